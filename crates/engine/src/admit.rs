@@ -1,0 +1,76 @@
+//! May it, and where does it live: a name or a `_rid` becomes a container.
+//!
+//! Promise: item operations take an `Admitted`, and only this module makes one.
+
+use std::sync::Arc;
+
+use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
+use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::Partition;
+use pleiad_partition::partition::NOT_THERE;
+
+use crate::catalog::{Container, Database, Tree};
+use crate::Engine;
+
+/// How a request names a container.
+#[derive(Clone, Copy, Debug)]
+pub enum ContainerName<'a> {
+    Named { database: &'a str, container: &'a str },
+    Rid(ContainerRid),
+}
+
+/// A container that exists, for a caller who knows it.
+pub struct Admitted {
+    pub(crate) container: Arc<Container>,
+}
+
+impl Admitted {
+    pub fn container(&self) -> &Container {
+        &self.container
+    }
+
+    pub(crate) fn partition(&self, at: usize) -> Result<&Arc<Partition>> {
+        self.container.partitions.get(at).ok_or_else(|| Error::internal("the partition map has more ranges than partitions"))
+    }
+}
+
+impl Engine {
+    /// `intended` is the `_rid` the caller believes the container has.
+    pub fn admit(&self, name: ContainerName<'_>, intended: Option<&str>) -> Result<Admitted> {
+        let container = self.catalog.with_tree(|tree| find(tree, name).cloned());
+        let container = container.ok_or_else(|| Error::new(Kind::OwnerNotFound, NOT_THERE))?;
+        match intended {
+            Some(rid) if !rid.is_empty() && rid != container.rid.to_string() => Err(changed(rid, container.rid)),
+            _ => Ok(Admitted { container }),
+        }
+    }
+
+    pub fn find_container(&self, name: ContainerName<'_>) -> Result<Arc<Container>> {
+        let container = self.catalog.with_tree(|tree| find(tree, name).cloned());
+        container.ok_or_else(|| Error::not_found(NOT_THERE))
+    }
+
+    pub fn find_database(&self, name: &str) -> Result<Arc<Database>> {
+        let database = self.catalog.with_tree(|tree| tree.database(name).cloned());
+        database.ok_or_else(|| Error::not_found(NOT_THERE))
+    }
+
+    pub fn find_database_by_rid(&self, rid: DatabaseRid) -> Result<Arc<Database>> {
+        let database = self.catalog.with_tree(|tree| tree.database_by_rid(rid).cloned());
+        database.ok_or_else(|| Error::not_found(NOT_THERE))
+    }
+}
+
+fn find<'a>(tree: &'a Tree, name: ContainerName<'_>) -> Option<&'a Arc<Container>> {
+    match name {
+        ContainerName::Named { database, container } => tree.database(database)?.container(container),
+        ContainerName::Rid(rid) => tree.container_by_rid(rid),
+    }
+}
+
+fn changed(intended: &str, actual: ContainerRid) -> Error {
+    Error::new(
+        Kind::ContainerChanged,
+        format!("The container's resource id is {actual}, not {intended}: it was created anew. Read the container again and retry."),
+    )
+}

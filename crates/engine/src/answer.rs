@@ -1,0 +1,39 @@
+//! What every answer tells besides its result: what it cost and which partition gave it.
+
+use pleiad_model::{Error, Result};
+use pleiad_partition::Partition;
+
+/// The partition that served a request, and how far it had come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub range: u32,
+    pub lsn: u64,
+}
+
+/// A result with its price. Refusals cost too, and tell their place as well.
+#[derive(Debug)]
+pub struct Answer<T> {
+    pub result: Result<T>,
+    pub place: Option<Place>,
+    pub charge_ru: f64,
+}
+
+impl<T> Answer<T> {
+    pub fn refused(error: Error) -> Self {
+        Answer { result: Err(error), place: None, charge_ru: pleiad_partition::price::MISS_RU }
+    }
+
+    pub fn priced(result: Result<T>, charge_ru: f64) -> Self {
+        Answer { result, place: None, charge_ru }
+    }
+
+    /// Taken before the partition is read, so that the token never promises more than was seen.
+    pub(crate) fn at(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+}
+
+pub(crate) fn place(partition: &Partition) -> Place {
+    Place { range: partition.range.id, lsn: partition.lsn() }
+}

@@ -1,0 +1,70 @@
+//! The catalog: an account's databases, containers, offers and encryption keys.
+//!
+//! Promise: readers see one whole tree at a time and never wait; changes take turns, and are
+//! durable before the tree shows them. `_rid`s are never given twice.
+//!
+//! ```text
+//! account ─┬─ database ─┬─ container ── partition map ── partitions
+//!          │            └─ client encryption key
+//!          └─ offer ─▷ database or container
+//! ```
+
+mod change; // create, replace, delete
+mod rows; // the tree as rows of the store
+mod tree; // the resources themselves
+
+pub use change::NewContainer;
+pub(crate) use rows::{erased, to_erase};
+pub use tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree};
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use pleiad_model::env::Env;
+use pleiad_model::Result;
+use pleiad_partition::Committer;
+use pleiad_storage::AnyStore;
+use rows::Counters;
+
+use crate::Limits;
+
+pub struct Catalog {
+    current: Arc<ArcSwap<Tree>>,
+    /// Held over a change from its check to its publication.
+    change: tokio::sync::Mutex<Counters>,
+    store: Arc<AnyStore>,
+    committer: Committer,
+    limits: Limits,
+    env: Arc<dyn Env>,
+}
+
+impl Catalog {
+    pub async fn open(store: Arc<AnyStore>, committer: Committer, limits: Limits, env: Arc<dyn Env>) -> Result<Self> {
+        let (tree, counters) = rows::load(&store, &committer, env.as_ref()).await?;
+        let current = Arc::new(ArcSwap::from_pointee(tree));
+        Ok(Catalog { current, change: tokio::sync::Mutex::new(counters), store, committer, limits, env })
+    }
+
+    /// The tree as it is now; it does not change under the reader.
+    pub fn tree(&self) -> Arc<Tree> {
+        self.current.load_full()
+    }
+
+    /// For the hot path: no reference count is touched.
+    pub fn with_tree<T>(&self, read: impl FnOnce(&Tree) -> T) -> T {
+        read(&self.current.load())
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) fn hands(&self) -> (Arc<AnyStore>, Committer) {
+        (self.store.clone(), self.committer.clone())
+    }
+
+    /// A secret of this account's, for signing what clients carry for us.
+    pub async fn secret(&self) -> [u8; 32] {
+        self.change.lock().await.secret
+    }
+}

@@ -1,0 +1,308 @@
+//! Changes of the catalog: create, replace, delete. They take turns.
+//!
+//! Each change is checked against the newest tree, committed as one batch with the counters it
+//! used, and only then shown to readers.
+
+use std::sync::Arc;
+
+use pleiad_model::item::check_resource_name;
+use pleiad_model::partition_key::{KeyRange, initial_ranges};
+use pleiad_model::policy::ContainerDefinition;
+use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
+use pleiad_model::{Error, Kind, Object, Result};
+use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
+use pleiad_partition::{PartitionMap, Range};
+use pleiad_storage::Batch;
+
+use super::rows::{self, Counters};
+use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, Version};
+use super::Catalog;
+use crate::throughput::{self, MANUAL_RU_MIN, ProvisionedThroughput, ThroughputRequest};
+
+/// At most this many keys in one database.
+const ENCRYPTION_KEYS_MAX: usize = 20;
+
+/// A container to be created.
+pub struct NewContainer {
+    pub definition: ContainerDefinition,
+    pub throughput: ThroughputRequest,
+}
+
+/// One change in the making.
+struct Change {
+    tree: Tree,
+    counters: Counters,
+    batch: Batch,
+    version: Version,
+}
+
+impl Catalog {
+    pub async fn create_database(&self, id: &str, throughput: ThroughputRequest) -> Result<Arc<Database>> {
+        check_resource_name(id)?;
+        let throughput = throughput.check()?;
+        let mut turn = self.change.lock().await;
+        let mut change = self.begin(&turn);
+        if change.tree.database(id).is_some() {
+            return Err(Error::conflict(ALREADY_EXISTS));
+        }
+        change.counters.database += 1;
+        let database = Database::new(id.to_owned(), DatabaseRid(change.counters.database), change.version);
+        rows::put_database(&mut change.batch, &database);
+        let rid = database.rid;
+        change.tree.put_database(database);
+        if let Some(throughput) = throughput {
+            change.put_offer(OfferOwner::Database(rid), throughput);
+        }
+        self.publish(&mut turn, change).await?;
+        self.tree().database_by_rid(rid).cloned().ok_or_else(|| Error::internal("a created database is missing"))
+    }
+
+    pub async fn delete_database(&self, rid: DatabaseRid) -> Result<()> {
+        let mut turn = self.change.lock().await;
+        let mut change = self.begin(&turn);
+        let database = change.tree.database_by_rid(rid).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
+        rows::delete_database(&mut change.batch, &database);
+        change.remove_offer(OfferOwner::Database(rid));
+        for container in database.containers.values() {
+            rows::delete_container(&mut change.batch, container);
+            change.remove_offer(OfferOwner::Container(container.rid));
+        }
+        for key in database.encryption_keys.values() {
+            rows::delete_encryption_key(&mut change.batch, key);
+        }
+        change.tree.remove_database(&database);
+        self.publish(&mut turn, change).await?;
+        drop(turn);
+        database.containers.values().for_each(|container| self.erase(container));
+        Ok(())
+    }
+
+    pub async fn create_container(&self, database: DatabaseRid, new: NewContainer) -> Result<Arc<Container>> {
+        check_resource_name(&new.definition.id)?;
+        check_built(&new.definition)?;
+        let asked = new.throughput.check()?;
+        let mut turn = self.change.lock().await;
+        let mut change = self.begin(&turn);
+        let mut owner = change.owner(database)?;
+        if owner.container(&new.definition.id).is_some() {
+            return Err(Error::conflict(ALREADY_EXISTS));
+        }
+        let shared = change.tree.offer(OfferOwner::Database(database)).is_some();
+        let throughput = match (asked, shared) {
+            (None, true) => None,
+            (asked, _) => Some(asked.unwrap_or(ProvisionedThroughput::Manual(MANUAL_RU_MIN))),
+        };
+        check_kind(&new.definition, throughput, shared)?;
+        change.counters.container += 1;
+        let rid = ContainerRid { database, number: change.counters.container };
+        let map = change.new_map(&new.definition, throughput.map_or(1, |throughput| throughput.partitions(&self.limits)))?;
+        let partitions = rows::open_partitions(&map, &self.store, &self.committer).await?;
+        let (schema, version) = (Container::schema(&new.definition), change.version);
+        let container = Container { database: owner.id.clone(), rid, version, definition: new.definition, schema, map, partitions };
+        let container = Arc::new(container);
+        rows::put_container(&mut change.batch, &container);
+        owner.put_container(container.clone());
+        change.tree.put_database(owner);
+        if let Some(throughput) = throughput {
+            change.put_offer(OfferOwner::Container(rid), throughput);
+        }
+        self.publish(&mut turn, change).await?;
+        Ok(container)
+    }
+
+    /// `replace` is given the current definition and says what it shall be.
+    pub async fn replace_container(
+        &self,
+        rid: ContainerRid,
+        replace: impl FnOnce(&ContainerDefinition) -> Result<ContainerDefinition>,
+    ) -> Result<Arc<Container>> {
+        let mut turn = self.change.lock().await;
+        let mut change = self.begin(&turn);
+        let mut owner = change.owner(rid.database)?;
+        let old = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
+        let definition = replace(&old.definition)?;
+        check_built(&definition)?;
+        check_index_kept(&old, &definition)?;
+        let container = Arc::new(Container {
+            database: old.database.clone(),
+            rid,
+            version: change.version,
+            schema: Container::schema(&definition),
+            definition,
+            map: old.map.clone(),
+            partitions: old.partitions.clone(),
+        });
+        rows::put_container(&mut change.batch, &container);
+        owner.put_container(container.clone());
+        change.tree.put_database(owner);
+        self.publish(&mut turn, change).await?;
+        Ok(container)
+    }
+
+    pub async fn delete_container(&self, rid: ContainerRid) -> Result<()> {
+        let mut turn = self.change.lock().await;
+        let mut change = self.begin(&turn);
+        let mut owner = change.owner(rid.database)?;
+        let container = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
+        rows::delete_container(&mut change.batch, &container);
+        change.remove_offer(OfferOwner::Container(rid));
+        owner.remove_container(&container);
+        change.tree.put_database(owner);
+        self.publish(&mut turn, change).await?;
+        drop(turn);
+        self.erase(&container);
+        Ok(())
+    }
+
+    pub async fn replace_offer(&self, rid: OfferRid, asked: ThroughputRequest, may_switch: bool) -> Result<Arc<Offer>> {
+        let Some(throughput) = asked.check()? else { return Err(Error::invalid("The offer names no throughput.")) };
+        let mut turn = self.change.lock().await;
+        let mut change = self.begin(&turn);
+        let old = change.tree.offers.get(&rid.0).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
+        check_offer(&old, throughput, may_switch)?;
+        check_room(&change.tree, old.owner, throughput, self.limits.partition_ru_max)?;
+        let highest_ru = old.highest_ru.max(throughput.ceiling_ru());
+        let offer = Arc::new(Offer { rid, owner: old.owner, version: change.version, throughput, highest_ru });
+        rows::put_offer(&mut change.batch, &offer);
+        change.tree.offers.insert(rid.0, offer.clone());
+        self.publish(&mut turn, change).await?;
+        Ok(offer)
+    }
+
+    /// Creates a client encryption key, or replaces the one given.
+    pub async fn put_encryption_key(
+        &self,
+        database: DatabaseRid,
+        id: &str,
+        properties: Object,
+        replaced: Option<ClientEncryptionKeyRid>,
+    ) -> Result<Arc<EncryptionKey>> {
+        check_resource_name(id)?;
+        let mut turn = self.change.lock().await;
+        let mut change = self.begin(&turn);
+        let mut owner = change.owner(database)?;
+        let rid = match replaced {
+            Some(rid) if owner.encryption_keys.contains_key(&rid.number) => rid,
+            Some(_) => return Err(Error::not_found(NOT_THERE)),
+            None if owner.encryption_key(id).is_some() => return Err(Error::conflict(ALREADY_EXISTS)),
+            None if owner.encryption_keys.len() >= ENCRYPTION_KEYS_MAX => {
+                return Err(Error::invalid(format!("A database has at most {ENCRYPTION_KEYS_MAX} client encryption keys.")));
+            }
+            None => {
+                change.counters.encryption_key += 1;
+                ClientEncryptionKeyRid { database, number: change.counters.encryption_key }
+            }
+        };
+        let key = Arc::new(EncryptionKey { id: id.to_owned(), rid, version: change.version, properties });
+        rows::put_encryption_key(&mut change.batch, &key);
+        owner.encryption_keys.insert(rid.number, key.clone());
+        change.tree.put_database(owner);
+        self.publish(&mut turn, change).await?;
+        Ok(key)
+    }
+
+    fn begin(&self, counters: &Counters) -> Change {
+        let mut counters = counters.clone();
+        counters.version += 1;
+        let ts_s = u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX);
+        let version = Version { number: counters.version, ts_s };
+        Change { tree: Tree::clone(&self.current.load()), counters, batch: Batch::default(), version }
+    }
+
+    async fn publish(&self, turn: &mut Counters, mut change: Change) -> Result<()> {
+        change.counters.put(&mut change.batch);
+        self.committer.commit(change.batch).await?;
+        *turn = change.counters;
+        self.current.store(Arc::new(change.tree));
+        Ok(())
+    }
+}
+
+impl Change {
+    fn owner(&self, rid: DatabaseRid) -> Result<Database> {
+        let database = self.tree.database_by_rid(rid);
+        database.map(|database| Database::clone(database)).ok_or_else(owner_missing)
+    }
+
+    fn put_offer(&mut self, owner: OfferOwner, throughput: ProvisionedThroughput) {
+        self.counters.offer += 1;
+        let rid = OfferRid(self.counters.offer);
+        let offer = Offer { rid, owner, version: self.version, throughput, highest_ru: throughput.ceiling_ru() };
+        rows::put_offer(&mut self.batch, &offer);
+        self.tree.offers.insert(rid.0, Arc::new(offer));
+    }
+
+    fn remove_offer(&mut self, owner: OfferOwner) {
+        let Some(offer) = self.tree.offer(owner).cloned() else { return };
+        rows::delete_offer(&mut self.batch, &offer);
+        self.tree.offers.remove(&offer.rid.0);
+    }
+
+    /// A new container's ranges: equal shares of the hash space, each with a shard of its own.
+    fn new_map(&mut self, definition: &ContainerDefinition, count: u32) -> Result<PartitionMap> {
+        let keys = match &definition.partition_key {
+            Some(key) => initial_ranges(key, count),
+            None => vec![KeyRange::FULL],
+        };
+        let mut ranges = Vec::with_capacity(keys.len());
+        for (id, keys) in (0..).zip(keys) {
+            self.counters.shard += 1;
+            ranges.push(Range { id, shard: self.counters.shard, prefix: id, keys, parents: Vec::new(), since: 1 });
+        }
+        PartitionMap::new(1, ranges)
+    }
+}
+
+fn owner_missing() -> Error {
+    Error::new(Kind::OwnerNotFound, "Owner resource does not exist")
+}
+
+fn check_built(definition: &ContainerDefinition) -> Result<()> {
+    match definition.not_built() {
+        Some(setting) => Err(Error::refused(format_args!("The container setting {setting}"))),
+        None => Ok(()),
+    }
+}
+
+fn check_kind(definition: &ContainerDefinition, throughput: Option<ProvisionedThroughput>, shared: bool) -> Result<()> {
+    match (definition.partition_key.is_some(), throughput) {
+        (true, _) => Ok(()),
+        (false, Some(throughput)) => throughput::check_fixed(throughput),
+        (false, None) if shared => Err(Error::invalid("A container that shares its database's throughput needs a partition key.")),
+        (false, None) => Ok(()),
+    }
+}
+
+/// Items already stored were indexed by the old policy.
+fn check_index_kept(old: &Container, new: &ContainerDefinition) -> Result<()> {
+    if old.definition.indexing == new.indexing || old.items() == 0 {
+        return Ok(());
+    }
+    Err(Error::refused("Changing the indexing policy of a container that already holds items"))
+}
+
+fn check_offer(old: &Offer, new: ProvisionedThroughput, may_switch: bool) -> Result<()> {
+    let switches = std::mem::discriminant(&old.throughput) != std::mem::discriminant(&new);
+    if switches && !may_switch {
+        return Err(Error::invalid("The offer cannot change between manual and autoscale throughput without the migration header x-ms-cosmos-migrate-offer-to-autopilot or x-ms-cosmos-migrate-offer-to-manual-throughput."));
+    }
+    let minimum = new.minimum_ru(old.highest_ru);
+    if !switches && new.ceiling_ru() < minimum {
+        return Err(Error::invalid(format!("The offer's throughput must be at least {minimum} RU/s, given the highest throughput this resource once had.")));
+    }
+    Ok(())
+}
+
+/// More than the partitions can give needs a split.
+fn check_room(tree: &Tree, owner: OfferOwner, throughput: ProvisionedThroughput, ru_max: u32) -> Result<()> {
+    let OfferOwner::Container(rid) = owner else { return Ok(()) };
+    let Some(container) = tree.container_by_rid(rid) else { return Err(owner_missing()) };
+    if container.definition.partition_key.is_none() {
+        return throughput::check_fixed(throughput);
+    }
+    let partitions = u64::try_from(container.partitions.len()).unwrap_or(u64::MAX);
+    if u64::from(throughput.ceiling_ru()) <= partitions.saturating_mul(u64::from(ru_max)) {
+        return Ok(());
+    }
+    Err(Error::refused(format_args!("Raising throughput beyond {ru_max} RU/s per partition (this container has {partitions}), which splits partitions,")))
+}

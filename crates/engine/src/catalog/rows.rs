@@ -1,0 +1,293 @@
+//! The tree as rows of the store: JSON text, one row per resource.
+//!
+//! ```text
+//! catalog │ 'n' │                        → counters and the account's secret
+//! catalog │ 'd' │ database u32           → id, version
+//! catalog │ 'c' │ database u32 · u32     → definition, partition map, version
+//! catalog │ 'e' │ database u32 · u64     → encryption key, version
+//! catalog │ 'o' │ offer u32              → owner, throughput, version
+//! catalog │ 'x' │ shard u64              → (empty) rows of a dropped container still to be erased
+//! ```
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pleiad_model::env::Env;
+use pleiad_model::policy::ContainerDefinition;
+use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
+use pleiad_model::{Error, Object, Result, Value, json};
+use pleiad_partition::{Committer, Partition, PartitionMap};
+use pleiad_storage::{AnyStore, Batch, Direction, Snapshot, Store, keyspace};
+
+use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, Version};
+use crate::throughput::ProvisionedThroughput;
+
+const COUNTERS: u8 = b'n';
+const DATABASE: u8 = b'd';
+const CONTAINER: u8 = b'c';
+const ENCRYPTION_KEY: u8 = b'e';
+const OFFER: u8 = b'o';
+const ERASE: u8 = b'x';
+
+const CHUNK_ROWS: usize = 256;
+
+/// Numbers that are given once, and the account's secret.
+#[derive(Clone, Debug)]
+pub(super) struct Counters {
+    pub version: u64,
+    pub database: u32,
+    pub container: u32,
+    pub encryption_key: u64,
+    pub offer: u32,
+    pub shard: u64,
+    pub secret: [u8; 32],
+}
+
+impl Counters {
+    fn new(env: &dyn Env) -> Self {
+        let mut secret = [0; 32];
+        secret.as_chunks_mut::<8>().0.iter_mut().for_each(|chunk| *chunk = env.random_u64().to_be_bytes());
+        Counters { version: 0, database: 0, container: 0, encryption_key: 0, offer: 0, shard: 0, secret }
+    }
+
+    pub fn put(&self, batch: &mut Batch) {
+        let secret: String = self.secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        let row = Object::new()
+            .with("version", self.version)
+            .with("database", u64::from(self.database))
+            .with("container", u64::from(self.container))
+            .with("encryptionKey", self.encryption_key)
+            .with("offer", u64::from(self.offer))
+            .with("shard", self.shard)
+            .with("secret", secret);
+        put(batch, COUNTERS, &[], row);
+    }
+
+    fn from_value(value: &Value) -> Result<Self> {
+        let hex = text(value, "secret")?;
+        let mut secret = [0; 32];
+        for (at, byte) in secret.iter_mut().enumerate() {
+            let digits = hex.get(2 * at..2 * at + 2).ok_or_else(|| Error::corrupt("account secret"))?;
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| Error::corrupt("account secret"))?;
+        }
+        Ok(Counters {
+            version: number(value, "version")?,
+            database: small(value, "database")?,
+            container: small(value, "container")?,
+            encryption_key: number(value, "encryptionKey")?,
+            offer: small(value, "offer")?,
+            shard: number(value, "shard")?,
+            secret,
+        })
+    }
+}
+
+pub(super) fn put_database(batch: &mut Batch, database: &Database) {
+    let row = versioned(database.version).with("id", database.id.as_str());
+    put(batch, DATABASE, &database.rid.0.to_be_bytes(), row);
+}
+
+pub(super) fn delete_database(batch: &mut Batch, database: &Database) {
+    batch.delete(keyspace::catalog(DATABASE, &database.rid.0.to_be_bytes()));
+}
+
+pub(super) fn put_container(batch: &mut Batch, container: &Container) {
+    let row = versioned(container.version)
+        .with("definition", container.definition.to_object())
+        .with("map", container.map.to_value());
+    put(batch, CONTAINER, &pair(container.rid.database.0, container.rid.number), row);
+}
+
+pub(super) fn delete_container(batch: &mut Batch, container: &Container) {
+    batch.delete(keyspace::catalog(CONTAINER, &pair(container.rid.database.0, container.rid.number)));
+    for range in container.map.ranges() {
+        batch.put(keyspace::catalog(ERASE, &range.shard.to_be_bytes()), Bytes::new());
+    }
+}
+
+pub(super) fn put_encryption_key(batch: &mut Batch, key: &EncryptionKey) {
+    let row = versioned(key.version).with("id", key.id.as_str()).with("properties", key.properties.clone());
+    put(batch, ENCRYPTION_KEY, &encryption_key(key.rid), row);
+}
+
+pub(super) fn delete_encryption_key(batch: &mut Batch, key: &EncryptionKey) {
+    batch.delete(keyspace::catalog(ENCRYPTION_KEY, &encryption_key(key.rid)));
+}
+
+pub(super) fn put_offer(batch: &mut Batch, offer: &Offer) {
+    let mut row = versioned(offer.version).with("highest", u64::from(offer.highest_ru));
+    match offer.owner {
+        OfferOwner::Database(rid) => row.set("database", rid.to_string()),
+        OfferOwner::Container(rid) => row.set("container", rid.to_string()),
+    }
+    match offer.throughput {
+        ProvisionedThroughput::Manual(ru) => row.set("manual", u64::from(ru)),
+        ProvisionedThroughput::Autoscale { max, increment_percent } => {
+            row.set("autoscale", u64::from(max));
+            row.set("increment", increment_percent.map_or(Value::Null, Value::from));
+        }
+    }
+    put(batch, OFFER, &offer.rid.0.to_be_bytes(), row);
+}
+
+pub(super) fn delete_offer(batch: &mut Batch, offer: &Offer) {
+    batch.delete(keyspace::catalog(OFFER, &offer.rid.0.to_be_bytes()));
+}
+
+pub(crate) fn erased(batch: &mut Batch, shard: u64) {
+    batch.delete(keyspace::catalog(ERASE, &shard.to_be_bytes()));
+}
+
+/// Shards of dropped containers whose rows are still there.
+pub(crate) async fn to_erase(store: &AnyStore) -> Result<Vec<u64>> {
+    let rows = scan(store, ERASE).await?;
+    rows.iter().map(|(key, _)| Ok(u64::from_be_bytes(*tail::<8>(key)?))).collect()
+}
+
+pub(super) async fn load(store: &Arc<AnyStore>, committer: &Committer, env: &dyn Env) -> Result<(Tree, Counters)> {
+    let counters = match store.get(&keyspace::catalog(COUNTERS, &[])).await? {
+        Some(row) => Counters::from_value(&json::parse(&row)?)?,
+        None => found_account(committer, env).await?,
+    };
+    let mut tree = Tree::default();
+    for (key, row) in scan(store, DATABASE).await? {
+        tree.put_database(load_database(store, committer, DatabaseRid(u32::from_be_bytes(*tail(&key)?)), &row).await?);
+    }
+    for (key, row) in scan(store, OFFER).await? {
+        let offer = load_offer(OfferRid(u32::from_be_bytes(*tail(&key)?)), &json::parse(&row)?)?;
+        tree.offers.insert(offer.rid.0, Arc::new(offer));
+    }
+    Ok((tree, counters))
+}
+
+/// The first start on an empty store: the secret must be kept before anything is signed with it.
+async fn found_account(committer: &Committer, env: &dyn Env) -> Result<Counters> {
+    let counters = Counters::new(env);
+    let mut batch = Batch::default();
+    counters.put(&mut batch);
+    committer.commit(batch).await?;
+    Ok(counters)
+}
+
+async fn load_database(store: &Arc<AnyStore>, committer: &Committer, rid: DatabaseRid, row: &[u8]) -> Result<Database> {
+    let row = json::parse(row)?;
+    let mut database = Database::new(text(&row, "id")?.to_owned(), rid, version(&row)?);
+    for (key, row) in scan_prefix(store, CONTAINER, &rid.0.to_be_bytes()).await? {
+        let rid = ContainerRid { database: rid, number: u32::from_be_bytes(*tail(&key)?) };
+        let container = load_container(store, committer, &database.id, rid, &json::parse(&row)?).await?;
+        database.put_container(Arc::new(container));
+    }
+    for (key, row) in scan_prefix(store, ENCRYPTION_KEY, &rid.0.to_be_bytes()).await? {
+        let rid = ClientEncryptionKeyRid { database: rid, number: u64::from_be_bytes(*tail(&key)?) };
+        let key = load_encryption_key(rid, &json::parse(&row)?)?;
+        database.encryption_keys.insert(key.rid.number, Arc::new(key));
+    }
+    Ok(database)
+}
+
+async fn load_container(
+    store: &Arc<AnyStore>,
+    committer: &Committer,
+    database: &str,
+    rid: ContainerRid,
+    row: &Value,
+) -> Result<Container> {
+    let missing = || Error::corrupt("container row");
+    let definition = ContainerDefinition::create(row.get("definition").ok_or_else(missing)?)?;
+    let map = PartitionMap::from_value(row.get("map").ok_or_else(missing)?)?;
+    let partitions = open_partitions(&map, store, committer).await?;
+    let schema = Container::schema(&definition);
+    Ok(Container { database: database.to_owned(), rid, version: version(row)?, definition, schema, map, partitions })
+}
+
+pub(super) async fn open_partitions(
+    map: &PartitionMap,
+    store: &Arc<AnyStore>,
+    committer: &Committer,
+) -> Result<Vec<Arc<Partition>>> {
+    let mut partitions = Vec::with_capacity(map.ranges().len());
+    for range in map.ranges() {
+        partitions.push(Arc::new(Partition::open(range.clone(), store.clone(), committer.clone()).await?));
+    }
+    Ok(partitions)
+}
+
+fn load_encryption_key(rid: ClientEncryptionKeyRid, row: &Value) -> Result<EncryptionKey> {
+    let properties = row.get("properties").and_then(Value::as_object);
+    let properties = properties.cloned().ok_or_else(|| Error::corrupt("encryption key row"))?;
+    Ok(EncryptionKey { id: text(row, "id")?.to_owned(), rid, version: version(row)?, properties })
+}
+
+fn load_offer(rid: OfferRid, row: &Value) -> Result<Offer> {
+    let missing = || Error::corrupt("offer row");
+    let owner = match row.get("database").and_then(Value::as_str) {
+        Some(database) => OfferOwner::Database(DatabaseRid::parse(database).ok_or_else(missing)?),
+        None => OfferOwner::Container(ContainerRid::parse(text(row, "container")?).ok_or_else(missing)?),
+    };
+    let throughput = match row.get("manual") {
+        Some(_) => ProvisionedThroughput::Manual(small(row, "manual")?),
+        None => ProvisionedThroughput::Autoscale {
+            max: small(row, "autoscale")?,
+            increment_percent: row.get("increment").and_then(Value::as_i64),
+        },
+    };
+    Ok(Offer { rid, owner, version: version(row)?, throughput, highest_ru: small(row, "highest")? })
+}
+
+fn put(batch: &mut Batch, kind: u8, rest: &[u8], row: Object) {
+    let mut text = Vec::new();
+    json::write(&row.into(), &mut text);
+    batch.put(keyspace::catalog(kind, rest), text);
+}
+
+fn pair(database: u32, number: u32) -> [u8; 8] {
+    (u64::from(database) << 32 | u64::from(number)).to_be_bytes()
+}
+
+fn encryption_key(rid: ClientEncryptionKeyRid) -> Vec<u8> {
+    [&rid.database.0.to_be_bytes()[..], &rid.number.to_be_bytes()].concat()
+}
+
+fn versioned(version: Version) -> Object {
+    Object::new().with("version", version.number).with("ts", u64::from(version.ts_s))
+}
+
+fn version(row: &Value) -> Result<Version> {
+    Ok(Version { number: number(row, "version")?, ts_s: small(row, "ts")? })
+}
+
+async fn scan(store: &AnyStore, kind: u8) -> Result<Vec<(Bytes, Bytes)>> {
+    scan_prefix(store, kind, &[]).await
+}
+
+async fn scan_prefix(store: &AnyStore, kind: u8, prefix: &[u8]) -> Result<Vec<(Bytes, Bytes)>> {
+    let snapshot = store.snapshot().await?;
+    let (mut from, to) = keyspace::catalog_range(kind, prefix);
+    let mut rows = Vec::new();
+    loop {
+        let chunk = snapshot.scan(&from, &to, Direction::Forward, CHUNK_ROWS).await?;
+        let ended = chunk.len() < CHUNK_ROWS;
+        rows.extend(chunk);
+        match rows.last() {
+            Some((last, _)) if !ended => from = keyspace::after(last),
+            _ => return Ok(rows),
+        }
+    }
+}
+
+fn tail<const N: usize>(key: &[u8]) -> Result<&[u8; N]> {
+    key.last_chunk().ok_or_else(|| Error::corrupt("catalog key"))
+}
+
+fn text<'a>(row: &'a Value, name: &str) -> Result<&'a str> {
+    row.get(name).and_then(Value::as_str).ok_or_else(|| Error::corrupt(format_args!("catalog row without {name}")))
+}
+
+fn number(row: &Value, name: &str) -> Result<u64> {
+    let found = row.get(name).and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok());
+    found.ok_or_else(|| Error::corrupt(format_args!("catalog row without {name}")))
+}
+
+fn small(row: &Value, name: &str) -> Result<u32> {
+    u32::try_from(number(row, name)?).map_err(|_| Error::corrupt(format_args!("catalog row with a large {name}")))
+}

@@ -1,0 +1,150 @@
+//! The resources of an account, as the rest of the engine sees them: immutable, shared, complete.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use pleiad_model::etag::Etag;
+use pleiad_model::policy::ContainerDefinition;
+use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
+use pleiad_model::Object;
+use pleiad_partition::{Partition, PartitionMap, Schema};
+
+use crate::throughput::ProvisionedThroughput;
+
+#[derive(Clone, Default)]
+pub struct Tree {
+    pub databases: BTreeMap<u32, Arc<Database>>,
+    pub offers: BTreeMap<u32, Arc<Offer>>,
+    by_name: HashMap<String, u32>,
+}
+
+#[derive(Clone)]
+pub struct Database {
+    pub id: String,
+    pub rid: DatabaseRid,
+    pub version: Version,
+    pub containers: BTreeMap<u32, Arc<Container>>,
+    pub encryption_keys: BTreeMap<u64, Arc<EncryptionKey>>,
+    by_name: HashMap<String, u32>,
+}
+
+/// Which change of the catalog made a resource what it is, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    pub number: u64,
+    pub ts_s: u32,
+}
+
+impl Version {
+    pub fn etag(self) -> Etag {
+        Etag { lsn: self.number, seq: 0, ts_s: self.ts_s, space: 0 }
+    }
+}
+
+pub struct Container {
+    pub database: String,
+    pub rid: ContainerRid,
+    pub version: Version,
+    pub definition: ContainerDefinition,
+    pub schema: Schema,
+    pub map: PartitionMap,
+    /// In the order of the map's ranges.
+    pub partitions: Vec<Arc<Partition>>,
+}
+
+#[derive(Clone)]
+pub struct EncryptionKey {
+    pub id: String,
+    pub rid: ClientEncryptionKeyRid,
+    pub version: Version,
+    /// Everything the client gave, kept and given back.
+    pub properties: Object,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfferOwner {
+    Database(DatabaseRid),
+    Container(ContainerRid),
+}
+
+#[derive(Clone)]
+pub struct Offer {
+    pub rid: OfferRid,
+    pub owner: OfferOwner,
+    pub version: Version,
+    pub throughput: ProvisionedThroughput,
+    /// The most that was ever reserved: it bounds how low the offer may go.
+    pub highest_ru: u32,
+}
+
+impl Tree {
+    pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
+        self.databases.get(self.by_name.get(name)?)
+    }
+
+    pub fn database_by_rid(&self, rid: DatabaseRid) -> Option<&Arc<Database>> {
+        self.databases.get(&rid.0)
+    }
+
+    pub fn container_by_rid(&self, rid: ContainerRid) -> Option<&Arc<Container>> {
+        self.database_by_rid(rid.database)?.containers.get(&rid.number)
+    }
+
+    pub fn offer(&self, owner: OfferOwner) -> Option<&Arc<Offer>> {
+        self.offers.values().find(|offer| offer.owner == owner)
+    }
+
+    pub(super) fn put_database(&mut self, database: Database) {
+        self.by_name.insert(database.id.clone(), database.rid.0);
+        self.databases.insert(database.rid.0, Arc::new(database));
+    }
+
+    pub(super) fn remove_database(&mut self, database: &Database) {
+        self.by_name.remove(&database.id);
+        self.databases.remove(&database.rid.0);
+    }
+}
+
+impl Database {
+    pub(super) fn new(id: String, rid: DatabaseRid, version: Version) -> Self {
+        let (containers, encryption_keys, by_name) = Default::default();
+        Database { id, rid, version, containers, encryption_keys, by_name }
+    }
+
+    pub fn container(&self, name: &str) -> Option<&Arc<Container>> {
+        self.containers.get(self.by_name.get(name)?)
+    }
+
+    pub fn encryption_key(&self, name: &str) -> Option<&Arc<EncryptionKey>> {
+        self.encryption_keys.values().find(|key| key.id == name)
+    }
+
+    pub(super) fn put_container(&mut self, container: Arc<Container>) {
+        self.by_name.insert(container.definition.id.clone(), container.rid.number);
+        self.containers.insert(container.rid.number, container);
+    }
+
+    pub(super) fn remove_container(&mut self, container: &Container) {
+        self.by_name.remove(&container.definition.id);
+        self.containers.remove(&container.rid.number);
+    }
+}
+
+impl Container {
+    /// Schema and policies follow from the definition.
+    pub(super) fn schema(definition: &ContainerDefinition) -> Schema {
+        Schema {
+            key: definition.partition_key.clone(),
+            index: definition.indexing.matcher(),
+            automatic: definition.indexing.automatic,
+        }
+    }
+
+    pub fn items(&self) -> u64 {
+        self.partitions.iter().map(|partition| partition.usage().items).sum()
+    }
+
+    pub fn item_bytes(&self) -> u64 {
+        self.partitions.iter().map(|partition| partition.usage().item_bytes).sum()
+    }
+}

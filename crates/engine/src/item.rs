@@ -1,0 +1,206 @@
+//! One item: create, read, replace, upsert, delete.
+//!
+//! The partition key comes with the request and, on a write, from the item as well; the two must
+//! agree. What is checked here is checked before any lock is taken.
+
+use std::sync::Arc;
+
+use pleiad_model::item::{ITEM_BYTES_MAX, SYSTEM_PROPERTIES, check_item_id, check_ttl, item_id};
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::resource_id::ItemRid;
+use pleiad_model::{Error, Kind, Result, Value, json};
+use pleiad_partition::partition::{NOT_THERE, Rejected};
+use pleiad_partition::{Condition, Draft, ItemKey, Partition, Record, Verb, Written, price};
+
+use crate::answer::{Answer, place};
+use crate::session::SessionToken;
+use crate::{Admitted, Engine};
+
+/// Which item is meant.
+#[derive(Clone, Copy, Debug)]
+pub enum Target<'a> {
+    Named(&'a str),
+    Rid(ItemRid),
+}
+
+/// What a write may say besides the item.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    pub condition: Condition,
+    /// `None` leaves it to the container's policy.
+    pub indexed: Option<bool>,
+}
+
+const KEY_MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the collection or doesn't match partition key field values specified in the document.";
+const KEY_MISSING: &str = "PartitionKey value must be supplied for this operation.";
+
+impl Engine {
+    pub async fn read_item(
+        &self,
+        at: &Admitted,
+        key: Option<&PartitionKey>,
+        target: Target<'_>,
+        session: Option<&SessionToken>,
+    ) -> Answer<Record> {
+        let (partition, key) = match locate(at, key, target).await {
+            Ok(found) => found,
+            Err(error) => return Answer::refused(error),
+        };
+        // The place is noted before the read: its token must not promise more than was seen.
+        let place = place(partition);
+        if let Err(error) = session.map_or(Ok(()), |session| session.check(partition)) {
+            return Answer::refused(error).at(place);
+        }
+        match partition.read(&key).await {
+            Ok(Some(record)) => {
+                let charge_ru = price::read(record.body().len());
+                Answer::priced(Ok(record), charge_ru).at(place)
+            }
+            Ok(None) => Answer::refused(Error::not_found(NOT_THERE)).at(place),
+            Err(error) => Answer::refused(error).at(place),
+        }
+    }
+
+    /// Creates or upserts, as `verb` says.
+    pub async fn create_item(
+        &self,
+        at: &Admitted,
+        key: Option<&PartitionKey>,
+        verb: Verb,
+        body: Value,
+        options: &WriteOptions,
+    ) -> Answer<Written> {
+        let draft = match draft(at, key, body, options, None) {
+            Ok(draft) => draft,
+            Err(error) => return Answer::refused(error),
+        };
+        self.write(at, verb, draft, &options.condition).await
+    }
+
+    /// The body may carry another id: the item is renamed.
+    pub async fn replace_item(
+        &self,
+        at: &Admitted,
+        key: Option<&PartitionKey>,
+        target: Target<'_>,
+        body: Value,
+        options: &WriteOptions,
+    ) -> Answer<Written> {
+        let target = match locate(at, key, target).await {
+            Ok((_, target)) => target,
+            Err(error) => return Answer::refused(error),
+        };
+        match draft(at, key, body, options, Some(target)) {
+            Ok(draft) => self.write(at, Verb::Replace, draft, &options.condition).await,
+            Err(error) => Answer::refused(error),
+        }
+    }
+
+    pub async fn delete_item(
+        &self,
+        at: &Admitted,
+        key: Option<&PartitionKey>,
+        target: Target<'_>,
+        condition: &Condition,
+    ) -> Answer<Written> {
+        let (partition, key) = match locate(at, key, target).await {
+            Ok(found) => found,
+            Err(error) => return Answer::refused(error),
+        };
+        settle(partition, partition.delete(&at.container.schema, &key, condition).await)
+    }
+
+    async fn write(&self, at: &Admitted, verb: Verb, draft: Draft, condition: &Condition) -> Answer<Written> {
+        let partition = match home(at, &draft.target) {
+            Ok(partition) => partition,
+            Err(error) => return Answer::refused(error),
+        };
+        let ts_s = u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX);
+        settle(partition, partition.write(&at.container.schema, verb, draft, condition, ts_s).await)
+    }
+}
+
+/// A write answers with its own LSN, whatever happened at the partition since.
+fn settle(partition: &Partition, outcome: Result<Written, Rejected>) -> Answer<Written> {
+    let mut place = place(partition);
+    match outcome {
+        Ok(written) => {
+            place.lsn = written.lsn;
+            let charge_ru = written.charge_ru;
+            Answer::priced(Ok(written), charge_ru).at(place)
+        }
+        Err(Rejected { error, charge_ru }) => Answer::priced(Err(error), charge_ru).at(place),
+    }
+}
+
+/// Checks an item against the rules and makes it ready to be stored.
+fn draft(at: &Admitted, key: Option<&PartitionKey>, body: Value, options: &WriteOptions, target: Option<ItemKey>) -> Result<Draft> {
+    let Value::Object(mut object) = body else {
+        return Err(Error::invalid("The input content is invalid: an item is a JSON object."));
+    };
+    object.retain(|name, _| !SYSTEM_PROPERTIES.contains(&name));
+    let body = Value::Object(object);
+    let id = item_id(&body)?.to_owned();
+    check_item_id(&id)?;
+    check_ttl(&body)?;
+    let key = key_of_body(at, key, &body)?;
+    let schema = &at.container.schema;
+    let target = target.unwrap_or_else(|| ItemKey::new(schema.key.as_ref(), &key, &id));
+    let mut text = Vec::with_capacity(1024);
+    json::write(&body, &mut text);
+    check_item_bytes(text.len())?;
+    Ok(Draft { target, id, body, text, indexed: options.indexed.unwrap_or(schema.automatic) })
+}
+
+/// The key the request names and the key the item holds must be one.
+fn key_of_body(at: &Admitted, given: Option<&PartitionKey>, body: &Value) -> Result<PartitionKey> {
+    let Some(definition) = &at.container.schema.key else { return Ok(PartitionKey::default()) };
+    let given = given.ok_or_else(|| Error::invalid(KEY_MISSING))?;
+    let held = PartitionKey::extract(definition, body);
+    if *given != held {
+        return Err(Error::new(Kind::KeyMismatch, KEY_MISMATCH));
+    }
+    held.check_size(definition)?;
+    Ok(held)
+}
+
+/// The partition and identity of an existing item.
+async fn locate<'a>(at: &'a Admitted, key: Option<&PartitionKey>, target: Target<'_>) -> Result<(&'a Arc<Partition>, ItemKey)> {
+    let key = key_of_request(at, key)?;
+    let definition = at.container.schema.key.as_ref();
+    match target {
+        Target::Named(id) => {
+            let key = ItemKey::new(definition, &key, id);
+            Ok((home(at, &key)?, key))
+        }
+        Target::Rid(rid) => {
+            let nameless = ItemKey::new(definition, &key, "");
+            let partition = home(at, &nameless)?;
+            let id = partition.id_of(rid.docnum, &nameless.logical.epk).await?;
+            let id = id.ok_or_else(|| Error::not_found(NOT_THERE))?;
+            Ok((partition, nameless.renamed(&id)))
+        }
+    }
+}
+
+fn key_of_request(at: &Admitted, key: Option<&PartitionKey>) -> Result<PartitionKey> {
+    let Some(definition) = &at.container.schema.key else { return Ok(PartitionKey::default()) };
+    let key = key.ok_or_else(|| Error::invalid(KEY_MISSING))?;
+    if !key.matches_shape(definition) {
+        return Err(Error::new(Kind::KeyMismatch, KEY_MISMATCH));
+    }
+    key.check_size(definition)?;
+    Ok(key.clone())
+}
+
+fn home<'a>(at: &'a Admitted, key: &ItemKey) -> Result<&'a Arc<Partition>> {
+    at.partition(at.container.map.locate(&key.logical.epk))
+}
+
+/// The limit is on the item's text in UTF-8, however the client escaped it.
+fn check_item_bytes(bytes: usize) -> Result<()> {
+    if bytes <= ITEM_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::new(Kind::TooLarge, format!("Request size is too large: an item has at most {ITEM_BYTES_MAX} bytes, this one has {bytes}.")))
+}

@@ -1,0 +1,87 @@
+//! engine: what an account can ask for; the only place where the pillars meet.
+//!
+//! Knows no status code, header or frame: requests arrive as types and leave as types.
+//! Read in this order.
+
+mod answer; // what every answer tells besides its result
+mod admit; // may it, and where does it live
+pub mod catalog; // databases, containers, offers: the resource tree
+mod chores; // work that nobody waits for
+mod item; // one item
+mod list; // many items, a page at a time
+mod query; // metadata, filtered by SQL
+mod session; // what a client has already seen
+pub mod throughput; // what may be reserved, and how many partitions it takes
+
+pub use admit::{Admitted, ContainerName};
+pub use answer::{Answer, Place};
+pub use catalog::{Catalog, Container, Database, EncryptionKey, Offer, OfferOwner};
+pub use item::{Target, WriteOptions};
+pub use list::{ItemPage, ListScope, Position};
+pub use query::filter;
+pub use session::SessionToken;
+pub use throughput::{ProvisionedThroughput, ThroughputRequest};
+
+pub use pleiad_partition::commit::Policy as Durability;
+pub use pleiad_partition::feed::Quota;
+pub use pleiad_partition::{Condition, Partition, Range, Record, Verb, Written, price};
+
+use std::sync::Arc;
+
+use pleiad_model::Result;
+use pleiad_model::env::Env;
+use pleiad_partition::Committer;
+use pleiad_storage::AnyStore;
+
+/// Limits that decide when and how a container is partitioned. Settings, so that tests can scale them down.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The most a physical partition can give.
+    pub partition_ru_max: u32,
+    /// What a new container with manual throughput counts on per partition.
+    pub partition_ru_initial: u32,
+    pub partition_bytes_max: u64,
+    pub key_bytes_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const GB: u64 = 1 << 30;
+        Limits {
+            partition_ru_max: 10_000,
+            partition_ru_initial: 10_000,
+            partition_bytes_max: 50 * GB,
+            key_bytes_max: 20 * GB,
+        }
+    }
+}
+
+/// One account, open.
+pub struct Engine {
+    pub catalog: Catalog,
+    env: Arc<dyn Env>,
+    committer: Committer,
+}
+
+impl Engine {
+    pub async fn open(store: AnyStore, durability: Durability, limits: Limits, env: Arc<dyn Env>) -> Result<Engine> {
+        let store = Arc::new(store);
+        let committer = Committer::start(store.clone(), durability)?;
+        let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await?;
+        catalog.resume_erasing();
+        Ok(Engine { catalog, env, committer })
+    }
+
+    pub fn now_ms(&self) -> u64 {
+        self.env.now_ms()
+    }
+
+    pub fn random_u64(&self) -> u64 {
+        self.env.random_u64()
+    }
+
+    /// Finishes what is queued and makes it durable.
+    pub async fn close(&self) {
+        self.committer.stop().await;
+    }
+}

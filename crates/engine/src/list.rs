@@ -1,0 +1,172 @@
+//! Many items of a container, a page at a time, in insertion order within a partition and in the
+//! order of the hash space across partitions.
+//!
+//! Promise: a position names a stretch of the hash space and an item number in it, never a
+//! partition, so that it means the same after the partitions have changed.
+
+use pleiad_model::partition_key::{EffectiveKey, KeyRange, PartitionKey};
+use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::feed::{Quota, Scope};
+use pleiad_partition::{Partition, Record, price};
+
+use crate::answer::{Answer, Place, place};
+use crate::session::SessionToken;
+use crate::{Admitted, Engine};
+
+/// Which items of a container.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ListScope {
+    Container,
+    /// One physical partition, by the id clients know.
+    Range(u32),
+    /// One stretch of the hash space, inside one physical partition if that is given.
+    Keys(KeyRange, Option<u32>),
+    /// One key, or all keys that begin with it.
+    Key(PartitionKey),
+}
+
+/// Where the next page starts: in this stretch, after this item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub keys: KeyRange,
+    pub after: u64,
+}
+
+#[derive(Debug)]
+pub struct ItemPage {
+    pub records: Vec<Record>,
+    pub next: Option<Position>,
+}
+
+/// What is left to read.
+struct Reach {
+    keys: KeyRange,
+    /// Set when all of it is one logical partition.
+    point: Option<EffectiveKey>,
+}
+
+impl Engine {
+    pub async fn list_items(
+        &self,
+        at: &Admitted,
+        scope: &ListScope,
+        from: Option<Position>,
+        quota: Quota,
+        session: Option<&SessionToken>,
+    ) -> Answer<ItemPage> {
+        let reach = match reach(at, scope) {
+            Ok(reach) => reach,
+            Err(error) => return Answer::refused(error),
+        };
+        let mut served = Vec::new();
+        let result = fill(at, &reach, from, quota, session, &mut served).await;
+        let charge_ru = result.as_ref().map_or(price::MISS_RU, |page| {
+            price::page(page.records.iter().map(|record| record.body().len()))
+        });
+        let answer = Answer::priced(result, charge_ru);
+        match served.last() {
+            Some(place) => answer.at(*place),
+            None => answer,
+        }
+    }
+}
+
+async fn fill(
+    at: &Admitted,
+    reach: &Reach,
+    from: Option<Position>,
+    quota: Quota,
+    session: Option<&SessionToken>,
+    served: &mut Vec<Place>,
+) -> Result<ItemPage> {
+    let mut position = resume(reach, from)?;
+    let mut records: Vec<Record> = Vec::new();
+    let mut bytes = 0;
+    let touched = at.container.map.overlapping(&position.keys);
+    for partition in at.container.partitions.get(touched).unwrap_or_default() {
+        let left = Quota { items: quota.items - records.len(), bytes: quota.bytes.saturating_sub(bytes) };
+        if left.items == 0 || (left.bytes == 0 && bytes > 0) {
+            // Full exactly at a boundary: say so only if there is something behind it.
+            let probe = partition.page(&scope(reach, &position.keys), position.after, Quota { items: 1, bytes: 1 }).await?;
+            if probe.records.is_empty() {
+                position = beyond(partition, &position);
+                continue;
+            }
+            return Ok(ItemPage { records, next: Some(position) });
+        }
+        served.push(place(partition));
+        session.map_or(Ok(()), |session| session.check(partition))?;
+        let page = partition.page(&scope(reach, &position.keys), position.after, left).await?;
+        bytes += page.records.iter().map(|record| record.body().len()).sum::<usize>();
+        records.extend(page.records);
+        match page.next {
+            Some(after) => {
+                let keys = position.keys;
+                return Ok(ItemPage { records, next: Some(Position { keys, after }) });
+            }
+            None => position = beyond(partition, &position),
+        }
+    }
+    Ok(ItemPage { records, next: None })
+}
+
+fn scope(reach: &Reach, keys: &KeyRange) -> Scope {
+    match &reach.point {
+        Some(epk) => Scope::Key(epk.clone()),
+        None => Scope::Keys(keys.clone()),
+    }
+}
+
+/// The rest of the reach behind a partition.
+fn beyond(partition: &Partition, position: &Position) -> Position {
+    let min = partition.range.keys.max.clone().max(position.keys.min.clone());
+    Position { keys: KeyRange { min, max: position.keys.max.clone() }, after: 0 }
+}
+
+/// A position from elsewhere must lie within what the request asks for.
+fn resume(reach: &Reach, from: Option<Position>) -> Result<Position> {
+    let Some(position) = from else { return Ok(Position { keys: reach.keys.clone(), after: 0 }) };
+    let within = position.keys.min >= reach.keys.min && position.keys.max <= reach.keys.max;
+    if !within {
+        return Err(Error::invalid("The continuation token belongs to another request: start again without it."));
+    }
+    Ok(position)
+}
+
+fn reach(at: &Admitted, scope: &ListScope) -> Result<Reach> {
+    match scope {
+        ListScope::Container => Ok(Reach { keys: KeyRange::FULL, point: None }),
+        ListScope::Range(id) => Ok(Reach { keys: range_keys(at, *id)?, point: None }),
+        ListScope::Keys(keys, None) => Ok(Reach { keys: keys.clone(), point: None }),
+        ListScope::Keys(keys, Some(id)) => {
+            let inside = range_keys(at, *id)?.intersect(keys);
+            let inside = inside.ok_or_else(|| moved(at, *id))?;
+            Ok(Reach { keys: inside, point: None })
+        }
+        ListScope::Key(key) => key_reach(at, key),
+    }
+}
+
+fn key_reach(at: &Admitted, key: &PartitionKey) -> Result<Reach> {
+    let Some(definition) = &at.container.schema.key else { return Ok(Reach { keys: KeyRange::FULL, point: None }) };
+    if key.components().len() > definition.paths.len() {
+        return Err(Error::new(Kind::KeyMismatch, "The partition key has more components than the container's definition."));
+    }
+    let epk = key.effective(definition);
+    if key.matches_shape(definition) {
+        return Ok(Reach { keys: KeyRange::of_point(epk.clone()), point: Some(epk) });
+    }
+    Ok(Reach { keys: KeyRange::of_prefix(epk), point: None })
+}
+
+fn range_keys(at: &Admitted, id: u32) -> Result<KeyRange> {
+    let found = at.container.map.by_id(id).and_then(|index| at.container.map.ranges().get(index));
+    found.map(|range| range.keys.clone()).ok_or_else(|| moved(at, id))
+}
+
+fn moved(at: &Admitted, id: u32) -> Error {
+    Error::new(
+        Kind::Moved { epoch: at.container.map.epoch },
+        format!("Partition key range {id} is gone. Read the container's partition key ranges again."),
+    )
+}

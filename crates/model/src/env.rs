@@ -1,0 +1,59 @@
+//! Time and chance come through this one door, so that a simulation can hold it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub trait Env: Send + Sync + 'static {
+    /// Milliseconds since 1970-01-01 UTC.
+    fn now_ms(&self) -> u64;
+    /// Sixty-four bits nobody can foresee.
+    fn random_u64(&self) -> u64;
+}
+
+/// The machine's own clock and the operating system's randomness.
+#[derive(Debug, Default)]
+pub struct SystemEnv;
+
+impl Env for SystemEnv {
+    fn now_ms(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn random_u64(&self) -> u64 {
+        // Without randomness nothing here is safe: no secret, no activity id. Stop rather than guess.
+        getrandom::u64().expect("the operating system has no randomness")
+    }
+}
+
+/// A clock that moves when told to and a chance that repeats.
+#[derive(Debug, Default)]
+pub struct ManualEnv {
+    now_ms: AtomicU64,
+    state: AtomicU64,
+}
+
+impl ManualEnv {
+    pub fn at(now_ms: u64, seed: u64) -> Self {
+        ManualEnv { now_ms: AtomicU64::new(now_ms), state: AtomicU64::new(seed) }
+    }
+
+    pub fn advance_ms(&self, by_ms: u64) {
+        self.now_ms.fetch_add(by_ms, Ordering::Relaxed);
+    }
+}
+
+impl Env for ManualEnv {
+    fn now_ms(&self) -> u64 {
+        self.now_ms.load(Ordering::Relaxed)
+    }
+
+    fn random_u64(&self) -> u64 {
+        // splitmix64: one addition and a mix, the same sequence for the same seed.
+        const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+        let mut z = self.state.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,104 @@
+//! An error says what the caller can do next.
+//!
+//! The kind is the contract: every protocol keeps its own table from kinds to numbers. The
+//! message is for people and may change. Nothing here knows a status code.
+
+use std::fmt;
+use std::time::Duration;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    pub kind: Kind,
+    pub message: String,
+}
+
+/// What went wrong, in terms of what helps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The same request will fail again.
+    Invalid,
+    /// The partition key in the request is not the one in the item, or has the wrong shape.
+    KeyMismatch,
+    /// The query cannot be answered without a plan that spans partitions.
+    CrossPartition,
+    /// The container at this name is not the one the caller knew: resolve the name again.
+    ContainerChanged,
+    /// Known caller, not allowed to do this.
+    Forbidden,
+    /// A quota is used up; deleting helps, repeating does not.
+    QuotaExceeded,
+    /// The logical partition has reached its storage cap.
+    KeyFull,
+    /// No such resource.
+    NotFound,
+    /// The parent of the resource does not exist.
+    OwnerNotFound,
+    /// This replica has not yet seen what the session token asks for.
+    SessionNotAvailable,
+    /// Someone was first; read again, then decide.
+    Conflict,
+    /// The condition on the resource's version does not hold.
+    PreconditionFailed,
+    /// The request or its answer is larger than the limit.
+    TooLarge,
+    /// Another change of the same resource is still running.
+    Locked,
+    /// The right request at the wrong moment.
+    Throttled { retry_after: Duration },
+    /// Concurrent writers met; the same request may succeed at once.
+    RetryWith,
+    /// The caller's partition map is old; refresh it.
+    Moved { epoch: u64 },
+    /// Understood, not built.
+    Refused,
+    /// The store cannot accept work now.
+    Unavailable,
+    /// Ours; the log has the details.
+    Internal,
+}
+
+impl Error {
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Error { kind, message: message.into() }
+    }
+
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Error::new(Kind::Invalid, message)
+    }
+
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Error::new(Kind::NotFound, message)
+    }
+
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Error::new(Kind::Conflict, message)
+    }
+
+    /// For what is understood but not built: names the feature, never pretends.
+    pub fn refused(feature: impl fmt::Display) -> Self {
+        Error::new(Kind::Refused, format!("{feature} is not built in this version of Pleiad. See docs/compatibility.md."))
+    }
+
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Error::new(Kind::Unavailable, message)
+    }
+
+    pub fn internal(message: impl Into<String>) -> Self {
+        Error::new(Kind::Internal, message)
+    }
+
+    /// Bytes that we wrote and cannot read back.
+    pub fn corrupt(what: impl fmt::Display) -> Self {
+        Error::new(Kind::Internal, format!("the store holds bytes that do not decode: {what}"))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}

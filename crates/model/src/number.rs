@@ -1,0 +1,55 @@
+//! JSON numbers.
+//!
+//! Promise: integers of up to 64 bits come back exactly as they arrived; everything else is the
+//! nearest IEEE double. Two numbers are compared, hashed and indexed as doubles, so `1`, `1.0` and
+//! `1e0` are one value.
+
+#[cfg(test)]
+mod tests;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    Int(i64),
+    /// Only above `i64::MAX`.
+    UInt(u64),
+    /// Finite; JSON has no other.
+    Float(f64),
+}
+
+impl Number {
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Number::Int(n) => n as f64,
+            Number::UInt(n) => n as f64,
+            Number::Float(n) => n,
+        }
+    }
+
+    /// The number as an integer, when it is one and fits.
+    pub fn as_i64(self) -> Option<i64> {
+        const MIN: f64 = i64::MIN as f64;
+        match self {
+            Number::Int(n) => Some(n),
+            Number::UInt(_) => None,
+            // -MIN is 2^63, the first double past the top; both bounds are exact doubles.
+            Number::Float(n) if n.fract() == 0.0 && (MIN..-MIN).contains(&n) => Some(n as i64),
+            Number::Float(_) => None,
+        }
+    }
+}
+
+impl From<i64> for Number {
+    fn from(n: i64) -> Self {
+        Number::Int(n)
+    }
+}
+impl From<u64> for Number {
+    fn from(n: u64) -> Self {
+        i64::try_from(n).map_or(Number::UInt(n), Number::Int)
+    }
+}
+impl From<f64> for Number {
+    fn from(n: f64) -> Self {
+        Number::Float(n)
+    }
+}

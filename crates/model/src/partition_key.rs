@@ -1,0 +1,204 @@
+//! Which logical partition an item belongs to, and where that one lies in the hash space.
+//!
+//! Promise: keys, their hashes and the first ranges of a container are byte for byte what Cosmos's
+//! clients compute, because clients route by them. Who owns which range later is the partition map's job.
+//!
+//! ```text
+//!   item {"city":"redmond"}  ──extract──►  ["redmond"]  ──effective──►  22E342F38A486A088463DFF7838A5963
+//!   header ["redmond"]       ──parse────►  ["redmond"]
+//! ```
+
+use crate::path::PropertyPath;
+use crate::{Error, Result, Value, json};
+
+mod component; // one level of a key, and its bytes
+mod effective; // positions and ranges of them
+pub mod hash; // MurmurHash3
+mod v1; // where a version 1 key lies
+mod v2; // where a version 2 or hierarchical key lies
+
+pub use component::KeyComponent;
+pub use effective::{EffectiveKey, KeyRange};
+
+#[cfg(test)]
+mod tests;
+
+/// In bytes of UTF-8, for version 2 (S17); of a version 1 value only the beginning counts (S18).
+pub const KEY_VALUE_BYTES_MAX: usize = 2048;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyKind {
+    Hash,
+    /// Hierarchical: up to three levels, each hashed on its own.
+    MultiHash,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyVersion {
+    V1,
+    V2,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PartitionKeyDefinition {
+    pub paths: Vec<PropertyPath>,
+    pub kind: KeyKind,
+    pub version: KeyVersion,
+    /// Set on migrated containers whose items lack the key; their missing key is `[]`.
+    pub system_key: bool,
+}
+
+/// Without components it is `[]`, the missing key of a container with a system key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PartitionKey {
+    components: Vec<KeyComponent>,
+}
+
+impl PartitionKey {
+    pub fn new(components: Vec<KeyComponent>) -> Self {
+        PartitionKey { components }
+    }
+
+    /// Reads the header form: a JSON array, with `{}` for a value the item does not have.
+    pub fn parse(header: &str) -> Result<Self> {
+        if let Some(text) = plain_string(header) {
+            return Ok(PartitionKey::new(vec![KeyComponent::String(text.to_owned())]));
+        }
+        match json::parse(header.as_bytes()) {
+            Ok(Value::Array(values)) => {
+                Ok(PartitionKey::new(values.into_iter().map(KeyComponent::of_request).collect::<Result<_>>()?))
+            }
+            _ => Err(Error::invalid(format!(
+                "The partition key '{header}' is invalid: write a JSON array with one value per key path, as in [\"value\"]."
+            ))),
+        }
+    }
+
+    pub fn extract(definition: &PartitionKeyDefinition, item: &Value) -> Self {
+        let component = |path: &PropertyPath| KeyComponent::of_property(path.find(item));
+        let components: Vec<_> = definition.paths.iter().map(component).collect();
+        if definition.system_key && components.iter().all(|c| *c == KeyComponent::Undefined) {
+            return PartitionKey::new(Vec::new());
+        }
+        PartitionKey::new(components)
+    }
+
+    pub fn components(&self) -> &[KeyComponent] {
+        &self.components
+    }
+
+    /// Whether this names one logical partition and not, say, the first level of three.
+    pub fn matches_shape(&self, definition: &PartitionKeyDefinition) -> bool {
+        let is_missing_key = self.components.is_empty() && definition.system_key;
+        is_missing_key || self.components.len() == definition.paths.len()
+    }
+
+    pub fn check_size(&self, definition: &PartitionKeyDefinition) -> Result<()> {
+        let too_long = |c: &KeyComponent| matches!(c, KeyComponent::String(text) if text.len() > KEY_VALUE_BYTES_MAX);
+        if definition.hashes_whole_values() && self.components.iter().any(too_long) {
+            return Err(Error::invalid(format!(
+                "A partition key value is longer than {KEY_VALUE_BYTES_MAX} bytes. Shorten it, or use a hash of it as the key."
+            )));
+        }
+        Ok(())
+    }
+
+    /// Where this key lies; for the first levels of a hierarchical key, where the keys below it begin.
+    pub fn effective(&self, definition: &PartitionKeyDefinition) -> EffectiveKey {
+        match (self.components.as_slice(), definition.kind) {
+            ([], _) => EffectiveKey::MIN,
+            (levels, KeyKind::MultiHash) => hierarchical(levels),
+            (components, KeyKind::Hash) => match definition.version {
+                KeyVersion::V1 => v1::effective(components),
+                KeyVersion::V2 => EffectiveKey::from_bytes(&v2::position(components)),
+            },
+        }
+    }
+
+    /// The header form.
+    pub fn to_json(&self) -> String {
+        let mut out = vec![b'['];
+        for (at, component) in self.components.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            component.write_json(&mut out);
+        }
+        out.push(b']');
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    /// The identity of the logical partition as bytes: equal for equal ones, and never the beginning
+    /// of another's in the same container, so that something can follow. Layout as in `component`.
+    ///
+    /// ```text
+    ///   ["pk"] → 08 70 6B FF        [1,null] → 05 00 00 00 00 00 00 F0 3F 01        [] → FF
+    /// ```
+    pub fn encode_components(&self, definition: &PartitionKeyDefinition, out: &mut Vec<u8>) {
+        const MISSING_KEY: u8 = 0xFF;
+        if self.components.is_empty() {
+            out.push(MISSING_KEY);
+        } else if definition.hashes_whole_values() {
+            encode(&self.components, out);
+        } else {
+            encode(&self.components.iter().map(truncated).collect::<Vec<_>>(), out);
+        }
+    }
+}
+
+/// `["text"]` without anything to unescape: nearly every header, read without a JSON reader.
+fn plain_string(header: &str) -> Option<&str> {
+    let text = header.strip_prefix("[\"")?.strip_suffix("\"]")?;
+    let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    text.bytes().all(is_plain).then_some(text)
+}
+
+fn hierarchical(levels: &[KeyComponent]) -> EffectiveKey {
+    let position = |level: &KeyComponent| v2::position(std::slice::from_ref(level));
+    match levels {
+        [a] => EffectiveKey::from_bytes(&position(a)),
+        [a, b] => EffectiveKey::of_parts(&[&position(a), &position(b)]),
+        [a, b, c] => EffectiveKey::of_parts(&[&position(a), &position(b), &position(c)]),
+        more => EffectiveKey::from_bytes(more.iter().map(position).collect::<Vec<_>>().as_flattened()),
+    }
+}
+
+fn encode(components: &[KeyComponent], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + v2::encoded_len(components), 0);
+    v2::encode(components, &mut out[start..]);
+}
+
+fn truncated(component: &KeyComponent) -> KeyComponent {
+    match component {
+        KeyComponent::String(text) => KeyComponent::String(v1::truncated(text).to_owned()),
+        other => other.clone(),
+    }
+}
+
+impl PartitionKeyDefinition {
+    /// Large keys. Version 1 looks at the beginning of a value only.
+    fn hashes_whole_values(&self) -> bool {
+        self.version == KeyVersion::V2 || self.kind == KeyKind::MultiHash
+    }
+}
+
+/// The ranges of a new container: the hash space in `count` equal parts (S37).
+pub fn initial_ranges(definition: &PartitionKeyDefinition, count: u32) -> Vec<KeyRange> {
+    let count = count.max(1);
+    let bound = |at: u32| match at {
+        0 => EffectiveKey::MIN,
+        at if at == count => EffectiveKey::MAX,
+        at if definition.hashes_whole_values() => {
+            EffectiveKey::from_bytes(&share(v2::POSITIONS - 1, at, count).to_be_bytes())
+        }
+        at => v1::position_of_hash(share(u128::from(u32::MAX), at, count) as u32),
+    };
+    (0..count).map(|at| KeyRange { min: bound(at), max: bound(at + 1) }).collect()
+}
+
+/// `whole · part / parts`, rounded down, for products that need more than 128 bits.
+fn share(whole: u128, part: u32, parts: u32) -> u128 {
+    let (part, parts) = (u128::from(part), u128::from(parts));
+    whole / parts * part + whole % parts * part / parts
+}

@@ -1,0 +1,131 @@
+//! One level of a partition key, and the bytes of several.
+//!
+//! Promise: two components are equal exactly when their bytes are. Numbers are doubles compared by
+//! their bits, so `1` and `1.0` are one key (S19) while `0` and `-0.0` are two, as their hashes are.
+//!
+//! ```text
+//!   undefined 00 │ null 01 │ false 02 │ true 03
+//!   number    05 │ double, little-endian       1    → 05 00 00 00 00 00 00 F0 3F
+//!   string    08 │ UTF-8 │ end                 "pk" → 08 70 6B FF
+//! ```
+//!
+//! The end is FF, which no UTF-8 text contains, so no component is the beginning of another.
+//! Version 1 hashes the same bytes with 00 for the end.
+
+use std::hash::{Hash, Hasher};
+
+use crate::{Error, Result, Value, json};
+
+#[derive(Clone, Debug)]
+pub enum KeyComponent {
+    Undefined,
+    Null,
+    Bool(bool),
+    Number(f64),
+    String(String),
+}
+
+pub(super) const UNDEFINED: u8 = 0x00;
+pub(super) const NULL: u8 = 0x01;
+pub(super) const FALSE: u8 = 0x02;
+pub(super) const TRUE: u8 = 0x03;
+pub(super) const NUMBER: u8 = 0x05;
+pub(super) const STRING: u8 = 0x08;
+
+impl KeyComponent {
+    /// What the item has at the key's path. Objects and arrays count as nothing there (S10).
+    pub fn of_property(value: Option<&Value>) -> Self {
+        match value {
+            None | Some(Value::Object(_) | Value::Array(_)) => KeyComponent::Undefined,
+            Some(Value::Null) => KeyComponent::Null,
+            Some(Value::Bool(flag)) => KeyComponent::Bool(*flag),
+            Some(Value::Number(n)) => KeyComponent::Number(n.as_f64()),
+            Some(Value::String(text)) => KeyComponent::String(text.clone()),
+        }
+    }
+
+    /// What a client wrote into a request, where `{}` stands for undefined.
+    pub(super) fn of_request(value: Value) -> Result<Self> {
+        match value {
+            Value::Object(object) if object.is_empty() => Ok(KeyComponent::Undefined),
+            Value::Object(_) | Value::Array(_) => Err(Error::invalid(
+                "A partition key value is a string, a number, a boolean, null, or {} where the item has none; \
+                 an object or an array cannot be one.",
+            )),
+            Value::Null => Ok(KeyComponent::Null),
+            Value::Bool(flag) => Ok(KeyComponent::Bool(flag)),
+            Value::Number(n) => Ok(KeyComponent::Number(n.as_f64())),
+            Value::String(text) => Ok(KeyComponent::String(text)),
+        }
+    }
+
+    pub(super) fn write_json(&self, out: &mut Vec<u8>) {
+        match self {
+            KeyComponent::Undefined => out.extend_from_slice(b"{}"),
+            KeyComponent::Null => out.extend_from_slice(b"null"),
+            KeyComponent::Bool(true) => out.extend_from_slice(b"true"),
+            KeyComponent::Bool(false) => out.extend_from_slice(b"false"),
+            KeyComponent::Number(n) => json::write_number((*n).into(), out),
+            KeyComponent::String(text) => json::write_str(text, out),
+        }
+    }
+
+    pub(super) fn type_byte(&self) -> u8 {
+        match self {
+            KeyComponent::Undefined => UNDEFINED,
+            KeyComponent::Null => NULL,
+            KeyComponent::Bool(false) => FALSE,
+            KeyComponent::Bool(true) => TRUE,
+            KeyComponent::Number(_) => NUMBER,
+            KeyComponent::String(_) => STRING,
+        }
+    }
+
+    pub(super) fn encoded_len(&self) -> usize {
+        match self {
+            KeyComponent::Number(_) => 1 + size_of::<f64>(),
+            KeyComponent::String(text) => 1 + text.len() + 1,
+            _ => 1,
+        }
+    }
+
+    /// Fills the front of `out`, which has room for `encoded_len`, and returns what is left of it.
+    pub(super) fn encode<'a>(&self, out: &'a mut [u8]) -> &'a mut [u8] {
+        let (front, rest) = out.split_at_mut(self.encoded_len());
+        front[0] = self.type_byte();
+        match self {
+            KeyComponent::Number(n) => front[1..].copy_from_slice(&n.to_le_bytes()),
+            KeyComponent::String(text) => {
+                front[1..=text.len()].copy_from_slice(text.as_bytes());
+                front[1 + text.len()] = STRING_END;
+            }
+            _ => {}
+        }
+        rest
+    }
+}
+
+pub(super) const STRING_END: u8 = 0xFF;
+
+impl PartialEq for KeyComponent {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (KeyComponent::Number(a), KeyComponent::Number(b)) => a.to_bits() == b.to_bits(),
+            (KeyComponent::String(a), KeyComponent::String(b)) => a == b,
+            _ => self.type_byte() == other.type_byte(),
+        }
+    }
+}
+
+impl Eq for KeyComponent {}
+
+impl Hash for KeyComponent {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.type_byte().hash(state);
+        match self {
+            KeyComponent::Number(n) => n.to_bits().hash(state),
+            KeyComponent::String(text) => text.hash(state),
+            _ => {}
+        }
+    }
+}

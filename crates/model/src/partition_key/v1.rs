@@ -1,0 +1,102 @@
+//! Effective keys of version 1: a 32-bit hash, then the key itself, both so that bytes sort as values do.
+//!
+//! ```text
+//!   "pk" → 05 C1 E5 7B 25 45 AA   │ 08 71 6C 00
+//!          the hash as a number   │ each UTF-8 byte plus one, then 00
+//! ```
+//!
+//! Only the first 100 characters of a string count (S18): longer strings that agree in those are
+//! one logical partition. Of the text at most 101 bytes are appended, without the 00, so that
+//! they stay apart from the short ones.
+
+use super::component::{KeyComponent, NUMBER, STRING};
+use super::effective::EffectiveKey;
+use super::hash::murmur3_x86_32;
+
+/// UTF-16 code units, which is how the clients count.
+const STRING_CHARS_MAX: usize = 100;
+const APPENDED_BYTES_MAX: usize = 100;
+
+pub(super) fn effective(components: &[KeyComponent]) -> EffectiveKey {
+    let mut bytes = Vec::with_capacity(128);
+    components.iter().for_each(|component| append_hash_input(component, &mut bytes));
+    let hash = murmur3_x86_32(&bytes);
+    bytes.clear();
+    append_number(f64::from(hash), &mut bytes);
+    components.iter().for_each(|component| append_sortable(component, &mut bytes));
+    EffectiveKey::from_bytes(&bytes)
+}
+
+/// The position of one hash value, without a key behind it.
+pub(super) fn position_of_hash(hash: u32) -> EffectiveKey {
+    let mut bytes = Vec::with_capacity(16);
+    append_number(f64::from(hash), &mut bytes);
+    EffectiveKey::from_bytes(&bytes)
+}
+
+/// The part of a string that counts. A character that would be cut in half is left out.
+pub(super) fn truncated(text: &str) -> &str {
+    if text.len() <= STRING_CHARS_MAX {
+        return text;
+    }
+    let mut units = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        units += c.len_utf16();
+        units > STRING_CHARS_MAX
+    });
+    end.map_or(text, |(at, _)| &text[..at])
+}
+
+fn append_hash_input(component: &KeyComponent, out: &mut Vec<u8>) {
+    const STRING_END: u8 = 0x00;
+    out.push(component.type_byte());
+    match component {
+        KeyComponent::Number(n) => out.extend_from_slice(&n.to_le_bytes()),
+        KeyComponent::String(text) => {
+            out.extend_from_slice(truncated(text).as_bytes());
+            out.push(STRING_END);
+        }
+        _ => {}
+    }
+}
+
+fn append_sortable(component: &KeyComponent, out: &mut Vec<u8>) {
+    match component {
+        KeyComponent::Number(n) => append_number(*n, out),
+        KeyComponent::String(text) => append_string(truncated(text), out),
+        simple => out.push(simple.type_byte()),
+    }
+}
+
+/// The double's bits turned so that they sort: first 8 bits, then 7 at a time. The lowest bit of
+/// each byte after the first says whether another follows.
+///
+/// ```text
+///   1 → 05 │ BF │ F0           -3.25 → 05 │ 3F │ F6          0 → 05 │ 80 │ 00
+/// ```
+fn append_number(n: f64, out: &mut Vec<u8>) {
+    const SIGN: u64 = 1 << 63;
+    const FOLLOWED: u8 = 1;
+    let bits = n.to_bits();
+    let mut left = if bits & SIGN == 0 { bits ^ SIGN } else { bits.wrapping_neg() };
+    out.extend_from_slice(&[NUMBER, (left >> 56) as u8]);
+    left <<= 8;
+    loop {
+        let seven = (left >> 56) as u8 & !FOLLOWED;
+        left <<= 7;
+        if left == 0 {
+            return out.push(seven);
+        }
+        out.push(seven | FOLLOWED);
+    }
+}
+
+fn append_string(text: &str, out: &mut Vec<u8>) {
+    // UTF-8 has no FF, so adding one never wraps.
+    let plus_one = |byte: &u8| byte.wrapping_add(1);
+    out.push(STRING);
+    out.extend(text.as_bytes().iter().take(APPENDED_BYTES_MAX + 1).map(plus_one));
+    if text.len() <= APPENDED_BYTES_MAX {
+        out.push(0x00);
+    }
+}

@@ -1,0 +1,45 @@
+//! Effective keys of version 2: a 128-bit hash with its two highest bits cleared, 16 bytes big-endian.
+//!
+//! ```text
+//!   ["pk"] → 20 FD 8F E7 80 DC FA 06 92 90 51 52 C3 5E 10 D9        always below 40
+//! ```
+//!
+//! A hierarchical key has 16 such bytes for each of its levels, hashed one by one, so that the keys
+//! below a prefix are neighbours.
+
+use super::component::KeyComponent;
+use super::hash::murmur3_x64_128;
+
+/// One more than the largest position.
+pub(super) const POSITIONS: u128 = 1 << 126;
+
+/// Keys of ordinary size are hashed without asking for memory.
+const STACK_BYTES: usize = 256;
+
+pub(super) fn position(components: &[KeyComponent]) -> [u8; 16] {
+    let len = encoded_len(components);
+    if len <= STACK_BYTES {
+        let mut bytes = [0; STACK_BYTES];
+        encode(components, &mut bytes[..len]);
+        position_of_bytes(&bytes[..len])
+    } else {
+        let mut bytes = vec![0; len];
+        encode(components, &mut bytes);
+        position_of_bytes(&bytes)
+    }
+}
+
+fn position_of_bytes(bytes: &[u8]) -> [u8; 16] {
+    let (h1, h2) = murmur3_x64_128(bytes);
+    let hash = u128::from(h2) << 64 | u128::from(h1);
+    (hash % POSITIONS).to_be_bytes()
+}
+
+pub(super) fn encoded_len(components: &[KeyComponent]) -> usize {
+    components.iter().map(KeyComponent::encoded_len).sum()
+}
+
+/// `out` is exactly `encoded_len` long.
+pub(super) fn encode(components: &[KeyComponent], out: &mut [u8]) {
+    components.iter().fold(out, |rest, component| component.encode(rest));
+}

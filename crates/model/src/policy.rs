@@ -1,0 +1,47 @@
+//! A container's definition and its policies.
+//!
+//! Promise: a definition that exists has passed every check of this module, and
+//! `create(to_object())` gives the same definition back. JSON stops at `create` and `replace`;
+//! inside there are only types.
+//!
+//! Someone else's job: whether a container may lack a partition key (it depends on its throughput:
+//! the engine), what a computed property's query may say (the query language), and doing what a
+//! policy asks. A setting that is understood here but done by nobody is named by
+//! `ContainerDefinition::not_built`.
+
+#[macro_use]
+mod read; // members of the JSON at the door
+
+mod container; // the whole definition, and what must agree between its parts
+mod key; // partitionKey
+
+mod index_path; // `/a/[]/b/?`
+mod indexing; // indexingPolicy
+mod matcher; // which values of an item are indexed
+
+mod composite; // compositeIndexes
+mod full_text; // fullTextPolicy, fullTextIndexes
+mod spatial; // geospatialConfig, spatialIndexes
+mod vector; // vectorEmbeddingPolicy, vectorIndexes
+
+mod computed; // computedProperties
+mod conflict; // conflictResolutionPolicy
+mod encryption; // clientEncryptionPolicy
+mod unique_key; // uniqueKeyPolicy
+
+#[cfg(test)]
+mod testing;
+
+pub use composite::{COMPOSITE_PATHS_MAX, COMPOSITE_PATHS_PER_INDEX_MAX, CompositeIndex, CompositePath, Order};
+pub use computed::{COMPUTED_PROPERTIES_MAX, ComputedProperty};
+pub use conflict::ConflictResolution;
+pub use container::{ChangeFeedPolicy, ContainerDefinition};
+pub use encryption::{ClientEncryptionPolicy, EncryptedPath, EncryptionType};
+pub use full_text::{FullTextIndex, FullTextPath, FullTextPolicy, Language};
+pub use index_path::{End, IndexPath, Step};
+pub use indexing::{EXCLUDED_PATHS_MAX, INCLUDED_PATHS_MAX, IndexingMode, IndexingPolicy};
+pub use key::{HASH_PATHS_MAX, MULTI_HASH_PATHS_MAX};
+pub use matcher::{IndexMatcher, Node};
+pub use spatial::{BoundingBox, Geospatial, SpatialIndex, SpatialType};
+pub use unique_key::{UNIQUE_KEYS_MAX, UNIQUE_PATHS_MAX, UniqueKey};
+pub use vector::{DistanceFunction, Quantizer, VectorDataType, VectorEmbedding, VectorIndex, VectorIndexType};

@@ -1,0 +1,262 @@
+//! The whole definition of a container.
+//!
+//! Promise: its parts agree with each other (vector and full-text indexes have their policy, time to
+//! live has an index, spatial indexes fit the geometry), and `replace` keeps what is fixed at creation.
+//!
+//! A replace carries everything: what it leaves out is reset, and leaving out a property that is
+//! fixed at creation is an attempt to change it. The one exception is the conflict resolution policy,
+//! which the service itself fills in and most clients never send.
+
+use super::computed::ComputedProperty;
+use super::conflict::ConflictResolution;
+use super::encryption::ClientEncryptionPolicy;
+use super::full_text::{self, FullTextPolicy};
+use super::indexing::{IndexingMode, IndexingPolicy};
+use super::spatial::{self, Geospatial};
+use super::unique_key::UniqueKey;
+use super::vector::{self, VectorEmbedding};
+use super::{key, read};
+use crate::item;
+use crate::partition_key::{KeyVersion, PartitionKeyDefinition};
+use crate::{Error, Object, Result, Value};
+
+/// Two names for the same thing: the older and the newer.
+const VIEW_NAMES: [&str; 2] = ["materializedViewDefinition", "globalSecondaryIndexDefinition"];
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContainerDefinition {
+    pub id: String,
+    /// None is a fixed container without a key.
+    pub partition_key: Option<PartitionKeyDefinition>,
+    pub indexing: IndexingPolicy,
+    /// Seconds; -1 lets items have a time to live of their own.
+    pub default_ttl: Option<i32>,
+    pub unique_keys: Vec<UniqueKey>,
+    pub conflict_resolution: ConflictResolution,
+    pub geospatial: Geospatial,
+    pub computed_properties: Vec<ComputedProperty>,
+    pub vector_embeddings: Vec<VectorEmbedding>,
+    pub full_text: Option<FullTextPolicy>,
+    pub client_encryption: Option<ClientEncryptionPolicy>,
+    pub change_feed: Option<ChangeFeedPolicy>,
+    /// Seconds; -1 keeps forever, 0 is off.
+    pub analytical_storage_ttl: Option<i32>,
+    /// The member's name and its body, kept as it came: done by nobody.
+    pub view: Option<(&'static str, Object)>,
+    /// Kept as it came: done by nobody.
+    pub data_masking: Option<Object>,
+}
+
+/// How far back the all-versions feed reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangeFeedPolicy {
+    pub retention_minutes: u32,
+}
+
+impl ContainerDefinition {
+    pub fn create(body: &Value) -> Result<Self> {
+        Self::parse(body, KeyVersion::V1)?.check()
+    }
+
+    /// The definition that follows this one.
+    pub fn replace(&self, body: &Value) -> Result<Self> {
+        let version = self.partition_key.as_ref().map_or(KeyVersion::V1, |key| key.version);
+        let mut next = Self::parse(body, version)?;
+        if body.get("conflictResolutionPolicy").is_none_or(|policy| *policy == Value::Null) {
+            next.conflict_resolution = self.conflict_resolution.clone();
+        }
+        let mut next = next.check()?;
+        self.check_fixed(&next)?;
+        // The same properties, in the spelling they were created with.
+        next.partition_key = self.partition_key.clone();
+        next.unique_keys = self.unique_keys.clone();
+        Ok(next)
+    }
+
+    /// Everything but the system properties, in Cosmos's order.
+    pub fn to_object(&self) -> Object {
+        let mut object = Object::new().with("id", self.id.as_str()).with("indexingPolicy", self.indexing.to_value());
+        set(&mut object, "partitionKey", self.partition_key.as_ref().map(key::to_object));
+        set(&mut object, "defaultTtl", self.default_ttl.map(i64::from));
+        set(&mut object, "uniqueKeyPolicy", filled(&self.unique_keys).map(UniqueKey::policy_to_object));
+        object.set("conflictResolutionPolicy", self.conflict_resolution.to_object());
+        object.set("geospatialConfig", self.geospatial.to_object());
+        let computed = filled(&self.computed_properties);
+        set(&mut object, "computedProperties", computed.map(|all| read::render(all, ComputedProperty::to_object)));
+        let vectors = filled(&self.vector_embeddings);
+        set(&mut object, "vectorEmbeddingPolicy", vectors.map(VectorEmbedding::policy_to_object));
+        set(&mut object, "fullTextPolicy", self.full_text.as_ref().map(FullTextPolicy::to_object));
+        let encryption = self.client_encryption.as_ref();
+        set(&mut object, "clientEncryptionPolicy", encryption.map(ClientEncryptionPolicy::to_object));
+        set(&mut object, "changeFeedPolicy", self.change_feed.map(ChangeFeedPolicy::to_object));
+        set(&mut object, "analyticalStorageTtl", self.analytical_storage_ttl.map(i64::from));
+        if let Some((name, view)) = &self.view {
+            object.set(*name, view.clone());
+        }
+        set(&mut object, "dataMaskingPolicy", self.data_masking.clone());
+        object
+    }
+
+    /// The first setting that asks for something which nobody does in this version. Settings that only
+    /// help queries are not among them: without the help an answer is slower, not different.
+    pub fn not_built(&self) -> Option<&'static str> {
+        let asks = [
+            (self.default_ttl.is_some(), "defaultTtl"),
+            (!self.unique_keys.is_empty(), "uniqueKeyPolicy"),
+            (self.change_feed.is_some_and(|feed| feed.retention_minutes > 0), "changeFeedPolicy"),
+            (self.view.is_some(), self.view.as_ref().map_or("", |(name, _)| name)),
+            (self.data_masking.as_ref().is_some_and(masks), "dataMaskingPolicy"),
+            (self.analytical_storage_ttl.is_some_and(|ttl| ttl != 0), "analyticalStorageTtl"),
+            (self.indexing.mode == IndexingMode::Lazy, "indexingMode lazy"),
+            (self.vector_embeddings.iter().any(|vector| vector.source.is_some()), "embeddingSource"),
+        ];
+        asks.into_iter().find(|(asked, _)| *asked).map(|(_, name)| name)
+    }
+
+    /// `unsaid` is what a partition key without a version means.
+    fn parse(value: &Value, unsaid: KeyVersion) -> Result<Self> {
+        let body = read::object(value)?;
+        let id = item::item_id(value)?;
+        item::check_resource_name(id)?;
+        Ok(ContainerDefinition {
+            id: id.to_owned(),
+            partition_key: read::optional(body, "partitionKey", |key| key::parse(key, unsaid))?,
+            vector_embeddings: read::optional(body, "vectorEmbeddingPolicy", VectorEmbedding::parse_policy)?
+                .unwrap_or_default(),
+            full_text: read::optional(body, "fullTextPolicy", FullTextPolicy::parse)?,
+            indexing: IndexingPolicy::parse(read::member(body, "indexingPolicy"))?,
+            default_ttl: read::optional(body, "defaultTtl", default_ttl)?,
+            unique_keys: read::optional(body, "uniqueKeyPolicy", UniqueKey::parse_policy)?.unwrap_or_default(),
+            conflict_resolution: ConflictResolution::parse(read::member(body, "conflictResolutionPolicy"))?,
+            geospatial: read::optional(body, "geospatialConfig", Geospatial::from_policy)?
+                .unwrap_or(Geospatial::Geography),
+            computed_properties: read::optional(body, "computedProperties", ComputedProperty::parse_all)?
+                .unwrap_or_default(),
+            client_encryption: read::optional(body, "clientEncryptionPolicy", ClientEncryptionPolicy::parse)?,
+            change_feed: read::optional(body, "changeFeedPolicy", ChangeFeedPolicy::parse)?,
+            analytical_storage_ttl: read::optional(body, "analyticalStorageTtl", analytical_storage_ttl)?,
+            view: view(body)?,
+            data_masking: read::optional(body, "dataMaskingPolicy", read::object)?.cloned(),
+        })
+    }
+
+    /// What must agree between the parts.
+    fn check(self) -> Result<Self> {
+        vector::check(&self.indexing.vector, &self.vector_embeddings)?;
+        full_text::check(&self.indexing.full_text, self.full_text.as_ref())?;
+        spatial::check(&self.indexing.spatial, self.geospatial)?;
+        if let Some(policy) = &self.client_encryption {
+            policy.check(self.partition_key.as_ref())?;
+        }
+        if self.default_ttl.is_some() && self.indexing.mode == IndexingMode::None {
+            return Err(Error::invalid(
+                "Time to live needs the indexing mode consistent. Leave defaultTtl out, or index the container.",
+            ));
+        }
+        Ok(self)
+    }
+
+    /// What must agree with the definition that is being replaced.
+    fn check_fixed(&self, next: &Self) -> Result<()> {
+        if self.id != next.id {
+            return Err(Error::invalid(format!("The container '{}' cannot be renamed to '{}'.", self.id, next.id)));
+        }
+        if !same_option(self.partition_key.as_ref(), next.partition_key.as_ref(), key::same) {
+            return Err(Error::invalid("Document collection partition key cannot be changed."));
+        }
+        if !same_list(&self.unique_keys, &next.unique_keys, UniqueKey::same) {
+            return Err(Error::invalid(
+                "The unique index cannot be modified. To change it, create another container and move the items.",
+            ));
+        }
+        self.check_fixed_policies(next)?;
+        vector::check_embeddings_kept(&self.vector_embeddings, &next.vector_embeddings)?;
+        vector::check_indexes_kept(&self.indexing.vector, &next.indexing.vector)
+    }
+
+    fn check_fixed_policies(&self, next: &Self) -> Result<()> {
+        let changed = [
+            (self.conflict_resolution != next.conflict_resolution, "conflictResolutionPolicy"),
+            (self.client_encryption != next.client_encryption, "clientEncryptionPolicy"),
+            (self.view != next.view, VIEW_NAMES[0]),
+        ];
+        match changed.into_iter().find(|(changed, _)| *changed) {
+            Some((_, name)) => {
+                Err(Error::invalid(format!("{name} is fixed at creation and cannot be changed by a replace.")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl ChangeFeedPolicy {
+    fn parse(body: &Value) -> Result<Self> {
+        let minutes = read::optional(read::object(body)?, "retentionDuration", read::integer)?.unwrap_or(0);
+        let retention_minutes = u32::try_from(minutes).map_err(|_| {
+            Error::invalid(format!("The change feed's retentionDuration {minutes} is not a number of minutes."))
+        })?;
+        Ok(ChangeFeedPolicy { retention_minutes })
+    }
+
+    fn to_object(self) -> Object {
+        Object::new().with("retentionDuration", i64::from(self.retention_minutes))
+    }
+}
+
+fn default_ttl(value: &Value) -> Result<i32> {
+    let given = read::integer(value)?;
+    seconds(given).filter(|ttl| *ttl != 0).ok_or_else(|| {
+        Error::invalid(format!("The defaultTtl {given} is not -1 and not between 1 and {} seconds.", i32::MAX))
+    })
+}
+
+fn analytical_storage_ttl(value: &Value) -> Result<i32> {
+    let given = read::integer(value)?;
+    seconds(given).ok_or_else(|| {
+        Error::invalid(format!(
+            "The analyticalStorageTtl {given} is not -1 and not between 0 and {} seconds.",
+            i32::MAX
+        ))
+    })
+}
+
+fn seconds(given: i64) -> Option<i32> {
+    i32::try_from(given).ok().filter(|ttl| *ttl >= -1)
+}
+
+fn view(body: &Object) -> Result<Option<(&'static str, Object)>> {
+    let name = VIEW_NAMES.into_iter().find(|name| read::member(body, name).is_some());
+    let Some(name) = name else { return Ok(None) };
+    Ok(read::optional(body, name, read::object)?.map(|view| (name, view.clone())))
+}
+
+/// A masking policy without paths asks for nothing.
+fn masks(policy: &Object) -> bool {
+    let empty = |paths: &Value| paths.as_array().is_some_and(<[Value]>::is_empty);
+    read::member(policy, "includedPaths").is_some_and(|paths| !empty(paths))
+}
+
+fn set(object: &mut Object, name: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        object.set(name, value);
+    }
+}
+
+fn filled<T>(all: &[T]) -> Option<&[T]> {
+    Some(all).filter(|all| !all.is_empty())
+}
+
+fn same_option<T>(one: Option<&T>, other: Option<&T>, same: impl Fn(&T, &T) -> bool) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => same(one, other),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+fn same_list<T>(one: &[T], other: &[T], same: impl Fn(&T, &T) -> bool) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+}
+
+#[cfg(test)]
+mod tests;

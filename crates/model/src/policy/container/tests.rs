@@ -1,0 +1,294 @@
+use proptest::prelude::*;
+
+use super::super::testing::{body, check_invalid, check_refused, check_returned, create, value};
+use super::*;
+use crate::json;
+use crate::partition_key::KeyKind;
+
+#[test]
+fn a_container_is_returned_as_cosmos_returns_it() {
+    let wanted = concat!(
+        r#"{"id":"c","#,
+        r#""indexingPolicy":{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]},"#,
+        r#""partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"#,
+        r#""defaultTtl":60,"#,
+        r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/mail"]}]},"#,
+        r#""conflictResolutionPolicy":{"mode":"LastWriterWins","conflictResolutionPath":"/_ts","conflictResolutionProcedure":""},"#,
+        r#""geospatialConfig":{"type":"Geography"},"#,
+        r#""changeFeedPolicy":{"retentionDuration":10},"#,
+        r#""analyticalStorageTtl":-1}"#,
+    );
+    let members = r#""analyticalStorageTtl":-1,"changeFeedPolicy":{"retentionDuration":10},"uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/mail"]}]},"defaultTtl":60,"_rid":"x","_ts":1"#;
+    assert_eq!(json::to_string(&create(members).to_object().into()), wanted);
+}
+
+/// The key of a container with this `partitionKey`, as returned.
+#[track_caller]
+fn check_key(sent: &str, wanted: &str) {
+    let body = value(&format!(r#"{{"id":"c","partitionKey":{sent}}}"#));
+    let definition = ContainerDefinition::create(&body).expect("the definition is accepted");
+    assert_eq!(definition.to_object().get("partitionKey").map(json::to_string).as_deref(), Some(wanted));
+}
+
+#[track_caller]
+fn check_key_refused(sent: &str, says: &str) {
+    check_invalid(ContainerDefinition::create(&value(&format!(r#"{{"id":"c","partitionKey":{sent}}}"#))), says);
+}
+
+#[test]
+fn the_partition_key_is_returned_as_created() {
+    check_key(r#"{"paths":["/a"],"kind":"Hash","version":2}"#, r#"{"paths":["/a"],"kind":"Hash","version":2}"#);
+    check_key(r#"{"paths":["/a"],"kind":"Hash"}"#, r#"{"paths":["/a"],"kind":"Hash","version":1}"#);
+    check_key(r#"{"version":1,"paths":["/a/b"]}"#, r#"{"paths":["/a/b"],"kind":"Hash","version":1}"#);
+    let quoted = r#"{"paths":["/\"level' 1*()\"/\"le/vel2\""],"kind":"Hash","version":2}"#;
+    check_key(quoted, quoted);
+    let levels = r#"{"paths":["/a","/b","/c"],"kind":"MultiHash","version":2}"#;
+    check_key(levels, levels);
+    check_key(&levels.replace(r#","version":2"#, ""), levels);
+    let migrated = r#"{"paths":["/_partitionKey"],"kind":"Hash","version":2,"systemKey":true}"#;
+    check_key(migrated, migrated);
+}
+
+#[test]
+fn the_partition_key_is_validated() {
+    let too_many = "Too many partition key paths (4) specified. A maximum of 3 is allowed.";
+    check_key_refused(r#"{"paths":["/a","/b","/c","/d"],"kind":"MultiHash","version":2}"#, too_many);
+    check_key_refused(r#"{"paths":["/a","/b"],"kind":"Hash","version":2}"#, "Too many partition key paths");
+    check_key_refused(r#"{"paths":[],"kind":"Hash"}"#, "has no paths");
+    check_key_refused(r#"{"kind":"Hash"}"#, "has no paths");
+    check_key_refused(r#"{"paths":["/a","/\"a\""],"kind":"MultiHash"}"#, "there twice");
+    check_key_refused(r#"{"paths":["/a","/b"],"kind":"MultiHash","version":1}"#, "needs version 2");
+    check_key_refused(r#"{"paths":["/a"],"kind":"Range"}"#, "is not Hash or MultiHash");
+    check_key_refused(r#"{"paths":["/a"],"version":3}"#, "is not 1 or 2");
+    check_key_refused(r#"{"paths":"/a"}"#, "One of the specified inputs is invalid");
+    check_key_refused(r#"["/a"]"#, "One of the specified inputs is invalid");
+}
+
+/// S8: a partition key path has no trailing wildcard, unlike an index path.
+#[test]
+fn s8_a_partition_key_path_names_a_property() {
+    check_key(r#"{"paths":["/department"]}"#, r#"{"paths":["/department"],"kind":"Hash","version":1}"#);
+    for path in ["/department/?", "/department/*", "/department/", "/", "department", "/a/[]/b"] {
+        check_key_refused(&format!(r#"{{"paths":["{path}"]}}"#), &format!("path '{path}' could not be accepted"));
+    }
+    create(r#""indexingPolicy":{"includedPaths":[{"path":"/*"},{"path":"/department/?"},{"path":"/department/*"}]}"#);
+}
+
+/// S15: the key of a container cannot be changed in place.
+#[test]
+fn s15_the_partition_key_is_fixed() {
+    let (old, fixed) = (create(""), "partition key cannot be changed");
+    let with = |key: &str| value(&format!(r#"{{"id":"c","partitionKey":{key}}}"#));
+    check_invalid(old.replace(&with(r#"{"paths":["/other"],"kind":"Hash","version":2}"#)), fixed);
+    check_invalid(old.replace(&with(r#"{"paths":["/pk"],"kind":"Hash","version":1}"#)), fixed);
+    check_invalid(old.replace(&with(r#"{"paths":["/pk"],"kind":"MultiHash","version":2}"#)), fixed);
+    check_invalid(old.replace(&with("null")), fixed);
+    for same in [r#"{"paths":["/pk"],"kind":"Hash","version":2}"#, r#"{"paths":["/\"pk\""],"kind":"Hash"}"#] {
+        assert_eq!(old.replace(&with(same)), Ok(old.clone()));
+    }
+}
+
+/// S74: a container may have no key; whether it may is the engine's decision.
+#[test]
+fn s74_a_fixed_container_has_no_key() {
+    let bare = value(r#"{"id":"fixed"}"#);
+    let fixed = ContainerDefinition::create(&bare).expect("the definition is accepted");
+    assert_eq!((&fixed.partition_key, fixed.to_object().get("partitionKey")), (&None, None));
+    assert_eq!(fixed.replace(&bare), Ok(fixed.clone()));
+    let keyed = value(r#"{"id":"fixed","partitionKey":{"paths":["/a"]}}"#);
+    check_invalid(fixed.replace(&keyed), "partition key cannot be changed");
+}
+
+#[test]
+fn a_name_is_needed_and_stays() {
+    check_invalid(ContainerDefinition::create(&value("{}")), "'id; '");
+    check_invalid(ContainerDefinition::create(&value(r#"{"id":"a/b"}"#)), "");
+    check_invalid(ContainerDefinition::create(&value(&format!(r#"{{"id":"{}"}}"#, "x".repeat(256)))), "255");
+    check_invalid(ContainerDefinition::create(&value("[]")), "One of the specified inputs is invalid");
+    let renamed = value(r#"{"id":"d","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#);
+    check_invalid(create("").replace(&renamed), "cannot be renamed");
+}
+
+#[test]
+fn time_to_live_is_in_range_and_needs_an_index() {
+    for ttl in ["-1", "1", "2147483647"] {
+        check_returned(&format!(r#""defaultTtl":{ttl}"#), "defaultTtl", ttl);
+    }
+    for ttl in ["0", "-2", "-10", "2147483648"] {
+        check_refused(&format!(r#""defaultTtl":{ttl}"#), &format!("The defaultTtl {ttl} is not"));
+    }
+    check_refused(r#""defaultTtl":"soon""#, "One of the specified inputs is invalid");
+    assert_eq!(create(r#""defaultTtl":null"#).default_ttl, None);
+    check_refused(r#""defaultTtl":5,"indexingPolicy":{"indexingMode":"none"}"#, "needs the indexing mode consistent");
+    assert_eq!(create(r#""defaultTtl":5"#).replace(&body("")).map(|new| new.default_ttl), Ok(None));
+}
+
+#[test]
+fn the_conflict_resolution_policy_is_kept() {
+    let name = "conflictResolutionPolicy";
+    let said = |policy: &str| format!(r#""{name}":{policy}"#);
+    let by_path = r#"{"mode":"LastWriterWins","conflictResolutionPath":"/rank","conflictResolutionProcedure":""}"#;
+    check_returned(&said(by_path), name, by_path);
+    let custom =
+        r#"{"mode":"Custom","conflictResolutionPath":"","conflictResolutionProcedure":"dbs/d/colls/c/sprocs/r"}"#;
+    check_returned(&said(custom), name, custom);
+    check_refused(&said(r#"{"mode":"Custom","conflictResolutionPath":"/a"}"#), "The conflict resolution policy is");
+    check_refused(&said(r#"{"mode":"Coin"}"#), "The conflict resolution policy is");
+
+    let old = create(&said(by_path));
+    assert_eq!(old.replace(&body("")), Ok(old.clone()));
+    check_invalid(old.replace(&body(&said(custom))), "conflictResolutionPolicy is fixed at creation");
+}
+
+#[track_caller]
+fn check_not_built(members: &str, wanted: Option<&str>) {
+    let definition = create(members);
+    assert_eq!(definition.not_built(), wanted);
+    assert_eq!(ContainerDefinition::create(&definition.to_object().into()), Ok(definition));
+}
+
+#[test]
+fn what_nobody_does_is_named() {
+    check_not_built(r#""defaultTtl":-1"#, Some("defaultTtl"));
+    check_not_built(r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/a"]}]}"#, Some("uniqueKeyPolicy"));
+    check_not_built(r#""changeFeedPolicy":{"retentionDuration":1}"#, Some("changeFeedPolicy"));
+    let view = r#"{"sourceCollectionId":"s","definition":"SELECT * FROM c"}"#;
+    for name in VIEW_NAMES {
+        check_not_built(&format!(r#""{name}":{view}"#), Some(name));
+    }
+    check_not_built(r#""dataMaskingPolicy":{"includedPaths":[{"path":"/a"}]}"#, Some("dataMaskingPolicy"));
+    check_not_built(r#""analyticalStorageTtl":-1"#, Some("analyticalStorageTtl"));
+    check_not_built(r#""indexingPolicy":{"indexingMode":"lazy"}"#, Some("indexingMode lazy"));
+    let source =
+        r#""vectorEmbeddingPolicy":{"vectorEmbeddings":[{"path":"/v","embeddingSource":{"authType":"Entra"}}]}"#;
+    check_not_built(source, Some("embeddingSource"));
+}
+
+#[test]
+fn what_asks_for_nothing_or_only_helps_queries_is_accepted() {
+    check_not_built("", None);
+    let nothing = r#""uniqueKeyPolicy":{"uniqueKeys":[]},"changeFeedPolicy":{"retentionDuration":0},"dataMaskingPolicy":{"includedPaths":[]},"analyticalStorageTtl":0"#;
+    check_not_built(nothing, None);
+    let helps = r#""computedProperties":[{"name":"a","query":"SELECT VALUE 1 FROM c"}],"geospatialConfig":{"type":"Geometry"},
+        "vectorEmbeddingPolicy":{"vectorEmbeddings":[{"path":"/v","dimensions":3}]},"fullTextPolicy":{"defaultLanguage":"en-US","fullTextPaths":[{"path":"/t"}]},
+        "indexingPolicy":{"vectorIndexes":[{"path":"/v","type":"flat"}],"fullTextIndexes":[{"path":"/t"}],"compositeIndexes":[[{"path":"/a"},{"path":"/b"}]]}"#;
+    check_not_built(helps, None);
+}
+
+#[test]
+fn members_of_the_wrong_type_are_refused() {
+    let names = [
+        "partitionKey",
+        "indexingPolicy",
+        "defaultTtl",
+        "uniqueKeyPolicy",
+        "conflictResolutionPolicy",
+        "geospatialConfig",
+        "computedProperties",
+        "vectorEmbeddingPolicy",
+        "fullTextPolicy",
+        "clientEncryptionPolicy",
+        "changeFeedPolicy",
+        "analyticalStorageTtl",
+        "materializedViewDefinition",
+        "dataMaskingPolicy",
+    ];
+    for name in names {
+        check_refused(&format!(r#""{name}":"text""#), "One of the specified inputs is invalid");
+    }
+    check_refused(r#""changeFeedPolicy":{"retentionDuration":-1}"#, "is not a number of minutes");
+    check_refused(r#""analyticalStorageTtl":-2"#, "The analyticalStorageTtl -2 is not");
+}
+
+/// JSON near the shape of a definition: right names, often wrong values.
+fn near_definition() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3i64..3).prop_map(Value::from),
+        prop::sample::select(vec!["/a", "/*", "/a/?", "/b/[]/c/*", "none", "Hash", "flat", "en-US", "Custom", "Point"])
+            .prop_map(Value::from),
+    ];
+    let names = prop::sample::select(vec![
+        "id",
+        "partitionKey",
+        "paths",
+        "kind",
+        "indexingPolicy",
+        "indexingMode",
+        "includedPaths",
+        "excludedPaths",
+        "compositeIndexes",
+        "spatialIndexes",
+        "vectorIndexes",
+        "fullTextIndexes",
+        "path",
+        "type",
+        "types",
+        "order",
+        "uniqueKeyPolicy",
+        "uniqueKeys",
+        "conflictResolutionPolicy",
+        "mode",
+        "vectorEmbeddingPolicy",
+        "vectorEmbeddings",
+        "fullTextPolicy",
+        "defaultLanguage",
+        "fullTextPaths",
+        "changeFeedPolicy",
+        "defaultTtl",
+    ]);
+    leaf.prop_recursive(4, 32, 5, move |inner| {
+        let object = prop::collection::vec((names.clone(), inner.clone()), 0..5).prop_map(|members| {
+            Value::Object(members.into_iter().fold(Object::new(), |object, (name, value)| object.with(name, value)))
+        });
+        prop_oneof![object, prop::collection::vec(inner, 0..3).prop_map(Value::Array)]
+    })
+}
+
+fn index_text() -> impl Strategy<Value = String> {
+    let step = prop::sample::select(vec!["a", "b", "\\\"x y\\\"", "[]", "_etag"]);
+    (prop::collection::vec(step, 1..4), prop::sample::select(vec!["?", "*"]))
+        .prop_map(|(steps, end)| format!("/{}/{end}", steps.join("/")))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Whatever a client sends is a definition or an error, and a definition survives being read back.
+    #[test]
+    fn any_json_is_a_definition_or_an_error(part in near_definition(), name in prop::sample::select(vec![
+        "indexingPolicy", "uniqueKeyPolicy", "vectorEmbeddingPolicy", "fullTextPolicy", "partitionKey",
+        "conflictResolutionPolicy", "geospatialConfig", "computedProperties", "clientEncryptionPolicy",
+    ])) {
+        let mut object = Object::new().with("id", "c");
+        object.set(name, part);
+        if let Ok(definition) = ContainerDefinition::create(&object.into()) {
+            prop_assert_eq!(ContainerDefinition::create(&definition.to_object().into()), Ok(definition));
+        }
+    }
+
+    #[test]
+    fn a_definition_survives_being_read_back(
+        included in prop::collection::btree_set(index_text(), 0..5),
+        excluded in prop::collection::btree_set(index_text(), 0..5),
+        ttl in prop::option::of(1i32..), version in 1..3, levels in 1usize..4,
+    ) {
+        let entries = |paths: Vec<&String>| paths.iter().map(|path| format!(r#"{{"path":"{path}"}}"#)).collect::<Vec<_>>().join(",");
+        let excluded = entries(excluded.difference(&included).collect());
+        let included = entries(included.iter().collect());
+        let comma = if included.is_empty() { "" } else { "," };
+        let ttl = ttl.map_or("null".to_owned(), |ttl| ttl.to_string());
+        let (kind, version) = if levels == 1 { ("Hash", version) } else { ("MultiHash", 2) };
+        let paths = (0..levels).map(|level| format!("\"/k{level}\"")).collect::<Vec<_>>().join(",");
+        let body = value(&format!(
+            r#"{{"id":"c","partitionKey":{{"paths":[{paths}],"kind":"{kind}","version":{version}}},"defaultTtl":{ttl},
+                "indexingPolicy":{{"includedPaths":[{included}{comma}{{"path":"/*"}}],"excludedPaths":[{excluded}]}}}}"#
+        ));
+        let definition = ContainerDefinition::create(&body).expect("the definition is accepted");
+        prop_assert_eq!(definition.partition_key.as_ref().map(|key| key.kind == KeyKind::Hash), Some(levels == 1));
+        let read_back = Value::Object(definition.to_object());
+        prop_assert_eq!(ContainerDefinition::create(&read_back), Ok(definition.clone()));
+        prop_assert_eq!(definition.replace(&read_back), Ok(definition.clone()));
+    }
+}

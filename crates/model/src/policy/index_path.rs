@@ -1,0 +1,243 @@
+//! The paths of an indexing policy.
+//!
+//! ```text
+//! /a/b/?            the scalar at a.b
+//! /a/*              everything at and below a        (`/*` and the older `/` are the root)
+//! /a/[]/b/?         b in every element of array a
+//! /"x y"/?          a name with other characters; `\` escapes the quote
+//! /a/[]/{x,y/z}/?   the tuple (x, y.z) of every element of a
+//! ```
+//!
+//! Promise: the text comes back as it was written; two spellings of one place compare equal by
+//! `steps` and `end`. What a set of paths decides about a value is the matcher's job.
+
+use crate::{Error, Result};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    Property(String),
+    /// `[]`: any element of an array.
+    Element,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// `/?`: the scalar here. Composite paths have no end in their text and mean this one.
+    Scalar,
+    /// `/*`: everything here and below.
+    Subtree,
+    /// `/{…}/?`: these properties of each element, indexed together.
+    Tuple(Vec<Vec<String>>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexPath {
+    text: String,
+    pub steps: Vec<Step>,
+    pub end: End,
+}
+
+impl IndexPath {
+    /// An included or excluded path, which ends in `/?` or `/*`.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (steps, end) = place(text).map_err(|at| malformed(text, at))?;
+        Ok(IndexPath { text: text.to_owned(), steps, end })
+    }
+
+    /// A path of a composite index: no wildcard at the end, `/?` is implied.
+    pub fn parse_bare(text: &str) -> Result<Self> {
+        let steps = tokens(text).and_then(|tokens| steps(&tokens)).map_err(|at| malformed(text, at))?;
+        Ok(IndexPath { text: text.to_owned(), steps, end: End::Scalar })
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub fn is_root(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Whether the path starts at this property of the item.
+    pub fn starts_at(&self, property: &str) -> bool {
+        matches!(self.steps.first(), Some(Step::Property(name)) if name == property)
+    }
+}
+
+fn malformed(text: &str, at: usize) -> Error {
+    Error::invalid(format!(
+        "The indexing path '{text}' could not be accepted, failed near position '{at}'. Write /name/? for one value, \
+         /name/* for everything below it, [] for the elements of an array, and quote names that have other characters \
+         than letters, digits and _."
+    ))
+}
+
+/// What stands between two slashes, with the byte it starts at.
+type Token = (usize, Part);
+
+#[derive(Debug, PartialEq)]
+enum Part {
+    Step(Step),
+    Question,
+    Star,
+    Tuple(Vec<Vec<String>>),
+}
+
+/// Below here an error is the byte position that cannot be read.
+fn place(text: &str) -> Result<(Vec<Step>, End), usize> {
+    if text == "/" {
+        return Ok((Vec::new(), End::Subtree));
+    }
+    let mut tokens = tokens(text)?;
+    let (at, last) = tokens.pop().ok_or(0usize)?;
+    match last {
+        Part::Star => Ok((steps(&tokens)?, End::Subtree)),
+        Part::Question => match tokens.pop() {
+            Some((at, Part::Tuple(fields))) => Ok((tuple_steps(&tokens, at)?, End::Tuple(fields))),
+            Some(token) => {
+                tokens.push(token);
+                Ok((steps(&tokens)?, End::Scalar))
+            }
+            // `/?` alone: an item is never a scalar.
+            None => Err(at),
+        },
+        Part::Step(_) | Part::Tuple(_) => Err(text.len()),
+    }
+}
+
+fn steps(tokens: &[Token]) -> Result<Vec<Step>, usize> {
+    let step = |(at, part): &Token| match part {
+        Part::Step(step) => Ok(step.clone()),
+        _ => Err(*at),
+    };
+    tokens.iter().map(step).collect()
+}
+
+/// The array whose elements a tuple at `at` describes: its last step is `[]`.
+fn tuple_steps(tokens: &[Token], at: usize) -> Result<Vec<Step>, usize> {
+    let steps = steps(tokens)?;
+    if steps.len() > 1 && steps.last() == Some(&Step::Element) { Ok(steps) } else { Err(at) }
+}
+
+fn tokens(text: &str) -> Result<Vec<Token>, usize> {
+    let mut reader = Reader { text, at: 0 };
+    let mut tokens = Vec::new();
+    while !reader.is_done() {
+        reader.expect('/')?;
+        tokens.push((reader.at, reader.part()?));
+    }
+    if tokens.is_empty() { Err(0) } else { Ok(tokens) }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn part(&mut self) -> Result<Part, usize> {
+        match self.peek() {
+            Some('*') => self.expect('*').map(|()| Part::Star),
+            Some('?') => self.expect('?').map(|()| Part::Question),
+            Some('{') => self.tuple().map(Part::Tuple),
+            Some('[') => {
+                self.expect('[')?;
+                self.expect(']')?;
+                Ok(Part::Step(Step::Element))
+            }
+            _ => self.name().map(|name| Part::Step(Step::Property(name))),
+        }
+    }
+
+    /// `{x, y/z}`
+    fn tuple(&mut self) -> Result<Vec<Vec<String>>, usize> {
+        self.expect('{')?;
+        let mut fields = vec![self.field()?];
+        while self.peek() == Some(',') {
+            self.expect(',')?;
+            fields.push(self.field()?);
+        }
+        self.expect('}')?;
+        Ok(fields)
+    }
+
+    /// `y/z` with blanks around it
+    fn field(&mut self) -> Result<Vec<String>, usize> {
+        self.skip_blanks();
+        let mut names = vec![self.name()?];
+        while self.peek() == Some('/') {
+            self.expect('/')?;
+            names.push(self.name()?);
+        }
+        self.skip_blanks();
+        Ok(names)
+    }
+
+    fn name(&mut self) -> Result<String, usize> {
+        match self.peek() {
+            Some(quote @ ('"' | '\'')) => self.quoted(quote),
+            _ => self.unquoted(),
+        }
+    }
+
+    fn quoted(&mut self, quote: char) -> Result<String, usize> {
+        self.expect(quote)?;
+        let mut name = String::new();
+        loop {
+            match self.next().ok_or(self.at)? {
+                '\\' => name.push(self.next().ok_or(self.at)?),
+                end if end == quote => return Ok(name),
+                other => name.push(other),
+            }
+        }
+    }
+
+    fn unquoted(&mut self) -> Result<String, usize> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || !c.is_ascii();
+        let rest = self.rest();
+        let length = rest.find(|c| !plain(c)).unwrap_or(rest.len());
+        if length == 0 {
+            return Err(self.at);
+        }
+        self.at += length;
+        Ok(rest[..length].to_owned())
+    }
+
+    fn skip_blanks(&mut self) {
+        while self.peek() == Some(' ') {
+            self.at += 1;
+        }
+    }
+
+    fn expect(&mut self, wanted: char) -> Result<(), usize> {
+        if self.peek() != Some(wanted) {
+            return Err(self.at);
+        }
+        self.at += wanted.len_utf8();
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.at += next.len_utf8();
+        Some(next)
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn is_done(&self) -> bool {
+        self.at >= self.text.len()
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// `at` only ever moves by whole characters.
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! Which values of an item are indexed.
+//!
+//! Promise: the most precise path of the policy decides. Of the paths that cover a scalar, the one
+//! with more steps wins; with equally many, `/?` wins over `/*`. `id` and `_ts` are indexed whenever
+//! anything is.
+//!
+//! The policy's paths become a trie, walked beside the item: one step per property or element, no
+//! path is built or compared.
+//!
+//! ```text
+//! included /*, /a/b/?     root *=yes ── a *=no ── b ?=yes
+//! excluded /a/*           item {"a":{"b":1,"c":2},"d":3}  →  a.b yes, a.c no, d yes
+//! ```
+//!
+//! Tuples are not here: `/a/[]/{x,y}/?` is an index of its own and says nothing about x alone.
+
+use super::index_path::{End, IndexPath, Step};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexMatcher {
+    /// Parents come before their children; the root is always there.
+    places: Vec<Place>,
+}
+
+/// One place that some path of the policy goes through.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Place {
+    /// What a `/?` here says.
+    scalar: Option<bool>,
+    /// What a `/*` here says.
+    subtree: Option<bool>,
+    /// Sorted by name.
+    properties: Vec<(String, usize)>,
+    element: Option<usize>,
+    /// Some path further down includes something.
+    includes_below: bool,
+}
+
+/// A position in an item, seen from the policy.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<'a> {
+    matcher: &'a IndexMatcher,
+    /// None once the item has gone where no path of the policy goes.
+    place: Option<&'a Place>,
+    /// What the nearest `/*` at or above says.
+    inherited: bool,
+}
+
+impl IndexMatcher {
+    /// Indexes nothing: indexing mode none.
+    pub fn nothing() -> Self {
+        IndexMatcher { places: vec![Place::default()] }
+    }
+
+    pub(super) fn new<'p>(
+        included: impl IntoIterator<Item = &'p IndexPath>,
+        excluded: impl IntoIterator<Item = &'p IndexPath>,
+    ) -> Self {
+        let mut matcher = Self::nothing();
+        excluded.into_iter().for_each(|path| matcher.add(path, false));
+        included.into_iter().for_each(|path| matcher.add(path, true));
+        for always in ["id", "_ts"] {
+            let at = matcher.property_at(0, always);
+            matcher.places[at].scalar = Some(true);
+        }
+        matcher.look_ahead();
+        matcher
+    }
+
+    pub fn root(&self) -> Node<'_> {
+        Node { matcher: self, place: None, inherited: false }.at(Some(0))
+    }
+
+    fn add(&mut self, path: &IndexPath, included: bool) {
+        let at = path.steps.iter().fold(0, |at, step| match step {
+            Step::Property(name) => self.property_at(at, name),
+            Step::Element => self.element_at(at),
+        });
+        match path.end {
+            End::Scalar => self.places[at].scalar = Some(included),
+            End::Subtree => self.places[at].subtree = Some(included),
+            End::Tuple(_) => {}
+        }
+    }
+
+    fn property_at(&mut self, parent: usize, name: &str) -> usize {
+        match self.places[parent].find(name) {
+            Ok(at) => self.places[parent].properties[at].1,
+            Err(at) => {
+                let new = self.new_place();
+                self.places[parent].properties.insert(at, (name.to_owned(), new));
+                new
+            }
+        }
+    }
+
+    fn element_at(&mut self, parent: usize) -> usize {
+        match self.places[parent].element {
+            Some(at) => at,
+            None => {
+                let new = self.new_place();
+                self.places[parent].element = Some(new);
+                new
+            }
+        }
+    }
+
+    fn new_place(&mut self) -> usize {
+        self.places.push(Place::default());
+        self.places.len() - 1
+    }
+
+    /// Fills `includes_below`, children first.
+    fn look_ahead(&mut self) {
+        for at in (0..self.places.len()).rev() {
+            let place = &self.places[at];
+            let children = place.properties.iter().map(|(_, child)| *child).chain(place.element);
+            let includes_below = children.into_iter().any(|child| self.places[child].includes());
+            self.places[at].includes_below = includes_below;
+        }
+    }
+}
+
+impl Place {
+    fn find(&self, name: &str) -> Result<usize, usize> {
+        self.properties.binary_search_by(|(known, _)| known.as_str().cmp(name))
+    }
+
+    fn includes(&self) -> bool {
+        self.scalar == Some(true) || self.subtree == Some(true) || self.includes_below
+    }
+}
+
+impl<'a> Node<'a> {
+    /// The value of that property.
+    pub fn property(self, name: &str) -> Node<'a> {
+        let child = self.place.and_then(|place| place.find(name).ok().map(|at| place.properties[at].1));
+        self.at(child)
+    }
+
+    /// Any element of the array here.
+    pub fn element(self) -> Node<'a> {
+        self.at(self.place.and_then(|place| place.element))
+    }
+
+    /// Is a scalar found here indexed?
+    pub fn indexes_scalar(self) -> bool {
+        self.place.and_then(|place| place.scalar).unwrap_or(self.inherited)
+    }
+
+    /// Can anything inside an object or array found here be indexed? If not, skip it whole.
+    pub fn may_index_below(self) -> bool {
+        self.inherited || self.place.is_some_and(|place| place.includes_below)
+    }
+
+    fn at(self, child: Option<usize>) -> Node<'a> {
+        let place = child.and_then(|child| self.matcher.places.get(child));
+        let inherited = place.and_then(|place| place.subtree).unwrap_or(self.inherited);
+        Node { place, inherited, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests;

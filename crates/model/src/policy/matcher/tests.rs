@@ -1,0 +1,176 @@
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+
+fn paths(texts: &[&str]) -> Vec<IndexPath> {
+    texts.iter().map(|text| IndexPath::parse(text).expect("a test's path parses")).collect()
+}
+
+fn matcher(included: &[&str], excluded: &[&str]) -> IndexMatcher {
+    IndexMatcher::new(&paths(included), &paths(excluded))
+}
+
+/// Goes to `a.b`, with `[]` for the elements of an array.
+fn walk<'a>(matcher: &'a IndexMatcher, place: &str) -> Node<'a> {
+    place.split('.').fold(matcher.root(), |node, step| if step == "[]" { node.element() } else { node.property(step) })
+}
+
+#[track_caller]
+fn check(matcher: &IndexMatcher, indexed: &[&str], not_indexed: &[&str]) {
+    for place in indexed {
+        assert!(walk(matcher, place).indexes_scalar(), "{place} is not indexed");
+    }
+    for place in not_indexed {
+        assert!(!walk(matcher, place).indexes_scalar(), "{place} is indexed");
+    }
+}
+
+#[test]
+fn by_default_everything_but_the_etag_is_indexed() {
+    let matcher = matcher(&["/*"], &["/\"_etag\"/?"]);
+    check(&matcher, &["a", "a.b", "tags.[]", "tags.[].x", "id", "_ts"], &["_etag"]);
+}
+
+#[test]
+fn the_deeper_path_wins() {
+    let matcher = matcher(&["/*", "/a/b/?"], &["/a/*"]);
+    check(&matcher, &["a.b", "d"], &["a", "a.c", "a.b.c"]);
+}
+
+#[test]
+fn at_equal_depth_the_scalar_wins() {
+    check(&matcher(&["/*", "/a/?"], &["/a/*"]), &["a"], &["a.b"]);
+    check(&matcher(&["/a/*"], &["/*", "/a/?"]), &["a.b"], &["a", "b"]);
+}
+
+#[test]
+fn elements_are_their_own_step() {
+    let matcher = matcher(&["/tags/[]/name/?", "/plain/[]/?"], &["/*"]);
+    check(&matcher, &["tags.[].name", "plain.[]"], &["tags.name", "tags.[]", "plain", "plain.[].x"]);
+}
+
+#[test]
+fn id_and_ts_are_indexed_whatever_the_policy_says() {
+    check(&matcher(&[], &["/*", "/id/?", "/_ts/?"]), &["id", "_ts"], &["a", "a.id"]);
+}
+
+/// S169: a policy with one included path serves that property and no other.
+#[test]
+fn s169_only_the_named_property() {
+    check(&matcher(&["/department/?"], &["/*"]), &["department"], &["other", "department.x"]);
+}
+
+#[test]
+fn mode_none_indexes_nothing() {
+    let matcher = IndexMatcher::nothing();
+    check(&matcher, &[], &["id", "_ts", "a"]);
+    assert!(!matcher.root().may_index_below());
+}
+
+#[test]
+fn a_tuple_says_nothing_about_single_properties() {
+    check(&matcher(&["/a/[]/{x,y}/?"], &["/*"]), &[], &["a.[].x", "a.[].y"]);
+}
+
+#[test]
+fn whole_subtrees_can_be_skipped() {
+    let matcher = matcher(&["/*", "/a/b/[]/c/?"], &["/a/*", "/v/*"]);
+    let may = |place: &str| walk(&matcher, place).may_index_below();
+    assert!(matcher.root().may_index_below() && may("a") && may("a.b") && may("a.b.[]") && may("other.deep"));
+    assert!(!may("v") && !may("v.[]") && !may("a.c") && !may("a.b.[].c"));
+}
+
+/// The rule as it is written down: of the paths that cover the place, the most precise one.
+fn naive(included: &[IndexPath], excluded: &[IndexPath], place: &[Step]) -> bool {
+    if let [Step::Property(name)] = place
+        && (name == "id" || name == "_ts")
+    {
+        return true;
+    }
+    let covers = |path: &IndexPath| match path.end {
+        End::Scalar => path.steps == place,
+        End::Subtree => place.starts_with(&path.steps),
+        End::Tuple(_) => false,
+    };
+    let precision = |path: &IndexPath| (path.steps.len(), path.end == End::Scalar);
+    let said = included.iter().map(|path| (path, true)).chain(excluded.iter().map(|path| (path, false)));
+    said.filter(|(path, _)| covers(path)).max_by_key(|(path, _)| precision(path)).is_some_and(|(_, included)| included)
+}
+
+fn step() -> impl Strategy<Value = &'static str> {
+    select(vec!["a", "b", "c", "id", "_ts", "[]"])
+}
+
+/// Distinct paths, each with a side.
+fn policy() -> impl Strategy<Value = Vec<(String, bool)>> {
+    let path = (prop::collection::vec(step(), 0..4), any::<bool>()).prop_map(|(steps, scalar)| {
+        let end = if scalar && !steps.is_empty() { "?" } else { "*" };
+        steps.iter().fold(String::new(), |path, step| path + "/" + step) + "/" + end
+    });
+    prop::collection::hash_map(path, any::<bool>(), 0..12).prop_map(|paths| paths.into_iter().collect())
+}
+
+fn split(policy: &[(String, bool)]) -> (Vec<IndexPath>, Vec<IndexPath>) {
+    let side =
+        |wanted| policy.iter().filter(|(_, side)| *side == wanted).map(|(text, _)| text.as_str()).collect::<Vec<_>>();
+    (paths(&side(true)), paths(&side(false)))
+}
+
+/// Every place of up to four steps, so that each policy is checked against all of them.
+fn places() -> Vec<Vec<&'static str>> {
+    let mut all: Vec<Vec<&'static str>> = vec![vec![]];
+    let mut longest = all.clone();
+    for _ in 0..4 {
+        let longer = longest
+            .iter()
+            .flat_map(|place| ["a", "b", "c", "id", "_ts", "[]", "z"].map(|step| [place.as_slice(), &[step]].concat()));
+        longest = longer.collect();
+        all.extend(longest.iter().cloned());
+    }
+    all
+}
+
+fn steps(place: &[&str]) -> Vec<Step> {
+    let step = |step: &&str| if *step == "[]" { Step::Element } else { Step::Property((*step).to_owned()) };
+    place.iter().map(step).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The trie decides as the written rule does, and skips nothing that is indexed.
+    #[test]
+    fn the_trie_is_the_rule(policy in policy()) {
+        let (included, excluded) = split(&policy);
+        let matcher = IndexMatcher::new(&included, &excluded);
+        for place in places() {
+            let indexed = naive(&included, &excluded, &steps(&place));
+            prop_assert_eq!(go(&matcher, &place).indexes_scalar(), indexed, "{:?}", place);
+            let reached = (0..place.len()).all(|depth| go(&matcher, &place[..depth]).may_index_below());
+            prop_assert!(!indexed || reached, "{:?} is skipped", place);
+        }
+    }
+}
+
+proptest! {
+    // Each case looks below every place, so few are enough.
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// What may be indexed below is really there: some place below is indexed.
+    #[test]
+    fn nothing_is_visited_in_vain(policy in policy()) {
+        let (included, excluded) = split(&policy);
+        let matcher = IndexMatcher::new(&included, &excluded);
+        for place in places().into_iter().filter(|place| place.len() < 4) {
+            if go(&matcher, &place).may_index_below() {
+                let below = places().into_iter().filter(|other| other.len() > place.len() && other.starts_with(&place));
+                prop_assert!(below.into_iter().any(|other| naive(&included, &excluded, &steps(&other))), "{:?}", place);
+            }
+        }
+    }
+}
+
+fn go<'a>(matcher: &'a IndexMatcher, place: &[&str]) -> Node<'a> {
+    place.iter().fold(matcher.root(), |node, step| if *step == "[]" { node.element() } else { node.property(step) })
+}

@@ -1,0 +1,48 @@
+//! How the tests of policies read and ask.
+
+use super::ContainerDefinition;
+use crate::{Kind, Value, json};
+
+#[track_caller]
+pub(super) fn value(text: &str) -> Value {
+    json::parse(text.as_bytes()).expect("a test's JSON parses")
+}
+
+/// A container on `/pk` with these further members.
+#[track_caller]
+pub(super) fn body(members: &str) -> Value {
+    let comma = if members.is_empty() { "" } else { "," };
+    value(&format!(r#"{{"id":"c","partitionKey":{{"paths":["/pk"],"kind":"Hash","version":2}}{comma}{members}}}"#))
+}
+
+#[track_caller]
+pub(super) fn create(members: &str) -> ContainerDefinition {
+    ContainerDefinition::create(&body(members)).expect("the definition is accepted")
+}
+
+/// The definition is refused as invalid with this in its sentence.
+#[track_caller]
+pub(super) fn check_refused(members: &str, says: &str) {
+    check_invalid(ContainerDefinition::create(&body(members)), says);
+}
+
+#[track_caller]
+pub(super) fn check_invalid<T: std::fmt::Debug>(outcome: crate::Result<T>, says: &str) {
+    let error = outcome.expect_err("the definition is refused");
+    assert_eq!(error.kind, Kind::Invalid);
+    assert!(error.message.contains(says), "{:?} does not say {says:?}", error.message);
+}
+
+/// The member comes back as it was sent, also from a definition that was itself read back.
+#[track_caller]
+pub(super) fn check_returned(members: &str, name: &str, wanted: &str) {
+    let definition = create(members);
+    let object = definition.to_object();
+    assert_eq!(object.get(name).map(json::to_string), Some(json::to_string(&value(wanted))));
+    assert_eq!(ContainerDefinition::create(&object.into()), Ok(definition));
+}
+
+/// `[entry(0), entry(1), …]`
+pub(super) fn array(count: usize, entry: impl Fn(usize) -> String) -> String {
+    format!("[{}]", (0..count).map(entry).collect::<Vec<_>>().join(","))
+}

@@ -1,0 +1,48 @@
+use super::super::testing::{array, body, check_invalid, check_refused, check_returned, create};
+use super::*;
+
+/// As many constraints as there are counts, each with that many paths.
+fn members(paths_counts: &[usize]) -> String {
+    let key = |at: usize| {
+        let count = paths_counts.get(at).copied().unwrap_or_default();
+        format!(r#"{{"paths":{}}}"#, array(count, |path| format!("\"/p{at}/n{path}\"")))
+    };
+    format!(r#""uniqueKeyPolicy":{{"uniqueKeys":{}}}"#, array(paths_counts.len(), key))
+}
+
+#[test]
+fn keys_are_returned_as_sent_and_not_when_there_are_none() {
+    let sent = r#"{"uniqueKeys":[{"paths":["/name","/address/zip"]},{"paths":["/mail"]}]}"#;
+    check_returned(&format!(r#""uniqueKeyPolicy":{sent}"#), "uniqueKeyPolicy", sent);
+    assert_eq!(create(&members(&[])).to_object().get("uniqueKeyPolicy"), None);
+}
+
+#[test]
+fn limits_hold_on_both_sides_of_each_edge() {
+    create(&members(&[1; UNIQUE_KEYS_MAX]));
+    check_refused(&members(&[1; UNIQUE_KEYS_MAX + 1]), "has 11 unique keys");
+    create(&members(&[UNIQUE_PATHS_MAX]));
+    create(&members(&[UNIQUE_PATHS_MAX - 1, 1]));
+    check_refused(&members(&[UNIQUE_PATHS_MAX, 1]), "has 17 paths in all");
+    check_refused(&members(&[0]), "has no paths");
+}
+
+#[test]
+fn nothing_is_there_twice_and_paths_have_no_wildcards() {
+    let keys = |keys: &str| format!(r#""uniqueKeyPolicy":{{"uniqueKeys":{keys}}}"#);
+    check_refused(&keys(r#"[{"paths":["/a","/\"a\""]}]"#), "twice in one unique key");
+    check_refused(&keys(r#"[{"paths":["/a"]},{"paths":["/a"]}]"#), "same unique key");
+    check_refused(&keys(r#"[{"paths":["/a/?"]}]"#), "The unique key path '/a/?' could not be accepted");
+    check_refused(&keys(r#"{"paths":["/a"]}"#), "One of the specified inputs is invalid");
+    check_refused(&keys(r#"[["/a"]]"#), "One of the specified inputs is invalid");
+}
+
+#[test]
+fn keys_are_fixed_at_creation() {
+    let (old, fixed) = (create(&members(&[2])), "The unique index cannot be modified.");
+    check_invalid(old.replace(&body("")), fixed);
+    check_invalid(old.replace(&body(&members(&[1]))), fixed);
+    check_invalid(create("").replace(&body(&members(&[1]))), fixed);
+    let requoted = members(&[2]).replace("/p0/n0", "/\\\"p0\\\"/n0");
+    assert_eq!(old.replace(&body(&requoted)), Ok(old.clone()));
+}

@@ -1,0 +1,20 @@
+//! partition: one contiguous range of the hash space, from a request's key to durable bytes.
+//!
+//! Knows no query language and no protocol. Read in this order.
+
+pub mod commit; // many transactions become one durable batch
+pub mod feed; // many items, in order, a page at a time
+pub mod index; // which terms an item puts into the index
+pub mod key; // an item's identity, and what a logical partition weighs
+pub mod map; // who owns which range of the hash space
+pub mod partition; // one partition: read, check, write
+pub mod price; // what the work costs in request units
+pub mod record; // an item as bytes
+pub mod state; // what a shard must remember
+pub mod transaction; // one item's change as rows
+
+pub use commit::Committer;
+pub use key::ItemKey;
+pub use map::{PartitionMap, Range};
+pub use partition::{Condition, Draft, Partition, Schema, Verb, Written};
+pub use record::Record;

@@ -1,0 +1,116 @@
+//! The partition map: who owns which range of the hash space.
+//!
+//! Promise: the ranges cover `["", "FF")` without gap or overlap, so that every effective key has
+//! exactly one owner. Arithmetic only; rows are moved by others.
+//!
+//! ```text
+//! epoch 4   [00 ───────────────── FF)  p0
+//! epoch 5   [00 ──── 7F)[7F ───── FF)  p1 p2     p0 is now a parent
+//! ```
+
+use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::{Error, Object, Result, Value};
+
+/// One physical partition as the map knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The partition key range id that clients see.
+    pub id: u32,
+    /// Where its rows are; a range can outlive it.
+    pub shard: u64,
+    /// Upper bits of the item numbers written here; larger for every new shard of a container.
+    pub prefix: u32,
+    pub keys: KeyRange,
+    pub parents: Vec<u32>,
+    /// The map's epoch when this range appeared.
+    pub since: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionMap {
+    pub epoch: u64,
+    ranges: Vec<Range>,
+}
+
+impl PartitionMap {
+    /// Takes ranges in any order; they must cover the hash space.
+    pub fn new(epoch: u64, mut ranges: Vec<Range>) -> Result<Self> {
+        ranges.sort_by(|a, b| a.keys.min.cmp(&b.keys.min));
+        let starts = ranges.iter().map(|range| &range.keys.min).chain([&EffectiveKey::MAX]);
+        let ends = [&EffectiveKey::MIN].into_iter().chain(ranges.iter().map(|range| &range.keys.max));
+        if ranges.is_empty() || !starts.eq(ends) {
+            return Err(Error::corrupt("partition map with a gap or an overlap"));
+        }
+        Ok(PartitionMap { epoch, ranges })
+    }
+
+    pub fn ranges(&self) -> &[Range] {
+        &self.ranges
+    }
+
+    /// The position of the range that owns a key.
+    pub fn locate(&self, key: &EffectiveKey) -> usize {
+        // The first range starts at the least key, so at least one starts at or before this one.
+        self.ranges.partition_point(|range| range.keys.min <= *key).saturating_sub(1)
+    }
+
+    /// The positions of all ranges that a stretch of the hash space touches.
+    pub fn overlapping(&self, keys: &KeyRange) -> std::ops::Range<usize> {
+        let first = self.locate(&keys.min);
+        let end = self.ranges.partition_point(|range| range.keys.min < keys.max);
+        first..end.max(first)
+    }
+
+    pub fn by_id(&self, id: u32) -> Option<usize> {
+        self.ranges.iter().position(|range| range.id == id)
+    }
+
+    pub fn to_value(&self) -> Value {
+        let ranges = self.ranges.iter().map(range_to_value).collect::<Vec<_>>();
+        Object::new().with("epoch", self.epoch).with("ranges", ranges).into()
+    }
+
+    pub fn from_value(value: &Value) -> Result<Self> {
+        let ranges = value.get("ranges").and_then(Value::as_array).ok_or_else(|| Error::corrupt("partition map"))?;
+        PartitionMap::new(number(value, "epoch")?, ranges.iter().map(range_from_value).collect::<Result<_>>()?)
+    }
+}
+
+fn range_to_value(range: &Range) -> Value {
+    let parents = range.parents.iter().map(|&id| Value::from(u64::from(id))).collect::<Vec<_>>();
+    Object::new()
+        .with("id", u64::from(range.id))
+        .with("shard", range.shard)
+        .with("prefix", u64::from(range.prefix))
+        .with("min", range.keys.min.to_string())
+        .with("max", range.keys.max.to_string())
+        .with("parents", parents)
+        .with("since", range.since)
+        .into()
+}
+
+fn range_from_value(value: &Value) -> Result<Range> {
+    let key = |name| EffectiveKey::parse(value.get(name).and_then(Value::as_str).unwrap_or("?"));
+    let parents = value.get("parents").and_then(Value::as_array).unwrap_or_default();
+    let parent = |id: &Value| id.as_i64().and_then(|id| u32::try_from(id).ok()).ok_or_else(|| Error::corrupt("parents"));
+    Ok(Range {
+        id: small(value, "id")?,
+        shard: number(value, "shard")?,
+        prefix: small(value, "prefix")?,
+        keys: KeyRange { min: key("min")?, max: key("max")? },
+        parents: parents.iter().map(parent).collect::<Result<_>>()?,
+        since: number(value, "since")?,
+    })
+}
+
+fn number(value: &Value, name: &str) -> Result<u64> {
+    let found = value.get(name).and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok());
+    found.ok_or_else(|| Error::corrupt(format_args!("partition map without {name}")))
+}
+
+fn small(value: &Value, name: &str) -> Result<u32> {
+    u32::try_from(number(value, name)?).map_err(|_| Error::corrupt(format_args!("partition map with a large {name}")))
+}
+
+#[cfg(test)]
+mod tests;

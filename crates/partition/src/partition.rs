@@ -1,0 +1,414 @@
+//! One physical partition: reads, checks and writes of single items.
+//!
+//! Promise: writers of one logical partition take turns, each sees what the one before it decided
+//! even if that is not durable yet, and a reader sees only what is durable.
+//!
+//! ```text
+//! latch (logical partition) → current version (pending rows, then store) → decide
+//!   → sequencer: next LSN, rows, pending rows, enqueue → release → wait for the committer
+//! ```
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use pleiad_model::partition_key::{EffectiveKey, PartitionKeyDefinition};
+use pleiad_model::policy::IndexMatcher;
+use pleiad_model::{Error, Kind, Result, Value, json};
+use pleiad_storage::{AnyStore, Store, keyspace};
+use tokio::sync::oneshot;
+
+use crate::commit::{Committer, Entry, Publish};
+use crate::index::{self, Term};
+use crate::key::{ItemKey, KeyStats};
+use crate::map::Range;
+use crate::price;
+use crate::record::{Contents, Record};
+use crate::state::{DOCNUM_COUNTER_BITS, ShardState};
+use crate::transaction::{Changes, New, Old, docnum_from_value};
+
+/// Writers of different logical partitions seldom share one of these.
+const LATCHES: usize = 64;
+
+/// What of a container's definition decides how its items are stored.
+pub struct Schema {
+    /// `None` for a fixed container without a key.
+    pub key: Option<PartitionKeyDefinition>,
+    pub index: IndexMatcher,
+    /// Whether an item is indexed when its write does not say.
+    pub automatic: bool,
+}
+
+/// An item as a client wants it to be, checked by the engine.
+pub struct Draft {
+    /// Which item is meant; its id differs from the body's when an item is renamed.
+    pub target: ItemKey,
+    pub id: String,
+    /// Without system properties.
+    pub body: Value,
+    /// The body as it will be stored.
+    pub text: Vec<u8>,
+    pub indexed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Create,
+    Replace,
+    Upsert,
+}
+
+/// What the caller believes about the version that is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Condition {
+    #[default]
+    None,
+    /// It exists.
+    IfAny,
+    /// It is exactly this version.
+    IfMatch(String),
+    /// There is none.
+    IfAbsent,
+}
+
+/// The outcome of a write.
+#[derive(Debug)]
+pub struct Written {
+    /// The new version; a delete leaves none.
+    pub record: Option<Record>,
+    pub created: bool,
+    pub lsn: u64,
+    pub charge_ru: f64,
+}
+
+/// A write that was refused, and what looking cost.
+#[derive(Debug)]
+pub struct Rejected {
+    pub error: Error,
+    pub charge_ru: f64,
+}
+
+impl From<Error> for Rejected {
+    fn from(error: Error) -> Self {
+        Rejected { error, charge_ru: price::MISS_RU }
+    }
+}
+
+pub struct Partition {
+    pub range: Range,
+    pub(crate) store: Arc<AnyStore>,
+    committer: Committer,
+    latches: Vec<tokio::sync::Mutex<()>>,
+    sequencer: Arc<Sequencer>,
+}
+
+/// The part that the committer calls back into.
+struct Sequencer {
+    visible_lsn: AtomicU64,
+    state: Mutex<Sequence>,
+}
+
+struct Sequence {
+    shard: ShardState,
+    pending: HashMap<Bytes, Pending>,
+    /// Which pending rows each LSN brought, to be dropped when it is durable.
+    brought: std::collections::VecDeque<(u64, Vec<Bytes>)>,
+    closed: bool,
+}
+
+struct Pending {
+    lsn: u64,
+    value: Option<Bytes>,
+}
+
+impl Partition {
+    /// Opens a partition of an existing container, or an empty one of a new container.
+    pub async fn open(range: Range, store: Arc<AnyStore>, committer: Committer) -> Result<Self> {
+        let row = store.get(&keyspace::state(range.shard)).await?;
+        let shard = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
+        let sequence = Sequence { shard, pending: HashMap::new(), brought: Default::default(), closed: false };
+        let sequencer = Sequencer { visible_lsn: AtomicU64::new(shard.lsn), state: Mutex::new(sequence) };
+        let latches = (0..LATCHES).map(|_| tokio::sync::Mutex::new(())).collect();
+        Ok(Partition { range, store, committer, latches, sequencer: Arc::new(sequencer) })
+    }
+
+    /// The LSN up to which everything is durable and can be read.
+    pub fn lsn(&self) -> u64 {
+        self.sequencer.visible_lsn.load(Ordering::Acquire)
+    }
+
+    /// Items and bytes, counting what is about to become durable.
+    pub fn usage(&self) -> ShardState {
+        self.sequencer.state.lock().shard
+    }
+
+    /// Accepts no more writes: the container is going away.
+    pub fn close(&self) {
+        self.sequencer.state.lock().closed = true;
+    }
+
+    pub async fn read(&self, key: &ItemKey) -> Result<Option<Record>> {
+        let row = keyspace::id(self.range.shard, key.logical.epk.as_bytes(), &key.hash);
+        let Some(docnum) = self.store.get(&row).await? else { return Ok(None) };
+        self.read_numbered(key, docnum_from_value(&docnum)?).await
+    }
+
+    async fn read_numbered(&self, key: &ItemKey, docnum: u64) -> Result<Option<Record>> {
+        // The item may go between the two look-ups; then it is not there.
+        let Some(bytes) = self.store.get(&keyspace::doc(self.range.shard, docnum)).await? else { return Ok(None) };
+        check_identity(Record::decode(bytes)?, key).map(Some)
+    }
+
+    /// The id of the item with that number, if it is one of this key's.
+    pub async fn id_of(&self, docnum: u64, epk: &EffectiveKey) -> Result<Option<String>> {
+        let Some(bytes) = self.store.get(&keyspace::doc(self.range.shard, docnum)).await? else { return Ok(None) };
+        let record = Record::decode(bytes)?;
+        Ok((record.epk == *epk).then(|| record.id().to_owned()))
+    }
+
+    /// Creates, replaces or upserts an item.
+    pub async fn write(&self, schema: &Schema, verb: Verb, draft: Draft, condition: &Condition, ts_s: u32) -> Result<Written, Rejected> {
+        let prepared = Prepared::new(schema, draft);
+        let latch = self.latch(&prepared.target).await;
+        let old = self.current(&prepared.target).await?;
+        check_write(verb, old.as_ref(), condition)?;
+        let done = match &old {
+            None => self.insert(&prepared, ts_s).await?,
+            Some(record) => self.update(schema, &prepared, record, ts_s).await?,
+        };
+        drop(latch);
+        done.wait().await
+    }
+
+    pub async fn delete(&self, schema: &Schema, key: &ItemKey, condition: &Condition) -> Result<Written, Rejected> {
+        let latch = self.latch(key).await;
+        let old = self.current(key).await?;
+        let record = check_exists(old.as_ref())?;
+        check_version(record, condition)?;
+        let done = self.remove(schema, key, record).await?;
+        drop(latch);
+        done.wait().await
+    }
+
+    async fn insert(&self, new: &Prepared, ts_s: u32) -> Result<Queued> {
+        let mut stats = self.key_stats(&new.key).await?;
+        stats.items += 1;
+        stats.bytes += new.body.len() as u64;
+        self.sequence(|shard, changes| {
+            let docnum = next_docnum(self.range.prefix, shard)?;
+            let record = Record::encode(&new.contents(docnum, ts_s), shard.lsn, 0)?;
+            changes.insert(self.range.shard, &New { key: &new.key, record: &record, terms: &new.terms });
+            changes.count_key(self.key_row(&new.key), &stats, &new.key);
+            shard.items += 1;
+            shard.item_bytes += new.body.len() as u64;
+            let charge_ru = price::create(new.body.len(), new.terms.len());
+            Ok(Written { record: Some(record), created: true, lsn: shard.lsn, charge_ru })
+        })
+    }
+
+    async fn update(&self, schema: &Schema, new: &Prepared, old: &Record, ts_s: u32) -> Result<Queued, Rejected> {
+        if new.key.hash != new.target.hash && self.current(&new.key).await?.is_some() {
+            return Err(rejected(Kind::Conflict, ALREADY_EXISTS, old.body().len()));
+        }
+        let old_terms = terms_of(schema, old)?;
+        let (old_bytes, new_bytes) = (old.body().len(), new.body.len());
+        let mut stats = self.key_stats(&new.key).await?;
+        stats.bytes = (stats.bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
+        Ok(self.sequence(|shard, changes| {
+            let record = Record::encode(&new.contents(old.docnum, ts_s), shard.lsn, 0)?;
+            let was = Old { key: &new.target, record: old, terms: &old_terms };
+            let now = New { key: &new.key, record: &record, terms: &new.terms };
+            let count = changes.update(self.range.shard, &was, &now);
+            changes.count_key(self.key_row(&new.key), &stats, &new.key);
+            shard.item_bytes = (shard.item_bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
+            let charge_ru = price::replace(old_bytes, new_bytes, count.removed, count.added);
+            Ok(Written { record: Some(record), created: false, lsn: shard.lsn, charge_ru })
+        })?)
+    }
+
+    async fn remove(&self, schema: &Schema, key: &ItemKey, old: &Record) -> Result<Queued> {
+        let terms = terms_of(schema, old)?;
+        let bytes = old.body().len();
+        let mut stats = self.key_stats(key).await?;
+        stats.items = stats.items.saturating_sub(1);
+        stats.bytes = stats.bytes.saturating_sub(bytes as u64);
+        self.sequence(|shard, changes| {
+            changes.remove(self.range.shard, &Old { key, record: old, terms: &terms });
+            changes.count_key(self.key_row(key), &stats, key);
+            shard.items = shard.items.saturating_sub(1);
+            shard.item_bytes = shard.item_bytes.saturating_sub(bytes as u64);
+            Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru: price::delete(bytes, terms.len()) })
+        })
+    }
+
+    /// Gives a transaction its place in the commit history and hands it to the committer.
+    fn sequence(&self, change: impl FnOnce(&mut ShardState, &mut Changes) -> Result<Written>) -> Result<Queued> {
+        let mut sequence = self.sequencer.state.lock();
+        if sequence.closed {
+            return Err(Error::new(Kind::OwnerNotFound, "Owner resource does not exist"));
+        }
+        let mut shard = sequence.shard;
+        shard.lsn += 1;
+        let mut changes = Changes::default();
+        let written = change(&mut shard, &mut changes)?;
+        sequence.accept(shard, &changes);
+        let (done, durable) = oneshot::channel();
+        let state = Some((keyspace::state(self.range.shard), shard.encode()));
+        let owner: Arc<dyn Publish> = self.sequencer.clone();
+        self.committer.enqueue(Entry { batch: changes.batch, state, owner: Some((owner, shard.lsn)), done });
+        Ok(Queued { written, durable })
+    }
+
+    async fn latch(&self, key: &ItemKey) -> tokio::sync::MutexGuard<'_, ()> {
+        let at = key.logical.hash()[0] as usize % LATCHES;
+        self.latches[at].lock().await
+    }
+
+    /// The version a writer must take into account, durable or not.
+    async fn current(&self, key: &ItemKey) -> Result<Option<Record>> {
+        let row = keyspace::id(self.range.shard, key.logical.epk.as_bytes(), &key.hash);
+        let Some(docnum) = self.newest(&row).await? else { return Ok(None) };
+        let row = keyspace::doc(self.range.shard, docnum_from_value(&docnum)?);
+        let Some(bytes) = self.newest(&row).await? else { return Err(Error::corrupt("an id without its item")) };
+        check_identity(Record::decode(bytes)?, key).map(Some)
+    }
+
+    async fn key_stats(&self, key: &ItemKey) -> Result<KeyStats> {
+        let row = self.newest(&self.key_row(key)).await?;
+        Ok(row.as_deref().map(KeyStats::decode).transpose()?.unwrap_or_default())
+    }
+
+    fn key_row(&self, key: &ItemKey) -> Bytes {
+        keyspace::key_stats(self.range.shard, key.logical.epk.as_bytes(), &key.logical.hash())
+    }
+
+    /// Pending rows go only after the store has them, so looking there first misses nothing.
+    async fn newest(&self, row: &Bytes) -> Result<Option<Bytes>> {
+        let pending = self.sequencer.state.lock().pending.get(row).map(|pending| pending.value.clone());
+        match pending {
+            Some(value) => Ok(value),
+            None => self.store.get(row).await,
+        }
+    }
+}
+
+impl Sequence {
+    fn accept(&mut self, shard: ShardState, changes: &Changes) {
+        self.shard = shard;
+        for (row, value) in &changes.pending {
+            self.pending.insert(row.clone(), Pending { lsn: shard.lsn, value: value.clone() });
+        }
+        self.brought.push_back((shard.lsn, changes.pending.iter().map(|(row, _)| row.clone()).collect()));
+    }
+}
+
+impl Publish for Sequencer {
+    fn published(&self, lsn: u64) {
+        let mut sequence = self.state.lock();
+        while let Some((brought, rows)) = sequence.brought.pop_front_if(|(brought, _)| *brought <= lsn) {
+            for row in rows {
+                // A later writer may have left a newer value, which is not durable yet.
+                if sequence.pending.get(&row).is_some_and(|pending| pending.lsn == brought) {
+                    sequence.pending.remove(&row);
+                }
+            }
+        }
+        drop(sequence);
+        self.visible_lsn.store(lsn, Ordering::Release);
+    }
+}
+
+/// A transaction that has its place and waits to become durable.
+struct Queued {
+    written: Written,
+    durable: oneshot::Receiver<Result<()>>,
+}
+
+impl Queued {
+    async fn wait(self) -> Result<Written, Rejected> {
+        let durable = self.durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")));
+        durable.map_err(|error| Rejected { error, charge_ru: 0.0 })?;
+        Ok(self.written)
+    }
+}
+
+/// A draft with everything worked out that needs no lock.
+struct Prepared {
+    target: ItemKey,
+    key: ItemKey,
+    body: Vec<u8>,
+    terms: Vec<Term>,
+}
+
+impl Prepared {
+    fn new(schema: &Schema, draft: Draft) -> Self {
+        let terms = if draft.indexed { index::terms(&draft.body, &schema.index) } else { Vec::new() };
+        let key = if draft.id == draft.target.id { draft.target.clone() } else { draft.target.renamed(&draft.id) };
+        Prepared { target: draft.target, key, body: draft.text, terms }
+    }
+
+    fn contents(&self, docnum: u64, ts_s: u32) -> Contents<'_> {
+        let terms = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
+        Contents { docnum, ts_s, terms, epk: &self.key.logical.epk, id: &self.key.id, body: &self.body }
+    }
+}
+
+/// An item written without index entries has none to remove.
+fn terms_of(schema: &Schema, record: &Record) -> Result<Vec<Term>> {
+    match record.terms {
+        0 => Ok(Vec::new()),
+        _ => Ok(index::terms(&json::parse(record.body())?, &schema.index)),
+    }
+}
+
+fn next_docnum(prefix: u32, shard: &mut ShardState) -> Result<u64> {
+    shard.next_item += 1;
+    if shard.next_item >> DOCNUM_COUNTER_BITS != 0 {
+        return Err(Error::new(Kind::QuotaExceeded, "this partition has used up its item numbers"));
+    }
+    Ok(u64::from(prefix) << DOCNUM_COUNTER_BITS | shard.next_item)
+}
+
+pub const ALREADY_EXISTS: &str = "Resource with specified id or name already exists.";
+pub const NOT_THERE: &str = "Resource Not Found. Learn more: https://aka.ms/cosmosdb-tsg-not-found";
+
+fn check_write(verb: Verb, old: Option<&Record>, condition: &Condition) -> Result<(), Rejected> {
+    match (verb, old) {
+        (Verb::Create | Verb::Upsert, None) => Ok(()),
+        (Verb::Create, Some(record)) => Err(rejected(Kind::Conflict, ALREADY_EXISTS, record.body().len())),
+        (Verb::Upsert, Some(record)) => check_version(record, condition),
+        (Verb::Replace, old) => check_version(check_exists(old)?, condition),
+    }
+}
+
+fn check_exists(old: Option<&Record>) -> Result<&Record, Rejected> {
+    old.ok_or_else(|| Error::not_found(NOT_THERE).into())
+}
+
+fn check_version(record: &Record, condition: &Condition) -> Result<(), Rejected> {
+    let holds = match condition {
+        Condition::None | Condition::IfAny => true,
+        Condition::IfMatch(etag) => record.etag().to_string() == *etag,
+        Condition::IfAbsent => false,
+    };
+    if holds {
+        return Ok(());
+    }
+    Err(rejected(Kind::PreconditionFailed, "One of the specified pre-condition is not met.", record.body().len()))
+}
+
+fn rejected(kind: Kind, message: &str, bytes: usize) -> Rejected {
+    Rejected { error: Error::new(kind, message), charge_ru: price::refused_write(bytes) }
+}
+
+fn check_identity(record: Record, key: &ItemKey) -> Result<Record> {
+    if record.id() == key.id {
+        return Ok(record);
+    }
+    Err(Error::corrupt(format_args!("item {} where {} should be", record.id(), key.id)))
+}
+
+#[cfg(test)]
+mod tests;

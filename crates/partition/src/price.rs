@@ -1,0 +1,118 @@
+//! What work costs, in request units: a pure function of the work done.
+//!
+//! The figures are the vendor's published ones; `docs/ru.md` explains them. Sizes are of the
+//! item's JSON text without system properties, so that a 1,024-byte item costs what is promised.
+
+/// (KB, point read, size part of a create). Between rows the price is interpolated linearly.
+const TABLE: [(f64, f64, f64); 12] = [
+    (1.0, 1.00, 4.95),
+    (2.0, 1.04, 6.29),
+    (4.0, 1.14, 6.67),
+    (8.0, 1.33, 7.04),
+    (16.0, 1.67, 9.52),
+    (32.0, 2.19, 11.23),
+    (64.0, 4.76, 22.67),
+    (128.0, 9.95, 48.19),
+    (256.0, 20.28, 98.29),
+    (512.0, 40.95, 184.57),
+    (1024.0, 145.90, 625.00),
+    (2048.0, 291.80, 1250.00),
+];
+
+/// One (path, value) pair added to or taken from the index.
+pub const TERM_RU: f64 = 0.2;
+/// A read that finds nothing, or that the caller's version already has.
+pub const MISS_RU: f64 = 1.0;
+/// A request about databases, containers, offers or ranges.
+pub const METADATA_RU: f64 = 1.0;
+/// A change to a database, container or offer.
+pub const METADATA_WRITE_RU: f64 = 5.0;
+
+/// A point read of `bytes` of JSON.
+pub fn read(bytes: usize) -> f64 {
+    interpolate(bytes, |row| row.1)
+}
+
+/// A create of `bytes` of JSON with `terms` index entries.
+pub fn create(bytes: usize, terms: usize) -> f64 {
+    size_part(bytes) + TERM_RU * terms as f64
+}
+
+/// A replace: both versions are paid for, and every term that changed.
+pub fn replace(old_bytes: usize, new_bytes: usize, removed_terms: usize, added_terms: usize) -> f64 {
+    size_part(old_bytes) + size_part(new_bytes) + TERM_RU * (removed_terms + added_terms) as f64
+}
+
+pub fn delete(bytes: usize, terms: usize) -> f64 {
+    size_part(bytes) + TERM_RU * terms as f64
+}
+
+/// A feed page: about the sum of point reads, and never nothing.
+pub fn page(bytes_of_items: impl Iterator<Item = usize>) -> f64 {
+    bytes_of_items.map(read).sum::<f64>().max(MISS_RU)
+}
+
+/// A write that was refused after it was looked up (409, 412): the look-up is paid for.
+pub fn refused_write(bytes: usize) -> f64 {
+    read(bytes)
+}
+
+fn size_part(bytes: usize) -> f64 {
+    interpolate(bytes, |row| row.2)
+}
+
+fn interpolate(bytes: usize, column: impl Fn(&(f64, f64, f64)) -> f64) -> f64 {
+    let kb = (bytes as f64 / 1024.0).max(TABLE[0].0);
+    let pair = TABLE.windows(2).find(|pair| kb <= pair[1].0).unwrap_or(&TABLE[TABLE.len() - 2..]);
+    let (low, high) = (&pair[0], &pair[1]);
+    let share = (kb - low.0) / (high.0 - low.0);
+    column(low) + share * (column(high) - column(low))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KB: usize = 1024;
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() < 0.005
+    }
+
+    #[test]
+    fn s88_a_one_kilobyte_read_costs_one() {
+        assert_eq!(read(KB), 1.0);
+        assert_eq!(read(1), 1.0);
+    }
+
+    #[test]
+    fn s91_larger_items_cost_more() {
+        let charges: Vec<f64> = [1, 4, 16, 64, 256].iter().map(|kb| read(kb * KB)).collect();
+        assert!(charges.windows(2).all(|pair| pair[0] < pair[1]), "{charges:?}");
+    }
+
+    #[test]
+    fn the_published_rows_are_met_exactly() {
+        for (kb, read_ru, create_ru) in TABLE {
+            let bytes = kb as usize * KB;
+            assert!(near(read(bytes), read_ru) && near(create(bytes, 0), create_ru), "{kb} KB");
+        }
+    }
+
+    #[test]
+    fn s87_writes_cost_more_than_reads_and_terms_count() {
+        assert!(create(KB, 0) > read(KB));
+        assert!(near(create(KB, 10), 6.95));
+        assert!(near(replace(KB, KB, 2, 2), 10.7));
+        assert!(near(delete(KB, 10), 6.95));
+    }
+
+    proptest! {
+        #[test]
+        fn price_never_falls_with_size(bytes in 0usize..4 << 20, more in 0usize..1 << 20) {
+            prop_assert!(read(bytes + more) >= read(bytes));
+            prop_assert!(create(bytes + more, 3) >= create(bytes, 3));
+        }
+    }
+}

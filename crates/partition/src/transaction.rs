@@ -1,0 +1,119 @@
+//! One item's change as rows: what is put, what is removed, what later writers must see before the
+//! batch is durable.
+//!
+//! Promise: `id`, `member`, `index`, `feed` and `key` rows change in the same batch as the item
+//! they point at. Which change to make is decided in `partition`.
+
+use bytes::Bytes;
+use pleiad_model::Result;
+use pleiad_storage::{Batch, keyspace};
+
+use crate::index::Term;
+use crate::key::{ItemKey, KeyStats};
+use crate::record::Record;
+
+/// Rows of one transaction.
+#[derive(Default)]
+pub struct Changes {
+    pub batch: Batch,
+    /// Rows that a following writer looks at: it must see them although they are not durable yet.
+    pub pending: Vec<(Bytes, Option<Bytes>)>,
+}
+
+/// The version that is there now.
+pub struct Old<'a> {
+    pub key: &'a ItemKey,
+    pub record: &'a Record,
+    pub terms: &'a [Term],
+}
+
+/// The version that will be there.
+pub struct New<'a> {
+    pub key: &'a ItemKey,
+    pub record: &'a Record,
+    pub terms: &'a [Term],
+}
+
+/// How many index rows a change removed and added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TermCount {
+    pub removed: usize,
+    pub added: usize,
+}
+
+impl Changes {
+    pub fn insert(&mut self, shard: u64, new: &New<'_>) {
+        let docnum = new.record.docnum;
+        self.put_seen(keyspace::id(shard, new.record.epk.as_bytes(), &new.key.hash), docnum_value(docnum));
+        self.put_seen(keyspace::doc(shard, docnum), new.record.bytes().clone());
+        self.batch.put(keyspace::member(shard, new.record.epk.as_bytes(), docnum), Bytes::new());
+        self.batch.put(keyspace::feed(shard, new.record.lsn, u32::from(new.record.seq)), docnum_value(docnum));
+        new.terms.iter().for_each(|term| self.put_term(shard, term, docnum));
+    }
+
+    pub fn remove(&mut self, shard: u64, old: &Old<'_>) {
+        let docnum = old.record.docnum;
+        self.delete_seen(keyspace::id(shard, old.record.epk.as_bytes(), &old.key.hash));
+        self.delete_seen(keyspace::doc(shard, docnum));
+        self.batch.delete(keyspace::member(shard, old.record.epk.as_bytes(), docnum));
+        self.batch.delete(keyspace::feed(shard, old.record.lsn, u32::from(old.record.seq)));
+        old.terms.iter().for_each(|term| self.delete_term(shard, term, docnum));
+    }
+
+    /// The item keeps its number, and so its `_rid` and its `member` row.
+    pub fn update(&mut self, shard: u64, old: &Old<'_>, new: &New<'_>) -> TermCount {
+        let docnum = new.record.docnum;
+        if old.key.hash != new.key.hash {
+            self.delete_seen(keyspace::id(shard, old.record.epk.as_bytes(), &old.key.hash));
+            self.put_seen(keyspace::id(shard, new.record.epk.as_bytes(), &new.key.hash), docnum_value(docnum));
+        }
+        self.put_seen(keyspace::doc(shard, docnum), new.record.bytes().clone());
+        self.batch.delete(keyspace::feed(shard, old.record.lsn, u32::from(old.record.seq)));
+        self.batch.put(keyspace::feed(shard, new.record.lsn, u32::from(new.record.seq)), docnum_value(docnum));
+        self.change_terms(shard, docnum, old.terms, new.terms)
+    }
+
+    pub fn count_key(&mut self, row: Bytes, stats: &KeyStats, key: &ItemKey) {
+        match stats.items {
+            0 => self.delete_seen(row),
+            _ => self.put_seen(row, stats.encode(&key.logical)),
+        }
+    }
+
+    /// Both lists are sorted: one walk finds what only one of them has.
+    fn change_terms(&mut self, shard: u64, docnum: u64, old: &[Term], new: &[Term]) -> TermCount {
+        let gone: Vec<&Term> = old.iter().filter(|term| new.binary_search(term).is_err()).collect();
+        let come: Vec<&Term> = new.iter().filter(|term| old.binary_search(term).is_err()).collect();
+        gone.iter().for_each(|term| self.delete_term(shard, term, docnum));
+        come.iter().for_each(|term| self.put_term(shard, term, docnum));
+        TermCount { removed: gone.len(), added: come.len() }
+    }
+
+    fn put_term(&mut self, shard: u64, term: &Term, docnum: u64) {
+        self.batch.put(keyspace::index(shard, term.path, &term.value, docnum), Bytes::new());
+    }
+
+    fn delete_term(&mut self, shard: u64, term: &Term, docnum: u64) {
+        self.batch.delete(keyspace::index(shard, term.path, &term.value, docnum));
+    }
+
+    fn put_seen(&mut self, key: Bytes, value: Bytes) {
+        self.batch.put(&key, &value);
+        self.pending.push((key, Some(value)));
+    }
+
+    fn delete_seen(&mut self, key: Bytes) {
+        self.batch.delete(&key);
+        self.pending.push((key, None));
+    }
+}
+
+/// An item number as a row's value.
+pub fn docnum_value(docnum: u64) -> Bytes {
+    Bytes::copy_from_slice(&docnum.to_be_bytes())
+}
+
+pub fn docnum_from_value(value: &[u8]) -> Result<u64> {
+    let bytes = value.try_into().map_err(|_| pleiad_model::Error::corrupt("item number"))?;
+    Ok(u64::from_be_bytes(bytes))
+}

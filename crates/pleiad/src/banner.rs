@@ -1,0 +1,41 @@
+//! What a person sees when the server is up: where it is, how to get in, where the data is, how to stop.
+//!
+//! Promise: goes to standard error, so that standard output has only the ready line. The key is shown in dev alone.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use crate::config::{Face, Settings, Storage};
+use crate::endpoint::Endpoints;
+
+/// Prints the banner, unless the user asked for quiet. `authority` is the certificate that clients may trust.
+pub fn print(settings: &Settings, endpoints: &Endpoints, authority: Option<&Path>) {
+    if !settings.quiet {
+        eprint!("{}", text(settings, endpoints, authority));
+    }
+}
+
+fn text(settings: &Settings, endpoints: &Endpoints, authority: Option<&Path>) -> String {
+    let mut lines = vec![("endpoint", endpoints.all().collect::<Vec<_>>().join("  "))];
+    if settings.face == Face::Dev {
+        let key = settings.keys.primary.reveal();
+        lines.push(("key", key.to_owned()));
+        lines.push(("connect", format!("AccountEndpoint={}/;AccountKey={key};", endpoints.first())));
+    }
+    lines.push(("data", data(&settings.storage)));
+    if let Some(authority) = authority.filter(|_| settings.protocols.has_https()) {
+        lines.push(("https", format!("`pleiad trust` makes clients trust {}", authority.display())));
+    }
+    lines.push(("stop", "Ctrl-C".to_owned()));
+    let head = format!("\n  Pleiad {} ({})\n\n", env!("CARGO_PKG_VERSION"), settings.face.as_str());
+    lines.into_iter().fold(head, |text, (label, value)| text + &format!("  {label:<9} {value}\n")) + "\n"
+}
+
+fn data(storage: &Storage) -> String {
+    match storage {
+        Storage::Memory => "in memory, gone when the server stops".to_owned(),
+        Storage::Directory(directory) => directory.display().to_string(),
+    }
+}

@@ -1,0 +1,235 @@
+//! The certificate that HTTPS clients see.
+//!
+//! Promise: a certificate authority of this installation's own is made once and kept, so that trust given to it
+//! (`pleiad trust`) lasts; the server's certificate is re-issued by it when a name is missing or the end is near.
+//! With a certificate of the user's own, nothing is made. Making clients trust the authority is `trust`'s job.
+//!
+//! ```text
+//! certificates/
+//!   ca.pem        the authority's certificate: what clients are told to trust
+//!   ca-key.pem    "renew: …", the same certificate and its key                        0600
+//!   server.pem    "names: …", "renew: …", certificate, authority's certificate, key   0600
+//! ```
+//!
+//! A certificate and its key share a file so that no crash can part them; the lines before them tell when to issue
+//! anew without decoding X.509. The authority's name is derived from its key, so that two authorities in one trust
+//! store are told apart.
+
+mod files;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use pleiad_model::{Error, Result};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData,
+};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use time::OffsetDateTime;
+
+use crate::config::{OwnCertificate, Settings};
+
+const DAY_S: u64 = 24 * 60 * 60;
+/// Long enough that nobody trusts twice.
+const AUTHORITY_DAYS: u64 = 3650;
+/// Apple's systems refuse a server's certificate that is valid for longer than 825 days.
+const SERVER_DAYS: u64 = 397;
+/// A server started just before still has this long to run.
+const RENEW_BEFORE_DAYS: u64 = 60;
+/// Clocks differ: a client's may be a little behind the one that issued.
+const BACKDATE_DAYS: u64 = 2;
+
+/// What a TLS listener needs.
+#[derive(Debug)]
+pub struct Identity {
+    /// The server's certificate first.
+    pub chain: Vec<CertificateDer<'static>>,
+    pub key: PrivateKeyDer<'static>,
+    /// The authority to trust, when we made it and it is on disk.
+    pub authority: Option<PathBuf>,
+}
+
+/// The identity that these settings ask for; made now if it must be.
+pub fn identity(settings: &Settings, now_ms: u64) -> Result<Identity> {
+    match &settings.own_certificate {
+        Some(own) => load_own(own),
+        None => generated(settings.certificate_dir.as_deref(), &settings.certificate_names, now_ms / 1000),
+    }
+}
+
+fn load_own(own: &OwnCertificate) -> Result<Identity> {
+    let bad = |path: &Path, what: &str| Error::invalid(format!("{} holds no {what} in PEM.", path.display()));
+    let chain = certificates(&files::read(&own.chain)?).ok_or_else(|| bad(&own.chain, "certificate"))?;
+    let key = PrivateKeyDer::from_pem_slice(&files::read(&own.key)?).map_err(|_| bad(&own.key, "private key"))?;
+    Ok(Identity { chain, key, authority: None })
+}
+
+fn certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().ok()?;
+    (!chain.is_empty()).then_some(chain)
+}
+
+/// A generated identity: as it is kept, or made and kept, or in memory when there is no place to keep it.
+fn generated(directory: Option<&Path>, names: &[String], now_s: u64) -> Result<Identity> {
+    if let Some(identity) = directory.and_then(|directory| load(directory, names, now_s)) {
+        return Ok(identity);
+    }
+    match directory.filter(|directory| files::make_private_directory(directory).is_ok()) {
+        Some(directory) => make(directory, names, now_s),
+        None => Authority::make(now_s)?.issue(names, now_s)?.identity(None),
+    }
+}
+
+/// `None` when anything is missing, damaged, from another authority, near its end or lacks a name.
+fn load(directory: &Path, names: &[String], now_s: u64) -> Option<Identity> {
+    let authority_path = directory.join("ca.pem");
+    let authority = CertificateDer::from_pem_slice(&std::fs::read(&authority_path).ok()?).ok()?;
+    let server = Bundle::load(&directory.join("server.pem")).filter(|server| server.serves(names, now_s))?;
+    let identity = server.identity(Some(authority_path)).ok()?;
+    (identity.chain.last() == Some(&authority)).then_some(identity)
+}
+
+fn make(directory: &Path, names: &[String], now_s: u64) -> Result<Identity> {
+    let authority = Authority::load_or_make(&directory.join("ca-key.pem"), now_s)?;
+    let authority_path = directory.join("ca.pem");
+    files::write_public(&authority_path, authority.certificate_pem.as_bytes())?;
+    let server = authority.issue(names, now_s)?;
+    files::write_private(&directory.join("server.pem"), server.text.as_bytes())?;
+    server.identity(Some(authority_path))
+}
+
+struct Authority {
+    key: KeyPair,
+    certificate_pem: String,
+    renew_s: u64,
+}
+
+impl Authority {
+    fn make(now_s: u64) -> Result<Authority> {
+        let key = new_key()?;
+        let mut params = authority_params(&key);
+        (params.not_before, params.not_after) = validity(now_s, AUTHORITY_DAYS)?;
+        let certificate_pem = params.self_signed(&key).map_err(failed)?.pem();
+        Ok(Authority { key, certificate_pem, renew_s: renew_s(now_s, AUTHORITY_DAYS) })
+    }
+
+    /// Of several processes that start at once on a fresh machine the first to write wins, and all use its authority.
+    fn load_or_make(path: &Path, now_s: u64) -> Result<Authority> {
+        if let Some(authority) = Authority::load(path, now_s) {
+            return Ok(authority);
+        }
+        let authority = Authority::make(now_s)?;
+        let text =
+            format!("renew: {}\n{}{}", authority.renew_s, authority.certificate_pem, authority.key.serialize_pem());
+        if files::write_private_once(path, text.as_bytes())? {
+            return Ok(authority);
+        }
+        match Authority::load(path, now_s) {
+            Some(winner) => Ok(winner),
+            // What is there is damaged or at its end.
+            None => files::write_private(path, text.as_bytes()).map(|()| authority),
+        }
+    }
+
+    fn load(path: &Path, now_s: u64) -> Option<Authority> {
+        let bundle = Bundle::load(path)?;
+        let renew_s = bundle.renew_s();
+        let (chain, _) = bundle.parts()?;
+        let key_at = bundle.text.find("-----BEGIN PRIVATE KEY-----")?;
+        let (certificates, key) = bundle.text.split_at(key_at);
+        let certificate_pem = certificates.get(certificates.find("-----BEGIN")?..)?.to_owned();
+        let key = KeyPair::from_pem(key).ok()?;
+        (now_s < renew_s && chain.len() == 1).then_some(Authority { key, certificate_pem, renew_s })
+    }
+
+    fn issue(&self, names: &[String], now_s: u64) -> Result<Bundle> {
+        let key = new_key()?;
+        let mut params = CertificateParams::new(names).map_err(failed)?;
+        params.distinguished_name = name("Pleiad");
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        (params.not_before, params.not_after) = validity(now_s, SERVER_DAYS)?;
+        let issuer = Issuer::new(authority_params(&self.key), &self.key);
+        let certificate = params.signed_by(&key, &issuer).map_err(failed)?.pem();
+        let head = format!("names: {}\nrenew: {}\n", names.join(" "), renew_s(now_s, SERVER_DAYS));
+        Ok(Bundle { text: head + &certificate + &self.certificate_pem + &key.serialize_pem() })
+    }
+}
+
+/// Everything of the authority but its dates, from its key alone.
+fn authority_params(key: &KeyPair) -> CertificateParams {
+    let digest = ring::digest::digest(&ring::digest::SHA256, key.der_bytes());
+    let mark: String = digest.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let mut params = CertificateParams::default();
+    params.distinguished_name = name(&format!("Pleiad development CA {mark}"));
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
+}
+
+/// Lines that say what it is good for, certificates, and a key.
+struct Bundle {
+    text: String,
+}
+
+impl Bundle {
+    fn load(path: &Path) -> Option<Bundle> {
+        std::fs::read_to_string(path).ok().map(|text| Bundle { text })
+    }
+
+    /// Has every name that is wanted, and time left. More names than wanted do no harm.
+    fn serves(&self, names: &[String], now_s: u64) -> bool {
+        let held: Vec<&str> = self.line("names: ").split(' ').collect();
+        now_s < self.renew_s() && names.iter().all(|name| held.contains(&name.as_str()))
+    }
+
+    fn renew_s(&self) -> u64 {
+        self.line("renew: ").parse().unwrap_or(0)
+    }
+
+    fn line(&self, label: &str) -> &str {
+        self.text.lines().find_map(|line| line.strip_prefix(label)).unwrap_or_default()
+    }
+
+    fn parts(&self) -> Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)> {
+        let pem = self.text.as_bytes();
+        Some((certificates(pem)?, PrivateKeyDer::from_pem_slice(pem).ok()?))
+    }
+
+    fn identity(&self, authority: Option<PathBuf>) -> Result<Identity> {
+        let (chain, key) = self.parts().ok_or_else(|| Error::corrupt("server.pem"))?;
+        Ok(Identity { chain, key, authority })
+    }
+}
+
+fn name(common: &str) -> DistinguishedName {
+    let mut name = DistinguishedName::new();
+    name.push(DnType::OrganizationName, "Pleiad");
+    name.push(DnType::CommonName, common);
+    name
+}
+
+fn renew_s(now_s: u64, days: u64) -> u64 {
+    now_s.saturating_add(days.saturating_sub(RENEW_BEFORE_DAYS) * DAY_S)
+}
+
+fn validity(now_s: u64, days: u64) -> Result<(OffsetDateTime, OffsetDateTime)> {
+    let at = |s: u64| {
+        let moment = i64::try_from(s).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
+        moment.ok_or_else(|| Error::invalid("the machine's clock shows a time no certificate can hold; set it right."))
+    };
+    Ok((at(now_s.saturating_sub(BACKDATE_DAYS * DAY_S))?, at(now_s.saturating_add(days * DAY_S))?))
+}
+
+/// P-256: made in a fraction of a millisecond, and every client has it.
+fn new_key() -> Result<KeyPair> {
+    KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(failed)
+}
+
+fn failed(error: rcgen::Error) -> Error {
+    Error::internal(format!("cannot make a certificate: {error}"))
+}

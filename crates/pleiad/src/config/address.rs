@@ -1,0 +1,63 @@
+//! Where to listen, and which names lead there.
+//!
+//! Promise: `localhost` answers on IPv4 and on IPv6, because some clients try only the first address their
+//! resolver gives. Binding, and doing without an address that the machine lacks, is the listener's job.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
+
+use pleiad_model::{Error, Result};
+
+use super::word::HostName;
+
+const LOCALHOST: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+/// What `host` stands for. The first address must be bound, the others where the machine has them.
+pub fn resolve(HostName(host): &HostName) -> Result<Vec<IpAddr>> {
+    match host.parse::<IpAddr>() {
+        // A host given as every IPv4 address is meant to be reachable as localhost too, whatever that resolves to.
+        // `::` itself would collide with 0.0.0.0 where sockets are dual-stack, ::1 never does.
+        Ok(IpAddr::V4(Ipv4Addr::UNSPECIFIED)) => Ok(vec![IpAddr::V4(Ipv4Addr::UNSPECIFIED), LOCALHOST[1]]),
+        Ok(address) => Ok(vec![address]),
+        Err(_) if host.eq_ignore_ascii_case("localhost") => Ok(LOCALHOST.to_vec()),
+        Err(_) => look_up(host),
+    }
+}
+
+fn look_up(host: &str) -> Result<Vec<IpAddr>> {
+    let found = (host, 0)
+        .to_socket_addrs()
+        .map_err(|error| Error::invalid(format!("host: \"{host}\" is no address of this machine: {error}.")))?;
+    let mut addresses = Vec::new();
+    for address in found.map(|socket| socket.ip()) {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    Ok(addresses)
+}
+
+/// The name to put into an endpoint: `localhost` when that leads here, and what was asked for when it does not.
+pub fn public_name(HostName(host): &HostName, addresses: &[IpAddr]) -> String {
+    let local = addresses.iter().any(|address| address.is_loopback() || address.is_unspecified());
+    match host.parse::<IpAddr>() {
+        _ if local => "localhost".to_owned(),
+        Ok(IpAddr::V6(address)) => format!("[{address}]"),
+        Ok(IpAddr::V4(address)) => address.to_string(),
+        Err(_) => host.to_owned(),
+    }
+}
+
+/// The names of a generated certificate: this machine from inside, from its containers, from its network, and
+/// whatever the user added.
+pub fn certificate_names(host: &HostName, added: &[HostName], machine: Option<String>) -> Vec<String> {
+    let always = ["localhost", "127.0.0.1", "::1", "host.docker.internal"].map(str::to_owned);
+    let asked = added.iter().chain([host]).map(|HostName(name)| name.to_ascii_lowercase());
+    let mut names: Vec<String> = Vec::new();
+    for name in always.into_iter().chain(machine).chain(asked) {
+        let wildcard = name.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified());
+        if !wildcard && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}

@@ -1,0 +1,89 @@
+//! The file given with `--config`: settings at the top, then `[[database]]` declarations.
+//!
+//! Promise: every key in it is known, or reading fails with the line and the nearest known key. Relative paths are
+//! relative to the file, so that a project can carry it along. Settings leave here as words; `source` ranks them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use pleiad_model::{Error, Result};
+use toml::de::DeValue;
+
+use super::document::{Document, Entry};
+use super::table::{Setting, TABLE};
+use super::word::Shape;
+use crate::seed::Declaration;
+
+#[derive(Debug)]
+pub struct ConfigFile {
+    pub path: PathBuf,
+    /// Line and words, by setting.
+    pub words: BTreeMap<&'static str, (usize, Vec<String>)>,
+    pub declaration: Declaration,
+}
+
+const DATABASE: &str = "database";
+
+impl ConfigFile {
+    pub fn read(path: &Path) -> Result<ConfigFile> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::invalid(format!("cannot read the configuration {}: {error}", path.display())))?;
+        ConfigFile::parse(path, &text)
+    }
+
+    pub fn parse(path: &Path, text: &str) -> Result<ConfigFile> {
+        let document = Document::new(path, text);
+        let table = document.parse()?;
+        let mut file =
+            ConfigFile { path: path.to_owned(), words: BTreeMap::new(), declaration: Declaration::default() };
+        for entry in document.entries(&table, &known())? {
+            match Setting::find(entry.name) {
+                Some(setting) => {
+                    file.words.insert(setting.name, (document.line(&entry), words(&document, &entry, setting)?));
+                }
+                None => file.declaration = Declaration::parse(&document, &entry)?,
+            }
+        }
+        Ok(file)
+    }
+}
+
+fn known() -> Vec<&'static str> {
+    let settings = TABLE.iter().filter(|setting| setting.is_in_file()).map(|setting| setting.name);
+    settings.chain([DATABASE]).collect()
+}
+
+fn words(document: &Document, entry: &Entry, setting: &Setting) -> Result<Vec<String>> {
+    let words = match (entry.value, setting.shape) {
+        (DeValue::Array(items), Shape::Many) => items.iter().map(|item| word(item.get_ref())).collect(),
+        (value, _) => word(value).map(|word| vec![word]),
+    };
+    let words = words.ok_or_else(|| document.wanted(entry, wanted(setting.shape)))?;
+    Ok(match setting.shape {
+        Shape::Path => words.iter().map(|word| beside(document.path, word)).collect(),
+        _ => words,
+    })
+}
+
+fn word(value: &DeValue) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Boolean(flag) => Some(flag.to_string()),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(|n| n.to_string()),
+        _ => None,
+    }
+}
+
+fn wanted(shape: Shape) -> &'static str {
+    match shape {
+        Shape::One => "a string or a whole number",
+        Shape::Path => "a path, in quotes",
+        Shape::Flag => "true or false",
+        Shape::Many => "a string or an array of strings",
+    }
+}
+
+fn beside(file: &Path, word: &str) -> String {
+    let directory = file.parent().unwrap_or(Path::new(""));
+    directory.join(word).to_string_lossy().into_owned()
+}

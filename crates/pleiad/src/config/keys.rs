@@ -1,0 +1,162 @@
+//! The account's keys.
+//!
+//! Promise: a `Key` is base64 of at least 32 bytes and prints itself only when asked by name (`reveal`). The
+//! well-known key, which everybody has, opens `pleiad dev` and nothing else; a read-only key is never also a
+//! key that may write.
+
+use std::fmt;
+use std::path::Path;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use pleiad_model::{Error, Result};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::document::Document;
+use super::table::Face;
+use super::word::Word;
+
+/// The key of Azure's own emulators; SDK samples and test suites carry it.
+pub const WELL_KNOWN_KEY: &str =
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
+
+/// As long as the service's own.
+const NEW_KEY_BYTES: usize = 64;
+/// An HMAC-SHA256 key shorter than the hash is weaker than the hash.
+const KEY_BYTES_MIN: usize = 32;
+
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key {
+    text: String,
+    bytes: Vec<u8>,
+}
+
+impl Key {
+    /// As it is written in connection strings.
+    pub fn reveal(&self) -> &str {
+        &self.text
+    }
+
+    /// As it is put into the HMAC.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+impl Word for Key {
+    fn read(text: &str) -> Result<Self, String> {
+        let bytes = BASE64_STANDARD.decode(text).unwrap_or_default();
+        if bytes.len() < KEY_BYTES_MIN {
+            return Err(format!("the base64 of at least {KEY_BYTES_MIN} bytes; `pleiad config --new-key` makes one"));
+        }
+        Ok(Key { text: text.to_owned(), bytes })
+    }
+}
+
+/// The names of the four settings, in the order of `KeySet`.
+const NAMES: [&str; 4] = ["primary-key", "secondary-key", "primary-read-only-key", "secondary-read-only-key"];
+
+/// The four keys as far as they were given.
+pub type KeySet = [Option<Key>; 4];
+
+#[derive(Clone, Debug)]
+pub struct Keys {
+    pub primary: Key,
+    pub secondary: Option<Key>,
+    pub primary_read_only: Option<Key>,
+    pub secondary_read_only: Option<Key>,
+}
+
+impl Keys {
+    /// The keys given by themselves, then those of the file, then in dev the well-known one.
+    pub fn settle(face: Face, given: KeySet, file: Option<&Path>) -> Result<Keys> {
+        let from_file = file.map(read_file).transpose()?.unwrap_or_default();
+        let [first, second, third, fourth] = from_file;
+        let [primary, secondary, primary_read_only, secondary_read_only] = given;
+        let keys = Keys {
+            primary: primary.or(first).map_or_else(|| preset(face), Ok)?,
+            secondary: secondary.or(second),
+            primary_read_only: primary_read_only.or(third),
+            secondary_read_only: secondary_read_only.or(fourth),
+        };
+        keys.check(face)?;
+        Ok(keys)
+    }
+
+    fn all(&self) -> [Option<&Key>; 4] {
+        let rest = [&self.secondary, &self.primary_read_only, &self.secondary_read_only];
+        let [second, third, fourth] = rest.map(Option::as_ref);
+        [Some(&self.primary), second, third, fourth]
+    }
+
+    fn check(&self, face: Face) -> Result<()> {
+        let all = self.all();
+        if face == Face::Serve
+            && let Some(at) = all.iter().position(|key| key.is_some_and(|key| key.text == WELL_KNOWN_KEY))
+        {
+            return Err(Error::invalid(format!(
+                "`{}` is the emulators' well-known key, which everybody has. {ADVICE}",
+                NAMES[at]
+            )));
+        }
+        for (at, key) in all.iter().enumerate().filter(|(_, key)| key.is_some()) {
+            if let Some(twin) = all[..at].iter().position(|other| other == key) {
+                return Err(Error::invalid(format!(
+                    "`{}` and `{}` are the same key; each must be its own.",
+                    NAMES[twin], NAMES[at]
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+const ADVICE: &str = "Make one with `pleiad config --new-key > pleiad.key` and start with `--key-file pleiad.key`, or \
+                      put it into the environment as PLEIAD_PRIMARY_KEY.";
+
+fn preset(face: Face) -> Result<Key> {
+    match face {
+        Face::Dev => Key::read(WELL_KNOWN_KEY).map_err(Error::internal),
+        Face::Serve => Err(Error::invalid(format!("`pleiad serve` needs a key of your own. {ADVICE}"))),
+    }
+}
+
+/// Either nothing but the primary key, or TOML with the settings' names.
+fn read_file(path: &Path) -> Result<KeySet> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::invalid(format!("cannot read the key file {}: {error}", path.display())))?;
+    match Key::read(text.trim()) {
+        Ok(key) => Ok([Some(key), None, None, None]),
+        Err(_) => parse_file(path, &text),
+    }
+}
+
+fn parse_file(path: &Path, text: &str) -> Result<KeySet> {
+    let document = Document::new(path, text);
+    let table = document
+        .parse()
+        .map_err(|_| Error::invalid(format!("{}: neither a key nor TOML with keys. {ADVICE}", path.display())))?;
+    let mut keys = KeySet::default();
+    for entry in document.entries(&table, &NAMES)? {
+        let key = Key::read(document.string(&entry)?).map_err(|wanted| document.wanted(&entry, &wanted))?;
+        if let Some(at) = NAMES.iter().position(|name| *name == entry.name) {
+            keys[at] = Some(key);
+        }
+    }
+    Ok(keys)
+}
+
+/// A key nobody has, in base64.
+pub fn new_key() -> Result<String> {
+    let mut bytes = [0; NEW_KEY_BYTES];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| Error::unavailable("the operating system gave no random bytes; try again"))?;
+    Ok(BASE64_STANDARD.encode(bytes))
+}

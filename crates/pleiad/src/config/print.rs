@@ -1,0 +1,185 @@
+//! The table, printed: the list of names, a sample of the file, the documentation.
+//!
+//! Promise: the sample is a valid file, and stays one when the `#` before a setting is taken away;
+//! `docs/configuration.md` is `markdown()`, and a test compares them.
+
+use std::fmt::Write;
+
+use super::table::{Face, Group, Preset, Setting, TABLE};
+use super::word::Shape;
+
+pub fn list() -> String {
+    TABLE.iter().map(|setting| format!("{}\n", setting.name)).collect()
+}
+
+pub fn sample() -> String {
+    let mut text = SAMPLE_HEAD.to_owned();
+    for group in Group::ALL {
+        _ = write!(text, "\n# {}\n", group.title());
+        for setting in of(group).filter(|setting| setting.is_in_file()) {
+            text.push_str(&sample_of(setting));
+        }
+    }
+    text + SAMPLE_TAIL
+}
+
+const SAMPLE_HEAD: &str = "\
+# Settings of Pleiad: pleiad dev --config pleiad.toml
+#
+# What is commented out shows the default. A flag (--port) comes before an environment variable (PLEIAD_PORT),
+# and that before this file. Relative paths are relative to this file.
+";
+
+const SAMPLE_TAIL: &str = r#"
+# Databases, containers and first items
+#
+# Made at start when they are missing; what exists is left as it is.
+#
+# [[database]]
+# id = "shop"
+# throughput = 400                      # RU/s shared by its containers; or autoscale-max = 4000; or neither
+#
+# [[database.container]]
+# id = "orders"
+# partition-key = "/customer"           # or ["/tenant", "/customer"] for a hierarchical key
+# throughput = 400                      # or autoscale-max = 4000
+# default-ttl = 3600                    # and any other policy, inside it in Cosmos's own words:
+# indexing-policy = { includedPaths = [{ path = "/*" }], excludedPaths = [{ path = "/note/?" }] }
+# seed = "orders.ndjson"                # one item per line; or a .json file with an array of items
+# items = [{ id = "1", customer = "c1", total = 7 }]
+"#;
+
+fn of(group: Group) -> impl Iterator<Item = &'static Setting> {
+    TABLE.iter().filter(move |setting| setting.group == group)
+}
+
+fn sample_of(setting: &Setting) -> String {
+    let mut text = String::from("\n");
+    for line in wrap(setting.help(), 110) {
+        _ = writeln!(text, "# {line}");
+    }
+    if let Some(note) = sample_note(setting) {
+        _ = writeln!(text, "# {note}");
+    }
+    _ = writeln!(text, "#{} = {}", setting.name, sample_value(setting));
+    text
+}
+
+fn sample_note(setting: &Setting) -> Option<String> {
+    let (dev, serve) = (setting.preset(Face::Dev), setting.preset(Face::Serve));
+    match (dev, serve) {
+        (Preset::Unset, Preset::Unset) => Some("Not set by default.".to_owned()),
+        (dev, serve) if dev == serve => None,
+        (dev, serve) => Some(format!("Default in dev: {}; in serve: {}.", told(dev), told(serve))),
+    }
+}
+
+/// The preset, or where there is none something of the right kind.
+fn sample_value(setting: &Setting) -> String {
+    match (setting.preset(Face::Dev), setting.shape) {
+        (Preset::Is(word), Shape::Flag) => word.to_owned(),
+        (Preset::Is(word), _) if word.bytes().all(|byte| byte.is_ascii_digit()) => word.to_owned(),
+        (Preset::Is(word), _) => format!("\"{word}\""),
+        (_, Shape::Path) => format!("\"path/to/{}\"", setting.name),
+        (_, Shape::Many) => "[\"cosmos.test\"]".to_owned(),
+        _ if setting.is_secret() => "\"…\"".to_owned(),
+        _ => "3".to_owned(),
+    }
+}
+
+fn told(preset: Preset) -> String {
+    match preset {
+        Preset::Is(word) => format!("`{word}`"),
+        Preset::Found(how) => how.to_owned(),
+        Preset::Unset => "not set".to_owned(),
+        Preset::Required => "required".to_owned(),
+        Preset::Absent => "no such setting".to_owned(),
+    }
+}
+
+pub fn markdown() -> String {
+    let mut text = MARKDOWN_HEAD.to_owned();
+    for group in Group::ALL {
+        _ = write!(text, "\n## {}\n\n{TABLE_HEAD}", group.title());
+        for setting in of(group) {
+            _ = writeln!(text, "{}", row(setting));
+        }
+    }
+    text + MARKDOWN_TAIL
+}
+
+const MARKDOWN_HEAD: &str = "\
+# Configuration
+
+<!-- Printed by `pleiad config --markdown`; change crates/pleiad/src/config/table.rs and print it again. -->
+
+Every setting can be given as a flag (`--port 9000`), as an environment variable (`PLEIAD_PORT=9000`) and as a key in
+the TOML file of `--config` (`port = 9000`). A flag comes before a variable, a variable before the file, the file
+before the default. `pleiad config` prints a sample file with everything in it, `pleiad config --list` the names.
+
+- Relative paths in the file are relative to the file. A key in it that is not known is an error.
+- Keys have no flag, because a flag can be read in every process listing. Give them as variables, in the file, or
+  with `--key-file`. They are never printed or logged; only `pleiad dev` shows its key, in its banner.
+- Sizes are plain bytes or have a suffix: `KiB`, `MiB`, `GiB`, `TiB` (powers of 1,024) or `KB`, `MB`, `GB`, `TB`
+  (powers of 1,000).
+- In a variable, several values are separated by commas.
+";
+
+const TABLE_HEAD: &str = "\
+| setting | variable | default in `dev` | default in `serve` | unit | meaning |
+|---|---|---|---|---|---|
+";
+
+const MARKDOWN_TAIL: &str = r#"
+## Databases, containers and first items
+
+The file can also say what must exist before the first request. What exists already is left as it is.
+
+```toml
+[[database]]
+id = "shop"
+throughput = 400                # RU/s shared by its containers; or autoscale-max; or neither
+
+[[database.container]]
+id = "orders"
+partition-key = "/customer"     # or ["/tenant", "/customer"] for a hierarchical key
+autoscale-max = 4000            # or throughput; or neither
+default-ttl = 3600
+indexing-policy = { includedPaths = [{ path = "/*" }], excludedPaths = [{ path = "/note/?" }] }
+seed = "orders.ndjson"
+
+[[database.container]]
+id = "customers"
+partition-key = "/id"
+items = [{ id = "c1", name = "Ada" }]
+```
+
+`seed` names a file beside this one: `.json` holds an array of items, `.ndjson` (or `.jsonl`) one item per line and is
+read line by line. `items` holds them in place. A container's policies are written under their own names with dashes
+(`unique-key-policy`, `computed-properties`, …); what is inside them is passed on in Cosmos's own words.
+"#;
+
+fn row(setting: &Setting) -> String {
+    let choices = setting.choices.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" ");
+    let unit = if choices.is_empty() { setting.unit.to_owned() } else { choices };
+    format!(
+        "| `{}` | `{}` | {} | {} | {unit} | {} |",
+        setting.name,
+        setting.variable(),
+        told(setting.preset(Face::Dev)),
+        told(setting.preset(Face::Serve)),
+        setting.help(),
+    )
+}
+
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.len() + 1 + word.len() <= width => _ = write!(line, " {word}"),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

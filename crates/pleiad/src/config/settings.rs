@@ -1,0 +1,234 @@
+//! The checked whole: what must hold between settings, and what follows from them together.
+//!
+//! Promise: a `Settings` can be acted on as it is. Files that it names may still be missing; whoever opens them
+//! says so.
+
+use std::net::IpAddr;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pleiad_model::{Error, Result};
+
+use super::address;
+use super::file::ConfigFile;
+use super::keys::Keys;
+use super::source::{Environment, Flags, Words, config_path};
+use super::table::{Answers, Face};
+use super::word::{Consistency, DurabilityWord, LogFormat, LogLevel, Tls};
+use crate::seed::Declaration;
+
+#[derive(Debug)]
+pub struct Settings {
+    pub face: Face,
+
+    /// The first must be bound, the others where the machine has them.
+    pub addresses: Vec<IpAddr>,
+    pub port: u16,
+    /// The host to tell clients.
+    pub public_name: String,
+    pub protocols: Protocols,
+
+    pub keys: Keys,
+    pub own_certificate: Option<OwnCertificate>,
+    /// What a generated certificate is for.
+    pub certificate_names: Vec<String>,
+    /// Where generated certificates are kept; `None` when there is no place for them.
+    pub certificate_dir: Option<PathBuf>,
+
+    pub storage: Storage,
+    pub durability: Durability,
+    pub block_cache_bytes: u64,
+    pub consistency: Consistency,
+
+    pub partition_ru_max: u64,
+    pub partition_initial_ru: u64,
+    pub partition_bytes_max: u64,
+    pub key_bytes_max: u64,
+
+    pub header_bytes_max: usize,
+    pub body_bytes_max: usize,
+    pub connections_max: usize,
+    pub slow_client_timeout: Duration,
+    pub shutdown_timeout: Duration,
+    pub worker_threads: usize,
+
+    pub quiet: bool,
+    pub ready_fd: Option<u32>,
+    pub log_level: LogLevel,
+    pub log_format: LogFormat,
+
+    /// What the file wants to exist before the first request.
+    pub declaration: Declaration,
+}
+
+/// What is spoken on the port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocols {
+    Http,
+    Https,
+    Both,
+}
+
+impl Protocols {
+    pub fn has_http(self) -> bool {
+        self != Protocols::Https
+    }
+
+    pub fn has_https(self) -> bool {
+        self != Protocols::Http
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Storage {
+    Memory,
+    Directory(PathBuf),
+}
+
+/// What an acknowledged write has survived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// It is on disk.
+    Synced,
+    /// The operating system has it, and syncs at least this often.
+    Written { sync_interval: Duration },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnCertificate {
+    pub chain: PathBuf,
+    pub key: PathBuf,
+}
+
+impl Settings {
+    pub fn resolve(face: Face, flags: &Flags, environment: &Environment) -> Result<Settings> {
+        let file = config_path(flags, environment).map(|path| ConfigFile::read(&path)).transpose()?;
+        let words = Words::gather(face, flags, environment, file.as_ref())?;
+        let declaration = file.map(|file| file.declaration).unwrap_or_default();
+        settle(face, Answers::read(&words)?, environment, declaration)
+    }
+}
+
+fn settle(face: Face, said: Answers, environment: &Environment, declaration: Declaration) -> Result<Settings> {
+    let addresses = address::resolve(&said.host)?;
+    let home = user_directory(environment);
+    let own_certificate = own_certificate(said.tls_cert, said.tls_key)?;
+    let storage = storage(face, said.ephemeral, said.data, home.clone())?;
+    let given = [said.primary_key, said.secondary_key, said.primary_read_only_key, said.secondary_read_only_key];
+    Ok(Settings {
+        face,
+        port: said.port,
+        public_name: address::public_name(&said.host, &addresses),
+        addresses,
+        protocols: protocols(face, said.tls, own_certificate.is_some()),
+        keys: Keys::settle(face, given, said.key_file.as_deref())?,
+        own_certificate,
+        certificate_names: address::certificate_names(&said.host, &said.host_name, machine_name(environment)),
+        certificate_dir: certificate_dir(&storage, home),
+        storage,
+        durability: durability(said.durability, said.sync_interval_ms),
+        block_cache_bytes: said.block_cache_mb.get().saturating_mul(1 << 20),
+        consistency: said.consistency,
+        partition_ru_max: said.partition_max_ru.get(),
+        partition_initial_ru: said.partition_initial_ru.min(said.partition_max_ru).get(),
+        partition_bytes_max: said.partition_max_bytes.0.get(),
+        key_bytes_max: said.key_max_bytes.0.get(),
+        header_bytes_max: to_usize(said.header_max_bytes.0),
+        body_bytes_max: to_usize(said.body_max_bytes.0),
+        connections_max: to_usize(said.connections_max),
+        slow_client_timeout: Duration::from_secs(said.slow_client_timeout_s.get()),
+        shutdown_timeout: Duration::from_secs(said.shutdown_timeout_s.get()),
+        worker_threads: worker_threads(said.worker_threads),
+        quiet: said.quiet,
+        ready_fd: said.ready_fd,
+        log_level: said.log_level,
+        log_format: said.log_format,
+        declaration,
+    })
+}
+
+fn own_certificate(chain: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<OwnCertificate>> {
+    match (chain, key) {
+        (Some(chain), Some(key)) => Ok(Some(OwnCertificate { chain, key })),
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(Error::invalid("`tls-cert` is given without `tls-key`; a certificate needs both.")),
+        (None, Some(_)) => Err(Error::invalid("`tls-key` is given without `tls-cert`; a certificate needs both.")),
+    }
+}
+
+/// A server that was given no certificate stands behind something that has one, or on a trusted network; a
+/// development machine wants every client to get in.
+fn protocols(face: Face, tls: Tls, own_certificate: bool) -> Protocols {
+    match (tls, face) {
+        (Tls::Off, _) => Protocols::Http,
+        (Tls::On, _) => Protocols::Https,
+        (Tls::Auto, Face::Dev) => Protocols::Both,
+        (Tls::Auto, Face::Serve) if own_certificate => Protocols::Https,
+        (Tls::Auto, Face::Serve) => Protocols::Http,
+    }
+}
+
+fn storage(face: Face, ephemeral: bool, data: Option<PathBuf>, home: Option<PathBuf>) -> Result<Storage> {
+    match (data, face) {
+        _ if ephemeral => Ok(Storage::Memory),
+        (Some(directory), _) => Ok(Storage::Directory(directory)),
+        (None, Face::Serve) => {
+            Err(Error::invalid("`pleiad serve` must be told where its data lives: --data DIR or PLEIAD_DATA."))
+        }
+        (None, Face::Dev) => home
+            .map(Storage::Directory)
+            .ok_or_else(|| Error::invalid("this user has no home directory; give --data DIR or --ephemeral.")),
+    }
+}
+
+/// Trust given once to a generated certificate should outlive `--ephemeral`, so that then lives with the user.
+fn certificate_dir(storage: &Storage, home: Option<PathBuf>) -> Option<PathBuf> {
+    let base = match storage {
+        Storage::Directory(directory) => Some(directory.clone()),
+        Storage::Memory => home,
+    };
+    base.map(|directory| directory.join("certificates"))
+}
+
+fn durability(said: DurabilityWord, sync_interval_ms: NonZeroU64) -> Durability {
+    match said {
+        DurabilityWord::Synced => Durability::Synced,
+        DurabilityWord::Written => Durability::Written { sync_interval: Duration::from_millis(sync_interval_ms.get()) },
+    }
+}
+
+fn worker_threads(said: u32) -> usize {
+    match usize::try_from(said) {
+        Ok(0) | Err(_) => std::thread::available_parallelism().map_or(1, usize::from),
+        Ok(threads) => threads,
+    }
+}
+
+fn to_usize(count: NonZeroU64) -> usize {
+    usize::try_from(count.get()).unwrap_or(usize::MAX)
+}
+
+/// Where programs keep a user's data on this kind of system.
+fn user_directory(environment: &Environment) -> Option<PathBuf> {
+    let home = |rest: &str| environment.get("HOME").map(|home| Path::new(home).join(rest));
+    let base = if cfg!(windows) {
+        environment.get("LOCALAPPDATA").map(PathBuf::from)
+    } else if cfg!(target_os = "macos") {
+        home("Library/Application Support")
+    } else {
+        // The XDG rules ask to pass over relative paths.
+        let xdg = environment.get("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        xdg.or_else(|| home(".local/share"))
+    };
+    base.map(|base| base.join("pleiad"))
+}
+
+fn machine_name(environment: &Environment) -> Option<String> {
+    let from_kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = from_kernel
+        .or_else(|| ["COMPUTERNAME", "HOSTNAME"].iter().find_map(|v| environment.get(v).map(String::from)))?;
+    let name = name.trim().to_ascii_lowercase();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    (!name.is_empty() && name.bytes().all(plain)).then_some(name)
+}

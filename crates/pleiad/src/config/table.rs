@@ -1,0 +1,254 @@
+//! The one definition of every setting.
+//!
+//! Promise: a setting's name is its flag (`--name`), its environment variable (`PLEIAD_NAME`) and its key in the
+//! file (`name`); flags, `pleiad config` in all its forms, `docs/configuration.md` and the struct `Answers` are all
+//! made from the list at the end of this file. A new setting is one entry there.
+//!
+//! Each value is read here by itself; what must hold between them is `config::settings`' job.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+use pleiad_model::Result;
+
+use super::keys::Key;
+use super::source::Words;
+use super::word::{ByteCount, Consistency, DurabilityWord, Field, HostName, LogFormat, LogLevel, Shape, Tls};
+
+/// Which of the program's two faces is asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Face {
+    Dev,
+    Serve,
+}
+
+impl Face {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Face::Dev => "dev",
+            Face::Serve => "serve",
+        }
+    }
+}
+
+/// What holds when nobody says anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    Is(&'static str),
+    /// Found out when the program starts; this says how.
+    Found(&'static str),
+    /// Nothing, and that is fine.
+    Unset,
+    /// Nothing, and the program says so and stops.
+    Required,
+    /// This face does not have the setting.
+    Absent,
+}
+
+/// Where a setting may be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    Anywhere,
+    /// A key on the command line is a key in every process listing.
+    NotFlag,
+    NotFile,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    Network,
+    Security,
+    Data,
+    Partitions,
+    Limits,
+    Program,
+}
+
+impl Group {
+    pub const ALL: [Group; 6] =
+        [Group::Network, Group::Security, Group::Data, Group::Partitions, Group::Limits, Group::Program];
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Group::Network => "Network",
+            Group::Security => "Keys and certificates",
+            Group::Data => "Data",
+            Group::Partitions => "Partitions",
+            Group::Limits => "Limits",
+            Group::Program => "Start-up and log",
+        }
+    }
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct Setting {
+    pub name: &'static str,
+    pub group: Group,
+    pub shape: Shape,
+    pub choices: &'static [&'static str],
+    /// What one of it is; empty for words and paths.
+    pub unit: &'static str,
+    pub via: Via,
+    dev: Preset,
+    serve: Preset,
+    help: &'static str,
+}
+
+impl Setting {
+    pub fn find(name: &str) -> Option<&'static Setting> {
+        TABLE.iter().find(|setting| setting.name == name)
+    }
+
+    pub fn preset(&self, face: Face) -> Preset {
+        match face {
+            Face::Dev => self.dev,
+            Face::Serve => self.serve,
+        }
+    }
+
+    /// `partition-max-ru` → `PLEIAD_PARTITION_MAX_RU`
+    pub fn variable(&self) -> String {
+        format!("PLEIAD_{}", self.name.replace('-', "_").to_ascii_uppercase())
+    }
+
+    pub fn help(&self) -> &'static str {
+        self.help.trim_start()
+    }
+
+    pub fn is_flag(&self) -> bool {
+        self.via != Via::NotFlag
+    }
+
+    pub fn is_in_file(&self) -> bool {
+        self.via != Via::NotFile
+    }
+
+    /// Never shown: not in a message, not in a log.
+    pub fn is_secret(&self) -> bool {
+        self.via == Via::NotFlag
+    }
+
+    pub fn is_in(&self, face: Face) -> bool {
+        self.preset(face) != Preset::Absent
+    }
+}
+
+macro_rules! settings {
+    ($($group:ident {
+        $($(#[doc = $help:literal])+ $name:literal $field:ident: $type:ty, $unit:literal, $via:ident, dev $dev:expr, serve $serve:expr;)+
+    })+) => {
+        pub const TABLE: &[Setting] = &[$($(Setting {
+            name: $name,
+            group: Group::$group,
+            shape: <$type as Field>::SHAPE,
+            choices: <$type as Field>::CHOICES,
+            unit: $unit,
+            via: Via::$via,
+            dev: $dev,
+            serve: $serve,
+            help: concat!($($help),+),
+        },)+)+];
+
+        /// Every setting's value, each right by itself.
+        #[derive(Debug)]
+        pub struct Answers { $($(pub $field: $type,)+)+ }
+
+        impl Answers {
+            pub fn read(words: &Words) -> Result<Answers> {
+                Ok(Answers { $($($field: words.answer($name)?,)+)+ })
+            }
+        }
+
+        #[cfg(test)]
+        pub const FIELDS: &[(&str, &str)] = &[$($(($name, stringify!($field)),)+)+];
+    };
+}
+
+use Preset::{Absent, Found, Is, Required, Unset};
+
+settings! {
+    Network {
+        /// Address to listen on. `localhost` is 127.0.0.1 and, where the machine has it, ::1. `0.0.0.0` is every
+        /// IPv4 address, and ::1.
+        "host" host: HostName, "", Anywhere, dev Is("localhost"), serve Is("localhost");
+        /// Port to listen on, for HTTP and HTTPS alike. 0 takes any free port and the ready line tells which.
+        "port" port: u16, "", Anywhere, dev Is("8081"), serve Is("8081");
+        /// A further name or address by which clients reach this server; it goes into the generated certificate.
+        /// May be given several times.
+        "host-name" host_name: Vec<HostName>, "", Anywhere, dev Unset, serve Unset;
+        /// `off`: HTTP only. `on`: HTTPS only. `auto`: in dev, HTTP and HTTPS on the one port; in serve, HTTPS only
+        /// when `tls-cert` is given and HTTP only when it is not.
+        "tls" tls: Tls, "", Anywhere, dev Is("auto"), serve Is("auto");
+    }
+    Security {
+        /// Your own certificate chain (PEM), the server's certificate first. Left out, a certificate is generated.
+        "tls-cert" tls_cert: Option<PathBuf>, "", Anywhere, dev Unset, serve Unset;
+        /// The private key (PEM) of `tls-cert`.
+        "tls-key" tls_key: Option<PathBuf>, "", Anywhere, dev Unset, serve Unset;
+        /// File with the account's keys: either nothing but the primary key, or TOML with the names of the four
+        /// settings below. Keys given elsewhere come first.
+        "key-file" key_file: Option<PathBuf>, "", Anywhere, dev Unset, serve Unset;
+        /// The account's key. `pleiad config --new-key` makes one.
+        "primary-key" primary_key: Option<Key>, "base64", NotFlag,
+            dev Found("the emulators' well-known key"), serve Required;
+        /// A second key with the same rights, so that keys can be changed without a stop.
+        "secondary-key" secondary_key: Option<Key>, "base64", NotFlag, dev Unset, serve Unset;
+        /// A key that may only read.
+        "primary-read-only-key" primary_read_only_key: Option<Key>, "base64", NotFlag, dev Unset, serve Unset;
+        /// A second key that may only read.
+        "secondary-read-only-key" secondary_read_only_key: Option<Key>, "base64", NotFlag, dev Unset, serve Unset;
+    }
+    Data {
+        /// Directory that holds the data and the generated certificates.
+        "data" data: Option<PathBuf>, "", Anywhere, dev Found("the user's data directory"), serve Required;
+        /// Keep everything in memory and forget it at the end; `data` is not used.
+        "ephemeral" ephemeral: bool, "", Anywhere, dev Is("false"), serve Absent;
+        /// When a write is acknowledged. `synced`: it is on disk. `written`: the operating system has it, and
+        /// `sync-interval-ms` bounds what a power cut can take.
+        "durability" durability: DurabilityWord, "", Anywhere, dev Is("written"), serve Is("synced");
+        /// Longest time between two syncs when `durability` is `written`.
+        "sync-interval-ms" sync_interval_ms: NonZeroU64, "ms", Anywhere, dev Is("200"), serve Is("200");
+        /// Memory for blocks read from disk.
+        "block-cache-mb" block_cache_mb: NonZeroU64, "MiB", Anywhere, dev Is("32"), serve Is("512");
+        /// The account's default consistency level.
+        "consistency" consistency: Consistency, "", Anywhere, dev Is("Session"), serve Is("Session");
+    }
+    Partitions {
+        /// Most throughput that one physical partition gives; more makes it split.
+        "partition-max-ru" partition_max_ru: NonZeroU64, "RU/s", Anywhere, dev Is("10000"), serve Is("10000");
+        /// A new container starts with one physical partition for each of these in its throughput. Never more than
+        /// `partition-max-ru`.
+        "partition-initial-ru" partition_initial_ru: NonZeroU64, "RU/s", Anywhere, dev Is("6000"), serve Is("10000");
+        /// Most data that one physical partition holds; more makes it split.
+        "partition-max-bytes" partition_max_bytes: ByteCount, "bytes", Anywhere, dev Is("50GiB"), serve Is("50GiB");
+        /// Most data under one partition key value; more is refused.
+        "key-max-bytes" key_max_bytes: ByteCount, "bytes", Anywhere, dev Is("20GiB"), serve Is("20GiB");
+    }
+    Limits {
+        /// Largest request head: request line and headers together.
+        "header-max-bytes" header_max_bytes: ByteCount, "bytes", Anywhere, dev Is("64KiB"), serve Is("64KiB");
+        /// Largest request body.
+        "body-max-bytes" body_max_bytes: ByteCount, "bytes", Anywhere, dev Is("4MiB"), serve Is("4MiB");
+        /// Most open connections; further ones wait to be accepted.
+        "connections-max" connections_max: NonZeroU64, "connections", Anywhere, dev Is("1000"), serve Is("10000");
+        /// How long a client may take over one request's bytes before it is hung up on.
+        "slow-client-timeout-s" slow_client_timeout_s: NonZeroU64, "s", Anywhere, dev Is("30"), serve Is("30");
+        /// How long requests under way may take to finish at shutdown.
+        "shutdown-timeout-s" shutdown_timeout_s: NonZeroU64, "s", Anywhere, dev Is("5"), serve Is("30");
+        /// Threads that serve requests; 0 is one per core.
+        "worker-threads" worker_threads: u32, "threads", Anywhere, dev Is("0"), serve Is("0");
+    }
+    Program {
+        /// File with settings, databases, containers and first items (TOML). `pleiad config` prints a sample.
+        "config" config: Option<PathBuf>, "", NotFile, dev Unset, serve Unset;
+        /// Print no banner.
+        "quiet" quiet: bool, "", Anywhere, dev Is("false"), serve Is("false");
+        /// Write the ready line to this open file descriptor and not to standard output.
+        "ready-fd" ready_fd: Option<u32>, "", Anywhere, dev Unset, serve Unset;
+        /// Least severity that is logged, on standard error.
+        "log-level" log_level: LogLevel, "", Anywhere, dev Is("warn"), serve Is("info");
+        /// Log lines for people or for machines.
+        "log-format" log_format: LogFormat, "", Anywhere, dev Is("text"), serve Is("text");
+    }
+}

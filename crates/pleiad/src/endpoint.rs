@@ -1,0 +1,31 @@
+//! Where clients find the server, once it is listening.
+
+use crate::config::Settings;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoints {
+    pub port: u16,
+    pub http: Option<String>,
+    pub https: Option<String>,
+}
+
+impl Endpoints {
+    /// `port` is the one that was bound, which the settings may have left open.
+    pub fn new(settings: &Settings, port: u16) -> Endpoints {
+        let at = |scheme: &str| format!("{scheme}://{}:{port}", settings.public_name);
+        Endpoints {
+            port,
+            http: settings.protocols.has_http().then(|| at("http")),
+            https: settings.protocols.has_https().then(|| at("https")),
+        }
+    }
+
+    /// The one to recommend: plain when there is a choice, since it asks nothing of the client's trust store.
+    pub fn first(&self) -> &str {
+        self.http.as_deref().or(self.https.as_deref()).unwrap_or_default()
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        self.http.iter().chain(&self.https).map(String::as_str)
+    }
+}

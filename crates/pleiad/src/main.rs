@@ -1,0 +1,71 @@
+//! pleiad: the program. Read in this order.
+
+mod banner; // saying so to people
+mod certificate; // who it is, for HTTPS
+mod config; // what it was told
+mod endpoint; // where it can be found
+mod ready; // and to machines
+mod seed; // what should exist from the start
+mod server; // what it does all day
+mod trust; // how clients come to believe the certificate
+
+use std::process::ExitCode;
+
+use pleiad_model::env::{Env, SystemEnv};
+use pleiad_model::{Error, Result};
+
+use config::{Command, Environment, Face, Flags, Print, Settings, Trust};
+
+fn main() -> ExitCode {
+    let command = config::parse(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    match run(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("pleiad: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    let environment = Environment::of_process();
+    match command {
+        Command::Run(face, flags) => server::run(Settings::resolve(face, &flags, &environment)?),
+        Command::Trust { flags, act } => run_trust(&flags, &environment, act),
+        Command::Config(what) => print(&printed(what)?),
+    }
+}
+
+fn run_trust(flags: &Flags, environment: &Environment, act: Trust) -> Result<()> {
+    let settings = Settings::resolve(Face::Dev, flags, environment)?;
+    let identity = certificate::identity(&settings, SystemEnv.now_ms())?;
+    let authority = identity.authority.ok_or_else(|| match settings.own_certificate {
+        Some(_) => Error::invalid("the certificate in use is your own (tls-cert); whoever issued it is to be trusted."),
+        None => Error::invalid("the certificate cannot be kept anywhere; give --data a directory that can be written."),
+    })?;
+    match act {
+        Trust::Explain => print(&trust::explain(&authority)),
+        Trust::Path => print(&format!("{}\n", authority.display())),
+        Trust::Install => trust::install(&authority),
+    }
+}
+
+fn printed(what: Print) -> Result<String> {
+    Ok(match what {
+        Print::Sample => config::sample(),
+        Print::List => config::list(),
+        Print::Markdown => config::markdown(),
+        Print::NewKey => config::new_key()? + "\n",
+    })
+}
+
+/// To standard output, where a reader that has seen enough (`| head`) is no error.
+fn print(text: &str) -> Result<()> {
+    use std::io::{ErrorKind, Write};
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::unavailable(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,50 @@
+//! One line for machines, once the server answers.
+//!
+//! Promise: exactly one line of JSON, on standard output or on the descriptor that the starter left open; the
+//! starter reads one line and knows where to connect.
+//!
+//! ```json
+//! {"ready":true,"endpoint":"http://localhost:8081","https":"https://localhost:8081","port":8081,"pid":4242}
+//! ```
+//!
+//! `https` is missing when HTTPS is off; when only HTTPS is on, `endpoint` is that too.
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::OpenOptions;
+use std::io::Write;
+
+use pleiad_model::{Error, Object, Result, Value, json};
+
+use crate::endpoint::Endpoints;
+
+pub fn announce(endpoints: &Endpoints, fd: Option<u32>) -> Result<()> {
+    let line = line(endpoints, std::process::id());
+    let written = match fd {
+        None | Some(1) => write_line(std::io::stdout().lock(), &line),
+        Some(2) => write_line(std::io::stderr().lock(), &line),
+        Some(fd) => open(fd).and_then(|file| write_line(file, &line)),
+    };
+    written.map_err(|error| Error::invalid(format!("cannot write the ready line: {error}. Check --ready-fd.")))
+}
+
+/// By the name that the system gives to an open descriptor: that needs no trust in the number being ours.
+fn open(fd: u32) -> std::io::Result<std::fs::File> {
+    OpenOptions::new().append(true).open(format!("/dev/fd/{fd}"))
+}
+
+fn write_line(mut out: impl Write, line: &str) -> std::io::Result<()> {
+    out.write_all(line.as_bytes())?;
+    out.flush()
+}
+
+fn line(endpoints: &Endpoints, pid: u32) -> String {
+    let mut ready = Object::new().with("ready", true).with("endpoint", endpoints.first());
+    if let Some(https) = &endpoints.https {
+        ready.set("https", https.as_str());
+    }
+    ready.set("port", i64::from(endpoints.port));
+    ready.set("pid", i64::from(pid));
+    json::to_string(&Value::from(ready)) + "\n"
+}

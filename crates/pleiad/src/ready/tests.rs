@@ -1,0 +1,36 @@
+//! The line that test harnesses wait for.
+
+use super::*;
+
+fn endpoints(http: bool, https: bool) -> Endpoints {
+    let at = |scheme: &str| format!("{scheme}://localhost:8081");
+    Endpoints { port: 8081, http: http.then(|| at("http")), https: https.then(|| at("https")) }
+}
+
+#[test]
+fn the_line_is_one_line_of_json_with_everything_to_connect() {
+    assert_eq!(
+        line(&endpoints(true, true), 4242),
+        "{\"ready\":true,\"endpoint\":\"http://localhost:8081\",\"https\":\"https://localhost:8081\",\"port\":8081,\"pid\":4242}\n"
+    );
+}
+
+#[test]
+fn only_what_is_spoken_is_told() {
+    assert!(!line(&endpoints(true, false), 1).contains("https"));
+    assert!(line(&endpoints(false, true), 1).contains("\"endpoint\":\"https://localhost:8081\""));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_line_goes_to_the_descriptor_that_was_asked_for() {
+    use std::io::{Read, Seek};
+    use std::os::fd::AsRawFd;
+    let mut file = tempfile::tempfile().unwrap();
+    announce(&endpoints(true, true), Some(u32::try_from(file.as_raw_fd()).unwrap())).unwrap();
+    let mut text = String::new();
+    file.rewind().unwrap();
+    file.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("{\"ready\":true") && text.ends_with("}\n"), "{text}");
+    assert!(announce(&endpoints(true, true), Some(987_654)).unwrap_err().message.contains("--ready-fd"));
+}

@@ -1,0 +1,184 @@
+//! What the configuration file wants to exist before the first request.
+//!
+//! Promise: a `Declaration` has ids, throughput and container bodies of the right shape, the bodies being what a
+//! client would send to create them. Whether the policies in them make sense is the engine's to say, and so is what
+//! to do about things that exist already. Items stay in their files until asked for.
+//!
+//! ```toml
+//! [[database]]
+//! id = "shop"
+//! [[database.container]]
+//! id = "orders"                     → {"id":"orders","partitionKey":{"paths":["/customer"],
+//! partition-key = "/customer"          "kind":"Hash","version":2},"defaultTtl":3600}
+//! default-ttl = 3600
+//! seed = "orders.ndjson"            → Items::File, read line by line
+//! ```
+
+mod items;
+#[cfg(test)]
+mod tests;
+
+pub use items::{ItemReader, Items};
+
+use pleiad_model::{Error, Object, Result, Value};
+use toml::de::{DeTable, DeValue};
+
+use crate::config::{Document, Entry};
+
+#[derive(Debug, Default, PartialEq)]
+pub struct Declaration {
+    pub databases: Vec<Database>,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Database {
+    pub id: String,
+    pub throughput: Option<Throughput>,
+    pub containers: Vec<Container>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Throughput {
+    Manual { ru_per_s: u64 },
+    Autoscale { max_ru_per_s: u64 },
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Container {
+    pub id: String,
+    pub throughput: Option<Throughput>,
+    /// The body of a request that creates it.
+    pub body: Value,
+    pub items: Items,
+}
+
+const DATABASE_KEYS: [&str; 4] = ["id", "throughput", "autoscale-max", "container"];
+const CONTAINER_KEYS: [&str; 6] = ["id", "partition-key", "throughput", "autoscale-max", "seed", "items"];
+
+/// The file's name for a policy, and Cosmos's.
+const POLICIES: [(&str, &str); 11] = [
+    ("indexing-policy", "indexingPolicy"),
+    ("unique-key-policy", "uniqueKeyPolicy"),
+    ("conflict-resolution-policy", "conflictResolutionPolicy"),
+    ("computed-properties", "computedProperties"),
+    ("default-ttl", "defaultTtl"),
+    ("analytical-storage-ttl", "analyticalStorageTtl"),
+    ("change-feed-policy", "changeFeedPolicy"),
+    ("vector-embedding-policy", "vectorEmbeddingPolicy"),
+    ("full-text-policy", "fullTextPolicy"),
+    ("geospatial-config", "geospatialConfig"),
+    ("client-encryption-policy", "clientEncryptionPolicy"),
+];
+
+impl Declaration {
+    /// From the file's `database` entry.
+    pub fn parse(document: &Document, entry: &Entry) -> Result<Declaration> {
+        let tables = document.tables(entry)?;
+        let databases = tables.into_iter().map(|table| database(document, entry, table)).collect::<Result<Vec<_>>>()?;
+        unique(document, entry, databases.iter().map(|database| &database.id))?;
+        Ok(Declaration { databases })
+    }
+}
+
+fn database(document: &Document, whole: &Entry, table: &DeTable) -> Result<Database> {
+    let entries = document.entries(table, &DATABASE_KEYS)?;
+    let containers = match find(&entries, "container") {
+        Some(entry) => containers(document, entry)?,
+        None => Vec::new(),
+    };
+    Ok(Database { id: id(document, whole, &entries)?, throughput: throughput(document, &entries)?, containers })
+}
+
+fn containers(document: &Document, entry: &Entry) -> Result<Vec<Container>> {
+    let tables = document.tables(entry)?;
+    let containers = tables.into_iter().map(|table| container(document, entry, table)).collect::<Result<Vec<_>>>()?;
+    unique(document, entry, containers.iter().map(|container| &container.id))?;
+    Ok(containers)
+}
+
+fn container(document: &Document, whole: &Entry, table: &DeTable) -> Result<Container> {
+    let known = CONTAINER_KEYS.into_iter().chain(POLICIES.map(|(ours, _)| ours)).collect::<Vec<_>>();
+    let entries = document.entries(table, &known)?;
+    let id = id(document, whole, &entries)?;
+    let mut body = Object::new().with("id", id.as_str());
+    body.set("partitionKey", partition_key(document, whole, &entries)?);
+    for entry in &entries {
+        if let Some((_, theirs)) = POLICIES.iter().find(|(ours, _)| *ours == entry.name) {
+            body.set(*theirs, document.json(entry)?);
+        }
+    }
+    Ok(Container {
+        id,
+        throughput: throughput(document, &entries)?,
+        body: body.into(),
+        items: items(document, &entries)?,
+    })
+}
+
+fn find<'e, 'd>(entries: &'e [Entry<'d>], name: &str) -> Option<&'e Entry<'d>> {
+    entries.iter().find(|entry| entry.name == name)
+}
+
+/// The entry, or an error at the table (or, when it is empty, at what holds it).
+fn need<'e, 'd>(document: &Document, whole: &Entry, entries: &'e [Entry<'d>], name: &str) -> Result<&'e Entry<'d>> {
+    let missing = || {
+        let place = entries.first().unwrap_or(whole);
+        document.error(place, &format!("a {} needs `{name}`.", whole.name))
+    };
+    find(entries, name).ok_or_else(missing)
+}
+
+fn id(document: &Document, whole: &Entry, entries: &[Entry]) -> Result<String> {
+    document.string(need(document, whole, entries, "id")?).map(str::to_owned)
+}
+
+fn throughput(document: &Document, entries: &[Entry]) -> Result<Option<Throughput>> {
+    match (find(entries, "throughput"), find(entries, "autoscale-max")) {
+        (None, None) => Ok(None),
+        (Some(manual), None) => Ok(Some(Throughput::Manual { ru_per_s: document.count(manual)? })),
+        (None, Some(most)) => Ok(Some(Throughput::Autoscale { max_ru_per_s: document.count(most)? })),
+        (Some(_), Some(both)) => {
+            Err(document.error(both, "`throughput` and `autoscale-max` exclude each other; keep one."))
+        }
+    }
+}
+
+/// One path makes a plain key, several a hierarchical one. Both are version 2, the only one for new containers.
+fn partition_key(document: &Document, whole: &Entry, entries: &[Entry]) -> Result<Object> {
+    let entry = need(document, whole, entries, "partition-key")?;
+    let paths = match entry.value {
+        DeValue::String(path) => Some(vec![Value::from(path.as_ref())]),
+        DeValue::Array(paths) => paths.iter().map(|path| path.get_ref().as_str().map(Value::from)).collect(),
+        _ => None,
+    };
+    let paths = paths.filter(|paths| !paths.is_empty());
+    let paths = paths.ok_or_else(|| document.wanted(entry, "a path such as \"/pk\", or an array of paths"))?;
+    let kind = if paths.len() == 1 { "Hash" } else { "MultiHash" };
+    Ok(Object::new().with("paths", paths).with("kind", kind).with("version", 2_i64))
+}
+
+fn items(document: &Document, entries: &[Entry]) -> Result<Items> {
+    match (find(entries, "seed"), find(entries, "items")) {
+        (None, None) => Ok(Items::None),
+        (Some(_), Some(both)) => Err(document.error(both, "`seed` and `items` exclude each other; keep one.")),
+        (Some(seed), None) => {
+            let directory = document.path.parent().unwrap_or(std::path::Path::new(""));
+            let file = directory.join(document.string(seed)?);
+            Items::file(file).map_err(|error| document.error(seed, &error.message))
+        }
+        (None, Some(inline)) => match document.json(inline)? {
+            Value::Array(items) if items.iter().all(|item| item.as_object().is_some()) => Ok(Items::Inline(items)),
+            _ => Err(document.wanted(inline, "an array of items, such as [{ id = \"1\" }]")),
+        },
+    }
+}
+
+fn unique<'i>(document: &Document, entry: &Entry, ids: impl Iterator<Item = &'i String>) -> Result<(), Error> {
+    let mut seen = std::collections::BTreeSet::new();
+    for id in ids {
+        if !seen.insert(id) {
+            return Err(document.error(entry, &format!("there are two {}s with the id \"{id}\".", entry.name)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! The server, from its settings to its last answer: open, declare, listen, announce, drain, close.
+//!
+//! Promise: whoever reads the ready line can connect; whoever was being answered when the signal
+//! came gets the answer; what was acknowledged is durable when the process ends.
+
+mod declare; // what the configuration wants to exist
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pleiad_engine::{Durability as Policy, Engine, Limits as EngineLimits};
+use pleiad_model::env::{Env, SystemEnv};
+use pleiad_model::{Error, Result};
+use pleiad_storage::{AnyStore, Embedded, EmbeddedOptions, Memory};
+use pleiad_wire::listener::{self, Drain, Limits, tls_config_of};
+use pleiad_wire::metrics::Metrics;
+use pleiad_wire::nosql::auth::Keys;
+use pleiad_wire::nosql::{Account, Gateway};
+use tokio::net::TcpListener;
+
+use crate::certificate::{self, Identity};
+use crate::config::{Durability, LogFormat, Settings, Storage};
+use crate::endpoint::Endpoints;
+use crate::{banner, ready};
+
+pub fn run(settings: Settings) -> Result<()> {
+    start_log(&settings);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(settings.worker_threads)
+        .enable_all()
+        .build()
+        .map_err(|error| Error::unavailable(format!("cannot start the runtime: {error}")))?;
+    runtime.block_on(serve(settings))
+}
+
+async fn serve(settings: Settings) -> Result<()> {
+    // The port first: when it is taken, nothing else has been touched.
+    let sockets = bind(&settings).await?;
+    let port = sockets.first().map_or(settings.port, |(_, address)| address.port());
+    let https = settings.protocols.has_https();
+    let identity = https.then(|| certificate::identity(&settings, SystemEnv.now_ms())).transpose()?;
+    let authority = identity.as_ref().and_then(|identity| identity.authority.clone());
+    let engine = Arc::new(open(&settings).await?);
+    declare::apply(&engine, &settings.declaration).await?;
+
+    let gateway = Arc::new(gateway(&settings, engine.clone(), authority.as_deref()).await?);
+    let tls = identity.map(|Identity { chain, key, .. }| tls_config_of(chain, key)).transpose()?;
+    let drain = Drain::new();
+    for (socket, _) in sockets {
+        let accepting = listener::serve(socket, tls.clone(), limits(&settings), gateway.clone(), drain.clone());
+        tokio::spawn(async move {
+            if let Err(error) = accepting.await {
+                tracing::error!(%error, "a listener ended");
+            }
+        });
+    }
+    let endpoints = Endpoints::new(&settings, port);
+    banner::print(&settings, &endpoints, authority.as_deref());
+    ready::announce(&endpoints, settings.ready_fd)?;
+
+    wait_for_signal().await?;
+    tracing::info!("stopping: finishing what is in flight");
+    drain.begin();
+    if !drain.wait(settings.shutdown_timeout).await {
+        tracing::warn!("some requests did not finish in time");
+    }
+    engine.close().await;
+    Ok(())
+}
+
+/// The first address must be ours; the others are the same place by another name (`::1` beside
+/// `127.0.0.1`), where the machine has them.
+async fn bind(settings: &Settings) -> Result<Vec<(TcpListener, SocketAddr)>> {
+    let mut sockets: Vec<(TcpListener, SocketAddr)> = Vec::new();
+    for &address in &settings.addresses {
+        let port = sockets.first().map_or(settings.port, |(_, bound)| bound.port());
+        match bind_one(address, port).await {
+            Ok(bound) => sockets.push(bound),
+            Err(error) if sockets.is_empty() => return Err(cannot_bind(address, port, &error)),
+            Err(error) => tracing::debug!(%address, %error, "not listening here as well"),
+        }
+    }
+    Ok(sockets)
+}
+
+async fn bind_one(address: IpAddr, port: u16) -> std::io::Result<(TcpListener, SocketAddr)> {
+    let socket = TcpListener::bind((address, port)).await?;
+    let bound = socket.local_addr()?;
+    Ok((socket, bound))
+}
+
+fn cannot_bind(address: IpAddr, port: u16, error: &std::io::Error) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => Error::unavailable(format!(
+            "port {port} is already in use: stop what uses it, or choose another with --port (0 takes any free one)."
+        )),
+        std::io::ErrorKind::PermissionDenied => {
+            Error::unavailable(format!("port {port} may not be opened by this user: choose one above 1023 with --port."))
+        }
+        _ => Error::unavailable(format!("cannot listen on {address} port {port}: {error}")),
+    }
+}
+
+async fn open(settings: &Settings) -> Result<Engine> {
+    let store = match &settings.storage {
+        Storage::Memory => AnyStore::Memory(Memory::default()),
+        Storage::Directory(directory) => {
+            let options = EmbeddedOptions { block_cache_bytes: as_usize(settings.block_cache_bytes), ..Default::default() };
+            AnyStore::Embedded(Embedded::open(directory, options)?)
+        }
+    };
+    let policy = match settings.durability {
+        Durability::Synced => Policy::Synced,
+        Durability::Written { sync_interval } => Policy::SyncedWithin(sync_interval),
+    };
+    let limits = EngineLimits {
+        partition_ru_max: as_u32(settings.partition_ru_max),
+        partition_ru_initial: as_u32(settings.partition_initial_ru),
+        partition_bytes_max: settings.partition_bytes_max,
+        key_bytes_max: settings.key_bytes_max,
+    };
+    Engine::open(store, policy, limits, Arc::new(SystemEnv)).await
+}
+
+async fn gateway(settings: &Settings, engine: Arc<Engine>, authority: Option<&std::path::Path>) -> Result<Gateway> {
+    let keys = &settings.keys;
+    let text = |key: &Option<crate::config::Key>| key.as_ref().map(|key| key.reveal().to_owned());
+    let [secondary, primary_ro, secondary_ro] = [text(&keys.secondary), text(&keys.primary_read_only), text(&keys.secondary_read_only)];
+    let keys = Keys::new(keys.primary.reveal(), secondary.as_deref(), primary_ro.as_deref(), secondary_ro.as_deref())?;
+    let account = Account {
+        id: "pleiad".to_owned(),
+        region: "Local".to_owned(),
+        consistency: settings.consistency.as_str().to_owned(),
+    };
+    let certificate = match authority {
+        Some(path) => std::fs::read(path).ok().map(Bytes::from),
+        None => None,
+    };
+    let https_only = !settings.protocols.has_http();
+    Ok(Gateway::new(engine, keys, account, Arc::new(Metrics::default()), certificate, settings.body_bytes_max, https_only).await)
+}
+
+fn limits(settings: &Settings) -> Limits {
+    Limits {
+        connections_max: settings.connections_max,
+        header_bytes_max: settings.header_bytes_max,
+        header_read_timeout: settings.slow_client_timeout,
+        body_bytes_max: settings.body_bytes_max,
+        ..Limits::default()
+    }
+}
+
+#[cfg(unix)]
+async fn wait_for_signal() -> Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let cannot = |error: std::io::Error| Error::unavailable(format!("cannot wait for signals: {error}"));
+    let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+async fn wait_for_signal() -> Result<()> {
+    tokio::signal::ctrl_c().await.map_err(|error| Error::unavailable(format!("cannot wait for Ctrl-C: {error}")))
+}
+
+/// Structured, on standard error: standard output has only the ready line.
+fn start_log(settings: &Settings) {
+    let level: tracing_subscriber::filter::LevelFilter = settings.log_level.as_str().parse().unwrap_or(tracing_subscriber::filter::LevelFilter::INFO);
+    let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
+    // A second start in one process keeps the first log; that is only so in tests.
+    let _ = match settings.log_format {
+        LogFormat::Json => builder.json().try_init(),
+        LogFormat::Text => builder.try_init(),
+    };
+}
+
+fn as_usize(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+fn as_u32(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,70 @@
+//! What the configuration wants to exist, made so at start.
+//!
+//! Promise: applying a declaration twice is applying it once. What exists already is left as it is,
+//! also where it differs: data that was changed since is not changed back.
+
+use pleiad_engine::catalog::NewContainer;
+use pleiad_engine::{ContainerName, Engine, ThroughputRequest, Verb, WriteOptions};
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::policy::ContainerDefinition;
+use pleiad_model::{Error, Kind, Result};
+
+use crate::seed::{Container, Database, Declaration, Throughput};
+
+pub async fn apply(engine: &Engine, declaration: &Declaration) -> Result<()> {
+    for database in &declaration.databases {
+        apply_database(engine, database).await?;
+    }
+    Ok(())
+}
+
+async fn apply_database(engine: &Engine, database: &Database) -> Result<()> {
+    let created = engine.catalog.create_database(&database.id, asked(database.throughput)).await.map(drop);
+    unless_there(created).map_err(|error| about(&database.id, error))?;
+    for container in &database.containers {
+        let place = format!("{}/{}", database.id, container.id);
+        apply_container(engine, &database.id, container).await.map_err(|error| about(&place, error))?;
+    }
+    Ok(())
+}
+
+async fn apply_container(engine: &Engine, database: &str, container: &Container) -> Result<()> {
+    let owner = engine.find_database(database)?.rid;
+    let definition = ContainerDefinition::create(&container.body)?;
+    let new = NewContainer { definition, throughput: asked(container.throughput) };
+    unless_there(engine.catalog.create_container(owner, new).await.map(drop))?;
+    let at = engine.admit(ContainerName::Named { database, container: &container.id }, None)?;
+    let mut made = 0u64;
+    for item in container.items.open()? {
+        let item = item?;
+        let definition = at.container().schema.key.as_ref();
+        let key = definition.map(|definition| PartitionKey::extract(definition, &item));
+        let answer = engine.create_item(&at, key.as_ref(), Verb::Create, item, &WriteOptions::default()).await;
+        made += u64::from(answer.result.is_ok());
+        unless_there(answer.result.map(drop))?;
+    }
+    tracing::info!(database, container = container.id, items = made, "declared");
+    Ok(())
+}
+
+fn asked(throughput: Option<Throughput>) -> ThroughputRequest {
+    let ru = |ru: u64| i64::try_from(ru).unwrap_or(i64::MAX);
+    match throughput {
+        None => ThroughputRequest::Unspecified,
+        Some(Throughput::Manual { ru_per_s }) => ThroughputRequest::Manual(ru(ru_per_s)),
+        Some(Throughput::Autoscale { max_ru_per_s }) => {
+            ThroughputRequest::Autoscale { max: ru(max_ru_per_s), increment_percent: None }
+        }
+    }
+}
+
+fn unless_there(result: Result<()>) -> Result<()> {
+    match result {
+        Err(error) if error.kind == Kind::Conflict => Ok(()),
+        other => other,
+    }
+}
+
+fn about(place: &str, error: Error) -> Error {
+    Error::new(error.kind, format!("the declared {place} cannot be made: {error}"))
+}

@@ -1,0 +1,67 @@
+//! Numbers and bits, as JavaScript has them.
+//!
+//! Promise: arithmetic is IEEE double; bit operators work on 32-bit integers. Results may be NaN or infinite.
+
+use std::borrow::Cow;
+
+use pleiad_model::{Number, Value};
+
+use super::Term;
+use crate::language::ast::{BinaryOp, UnaryOp};
+
+/// Undefined unless both sides are numbers.
+pub fn term<'a>(op: BinaryOp, left: &Term<'_>, right: &Term<'_>) -> Term<'a> {
+    let (left, right) = (left.as_ref()?.as_number()?, right.as_ref()?.as_number()?);
+    let number = binary(op, left.as_f64(), right.as_f64())?;
+    Some(Cow::Owned(Value::Number(Number::Float(number))))
+}
+
+pub fn unary(op: UnaryOp, operand: Number) -> Number {
+    match op {
+        UnaryOp::Minus => minus(operand),
+        UnaryOp::BitNot => Number::Float(f64::from(!to_int32(operand.as_f64()))),
+        UnaryOp::Plus | UnaryOp::Not => operand,
+    }
+}
+
+/// Exact for integers: the sign is the only way to write a negative literal.
+fn minus(operand: Number) -> Number {
+    const MIN_MAGNITUDE: u64 = i64::MIN.unsigned_abs();
+    match operand {
+        Number::Int(i64::MIN) => Number::UInt(MIN_MAGNITUDE),
+        Number::Int(n) => Number::Int(-n),
+        Number::UInt(MIN_MAGNITUDE) => Number::Int(i64::MIN),
+        Number::UInt(_) | Number::Float(_) => Number::Float(-operand.as_f64()),
+    }
+}
+
+#[rustfmt::skip]
+fn binary(op: BinaryOp, left: f64, right: f64) -> Option<f64> {
+    Some(match op {
+        BinaryOp::Multiply => left * right,
+        BinaryOp::Divide => left / right,
+        BinaryOp::Remainder => left % right,
+        BinaryOp::Add => left + right,
+        BinaryOp::Subtract => left - right,
+        BinaryOp::ShiftLeft => f64::from(to_int32(left).wrapping_shl(shift(right))),
+        BinaryOp::ShiftRight => f64::from(to_int32(left).wrapping_shr(shift(right))),
+        BinaryOp::ShiftRightUnsigned => f64::from(to_uint32(left).wrapping_shr(shift(right))),
+        BinaryOp::BitAnd => f64::from(to_int32(left) & to_int32(right)),
+        BinaryOp::BitXor => f64::from(to_int32(left) ^ to_int32(right)),
+        BinaryOp::BitOr => f64::from(to_int32(left) | to_int32(right)),
+        _ => return None,
+    })
+}
+
+/// The low 32 bits of the whole part; 0 for NaN and infinities.
+fn to_int32(n: f64) -> i32 {
+    (n.trunc() % 4_294_967_296.0) as i64 as i32
+}
+
+fn to_uint32(n: f64) -> u32 {
+    to_int32(n) as u32
+}
+
+fn shift(n: f64) -> u32 {
+    to_uint32(n) & 31
+}

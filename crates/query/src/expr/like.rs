@@ -1,0 +1,172 @@
+//! Patterns of `LIKE`.
+//!
+//! Promise: anchored at both ends, case-sensitive, one character is one Unicode scalar, and no pattern takes
+//! more than text length × `LOOSE_PIECE_MAX` steps.
+//!
+//! ```text
+//! "ab%c_d%e"   pieces between the runs of %:  ab · c_d · e
+//!              first at the start, last at the end, those between as far left as they fit
+//! ```
+
+use pleiad_model::{Error, Result};
+
+/// The longest piece with `_` or `[…]` in it, members of sets counted. Pieces of plain characters are searched in linear time and
+/// may have any length.
+pub const LOOSE_PIECE_MAX: usize = 1024;
+
+pub struct Pattern {
+    /// At least one; `%` stands between each two.
+    pieces: Vec<Piece>,
+}
+
+enum Piece {
+    Plain(String),
+    Loose(Vec<Element>),
+}
+
+#[derive(Clone, Debug)]
+enum Element {
+    One(char),
+    Any,
+    Set { negated: bool, ranges: Vec<(char, char)> },
+}
+
+impl Pattern {
+    pub fn compile(pattern: &str, escape: Option<char>) -> Result<Self> {
+        let mut rest = pattern;
+        let mut pieces = Vec::new();
+        let mut piece = Vec::new();
+        let mut sets_close = true; // after one `[` without its `]` we look for no other: each look reads to the end
+        while let Some(c) = take(&mut rest) {
+            match c {
+                c if Some(c) == escape => piece.push(Element::One(take(&mut rest).unwrap_or(c))),
+                '%' => pieces.push(Piece::new(std::mem::take(&mut piece))?),
+                '_' => piece.push(Element::Any),
+                '[' if sets_close => {
+                    let set = set(&mut rest, escape);
+                    sets_close = set.is_some();
+                    piece.push(set.unwrap_or(Element::One('[')));
+                }
+                c => piece.push(Element::One(c)),
+            }
+        }
+        pieces.push(Piece::new(piece)?);
+        Ok(Pattern { pieces })
+    }
+
+    pub fn matches(&self, text: &str) -> bool {
+        match self.pieces.as_slice() {
+            [] => false,
+            [only] => only.strip_prefix(text) == Some(""),
+            [first, middle @ .., last] => {
+                let inner = first.strip_prefix(text).and_then(|rest| last.strip_suffix(rest));
+                inner.is_some_and(|rest| middle.iter().try_fold(rest, |rest, piece| piece.skip_past(rest)).is_some())
+            }
+        }
+    }
+}
+
+impl Piece {
+    fn new(elements: Vec<Element>) -> Result<Self> {
+        let plain = elements.iter().map(|e| if let Element::One(c) = e { Some(*c) } else { None });
+        match plain.collect::<Option<String>>() {
+            Some(text) => Ok(Piece::Plain(text)),
+            None if elements.iter().map(Element::steps).sum::<usize>() <= LOOSE_PIECE_MAX => Ok(Piece::Loose(elements)),
+            None => Err(Error::invalid(format!(
+                "A LIKE pattern can have at most {LOOSE_PIECE_MAX} characters between two '%' when '_' or '[' is among them."
+            ))),
+        }
+    }
+
+    fn strip_prefix<'t>(&self, text: &'t str) -> Option<&'t str> {
+        match self {
+            Piece::Plain(plain) => text.strip_prefix(plain.as_str()),
+            Piece::Loose(elements) => {
+                let mut rest = text;
+                elements.iter().all(|element| take(&mut rest).is_some_and(|c| element.accepts(c))).then_some(rest)
+            }
+        }
+    }
+
+    fn strip_suffix<'t>(&self, text: &'t str) -> Option<&'t str> {
+        match self {
+            Piece::Plain(plain) => text.strip_suffix(plain.as_str()),
+            Piece::Loose(elements) => {
+                let mut rest = text.chars();
+                elements.iter().rev().all(|e| rest.next_back().is_some_and(|c| e.accepts(c))).then(|| rest.as_str())
+            }
+        }
+    }
+
+    /// What follows the leftmost place where the piece fits.
+    fn skip_past<'t>(&self, text: &'t str) -> Option<&'t str> {
+        match self {
+            Piece::Plain(plain) => text.find(plain.as_str()).and_then(|at| text.get(at + plain.len()..)),
+            Piece::Loose(_) => text.char_indices().find_map(|(at, _)| self.strip_prefix(&text[at..])),
+        }
+    }
+}
+
+impl Element {
+    /// The most that `accepts` looks at.
+    fn steps(&self) -> usize {
+        match self {
+            Element::One(_) | Element::Any => 1,
+            Element::Set { ranges, .. } => 1 + ranges.len(),
+        }
+    }
+
+    fn accepts(&self, c: char) -> bool {
+        match self {
+            Element::One(own) => *own == c,
+            Element::Any => true,
+            Element::Set { negated, ranges } => {
+                ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)) != *negated
+            }
+        }
+    }
+}
+
+/// What follows `[`, up to the next `]`; nothing is taken when there is none.
+fn set(rest: &mut &str, escape: Option<char>) -> Option<Element> {
+    let mut inner = *rest;
+    let negated = inner.starts_with('^');
+    if negated {
+        take(&mut inner);
+    }
+    let mut ranges = Vec::new();
+    loop {
+        match take(&mut inner)? {
+            ']' => break,
+            c => ranges.push(range(literal(c, &mut inner, escape), &mut inner, escape)),
+        }
+    }
+    *rest = inner;
+    Some(Element::Set { negated, ranges })
+}
+
+/// `low`, or `low-high` when a dash and something other than the closing bracket follow.
+fn range(low: char, inner: &mut &str, escape: Option<char>) -> (char, char) {
+    let mut ahead = *inner;
+    if take(&mut ahead) == Some('-')
+        && let Some(high) = take(&mut ahead).filter(|c| *c != ']')
+    {
+        let high = literal(high, &mut ahead, escape);
+        *inner = ahead;
+        return (low, high);
+    }
+    (low, low)
+}
+
+fn literal(c: char, rest: &mut &str, escape: Option<char>) -> char {
+    if Some(c) == escape { take(rest).unwrap_or(c) } else { c }
+}
+
+fn take(rest: &mut &str) -> Option<char> {
+    let c = rest.chars().next()?;
+    *rest = &rest[c.len_utf8()..];
+    Some(c)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! The syntax tree.
+//!
+//! Promise: it can hold every construct of the language, built or not, and each node knows its place in
+//! the text. Operators of one level form flat chains, so that a query of ten thousand `OR`s is wide, not deep.
+
+use pleiad_model::Value;
+
+use super::Span;
+
+/// One query block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Select {
+    pub distinct: bool,
+    /// An integer constant or a parameter, as the two of `offset_limit`.
+    pub top: Option<Expr>,
+    pub spec: SelectSpec,
+    /// The first source and those that `JOIN` adds; empty without `FROM`.
+    pub from: Vec<Source>,
+    pub filter: Option<Expr>,
+    pub group_by: Vec<Expr>,
+    pub order_by: Option<OrderBy>,
+    pub offset_limit: Option<(Expr, Expr)>,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum SelectSpec {
+    Star(Span),
+    Value(SelectItem),
+    List(Vec<SelectItem>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SelectItem {
+    pub expr: Expr,
+    pub alias: Option<Name>,
+}
+
+/// `each` tells `x IN c.items` (one row per element) from `c.items x` (one row).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    pub each: bool,
+    /// A name, a path from a name, a subquery or a function call.
+    pub of: Expr,
+    pub alias: Option<Name>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum OrderBy {
+    Keys(Vec<OrderKey>),
+    Rank(Expr),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct OrderKey {
+    pub expr: Expr,
+    pub descending: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Name {
+    pub text: String,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    pub kind: ExprKind,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    Undefined,
+    /// Also `NaN` and `Infinity`, which no JSON document holds.
+    Constant(Value),
+    /// An alias that `FROM` binds.
+    Name(String),
+    /// With its `@`.
+    Parameter(String),
+    /// `base.a["b"][0]`; at least one step.
+    Access {
+        base: Box<Expr>,
+        steps: Vec<Step>,
+    },
+    Unary {
+        op: UnaryOp,
+        operand: Box<Expr>,
+    },
+    /// Left to right, operators of one level; at least one in `rest`.
+    Binary {
+        first: Box<Expr>,
+        rest: Vec<(BinaryOp, Expr)>,
+    },
+    /// At least two.
+    And(Vec<Expr>),
+    Or(Vec<Expr>),
+    /// `a ?? b ?? c`
+    Coalesce(Vec<Expr>),
+    /// `c1 ? v1 : c2 ? v2 : otherwise`
+    Conditional {
+        arms: Vec<(Expr, Expr)>,
+        otherwise: Box<Expr>,
+    },
+    In {
+        not: bool,
+        operand: Box<Expr>,
+        list: Vec<Expr>,
+    },
+    Between {
+        not: bool,
+        operand: Box<Expr>,
+        low: Box<Expr>,
+        high: Box<Expr>,
+    },
+    Like {
+        not: bool,
+        operand: Box<Expr>,
+        pattern: Box<Expr>,
+        escape: Option<char>,
+    },
+    Object(Vec<(String, Expr)>),
+    Array(Vec<Expr>),
+    Call {
+        function: String,
+        arguments: Vec<Expr>,
+    },
+    UserCall {
+        function: String,
+        arguments: Vec<Expr>,
+    },
+    Subquery {
+        form: SubqueryForm,
+        select: Box<Select>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// `.name`
+    Property(String),
+    /// `[scalar]`
+    Index(Expr),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubqueryForm {
+    Scalar,
+    Exists,
+    Array,
+    All,
+    First,
+    Last,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnaryOp {
+    Minus,
+    Plus,
+    BitNot,
+    Not,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[rustfmt::skip]
+pub enum BinaryOp {
+    Multiply, Divide, Remainder,
+    Add, Subtract,
+    ShiftLeft, ShiftRight, ShiftRightUnsigned,
+    Less, Greater, LessOrEqual, GreaterOrEqual,
+    Equal, NotEqual,
+    BitAnd, BitXor, BitOr,
+    Concat,
+}
+
+impl BinaryOp {
+    /// Operators of the loosest level that a chain can hold; predicates, `AND`, `OR`, `??` and `?:` are looser.
+    pub const LEVEL_LOOSEST: u8 = 9;
+
+    /// 1 binds tightest.
+    #[rustfmt::skip]
+    pub fn level(self) -> u8 {
+        use BinaryOp::*;
+        match self {
+            Multiply | Divide | Remainder => 1,
+            Add | Subtract => 2,
+            ShiftLeft | ShiftRight | ShiftRightUnsigned => 3,
+            Less | Greater | LessOrEqual | GreaterOrEqual => 4,
+            Equal | NotEqual => 5,
+            BitAnd => 6,
+            BitXor => 7,
+            BitOr => 8,
+            Concat => 9,
+        }
+    }
+}
+
+impl Expr {
+    /// Visits the scalars directly below, in the order of the text. Does not enter subqueries.
+    pub fn each_child<'a, E>(&'a self, visit: &mut dyn FnMut(&'a Expr) -> Result<(), E>) -> Result<(), E> {
+        use ExprKind::*;
+        match &self.kind {
+            Undefined | Constant(_) | Name(_) | Parameter(_) | Subquery { .. } => Ok(()),
+            Access { base, steps } => {
+                visit(base)?;
+                steps.iter().filter_map(Step::index).try_for_each(visit)
+            }
+            Unary { operand, .. } => visit(operand),
+            Binary { first, rest } => {
+                visit(first)?;
+                rest.iter().try_for_each(|(_, operand)| visit(operand))
+            }
+            And(terms) | Or(terms) | Coalesce(terms) | Array(terms) => terms.iter().try_for_each(visit),
+            Conditional { arms, otherwise } => {
+                arms.iter().flat_map(|(condition, value)| [condition, value]).try_for_each(&mut *visit)?;
+                visit(otherwise)
+            }
+            In { operand, list, .. } => {
+                visit(operand)?;
+                list.iter().try_for_each(visit)
+            }
+            Between { operand, low, high, .. } => [operand, low, high].into_iter().try_for_each(|e| visit(e)),
+            Like { operand, pattern, .. } => [operand, pattern].into_iter().try_for_each(|e| visit(e)),
+            Object(properties) => properties.iter().try_for_each(|(_, value)| visit(value)),
+            Call { arguments, .. } | UserCall { arguments, .. } => arguments.iter().try_for_each(visit),
+        }
+    }
+
+    /// The name that a select list or `FROM` gives to this scalar when it has no alias: the last property
+    /// of a path, or the source's own name.
+    pub fn inferred_name(&self) -> Option<&str> {
+        match &self.kind {
+            ExprKind::Name(name) => Some(name),
+            ExprKind::Access { steps, .. } => steps.last()?.property(),
+            _ => None,
+        }
+    }
+}
+
+impl Step {
+    /// The property this step names for certain: `.a` or `["a"]`.
+    pub fn property(&self) -> Option<&str> {
+        match self {
+            Step::Property(name) => Some(name),
+            Step::Index(Expr { kind: ExprKind::Constant(Value::String(name)), .. }) => Some(name),
+            Step::Index(_) => None,
+        }
+    }
+
+    fn index(&self) -> Option<&Expr> {
+        match self {
+            Step::Property(_) => None,
+            Step::Index(index) => Some(index),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What is wrong with a query, and where.
+//!
+//! Promise: the message of the resulting error is the JSON text that SDKs look into:
+//!
+//! ```text
+//! {"errors":[{"severity":"Error","location":{"start":9,"end":10},"code":"SC1001","message":"Syntax error, …"}]}
+//! ```
+
+use pleiad_model::{Error, Object, Value, json};
+
+use super::Span;
+
+/// Longer tokens are cut in messages: a token can be as long as the text.
+const SHOWN_CHARS_MAX: usize = 60;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub span: Span,
+    /// Absent where the service's number is not known; we invent none.
+    pub code: Option<&'static str>,
+    pub message: String,
+}
+
+impl Fault {
+    pub fn syntax(span: Span, text: &str) -> Self {
+        let near: String = span.of(text).chars().take(SHOWN_CHARS_MAX).collect();
+        Fault::coded(span, "SC1001", format!("Syntax error, incorrect syntax near '{near}'."))
+    }
+
+    pub fn coded(span: Span, code: &'static str, message: impl Into<String>) -> Self {
+        Fault { span, code: Some(code), message: message.into() }
+    }
+
+    pub fn plain(span: Span, message: impl Into<String>) -> Self {
+        Fault { span, code: None, message: message.into() }
+    }
+
+    /// The error for whoever sent `text`.
+    pub fn into_error(self, text: &str) -> Error {
+        let location =
+            Object::new().with("start", utf16(text, self.span.start)).with("end", utf16(text, self.span.end));
+        let mut error = Object::new().with("severity", "Error").with("location", location);
+        if let Some(code) = self.code {
+            error.set("code", code);
+        }
+        error.set("message", self.message);
+        let body = Object::new().with("errors", vec![Value::from(error)]);
+        Error::invalid(json::to_string(&Value::from(body)))
+    }
+}
+
+/// Offsets count UTF-16 units: the SDKs that index into the text hold it that way (.NET, Java, JavaScript).
+fn utf16(text: &str, byte: usize) -> u64 {
+    text.get(..byte).unwrap_or(text).encode_utf16().count() as u64
+}

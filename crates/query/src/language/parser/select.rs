@@ -1,0 +1,139 @@
+//! The clauses of a query block.
+//!
+//! ```text
+//! SELECT [DISTINCT] [TOP n] spec [FROM source {JOIN source}] [WHERE scalar]
+//!        [GROUP BY scalars] [ORDER BY keys | ORDER BY RANK score] [OFFSET n LIMIT n]
+//! ```
+
+use super::super::ast::{Expr, ExprKind, Name, OrderBy, OrderKey, Select, SelectItem, SelectSpec, Source, Step};
+use super::super::lexer::{Symbol, Token};
+use super::super::{Fault, PROPERTIES_MAX};
+use super::{Parsed, Parser, is_keyword};
+
+impl Parser<'_> {
+    pub(super) fn select(&mut self) -> Parsed<Select> {
+        let start = self.token.span;
+        self.expect_keyword("SELECT")?;
+        Ok(Select {
+            distinct: self.accept_keyword("DISTINCT"),
+            top: if self.accept_keyword("TOP") { Some(self.count()?) } else { None },
+            spec: self.select_spec()?,
+            from: if self.accept_keyword("FROM") { self.sources()? } else { Vec::new() },
+            filter: if self.accept_keyword("WHERE") { Some(self.scalar()?) } else { None },
+            group_by: self.group_by()?,
+            order_by: self.order_by()?,
+            offset_limit: self.offset_limit()?,
+            span: self.since(start),
+        })
+    }
+
+    /// An unsigned number or a parameter. Whether the number will do is for the plan to say.
+    fn count(&mut self) -> Parsed<Expr> {
+        match self.token.token {
+            Token::Number(_) | Token::Parameter(_) => self.primary(),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn select_spec(&mut self) -> Parsed<SelectSpec> {
+        if self.at(Symbol::Star) {
+            return Ok(SelectSpec::Star(self.advance().span));
+        }
+        if self.accept_keyword("VALUE") {
+            return Ok(SelectSpec::Value(self.select_item()?));
+        }
+        let start = self.token.span;
+        let items = self.list(Self::select_item)?;
+        if items.len() > PROPERTIES_MAX {
+            return Err(Fault::plain(start, format!("A SELECT list can have at most {PROPERTIES_MAX} items.")));
+        }
+        Ok(SelectSpec::List(items))
+    }
+
+    fn select_item(&mut self) -> Parsed<SelectItem> {
+        Ok(SelectItem { expr: self.scalar()?, alias: self.alias()? })
+    }
+
+    /// `[AS] name`. The documents let `AS` be left out everywhere, and so do we.
+    fn alias(&mut self) -> Parsed<Option<Name>> {
+        if self.accept_keyword("AS") || self.peek_name().is_some() { self.name().map(Some) } else { Ok(None) }
+    }
+
+    fn sources(&mut self) -> Parsed<Vec<Source>> {
+        let mut sources = vec![self.source()?];
+        while self.accept_keyword("JOIN") {
+            sources.push(self.source()?);
+        }
+        Ok(sources)
+    }
+
+    fn source(&mut self) -> Parsed<Source> {
+        if self.peek_name().is_some() && is_keyword(&self.ahead, "IN") {
+            let alias = self.name()?;
+            self.expect_keyword("IN")?;
+            return Ok(Source { each: true, of: self.collection()?, alias: Some(alias) });
+        }
+        Ok(Source { each: false, of: self.collection()?, alias: self.alias()? })
+    }
+
+    /// What rows can come from: a name, a path of constants from a name, a subquery, a function call.
+    fn collection(&mut self) -> Parsed<Expr> {
+        let start = self.token.span;
+        let source = self.postfix()?;
+        if is_collection(&source) { Ok(source) } else { Err(Fault::syntax(start, self.text)) }
+    }
+
+    fn group_by(&mut self) -> Parsed<Vec<Expr>> {
+        if !self.accept_keyword("GROUP") {
+            return Ok(Vec::new());
+        }
+        self.expect_keyword("BY")?;
+        self.list(Self::scalar)
+    }
+
+    fn order_by(&mut self) -> Parsed<Option<OrderBy>> {
+        if !self.accept_keyword("ORDER") {
+            return Ok(None);
+        }
+        self.expect_keyword("BY")?;
+        // `RANK` may also be an alias: it is the keyword only when the scoring function follows it.
+        if self.at_keyword("RANK") && matches!(self.ahead.token, Token::Word(_)) {
+            self.advance();
+            return Ok(Some(OrderBy::Rank(self.scalar()?)));
+        }
+        Ok(Some(OrderBy::Keys(self.list(Self::order_key)?)))
+    }
+
+    fn order_key(&mut self) -> Parsed<OrderKey> {
+        let expr = self.scalar()?;
+        let descending = self.accept_keyword("DESC");
+        if !descending {
+            self.accept_keyword("ASC");
+        }
+        Ok(OrderKey { expr, descending })
+    }
+
+    fn offset_limit(&mut self) -> Parsed<Option<(Expr, Expr)>> {
+        if !self.accept_keyword("OFFSET") {
+            return Ok(None);
+        }
+        let offset = self.count()?;
+        self.expect_keyword("LIMIT")?;
+        Ok(Some((offset, self.count()?)))
+    }
+}
+
+fn is_collection(source: &Expr) -> bool {
+    match &source.kind {
+        ExprKind::Name(_) | ExprKind::Subquery { .. } | ExprKind::Call { .. } => true,
+        ExprKind::Access { base, steps } => is_collection(base) && steps.iter().all(is_constant_step),
+        _ => false,
+    }
+}
+
+fn is_constant_step(step: &Step) -> bool {
+    match step {
+        Step::Property(_) => true,
+        Step::Index(index) => matches!(index.kind, ExprKind::Constant(_)),
+    }
+}

@@ -1,0 +1,43 @@
+//! The values that come beside a query's text: `[{"name": "@id", "value": …}]`.
+//!
+//! Promise: names keep their `@`; values are any JSON. A parameter without `value` is undefined, which is
+//! what a JavaScript client sends for `undefined`.
+
+use std::collections::HashMap;
+
+use pleiad_model::{Error, Result, Value};
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parameters {
+    values: HashMap<String, Option<Value>>,
+}
+
+impl Parameters {
+    /// From the `parameters` property of the request's body, which may be absent.
+    pub fn from_value(parameters: Option<&Value>) -> Result<Self> {
+        let list = match parameters {
+            None | Some(Value::Null) => &[],
+            Some(Value::Array(list)) => list.as_slice(),
+            Some(_) => {
+                return Err(Error::invalid("The query's 'parameters' must be an array of {\"name\", \"value\"}."));
+            }
+        };
+        let values = list.iter().map(parameter).collect::<Result<_>>()?;
+        Ok(Parameters { values })
+    }
+
+    pub(crate) fn is_declared(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
+        self.values.get(name)?.as_ref()
+    }
+}
+
+fn parameter(entry: &Value) -> Result<(String, Option<Value>)> {
+    match entry.get("name").and_then(Value::as_str) {
+        Some(name) if name.starts_with('@') => Ok((name.to_owned(), entry.get("value").cloned())),
+        _ => Err(Error::invalid("Each query parameter must have a 'name' that starts with '@'.")),
+    }
+}

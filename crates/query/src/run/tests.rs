@@ -1,0 +1,285 @@
+use pleiad_model::{Error, Kind, Result, Value, json};
+use proptest::prelude::*;
+
+use super::{BUILT_BYTES_MAX, parse};
+use crate::Parameters;
+use crate::language::TEXT_BYTES_MAX;
+
+/// Three databases as a feed holds them.
+const FEED: &str = r#"[
+    {"id":"a","_rid":"AAAAAA==","n":1,"a":{"b":1},"x":"p","y":true},
+    {"id":"b","_rid":"BBBBBB==","n":2,"a":{"b":1},"x":"q","y":false},
+    {"id":"c","_rid":"CCCCCC==","n":3,"a":[5,6]}
+]"#;
+
+fn run_with(text: &str, parameters: &str) -> Result<String> {
+    let feed = json::parse(FEED.as_bytes())?;
+    let parameters = Parameters::from_value(Some(&json::parse(parameters.as_bytes())?))?;
+    let rows = parse(text)?.run_over(&parameters, feed.as_array().unwrap_or_default().iter())?;
+    Ok(json::to_string(&Value::Array(rows)))
+}
+
+fn run(text: &str) -> Result<String> {
+    run_with(text, r#"[{"name":"@id","value":"b"},{"name":"@n","value":2},{"name":"@unused","value":[]}]"#)
+}
+
+#[track_caller]
+fn check(text: &str, want: &str) {
+    assert_eq!(run(text).unwrap_or_else(|e| panic!("{text}: {e}")), want, "{text}");
+}
+
+#[track_caller]
+fn error_of(text: &str) -> Error {
+    run(text).map(|rows| panic!("{text} gave {rows}")).unwrap_or_else(|error| error)
+}
+
+#[test]
+fn what_sdks_send_on_metadata_feeds() {
+    check("SELECT VALUE r.id FROM r", r#"["a","b","c"]"#);
+    check("SELECT VALUE r.id FROM root r WHERE r.id = @id", r#"["b"]"#);
+    check("SELECT VALUE r.n FROM root r WHERE r.id=@id", "[2]");
+    check("select value c.id from c where c.n > 1", r#"["b","c"]"#);
+    check("SELECT VALUE root.id FROM root WHERE (root[\"id\"] = \"a\")", r#"["a"]"#);
+    check("SELECT r.id, r._rid AS rid FROM root r WHERE r.id = 'a'", r#"[{"id":"a","rid":"AAAAAA=="}]"#);
+    check("SELECT VALUE r.id FROM root r WHERE r.a.b = 1 AND (r[\"x\"] IN ('p', 'z') OR NOT r.y)", r#"["a","b"]"#);
+}
+
+#[test]
+fn star_gives_whole_rows_in_their_order() {
+    let feed = json::to_string(&json::parse(FEED.as_bytes()).unwrap());
+    check("select * from c", &feed);
+    check("SELECT * FROM root r", &feed);
+    check("SELECT VALUE r FROM root AS r", &feed);
+}
+
+#[test]
+fn only_true_keeps_a_row() {
+    for filter in
+        ["false", "null", "undefined", "0", "1", "'true'", "[]", "{}", "r.missing", "NOT r.missing", "r.missing = 1"]
+    {
+        check(&format!("SELECT * FROM r WHERE {filter}"), "[]");
+    }
+    check("SELECT VALUE r.id FROM r WHERE r.y", r#"["a"]"#);
+    check("SELECT VALUE r.id FROM r WHERE r.x != 'p'", r#"["b"]"#);
+}
+
+#[test]
+fn select_lists_name_their_items() {
+    let check = |list, want| check(&format!("SELECT {list} FROM c WHERE c.id = 'c'"), want);
+    check("c.id, c.n", r#"[{"id":"c","n":3}]"#);
+    check("c['id']", r#"[{"id":"c"}]"#);
+    check("c.a[0]", r#"[{"$1":5}]"#);
+    check("c.n + 1, c.id, 'x', [c.n], {k: 1}", r#"[{"$1":4,"id":"c","$2":"x","$3":[3],"$4":{"k":1}}]"#);
+    check("c.id name, c.n AS number", r#"[{"name":"c","number":3}]"#);
+    check("c.id AS a, c.a.b", r#"[{"a":"c"}]"#);
+    check("c.missing", "[{}]");
+    check("VALUE c.missing", "[]");
+    check("VALUE c.id AS ignored", r#"["c"]"#);
+    check("@n", r#"[{"$1":2}]"#);
+    check("c.a c", r#"[{"c":[5,6]}]"#);
+}
+
+#[test]
+fn an_alias_of_from_names_the_whole_item() {
+    check("SELECT c.a FROM c.a c", r#"[{},{},{}]"#);
+    check("SELECT b FROM c.a.b", r#"[{"b":1},{"b":1}]"#);
+}
+
+#[test]
+fn a_source_can_be_a_path() {
+    check("SELECT * FROM c.a", r#"[{"b":1},{"b":1},[5,6]]"#);
+    check("SELECT VALUE a.b FROM c.a", "[1,1]");
+    check("SELECT VALUE x FROM c.a[1] x", "[6]");
+    check("SELECT * FROM c['a'][0]", "[5]");
+    check("SELECT * FROM c.missing", "[]");
+}
+
+#[test]
+fn without_from_there_is_one_row() {
+    check(r#"SELECT "Cosmic", "Works""#, r#"[{"$1":"Cosmic","$2":"Works"}]"#);
+    check("SELECT VALUE 1", "[1]");
+    check("SELECT VALUE undefined", "[]");
+    check("SELECT 1 WHERE false", "[]");
+    check("SELECT TOP 0 1", "[]");
+}
+
+#[test]
+fn top_counts_rows_that_pass() {
+    check("SELECT TOP 2 VALUE r.id FROM r", r#"["a","b"]"#);
+    check("SELECT TOP 1 VALUE r.id FROM r WHERE r.n > 1", r#"["b"]"#);
+    check("SELECT TOP 1 VALUE r.x FROM r WHERE r.n > 1 OR r.n = 1", r#"["p"]"#);
+    check("SELECT TOP @n VALUE r.id FROM r", r#"["a","b"]"#);
+    check("SELECT TOP 0 * FROM r", "[]");
+    check("SELECT TOP 2.0 VALUE r.id FROM r", r#"["a","b"]"#);
+    check("SELECT TOP 4294967295 VALUE r.id FROM r", r#"["a","b","c"]"#);
+    for top in ["4294967296", "1.5", "1e999", "@id", "@unused"] {
+        let error = error_of(&format!("SELECT TOP {top} * FROM r"));
+        assert_eq!(error.kind, Kind::Invalid);
+        assert!(error.message.contains("SC2060"), "{error}");
+    }
+}
+
+#[test]
+fn errors_are_the_json_that_sdks_look_into() {
+    let check = |text: &str, want: &str| {
+        let error = error_of(text);
+        assert_eq!((error.kind, error.message.as_str()), (Kind::Invalid, want), "{text}");
+    };
+    check(
+        "SELECT * FROM c WHERE -",
+        r#"{"errors":[{"severity":"Error","location":{"start":22,"end":23},"code":"SC1001","message":"Syntax error, incorrect syntax near '-'."}]}"#,
+    );
+    check(
+        "SELECT * FROM x y WHERE x.a",
+        r#"{"errors":[{"severity":"Error","location":{"start":24,"end":25},"code":"SC2001","message":"Identifier 'x' could not be resolved."}]}"#,
+    );
+    check(
+        "SELECT '😀', name FROM c",
+        r#"{"errors":[{"severity":"Error","location":{"start":13,"end":17},"code":"SC2001","message":"Identifier 'name' could not be resolved."}]}"#,
+    );
+    check(
+        "SELECT *",
+        r#"{"errors":[{"severity":"Error","location":{"start":7,"end":8},"code":"SC2040","message":"'SELECT *' is only valid with a single input set."}]}"#,
+    );
+}
+
+#[test]
+fn names_must_be_bound() {
+    for text in [
+        "SELECT c.a",
+        "SELECT * FROM c WHERE id = 1",
+        "SELECT C.id FROM c",
+        "SELECT * FROM c WHERE TRUE",
+        "SELECT c FROM c[0]",
+    ] {
+        assert!(error_of(text).message.contains("SC2001"), "{text}");
+    }
+}
+
+#[test]
+fn a_name_cannot_be_selected_twice() {
+    for list in ["c.a, c.b.a", "c.a, c.b AS a", "1, c['$1']"] {
+        let error = error_of(&format!("SELECT {list} FROM c"));
+        assert!(error.kind == Kind::Invalid && error.message.contains("twice"), "{error}");
+    }
+}
+
+#[test]
+fn what_is_not_built_is_refused_by_name() {
+    for (text, feature) in [
+        ("SELECT DISTINCT c.a FROM c", "SELECT DISTINCT"),
+        ("SELECT * FROM c JOIN x IN c.a", "JOIN"),
+        ("SELECT * FROM x IN c.a", "FROM … IN"),
+        ("SELECT c.a FROM c GROUP BY c.a", "GROUP BY"),
+        ("SELECT * FROM c ORDER BY c.id", "ORDER BY"),
+        ("SELECT * FROM c ORDER BY RANK FullTextScore(c.t, 'a')", "ORDER BY RANK"),
+        ("SELECT * FROM c OFFSET 0 LIMIT 1", "OFFSET LIMIT"),
+        ("SELECT VALUE count(1) FROM c", "function COUNT"),
+        ("SELECT * FROM c WHERE NOT (1 + ABS(c.n) IN (1))", "function ABS"),
+        ("SELECT * FROM c WHERE udf.tax(c.n)", "udf.tax"),
+        ("SELECT * FROM c WHERE EXISTS(SELECT 1)", "A subquery"),
+        ("SELECT * FROM (SELECT VALUE 1) x", "A subquery"),
+        ("SELECT (SELECT 1) AS a FROM c", "A subquery"),
+        ("SELECT * FROM OBJECTTOARRAY(c) x", "function OBJECTTOARRAY"),
+    ] {
+        let error = error_of(text);
+        assert_eq!(error.kind, Kind::Refused, "{text}: {error}");
+        assert!(error.message.contains(feature), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_syntax_error_is_told_before_a_refusal() {
+    assert_eq!(error_of("SELECT COUNT(1 FROM c").kind, Kind::Invalid);
+    assert_eq!(error_of("SELECT * FROM c JOIN x IN c.a WHERE").kind, Kind::Invalid);
+}
+
+#[test]
+fn parameters_must_be_declared_and_may_be_unused() {
+    let error = run_with("SELECT * FROM c WHERE c.id = @ID", r#"[{"name":"@id","value":1}]"#).unwrap_err();
+    assert!(error.kind == Kind::Invalid && error.message.contains("@ID"), "{error}");
+    assert!(parse("SELECT @p").unwrap().run_over(&Parameters::default(), [].iter()).is_err());
+    assert_eq!(run_with("SELECT VALUE @p", r#"[{"name":"@p","value":{"a":[null]}}]"#).unwrap(), r#"[{"a":[null]}]"#);
+    assert_eq!(run_with("SELECT VALUE @p", r#"[{"name":"@p"}]"#).unwrap(), "[]");
+}
+
+#[test]
+fn parameters_come_as_a_list_of_name_and_value() {
+    let parameters = |text: &str| Parameters::from_value(Some(&json::parse(text.as_bytes()).unwrap()));
+    for good in ["null", "[]", r#"[{"name":"@a","value":1}]"#, r#"[{"name":"@a"},{"value":[],"name":"@b"}]"#] {
+        assert!(parameters(good).is_ok(), "{good}");
+    }
+    for bad in ["{}", "1", "[1]", "[{}]", r#"[{"name":1}]"#, r#"[{"name":"a","value":1}]"#] {
+        assert_eq!(parameters(bad).unwrap_err().kind, Kind::Invalid, "{bad}");
+    }
+    assert_eq!(Parameters::from_value(None).unwrap(), Parameters::default());
+}
+
+#[test]
+fn the_text_has_a_limit_with_two_sides() {
+    let text = |bytes: usize| format!("SELECT VALUE 1{}", " ".repeat(bytes - 14));
+    check(&text(TEXT_BYTES_MAX), "[1]");
+    let error = error_of(&text(TEXT_BYTES_MAX + 1));
+    assert!(error.kind == Kind::Invalid && error.message.contains("524288"), "{error}");
+}
+
+#[test]
+fn a_short_text_cannot_build_a_huge_result() {
+    let big = Value::from("x".repeat(1024 * 1024));
+    let list = Value::Array(vec![pleiad_model::Object::new().with("name", "@p").with("value", big).into()]);
+    let parameters = Parameters::from_value(Some(&list)).unwrap();
+    let times = BUILT_BYTES_MAX / (1024 * 1024);
+    let run = |text: String| parse(&text).unwrap().run_over(&parameters, [].iter()).map(|rows| rows.len());
+    let items = |n: usize| vec!["@p"; n].join(",");
+    let sum = |n: usize| vec!["@p"; n].join("||");
+    assert_eq!(run(format!("SELECT VALUE [{}]", items(times - 1))), Ok(1));
+    assert_eq!(run(format!("SELECT VALUE {}", sum(times - 1))), Ok(1));
+    for text in [format!("SELECT VALUE [{}]", items(times)), format!("SELECT VALUE {}", sum(times + 1))] {
+        assert_eq!(run(text).unwrap_err().kind, Kind::TooLarge);
+    }
+}
+
+/// Deep and wide queries run on a stack of half the size that servers give their threads.
+#[test]
+fn the_deepest_query_runs() {
+    let run = || {
+        let climb = "1 || 1 | 1 ^ 1 & 1 = 1 < 1 << 1 + 1 * - (";
+        check(&format!("SELECT VALUE {}1{}", "(".repeat(250), ")".repeat(250)), "[1]");
+        check(&format!("SELECT VALUE {}1{}", "- ".repeat(250), ""), "[1]");
+        check(&format!("SELECT {}1{} AS x", climb.repeat(20), ")".repeat(20)), "[{}]");
+        let deep = format!("{}1{}", "[".repeat(250), "]".repeat(250));
+        check(&format!("SELECT VALUE {deep}"), &format!("[{deep}]"));
+        check(&format!("SELECT VALUE r.id FROM r WHERE r.n = 0{}", " OR r.n = 1".repeat(40_000)), r#"["a"]"#);
+        check(&format!("SELECT VALUE 0{}", " + 1".repeat(100_000)), "[100000]");
+        check(&format!("SELECT r{} FROM r", ".a".repeat(100_000)), "[{},{},{}]");
+    };
+    std::thread::Builder::new().stack_size(1024 * 1024).spawn(run).unwrap().join().unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn any_query_answers(text in crate::language::parser::tests::token_soup()) {
+        let _ = run(&text);
+    }
+
+    /// A filter and its negation never keep the same row.
+    #[test]
+    fn a_row_is_not_kept_twice(left in operand(), op in operator(), right in operand()) {
+        let count = |filter: String| run(&format!("SELECT VALUE 1 FROM r WHERE {filter}")).map(|rows| rows.matches('1').count());
+        let kept = count(format!("{left} {op} {right}"))?;
+        let rejected = count(format!("NOT ({left} {op} {right})"))?;
+        prop_assert!(kept + rejected <= 3);
+    }
+}
+
+fn operand() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(
+        &["r.n", "r.x", "r.y", "r.a", "r.missing", "1", "'p'", "true", "null", "[5,6]", "undefined", "@n"][..],
+    )
+}
+
+fn operator() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&["=", "!=", "<", ">=", "AND", "OR", "+", "||", "??", "LIKE"][..])
+}

@@ -1,0 +1,113 @@
+//! Whichever store was chosen at start.
+//!
+//! Promise: choosing costs a `match` and nothing else; no boxed future, no virtual call.
+
+use bytes::Bytes;
+use pleiad_model::Result;
+
+#[cfg(feature = "embedded")]
+use crate::embedded::{Embedded, EmbeddedSnapshot};
+use crate::memory::{Memory, MemorySnapshot};
+use crate::store::{Batch, Direction, Durability, Pair, Snapshot, Store};
+#[cfg(any(test, feature = "testing"))]
+use crate::testing::{Faulty, FaultySnapshot};
+#[cfg(all(feature = "embedded", any(test, feature = "testing")))]
+use crate::testing::{Mirror, MirrorSnapshot};
+
+pub enum AnyStore {
+    Memory(Memory),
+    #[cfg(feature = "embedded")]
+    Embedded(Embedded),
+    #[cfg(any(test, feature = "testing"))]
+    Faulty(Faulty<Memory>),
+    #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
+    Mirror(Mirror<Memory, Embedded>),
+}
+
+pub enum AnySnapshot {
+    Memory(MemorySnapshot),
+    #[cfg(feature = "embedded")]
+    Embedded(EmbeddedSnapshot),
+    #[cfg(any(test, feature = "testing"))]
+    Faulty(FaultySnapshot<MemorySnapshot>),
+    #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
+    Mirror(MirrorSnapshot<MemorySnapshot, EmbeddedSnapshot>),
+}
+
+/// Evaluates one expression for whichever variant it is.
+macro_rules! each {
+    ($any:ident, $which:expr, $inner:ident => $do:expr) => {
+        match $which {
+            $any::Memory($inner) => $do,
+            #[cfg(feature = "embedded")]
+            $any::Embedded($inner) => $do,
+            #[cfg(any(test, feature = "testing"))]
+            $any::Faulty($inner) => $do,
+            #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
+            $any::Mirror($inner) => $do,
+        }
+    };
+}
+
+impl Store for AnyStore {
+    type Snapshot = AnySnapshot;
+
+    async fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        each!(AnyStore, self, store => store.get(key).await)
+    }
+
+    async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
+        each!(AnyStore, self, store => store.get_many(keys).await)
+    }
+
+    async fn snapshot(&self) -> Result<AnySnapshot> {
+        Ok(match self {
+            AnyStore::Memory(store) => AnySnapshot::Memory(store.snapshot().await?),
+            #[cfg(feature = "embedded")]
+            AnyStore::Embedded(store) => AnySnapshot::Embedded(store.snapshot().await?),
+            #[cfg(any(test, feature = "testing"))]
+            AnyStore::Faulty(store) => AnySnapshot::Faulty(store.snapshot().await?),
+            #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
+            AnyStore::Mirror(store) => AnySnapshot::Mirror(store.snapshot().await?),
+        })
+    }
+
+    async fn commit(&self, batch: &Batch, durability: Durability) -> Result<()> {
+        each!(AnyStore, self, store => store.commit(batch, durability).await)
+    }
+
+    async fn sync(&self) -> Result<()> {
+        each!(AnyStore, self, store => store.sync().await)
+    }
+
+    async fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
+        each!(AnyStore, self, store => store.drop_range(from, to).await)
+    }
+
+    async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
+        each!(AnyStore, self, store => store.size_bytes(from, to).await)
+    }
+}
+
+impl Snapshot for AnySnapshot {
+    async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
+        each!(AnySnapshot, self, snapshot => snapshot.get_many(keys).await)
+    }
+
+    async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: usize) -> Result<Vec<Pair>> {
+        each!(AnySnapshot, self, snapshot => snapshot.scan(from, to, direction, limit).await)
+    }
+}
+
+impl From<Memory> for AnyStore {
+    fn from(store: Memory) -> Self {
+        AnyStore::Memory(store)
+    }
+}
+
+#[cfg(feature = "embedded")]
+impl From<Embedded> for AnyStore {
+    fn from(store: Embedded) -> Self {
+        AnyStore::Embedded(store)
+    }
+}

@@ -1,0 +1,233 @@
+//! The store on this machine's disk: RocksDB.
+//!
+//! Promise: what is at hand is answered on the caller's thread, without a task switch; what would wait
+//! for the disk runs on the runtime's blocking threads. A write or sync that failed poisons the store:
+//! there is one log, and once we do not know how much of it is on the disk, no later acknowledgement
+//! may hide a loss. Reads go on; writes answer "unavailable" until a restart has read the log again.
+//!
+//! What the engine is told is in `options`, what the directory looks like in `directory`.
+//!
+//! ```text
+//! get      block cache or write buffer ── hit → inline        miss → thread
+//! commit   Written and small ─────────── room → inline       stall → thread
+//!          Synced ───────────────────────────────────────────────── thread, waits for the disk
+//! scan     few rows, all cached ───────────────  inline       else → thread
+//! ```
+
+mod directory;
+mod options;
+mod snapshot;
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use pleiad_model::{Error, Result};
+use rocksdb::{DB, ErrorKind, Range, ReadOptions, WriteBatch};
+
+use crate::store::{Batch, Durability, Op, Store, fenced};
+pub use options::EmbeddedOptions;
+pub use snapshot::EmbeddedSnapshot;
+
+/// A larger batch goes to a thread even if it need not wait: copying it takes as long as a switch.
+const INLINE_BATCH_BYTES_MAX: usize = 64 * 1024;
+
+#[derive(Clone)]
+pub struct Embedded {
+    engine: Arc<Engine>,
+}
+
+impl Embedded {
+    /// Opens the store in `dir`, which is made if it is not there.
+    pub fn open(dir: impl AsRef<Path>, options: EmbeddedOptions) -> Result<Self> {
+        let dir = dir.as_ref();
+        let home = directory::prepare(dir)?;
+        let db = DB::open(&options::engine(&options), home).map_err(|error| directory::cannot_open(dir, error))?;
+        Ok(Embedded { engine: Arc::new(Engine::new(db)) })
+    }
+
+    async fn check_guards(&self, batch: &Batch) -> Result<()> {
+        for guard in batch.guards() {
+            if let Op::Expect { key, value } = guard
+                && self.get(key).await?.as_deref() != value
+            {
+                return Err(fenced());
+            }
+        }
+        Ok(())
+    }
+
+    fn on_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Engine) -> Result<T> + Send + 'static,
+    ) -> impl Future<Output = Result<T>> + Send {
+        let engine = Arc::clone(&self.engine);
+        on_thread(move || work(&engine))
+    }
+}
+
+impl Store for Embedded {
+    type Snapshot = EmbeddedSnapshot;
+
+    async fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        match self.engine.get(key, &self.engine.at_hand) {
+            Err(error) if would_wait(&error) => {
+                let key = Bytes::copy_from_slice(key);
+                self.on_thread(move |engine| engine.get(&key, &engine.anywhere).map_err(unreadable)).await
+            }
+            answer => answer.map_err(unreadable),
+        }
+    }
+
+    async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
+        match get_many(&self.engine.db, keys, &self.engine.at_hand) {
+            Err(error) if would_wait(&error) => {
+                let keys = keys.to_vec();
+                self.on_thread(move |engine| get_many(&engine.db, &keys, &engine.anywhere).map_err(unreadable)).await
+            }
+            answer => answer.map_err(unreadable),
+        }
+    }
+
+    async fn snapshot(&self) -> Result<EmbeddedSnapshot> {
+        Ok(EmbeddedSnapshot::take(Arc::clone(&self.engine)))
+    }
+
+    async fn commit(&self, batch: &Batch, durability: Durability) -> Result<()> {
+        self.engine.healthy()?;
+        self.check_guards(batch).await?;
+        if batch.op_count() == 0 {
+            return Ok(());
+        }
+        if durability == Durability::Written && batch.bytes() <= INLINE_BATCH_BYTES_MAX {
+            match self.engine.db.write_opt(translate(batch), &options::write_at_once()) {
+                Err(error) if would_wait(&error) => {} // stalled before it wrote anything: wait on a thread
+                answer => return self.engine.settle(answer),
+            }
+        }
+        let writes = translate(batch);
+        self.on_thread(move |engine| engine.settle(engine.db.write_opt(writes, &options::write(durability)))).await
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.engine.healthy()?;
+        self.on_thread(|engine| engine.settle(engine.db.flush_wal(true))).await
+    }
+
+    async fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
+        self.engine.healthy()?;
+        if from >= to {
+            return Ok(());
+        }
+        let (from, to) = (Bytes::copy_from_slice(from), Bytes::copy_from_slice(to));
+        self.on_thread(move |engine| engine.drop_range(&from, &to)).await
+    }
+
+    /// Counts files only: what was written last may still be in the write buffer.
+    async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
+        let (from, to) = (Bytes::copy_from_slice(from), Bytes::copy_from_slice(to));
+        self.on_thread(move |engine| Ok(engine.size_bytes(&from, &to))).await
+    }
+}
+
+/// The open database, shared by the store, its snapshots and the threads that work for them.
+struct Engine {
+    db: DB,
+    /// Reads the write buffers and the block cache; "incomplete" when that is not enough.
+    at_hand: ReadOptions,
+    anywhere: ReadOptions,
+    /// Why no write is taken any more.
+    poison: OnceLock<String>,
+}
+
+impl Engine {
+    fn new(db: DB) -> Self {
+        Engine { db, at_hand: options::read_at_hand(), anywhere: ReadOptions::default(), poison: OnceLock::new() }
+    }
+
+    fn get(&self, key: &[u8], options: &ReadOptions) -> Result<Option<Bytes>, rocksdb::Error> {
+        let found = self.db.get_pinned_opt(key, options)?;
+        Ok(found.map(|value| Bytes::copy_from_slice(&value)))
+    }
+
+    /// The order matters. Whole files go first; that may uncover older versions of a key in files that
+    /// reach beyond the range, and the range delete, being newer than all of them, covers them again.
+    /// The other way round its own tombstone could sit in a file that goes.
+    fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
+        self.settle(self.db.delete_file_in_range(from, to))?;
+        let mut writes = WriteBatch::default();
+        writes.delete_range(from, to);
+        self.settle(self.db.write_opt(writes, &options::write(Durability::Synced)))?;
+        self.db.compact_range_opt(Some(from), Some(to), &options::compact());
+        Ok(())
+    }
+
+    fn size_bytes(&self, from: &[u8], to: &[u8]) -> u64 {
+        let sizes = if from < to { self.db.get_approximate_sizes(&[Range::new(from, to)]) } else { Vec::new() };
+        sizes.into_iter().sum()
+    }
+
+    fn healthy(&self) -> Result<()> {
+        match self.poison.get() {
+            None => Ok(()),
+            Some(why) => Err(Error::unavailable(format!(
+                "the store takes no more writes because an earlier one failed ({why}); see to the disk, then restart Pleiad"
+            ))),
+        }
+    }
+
+    /// The answer of a write: a failure is the last answer that any write gets.
+    fn settle(&self, answer: Result<(), rocksdb::Error>) -> Result<()> {
+        if let Err(error) = answer {
+            self.poison.get_or_init(|| error.into_string());
+        }
+        // Also for a write that succeeded while another failed: it lies behind a gap in the log.
+        self.healthy()
+    }
+}
+
+fn get_many(db: &DB, keys: &[Bytes], options: &ReadOptions) -> Result<Vec<Option<Bytes>>, rocksdb::Error> {
+    let get = |key: &Bytes| Ok(db.get_pinned_opt(key, options)?.map(|value| Bytes::copy_from_slice(&value)));
+    keys.iter().map(get).collect()
+}
+
+fn translate(batch: &Batch) -> WriteBatch {
+    // RocksDB's record is a tag and two lengths longer than ours.
+    let mut writes = WriteBatch::with_capacity_bytes(batch.bytes() + batch.op_count() * 8 + 16);
+    for op in batch.ops() {
+        match op {
+            Op::Put { key, value } => writes.put(key, value),
+            Op::Delete { key } => writes.delete(key),
+            // An upside-down range is nothing to us and an error to RocksDB.
+            Op::DeleteRange { from, to } if from < to => writes.delete_range(from, to),
+            Op::DeleteRange { .. } | Op::Expect { .. } => {}
+        }
+    }
+    writes
+}
+
+/// Runs what may wait for the disk where waiting hurts nobody. Without a runtime (simple programs,
+/// tests) there is nobody to hurt.
+async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+        return work();
+    };
+    match runtime.spawn_blocking(work).await {
+        Ok(answer) => answer,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(Error::unavailable("Pleiad is shutting down; ask again when it is back")),
+    }
+}
+
+fn would_wait(error: &rocksdb::Error) -> bool {
+    error.kind() == ErrorKind::Incomplete
+}
+
+fn unreadable(error: rocksdb::Error) -> Error {
+    Error::internal(format!(
+        "the store cannot be read ({error}); check the disk, and restore a backup if files are damaged"
+    ))
+}
+
+#[cfg(test)]
+mod tests;

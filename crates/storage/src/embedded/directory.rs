@@ -1,0 +1,78 @@
+//! What the data directory looks like.
+//!
+//! ```text
+//! <dir>/FORMAT   the version of our layout, "1\n": written once, synced, before the first data
+//! <dir>/store/   RocksDB's files, its LOCK among them
+//! ```
+//!
+//! Promise: a directory of a newer Pleiad, or one in use, is refused with a sentence that says so,
+//! and is left as it was. Other files in the directory are nobody's business.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use pleiad_model::{Error, Result};
+
+/// Raised when bytes on disk change their meaning.
+const FORMAT: u32 = 1;
+
+/// Makes the directory ours and says where RocksDB lives.
+pub fn prepare(dir: &Path) -> Result<PathBuf> {
+    let home = dir.join("store");
+    fs::create_dir_all(dir).map_err(|error| cannot_use(dir, error))?;
+    match fs::read_to_string(dir.join("FORMAT")) {
+        Ok(text) => check(dir, &text)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => found(dir, &home)?,
+        Err(error) => return Err(cannot_use(dir, error)),
+    }
+    Ok(home)
+}
+
+fn check(dir: &Path, text: &str) -> Result<()> {
+    let dir = dir.display();
+    match text.trim().parse::<u32>() {
+        Ok(FORMAT) => Ok(()),
+        Ok(found) if found > FORMAT => Err(Error::invalid(format!(
+            "{dir} was written by a newer Pleiad (format {found}; this one knows {FORMAT}): upgrade, or choose another directory"
+        ))),
+        _ => Err(Error::invalid(format!("{dir}/FORMAT is not ours: it must be a number; choose another directory"))),
+    }
+}
+
+/// No FORMAT: a new directory, unless there is data that cannot be younger than its FORMAT.
+fn found(dir: &Path, home: &Path) -> Result<()> {
+    if home.join("CURRENT").exists() {
+        let dir = dir.display();
+        return Err(Error::invalid(format!(
+            "{dir} has data but no FORMAT file: restore that file, or choose another directory"
+        )));
+    }
+    write_format(dir).map_err(|error| cannot_use(dir, error))
+}
+
+/// Whole or not at all: a crash leaves FORMAT.new behind at worst, which the next start writes over.
+fn write_format(dir: &Path) -> io::Result<()> {
+    let draft = dir.join("FORMAT.new");
+    let mut file = File::create(&draft)?;
+    file.write_all(format!("{FORMAT}\n").as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&draft, dir.join("FORMAT"))?;
+    File::open(dir)?.sync_all()
+}
+
+pub fn cannot_open(dir: &Path, error: rocksdb::Error) -> Error {
+    let text = error.as_ref();
+    // The first is another process, the second this one.
+    if text.contains("While lock file") || text.contains("lock hold by current process") {
+        return Error::unavailable(format!(
+            "another Pleiad uses this directory: {}; stop it, or choose another directory",
+            dir.display()
+        ));
+    }
+    Error::unavailable(format!("cannot open the store in {}: {text}", dir.display()))
+}
+
+fn cannot_use(dir: &Path, error: io::Error) -> Error {
+    Error::unavailable(format!("cannot use {} as the data directory: {error}", dir.display()))
+}

@@ -1,0 +1,151 @@
+//! One moment of the embedded store.
+//!
+//! Promise: it shows the same bytes for as long as it lives, and keeps the database open that long.
+//! It is cheap to take and costs space only for what was overwritten since.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pleiad_model::Result;
+use rocksdb::{ReadOptions, ReadTier};
+use self_cell::self_cell;
+
+use super::{Engine, get_many, on_thread, options, unreadable, would_wait};
+use crate::store::{Direction, Pair, Snapshot};
+
+/// Longer scans go straight to a thread: even from the cache they take longer than the switch.
+const INLINE_ROWS_MAX: usize = 64;
+/// Deleted keys that a scan steps over before it is no longer a short one.
+const INLINE_SKIPS_MAX: u64 = 256;
+
+#[derive(Clone)]
+pub struct EmbeddedSnapshot {
+    view: Arc<View>,
+}
+
+self_cell! {
+    /// A snapshot together with the engine it borrows from.
+    struct View {
+        owner: Arc<Engine>,
+        #[covariant]
+        dependent: Moment,
+    }
+}
+
+struct Moment<'a> {
+    at_hand: ReadOptions,
+    anywhere: ReadOptions,
+    snapshot: rocksdb::Snapshot<'a>,
+}
+
+impl EmbeddedSnapshot {
+    pub(super) fn take(engine: Arc<Engine>) -> Self {
+        EmbeddedSnapshot { view: Arc::new(View::new(engine, |engine| Moment::new(engine.db.snapshot()))) }
+    }
+
+    async fn on_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&View) -> Result<T, rocksdb::Error> + Send + 'static,
+    ) -> Result<T> {
+        let view = Arc::clone(&self.view);
+        on_thread(move || work(&view).map_err(unreadable)).await
+    }
+}
+
+impl<'a> Moment<'a> {
+    fn new(snapshot: rocksdb::Snapshot<'a>) -> Self {
+        let (mut at_hand, mut anywhere) = (options::read_at_hand(), ReadOptions::default());
+        at_hand.set_snapshot(&snapshot);
+        anywhere.set_snapshot(&snapshot);
+        Moment { at_hand, anywhere, snapshot }
+    }
+}
+
+impl Snapshot for EmbeddedSnapshot {
+    async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
+        let (engine, moment) = (self.view.borrow_owner(), self.view.borrow_dependent());
+        match get_many(&engine.db, keys, &moment.at_hand) {
+            Err(error) if would_wait(&error) => {
+                let keys = keys.to_vec();
+                let all =
+                    move |view: &View| get_many(&view.borrow_owner().db, &keys, &view.borrow_dependent().anywhere);
+                self.on_thread(all).await
+            }
+            answer => answer.map_err(unreadable),
+        }
+    }
+
+    async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: usize) -> Result<Vec<Pair>> {
+        if from >= to || limit == 0 {
+            return Ok(Vec::new());
+        }
+        let scan = Scan { from: from.to_vec(), to: to.to_vec(), direction, limit };
+        if limit <= INLINE_ROWS_MAX {
+            match scan.run(self.view.borrow_dependent(), scan.short()) {
+                Err(error) if would_wait(&error) => {}
+                answer => return answer.map_err(unreadable),
+            }
+        }
+        self.on_thread(move |view| scan.run(view.borrow_dependent(), ReadOptions::default())).await
+    }
+}
+
+struct Scan {
+    from: Vec<u8>,
+    to: Vec<u8>,
+    direction: Direction,
+    limit: usize,
+}
+
+impl Scan {
+    fn short(&self) -> ReadOptions {
+        let mut options = ReadOptions::default();
+        options.set_read_tier(ReadTier::BlockCache);
+        options.set_max_skippable_internal_keys(INLINE_SKIPS_MAX);
+        options
+    }
+
+    fn run(&self, moment: &Moment<'_>, mut options: ReadOptions) -> Result<Vec<Pair>, rocksdb::Error> {
+        options.set_iterate_lower_bound(self.from.as_slice());
+        options.set_iterate_upper_bound(self.to.as_slice());
+        let mut rows = moment.snapshot.raw_iterator_opt(options);
+        let mut chunk = Chunk::default();
+        match self.direction {
+            Direction::Forward => rows.seek_to_first(),
+            Direction::Backward => rows.seek_to_last(),
+        }
+        while let Some((key, value)) = rows.item() {
+            chunk.push(key, value);
+            if chunk.lengths.len() == self.limit {
+                return Ok(chunk.finish());
+            }
+            match self.direction {
+                Direction::Forward => rows.next(),
+                Direction::Backward => rows.prev(),
+            }
+        }
+        // The end of the range, of the cache, or of a readable file: only the status tells.
+        rows.status()?;
+        Ok(chunk.finish())
+    }
+}
+
+/// The rows of one scan, end to end in one allocation that they share.
+#[derive(Default)]
+struct Chunk {
+    bytes: Vec<u8>,
+    lengths: Vec<(usize, usize)>,
+}
+
+impl Chunk {
+    fn push(&mut self, key: &[u8], value: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        self.lengths.push((key.len(), value.len()));
+    }
+
+    fn finish(self) -> Vec<Pair> {
+        let mut rest = Bytes::from(self.bytes);
+        self.lengths.into_iter().map(|(key, value)| (rest.split_to(key), rest.split_to(value))).collect()
+    }
+}

@@ -1,0 +1,196 @@
+//! Beyond the exam: what is special about a directory on disk.
+
+use std::fs;
+
+use pleiad_model::Kind;
+
+use super::*;
+use crate::testing::block_on;
+
+crate::exam!(exam, lasting => open);
+
+fn open(dir: &Path) -> Embedded {
+    Embedded::open(dir, EmbeddedOptions::default()).unwrap()
+}
+
+fn refusal(dir: &Path) -> Error {
+    Embedded::open(dir, EmbeddedOptions::default()).err().expect("it must not open")
+}
+
+fn put(store: &Embedded, key: &str, durability: Durability) -> Result<()> {
+    let mut batch = Batch::new();
+    batch.put(key, "1");
+    block_on(store.commit(&batch, durability))
+}
+
+#[test]
+fn a_failed_write_stops_all_writes_but_no_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    put(&store, "before", Durability::Synced).unwrap();
+    // Any failure of RocksDB's will do: here, a directory where there is a file.
+    let failure = DB::open_default(dir.path().join("FORMAT")).map(drop);
+    let failed = store.engine.settle(failure);
+    assert_eq!(failed.unwrap_err().kind, Kind::Unavailable);
+    for durability in [Durability::Synced, Durability::Written] {
+        let error = put(&store, "after", durability).unwrap_err();
+        assert_eq!(error.kind, Kind::Unavailable);
+        assert!(error.message.contains("restart"), "{error}");
+    }
+    assert_eq!(block_on(store.sync()).unwrap_err().kind, Kind::Unavailable);
+    assert_eq!(block_on(store.get(b"before")).unwrap(), Some("1".into()));
+    drop(store);
+    let store = open(dir.path());
+    put(&store, "after", Durability::Synced).unwrap();
+    assert_eq!(block_on(store.get(b"before")).unwrap(), Some("1".into()));
+}
+
+#[test]
+fn a_directory_has_one_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = open(dir.path());
+    let error = refusal(dir.path());
+    assert!(error.message.contains("another Pleiad uses this directory"), "{error}");
+    drop(first);
+    open(dir.path());
+}
+
+#[test]
+fn a_newer_format_is_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    assert_eq!(fs::read_to_string(dir.path().join("FORMAT")).unwrap(), "1\n");
+    fs::write(dir.path().join("FORMAT"), "2\n").unwrap();
+    let error = refusal(dir.path());
+    assert_eq!(error.kind, Kind::Invalid);
+    assert!(error.message.contains("newer Pleiad"), "{error}");
+    for nonsense in ["", "one", "0", "-1"] {
+        fs::write(dir.path().join("FORMAT"), nonsense).unwrap();
+        assert_eq!(refusal(dir.path()).kind, Kind::Invalid, "{nonsense:?}");
+    }
+}
+
+#[test]
+fn data_without_a_format_is_not_ours() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    fs::remove_file(dir.path().join("FORMAT")).unwrap();
+    assert!(refusal(dir.path()).message.contains("no FORMAT"));
+}
+
+#[test]
+fn other_peoples_files_do_not_matter() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("FORMAT.new"), "half a").unwrap();
+    fs::create_dir(dir.path().join("lost+found")).unwrap();
+    drop(open(dir.path()));
+    open(dir.path());
+}
+
+#[test]
+fn a_directory_that_cannot_be_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("file"), "").unwrap();
+    let error = refusal(&dir.path().join("file"));
+    assert_eq!(error.kind, Kind::Unavailable);
+    assert!(error.message.contains("file"), "{error}");
+}
+
+/// A power cut leaves the last record short, or with a page that never arrived.
+#[test]
+fn a_torn_tail_loses_only_what_was_not_acknowledged() {
+    for tear in [cut_short as fn(&mut Vec<u8>, usize), zero_a_stretch] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(dir.path());
+        put(&store, "kept", Durability::Synced).unwrap();
+        let synced_bytes = fs::metadata(log_file(dir.path())).unwrap().len() as usize;
+        let mut batch = Batch::new();
+        batch.put("torn", vec![7; 20_000]);
+        block_on(store.commit(&batch, Durability::Written)).unwrap();
+        drop(store);
+        let log = log_file(dir.path());
+        let mut bytes = fs::read(&log).unwrap();
+        tear(&mut bytes, synced_bytes);
+        fs::write(&log, bytes).unwrap();
+        let store = open(dir.path());
+        assert_eq!(block_on(store.get(b"kept")).unwrap(), Some("1".into()));
+        assert_eq!(block_on(store.get(b"torn")).unwrap(), None);
+        put(&store, "next", Durability::Synced).unwrap();
+    }
+}
+
+fn cut_short(log: &mut Vec<u8>, synced_bytes: usize) {
+    log.truncate(synced_bytes + 9_000);
+}
+
+fn zero_a_stretch(log: &mut Vec<u8>, synced_bytes: usize) {
+    log[synced_bytes + 4_096..][..4_096].fill(0);
+}
+
+fn log_file(dir: &Path) -> std::path::PathBuf {
+    let files = fs::read_dir(dir.join("store")).unwrap().map(|file| file.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|end| end == "log")).max().expect("a log file")
+}
+
+#[test]
+fn reads_that_miss_the_cache_and_stalled_writes_still_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = EmbeddedOptions { block_cache_bytes: 64 << 10, write_buffer_bytes: 64 << 10, ..Default::default() };
+    let store = Embedded::open(dir.path(), options).unwrap();
+    for n in 0..2_000u32 {
+        let mut batch = Batch::new();
+        batch.put(n.to_be_bytes(), vec![n as u8; 1_000]);
+        block_on(store.commit(&batch, Durability::Written)).unwrap();
+    }
+    let keys: Vec<Bytes> = (0..2_000u32).map(|n| Bytes::copy_from_slice(&n.to_be_bytes())).collect();
+    let values = block_on(store.get_many(&keys)).unwrap();
+    assert!(values.iter().enumerate().all(|(n, value)| value.as_deref() == Some(&vec![n as u8; 1_000])));
+    assert_eq!(block_on(store.get(&keys[3])).unwrap().as_deref(), Some(&vec![3; 1_000][..]));
+    assert!(block_on(store.size_bytes(&keys[0], &keys[1_999])).unwrap() > 0);
+}
+
+#[test]
+fn a_dropped_range_gives_its_space_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let mut noise = 1u64;
+    for shard in 0..4u8 {
+        let mut batch = Batch::new();
+        for n in 0..2_000u32 {
+            let value: Vec<u8> = (0..100).flat_map(|_| next(&mut noise).to_be_bytes()).collect();
+            batch.put([&[shard][..], &n.to_be_bytes()].concat(), value);
+        }
+        block_on(store.commit(&batch, Durability::Synced)).unwrap();
+    }
+    store.engine.db.flush().unwrap();
+    let before = table_bytes(dir.path());
+    block_on(store.drop_range(&[1], &[3])).unwrap();
+    let after = table_bytes(dir.path());
+    assert!(after < before * 6 / 10, "{after} bytes of {before} are left, half was dropped");
+    assert_eq!(block_on(store.size_bytes(&[1], &[3])).unwrap(), 0);
+}
+
+/// Incompressible, the same on every run.
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+    *state ^ (*state >> 33)
+}
+
+fn table_bytes(dir: &Path) -> u64 {
+    let files = fs::read_dir(dir.join("store")).unwrap().map(|file| file.unwrap());
+    let tables = files.filter(|file| file.path().extension().is_some_and(|end| end == "sst"));
+    tables.map(|file| file.metadata().unwrap().len()).sum()
+}
+
+#[test]
+fn a_snapshot_outlives_its_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    put(&store, "a", Durability::Written).unwrap();
+    let snapshot = block_on(store.snapshot()).unwrap();
+    drop(store);
+    let values = block_on(crate::Snapshot::get_many(&snapshot, &["a".into()])).unwrap();
+    assert_eq!(values, [Some("1".into())]);
+    drop(snapshot);
+    open(dir.path());
+}

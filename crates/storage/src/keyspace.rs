@@ -1,0 +1,260 @@
+//! Which key holds what.
+//!
+//! Promise: the order of keys as bytes is the order of their fields, and every key is shorter than
+//! 2,704 bytes (an index row of PostgreSQL holds no more). We write and read keys; what lies under
+//! them is encoded by `partition`, the catalog by `engine`.
+//!
+//! Every key starts with its shard, the storage identity of one version of one partition, so that a
+//! shard is one contiguous range and dropping it is one range delete. A tag follows, then the fields,
+//! all numbers big-endian:
+//!
+//! ```text
+//! shard u64 │ 'd' │ docnum u64                                    doc     an item's record
+//! shard u64 │ 'f' │ LSN u64 │ seq u32                             feed    the newest change of each item
+//! shard u64 │ 'i' │ EPK… │ hash 16                                id      finds the item of an id
+//! shard u64 │ 'k' │ EPK… │ hash 16                                key     statistics of a logical partition
+//! shard u64 │ 'l' │ LSN u64 │ seq u32                             log     every change, for copies to catch up
+//! shard u64 │ 'm' │ EPK… │ docnum u64                             member  a key's items, in insertion order
+//! shard u64 │ 's' │                                               state   what the shard must remember
+//! shard u64 │ 't' │ time u32, seconds │ docnum u64                ttl     what expires when
+//! shard u64 │ 'u' │ paths hash u64 │ EPK… │ values hash 16        unique  holder of a unique value
+//! shard u64 │ 'x' │ path hash u64 │ value… │ docnum u64           index   every indexed path
+//! 0     u64 │ 'c' │ kind u8 │ rest…                               catalog databases, containers, maps
+//! ```
+//!
+//! An EPK has any length and is followed by other fields, so it is escaped: a zero byte becomes
+//! `00 FF` and `00 01` ends it. `01` is below `FF`, hence an EPK sorts before its own extensions, and
+//! no escaped EPK is the beginning of another.
+//!
+//! ```text
+//! EPK       7F            7F 00            7F 00 01
+//! written   7F 00 01  <   7F 00 FF 00 01   < 7F 00 FF 01 00 01
+//! ```
+//!
+//! An index value is written as it comes: the ordered encoding in `partition` is prefix-free already.
+
+use bytes::Bytes;
+use pleiad_model::{Error, Result};
+
+mod read;
+pub use read::{
+    decode_feed, decode_id, decode_index, decode_key_stats, decode_log, decode_member, decode_ttl, docnum_of_doc,
+    shard_of,
+};
+
+/// PostgreSQL refuses an index row of 2,704 bytes.
+pub const KEY_BYTES_MAX: usize = 2_703;
+/// What is left for the value in an index key.
+pub const INDEX_VALUE_BYTES_MAX: usize = KEY_BYTES_MAX - 9 - 8 - 8;
+/// The catalog lives in a shard that no partition gets.
+pub const CATALOG_SHARD: u64 = 0;
+
+const EPK_ZERO: [u8; 2] = [0x00, 0xFF];
+const EPK_END: [u8; 2] = [0x00, 0x01];
+
+/// The second field of every key. All are ASCII letters; `FF` is above each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Tag {
+    Catalog = b'c',
+    Doc = b'd',
+    Feed = b'f',
+    Id = b'i',
+    Key = b'k',
+    Log = b'l',
+    Member = b'm',
+    State = b's',
+    Ttl = b't',
+    Unique = b'u',
+    Index = b'x',
+}
+
+/// `shard │ 'd' │ docnum`, `00…00 07 │ 64 │ 00…00 2a`
+pub fn doc(shard: u64, docnum: u64) -> Bytes {
+    Key::new(shard, Tag::Doc).u64(docnum).finish()
+}
+
+/// `shard │ 'i' │ EPK │ hash`: the hash covers key components and id.
+pub fn id(shard: u64, epk: &[u8], hash: &[u8; 16]) -> Bytes {
+    Key::new(shard, Tag::Id).epk(epk).raw(hash).finish()
+}
+
+/// `shard │ 'm' │ EPK │ docnum`, `00…00 07 │ 6d │ 7f 00 ff 00 01 │ 00…00 2a` for EPK `7f 00`
+pub fn member(shard: u64, epk: &[u8], docnum: u64) -> Bytes {
+    Key::new(shard, Tag::Member).epk(epk).u64(docnum).finish()
+}
+
+/// `shard │ 'k' │ EPK │ hash`: the hash covers the key components.
+pub fn key_stats(shard: u64, epk: &[u8], hash: &[u8; 16]) -> Bytes {
+    Key::new(shard, Tag::Key).epk(epk).raw(hash).finish()
+}
+
+/// `shard │ 'x' │ path hash │ value │ docnum`
+pub fn index(shard: u64, path_hash: u64, value: &[u8], docnum: u64) -> Bytes {
+    Key::new(shard, Tag::Index).u64(path_hash).raw(value).u64(docnum).finish()
+}
+
+/// `index`, into a buffer that the caller uses again: an item has a dozen of these.
+pub fn index_into(out: &mut Vec<u8>, shard: u64, path_hash: u64, value: &[u8], docnum: u64) {
+    out.clear();
+    let key = Key { bytes: std::mem::take(out) };
+    *out = key.shard(shard).tag(Tag::Index).u64(path_hash).raw(value).u64(docnum).check();
+}
+
+/// `shard │ 'u' │ paths hash │ EPK │ values hash`
+pub fn unique(shard: u64, paths_hash: u64, epk: &[u8], values_hash: &[u8; 16]) -> Bytes {
+    Key::new(shard, Tag::Unique).u64(paths_hash).epk(epk).raw(values_hash).finish()
+}
+
+/// `shard │ 't' │ time │ docnum`
+pub fn ttl(shard: u64, time_s: u32, docnum: u64) -> Bytes {
+    Key::new(shard, Tag::Ttl).u32(time_s).u64(docnum).finish()
+}
+
+/// `shard │ 'f' │ LSN │ seq`, `00…00 07 │ 66 │ 00…00 03 2c │ 00 00 00 01`
+pub fn feed(shard: u64, lsn: u64, seq: u32) -> Bytes {
+    Key::new(shard, Tag::Feed).u64(lsn).u32(seq).finish()
+}
+
+/// `shard │ 'l' │ LSN │ seq`
+pub fn log(shard: u64, lsn: u64, seq: u32) -> Bytes {
+    Key::new(shard, Tag::Log).u64(lsn).u32(seq).finish()
+}
+
+/// `shard │ 's'`
+pub fn state(shard: u64) -> Bytes {
+    Key::new(shard, Tag::State).finish()
+}
+
+/// `0 │ 'c' │ kind │ rest`
+pub fn catalog(kind: u8, rest: &[u8]) -> Bytes {
+    Key::new(CATALOG_SHARD, Tag::Catalog).raw(&[kind]).raw(rest).finish()
+}
+
+// Ranges, always `[from, to)`.
+
+/// All of one shard.
+pub fn shard_range(shard: u64) -> (Bytes, Bytes) {
+    let key = || Key::empty().shard(shard);
+    (key().finish(), key().raw(&[0xFF]).finish())
+}
+
+/// All of one tag of a shard.
+pub fn range(shard: u64, tag: Tag) -> (Bytes, Bytes) {
+    span(Key::new(shard, tag).bytes)
+}
+
+/// All of one kind in the catalog whose rest begins with `prefix`.
+pub fn catalog_range(kind: u8, prefix: &[u8]) -> (Bytes, Bytes) {
+    span(Key::new(CATALOG_SHARD, Tag::Catalog).raw(&[kind]).raw(prefix).bytes)
+}
+
+/// The keys of `tag` (id, member or key) whose EPK lies in `[min, max)`; no `max` is no upper end.
+pub fn epk_range(shard: u64, tag: Tag, min: &[u8], max: Option<&[u8]>) -> (Bytes, Bytes) {
+    let from = Key::new(shard, tag).epk(min).finish();
+    let to = match max {
+        Some(max) => Key::new(shard, tag).epk(max).finish(),
+        None => range(shard, tag).1,
+    };
+    (from, to)
+}
+
+/// The keys of `tag` (id, member or key) with exactly this EPK.
+pub fn epk_exact(shard: u64, tag: Tag, epk: &[u8]) -> (Bytes, Bytes) {
+    span(Key::new(shard, tag).epk(epk).bytes)
+}
+
+/// The index entries of a path whose encoded value begins with `prefix`; empty means all of the path.
+pub fn index_range(shard: u64, path_hash: u64, prefix: &[u8]) -> (Bytes, Bytes) {
+    span(Key::new(shard, Tag::Index).u64(path_hash).raw(prefix).bytes)
+}
+
+/// The first key behind `key`: where a forward scan goes on.
+pub fn after(key: &[u8]) -> Bytes {
+    let mut next = Vec::with_capacity(key.len() + 1);
+    next.extend_from_slice(key);
+    next.push(0);
+    Bytes::from(next)
+}
+
+/// The keys that begin with `prefix`, which starts with a shard and a tag.
+fn span(prefix: Vec<u8>) -> (Bytes, Bytes) {
+    let end = prefix_end(&prefix);
+    (Bytes::from(prefix), end)
+}
+
+/// The first key behind all that begin with `prefix`: its last byte that can grow, grown by one.
+fn prefix_end(prefix: &[u8]) -> Bytes {
+    let kept = prefix.iter().rposition(|&byte| byte != 0xFF).map_or(0, |at| at + 1);
+    let mut end = prefix[..kept].to_vec();
+    if let Some(last) = end.last_mut() {
+        *last += 1;
+    }
+    Bytes::from(end)
+}
+
+/// A key under construction.
+struct Key {
+    bytes: Vec<u8>,
+}
+
+impl Key {
+    // Most keys fit: shard, tag, an EPK of one level with an escaped byte or two, and a hash.
+    const BYTES_USUAL: usize = 48;
+
+    fn empty() -> Self {
+        Key { bytes: Vec::with_capacity(Key::BYTES_USUAL) }
+    }
+
+    fn new(shard: u64, tag: Tag) -> Self {
+        Key::empty().shard(shard).tag(tag)
+    }
+
+    fn shard(self, shard: u64) -> Self {
+        self.u64(shard)
+    }
+
+    fn tag(self, tag: Tag) -> Self {
+        self.raw(&[tag as u8])
+    }
+
+    fn u64(self, n: u64) -> Self {
+        self.raw(&n.to_be_bytes())
+    }
+
+    fn u32(self, n: u32) -> Self {
+        self.raw(&n.to_be_bytes())
+    }
+
+    fn raw(mut self, bytes: &[u8]) -> Self {
+        self.bytes.extend_from_slice(bytes);
+        self
+    }
+
+    fn epk(mut self, epk: &[u8]) -> Self {
+        for &byte in epk {
+            match byte {
+                0 => self.bytes.extend_from_slice(&EPK_ZERO),
+                _ => self.bytes.push(byte),
+            }
+        }
+        self.raw(&EPK_END)
+    }
+
+    fn check(self) -> Vec<u8> {
+        debug_assert!(self.bytes.len() <= KEY_BYTES_MAX, "a key of {} bytes: shorten its parts", self.bytes.len());
+        self.bytes
+    }
+
+    fn finish(self) -> Bytes {
+        Bytes::from(self.check())
+    }
+}
+
+/// Bytes under a key's tag that are not what the tag promises.
+fn not_a(what: &str) -> Error {
+    Error::corrupt(format_args!("a key that is not a {what} key"))
+}
+
+#[cfg(test)]
+mod tests;

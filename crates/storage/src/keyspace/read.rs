@@ -1,0 +1,104 @@
+//! Keys back into fields. What a store hands us may be damaged: report it, never panic.
+
+use super::{Result, Tag, not_a};
+
+/// The shard of any key.
+pub fn shard_of(key: &[u8]) -> Result<u64> {
+    Fields { rest: key }.u64().ok_or_else(|| not_a("shard's"))
+}
+
+/// docnum
+pub fn docnum_of_doc(key: &[u8]) -> Result<u64> {
+    decode(key, Tag::Doc, "doc", |fields| fields.u64())
+}
+
+/// EPK, hash of key components and id
+pub fn decode_id(key: &[u8]) -> Result<(Vec<u8>, [u8; 16])> {
+    decode(key, Tag::Id, "id", |fields| Some((fields.epk()?, fields.array()?)))
+}
+
+/// EPK, hash of the key components
+pub fn decode_key_stats(key: &[u8]) -> Result<(Vec<u8>, [u8; 16])> {
+    decode(key, Tag::Key, "key", |fields| Some((fields.epk()?, fields.array()?)))
+}
+
+/// EPK, docnum
+pub fn decode_member(key: &[u8]) -> Result<(Vec<u8>, u64)> {
+    decode(key, Tag::Member, "member", |fields| Some((fields.epk()?, fields.u64()?)))
+}
+
+/// path hash, encoded value, docnum
+pub fn decode_index(key: &[u8]) -> Result<(u64, &[u8], u64)> {
+    decode(key, Tag::Index, "index", |fields| {
+        let path_hash = fields.u64()?;
+        let value = fields.take(fields.rest.len().checked_sub(8)?)?;
+        Some((path_hash, value, fields.u64()?))
+    })
+}
+
+/// time in seconds, docnum
+pub fn decode_ttl(key: &[u8]) -> Result<(u32, u64)> {
+    decode(key, Tag::Ttl, "ttl", |fields| Some((fields.u32()?, fields.u64()?)))
+}
+
+/// LSN, seq
+pub fn decode_feed(key: &[u8]) -> Result<(u64, u32)> {
+    decode(key, Tag::Feed, "feed", |fields| Some((fields.u64()?, fields.u32()?)))
+}
+
+/// LSN, seq
+pub fn decode_log(key: &[u8]) -> Result<(u64, u32)> {
+    decode(key, Tag::Log, "log", |fields| Some((fields.u64()?, fields.u32()?)))
+}
+
+/// Reads shard and tag, then the fields, and insists that nothing is left.
+fn decode<'a, T>(key: &'a [u8], tag: Tag, what: &str, read: impl FnOnce(&mut Fields<'a>) -> Option<T>) -> Result<T> {
+    let mut fields = Fields { rest: key };
+    let all = || {
+        fields.u64()?;
+        let [found] = fields.array()?;
+        let value = if found == tag as u8 { read(&mut fields)? } else { return None };
+        fields.rest.is_empty().then_some(value)
+    };
+    all().ok_or_else(|| not_a(what))
+}
+
+struct Fields<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (head, tail) = self.rest.split_at_checked(bytes)?;
+        self.rest = tail;
+        Some(head)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, tail) = self.rest.split_first_chunk()?;
+        self.rest = tail;
+        Some(*head)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    fn epk(&mut self) -> Option<Vec<u8>> {
+        let mut epk = Vec::with_capacity(16);
+        loop {
+            match self.array()? {
+                [0] => match self.array()? {
+                    [0xFF] => epk.push(0),
+                    [0x01] => return Some(epk),
+                    _ => return None,
+                },
+                [byte] => epk.push(byte),
+            }
+        }
+    }
+}

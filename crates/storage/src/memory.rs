@@ -1,0 +1,125 @@
+//! The store that forgets.
+//!
+//! Promise: the same answers as a store on disk, until the process ends. A persistent tree holds the
+//! pairs, so a snapshot is a clone of its root and a commit works on a clone that it publishes at the
+//! end: no reader ever sees half of one. Durability means nothing here and is ignored.
+
+use std::ops::Bound;
+
+use bytes::Bytes;
+use imbl::OrdMap;
+use parking_lot::RwLock;
+use pleiad_model::Result;
+
+use crate::store::{Batch, Direction, Durability, Op, Pair, Snapshot, Store, fenced};
+
+type Tree = OrdMap<Bytes, Bytes>;
+
+#[derive(Debug, Default)]
+pub struct Memory {
+    newest: RwLock<Tree>,
+}
+
+#[derive(Clone, Debug)]
+pub struct MemorySnapshot {
+    tree: Tree,
+}
+
+impl Memory {
+    pub fn new() -> Self {
+        Memory::default()
+    }
+}
+
+impl Store for Memory {
+    type Snapshot = MemorySnapshot;
+
+    async fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        Ok(self.newest.read().get(key).cloned())
+    }
+
+    async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
+        Ok(get_many(&self.newest.read(), keys))
+    }
+
+    async fn snapshot(&self) -> Result<MemorySnapshot> {
+        Ok(MemorySnapshot { tree: self.newest.read().clone() })
+    }
+
+    async fn commit(&self, batch: &Batch, _: Durability) -> Result<()> {
+        let mut newest = self.newest.write();
+        if !batch.guards().all(|guard| holds(&newest, guard)) {
+            return Err(fenced());
+        }
+        let mut tree = newest.clone();
+        batch.ops().for_each(|op| apply(&mut tree, op));
+        *newest = tree;
+        Ok(())
+    }
+
+    async fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
+        remove_range(&mut self.newest.write(), from, to);
+        Ok(())
+    }
+
+    async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
+        let tree = self.newest.read();
+        let bytes: usize = pairs(&tree, from, to).map(|(key, value)| key.len() + value.len()).sum();
+        Ok(bytes as u64)
+    }
+}
+
+impl Snapshot for MemorySnapshot {
+    async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
+        Ok(get_many(&self.tree, keys))
+    }
+
+    async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: usize) -> Result<Vec<Pair>> {
+        let pairs = pairs(&self.tree, from, to);
+        let owned = |(key, value): (&Bytes, &Bytes)| (key.clone(), value.clone());
+        Ok(match direction {
+            Direction::Forward => pairs.take(limit).map(owned).collect(),
+            Direction::Backward => pairs.rev().take(limit).map(owned).collect(),
+        })
+    }
+}
+
+fn get_many(tree: &Tree, keys: &[Bytes]) -> Vec<Option<Bytes>> {
+    keys.iter().map(|key| tree.get(key).cloned()).collect()
+}
+
+/// The pairs of `[from, to)`; none when that is upside down, which a tree's range would panic at.
+fn pairs<'a>(tree: &'a Tree, from: &[u8], to: &[u8]) -> impl DoubleEndedIterator<Item = (&'a Bytes, &'a Bytes)> {
+    let to = to.max(from);
+    tree.range::<_, [u8]>((Bound::Included(from), Bound::Excluded(to)))
+}
+
+fn holds(tree: &Tree, guard: Op<'_>) -> bool {
+    match guard {
+        Op::Expect { key, value } => tree.get(key).map(Bytes::as_ref) == value,
+        _ => true,
+    }
+}
+
+fn apply(tree: &mut Tree, op: Op<'_>) {
+    match op {
+        Op::Put { key, value } => drop(tree.insert(Bytes::copy_from_slice(key), Bytes::copy_from_slice(value))),
+        Op::Delete { key } => drop(tree.remove(key)),
+        Op::DeleteRange { from, to } => remove_range(tree, from, to),
+        Op::Expect { .. } => {}
+    }
+}
+
+fn remove_range(tree: &mut Tree, from: &[u8], to: &[u8]) {
+    let doomed: Vec<Bytes> = pairs(tree, from, to).map(|(key, _)| key.clone()).collect();
+    for key in doomed {
+        tree.remove(&key);
+    }
+}
+
+#[cfg(test)]
+mod tests;

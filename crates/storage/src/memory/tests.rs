@@ -1,0 +1,3 @@
+use super::*;
+
+crate::exam!(exam => |_| Memory::new());

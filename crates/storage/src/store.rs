@@ -1,0 +1,83 @@
+//! What every store can do.
+//!
+//! Promise: `commit` is atomic, and durable as far as `Durability` says once it returns; a snapshot
+//! shows one moment and goes on showing it; keys are ordered as bytes, shorter before longer.
+//!
+//! Everything is asynchronous and in batches because one kind of store is across a network. A store
+//! orders commits as they are called: putting concurrent transactions in a row and merging them into
+//! one batch is the job of the committer in `partition`.
+
+use std::future::Future;
+
+use bytes::Bytes;
+use pleiad_model::{Error, Kind, Result};
+
+mod batch;
+pub use batch::{Batch, Op};
+
+pub trait Store: Send + Sync + 'static {
+    type Snapshot: Snapshot;
+
+    /// The newest committed value.
+    fn get(&self, key: &[u8]) -> impl Future<Output = Result<Option<Bytes>>> + Send;
+
+    /// The newest committed values, in the order of `keys`. They are of one moment only for a
+    /// snapshot's `get_many`; here a commit may fall between two keys.
+    fn get_many(&self, keys: &[Bytes]) -> impl Future<Output = Result<Vec<Option<Bytes>>>> + Send;
+
+    fn snapshot(&self) -> impl Future<Output = Result<Self::Snapshot>> + Send;
+
+    /// Applies the whole batch, or nothing. Called by one committer at a time.
+    fn commit(&self, batch: &Batch, durability: Durability) -> impl Future<Output = Result<()>> + Send;
+
+    /// What was acknowledged before this call survives a power cut when it returns.
+    fn sync(&self) -> impl Future<Output = Result<()>> + Send;
+
+    /// Removes `[from, to)` and gives its space back to the operating system.
+    ///
+    /// For ranges nobody will read again: it is not atomic, a snapshot taken earlier may see parts of
+    /// the range disappear, and after a crash half-way the caller must ask for it once more.
+    fn drop_range(&self, from: &[u8], to: &[u8]) -> impl Future<Output = Result<()>> + Send;
+
+    /// Roughly how many bytes `[from, to)` takes where it is stored.
+    fn size_bytes(&self, from: &[u8], to: &[u8]) -> impl Future<Output = Result<u64>> + Send;
+}
+
+/// One moment of a store.
+pub trait Snapshot: Send + Sync + 'static {
+    fn get_many(&self, keys: &[Bytes]) -> impl Future<Output = Result<Vec<Option<Bytes>>>> + Send;
+
+    /// Up to `limit` pairs of `[from, to)`: the first ones going forward, the last ones going
+    /// backward, each in the order it is walked. Fewer than `limit` means that the range is
+    /// exhausted. To go on, move `from` just behind the last key (`keyspace::after`), or `to` onto it.
+    fn scan(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Pair>>> + Send;
+}
+
+/// A key and its value.
+pub type Pair = (Bytes, Bytes);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Forward,
+    Backward,
+}
+
+/// What an acknowledged commit survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// It is on the disk: survives a power cut.
+    Synced,
+    /// It reached the operating system: survives the end of the process, not of the machine.
+    Written,
+}
+
+/// A guard did not hold: whoever built the batch no longer owns what it writes to.
+pub(crate) fn fenced() -> Error {
+    Error::new(Kind::Moved { epoch: 0 }, "the partition has another owner now; read the partition map again")
+}

@@ -1,0 +1,70 @@
+//! What went in comes out, in order, through any number of appends.
+
+use super::*;
+
+fn two() -> Batch {
+    let mut batch = Batch::new();
+    batch.put("a", "1");
+    batch.delete("b");
+    batch.expect("epoch", Some("4".into()));
+    batch
+}
+
+#[test]
+fn ops_come_back_in_order() {
+    let mut batch = two();
+    batch.delete_range("c", "d");
+    batch.put("", "");
+    let ops: Vec<Op> = batch.ops().collect();
+    assert_eq!(
+        ops,
+        [
+            Op::Put { key: b"a", value: b"1" },
+            Op::Delete { key: b"b" },
+            Op::DeleteRange { from: b"c", to: b"d" },
+            Op::Put { key: b"", value: b"" },
+        ]
+    );
+    assert_eq!(batch.op_count(), 4);
+    assert_eq!(batch.bytes(), 5);
+}
+
+#[test]
+fn guards_are_apart_and_tell_none_from_empty() {
+    let mut batch = two();
+    batch.expect("free", None);
+    batch.expect("empty", Some(Bytes::new()));
+    let guards: Vec<Op> = batch.guards().collect();
+    assert_eq!(
+        guards,
+        [
+            Op::Expect { key: b"epoch", value: Some(b"4") },
+            Op::Expect { key: b"free", value: None },
+            Op::Expect { key: b"empty", value: Some(b"") },
+        ]
+    );
+}
+
+#[test]
+fn append_takes_everything() {
+    let mut group = Batch::new();
+    for _ in 0..3 {
+        let mut one = two();
+        group.append(&mut one);
+        assert!(one.is_empty());
+    }
+    assert_eq!(group.ops().count(), 6);
+    assert_eq!(group.guards().count(), 3);
+    assert_eq!(group.ops().last(), Some(Op::Delete { key: b"b" }));
+    group.clear();
+    assert!(group.is_empty());
+    assert_eq!(group.ops().count(), 0);
+}
+
+#[test]
+fn a_lone_guard_is_not_nothing() {
+    let mut batch = Batch::new();
+    batch.expect("epoch", Some("4".into()));
+    assert!(!batch.is_empty());
+    assert_eq!(batch.op_count(), 0);
+}

@@ -1,0 +1,307 @@
+//! The exam every store passes.
+//!
+//! Each question is one plain function over a fresh store; `exam!` turns them into tests for a store of
+//! your choice. What the questions ask is the contract of `Store`, and nothing that only one
+//! implementation could promise. Stores that outlive their process answer one question more.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use pleiad_model::Kind;
+
+use crate::store::{Batch, Direction, Durability, Pair, Snapshot, Store};
+
+/// Makes a module of tests that examine a store.
+///
+/// The expression is a closure from an empty directory to a store; `lasting` says that opening the
+/// same directory again must find the data.
+///
+/// ```text
+/// exam!(memory => |_| Memory::new());
+/// exam!(embedded, lasting => |dir| Embedded::open(dir, EmbeddedOptions::default()).unwrap());
+/// ```
+#[macro_export]
+macro_rules! exam {
+    ($name:ident => $open:expr) => {
+        mod $name {
+            use super::*;
+            $crate::exam!(@questions $open);
+        }
+    };
+    ($name:ident, lasting => $open:expr) => {
+        mod $name {
+            use super::*;
+            $crate::exam!(@questions $open);
+            #[test]
+            fn what_was_acknowledged_is_there_after_reopening() {
+                $crate::testing::exam::reopen($open);
+            }
+        }
+    };
+    (@questions $open:expr) => {
+        $crate::exam!(@each $open;
+            an_empty_store_is_empty
+            a_commit_applies_in_order
+            a_commit_with_a_failed_guard_does_nothing
+            guards_see_the_store_before_the_batch
+            keys_are_ordered_both_ways
+            chunks_equal_the_whole
+            ranges_are_half_open
+            upside_down_ranges_are_empty
+            a_snapshot_stays
+            delete_range_deletes_the_range
+            odd_keys_and_values_survive
+            drop_range_leaves_the_neighbours
+            a_large_batch_is_one
+        );
+    };
+    (@each $open:expr; $($question:ident)*) => {
+        $(#[test]
+        fn $question() {
+            $crate::testing::exam::sit($open, $crate::testing::exam::$question);
+        })*
+    };
+}
+
+/// One question, put to a fresh store.
+pub fn sit<S: Store>(open: impl Fn(&Path) -> S, question: impl AsyncFn(&S)) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let store = open(dir.path());
+    block_on(question(&store));
+}
+
+/// Runs a future to its end, with blocking threads at hand.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(future)
+}
+
+pub async fn an_empty_store_is_empty<S: Store>(store: &S) {
+    assert_eq!(read(store, "a").await, None);
+    assert_eq!(all(store).await, []);
+    commit(store, |_| {}).await;
+    store.sync().await.unwrap();
+    assert_eq!(all(store).await, []);
+}
+
+pub async fn a_commit_applies_in_order<S: Store>(store: &S) {
+    commit(store, |batch| {
+        batch.put("a", "1");
+        batch.delete("a");
+        batch.put("b", "1");
+        batch.put("b", "2");
+        batch.put("c", "1");
+        batch.delete_range("c", "d");
+        batch.delete_range("e", "f");
+        batch.put("e", "1");
+    })
+    .await;
+    check(store, "b=2 e=1").await;
+    let many = store.get_many(&["e".into(), "a".into(), "b".into(), "e".into()]).await.unwrap();
+    assert_eq!(many, [Some("1".into()), None, Some("2".into()), Some("1".into())]);
+}
+
+pub async fn a_commit_with_a_failed_guard_does_nothing<S: Store>(store: &S) {
+    commit(store, |batch| batch.put("epoch", "4")).await;
+    let cases =
+        [("epoch", Some("3")), ("epoch", None), ("epoch", Some("")), ("nothing", Some("4")), ("nothing", Some(""))];
+    for (key, value) in cases {
+        let mut batch = Batch::new();
+        batch.put("a", "1");
+        batch.delete("epoch");
+        batch.expect("epoch", Some("4".into()));
+        batch.expect(key, value.map(Bytes::from));
+        let error = store.commit(&batch, Durability::Synced).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Moved { epoch: 0 }, "{key} {value:?}");
+        check(store, "epoch=4").await;
+    }
+}
+
+pub async fn guards_see_the_store_before_the_batch<S: Store>(store: &S) {
+    commit(store, |batch| {
+        batch.put("epoch", "1");
+        batch.expect("epoch", None);
+    })
+    .await;
+    commit(store, |batch| {
+        batch.put("epoch", "2");
+        batch.expect("epoch", Some("1".into()));
+        batch.put("a", "1");
+    })
+    .await;
+    commit(store, |batch| batch.expect("a", Some("1".into()))).await;
+    check(store, "a=1 epoch=2").await;
+}
+
+pub async fn keys_are_ordered_both_ways<S: Store>(store: &S) {
+    let ordered: [&[u8]; 8] = [b"\0", b"\0\0", b"\0\xFF", b"\x01", b"a", b"a\0", b"ab", b"\xFF\xFF"];
+    commit(store, |batch| ordered.iter().rev().for_each(|key| batch.put(key, "v"))).await;
+    let snapshot = store.snapshot().await.unwrap();
+    let forward = snapshot.scan(b"", END, Direction::Forward, 100).await.unwrap();
+    let mut backward = snapshot.scan(b"", END, Direction::Backward, 100).await.unwrap();
+    assert!(forward.iter().map(|(key, _)| key.as_ref()).eq(ordered));
+    backward.reverse();
+    assert_eq!(forward, backward);
+}
+
+pub async fn chunks_equal_the_whole<S: Store>(store: &S) {
+    commit(store, |batch| (0..200u32).for_each(|n| batch.put(n.to_be_bytes(), n.to_le_bytes()))).await;
+    let snapshot = store.snapshot().await.unwrap();
+    let whole = snapshot.scan(b"", END, Direction::Forward, usize::MAX).await.unwrap();
+    assert_eq!(whole.len(), 200);
+    for limit in [1, 7, 64, 65, 200, 201] {
+        assert_eq!(in_chunks(&snapshot, Direction::Forward, limit).await, whole, "forward by {limit}");
+        let mut backward = in_chunks(&snapshot, Direction::Backward, limit).await;
+        backward.reverse();
+        assert_eq!(backward, whole, "backward by {limit}");
+    }
+    assert_eq!(snapshot.scan(b"", END, Direction::Forward, 0).await.unwrap(), []);
+}
+
+pub async fn ranges_are_half_open<S: Store>(store: &S) {
+    commit(store, |batch| ["a", "b", "b\0", "c", "d"].iter().for_each(|key| batch.put(key, "1"))).await;
+    let snapshot = store.snapshot().await.unwrap();
+    for direction in [Direction::Forward, Direction::Backward] {
+        let mut pairs = snapshot.scan(b"b", b"d", direction, 9).await.unwrap();
+        pairs.sort();
+        assert_eq!(show(&pairs), "b=1 b\\0=1 c=1");
+    }
+    let last = snapshot.scan(b"a", b"d", Direction::Backward, 2).await.unwrap();
+    assert_eq!(show(&last), "c=1 b\\0=1");
+}
+
+pub async fn upside_down_ranges_are_empty<S: Store>(store: &S) {
+    commit(store, |batch| ["a", "b", "c"].iter().for_each(|key| batch.put(key, "1"))).await;
+    let snapshot = store.snapshot().await.unwrap();
+    for (from, to) in [("b", "b"), ("c", "a")] {
+        let (from, to) = (from.as_bytes(), to.as_bytes());
+        assert_eq!(snapshot.scan(from, to, Direction::Forward, 9).await.unwrap(), []);
+        assert_eq!(snapshot.scan(from, to, Direction::Backward, 9).await.unwrap(), []);
+        assert_eq!(store.size_bytes(from, to).await.unwrap(), 0);
+        commit(store, |batch| batch.delete_range(from, to)).await;
+        store.drop_range(from, to).await.unwrap();
+    }
+    check(store, "a=1 b=1 c=1").await;
+}
+
+pub async fn a_snapshot_stays<S: Store>(store: &S) {
+    commit(store, |batch| ["a", "b", "c"].iter().for_each(|key| batch.put(key, "1"))).await;
+    let before = store.snapshot().await.unwrap();
+    commit(store, |batch| {
+        batch.put("a", "2");
+        batch.delete("b");
+        batch.put("bb", "2");
+        batch.delete_range("c", "d");
+    })
+    .await;
+    assert_eq!(show(&before.scan(b"", END, Direction::Forward, 9).await.unwrap()), "a=1 b=1 c=1");
+    let many = before.get_many(&["a".into(), "bb".into(), "c".into()]).await.unwrap();
+    assert_eq!(many, [Some("1".into()), None, Some("1".into())]);
+    check(store, "a=2 bb=2").await;
+}
+
+pub async fn delete_range_deletes_the_range<S: Store>(store: &S) {
+    commit(store, |batch| ["a", "b", "c", "d"].iter().for_each(|key| batch.put(key, "1"))).await;
+    commit(store, |batch| batch.delete_range("b", "d")).await;
+    check(store, "a=1 d=1").await;
+    assert_eq!(read(store, "c").await, None);
+    commit(store, |batch| batch.put("c", "2")).await;
+    check(store, "a=1 c=2 d=1").await;
+}
+
+pub async fn odd_keys_and_values_survive<S: Store>(store: &S) {
+    let long_key = vec![0x61; 2_600];
+    let long_value = vec![0x62; 3 << 20];
+    commit(store, |batch| {
+        batch.put("", "empty key");
+        batch.put("empty value", "");
+        batch.put(&long_key, "long key");
+        batch.put("long value", &long_value);
+    })
+    .await;
+    assert_eq!(read(store, "").await, Some("empty key".into()));
+    assert_eq!(read(store, "empty value").await, Some(Bytes::new()));
+    assert_eq!(read(store, &long_key).await, Some("long key".into()));
+    assert_eq!(read(store, "long value").await, Some(Bytes::from(long_value)));
+    assert_eq!(all(store).await.len(), 4);
+}
+
+pub async fn drop_range_leaves_the_neighbours<S: Store>(store: &S) {
+    let rows = |from: u32, to: u32| (from..to).map(u32::to_be_bytes);
+    for _ in 0..2 {
+        commit(store, |batch| rows(0, 3_000).for_each(|key| batch.put(key, [7; 100]))).await;
+        let full = store.size_bytes(&1_000u32.to_be_bytes(), &2_000u32.to_be_bytes()).await.unwrap();
+        store.drop_range(&1_000u32.to_be_bytes(), &2_000u32.to_be_bytes()).await.unwrap();
+        let left = store.size_bytes(&1_000u32.to_be_bytes(), &2_000u32.to_be_bytes()).await.unwrap();
+        assert!(left <= full, "{left} bytes after, {full} before");
+        let keys: Vec<Bytes> = all(store).await.into_iter().map(|(key, _)| key).collect();
+        assert!(keys.iter().map(Bytes::as_ref).eq(rows(0, 1_000).chain(rows(2_000, 3_000))));
+    }
+}
+
+pub async fn a_large_batch_is_one<S: Store>(store: &S) {
+    commit(store, |batch| (0..5_000u32).for_each(|n| batch.put(n.to_be_bytes(), [1; 200]))).await;
+    let before = store.snapshot().await.unwrap();
+    commit(store, |batch| (0..5_000u32).for_each(|n| batch.put(n.to_be_bytes(), [2; 200]))).await;
+    let values =
+        |pairs: Vec<Pair>, of: u8| pairs.len() == 5_000 && pairs.iter().all(|(_, value)| value[..] == [of; 200]);
+    assert!(values(before.scan(b"", END, Direction::Forward, 9_999).await.unwrap(), 1));
+    assert!(values(all(store).await, 2));
+}
+
+/// For stores that outlive their process.
+pub fn reopen<S: Store>(open: impl Fn(&Path) -> S) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let put = |key: &'static str, durability| {
+        let store = open(dir.path());
+        let mut batch = Batch::new();
+        batch.put(key, "1");
+        batch.delete("gone");
+        block_on(store.commit(&batch, durability)).unwrap();
+    };
+    put("gone", Durability::Synced);
+    put("synced", Durability::Synced);
+    put("written", Durability::Written);
+    block_on(check(&open(dir.path()), "synced=1 written=1"));
+}
+
+/// Above every key the exam uses.
+const END: &[u8] = &[0xFF; 16];
+
+async fn commit<S: Store>(store: &S, fill: impl FnOnce(&mut Batch)) {
+    let mut batch = Batch::new();
+    fill(&mut batch);
+    store.commit(&batch, Durability::Written).await.unwrap();
+}
+
+async fn read<S: Store>(store: &S, key: impl AsRef<[u8]>) -> Option<Bytes> {
+    store.get(key.as_ref()).await.unwrap()
+}
+
+async fn all<S: Store>(store: &S) -> Vec<Pair> {
+    store.snapshot().await.unwrap().scan(b"", END, Direction::Forward, usize::MAX).await.unwrap()
+}
+
+async fn in_chunks<S: Snapshot>(snapshot: &S, direction: Direction, limit: usize) -> Vec<Pair> {
+    let (mut from, mut to) = (Bytes::new(), Bytes::from_static(END));
+    let mut pairs = Vec::new();
+    loop {
+        let chunk = snapshot.scan(&from, &to, direction, limit).await.unwrap();
+        let Some((last, _)) = chunk.last().cloned() else { return pairs };
+        pairs.extend(chunk);
+        match direction {
+            Direction::Forward => from = crate::keyspace::after(&last),
+            Direction::Backward => to = last,
+        }
+    }
+}
+
+/// The whole store as `key=value key=value`.
+async fn check<S: Store>(store: &S, want: &str) {
+    assert_eq!(show(&all(store).await), want);
+}
+
+fn show(pairs: &[Pair]) -> String {
+    let show = |(key, value): &Pair| format!("{}={}", key.escape_ascii(), value.escape_ascii()).replace("\\x00", "\\0");
+    pairs.iter().map(show).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,146 @@
+//! A store that fails when told to.
+//!
+//! Promise: after a failed commit or sync it behaves as the embedded store does: no more writes until a
+//! restart, reads go on. A failed commit either left nothing or left everything, as after a real crash,
+//! where the caller cannot know which.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use pleiad_model::{Error, Result};
+
+use crate::store::{Batch, Direction, Durability, Pair, Snapshot, Store};
+
+/// What can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// `get`, `get_many` and `scan`, of store and snapshots.
+    Read,
+    /// A commit that leaves nothing behind.
+    Commit,
+    /// A commit that is there after the restart although it was reported as failed.
+    CommitKept,
+    Sync,
+}
+
+/// The plan of failures, shared by whoever holds a clone.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    plan: Arc<Mutex<Plan>>,
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    failures: Vec<(Call, usize)>,
+    poisoned: bool,
+}
+
+impl Script {
+    /// Fails one call, after `then` calls of its sort have passed: 0 is the next one.
+    pub fn fail(&self, call: Call, then: usize) {
+        self.plan.lock().failures.push((call, then));
+    }
+
+    /// Forgets every planned failure and takes writes again.
+    pub fn restart(&self) {
+        *self.plan.lock() = Plan::default();
+    }
+
+    /// Counts one call; true if it is the one to fail.
+    fn strikes(&self, call: Call) -> bool {
+        let failures = &mut self.plan.lock().failures;
+        let struck = failures.iter().position(|planned| *planned == (call, 0));
+        match struck {
+            Some(at) => drop(failures.remove(at)),
+            None => failures.iter_mut().filter(|(of, _)| *of == call).for_each(|(_, then)| *then -= 1),
+        }
+        struck.is_some()
+    }
+
+    fn read(&self) -> Result<()> {
+        if self.strikes(Call::Read) { Err(Error::internal("a read failed, as scripted")) } else { Ok(()) }
+    }
+
+    fn write(&self, call: Call) -> Result<()> {
+        if self.strikes(call) {
+            self.plan.lock().poisoned = true;
+        }
+        self.healthy()
+    }
+
+    fn healthy(&self) -> Result<()> {
+        match self.plan.lock().poisoned {
+            true => Err(Error::unavailable("a write failed, as scripted; restart")),
+            false => Ok(()),
+        }
+    }
+}
+
+pub struct Faulty<S> {
+    store: S,
+    script: Script,
+}
+
+pub struct FaultySnapshot<S> {
+    snapshot: S,
+    script: Script,
+}
+
+impl<S: Store> Faulty<S> {
+    pub fn new(store: S, script: Script) -> Self {
+        Faulty { store, script }
+    }
+}
+
+impl<S: Store> Store for Faulty<S> {
+    type Snapshot = FaultySnapshot<S::Snapshot>;
+
+    async fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        self.script.read()?;
+        self.store.get(key).await
+    }
+
+    async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
+        self.script.read()?;
+        self.store.get_many(keys).await
+    }
+
+    async fn snapshot(&self) -> Result<Self::Snapshot> {
+        Ok(FaultySnapshot { snapshot: self.store.snapshot().await?, script: self.script.clone() })
+    }
+
+    async fn commit(&self, batch: &Batch, durability: Durability) -> Result<()> {
+        self.script.healthy()?;
+        self.script.write(Call::Commit)?;
+        self.store.commit(batch, durability).await?;
+        self.script.write(Call::CommitKept)
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.script.healthy()?;
+        self.script.write(Call::Sync)?;
+        self.store.sync().await
+    }
+
+    async fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
+        self.script.healthy()?;
+        self.store.drop_range(from, to).await
+    }
+
+    async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
+        self.store.size_bytes(from, to).await
+    }
+}
+
+impl<S: Snapshot> Snapshot for FaultySnapshot<S> {
+    async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
+        self.script.read()?;
+        self.snapshot.get_many(keys).await
+    }
+
+    async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: usize) -> Result<Vec<Pair>> {
+        self.script.read()?;
+        self.snapshot.scan(from, to, direction, limit).await
+    }
+}

@@ -1,0 +1,68 @@
+//! Two stores side by side.
+//!
+//! Promise: every call goes to both, and any difference in what they answer is a panic that names the
+//! call. Sizes are not compared; they are approximate by contract.
+
+use std::fmt::Debug;
+
+use bytes::Bytes;
+use pleiad_model::{Kind, Result};
+
+use crate::store::{Batch, Direction, Durability, Pair, Snapshot, Store};
+
+pub struct Mirror<A, B>(pub A, pub B);
+
+pub struct MirrorSnapshot<A, B>(A, B);
+
+impl<A: Store, B: Store> Store for Mirror<A, B> {
+    type Snapshot = MirrorSnapshot<A::Snapshot, B::Snapshot>;
+
+    async fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        same("get", self.0.get(key).await, self.1.get(key).await)
+    }
+
+    async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
+        same("get_many", self.0.get_many(keys).await, self.1.get_many(keys).await)
+    }
+
+    async fn snapshot(&self) -> Result<Self::Snapshot> {
+        Ok(MirrorSnapshot(self.0.snapshot().await?, self.1.snapshot().await?))
+    }
+
+    async fn commit(&self, batch: &Batch, durability: Durability) -> Result<()> {
+        same("commit", self.0.commit(batch, durability).await, self.1.commit(batch, durability).await)
+    }
+
+    async fn sync(&self) -> Result<()> {
+        same("sync", self.0.sync().await, self.1.sync().await)
+    }
+
+    async fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
+        same("drop_range", self.0.drop_range(from, to).await, self.1.drop_range(from, to).await)
+    }
+
+    async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
+        self.0.size_bytes(from, to).await
+    }
+}
+
+impl<A: Snapshot, B: Snapshot> Snapshot for MirrorSnapshot<A, B> {
+    async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
+        same("snapshot get_many", self.0.get_many(keys).await, self.1.get_many(keys).await)
+    }
+
+    async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: usize) -> Result<Vec<Pair>> {
+        let left = self.0.scan(from, to, direction, limit).await;
+        same("scan", left, self.1.scan(from, to, direction, limit).await)
+    }
+}
+
+/// Values must be equal, errors of one kind; their words may differ.
+fn same<T: Debug + PartialEq>(call: &str, left: Result<T>, right: Result<T>) -> Result<T> {
+    let kinds = |answer: &Result<T>| answer.as_ref().err().map(|error| error.kind) as Option<Kind>;
+    assert_eq!(kinds(&left), kinds(&right), "the mirrored stores disagree on how {call} ends");
+    if let (Ok(left), Ok(right)) = (&left, &right) {
+        assert_eq!(left, right, "the mirrored stores disagree on what {call} gives");
+    }
+    left
+}

@@ -1,0 +1,51 @@
+//! The tools themselves, and the two stores against each other.
+
+use bytes::Bytes;
+use pleiad_model::Kind;
+
+use super::*;
+use crate::store::{Batch, Durability, Store};
+use crate::{AnyStore, Memory};
+
+crate::exam!(faulty_but_calm => |_| Faulty::new(Memory::new(), Script::default()));
+crate::exam!(any => |_| AnyStore::from(Memory::new()));
+
+fn batch(key: &'static str) -> Batch {
+    let mut batch = Batch::new();
+    batch.put(key, "1");
+    batch
+}
+
+#[test]
+fn faulty_fails_on_cue_and_stays_down() {
+    let script = Script::default();
+    let store = Faulty::new(Memory::new(), script.clone());
+    let commit = |key| block_on(store.commit(&batch(key), Durability::Synced)).map_err(|error| error.kind);
+    script.fail(Call::Commit, 1);
+    assert_eq!(commit("a"), Ok(()));
+    assert_eq!(commit("b"), Err(Kind::Unavailable));
+    assert_eq!(commit("c"), Err(Kind::Unavailable));
+    assert_eq!(block_on(store.get(b"a")).unwrap(), Some("1".into()));
+    assert_eq!(block_on(store.get(b"b")).unwrap(), None);
+    script.restart();
+    script.fail(Call::CommitKept, 0);
+    assert_eq!(commit("d"), Err(Kind::Unavailable));
+    assert_eq!(block_on(store.get(b"d")).unwrap(), Some("1".into()));
+    script.restart();
+    script.fail(Call::Read, 0);
+    script.fail(Call::Sync, 0);
+    assert_eq!(block_on(store.get(b"a")).unwrap_err().kind, Kind::Internal);
+    assert_eq!(block_on(store.get(b"a")).unwrap(), Some(Bytes::from("1")));
+    assert_eq!(block_on(store.sync()).unwrap_err().kind, Kind::Unavailable);
+}
+
+#[test]
+#[should_panic(expected = "disagree on what get gives")]
+fn a_mirror_notices() {
+    let mirror = Mirror(Memory::new(), Memory::new());
+    block_on(mirror.1.commit(&batch("a"), Durability::Written)).unwrap();
+    let _ = block_on(mirror.get(b"a"));
+}
+
+#[cfg(feature = "embedded")]
+mod side_by_side;

@@ -1,0 +1,105 @@
+//! Memory and RocksDB never disagree, whatever is done to them.
+
+use bytes::Bytes;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::store::{Batch, Direction, Durability, Snapshot, Store};
+use crate::testing::{Mirror, block_on};
+use crate::{Embedded, EmbeddedOptions, Memory};
+
+crate::exam!(mirror => |dir| Mirror(Memory::new(), Embedded::open(dir, EmbeddedOptions::default()).unwrap()));
+
+#[derive(Clone, Debug)]
+enum Step {
+    Commit(Vec<Change>, Durability),
+    Get(Vec<Bytes>),
+    Scan(Bytes, Bytes, Direction, usize),
+    TakeSnapshot,
+    Drop(Bytes, Bytes),
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Put(Bytes, Bytes),
+    Delete(Bytes),
+    DeleteRange(Bytes, Bytes),
+    Expect(Bytes, Option<Bytes>),
+}
+
+/// Few enough to collide.
+fn key() -> impl Strategy<Value = Bytes> {
+    vec(prop_oneof![Just(0u8), Just(7), Just(0xFF)], 0..4).prop_map(Bytes::from)
+}
+
+fn value() -> impl Strategy<Value = Bytes> {
+    vec(0..3u8, 0..2).prop_map(Bytes::from)
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        12 => (key(), value()).prop_map(|(key, value)| Change::Put(key, value)),
+        3 => key().prop_map(Change::Delete),
+        1 => (key(), key()).prop_map(|(from, to)| Change::DeleteRange(from, to)),
+        1 => (key(), proptest::option::of(value())).prop_map(|(key, value)| Change::Expect(key, value)),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let direction = prop_oneof![Just(Direction::Forward), Just(Direction::Backward)];
+    let durability = prop_oneof![9 => Just(Durability::Written), 1 => Just(Durability::Synced)];
+    prop_oneof![
+        8 => (vec(change(), 0..6), durability).prop_map(|(changes, durability)| Step::Commit(changes, durability)),
+        3 => vec(key(), 0..4).prop_map(Step::Get),
+        6 => (key(), key(), direction, 0..20usize).prop_map(|(from, to, way, limit)| Step::Scan(from, to, way, limit)),
+        2 => Just(Step::TakeSnapshot),
+        1 => (key(), key()).prop_map(|(from, to)| Step::Drop(from, to)),
+    ]
+}
+
+fn batch(changes: Vec<Change>) -> Batch {
+    let mut batch = Batch::new();
+    for change in changes {
+        match change {
+            Change::Put(key, value) => batch.put(key, value),
+            Change::Delete(key) => batch.delete(key),
+            Change::DeleteRange(from, to) => batch.delete_range(from, to),
+            Change::Expect(key, value) => batch.expect(key, value),
+        }
+    }
+    batch
+}
+
+/// Every answer is compared inside `Mirror`; a failed guard is an answer too.
+async fn play(steps: Vec<Step>, store: Mirror<Memory, Embedded>) {
+    let mut snapshot = store.snapshot().await.unwrap();
+    for step in steps {
+        match step {
+            Step::Commit(changes, durability) => drop(store.commit(&batch(changes), durability).await),
+            Step::Get(keys) => {
+                store.get_many(&keys).await.unwrap();
+                snapshot.get_many(&keys).await.unwrap();
+            }
+            Step::Scan(from, to, way, limit) => drop(snapshot.scan(&from, &to, way, limit).await.unwrap()),
+            Step::TakeSnapshot => snapshot = store.snapshot().await.unwrap(),
+            // A snapshot need not survive this, so the old one goes.
+            Step::Drop(from, to) => {
+                store.drop_range(&from, &to).await.unwrap();
+                snapshot = store.snapshot().await.unwrap();
+            }
+        }
+    }
+    let all = store.snapshot().await.unwrap();
+    all.scan(b"", &[0xFF; 9], Direction::Forward, usize::MAX).await.unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn memory_and_embedded_agree(steps in vec(step(), 1..60)) {
+        let dir = tempfile::tempdir().unwrap();
+        let embedded = Embedded::open(dir.path(), EmbeddedOptions::default()).unwrap();
+        block_on(play(steps, Mirror(Memory::new(), embedded)));
+    }
+}

@@ -1,0 +1,92 @@
+//! What the server counts, for Prometheus.
+//!
+//! Counters are touched once per request; rendering happens when somebody asks.
+
+use std::time::Duration;
+
+use http::Method;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, text::encode};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub enum Operation {
+    Read,
+    Create,
+    Replace,
+    Patch,
+    Delete,
+    Other,
+}
+
+impl Operation {
+    pub fn of(method: &Method) -> Self {
+        match *method {
+            Method::GET | Method::HEAD => Operation::Read,
+            Method::POST => Operation::Create,
+            Method::PUT => Operation::Replace,
+            Method::PATCH => Operation::Patch,
+            Method::DELETE => Operation::Delete,
+            _ => Operation::Other,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    operation: Operation,
+    status: u16,
+}
+
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<Labels, Counter>,
+    charge: Counter<f64, std::sync::atomic::AtomicU64>,
+    duration: Histogram,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("pleiad");
+        let requests = Family::<Labels, Counter>::default();
+        let charge = Counter::<f64, _>::default();
+        // 50 µs to 1.6 s, doubling.
+        let duration = Histogram::new(exponential_buckets(0.00005, 2.0, 16));
+        registry.register("requests", "Requests answered", requests.clone());
+        registry.register("request_units", "Request units charged", charge.clone());
+        registry.register("request_duration_seconds", "Time from the request's headers to its answer", duration.clone());
+        Metrics { registry, requests, charge, duration }
+    }
+}
+
+impl Metrics {
+    pub fn request(&self, operation: Operation, status: u16, charge_ru: f64, took: Duration) {
+        self.requests.get_or_create(&Labels { operation, status }).inc();
+        self.charge.inc_by(charge_ru);
+        self.duration.observe(took.as_secs_f64());
+    }
+
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let _ = encode(&mut out, &self.registry);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_operation_and_status() {
+        let metrics = Metrics::default();
+        metrics.request(Operation::Read, 200, 1.5, Duration::from_millis(1));
+        metrics.request(Operation::Read, 404, 1.0, Duration::from_millis(1));
+        let text = metrics.render();
+        assert!(text.contains("pleiad_requests_total{operation=\"Read\",status=\"200\"} 1"), "{text}");
+        assert!(text.contains("pleiad_request_units_total 2.5"), "{text}");
+    }
+}

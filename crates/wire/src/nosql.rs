@@ -1,0 +1,60 @@
+//! Cosmos DB for NoSQL over HTTP. Read in this order.
+
+mod http; // one request, from its first line to its answer
+pub mod address; // which resource a path names
+pub mod auth; // who is asking
+mod request; // headers and bodies, read as types
+pub mod binary_json; // bodies in Cosmos's binary form
+mod session; // session tokens as text
+mod continuation; // where the next page starts, signed
+mod translate; // requests to the engine, answers from it
+mod shape; // resources as JSON
+mod status; // failures as numbers
+mod reply; // status, headers, body
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pleiad_engine::Engine;
+
+use crate::metrics::Metrics;
+use auth::Keys;
+use continuation::Tokens;
+
+/// What the account says of itself.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// Not `localhost`: one SDK takes that as a sign to ignore the addresses it is given.
+    pub id: String,
+    pub region: String,
+    pub consistency: String,
+}
+
+/// Answers HTTP requests for one account.
+pub struct Gateway {
+    engine: Arc<Engine>,
+    keys: Keys,
+    account: Account,
+    tokens: Tokens,
+    metrics: Arc<Metrics>,
+    /// The authority that signed our certificate, for clients to download.
+    certificate: Option<Bytes>,
+    body_bytes_max: usize,
+    /// Refuse what arrives in clear text.
+    https_only: bool,
+}
+
+impl Gateway {
+    pub async fn new(
+        engine: Arc<Engine>,
+        keys: Keys,
+        account: Account,
+        metrics: Arc<Metrics>,
+        certificate: Option<Bytes>,
+        body_bytes_max: usize,
+        https_only: bool,
+    ) -> Self {
+        let tokens = Tokens::new(&engine.catalog.secret().await);
+        Gateway { engine, keys, account, tokens, metrics, certificate, body_bytes_max, https_only }
+    }
+}

@@ -1,0 +1,241 @@
+//! A URL path becomes an address.
+//!
+//! Promise: an `Address` names a place in Cosmos's resource tree. Each name is percent-decoded exactly once, after the
+//! path was cut at its slashes, so a decoded name may hold anything. Whether the resource exists, and which verbs it
+//! takes, is someone else's question; the query part of the URL is cut off before it comes here.
+//!
+//! ```text
+//! /dbs/My%20Db/colls/c/docs/        the feed of items in container `c`; its parent is what a signature covers
+//!      └─ name ┘    └┘
+//! /dbs/n7AmAA==/colls/n7AmAPTJ480=  the same tree by resource ids: the database segment decides
+//! ```
+
+use std::ops::Range;
+
+use pleiad_model::resource_id::looks_like_database_rid;
+use pleiad_model::{Error, Result};
+use smallvec::SmallVec;
+
+#[cfg(test)]
+mod tests;
+
+/// The deepest path: database, container, item, attachment.
+const NAMES_MAX: usize = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ResourceType {
+    Account,
+    Databases,
+    Containers,
+    Items,
+    Attachments,
+    StoredProcedures,
+    Triggers,
+    UserDefinedFunctions,
+    Conflicts,
+    Ranges,
+    /// Verbs on a container that are not resources, as `operations/partitionkeydelete`; the last name says which.
+    Operations,
+    Users,
+    Permissions,
+    ClientEncryptionKeys,
+    Offers,
+    /// Where replicas listen. What is asked for, and signed, is the path in the `$resolveFor` parameter.
+    Addresses,
+}
+
+/// One place in the resource tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    pub resource: ResourceType,
+    /// The path ends in a collection of children, not in one of them.
+    pub is_feed: bool,
+    /// The names are resource ids.
+    pub by_rid: bool,
+    /// The decoded path without outer slashes: `dbs/My Db/colls/c/docs`.
+    path: String,
+    /// Where the names are in `path`: a decoded name may hold a slash, so the text alone does not tell.
+    names: SmallVec<[Range<usize>; NAMES_MAX]>,
+}
+
+/// What a signature says about the resource.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Signing<'a> {
+    pub resource_type: &'static str,
+    pub link: &'a str,
+    /// Resource ids are signed in lower case, names as they are.
+    pub lower_case_link: bool,
+}
+
+/// Reads a path: outer, trailing and doubled slashes do not count.
+pub fn parse(path: &str) -> Result<Address> {
+    let mut address = Address {
+        resource: ResourceType::Account,
+        is_feed: false,
+        by_rid: false,
+        path: String::with_capacity(path.len()),
+        names: SmallVec::new(),
+    };
+    for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+        address.step(segment, path)?;
+    }
+    Ok(address)
+}
+
+impl Address {
+    /// The names or resource ids on the way down: database, container, item.
+    pub fn segments(&self) -> SmallVec<[&str; NAMES_MAX]> {
+        self.names.iter().map(|at| &self.path[at.clone()]).collect()
+    }
+
+    pub fn segment(&self, level: usize) -> Option<&str> {
+        self.names.get(level).map(|at| &self.path[at.clone()])
+    }
+
+    /// The last name on the path: the resource itself, or the parent of a feed.
+    pub fn last(&self) -> Option<&str> {
+        self.segment(self.names.len().checked_sub(1)?)
+    }
+
+    /// The decoded path without outer slashes.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The link of the resource, or of the parent of a feed: `dbs/db/colls/c` for `dbs/db/colls/c/docs`.
+    pub fn link(&self) -> &str {
+        self.names.last().map_or("", |at| &self.path[..at.end])
+    }
+
+    /// What a client signs for this address. Nothing here depends on the verb: a feed signs its parent whether it is
+    /// read, queried or added to.
+    pub fn signing(&self) -> Signing<'_> {
+        let link = match (self.resource, self.by_rid) {
+            (ResourceType::Operations, by_rid) => self.container_link(by_rid),
+            (_, true) => self.last().unwrap_or_default(),
+            (_, false) => self.link(),
+        };
+        Signing { resource_type: self.resource.signed_as(), link, lower_case_link: self.by_rid }
+    }
+
+    fn container_link(&self, by_rid: bool) -> &str {
+        let container = self.names.get(1).cloned().unwrap_or_default();
+        if by_rid { &self.path[container] } else { &self.path[..container.end] }
+    }
+
+    /// One segment further down the tree.
+    fn step(&mut self, segment: &str, whole: &str) -> Result<()> {
+        if self.is_feed {
+            return self.push_name(segment);
+        }
+        let child = self.resource.child(segment).ok_or_else(|| no_such_place(segment, whole))?;
+        self.push_separator();
+        self.path.push_str(segment);
+        self.resource = child;
+        self.is_feed = true;
+        self.by_rid |= child == ResourceType::Offers;
+        Ok(())
+    }
+
+    fn push_name(&mut self, segment: &str) -> Result<()> {
+        self.push_separator();
+        let start = self.path.len();
+        decode_onto(segment, &mut self.path)?;
+        self.names.push(start..self.path.len());
+        self.by_rid |= self.resource == ResourceType::Databases && looks_like_database_rid(&self.path[start..]);
+        self.is_feed = false;
+        Ok(())
+    }
+
+    fn push_separator(&mut self) {
+        if !self.path.is_empty() {
+            self.path.push('/');
+        }
+    }
+}
+
+impl ResourceType {
+    /// The tree: which collections a resource has.
+    fn child(self, segment: &str) -> Option<ResourceType> {
+        use ResourceType::*;
+        Some(match (self, segment) {
+            (Account, "dbs") => Databases,
+            (Account, "offers") => Offers,
+            (Account, "addresses") => Addresses,
+            (Databases, "colls") => Containers,
+            (Databases, "users") => Users,
+            (Databases, "clientencryptionkeys") => ClientEncryptionKeys,
+            (Containers, "docs") => Items,
+            (Containers, "sprocs") => StoredProcedures,
+            (Containers, "triggers") => Triggers,
+            (Containers, "udfs") => UserDefinedFunctions,
+            (Containers, "conflicts") => Conflicts,
+            (Containers, "pkranges") => Ranges,
+            (Containers, "operations") => Operations,
+            (Items, "attachments") => Attachments,
+            (Users, "permissions") => Permissions,
+            _ => return None,
+        })
+    }
+
+    /// The word that stands for the resource in the string to sign.
+    pub fn signed_as(self) -> &'static str {
+        use ResourceType::*;
+        match self {
+            Account => "",
+            Databases => "dbs",
+            // Clients sign an operation as a request on its container.
+            Containers | Operations => "colls",
+            Items | Addresses => "docs",
+            Attachments => "attachments",
+            StoredProcedures => "sprocs",
+            Triggers => "triggers",
+            UserDefinedFunctions => "udfs",
+            Conflicts => "conflicts",
+            Ranges => "pkranges",
+            Users => "users",
+            Permissions => "permissions",
+            ClientEncryptionKeys => "clientencryptionkeys",
+            Offers => "offers",
+        }
+    }
+}
+
+fn no_such_place(segment: &str, whole: &str) -> Error {
+    Error::not_found(format!("The path {whole:?} names no resource: {segment:?} is not a collection at that place."))
+}
+
+/// Appends the segment with every `%XX` replaced by its byte. A plus sign is a plus sign: this is a path.
+fn decode_onto(segment: &str, out: &mut String) -> Result<()> {
+    if !segment.contains('%') {
+        out.push_str(segment);
+        return Ok(());
+    }
+    let bytes = percent_decode(segment).ok_or_else(|| Error::invalid(bad_escape(segment)))?;
+    out.push_str(std::str::from_utf8(&bytes).map_err(|_| Error::invalid(bad_escape(segment)))?);
+    Ok(())
+}
+
+fn bad_escape(segment: &str) -> String {
+    format!("The path segment {segment:?} is not percent-encoded UTF-8: write '%' as %25 and other bytes as %XX.")
+}
+
+/// `None` when a percent sign is not followed by two hexadecimal digits.
+pub(super) fn percent_decode(text: &str) -> Option<SmallVec<[u8; 128]>> {
+    let mut out = SmallVec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let (byte, left) = match (first, tail) {
+            (b'%', [high, low, left @ ..]) => (hex(*high)? << 4 | hex(*low)?, left),
+            (b'%', _) => return None,
+            _ => (first, tail),
+        };
+        out.push(byte);
+        rest = left;
+    }
+    Some(out)
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
+}

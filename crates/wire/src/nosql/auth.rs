@@ -1,0 +1,229 @@
+//! Who is asking.
+//!
+//! Promise: a `Caller` exists only for a request that was signed with one of the account's keys over its own verb,
+//! resource and date, not more than fifteen minutes ago. Comparisons take the same time whatever the bytes are.
+//! What a caller may do beyond reading and writing, and which status a refusal gets, is someone else's job.
+//!
+//! The string to sign, for `POST /dbs/My%20Db/colls/c/docs`; every line ends in a line feed, the fifth is usually empty:
+//!
+//! ```text
+//! post                             verb, lower case
+//! docs                             resource type
+//! dbs/My Db/colls/c                link of the resource, of the parent for a feed; a resource id in lower case
+//! thu, 27 apr 2017 00:51:12 gmt    x-ms-date, lower case
+//!                                  date, lower case
+//! ```
+//!
+//! Signed with the emulator's key: `TNO0TdGvOKRJlzJCLBBitENSMvXu8d3IiDZwl96dshA=`.
+
+mod date;
+mod emulator_token;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use pleiad_model::{Error, Result};
+use ring::hmac;
+use smallvec::SmallVec;
+
+use super::address::{Address, percent_decode};
+
+/// How far the date of a request may be from ours, either way.
+pub const SKEW_MS_MAX: u64 = 15 * 60 * 1000;
+
+const SIGNATURE_BYTES: usize = 32;
+
+/// Covers the string to sign of nearly every request without going to the heap.
+type Text = SmallVec<[u8; 256]>;
+
+/// The account's four keys. Only what verification needs is kept, and none of it is printed.
+pub struct Keys {
+    primary: hmac::Key,
+    secondary: Option<hmac::Key>,
+    primary_read_only: Option<hmac::Key>,
+    secondary_read_only: Option<hmac::Key>,
+    /// The primary key's text under the primary key: emulator tokens carry that text, and we need not.
+    primary_text_tag: hmac::Tag,
+}
+
+/// What the request shows of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Presented<'a> {
+    pub verb: &'a str,
+    /// For replica addresses, the address in `$resolveFor`: that is what clients sign.
+    pub address: &'a Address,
+    /// Queries are reads whatever their verb, so the caller of this module decides.
+    pub is_read: bool,
+    pub authorization: Option<&'a str>,
+    pub x_ms_date: Option<&'a str>,
+    pub date: Option<&'a str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// One of the two read-write keys.
+    ReadWrite,
+    /// One of the two read-only keys, on a request that reads.
+    ReadOnly,
+    /// An emulator token: items as with a read-write key, but no management of what holds them.
+    Data,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuthError {
+    /// No `authorization` header.
+    Missing,
+    /// The header, or the date it goes with, cannot be read; says what is wrong.
+    Malformed(&'static str),
+    /// No key of ours signed this; says what we expected to be signed.
+    BadSignature { string_to_sign: String },
+    /// Signed, but too long ago or too far ahead.
+    Skewed,
+    /// Signed with a read-only key, but not a read.
+    ReadOnlyKey,
+    /// A token from a permission; those are not built.
+    ResourceTokenUnsupported,
+    /// A bearer token that is not an emulator token of this account.
+    AadNotAccepted,
+}
+
+impl Keys {
+    /// Each key is base64 text, as a portal shows it; an account may do with one.
+    pub fn new(
+        primary: &str,
+        secondary: Option<&str>,
+        primary_read_only: Option<&str>,
+        secondary_read_only: Option<&str>,
+    ) -> Result<Keys> {
+        let primary_key = key(primary)?;
+        Ok(Keys {
+            primary_text_tag: hmac::sign(&primary_key, primary.as_bytes()),
+            primary: primary_key,
+            secondary: secondary.map(key).transpose()?,
+            primary_read_only: primary_read_only.map(key).transpose()?,
+            secondary_read_only: secondary_read_only.map(key).transpose()?,
+        })
+    }
+
+    fn signer(&self, string_to_sign: &[u8], signature: &[u8]) -> Option<Caller> {
+        let signed = |key: &hmac::Key| hmac::verify(key, string_to_sign, signature).is_ok();
+        if signed(&self.primary) || self.secondary.as_ref().is_some_and(signed) {
+            return Some(Caller::ReadWrite);
+        }
+        let read_only = [&self.primary_read_only, &self.secondary_read_only].into_iter().flatten().any(signed);
+        read_only.then_some(Caller::ReadOnly)
+    }
+}
+
+fn key(text: &str) -> Result<hmac::Key> {
+    match STANDARD.decode(text) {
+        Ok(bytes) if !bytes.is_empty() => Ok(hmac::Key::new(hmac::HMAC_SHA256, &bytes)),
+        // The text is a secret even when it is wrong, so the message does not repeat it.
+        _ => Err(Error::invalid("An account key must be base64 text of at least one byte. Generate 64 random bytes.")),
+    }
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keys(not shown)")
+    }
+}
+
+/// Says who signed the request, or why nobody did.
+pub fn authorize(keys: &Keys, presented: &Presented<'_>, now_ms: u64) -> Result<Caller, AuthError> {
+    let header = presented.authorization.ok_or(AuthError::Missing)?;
+    let decoded = percent_decode(header).ok_or(AuthError::Malformed("a percent sign without two hexadecimal digits"))?;
+    let text = std::str::from_utf8(&decoded).map_err(|_| AuthError::Malformed("not UTF-8"))?;
+    match Token::parse(text)? {
+        Token::Master(signature) => master(keys, presented, signature, now_ms),
+        Token::Aad(jwt) => emulator_token::check(keys, jwt, now_ms),
+        Token::Resource => Err(AuthError::ResourceTokenUnsupported),
+    }
+}
+
+/// `type=…&ver=…&sig=…`; the signature is the rest, whatever it holds.
+enum Token<'a> {
+    Master(&'a str),
+    Aad(&'a str),
+    Resource,
+}
+
+impl<'a> Token<'a> {
+    fn parse(text: &'a str) -> Result<Token<'a>, AuthError> {
+        let mut parts = text.splitn(3, '&');
+        let mut field = |name| parts.next().and_then(|part: &str| part.strip_prefix(name));
+        let (Some(kind), Some(version), Some(signature)) = (field("type="), field("ver="), field("sig=")) else {
+            return Err(AuthError::Malformed("expected type={master|resource|aad}&ver=1.0&sig={signature}"));
+        };
+        match (kind, version) {
+            ("master", "1.0") => Ok(Token::Master(signature)),
+            ("aad", "1.0") => Ok(Token::Aad(signature)),
+            ("resource", "1" | "1.0") => Ok(Token::Resource),
+            ("master" | "aad" | "resource", _) => Err(AuthError::Malformed("the token version must be 1.0")),
+            _ => Err(AuthError::Malformed("the token type must be master, resource or aad")),
+        }
+    }
+}
+
+fn master(keys: &Keys, presented: &Presented<'_>, signature: &str, now_ms: u64) -> Result<Caller, AuthError> {
+    let signature = decode_signature(signature)?;
+    let date = presented.x_ms_date.or(presented.date).ok_or(AuthError::Malformed("no x-ms-date header"))?;
+    let date_ms = date::parse_ms(date).ok_or(AuthError::Malformed("the date is not in RFC 1123 form"))?;
+    let caller = signer(keys, presented, &signature)?;
+    // The clock is judged last: only someone with a key learns what we think of theirs.
+    if now_ms.abs_diff(date_ms) > SKEW_MS_MAX {
+        return Err(AuthError::Skewed);
+    }
+    match caller {
+        Caller::ReadOnly if !presented.is_read => Err(AuthError::ReadOnlyKey),
+        caller => Ok(caller),
+    }
+}
+
+fn decode_signature(text: &str) -> Result<[u8; SIGNATURE_BYTES], AuthError> {
+    let mut bytes = [0; SIGNATURE_BYTES + 4];
+    match STANDARD.decode_slice(text, &mut bytes) {
+        Ok(SIGNATURE_BYTES) => bytes.first_chunk().copied(),
+        _ => None,
+    }
+    .ok_or(AuthError::Malformed("the signature is not base64 of 32 bytes"))
+}
+
+fn signer(keys: &Keys, presented: &Presented<'_>, signature: &[u8]) -> Result<Caller, AuthError> {
+    let text = string_to_sign(presented, presented.date.unwrap_or_default());
+    if let Some(caller) = keys.signer(&text, signature) {
+        return Ok(caller);
+    }
+    // HTTP stacks add a `date` header behind the back of a client that signed `x-ms-date` alone.
+    if presented.x_ms_date.is_some()
+        && presented.date.is_some()
+        && let Some(caller) = keys.signer(&string_to_sign(presented, ""), signature)
+    {
+        return Ok(caller);
+    }
+    Err(AuthError::BadSignature { string_to_sign: String::from_utf8_lossy(&text).into_owned() })
+}
+
+fn string_to_sign(presented: &Presented<'_>, date: &str) -> Text {
+    let signing = presented.address.signing();
+    let mut out = Text::new();
+    push_line(&mut out, presented.verb, true);
+    push_line(&mut out, signing.resource_type, true);
+    push_line(&mut out, signing.link, signing.lower_case_link);
+    push_line(&mut out, presented.x_ms_date.unwrap_or_default(), true);
+    push_line(&mut out, date, true);
+    out
+}
+
+/// Everything that is lower-cased here is ASCII: words of the protocol, dates, resource ids.
+fn push_line(out: &mut Text, text: &str, lower_case: bool) {
+    let start = out.len();
+    out.extend_from_slice(text.as_bytes());
+    if lower_case {
+        out[start..].make_ascii_lowercase();
+    }
+    out.push(b'\n');
+}

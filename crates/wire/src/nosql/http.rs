@@ -1,0 +1,157 @@
+//! One HTTP request, from its first line to its answer: who, what, where, how much.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, DATE, HOST};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use pleiad_model::{Error, Kind};
+
+use super::auth::{self, Presented};
+use super::reply::Handled;
+use super::request::{Request, is_read};
+use super::status::Failure;
+use super::{Gateway, address};
+use crate::listener::{BodyError, Origin, Service, read_body};
+use crate::metrics::Operation;
+
+impl Service for Gateway {
+    async fn call(&self, origin: &Origin, request: http::Request<Incoming>) -> Response<Full<Bytes>> {
+        let began = Instant::now();
+        let (parts, body) = request.into_parts();
+        if self.https_only && !origin.secure {
+            return clear_text_refused();
+        }
+        if let Some(reply) = self.beside(&parts) {
+            return reply;
+        }
+        let activity = activity_id(&parts.headers).unwrap_or_else(|| self.new_activity());
+        let handled = self.handle(origin, &parts, body).await;
+        let reply = match handled {
+            Ok(reply) => reply,
+            Err(refusal) => {
+                log_failure(&parts, &refusal.failure, &activity);
+                refusal.reply(activity.to_str().unwrap_or_default())
+            }
+        };
+        self.metrics.request(Operation::of(&parts.method), reply.status.as_u16(), reply.charge_ru, began.elapsed());
+        reply.finish(&activity)
+    }
+}
+
+impl Gateway {
+    async fn handle(&self, origin: &Origin, parts: &Parts, body: Incoming) -> Handled {
+        let address = address::parse(parts.uri.path())?;
+        let signed = self.signed_address(parts, &address)?;
+        let presented = Presented {
+            verb: parts.method.as_str(),
+            address: signed.as_ref().unwrap_or(&address),
+            is_read: is_read(&parts.method, &parts.headers),
+            authorization: text(&parts.headers, AUTHORIZATION.as_str()),
+            x_ms_date: text(&parts.headers, "x-ms-date"),
+            date: text(&parts.headers, DATE.as_str()),
+        };
+        let caller = auth::authorize(&self.keys, &presented, self.engine.now_ms())?;
+        let body = match parts.method {
+            Method::GET | Method::DELETE | Method::HEAD => Bytes::new(),
+            _ => read_body(body, self.body_bytes_max).await.map_err(|error| body_failure(error, self.body_bytes_max))?,
+        };
+        let endpoint = endpoint(origin, parts);
+        let request = Request { method: &parts.method, address: &address, headers: &parts.headers, body, endpoint };
+        self.dispatch(&request, caller).await
+    }
+
+    /// A request for replica addresses signs what it asks about.
+    fn signed_address(&self, parts: &Parts, address: &address::Address) -> Result<Option<address::Address>, Error> {
+        if address.resource != address::ResourceType::Addresses {
+            return Ok(None);
+        }
+        let query = parts.uri.query().unwrap_or_default();
+        let asked = query.split('&').find_map(|pair| pair.strip_prefix("$resolveFor=").or(pair.strip_prefix("%24resolveFor=")));
+        let path = percent_encoding::percent_decode_str(asked.unwrap_or_default()).decode_utf8_lossy();
+        address::parse(&path).map(Some)
+    }
+
+    /// What is not part of the protocol: probes, metrics, the certificate.
+    fn beside(&self, parts: &Parts) -> Option<Response<Full<Bytes>>> {
+        if parts.method != Method::GET {
+            return None;
+        }
+        match parts.uri.path() {
+            "/health" => Some(plain("text/plain; charset=utf-8", "ok\n".into())),
+            "/ready" => Some(plain("text/plain; charset=utf-8", "ready\n".into())),
+            "/metrics" => Some(plain("text/plain; version=0.0.4; charset=utf-8", self.metrics.render().into())),
+            "/_explorer/emulator.pem" => self.certificate.clone().map(|pem| plain("application/x-pem-file", pem)),
+            _ => None,
+        }
+    }
+
+    fn new_activity(&self) -> HeaderValue {
+        let (high, low) = (self.engine.random_u64(), self.engine.random_u64());
+        // Version 4, variant 1: a GUID made of chance.
+        let guid = format!(
+            "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xFFFF,
+            high & 0xFFF,
+            0x8000 | ((low >> 48) & 0x3FFF),
+            low & 0xFFFF_FFFF_FFFF
+        );
+        HeaderValue::from_str(&guid).unwrap_or(HeaderValue::from_static("00000000-0000-0000-0000-000000000000"))
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn activity_id(headers: &HeaderMap) -> Option<HeaderValue> {
+    headers.get("x-ms-activity-id").filter(|id| !id.is_empty()).cloned()
+}
+
+/// Where the client found us; a proxy in front of us says so in its own headers.
+fn endpoint(origin: &Origin, parts: &Parts) -> String {
+    let first = |name| text(&parts.headers, name).and_then(|value| value.split(',').next()).map(str::trim);
+    let scheme = first("x-forwarded-proto").unwrap_or(if origin.secure { "https" } else { "http" });
+    let host = first("x-forwarded-host").or(parts.uri.authority().map(|host| host.as_str())).or(first(HOST.as_str()));
+    match host {
+        Some(host) => format!("{scheme}://{host}/"),
+        None => format!("{scheme}://{}/", origin.local),
+    }
+}
+
+fn body_failure(error: BodyError, bytes_max: usize) -> Failure {
+    match error {
+        BodyError::TooLarge => {
+            Error::new(Kind::TooLarge, format!("Request size is too large: a request has at most {bytes_max} bytes.")).into()
+        }
+        BodyError::TimedOut => Failure::new(StatusCode::REQUEST_TIMEOUT, "The request's body did not arrive in time."),
+        BodyError::Broken => Error::invalid("The request's body did not arrive whole.").into(),
+    }
+}
+
+fn clear_text_refused() -> Response<Full<Bytes>> {
+    let mut response = plain("text/plain; charset=utf-8", "This port speaks HTTPS only.\n".into());
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response
+}
+
+fn plain(content_type: &'static str, body: Bytes) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body));
+    response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// Refusals are the client's business; only our own failures go to the log.
+fn log_failure(parts: &Parts, failure: &Failure, activity: &HeaderValue) {
+    let (method, path) = (&parts.method, parts.uri.path());
+    let activity = activity.to_str().unwrap_or_default();
+    if failure.status.is_server_error() && failure.status != StatusCode::NOT_IMPLEMENTED {
+        tracing::error!(%method, path, activity, status = failure.status.as_u16(), error = failure.message, "request failed");
+    } else {
+        tracing::debug!(%method, path, activity, status = failure.status.as_u16(), error = failure.message, "request refused");
+    }
+}

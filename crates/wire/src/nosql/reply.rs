@@ -1,0 +1,196 @@
+//! An answer on its way out: status, headers, body.
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, ETAG, HeaderName};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+use pleiad_engine::{Answer, Place};
+use pleiad_model::Result;
+
+use super::session;
+use super::status::Failure;
+
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    pub charge_ru: f64,
+    pub substatus: Option<u32>,
+}
+
+/// What handlers return: a reply, or a failure with what it cost and where.
+pub type Handled = Result<Reply, Refusal>;
+
+pub struct Refusal {
+    pub failure: Failure,
+    pub charge_ru: f64,
+    pub headers: HeaderMap,
+}
+
+impl<E: Into<Failure>> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Refusal { failure: error.into(), charge_ru: pleiad_engine::price::METADATA_RU, headers: HeaderMap::new() }
+    }
+}
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+impl Reply {
+    pub fn new(status: StatusCode, body: impl Into<Bytes>) -> Self {
+        let headers = HeaderMap::with_capacity(32);
+        Reply { status, headers, body: body.into(), charge_ru: pleiad_engine::price::METADATA_RU, substatus: None }
+    }
+
+    pub fn empty(status: StatusCode) -> Self {
+        Reply::new(status, Bytes::new())
+    }
+
+    pub fn charged(mut self, charge_ru: f64) -> Self {
+        self.charge_ru = charge_ru;
+        self
+    }
+
+    pub fn etag(self, etag: &str) -> Self {
+        self.with(ETAG, etag)
+    }
+
+    /// Values that no header may hold are left out: the body says the same.
+    pub fn with(mut self, name: HeaderName, value: &str) -> Self {
+        set(&mut self.headers, name, value);
+        self
+    }
+
+    pub fn with_number(mut self, name: HeaderName, value: u64) -> Self {
+        set_number(&mut self.headers, name, value);
+        self
+    }
+
+    pub fn at(mut self, place: Option<Place>) -> Self {
+        if let Some(place) = place {
+            set_place(&mut self.headers, place);
+        }
+        self
+    }
+
+    pub fn finish(mut self, activity: &HeaderValue) -> Response<Full<Bytes>> {
+        let headers = &mut self.headers;
+        if !self.body.is_empty() {
+            headers.entry(CONTENT_TYPE).or_insert(JSON);
+        }
+        headers.insert(ACTIVITY_ID, activity.clone());
+        set(headers, REQUEST_CHARGE, &charge_text(self.charge_ru));
+        if let Some(substatus) = self.substatus {
+            set_number(headers, SUBSTATUS, u64::from(substatus));
+        }
+        headers.insert(SCHEMA_VERSION, HeaderValue::from_static("1.18"));
+        headers.insert(SERVICE_VERSION, HeaderValue::from_static(concat!("version=pleiad-", env!("CARGO_PKG_VERSION"))));
+        headers.insert(GATEWAY_VERSION, HeaderValue::from_static("version=2.14.0"));
+        let mut response = Response::new(Full::new(self.body));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+}
+
+impl Refusal {
+    pub fn of<T>(answer: Answer<T>) -> std::result::Result<(T, Option<Place>, f64), Refusal> {
+        let Answer { result, place, charge_ru } = answer;
+        match result {
+            Ok(value) => Ok((value, place, charge_ru)),
+            Err(error) => {
+                let mut headers = HeaderMap::new();
+                if let Some(place) = place {
+                    set_place(&mut headers, place);
+                }
+                Err(Refusal { failure: error.into(), charge_ru, headers })
+            }
+        }
+    }
+
+    pub fn reply(self, activity: &str) -> Reply {
+        let mut reply = Reply::new(self.failure.status, self.failure.body(activity)).charged(self.charge_ru);
+        reply.headers = self.headers;
+        reply.substatus = self.failure.substatus;
+        if let Some(ms) = self.failure.retry_after_ms {
+            set_number(&mut reply.headers, RETRY_AFTER_MS, ms);
+        }
+        reply
+    }
+}
+
+/// Two decimals at most, no trailing zeros: `1`, `6.95`.
+fn charge_text(charge_ru: f64) -> String {
+    let rounded = (charge_ru * 100.0).round() / 100.0;
+    format!("{rounded}")
+}
+
+/// What the partition that served a request tells about itself.
+fn set_place(headers: &mut HeaderMap, place: Place) {
+    set(headers, SESSION_TOKEN, &session::write(place));
+    set_number(headers, RANGE_ID, u64::from(place.range));
+    for name in [LSN, LOCAL_LSN, GLOBAL_COMMITTED_LSN, QUORUM_ACKED_LSN, QUORUM_ACKED_LOCAL_LSN] {
+        set_number(headers, name, place.lsn);
+    }
+    headers.insert(CURRENT_WRITE_QUORUM, HeaderValue::from_static("1"));
+    headers.insert(CURRENT_REPLICA_SET_SIZE, HeaderValue::from_static("1"));
+    headers.insert(NUMBER_OF_READ_REGIONS, HeaderValue::from_static("0"));
+    headers.insert(XP_ROLE, HeaderValue::from_static("1"));
+}
+
+pub fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+pub fn set_number(headers: &mut HeaderMap, name: HeaderName, value: u64) {
+    headers.insert(name, HeaderValue::from(value));
+}
+
+macro_rules! names {
+    ($($constant:ident = $text:literal;)*) => {
+        $(pub const $constant: HeaderName = HeaderName::from_static($text);)*
+    };
+}
+
+names! {
+    ACTIVITY_ID = "x-ms-activity-id";
+    ALT_CONTENT_PATH = "x-ms-alt-content-path";
+    CONTENT_PATH = "x-ms-content-path";
+    CONTINUATION = "x-ms-continuation";
+    CURRENT_REPLICA_SET_SIZE = "x-ms-current-replica-set-size";
+    CURRENT_WRITE_QUORUM = "x-ms-current-write-quorum";
+    GATEWAY_VERSION = "x-ms-gatewayversion";
+    GLOBAL_COMMITTED_LSN = "x-ms-global-committed-lsn";
+    INDEX_PROGRESS = "x-ms-documentdb-collection-index-transformation-progress";
+    ITEM_COUNT = "x-ms-item-count";
+    ITEM_LOCAL_LSN = "x-ms-cosmos-item-llsn";
+    ITEM_LSN = "x-ms-item-lsn";
+    LOCAL_LSN = "x-ms-cosmos-llsn";
+    LSN = "lsn";
+    MIN_THROUGHPUT = "x-ms-cosmos-min-throughput";
+    NUMBER_OF_READ_REGIONS = "x-ms-number-of-read-regions";
+    OFFER_REPLACE_PENDING = "x-ms-offer-replace-pending";
+    QUORUM_ACKED_LOCAL_LSN = "x-ms-cosmos-quorum-acked-llsn";
+    QUORUM_ACKED_LSN = "x-ms-quorum-acked-lsn";
+    RANGE_ID = "x-ms-documentdb-partitionkeyrangeid";
+    REQUEST_CHARGE = "x-ms-request-charge";
+    RESOURCE_QUOTA = "x-ms-resource-quota";
+    RESOURCE_USAGE = "x-ms-resource-usage";
+    RETRY_AFTER_MS = "x-ms-retry-after-ms";
+    SCHEMA_VERSION = "x-ms-schemaversion";
+    SERVICE_VERSION = "x-ms-serviceversion";
+    SESSION_TOKEN = "x-ms-session-token";
+    SUBSTATUS = "x-ms-substatus";
+    XP_ROLE = "x-ms-xp-role";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charges_are_decimal_text() {
+        assert_eq!([1.0, 6.95, 10.700000000000001, 0.0].map(charge_text), ["1", "6.95", "10.7", "0"]);
+    }
+}

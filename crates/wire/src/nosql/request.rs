@@ -1,0 +1,167 @@
+//! A request as this protocol sees it: verb, address, headers read on demand, body.
+//!
+//! Headers that nobody asks about are ignored. Booleans are `True` or `true`, as the SDKs differ.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use pleiad_engine::{Condition, ContainerName, SessionToken, ThroughputRequest};
+use pleiad_model::partition_key::{EffectiveKey, KeyRange, PartitionKey};
+use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
+use pleiad_model::{Error, Result, Value, json};
+
+use super::address::Address;
+use super::{binary_json, session};
+
+pub struct Request<'a> {
+    pub method: &'a Method,
+    pub address: &'a Address,
+    pub headers: &'a HeaderMap,
+    pub body: Bytes,
+    /// How the client reached us: `http://localhost:8081`.
+    pub endpoint: String,
+}
+
+/// What a POST to a feed wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PostKind {
+    Create,
+    Upsert,
+    Query,
+    QueryPlan,
+    Batch,
+}
+
+impl<'a> Request<'a> {
+    pub fn header(&self, name: &str) -> Option<&'a str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    pub fn flag(&self, name: &str) -> bool {
+        self.header(name).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    pub fn post_kind(&self) -> PostKind {
+        post_kind(self.headers)
+    }
+
+    /// The body as JSON, whichever of the two forms the client sent.
+    pub fn json(&self) -> Result<Value> {
+        if self.body.is_empty() {
+            return Err(Error::invalid("The request needs a JSON body."));
+        }
+        if binary_json::is_binary(&self.body) {
+            return binary_json::decode(&self.body);
+        }
+        json::parse(&self.body)
+    }
+
+    pub fn container_name(&self) -> Result<ContainerName<'_>> {
+        let missing = || Error::not_found("The path names no container.");
+        let container = self.address.segment(1).ok_or_else(missing)?;
+        if self.address.by_rid {
+            return ContainerRid::parse(container).map(ContainerName::Rid).ok_or_else(missing);
+        }
+        Ok(ContainerName::Named { database: self.address.segment(0).ok_or_else(missing)?, container })
+    }
+
+    pub fn database_rid(&self) -> Option<DatabaseRid> {
+        DatabaseRid::parse(self.address.segment(0)?).filter(|_| self.address.by_rid)
+    }
+
+    pub fn intended_rid(&self) -> Option<&'a str> {
+        self.header("x-ms-cosmos-intended-collection-rid")
+    }
+
+    pub fn partition_key(&self) -> Result<Option<PartitionKey>> {
+        self.header("x-ms-documentdb-partitionkey").map(PartitionKey::parse).transpose()
+    }
+
+    /// `{collection rid},{id}` is an older spelling of the same.
+    pub fn range_id(&self) -> Result<Option<u32>> {
+        let Some(text) = self.header("x-ms-documentdb-partitionkeyrangeid") else { return Ok(None) };
+        let id = text.rsplit(',').next().unwrap_or_default().trim();
+        id.parse().map(Some).map_err(|_| Error::invalid(format!("The partition key range id {text:?} is not a number.")))
+    }
+
+    pub fn epk_range(&self) -> Result<Option<KeyRange>> {
+        let (start, end) = (self.header("x-ms-start-epk"), self.header("x-ms-end-epk"));
+        if start.is_none() && end.is_none() {
+            return Ok(None);
+        }
+        let min = start.map_or(Ok(EffectiveKey::MIN), EffectiveKey::parse)?;
+        Ok(Some(KeyRange { min, max: end.map_or(Ok(EffectiveKey::MAX), EffectiveKey::parse)? }))
+    }
+
+    pub fn session(&self) -> Result<Option<SessionToken>> {
+        self.header("x-ms-session-token").filter(|text| !text.is_empty()).map(session::parse).transpose()
+    }
+
+    /// Conditions on an item that a write is about to change.
+    pub fn write_condition(&self) -> Condition {
+        match (self.header("if-match"), self.header("if-none-match")) {
+            (Some("*"), _) => Condition::IfAny,
+            (Some(etag), _) => Condition::IfMatch(etag.to_owned()),
+            (None, Some("*")) => Condition::IfAbsent,
+            _ => Condition::None,
+        }
+    }
+
+    /// How many a page may hold; `None` when the client leaves it to us.
+    pub fn max_item_count(&self) -> Result<Option<usize>> {
+        match self.header("x-ms-max-item-count") {
+            None | Some("-1" | "") => Ok(None),
+            Some(text) => match text.parse() {
+                Ok(count) if count > 0 => Ok(Some(count)),
+                _ => Err(Error::invalid(format!("x-ms-max-item-count is {text:?}; it must be -1 or a positive number."))),
+            },
+        }
+    }
+
+    pub fn throughput(&self) -> Result<ThroughputRequest> {
+        let manual = self.header("x-ms-offer-throughput").filter(|text| !text.is_empty());
+        let autoscale = self.header("x-ms-cosmos-offer-autopilot-settings").filter(|text| !text.is_empty());
+        match (manual, autoscale) {
+            (Some(_), Some(_)) => Err(Error::invalid("Give either manual or autoscale throughput, not both.")),
+            (Some(text), None) => match text.trim().parse() {
+                Ok(ru) => Ok(ThroughputRequest::Manual(ru)),
+                Err(_) => Err(Error::invalid(format!("x-ms-offer-throughput is {text:?}; it must be a number."))),
+            },
+            (None, Some(text)) => autoscale_of(&json::parse(text.as_bytes())?),
+            (None, None) => Ok(ThroughputRequest::Unspecified),
+        }
+    }
+}
+
+/// `{"maxThroughput": 4000, "autoUpgradePolicy": {"throughputPolicy": {"incrementPercent": 2}}}`
+pub fn autoscale_of(settings: &Value) -> Result<ThroughputRequest> {
+    let max = settings.get("maxThroughput").and_then(Value::as_i64);
+    let max = max.ok_or_else(|| Error::invalid("The autoscale settings need a number 'maxThroughput'."))?;
+    let policy = settings.get("autoUpgradePolicy").and_then(|policy| policy.get("throughputPolicy"));
+    let increment_percent = policy.and_then(|policy| policy.get("incrementPercent")).and_then(Value::as_i64);
+    Ok(ThroughputRequest::Autoscale { max, increment_percent })
+}
+
+pub fn post_kind(headers: &HeaderMap) -> PostKind {
+    let text = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
+    let flag = |name| text(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    if flag("x-ms-cosmos-is-query-plan-request") {
+        return PostKind::QueryPlan;
+    }
+    if flag("x-ms-cosmos-is-batch-request") {
+        return PostKind::Batch;
+    }
+    let content_type = text("content-type").unwrap_or_default();
+    if flag("x-ms-documentdb-isquery") || flag("x-ms-documentdb-query") || content_type.starts_with("application/query+json") {
+        return PostKind::Query;
+    }
+    if flag("x-ms-documentdb-is-upsert") { PostKind::Upsert } else { PostKind::Create }
+}
+
+/// Reads change nothing; a read-only key is enough for them.
+pub fn is_read(method: &Method, headers: &HeaderMap) -> bool {
+    match *method {
+        Method::GET | Method::HEAD => true,
+        Method::POST => matches!(post_kind(headers), PostKind::Query | PostKind::QueryPlan),
+        _ => false,
+    }
+}

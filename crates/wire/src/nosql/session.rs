@@ -1,0 +1,60 @@
+//! Session tokens as text: `{range}:{version}#{lsn}[#{region}={lsn}…]`, several joined by commas.
+//!
+//! We issue the vector form with a fixed version and no regions: `0:-1#812`. The older form
+//! `0:812` is understood.
+
+use pleiad_engine::{Place, SessionToken};
+use pleiad_model::{Error, Result};
+
+/// Two tokens of one range must name the same version, or clients refuse to compare them.
+const VERSION: &str = "-1";
+
+pub fn write(place: Place) -> String {
+    let (mut range, mut lsn) = (itoa::Buffer::new(), itoa::Buffer::new());
+    [range.format(place.range), ":", VERSION, "#", lsn.format(place.lsn)].concat()
+}
+
+pub fn parse(text: &str) -> Result<SessionToken> {
+    let part = |part| parse_part(part).ok_or_else(|| Error::invalid(format!("The session token {text:?} is not valid.")));
+    Ok(SessionToken(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(part).collect::<Result<_>>()?))
+}
+
+fn parse_part(part: &str) -> Option<(u32, u64)> {
+    let (range, vector) = part.split_once(':')?;
+    let mut fields = vector.split('#');
+    let first = fields.next()?;
+    let lsn = fields.next().unwrap_or(first);
+    // A client that has seen nothing may say -1.
+    let lsn: i64 = lsn.parse().ok()?;
+    Some((range.parse().ok()?, u64::try_from(lsn).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn tokens_have_the_vector_form() {
+        assert_eq!(write(Place { range: 3, lsn: 812 }), "3:-1#812");
+    }
+
+    #[test]
+    fn both_forms_and_compound_tokens_are_understood() {
+        assert_eq!(parse("0:1#5#1=4, 1:7").unwrap(), SessionToken(vec![(0, 5), (1, 7)]));
+        assert_eq!(parse("0:-1").unwrap(), SessionToken(vec![(0, 0)]));
+        assert!(parse("nonsense").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn tokens_round_trip(range: u32, lsn in 0u64..1 << 62) {
+            prop_assert_eq!(parse(&write(Place { range, lsn })).unwrap(), SessionToken(vec![(range, lsn)]));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,40}") {
+            let _ = parse(&text);
+        }
+    }
+}

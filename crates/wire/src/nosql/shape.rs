@@ -1,0 +1,172 @@
+//! Resources as JSON: the shapes this protocol's clients know.
+
+use std::fmt::Write;
+
+use pleiad_engine::catalog::Tree;
+use pleiad_engine::{Container, Database, EncryptionKey, Offer, OfferOwner, ProvisionedThroughput, Record};
+use pleiad_model::etag::Etag;
+use pleiad_model::resource_id::{ContainerRid, ItemRid, RangeRid};
+use pleiad_model::{Object, Value, json};
+
+pub fn database(database: &Database) -> Value {
+    let rid = database.rid.to_string();
+    let object = Object::new().with("id", database.id.as_str());
+    let object = system(object, &rid, format!("dbs/{rid}/"), database.version.etag(), database.version.ts_s);
+    object.with("_colls", "colls/").with("_users", "users/").into()
+}
+
+pub fn container(container: &Container) -> Value {
+    let rid = container.rid.to_string();
+    let version = container.version;
+    let link = container_link(container.rid);
+    let object = system(container.definition.to_object(), &rid, link, version.etag(), version.ts_s);
+    object
+        .with("_docs", "docs/")
+        .with("_sprocs", "sprocs/")
+        .with("_triggers", "triggers/")
+        .with("_udfs", "udfs/")
+        .with("_conflicts", "conflicts/")
+        .into()
+}
+
+/// `statistics`, one entry per physical partition.
+pub fn partition_statistics(container: &Container, keys: &[u64]) -> Value {
+    let one = |(partition, keys): (&std::sync::Arc<_>, &u64)| statistics_of(partition, *keys);
+    container.partitions.iter().zip(keys).map(one).collect::<Vec<Value>>().into()
+}
+
+fn statistics_of(partition: &pleiad_engine::Partition, keys: u64) -> Value {
+    let usage = partition.usage();
+    Object::new()
+        .with("id", partition.range.id.to_string())
+        .with("sizeInKB", usage.item_bytes.div_ceil(1024))
+        .with("documentCount", usage.items)
+        .with("sampledDistinctPartitionKeyCount", keys)
+        .with("partitionKeys", Vec::new())
+        .into()
+}
+
+pub fn offer(offer: &Offer, tree: &Tree) -> Value {
+    let rid = offer.rid.to_string();
+    let (resource, owner) = match offer.owner {
+        OfferOwner::Database(rid) => (format!("dbs/{rid}/"), rid.to_string()),
+        OfferOwner::Container(rid) => (container_link(rid), rid.to_string()),
+    };
+    let object = Object::new()
+        .with("resource", resource)
+        .with("offerType", "Invalid")
+        .with("offerResourceId", owner)
+        .with("offerVersion", "V2")
+        .with("content", offer_content(offer, tree))
+        .with("id", rid.as_str());
+    system(object, &rid, format!("offers/{rid}/"), offer.version.etag(), offer.version.ts_s).into()
+}
+
+fn offer_content(offer: &Offer, tree: &Tree) -> Object {
+    let mut content = Object::new()
+        .with("offerThroughput", u64::from(offer.throughput.reported_ru()))
+        .with("offerIsRUPerMinuteThroughputEnabled", false);
+    let stored_kb = match offer.owner {
+        OfferOwner::Container(rid) => tree.container_by_rid(rid).map_or(0, |container| container.item_bytes() / 1024),
+        OfferOwner::Database(_) => 0,
+    };
+    let minimum = Object::new()
+        .with("maxThroughputEverProvisioned", u64::from(offer.highest_ru))
+        .with("maxConsumedStorageEverInKB", stored_kb);
+    content.set("offerMinimumThroughputParameters", minimum);
+    if let ProvisionedThroughput::Autoscale { max, increment_percent } = offer.throughput {
+        let mut settings = Object::new().with("maxThroughput", u64::from(max));
+        if let Some(percent) = increment_percent {
+            let policy = Object::new().with("incrementPercent", percent);
+            settings.set("autoUpgradePolicy", Object::new().with("throughputPolicy", policy));
+        }
+        content.set("offerAutopilotSettings", settings);
+    }
+    content
+}
+
+pub fn encryption_key(key: &EncryptionKey) -> Value {
+    let rid = key.rid.to_string();
+    let link = format!("dbs/{}/clientencryptionkeys/{rid}/", key.rid.database);
+    let object = Object::new().with("id", key.id.as_str());
+    let object = key.properties.iter().fold(object, |object, (name, value)| object.with(name, value.clone()));
+    system(object, &rid, link, key.version.etag(), key.version.ts_s).into()
+}
+
+pub fn range(container: &Container, at: usize) -> Value {
+    let (Some(range), Some(partition)) = (container.map.ranges().get(at), container.partitions.get(at)) else {
+        return Value::Null;
+    };
+    let rid = RangeRid { container: container.rid, number: u64::from(range.id) + 1 }.to_string();
+    let link = format!("{}pkranges/{rid}/", container_link(container.rid));
+    let object = Object::new()
+        .with("id", range.id.to_string())
+        .with("minInclusive", range.keys.min.to_string())
+        .with("maxExclusive", range.keys.max.to_string())
+        .with("ridPrefix", u64::from(range.prefix))
+        .with("throughputFraction", 1.0 / container.map.ranges().len() as f64)
+        .with("status", "online")
+        .with("parents", range.parents.iter().map(|id| Value::from(id.to_string())).collect::<Vec<_>>());
+    let etag = Etag { lsn: range.since, seq: 0, ts_s: container.version.ts_s, space: 0 };
+    system(object, &rid, link, etag, container.version.ts_s).with("_lsn", partition.lsn()).into()
+}
+
+fn system(object: Object, rid: &str, link: String, etag: Etag, ts_s: u32) -> Object {
+    object.with("_rid", rid).with("_self", link).with("_etag", etag.to_string()).with("_ts", u64::from(ts_s))
+}
+
+pub fn container_link(rid: ContainerRid) -> String {
+    format!("dbs/{}/colls/{rid}/", rid.database)
+}
+
+/// Appends an item: its stored text, opened at the end for the system properties.
+pub fn item(container: ContainerRid, record: &Record, out: &mut Vec<u8>) {
+    let body = record.body();
+    let opened = body.strip_suffix(b"}").unwrap_or(body);
+    out.reserve(body.len() + 256);
+    out.extend_from_slice(opened);
+    let rid = ItemRid { container, docnum: record.docnum };
+    let mut tail = String::with_capacity(160);
+    // Writing to a String cannot fail.
+    let _ = write!(tail, ",\"_rid\":\"{rid}\",\"_self\":\"dbs/{}/colls/{container}/docs/{rid}/\",\"_etag\":", container.database);
+    out.extend_from_slice(tail.as_bytes());
+    record.etag().write_json(out);
+    out.extend_from_slice(b",\"_attachments\":\"attachments/\",\"_ts\":");
+    out.extend_from_slice(itoa::Buffer::new().format(record.ts_s).as_bytes());
+    out.push(b'}');
+}
+
+/// `{"_rid": …, "<Array>": […], "_count": n}`
+pub fn feed(owner: &str, array: &str, rows: &[Value]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256 * (rows.len() + 1));
+    open_feed(owner, array, &mut out);
+    for (at, row) in rows.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        json::write(row, &mut out);
+    }
+    close_feed(rows.len(), &mut out);
+    out
+}
+
+pub fn item_feed(container: ContainerRid, records: &[Record]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(records.iter().map(|record| record.body().len() + 256).sum::<usize>() + 64);
+    open_feed(&container.to_string(), "Documents", &mut out);
+    for (at, record) in records.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        item(container, record, &mut out);
+    }
+    close_feed(records.len(), &mut out);
+    out
+}
+
+fn open_feed(owner: &str, array: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("{{\"_rid\":\"{owner}\",\"{array}\":[").as_bytes());
+}
+
+fn close_feed(count: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("],\"_count\":{count}}}").as_bytes());
+}

@@ -1,0 +1,140 @@
+//! The protocol's own numbers: what each kind of failure is called on this wire.
+
+use http::StatusCode;
+use pleiad_model::{Error, Kind, Object, json};
+
+use super::auth::AuthError;
+
+/// Status, substatus, the name in the body's `code`, and the text.
+#[derive(Debug)]
+pub struct Failure {
+    pub status: StatusCode,
+    pub substatus: Option<u32>,
+    pub message: String,
+    pub retry_after_ms: Option<u64>,
+}
+
+impl Failure {
+    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Failure { status, substatus: None, message: message.into(), retry_after_ms: None }
+    }
+
+    /// `{"code": "NotFound", "message": "…"}`, with the activity that the log knows it by.
+    pub fn body(&self, activity: &str) -> Vec<u8> {
+        let message = format!("{}\r\nActivityId: {activity}", self.message);
+        let mut out = Vec::new();
+        json::write(&Object::new().with("code", code(self.status)).with("message", message).into(), &mut out);
+        out
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let (status, substatus) = numbers(error.kind);
+        let retry_after_ms = match error.kind {
+            Kind::Throttled { retry_after } => u64::try_from(retry_after.as_millis()).ok(),
+            _ => None,
+        };
+        Failure { status, substatus, message: error.message, retry_after_ms }
+    }
+}
+
+fn numbers(kind: Kind) -> (StatusCode, Option<u32>) {
+    match kind {
+        Kind::Invalid => (StatusCode::BAD_REQUEST, None),
+        Kind::KeyMismatch => (StatusCode::BAD_REQUEST, Some(1001)),
+        Kind::CrossPartition => (StatusCode::BAD_REQUEST, Some(1004)),
+        Kind::ContainerChanged => (StatusCode::BAD_REQUEST, Some(1024)),
+        Kind::Forbidden | Kind::QuotaExceeded => (StatusCode::FORBIDDEN, None),
+        Kind::KeyFull => (StatusCode::FORBIDDEN, Some(1014)),
+        Kind::NotFound => (StatusCode::NOT_FOUND, Some(0)),
+        Kind::SessionNotAvailable => (StatusCode::NOT_FOUND, Some(1002)),
+        Kind::OwnerNotFound => (StatusCode::NOT_FOUND, Some(1003)),
+        Kind::Conflict => (StatusCode::CONFLICT, None),
+        Kind::Moved { .. } => (StatusCode::GONE, Some(1002)),
+        Kind::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, None),
+        Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, None),
+        Kind::Locked => (StatusCode::LOCKED, None),
+        Kind::Throttled { .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3200)),
+        Kind::RetryWith => (retry_with(), None),
+        Kind::Refused => (StatusCode::NOT_IMPLEMENTED, None),
+        Kind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, None),
+        Kind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, None),
+    }
+}
+
+/// 449 is Cosmos's own.
+fn retry_with() -> StatusCode {
+    StatusCode::from_u16(449).unwrap_or(StatusCode::CONFLICT)
+}
+
+impl From<AuthError> for Failure {
+    fn from(error: AuthError) -> Self {
+        const UNAUTHORIZED: StatusCode = StatusCode::UNAUTHORIZED;
+        const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;
+        match error {
+            AuthError::Missing => Failure::new(UNAUTHORIZED, "Required Header authorization is missing. Ensure a valid Authorization token is passed."),
+            AuthError::Malformed(what) => Failure::new(UNAUTHORIZED, format!("The authorization header cannot be read: {what}.")),
+            AuthError::BadSignature { string_to_sign } => Failure::new(UNAUTHORIZED, bad_signature(&string_to_sign)),
+            AuthError::Skewed => Failure::new(FORBIDDEN, "The authorization token is not valid at the current time. Create another token and retry: the request's date differs from the server's clock by more than 15 minutes."),
+            AuthError::ReadOnlyKey => Failure::new(FORBIDDEN, "The given request is not permitted for the provided read-only key."),
+            AuthError::ResourceTokenUnsupported => Failure::from(Error::refused("Authorization by resource token")),
+            AuthError::AadNotAccepted => Failure::new(UNAUTHORIZED, "The bearer token is not accepted: this server knows its account keys and the emulator's test token."),
+        }
+    }
+}
+
+fn bad_signature(signed: &str) -> String {
+    let shown = signed.replace('\n', "\\n");
+    format!("The input authorization token can't serve the request. The wrong key is being used or the expected payload is not built as per the protocol. Server used the following payload to sign: '{shown}'")
+}
+
+/// The status' name in the body.
+fn code(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        405 => "MethodNotAllowed",
+        408 => "RequestTimeout",
+        409 => "Conflict",
+        410 => "Gone",
+        412 => "PreconditionFailed",
+        413 => "RequestEntityTooLarge",
+        423 => "Locked",
+        429 => "TooManyRequests",
+        449 => "RetryWith",
+        501 => "NotImplemented",
+        503 => "ServiceUnavailable",
+        _ => "InternalServerError",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_failure_has_a_body_with_code_and_message() {
+        let failure = Failure::from(Error::not_found("gone"));
+        let body = String::from_utf8(failure.body("7")).unwrap();
+        assert_eq!(body, r#"{"code":"NotFound","message":"gone\r\nActivityId: 7"}"#);
+    }
+
+    #[test]
+    fn kinds_have_the_numbers_that_sdks_act_on() {
+        let of = |kind| {
+            let failure = Failure::from(Error::new(kind, ""));
+            (failure.status.as_u16(), failure.substatus.unwrap_or(0))
+        };
+        assert_eq!(of(Kind::KeyMismatch), (400, 1001));
+        assert_eq!(of(Kind::ContainerChanged), (400, 1024));
+        assert_eq!(of(Kind::OwnerNotFound), (404, 1003));
+        assert_eq!(of(Kind::SessionNotAvailable), (404, 1002));
+        assert_eq!(of(Kind::Moved { epoch: 1 }), (410, 1002));
+        assert_eq!(of(Kind::TooLarge), (413, 0));
+        assert_eq!(of(Kind::RetryWith), (449, 0));
+        assert_eq!(of(Kind::Throttled { retry_after: std::time::Duration::from_millis(7) }), (429, 3200));
+    }
+}

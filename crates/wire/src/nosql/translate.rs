@@ -1,0 +1,92 @@
+//! Requests become calls of the engine, answers become replies: one room per kind of resource.
+
+mod account; // what the account tells about itself
+mod containers;
+mod databases;
+mod encryption_keys;
+mod items;
+mod metadata; // what the feeds of databases, containers, offers … have in common
+mod offers;
+mod ranges;
+
+use http::{Method, StatusCode};
+use pleiad_model::Error;
+
+use super::address::ResourceType;
+use super::auth::Caller;
+use super::reply::{Handled, Refusal, Reply};
+use super::request::{PostKind, Request};
+use super::status::Failure;
+use super::Gateway;
+
+impl Gateway {
+    pub(super) async fn dispatch(&self, request: &Request<'_>, caller: Caller) -> Handled {
+        check_consistency(request, &self.account.consistency)?;
+        check_caller(request, caller)?;
+        match request.address.resource {
+            ResourceType::Account => self.account(request),
+            ResourceType::Databases => self.databases(request).await,
+            ResourceType::Containers => self.containers(request).await,
+            ResourceType::Items => self.items(request).await,
+            ResourceType::Offers => self.offers(request).await,
+            ResourceType::Ranges => self.ranges(request),
+            ResourceType::ClientEncryptionKeys => self.encryption_keys(request).await,
+            ResourceType::Conflicts => self.conflicts(request),
+            ResourceType::Addresses => Err(Error::refused("Direct mode (replica addresses; choose gateway mode in the client)").into()),
+            ResourceType::StoredProcedures => Err(Error::refused("Stored procedures").into()),
+            ResourceType::Triggers => Err(Error::refused("Triggers").into()),
+            ResourceType::UserDefinedFunctions => Err(Error::refused("User-defined functions").into()),
+            ResourceType::Users => Err(Error::refused("Users").into()),
+            ResourceType::Permissions => Err(Error::refused("Permissions").into()),
+            ResourceType::Attachments => Err(Error::refused("Attachments").into()),
+            ResourceType::Operations => Err(Error::refused("Deleting all items of a partition key").into()),
+        }
+    }
+
+    /// One region writes at a time here, so that there is never a conflict to list.
+    fn conflicts(&self, request: &Request<'_>) -> Handled {
+        let admitted = self.engine.admit(request.container_name()?, request.intended_rid())?;
+        match (request.method, request.address.is_feed) {
+            (&Method::GET, true) => {}
+            (&Method::POST, true) if request.post_kind() == PostKind::Query => {
+                let scoped = request.partition_key()?.is_some() || request.range_id()?.is_some();
+                if !scoped && !request.flag("x-ms-documentdb-query-enablecrosspartition") {
+                    return Err(Error::invalid("Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to true, or specify x-ms-documentdb-partitionkey.").into());
+                }
+            }
+            (&Method::GET | &Method::DELETE, false) => return Err(Error::not_found("There is no such conflict.").into()),
+            _ => return Err(not_allowed()),
+        }
+        let owner = admitted.container().rid.to_string();
+        Ok(Reply::new(StatusCode::OK, super::shape::feed(&owner, "Conflicts", &[])))
+    }
+}
+
+/// From the weakest to the strongest.
+const CONSISTENCY_LEVELS: [&str; 5] = ["Eventual", "ConsistentPrefix", "Session", "BoundedStaleness", "Strong"];
+
+fn check_consistency(request: &Request<'_>, account: &str) -> Result<(), Refusal> {
+    let Some(asked) = request.header("x-ms-consistency-level").filter(|level| !level.is_empty()) else { return Ok(()) };
+    let rank = |level: &str| CONSISTENCY_LEVELS.iter().position(|known| known.eq_ignore_ascii_case(level));
+    match (rank(asked), rank(account)) {
+        (Some(asked), Some(most)) if asked <= most => Ok(()),
+        (Some(_), _) => Err(Error::invalid(format!("ConsistencyLevel {asked} specified in the request is invalid when service is configured with consistency level {account}. Ensure the request consistency level is not stronger than the service consistency level.")).into()),
+        (None, _) => Err(Error::invalid(format!("{asked:?} is not a consistency level."))
+            .into()),
+    }
+}
+
+/// A bearer token reaches data; what holds the data is managed with keys.
+fn check_caller(request: &Request<'_>, caller: Caller) -> Result<(), Refusal> {
+    let manages = !matches!(request.address.resource, ResourceType::Items) && !super::request::is_read(request.method, request.headers);
+    if caller != Caller::Data || !manages {
+        return Ok(());
+    }
+    let message = "The given request cannot be authorized by AAD token in data plane.";
+    let failure = Failure { substatus: Some(5300), ..Failure::new(StatusCode::FORBIDDEN, message) };
+    Err(failure.into())
+}
+
+fn not_allowed() -> Refusal {
+    Failure::new(StatusCode::METHOD_NOT_ALLOWED, "This resource does not have that method.").into()
+}

@@ -1,0 +1,46 @@
+//! What the account tells about itself. Every SDK reads this first and follows the addresses in it,
+//! so they echo the scheme, host and port the client used.
+
+use http::{Method, StatusCode};
+use pleiad_model::{Object, Value, json};
+
+use super::not_allowed;
+use crate::nosql::Gateway;
+use crate::nosql::reply::{Handled, Reply};
+use crate::nosql::request::Request;
+
+/// What clients may expect of the query engine, as a document inside a string.
+const QUERY_ENGINE: &str = r#"{"maxSqlQueryInputLength":524288,"maxJoinsPerSqlQuery":10,"maxLogicalAndPerSqlQuery":2000,"maxLogicalOrPerSqlQuery":2000,"maxUdfRefPerSqlQuery":10,"maxInExpressionItemsCount":16000,"queryMaxInMemorySortDocumentCount":500,"maxQueryRequestTimeoutFraction":0.9,"sqlAllowNonFiniteNumbers":false,"sqlAllowAggregateFunctions":true,"sqlAllowSubQuery":true,"sqlAllowScalarSubQuery":true,"allowNewKeywords":true,"sqlAllowLike":true,"sqlAllowGroupByClause":true,"maxSpatialQueryCells":12,"spatialMaxGeometryPointCount":256,"sqlAllowTop":true,"enableSpatialIndexing":true}"#;
+
+impl Gateway {
+    pub(super) fn account(&self, request: &Request<'_>) -> Handled {
+        if request.method != Method::GET {
+            return Err(not_allowed());
+        }
+        let mut body = Vec::with_capacity(2048);
+        json::write(&self.account_document(&request.endpoint), &mut body);
+        Ok(Reply::new(StatusCode::OK, body))
+    }
+
+    fn account_document(&self, endpoint: &str) -> Value {
+        let location = Object::new().with("name", self.account.region.as_str()).with("databaseAccountEndpoint", endpoint);
+        let locations: Value = vec![Value::from(location)].into();
+        let replication = Object::new().with("asyncReplication", false).with("minReplicaSetSize", 1i64).with("maxReplicasetSize", 1i64);
+        Object::new()
+            .with("_self", "")
+            .with("id", self.account.id.as_str())
+            .with("_rid", format!("{}.documents.azure.com", self.account.id))
+            .with("media", "//media/")
+            .with("addresses", "//addresses/")
+            .with("_dbs", "//dbs/")
+            .with("writableLocations", locations.clone())
+            .with("readableLocations", locations)
+            .with("enableMultipleWriteLocations", false)
+            .with("userReplicationPolicy", replication.clone())
+            .with("userConsistencyPolicy", Object::new().with("defaultConsistencyLevel", self.account.consistency.as_str()))
+            .with("systemReplicationPolicy", replication)
+            .with("readPolicy", Object::new().with("primaryReadCoefficient", 1i64).with("secondaryReadCoefficient", 1i64))
+            .with("queryEngineConfiguration", QUERY_ENGINE)
+            .into()
+    }
+}

@@ -1,0 +1,48 @@
+//! Databases.
+
+use http::{Method, StatusCode};
+use pleiad_engine::price::METADATA_WRITE_RU;
+use pleiad_model::Result;
+
+use super::metadata::{Rows, id_of, one};
+use super::not_allowed;
+use crate::nosql::Gateway;
+use crate::nosql::reply::{Handled, Reply};
+use crate::nosql::request::{PostKind, Request};
+use crate::nosql::shape;
+
+impl Gateway {
+    pub(super) async fn databases(&self, request: &Request<'_>) -> Handled {
+        match (request.method, request.address.is_feed) {
+            (&Method::GET, true) => self.list(request, self.database_rows()),
+            (&Method::POST, true) if request.post_kind() == PostKind::Query => self.query(request, self.database_rows()),
+            (&Method::POST, true) => self.create_database(request).await,
+            (&Method::GET, false) => Ok(one(request, StatusCode::OK, &shape::database(&*self.database_of(request)?))),
+            (&Method::DELETE, false) => {
+                self.engine.catalog.delete_database(self.database_of(request)?.rid).await?;
+                Ok(Reply::empty(StatusCode::NO_CONTENT).charged(METADATA_WRITE_RU))
+            }
+            _ => Err(not_allowed()),
+        }
+    }
+
+    async fn create_database(&self, request: &Request<'_>) -> Handled {
+        let body = request.json()?;
+        let database = self.engine.catalog.create_database(id_of(&body)?, request.throughput()?).await?;
+        Ok(one(request, StatusCode::CREATED, &shape::database(&database)).charged(METADATA_WRITE_RU))
+    }
+
+    /// The database that the first segment of the path names.
+    pub(super) fn database_of(&self, request: &Request<'_>) -> Result<std::sync::Arc<pleiad_engine::Database>> {
+        match request.database_rid() {
+            Some(rid) => self.engine.find_database_by_rid(rid),
+            None => self.engine.find_database(request.address.segment(0).unwrap_or_default()),
+        }
+    }
+
+    fn database_rows(&self) -> Rows<'static> {
+        let tree = self.engine.catalog.tree();
+        let numbered = tree.databases.iter().map(|(&number, database)| (u64::from(number), shape::database(database))).collect();
+        Rows { owner: "", array: "Databases", numbered }
+    }
+}

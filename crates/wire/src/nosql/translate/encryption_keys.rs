@@ -1,0 +1,76 @@
+//! Client encryption keys: wrapped by the client, kept and given back, never opened here.
+
+use std::sync::Arc;
+
+use http::{Method, StatusCode};
+use pleiad_engine::price::METADATA_WRITE_RU;
+use pleiad_engine::{Database, EncryptionKey};
+use pleiad_model::resource_id::ClientEncryptionKeyRid;
+use pleiad_model::{Error, Kind, Object, Result, Value};
+
+use super::metadata::{Rows, id_of, one};
+use super::not_allowed;
+use crate::nosql::Gateway;
+use crate::nosql::reply::Handled;
+use crate::nosql::request::{PostKind, Request};
+use crate::nosql::shape;
+
+/// What a key consists of, besides its name.
+const PROPERTIES: [&str; 3] = ["encryptionAlgorithm", "wrappedDataEncryptionKey", "keyWrapMetadata"];
+
+impl Gateway {
+    pub(super) async fn encryption_keys(&self, request: &Request<'_>) -> Handled {
+        let database = self.owner_of(request)?;
+        let owner = database.rid.to_string();
+        match (request.method, request.address.is_feed) {
+            (&Method::GET, true) => self.list(request, rows(&database, &owner)),
+            (&Method::POST, true) if request.post_kind() == PostKind::Query => self.query(request, rows(&database, &owner)),
+            (&Method::POST, true) => {
+                let body = request.json()?;
+                self.put_key(request, &database, id_of(&body)?, &body, None).await
+            }
+            (&Method::GET, false) => Ok(one(request, StatusCode::OK, &shape::encryption_key(&*find(&database, request)?))),
+            (&Method::PUT, false) => {
+                let key = find(&database, request)?;
+                check_match(request, &key)?;
+                self.put_key(request, &database, &key.id, &request.json()?, Some(key.rid)).await
+            }
+            _ => Err(not_allowed()),
+        }
+    }
+
+    async fn put_key(&self, request: &Request<'_>, database: &Database, id: &str, body: &Value, replaced: Option<ClientEncryptionKeyRid>) -> Handled {
+        let status = if replaced.is_some() { StatusCode::OK } else { StatusCode::CREATED };
+        let key = self.engine.catalog.put_encryption_key(database.rid, id, properties(body)?, replaced).await?;
+        Ok(one(request, status, &shape::encryption_key(&key)).charged(METADATA_WRITE_RU))
+    }
+}
+
+fn rows<'a>(database: &Database, owner: &'a str) -> Rows<'a> {
+    let numbered = database.encryption_keys.iter().map(|(&number, key)| (u64::from(number), shape::encryption_key(key)));
+    Rows { owner, array: "ClientEncryptionKeys", numbered: numbered.collect() }
+}
+
+fn find(database: &Database, request: &Request<'_>) -> Result<Arc<EncryptionKey>> {
+    let name = request.address.segment(1).unwrap_or_default();
+    let found = match ClientEncryptionKeyRid::parse(name).filter(|_| request.address.by_rid) {
+        Some(rid) => database.encryption_keys.get(&rid.number),
+        None => database.encryption_key(name),
+    };
+    found.cloned().ok_or_else(|| Error::not_found("There is no such client encryption key."))
+}
+
+fn check_match(request: &Request<'_>, key: &EncryptionKey) -> Result<()> {
+    let holds = request.header("if-match").is_none_or(|etag| etag == "*" || etag == key.version.etag().to_string());
+    if holds { Ok(()) } else { Err(Error::new(Kind::PreconditionFailed, "One of the specified pre-condition is not met.")) }
+}
+
+fn properties(body: &Value) -> Result<Object> {
+    let mut kept = Object::new();
+    for name in PROPERTIES {
+        let value = body.get(name).filter(|value| **value != Value::Null);
+        let value = value.ok_or_else(|| Error::invalid(format!("A client encryption key needs '{name}'.")))?;
+        kept.set(name, value.clone());
+    }
+    Ok(kept)
+}

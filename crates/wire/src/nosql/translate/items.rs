@@ -1,0 +1,185 @@
+//! Items: one at a time, and as a feed.
+
+use http::{Method, StatusCode};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use pleiad_engine::{Admitted, Condition, ListScope, Quota, Target, Verb, WriteOptions};
+use pleiad_model::resource_id::ItemRid;
+use pleiad_model::{Error, Result};
+
+use super::not_allowed;
+use crate::nosql::Gateway;
+use crate::nosql::reply::{ALT_CONTENT_PATH, CONTENT_PATH, CONTINUATION, Handled, ITEM_COUNT, ITEM_LOCAL_LSN, ITEM_LSN, Refusal, Reply};
+use crate::nosql::request::{PostKind, Request};
+use crate::nosql::shape;
+
+const PAGE_ITEMS: usize = 100;
+const PAGE_ITEMS_MAX: usize = 1000;
+const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+impl Gateway {
+    pub(super) async fn items(&self, request: &Request<'_>) -> Handled {
+        let at = self.engine.admit(request.container_name()?, request.intended_rid())?;
+        let handled = self.items_of(request, &at).await;
+        match handled {
+            Ok(reply) => Ok(told(reply, &at)),
+            Err(mut refusal) => {
+                tell(&mut refusal.headers, &at);
+                Err(refusal)
+            }
+        }
+    }
+
+    async fn items_of(&self, request: &Request<'_>, at: &Admitted) -> Handled {
+        refuse_triggers(request)?;
+        match (request.method, request.address.is_feed) {
+            (&Method::GET, false) => self.read_item(request, at).await,
+            (&Method::POST, true) => match request.post_kind() {
+                PostKind::Create => self.create_item(request, at, Verb::Create).await,
+                PostKind::Upsert => self.create_item(request, at, Verb::Upsert).await,
+                PostKind::Query => Err(Error::refused("Querying items").into()),
+                PostKind::QueryPlan => Err(Error::refused("Query plans").into()),
+                PostKind::Batch => Err(Error::refused("Transactional batch and bulk").into()),
+            },
+            (&Method::PUT, false) => self.replace_item(request, at).await,
+            (&Method::DELETE, false) => self.delete_item(request, at).await,
+            (&Method::PATCH, false) => Err(Error::refused("Patch").into()),
+            (&Method::GET, true) if request.header("a-im").is_some() => Err(Error::refused("The change feed").into()),
+            (&Method::GET, true) => self.list_items(request, at).await,
+            _ => Err(not_allowed()),
+        }
+    }
+
+    async fn read_item(&self, request: &Request<'_>, at: &Admitted) -> Handled {
+        let (key, session) = (request.partition_key()?, request.session()?);
+        let answer = self.engine.read_item(at, key.as_ref(), target(request)?, session.as_ref()).await;
+        let (record, place, charge_ru) = Refusal::of(answer)?;
+        let etag = record.etag().to_string();
+        let reply = if request.header("if-none-match") == Some(&etag) {
+            Reply::empty(StatusCode::NOT_MODIFIED).charged(pleiad_engine::price::MISS_RU)
+        } else {
+            let mut body = Vec::new();
+            shape::item(at.container().rid, &record, &mut body);
+            Reply::new(StatusCode::OK, body).charged(charge_ru)
+        };
+        Ok(reply.at(place).etag(&etag).with_number(ITEM_LSN, record.lsn).with_number(ITEM_LOCAL_LSN, record.lsn))
+    }
+
+    async fn create_item(&self, request: &Request<'_>, at: &Admitted, verb: Verb) -> Handled {
+        let key = request.partition_key()?;
+        let options = write_options(request, verb)?;
+        let answer = self.engine.create_item(at, key.as_ref(), verb, request.json()?, &options).await;
+        self.written(request, at, answer)
+    }
+
+    async fn replace_item(&self, request: &Request<'_>, at: &Admitted) -> Handled {
+        let key = request.partition_key()?;
+        let options = write_options(request, Verb::Replace)?;
+        let answer = self.engine.replace_item(at, key.as_ref(), target(request)?, request.json()?, &options).await;
+        self.written(request, at, answer)
+    }
+
+    async fn delete_item(&self, request: &Request<'_>, at: &Admitted) -> Handled {
+        let key = request.partition_key()?;
+        let answer = self.engine.delete_item(at, key.as_ref(), target(request)?, &request.write_condition()).await;
+        let (_, place, charge_ru) = Refusal::of(answer)?;
+        Ok(Reply::empty(StatusCode::NO_CONTENT).charged(charge_ru).at(place))
+    }
+
+    fn written(&self, request: &Request<'_>, at: &Admitted, answer: pleiad_engine::Answer<pleiad_engine::Written>) -> Handled {
+        let (written, place, charge_ru) = Refusal::of(answer)?;
+        let record = written.record.ok_or_else(|| Error::internal("a write left no item"))?;
+        let mut body = Vec::new();
+        if !request.header("prefer").is_some_and(|prefer| prefer.eq_ignore_ascii_case("return=minimal")) {
+            shape::item(at.container().rid, &record, &mut body);
+        }
+        let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
+        let reply = Reply::new(status, body).charged(charge_ru).at(place).etag(&record.etag().to_string());
+        Ok(reply.with_number(ITEM_LSN, record.lsn).with_number(ITEM_LOCAL_LSN, record.lsn))
+    }
+
+    async fn list_items(&self, request: &Request<'_>, at: &Admitted) -> Handled {
+        let rid = at.container().rid.to_string();
+        let token = request.header("x-ms-continuation").filter(|token| !token.is_empty());
+        let from = token.map(|token| self.tokens.redeem(&rid, token)).transpose()?;
+        let items = request.max_item_count()?.unwrap_or(PAGE_ITEMS).min(PAGE_ITEMS_MAX);
+        let quota = Quota { items, bytes: PAGE_BYTES_MAX };
+        let session = request.session()?;
+        let answer = self.engine.list_items(at, &list_scope(request)?, from, quota, session.as_ref()).await;
+        let (page, place, charge_ru) = Refusal::of(answer)?;
+        let body = shape::item_feed(at.container().rid, &page.records);
+        let reply = Reply::new(StatusCode::OK, body).charged(charge_ru).at(place);
+        let reply = reply.with_number(ITEM_COUNT, page.records.len() as u64);
+        Ok(match page.next {
+            Some(position) => reply.with(CONTINUATION, &self.tokens.issue(&rid, &position)),
+            None => reply,
+        })
+    }
+}
+
+fn list_scope(request: &Request<'_>) -> Result<ListScope> {
+    let (keys, range) = (request.epk_range()?, request.range_id()?);
+    Ok(match (request.partition_key()?, keys, range) {
+        (Some(key), _, _) => ListScope::Key(key),
+        (None, Some(keys), range) => ListScope::Keys(keys, range),
+        (None, None, Some(range)) => ListScope::Range(range),
+        (None, None, None) => ListScope::Container,
+    })
+}
+
+fn target<'a>(request: &'a Request<'_>) -> Result<Target<'a>> {
+    let name = request.address.segment(2).unwrap_or_default();
+    if !request.address.by_rid {
+        return Ok(Target::Named(name));
+    }
+    ItemRid::parse(name).map(Target::Rid).ok_or_else(|| Error::not_found("There is no such item."))
+}
+
+/// A create looks at no version: conditions on it are ignored, as the service does.
+fn write_options(request: &Request<'_>, verb: Verb) -> Result<WriteOptions> {
+    let condition = if verb == Verb::Create { Condition::None } else { request.write_condition() };
+    Ok(WriteOptions { condition, indexed: indexing_directive(request)? })
+}
+
+/// The words, or the numbers that one SDK sends for them.
+fn indexing_directive(request: &Request<'_>) -> Result<Option<bool>> {
+    match request.header("x-ms-indexing-directive") {
+        None | Some("" | "0") => Ok(None),
+        Some("1") => Ok(Some(false)),
+        Some("2") => Ok(Some(true)),
+        Some(word) if word.eq_ignore_ascii_case("default") => Ok(None),
+        Some(word) if word.eq_ignore_ascii_case("exclude") => Ok(Some(false)),
+        Some(word) if word.eq_ignore_ascii_case("include") => Ok(Some(true)),
+        Some(word) => Err(Error::invalid(format!("{word:?} is not an indexing directive."))),
+    }
+}
+
+/// A write whose trigger would not run must not look as if it had.
+fn refuse_triggers(request: &Request<'_>) -> Result<()> {
+    let named = ["x-ms-documentdb-pre-trigger-include", "x-ms-documentdb-post-trigger-include"];
+    let asked = named.into_iter().any(|name| request.header(name).is_some_and(|triggers| !triggers.is_empty()));
+    if asked { Err(Error::refused("Triggers")) } else { Ok(()) }
+}
+
+fn told(mut reply: Reply, at: &Admitted) -> Reply {
+    tell(&mut reply.headers, at);
+    reply
+}
+
+/// Whose item it is: SDKs keep session tokens by this.
+fn tell(headers: &mut http::HeaderMap, at: &Admitted) {
+    let container = at.container();
+    let path = format!("dbs/{}/colls/{}", container.database, container.definition.id);
+    crate::nosql::reply::set(headers, ALT_CONTENT_PATH, &encode_path(&path));
+    crate::nosql::reply::set(headers, CONTENT_PATH, &container.rid.to_string());
+}
+
+/// Only what a header cannot hold is escaped: clients compare this with names they encode themselves.
+const UNSAFE: &AsciiSet = &CONTROLS.add(b'%');
+
+pub(super) fn encode_path(path: &str) -> std::borrow::Cow<'_, str> {
+    if path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'%' || byte == b' ') {
+        return path.into();
+    }
+    utf8_percent_encode(path, UNSAFE).to_string().into()
+}
+

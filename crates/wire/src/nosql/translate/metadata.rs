@@ -1,0 +1,73 @@
+//! What the feeds of metadata have in common: listing, paging, querying, conditional reads.
+
+use http::StatusCode;
+use pleiad_engine::Position;
+use pleiad_model::partition_key::KeyRange;
+use pleiad_model::{Error, Result, Value, json};
+
+use crate::nosql::Gateway;
+use crate::nosql::reply::{CONTINUATION, Handled, ITEM_COUNT, Reply};
+use crate::nosql::request::Request;
+use crate::nosql::shape;
+
+/// Rows of a feed in the order of their numbers.
+pub(super) struct Rows<'a> {
+    pub owner: &'a str,
+    pub array: &'static str,
+    pub numbered: Vec<(u64, Value)>,
+}
+
+const PAGE_ROWS: usize = 100;
+
+impl Gateway {
+    pub(super) fn list(&self, request: &Request<'_>, rows: Rows<'_>) -> Handled {
+        let after = match request.header("x-ms-continuation").filter(|token| !token.is_empty()) {
+            Some(token) => self.tokens.redeem(rows.owner, token)?.after,
+            None => 0,
+        };
+        let limit = request.max_item_count()?.unwrap_or(PAGE_ROWS);
+        let mut left = rows.numbered.into_iter().skip_while(|(number, _)| *number <= after).peekable();
+        let page: Vec<(u64, Value)> = left.by_ref().take(limit).collect();
+        let next = left.peek().and(page.last()).map(|(number, _)| Position { keys: KeyRange::FULL, after: *number });
+        let values: Vec<Value> = page.into_iter().map(|(_, value)| value).collect();
+        let reply = Reply::new(StatusCode::OK, shape::feed(rows.owner, rows.array, &values));
+        let reply = reply.with_number(ITEM_COUNT, values.len() as u64);
+        Ok(match next {
+            Some(position) => reply.with(CONTINUATION, &self.tokens.issue(rows.owner, &position)),
+            None => reply,
+        })
+    }
+
+    /// `{"query": "…", "parameters": […]}` over a whole feed, which is small.
+    pub(super) fn query(&self, request: &Request<'_>, rows: Rows<'_>) -> Handled {
+        let values: Vec<Value> = rows.numbered.into_iter().map(|(_, value)| value).collect();
+        let found = run_query(request, &values)?;
+        let reply = Reply::new(StatusCode::OK, shape::feed(rows.owner, rows.array, &found));
+        Ok(reply.with_number(ITEM_COUNT, found.len() as u64))
+    }
+}
+
+fn run_query(request: &Request<'_>, rows: &[Value]) -> Result<Vec<Value>> {
+    let body = request.json()?;
+    let text = body.get("query").and_then(Value::as_str).or(body.as_str());
+    let text = text.ok_or_else(|| Error::invalid("The body of a query is {\"query\": \"…\", \"parameters\": […]}."))?;
+    pleiad_engine::filter(text, body.get("parameters"), rows)
+}
+
+/// One resource, unless the client already has this version.
+pub(super) fn one(request: &Request<'_>, status: StatusCode, value: &Value) -> Reply {
+    let etag = value.get("_etag").and_then(Value::as_str).unwrap_or_default();
+    if status == StatusCode::OK && request.method == http::Method::GET && request.header("if-none-match") == Some(etag) {
+        return Reply::empty(StatusCode::NOT_MODIFIED).etag(etag);
+    }
+    let mut body = Vec::with_capacity(512);
+    json::write(value, &mut body);
+    Reply::new(status, body).etag(etag)
+}
+
+/// The `id` of a new resource.
+pub(super) fn id_of(body: &Value) -> Result<&str> {
+    let missing = || Error::invalid("The input content is invalid because the required properties - 'id; ' - are missing");
+    let id = body.get("id").ok_or_else(missing)?;
+    id.as_str().ok_or_else(|| Error::invalid("The input name is invalid: 'id' must be a string."))
+}

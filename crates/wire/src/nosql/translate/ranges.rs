@@ -1,0 +1,39 @@
+//! Partition key ranges, as a plain feed and as a change feed.
+//!
+//! Promise: a client that shows the current etag gets 304. Clients loop until they see it, so
+//! answering anything else would hang them.
+
+use http::{Method, StatusCode};
+use pleiad_model::{Error, Value};
+
+use super::not_allowed;
+use crate::nosql::Gateway;
+use crate::nosql::reply::{Handled, ITEM_COUNT, Reply};
+use crate::nosql::request::Request;
+use crate::nosql::shape;
+
+impl Gateway {
+    pub(super) fn ranges(&self, request: &Request<'_>) -> Handled {
+        if request.method != Method::GET {
+            return Err(not_allowed());
+        }
+        let admitted = self.engine.admit(request.container_name()?, request.intended_rid())?;
+        let container = admitted.container();
+        if !request.address.is_feed {
+            return Err(Error::not_found("Partition key ranges are read as a feed.").into());
+        }
+        let etag = format!("\"{}\"", container.map.epoch);
+        let seen = request.header("if-none-match").and_then(|etag| etag.trim_matches('"').parse::<u64>().ok());
+        // A number from the future is one we never gave: the client starts again.
+        let seen = seen.filter(|seen| *seen <= container.map.epoch).unwrap_or(0);
+        if seen == container.map.epoch {
+            return Ok(Reply::empty(StatusCode::NOT_MODIFIED).etag(&etag));
+        }
+        let ranges = container.map.ranges().iter().enumerate();
+        let changed = ranges.filter(|(_, range)| range.since > seen).map(|(at, _)| shape::range(container, at));
+        let changed: Vec<Value> = changed.collect();
+        let owner = container.rid.to_string();
+        let reply = Reply::new(StatusCode::OK, shape::feed(&owner, "PartitionKeyRanges", &changed));
+        Ok(reply.etag(&etag).with_number(ITEM_COUNT, changed.len() as u64))
+    }
+}

@@ -1,0 +1,1 @@
+//! Nothing is here: the official Rust SDK against Pleiad is under `tests/`.

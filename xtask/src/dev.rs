@@ -1,0 +1,42 @@
+//! `cargo xtask dev`: from a fresh clone to a running emulator with one command.
+//!
+//! Promise: the process that runs in the end is `pleiad` itself, not a child of ours, so that Ctrl-C and
+//! signals reach it; it runs where the user stands, so that relative paths mean what they say.
+
+use std::process::Command;
+
+use crate::setup::{self, Scope};
+use crate::shell::{self, Result};
+
+pub fn run(args: &[String]) -> Result {
+    setup::ensure(&[Scope::Build])?;
+    announce_first_build();
+    let manifest = shell::root().join("Cargo.toml");
+    let mut cargo = shell::bare_cargo(["run", "--release", "--package", "pleiad"]);
+    cargo.env("CARGO_TARGET_DIR", shell::target()).arg("--manifest-path").arg(manifest);
+    replace_ourselves(cargo.args(["--", "dev"]).args(args))
+}
+
+/// Ten silent minutes look like a hang; say what is going on before they begin.
+pub fn announce_first_build() {
+    if !shell::rocksdb_is_built() {
+        println!(
+            "{} compiles RocksDB, the storage engine inside Pleiad, from its C++ source: about 10 minutes\n\
+             on 2 cores, once. The result stays in {}; later builds take seconds.",
+            shell::bold("The first build"),
+            shell::target().display()
+        );
+    }
+}
+
+#[cfg(unix)]
+fn replace_ourselves(command: &mut Command) -> Result {
+    use std::os::unix::process::CommandExt;
+    let error = command.exec(); // comes back only if it could not start
+    Err(format!("cannot start `{}`: {error}", shell::line(command)))
+}
+
+#[cfg(not(unix))]
+fn replace_ourselves(command: &mut Command) -> Result {
+    shell::run(command)
+}

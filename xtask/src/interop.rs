@@ -1,0 +1,163 @@
+//! `cargo xtask interop`: the official SDKs, unmodified, against the binary.
+//!
+//! Promise: each suite meets a fresh server with no data and is told where it is through its environment
+//! (PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY, PLEIAD_CA_FILE). Everything that is downloaded or
+//! compiled for a suite lives in ~/.cache/pleiad/interop; the working tree stays as it was.
+//! What a suite asserts is the suite's business: tests/interop/<name>.
+
+mod suites;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::server::{EMULATOR_KEY, Server};
+use crate::setup::{self, Scope};
+use crate::shell::{self, Result};
+
+use suites::{SUITES, Suite};
+
+/// Where a suite is, and where it may write.
+pub struct Place {
+    pub source: PathBuf,
+    pub cache: PathBuf,
+}
+
+enum Outcome {
+    Passed,
+    LeftOut(String),
+    Failed(String),
+}
+
+pub fn run(names: &[String]) -> Result {
+    let suites = chosen(names)?;
+    let binary = build()?;
+    let mut passed = 0;
+    let mut failed = Vec::new();
+    for suite in suites {
+        match report(suite, &binary) {
+            Outcome::Passed => passed += 1,
+            Outcome::LeftOut(_) => {}
+            Outcome::Failed(_) => failed.push(suite.name),
+        }
+    }
+    verdict(passed, &failed, names.len())
+}
+
+pub fn run_all() -> Result {
+    run(&[])
+}
+
+/// What was asked for by name may not pass by being left out, and a run without any suite proves nothing.
+fn verdict(passed: usize, failed: &[&str], asked: usize) -> Result {
+    if !failed.is_empty() {
+        return Err(format!("failed: {0}\nagain: cargo xtask interop {0}", failed.join(" ")));
+    }
+    match passed {
+        0 => Err("no suite could be run".to_owned()),
+        _ if passed < asked => Err("a suite that was asked for by name was left out".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Suite>> {
+    let known = || SUITES.map(|suite| suite.name).join(", ");
+    let find = |name: &String| {
+        SUITES
+            .iter()
+            .find(|suite| suite.name == name)
+            .ok_or_else(|| format!("no suite `{name}`; there are {}", known()))
+    };
+    match names.is_empty() {
+        true => Ok(SUITES.iter().collect()),
+        false => names.iter().map(find).collect(),
+    }
+}
+
+fn build() -> Result<PathBuf> {
+    setup::ensure(&[Scope::Build, Scope::Interop])?;
+    shell::run(&mut shell::cargo(["build", "--release", "--package", "pleiad"]))?;
+    Ok(shell::binary())
+}
+
+fn report(suite: &Suite, binary: &Path) -> Outcome {
+    println!("\n{}", shell::bold(&format!("-- interop {}", suite.name)));
+    let start = Instant::now();
+    let outcome = examine(suite, binary);
+    let took = start.elapsed().as_secs_f64();
+    match &outcome {
+        Outcome::Passed => println!("{} {} ({took:.1} s)", shell::green("passed:"), suite.name),
+        Outcome::LeftOut(why) => println!("{} {}: {why}", shell::yellow("left out:"), suite.name),
+        Outcome::Failed(why) => println!("{} {} ({took:.1} s): {why}", shell::red("FAILED:"), suite.name),
+    }
+    outcome
+}
+
+fn examine(suite: &Suite, binary: &Path) -> Outcome {
+    let place = Place {
+        source: shell::root().join("tests/interop").join(suite.name),
+        cache: shell::cache().join("interop").join(suite.name),
+    };
+    if !suites::has_file(&place.source, suite.tests) {
+        return Outcome::LeftOut(format!("tests/interop/{} has no test (no *{})", suite.name, suite.tests));
+    }
+    if let Some(missing) = suite.toolchain.iter().find(|program| !setup::on_path(program)) {
+        return Outcome::LeftOut(format!("`{missing}` is not installed on this machine"));
+    }
+    match prepare_and_run(suite, &place, binary) {
+        Ok(()) => Outcome::Passed,
+        Err(why) => Outcome::Failed(why),
+    }
+}
+
+fn prepare_and_run(suite: &Suite, place: &Place, binary: &Path) -> Result {
+    fs::create_dir_all(&place.cache).map_err(|e| format!("cannot create {}: {e}", place.cache.display()))?;
+    (suite.prepare)(place)?;
+    let server = Server::start(Command::new(binary), place.cache.join("server.log"))?;
+    let certificate = place.cache.join("emulator.pem");
+    fs::write(&certificate, server.certificate()?)
+        .map_err(|e| format!("cannot write {}: {e}", certificate.display()))?;
+    let mut test = (suite.test)(place);
+    tell_where(&mut test, &server, &certificate);
+    let ran = shell::run(&mut test);
+    let stopped = server.stop();
+    stopped.and(ran) // a server that died is why the suite failed; say that first
+}
+
+/// The environment every suite reads.
+fn tell_where(test: &mut Command, server: &Server, certificate: &Path) {
+    test.env("PLEIAD_ENDPOINT", &server.endpoint)
+        .env("PLEIAD_ENDPOINT_HTTPS", &server.endpoint_https)
+        .env("PLEIAD_KEY", EMULATOR_KEY)
+        .env("PLEIAD_CA_FILE", certificate)
+        .env("NODE_EXTRA_CA_CERTS", certificate); // Node reads this one only when it starts
+    for name in ["NO_PROXY", "no_proxy"] {
+        test.env(name, with_localhost(&std::env::var(name).unwrap_or_default()));
+    }
+}
+
+/// A proxy for the wide world must not be asked for the server next door.
+fn with_localhost(exceptions: &str) -> String {
+    let others = exceptions.split(',').map(str::trim).filter(|host| !host.is_empty());
+    others.chain(["localhost", "127.0.0.1", "::1"]).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_without_a_suite_is_no_success() {
+        assert!(verdict(0, &[], 0).is_err());
+        assert!(verdict(1, &[], 0).is_ok());
+        assert!(verdict(1, &[], 2).is_err(), "one of the two asked for was left out");
+        assert!(verdict(3, &["js", "go"], 0).unwrap_err().contains("cargo xtask interop js go"));
+    }
+
+    #[test]
+    fn proxy_exceptions_are_kept() {
+        assert_eq!(with_localhost("a.example, "), "a.example,localhost,127.0.0.1,::1");
+        assert_eq!(with_localhost(""), "localhost,127.0.0.1,::1");
+    }
+}

@@ -1,0 +1,195 @@
+//! The suites: what each needs, how its SDK is installed, how its tests are run.
+//!
+//! Promise: what is pinned in a suite's files is what is installed. An environment is built again only when
+//! those files or the toolchain change (a stamp remembers their hash); cargo, go and maven keep caches of their
+//! own and need no stamp.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::process::Command;
+
+use super::Place;
+use crate::shell::{self, Result};
+
+pub struct Suite {
+    pub name: &'static str,
+    /// Programs without which the suite is left out. Python and node are not here: `setup` brings them.
+    pub toolchain: &'static [&'static str],
+    /// How the name of a file with tests ends: most runners are content with none, and we are not.
+    pub tests: &'static str,
+    pub prepare: fn(&Place) -> Result,
+    pub test: fn(&Place) -> Command,
+}
+
+pub const SUITES: [Suite; 5] = [
+    Suite { name: "python", toolchain: &[], tests: ".py", prepare: python_prepare, test: python_test },
+    Suite { name: "js", toolchain: &[], tests: ".test.mjs", prepare: js_prepare, test: js_test },
+    Suite { name: "rust", toolchain: &[], tests: ".rs", prepare: rust_prepare, test: rust_test },
+    Suite { name: "java", toolchain: &["java", "mvn"], tests: "Test.java", prepare: java_prepare, test: java_test },
+    Suite { name: "go", toolchain: &["go"], tests: "_test.go", prepare: go_prepare, test: go_test },
+];
+
+// ---- python ---------------------------------------------------------------------------------------------
+
+fn python_prepare(place: &Place) -> Result {
+    let version = shell::output(&mut shell::command("python3", ["--version"]))?;
+    when_changed(place, &["requirements.txt"], &version, || {
+        let venv = place.cache.join("venv");
+        remove_dir(&venv)?;
+        shell::run(shell::command("python3", ["-m", "venv"]).arg(&venv))?;
+        let requirements = place.source.join("requirements.txt");
+        let mut pip = shell::command(venv.join("bin/python"), ["-m", "pip", "install", "--quiet", "-r"]);
+        shell::run(pip.arg(requirements))
+    })
+}
+
+fn python_test(place: &Place) -> Command {
+    // Neither byte code nor pytest's notes may appear in the working tree.
+    let python = place.cache.join("venv/bin/python");
+    let mut test = shell::command(python, ["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
+    test.env("PYTHONDONTWRITEBYTECODE", "1").current_dir(&place.source);
+    test
+}
+
+// ---- js -------------------------------------------------------------------------------------------------
+
+/// A module is looked up from where the importing file is, so the suite runs as a copy beside its node_modules.
+fn js_prepare(place: &Place) -> Result {
+    let copy = place.cache.join("suite");
+    copy_fresh(&place.source, &copy, "node_modules")?;
+    let version = shell::output(&mut shell::command("node", ["--version"]))?;
+    when_changed(place, &["package.json", "package-lock.json"], &version, || {
+        shell::run(shell::command("npm", ["ci", "--no-audit", "--no-fund"]).current_dir(&copy))
+    })
+}
+
+fn js_test(place: &Place) -> Command {
+    let mut test = shell::command("node", ["--test"]);
+    test.current_dir(place.cache.join("suite"));
+    test
+}
+
+// ---- rust -----------------------------------------------------------------------------------------------
+
+fn rust_prepare(place: &Place) -> Result {
+    shell::run(&mut rust_cargo(place, &["test", "--locked", "--no-run"]))
+}
+
+fn rust_test(place: &Place) -> Command {
+    rust_cargo(place, &["test", "--locked"])
+}
+
+/// A workspace and a target directory of its own: the SDK's dependencies must not meet ours in feature
+/// unification. The debug profile, because here only the time to compile counts.
+fn rust_cargo(place: &Place, args: &[&str]) -> Command {
+    let mut cargo = shell::bare_cargo(args);
+    cargo.env("CARGO_TARGET_DIR", place.cache.join("target")).current_dir(&place.source);
+    cargo
+}
+
+// ---- java -----------------------------------------------------------------------------------------------
+
+/// Maven writes beside its pom.xml, so the suite runs as a copy; what was compiled before stays in `target`.
+fn java_prepare(place: &Place) -> Result {
+    copy_fresh(&place.source, &place.cache.join("suite"), "target")?;
+    shell::run(&mut maven(place, "test-compile"))
+}
+
+fn java_test(place: &Place) -> Command {
+    maven(place, "test")
+}
+
+fn maven(place: &Place, goal: &str) -> Command {
+    let repository = format!("-Dmaven.repo.local={}", place.cache.join("repository").display());
+    let mut maven = shell::command("mvn", ["--batch-mode", "--quiet", &repository, goal]);
+    if !shell::colours() {
+        maven.arg("-Dstyle.color=never");
+    }
+    maven.current_dir(place.cache.join("suite"));
+    maven
+}
+
+// ---- go -------------------------------------------------------------------------------------------------
+
+fn go_prepare(place: &Place) -> Result {
+    shell::run(&mut go(place, &["mod", "download"]))
+}
+
+fn go_test(place: &Place) -> Command {
+    go(place, &["test", "-count=1", "./..."]) // count=1: an answer from a cache is no answer from the server
+}
+
+fn go(place: &Place, args: &[&str]) -> Command {
+    let mut go = shell::command("go", args);
+    go.env("GOMODCACHE", place.cache.join("mod")).env("GOCACHE", place.cache.join("build"));
+    go.env("GOFLAGS", "-mod=readonly").current_dir(&place.source);
+    go
+}
+
+// ---- what they share ------------------------------------------------------------------------------------
+
+/// Runs `install` unless it has succeeded before with the same pinned files and toolchain.
+fn when_changed(place: &Place, pinned: &[&str], toolchain: &str, install: impl Fn() -> Result) -> Result {
+    let stamp = place.cache.join("installed");
+    let want = fingerprint(&place.source, pinned, toolchain)?;
+    if fs::read_to_string(&stamp).is_ok_and(|have| have == want) {
+        return Ok(());
+    }
+    let _ = fs::remove_file(&stamp); // a half-done installation must not look like a whole one
+    println!("installing {} …", pinned.join(", "));
+    install()?;
+    fs::write(&stamp, want).map_err(|e| format!("cannot write {}: {e}", stamp.display()))
+}
+
+fn fingerprint(source: &Path, pinned: &[&str], toolchain: &str) -> Result<String> {
+    let mut hasher = DefaultHasher::new();
+    toolchain.hash(&mut hasher);
+    for file in pinned {
+        let path = source.join(file);
+        fs::read(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?.hash(&mut hasher);
+    }
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+/// Is there a file below `dir` whose name ends so?
+pub fn has_file(dir: &Path, end: &str) -> bool {
+    shell::list(dir)
+        .iter()
+        .any(|path| if path.is_dir() { has_file(path, end) } else { shell::name(path).ends_with(end) })
+}
+
+/// Makes `to` a copy of `from`, except for the directory `keep`, which is not copied and is left alone in `to`.
+fn copy_fresh(from: &Path, to: &Path, keep: &str) -> Result {
+    for old in shell::list(to).iter().filter(|old| shell::name(old) != keep) {
+        let removed = if old.is_dir() { fs::remove_dir_all(old) } else { fs::remove_file(old) };
+        removed.map_err(|e| format!("cannot remove {}: {e}", old.display()))?;
+    }
+    copy_into(from, to, keep)
+}
+
+fn copy_into(from: &Path, to: &Path, skip: &str) -> Result {
+    fs::create_dir_all(to).map_err(|e| format!("cannot create {}: {e}", to.display()))?;
+    for path in shell::list(from).iter().filter(|path| shell::name(path) != skip) {
+        let target = to.join(shell::name(path));
+        match path.is_dir() {
+            true => copy_into(path, &target, skip)?,
+            false => copy_file(path, &target)?,
+        }
+    }
+    Ok(())
+}
+
+fn copy_file(from: &Path, to: &Path) -> Result {
+    fs::copy(from, to).map(|_| ()).map_err(|e| format!("cannot copy {} to {}: {e}", from.display(), to.display()))
+}
+
+fn remove_dir(dir: &Path) -> Result {
+    match dir.exists() {
+        true => fs::remove_dir_all(dir).map_err(|e| format!("cannot remove {}: {e}", dir.display())),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

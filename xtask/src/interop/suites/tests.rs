@@ -1,0 +1,53 @@
+//! An environment is built when it must be, and the working tree is only read.
+
+use std::cell::Cell;
+use std::path::PathBuf;
+
+use super::*;
+
+fn place(test: &str) -> Place {
+    let base = std::env::temp_dir().join(format!("pleiad-xtask-{}-{test}", std::process::id()));
+    let _ = fs::remove_dir_all(&base);
+    let place = Place { source: base.join("source"), cache: base.join("cache") };
+    fs::create_dir_all(&place.source).unwrap();
+    fs::create_dir_all(&place.cache).unwrap();
+    fs::write(place.source.join("pins"), "sdk==1").unwrap();
+    place
+}
+
+fn installs(place: &Place, toolchain: &str, outcome: Result) -> bool {
+    let called = Cell::new(false);
+    let _ = when_changed(place, &["pins"], toolchain, || {
+        called.set(true);
+        outcome.clone()
+    });
+    called.get()
+}
+
+#[test]
+fn installs_again_only_when_pins_or_toolchain_change_or_it_failed() {
+    let place = place("stamp");
+    assert!(installs(&place, "3.11", Err("no network".to_owned())));
+    assert!(installs(&place, "3.11", Ok(())), "a failure is not remembered as done");
+    assert!(!installs(&place, "3.11", Ok(())));
+    assert!(installs(&place, "3.12", Ok(())));
+    fs::write(place.source.join("pins"), "sdk==2").unwrap();
+    assert!(installs(&place, "3.12", Ok(())));
+    assert!(!installs(&place, "3.12", Ok(())));
+}
+
+#[test]
+fn a_copy_loses_what_the_source_lost_and_keeps_what_was_installed() {
+    let place = place("copy");
+    let copy = place.cache.join("suite");
+    let write = |path: PathBuf| {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    };
+    write(place.source.join("helpers/a.mjs"));
+    write(copy.join("gone.test.mjs"));
+    write(copy.join("node_modules/sdk/index.js"));
+    copy_fresh(&place.source, &copy, "node_modules").unwrap();
+    assert!(has_file(&copy, "a.mjs") && !has_file(&copy, ".test.mjs"));
+    assert!(copy.join("node_modules/sdk/index.js").exists());
+}

@@ -1,0 +1,190 @@
+//! The real binary, started for a test and stopped after it.
+//!
+//! Promise: `start` returns a server that answers (it has printed its ready line), on a port nobody else has,
+//! with data that nobody keeps; dropping it leaves no process behind.
+//!
+//! The ready line is one line of JSON on stdout:
+//!   {"ready":true,"endpoint":"http://localhost:40117","https":"https://localhost:40117","port":40117,"pid":4711}
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::shell::{self, Result};
+
+/// The key every Cosmos emulator has; public, and in the documentation of every SDK.
+pub const EMULATOR_KEY: &str =
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
+
+const READY_WITHIN: Duration = Duration::from_secs(30);
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+pub struct Server {
+    child: Child,
+    log: PathBuf,
+    pub endpoint: String,
+    pub endpoint_https: String,
+    pub port: u16,
+}
+
+impl Server {
+    /// Starts `pleiad` as an emulator; what it says on stderr goes to `log`.
+    pub fn start(mut pleiad: Command, log: PathBuf) -> Result<Server> {
+        let stderr = File::create(&log).map_err(|e| format!("cannot write {}: {e}", log.display()))?;
+        pleiad.args(["dev", "--port", "0", "--ephemeral"]);
+        pleiad.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
+        let mut child = pleiad.spawn().map_err(|e| format!("cannot start `{}`: {e}", shell::line(&pleiad)))?;
+        let stdout = child.stdout.take();
+        let mut server = Server { child, log, endpoint: String::new(), endpoint_https: String::new(), port: 0 };
+        let ready = stdout.and_then(wait_for_ready).ok_or_else(|| server.autopsy("did not say it was ready"))?;
+        match server.read_ready(&ready) {
+            Some(()) => Ok(server),
+            None => Err(server.autopsy(&format!("said it is ready in words we do not know: {ready}"))),
+        }
+    }
+
+    fn read_ready(&mut self, line: &str) -> Option<()> {
+        self.endpoint = json_text(line, "endpoint")?;
+        self.endpoint_https = json_text(line, "https")?;
+        self.port = json_number(line, "port")?.try_into().ok()?;
+        Some(())
+    }
+
+    /// The certificate a client must trust to use HTTPS, as PEM.
+    pub fn certificate(&self) -> Result<Vec<u8>> {
+        http_get(self.port, "/_explorer/emulator.pem")
+    }
+
+    /// Asks it to stop and waits; an error if it had already gone, which no suite should have caused.
+    pub fn stop(mut self) -> Result {
+        if let Ok(Some(status)) = self.child.try_wait() {
+            return Err(self.autopsy(&format!("ended while the suite was running ({status})")));
+        }
+        shell::works("kill", ["-TERM", &self.child.id().to_string()]);
+        let start = Instant::now();
+        while start.elapsed() < STOP_WITHIN {
+            if let Ok(Some(_)) = self.child.try_wait() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Err(self.autopsy(&format!("did not stop within {} s of SIGTERM", STOP_WITHIN.as_secs())))
+    }
+
+    fn autopsy(&self, what: &str) -> String {
+        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        let tail = lines[lines.len().saturating_sub(20)..].join("\n  ");
+        format!("the server {what}; the end of {}:\n  {tail}", self.log.display())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill(); // it may be gone already, which is what we want
+        let _ = self.child.wait();
+    }
+}
+
+/// The first line, or None if the server ends or stays silent. Goes on reading, so that the server never blocks
+/// on a full pipe.
+fn wait_for_ready(stdout: ChildStdout) -> Option<String> {
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(|line| line.ok()) {
+            let _ = send.send(line); // nobody listens after the first
+        }
+    });
+    let deadline = Instant::now() + READY_WITHIN;
+    loop {
+        let line = receive.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()?;
+        if line.starts_with('{') && line.contains("\"ready\":true") {
+            return Some(line);
+        }
+    }
+}
+
+/// The value of a string member in one line of flat JSON without escapes, which is what a ready line is.
+fn json_text(line: &str, name: &str) -> Option<String> {
+    let rest = after_name(line, name)?.strip_prefix('"')?;
+    rest.split_once('"').map(|(value, _)| value.to_owned())
+}
+
+fn json_number(line: &str, name: &str) -> Option<u64> {
+    let rest = after_name(line, name)?;
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+fn after_name<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = line.split_once(&format!("\"{name}\""))?;
+    Some(rest.trim_start().strip_prefix(':')?.trim_start())
+}
+
+/// HTTP/1.0, so that the answer is the body and then the end: no chunks to put together.
+fn http_get(port: u16, path: &str) -> Result<Vec<u8>> {
+    let wrong = |what: String| format!("GET {path} on port {port}: {what}");
+    let mut stream = TcpStream::connect(("localhost", port)).map_err(|e| wrong(e.to_string()))?;
+    let request = format!("GET {path} HTTP/1.0\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n");
+    let mut answer = Vec::new();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).map_err(|e| wrong(e.to_string()))?;
+    stream.write_all(request.as_bytes()).map_err(|e| wrong(e.to_string()))?;
+    stream.read_to_end(&mut answer).map_err(|e| wrong(e.to_string()))?;
+    body_of(&answer).map_err(wrong)
+}
+
+fn body_of(answer: &[u8]) -> std::result::Result<Vec<u8>, String> {
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").ok_or("no complete answer")?;
+    let head = String::from_utf8_lossy(&answer[..end]);
+    let status = head.lines().next().unwrap_or_default();
+    match status.split(' ').nth(1) {
+        Some("200") => Ok(answer[end + 4..].to_vec()),
+        _ => Err(format!("the server answered `{status}`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READY: &str = r#"{"ready":true,"endpoint":"http://localhost:40117","https": "https://localhost:40117","port":40117,"pid":4711}"#;
+
+    #[test]
+    fn a_ready_line_is_read() {
+        assert_eq!(json_text(READY, "endpoint").as_deref(), Some("http://localhost:40117"));
+        assert_eq!(json_text(READY, "https").as_deref(), Some("https://localhost:40117"));
+        assert_eq!(json_number(READY, "port"), Some(40117));
+        assert_eq!(json_text(READY, "absent"), None);
+    }
+
+    /// A shell that plays the server; the arguments of the real one are lost on it.
+    fn play(test: &str, script: &str) -> Result<Server> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]);
+        Server::start(shell, std::env::temp_dir().join(format!("pleiad-xtask-{}-{test}.log", std::process::id())))
+    }
+
+    #[test]
+    fn a_server_is_awaited_and_stopped() {
+        let server = play("ready", &format!("echo starting; echo '{READY}'; exec sleep 60")).unwrap();
+        assert_eq!((server.endpoint.as_str(), server.port), ("http://localhost:40117", 40117));
+        server.stop().unwrap();
+    }
+
+    #[test]
+    fn a_server_that_does_not_start_says_why() {
+        let told = play("dead", "echo the port is taken >&2; exit 1").err().unwrap();
+        assert!(told.contains("did not say it was ready") && told.contains("the port is taken"), "{told}");
+    }
+
+    #[test]
+    fn only_a_complete_200_has_a_body() {
+        assert_eq!(body_of(b"HTTP/1.0 200 OK\r\nA: b\r\n\r\npem").unwrap(), b"pem");
+        assert!(body_of(b"HTTP/1.1 404 Not Found\r\n\r\n").unwrap_err().contains("404"));
+        assert!(body_of(b"HTTP/1.0 200 OK\r\n").is_err());
+    }
+}

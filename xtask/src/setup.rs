@@ -1,0 +1,187 @@
+//! `cargo xtask setup`: is everything here that building and testing need?
+//!
+//! Promise: when everything is there we only look (no package manager is started). What is missing is
+//! installed where we may (as root, with a sudo that asks nothing, or with brew), after printing the line that
+//! does it; elsewhere, or with PLEIAD_NO_INSTALL set, we say exactly what to type and stop.
+
+mod probe;
+
+pub use probe::on_path;
+
+use std::env;
+use std::process::Command;
+
+use crate::shell::{self, Result};
+
+/// What the needs are for; a step asks only for its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    Build,
+    Lint,
+    Interop,
+}
+
+struct Need {
+    scope: Scope,
+    what: &'static str,
+    why: &'static str,
+    found: fn() -> bool,
+    /// Package names for apt-get, dnf, apk, pacman, brew, in that order; empty: comes with the system there.
+    packages: [&'static str; 5],
+}
+
+const NEEDS: [Need; 5] = [
+    Need {
+        scope: Scope::Build,
+        what: "a C++ compiler",
+        why: "RocksDB is C++ and is compiled from source",
+        found: probe::cxx,
+        packages: ["g++", "gcc-c++", "g++", "gcc", "llvm"],
+    },
+    Need {
+        scope: Scope::Build,
+        what: "libclang and its headers",
+        why: "RocksDB's bindings are generated while building (LIBCLANG_PATH names another place)",
+        found: probe::libclang,
+        packages: ["libclang-dev", "clang-devel", "clang-dev clang-libclang", "clang", "llvm"],
+    },
+    Need {
+        scope: Scope::Build,
+        what: "make",
+        why: "C dependencies use it",
+        found: probe::make,
+        packages: ["make", "make", "make", "make", "make"],
+    },
+    Need {
+        scope: Scope::Interop,
+        what: "python3 with venv",
+        why: "the Python SDK is tested in an environment of its own",
+        found: probe::python,
+        packages: ["python3 python3-venv", "python3", "python3", "python", "python"],
+    },
+    Need {
+        scope: Scope::Interop,
+        what: "node 18 or newer, with npm",
+        why: "the JavaScript SDK is tested with it",
+        found: probe::node,
+        packages: ["nodejs npm", "nodejs npm", "nodejs npm", "nodejs npm", "node"],
+    },
+];
+
+/// Parts of the Rust toolchain that a minimal installation leaves out.
+const COMPONENTS: [(&str, &str); 2] = [("rustfmt", "fmt"), ("clippy", "clippy")];
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Manager {
+    Apt,
+    Dnf,
+    Apk,
+    Pacman,
+    Brew,
+}
+
+const MANAGERS: [(Manager, &str); 5] = [
+    (Manager::Apt, "apt-get"),
+    (Manager::Dnf, "dnf"),
+    (Manager::Apk, "apk"),
+    (Manager::Pacman, "pacman"),
+    (Manager::Brew, "brew"),
+];
+
+pub fn run() -> Result {
+    ensure(&[Scope::Build, Scope::Lint, Scope::Interop])?;
+    println!("{} everything that building and testing need is here", shell::green("setup:"));
+    Ok(())
+}
+
+/// Returns when everything these scopes need is here, or says what to do.
+pub fn ensure(scopes: &[Scope]) -> Result {
+    if scopes.contains(&Scope::Lint) {
+        ensure_components()?;
+    }
+    let missing = missing(scopes);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    for need in &missing {
+        println!("{} {} is missing: {}", shell::yellow("setup:"), need.what, need.why);
+    }
+    install(&missing)?;
+    match self::missing(scopes).first() {
+        None => Ok(()),
+        Some(need) => Err(format!("{} is still not found after installing it; {}", need.what, need.why)),
+    }
+}
+
+fn missing(scopes: &[Scope]) -> Vec<&'static Need> {
+    NEEDS.iter().filter(|need| scopes.contains(&need.scope) && !(need.found)()).collect()
+}
+
+fn ensure_components() -> Result {
+    for (component, subcommand) in COMPONENTS {
+        if !shell::works("cargo", [subcommand, "--version"]) {
+            println!("{} {component} is missing, asking rustup for it", shell::yellow("setup:"));
+            let mut rustup = shell::command("rustup", ["component", "add", component]);
+            shell::run(&mut rustup).map_err(|e| format!("{e}\ninstall {component} for your Rust toolchain"))?;
+        }
+    }
+    Ok(())
+}
+
+fn install(missing: &[&Need]) -> Result {
+    let Some(manager) = MANAGERS.iter().find(|(_, program)| probe::on_path(program)).map(|(manager, _)| *manager)
+    else {
+        return Err("no package manager we know is here; install the above by hand, then run this again".to_owned());
+    };
+    let lines = install_lines(manager, missing);
+    let Some(prefix) = privilege(manager).filter(|_| env::var_os("PLEIAD_NO_INSTALL").is_none()) else {
+        return Err(format!("run this, then try again:\n{}", to_type(manager, &lines)));
+    };
+    for line in &lines {
+        run_line(&prefix, line)?;
+    }
+    Ok(())
+}
+
+/// The words in front of the install command, or None if we may not install.
+fn privilege(manager: Manager) -> Option<Vec<&'static str>> {
+    match manager {
+        Manager::Brew => Some(vec![]),
+        _ if probe::is_root() => Some(vec![]),
+        _ if shell::works("sudo", ["-n", "true"]) => Some(vec!["sudo", "-n"]),
+        _ => None,
+    }
+}
+
+fn run_line(prefix: &[&str], line: &str) -> Result {
+    let words: Vec<&str> = prefix.iter().copied().chain(line.split(' ')).collect();
+    println!("{} {}", shell::yellow("setup:"), words.join(" "));
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).env("DEBIAN_FRONTEND", "noninteractive");
+    shell::run(&mut command).map_err(|e| format!("{e}\ninstall what is missing by hand, then run this again"))
+}
+
+fn install_lines(manager: Manager, missing: &[&Need]) -> Vec<String> {
+    let mut packages: Vec<&str> = missing.iter().flat_map(|need| need.packages[manager as usize].split(' ')).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    let packages = packages.join(" ");
+    match manager {
+        Manager::Apt => {
+            vec!["apt-get update".to_owned(), format!("apt-get install -y --no-install-recommends {packages}")]
+        }
+        Manager::Dnf => vec![format!("dnf install -y {packages}")],
+        Manager::Apk => vec![format!("apk add {packages}")],
+        Manager::Pacman => vec![format!("pacman -Sy --noconfirm --needed {packages}")],
+        Manager::Brew => vec![format!("brew install {packages}")],
+    }
+}
+
+/// The lines as a person types them, who is rarely root.
+fn to_type(manager: Manager, lines: &[String]) -> String {
+    let sudo = if manager == Manager::Brew || probe::is_root() { "" } else { "sudo " };
+    lines.iter().map(|line| format!("  {sudo}{line}")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! `cargo xtask test`: every check, in order, cheapest first.
+//!
+//! Promise: stops at the first failure with the line that runs that step again, and ends with a table of what
+//! ran and how long it took. A step does not know the others; each can be run alone.
+
+mod targets;
+
+use std::time::{Duration, Instant};
+
+use crate::setup::{self, Scope};
+use crate::shell::{self, Result};
+use crate::{dev, interop, tidy};
+
+struct Step {
+    name: &'static str,
+    about: &'static str,
+    needs: &'static [Scope],
+    run: fn() -> Result,
+}
+
+const STEPS: [Step; 7] = [
+    Step { name: "fmt", about: "rustfmt agrees", needs: &[Scope::Lint], run: fmt },
+    Step { name: "clippy", about: "clippy has no objection", needs: &[Scope::Lint, Scope::Build], run: clippy },
+    Step { name: "tidy", about: "the house checks itself", needs: &[Scope::Build], run: tidy::run },
+    Step { name: "unit", about: "each crate alone", needs: &[Scope::Build], run: unit },
+    Step { name: "golden", about: "pages in several worlds", needs: &[Scope::Build], run: golden },
+    Step { name: "crash", about: "kill -9 under load", needs: &[Scope::Build], run: crash },
+    Step { name: "interop", about: "real SDKs", needs: &[Scope::Build, Scope::Interop], run: interop::run_all },
+];
+
+pub fn run(names: &[String]) -> Result {
+    let steps = chosen(names)?;
+    let needs: Vec<Scope> = steps.iter().flat_map(|step| step.needs).copied().collect();
+    setup::ensure(&needs)?; // now, not after twenty minutes
+    if needs.contains(&Scope::Build) {
+        dev::announce_first_build();
+    }
+    let mut times = Vec::new();
+    let outcome = steps.iter().try_for_each(|step| timed(step, &mut times));
+    println!("\n{}", summary(&steps, &times, outcome.is_ok()));
+    outcome
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Step>> {
+    if names.is_empty() {
+        return Ok(STEPS.iter().collect());
+    }
+    names.iter().map(|name| find(name)).collect()
+}
+
+fn find(name: &str) -> Result<&'static Step> {
+    let known = || STEPS.map(|step| step.name).join(", ");
+    STEPS.iter().find(|step| step.name == name).ok_or_else(|| format!("no step `{name}`; the steps are {}", known()))
+}
+
+fn timed(step: &Step, times: &mut Vec<Duration>) -> Result {
+    println!("\n{}", shell::bold(&format!("== {}: {}", step.name, step.about)));
+    let start = Instant::now();
+    let outcome = (step.run)();
+    times.push(start.elapsed());
+    outcome.map_err(|e| format!("{} failed: {e}\nagain: {}", step.name, rerun(step)))
+}
+
+fn rerun(step: &Step) -> String {
+    format!("cargo xtask test {}", step.name)
+}
+
+/// One line per step; `times` is shorter than `steps` when a step failed and the rest was not run.
+fn summary(steps: &[&Step], times: &[Duration], passed: bool) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for (index, step) in steps.iter().enumerate() {
+        let (mark, time) = match times.get(index) {
+            None => (shell::yellow("not run"), String::new()),
+            Some(time) if index + 1 == times.len() && !passed => (shell::red("FAILED "), seconds(*time)),
+            Some(time) => (shell::green("ok     "), seconds(*time)),
+        };
+        lines.push(format!("  {:<8} {mark} {time:>9}", step.name).trim_end().to_owned());
+    }
+    let total = seconds(times.iter().sum());
+    lines.push(format!("  {:<8} {} {total:>9}", "all", if passed { "ok     " } else { "FAILED " }));
+    lines.join("\n")
+}
+
+fn seconds(time: Duration) -> String {
+    match time.as_secs() {
+        0..60 => format!("{:.1} s", time.as_secs_f64()),
+        whole => format!("{} m {:02} s", whole / 60, whole % 60),
+    }
+}
+
+// ---- the steps ------------------------------------------------------------------------------------------
+
+fn fmt() -> Result {
+    let color = if shell::colours() { "auto" } else { "never" };
+    let mut fmt = shell::cargo(["fmt", "--all", "--check", "--", "--color", color]);
+    shell::run(&mut fmt).map_err(|e| format!("{e}; `cargo fmt --all` repairs it"))
+}
+
+fn clippy() -> Result {
+    let args = ["clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    shell::run(&mut shell::cargo(args))
+}
+
+/// Everything cargo would test except the targets that are steps of their own.
+fn unit() -> Result {
+    let mut tests = shell::cargo(["test", "--release", "--workspace", "--lib", "--bins"]);
+    for target in targets::integration(&shell::root()) {
+        if !targets::STEPS_OF_THEIR_OWN.contains(&target.as_str()) {
+            tests.args(["--test", &target]);
+        }
+    }
+    shell::run(&mut tests)?;
+    shell::run(&mut shell::cargo(["test", "--release", "--workspace", "--doc", "--quiet"]))
+}
+
+/// The runner appends the path of each page it runs to the file that PLEIAD_GOLDEN_RAN names; a page that is in
+/// the tree and not in that file proves nothing, so it fails the step.
+fn golden() -> Result {
+    let ran = shell::target().join("golden-pages-ran.txt");
+    let _ = std::fs::remove_file(&ran); // absent on the first run
+    let mut tests = shell::cargo(["test", "--release", "--workspace", "--test", "golden"]);
+    shell::run(tests.env("PLEIAD_GOLDEN_RAN", &ran))?;
+    let ran =
+        std::fs::read_to_string(&ran).map_err(|e| format!("the golden runner did not write {}: {e}", ran.display()))?;
+    tidy::golden_pages_all_ran(&ran)
+}
+
+fn crash() -> Result {
+    shell::run(&mut shell::cargo(["test", "--release", "--workspace", "--test", "crash"]))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! Which integration tests the workspace has.
+//!
+//! Cargo can be told which test targets to run but not which to leave out, so we name the others. It finds them
+//! by file (`tests/x.rs`, `tests/x/main.rs`) or by a `[[test]]` in the manifest, and so do we.
+
+use std::path::Path;
+
+use crate::shell;
+
+/// Slow or wide enough to deserve a line in the summary.
+pub const STEPS_OF_THEIR_OWN: [&str; 2] = ["golden", "crash"];
+
+pub fn integration(root: &Path) -> Vec<String> {
+    let crates = shell::list(&root.join("crates"));
+    let mut names: Vec<String> = crates.iter().flat_map(|package| of_package(package)).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn of_package(package: &Path) -> Vec<String> {
+    let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap_or_default();
+    let files = shell::list(&package.join("tests"));
+    files.iter().filter_map(|file| by_file(file)).chain(by_manifest(&manifest)).collect()
+}
+
+fn by_file(file: &Path) -> Option<String> {
+    let name = shell::name(file);
+    match file.is_dir() {
+        true => file.join("main.rs").exists().then_some(name),
+        false => name.strip_suffix(".rs").map(str::to_owned),
+    }
+}
+
+/// The `name`s of the `[[test]]` tables.
+pub fn by_manifest(manifest: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut in_test = false;
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            in_test = line == "[[test]]";
+        } else if let Some(("name", value)) = line.split_once('=').map(|(key, value)| (key.trim(), value))
+            && in_test
+        {
+            names.push(value.trim().trim_matches('"').to_owned());
+        }
+    }
+    names
+}

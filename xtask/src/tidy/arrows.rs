@@ -1,0 +1,81 @@
+//! Who may import whom. A crate may depend on those to its right and on nothing else of ours.
+//!
+//! Promise: an arrow that is not in this table does not get past the tests, whether it is for building or for
+//! testing: a dev-dependency on the layer above is how layers begin to know each other.
+
+use super::tree::Tree;
+
+const ARROWS: [(&str, &[&str]); 9] = [
+    ("pleiad", &["wire", "engine", "storage", "model"]),
+    ("wire", &["engine", "model"]),
+    ("engine", &["query", "script", "partition", "storage", "model"]),
+    ("partition", &["storage", "model"]),
+    ("query", &["model"]),
+    ("script", &["model"]),
+    ("storage", &["model"]),
+    ("model", &[]),
+    ("xtask", &[]),
+];
+
+pub fn check(tree: &Tree) -> Vec<String> {
+    tree.files().filter_map(|(path, text)| Some((path, package(path)?, text))).flat_map(of_crate).collect()
+}
+
+/// `crates/model/Cargo.toml` and `xtask/Cargo.toml` belong to `model` and `xtask`.
+fn package(path: &str) -> Option<&str> {
+    let dir = path.strip_suffix("/Cargo.toml")?;
+    let name = dir.strip_prefix("crates/").unwrap_or(dir);
+    (dir == "xtask" || dir.starts_with("crates/") && !name.contains('/')).then_some(name)
+}
+
+fn of_crate((path, package, manifest): (&str, &str, &str)) -> Vec<String> {
+    let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == package) else {
+        return vec![format!("{path}: `{package}` has no row in the table of xtask/src/tidy/arrows.rs")];
+    };
+    let ours = dependencies(manifest).into_iter().filter_map(|name| short(&name).map(str::to_owned));
+    let wrong = ours.filter(|name| !allowed.contains(&name.as_str()));
+    wrong.map(|name| format!("{path}: {package} imports {name}; it may import {}", listed(allowed))).collect()
+}
+
+/// `pleiad-model` is our `model`; a name that is not ours is None.
+fn short(dependency: &str) -> Option<&str> {
+    if dependency == "pleiad" { Some(dependency) } else { dependency.strip_prefix("pleiad-") }
+}
+
+fn listed(allowed: &[&str]) -> String {
+    if allowed.is_empty() { "nothing of ours".to_owned() } else { format!("only {}", allowed.join(", ")) }
+}
+
+/// The package names a manifest depends on, in any of its dependency tables.
+///
+///   [dependencies]            [dependencies.pleiad-model]      [target.'cfg(unix)'.dev-dependencies]
+///   pleiad-model.workspace = true      m = { package = "pleiad-model" }      pleiad-model = { path = "…" }
+pub fn dependencies(manifest: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut section = "";
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line.trim_matches(['[', ']']);
+            found.extend(section.rsplit_once("dependencies.").map(|(_, name)| unquoted(name)));
+        } else if let Some((key, value)) = line.split_once('=')
+            && section.contains("dependencies")
+        {
+            found.extend(renamed(line));
+            if section.ends_with("dependencies") && !value.contains("package") {
+                found.push(unquoted(key.split('.').next().unwrap_or(key)));
+            }
+        }
+    }
+    found
+}
+
+/// The real name when a line has `package = "…"`.
+fn renamed(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once("package")?;
+    let value = rest.trim_start().strip_prefix('=')?.trim_start();
+    Some(value.split('"').nth(1)?.to_owned())
+}
+
+fn unquoted(name: &str) -> String {
+    name.trim().trim_matches(['"', '\'']).to_owned()
+}

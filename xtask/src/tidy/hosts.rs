@@ -1,0 +1,44 @@
+//! No package registry is named, so that everyone builds from the registry or mirror they have configured.
+//!
+//! Promise: registry hosts appear in no tracked file except Cargo.lock, where cargo writes its own identifier;
+//! npm lock files pin by version and hash and carry no `resolved` addresses.
+
+use super::tree::Tree;
+
+/// Host names, in two halves so that this table does not find itself.
+const HOSTS: [(&str, &str); 11] = [
+    ("crates", "io"),
+    ("registry.npmjs", "org"),
+    ("registry.yarnpkg", "com"),
+    ("pypi", "org"),
+    ("files.pythonhosted", "org"),
+    ("repo.maven.apache", "org"),
+    ("repo1.maven", "org"),
+    ("proxy.golang", "org"),
+    ("sum.golang", "org"),
+    ("rubygems", "org"),
+    ("api.nuget", "org"),
+];
+
+pub fn check(tree: &Tree) -> Vec<String> {
+    tree.files().flat_map(|(path, text)| of_file(path, text)).collect()
+}
+
+fn of_file(path: &str, text: &str) -> Vec<String> {
+    let mut findings = Vec::new();
+    if !path.ends_with("Cargo.lock") {
+        let hosts = HOSTS.iter().map(|(name, top)| format!("{name}.{top}"));
+        findings.extend(hosts.filter(|host| names(text, host)).map(|host| format!("{path} names the registry {host}")));
+    }
+    if path.ends_with("package-lock.json") && text.contains("\"resolved\"") {
+        findings.push(format!("{path} has `resolved` addresses; npm config set omit-lockfile-registry-resolved true"));
+    }
+    findings
+}
+
+/// Is the host there, alone or below a longer name such as `index.` + host, but not inside another word?
+fn names(text: &str, host: &str) -> bool {
+    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '-');
+    text.match_indices(host)
+        .any(|(at, _)| !inside(text[..at].chars().next_back()) && !inside(text[at + host.len()..].chars().next()))
+}

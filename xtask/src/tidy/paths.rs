@@ -1,0 +1,134 @@
+//! What the docs name exists: paths in backticks or code blocks, and relative links.
+//!
+//! Promise: ARCHITECTURE.md, README.md, CONTRIBUTING.md, COMPATIBILITY.md and docs/ (but not docs/decisions,
+//! which tells of its day) never send a reader to a file that is gone.
+
+use super::tree::Tree;
+
+/// A token that starts with one of these is meant as a path.
+const TOPS: [&str; 9] = ["crates/", "tests/", "docs/", "xtask/", "web/", "fuzz/", "benches/", ".ci/", ".cargo/"];
+
+const MAP: &str = "ARCHITECTURE.md";
+
+pub fn check(tree: &Tree) -> Vec<String> {
+    let mut findings = Vec::new();
+    if tree.text(MAP).is_none() {
+        findings.push(format!("{MAP} does not exist; it is the map a newcomer starts with"));
+    }
+    for (path, text) in tree.files().filter(|(path, _)| is_checked(path)) {
+        findings.extend(of_page(tree, path, text));
+    }
+    findings
+}
+
+fn is_checked(path: &str) -> bool {
+    let page = path.ends_with(".md") && (!path.contains('/') || path.starts_with("docs/"));
+    page && path != "CHANGELOG.md" && !path.starts_with("docs/decisions/")
+}
+
+fn of_page(tree: &Tree, page: &str, text: &str) -> Vec<String> {
+    let mut findings = Vec::new();
+    for path in named(text).into_iter().filter(|path| !tree.has(path)) {
+        findings.push(format!("{page} names {path}, which does not exist{}", hint(tree, &path)));
+    }
+    for link in links(text).into_iter().filter(|link| !tree.has(&beside(page, link))) {
+        findings.push(format!("{page} links to {link}, which does not exist"));
+    }
+    findings.sort();
+    findings.dedup();
+    findings
+}
+
+/// The paths a page names, with `{a,b}` written out and everything from a wildcard on cut off.
+pub fn named(text: &str) -> Vec<String> {
+    code(text)
+        .iter()
+        .flat_map(|span| span.split_whitespace())
+        .map(|token| token.trim_start_matches(['(', '"', '\'']).trim_start_matches("./"))
+        .filter(|token| TOPS.iter().any(|top| token.starts_with(top)))
+        .flat_map(expand)
+        .map(|path| plain(&path).to_owned())
+        .collect()
+}
+
+/// The code of a page: the insides of backticks, and the lines of fenced blocks.
+pub fn code(text: &str) -> Vec<&str> {
+    let mut spans = Vec::new();
+    let mut fenced = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if fenced {
+            spans.push(line);
+        } else {
+            spans.extend(line.split('`').skip(1).step_by(2));
+        }
+    }
+    spans
+}
+
+/// `a/{b,c}/d` is `a/b/d` and `a/c/d`; a brace that never closes is cut off.
+fn expand(token: &str) -> Vec<String> {
+    let Some((before, rest)) = token.split_once('{') else {
+        return vec![token.to_owned()];
+    };
+    let Some((choices, after)) = rest.split_once('}') else {
+        return vec![before.to_owned()];
+    };
+    choices.split(',').flat_map(|choice| expand(&format!("{before}{choice}{after}"))).collect()
+}
+
+/// Without what may stand around or behind a path: punctuation, `::test_name`, `:12`, `#anchor`, wildcards.
+fn plain(path: &str) -> &str {
+    let wild = path.find(['*', '…', '<', '$']);
+    let path = wild.map_or(path, |at| &path[..path[..at].rfind('/').map_or(0, |slash| slash + 1)]);
+    let end = path.find([':', '#', ',', ';', ')', '"', '\'', '|']).unwrap_or(path.len());
+    path[..end].trim_end_matches(['.', '/'])
+}
+
+/// The relative targets of `[text](target)`, without anchors.
+fn links(text: &str) -> Vec<&str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
+    let local = targets.filter(|target| !target.contains(':') && !target.contains(char::is_whitespace));
+    local.map(|target| target.split('#').next().unwrap_or(target)).filter(|target| !target.is_empty()).collect()
+}
+
+/// A link is meant from where its page is.
+fn beside(page: &str, link: &str) -> String {
+    let mut at: Vec<&str> = page.split('/').collect();
+    at.pop();
+    for step in link.split('/') {
+        match step {
+            "" | "." => {}
+            ".." => drop(at.pop()),
+            name => at.push(name),
+        }
+    }
+    at.join("/")
+}
+
+/// ` (route.rs?)` when a neighbour is nearly called so.
+fn hint(tree: &Tree, path: &str) -> String {
+    let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let near = tree.children(dir).into_iter().map(|other| (distance(name, other), other));
+    match near.min() {
+        Some((far, other)) if far <= 3 => format!(" ({other}?)"),
+        _ => String::new(),
+    }
+}
+
+/// How many letters to add, drop or change (Levenshtein), row by row.
+pub fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let change = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,62 @@
+//! The files git knows or would take, in memory, so that a check is a function and its test a few lines.
+//!
+//! Promise: paths are relative to the repository, with `/`. Binary files are there with what can be read of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::shell::{self, Result};
+
+#[derive(Default)]
+pub struct Tree {
+    files: BTreeMap<String, String>,
+}
+
+impl Tree {
+    pub fn load(root: &Path) -> Result<Tree> {
+        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+        let listed = shell::output(shell::command("git", list).current_dir(root))?;
+        let mut files = BTreeMap::new();
+        for path in listed.split('\0').filter(|path| !path.is_empty()) {
+            // A file may be in git's list and already deleted here: then it is not part of the house any more.
+            if let Ok(bytes) = std::fs::read(root.join(path)) {
+                files.insert(path.to_owned(), String::from_utf8_lossy(&bytes).into_owned());
+            }
+        }
+        Ok(Tree { files })
+    }
+
+    #[cfg(test)]
+    pub fn of(files: &[(&str, &str)]) -> Tree {
+        Tree { files: files.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect() }
+    }
+
+    /// Path and text of every file.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
+    }
+
+    pub fn text(&self, path: &str) -> Option<&str> {
+        self.files.get(path).map(String::as_str)
+    }
+
+    /// Is there such a file or directory?
+    pub fn has(&self, path: &str) -> bool {
+        let path = path.trim_end_matches('/');
+        path.is_empty() || self.files.contains_key(path) || !self.children(path).is_empty()
+    }
+
+    /// The names directly inside a directory.
+    pub fn children(&self, dir: &str) -> Vec<&str> {
+        let prefix = if dir.is_empty() { String::new() } else { format!("{dir}/") };
+        let inside = self.files.keys().filter_map(|path| path.strip_prefix(&prefix));
+        let mut names: Vec<&str> = inside.map(|rest| rest.split('/').next().unwrap_or(rest)).collect();
+        names.dedup();
+        names
+    }
+}
+
+/// Is this file tests, and nothing that ships?
+pub fn is_test(path: &str) -> bool {
+    path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("/tests.rs")
+}
