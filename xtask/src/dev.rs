@@ -5,28 +5,18 @@
 
 use std::process::Command;
 
+use crate::rocksdb;
 use crate::setup::{self, Scope};
 use crate::shell::{self, Result};
 
 pub fn run(args: &[String]) -> Result {
     setup::ensure(&[Scope::Build])?;
-    announce_first_build();
+    rocksdb::ensure()?;
     let manifest = shell::root().join("Cargo.toml");
     let mut cargo = shell::bare_cargo(["run", "--release", "--package", "pleiad"]);
     cargo.env("CARGO_TARGET_DIR", shell::target()).arg("--manifest-path").arg(manifest);
+    rocksdb::link(&mut cargo);
     replace_ourselves(cargo.args(["--", "dev"]).args(args))
-}
-
-/// Ten silent minutes look like a hang; say what is going on before they begin.
-pub fn announce_first_build() {
-    if !shell::rocksdb_is_built() {
-        println!(
-            "{} compiles RocksDB, the storage engine inside Pleiad, from its C++ source: about 10 minutes\n\
-             on 2 cores, once. The result stays in {}; later builds take seconds.",
-            shell::bold("The first build"),
-            shell::target().display()
-        );
-    }
 }
 
 #[cfg(unix)]

@@ -8,6 +8,7 @@ mod shell; // where things are, how a program is run, how we speak
 mod dev; // build and run the emulator
 mod interop; // real SDKs against the real binary
 mod server;
+mod rocksdb;
 mod setup; // is everything here that the build needs?
 mod test; // every check, in order
 mod tidy; // the house checks itself // the real binary, started and stopped

@@ -1,13 +1,15 @@
 //! What every command shares: where the repository and its caches are, how a program is run, how we speak.
 //!
 //! Promise: every cargo call that compiles the product goes through `cargo()`, so that it lands in one target
-//! directory and RocksDB is compiled once (docs/decisions/0002-shared-target-directory.md).
+//! directory and links one RocksDB (docs/decisions/0002-shared-target-directory.md, 0005-rocksdb-built-once.md).
 
 use std::env;
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use crate::rocksdb;
 
 /// The error is a message for the person at the keyboard; nobody matches on it.
 pub type Result<T = ()> = std::result::Result<T, String>;
@@ -39,14 +41,6 @@ pub fn binary() -> PathBuf {
     target().join("release").join(format!("pleiad{}", env::consts::EXE_SUFFIX))
 }
 
-/// Has RocksDB been compiled into our target directory? Only used to tell people what they wait for.
-pub fn rocksdb_is_built() -> bool {
-    list(&target().join("release").join("build"))
-        .iter()
-        .filter(|dir| name(dir).starts_with("librocksdb-sys-"))
-        .any(|dir| dir.join("out").join("librocksdb.a").exists())
-}
-
 /// The entries of a directory, sorted; none if it cannot be read.
 pub fn list(dir: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<PathBuf> =
@@ -74,6 +68,7 @@ pub fn command<I: AsRef<OsStr>>(program: impl AsRef<OsStr>, args: impl IntoItera
 pub fn cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Command {
     let mut cargo = bare_cargo(args);
     cargo.env("CARGO_TARGET_DIR", target()).current_dir(root());
+    rocksdb::link(&mut cargo);
     cargo
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::setup::{self, Scope};
 use crate::shell::{self, Result};
-use crate::{dev, interop, tidy};
+use crate::{interop, rocksdb, tidy};
 
 struct Step {
     name: &'static str,
@@ -33,7 +33,7 @@ pub fn run(names: &[String]) -> Result {
     let needs: Vec<Scope> = steps.iter().flat_map(|step| step.needs).copied().collect();
     setup::ensure(&needs)?; // now, not after twenty minutes
     if needs.contains(&Scope::Build) {
-        dev::announce_first_build();
+        rocksdb::ensure()?;
     }
     let mut times = Vec::new();
     let outcome = steps.iter().try_for_each(|step| timed(step, &mut times));

@@ -15,13 +15,14 @@ pub trait Env: Send + Sync + 'static {
 pub struct SystemEnv;
 
 impl Env for SystemEnv {
+    #[expect(clippy::disallowed_methods, reason = "this is the door that everyone else must use")]
     fn now_ms(&self) -> u64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 
+    #[expect(clippy::expect_used, reason = "without randomness no secret and no id is safe: stop, do not guess")]
     fn random_u64(&self) -> u64 {
-        // Without randomness nothing here is safe: no secret, no activity id. Stop rather than guess.
         getrandom::u64().expect("the operating system has no randomness")
     }
 }

@@ -21,9 +21,9 @@ mod tests;
 
 pub use command::{Command, Print, Trust, parse};
 pub use document::{Document, Entry};
-pub use keys::{Key, Keys, new_key};
+pub use keys::{Key, new_key};
 pub use print::{list, markdown, sample};
-pub use settings::{Durability, OwnCertificate, Protocols, Settings, Storage};
+pub use settings::{Durability, OwnCertificate, Settings, Storage};
 pub use source::{Environment, Flags};
 pub use table::Face;
-pub use word::{Consistency, LogFormat, LogLevel};
+pub use word::LogFormat;

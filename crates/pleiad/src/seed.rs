@@ -18,7 +18,7 @@ mod items;
 #[cfg(test)]
 mod tests;
 
-pub use items::{ItemReader, Items};
+pub use items::Items;
 
 use pleiad_model::{Error, Object, Result, Value};
 use toml::de::{DeTable, DeValue};

@@ -90,7 +90,7 @@ Clients that accept http:// need none of this: pleiad dev answers HTTP on the sa
 ";
 
 fn runtimes(ca: &str) -> String {
-    let ca = quote(ca);
+    let (path, ca) = (ca, quote(ca));
     format!(
         "\n\
          Java (its runtime has a trust store of its own)\n    \
@@ -99,7 +99,7 @@ fn runtimes(ca: &str) -> String {
          export NODE_EXTRA_CA_CERTS={ca}\n\
          Python (azure-cosmos does not verify the names localhost and 127.0.0.1)\n    \
          export REQUESTS_CA_BUNDLE={ca}\n    \
-         or CosmosClient(url, key, connection_verify={ca})\n\
+         or CosmosClient(url, key, connection_verify=\"{path}\")\n\
          Go, when the operating system does not trust it\n    \
          export SSL_CERT_FILE={ca}\n\
          Rust with rustls and native roots, OpenSSL\n    \

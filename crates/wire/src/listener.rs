@@ -65,11 +65,7 @@ pub struct Origin {
 
 /// What answers requests.
 pub trait Service: Send + Sync + 'static {
-    fn call(
-        &self,
-        origin: &Origin,
-        request: Request<Incoming>,
-    ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+    fn call(&self, origin: &Origin, request: Request<Incoming>) -> impl Future<Output = Response<Full<Bytes>>> + Send;
 }
 
 /// Serves the socket until the drain begins. Connections may outlive this call: `Drain::wait` waits for them.
@@ -91,7 +87,9 @@ pub async fn serve<S: Service>(
             accepted = accept(&socket, &slots) => accepted,
         };
         match accepted {
-            Ok((slot, stream, peer)) => drop(tokio::spawn(connection(slot, stream, peer, house.clone(), draining.clone()))),
+            Ok((slot, stream, peer)) => {
+                drop(tokio::spawn(connection(slot, stream, peer, house.clone(), draining.clone())))
+            }
             Err(error) if is_of_one_connection(&error) => debug!(%error, "a connection ended before it was accepted"),
             Err(error) => {
                 warn!(%error, "cannot accept connections; trying again");
@@ -248,7 +246,8 @@ where
 fn answer<S: Service>(
     service: Arc<S>,
     connection: Arc<Connection>,
-) -> impl hyper::service::HttpService<Incoming, ResBody = Full<Bytes>, Error = Infallible, Future: Send + 'static> + use<S> {
+) -> impl hyper::service::HttpService<Incoming, ResBody = Full<Bytes>, Error = Infallible, Future: Send + 'static> + use<S>
+{
     service_fn(move |request| {
         let (service, connection) = (service.clone(), connection.clone());
         async move {

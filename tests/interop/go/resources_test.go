@@ -64,10 +64,9 @@ func TestAContainerLivesAndDies(t *testing.T) {
 		properties := must(container.Read(ctx, nil))(w).ContainerProperties
 		refused[azcosmos.ContainerResponse](w, 409)(w.database.CreateContainer(ctx, *properties, nil))
 
-		ttl := int32(60)
-		properties.DefaultTimeToLive = &ttl
+		properties.IndexingPolicy.ExcludedPaths = append(properties.IndexingPolicy.ExcludedPaths, azcosmos.ExcludedPath{Path: "/big/*"})
 		replaced := must(container.Replace(ctx, *properties, nil))(w).ContainerProperties
-		equal(w, *replaced.DefaultTimeToLive, ttl)
+		equal(w, len(replaced.IndexingPolicy.ExcludedPaths), 2)
 		equal(w, replaced.ResourceID, properties.ResourceID)
 
 		must(container.Delete(ctx, nil))(w)

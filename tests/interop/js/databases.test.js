@@ -100,8 +100,9 @@ overBoth("containers", (world) => {
   test("replace changes the policy and keeps the rid", async () => {
     const container = await world.make("/pk");
     const { resource: before } = await container.read();
-    const { resource: after } = await container.replace({ id: container.id, partitionKey: before.partitionKey, defaultTtl: 60 });
-    assert.equal(after.defaultTtl, 60);
+    const indexingPolicy = { includedPaths: [{ path: "/*" }], excludedPaths: [{ path: "/big/*" }] };
+    const { resource: after } = await container.replace({ id: container.id, partitionKey: before.partitionKey, indexingPolicy });
+    assert.ok(after.indexingPolicy.excludedPaths.some(({ path }) => path === "/big/*"));
     assert.equal(after._rid, before._rid);
   });
 

@@ -72,10 +72,9 @@ def test_query_by_id(container, database):
 def test_replace_changes_the_policy_and_nothing_else(container, database):
     before = container.read()
     policy = {"indexingMode": "consistent", "automatic": True, "includedPaths": [{"path": "/*"}], "excludedPaths": [{"path": "/big/*"}]}
-    database.replace_container(container, PartitionKey("/pk"), indexing_policy=policy, default_ttl=3600)
+    database.replace_container(container, PartitionKey("/pk"), indexing_policy=policy)
     after = container.read()
     assert after["_rid"] == before["_rid"]
-    assert after["defaultTtl"] == 3600
     assert {"path": "/big/*"} in after["indexingPolicy"]["excludedPaths"]
     assert after["_etag"] != before["_etag"]
 

@@ -53,7 +53,13 @@ fn kind(value: &Value) -> Result<KeyKind> {
     }
 }
 
+/// One SDK sends the name of its constant in place of the number.
 fn version(value: &Value) -> Result<KeyVersion> {
+    match value.as_str() {
+        Some("V1") => return Ok(KeyVersion::V1),
+        Some("V2") => return Ok(KeyVersion::V2),
+        _ => {}
+    }
     match read::integer(value)? {
         1 => Ok(KeyVersion::V1),
         2 => Ok(KeyVersion::V2),

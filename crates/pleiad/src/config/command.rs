@@ -71,7 +71,7 @@ Examples:
   pleiad dev                       a database on http://localhost:8081 and https://localhost:8081
   pleiad dev --ephemeral --port 0  for tests: in memory, on a free port told by the ready line
   pleiad dev --config pleiad.toml  with databases, containers and first items
-  pleiad trust                     how to make this machine, Java, Node and the others trust its certificate
+  pleiad trust                     how to make this machine trust its certificate
   pleiad serve --data /var/lib/pleiad --key-file pleiad.key
 
 Every setting is also an environment variable (PLEIAD_PORT) and a key in the file of --config.

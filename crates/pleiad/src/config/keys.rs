@@ -28,18 +28,12 @@ const KEY_BYTES_MIN: usize = 32;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key {
     text: String,
-    bytes: Vec<u8>,
 }
 
 impl Key {
     /// As it is written in connection strings.
     pub fn reveal(&self) -> &str {
         &self.text
-    }
-
-    /// As it is put into the HMAC.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
     }
 }
 
@@ -55,7 +49,7 @@ impl Word for Key {
         if bytes.len() < KEY_BYTES_MIN {
             return Err(format!("the base64 of at least {KEY_BYTES_MIN} bytes; `pleiad config --new-key` makes one"));
         }
-        Ok(Key { text: text.to_owned(), bytes })
+        Ok(Key { text: text.to_owned() })
     }
 }
 

@@ -152,6 +152,7 @@ macro_rules! settings {
 
         /// Every setting's value, each right by itself.
         #[derive(Debug)]
+        #[expect(dead_code, reason = "`config` was needed before the file could be read, so `source` asked for it")]
         pub struct Answers { $($(pub $field: $type,)+)+ }
 
         impl Answers {
@@ -186,8 +187,8 @@ settings! {
         "tls-cert" tls_cert: Option<PathBuf>, "", Anywhere, dev Unset, serve Unset;
         /// The private key (PEM) of `tls-cert`.
         "tls-key" tls_key: Option<PathBuf>, "", Anywhere, dev Unset, serve Unset;
-        /// File with the account's keys: either nothing but the primary key, or TOML with the names of the four
-        /// settings below. Keys given elsewhere come first.
+        /// File with the account's keys: either nothing but the primary key, or TOML with `primary-key`,
+        /// `secondary-key`, `primary-read-only-key` and `secondary-read-only-key`. Keys given elsewhere come first.
         "key-file" key_file: Option<PathBuf>, "", Anywhere, dev Unset, serve Unset;
         /// The account's key. `pleiad config --new-key` makes one.
         "primary-key" primary_key: Option<Key>, "base64", NotFlag,

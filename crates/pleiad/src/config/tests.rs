@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::file::ConfigFile;
 use super::keys::WELL_KNOWN_KEY;
+use super::settings::Protocols;
 use super::table::{FIELDS, Preset, Setting, TABLE};
 use super::word::{ByteCount, Field, Word};
 use super::*;
@@ -159,7 +160,8 @@ fn a_new_key_is_good_for_serve_and_never_the_same() {
     let (one, two) = (new_key().unwrap(), new_key().unwrap());
     assert_ne!(one, two);
     let settings = resolve("serve --data d", &[("PLEIAD_PRIMARY_KEY", &one)]).unwrap();
-    assert_eq!(settings.keys.primary.bytes().len(), 64);
+    assert_eq!(settings.keys.primary.reveal(), one);
+    assert_eq!(one.len(), WELL_KNOWN_KEY.len(), "as long as the service's own");
 }
 
 #[test]

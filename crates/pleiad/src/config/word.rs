@@ -166,10 +166,8 @@ macro_rules! choice {
             const CHOICES: &'static [&'static str] = &[$($word),+];
 
             fn read(text: &str) -> Result<Self, String> {
-                match text {
-                    $($word => Ok($name::$variant),)+
-                    _ => Err(format!("one of {}", [$($word),+].join(", "))),
-                }
+                let found = [$($name::$variant),+].into_iter().find(|choice| choice.as_str() == text);
+                found.ok_or_else(|| format!("one of {}", [$($word),+].join(", ")))
             }
         }
     };

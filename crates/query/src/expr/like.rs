@@ -93,7 +93,7 @@ impl Piece {
             Piece::Plain(plain) => text.strip_suffix(plain.as_str()),
             Piece::Loose(elements) => {
                 let mut rest = text.chars();
-                elements.iter().rev().all(|e| rest.next_back().is_some_and(|c| e.accepts(c))).then(|| rest.as_str())
+                elements.iter().rev().all(|e| rest.next_back().is_some_and(|c| e.accepts(c))).then_some(rest.as_str())
             }
         }
     }

@@ -66,16 +66,19 @@ impl<'t> Parser<'t> {
         start.to(self.last)
     }
 
-    /// Every rule that can come back to itself does so through here.
-    fn nested<T>(&mut self, rule: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    /// Every rule that can come back to itself does so after this. A fault ends the whole parse, so only
+    /// success needs its `leave`.
+    fn enter(&mut self) -> Parsed<()> {
         if self.depth == NESTING_MAX {
             let message = format!("The query nests deeper than {NESTING_MAX} levels. Flatten it or split it.");
             return Err(Fault::plain(self.token.span, message));
         }
         self.depth += 1;
-        let result = rule(self);
+        Ok(())
+    }
+
+    fn leave(&mut self) {
         self.depth -= 1;
-        result
     }
 
     fn at(&self, symbol: Symbol) -> bool {

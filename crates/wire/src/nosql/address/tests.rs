@@ -134,7 +134,7 @@ proptest! {
     #[test]
     fn any_name_survives_the_way(db in "\\PC{1,20}", item in "\\PC{1,40}") {
         let address = parse(&format!("/dbs/{}/colls/c/docs/{}", encode(&db), encode(&item))).unwrap();
-        prop_assert_eq!(address.segments().as_slice(), &[db.as_str(), "c", item.as_str()]);
+        prop_assert_eq!(address.segments().to_vec(), [db.as_str(), "c", item.as_str()]);
     }
 
     #[test]

@@ -192,7 +192,9 @@ fn dates_are_read_in_either_case() {
     assert_eq!(ms("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
     assert_eq!(ms("Sat, 29 Feb 2020 23:59:59 GMT"), Some(1_583_020_799_000));
     assert_eq!(ms("Fri, 31 Dec 2100 00:00:00 GMT"), Some(4_133_894_400_000));
-    for text in ["", "27 Apr 2017", "Thu, 27 Foo 2017 00:51:12 GMT", "Thu, 27 Apr 2017 24:00:00 GMT", "2017-04-27T00:51:12Z"] {
+    for text in
+        ["", "27 Apr 2017", "Thu, 27 Foo 2017 00:51:12 GMT", "Thu, 27 Apr 2017 24:00:00 GMT", "2017-04-27T00:51:12Z"]
+    {
         assert_eq!(ms(text), None, "{text}");
     }
     for text in ["Thu, 27 Apr 2017 00:51:12 PST", "Thu, 27 Apr 2017 00:51:12 GMT x", "Thu, 0 Apr 2017 00:51:12 GMT"] {
@@ -217,7 +219,7 @@ proptest! {
 
 /// The slow way: counts years and months off one by one.
 fn rfc_1123(mut days: u64, seconds: u64) -> String {
-    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let mut year = 1970;
     while days >= 365 + u64::from(is_leap(year)) {
         days -= 365 + u64::from(is_leap(year));

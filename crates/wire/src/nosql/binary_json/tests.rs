@@ -1,4 +1,4 @@
-use pleiad_model::{Kind, Number, json};
+use pleiad_model::{Kind, Number};
 use proptest::prelude::*;
 
 use super::*;
@@ -53,7 +53,7 @@ fn numbers_of_every_width() {
     check("80 CD 00 00 C0 3F", "1.5");
     check("80 CE 00 00 00 00 00 00 02 C0", "-2.25");
     check("80 CF 00 3E", "1.5");
-    check("80 CF 01 80", "-0.00000005960464477539063");
+    check("80 CF 01 80", "-5.960464477539063e-8");
     check("80 D7 FF", "255");
     check("80 D8 FB", "-5");
     check("80 D9 18 FC", "-1000");
@@ -137,6 +137,17 @@ fn arrays_and_objects_in_every_frame() {
 #[test]
 fn a_repeated_name_keeps_its_first_place_and_last_value() {
     check("80 EA 06 2C 00 3B 01 2C 02", r#"{"id":2,"type":1}"#);
+}
+
+#[test]
+fn an_object_may_have_very_many_properties() {
+    let names = (0..200_000_u32).map(|n| format!("{n:05x}"));
+    let mut content: Vec<u8> = names.flat_map(|name| [&[0x85][..], name.as_bytes(), &[0x07]].concat()).collect();
+    content.extend(bytes("85 30 30 30 30 30 D2"));
+    let length = u32::try_from(content.len()).unwrap().to_le_bytes();
+    let value = decode(&[&[PREAMBLE, 0xEC][..], &length, &content].concat()).unwrap();
+    assert_eq!(value.as_object().map(Object::len), Some(200_000));
+    assert_eq!(value.as_object().and_then(|object| object.iter().next()), Some(("00000", &Value::Bool(true))));
 }
 
 #[test]
@@ -285,7 +296,7 @@ fn any_value() -> impl Strategy<Value = Value> {
         let name = prop_oneof!["[a-z_]{0,6}", prop::sample::select(&text::KNOWN[..]).prop_map(str::to_owned)];
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..8).prop_map(Value::from),
-            prop::collection::vec((name, inner), 0..8).prop_map(|all| Value::Object(with_unique_names(all))),
+            prop::collection::vec((name, inner), 0..8).prop_map(|all| object(all).unwrap()),
         ]
     })
 }

@@ -1,0 +1,98 @@
+//! RocksDB, compiled once per machine.
+//!
+//! Promise: after `ensure`, every cargo call of ours links the same static library, whatever packages it
+//! builds. Left alone, cargo would compile RocksDB's C++ again (ten minutes) whenever a different selection of
+//! packages changes the features of something its build script uses, however remotely
+//! (docs/decisions/0005-rocksdb-built-once.md).
+//!
+//! ```text
+//! Cargo.lock says librocksdb-sys 0.19.0+11.8.1
+//!   → ~/.cache/pleiad/rocksdb/0.19.0+11.8.1/librocksdb.a     ROCKSDB_LIB_DIR, ROCKSDB_STATIC
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::shell::{self, Result};
+
+const CRATE: &str = "librocksdb-sys";
+const LIBRARY: &str = "librocksdb.a";
+/// As `storage` asks for them through the crate `rocksdb`.
+const FEATURES: &str = r#"["lz4", "zstd", "bindgen-runtime"]"#;
+
+/// Tells a cargo call where the library is, if it is there and the user has not said otherwise.
+pub fn link(cargo: &mut Command) {
+    let Some(place) = place().filter(|place| place.join(LIBRARY).exists()) else { return };
+    if std::env::var_os("ROCKSDB_LIB_DIR").is_none() {
+        cargo.env("ROCKSDB_LIB_DIR", place).env("ROCKSDB_STATIC", "1");
+    }
+}
+
+/// Compiles the library unless it is there.
+pub fn ensure() -> Result {
+    let Some(place) = place() else { return Err(format!("Cargo.lock names no {CRATE}")) };
+    if place.join(LIBRARY).exists() || std::env::var_os("ROCKSDB_LIB_DIR").is_some() {
+        return Ok(());
+    }
+    println!(
+        "{} compiles RocksDB, the storage engine inside Pleiad, from its C++ source: about 10 minutes\n\
+         on 2 cores, once. The result stays in {}; later builds do without.",
+        shell::bold("The first build"),
+        place.display()
+    );
+    let work = place.join("build");
+    write_project(&work)?;
+    let mut cargo = shell::bare_cargo(["build", "--release"]);
+    shell::run(cargo.current_dir(&work).env("CARGO_TARGET_DIR", work.join("target")))?;
+    keep(&work, &place)
+}
+
+/// Where the library of the locked version is kept.
+fn place() -> Option<PathBuf> {
+    let lock = std::fs::read_to_string(shell::root().join("Cargo.lock")).ok()?;
+    Some(shell::cache().join("rocksdb").join(locked_version(&lock)?))
+}
+
+/// `name = "librocksdb-sys"` is followed by its version.
+fn locked_version(lock: &str) -> Option<&str> {
+    let mut lines = lock.lines().skip_while(|line| *line != format!("name = \"{CRATE}\""));
+    lines.nth(1)?.strip_prefix("version = \"")?.strip_suffix('"')
+}
+
+/// A package of nothing but that dependency, with our lock so that its own dependencies are the same.
+fn write_project(work: &Path) -> Result {
+    let lock = std::fs::read_to_string(shell::root().join("Cargo.lock")).map_err(|e| format!("Cargo.lock: {e}"))?;
+    let version = locked_version(&lock).ok_or("Cargo.lock names no RocksDB")?;
+    let manifest = format!(
+        "[package]\nname = \"rocksdb-once\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
+         [dependencies]\n{CRATE} = {{ version = \"={}\", default-features = false, features = {FEATURES} }}\n",
+        version.split('+').next().unwrap_or(version)
+    );
+    let write = |path: PathBuf, text: &str| std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()));
+    std::fs::create_dir_all(work.join("src")).map_err(|e| format!("{}: {e}", work.display()))?;
+    write(work.join("Cargo.toml"), &manifest)?;
+    write(work.join("Cargo.lock"), &lock)?;
+    write(work.join("src").join("lib.rs"), "")
+}
+
+/// Moves the finished library into place in one step, then drops what it took to build it.
+fn keep(work: &Path, place: &Path) -> Result {
+    let builds = shell::list(&work.join("target").join("release").join("build"));
+    let built = builds.iter().map(|dir| dir.join("out").join(LIBRARY)).find(|library| library.exists());
+    let built = built.ok_or("the build of RocksDB left no library")?;
+    std::fs::rename(&built, place.join(LIBRARY)).map_err(|e| format!("{}: {e}", built.display()))?;
+    let _ = std::fs::remove_dir_all(work); // only space is lost if this fails
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_the_locked_one() {
+        let lock = "[[package]]\nname = \"libc\"\nversion = \"1\"\n\n[[package]]\nname = \"librocksdb-sys\"\nversion = \"0.19.0+11.8.1\"\n";
+        assert_eq!(locked_version(lock), Some("0.19.0+11.8.1"));
+        assert_eq!(locked_version("[[package]]\nname = \"libc\"\n"), None);
+    }
+}
