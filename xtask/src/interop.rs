@@ -131,6 +131,7 @@ fn tell_where(test: &mut Command, server: &Server, certificate: &Path) {
         .env("PLEIAD_ENDPOINT_HTTPS", &server.endpoint_https)
         .env("PLEIAD_KEY", EMULATOR_KEY)
         .env("PLEIAD_CA_FILE", certificate)
+        .env("PLEIAD_README", shell::root().join("README.md")) // its snippets are tests too
         .env("NODE_EXTRA_CA_CERTS", certificate); // Node reads this one only when it starts
     for name in ["NO_PROXY", "no_proxy"] {
         test.env(name, with_localhost(&std::env::var(name).unwrap_or_default()));

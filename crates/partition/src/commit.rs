@@ -14,13 +14,14 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, Batch, Durability, Store};
 use tokio::sync::oneshot;
@@ -48,11 +49,17 @@ pub struct Entry {
     pub done: oneshot::Sender<Result<()>>,
 }
 
-/// Groups larger than this wait for the next batch, so that one commit stays short.
+/// What does not fit into a group waits for the next batch, so that one commit stays short and small.
 const GROUP_ENTRIES_MAX: usize = 1024;
+const GROUP_BYTES_MAX: usize = 8 << 20;
 
 #[derive(Clone)]
 pub struct Committer {
+    hold: Arc<Hold>,
+}
+
+/// When the last of its owners lets go, the thread finishes what is queued and closes the store.
+struct Hold {
     shared: Arc<Shared>,
 }
 
@@ -67,22 +74,25 @@ struct Shared {
 struct Queue {
     waiting: Vec<Entry>,
     closed: bool,
+    /// The thread is gone.
+    ended: bool,
     failed: Option<Error>,
-    stopped: Option<oneshot::Sender<()>>,
+    stopped: Vec<oneshot::Sender<()>>,
 }
 
 impl Committer {
     pub fn start(store: Arc<AnyStore>, policy: Policy) -> Result<Self> {
         let shared = Arc::new(Shared { store, policy, queue: Mutex::default(), wake: Condvar::new() });
         let theirs = shared.clone();
-        let thread = std::thread::Builder::new().name("committer".into()).spawn(move || run(&theirs));
+        let thread = std::thread::Builder::new().name("committer".into()).spawn(move || serve(theirs));
         thread.map_err(|e| Error::unavailable(format!("cannot start the committer thread: {e}")))?;
-        Ok(Committer { shared })
+        Ok(Committer { hold: Arc::new(Hold { shared }) })
     }
 
     /// Takes a transaction. Callers that need an order among their own hold their lock over this.
     pub fn enqueue(&self, entry: Entry) {
-        let mut queue = self.shared.queue.lock();
+        let shared = &self.hold.shared;
+        let mut queue = shared.queue.lock();
         if let Some(error) = queue.refusal() {
             drop(queue);
             let _ = entry.done.send(Err(error)); // the asker may be gone; then nobody needs to know
@@ -90,7 +100,7 @@ impl Committer {
         }
         queue.waiting.push(entry);
         if queue.waiting.len() == 1 {
-            self.shared.wake.notify_one();
+            shared.wake.notify_one();
         }
     }
 
@@ -101,19 +111,31 @@ impl Committer {
         committed.await.unwrap_or_else(|_| Err(Error::unavailable("the committer has stopped")))
     }
 
-    /// Accepts nothing more, finishes what is queued, and makes it durable.
+    /// Accepts nothing more, finishes what is queued, makes it durable, and lets go of the store.
     pub async fn stop(&self) {
         let (sender, stopped) = oneshot::channel();
         {
-            let mut queue = self.shared.queue.lock();
-            if queue.closed {
+            let mut queue = self.hold.shared.queue.lock();
+            if queue.ended {
                 return;
             }
-            queue.closed = true;
-            queue.stopped = Some(sender);
-            self.shared.wake.notify_one();
+            queue.stopped.push(sender);
         }
-        let _ = stopped.await; // an error means that the thread is gone, which is what we wait for
+        self.hold.shared.close();
+        let _ = stopped.await; // the end of the thread drops the sender, which is what we wait for
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+impl Shared {
+    fn close(&self) {
+        self.queue.lock().closed = true;
+        self.wake.notify_one();
     }
 }
 
@@ -124,48 +146,77 @@ impl Queue {
         }
         self.failed.clone()
     }
+
+    /// At least one, however large it is.
+    fn take_group(&mut self) -> Vec<Entry> {
+        let mut bytes = 0;
+        let fits = |entry: &&Entry| {
+            bytes += entry.batch.bytes();
+            bytes <= GROUP_BYTES_MAX
+        };
+        let take = self.waiting.iter().take(GROUP_ENTRIES_MAX).take_while(fits).count().max(1);
+        self.waiting.drain(..take).collect()
+    }
+}
+
+/// However the work ends, a panic in the store included, nobody goes on waiting for it.
+fn serve(shared: Arc<Shared>) {
+    // The panic was reported where it happened; what it left behind is closed below and not used again.
+    let _ = std::panic::catch_unwind(AssertUnwindSafe(|| run(&shared)));
+    let mut queue = shared.queue.lock();
+    (queue.closed, queue.ended) = (true, true);
+    let left = (std::mem::take(&mut queue.waiting), std::mem::take(&mut queue.stopped));
+    drop(queue);
+    drop(shared); // whoever waited for our end may open the store again
+    drop(left);
 }
 
 fn run(shared: &Shared) {
-    let mut unsynced = false;
-    while let Some(mut group) = next_group(shared, &mut unsynced) {
+    // When what was acknowledged must be on the disk; `None` while all of it is.
+    let mut sync_due = None;
+    while let Some(mut group) = next_group(shared, &mut sync_due) {
         match commit_group(shared, &mut group) {
             Ok(()) => {
-                unsynced |= shared.policy != Policy::Synced;
+                sync_due = sync_due.or_else(|| shared.sync_due());
                 group.into_iter().for_each(acknowledge);
             }
-            Err(error) => poison(shared, group, error),
+            Err(error) => {
+                sync_due = None; // the store takes no sync either
+                poison(shared, group, error);
+            }
         }
     }
-    if unsynced {
+    if sync_due.is_some() {
         sync(shared);
     }
-    if let Some(stopped) = shared.queue.lock().stopped.take() {
-        let _ = stopped.send(());
+}
+
+impl Shared {
+    fn sync_due(&self) -> Option<Instant> {
+        match self.policy {
+            Policy::Synced => None,
+            Policy::SyncedWithin(delay) => Some(Instant::now() + delay),
+        }
     }
 }
 
 /// The next transactions to write together; `None` when there will be no more.
-fn next_group(shared: &Shared, unsynced: &mut bool) -> Option<Vec<Entry>> {
+fn next_group(shared: &Shared, sync_due: &mut Option<Instant>) -> Option<Vec<Entry>> {
     let mut queue = shared.queue.lock();
     loop {
+        // Before the waiting ones: a store that never rests must be synced in time as well.
+        if sync_due.take_if(|due| *due <= Instant::now()).is_some() {
+            MutexGuard::unlocked(&mut queue, || sync(shared));
+        }
         if !queue.waiting.is_empty() {
-            let take = queue.waiting.len().min(GROUP_ENTRIES_MAX);
-            return Some(queue.waiting.drain(..take).collect());
+            return Some(queue.take_group());
         }
         if queue.closed {
             return None;
         }
-        match shared.policy {
-            Policy::SyncedWithin(delay) if *unsynced => {
-                if shared.wake.wait_for(&mut queue, delay).timed_out() && queue.waiting.is_empty() {
-                    drop(queue);
-                    sync(shared);
-                    *unsynced = false;
-                    queue = shared.queue.lock();
-                }
-            }
-            _ => shared.wake.wait(&mut queue),
+        match *sync_due {
+            Some(due) => drop(shared.wake.wait_until(&mut queue, due)),
+            None => shared.wake.wait(&mut queue),
         }
     }
 }

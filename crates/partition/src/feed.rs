@@ -4,8 +4,8 @@
 //! comes first, and says where the next begins only if there is a next item.
 
 use bytes::Bytes;
-use pleiad_model::Result;
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::{Error, Result};
 use pleiad_storage::{AnySnapshot, Direction, Snapshot, Store, keyspace};
 
 use crate::partition::Partition;
@@ -35,15 +35,16 @@ pub struct Quota {
 }
 
 /// Rows asked of the store at once while nothing is known of their size: 16 of the largest items
-/// are 32 MB, which is the most a page holds in memory beyond its own limit.
+/// are 32 MB, which is about the most a page holds in memory beyond its own limit.
 const CHUNK_ROWS_FIRST: usize = 16;
+const CHUNK_BYTES_MAX: usize = 32 << 20;
 const CHUNK_ROWS_MAX: usize = 512;
 
 impl Partition {
     /// The items after number `after`, in order of their numbers.
     pub async fn page(&self, scope: &Scope, after: u64, quota: Quota) -> Result<Page> {
         let snapshot = self.store.snapshot().await?;
-        let mut filling = Filling { page: Page::default(), quota, bytes: 0 };
+        let mut filling = Filling { page: Page::default(), quota, bytes: 0, seen: 0, seen_bytes: 0 };
         let mut after = after;
         loop {
             let rows = filling.chunk_rows();
@@ -54,6 +55,7 @@ impl Partition {
             let ended = chunk.len() < rows;
             for record in chunk {
                 after = record.docnum;
+                filling.see(&record);
                 if wanted(scope, &record) && !filling.take(record) {
                     return Ok(filling.page);
                 }
@@ -79,8 +81,9 @@ impl Partition {
         let found = snapshot.scan(&from, &to, Direction::Forward, rows).await?;
         let docnum = |row: &Bytes| Ok(keyspace::doc(shard, keyspace::decode_member(row)?.1));
         let docs = found.iter().map(|(row, _)| docnum(row)).collect::<Result<Vec<_>>>()?;
+        let missing = || Error::corrupt("a member without its item");
         let records = snapshot.get_many(&docs).await?;
-        records.into_iter().flatten().map(Record::decode).collect()
+        records.into_iter().map(|bytes| Record::decode(bytes.ok_or_else(missing)?)).collect()
     }
 
     /// How many logical partitions there are.
@@ -103,9 +106,17 @@ struct Filling {
     page: Page,
     quota: Quota,
     bytes: usize,
+    /// Items looked at, wanted or not: they tell how large the next ones may be.
+    seen: usize,
+    seen_bytes: usize,
 }
 
 impl Filling {
+    fn see(&mut self, record: &Record) {
+        self.seen += 1;
+        self.seen_bytes += record.body().len();
+    }
+
     /// Takes one more item; when it does not fit, the next page starts before it.
     fn take(&mut self, record: Record) -> bool {
         let size = record.body().len();
@@ -119,16 +130,18 @@ impl Filling {
         true
     }
 
-    /// One more than is missing, so that the end is seen without asking again.
+    /// One more than is missing, so that the end is seen without asking again; at the rate at which
+    /// wanted items were met so far.
     fn chunk_rows(&self) -> usize {
         let taken = self.page.records.len();
         let missing = self.quota.items.saturating_sub(taken).saturating_add(1);
-        if taken == 0 {
+        if self.seen == 0 {
             return missing.min(CHUNK_ROWS_FIRST);
         }
-        let average = (self.bytes / taken).max(1);
+        let average = (self.seen_bytes / self.seen).max(1);
         let affordable = self.quota.bytes.saturating_sub(self.bytes) / average + 2;
-        missing.min(affordable).clamp(2, CHUNK_ROWS_MAX)
+        let rows = missing.min(affordable).saturating_mul(self.seen / taken.max(1));
+        rows.min(CHUNK_BYTES_MAX / average).clamp(2, CHUNK_ROWS_MAX)
     }
 }
 
@@ -138,3 +151,6 @@ fn wanted(scope: &Scope, record: &Record) -> bool {
         Scope::Key(epk) => record.epk == *epk,
     }
 }
+
+#[cfg(test)]
+mod tests;

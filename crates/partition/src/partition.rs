@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use pleiad_model::partition_key::{EffectiveKey, PartitionKeyDefinition};
 use pleiad_model::policy::IndexMatcher;
 use pleiad_model::{Error, Kind, Result, Value, json};
-use pleiad_storage::{AnyStore, Store, keyspace};
+use pleiad_storage::{AnySnapshot, AnyStore, Batch, Snapshot, Store, keyspace};
 use tokio::sync::oneshot;
 
 use crate::commit::{Committer, Entry, Publish};
@@ -158,6 +158,20 @@ impl Partition {
     async fn read_numbered(&self, key: &ItemKey, docnum: u64) -> Result<Option<Record>> {
         // The item may go between the two look-ups; then it is not there.
         let Some(bytes) = self.store.get(&keyspace::doc(self.range.shard, docnum)).await? else { return Ok(None) };
+        match check_identity(Record::decode(bytes)?, key) {
+            Ok(record) => Ok(Some(record)),
+            // It may also have got another id.
+            Err(_) => self.read_at_one_moment(key).await,
+        }
+    }
+
+    /// What two look-ups of two moments cannot tell: renamed, or damaged.
+    async fn read_at_one_moment(&self, key: &ItemKey) -> Result<Option<Record>> {
+        let snapshot = self.store.snapshot().await?;
+        let row = keyspace::id(self.range.shard, key.logical.epk.as_bytes(), &key.hash);
+        let Some(docnum) = get(&snapshot, row).await? else { return Ok(None) };
+        let row = keyspace::doc(self.range.shard, docnum_from_value(&docnum)?);
+        let bytes = get(&snapshot, row).await?.ok_or_else(id_without_item)?;
         check_identity(Record::decode(bytes)?, key).map(Some)
     }
 
@@ -172,24 +186,38 @@ impl Partition {
     pub async fn write(&self, schema: &Schema, verb: Verb, draft: Draft, condition: &Condition, ts_s: u32) -> Result<Written, Rejected> {
         let prepared = Prepared::new(schema, draft);
         let latch = self.latch(&prepared.target).await;
-        let old = self.current(&prepared.target).await?;
-        check_write(verb, old.as_ref(), condition)?;
-        let done = match &old {
-            None => self.insert(&prepared, ts_s).await?,
-            Some(record) => self.update(schema, &prepared, record, ts_s).await?,
-        };
+        let queued = self.put(schema, verb, &prepared, condition, ts_s).await;
         drop(latch);
-        done.wait().await
+        self.settle(queued).await
     }
 
     pub async fn delete(&self, schema: &Schema, key: &ItemKey, condition: &Condition) -> Result<Written, Rejected> {
         let latch = self.latch(key).await;
-        let old = self.current(key).await?;
-        let record = check_exists(old.as_ref())?;
-        check_version(record, condition)?;
-        let done = self.remove(schema, key, record).await?;
+        let queued = self.remove(schema, key, condition).await;
         drop(latch);
-        done.wait().await
+        self.settle(queued).await
+    }
+
+    /// Waits until the outcome is durable. A refusal waits too, for the writes it rests on: whoever
+    /// hears "already exists" can read the item, and never hears it of a write that is lost.
+    async fn settle(&self, queued: Result<Queued, Rejected>) -> Result<Written, Rejected> {
+        let refusal = match queued {
+            Ok(queued) => return queued.wait().await,
+            Err(refusal) => refusal,
+        };
+        if self.usage().lsn > self.lsn() {
+            self.committer.commit(Batch::default()).await.map_err(lost)?;
+        }
+        Err(refusal)
+    }
+
+    async fn put(&self, schema: &Schema, verb: Verb, new: &Prepared, condition: &Condition, ts_s: u32) -> Result<Queued, Rejected> {
+        let old = self.current(&new.target).await?;
+        check_write(verb, old.as_ref(), condition)?;
+        match &old {
+            None => Ok(self.insert(new, ts_s).await?),
+            Some(record) => self.update(schema, new, record, ts_s).await,
+        }
     }
 
     async fn insert(&self, new: &Prepared, ts_s: u32) -> Result<Queued> {
@@ -228,19 +256,22 @@ impl Partition {
         })?)
     }
 
-    async fn remove(&self, schema: &Schema, key: &ItemKey, old: &Record) -> Result<Queued> {
+    async fn remove(&self, schema: &Schema, key: &ItemKey, condition: &Condition) -> Result<Queued, Rejected> {
+        let old = self.current(key).await?;
+        let old = check_exists(old.as_ref())?;
+        check_version(old, condition)?;
         let terms = terms_of(schema, old)?;
         let bytes = old.body().len();
         let mut stats = self.key_stats(key).await?;
         stats.items = stats.items.saturating_sub(1);
         stats.bytes = stats.bytes.saturating_sub(bytes as u64);
-        self.sequence(|shard, changes| {
+        Ok(self.sequence(|shard, changes| {
             changes.remove(self.range.shard, &Old { key, record: old, terms: &terms });
             changes.count_key(self.key_row(key), &stats, key);
             shard.items = shard.items.saturating_sub(1);
             shard.item_bytes = shard.item_bytes.saturating_sub(bytes as u64);
             Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru: price::delete(bytes, terms.len()) })
-        })
+        })?)
     }
 
     /// Gives a transaction its place in the commit history and hands it to the committer.
@@ -271,7 +302,7 @@ impl Partition {
         let row = keyspace::id(self.range.shard, key.logical.epk.as_bytes(), &key.hash);
         let Some(docnum) = self.newest(&row).await? else { return Ok(None) };
         let row = keyspace::doc(self.range.shard, docnum_from_value(&docnum)?);
-        let Some(bytes) = self.newest(&row).await? else { return Err(Error::corrupt("an id without its item")) };
+        let bytes = self.newest(&row).await?.ok_or_else(id_without_item)?;
         check_identity(Record::decode(bytes)?, key).map(Some)
     }
 
@@ -329,9 +360,13 @@ struct Queued {
 impl Queued {
     async fn wait(self) -> Result<Written, Rejected> {
         let durable = self.durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")));
-        durable.map_err(|error| Rejected { error, charge_ru: 0.0 })?;
+        durable.map_err(lost)?;
         Ok(self.written)
     }
+}
+
+fn lost(error: Error) -> Rejected {
+    Rejected { error, charge_ru: 0.0 }
 }
 
 /// A draft with everything worked out that needs no lock.
@@ -401,6 +436,14 @@ fn check_version(record: &Record, condition: &Condition) -> Result<(), Rejected>
 
 fn rejected(kind: Kind, message: &str, bytes: usize) -> Rejected {
     Rejected { error: Error::new(kind, message), charge_ru: price::refused_write(bytes) }
+}
+
+async fn get(snapshot: &AnySnapshot, row: Bytes) -> Result<Option<Bytes>> {
+    Ok(snapshot.get_many(&[row]).await?.pop().flatten())
+}
+
+fn id_without_item() -> Error {
+    Error::corrupt("an id without its item")
 }
 
 fn check_identity(record: Record, key: &ItemKey) -> Result<Record> {

@@ -117,3 +117,6 @@ pub fn docnum_from_value(value: &[u8]) -> Result<u64> {
     let bytes = value.try_into().map_err(|_| pleiad_model::Error::corrupt("item number"))?;
     Ok(u64::from_be_bytes(bytes))
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,17 @@
 //!
 //! Read in this order.
 
-mod any; // whichever of them was chosen at start
+pub mod store; // what a store can do, and what is asked of it at once
+
+pub mod keyspace; // which key holds what
+
+pub mod memory; // the store that forgets
+
 #[cfg(feature = "embedded")]
 pub mod embedded; // the store on this machine's disk
-pub mod keyspace; // which key holds what
-pub mod memory; // the store that forgets
-pub mod store; // what a store can do, and what is asked of it at once
+
+mod any; // whichever of them was chosen at start
+
 #[cfg(any(test, feature = "testing"))]
 #[allow(clippy::unwrap_used, clippy::expect_used)] // a panic is how an exam is failed
 pub mod testing; // the exam every store passes, and stores that misbehave on request

@@ -99,7 +99,7 @@ fn a_directory_that_cannot_be_is_named() {
 /// A power cut leaves the last record short, or with a page that never arrived.
 #[test]
 fn a_torn_tail_loses_only_what_was_not_acknowledged() {
-    for tear in [cut_short as fn(&mut Vec<u8>, usize), zero_a_stretch] {
+    for tear in [cut_short as fn(Vec<u8>, usize) -> Vec<u8>, zero_a_stretch] {
         let dir = tempfile::tempdir().unwrap();
         let store = open(dir.path());
         put(&store, "kept", Durability::Synced).unwrap();
@@ -109,9 +109,7 @@ fn a_torn_tail_loses_only_what_was_not_acknowledged() {
         block_on(store.commit(&batch, Durability::Written)).unwrap();
         drop(store);
         let log = log_file(dir.path());
-        let mut bytes = fs::read(&log).unwrap();
-        tear(&mut bytes, synced_bytes);
-        fs::write(&log, bytes).unwrap();
+        fs::write(&log, tear(fs::read(&log).unwrap(), synced_bytes)).unwrap();
         let store = open(dir.path());
         assert_eq!(block_on(store.get(b"kept")).unwrap(), Some("1".into()));
         assert_eq!(block_on(store.get(b"torn")).unwrap(), None);
@@ -119,12 +117,14 @@ fn a_torn_tail_loses_only_what_was_not_acknowledged() {
     }
 }
 
-fn cut_short(log: &mut Vec<u8>, synced_bytes: usize) {
+fn cut_short(mut log: Vec<u8>, synced_bytes: usize) -> Vec<u8> {
     log.truncate(synced_bytes + 9_000);
+    log
 }
 
-fn zero_a_stretch(log: &mut Vec<u8>, synced_bytes: usize) {
+fn zero_a_stretch(mut log: Vec<u8>, synced_bytes: usize) -> Vec<u8> {
     log[synced_bytes + 4_096..][..4_096].fill(0);
+    log
 }
 
 fn log_file(dir: &Path) -> std::path::PathBuf {

@@ -1,0 +1,258 @@
+//! Is everything there that should be, and nothing else.
+//!
+//! Promise: one snapshot of a shard is compared with itself, keyspace by keyspace; what disagrees is told, nothing
+//! is repaired or written. Memory is bounded by a few of the largest items, however many there are.
+//!
+//! Nothing is missed although nothing is remembered: no two items can share a row, because every row holds its
+//! item's number in its key or its value.
+//!
+//! ```text
+//! item ──▶ its id, member, feed and index rows are there     so there are at least as many rows as items need
+//! rows counted = rows that items need                        so there are no others
+//! ```
+//!
+//! Only when a count is off are the rows walked a second time, to name the strays.
+
+use std::fmt::Display;
+
+use bytes::Bytes;
+use pleiad_model::Result;
+use pleiad_storage::store::Pair;
+use pleiad_storage::{AnySnapshot, Direction, Snapshot, Store, keyspace};
+
+use crate::map::Range;
+use crate::partition::{Partition, Schema};
+use crate::state::{DOCNUM_COUNTER_BITS, ShardState};
+use crate::transaction::docnum_from_value;
+
+mod item; // an item and the rows it needs
+mod keys; // what each logical partition weighs
+mod walk; // a keyspace, a chunk at a time
+
+use item::Item;
+use keyspace::Tag;
+use walk::Walk;
+
+/// Further problems are counted: the first ones tell what happened.
+const PROBLEMS_TOLD_MAX: usize = 100;
+
+/// Keyspaces whose every row belongs to one item.
+const POINTERS: [Tag; 4] = [Tag::Id, Tag::Member, Tag::Feed, Tag::Index];
+/// Keyspaces that are compared with the items. Rows elsewhere are nobody's.
+const KNOWN: [Tag; 7] = [Tag::Doc, Tag::Feed, Tag::Id, Tag::Key, Tag::Member, Tag::State, Tag::Index];
+
+/// What a check saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    pub lsn: u64,
+    pub items: u64,
+    pub item_bytes: u64,
+    /// Logical partitions.
+    pub keys: u64,
+    pub index_rows: u64,
+    pub problems: Problems,
+}
+
+/// Sentences about what disagrees.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problems {
+    pub told: Vec<String>,
+    pub count: u64,
+}
+
+impl Problems {
+    pub fn add(&mut self, problem: impl Display) {
+        self.count += 1;
+        if self.told.len() < PROBLEMS_TOLD_MAX {
+            self.told.push(problem.to_string());
+        }
+    }
+}
+
+impl Partition {
+    /// Compares every keyspace of the shard with its items. Fails only when the store cannot be read.
+    pub async fn check(&self, schema: &Schema) -> Result<Report> {
+        let snapshot = self.store.snapshot().await?;
+        let (seen, report) = Default::default();
+        let mut check = Check { range: &self.range, schema, snapshot, seen, report };
+        check.items().await?;
+        for tag in POINTERS {
+            check.pointers(tag).await?;
+        }
+        check.keys().await?;
+        check.state().await?;
+        check.nobodys().await?;
+        Ok(check.report)
+    }
+}
+
+struct Check<'a> {
+    range: &'a Range,
+    schema: &'a Schema,
+    snapshot: AnySnapshot,
+    seen: Seen,
+    report: Report,
+}
+
+/// The largest numbers that items carry.
+#[derive(Default)]
+struct Seen {
+    lsn: u64,
+    counter: u64,
+}
+
+impl Check<'_> {
+    async fn items(&mut self) -> Result<()> {
+        let mut docs = self.walk(Tag::Doc);
+        while let Some(chunk) = docs.next(&self.snapshot).await? {
+            for (row, bytes) in chunk {
+                match Item::read(self.schema, &row, bytes) {
+                    Ok(item) => self.item(&item).await?,
+                    Err(error) => self.problem(format_args!("the item at {}: {error}", hex(&row))),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn item(&mut self, item: &Item) -> Result<()> {
+        self.report.items += 1;
+        self.report.item_bytes += item.record.body().len() as u64;
+        self.report.index_rows += item.terms.len() as u64;
+        self.seen.lsn = self.seen.lsn.max(item.record.lsn);
+        self.number(item);
+        for fault in item.faults(self.range) {
+            self.problem(format_args!("{item} {fault}"));
+        }
+        self.rows(item).await
+    }
+
+    /// Numbers with an older prefix came from a parent, whose counter is not ours.
+    fn number(&mut self, item: &Item) {
+        let (prefix, counter) = (item.docnum >> DOCNUM_COUNTER_BITS, item.docnum & ((1 << DOCNUM_COUNTER_BITS) - 1));
+        match prefix.cmp(&u64::from(self.range.prefix)) {
+            std::cmp::Ordering::Less => {}
+            std::cmp::Ordering::Equal => self.seen.counter = self.seen.counter.max(counter),
+            std::cmp::Ordering::Greater => self.problem(format_args!("{item} has a number of a later range")),
+        }
+    }
+
+    async fn rows(&mut self, item: &Item) -> Result<()> {
+        let wanted = item.rows(self.range.shard);
+        let keys: Vec<Bytes> = wanted.iter().map(|(row, _)| row.clone()).collect();
+        let found = self.snapshot.get_many(&keys).await?;
+        for ((row, value), found) in wanted.iter().zip(found) {
+            match found {
+                None => self.problem(format_args!("{item} lacks its {} row {}", name(row), hex(row))),
+                Some(found) if found != *value => {
+                    self.problem(format_args!("the {} row {} of {item} points elsewhere", name(row), hex(row)));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn pointers(&mut self, tag: Tag) -> Result<()> {
+        let needed = if tag == Tag::Index { self.report.index_rows } else { self.report.items };
+        if self.count(tag).await? == needed { Ok(()) } else { self.strays(tag).await }
+    }
+
+    async fn count(&self, tag: Tag) -> Result<u64> {
+        let mut rows = self.walk(tag);
+        let mut count = 0;
+        while let Some(chunk) = rows.next(&self.snapshot).await? {
+            count += chunk.len() as u64;
+        }
+        Ok(count)
+    }
+
+    async fn strays(&mut self, tag: Tag) -> Result<()> {
+        let mut rows = self.walk(tag);
+        while let Some(chunk) = rows.next(&self.snapshot).await? {
+            for row in &chunk {
+                if self.is_stray(tag, row).await? {
+                    self.problem(format_args!("the {} row {} belongs to no item", name(&row.0), hex(&row.0)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn is_stray(&self, tag: Tag, pair: &Pair) -> Result<bool> {
+        let Ok(docnum) = pointed(tag, pair) else { return Ok(true) };
+        let doc = keyspace::doc(self.range.shard, docnum);
+        let found = self.snapshot.get_many(std::slice::from_ref(&doc)).await?;
+        let Some(bytes) = found.into_iter().flatten().next() else { return Ok(true) };
+        // An item that does not decode was told of already.
+        Ok(Item::read(self.schema, &doc, bytes)
+            .is_ok_and(|item| !item.rows(self.range.shard).iter().any(|(row, _)| *row == pair.0)))
+    }
+
+    async fn state(&mut self) -> Result<()> {
+        let row = self.snapshot.get_many(&[keyspace::state(self.range.shard)]).await?;
+        let state = match row.into_iter().flatten().next().map(|row| ShardState::decode(&row)).transpose() {
+            Ok(state) => state.unwrap_or_default(),
+            Err(error) => return Ok(self.problem(error)),
+        };
+        self.report.lsn = state.lsn;
+        let totals = [("items", state.items, self.report.items), ("bytes", state.item_bytes, self.report.item_bytes)];
+        for (what, says, is) in totals.into_iter().filter(|(_, says, is)| says != is) {
+            self.problem(format_args!("the state row counts {says} {what}, there are {is}"));
+        }
+        let bounds = [("LSN", state.lsn, self.seen.lsn), ("item number", state.next_item, self.seen.counter)];
+        for (what, says, is) in bounds.into_iter().filter(|(_, says, is)| says < is) {
+            self.problem(format_args!("the state row's {what} is {says}, an item has {is}"));
+        }
+        Ok(())
+    }
+
+    /// Steps from tag to tag, so that a keyspace costs one row however large it is.
+    async fn nobodys(&mut self) -> Result<()> {
+        let (mut from, to) = keyspace::shard_range(self.range.shard);
+        while let Some((row, _)) = self.snapshot.scan(&from, &to, Direction::Forward, 1).await?.into_iter().next() {
+            match KNOWN.into_iter().find(|&tag| tag_of(&row) == Some(tag as u8)) {
+                Some(tag) => from = keyspace::range(self.range.shard, tag).1,
+                None => {
+                    self.problem(format_args!("the row {} is of a kind that items do not have", hex(&row)));
+                    from = keyspace::after(&row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn walk(&self, tag: Tag) -> Walk {
+        Walk::new(keyspace::range(self.range.shard, tag))
+    }
+
+    fn problem(&mut self, problem: impl Display) {
+        self.report.problems.add(problem);
+    }
+}
+
+/// The number of the item that a row belongs to.
+fn pointed(tag: Tag, (row, value): &Pair) -> Result<u64> {
+    match tag {
+        Tag::Member => keyspace::decode_member(row).map(|(_, docnum)| docnum),
+        Tag::Index => keyspace::decode_index(row).map(|(_, _, docnum)| docnum),
+        _ => docnum_from_value(value),
+    }
+}
+
+fn tag_of(row: &[u8]) -> Option<u8> {
+    row.get(8).copied()
+}
+
+/// The keyspace of a row, as people call it.
+fn name(row: &[u8]) -> &'static str {
+    let names = [(Tag::Id, "id"), (Tag::Member, "member"), (Tag::Feed, "feed"), (Tag::Index, "index")];
+    names.into_iter().find(|&(tag, _)| tag_of(row) == Some(tag as u8)).map_or("unknown", |(_, name)| name)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

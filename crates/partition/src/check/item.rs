@@ -1,0 +1,70 @@
+//! An item as the check sees it: its record, and from its body everything else anew.
+
+use std::fmt;
+
+use bytes::Bytes;
+use pleiad_model::item::item_id;
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::{Result, json};
+use pleiad_storage::keyspace;
+use pleiad_storage::store::Pair;
+
+use crate::index::{self, Term};
+use crate::key::ItemKey;
+use crate::map::Range;
+use crate::partition::Schema;
+use crate::record::Record;
+use crate::transaction::docnum_value;
+
+pub struct Item {
+    /// By its row; the record says it too.
+    pub docnum: u64,
+    pub record: Record,
+    /// By its body.
+    pub key: ItemKey,
+    /// Those that have rows.
+    pub terms: Vec<Term>,
+}
+
+impl Item {
+    pub fn read(schema: &Schema, row: &[u8], bytes: Bytes) -> Result<Item> {
+        let docnum = keyspace::docnum_of_doc(row)?;
+        let record = Record::decode(bytes)?;
+        let body = json::parse(record.body())?;
+        let key = schema.key.as_ref().map(|definition| PartitionKey::extract(definition, &body));
+        let key = ItemKey::new(schema.key.as_ref(), &key.unwrap_or_default(), item_id(&body)?);
+        let terms = if record.terms == 0 { Vec::new() } else { index::terms(&body, &schema.index) };
+        Ok(Item { docnum, record, key, terms })
+    }
+
+    /// What the record says that its row, its body or its partition does not.
+    pub fn faults(&self, range: &Range) -> Vec<&'static str> {
+        let record = &self.record;
+        let faults = [
+            (record.docnum != self.docnum, "is stored under another number than its own"),
+            (record.id() != self.key.id, "has another id in its body"),
+            (record.epk != self.key.logical.epk, "is not where its partition key belongs"),
+            (!range.keys.contains(&record.epk), "lies outside the partition's range"),
+            (record.terms as usize != self.terms.len(), "counts its index rows wrongly"),
+        ];
+        faults.into_iter().filter_map(|(is, fault)| is.then_some(fault)).collect()
+    }
+
+    /// Every row that exists because of this item, its own aside.
+    pub fn rows(&self, shard: u64) -> Vec<Pair> {
+        let (record, epk) = (&self.record, self.record.epk.as_bytes());
+        let mut rows = Vec::with_capacity(3 + self.terms.len());
+        rows.push((keyspace::id(shard, epk, &self.key.hash), docnum_value(self.docnum)));
+        rows.push((keyspace::member(shard, epk, self.docnum), Bytes::new()));
+        rows.push((keyspace::feed(shard, record.lsn, u32::from(record.seq)), docnum_value(self.docnum)));
+        let index = |term: &Term| (keyspace::index(shard, term.path, &term.value, self.docnum), Bytes::new());
+        rows.extend(self.terms.iter().map(index));
+        rows
+    }
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "item {} ({:?}, LSN {})", self.docnum, self.record.id(), self.record.lsn)
+    }
+}

@@ -1,0 +1,132 @@
+//! Golden pages: data, question and answer in one file, asked of the real binary in several worlds.
+//!
+//! Promise: every page under tests/golden is run in every world it fits (store × partitions), with a database of its
+//! own, and gets the answer that it states. How a page is written stands in tests/golden/README.md.
+//!
+//! ```text
+//! cargo test --release -p pleiad --test golden                          all pages
+//! GOLDEN=items/rename cargo test --release -p pleiad --test golden      those whose path contains this
+//! UPDATE_GOLDEN=1 cargo test --release -p pleiad --test golden          write the answers; read the diff before you keep it
+//! ```
+
+#[path = "golden/page.rs"]
+mod page; // a file becomes questions
+#[path = "golden/words.rs"]
+mod words; // one line of a page, cut into words
+#[path = "golden/world.rs"]
+mod world; // a server to ask
+#[path = "golden/client.rs"]
+mod client; // requests, signed as a client signs them
+#[path = "golden/ask.rs"]
+mod ask; // a question put, and what the page remembers
+#[path = "golden/show.rs"]
+mod show; // an answer as a page states it
+#[path = "golden/masks.rs"]
+mod masks; // what differs from run to run, by names that do not
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use page::Page;
+use world::{Settings, World};
+
+type Result<T, E = String> = std::result::Result<T, E>;
+
+#[test]
+fn pages_hold_in_every_world() {
+    let (pages, update) = (chosen_pages().unwrap(), std::env::var_os("UPDATE_GOLDEN").is_some());
+    assert!(!pages.is_empty(), "no page under {} matches GOLDEN", directory().display());
+    if update {
+        update_answers(&pages).unwrap();
+    }
+    let pages = if update { chosen_pages().unwrap() } else { pages };
+    let failures = run_everywhere(&pages);
+    note_ran(&pages).unwrap();
+    assert!(failures.is_empty(), "{}\n{} failures", failures.join("\n"), failures.len());
+}
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden")
+}
+
+fn chosen_pages() -> Result<Vec<Page>> {
+    let wanted = std::env::var("GOLDEN").unwrap_or_default();
+    let mut paths = Vec::new();
+    find(&directory(), &mut paths)?;
+    paths.sort();
+    let chosen = paths.into_iter().filter(|path| path.to_string_lossy().contains(&wanted));
+    chosen.map(|path| Page::load(&path)).collect()
+}
+
+fn find(directory: &Path, pages: &mut Vec<PathBuf>) -> Result<()> {
+    let entries = std::fs::read_dir(directory).map_err(|e| format!("cannot list {}: {e}", directory.display()))?;
+    for entry in entries {
+        let path = entry.map_err(|e| e.to_string())?.path();
+        match path.extension() {
+            _ if path.is_dir() => find(&path, pages)?,
+            Some(extension) if extension == "page" => pages.push(path),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Worlds side by side, pages within a world one after the other: what one page leaves in the account would be seen
+/// by the next.
+fn run_everywhere(pages: &[Page]) -> Vec<String> {
+    let mut by_settings: BTreeMap<&Settings, Vec<&Page>> = BTreeMap::new();
+    for page in pages {
+        by_settings.entry(&page.settings).or_default().push(page);
+    }
+    let worlds = by_settings.iter().flat_map(|(settings, pages)| World::all(settings).into_iter().map(move |world| (world, pages)));
+    thread::scope(|scope| {
+        let running: Vec<_> = worlds.map(|(world, pages)| scope.spawn(move || run_in(&world, pages))).collect();
+        running.into_iter().flat_map(|world| world.join().unwrap_or_else(|_| vec!["a world fell over".to_owned()])).collect()
+    })
+}
+
+fn run_in(world: &World, pages: &[&Page]) -> Vec<String> {
+    let mut server = match world.start() {
+        Ok(server) => server,
+        Err(why) => return vec![format!("{world}: {why}")],
+    };
+    pages.iter().flat_map(|page| compare(page, world, ask::run(page, &mut server))).collect()
+}
+
+fn compare(page: &Page, world: &World, outcome: Result<Vec<Vec<String>>>) -> Vec<String> {
+    match outcome {
+        Ok(answers) => page.differences(&answers).iter().map(|difference| failure(page, world, difference)).collect(),
+        Err(why) => vec![failure(page, world, &why)],
+    }
+}
+
+fn failure(page: &Page, world: &World, what: &str) -> String {
+    let name = page.name();
+    format!("\n{name} in the world {world}\n{what}\nagain: GOLDEN={name} cargo test --release -p pleiad --test golden")
+}
+
+/// The first world that fits a page says what the others must say too.
+fn update_answers(pages: &[Page]) -> Result<()> {
+    let mut servers = BTreeMap::new();
+    for page in pages {
+        let world = World::all(&page.settings).into_iter().next().ok_or("no world")?;
+        let server = match servers.entry(&page.settings) {
+            std::collections::btree_map::Entry::Occupied(server) => server.into_mut(),
+            std::collections::btree_map::Entry::Vacant(place) => place.insert(world.start()?),
+        };
+        let answers = ask::run(page, server).map_err(|why| failure(page, &world, &why))?;
+        page.write(&answers)?;
+    }
+    Ok(())
+}
+
+/// A page that nobody runs proves nothing; `xtask` compares this list with the tree.
+fn note_ran(pages: &[Page]) -> Result<()> {
+    let Some(list) = std::env::var_os("PLEIAD_GOLDEN_RAN") else { return Ok(()) };
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(&list);
+    let mut file = file.map_err(|e| format!("cannot write {}: {e}", list.display()))?;
+    let names: String = pages.iter().map(|page| format!("tests/golden/{}\n", page.name())).collect();
+    file.write_all(names.as_bytes()).map_err(|e| e.to_string())
+}

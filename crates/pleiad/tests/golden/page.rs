@@ -1,0 +1,183 @@
+//! A page: lines that set the scene, questions, and after each `----` the answer.
+//!
+//! ```text
+//! # S12: what this page shows.
+//! container people   key /dept              a step
+//!
+//! GET docs/1   key ["Sales"]   +etag        a step that has an answer
+//! If-None-Match: *                            its headers
+//! ----
+//! 200                                         its answer, up to the next blank line
+//! ```
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use crate::Result;
+use crate::words::{self, Words};
+use crate::world::Settings;
+
+const ANSWER: &str = "----";
+const METHODS: [&str; 8] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"];
+const SCENE: [&str; 5] = ["settings", "database", "container", "in", "item"];
+
+pub struct Page {
+    path: PathBuf,
+    lines: Vec<String>,
+    pub settings: Settings,
+    pub steps: Vec<Step>,
+}
+
+pub struct Step {
+    /// Counted from 1, as editors do.
+    pub line: usize,
+    pub words: Words,
+    pub headers: Vec<(String, String)>,
+    /// What follows the headers, when the first line has no body of its own.
+    pub body: Option<String>,
+    /// Which lines of the page answer it; a step without them must simply succeed.
+    answer: Option<Range<usize>>,
+}
+
+impl Page {
+    pub fn load(path: &Path) -> Result<Page> {
+        let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        Page::parse(path, &text).map_err(|why| format!("{}: {why}", path.display()))
+    }
+
+    pub fn parse(path: &Path, text: &str) -> Result<Page> {
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let (mut steps, mut at) = (Vec::new(), 0);
+        while at < lines.len() {
+            if is_silent(&lines[at]) {
+                at += 1;
+                continue;
+            }
+            let step = Step::parse(&lines, &mut at)?;
+            steps.push(step);
+        }
+        let settings = Settings::of(steps.iter().filter(|step| step.words.first == "settings").map(|step| &step.words));
+        Ok(Page { path: path.to_owned(), lines, settings, steps })
+    }
+
+    /// `items/create.page`
+    pub fn name(&self) -> String {
+        let path = self.path.to_string_lossy().replace('\\', "/");
+        path.rsplit_once("tests/golden/").map_or(path.clone(), |(_, name)| name.to_owned())
+    }
+
+    pub fn differences(&self, answers: &[Vec<String>]) -> Vec<String> {
+        let ranges = self.steps.iter().filter_map(|step| Some((step, step.answer.clone()?)));
+        let pairs = ranges.zip(answers).filter(|((_, range), answer)| self.lines[range.clone()] != answer[..]);
+        pairs.map(|((step, range), answer)| self.difference(step, &self.lines[range], answer)).collect()
+    }
+
+    fn difference(&self, step: &Step, wanted: &[String], got: &[String]) -> String {
+        let question = self.lines.get(step.line - 1).map_or("", String::as_str);
+        let mut out = format!("line {}: {question}", step.line);
+        for line in wanted.iter().filter(|line| !got.contains(line)) {
+            out += &format!("\n  - {line}");
+        }
+        for line in got {
+            let mark = if wanted.contains(line) { ' ' } else { '+' };
+            out += &format!("\n  {mark} {line}");
+        }
+        out
+    }
+
+    /// Writes the page with these answers in place of its own.
+    pub fn write(&self, answers: &[Vec<String>]) -> Result<()> {
+        let mut lines = self.lines.clone();
+        let ranges: Vec<_> = self.steps.iter().filter_map(|step| step.answer.clone()).collect();
+        for (range, answer) in ranges.into_iter().zip(answers).rev() {
+            lines.splice(range, answer.iter().cloned());
+        }
+        std::fs::write(&self.path, lines.join("\n") + "\n").map_err(|e| format!("cannot write {}: {e}", self.path.display()))
+    }
+}
+
+impl Step {
+    fn parse(lines: &[String], at: &mut usize) -> Result<Step> {
+        let line = *at + 1;
+        let words = words::parse(&lines[*at]).map_err(|why| format!("line {line}: {why}"))?;
+        if !is_start(&lines[*at]) {
+            return Err(format!("line {line}: `{}` begins neither a question nor a step", words.first));
+        }
+        *at += 1;
+        let rest = take(lines, at, |line| !line.is_empty() && line != ANSWER && !is_start(line));
+        let (headers, body) = headers_and_body(&lines[rest]);
+        let answered = lines.get(*at).is_some_and(|line| line == ANSWER);
+        *at += usize::from(answered);
+        let answer = answered.then(|| take(lines, at, |line| !line.is_empty()));
+        Ok(Step { line, words, headers, body, answer })
+    }
+
+    pub fn is_question(&self) -> bool {
+        METHODS.contains(&self.words.first.as_str())
+    }
+
+    pub fn is_answered(&self) -> bool {
+        self.answer.is_some()
+    }
+}
+
+fn take(lines: &[String], at: &mut usize, wanted: impl Fn(&str) -> bool) -> Range<usize> {
+    let start = *at;
+    while lines.get(*at).is_some_and(|line| wanted(line)) {
+        *at += 1;
+    }
+    start..*at
+}
+
+fn is_silent(line: &str) -> bool {
+    line.trim().is_empty() || line.starts_with('#')
+}
+
+fn is_start(line: &str) -> bool {
+    let word = line.split(' ').next().unwrap_or_default();
+    METHODS.contains(&word) || SCENE.contains(&word)
+}
+
+/// `Name: value` lines first; whatever follows is the body, as it stands.
+fn headers_and_body(lines: &[String]) -> (Vec<(String, String)>, Option<String>) {
+    let headers: Vec<_> = lines.iter().map_while(|line| header(line)).collect();
+    let body = lines[headers.len()..].join("\n");
+    (headers, Some(body).filter(|body| !body.is_empty()))
+}
+
+fn header(line: &str) -> Option<(String, String)> {
+    let (name, value) = line.split_once(':')?;
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_name.then(|| (name.to_owned(), value.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Page {
+        Page::parse(Path::new("tests/golden/x.page"), text).unwrap()
+    }
+
+    #[test]
+    fn a_page_is_steps_with_headers_bodies_and_answers() {
+        let page = parse("# S1\ncontainer c key /pk\n\nPUT docs/1 key [1]\nIf-Match: a:b\n{\n}\n----\n412\n\nGET docs/1\n");
+        assert_eq!(page.steps.len(), 3);
+        assert_eq!(page.steps[1].headers, [("If-Match".to_owned(), "a:b".to_owned())]);
+        assert_eq!(page.steps[1].body.as_deref(), Some("{\n}"));
+        assert!(page.steps[1].is_answered() && !page.steps[2].is_answered());
+    }
+
+    #[test]
+    fn a_wrong_answer_is_shown_line_by_line() {
+        let page = parse("GET docs/1\n----\n200\n{\"a\":1}\n");
+        assert!(page.differences(&[vec!["200".to_owned(), "{\"a\":1}".to_owned()]]).is_empty());
+        let shown = page.differences(&[vec!["200".to_owned(), "{\"a\":2}".to_owned()]]);
+        assert_eq!(shown, ["line 1: GET docs/1\n  - {\"a\":1}\n    200\n  + {\"a\":2}"]);
+    }
+
+    #[test]
+    fn a_line_that_means_nothing_is_an_error() {
+        assert!(Page::parse(Path::new("x"), "containr c").is_err());
+    }
+}

@@ -1,0 +1,15 @@
+"use strict";
+// The README's snippet works when pasted.
+
+const assert = require("node:assert/strict");
+const fs = require("node:fs");
+const { execFileSync } = require("node:child_process");
+const { test } = require("node:test");
+
+const { PLEIAD_ENDPOINT: endpoint, PLEIAD_README: readme } = process.env;
+
+test("the README's snippet prints what it stored", { skip: !endpoint || !readme }, () => {
+  const [, snippet] = fs.readFileSync(readme, "utf8").match(/```js\n([^]*?)```/);
+  const pasted = snippet.replace("http://localhost:8081", endpoint);
+  assert.equal(execFileSync(process.execPath, ["-e", pasted], { encoding: "utf8", cwd: __dirname }), "7\n");
+});
