@@ -9,8 +9,8 @@ use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::Partition;
 use pleiad_partition::partition::NOT_THERE;
 
-use crate::catalog::{Container, Database, Tree};
 use crate::Engine;
+use crate::catalog::{Container, Database, Tree};
 
 /// How a request names a container.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,10 @@ impl Admitted {
     }
 
     pub(crate) fn partition(&self, at: usize) -> Result<&Arc<Partition>> {
-        self.container.partitions.get(at).ok_or_else(|| Error::internal("the partition map has more ranges than partitions"))
+        self.container
+            .partitions
+            .get(at)
+            .ok_or_else(|| Error::internal("the partition map has more ranges than partitions"))
     }
 }
 
@@ -40,7 +43,9 @@ impl Engine {
         let container = self.catalog.with_tree(|tree| find(tree, name).cloned());
         let container = container.ok_or_else(|| Error::new(Kind::OwnerNotFound, NOT_THERE))?;
         match intended {
-            Some(rid) if !rid.is_empty() && rid != container.rid.to_string() => Err(changed(rid, container.rid)),
+            Some(rid) if !rid.is_empty() && ContainerRid::parse(rid) != Some(container.rid) => {
+                Err(changed(rid, container.rid))
+            }
             _ => Ok(Admitted { container }),
         }
     }
@@ -71,6 +76,11 @@ fn find<'a>(tree: &'a Tree, name: ContainerName<'_>) -> Option<&'a Arc<Container
 fn changed(intended: &str, actual: ContainerRid) -> Error {
     Error::new(
         Kind::ContainerChanged,
-        format!("The container's resource id is {actual}, not {intended}: it was created anew. Read the container again and retry."),
+        format!(
+            "The container's resource id is {actual}, not {intended}: it was created anew. Read the container again and retry."
+        ),
     )
 }
+
+#[cfg(test)]
+mod tests;

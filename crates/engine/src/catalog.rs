@@ -10,6 +10,7 @@
 //! ```
 
 mod change; // create, replace, delete
+mod publish; // a change becomes durable, then visible
 mod rows; // the tree as rows of the store
 mod tree; // the resources themselves
 
@@ -20,8 +21,8 @@ pub use tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use pleiad_model::env::Env;
 use pleiad_model::Result;
+use pleiad_model::env::Env;
 use pleiad_partition::Committer;
 use pleiad_storage::AnyStore;
 use rows::Counters;
@@ -31,7 +32,7 @@ use crate::Limits;
 pub struct Catalog {
     current: Arc<ArcSwap<Tree>>,
     /// Held over a change from its check to its publication.
-    change: tokio::sync::Mutex<Counters>,
+    change: Arc<tokio::sync::Mutex<Counters>>,
     store: Arc<AnyStore>,
     committer: Committer,
     limits: Limits,
@@ -42,7 +43,7 @@ impl Catalog {
     pub async fn open(store: Arc<AnyStore>, committer: Committer, limits: Limits, env: Arc<dyn Env>) -> Result<Self> {
         let (tree, counters) = rows::load(&store, &committer, env.as_ref()).await?;
         let current = Arc::new(ArcSwap::from_pointee(tree));
-        Ok(Catalog { current, change: tokio::sync::Mutex::new(counters), store, committer, limits, env })
+        Ok(Catalog { current, change: Arc::new(tokio::sync::Mutex::new(counters)), store, committer, limits, env })
     }
 
     /// The tree as it is now; it does not change under the reader.
@@ -68,3 +69,6 @@ impl Catalog {
         self.change.lock().await.secret
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,40 +10,54 @@ use pleiad_storage::{AnyStore, Batch, Store, keyspace};
 
 use crate::catalog::{Catalog, Container, erased, to_erase};
 
+/// Gives back the space of dropped containers.
+pub(crate) struct Eraser {
+    store: Arc<AnyStore>,
+    committer: Committer,
+}
+
 impl Catalog {
-    /// Gives back the space of a container that the tree no longer shows.
-    pub(crate) fn erase(&self, container: &Container) {
-        container.partitions.iter().for_each(|partition| partition.close());
-        let shards = container.map.ranges().iter().map(|range| range.shard).collect();
-        self.start_erasing(shards);
+    pub(crate) fn eraser(&self) -> Eraser {
+        let (store, committer) = self.hands();
+        Eraser { store, committer }
     }
 
-    /// Goes on where the last run of the program stopped.
-    pub(crate) fn resume_erasing(&self) {
-        let (store, committer) = self.hands();
-        run("erase", move || {
-            let shards = block_on(to_erase(&store))?;
-            erase_all(&store, &committer, shards)
-        });
-    }
-
-    fn start_erasing(&self, shards: Vec<u64>) {
-        let (store, committer) = self.hands();
-        run("erase", move || erase_all(&store, &committer, shards));
+    /// Goes on where the last run of the program stopped. Which shards those are is settled before
+    /// anyone can drop more.
+    pub(crate) async fn resume_erasing(&self) -> Result<()> {
+        let eraser = self.eraser();
+        let shards = to_erase(&eraser.store).await?;
+        eraser.start(shards);
+        Ok(())
     }
 }
 
-fn erase_all(store: &Arc<AnyStore>, committer: &Committer, shards: Vec<u64>) -> Result<()> {
-    // Whatever was queued before the partitions closed is written first; nothing comes after.
-    block_on(committer.commit(Batch::default()))?;
-    for shard in shards {
-        let (from, to) = keyspace::shard_range(shard);
-        block_on(store.drop_range(&from, &to))?;
-        let mut batch = Batch::default();
-        erased(&mut batch, shard);
-        block_on(committer.commit(batch))?;
+impl Eraser {
+    /// For containers that the tree no longer shows.
+    pub(crate) fn erase(self, containers: &[Arc<Container>]) {
+        containers.iter().flat_map(|container| &container.partitions).for_each(|partition| partition.close());
+        let ranges = containers.iter().flat_map(|container| container.map.ranges());
+        self.start(ranges.map(|range| range.shard).collect());
     }
-    Ok(())
+
+    fn start(self, shards: Vec<u64>) {
+        if !shards.is_empty() {
+            run("erase", move || self.erase_all(shards));
+        }
+    }
+
+    fn erase_all(&self, shards: Vec<u64>) -> Result<()> {
+        // Whatever was queued before the partitions closed is written first; nothing comes after.
+        block_on(self.committer.commit(Batch::default()))?;
+        for shard in shards {
+            let (from, to) = keyspace::shard_range(shard);
+            block_on(self.store.drop_range(&from, &to))?;
+            let mut batch = Batch::default();
+            erased(&mut batch, shard);
+            block_on(self.committer.commit(batch))?;
+        }
+        Ok(())
+    }
 }
 
 /// On a thread of its own: the store blocks while it gives space back.
@@ -57,3 +71,6 @@ fn run(name: &'static str, work: impl FnOnce() -> Result<()> + Send + 'static) {
         tracing::warn!(%error, chore = name, "a chore could not start; it goes on at the next start");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -134,7 +134,13 @@ fn settle(partition: &Partition, outcome: Result<Written, Rejected>) -> Answer<W
 }
 
 /// Checks an item against the rules and makes it ready to be stored.
-fn draft(at: &Admitted, key: Option<&PartitionKey>, body: Value, options: &WriteOptions, target: Option<ItemKey>) -> Result<Draft> {
+fn draft(
+    at: &Admitted,
+    key: Option<&PartitionKey>,
+    body: Value,
+    options: &WriteOptions,
+    target: Option<ItemKey>,
+) -> Result<Draft> {
     let Value::Object(mut object) = body else {
         return Err(Error::invalid("The input content is invalid: an item is a JSON object."));
     };
@@ -165,7 +171,11 @@ fn key_of_body(at: &Admitted, given: Option<&PartitionKey>, body: &Value) -> Res
 }
 
 /// The partition and identity of an existing item.
-async fn locate<'a>(at: &'a Admitted, key: Option<&PartitionKey>, target: Target<'_>) -> Result<(&'a Arc<Partition>, ItemKey)> {
+async fn locate<'a>(
+    at: &'a Admitted,
+    key: Option<&PartitionKey>,
+    target: Target<'_>,
+) -> Result<(&'a Arc<Partition>, ItemKey)> {
     let key = key_of_request(at, key)?;
     let definition = at.container.schema.key.as_ref();
     match target {
@@ -202,5 +212,11 @@ fn check_item_bytes(bytes: usize) -> Result<()> {
     if bytes <= ITEM_BYTES_MAX {
         return Ok(());
     }
-    Err(Error::new(Kind::TooLarge, format!("Request size is too large: an item has at most {ITEM_BYTES_MAX} bytes, this one has {bytes}.")))
+    Err(Error::new(
+        Kind::TooLarge,
+        format!("Request size is too large: an item has at most {ITEM_BYTES_MAX} bytes, this one has {bytes}."),
+    ))
 }
+
+#[cfg(test)]
+mod tests;

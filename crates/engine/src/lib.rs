@@ -6,6 +6,7 @@
 mod answer; // what every answer tells besides its result
 mod admit; // may it, and where does it live
 pub mod catalog; // databases, containers, offers: the resource tree
+pub mod check; // is the whole account sound
 mod chores; // work that nobody waits for
 mod item; // one item
 mod list; // many items, a page at a time
@@ -68,7 +69,7 @@ impl Engine {
         let store = Arc::new(store);
         let committer = Committer::start(store.clone(), durability)?;
         let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await?;
-        catalog.resume_erasing();
+        chores::resume_erasing(catalog.hands());
         Ok(Engine { catalog, env, committer })
     }
 

@@ -60,9 +60,9 @@ impl Engine {
         };
         let mut served = Vec::new();
         let result = fill(at, &reach, from, quota, session, &mut served).await;
-        let charge_ru = result.as_ref().map_or(price::MISS_RU, |page| {
-            price::page(page.records.iter().map(|record| record.body().len()))
-        });
+        let charge_ru = result
+            .as_ref()
+            .map_or(price::MISS_RU, |page| price::page(page.records.iter().map(|record| record.body().len())));
         let answer = Answer::priced(result, charge_ru);
         match served.last() {
             Some(place) => answer.at(*place),
@@ -87,7 +87,8 @@ async fn fill(
         let left = Quota { items: quota.items - records.len(), bytes: quota.bytes.saturating_sub(bytes) };
         if left.items == 0 || (left.bytes == 0 && bytes > 0) {
             // Full exactly at a boundary: say so only if there is something behind it.
-            let probe = partition.page(&scope(reach, &position.keys), position.after, Quota { items: 1, bytes: 1 }).await?;
+            let probe =
+                partition.page(&scope(reach, &position.keys), position.after, Quota { items: 1, bytes: 1 }).await?;
             if probe.records.is_empty() {
                 position = beyond(partition, &position);
                 continue;
@@ -97,7 +98,12 @@ async fn fill(
         served.push(place(partition));
         session.map_or(Ok(()), |session| session.check(partition))?;
         let page = partition.page(&scope(reach, &position.keys), position.after, left).await?;
-        bytes += page.records.iter().map(|record| record.body().len()).sum::<usize>();
+        let page_bytes = page.records.iter().map(|record| record.body().len()).sum::<usize>();
+        if page_bytes > left.bytes && !records.is_empty() {
+            // A partition gives one item however large it is; here it is not the page's first.
+            return Ok(ItemPage { records, next: Some(position) });
+        }
+        bytes += page_bytes;
         records.extend(page.records);
         match page.next {
             Some(after) => {
@@ -150,7 +156,10 @@ fn reach(at: &Admitted, scope: &ListScope) -> Result<Reach> {
 fn key_reach(at: &Admitted, key: &PartitionKey) -> Result<Reach> {
     let Some(definition) = &at.container.schema.key else { return Ok(Reach { keys: KeyRange::FULL, point: None }) };
     if key.components().len() > definition.paths.len() {
-        return Err(Error::new(Kind::KeyMismatch, "The partition key has more components than the container's definition."));
+        return Err(Error::new(
+            Kind::KeyMismatch,
+            "The partition key has more components than the container's definition.",
+        ));
     }
     let epk = key.effective(definition);
     if key.matches_shape(definition) {
@@ -170,3 +179,6 @@ fn moved(at: &Admitted, id: u32) -> Error {
         format!("Partition key range {id} is gone. Read the container's partition key ranges again."),
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,11 @@ impl SessionToken {
         }
         Err(Error::new(
             Kind::SessionNotAvailable,
-            format!("The read session is not available for the input session token: it asks for {asked}, partition {} has reached {}.", partition.range.id, partition.lsn()),
+            format!(
+                "The read session is not available for the input session token: it asks for {asked}, partition {} has reached {}.",
+                partition.range.id,
+                partition.lsn()
+            ),
         ))
     }
 
@@ -29,3 +33,6 @@ impl SessionToken {
         self.0.iter().filter(|(id, _)| about(id)).map(|(_, lsn)| *lsn).max().unwrap_or(0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -87,13 +87,19 @@ impl ProvisionedThroughput {
 fn bounded(asked: i64, min: u32, step: u32) -> Result<u32> {
     let ru = u32::try_from(asked).unwrap_or(if asked < 0 { 0 } else { u32::MAX });
     if ru < min {
-        return Err(Error::invalid(format!("Requested throughput {asked} is less than required minimum throughput {min}")));
+        return Err(Error::invalid(format!(
+            "Requested throughput {asked} is less than required minimum throughput {min}"
+        )));
     }
     if ru > RU_MAX {
-        return Err(Error::invalid(format!("Requested throughput {asked} is greater than the maximum throughput {RU_MAX}")));
+        return Err(Error::invalid(format!(
+            "Requested throughput {asked} is greater than the maximum throughput {RU_MAX}"
+        )));
     }
     if ru % step != 0 {
-        return Err(Error::invalid(format!("The offer should have valid throughput values between {min} and {RU_MAX} inclusive in increments of {step}.")));
+        return Err(Error::invalid(format!(
+            "The offer should have valid throughput values between {min} and {RU_MAX} inclusive in increments of {step}."
+        )));
     }
     Ok(ru)
 }
@@ -105,7 +111,9 @@ pub fn check_fixed(throughput: ProvisionedThroughput) -> Result<()> {
     }
     Err(Error::new(
         Kind::Invalid,
-        format!("A container without a partition key has at most {FIXED_RU_MAX} RU/s. Give it a partition key to reserve more."),
+        format!(
+            "A container without a partition key has at most {FIXED_RU_MAX} RU/s. Give it a partition key to reserve more."
+        ),
     ))
 }
 
@@ -138,14 +146,20 @@ mod tests {
     #[test]
     fn s54_s55_the_default_limits() {
         let limits = Limits::default();
-        assert_eq!((limits.partition_ru_max, limits.partition_bytes_max >> 30, limits.key_bytes_max >> 30), (10_000, 50, 20));
+        assert_eq!(
+            (limits.partition_ru_max, limits.partition_bytes_max >> 30, limits.key_bytes_max >> 30),
+            (10_000, 50, 20)
+        );
     }
 
     #[test]
     fn autoscale_has_a_minimum_and_reports_a_tenth() {
         let ask = |max| ThroughputRequest::Autoscale { max, increment_percent: None }.check();
         assert!(ask(1000).is_ok() && ask(900).is_err() && ask(1500).is_err());
-        assert_eq!(ask(-200).unwrap_err().message, "Requested throughput -200 is less than required minimum throughput 1000");
+        assert_eq!(
+            ask(-200).unwrap_err().message,
+            "Requested throughput -200 is less than required minimum throughput 1000"
+        );
         assert_eq!(ask(5000).unwrap().unwrap().reported_ru(), 500);
     }
 

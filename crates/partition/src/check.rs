@@ -193,7 +193,10 @@ impl Check<'_> {
         let row = self.snapshot.get_many(&[keyspace::state(self.range.shard)]).await?;
         let state = match row.into_iter().flatten().next().map(|row| ShardState::decode(&row)).transpose() {
             Ok(state) => state.unwrap_or_default(),
-            Err(error) => return Ok(self.problem(error)),
+            Err(error) => {
+                self.problem(error);
+                return Ok(());
+            }
         };
         self.report.lsn = state.lsn;
         let totals = [("items", state.items, self.report.items), ("bytes", state.item_bytes, self.report.item_bytes)];

@@ -74,7 +74,13 @@ impl Partition {
         found.into_iter().map(|(_, bytes)| Record::decode(bytes)).collect()
     }
 
-    async fn members(&self, snapshot: &AnySnapshot, epk: &EffectiveKey, after: u64, rows: usize) -> Result<Vec<Record>> {
+    async fn members(
+        &self,
+        snapshot: &AnySnapshot,
+        epk: &EffectiveKey,
+        after: u64,
+        rows: usize,
+    ) -> Result<Vec<Record>> {
         let shard = self.range.shard;
         let from = keyspace::member(shard, epk.as_bytes(), after.saturating_add(1));
         let to = keyspace::member(shard, epk.as_bytes(), u64::MAX);
@@ -120,7 +126,8 @@ impl Filling {
     /// Takes one more item; when it does not fit, the next page starts before it.
     fn take(&mut self, record: Record) -> bool {
         let size = record.body().len();
-        let full = self.page.records.len() >= self.quota.items || (self.bytes > 0 && self.bytes + size > self.quota.bytes);
+        let full =
+            self.page.records.len() >= self.quota.items || (self.bytes > 0 && self.bytes + size > self.quota.bytes);
         if full {
             self.page.next = self.page.records.last().map(|last| last.docnum);
             return false;

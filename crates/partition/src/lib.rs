@@ -12,6 +12,8 @@ pub mod partition; // one partition: read, check, write
 pub mod price; // what the work costs in request units
 pub mod record; // an item as bytes
 pub mod state; // what a shard must remember
+#[cfg(test)]
+mod testing; // items, and a committer that stands still
 pub mod transaction; // one item's change as rows
 
 pub use commit::Committer;

@@ -92,7 +92,8 @@ fn range_to_value(range: &Range) -> Value {
 fn range_from_value(value: &Value) -> Result<Range> {
     let key = |name| EffectiveKey::parse(value.get(name).and_then(Value::as_str).unwrap_or("?"));
     let parents = value.get("parents").and_then(Value::as_array).unwrap_or_default();
-    let parent = |id: &Value| id.as_i64().and_then(|id| u32::try_from(id).ok()).ok_or_else(|| Error::corrupt("parents"));
+    let parent =
+        |id: &Value| id.as_i64().and_then(|id| u32::try_from(id).ok()).ok_or_else(|| Error::corrupt("parents"));
     Ok(Range {
         id: small(value, "id")?,
         shard: number(value, "shard")?,

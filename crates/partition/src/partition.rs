@@ -183,7 +183,14 @@ impl Partition {
     }
 
     /// Creates, replaces or upserts an item.
-    pub async fn write(&self, schema: &Schema, verb: Verb, draft: Draft, condition: &Condition, ts_s: u32) -> Result<Written, Rejected> {
+    pub async fn write(
+        &self,
+        schema: &Schema,
+        verb: Verb,
+        draft: Draft,
+        condition: &Condition,
+        ts_s: u32,
+    ) -> Result<Written, Rejected> {
         let prepared = Prepared::new(schema, draft);
         let latch = self.latch(&prepared.target).await;
         let queued = self.put(schema, verb, &prepared, condition, ts_s).await;
@@ -211,7 +218,14 @@ impl Partition {
         Err(refusal)
     }
 
-    async fn put(&self, schema: &Schema, verb: Verb, new: &Prepared, condition: &Condition, ts_s: u32) -> Result<Queued, Rejected> {
+    async fn put(
+        &self,
+        schema: &Schema,
+        verb: Verb,
+        new: &Prepared,
+        condition: &Condition,
+        ts_s: u32,
+    ) -> Result<Queued, Rejected> {
         let old = self.current(&new.target).await?;
         check_write(verb, old.as_ref(), condition)?;
         match &old {
@@ -338,7 +352,8 @@ impl Sequence {
 impl Publish for Sequencer {
     fn published(&self, lsn: u64) {
         let mut sequence = self.state.lock();
-        while let Some((brought, rows)) = sequence.brought.pop_front_if(|(brought, _)| *brought <= lsn) {
+        while sequence.brought.front().is_some_and(|(brought, _)| *brought <= lsn) {
+            let Some((brought, rows)) = sequence.brought.pop_front() else { break };
             for row in rows {
                 // A later writer may have left a newer value, which is not durable yet.
                 if sequence.pending.get(&row).is_some_and(|pending| pending.lsn == brought) {

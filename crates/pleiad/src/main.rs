@@ -4,6 +4,7 @@ mod banner; // saying so to people
 mod certificate; // who it is, for HTTPS
 mod config; // what it was told
 mod endpoint; // where it can be found
+mod inspect; // what a data directory holds, and whether it fits together
 mod ready; // and to machines
 mod seed; // what should exist from the start
 mod server; // what it does all day
@@ -31,6 +32,7 @@ fn run(command: Command) -> Result<()> {
     let environment = Environment::of_process();
     match command {
         Command::Run(face, flags) => server::run(Settings::resolve(face, &flags, &environment)?),
+        Command::Inspect(flags) => inspect::run(&Settings::resolve(Face::Dev, &flags, &environment)?),
         Command::Trust { flags, act } => run_trust(&flags, &environment, act),
         Command::Config(what) => print(&printed(what)?),
     }

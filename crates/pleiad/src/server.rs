@@ -95,9 +95,9 @@ fn cannot_bind(address: IpAddr, port: u16, error: &std::io::Error) -> Error {
         std::io::ErrorKind::AddrInUse => Error::unavailable(format!(
             "port {port} is already in use: stop what uses it, or choose another with --port (0 takes any free one)."
         )),
-        std::io::ErrorKind::PermissionDenied => {
-            Error::unavailable(format!("port {port} may not be opened by this user: choose one above 1023 with --port."))
-        }
+        std::io::ErrorKind::PermissionDenied => Error::unavailable(format!(
+            "port {port} may not be opened by this user: choose one above 1023 with --port."
+        )),
         _ => Error::unavailable(format!("cannot listen on {address} port {port}: {error}")),
     }
 }
@@ -106,7 +106,8 @@ async fn open(settings: &Settings) -> Result<Engine> {
     let store = match &settings.storage {
         Storage::Memory => AnyStore::Memory(Memory::default()),
         Storage::Directory(directory) => {
-            let options = EmbeddedOptions { block_cache_bytes: as_usize(settings.block_cache_bytes), ..Default::default() };
+            let options =
+                EmbeddedOptions { block_cache_bytes: as_usize(settings.block_cache_bytes), ..Default::default() };
             AnyStore::Embedded(Embedded::open(directory, options)?)
         }
     };
@@ -126,7 +127,8 @@ async fn open(settings: &Settings) -> Result<Engine> {
 async fn gateway(settings: &Settings, engine: Arc<Engine>, authority: Option<&std::path::Path>) -> Result<Gateway> {
     let keys = &settings.keys;
     let text = |key: &Option<crate::config::Key>| key.as_ref().map(|key| key.reveal().to_owned());
-    let [secondary, primary_ro, secondary_ro] = [text(&keys.secondary), text(&keys.primary_read_only), text(&keys.secondary_read_only)];
+    let [secondary, primary_ro, secondary_ro] =
+        [text(&keys.secondary), text(&keys.primary_read_only), text(&keys.secondary_read_only)];
     let keys = Keys::new(keys.primary.reveal(), secondary.as_deref(), primary_ro.as_deref(), secondary_ro.as_deref())?;
     let account = Account {
         id: "pleiad".to_owned(),
@@ -138,7 +140,16 @@ async fn gateway(settings: &Settings, engine: Arc<Engine>, authority: Option<&st
         None => None,
     };
     let https_only = !settings.protocols.has_http();
-    Ok(Gateway::new(engine, keys, account, Arc::new(Metrics::default()), certificate, settings.body_bytes_max, https_only).await)
+    Ok(Gateway::new(
+        engine,
+        keys,
+        account,
+        Arc::new(Metrics::default()),
+        certificate,
+        settings.body_bytes_max,
+        https_only,
+    )
+    .await)
 }
 
 fn limits(settings: &Settings) -> Limits {
@@ -171,7 +182,8 @@ async fn wait_for_signal() -> Result<()> {
 
 /// Structured, on standard error: standard output has only the ready line.
 fn start_log(settings: &Settings) {
-    let level: tracing_subscriber::filter::LevelFilter = settings.log_level.as_str().parse().unwrap_or(tracing_subscriber::filter::LevelFilter::INFO);
+    let level: tracing_subscriber::filter::LevelFilter =
+        settings.log_level.as_str().parse().unwrap_or(tracing_subscriber::filter::LevelFilter::INFO);
     let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
     // A second start in one process keeps the first log; that is only so in tests.
     let _ = match settings.log_format {

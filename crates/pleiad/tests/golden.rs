@@ -80,10 +80,15 @@ fn run_everywhere(pages: &[Page]) -> Vec<String> {
     for page in pages {
         by_settings.entry(&page.settings).or_default().push(page);
     }
-    let worlds = by_settings.iter().flat_map(|(settings, pages)| World::all(settings).into_iter().map(move |world| (world, pages)));
+    let worlds = by_settings
+        .iter()
+        .flat_map(|(settings, pages)| World::all(settings).into_iter().map(move |world| (world, pages)));
     thread::scope(|scope| {
         let running: Vec<_> = worlds.map(|(world, pages)| scope.spawn(move || run_in(&world, pages))).collect();
-        running.into_iter().flat_map(|world| world.join().unwrap_or_else(|_| vec!["a world fell over".to_owned()])).collect()
+        running
+            .into_iter()
+            .flat_map(|world| world.join().unwrap_or_else(|_| vec!["a world fell over".to_owned()]))
+            .collect()
     })
 }
 

@@ -56,7 +56,11 @@ impl Default for Metrics {
         let duration = Histogram::new(exponential_buckets(0.00005, 2.0, 16));
         registry.register("requests", "Requests answered", requests.clone());
         registry.register("request_units", "Request units charged", charge.clone());
-        registry.register("request_duration_seconds", "Time from the request's headers to its answer", duration.clone());
+        registry.register(
+            "request_duration_seconds",
+            "Time from the request's headers to its answer",
+            duration.clone(),
+        );
         Metrics { registry, requests, charge, duration }
     }
 }

@@ -12,11 +12,12 @@ use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRi
 use pleiad_model::{Error, Kind, Object, Result};
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
 use pleiad_partition::{PartitionMap, Range};
-use pleiad_storage::Batch;
+use tokio::sync::OwnedMutexGuard;
 
+use super::Catalog;
 use super::rows::{self, Counters};
 use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, Version};
-use super::Catalog;
+use crate::chores;
 use crate::throughput::{self, MANUAL_RU_MIN, ProvisionedThroughput, ThroughputRequest};
 
 /// At most this many keys in one database.
@@ -28,19 +29,11 @@ pub struct NewContainer {
     pub throughput: ThroughputRequest,
 }
 
-/// One change in the making.
-struct Change {
-    tree: Tree,
-    counters: Counters,
-    batch: Batch,
-    version: Version,
-}
-
 impl Catalog {
     pub async fn create_database(&self, id: &str, throughput: ThroughputRequest) -> Result<Arc<Database>> {
         check_resource_name(id)?;
         let throughput = throughput.check()?;
-        let mut turn = self.change.lock().await;
+        let turn = self.change.clone().lock_owned().await;
         let mut change = self.begin(&turn);
         if change.tree.database(id).is_some() {
             return Err(Error::conflict(ALREADY_EXISTS));
@@ -53,12 +46,12 @@ impl Catalog {
         if let Some(throughput) = throughput {
             change.put_offer(OfferOwner::Database(rid), throughput);
         }
-        self.publish(&mut turn, change).await?;
+        self.publish(turn, change, || {}).await?;
         self.tree().database_by_rid(rid).cloned().ok_or_else(|| Error::internal("a created database is missing"))
     }
 
     pub async fn delete_database(&self, rid: DatabaseRid) -> Result<()> {
-        let mut turn = self.change.lock().await;
+        let turn = self.change.clone().lock_owned().await;
         let mut change = self.begin(&turn);
         let database = change.tree.database_by_rid(rid).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
         rows::delete_database(&mut change.batch, &database);
@@ -71,17 +64,18 @@ impl Catalog {
             rows::delete_encryption_key(&mut change.batch, key);
         }
         change.tree.remove_database(&database);
-        self.publish(&mut turn, change).await?;
-        drop(turn);
-        database.containers.values().for_each(|container| self.erase(container));
-        Ok(())
+        let hands = self.hands();
+        self.publish(turn, change, move || {
+            database.containers.values().for_each(|gone| chores::erase(hands.clone(), gone))
+        })
+        .await
     }
 
     pub async fn create_container(&self, database: DatabaseRid, new: NewContainer) -> Result<Arc<Container>> {
         check_resource_name(&new.definition.id)?;
         check_built(&new.definition)?;
         let asked = new.throughput.check()?;
-        let mut turn = self.change.lock().await;
+        let turn = self.change.clone().lock_owned().await;
         let mut change = self.begin(&turn);
         let mut owner = change.owner(database)?;
         if owner.container(&new.definition.id).is_some() {
@@ -95,10 +89,12 @@ impl Catalog {
         check_kind(&new.definition, throughput, shared)?;
         change.counters.container += 1;
         let rid = ContainerRid { database, number: change.counters.container };
-        let map = change.new_map(&new.definition, throughput.map_or(1, |throughput| throughput.partitions(&self.limits)))?;
+        let map =
+            change.new_map(&new.definition, throughput.map_or(1, |throughput| throughput.partitions(&self.limits)))?;
         let partitions = rows::open_partitions(&map, &self.store, &self.committer).await?;
         let (schema, version) = (Container::schema(&new.definition), change.version);
-        let container = Container { database: owner.id.clone(), rid, version, definition: new.definition, schema, map, partitions };
+        let container =
+            Container { database: owner.id.clone(), rid, version, definition: new.definition, schema, map, partitions };
         let container = Arc::new(container);
         rows::put_container(&mut change.batch, &container);
         owner.put_container(container.clone());
@@ -106,7 +102,7 @@ impl Catalog {
         if let Some(throughput) = throughput {
             change.put_offer(OfferOwner::Container(rid), throughput);
         }
-        self.publish(&mut turn, change).await?;
+        self.publish(turn, change, || {}).await?;
         Ok(container)
     }
 
@@ -116,7 +112,7 @@ impl Catalog {
         rid: ContainerRid,
         replace: impl FnOnce(&ContainerDefinition) -> Result<ContainerDefinition>,
     ) -> Result<Arc<Container>> {
-        let mut turn = self.change.lock().await;
+        let turn = self.change.clone().lock_owned().await;
         let mut change = self.begin(&turn);
         let mut owner = change.owner(rid.database)?;
         let old = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
@@ -135,12 +131,12 @@ impl Catalog {
         rows::put_container(&mut change.batch, &container);
         owner.put_container(container.clone());
         change.tree.put_database(owner);
-        self.publish(&mut turn, change).await?;
+        self.publish(turn, change, || {}).await?;
         Ok(container)
     }
 
     pub async fn delete_container(&self, rid: ContainerRid) -> Result<()> {
-        let mut turn = self.change.lock().await;
+        let turn = self.change.clone().lock_owned().await;
         let mut change = self.begin(&turn);
         let mut owner = change.owner(rid.database)?;
         let container = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
@@ -148,15 +144,13 @@ impl Catalog {
         change.remove_offer(OfferOwner::Container(rid));
         owner.remove_container(&container);
         change.tree.put_database(owner);
-        self.publish(&mut turn, change).await?;
-        drop(turn);
-        self.erase(&container);
-        Ok(())
+        let hands = self.hands();
+        self.publish(turn, change, move || chores::erase(hands, &container)).await
     }
 
     pub async fn replace_offer(&self, rid: OfferRid, asked: ThroughputRequest, may_switch: bool) -> Result<Arc<Offer>> {
         let Some(throughput) = asked.check()? else { return Err(Error::invalid("The offer names no throughput.")) };
-        let mut turn = self.change.lock().await;
+        let turn = self.change.clone().lock_owned().await;
         let mut change = self.begin(&turn);
         let old = change.tree.offers.get(&rid.0).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
         check_offer(&old, throughput, may_switch)?;
@@ -165,7 +159,7 @@ impl Catalog {
         let offer = Arc::new(Offer { rid, owner: old.owner, version: change.version, throughput, highest_ru });
         rows::put_offer(&mut change.batch, &offer);
         change.tree.offers.insert(rid.0, offer.clone());
-        self.publish(&mut turn, change).await?;
+        self.publish(turn, change, || {}).await?;
         Ok(offer)
     }
 
@@ -178,7 +172,7 @@ impl Catalog {
         replaced: Option<ClientEncryptionKeyRid>,
     ) -> Result<Arc<EncryptionKey>> {
         check_resource_name(id)?;
-        let mut turn = self.change.lock().await;
+        let turn = self.change.clone().lock_owned().await;
         let mut change = self.begin(&turn);
         let mut owner = change.owner(database)?;
         let rid = match replaced {
@@ -186,7 +180,9 @@ impl Catalog {
             Some(_) => return Err(Error::not_found(NOT_THERE)),
             None if owner.encryption_key(id).is_some() => return Err(Error::conflict(ALREADY_EXISTS)),
             None if owner.encryption_keys.len() >= ENCRYPTION_KEYS_MAX => {
-                return Err(Error::invalid(format!("A database has at most {ENCRYPTION_KEYS_MAX} client encryption keys.")));
+                return Err(Error::invalid(format!(
+                    "A database has at most {ENCRYPTION_KEYS_MAX} client encryption keys."
+                )));
             }
             None => {
                 change.counters.encryption_key += 1;
@@ -197,24 +193,8 @@ impl Catalog {
         rows::put_encryption_key(&mut change.batch, &key);
         owner.encryption_keys.insert(rid.number, key.clone());
         change.tree.put_database(owner);
-        self.publish(&mut turn, change).await?;
+        self.publish(turn, change, || {}).await?;
         Ok(key)
-    }
-
-    fn begin(&self, counters: &Counters) -> Change {
-        let mut counters = counters.clone();
-        counters.version += 1;
-        let ts_s = u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX);
-        let version = Version { number: counters.version, ts_s };
-        Change { tree: Tree::clone(&self.current.load()), counters, batch: Batch::default(), version }
-    }
-
-    async fn publish(&self, turn: &mut Counters, mut change: Change) -> Result<()> {
-        change.counters.put(&mut change.batch);
-        self.committer.commit(change.batch).await?;
-        *turn = change.counters;
-        self.current.store(Arc::new(change.tree));
-        Ok(())
     }
 }
 
@@ -268,7 +248,9 @@ fn check_kind(definition: &ContainerDefinition, throughput: Option<ProvisionedTh
     match (definition.partition_key.is_some(), throughput) {
         (true, _) => Ok(()),
         (false, Some(throughput)) => throughput::check_fixed(throughput),
-        (false, None) if shared => Err(Error::invalid("A container that shares its database's throughput needs a partition key.")),
+        (false, None) if shared => {
+            Err(Error::invalid("A container that shares its database's throughput needs a partition key."))
+        }
         (false, None) => Ok(()),
     }
 }
@@ -284,11 +266,15 @@ fn check_index_kept(old: &Container, new: &ContainerDefinition) -> Result<()> {
 fn check_offer(old: &Offer, new: ProvisionedThroughput, may_switch: bool) -> Result<()> {
     let switches = std::mem::discriminant(&old.throughput) != std::mem::discriminant(&new);
     if switches && !may_switch {
-        return Err(Error::invalid("The offer cannot change between manual and autoscale throughput without the migration header x-ms-cosmos-migrate-offer-to-autopilot or x-ms-cosmos-migrate-offer-to-manual-throughput."));
+        return Err(Error::invalid(
+            "The offer cannot change between manual and autoscale throughput without the migration header x-ms-cosmos-migrate-offer-to-autopilot or x-ms-cosmos-migrate-offer-to-manual-throughput.",
+        ));
     }
     let minimum = new.minimum_ru(old.highest_ru);
     if !switches && new.ceiling_ru() < minimum {
-        return Err(Error::invalid(format!("The offer's throughput must be at least {minimum} RU/s, given the highest throughput this resource once had.")));
+        return Err(Error::invalid(format!(
+            "The offer's throughput must be at least {minimum} RU/s, given the highest throughput this resource once had."
+        )));
     }
     Ok(())
 }
@@ -304,5 +290,7 @@ fn check_room(tree: &Tree, owner: OfferOwner, throughput: ProvisionedThroughput,
     if u64::from(throughput.ceiling_ru()) <= partitions.saturating_mul(u64::from(ru_max)) {
         return Ok(());
     }
-    Err(Error::refused(format_args!("Raising throughput beyond {ru_max} RU/s per partition (this container has {partitions}), which splits partitions,")))
+    Err(Error::refused(format_args!(
+        "Raising throughput beyond {ru_max} RU/s per partition (this container has {partitions}), which splits partitions,"
+    )))
 }

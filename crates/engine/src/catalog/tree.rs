@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use pleiad_model::Object;
 use pleiad_model::etag::Etag;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
-use pleiad_model::Object;
 use pleiad_partition::{Partition, PartitionMap, Schema};
 
 use crate::throughput::ProvisionedThroughput;

@@ -1,2 +1,185 @@
-//! A sound shard has no problems; every single row that is taken away, added or changed makes one.
+//! A sound shard has no problems; every row that is taken away, added or changed makes one.
 
+use std::sync::Arc;
+
+use pleiad_model::partition_key::{KeyRange, PartitionKey};
+use pleiad_model::policy::ContainerDefinition;
+use pleiad_model::{Value, json};
+use pleiad_storage::{AnyStore, Batch, Durability, Memory};
+
+use super::*;
+use crate::commit::{Committer, Policy, block_on};
+use crate::key::ItemKey;
+use crate::{Condition, Draft, Verb};
+
+const SHARD: u64 = 7;
+
+struct World {
+    store: Arc<AnyStore>,
+    partition: Partition,
+    schema: Schema,
+}
+
+impl World {
+    fn empty() -> World {
+        let store = Arc::new(AnyStore::Memory(Memory::default()));
+        let committer = Committer::start(store.clone(), Policy::Synced).unwrap();
+        let range = Range { id: 0, shard: SHARD, prefix: 3, keys: KeyRange::FULL, parents: vec![], since: 1 };
+        let partition = block_on(Partition::open(range, store.clone(), committer)).unwrap();
+        World { store, partition, schema: schema() }
+    }
+
+    /// Three logical partitions; every kind of write has happened.
+    fn lived_in() -> World {
+        let world = World::empty();
+        for n in 0..40 {
+            world.write(Verb::Create, &format!("i{n}"), &item(&format!("i{n}"), n % 3, n), true);
+        }
+        world.write(Verb::Replace, "i3", &item("i3", 0, 300), true);
+        world.write(Verb::Replace, "i4", &item("renamed", 1, 4), true);
+        world.write(Verb::Upsert, "i5", &item("i5", 2, 500), false);
+        world.write(Verb::Create, "gone", &item("gone", 9, 9), true);
+        for (id, pk) in [("gone", 9), ("i0", 0), ("i1", 1)] {
+            let deleted = world.partition.delete(&world.schema, &world.key(id, pk), &Condition::None);
+            block_on(deleted).unwrap();
+        }
+        world
+    }
+
+    fn key(&self, id: &str, pk: i64) -> ItemKey {
+        ItemKey::new(self.schema.key.as_ref(), &PartitionKey::parse(&format!("[{pk}]")).unwrap(), id)
+    }
+
+    fn write(&self, verb: Verb, target: &str, body: &str, indexed: bool) {
+        let body = json::parse(body.as_bytes()).unwrap();
+        let id = body.get("id").and_then(Value::as_str).unwrap().to_owned();
+        let target = self.key(target, body.get("pk").and_then(Value::as_i64).unwrap());
+        let text = json::to_string(&body).into_bytes();
+        let draft = Draft { target, id, body, text, indexed };
+        block_on(self.partition.write(&self.schema, verb, draft, &Condition::None, 1_700_000_000)).unwrap();
+    }
+
+    fn rows(&self) -> Vec<Pair> {
+        let (from, to) = keyspace::shard_range(SHARD);
+        let snapshot = block_on(self.store.snapshot()).unwrap();
+        block_on(snapshot.scan(&from, &to, Direction::Forward, usize::MAX)).unwrap()
+    }
+
+    fn put(&self, row: &[u8], value: &[u8]) {
+        let mut batch = Batch::default();
+        batch.put(row, value);
+        block_on(self.store.commit(&batch, Durability::Synced)).unwrap();
+    }
+
+    fn delete(&self, row: &[u8]) {
+        let mut batch = Batch::default();
+        batch.delete(row);
+        block_on(self.store.commit(&batch, Durability::Synced)).unwrap();
+    }
+
+    fn check(&self) -> Report {
+        block_on(self.partition.check(&self.schema)).unwrap()
+    }
+
+    #[track_caller]
+    fn check_finds(&self, says: &str) {
+        let problems = self.check().problems;
+        assert!(problems.told.iter().any(|told| told.contains(says)), "{says:?} is not told: {:?}", problems.told);
+    }
+}
+
+fn schema() -> Schema {
+    let body = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+    let definition = ContainerDefinition::create(&json::parse(body.as_bytes()).unwrap()).unwrap();
+    Schema { key: definition.partition_key.clone(), index: definition.indexing.matcher(), automatic: true }
+}
+
+fn item(id: &str, pk: i64, n: i64) -> String {
+    format!(r#"{{"id":"{id}","pk":{pk},"n":{n},"deep":{{"list":[1,2,{n}],"text":"t{n}"}}}}"#)
+}
+
+#[test]
+fn a_shard_that_was_only_ever_written_through_transactions_is_sound() {
+    let report = World::lived_in().check();
+    assert_eq!(report.problems, Problems::default());
+    assert_eq!((report.items, report.keys, report.lsn), (38, 3, 47));
+}
+
+#[test]
+fn an_empty_shard_is_sound() {
+    assert_eq!(World::empty().check(), Report::default());
+}
+
+#[test]
+fn no_row_can_go_unnoticed() {
+    let world = World::lived_in();
+    for (row, value) in world.rows() {
+        world.delete(&row);
+        assert_ne!(world.check().problems.count, 0, "the row {} went unnoticed", hex(&row));
+        world.put(&row, &value);
+    }
+    assert_eq!(world.check().problems, Problems::default());
+}
+
+#[test]
+fn no_row_that_points_or_counts_can_change_unnoticed() {
+    let world = World::lived_in();
+    for (row, value) in world.rows().into_iter().filter(|(row, _)| tag_of(row) != Some(Tag::Doc as u8)) {
+        let changed = value.split_last().map_or(vec![1], |(last, rest)| [rest, &[last ^ 1]].concat());
+        world.put(&row, &changed);
+        assert_ne!(world.check().problems.count, 0, "the row {} changed unnoticed", hex(&row));
+        world.put(&row, &value);
+    }
+}
+
+#[test]
+fn rows_without_an_item_are_named() {
+    let epk = world_key().logical.epk;
+    let number = 3 << DOCNUM_COUNTER_BITS | 999_u64;
+    let strays = [
+        (keyspace::id(SHARD, epk.as_bytes(), &[9; 16]), number.to_be_bytes().to_vec(), "the id row"),
+        (keyspace::member(SHARD, epk.as_bytes(), number), vec![], "the member row"),
+        (keyspace::feed(SHARD, 999, 0), number.to_be_bytes().to_vec(), "the feed row"),
+        (keyspace::index(SHARD, 5, &[1], number), vec![], "the index row"),
+        (keyspace::key_stats(SHARD, &[0x11; 16], &[9; 16]), vec![0; 16], "without items"),
+        (keyspace::ttl(SHARD, 5, number), vec![], "of a kind that items do not have"),
+    ];
+    for (row, value, says) in strays {
+        let world = World::lived_in();
+        world.put(&row, &value);
+        world.check_finds(says);
+        assert_eq!(world.check().problems.count, 1, "{:?}", world.check().problems.told);
+    }
+}
+
+fn world_key() -> ItemKey {
+    World::empty().key("i3", 0)
+}
+
+#[test]
+fn an_item_whose_bytes_are_damaged_is_named_and_stops_nothing() {
+    let world = World::lived_in();
+    let (row, value) = world.rows().into_iter().find(|(row, _)| tag_of(row) == Some(Tag::Doc as u8)).unwrap();
+    world.put(&row, &value[..value.len() - 1]);
+    world.check_finds("not valid JSON");
+    world.put(&row, &value[..20]);
+    world.check_finds("cut short");
+}
+
+#[test]
+fn an_item_in_the_wrong_partition_is_named() {
+    let world = World::lived_in();
+    let mut range = world.partition.range.clone();
+    range.keys.max = world_key().logical.epk;
+    let committer = Committer::start(world.store.clone(), Policy::Synced).unwrap();
+    let partition = block_on(Partition::open(range, world.store.clone(), committer)).unwrap();
+    World { partition, ..world }.check_finds("outside the partition's range");
+}
+
+#[test]
+fn problems_beyond_the_first_hundred_are_counted() {
+    let world = World::empty();
+    (0..150).for_each(|n| world.put(&keyspace::feed(SHARD, n, 0), &[0; 8]));
+    let problems = world.check().problems;
+    assert_eq!((problems.told.len(), problems.count), (PROBLEMS_TOLD_MAX, 150));
+}

@@ -1,4 +1,4 @@
-//! The command line: `dev`, `serve`, `trust`, `config`, with the flags that the table defines.
+//! The command line: `dev`, `serve`, `inspect`, `trust`, `config`, with the flags that the table defines.
 //!
 //! Promise: a flag's words are handed on as they came; `word` judges them, so that a flag, a variable and a line
 //! of the file are refused alike.
@@ -16,6 +16,7 @@ use super::word::Shape;
 #[derive(Debug)]
 pub enum Command {
     Run(Face, Flags),
+    Inspect(Flags),
     Trust { flags: Flags, act: Trust },
     Config(Print),
 }
@@ -37,6 +38,9 @@ pub enum Print {
     NewKey,
 }
 
+/// The settings by which `pleiad inspect` finds the data.
+const INSPECT_FLAGS: [&str; 2] = ["data", "config"];
+
 /// The settings by which `pleiad trust` finds the certificate.
 const TRUST_FLAGS: [&str; 3] = ["data", "config", "host-name"];
 
@@ -45,6 +49,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap:
     Ok(match matches.subcommand() {
         Some(("dev", of)) => Command::Run(Face::Dev, flags(of)),
         Some(("serve", of)) => Command::Run(Face::Serve, flags(of)),
+        Some(("inspect", of)) => Command::Inspect(flags(of)),
         Some(("trust", of)) => Command::Trust { flags: flags(of), act: trust(of) },
         Some(("config", of)) => Command::Config(print(of)),
         _ => {
@@ -63,7 +68,7 @@ pub fn tree() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .max_term_width(120)
-        .subcommands([dev(), serve(), trust_command(), config_command()])
+        .subcommands([dev(), serve(), inspect(), trust_command(), config_command()])
 }
 
 const EXAMPLES: &str = "\
@@ -100,15 +105,26 @@ fn face(face: Face) -> clap::Command {
     clap::Command::new(face.as_str()).args(args)
 }
 
+fn inspect() -> clap::Command {
+    clap::Command::new("inspect")
+        .about("Tell what a data directory holds and whether all of it fits together; the server must be stopped")
+        .after_help("Examples:\n  pleiad inspect --data /var/lib/pleiad\n\nThe exit code is 1 when something is wrong.")
+        .args(settings(&INSPECT_FLAGS))
+}
+
+/// Arguments for these settings, with the presets of `dev`.
+fn settings(names: &'static [&str]) -> impl Iterator<Item = Arg> {
+    names.iter().filter_map(|name| Setting::find(name)).map(|setting| arg(setting, Face::Dev))
+}
+
 fn trust_command() -> clap::Command {
-    let settings = TRUST_FLAGS.iter().filter_map(|name| Setting::find(name)).map(|setting| arg(setting, Face::Dev));
     clap::Command::new("trust")
         .about("Tell, or do, what makes clients trust the generated certificate")
         .after_help("Examples:\n  pleiad trust\n  pleiad trust --install\n  export NODE_EXTRA_CA_CERTS=\"$(pleiad trust --path)\"")
         .arg(switch("install", "Do it for this operating system; asks for administrator rights where those are needed"))
         .arg(switch("path", "Print only the path of the authority's certificate"))
         .group(ArgGroup::new("act").args(["install", "path"]))
-        .args(settings)
+        .args(settings(&TRUST_FLAGS))
 }
 
 fn config_command() -> clap::Command {

@@ -68,7 +68,10 @@ impl Client {
 
     fn connect(&self) -> Result<BufReader<TcpStream>> {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).map_err(|e| format!("cannot connect: {e}"))?;
-        stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(ANSWER_WITHIN))).map_err(|e| e.to_string())?;
+        stream
+            .set_nodelay(true)
+            .and_then(|()| stream.set_read_timeout(Some(ANSWER_WITHIN)))
+            .map_err(|e| e.to_string())?;
         Ok(BufReader::new(stream))
     }
 
@@ -152,7 +155,9 @@ fn signed_resource(path: &str) -> (String, String) {
         return ("colls".to_owned(), named[..4.min(named.len())].join("/"));
     }
     match named.last() {
-        Some(last) if kind == "offers" || named.get(1).is_some_and(|database| is_rid(database)) => (kind, last.to_lowercase()),
+        Some(last) if kind == "offers" || named.get(1).is_some_and(|database| is_rid(database)) => {
+            (kind, last.to_lowercase())
+        }
         _ => (kind, named.join("/")),
     }
 }

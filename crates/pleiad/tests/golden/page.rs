@@ -92,7 +92,8 @@ impl Page {
         for (range, answer) in ranges.into_iter().zip(answers).rev() {
             lines.splice(range, answer.iter().cloned());
         }
-        std::fs::write(&self.path, lines.join("\n") + "\n").map_err(|e| format!("cannot write {}: {e}", self.path.display()))
+        std::fs::write(&self.path, lines.join("\n") + "\n")
+            .map_err(|e| format!("cannot write {}: {e}", self.path.display()))
     }
 }
 
@@ -161,7 +162,8 @@ mod tests {
 
     #[test]
     fn a_page_is_steps_with_headers_bodies_and_answers() {
-        let page = parse("# S1\ncontainer c key /pk\n\nPUT docs/1 key [1]\nIf-Match: a:b\n{\n}\n----\n412\n\nGET docs/1\n");
+        let page =
+            parse("# S1\ncontainer c key /pk\n\nPUT docs/1 key [1]\nIf-Match: a:b\n{\n}\n----\n412\n\nGET docs/1\n");
         assert_eq!(page.steps.len(), 3);
         assert_eq!(page.steps[1].headers, [("If-Match".to_owned(), "a:b".to_owned())]);
         assert_eq!(page.steps[1].body.as_deref(), Some("{\n}"));

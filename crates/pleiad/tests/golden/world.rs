@@ -60,7 +60,11 @@ impl World {
 
     fn divided(store: Store, partitions: u32) -> World {
         let initial_ru = RU_UNSPECIFIED.div_ceil(partitions);
-        World { store, flags: vec![format!("--partition-initial-ru={initial_ru}")], name: format!("{partitions} partitions") }
+        World {
+            store,
+            flags: vec![format!("--partition-initial-ru={initial_ru}")],
+            name: format!("{partitions} partitions"),
+        }
     }
 
     pub fn start(&self) -> Result<Server> {

@@ -42,7 +42,9 @@ impl Tokens {
     }
 
     pub fn redeem(&self, owner: &str, token: &str) -> Result<Position> {
-        self.open(owner, token).ok_or_else(|| Error::invalid("The continuation token is not valid for this request: start again without it."))
+        self.open(owner, token).ok_or_else(|| {
+            Error::invalid("The continuation token is not valid for this request: start again without it.")
+        })
     }
 
     fn open(&self, owner: &str, token: &str) -> Option<Position> {

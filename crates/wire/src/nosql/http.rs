@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, DATE, HOST};
+use http::header::{AUTHORIZATION, DATE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use http_body_util::Full;
@@ -57,10 +57,13 @@ impl Gateway {
         let caller = auth::authorize(&self.keys, &presented, self.engine.now_ms())?;
         let body = match parts.method {
             Method::GET | Method::DELETE | Method::HEAD => Bytes::new(),
-            _ => read_body(body, self.body_bytes_max).await.map_err(|error| body_failure(error, self.body_bytes_max))?,
+            _ => {
+                read_body(body, self.body_bytes_max).await.map_err(|error| body_failure(error, self.body_bytes_max))?
+            }
         };
-        let endpoint = endpoint(origin, parts);
-        let request = Request { method: &parts.method, address: &address, headers: &parts.headers, body, endpoint };
+        let authority = parts.uri.authority().map(|authority| authority.as_str());
+        let request =
+            Request { method: &parts.method, address: &address, headers: &parts.headers, body, origin, authority };
         self.dispatch(&request, caller).await
     }
 
@@ -70,7 +73,8 @@ impl Gateway {
             return Ok(None);
         }
         let query = parts.uri.query().unwrap_or_default();
-        let asked = query.split('&').find_map(|pair| pair.strip_prefix("$resolveFor=").or(pair.strip_prefix("%24resolveFor=")));
+        let asked =
+            query.split('&').find_map(|pair| pair.strip_prefix("$resolveFor=").or(pair.strip_prefix("%24resolveFor=")));
         let path = percent_encoding::percent_decode_str(asked.unwrap_or_default()).decode_utf8_lossy();
         address::parse(&path).map(Some)
     }
@@ -112,21 +116,11 @@ fn activity_id(headers: &HeaderMap) -> Option<HeaderValue> {
     headers.get("x-ms-activity-id").filter(|id| !id.is_empty()).cloned()
 }
 
-/// Where the client found us; a proxy in front of us says so in its own headers.
-fn endpoint(origin: &Origin, parts: &Parts) -> String {
-    let first = |name| text(&parts.headers, name).and_then(|value| value.split(',').next()).map(str::trim);
-    let scheme = first("x-forwarded-proto").unwrap_or(if origin.secure { "https" } else { "http" });
-    let host = first("x-forwarded-host").or(parts.uri.authority().map(|host| host.as_str())).or(first(HOST.as_str()));
-    match host {
-        Some(host) => format!("{scheme}://{host}/"),
-        None => format!("{scheme}://{}/", origin.local),
-    }
-}
-
 fn body_failure(error: BodyError, bytes_max: usize) -> Failure {
     match error {
         BodyError::TooLarge => {
-            Error::new(Kind::TooLarge, format!("Request size is too large: a request has at most {bytes_max} bytes.")).into()
+            Error::new(Kind::TooLarge, format!("Request size is too large: a request has at most {bytes_max} bytes."))
+                .into()
         }
         BodyError::TimedOut => Failure::new(StatusCode::REQUEST_TIMEOUT, "The request's body did not arrive in time."),
         BodyError::Broken => Error::invalid("The request's body did not arrive whole.").into(),

@@ -24,12 +24,13 @@ pub type Handled = Result<Reply, Refusal>;
 pub struct Refusal {
     pub failure: Failure,
     pub charge_ru: f64,
-    pub headers: HeaderMap,
+    /// Apart, so that a result is not sized by its failures.
+    pub headers: Box<HeaderMap>,
 }
 
 impl<E: Into<Failure>> From<E> for Refusal {
     fn from(error: E) -> Self {
-        Refusal { failure: error.into(), charge_ru: pleiad_engine::price::METADATA_RU, headers: HeaderMap::new() }
+        Refusal { failure: error.into(), charge_ru: pleiad_engine::price::METADATA_RU, headers: Box::default() }
     }
 }
 
@@ -83,7 +84,8 @@ impl Reply {
             set_number(headers, SUBSTATUS, u64::from(substatus));
         }
         headers.insert(SCHEMA_VERSION, HeaderValue::from_static("1.18"));
-        headers.insert(SERVICE_VERSION, HeaderValue::from_static(concat!("version=pleiad-", env!("CARGO_PKG_VERSION"))));
+        headers
+            .insert(SERVICE_VERSION, HeaderValue::from_static(concat!("version=pleiad-", env!("CARGO_PKG_VERSION"))));
         headers.insert(GATEWAY_VERSION, HeaderValue::from_static("version=2.14.0"));
         let mut response = Response::new(Full::new(self.body));
         *response.status_mut() = self.status;
@@ -98,7 +100,7 @@ impl Refusal {
         match result {
             Ok(value) => Ok((value, place, charge_ru)),
             Err(error) => {
-                let mut headers = HeaderMap::new();
+                let mut headers = Box::<HeaderMap>::default();
                 if let Some(place) = place {
                     set_place(&mut headers, place);
                 }
@@ -109,7 +111,7 @@ impl Refusal {
 
     pub fn reply(self, activity: &str) -> Reply {
         let mut reply = Reply::new(self.failure.status, self.failure.body(activity)).charged(self.charge_ru);
-        reply.headers = self.headers;
+        reply.headers = *self.headers;
         reply.substatus = self.failure.substatus;
         if let Some(ms) = self.failure.retry_after_ms {
             set_number(&mut reply.headers, RETRY_AFTER_MS, ms);

@@ -11,14 +11,16 @@ use pleiad_model::{Error, Result, Value, json};
 
 use super::address::Address;
 use super::{binary_json, session};
+use crate::listener::Origin;
 
 pub struct Request<'a> {
     pub method: &'a Method,
     pub address: &'a Address,
     pub headers: &'a HeaderMap,
     pub body: Bytes,
-    /// How the client reached us: `http://localhost:8081`.
-    pub endpoint: String,
+    pub origin: &'a Origin,
+    /// From the request line, where HTTP/2 and absolute addresses have it.
+    pub authority: Option<&'a str>,
 }
 
 /// What a POST to a feed wants.
@@ -38,6 +40,16 @@ impl<'a> Request<'a> {
 
     pub fn flag(&self, name: &str) -> bool {
         self.header(name).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// Where the client found us, as it would spell it; a proxy in front of us says so in its own headers.
+    pub fn endpoint(&self) -> String {
+        let first = |name| self.header(name).and_then(|value| value.split(',').next()).map(str::trim);
+        let scheme = first("x-forwarded-proto").unwrap_or(if self.origin.secure { "https" } else { "http" });
+        match first("x-forwarded-host").or(self.authority).or(first("host")) {
+            Some(host) => format!("{scheme}://{host}/"),
+            None => format!("{scheme}://{}/", self.origin.local),
+        }
     }
 
     pub fn post_kind(&self) -> PostKind {
@@ -80,7 +92,9 @@ impl<'a> Request<'a> {
     pub fn range_id(&self) -> Result<Option<u32>> {
         let Some(text) = self.header("x-ms-documentdb-partitionkeyrangeid") else { return Ok(None) };
         let id = text.rsplit(',').next().unwrap_or_default().trim();
-        id.parse().map(Some).map_err(|_| Error::invalid(format!("The partition key range id {text:?} is not a number.")))
+        id.parse()
+            .map(Some)
+            .map_err(|_| Error::invalid(format!("The partition key range id {text:?} is not a number.")))
     }
 
     pub fn epk_range(&self) -> Result<Option<KeyRange>> {
@@ -112,7 +126,9 @@ impl<'a> Request<'a> {
             None | Some("-1" | "") => Ok(None),
             Some(text) => match text.parse() {
                 Ok(count) if count > 0 => Ok(Some(count)),
-                _ => Err(Error::invalid(format!("x-ms-max-item-count is {text:?}; it must be -1 or a positive number."))),
+                _ => {
+                    Err(Error::invalid(format!("x-ms-max-item-count is {text:?}; it must be -1 or a positive number.")))
+                }
             },
         }
     }
@@ -151,7 +167,10 @@ pub fn post_kind(headers: &HeaderMap) -> PostKind {
         return PostKind::Batch;
     }
     let content_type = text("content-type").unwrap_or_default();
-    if flag("x-ms-documentdb-isquery") || flag("x-ms-documentdb-query") || content_type.starts_with("application/query+json") {
+    if flag("x-ms-documentdb-isquery")
+        || flag("x-ms-documentdb-query")
+        || content_type.starts_with("application/query+json")
+    {
         return PostKind::Query;
     }
     if flag("x-ms-documentdb-is-upsert") { PostKind::Upsert } else { PostKind::Create }

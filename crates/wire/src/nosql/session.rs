@@ -15,7 +15,8 @@ pub fn write(place: Place) -> String {
 }
 
 pub fn parse(text: &str) -> Result<SessionToken> {
-    let part = |part| parse_part(part).ok_or_else(|| Error::invalid(format!("The session token {text:?} is not valid.")));
+    let part =
+        |part| parse_part(part).ok_or_else(|| Error::invalid(format!("The session token {text:?} is not valid.")));
     Ok(SessionToken(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(part).collect::<Result<_>>()?))
 }
 

@@ -128,7 +128,11 @@ pub fn item(container: ContainerRid, record: &Record, out: &mut Vec<u8>) {
     let rid = ItemRid { container, docnum: record.docnum };
     let mut tail = String::with_capacity(160);
     // Writing to a String cannot fail.
-    let _ = write!(tail, ",\"_rid\":\"{rid}\",\"_self\":\"dbs/{}/colls/{container}/docs/{rid}/\",\"_etag\":", container.database);
+    let _ = write!(
+        tail,
+        ",\"_rid\":\"{rid}\",\"_self\":\"dbs/{}/colls/{container}/docs/{rid}/\",\"_etag\":",
+        container.database
+    );
     out.extend_from_slice(tail.as_bytes());
     record.etag().write_json(out);
     out.extend_from_slice(b",\"_attachments\":\"attachments/\",\"_ts\":");

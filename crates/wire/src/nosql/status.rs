@@ -73,20 +73,35 @@ impl From<AuthError> for Failure {
         const UNAUTHORIZED: StatusCode = StatusCode::UNAUTHORIZED;
         const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;
         match error {
-            AuthError::Missing => Failure::new(UNAUTHORIZED, "Required Header authorization is missing. Ensure a valid Authorization token is passed."),
-            AuthError::Malformed(what) => Failure::new(UNAUTHORIZED, format!("The authorization header cannot be read: {what}.")),
+            AuthError::Missing => Failure::new(
+                UNAUTHORIZED,
+                "Required Header authorization is missing. Ensure a valid Authorization token is passed.",
+            ),
+            AuthError::Malformed(what) => {
+                Failure::new(UNAUTHORIZED, format!("The authorization header cannot be read: {what}."))
+            }
             AuthError::BadSignature { string_to_sign } => Failure::new(UNAUTHORIZED, bad_signature(&string_to_sign)),
-            AuthError::Skewed => Failure::new(FORBIDDEN, "The authorization token is not valid at the current time. Create another token and retry: the request's date differs from the server's clock by more than 15 minutes."),
-            AuthError::ReadOnlyKey => Failure::new(FORBIDDEN, "The given request is not permitted for the provided read-only key."),
+            AuthError::Skewed => Failure::new(
+                FORBIDDEN,
+                "The authorization token is not valid at the current time. Create another token and retry: the request's date differs from the server's clock by more than 15 minutes.",
+            ),
+            AuthError::ReadOnlyKey => {
+                Failure::new(FORBIDDEN, "The given request is not permitted for the provided read-only key.")
+            }
             AuthError::ResourceTokenUnsupported => Failure::from(Error::refused("Authorization by resource token")),
-            AuthError::AadNotAccepted => Failure::new(UNAUTHORIZED, "The bearer token is not accepted: this server knows its account keys and the emulator's test token."),
+            AuthError::AadNotAccepted => Failure::new(
+                UNAUTHORIZED,
+                "The bearer token is not accepted: this server knows its account keys and the emulator's test token.",
+            ),
         }
     }
 }
 
 fn bad_signature(signed: &str) -> String {
     let shown = signed.replace('\n', "\\n");
-    format!("The input authorization token can't serve the request. The wrong key is being used or the expected payload is not built as per the protocol. Server used the following payload to sign: '{shown}'")
+    format!(
+        "The input authorization token can't serve the request. The wrong key is being used or the expected payload is not built as per the protocol. Server used the following payload to sign: '{shown}'"
+    )
 }
 
 /// The status' name in the body.

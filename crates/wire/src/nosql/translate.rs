@@ -12,12 +12,12 @@ mod ranges;
 use http::{Method, StatusCode};
 use pleiad_model::Error;
 
+use super::Gateway;
 use super::address::ResourceType;
 use super::auth::Caller;
 use super::reply::{Handled, Refusal, Reply};
 use super::request::{PostKind, Request};
 use super::status::Failure;
-use super::Gateway;
 
 impl Gateway {
     pub(super) async fn dispatch(&self, request: &Request<'_>, caller: Caller) -> Handled {
@@ -32,7 +32,9 @@ impl Gateway {
             ResourceType::Ranges => self.ranges(request),
             ResourceType::ClientEncryptionKeys => self.encryption_keys(request).await,
             ResourceType::Conflicts => self.conflicts(request),
-            ResourceType::Addresses => Err(Error::refused("Direct mode (replica addresses; choose gateway mode in the client)").into()),
+            ResourceType::Addresses => {
+                Err(Error::refused("Direct mode (replica addresses; choose gateway mode in the client)").into())
+            }
             ResourceType::StoredProcedures => Err(Error::refused("Stored procedures").into()),
             ResourceType::Triggers => Err(Error::refused("Triggers").into()),
             ResourceType::UserDefinedFunctions => Err(Error::refused("User-defined functions").into()),
@@ -54,7 +56,9 @@ impl Gateway {
                     return Err(Error::invalid("Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to true, or specify x-ms-documentdb-partitionkey.").into());
                 }
             }
-            (&Method::GET | &Method::DELETE, false) => return Err(Error::not_found("There is no such conflict.").into()),
+            (&Method::GET | &Method::DELETE, false) => {
+                return Err(Error::not_found("There is no such conflict.").into());
+            }
             _ => return Err(not_allowed()),
         }
         let owner = admitted.container().rid.to_string();
@@ -78,7 +82,8 @@ fn check_consistency(request: &Request<'_>, account: &str) -> Result<(), Refusal
 
 /// A bearer token reaches data; what holds the data is managed with keys.
 fn check_caller(request: &Request<'_>, caller: Caller) -> Result<(), Refusal> {
-    let manages = !matches!(request.address.resource, ResourceType::Items) && !super::request::is_read(request.method, request.headers);
+    let manages = !matches!(request.address.resource, ResourceType::Items)
+        && !super::request::is_read(request.method, request.headers);
     if caller != Caller::Data || !manages {
         return Ok(());
     }

@@ -18,14 +18,18 @@ impl Gateway {
             return Err(not_allowed());
         }
         let mut body = Vec::with_capacity(2048);
-        json::write(&self.account_document(&request.endpoint), &mut body);
+        json::write(&self.account_document(&request.endpoint()), &mut body);
         Ok(Reply::new(StatusCode::OK, body))
     }
 
     fn account_document(&self, endpoint: &str) -> Value {
-        let location = Object::new().with("name", self.account.region.as_str()).with("databaseAccountEndpoint", endpoint);
+        let location =
+            Object::new().with("name", self.account.region.as_str()).with("databaseAccountEndpoint", endpoint);
         let locations: Value = vec![Value::from(location)].into();
-        let replication = Object::new().with("asyncReplication", false).with("minReplicaSetSize", 1i64).with("maxReplicasetSize", 1i64);
+        let replication = Object::new()
+            .with("asyncReplication", false)
+            .with("minReplicaSetSize", 1i64)
+            .with("maxReplicasetSize", 1i64);
         Object::new()
             .with("_self", "")
             .with("id", self.account.id.as_str())
@@ -37,9 +41,15 @@ impl Gateway {
             .with("readableLocations", locations)
             .with("enableMultipleWriteLocations", false)
             .with("userReplicationPolicy", replication.clone())
-            .with("userConsistencyPolicy", Object::new().with("defaultConsistencyLevel", self.account.consistency.as_str()))
+            .with(
+                "userConsistencyPolicy",
+                Object::new().with("defaultConsistencyLevel", self.account.consistency.as_str()),
+            )
             .with("systemReplicationPolicy", replication)
-            .with("readPolicy", Object::new().with("primaryReadCoefficient", 1i64).with("secondaryReadCoefficient", 1i64))
+            .with(
+                "readPolicy",
+                Object::new().with("primaryReadCoefficient", 1i64).with("secondaryReadCoefficient", 1i64),
+            )
             .with("queryEngineConfiguration", QUERY_ENGINE)
             .into()
     }

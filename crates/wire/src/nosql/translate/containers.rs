@@ -12,7 +12,9 @@ use pleiad_model::{Error, Kind, Result, Value};
 use super::metadata::{Rows, one};
 use super::not_allowed;
 use crate::nosql::Gateway;
-use crate::nosql::reply::{ALT_CONTENT_PATH, CONTENT_PATH, Handled, INDEX_PROGRESS, RESOURCE_QUOTA, RESOURCE_USAGE, Reply};
+use crate::nosql::reply::{
+    ALT_CONTENT_PATH, CONTENT_PATH, Handled, INDEX_PROGRESS, RESOURCE_QUOTA, RESOURCE_USAGE, Reply,
+};
 use crate::nosql::request::{PostKind, Request};
 use crate::nosql::shape;
 
@@ -94,8 +96,13 @@ impl Gateway {
         let partitions = container.partitions.len() as u64;
         let collection_kb = (limits.partition_bytes_max / 1024).saturating_mul(partitions);
         let used_kb = container.item_bytes().div_ceil(1024);
-        let quota = format!("documentSize=2048;documentsSize={collection_kb};documentsCount=-1;collectionSize={collection_kb};storedProcedures=100;triggers=25;functions=50;");
-        let usage = format!("documentSize=0;documentsSize={used_kb};documentsCount={};collectionSize={used_kb};storedProcedures=0;triggers=0;functions=0;", container.items());
+        let quota = format!(
+            "documentSize=2048;documentsSize={collection_kb};documentsCount=-1;collectionSize={collection_kb};storedProcedures=100;triggers=25;functions=50;"
+        );
+        let usage = format!(
+            "documentSize=0;documentsSize={used_kb};documentsCount={};collectionSize={used_kb};storedProcedures=0;triggers=0;functions=0;",
+            container.items()
+        );
         (quota, usage)
     }
 
@@ -106,7 +113,8 @@ impl Gateway {
 }
 
 fn container_rows<'a>(database: &Database, owner: &'a str) -> Rows<'a> {
-    let numbered = database.containers.iter().map(|(&number, container)| (u64::from(number), shape::container(container)));
+    let numbered =
+        database.containers.iter().map(|(&number, container)| (u64::from(number), shape::container(container)));
     Rows { owner, array: "DocumentCollections", numbered: numbered.collect() }
 }
 
@@ -115,10 +123,14 @@ fn check_version(request: &Request<'_>, body: &Value) -> Result<()> {
     let Some(version) = request.header("x-ms-version") else { return Ok(()) };
     let has_key = body.get("partitionKey").is_some_and(|key| *key != Value::Null);
     if has_key && version < VERSION_PARTITIONED {
-        return Err(Error::invalid(format!("Partitioned containers need x-ms-version {VERSION_PARTITIONED} or newer; the request says {version}.")));
+        return Err(Error::invalid(format!(
+            "Partitioned containers need x-ms-version {VERSION_PARTITIONED} or newer; the request says {version}."
+        )));
     }
     if !has_key && version >= VERSION_KEY_REQUIRED {
-        return Err(Error::invalid("The partition key definition is missing: specify 'partitionKey' with at least one path."));
+        return Err(Error::invalid(
+            "The partition key definition is missing: specify 'partitionKey' with at least one path.",
+        ));
     }
     Ok(())
 }

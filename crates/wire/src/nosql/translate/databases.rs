@@ -15,7 +15,9 @@ impl Gateway {
     pub(super) async fn databases(&self, request: &Request<'_>) -> Handled {
         match (request.method, request.address.is_feed) {
             (&Method::GET, true) => self.list(request, self.database_rows()),
-            (&Method::POST, true) if request.post_kind() == PostKind::Query => self.query(request, self.database_rows()),
+            (&Method::POST, true) if request.post_kind() == PostKind::Query => {
+                self.query(request, self.database_rows())
+            }
             (&Method::POST, true) => self.create_database(request).await,
             (&Method::GET, false) => Ok(one(request, StatusCode::OK, &shape::database(&*self.database_of(request)?))),
             (&Method::DELETE, false) => {
@@ -42,7 +44,8 @@ impl Gateway {
 
     fn database_rows(&self) -> Rows<'static> {
         let tree = self.engine.catalog.tree();
-        let numbered = tree.databases.iter().map(|(&number, database)| (u64::from(number), shape::database(database))).collect();
+        let numbered =
+            tree.databases.iter().map(|(&number, database)| (u64::from(number), shape::database(database))).collect();
         Rows { owner: "", array: "Databases", numbered }
     }
 }

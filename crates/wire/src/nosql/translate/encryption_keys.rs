@@ -24,12 +24,16 @@ impl Gateway {
         let owner = database.rid.to_string();
         match (request.method, request.address.is_feed) {
             (&Method::GET, true) => self.list(request, rows(&database, &owner)),
-            (&Method::POST, true) if request.post_kind() == PostKind::Query => self.query(request, rows(&database, &owner)),
+            (&Method::POST, true) if request.post_kind() == PostKind::Query => {
+                self.query(request, rows(&database, &owner))
+            }
             (&Method::POST, true) => {
                 let body = request.json()?;
                 self.put_key(request, &database, id_of(&body)?, &body, None).await
             }
-            (&Method::GET, false) => Ok(one(request, StatusCode::OK, &shape::encryption_key(&*find(&database, request)?))),
+            (&Method::GET, false) => {
+                Ok(one(request, StatusCode::OK, &shape::encryption_key(&*find(&database, request)?)))
+            }
             (&Method::PUT, false) => {
                 let key = find(&database, request)?;
                 check_match(request, &key)?;
@@ -39,7 +43,14 @@ impl Gateway {
         }
     }
 
-    async fn put_key(&self, request: &Request<'_>, database: &Database, id: &str, body: &Value, replaced: Option<ClientEncryptionKeyRid>) -> Handled {
+    async fn put_key(
+        &self,
+        request: &Request<'_>,
+        database: &Database,
+        id: &str,
+        body: &Value,
+        replaced: Option<ClientEncryptionKeyRid>,
+    ) -> Handled {
         let status = if replaced.is_some() { StatusCode::OK } else { StatusCode::CREATED };
         let key = self.engine.catalog.put_encryption_key(database.rid, id, properties(body)?, replaced).await?;
         Ok(one(request, status, &shape::encryption_key(&key)).charged(METADATA_WRITE_RU))
@@ -47,7 +58,8 @@ impl Gateway {
 }
 
 fn rows<'a>(database: &Database, owner: &'a str) -> Rows<'a> {
-    let numbered = database.encryption_keys.iter().map(|(&number, key)| (u64::from(number), shape::encryption_key(key)));
+    let numbered =
+        database.encryption_keys.iter().map(|(&number, key)| (number, shape::encryption_key(key)));
     Rows { owner, array: "ClientEncryptionKeys", numbered: numbered.collect() }
 }
 
@@ -62,7 +74,11 @@ fn find(database: &Database, request: &Request<'_>) -> Result<Arc<EncryptionKey>
 
 fn check_match(request: &Request<'_>, key: &EncryptionKey) -> Result<()> {
     let holds = request.header("if-match").is_none_or(|etag| etag == "*" || etag == key.version.etag().to_string());
-    if holds { Ok(()) } else { Err(Error::new(Kind::PreconditionFailed, "One of the specified pre-condition is not met.")) }
+    if holds {
+        Ok(())
+    } else {
+        Err(Error::new(Kind::PreconditionFailed, "One of the specified pre-condition is not met."))
+    }
 }
 
 fn properties(body: &Value) -> Result<Object> {

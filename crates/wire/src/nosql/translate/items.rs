@@ -8,7 +8,9 @@ use pleiad_model::{Error, Result};
 
 use super::not_allowed;
 use crate::nosql::Gateway;
-use crate::nosql::reply::{ALT_CONTENT_PATH, CONTENT_PATH, CONTINUATION, Handled, ITEM_COUNT, ITEM_LOCAL_LSN, ITEM_LSN, Refusal, Reply};
+use crate::nosql::reply::{
+    ALT_CONTENT_PATH, CONTENT_PATH, CONTINUATION, Handled, ITEM_COUNT, ITEM_LOCAL_LSN, ITEM_LSN, Refusal, Reply,
+};
 use crate::nosql::request::{PostKind, Request};
 use crate::nosql::shape;
 
@@ -85,7 +87,12 @@ impl Gateway {
         Ok(Reply::empty(StatusCode::NO_CONTENT).charged(charge_ru).at(place))
     }
 
-    fn written(&self, request: &Request<'_>, at: &Admitted, answer: pleiad_engine::Answer<pleiad_engine::Written>) -> Handled {
+    fn written(
+        &self,
+        request: &Request<'_>,
+        at: &Admitted,
+        answer: pleiad_engine::Answer<pleiad_engine::Written>,
+    ) -> Handled {
         let (written, place, charge_ru) = Refusal::of(answer)?;
         let record = written.record.ok_or_else(|| Error::internal("a write left no item"))?;
         let mut body = Vec::new();
@@ -182,4 +189,3 @@ pub(super) fn encode_path(path: &str) -> std::borrow::Cow<'_, str> {
     }
     utf8_percent_encode(path, UNSAFE).to_string().into()
 }
-

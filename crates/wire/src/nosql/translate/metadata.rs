@@ -57,7 +57,8 @@ fn run_query(request: &Request<'_>, rows: &[Value]) -> Result<Vec<Value>> {
 /// One resource, unless the client already has this version.
 pub(super) fn one(request: &Request<'_>, status: StatusCode, value: &Value) -> Reply {
     let etag = value.get("_etag").and_then(Value::as_str).unwrap_or_default();
-    if status == StatusCode::OK && request.method == http::Method::GET && request.header("if-none-match") == Some(etag) {
+    if status == StatusCode::OK && request.method == http::Method::GET && request.header("if-none-match") == Some(etag)
+    {
         return Reply::empty(StatusCode::NOT_MODIFIED).etag(etag);
     }
     let mut body = Vec::with_capacity(512);
@@ -67,7 +68,8 @@ pub(super) fn one(request: &Request<'_>, status: StatusCode, value: &Value) -> R
 
 /// The `id` of a new resource.
 pub(super) fn id_of(body: &Value) -> Result<&str> {
-    let missing = || Error::invalid("The input content is invalid because the required properties - 'id; ' - are missing");
+    let missing =
+        || Error::invalid("The input content is invalid because the required properties - 'id; ' - are missing");
     let id = body.get("id").ok_or_else(missing)?;
     id.as_str().ok_or_else(|| Error::invalid("The input name is invalid: 'id' must be a string."))
 }

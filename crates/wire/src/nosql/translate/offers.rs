@@ -57,7 +57,8 @@ impl Gateway {
 
     fn offer_rows(&self) -> Rows<'static> {
         let tree = self.engine.catalog.tree();
-        let numbered = tree.offers.iter().map(|(&number, offer)| (u64::from(number), shape::offer(offer, &tree))).collect();
+        let numbered =
+            tree.offers.iter().map(|(&number, offer)| (u64::from(number), shape::offer(offer, &tree))).collect();
         Rows { owner: "", array: "Offers", numbered }
     }
 }
@@ -72,7 +73,8 @@ fn throughput_of(body: &Value) -> Result<ThroughputRequest> {
         return autoscale_of(settings);
     }
     let ru = content.get("offerThroughput").and_then(Value::as_i64);
-    ru.map(ThroughputRequest::Manual).ok_or_else(|| Error::invalid("An offer needs a number in 'content.offerThroughput'."))
+    ru.map(ThroughputRequest::Manual)
+        .ok_or_else(|| Error::invalid("An offer needs a number in 'content.offerThroughput'."))
 }
 
 fn told(reply: Reply, offer: &Offer) -> Reply {

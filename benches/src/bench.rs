@@ -1,0 +1,136 @@
+//! Ours against the ceilings.
+//!
+//! Promise: a server and its ceiling take turns, round by round, so that both meet the same machine; the reads come
+//! before the creates, so that no compaction runs beside them.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::ceiling::http;
+use crate::ceiling::store::{BareStore, Grouping};
+use crate::load::{self, Until};
+use crate::measure::Figures;
+use crate::report::{self, Row};
+use crate::signed::{Creates, Reads, Requests, Signer};
+use crate::start::{self, Rest};
+use crate::subject::{self, Face, Subject};
+use crate::{Result, process};
+
+pub const CONNECTIONS: [usize; 3] = [1, 16, 64];
+pub const ITEMS: u64 = 10_000;
+const ROUNDS: usize = 7;
+const ROUND: Duration = Duration::from_millis(1000);
+
+/// Most transactions of a store's round: more than it can commit in that time.
+fn batches_most(threads: usize) -> usize {
+    (threads * 1000).min(20_000)
+}
+
+/// Everything one run found out.
+pub struct Findings {
+    pub reads: Vec<Row>,
+    pub creates: Vec<Row>,
+    pub serve: Rest,
+    pub dev: Rest,
+}
+
+pub fn run(pleiad: &Path, result: &Path) -> Result {
+    eprintln!("starting and resting…");
+    let (serve, dev) = (start::measure(pleiad, Face::Serve)?, start::measure(pleiad, Face::Dev)?);
+    let subject = filled(pleiad)?;
+    eprintln!("reading…");
+    let reads = reads(&subject)?;
+    eprintln!("creating…");
+    let creates = creates(&subject)?;
+    let findings = Findings { reads, creates, serve, dev };
+    println!("{}", report::table(&findings));
+    let json = report::json(&findings);
+    fs::write(result, format!("{json:#}\n")).map_err(|e| format!("cannot write {}: {e}", result.display()))
+}
+
+/// Runs one load on a fresh server and says which process to watch.
+pub fn one_load(pleiad: &Path, kind: &str, connections: usize, seconds: u64) -> Result {
+    let subject = filled(pleiad)?;
+    let signer = Signer::now();
+    let requests: Arc<dyn Requests> = match kind {
+        "reads" => Arc::new(Reads::sign(&signer, ITEMS)),
+        "creates" => Arc::new(Creates::sign(&signer, ITEMS)),
+        _ => return Err(format!("`{kind}` is neither reads nor creates")),
+    };
+    println!("{}", subject.pid());
+    let figures = round(subject.pid(), subject.address, requests, connections, Duration::from_secs(seconds))?;
+    println!("{}", figures.json());
+    Ok(())
+}
+
+fn filled(pleiad: &Path) -> Result<Subject> {
+    let subject = Subject::start(pleiad, Face::Serve)?;
+    let signer = Signer::now();
+    subject::declare(subject.address, &signer)?;
+    subject::fill(subject.address, &signer, ITEMS)?;
+    std::thread::sleep(Duration::from_secs(1)); // what the filling left to be flushed
+    Ok(subject)
+}
+
+fn reads(subject: &Subject) -> Result<Vec<Row>> {
+    let signer = Signer::now();
+    let answer = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
+    fs::write(answer.path(), subject::sample_answer(subject.address, &signer)?).map_err(|e| e.to_string())?;
+    let (bare, bare_address) = http::start(answer.path())?;
+    let requests: Arc<dyn Requests> = Arc::new(Reads::sign(&signer, ITEMS));
+    let one = |pid, address, connections| round(pid, address, requests.clone(), connections, ROUND);
+    one(subject.pid(), subject.address, 16)?; // warm: blocks into the cache
+    one(bare.pid(), bare_address, 16)?;
+    let mut rows = Vec::new();
+    for connections in CONNECTIONS {
+        let (mut ours, mut ceiling) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            ours.push(one(subject.pid(), subject.address, connections)?);
+            ceiling.push(one(bare.pid(), bare_address, connections)?);
+        }
+        rows.push(Row::new(connections, &ours, &ceiling));
+    }
+    Ok(rows)
+}
+
+fn creates(subject: &Subject) -> Result<Vec<Row>> {
+    let mut store = BareStore::open()?;
+    let mut next = ITEMS;
+    let mut rows = Vec::new();
+    for connections in CONNECTIONS {
+        let (mut ours, mut by_committer, mut by_engine) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let requests = Arc::new(Creates::sign(&Signer::now(), next));
+            next += 10_000_000; // further than any round gets
+            ours.push(round(subject.pid(), subject.address, requests, connections, ROUND)?);
+            by_committer.push(store_round(&mut store, connections, Grouping::Committer)?);
+            by_engine.push(store_round(&mut store, connections, Grouping::Engine)?);
+        }
+        let faster = |a: &[Figures], b: &[Figures]| Figures::median(a).per_second >= Figures::median(b).per_second;
+        let ceiling = if faster(&by_committer, &by_engine) { &by_committer } else { &by_engine };
+        rows.push(Row::new(connections, &ours, ceiling));
+    }
+    Ok(rows)
+}
+
+fn store_round(store: &mut BareStore, threads: usize, grouping: Grouping) -> Result<Figures> {
+    let round = store.prepare(threads, grouping, batches_most(threads))?; // not what we measure
+    let me = std::process::id();
+    let before = process::cpu_us(me)?;
+    let outcome = round.run(ROUND)?;
+    Ok(Figures::of(&outcome, process::cpu_us(me)? - before))
+}
+
+pub fn round(
+    pid: u32,
+    address: std::net::SocketAddr,
+    requests: Arc<dyn Requests>,
+    connections: usize,
+    length: Duration,
+) -> Result<Figures> {
+    let before = process::cpu_us(pid)?;
+    let outcome = load::run(address, requests, connections, Until::Elapsed(length))?;
+    Ok(Figures::of(&outcome, process::cpu_us(pid)? - before))
+}

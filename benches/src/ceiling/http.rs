@@ -1,0 +1,99 @@
+//! The bare HTTP server: our listener and our signature check, and a constant answer.
+//!
+//! Promise: every header and body byte of the answer is what the real server sent for one item, so that the
+//! difference between the two servers is the database and nothing else. Runs as a process of its own, because
+//! processor time is counted by process.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, DATE};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use pleiad_model::env::{Env, SystemEnv};
+use pleiad_wire::listener::{self, Drain, Limits, Origin, Service};
+use pleiad_wire::nosql::address;
+use pleiad_wire::nosql::auth::{self, Keys, Presented};
+
+use crate::Result;
+use crate::process::Running;
+use crate::signed;
+
+const HEADERS_MAX: usize = 64;
+
+/// Starts the process; what it answers with is in `answer`.
+pub fn start(answer: &Path) -> Result<(Running, SocketAddr)> {
+    let me = std::env::current_exe().map_err(|e| format!("cannot find myself: {e}"))?;
+    let running = Running::start(Command::new(me).arg("http-ceiling").arg(answer), |_| true)?;
+    let address = running.ready.parse().map_err(|e| format!("{}: {e}", running.ready))?;
+    Ok((running, address))
+}
+
+/// The process itself; ends when it is killed.
+pub fn serve(answer: &Path) -> Result {
+    let bytes = fs::read(answer).map_err(|e| format!("cannot read {}: {e}", answer.display()))?;
+    let service = Arc::new(Constant::new(&bytes)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|e| format!("cannot start the runtime: {e}"))?;
+    runtime.block_on(async {
+        let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await.map_err(|e| e.to_string())?;
+        println!("{}", socket.local_addr().map_err(|e| e.to_string())?);
+        listener::serve(socket, None, Limits::default(), service, Drain::new()).await.map_err(|e| e.to_string())
+    })
+}
+
+struct Constant {
+    keys: Keys,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Constant {
+    fn new(answer: &[u8]) -> Result<Constant> {
+        let mut parsed = [httparse::EMPTY_HEADER; HEADERS_MAX];
+        let mut head = httparse::Response::new(&mut parsed);
+        let Ok(httparse::Status::Complete(head_bytes)) = head.parse(answer) else {
+            return Err("the answer to give is not an HTTP answer".to_owned());
+        };
+        let mut headers = HeaderMap::with_capacity(32);
+        for header in head.headers.iter() {
+            let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|e| e.to_string())?;
+            headers.insert(name, HeaderValue::from_bytes(header.value).map_err(|e| e.to_string())?);
+        }
+        // The HTTP library writes these two, there as here.
+        headers.remove(CONTENT_LENGTH);
+        headers.remove(DATE);
+        let keys = Keys::new(&signed::key(), None, None, None).map_err(|e| e.to_string())?;
+        Ok(Constant { keys, headers, body: Bytes::copy_from_slice(&answer[head_bytes..]) })
+    }
+
+    fn is_signed(&self, request: &Request<Incoming>) -> bool {
+        let Ok(address) = address::parse(request.uri().path()) else { return false };
+        let text = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
+        let presented = Presented {
+            verb: request.method().as_str(),
+            address: &address,
+            is_read: true,
+            authorization: text(AUTHORIZATION.as_str()),
+            x_ms_date: text("x-ms-date"),
+            date: text(DATE.as_str()),
+        };
+        auth::authorize(&self.keys, &presented, SystemEnv.now_ms()).is_ok()
+    }
+}
+
+impl Service for Constant {
+    async fn call(&self, _: &Origin, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::new(self.body.clone()));
+        match self.is_signed(&request) {
+            true => *response.headers_mut() = self.headers.clone(),
+            false => *response.status_mut() = StatusCode::UNAUTHORIZED,
+        }
+        response
+    }
+}

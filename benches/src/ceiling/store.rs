@@ -1,0 +1,189 @@
+//! The bare store: the rows of a create, made in advance and committed durably in groups, without a request above.
+//!
+//! Promise: the rows are those that the partition writes for the same items (its own code makes them), each
+//! transaction waits until it is on disk, and the faster of two ways to group them is the ceiling: our committer,
+//! and the storage engine's own grouping of threads that commit at the same time.
+
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+use pleiad_model::json;
+use pleiad_model::partition_key::{KeyKind, KeyVersion, PartitionKey, PartitionKeyDefinition};
+use pleiad_model::path::PropertyPath;
+use pleiad_model::policy::{IndexMatcher, IndexingPolicy};
+use pleiad_partition::commit::{Committer, Entry, Policy, block_on};
+use pleiad_partition::key::KeyStats;
+use pleiad_partition::record::Contents;
+use pleiad_partition::state::ShardState;
+use pleiad_partition::transaction::{Changes, New};
+use pleiad_partition::{ItemKey, Record, index};
+use pleiad_storage::{AnyStore, Batch, Durability, Embedded, EmbeddedOptions, Store, keyspace};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+use crate::load::Outcome;
+use crate::{Result, item};
+
+const SHARD: u64 = 1;
+
+/// Who turns waiting transactions into groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    Committer,
+    Engine,
+}
+
+pub struct BareStore {
+    store: Arc<AnyStore>,
+    committer: Committer,
+    maker: Maker,
+    next: u64,
+    _data: TempDir,
+}
+
+impl BareStore {
+    pub fn open() -> Result<BareStore> {
+        let data = tempfile::tempdir().map_err(|e| format!("no directory for the data: {e}"))?;
+        // As `pleiad serve` opens it.
+        let options = EmbeddedOptions { block_cache_bytes: 512 << 20, ..Default::default() };
+        let store = Embedded::open(data.path(), options).map_err(|e| e.to_string())?;
+        let store = Arc::new(AnyStore::Embedded(store));
+        let committer = Committer::start(store.clone(), Policy::Synced).map_err(|e| e.to_string())?;
+        Ok(BareStore { store, committer, maker: Maker::new()?, next: 0, _data: data })
+    }
+
+    /// Makes `most` transactions, a fair share for each thread.
+    pub fn prepare(&mut self, threads: usize, grouping: Grouping, most: usize) -> Result<Round> {
+        let shares = self.shares(threads, most / threads)?;
+        let worker = Worker { store: self.store.clone(), committer: self.committer.clone(), grouping };
+        Ok(Round { shares, worker })
+    }
+
+    fn shares(&mut self, threads: usize, each: usize) -> Result<Vec<Vec<Batch>>> {
+        let mut share = || {
+            let first = self.next;
+            self.next += each as u64;
+            (first..self.next).map(|n| self.maker.create(n)).collect::<Result<Vec<_>>>()
+        };
+        (0..threads).map(|_| share()).collect()
+    }
+}
+
+/// Transactions that are ready to be committed.
+pub struct Round {
+    shares: Vec<Vec<Batch>>,
+    worker: Worker,
+}
+
+impl Round {
+    /// Commits, each share on a thread of its own, until the time is over or a share is used up.
+    pub fn run(self, limit: Duration) -> Result<Outcome> {
+        let barrier = Arc::new(Barrier::new(self.shares.len()));
+        let start = |share| {
+            let (worker, barrier) = (self.worker.clone(), barrier.clone());
+            std::thread::spawn(move || {
+                barrier.wait();
+                let start = Instant::now();
+                worker.work(share, limit).map(|latencies| (start.elapsed(), latencies))
+            })
+        };
+        gather(self.shares.into_iter().map(start).collect())
+    }
+}
+
+type Worked = std::thread::JoinHandle<Result<(Duration, Vec<Duration>)>>;
+
+fn gather(workers: Vec<Worked>) -> Result<Outcome> {
+    let (mut elapsed, mut latencies) = (Duration::ZERO, Vec::new());
+    for worker in workers {
+        let (took, theirs) = worker.join().map_err(|_| "a committing thread panicked")??;
+        elapsed = elapsed.max(took);
+        latencies.extend(theirs);
+    }
+    latencies.sort_unstable();
+    Ok(Outcome { elapsed, latencies })
+}
+
+#[derive(Clone)]
+struct Worker {
+    store: Arc<AnyStore>,
+    committer: Committer,
+    grouping: Grouping,
+}
+
+impl Worker {
+    fn work(&self, share: Vec<Batch>, limit: Duration) -> Result<Vec<Duration>> {
+        let start = Instant::now();
+        let mut latencies = Vec::with_capacity(share.len());
+        for batch in share {
+            if start.elapsed() >= limit {
+                break;
+            }
+            let asked = Instant::now();
+            self.commit(batch)?;
+            latencies.push(asked.elapsed());
+        }
+        Ok(latencies)
+    }
+
+    fn commit(&self, mut batch: Batch) -> Result {
+        let state = (keyspace::state(SHARD), ShardState::default().encode());
+        let committed = match self.grouping {
+            Grouping::Committer => {
+                let (done, committed) = oneshot::channel();
+                self.committer.enqueue(Entry { batch, state: Some(state), owner: None, done });
+                block_on(committed).map_err(|e| e.to_string())?
+            }
+            Grouping::Engine => {
+                batch.put(&state.0, &state.1);
+                block_on(self.store.commit(&batch, Durability::Synced))
+            }
+        };
+        committed.map_err(|e| e.to_string())
+    }
+}
+
+/// Makes what `Partition` makes of a create.
+struct Maker {
+    definition: PartitionKeyDefinition,
+    matcher: IndexMatcher,
+}
+
+impl Maker {
+    fn new() -> Result<Maker> {
+        let paths = vec![PropertyPath::parse("/pk").map_err(|e| e.to_string())?];
+        let definition =
+            PartitionKeyDefinition { paths, kind: KeyKind::Hash, version: KeyVersion::V2, system_key: false };
+        let matcher = IndexingPolicy::parse(None).map_err(|e| e.to_string())?.matcher();
+        Ok(Maker { definition, matcher })
+    }
+
+    fn create(&self, n: u64) -> Result<Batch> {
+        let mut body = String::new();
+        item::write_body(n, &mut body);
+        let value = json::parse(body.as_bytes()).map_err(|e| e.to_string())?;
+        let terms = index::terms(&value, &self.matcher);
+        let partition_key = PartitionKey::extract(&self.definition, &value);
+        let key = ItemKey::new(Some(&self.definition), &partition_key, &item::id(n));
+        let epk = &key.logical.epk;
+        let contents =
+            Contents { docnum: n + 1, ts_s: 1, terms: terms.len() as u32, epk, id: &key.id, body: body.as_bytes() };
+        let record = Record::encode(&contents, n + 1, 0).map_err(|e| e.to_string())?;
+        let mut changes = Changes::default();
+        changes.insert(SHARD, &New { key: &key, record: &record, terms: &terms });
+        let row = keyspace::key_stats(SHARD, epk.as_bytes(), &key.logical.hash());
+        changes.count_key(row, &KeyStats { items: 1, bytes: body.len() as u64 }, &key);
+        Ok(changes.batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_create_is_five_rows_and_one_per_indexed_property() {
+        let batch = Maker::new().unwrap().create(7).unwrap();
+        assert_eq!(batch.op_count(), 5 + 12);
+    }
+}

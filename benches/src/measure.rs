@@ -1,0 +1,69 @@
+//! Rounds become one figure: the median of each of its parts.
+//!
+//! Promise: one slow round (a neighbour's build, a compaction) moves nothing.
+
+use serde_json::{Value, json};
+
+use crate::load::Outcome;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    pub per_second: f64,
+    pub p50_us: f64,
+    pub p99_us: f64,
+    pub cpu_us: f64,
+}
+
+impl Figures {
+    pub fn of(outcome: &Outcome, cpu_us: f64) -> Figures {
+        Figures {
+            per_second: outcome.per_second(),
+            p50_us: outcome.percentile_us(50),
+            p99_us: outcome.percentile_us(99),
+            cpu_us: cpu_us / outcome.latencies.len().max(1) as f64,
+        }
+    }
+
+    pub fn median(rounds: &[Figures]) -> Figures {
+        let of = |part: fn(&Figures) -> f64| median(rounds.iter().map(part).collect());
+        Figures {
+            per_second: of(|f| f.per_second),
+            p50_us: of(|f| f.p50_us),
+            p99_us: of(|f| f.p99_us),
+            cpu_us: of(|f| f.cpu_us),
+        }
+    }
+
+    pub fn json(&self) -> Value {
+        json!({"per_second": self.per_second, "p50_us": self.p50_us, "p99_us": self.p99_us, "cpu_us_per_op": self.cpu_us})
+    }
+}
+
+/// The median over rounds of one part of ours as a share of the other's in the same round: what slowed the machine
+/// down for one slowed it down for the other, so this is steadier than a share of medians.
+pub fn share(ours: &[Figures], theirs: &[Figures], part: fn(&Figures) -> f64) -> f64 {
+    median(ours.iter().zip(theirs).map(|(ours, theirs)| part(ours) / part(theirs)).collect())
+}
+
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_ignores_the_odd_one_out() {
+        assert_eq!(median(vec![900.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![]), 0.0);
+    }
+
+    #[test]
+    fn shares_are_taken_round_by_round() {
+        let round = |per_second| Figures { per_second, ..Figures::default() };
+        let (ours, theirs) = ([round(5.0), round(50.0), round(6.0)], [round(10.0), round(100.0), round(100.0)]);
+        assert_eq!(share(&ours, &theirs, |f| f.per_second), 0.5);
+    }
+}

@@ -1,0 +1,100 @@
+//! Programs under test, and what they cost: processor time and memory as Linux counts them in /proc.
+//!
+//! Promise: dropping a `Running` leaves no process behind. Figures cover the whole family: a program's own threads,
+//! those that have ended, and its children.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use crate::Result;
+
+/// One tick of the times in /proc/PID/stat: always a hundredth of a second, whatever the kernel's own clock does.
+const TICK_US: f64 = 10_000.0;
+
+pub struct Running {
+    child: Child,
+    /// What it said when it was ready.
+    pub ready: String,
+}
+
+impl Running {
+    /// Starts it and waits for the first line on its standard output that `is_ready`.
+    pub fn start(command: &mut Command, is_ready: impl Fn(&str) -> bool) -> Result<Running> {
+        let named = format!("{:?}", command.get_program());
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let child = command.spawn().map_err(|e| format!("cannot start {named}: {e}"))?;
+        let mut running = Running { child, ready: String::new() };
+        let stdout = running.child.stdout.take().ok_or("no standard output")?;
+        let mut lines = BufReader::new(stdout).lines();
+        let ready = lines.by_ref().map_while(|line| line.ok()).find(|line| is_ready(line));
+        running.ready = ready.ok_or_else(|| format!("{named} ended before it was ready"))?;
+        std::thread::spawn(move || lines.for_each(drop)); // or a full pipe would stop it
+        Ok(running)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill(); // it may be gone already, which is what we want
+        let _ = self.child.wait();
+    }
+}
+
+/// Processor time that the process, its children and whatever they left behind have used.
+pub fn cpu_us(pid: u32) -> Result<f64> {
+    let own = ticks(pid)?;
+    let children: f64 = children(pid).into_iter().filter_map(|child| ticks(child).ok()).sum();
+    Ok((own + children) * TICK_US)
+}
+
+/// The same for the process alone and its living threads, to the nanosecond.
+pub fn cpu_ns_of_threads(pid: u32) -> Result<u64> {
+    let threads =
+        fs::read_dir(format!("/proc/{pid}/task")).map_err(|e| format!("cannot look at process {pid}: {e}"))?;
+    let run = |path: std::path::PathBuf| -> Option<u64> {
+        fs::read_to_string(path.join("schedstat")).ok()?.split(' ').next()?.parse().ok()
+    };
+    Ok(threads.flatten().filter_map(|thread| run(thread.path())).sum())
+}
+
+/// Memory that is really there, of the process and its children, counting shared pages once per process.
+pub fn resident_kb(pid: u32) -> Result<u64> {
+    let family = std::iter::once(pid).chain(children(pid));
+    Ok(family.filter_map(resident_of_one_kb).sum())
+}
+
+fn resident_of_one_kb(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// utime, stime, cutime and cstime: the fields 14 to 17. The name before them may hold spaces, but ends in `)`.
+fn ticks(pid: u32) -> Result<f64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|e| format!("cannot look at {pid}: {e}"))?;
+    let (_, fields) = stat.rsplit_once(')').ok_or("a stat file without a name")?;
+    Ok(fields.split_ascii_whitespace().skip(11).take(4).filter_map(|field| field.parse::<f64>().ok()).sum())
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_cost_can_be_read() {
+        let me = std::process::id();
+        assert!(cpu_us(me).is_ok());
+        assert!(resident_kb(me).unwrap() > 0);
+        assert!(cpu_ns_of_threads(me).unwrap() > 0);
+    }
+}

@@ -1,0 +1,149 @@
+//! Tables, JSON, pages.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::bench::Findings;
+use crate::measure::{Figures, share};
+use crate::start::Rest;
+
+/// One load at one number of connections: ours and the ceiling's.
+pub struct Row {
+    pub connections: usize,
+    pub ours: Figures,
+    pub ceiling: Figures,
+    pub rate_share: f64,
+    pub cpu_share: f64,
+}
+
+/// What we want to hold, and whether it does.
+struct Goal {
+    what: &'static str,
+    found: f64,
+    unit: &'static str,
+    limit: f64,
+    /// At most the limit, or at least it.
+    at_most: bool,
+}
+
+const READ_CPU_RATIO_MAX: f64 = 2.0;
+const CREATE_RATE_RATIO_MIN: f64 = 0.60;
+const START_MS_MAX: f64 = 50.0;
+const RESIDENT_MB_MAX: f64 = 30.0;
+/// Where the goals are judged: enough to keep a machine busy, as few do on a laptop.
+const JUDGED_AT: usize = 64;
+
+impl Row {
+    pub fn new(connections: usize, ours: &[Figures], ceiling: &[Figures]) -> Row {
+        Row {
+            connections,
+            ours: Figures::median(ours),
+            ceiling: Figures::median(ceiling),
+            rate_share: share(ours, ceiling, |figures| figures.per_second),
+            cpu_share: share(ours, ceiling, |figures| figures.cpu_us),
+        }
+    }
+}
+
+impl Goal {
+    fn holds(&self) -> bool {
+        if self.at_most { self.found <= self.limit } else { self.found >= self.limit }
+    }
+}
+
+fn goals(findings: &Findings) -> Vec<Goal> {
+    let judged = |rows: &[Row], ratio: fn(&Row) -> f64| {
+        rows.iter().find(|row| row.connections == JUDGED_AT).map_or(f64::NAN, ratio)
+    };
+    let at_most = |what, found, unit, limit| Goal { what, found, unit, limit, at_most: true };
+    vec![
+        at_most(
+            "point read, CPU against the bare server",
+            judged(&findings.reads, |row| row.cpu_share),
+            "x",
+            READ_CPU_RATIO_MAX,
+        ),
+        Goal {
+            what: "durable create, rate against the bare store",
+            found: judged(&findings.creates, |row| row.rate_share),
+            unit: "x",
+            limit: CREATE_RATE_RATIO_MIN,
+            at_most: false,
+        },
+        at_most("start of `serve`", findings.serve.start_ms, " ms", START_MS_MAX),
+        at_most("start of `dev`", findings.dev.start_ms, " ms", START_MS_MAX),
+        at_most("idle memory of `serve`", findings.serve.resident_mb, " MB", RESIDENT_MB_MAX),
+        at_most("idle memory of `dev`", findings.dev.resident_mb, " MB", RESIDENT_MB_MAX),
+    ]
+}
+
+pub fn table(findings: &Findings) -> String {
+    let mut out = String::new();
+    let lines = [
+        loads("point reads", "bare HTTP", &findings.reads),
+        loads("durable creates", "bare store", &findings.creates),
+        rests(&[("serve", &findings.serve), ("dev", &findings.dev)]),
+        goal_lines(&goals(findings)),
+    ];
+    lines.iter().for_each(|text| out.push_str(text));
+    out
+}
+
+fn loads(what: &str, ceiling: &str, rows: &[Row]) -> String {
+    let mut out = format!("\n{what:<17} conns      ops/s    p50 µs    p99 µs   CPU µs/op\n");
+    for row in rows {
+        for (who, figures) in [("pleiad", &row.ours), (ceiling, &row.ceiling)] {
+            let Figures { per_second, p50_us, p99_us, cpu_us } = figures;
+            let _ = write!(out, "  {who:<15} {:>5} {per_second:>10.0} {p50_us:>9.0} {p99_us:>9.0}", row.connections);
+            let _ = writeln!(out, " {cpu_us:>11.1}");
+        }
+        let _ = writeln!(out, "  {:<21} {:>9.2}x {:>31.2}x", "  share", row.rate_share, row.cpu_share);
+    }
+    out
+}
+
+fn rests(rests: &[(&str, &Rest)]) -> String {
+    let mut out = "\nat rest            start ms    memory MB    idle CPU %\n".to_owned();
+    for (face, rest) in rests {
+        let Rest { start_ms, resident_mb, idle_cpu_percent } = rest;
+        let _ = writeln!(out, "  {face:<15} {start_ms:>9.1} {resident_mb:>12.1} {idle_cpu_percent:>13.3}");
+    }
+    out
+}
+
+fn goal_lines(goals: &[Goal]) -> String {
+    let mut out = "\ngoals\n".to_owned();
+    for goal in goals {
+        let (mark, sign) = (if goal.holds() { "holds" } else { "MISSED" }, if goal.at_most { "≤" } else { "≥" });
+        let _ = writeln!(
+            out,
+            "  {mark:<7} {:<46} {:.2}{u} (want {sign} {}{u})",
+            goal.what,
+            goal.found,
+            goal.limit,
+            u = goal.unit
+        );
+    }
+    out
+}
+
+pub fn json(findings: &Findings) -> Value {
+    let rows = |rows: &[Row]| -> Vec<Value> {
+        let one =
+            |row: &Row| {
+            json!({"connections": row.connections, "ours": row.ours.json(), "ceiling": row.ceiling.json(),
+                "rate_share": row.rate_share, "cpu_share": row.cpu_share})
+        };
+        rows.iter().map(one).collect()
+    };
+    let rest = |rest: &Rest| json!({"start_ms": rest.start_ms, "resident_mb": rest.resident_mb, "idle_cpu_percent": rest.idle_cpu_percent});
+    let goals: Vec<Value> = goals(findings)
+        .iter()
+        .map(|goal| json!({"goal": goal.what, "found": goal.found, "limit": goal.limit, "holds": goal.holds()}))
+        .collect();
+    json!({
+        "reads": rows(&findings.reads), "creates": rows(&findings.creates),
+        "serve": rest(&findings.serve), "dev": rest(&findings.dev), "goals": goals,
+    })
+}

@@ -1,0 +1,114 @@
+//! Requests as bytes, signed and ready to be sent.
+//!
+//! Promise: the generator's share of a request is copying: reads are signed before the clock starts, and all creates
+//! of one container share a signature, because a feed signs its parent.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use pleiad_model::env::{Env, SystemEnv};
+use ring::hmac;
+
+use crate::item;
+
+pub const DATABASE: &str = "bench";
+pub const CONTAINER: &str = "items";
+
+/// The account's key before base64: 64 bytes. A server for real use refuses the emulators' well-known one.
+const KEY_BYTES: &[u8; 64] = b"pleiad-bench: a key that only ever guards made-up items; no use.";
+
+pub fn key() -> String {
+    STANDARD.encode(KEY_BYTES)
+}
+
+/// Signs for one moment; servers take the date for a quarter of an hour.
+pub struct Signer {
+    key: hmac::Key,
+    date: String,
+}
+
+/// Writes the `n`-th request of a load behind what is in the buffer.
+pub trait Requests: Send + Sync {
+    fn write(&self, n: u64, out: &mut Vec<u8>);
+}
+
+impl Signer {
+    pub fn now() -> Signer {
+        let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(SystemEnv.now_ms()));
+        Signer { key: hmac::Key::new(hmac::HMAC_SHA256, KEY_BYTES), date }
+    }
+
+    /// Everything of a request's head except its body's length and its end.
+    fn head(&self, verb: &str, path: &str, resource: &str, link: &str) -> String {
+        let text = format!("{}\n{resource}\n{link}\n{}\n\n", verb.to_lowercase(), self.date.to_lowercase());
+        let signature = STANDARD.encode(hmac::sign(&self.key, text.as_bytes()));
+        let signature = signature.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
+        format!(
+            "{verb} /{path} HTTP/1.1\r\nhost: localhost\r\nuser-agent: pleiad-bench\r\naccept: application/json\r\n\
+             x-ms-version: 2020-07-15\r\nx-ms-date: {}\r\nauthorization: type%3Dmaster%26ver%3D1.0%26sig%3D{signature}\r\n",
+            self.date
+        )
+    }
+
+    /// A request that is sent once: `headers` are whole lines.
+    pub fn once(&self, verb: &str, path: &str, resource: &str, link: &str, headers: &str, body: &str) -> Vec<u8> {
+        let head = self.head(verb, path, resource, link);
+        format!("{head}{headers}content-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+    }
+}
+
+/// Point reads of items `0..count`, in no order.
+pub struct Reads {
+    requests: Vec<Vec<u8>>,
+}
+
+impl Reads {
+    pub fn sign(signer: &Signer, count: u64) -> Reads {
+        Reads { requests: (0..count).map(|n| read(signer, n)).collect() }
+    }
+}
+
+fn read(signer: &Signer, n: u64) -> Vec<u8> {
+    let link = format!("dbs/{DATABASE}/colls/{CONTAINER}/docs/{}", item::id(n));
+    let mut head = signer.head("GET", &link, "docs", &link);
+    head.push_str(&format!("x-ms-documentdb-partitionkey: [\"{}\"]\r\n\r\n", item::partition_key(n)));
+    head.into_bytes()
+}
+
+impl Requests for Reads {
+    fn write(&self, n: u64, out: &mut Vec<u8>) {
+        let at = item::scramble(n) as usize % self.requests.len();
+        out.extend_from_slice(&self.requests[at]);
+    }
+}
+
+/// Creates of the items from `first` on.
+pub struct Creates {
+    head: String,
+    first: u64,
+}
+
+impl Creates {
+    pub fn sign(signer: &Signer, first: u64) -> Creates {
+        let link = format!("dbs/{DATABASE}/colls/{CONTAINER}");
+        let head = signer.head("POST", &format!("{link}/docs"), "docs", &link);
+        Creates {
+            head: format!("{head}content-type: application/json\r\ncontent-length: {}\r\n", item::ITEM_BYTES),
+            first,
+        }
+    }
+}
+
+impl Requests for Creates {
+    fn write(&self, n: u64, out: &mut Vec<u8>) {
+        let n = self.first + n;
+        let mut text = String::with_capacity(self.head.len() + item::ITEM_BYTES + 64);
+        text.push_str(&self.head);
+        text.push_str("x-ms-documentdb-partitionkey: [\"");
+        text.push_str(&item::partition_key(n));
+        text.push_str("\"]\r\n\r\n");
+        item::write_body(n, &mut text);
+        out.extend_from_slice(text.as_bytes());
+    }
+}

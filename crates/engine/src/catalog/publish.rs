@@ -1,0 +1,68 @@
+//! A change becomes durable, then visible.
+//!
+//! Promise: what the store has, the tree shows, also when the caller hangs up in between. The turn and
+//! the new tree travel with the batch, and the committer's thread shows them as soon as it is durable;
+//! nobody's next change can start from a tree that the store has left behind.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use pleiad_model::{Error, Result};
+use pleiad_partition::commit::{Entry, Publish};
+use pleiad_storage::Batch;
+use tokio::sync::{OwnedMutexGuard, oneshot};
+
+use super::Catalog;
+use super::rows::Counters;
+use super::tree::{Container, Tree, Version};
+use crate::chores::Eraser;
+
+/// One change in the making.
+pub(super) struct Change {
+    turn: OwnedMutexGuard<Counters>,
+    pub tree: Tree,
+    pub counters: Counters,
+    pub batch: Batch,
+    pub version: Version,
+    /// Containers that the new tree no longer shows.
+    pub erase: Vec<Arc<Container>>,
+}
+
+impl Catalog {
+    /// Waits for its turn, and starts from the newest tree.
+    pub(super) async fn begin(&self) -> Change {
+        let turn = self.change.clone().lock_owned().await;
+        let mut counters = turn.clone();
+        counters.version += 1;
+        let ts_s = u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX);
+        let version = Version { number: counters.version, ts_s };
+        let tree = Tree::clone(&self.current.load());
+        Change { turn, tree, counters, batch: Batch::default(), version, erase: Vec::new() }
+    }
+
+    pub(super) async fn publish(&self, mut change: Change) -> Result<()> {
+        change.counters.put(&mut change.batch);
+        let (done, durable) = oneshot::channel();
+        let batch = std::mem::take(&mut change.batch);
+        let version = change.version.number;
+        let waiting = Waiting { current: self.current.clone(), change: Mutex::new(Some((change, self.eraser()))) };
+        self.committer.enqueue(Entry { batch, state: None, owner: Some((Arc::new(waiting), version)), done });
+        durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")))
+    }
+}
+
+/// A change on its way to the disk.
+struct Waiting {
+    current: Arc<ArcSwap<Tree>>,
+    change: Mutex<Option<(Change, Eraser)>>,
+}
+
+impl Publish for Waiting {
+    fn published(&self, _: u64) {
+        let Some((mut change, eraser)) = self.change.lock().take() else { return };
+        *change.turn = change.counters;
+        self.current.store(Arc::new(change.tree));
+        eraser.erase(&change.erase);
+    }
+}

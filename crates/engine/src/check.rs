@@ -1,0 +1,110 @@
+//! Is the whole account sound: every partition of every container, and no shard that is nobody's.
+//!
+//! Promise: tells what disagrees and changes nothing. What a shard must look like is `partition::check`'s business;
+//! here is what only the catalog knows, namely which shards there should be.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pleiad_model::Result;
+use pleiad_partition::Range;
+pub use pleiad_partition::check::{Problems, Report};
+use pleiad_storage::{Direction, Snapshot, Store, keyspace};
+
+use crate::Engine;
+use crate::catalog::{Container, Tree, to_erase};
+
+#[derive(Debug, Default)]
+pub struct AccountReport {
+    pub databases: Vec<DatabaseReport>,
+    /// What is wrong with no partition in particular.
+    pub problems: Problems,
+}
+
+#[derive(Debug)]
+pub struct DatabaseReport {
+    pub id: String,
+    pub containers: Vec<ContainerReport>,
+}
+
+#[derive(Debug)]
+pub struct ContainerReport {
+    pub id: String,
+    /// In the order of the hash space.
+    pub partitions: Vec<(Range, Report)>,
+}
+
+impl ContainerReport {
+    pub fn items(&self) -> u64 {
+        self.partitions.iter().map(|(_, report)| report.items).sum()
+    }
+
+    pub fn item_bytes(&self) -> u64 {
+        self.partitions.iter().map(|(_, report)| report.item_bytes).sum()
+    }
+}
+
+impl AccountReport {
+    /// How many problems there are, told or not.
+    pub fn problem_count(&self) -> u64 {
+        let containers = self.databases.iter().flat_map(|database| &database.containers);
+        let partitions = containers.flat_map(|container| &container.partitions);
+        self.problems.count + partitions.map(|(_, report)| report.problems.count).sum::<u64>()
+    }
+}
+
+impl Engine {
+    /// Compares everything that is stored with itself. Fails only when the store cannot be read.
+    pub async fn check(&self) -> Result<AccountReport> {
+        let tree = self.catalog.tree();
+        let mut report = AccountReport::default();
+        self.check_shards(&tree, &mut report.problems).await?;
+        for database in tree.databases.values() {
+            let mut containers = Vec::new();
+            for container in database.containers.values() {
+                containers.push(check_container(container).await?);
+            }
+            report.databases.push(DatabaseReport { id: database.id.clone(), containers });
+        }
+        Ok(report)
+    }
+
+    /// Every shard with rows is in one partition map, or waits to be erased. A container that is created or dropped
+    /// during the check may be told of; the next check knows it.
+    async fn check_shards(&self, tree: &Tree, problems: &mut Problems) -> Result<()> {
+        let (store, _) = self.catalog.hands();
+        let mut known = BTreeSet::from([keyspace::CATALOG_SHARD]);
+        for shard in containers(tree).flat_map(|container| container.map.ranges()).map(|range| range.shard) {
+            if !known.insert(shard) {
+                problems.add(format_args!("shard {shard} belongs to two ranges"));
+            }
+        }
+        let snapshot = store.snapshot().await?;
+        known.extend(to_erase(&store).await?);
+        let (mut from, _) = keyspace::shard_range(0);
+        let (_, to) = keyspace::shard_range(u64::MAX);
+        while let Some((row, _)) = snapshot.scan(&from, &to, Direction::Forward, 1).await?.first() {
+            let shard = keyspace::shard_of(row)?;
+            if !known.contains(&shard) {
+                problems.add(format_args!("shard {shard} has rows and belongs to no container"));
+            }
+            from = keyspace::shard_range(shard).1;
+        }
+        Ok(())
+    }
+}
+
+fn containers(tree: &Tree) -> impl Iterator<Item = &Arc<Container>> {
+    tree.databases.values().flat_map(|database| database.containers.values())
+}
+
+async fn check_container(container: &Container) -> Result<ContainerReport> {
+    let mut partitions = Vec::with_capacity(container.partitions.len());
+    for partition in &container.partitions {
+        partitions.push((partition.range.clone(), partition.check(&container.schema).await?));
+    }
+    Ok(ContainerReport { id: container.definition.id.clone(), partitions })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! Pages of one partition against the list they were cut from.
+
+use super::*;
+use crate::partition::{Condition, Schema, Verb};
+use crate::testing::{Dice, draft, memory, open, schema};
+use pleiad_model::partition_key::{KeyComponent, PartitionKey};
+use pleiad_model::{Object, Value};
+
+const WIDE: usize = 1 << 30;
+
+/// Items of six logical partitions in two tenants, of very different sizes, with gaps among their numbers.
+async fn filled() -> (Partition, Schema, Vec<Record>) {
+    let (partition, schema) = (open(&memory()).await, schema(&["/tenant", "/user"]));
+    let mut dice = Dice(11);
+    let mut records = Vec::new();
+    for n in 0..60 {
+        let (tenant, user) = (format!("t{}", dice.below(2)), format!("u{}", dice.below(3)));
+        let text = "x".repeat(dice.below(200) as usize);
+        let id = n.to_string();
+        let body = Object::new().with("id", &*id).with("tenant", tenant).with("user", user).with("text", text);
+        let draft = draft(&schema, &id, Value::from(body));
+        let target = draft.target.clone();
+        let written = partition.write(&schema, Verb::Create, draft, &Condition::None, 7).await.unwrap();
+        match dice.below(4) {
+            0 => drop(partition.delete(&schema, &target, &Condition::None).await.unwrap()),
+            _ => records.push(written.record.unwrap()),
+        }
+    }
+    (partition, schema, records)
+}
+
+fn key(schema: &Schema, levels: &[&str]) -> EffectiveKey {
+    let levels = levels.iter().map(|level| KeyComponent::String((*level).to_owned())).collect();
+    PartitionKey::new(levels).effective(schema.key.as_ref().unwrap())
+}
+
+fn scopes(schema: &Schema) -> Vec<Scope> {
+    let tenant = key(schema, &["t1"]);
+    let one = key(schema, &["t0", "u2"]);
+    let half = KeyRange { min: EffectiveKey::MIN, max: tenant.clone().max(key(schema, &["t0"])) };
+    let none = KeyRange { min: EffectiveKey::MAX, max: EffectiveKey::MAX };
+    vec![
+        Scope::Keys(KeyRange::FULL),
+        Scope::Keys(KeyRange::of_prefix(tenant)),
+        Scope::Keys(KeyRange::of_point(one.clone())),
+        Scope::Keys(half),
+        Scope::Keys(none),
+        Scope::Key(one),
+        Scope::Key(key(schema, &["t0", "nobody"])),
+    ]
+}
+
+fn sizes(records: &[Record]) -> usize {
+    records.iter().map(|record| record.body().len()).sum()
+}
+
+/// Reads to the end; every page keeps its quota, and only the last is not followed.
+async fn pages(partition: &Partition, scope: &Scope, quota: Quota) -> Vec<Record> {
+    let mut records = Vec::new();
+    let mut after = 0;
+    loop {
+        let page = partition.page(scope, after, quota).await.unwrap();
+        assert!(page.records.len() <= quota.items);
+        assert!(page.records.len() == 1 || sizes(&page.records) <= quota.bytes);
+        assert!(page.next.is_none() || !page.records.is_empty(), "a page that is followed has something");
+        records.extend(page.records);
+        match page.next {
+            Some(next) => after = next,
+            None => return records,
+        }
+    }
+}
+
+#[tokio::test]
+async fn pages_of_every_size_are_the_whole_in_insertion_order() {
+    let (partition, schema, all) = filled().await;
+    for scope in scopes(&schema) {
+        let want: Vec<Record> = all.iter().filter(|record| wanted(&scope, record)).cloned().collect();
+        for items in 1..=all.len() + 1 {
+            assert_eq!(pages(&partition, &scope, Quota { items, bytes: WIDE }).await, want, "{scope:?} by {items}");
+        }
+        for bytes in [1, 50, 100, 333, 1000, 5000] {
+            assert_eq!(
+                pages(&partition, &scope, Quota { items: 1000, bytes }).await,
+                want,
+                "{scope:?} of {bytes} bytes"
+            );
+            assert_eq!(pages(&partition, &scope, Quota { items: 3, bytes }).await, want);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_as_full_as_its_quota_allows() {
+    let (partition, _, all) = filled().await;
+    let scope = Scope::Keys(KeyRange::FULL);
+    for count in 1..=all.len() {
+        let bytes = sizes(&all[..count]);
+        let exact = partition.page(&scope, 0, Quota { items: WIDE, bytes }).await.unwrap();
+        assert_eq!(exact.records.len(), count);
+        let less = partition.page(&scope, 0, Quota { items: WIDE, bytes: bytes - 1 }).await.unwrap();
+        assert_eq!(less.records.len(), (count - 1).max(1));
+    }
+}
+
+#[tokio::test]
+async fn an_exactly_full_last_page_is_the_last() {
+    let (partition, schema, all) = filled().await;
+    for scope in scopes(&schema) {
+        let want: Vec<Record> = all.iter().filter(|record| wanted(&scope, record)).cloned().collect();
+        for quota in [Quota { items: want.len().max(1), bytes: WIDE }, Quota { items: WIDE, bytes: sizes(&want) }] {
+            let page = partition.page(&scope, 0, quota).await.unwrap();
+            assert_eq!((page.records.len(), page.next), (want.len(), None), "{scope:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_starts_after_a_number_even_if_that_item_is_gone() {
+    let (partition, _, all) = filled().await;
+    let scope = Scope::Keys(KeyRange::FULL);
+    for gap in 0..=all.last().unwrap().docnum {
+        let page = partition.page(&scope, gap, Quota { items: 1, bytes: WIDE }).await.unwrap();
+        assert_eq!(page.records.first(), all.iter().find(|record| record.docnum > gap));
+    }
+    assert!(partition.page(&scope, u64::MAX, Quota { items: 1, bytes: 1 }).await.unwrap().records.is_empty());
+}
+
+#[tokio::test]
+async fn a_rare_key_is_found_among_many_items() {
+    let (partition, schema) = (open(&memory()).await, schema(&["/tenant", "/user"]));
+    for n in 0..3000 {
+        let tenant = if n % 1000 == 999 { "rare" } else { "usual" };
+        let id = n.to_string();
+        let body = Object::new().with("id", &*id).with("tenant", tenant).with("user", i64::from(n % 7));
+        partition.write(&schema, Verb::Create, draft(&schema, &id, body.into()), &Condition::None, 7).await.unwrap();
+    }
+    let scope = Scope::Keys(KeyRange::of_prefix(key(&schema, &["rare"])));
+    for items in 1..=4 {
+        let found = pages(&partition, &scope, Quota { items, bytes: WIDE }).await;
+        assert!(found.iter().map(Record::id).eq(["999", "1999", "2999"]));
+    }
+}
+
+#[tokio::test]
+async fn a_page_shows_one_moment() {
+    let (partition, schema, all) = filled().await;
+    let scope = Scope::Keys(KeyRange::FULL);
+    let page = partition.page(&scope, 0, Quota { items: 10, bytes: WIDE }).await.unwrap();
+    // What comes later is behind everything that is there: it is on a later page, once.
+    let body = Object::new().with("id", "late").with("tenant", "t0").with("user", "u0");
+    partition.write(&schema, Verb::Create, draft(&schema, "late", body.into()), &Condition::None, 7).await.unwrap();
+    let rest = partition.page(&scope, page.next.unwrap(), Quota { items: 1000, bytes: WIDE }).await.unwrap();
+    assert_eq!(page.records.len() + rest.records.len(), all.len() + 1);
+    assert_eq!(rest.records.last().unwrap().id(), "late");
+}

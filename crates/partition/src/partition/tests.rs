@@ -1,0 +1,271 @@
+//! Single items, one after the other and all at once.
+
+use super::*;
+use crate::testing::{Dice, Gate, LATER, audit, draft, item, key, memory, open, range, rows, schema};
+use pleiad_storage::Memory;
+use pleiad_storage::testing::{Call, Faulty, Script};
+
+mod model; // many writers against a naive model
+
+async fn create(partition: &Partition, schema: &Schema, pk: &str, id: &str, n: i64) -> Result<Written, Kind> {
+    write(partition, schema, Verb::Create, id, item(pk, id, n), Condition::None).await
+}
+
+async fn write(
+    partition: &Partition,
+    schema: &Schema,
+    verb: Verb,
+    target: &str,
+    body: Value,
+    condition: Condition,
+) -> Result<Written, Kind> {
+    let draft = draft(schema, target, body);
+    partition.write(schema, verb, draft, &condition, 7).await.map_err(|rejected| rejected.error.kind)
+}
+
+async fn delete(partition: &Partition, schema: &Schema, pk: &str, id: &str) -> Result<Written, Kind> {
+    let done = partition.delete(schema, &key(schema, pk, id), &Condition::None).await;
+    done.map_err(|rejected| rejected.error.kind)
+}
+
+async fn n_of(partition: &Partition, schema: &Schema, pk: &str, id: &str) -> Option<i64> {
+    let record = partition.read(&key(schema, pk, id)).await.unwrap()?;
+    json::parse(record.body()).unwrap().get("n").and_then(Value::as_i64)
+}
+
+fn docnum(written: &Written) -> u64 {
+    written.record.as_ref().unwrap().docnum
+}
+
+#[tokio::test]
+async fn every_write_raises_the_lsn_by_one_and_reads_raise_nothing() {
+    let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
+    assert_eq!(partition.lsn(), 0);
+    let lsn = |outcome: Result<Written, Kind>| outcome.unwrap().lsn;
+    assert_eq!(lsn(create(&partition, &schema, "a", "1", 0).await), 1);
+    assert_eq!(lsn(write(&partition, &schema, Verb::Replace, "1", item("a", "1", 1), Condition::None).await), 2);
+    assert_eq!(lsn(write(&partition, &schema, Verb::Upsert, "2", item("a", "2", 2), Condition::None).await), 3);
+    assert_eq!(n_of(&partition, &schema, "a", "1").await, Some(1));
+    assert_eq!(create(&partition, &schema, "a", "1", 9).await.unwrap_err(), Kind::Conflict);
+    assert_eq!(partition.lsn(), 3);
+    assert_eq!(lsn(delete(&partition, &schema, "a", "1").await), 4);
+    assert_eq!(partition.lsn(), 4);
+    audit(&partition, &schema).await;
+}
+
+#[tokio::test]
+async fn refused_writes_change_nothing() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    let first = create(&partition, &schema, "a", "1", 0).await.unwrap();
+    create(&partition, &schema, "a", "2", 0).await.unwrap();
+    let before = (rows(&store, 7).await, partition.usage());
+    let old = Condition::IfMatch(first.record.unwrap().etag().to_string().replace('1', "2"));
+    let body = || item("a", "1", 9);
+    let refused = [
+        create(&partition, &schema, "a", "1", 9).await,
+        write(&partition, &schema, Verb::Replace, "1", body(), old.clone()).await,
+        write(&partition, &schema, Verb::Upsert, "1", body(), old).await,
+        write(&partition, &schema, Verb::Upsert, "1", body(), Condition::IfAbsent).await,
+        write(&partition, &schema, Verb::Replace, "3", item("a", "3", 9), Condition::None).await,
+        write(&partition, &schema, Verb::Replace, "1", item("a", "2", 9), Condition::None).await,
+        delete(&partition, &schema, "b", "1").await,
+    ];
+    let (taken, stale, absent) = (Kind::Conflict, Kind::PreconditionFailed, Kind::NotFound);
+    assert_eq!(refused.map(|outcome| outcome.unwrap_err()), [taken, stale, stale, stale, absent, taken, absent]);
+    assert_eq!((rows(&store, 7).await, partition.usage()), before);
+}
+
+#[tokio::test]
+async fn an_item_number_is_never_given_again() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    let first = docnum(&create(&partition, &schema, "a", "1", 0).await.unwrap());
+    assert_eq!(first >> DOCNUM_COUNTER_BITS, 3, "the range's prefix");
+    delete(&partition, &schema, "a", "1").await.unwrap();
+    let second = docnum(&create(&partition, &schema, "a", "1", 0).await.unwrap());
+    delete(&partition, &schema, "a", "1").await.unwrap();
+    let third = docnum(&create(&open(&store).await, &schema, "a", "1", 0).await.unwrap());
+    assert!(first < second && second < third);
+}
+
+#[tokio::test]
+async fn a_renamed_item_keeps_its_number_and_leaves_its_old_name() {
+    let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
+    let old = create(&partition, &schema, "a", "old", 1).await.unwrap();
+    let new = write(&partition, &schema, Verb::Replace, "old", item("a", "new", 2), Condition::None).await.unwrap();
+    assert_eq!(docnum(&old), docnum(&new));
+    assert_eq!(n_of(&partition, &schema, "a", "old").await, None);
+    assert_eq!(n_of(&partition, &schema, "a", "new").await, Some(2));
+    create(&partition, &schema, "a", "old", 3).await.unwrap();
+    audit(&partition, &schema).await;
+}
+
+#[tokio::test]
+async fn s12_the_same_id_lives_once_under_every_key() {
+    let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
+    for (n, pk) in (0..).zip(["a", "b", "c"]) {
+        create(&partition, &schema, pk, "1", n).await.unwrap();
+    }
+    assert_eq!(n_of(&partition, &schema, "b", "1").await, Some(1));
+    assert_eq!(partition.count_keys().await.unwrap(), 3);
+    delete(&partition, &schema, "b", "1").await.unwrap();
+    assert_eq!(partition.count_keys().await.unwrap(), 2);
+    assert_eq!(n_of(&partition, &schema, "c", "1").await, Some(2));
+}
+
+#[tokio::test]
+async fn s30_the_last_item_takes_its_logical_partition_with_it() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    for id in ["1", "2"] {
+        create(&partition, &schema, "a", id, 0).await.unwrap();
+    }
+    for id in ["1", "2"] {
+        delete(&partition, &schema, "a", id).await.unwrap();
+    }
+    let left: Vec<Bytes> = rows(&store, 7).await.into_keys().collect();
+    assert_eq!(left, [keyspace::state(7)], "its storage is reclaimed");
+    assert_eq!((partition.usage().items, partition.usage().item_bytes), (0, 0));
+    create(&partition, &schema, "a", "1", 0).await.unwrap();
+    assert_eq!(partition.count_keys().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn an_item_without_index_entries_is_replaced_and_deleted_cleanly() {
+    let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
+    let unindexed = Draft { indexed: false, ..draft(&schema, "1", item("a", "1", 0)) };
+    let written = partition.write(&schema, Verb::Create, unindexed, &Condition::None, 7).await.unwrap();
+    assert_eq!(written.record.unwrap().terms, 0);
+    audit(&partition, &schema).await;
+    write(&partition, &schema, Verb::Replace, "1", item("a", "1", 1), Condition::None).await.unwrap();
+    audit(&partition, &schema).await;
+    delete(&partition, &schema, "a", "1").await.unwrap();
+    audit(&partition, &schema).await;
+}
+
+#[tokio::test]
+async fn writers_see_what_is_queued_and_readers_only_what_is_durable() {
+    let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
+    create(&partition, &schema, "a", "1", 1).await.unwrap();
+    let gate = Gate::close(&partition.committer);
+    let open = async {
+        assert_eq!(n_of(&partition, &schema, "a", "1").await, Some(1));
+        assert_eq!(n_of(&partition, &schema, "a", "2").await, None);
+        assert_eq!((partition.lsn(), partition.usage().lsn), (1, 5), "four writes are queued, none is visible");
+        drop(gate);
+    };
+    // Polled in this order: each decides on what those before it have queued.
+    let (replaced, created, doubled, deleted, gone, again, ()) = tokio::join!(
+        biased;
+        write(&partition, &schema, Verb::Replace, "1", item("a", "1", 2), Condition::None),
+        create(&partition, &schema, "a", "2", 1),
+        create(&partition, &schema, "a", "2", 9),
+        delete(&partition, &schema, "a", "1"),
+        write(&partition, &schema, Verb::Replace, "1", item("a", "1", 9), Condition::None),
+        create(&partition, &schema, "a", "1", 3),
+        open,
+    );
+    assert_eq!([replaced, created, deleted, again].map(|outcome| outcome.unwrap().lsn), [2, 3, 4, 5]);
+    assert_eq!([doubled, gone].map(|outcome| outcome.unwrap_err()), [Kind::Conflict, Kind::NotFound]);
+    assert_eq!(n_of(&partition, &schema, "a", "1").await, Some(3));
+    assert!(partition.sequencer.state.lock().pending.is_empty(), "nothing pending is kept");
+    audit(&partition, &schema).await;
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_when_what_it_rests_on_is_durable() {
+    let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
+    let gate = Gate::close(&partition.committer);
+    let mut first = std::pin::pin!(create(&partition, &schema, "a", "1", 1));
+    let mut second = std::pin::pin!(create(&partition, &schema, "a", "1", 2));
+    let read_after_refusal = async {
+        let open = async { drop(gate) };
+        let (refused, ()) = tokio::join!(biased; &mut second, open);
+        (refused, n_of(&partition, &schema, "a", "1").await)
+    };
+    let (created, (refused, read)) = tokio::join!(biased; &mut first, read_after_refusal);
+    assert!(created.is_ok());
+    assert_eq!((refused.unwrap_err(), read), (Kind::Conflict, Some(1)), "who hears of an item can read it");
+}
+
+#[tokio::test]
+async fn after_a_failed_commit_no_answer_rests_on_what_was_lost() {
+    let script = Script::default();
+    let store = Arc::new(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())));
+    let (partition, schema) = (open(&store).await, schema(&["/pk"]));
+    create(&partition, &schema, "a", "1", 1).await.unwrap();
+    script.fail(Call::Commit, 0);
+    let lost = Kind::Unavailable;
+    let (first, second) =
+        tokio::join!(create(&partition, &schema, "a", "2", 1), create(&partition, &schema, "b", "1", 1));
+    assert_eq!([first.unwrap_err(), second.unwrap_err()], [lost, lost]);
+    assert_eq!(create(&partition, &schema, "a", "2", 1).await.unwrap_err(), lost, "not a conflict with what is lost");
+    assert_eq!(create(&partition, &schema, "a", "1", 1).await.unwrap_err(), lost);
+    assert_eq!(n_of(&partition, &schema, "a", "1").await, Some(1), "reads go on");
+    assert_eq!((n_of(&partition, &schema, "a", "2").await, partition.lsn()), (None, 1));
+
+    script.restart();
+    let partition = open(&store).await;
+    assert_eq!(create(&partition, &schema, "a", "2", 2).await.unwrap().lsn, 2);
+    audit(&partition, &schema).await;
+}
+
+#[tokio::test]
+async fn a_writer_who_hangs_up_leaves_a_whole_write_or_none() {
+    let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
+    let gate = Gate::close(&partition.committer);
+    {
+        let mut hung_up = std::pin::pin!(create(&partition, &schema, "a", "1", 1));
+        assert!(futures_poll_once(hung_up.as_mut()).await);
+    }
+    drop(gate);
+    assert_eq!(create(&partition, &schema, "a", "1", 2).await.unwrap_err(), Kind::Conflict);
+    assert_eq!(n_of(&partition, &schema, "a", "1").await, Some(1));
+    audit(&partition, &schema).await;
+}
+
+/// True while the future still waits after one step.
+async fn futures_poll_once(future: std::pin::Pin<&mut impl Future>) -> bool {
+    let mut future = future;
+    std::future::poll_fn(|cx| std::task::Poll::Ready(future.as_mut().poll(cx).is_pending())).await
+}
+
+#[tokio::test]
+async fn a_closed_partition_takes_no_writes() {
+    let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
+    create(&partition, &schema, "a", "1", 1).await.unwrap();
+    partition.close();
+    assert_eq!(create(&partition, &schema, "a", "2", 1).await.unwrap_err(), Kind::OwnerNotFound);
+    assert_eq!(delete(&partition, &schema, "a", "1").await.unwrap_err(), Kind::OwnerNotFound);
+    assert_eq!(partition.usage().lsn, 1);
+}
+
+#[tokio::test]
+async fn used_up_item_numbers_are_refused_and_use_no_lsn() {
+    let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
+    partition.sequencer.state.lock().shard.next_item = (1 << DOCNUM_COUNTER_BITS) - 2;
+    create(&partition, &schema, "a", "1", 1).await.unwrap();
+    assert_eq!(create(&partition, &schema, "a", "2", 1).await.unwrap_err(), Kind::QuotaExceeded);
+    assert_eq!(partition.usage().lsn, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_reader_of_an_item_that_changes_its_name_finds_it_or_not() {
+    let (partition, schema) = (Arc::new(open(&memory()).await), Arc::new(schema(&["/pk"])));
+    create(&partition, &schema, "a", "x", 0).await.unwrap();
+    let (theirs, schema_) = (partition.clone(), schema.clone());
+    let renamer = tokio::spawn(async move {
+        for n in 0..2000 {
+            let (from, to) = if n % 2 == 0 { ("x", "y") } else { ("y", "x") };
+            write(&theirs, &schema_, Verb::Replace, from, item("a", to, n), Condition::None).await.unwrap();
+        }
+    });
+    while !renamer.is_finished() {
+        for id in ["x", "y"] {
+            let found = partition.read(&key(&schema, "a", id)).await.unwrap();
+            assert!(found.is_none_or(|record| record.id() == id));
+        }
+    }
+    renamer.await.unwrap();
+}

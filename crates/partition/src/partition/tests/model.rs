@@ -1,0 +1,280 @@
+//! Many writers at once against a naive model.
+//!
+//! The LSNs of the writes that succeeded put them into one order. Replayed in that order over a map,
+//! each of them must have been allowed; each that was refused must have had a reason at some moment
+//! between its question and its answer; each read must have been true at such a moment.
+
+use super::*;
+use crate::commit::Policy;
+use pleiad_storage::testing::Mirror;
+use pleiad_storage::{Embedded, EmbeddedOptions};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const TASKS: u64 = 6;
+const KEYS: u64 = 3;
+const IDS: u64 = 4;
+
+/// Which item: key and id.
+type Name = (u64, u64);
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Write { verb: Verb, target: Name, id: u64, n: i64, condition: Condition },
+    Delete { target: Name, condition: Condition },
+    Read { target: Name },
+}
+
+#[derive(Debug)]
+enum Outcome {
+    Done { lsn: u64, created: bool, version: Option<Version> },
+    Found(Option<Version>),
+    Refused(Kind),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Version {
+    lsn: u64,
+    etag: String,
+    docnum: u64,
+    n: i64,
+}
+
+#[derive(Debug)]
+struct Event {
+    operation: Operation,
+    outcome: Outcome,
+    /// The LSN before the question and after the answer.
+    seen: (u64, u64),
+}
+
+type State = BTreeMap<Name, Version>;
+
+fn version(record: &Record) -> Version {
+    let n = json::parse(record.body()).unwrap().get("n").and_then(Value::as_i64).unwrap();
+    Version { lsn: record.lsn, etag: record.etag().to_string(), docnum: record.docnum, n }
+}
+
+fn names((pk, id): Name) -> (String, String) {
+    (format!("k{pk}"), format!("i{id}"))
+}
+
+/// What the partition must answer if this is all there is.
+fn judge(state: &State, operation: &Operation) -> Result<bool, Kind> {
+    let allowed = |target: &Name, condition: &Condition| {
+        let old = state.get(target).ok_or(Kind::NotFound)?;
+        match condition {
+            Condition::IfMatch(etag) if *etag != old.etag => Err(Kind::PreconditionFailed),
+            Condition::IfAbsent => Err(Kind::PreconditionFailed),
+            _ => Ok(false),
+        }
+    };
+    match operation {
+        Operation::Write { verb: Verb::Create, target, .. } if state.contains_key(target) => Err(Kind::Conflict),
+        Operation::Write { verb: Verb::Create, .. } => Ok(true),
+        Operation::Write { verb: Verb::Upsert, target, .. } if !state.contains_key(target) => Ok(true),
+        Operation::Write { target, id, condition, .. } => {
+            allowed(target, condition)?;
+            let taken = *id != target.1 && state.contains_key(&(target.0, *id));
+            if taken { Err(Kind::Conflict) } else { Ok(false) }
+        }
+        Operation::Delete { target, condition } => allowed(target, condition),
+        Operation::Read { .. } => Ok(false),
+    }
+}
+
+fn apply(state: &State, operation: &Operation, lsn: u64, version: Option<&Version>) -> State {
+    let mut next = state.clone();
+    match operation {
+        Operation::Write { target, id, n, .. } => {
+            let version = version.unwrap();
+            assert_eq!((version.lsn, version.n), (lsn, *n));
+            match next.remove(target) {
+                Some(old) => assert_eq!(old.docnum, version.docnum, "an item keeps its number"),
+                None => {
+                    assert!(state.values().all(|other| other.docnum < version.docnum), "a new number is the largest")
+                }
+            }
+            next.insert((target.0, *id), version.clone());
+        }
+        Operation::Delete { target, .. } => drop(next.remove(target)),
+        Operation::Read { .. } => unreachable!("reads have no LSN"),
+    }
+    next
+}
+
+/// All states there were, by LSN.
+fn replay(events: &[Event]) -> Vec<State> {
+    let mut done: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.outcome {
+            Outcome::Done { lsn, created, version } => Some((*lsn, *created, version.as_ref(), &event.operation)),
+            _ => None,
+        })
+        .collect();
+    done.sort_by_key(|(lsn, ..)| *lsn);
+    let mut states = vec![State::new()];
+    for (lsn, created, version, operation) in done {
+        assert_eq!(lsn, states.len() as u64, "LSNs have no gaps");
+        let state = states.last().unwrap();
+        assert_eq!(judge(state, operation), Ok(created), "{operation:?} at {lsn}");
+        states.push(apply(state, operation, lsn, version));
+    }
+    states
+}
+
+fn check(events: &[Event], states: &[State]) {
+    for Event { operation, outcome, seen: (from, to) } in events {
+        let meanwhile = &states[*from as usize..=*to as usize];
+        match (outcome, operation) {
+            (Outcome::Done { lsn, .. }, _) => assert!(from < lsn && lsn <= to, "acknowledged before it was visible"),
+            (Outcome::Refused(kind), _) => {
+                assert!(meanwhile.iter().any(|state| judge(state, operation) == Err(*kind)), "{operation:?} {kind:?}");
+            }
+            (Outcome::Found(found), Operation::Read { target }) => {
+                assert!(meanwhile.iter().any(|state| state.get(target) == found.as_ref()), "{operation:?} {found:?}");
+            }
+            _ => unreachable!("only reads find"),
+        }
+    }
+}
+
+struct Writer {
+    partition: Arc<Partition>,
+    schema: Arc<Schema>,
+    dice: Dice,
+    /// Versions this writer knows of, current or not.
+    known: Vec<String>,
+}
+
+impl Writer {
+    fn condition(&mut self) -> Condition {
+        match self.dice.below(8) {
+            0 => Condition::IfAny,
+            1 => Condition::IfAbsent,
+            2..=4 if !self.known.is_empty() => {
+                let at = self.known.len() - 1 - self.dice.below(self.known.len().min(4) as u64) as usize;
+                Condition::IfMatch(self.known[at].clone())
+            }
+            _ => Condition::None,
+        }
+    }
+
+    fn choose(&mut self) -> Operation {
+        let target = (self.dice.below(KEYS), self.dice.below(IDS));
+        let n = self.dice.below(1000) as i64;
+        let (condition, rename) = (self.condition(), self.dice.below(IDS));
+        match self.dice.below(10) {
+            0..=1 => Operation::Write { verb: Verb::Create, target, id: target.1, n, condition },
+            2..=3 => Operation::Write { verb: Verb::Upsert, target, id: target.1, n, condition },
+            4..=5 => Operation::Write { verb: Verb::Replace, target, id: target.1, n, condition },
+            6 => Operation::Write { verb: Verb::Replace, target, id: rename, n, condition },
+            7 => Operation::Delete { target, condition },
+            _ => Operation::Read { target },
+        }
+    }
+
+    async fn perform(&self, operation: &Operation) -> Outcome {
+        let (partition, schema) = (&*self.partition, &*self.schema);
+        let written = match operation {
+            Operation::Read { target } => {
+                let (pk, id) = names(*target);
+                return Outcome::Found(partition.read(&key(schema, &pk, &id)).await.unwrap().as_ref().map(version));
+            }
+            Operation::Delete { target, condition } => {
+                let (pk, id) = names(*target);
+                partition.delete(schema, &key(schema, &pk, &id), condition).await
+            }
+            Operation::Write { verb, target, id, n, condition } => {
+                let ((pk, old), (_, new)) = (names(*target), names((0, *id)));
+                partition.write(schema, *verb, draft(schema, &old, item(&pk, &new, *n)), condition, 7).await
+            }
+        };
+        match written {
+            Ok(Written { record, created, lsn, .. }) => {
+                Outcome::Done { lsn, created, version: record.as_ref().map(version) }
+            }
+            Err(rejected) => Outcome::Refused(rejected.error.kind),
+        }
+    }
+
+    async fn run(mut self, operations: usize) -> Vec<Event> {
+        let mut events = Vec::with_capacity(operations);
+        for _ in 0..operations {
+            let operation = self.choose();
+            let from = self.partition.lsn();
+            let outcome = self.perform(&operation).await;
+            if let Outcome::Done { version: Some(version), .. } | Outcome::Found(Some(version)) = &outcome {
+                self.known.push(version.etag.clone());
+            }
+            // A commit can be read a moment before its LSN is told.
+            let to = if let Outcome::Found(_) = outcome { self.partition.usage().lsn } else { self.partition.lsn() };
+            events.push(Event { operation, outcome, seen: (from, to) });
+        }
+        events
+    }
+}
+
+/// Each task has a seed of its own, so that a failure can be narrowed down.
+async fn storm(partition: &Arc<Partition>, schema: &Arc<Schema>, seed: u64, operations: usize) -> Vec<Event> {
+    let writer = |task| Writer {
+        partition: partition.clone(),
+        schema: schema.clone(),
+        dice: Dice(seed * TASKS + task + 1),
+        known: Vec::new(),
+    };
+    let tasks: Vec<_> = (0..TASKS).map(|task| tokio::spawn(writer(task).run(operations))).collect();
+    let mut events = Vec::new();
+    for task in tasks {
+        events.extend(task.await.unwrap());
+    }
+    events
+}
+
+async fn examine(store: Arc<AnyStore>, policy: Policy, seed: u64, operations: usize) {
+    let schema = Arc::new(schema(&["/pk"]));
+    let committer = Committer::start(store.clone(), policy).unwrap();
+    let partition = Arc::new(Partition::open(range(7, 3), store.clone(), committer.clone()).await.unwrap());
+    let events = storm(&partition, &schema, seed, operations).await;
+    let states = replay(&events);
+    check(&events, &states);
+    assert_eq!(partition.lsn() + 1, states.len() as u64);
+    audit(&partition, &schema).await;
+
+    committer.stop().await;
+    let again = Partition::open(range(7, 3), store.clone(), Committer::start(store, policy).unwrap()).await.unwrap();
+    assert_eq!((again.lsn(), again.usage()), (partition.lsn(), partition.usage()));
+    for target in (0..KEYS).flat_map(|pk| (0..IDS).map(move |id| (pk, id))) {
+        let (pk, id) = names(target);
+        let found = again.read(&key(&schema, &pk, &id)).await.unwrap().as_ref().map(version);
+        assert_eq!(found.as_ref(), states.last().unwrap().get(&target));
+    }
+    audit(&again, &schema).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn writers_in_memory_agree_with_the_model() {
+    for seed in 1..=8 {
+        examine(memory(), LATER, seed, 300).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn writers_on_disk_agree_with_the_model_and_with_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Embedded::open(dir.path(), EmbeddedOptions::default()).unwrap();
+    examine(Arc::new(AnyStore::Embedded(disk)), Policy::SyncedWithin(Duration::from_millis(5)), 42, 300).await;
+}
+
+/// One task at a time: while others write, the two stores would be read at different moments.
+#[tokio::test]
+async fn the_same_writes_leave_the_same_rows_in_memory_and_on_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Embedded::open(dir.path(), EmbeddedOptions::default()).unwrap();
+    let store = Arc::new(AnyStore::Mirror(Mirror(Memory::new(), disk)));
+    let (partition, schema) = (Arc::new(open(&store).await), Arc::new(schema(&["/pk"])));
+    let writer = Writer { partition: partition.clone(), schema: schema.clone(), dice: Dice(99), known: Vec::new() };
+    let events = writer.run(600).await;
+    check(&events, &replay(&events));
+    audit(&partition, &schema).await;
+}

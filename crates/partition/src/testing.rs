@@ -1,0 +1,115 @@
+//! What the tests of this crate share: items to write, and a way to hold the committer still.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use pleiad_model::partition_key::{KeyKind, KeyRange, KeyVersion, PartitionKey, PartitionKeyDefinition};
+use pleiad_model::path::PropertyPath;
+use pleiad_model::policy::IndexingPolicy;
+use pleiad_model::{Object, Value, json};
+use pleiad_storage::{AnyStore, Batch, Direction, Memory, Snapshot, Store, keyspace};
+use tokio::sync::oneshot;
+
+use crate::commit::{Committer, Entry, Policy, Publish};
+use crate::key::ItemKey;
+use crate::map::Range;
+use crate::partition::{Draft, Partition, Schema};
+
+/// Long enough never to strike during a test.
+pub const LATER: Policy = Policy::SyncedWithin(Duration::from_secs(3600));
+
+pub fn schema(paths: &[&str]) -> Schema {
+    let kind = if paths.len() == 1 { KeyKind::Hash } else { KeyKind::MultiHash };
+    let paths = paths.iter().map(|path| PropertyPath::parse(path).unwrap()).collect();
+    let key = PartitionKeyDefinition { paths, kind, version: KeyVersion::V2, system_key: false };
+    Schema { key: Some(key), index: IndexingPolicy::parse(None).unwrap().matcher(), automatic: true }
+}
+
+pub fn range(shard: u64, prefix: u32) -> Range {
+    Range { id: prefix, shard, prefix, keys: KeyRange::FULL, parents: vec![], since: 1 }
+}
+
+pub fn memory() -> Arc<AnyStore> {
+    Arc::new(Memory::new().into())
+}
+
+pub async fn open(store: &Arc<AnyStore>) -> Partition {
+    let committer = Committer::start(store.clone(), LATER).unwrap();
+    Partition::open(range(7, 3), store.clone(), committer).await.unwrap()
+}
+
+/// An item with its key in `pk` and something to index in `n`.
+pub fn item(pk: &str, id: &str, n: i64) -> Value {
+    Object::new().with("id", id).with("pk", pk).with("n", n).into()
+}
+
+pub fn key(schema: &Schema, pk: &str, id: &str) -> ItemKey {
+    let pk = PartitionKey::extract(schema.key.as_ref().unwrap(), &item(pk, id, 0));
+    ItemKey::new(schema.key.as_ref(), &pk, id)
+}
+
+pub fn draft(schema: &Schema, target: &str, body: Value) -> Draft {
+    let pk = PartitionKey::extract(schema.key.as_ref().unwrap(), &body);
+    let id = body.get("id").and_then(Value::as_str).unwrap().to_owned();
+    let text = json::to_string(&body).into_bytes();
+    Draft { target: ItemKey::new(schema.key.as_ref(), &pk, target), id, body, text, indexed: true }
+}
+
+/// While it stands, the committer does not move: it is busy acknowledging our entry.
+pub struct Gate {
+    _open: Sender<()>,
+}
+
+struct Held {
+    entered: Sender<()>,
+    open: Mutex<Receiver<()>>,
+}
+
+impl Publish for Held {
+    fn published(&self, _: u64) {
+        self.entered.send(()).unwrap();
+        let _ = self.open.lock().recv(); // an error when the gate is dropped: go on
+    }
+}
+
+impl Gate {
+    pub fn close(committer: &Committer) -> Gate {
+        let (entered, has_entered) = channel();
+        let (open, opened) = channel();
+        let held = Arc::new(Held { entered, open: Mutex::new(opened) });
+        let (done, _) = oneshot::channel();
+        committer.enqueue(Entry { batch: Batch::default(), state: None, owner: Some((held, 0)), done });
+        has_entered.recv().unwrap();
+        Gate { _open: open }
+    }
+}
+
+pub async fn rows(store: &AnyStore, shard: u64) -> BTreeMap<Bytes, Bytes> {
+    let (from, to) = keyspace::shard_range(shard);
+    let snapshot = store.snapshot().await.unwrap();
+    snapshot.scan(&from, &to, Direction::Forward, usize::MAX >> 1).await.unwrap().into_iter().collect()
+}
+
+/// Every keyspace agrees with the items, and what is remembered with what is kept.
+pub async fn audit(partition: &Partition, schema: &Schema) {
+    let report = partition.check(schema).await.unwrap();
+    assert_eq!(report.problems.told, Vec::<String>::new());
+    let usage = partition.usage();
+    assert_eq!((report.lsn, report.items, report.item_bytes), (usage.lsn, usage.items, usage.item_bytes));
+}
+
+/// Chance that repeats: xorshift64.
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}

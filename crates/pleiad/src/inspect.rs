@@ -1,0 +1,123 @@
+//! What a data directory holds, and whether all of it fits together.
+//!
+//! Promise: the items, and everything that is said about them, are left as they are. Opening the store does what
+//! every start does: it replays the log and goes on erasing dropped containers. Whoever finds a problem gets exit
+//! code 1 and the problem's name.
+//!
+//! ```text
+//! shop
+//!   orders  3 partitions, 30 items, 1.2 KiB
+//!     0  [, 05C1C9CD…)          shard 1, LSN 10, 10 keys, 10 items, 410 bytes, 40 index rows
+//! nothing is wrong
+//! ```
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use pleiad_engine::check::{AccountReport, ContainerReport};
+use pleiad_engine::{Durability, Engine, Limits, Range};
+use pleiad_model::env::SystemEnv;
+use pleiad_model::{Error, Result};
+use pleiad_storage::{AnyStore, Embedded, EmbeddedOptions};
+
+use crate::config::{Settings, Storage};
+use crate::print;
+
+pub fn run(settings: &Settings) -> Result<()> {
+    let Storage::Directory(directory) = &settings.storage else {
+        return Err(Error::invalid("there is nothing to inspect in memory; say --data DIR."));
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .map_err(|error| Error::unavailable(format!("cannot start the runtime: {error}")))?;
+    let report = runtime.block_on(check(directory))?;
+    print(&page(&report))?;
+    match report.problem_count() {
+        0 => Ok(()),
+        count => Err(Error::internal(format!(
+            "{count} problems in {}: keep a copy of the directory, then restore a backup or report them.",
+            directory.display()
+        ))),
+    }
+}
+
+async fn check(directory: &Path) -> Result<AccountReport> {
+    // Opening would make a directory that is not there, and then find nothing wrong with it.
+    if !directory.join("FORMAT").exists() {
+        return Err(Error::invalid(format!("{} is not a data directory of Pleiad.", directory.display())));
+    }
+    let store = AnyStore::Embedded(Embedded::open(directory, EmbeddedOptions::default())?);
+    let engine = Engine::open(store, Durability::Synced, Limits::default(), Arc::new(SystemEnv)).await?;
+    let report = engine.check().await;
+    engine.close().await;
+    report
+}
+
+fn page(report: &AccountReport) -> String {
+    let mut out = String::new();
+    for database in &report.databases {
+        line(&mut out, format_args!("{}", database.id));
+        database.containers.iter().for_each(|container| container_lines(&mut out, container));
+    }
+    problem_lines(&mut out, "", &report.problems);
+    if report.problem_count() == 0 {
+        line(&mut out, format_args!("nothing is wrong"));
+    }
+    out
+}
+
+fn container_lines(out: &mut String, container: &ContainerReport) {
+    let (count, items, bytes) = (container.partitions.len(), container.items(), size(container.item_bytes()));
+    line(out, format_args!("  {}  {count} partitions, {items} items, {bytes}", container.id));
+    for (range, report) in &container.partitions {
+        let bytes = size(report.item_bytes);
+        line(
+            out,
+            format_args!(
+                "    {}  {:<22}  shard {}, LSN {}, {} keys, {} items, {bytes}, {} index rows",
+                range.id,
+                bounds(range),
+                range.shard,
+                report.lsn,
+                report.keys,
+                report.items,
+                report.index_rows
+            ),
+        );
+        problem_lines(out, "      ", &report.problems);
+    }
+}
+
+fn problem_lines(out: &mut String, indent: &str, problems: &pleiad_engine::check::Problems) {
+    problems.told.iter().for_each(|told| line(out, format_args!("{indent}problem: {told}")));
+    let more = problems.count - problems.told.len() as u64;
+    if more > 0 {
+        line(out, format_args!("{indent}and {more} more problems"));
+    }
+}
+
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string does not fail.
+    _ = writeln!(out, "{text}");
+}
+
+/// The ends of a range, their tails cut: sixteen bytes of hex say no more than the first ones.
+fn bounds(range: &Range) -> String {
+    let short = |key: String| match key.get(..8) {
+        Some(head) if key.len() > 8 => format!("{head}…"),
+        _ => key,
+    };
+    format!("[{}, {})", short(range.keys.min.to_string()), short(range.keys.max.to_string()))
+}
+
+fn size(bytes: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.into_iter().find(|&(unit, _)| bytes >= unit) {
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+use super::*;
+use pleiad_engine::check::{DatabaseReport, Problems, Report};
+use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+
+fn report(problems: Problems) -> AccountReport {
+    let keys = KeyRange { min: EffectiveKey::MIN, max: EffectiveKey::parse("05C1C9CD00112233").unwrap() };
+    let range = Range { id: 0, shard: 1, prefix: 0, keys, parents: vec![], since: 1 };
+    let held = Report { lsn: 10, items: 10, item_bytes: 4096, keys: 7, index_rows: 40, problems };
+    let container = ContainerReport { id: "orders".into(), partitions: vec![(range, held)] };
+    let database = DatabaseReport { id: "shop".into(), containers: vec![container] };
+    AccountReport { databases: vec![database], problems: Problems::default() }
+}
+
+#[test]
+fn a_sound_directory_is_listed_and_said_to_be_sound() {
+    let wanted = "\
+shop
+  orders  1 partitions, 10 items, 4.0 KiB
+    0  [, 05C1C9CD…)           shard 1, LSN 10, 7 keys, 10 items, 4.0 KiB, 40 index rows
+nothing is wrong
+";
+    assert_eq!(page(&report(Problems::default())), wanted);
+}
+
+#[test]
+fn problems_stand_below_their_partition() {
+    let mut problems = Problems::default();
+    (0..103).for_each(|n| problems.add(format_args!("row {n} is odd")));
+    let page = page(&report(problems));
+    assert!(page.contains("\n      problem: row 0 is odd\n"), "{page}");
+    assert!(page.ends_with("\n      and 3 more problems\n"), "{page}");
+}
+
+#[test]
+fn a_directory_that_is_not_ours_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = directory.path().join("missing");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert!(runtime.block_on(check(&missing)).is_err());
+    assert!(!missing.exists());
+}

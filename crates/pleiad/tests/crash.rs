@@ -1,0 +1,122 @@
+//! Crashes: every acknowledged write is there afterwards, whole, and so is everything that is kept about it.
+//!
+//! The real binary is killed (SIGKILL) under load, again and again, on the same data directory. A kill leaves the page
+//! cache, so two further tests take away what was not synced as well. A failure prints the seed:
+//!
+//! ```text
+//! PLEIAD_CRASH_SEED=0x9c41 cargo test --release -p pleiad --test crash
+//! ```
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a panic is how a test fails
+
+#[path = "crash/chance.rs"]
+mod chance; // seeded
+#[path = "crash/client.rs"]
+mod client; // signed requests
+#[path = "crash/load.rs"]
+mod load; // what is asked, and what must be there
+#[path = "crash/power.rs"]
+mod power; // what is lost with the power
+#[path = "crash/scratch.rs"]
+mod scratch; // containers that come and go
+#[path = "crash/server.rs"]
+mod server; // the binary
+
+use std::time::Duration;
+
+use chance::Chance;
+use load::{Fleet, create_containers};
+use pleiad_model::env::{Env, SystemEnv};
+use power::{Luck, Power};
+use server::{Face, Site};
+
+const KILLS: u64 = 26;
+const POWER_CUTS: u64 = 8;
+
+/// Printed first: a failing test shows it.
+fn seed(test: &str) -> Chance {
+    let given = std::env::var("PLEIAD_CRASH_SEED").ok();
+    let parse = |text: String| u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("a hexadecimal seed");
+    let seed = given.map_or_else(|| SystemEnv.random_u64() & 0xFFFF_FFFF, parse);
+    println!("{test}: PLEIAD_CRASH_SEED={seed:#x}");
+    Chance::new(seed)
+}
+
+fn moment(chance: &mut Chance, from_ms: u64, to_ms: u64) -> Duration {
+    Duration::from_millis(chance.between(from_ms, to_ms))
+}
+
+/// A site whose containers exist, and are synced.
+fn site() -> Site {
+    let site = Site::new();
+    let server = site.start(Face::Serve);
+    create_containers(&server);
+    server.kill();
+    site
+}
+
+#[track_caller]
+fn check_nothing_lost(fleet: &mut Fleet, site: &Site, face: Face) -> server::Server {
+    let server = site.start(face);
+    let differences = fleet.compare(&server);
+    assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
+    server
+}
+
+#[test]
+fn s124_a_kill_loses_no_acknowledged_write_and_leaves_none_half_done() {
+    let mut chance = seed("kill");
+    let (site, mut fleet) = (site(), Fleet::new(&mut chance));
+    for round in 0..KILLS {
+        let face = if round % 2 == 0 { Face::Dev } else { Face::Serve };
+        if chance.once_in(4) {
+            site.stillborn(face, moment(&mut chance, 0, 60));
+        }
+        let server = check_nothing_lost(&mut fleet, &site, face);
+        fleet.work_until_killed(server, moment(&mut chance, 20, 600));
+        site.inspect();
+    }
+    check_nothing_lost(&mut fleet, &site, Face::Serve).kill();
+    println!("{} acknowledged writes, {} items at the end", fleet.acknowledged(), fleet.items());
+    assert!(fleet.acknowledged() > KILLS * 20, "the server was hardly busy");
+}
+
+#[test]
+fn s124_a_power_cut_loses_nothing_that_serve_acknowledged() {
+    let mut chance = seed("power");
+    let (mut site, mut fleet) = (site(), Fleet::new(&mut chance));
+    let mut power = Power::new(&mut site);
+    let mut lost_bytes = 0;
+    for round in 0..POWER_CUTS {
+        let server = check_nothing_lost(&mut fleet, &site, Face::Serve);
+        fleet.work_until_killed(server, moment(&mut chance, 100, 700));
+        let luck = if round % 2 == 0 { Luck::None } else { Luck::Some(&mut chance) };
+        lost_bytes += power.cut(luck).bytes;
+        site.inspect();
+    }
+    check_nothing_lost(&mut fleet, &site, Face::Serve).kill();
+    println!("{} acknowledged writes; {lost_bytes} bytes that were not synced are lost", fleet.acknowledged());
+    assert!(fleet.acknowledged() > POWER_CUTS * 20, "the server was hardly busy");
+}
+
+/// Shows that the cut takes something, and that what `dev` may lose it loses cleanly: the newest writes, whole.
+#[test]
+fn a_power_cut_takes_from_dev_only_what_was_not_synced_yet() {
+    let mut chance = seed("power, dev");
+    let (mut site, mut fleet) = (site(), Fleet::new(&mut chance));
+    let mut power = Power::new(&mut site);
+    site.flags = ["--sync-interval-ms", "3600000"].map(str::to_owned).to_vec();
+    for round in 0..3 {
+        let server = site.start(Face::Dev);
+        fleet.compare(&server); // takes what is there as what is known
+        fleet.work_until_killed(server, moment(&mut chance, 200, 400));
+        let luck = if round == 0 { Luck::None } else { Luck::Some(&mut chance) };
+        let loss = power.cut(luck);
+        site.inspect();
+        let server = site.start(Face::Dev);
+        let lost = fleet.compare(&server);
+        println!("{loss:?}; {} of {} acknowledged writes lost", lost.len(), fleet.acknowledged());
+        assert!(round > 0 || !lost.is_empty(), "the cut lost nothing: it is no cut");
+        server.kill();
+    }
+}

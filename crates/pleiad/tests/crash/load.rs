@@ -1,0 +1,364 @@
+//! Clients under load, and what each of them knows.
+//!
+//! Every worker has items of its own, in logical partitions that all share: it knows what must be there without asking
+//! the others, while they contend for the same keys, latches and commits. At the kill each has at most one request
+//! under way; that one may have happened or not, and nothing in between.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pleiad_model::{Object, Value, json};
+
+use crate::chance::Chance;
+use crate::client::{Client, Request, Response};
+use crate::scratch::Scratch;
+use crate::server::Server;
+
+pub const DATABASE: &str = "dbs/crash";
+const WORKERS: u64 = 10;
+/// Enough for updates and deletes to be as common as creations.
+const ITEMS_PER_WORKER: usize = 150;
+
+/// One partition, many, and a hierarchical key.
+const CONTAINERS: [(&str, &str, &str); 3] = [
+    ("plain", r#"{"paths":["/pk"],"kind":"Hash","version":2}"#, "400"),
+    ("wide", r#"{"paths":["/pk"],"kind":"Hash","version":2}"#, "30000"),
+    ("deep", r#"{"paths":["/tenant","/user"],"kind":"MultiHash","version":2}"#, "400"),
+];
+
+/// Where an item is: container, partition key as a header writes it, id.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub container: &'static str,
+    pub key: String,
+    pub id: String,
+}
+
+/// An item without its system properties; the version is unknown until the server told it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Version {
+    pub body: Value,
+    pub etag: Option<String>,
+}
+
+/// What one request does to one place.
+#[derive(Clone, Debug)]
+struct Change {
+    place: Place,
+    after: Option<Version>,
+}
+
+/// A request, what it changes, and what it is answered with when it does.
+type Act = (Request<'static>, Vec<Change>, &'static [u16]);
+
+pub type Items = BTreeMap<Place, Version>;
+
+pub struct Fleet {
+    workers: Vec<Worker>,
+    scratch: Scratch,
+}
+
+struct Worker {
+    number: u64,
+    chance: Chance,
+    /// Counts this worker's versions; each is in the body it made.
+    version: u64,
+    items: Items,
+    /// The request that nobody answered.
+    unsure: Vec<Change>,
+    acknowledged: u64,
+}
+
+pub fn create_containers(server: &Server) {
+    let mut client = server.client();
+    let database = Object::new().with("id", "crash");
+    expect(&client.send(&Request::new("POST", "dbs").body(&database.into())).unwrap(), &[201]);
+    for (id, key, throughput) in CONTAINERS {
+        let body = Object::new().with("id", id).with("partitionKey", json::parse(key.as_bytes()).unwrap());
+        let create = Request::new("POST", format!("{DATABASE}/colls")).body(&body.into());
+        expect(&client.send(&create.header("x-ms-offer-throughput", throughput)).unwrap(), &[201]);
+    }
+}
+
+impl Fleet {
+    pub fn new(chance: &mut Chance) -> Fleet {
+        let (version, acknowledged) = (0, 0);
+        let worker = |number| Worker {
+            number,
+            chance: chance.fork(),
+            version,
+            items: Items::new(),
+            unsure: Vec::new(),
+            acknowledged,
+        };
+        Fleet { workers: (0..WORKERS).map(worker).collect(), scratch: Scratch::default() }
+    }
+
+    /// Everyone works until the server is killed; nobody's connection may end before that.
+    pub fn work_until_killed(&mut self, server: Server, after: Duration) {
+        let killed = AtomicBool::new(false);
+        let only_by_the_kill = |end: std::io::Error| assert!(killed.load(Ordering::SeqCst), "hung up on: {end}");
+        std::thread::scope(|scope| {
+            for worker in &mut self.workers {
+                let client = server.client();
+                scope.spawn(|| only_by_the_kill(worker.work(client)));
+            }
+            let (client, scratch) = (server.client(), &mut self.scratch);
+            scope.spawn(|| only_by_the_kill(scratch.work(client)));
+            std::thread::sleep(after);
+            killed.store(true, Ordering::SeqCst);
+            server.kill();
+        });
+    }
+
+    /// Compares what the server has now with what everyone knows, and takes it from there. Every item must be whole;
+    /// what is not as it was acknowledged is told.
+    pub fn compare(&mut self, server: &Server) -> Vec<String> {
+        let mut client = server.client();
+        let mut found = find_all(&mut client);
+        let mut differences = self.scratch.compare(&mut client);
+        for worker in &mut self.workers {
+            let theirs = found.extract_if(.., |_, version| number(&version.body, "worker") == worker.number).collect();
+            differences.extend(worker.compare(theirs));
+            worker.read_some(&mut client);
+        }
+        assert_eq!(found, Items::new(), "items of nobody");
+        differences
+    }
+
+    pub fn acknowledged(&self) -> u64 {
+        self.workers.iter().map(|worker| worker.acknowledged).sum()
+    }
+
+    pub fn items(&self) -> usize {
+        self.workers.iter().map(|worker| worker.items.len()).sum()
+    }
+}
+
+impl Worker {
+    fn work(&mut self, mut client: Client) -> std::io::Error {
+        loop {
+            if let Err(end) = self.step(&mut client) {
+                return end;
+            }
+        }
+    }
+
+    fn step(&mut self, client: &mut Client) -> std::io::Result<()> {
+        let (request, changes, wanted) = self.choose();
+        self.unsure = changes;
+        let response = client.send(&request)?;
+        match response.status {
+            429 => self.unsure.clear(), // asked too fast: nothing happened
+            _ => self.settle(&response, wanted),
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, response: &Response, wanted: &[u16]) {
+        expect(response, wanted);
+        self.acknowledged += 1;
+        for Change { place, after, .. } in std::mem::take(&mut self.unsure) {
+            match after {
+                Some(version) => self.items.insert(place, Version { etag: etag(&response.body), ..version }),
+                None => self.items.remove(&place),
+            };
+        }
+    }
+
+    fn choose(&mut self) -> Act {
+        let room = self.items.len() < ITEMS_PER_WORKER;
+        match self.chance.below(100) {
+            roll if self.items.is_empty() || (roll < 35 && room) => self.create(),
+            0..60 => self.replace(),
+            60..70 => self.rename(),
+            70..85 => self.upsert(),
+            _ => self.delete(),
+        }
+    }
+
+    fn create(&mut self) -> Act {
+        let place = self.new_place();
+        let body = self.new_body(&place);
+        let request = Request::new("POST", feed(&place)).body(&body);
+        (addressed(request, &place), vec![change(place, Some(body))], &[201])
+    }
+
+    fn replace(&mut self) -> Act {
+        let (place, old) = self.any_item();
+        let body = self.new_body(&place);
+        let request = Request::new("PUT", link(&place)).body(&body);
+        // Half of them insist on the version they know.
+        let request = match &old.etag {
+            Some(etag) if self.chance.once_in(2) => request.header("if-match", etag),
+            _ => request,
+        };
+        (addressed(request, &place), vec![change(place, Some(body))], &[200])
+    }
+
+    /// One request, two places: they must change together.
+    fn rename(&mut self) -> Act {
+        let (place, _) = self.any_item();
+        let renamed = Place { id: self.new_place().id, ..place.clone() };
+        let body = self.new_body(&renamed);
+        let request = addressed(Request::new("PUT", link(&place)).body(&body), &place);
+        (request, vec![change(place, None), change(renamed, Some(body))], &[200])
+    }
+
+    fn upsert(&mut self) -> Act {
+        let is_there = self.chance.once_in(2);
+        let place = if is_there { self.any_item().0 } else { self.new_place() };
+        let body = self.new_body(&place);
+        let request = Request::new("POST", feed(&place)).header("x-ms-documentdb-is-upsert", "True").body(&body);
+        let wanted: &[u16] = if is_there { &[200] } else { &[201] };
+        (addressed(request, &place), vec![change(place, Some(body))], wanted)
+    }
+
+    fn delete(&mut self) -> Act {
+        let (place, _) = self.any_item();
+        (addressed(Request::new("DELETE", link(&place)), &place), vec![change(place, None)], &[204])
+    }
+
+    fn any_item(&mut self) -> (Place, Version) {
+        let at = self.chance.below(self.items.len() as u64) as usize;
+        let (place, version) = self.items.iter().nth(at).unwrap();
+        (place.clone(), version.clone())
+    }
+
+    fn new_place(&mut self) -> Place {
+        self.version += 1;
+        let (container, ..) = CONTAINERS[self.chance.below(3) as usize];
+        let key = match container {
+            "deep" => format!(r#"["t{}","u{}"]"#, self.chance.below(3), self.chance.below(4)),
+            _ => format!(r#"["k{}"]"#, self.chance.below(9)),
+        };
+        Place { container, key, id: format!("w{}-{}", self.number, self.version) }
+    }
+
+    fn new_body(&mut self, place: &Place) -> Value {
+        self.version += 1;
+        body(place, self.number, self.version)
+    }
+
+    fn compare(&mut self, found: Items) -> Vec<String> {
+        let mut expected = std::mem::take(&mut self.items);
+        let unsure = std::mem::take(&mut self.unsure);
+        let happened = |change: &Change| found.get(&change.place).map(|v| &v.body) == change.after.as_ref().map(|v| &v.body);
+        let mut differences = Vec::new();
+        if !unsure.is_empty() && unsure.iter().all(happened) {
+            for change in unsure {
+                // The answer with the version never came.
+                expected.remove(&change.place);
+                expected.extend(found.get(&change.place).map(|version| (change.place, version.clone())));
+            }
+        }
+        for place in expected.keys().chain(found.keys().filter(|place| !expected.contains_key(place))) {
+            let (wanted, is) = (expected.get(place), found.get(place));
+            if wanted != is {
+                differences.push(format!("{place:?}\n  acknowledged {wanted:?}\n  found {is:?}"));
+            }
+        }
+        found.iter().for_each(|(place, version)| check_whole(place, version));
+        self.items = found;
+        differences
+    }
+
+    /// Point reads find what the listing found.
+    fn read_some(&mut self, client: &mut Client) {
+        for _ in 0..self.items.len().min(3) {
+            let (place, known) = self.any_item();
+            let response = client.send(&addressed(Request::new("GET", link(&place)), &place)).unwrap();
+            expect(&response, &[200]);
+            assert_eq!(version(response.body), known);
+        }
+    }
+}
+
+fn change(place: Place, after: Option<Value>) -> Change {
+    Change { place, after: after.map(|body| Version { body, etag: None }) }
+}
+
+/// Everything in it follows from the place, the worker and the version, so that half of one and half of another shows.
+fn body(place: &Place, worker: u64, version: u64) -> Value {
+    let mut chance = Chance::new(worker << 40 | version);
+    let text_bytes = if chance.once_in(60) { chance.between(10_000, 100_000) } else { chance.below(1_500) };
+    let text: String = (0..text_bytes).map(|_| char::from(b'a' + chance.below(26) as u8)).collect();
+    let list: Vec<Value> = (0..chance.below(6)).map(Value::from).collect();
+    let mut body = Object::new().with("id", place.id.as_str());
+    let key = json::parse(place.key.as_bytes()).unwrap();
+    let names: &[&str] = if place.container == "deep" { &["tenant", "user"] } else { &["pk"] };
+    names.iter().zip(key.as_array().unwrap()).for_each(|(name, value)| body.set(*name, value.clone()));
+    body.with("worker", worker).with("version", version).with("list", list).with("text", text).into()
+}
+
+fn check_whole(place: &Place, found: &Version) {
+    let made = body(place, number(&found.body, "worker"), number(&found.body, "version"));
+    assert_eq!(found.body, made, "an item that nobody wrote");
+}
+
+fn find_all(client: &mut Client) -> Items {
+    CONTAINERS.iter().flat_map(|(container, ..)| find_in(client, container)).collect()
+}
+
+fn find_in(client: &mut Client, container: &'static str) -> Items {
+    let mut items = Items::new();
+    let mut continuation: Option<String> = None;
+    loop {
+        let mut request = Request::new("GET", format!("{DATABASE}/colls/{container}/docs"));
+        request = request.header("x-ms-max-item-count", "500");
+        if let Some(continuation) = continuation {
+            request = request.header("x-ms-continuation", continuation);
+        }
+        let response = client.send(&request).unwrap();
+        expect(&response, &[200]);
+        for item in response.body.get("Documents").and_then(Value::as_array).unwrap() {
+            let version = version(item.clone());
+            assert!(items.insert(place(container, &version.body), version).is_none(), "listed twice: {item:?}");
+        }
+        match response.continuation {
+            Some(next) => continuation = Some(next),
+            None => return items,
+        }
+    }
+}
+
+fn place(container: &'static str, body: &Value) -> Place {
+    let names: &[&str] = if container == "deep" { &["tenant", "user"] } else { &["pk"] };
+    let key: Vec<Value> = names.iter().map(|name| body.get(name).unwrap().clone()).collect();
+    let id = body.get("id").and_then(Value::as_str).unwrap().to_owned();
+    Place { container, key: json::to_string(&Value::from(key)), id }
+}
+
+/// An item as the server shows it, taken apart.
+fn version(shown: Value) -> Version {
+    let etag = etag(&shown);
+    let Value::Object(mut object) = shown else { panic!("not an item: {shown:?}") };
+    object.retain(|name, _| !name.starts_with('_'));
+    Version { body: object.into(), etag }
+}
+
+fn etag(body: &Value) -> Option<String> {
+    body.get("_etag").and_then(Value::as_str).map(str::to_owned)
+}
+
+fn number(body: &Value, name: &str) -> u64 {
+    body.get(name).and_then(Value::as_i64).unwrap().cast_unsigned()
+}
+
+fn feed(place: &Place) -> String {
+    format!("{DATABASE}/colls/{}/docs", place.container)
+}
+
+fn link(place: &Place) -> String {
+    format!("{}/{}", feed(place), place.id)
+}
+
+fn addressed<'a>(request: Request<'a>, place: &Place) -> Request<'a> {
+    request.header("x-ms-documentdb-partitionkey", &place.key)
+}
+
+#[track_caller]
+pub fn expect(response: &Response, wanted: &[u16]) {
+    assert!(wanted.contains(&response.status), "wanted {wanted:?}: {response:?}");
+}

@@ -1,0 +1,134 @@
+//! The real binary: start it, kill it, ask it to inspect what it left behind.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use pleiad_model::{Value, json};
+
+use crate::client::Client;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_pleiad");
+const WELL_KNOWN_KEY: &str =
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Face {
+    Dev,
+    Serve,
+}
+
+/// Where a server lives and how it is started.
+pub struct Site {
+    /// Holds everything of this test; gone at its end.
+    home: tempfile::TempDir,
+    key: String,
+    /// Flags and variables that every start gets besides the usual.
+    pub flags: Vec<String>,
+    pub variables: Vec<(&'static str, PathBuf)>,
+}
+
+pub struct Server {
+    child: Child,
+    port: u16,
+    key: String,
+}
+
+impl Site {
+    pub fn new() -> Site {
+        // Not in memory: the tests are about files. The build's own directory is on a disk.
+        let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let key = Command::new(BINARY).args(["config", "--new-key"]).output().unwrap();
+        let key = String::from_utf8(key.stdout).unwrap().trim().to_owned();
+        fs::write(home.path().join("key"), &key).unwrap();
+        fs::create_dir(home.path().join("root")).unwrap();
+        Site { home, key, flags: Vec::new(), variables: Vec::new() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.path("root/data")
+    }
+
+    fn command(&self, face: Face) -> Command {
+        let mut command = Command::new(BINARY);
+        match face {
+            Face::Dev => command.arg("dev"),
+            Face::Serve => command.arg("serve").arg("--key-file").arg(self.path("key")),
+        };
+        command.args(["--port", "0", "--quiet", "--log-level", "warn", "--data"]).arg(self.data()).args(&self.flags);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.stdout(Stdio::piped()).stderr(File::create(self.path("stderr")).unwrap());
+        command
+    }
+
+    /// Returns when the server has said that it is ready.
+    #[track_caller]
+    pub fn start(&self, face: Face) -> Server {
+        let mut child = self.command(face).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let port = json::parse(line.as_bytes()).ok().and_then(|ready| ready.get("port").and_then(Value::as_i64));
+        let Some(port) = port else {
+            let status = child.wait().unwrap();
+            panic!("{face:?} did not start ({status}): {}", fs::read_to_string(self.path("stderr")).unwrap());
+        };
+        let key = if face == Face::Dev { WELL_KNOWN_KEY.to_owned() } else { self.key.clone() };
+        Server { child, port: u16::try_from(port).unwrap(), key }
+    }
+
+    /// Starts and kills it so soon that it may not have finished starting.
+    pub fn stillborn(&self, face: Face, after: Duration) {
+        let mut child = self.command(face).spawn().unwrap();
+        std::thread::sleep(after);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// `pleiad inspect` finds nothing wrong with a copy: the server is to meet the directory as the crash left it.
+    #[track_caller]
+    pub fn inspect(&self) {
+        let copy = self.path("copy");
+        copy_tree(&self.data(), &copy);
+        let output = Command::new(BINARY).arg("inspect").arg("--data").arg(&copy).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "inspect is not content:\n{text}");
+        fs::remove_dir_all(&copy).unwrap();
+    }
+}
+
+impl Server {
+    pub fn client(&self) -> Client {
+        Client::connect(self.port, &self.key).unwrap()
+    }
+
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    /// Also when a test fails.
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+pub fn copy_tree(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_tree(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), &target).unwrap();
+        }
+    }
+}
