@@ -36,7 +36,7 @@ pub struct Findings {
     pub dev: Rest,
 }
 
-pub fn run(pleiad: &Path, result: &Path) -> Result {
+pub fn run(pleiad: &Path, result: &Path, page: Option<&Path>) -> Result {
     eprintln!("starting and resting…");
     let (serve, dev) = (start::measure(pleiad, Face::Serve)?, start::measure(pleiad, Face::Dev)?);
     let subject = filled(pleiad)?;
@@ -45,9 +45,12 @@ pub fn run(pleiad: &Path, result: &Path) -> Result {
     eprintln!("creating…");
     let creates = creates(&subject)?;
     let findings = Findings { reads, creates, serve, dev };
-    println!("{}", report::table(&findings));
+    let table = report::table(&findings);
+    println!("{table}");
     let json = report::json(&findings);
-    fs::write(result, format!("{json:#}\n")).map_err(|e| format!("cannot write {}: {e}", result.display()))
+    fs::write(result, format!("{json:#}\n")).map_err(|e| format!("cannot write {}: {e}", result.display()))?;
+    let fenced = || format!("{}\n\n```text\n{}\n```", report::machine(), table.trim_matches('\n'));
+    page.map_or(Ok(()), |page| report::write_between(page, "bench", &fenced()))
 }
 
 /// Runs one load on a fresh server and says which process to watch.

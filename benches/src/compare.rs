@@ -1,6 +1,140 @@
-//! Ours beside theirs.
-use crate::Result;
+//! Ours beside theirs: the same loads, in turns, as a table in a page.
+
+use std::net::SocketAddr;
 use std::path::Path;
-pub fn run(_: &Path, _: &Path, _: &Path, _: &Path) -> Result {
-    Err("not yet".into())
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::bench::{self, CONNECTIONS, ITEMS};
+use crate::measure::Figures;
+use crate::process::{self, Running};
+use crate::rival::cosmosdb_server;
+use crate::rival::postgres::Postgres;
+use crate::signed::{Creates, Reads, Requests, Signer};
+use crate::subject::{self, Face, Subject};
+use crate::{Result, load, report};
+
+const ROUNDS: usize = 3;
+const ROUND: Duration = Duration::from_secs(2);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Load {
+    Reads,
+    Creates,
+}
+
+enum System {
+    /// Speaks the protocol; `next` is the first item that is not there yet.
+    Http {
+        name: &'static str,
+        pid: u32,
+        address: SocketAddr,
+        next: u64,
+    },
+    Postgres(Box<Postgres>),
+}
+
+impl System {
+    fn name(&self) -> &'static str {
+        match self {
+            System::Http { name, .. } => name,
+            System::Postgres(_) => "PostgreSQL, jsonb + GIN",
+        }
+    }
+
+    fn pid(&self) -> u32 {
+        match self {
+            System::Http { pid, .. } => *pid,
+            System::Postgres(postgres) => postgres.pid(),
+        }
+    }
+
+    fn fill(&self) -> Result {
+        match self {
+            System::Http { address, .. } => {
+                subject::declare(*address, &Signer::now())?;
+                subject::fill(*address, &Signer::now(), ITEMS)
+            }
+            System::Postgres(postgres) => postgres.fill(ITEMS),
+        }
+    }
+
+    fn round(&mut self, load: Load, connections: usize) -> Result<Figures> {
+        match (self, load) {
+            (System::Postgres(postgres), Load::Reads) => postgres.reads(connections, ROUND, ITEMS),
+            (System::Postgres(postgres), Load::Creates) => postgres.creates(connections, ROUND),
+            (System::Http { pid, address, next, .. }, load) => {
+                bench::round(*pid, *address, requests(load, next), connections, ROUND)
+            }
+        }
+    }
+}
+
+fn requests(load: Load, next: &mut u64) -> Arc<dyn Requests> {
+    match load {
+        Load::Reads => Arc::new(Reads::sign(&Signer::now(), ITEMS)),
+        Load::Creates => {
+            *next += 10_000_000; // further than any round gets
+            Arc::new(Creates::sign(&Signer::now(), *next))
+        }
+    }
+}
+
+pub fn run(pleiad: &Path, page: &Path, modules: &Path, postgres: &Path) -> Result {
+    let began = Instant::now();
+    let ours = Subject::start(pleiad, Face::Serve)?;
+    load::once(ours.address, &Signer::now().once("GET", "", "", "", "", ""))?;
+    let our_start_ms = began.elapsed().as_secs_f64() * 1e3;
+    let (emulator, emulator_address, emulator_start_ms) = timed(|| cosmosdb_server::start(modules))?;
+    let postgres = Box::new(Postgres::start(postgres)?);
+    let starts_ms = [our_start_ms, emulator_start_ms, postgres.start_ms];
+    let http = |name, pid, address| System::Http { name, pid, address, next: ITEMS };
+    let mut systems = [
+        http("Pleiad", ours.pid(), ours.address),
+        http("cosmosdb-server", emulator.pid(), emulator_address),
+        System::Postgres(postgres),
+    ];
+    let text = measure(&mut systems, starts_ms)?;
+    println!("{text}");
+    report::write_between(page, "compare", &text)
+}
+
+fn timed(start: impl FnOnce() -> Result<(Running, SocketAddr)>) -> Result<(Running, SocketAddr, f64)> {
+    let began = Instant::now();
+    let (running, address) = start()?;
+    Ok((running, address, began.elapsed().as_secs_f64() * 1e3))
+}
+
+fn measure(systems: &mut [System; 3], starts_ms: [f64; 3]) -> Result<String> {
+    let mut text = format!("{}\n", report::machine());
+    std::thread::sleep(Duration::from_secs(2));
+    let rows = systems
+        .iter()
+        .zip(starts_ms)
+        .map(|(system, start_ms)| Ok((system.name(), start_ms, process::resident_kb(system.pid())? as f64 / 1024.0)));
+    text.push_str(&report::rest_page(&rows.collect::<Result<Vec<_>>>()?));
+    systems.iter().try_for_each(System::fill)?;
+    for (load, title) in [(Load::Reads, "Point reads"), (Load::Creates, "Creates")] {
+        eprintln!("{title}…");
+        let mut rows = Vec::new();
+        for connections in CONNECTIONS {
+            rows.extend(in_turns(systems, load, connections)?);
+        }
+        text.push_str(&report::load_page(title, &rows));
+    }
+    Ok(text)
+}
+
+type PageRow = (usize, &'static str, Figures);
+
+fn in_turns(systems: &mut [System; 3], load: Load, connections: usize) -> Result<Vec<PageRow>> {
+    let mut rounds = [const { Vec::new() }; 3];
+    for _ in 0..ROUNDS {
+        for (system, rounds) in systems.iter_mut().zip(&mut rounds) {
+            rounds.push(system.round(load, connections)?);
+        }
+    }
+    let rows =
+        systems.iter().zip(&rounds).map(|(system, rounds)| (connections, system.name(), Figures::median(rounds)));
+    Ok(rows.collect())
 }

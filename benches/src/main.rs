@@ -24,7 +24,7 @@ use std::process::ExitCode;
 type Result<T = ()> = std::result::Result<T, String>;
 
 const USAGE: &str = "\
-pleiad-bench bench PLEIAD RESULT.json                     ours against the ceilings
+pleiad-bench bench PLEIAD RESULT.json [PAGE.md]           ours against the ceilings
 pleiad-bench compare PLEIAD PAGE.md MODULES POSTGRES      ours beside others; MODULES and POSTGRES are directories
 pleiad-bench load PLEIAD reads|creates CONNECTIONS SECONDS   one load, for a profiler to watch
 pleiad-bench http-ceiling ANSWER                          (internal) answers every signed request with that file";
@@ -42,7 +42,10 @@ fn main() -> ExitCode {
 
 fn dispatch(args: &[&str]) -> Result {
     match args {
-        ["bench", pleiad, result] => bench::run(&PathBuf::from(pleiad), &PathBuf::from(result)),
+        ["bench", pleiad, result] => bench::run(&PathBuf::from(pleiad), &PathBuf::from(result), None),
+        ["bench", pleiad, result, page] => {
+            bench::run(&PathBuf::from(pleiad), &PathBuf::from(result), Some(&PathBuf::from(page)))
+        }
         ["compare", pleiad, page, modules, postgres] => compare::run(
             &PathBuf::from(pleiad),
             &PathBuf::from(page),

@@ -1,9 +1,12 @@
 //! Tables, JSON, pages.
 
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::Result;
 use crate::bench::Findings;
 use crate::measure::{Figures, share};
 use crate::start::Rest;
@@ -130,8 +133,7 @@ fn goal_lines(goals: &[Goal]) -> String {
 
 pub fn json(findings: &Findings) -> Value {
     let rows = |rows: &[Row]| -> Vec<Value> {
-        let one =
-            |row: &Row| {
+        let one = |row: &Row| {
             json!({"connections": row.connections, "ours": row.ours.json(), "ceiling": row.ceiling.json(),
                 "rate_share": row.rate_share, "cpu_share": row.cpu_share})
         };
@@ -146,4 +148,62 @@ pub fn json(findings: &Findings) -> Value {
         "reads": rows(&findings.reads), "creates": rows(&findings.creates),
         "serve": rest(&findings.serve), "dev": rest(&findings.dev), "goals": goals,
     })
+}
+
+// ---- pages ----------------------------------------------------------------------------------------------
+
+pub fn load_page(title: &str, rows: &[(usize, &'static str, Figures)]) -> String {
+    let mut out = format!(
+        "\n| {title} | connections | per second | p50 ms | p99 ms | server CPU µs each |\n|---|--:|--:|--:|--:|--:|\n"
+    );
+    for (connections, name, figures) in rows {
+        let Figures { per_second, p50_us, p99_us, cpu_us } = figures;
+        let (p50_ms, p99_ms) = (p50_us / 1e3, p99_us / 1e3);
+        let _ = writeln!(out, "| {name} | {connections} | {per_second:.0} | {p50_ms:.2} | {p99_ms:.2} | {cpu_us:.0} |");
+    }
+    out
+}
+
+pub fn rest_page(rows: &[(&'static str, f64, f64)]) -> String {
+    let mut out = "\n| At rest | start ms | memory MB |\n|---|--:|--:|\n".to_owned();
+    for (name, start_ms, resident_mb) in rows {
+        let _ = writeln!(out, "| {name} | {start_ms:.0} | {resident_mb:.0} |");
+    }
+    out
+}
+
+/// The machine the figures are from; without it they mean nothing.
+pub fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let major = kernel.trim().split('-').next().unwrap_or_default();
+    format!("{} cores of {}, Linux {major}.", cores, model.trim_start_matches([':', '\t', ' ']))
+}
+
+/// Puts the text between `<!-- name -->` and `<!-- /name -->`.
+pub fn write_between(page: &Path, name: &str, text: &str) -> Result {
+    let old = fs::read_to_string(page).map_err(|e| format!("cannot read {}: {e}", page.display()))?;
+    let new = between(&old, name, text).ok_or_else(|| format!("{} has no place for `{name}`", page.display()))?;
+    fs::write(page, new).map_err(|e| format!("cannot write {}: {e}", page.display()))
+}
+
+fn between(page: &str, name: &str, text: &str) -> Option<String> {
+    let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
+    let (before, rest) = page.split_once(&begin)?;
+    let (_, after) = rest.split_once(&end)?;
+    Some(format!("{before}{begin}\n{}\n\n{end}{after}", text.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_goes_between_its_marks_and_nowhere_else() {
+        let page = "a\n<!-- t -->\nold\n<!-- /t -->\nb\n";
+        assert_eq!(between(page, "t", "new\n").unwrap(), "a\n<!-- t -->\n\nnew\n\n<!-- /t -->\nb\n");
+        assert_eq!(between(page, "u", "new"), None);
+    }
 }

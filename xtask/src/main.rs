@@ -5,6 +5,7 @@
 
 mod shell; // where things are, how a program is run, how we speak
 
+mod bench; // how fast, against ceilings and beside others
 mod dev; // build and run the emulator
 mod interop; // real SDKs against the real binary
 mod server;
@@ -24,7 +25,9 @@ cargo xtask <command>
   setup              install what building and testing need (compiler, libclang, python3, node)
   tidy               the house checks itself: arrows between crates, paths and settings in the docs,
                      requirement numbers, module headers, dead golden pages
-  interop [suite…]   real SDKs against the binary: python js rust java go";
+  interop [suite…]   real SDKs against the binary: python js rust java go
+  bench [--write]    speed against the bare HTTP server and the bare store; --write: into docs/performance.md
+  compare            the same loads beside cosmosdb-server and PostgreSQL, into docs/performance.md";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -47,6 +50,8 @@ fn dispatch(args: &[String]) -> shell::Result {
         "setup" => no_arguments(rest).and_then(|()| setup::run()),
         "tidy" => no_arguments(rest).and_then(|()| tidy::run()),
         "interop" => interop::run(rest),
+        "bench" => bench::run(rest),
+        "compare" => no_arguments(rest).and_then(|()| bench::compare()),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(())

@@ -6,7 +6,7 @@
 
 mod probe;
 
-pub use probe::on_path;
+pub use probe::{on_path, postgres_programs};
 
 use std::env;
 use std::process::Command;
@@ -19,6 +19,7 @@ pub enum Scope {
     Build,
     Lint,
     Interop,
+    Compare,
 }
 
 struct Need {
@@ -30,7 +31,7 @@ struct Need {
     packages: [&'static str; 5],
 }
 
-const NEEDS: [Need; 5] = [
+const NEEDS: [Need; 7] = [
     Need {
         scope: Scope::Build,
         what: "a C++ compiler",
@@ -65,6 +66,20 @@ const NEEDS: [Need; 5] = [
         why: "the JavaScript SDK is tested with it",
         found: probe::node,
         packages: ["nodejs npm", "nodejs npm", "nodejs npm", "nodejs npm", "node"],
+    },
+    Need {
+        scope: Scope::Compare,
+        what: "node 18 or newer, with npm",
+        why: "one of the servers we compare with runs on it",
+        found: probe::node,
+        packages: ["nodejs npm", "nodejs npm", "nodejs npm", "nodejs npm", "node"],
+    },
+    Need {
+        scope: Scope::Compare,
+        what: "PostgreSQL with pgbench",
+        why: "one of the servers we compare with",
+        found: || probe::postgres_programs().is_some(),
+        packages: ["postgresql", "postgresql-server postgresql-contrib", "postgresql", "postgresql", "postgresql"],
     },
 ];
 

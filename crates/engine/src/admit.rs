@@ -41,7 +41,7 @@ impl Engine {
     /// `intended` is the `_rid` the caller believes the container has.
     pub fn admit(&self, name: ContainerName<'_>, intended: Option<&str>) -> Result<Admitted> {
         let container = self.catalog.with_tree(|tree| find(tree, name).cloned());
-        let container = container.ok_or_else(|| Error::new(Kind::OwnerNotFound, NOT_THERE))?;
+        let container = container.ok_or_else(owner_missing)?;
         match intended {
             Some(rid) if !rid.is_empty() && ContainerRid::parse(rid) != Some(container.rid) => {
                 Err(changed(rid, container.rid))
@@ -50,9 +50,13 @@ impl Engine {
         }
     }
 
+    /// The container itself is asked for, so that only its database can be a missing owner.
     pub fn find_container(&self, name: ContainerName<'_>) -> Result<Arc<Container>> {
-        let container = self.catalog.with_tree(|tree| find(tree, name).cloned());
-        container.ok_or_else(|| Error::not_found(NOT_THERE))
+        self.catalog.with_tree(|tree| match find(tree, name) {
+            Some(container) => Ok(container.clone()),
+            None if has_database(tree, name) => Err(Error::not_found(NOT_THERE)),
+            None => Err(owner_missing()),
+        })
     }
 
     pub fn find_database(&self, name: &str) -> Result<Arc<Database>> {
@@ -71,6 +75,17 @@ fn find<'a>(tree: &'a Tree, name: ContainerName<'_>) -> Option<&'a Arc<Container
         ContainerName::Named { database, container } => tree.database(database)?.container(container),
         ContainerName::Rid(rid) => tree.container_by_rid(rid),
     }
+}
+
+fn has_database(tree: &Tree, name: ContainerName<'_>) -> bool {
+    match name {
+        ContainerName::Named { database, .. } => tree.database(database).is_some(),
+        ContainerName::Rid(rid) => tree.database_by_rid(rid.database).is_some(),
+    }
+}
+
+fn owner_missing() -> Error {
+    Error::new(Kind::OwnerNotFound, "Owner resource does not exist")
 }
 
 fn changed(intended: &str, actual: ContainerRid) -> Error {

@@ -28,6 +28,7 @@ use pleiad_storage::AnyStore;
 use rows::Counters;
 
 use crate::Limits;
+use crate::chores::Chores;
 
 pub struct Catalog {
     current: Arc<ArcSwap<Tree>>,
@@ -35,6 +36,7 @@ pub struct Catalog {
     change: Arc<tokio::sync::Mutex<Counters>>,
     store: Arc<AnyStore>,
     committer: Committer,
+    chores: Chores,
     limits: Limits,
     env: Arc<dyn Env>,
 }
@@ -43,7 +45,8 @@ impl Catalog {
     pub async fn open(store: Arc<AnyStore>, committer: Committer, limits: Limits, env: Arc<dyn Env>) -> Result<Self> {
         let (tree, counters) = rows::load(&store, &committer, env.as_ref()).await?;
         let current = Arc::new(ArcSwap::from_pointee(tree));
-        Ok(Catalog { current, change: Arc::new(tokio::sync::Mutex::new(counters)), store, committer, limits, env })
+        let change = Arc::new(tokio::sync::Mutex::new(counters));
+        Ok(Catalog { current, change, store, committer, chores: Chores::default(), limits, env })
     }
 
     /// The tree as it is now; it does not change under the reader.
@@ -62,6 +65,10 @@ impl Catalog {
 
     pub(crate) fn hands(&self) -> (Arc<AnyStore>, Committer) {
         (self.store.clone(), self.committer.clone())
+    }
+
+    pub(crate) fn chores(&self) -> Chores {
+        self.chores.clone()
     }
 
     /// A secret of this account's, for signing what clients carry for us.

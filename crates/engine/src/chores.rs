@@ -7,19 +7,65 @@ use pleiad_model::Result;
 use pleiad_partition::Committer;
 use pleiad_partition::commit::block_on;
 use pleiad_storage::{AnyStore, Batch, Store, keyspace};
+use tokio::sync::watch;
 
 use crate::catalog::{Catalog, Container, erased, to_erase};
+
+/// The chores under way. Nobody waits for one but the end of the program: a store that is in use while the process
+/// ends aborts it.
+#[derive(Clone, Default)]
+pub(crate) struct Chores {
+    running: Arc<watch::Sender<usize>>,
+}
+
+/// One chore, until it is dropped.
+struct Running(Chores);
+
+impl Chores {
+    /// Returns when no chore holds the store any more.
+    pub(crate) async fn ended(&self) {
+        // An error means that nobody can start one either.
+        let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
+    }
+
+    fn enter(&self) -> Running {
+        self.running.send_modify(|running| *running += 1);
+        Running(self.clone())
+    }
+
+    /// On a thread of its own: the store blocks while it gives space back.
+    fn run(&self, name: &'static str, work: impl FnOnce() -> Result<()> + Send + 'static) {
+        let running = self.enter();
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+            // Dropped last, when the work has let go of the store; also if it panics.
+            let _running = running;
+            if let Err(error) = work() {
+                tracing::warn!(%error, chore = name, "a chore stopped; it goes on at the next start");
+            }
+        });
+        if let Err(error) = thread {
+            tracing::warn!(%error, chore = name, "a chore could not start; it goes on at the next start");
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.send_modify(|running| *running -= 1);
+    }
+}
 
 /// Gives back the space of dropped containers.
 pub(crate) struct Eraser {
     store: Arc<AnyStore>,
     committer: Committer,
+    chores: Chores,
 }
 
 impl Catalog {
     pub(crate) fn eraser(&self) -> Eraser {
         let (store, committer) = self.hands();
-        Eraser { store, committer }
+        Eraser { store, committer, chores: self.chores() }
     }
 
     /// Goes on where the last run of the program stopped. Which shards those are is settled before
@@ -42,7 +88,7 @@ impl Eraser {
 
     fn start(self, shards: Vec<u64>) {
         if !shards.is_empty() {
-            run("erase", move || self.erase_all(shards));
+            self.chores.clone().run("erase", move || self.erase_all(shards));
         }
     }
 
@@ -57,18 +103,6 @@ impl Eraser {
             block_on(self.committer.commit(batch))?;
         }
         Ok(())
-    }
-}
-
-/// On a thread of its own: the store blocks while it gives space back.
-fn run(name: &'static str, work: impl FnOnce() -> Result<()> + Send + 'static) {
-    let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
-        if let Err(error) = work() {
-            tracing::warn!(%error, chore = name, "a chore stopped; it goes on at the next start");
-        }
-    });
-    if let Err(error) = thread {
-        tracing::warn!(%error, chore = name, "a chore could not start; it goes on at the next start");
     }
 }
 

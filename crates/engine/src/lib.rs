@@ -12,6 +12,8 @@ mod item; // one item
 mod list; // many items, a page at a time
 mod query; // metadata, filtered by SQL
 mod session; // what a client has already seen
+#[cfg(test)]
+mod testing; // an account to work on
 pub mod throughput; // what may be reserved, and how many partitions it takes
 
 pub use admit::{Admitted, ContainerName};
@@ -69,7 +71,7 @@ impl Engine {
         let store = Arc::new(store);
         let committer = Committer::start(store.clone(), durability)?;
         let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await?;
-        chores::resume_erasing(catalog.hands());
+        catalog.resume_erasing().await?;
         Ok(Engine { catalog, env, committer })
     }
 
@@ -81,8 +83,14 @@ impl Engine {
         self.env.random_u64()
     }
 
-    /// Finishes what is queued and makes it durable.
+    /// Whether writes are accepted; reads may go on when they are not.
+    pub fn check_ready(&self) -> Result<()> {
+        self.committer.refusal().map_or(Ok(()), Err)
+    }
+
+    /// Finishes what is queued and makes it durable. Chores end at their next step and go on at the next start.
     pub async fn close(&self) {
         self.committer.stop().await;
+        self.catalog.chores().ended().await;
     }
 }

@@ -111,6 +111,11 @@ impl Committer {
         committed.await.unwrap_or_else(|_| Err(Error::unavailable("the committer has stopped")))
     }
 
+    /// Why transactions would be refused now, if they would.
+    pub fn refusal(&self) -> Option<Error> {
+        self.hold.shared.queue.lock().refusal()
+    }
+
     /// Accepts nothing more, finishes what is queued, makes it durable, and lets go of the store.
     pub async fn stop(&self) {
         let (sender, stopped) = oneshot::channel();

@@ -5,6 +5,7 @@
 
 mod declare; // what the configuration wants to exist
 
+use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -78,6 +79,9 @@ async fn bind(settings: &Settings) -> Result<Vec<(TcpListener, SocketAddr)>> {
         match bind_one(address, port).await {
             Ok(bound) => sockets.push(bound),
             Err(error) if sockets.is_empty() => return Err(cannot_bind(address, port, &error)),
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                tracing::warn!(%address, port, "another program has this port here: clients that try this address first reach it");
+            }
             Err(error) => tracing::debug!(%address, %error, "not listening here as well"),
         }
     }
@@ -184,7 +188,7 @@ async fn wait_for_signal() -> Result<()> {
 fn start_log(settings: &Settings) {
     let level: tracing_subscriber::filter::LevelFilter =
         settings.log_level.as_str().parse().unwrap_or(tracing_subscriber::filter::LevelFilter::INFO);
-    let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
+    let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).with_target(false);
     // A second start in one process keeps the first log; that is only so in tests.
     let _ = match settings.log_format {
         LogFormat::Json => builder.json().try_init(),

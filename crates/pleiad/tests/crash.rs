@@ -99,24 +99,54 @@ fn s124_a_power_cut_loses_nothing_that_serve_acknowledged() {
     assert!(fleet.acknowledged() > POWER_CUTS * 20, "the server was hardly busy");
 }
 
+#[test]
+#[ignore = "the names of a new data directory and of its `store` are not synced: a cut soon after can take all of it"]
+fn s124_a_directory_made_a_moment_ago_survives_a_power_cut() {
+    let mut site = Site::new();
+    let mut power = Power::new(&mut site);
+    let server = site.start(Face::Serve);
+    create_containers(&server);
+    server.kill();
+    power.cut(Luck::None);
+    let mut chance = seed("new directory");
+    check_nothing_lost(&mut Fleet::new(&mut chance), &site, Face::Serve).kill();
+    site.inspect();
+}
+
 /// Shows that the cut takes something, and that what `dev` may lose it loses cleanly: the newest writes, whole.
 #[test]
-fn a_power_cut_takes_from_dev_only_what_was_not_synced_yet() {
+fn a_power_cut_takes_from_dev_what_was_not_synced_yet_and_leaves_the_rest_sound() {
     let mut chance = seed("power, dev");
-    let (mut site, mut fleet) = (site(), Fleet::new(&mut chance));
+    let (mut site, mut fleet) = (site(), Fleet::without_scratch(&mut chance));
     let mut power = Power::new(&mut site);
     site.flags = ["--sync-interval-ms", "3600000"].map(str::to_owned).to_vec();
-    for round in 0..3 {
+    for round in 0..4 {
         let server = site.start(Face::Dev);
         fleet.compare(&server); // takes what is there as what is known
         fleet.work_until_killed(server, moment(&mut chance, 200, 400));
-        let luck = if round == 0 { Luck::None } else { Luck::Some(&mut chance) };
+        let luck = if round % 2 == 0 { Luck::None } else { Luck::Some(&mut chance) };
+        let unlucky = matches!(luck, Luck::None);
         let loss = power.cut(luck);
         site.inspect();
         let server = site.start(Face::Dev);
         let lost = fleet.compare(&server);
-        println!("{loss:?}; {} of {} acknowledged writes lost", lost.len(), fleet.acknowledged());
-        assert!(round > 0 || !lost.is_empty(), "the cut lost nothing: it is no cut");
+        println!("{loss:?}; {} items are not as they were acknowledged", lost.len());
+        assert!(!unlucky || !lost.is_empty(), "the cut took nothing: it is no cut");
         server.kill();
     }
+}
+
+/// The interval bounds the loss also when writes never pause.
+#[test]
+fn a_busy_dev_syncs_as_often_as_it_promised() {
+    let mut chance = seed("power, dev, busy");
+    let (mut site, mut fleet) = (site(), Fleet::without_scratch(&mut chance));
+    let mut power = Power::new(&mut site);
+    site.flags = ["--sync-interval-ms", "50"].map(str::to_owned).to_vec();
+    fleet.work_until_killed(site.start(Face::Dev), Duration::from_millis(700));
+    power.cut(Luck::None);
+    let server = site.start(Face::Dev);
+    fleet.compare(&server);
+    assert_ne!(fleet.items(), 0, "seven tenths of a second, and not one sync");
+    server.kill();
 }

@@ -24,7 +24,7 @@ pub struct Suite {
 
 pub const SUITES: [Suite; 5] = [
     Suite { name: "python", toolchain: &[], tests: ".py", prepare: python_prepare, test: python_test },
-    Suite { name: "js", toolchain: &[], tests: ".test.mjs", prepare: js_prepare, test: js_test },
+    Suite { name: "js", toolchain: &[], tests: ".test.js", prepare: js_prepare, test: js_test },
     Suite { name: "rust", toolchain: &[], tests: ".rs", prepare: rust_prepare, test: rust_test },
     Suite { name: "java", toolchain: &["java", "mvn"], tests: "Test.java", prepare: java_prepare, test: java_test },
     Suite { name: "go", toolchain: &["go"], tests: "_test.go", prepare: go_prepare, test: go_test },

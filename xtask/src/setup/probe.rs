@@ -33,6 +33,16 @@ pub fn on_path(program: &str) -> bool {
     env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
+/// The directory that holds all of PostgreSQL's programs that a comparison runs, the newest version first. Debian keeps
+/// the server's off the PATH.
+pub fn postgres_programs() -> Option<PathBuf> {
+    let mut dirs = below("/usr/lib/postgresql", |_| true, "bin");
+    dirs.reverse();
+    dirs.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+    let needed = ["initdb", "postgres", "psql", "pgbench"];
+    dirs.into_iter().find(|dir| needed.iter().all(|program| dir.join(program).is_file()))
+}
+
 pub fn is_root() -> bool {
     shell::output(&mut shell::command("id", ["-u"])).is_ok_and(|id| id.trim() == "0")
 }

@@ -11,12 +11,15 @@ fn each_package_is_named_once_and_in_the_words_of_the_system() {
     assert_eq!(
         lines(Manager::Apt),
         "apt-get update; apt-get install -y --no-install-recommends \
-         g++ libclang-dev make nodejs npm python3 python3-venv"
+         g++ libclang-dev make nodejs npm postgresql python3 python3-venv"
     );
-    assert_eq!(lines(Manager::Dnf), "dnf install -y clang-devel gcc-c++ make nodejs npm python3");
-    assert_eq!(lines(Manager::Apk), "apk add clang-dev clang-libclang g++ make nodejs npm python3");
-    assert_eq!(lines(Manager::Pacman), "pacman -Sy --noconfirm --needed clang gcc make nodejs npm python");
-    assert_eq!(lines(Manager::Brew), "brew install llvm make node python");
+    assert_eq!(
+        lines(Manager::Dnf),
+        "dnf install -y clang-devel gcc-c++ make nodejs npm postgresql-contrib postgresql-server python3"
+    );
+    assert_eq!(lines(Manager::Apk), "apk add clang-dev clang-libclang g++ make nodejs npm postgresql python3");
+    assert_eq!(lines(Manager::Pacman), "pacman -Sy --noconfirm --needed clang gcc make nodejs npm postgresql python");
+    assert_eq!(lines(Manager::Brew), "brew install llvm make node postgresql python");
 }
 
 #[test]

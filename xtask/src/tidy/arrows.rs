@@ -5,7 +5,7 @@
 
 use super::tree::Tree;
 
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("pleiad", &["wire", "engine", "storage", "model"]),
     ("wire", &["engine", "model"]),
     ("engine", &["query", "script", "partition", "storage", "model"]),
@@ -14,6 +14,7 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("script", &["model"]),
     ("storage", &["model"]),
     ("model", &[]),
+    ("benches", &["wire", "engine", "partition", "storage", "model"]),
     ("xtask", &[]),
 ];
 
@@ -21,11 +22,11 @@ pub fn check(tree: &Tree) -> Vec<String> {
     tree.files().filter_map(|(path, text)| Some((path, package(path)?, text))).flat_map(of_crate).collect()
 }
 
-/// `crates/model/Cargo.toml` and `xtask/Cargo.toml` belong to `model` and `xtask`.
+/// `crates/model/Cargo.toml`, `benches/Cargo.toml` and `xtask/Cargo.toml` belong to `model`, `benches` and `xtask`.
 fn package(path: &str) -> Option<&str> {
     let dir = path.strip_suffix("/Cargo.toml")?;
     let name = dir.strip_prefix("crates/").unwrap_or(dir);
-    (dir == "xtask" || dir.starts_with("crates/") && !name.contains('/')).then_some(name)
+    (["benches", "xtask"].contains(&dir) || dir.starts_with("crates/") && !name.contains('/')).then_some(name)
 }
 
 fn of_crate((path, package, manifest): (&str, &str, &str)) -> Vec<String> {

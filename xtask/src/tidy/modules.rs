@@ -12,7 +12,8 @@ pub fn check(tree: &Tree) -> Vec<String> {
 }
 
 fn is_module(path: &str) -> bool {
-    let ours = path.starts_with("crates/") && path.contains("/src/") || path.starts_with("xtask/src/");
+    let ours = path.starts_with("crates/") && path.contains("/src/")
+        || ["benches/src/", "xtask/src/"].iter().any(|top| path.starts_with(top));
     ours && path.ends_with(".rs") && !is_test(path)
 }
 

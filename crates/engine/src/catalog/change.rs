@@ -12,12 +12,11 @@ use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRi
 use pleiad_model::{Error, Kind, Object, Result};
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
 use pleiad_partition::{PartitionMap, Range};
-use tokio::sync::OwnedMutexGuard;
 
 use super::Catalog;
-use super::rows::{self, Counters};
-use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, Version};
-use crate::chores;
+use super::publish::Change;
+use super::rows;
+use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree};
 use crate::throughput::{self, MANUAL_RU_MIN, ProvisionedThroughput, ThroughputRequest};
 
 /// At most this many keys in one database.
@@ -33,8 +32,7 @@ impl Catalog {
     pub async fn create_database(&self, id: &str, throughput: ThroughputRequest) -> Result<Arc<Database>> {
         check_resource_name(id)?;
         let throughput = throughput.check()?;
-        let turn = self.change.clone().lock_owned().await;
-        let mut change = self.begin(&turn);
+        let mut change = self.begin().await;
         if change.tree.database(id).is_some() {
             return Err(Error::conflict(ALREADY_EXISTS));
         }
@@ -46,13 +44,12 @@ impl Catalog {
         if let Some(throughput) = throughput {
             change.put_offer(OfferOwner::Database(rid), throughput);
         }
-        self.publish(turn, change, || {}).await?;
+        self.publish(change).await?;
         self.tree().database_by_rid(rid).cloned().ok_or_else(|| Error::internal("a created database is missing"))
     }
 
     pub async fn delete_database(&self, rid: DatabaseRid) -> Result<()> {
-        let turn = self.change.clone().lock_owned().await;
-        let mut change = self.begin(&turn);
+        let mut change = self.begin().await;
         let database = change.tree.database_by_rid(rid).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
         rows::delete_database(&mut change.batch, &database);
         change.remove_offer(OfferOwner::Database(rid));
@@ -64,19 +61,15 @@ impl Catalog {
             rows::delete_encryption_key(&mut change.batch, key);
         }
         change.tree.remove_database(&database);
-        let hands = self.hands();
-        self.publish(turn, change, move || {
-            database.containers.values().for_each(|gone| chores::erase(hands.clone(), gone))
-        })
-        .await
+        change.erase = database.containers.values().cloned().collect();
+        self.publish(change).await
     }
 
     pub async fn create_container(&self, database: DatabaseRid, new: NewContainer) -> Result<Arc<Container>> {
         check_resource_name(&new.definition.id)?;
         check_built(&new.definition)?;
         let asked = new.throughput.check()?;
-        let turn = self.change.clone().lock_owned().await;
-        let mut change = self.begin(&turn);
+        let mut change = self.begin().await;
         let mut owner = change.owner(database)?;
         if owner.container(&new.definition.id).is_some() {
             return Err(Error::conflict(ALREADY_EXISTS));
@@ -102,7 +95,7 @@ impl Catalog {
         if let Some(throughput) = throughput {
             change.put_offer(OfferOwner::Container(rid), throughput);
         }
-        self.publish(turn, change, || {}).await?;
+        self.publish(change).await?;
         Ok(container)
     }
 
@@ -112,8 +105,7 @@ impl Catalog {
         rid: ContainerRid,
         replace: impl FnOnce(&ContainerDefinition) -> Result<ContainerDefinition>,
     ) -> Result<Arc<Container>> {
-        let turn = self.change.clone().lock_owned().await;
-        let mut change = self.begin(&turn);
+        let mut change = self.begin().await;
         let mut owner = change.owner(rid.database)?;
         let old = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
         let definition = replace(&old.definition)?;
@@ -131,27 +123,25 @@ impl Catalog {
         rows::put_container(&mut change.batch, &container);
         owner.put_container(container.clone());
         change.tree.put_database(owner);
-        self.publish(turn, change, || {}).await?;
+        self.publish(change).await?;
         Ok(container)
     }
 
     pub async fn delete_container(&self, rid: ContainerRid) -> Result<()> {
-        let turn = self.change.clone().lock_owned().await;
-        let mut change = self.begin(&turn);
+        let mut change = self.begin().await;
         let mut owner = change.owner(rid.database)?;
         let container = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
         rows::delete_container(&mut change.batch, &container);
         change.remove_offer(OfferOwner::Container(rid));
         owner.remove_container(&container);
         change.tree.put_database(owner);
-        let hands = self.hands();
-        self.publish(turn, change, move || chores::erase(hands, &container)).await
+        change.erase.push(container);
+        self.publish(change).await
     }
 
     pub async fn replace_offer(&self, rid: OfferRid, asked: ThroughputRequest, may_switch: bool) -> Result<Arc<Offer>> {
         let Some(throughput) = asked.check()? else { return Err(Error::invalid("The offer names no throughput.")) };
-        let turn = self.change.clone().lock_owned().await;
-        let mut change = self.begin(&turn);
+        let mut change = self.begin().await;
         let old = change.tree.offers.get(&rid.0).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
         check_offer(&old, throughput, may_switch)?;
         check_room(&change.tree, old.owner, throughput, self.limits.partition_ru_max)?;
@@ -159,7 +149,7 @@ impl Catalog {
         let offer = Arc::new(Offer { rid, owner: old.owner, version: change.version, throughput, highest_ru });
         rows::put_offer(&mut change.batch, &offer);
         change.tree.offers.insert(rid.0, offer.clone());
-        self.publish(turn, change, || {}).await?;
+        self.publish(change).await?;
         Ok(offer)
     }
 
@@ -172,8 +162,7 @@ impl Catalog {
         replaced: Option<ClientEncryptionKeyRid>,
     ) -> Result<Arc<EncryptionKey>> {
         check_resource_name(id)?;
-        let turn = self.change.clone().lock_owned().await;
-        let mut change = self.begin(&turn);
+        let mut change = self.begin().await;
         let mut owner = change.owner(database)?;
         let rid = match replaced {
             Some(rid) if owner.encryption_keys.contains_key(&rid.number) => rid,
@@ -193,7 +182,7 @@ impl Catalog {
         rows::put_encryption_key(&mut change.batch, &key);
         owner.encryption_keys.insert(rid.number, key.clone());
         change.tree.put_database(owner);
-        self.publish(turn, change, || {}).await?;
+        self.publish(change).await?;
         Ok(key)
     }
 }

@@ -31,8 +31,8 @@ fn create(engine: &Engine, n: i64) {
     let at = engine.admit(ContainerName::Named { database: "shop", container: "orders" }, None).unwrap();
     let body = json::parse(format!(r#"{{"id":"i{n}","pk":{n}}}"#).as_bytes()).unwrap();
     let key = PartitionKey::parse(&format!("[{n}]")).unwrap();
-    let answer = engine.create_item(&at, Some(&key), Verb::Create, body, &WriteOptions::default());
-    block_on(answer).result.unwrap();
+    let options = WriteOptions::default();
+    block_on(engine.create_item(&at, Some(&key), Verb::Create, body, &options)).result.unwrap();
 }
 
 fn put(engine: &Engine, row: &[u8]) {

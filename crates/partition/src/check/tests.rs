@@ -40,7 +40,8 @@ impl World {
         world.write(Verb::Upsert, "i5", &item("i5", 2, 500), false);
         world.write(Verb::Create, "gone", &item("gone", 9, 9), true);
         for (id, pk) in [("gone", 9), ("i0", 0), ("i1", 1)] {
-            let deleted = world.partition.delete(&world.schema, &world.key(id, pk), &Condition::None);
+            let key = world.key(id, pk);
+            let deleted = world.partition.delete(&world.schema, &key, &Condition::None);
             block_on(deleted).unwrap();
         }
         world

@@ -43,8 +43,7 @@ const SAMPLE_TAIL: &str = r#"
 # id = "orders"
 # partition-key = "/customer"           # or ["/tenant", "/customer"] for a hierarchical key
 # throughput = 400                      # or autoscale-max = 4000
-# default-ttl = 3600                    # and any other policy, inside it in Cosmos's own words:
-# indexing-policy = { includedPaths = [{ path = "/*" }], excludedPaths = [{ path = "/note/?" }] }
+# indexing-policy = { excludedPaths = [{ path = "/note/?" }], includedPaths = [{ path = "/*" }] } # as in Cosmos
 # seed = "orders.ndjson"                # one item per line; or a .json file with an array of items
 # items = [{ id = "1", customer = "c1", total = 7 }]
 "#;
@@ -144,7 +143,6 @@ throughput = 400                # RU/s shared by its containers; or autoscale-ma
 id = "orders"
 partition-key = "/customer"     # or ["/tenant", "/customer"] for a hierarchical key
 autoscale-max = 4000            # or throughput; or neither
-default-ttl = 3600
 indexing-policy = { includedPaths = [{ path = "/*" }], excludedPaths = [{ path = "/note/?" }] }
 seed = "orders.ndjson"
 

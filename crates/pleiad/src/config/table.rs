@@ -216,12 +216,13 @@ settings! {
         "consistency" consistency: Consistency, "", Anywhere, dev Is("Session"), serve Is("Session");
     }
     Partitions {
-        /// Most throughput that one physical partition gives; more makes it split.
+        /// Most throughput that one physical partition gives. Raising a container beyond this times its partitions takes a
+        /// split, which is refused for now.
         "partition-max-ru" partition_max_ru: NonZeroU64, "RU/s", Anywhere, dev Is("10000"), serve Is("10000");
         /// A new container starts with one physical partition for each of these in its throughput. Never more than
         /// `partition-max-ru`.
         "partition-initial-ru" partition_initial_ru: NonZeroU64, "RU/s", Anywhere, dev Is("6000"), serve Is("10000");
-        /// Most data that one physical partition holds; more makes it split.
+        /// Data that one physical partition is meant to hold: reported as its quota.
         "partition-max-bytes" partition_max_bytes: ByteCount, "bytes", Anywhere, dev Is("50GiB"), serve Is("50GiB");
         /// Most data under one partition key value; more is refused.
         "key-max-bytes" key_max_bytes: ByteCount, "bytes", Anywhere, dev Is("20GiB"), serve Is("20GiB");

@@ -56,8 +56,9 @@ impl Power {
     /// Compiles the shim and puts it into everything that the site starts from now on.
     pub fn new(site: &mut Site) -> Power {
         let (shim, journal, grave) = (site.path("unsynced.so"), site.path("journal"), site.path("grave"));
-        let compiler = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]);
-        let status = { compiler }.arg(&shim).arg(SHIM).status().expect("a C compiler, `cc`, is needed for this test");
+        let flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o"];
+        let status = Command::new("cc").args(flags).arg(&shim).arg(SHIM).status();
+        let status = status.expect("a C compiler, `cc`, is needed for this test");
         assert!(status.success(), "the shim does not compile");
         let root = site.path("root").canonicalize().unwrap();
         site.variables = vec![

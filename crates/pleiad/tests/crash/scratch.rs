@@ -37,7 +37,7 @@ impl Scratch {
         }
         let name = format!("s{}", self.fates.len());
         self.create(client, name.clone())?;
-        for n in 0..20 {
+        for n in 0..20_i64 {
             let item = Object::new().with("id", format!("i{n}")).with("pk", n);
             let create = Request::new("POST", format!("{DATABASE}/colls/{name}/docs")).body(&item.into());
             expect(&client.send(&create.header("x-ms-documentdb-partitionkey", format!("[{n}]")))?, &[201, 429]);

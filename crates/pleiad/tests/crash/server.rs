@@ -11,8 +11,7 @@ use pleiad_model::{Value, json};
 use crate::client::Client;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_pleiad");
-const WELL_KNOWN_KEY: &str =
-    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
+const WELL_KNOWN_KEY: &str = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Face {

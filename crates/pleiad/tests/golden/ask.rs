@@ -71,7 +71,8 @@ impl Asker<'_> {
         match step.words.first.as_str() {
             "settings" | "database" => Ok(Vec::new()),
             "container" => self.container(&step.words),
-            "item" => self.item(&step.words),
+            "item" => self.items(&step.words, 1),
+            "items" => self.items(&step.words, count(&step.words)?),
             "in" => {
                 self.container = step.words.rest.first().cloned().ok_or("in which container?")?;
                 Ok(Vec::new())
@@ -112,17 +113,24 @@ impl Asker<'_> {
         Ok(Vec::new())
     }
 
-    /// `item {"id":"1"}`: created in the container at hand, under the key that it holds.
-    fn item(&mut self, words: &Words) -> Result<Vec<String>> {
-        let body = self.expand(words.body.as_deref().ok_or("an item is a JSON object")?);
-        let item = parse(&body)?;
+    /// `item {"id":"1"}`, or `items 100 {"id":"<n>"}` for 1 to 100: in the container at hand, under the key they hold.
+    fn items(&mut self, words: &Words, count: u32) -> Result<Vec<String>> {
+        let written = words.body.as_deref().ok_or("an item is a JSON object")?;
+        for n in 1..=count {
+            let body = self.expand(&written.replace("<n>", &n.to_string()));
+            self.item(&body)?;
+        }
+        Ok(Vec::new())
+    }
+
+    fn item(&mut self, body: &str) -> Result<()> {
+        let item = parse(body)?;
         let key = self.definitions.get(&self.container).and_then(|definition| definition.partition_key.as_ref());
         let key = key.map(|definition| PartitionKey::extract(definition, &item).to_json());
         let headers = key.into_iter().map(|key| ("x-ms-documentdb-partitionkey".to_owned(), key)).collect();
         let path = self.path("docs");
-        let (response, _) = self.send("POST", &path, headers, &body)?;
-        must_succeed(&response)?;
-        Ok(Vec::new())
+        let (response, _) = self.send("POST", &path, headers, body)?;
+        must_succeed(&response)
     }
 
     /// The next page finds an empty account.
@@ -222,6 +230,9 @@ impl Asker<'_> {
     ) -> Result<(Response, Option<Value>)> {
         add(&mut headers, "x-ms-version", VERSION);
         add(&mut headers, "x-ms-activity-id", ACTIVITY);
+        if let Some((_, date)) = headers.iter().find(|(name, _)| name == "x-ms-date") {
+            self.masks.learn_date(date);
+        }
         let request = Request { method, path, headers, body: body.as_bytes() };
         let response = self.server.client.send(&request)?;
         let json = match response.body.as_slice() {
@@ -317,6 +328,11 @@ fn must_succeed(response: &Response) -> Result<()> {
         return Ok(());
     }
     Err(format!("the scene could not be set: {} {}", response.status, String::from_utf8_lossy(&response.body)))
+}
+
+fn count(words: &Words) -> Result<u32> {
+    let count = words.rest.first().ok_or("how many items?")?;
+    count.parse().map_err(|e| format!("{count}: {e}"))
 }
 
 fn throughput(words: &Words) -> Vec<(String, String)> {

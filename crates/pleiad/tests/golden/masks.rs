@@ -1,4 +1,4 @@
-//! What differs from run to run, by names that do not: `<db>`, `<rid1>`, `<etag2>`, `<ts>`.
+//! What differs from run to run, by names that do not: `<db>`, `<rid1>`, `<etag2>`, `<ts>`, `<date>`.
 //!
 //! Promise: within a page one value has one name and two values have two, in the order in which the page shows them,
 //! so that "the same etag as before" can be read off.
@@ -13,6 +13,9 @@ use crate::client::Response;
 const ETAG_BYTES_MIN: usize = 20;
 /// A run of one character that is longer is written `<x*2048>`.
 const RUN_MIN: usize = 40;
+
+/// The one kind that is not numbered: two requests may or may not share a second.
+const DATE: &str = "date";
 
 pub struct Masks {
     /// Texts that are known beforehand.
@@ -53,6 +56,11 @@ impl Masks {
         }
     }
 
+    /// A refused signature quotes the date that was signed.
+    pub fn learn_date(&mut self, date: &str) {
+        self.note(&date.to_lowercase(), DATE);
+    }
+
     fn note(&mut self, text: &str, kind: &'static str) {
         if text.len() >= 4 && !self.known.iter().any(|(known, _)| known == text) {
             self.known.push((text.to_owned(), kind));
@@ -83,6 +91,9 @@ impl Masks {
     fn name(&mut self, text: &str, kind: &'static str) -> String {
         if let Some(name) = self.names.get(text) {
             return name.clone();
+        }
+        if kind == DATE {
+            return format!("<{DATE}>");
         }
         let count = self.counts.entry(kind).or_default();
         *count += 1;

@@ -19,7 +19,7 @@ use crate::world::Settings;
 
 const ANSWER: &str = "----";
 const METHODS: [&str; 8] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"];
-const SCENE: [&str; 5] = ["settings", "database", "container", "in", "item"];
+const SCENE: [&str; 6] = ["settings", "database", "container", "in", "item", "items"];
 
 pub struct Page {
     path: PathBuf,
@@ -74,15 +74,19 @@ impl Page {
 
     fn difference(&self, step: &Step, wanted: &[String], got: &[String]) -> String {
         let question = self.lines.get(step.line - 1).map_or("", String::as_str);
-        let mut out = format!("line {}: {question}", step.line);
-        for line in wanted.iter().filter(|line| !got.contains(line)) {
-            out += &format!("\n  - {line}");
-        }
-        for line in got {
-            let mark = if wanted.contains(line) { ' ' } else { '+' };
-            out += &format!("\n  {mark} {line}");
-        }
-        out
+        let same = wanted.iter().zip(got).take_while(|(wanted, got)| wanted == got).count();
+        let rest = (&wanted[same..], &got[same..]);
+        let tail = rest.0.iter().rev().zip(rest.1.iter().rev()).take_while(|(wanted, got)| wanted == got).count();
+        let marked =
+            |mark: char, lines: &[String]| lines.iter().map(|line| format!("\n  {mark} {line}")).collect::<String>();
+        [
+            format!("line {}: {question}", step.line),
+            marked(' ', &got[..same]),
+            marked('-', &rest.0[..rest.0.len() - tail]),
+            marked('+', &rest.1[..rest.1.len() - tail]),
+            marked(' ', &got[got.len() - tail..]),
+        ]
+        .concat()
     }
 
     /// Writes the page with these answers in place of its own.
@@ -111,10 +115,6 @@ impl Step {
         *at += usize::from(answered);
         let answer = answered.then(|| take(lines, at, |line| !line.is_empty()));
         Ok(Step { line, words, headers, body, answer })
-    }
-
-    pub fn is_question(&self) -> bool {
-        METHODS.contains(&self.words.first.as_str())
     }
 
     pub fn is_answered(&self) -> bool {
@@ -175,7 +175,7 @@ mod tests {
         let page = parse("GET docs/1\n----\n200\n{\"a\":1}\n");
         assert!(page.differences(&[vec!["200".to_owned(), "{\"a\":1}".to_owned()]]).is_empty());
         let shown = page.differences(&[vec!["200".to_owned(), "{\"a\":2}".to_owned()]]);
-        assert_eq!(shown, ["line 1: GET docs/1\n  - {\"a\":1}\n    200\n  + {\"a\":2}"]);
+        assert_eq!(shown, ["line 1: GET docs/1\n    200\n  - {\"a\":1}\n  + {\"a\":2}"]);
     }
 
     #[test]

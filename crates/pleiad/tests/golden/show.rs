@@ -75,11 +75,19 @@ fn header(ask: &str, value: Option<&str>, masks: &mut Masks) -> String {
 fn body(words: &Words, answer: &Answer, masks: &mut Masks) -> Vec<String> {
     let Some(body) = &answer.body else { return Vec::new() };
     if answer.response.status >= 400 {
-        return vec![masks.hide(message(body))];
+        return vec![hide_range(masks.hide(message(body)), answer)];
     }
     match feed(body) {
         Some((name, rows)) => shown_feed(words, name, rows, masks),
         None => pretty(&tidy(words, body), masks),
+    }
+}
+
+/// Which partition it was depends on the world.
+fn hide_range(message: String, answer: &Answer) -> String {
+    match answer.header_of("range") {
+        Some(range) => message.replace(&format!("partition {range} "), "partition <range> "),
+        None => message,
     }
 }
 
@@ -90,7 +98,8 @@ fn shown_feed(words: &Words, name: &str, rows: &[Value], masks: &mut Masks) -> V
         if words.asks("sorted") {
             ids.sort_unstable();
         }
-        return vec![title, masks.hide(&ids.join(" "))];
+        let shown = Some(masks.hide(&ids.join(" "))).filter(|ids| !ids.is_empty());
+        return std::iter::once(title).chain(shown).collect();
     }
     let mut rows = rows.to_vec();
     if words.asks("sorted") {

@@ -17,10 +17,18 @@ use pleiad_model::{Error, Result};
 /// Raised when bytes on disk change their meaning.
 const FORMAT: u32 = 1;
 
+/// Data is its owner's business: what we make, nobody else can look into.
+fn create(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(dir)
+}
+
 /// Makes the directory ours and says where RocksDB lives.
 pub fn prepare(dir: &Path) -> Result<PathBuf> {
     let home = dir.join("store");
-    fs::create_dir_all(dir).map_err(|error| cannot_use(dir, error))?;
+    create(dir).map_err(|error| cannot_use(dir, error))?;
     match fs::read_to_string(dir.join("FORMAT")) {
         Ok(text) => check(dir, &text)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => found(dir, &home)?,

@@ -86,10 +86,21 @@ impl Gateway {
         }
         match parts.uri.path() {
             "/health" => Some(plain("text/plain; charset=utf-8", "ok\n".into())),
-            "/ready" => Some(plain("text/plain; charset=utf-8", "ready\n".into())),
+            "/ready" => Some(self.ready()),
             "/metrics" => Some(plain("text/plain; version=0.0.4; charset=utf-8", self.metrics.render().into())),
             "/_explorer/emulator.pem" => self.certificate.clone().map(|pem| plain("application/x-pem-file", pem)),
             _ => None,
+        }
+    }
+
+    fn ready(&self) -> Response<Full<Bytes>> {
+        match self.engine.check_ready() {
+            Ok(()) => plain("text/plain; charset=utf-8", "ready\n".into()),
+            Err(error) => {
+                let mut response = plain("text/plain; charset=utf-8", format!("not ready: {error}\n").into());
+                *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                response
+            }
         }
     }
 

@@ -34,8 +34,9 @@ pub enum PostKind {
 }
 
 impl<'a> Request<'a> {
+    /// Names and keys may come as raw UTF-8, which `to_str` would not have.
     pub fn header(&self, name: &str) -> Option<&'a str> {
-        self.headers.get(name)?.to_str().ok()
+        std::str::from_utf8(self.headers.get(name)?.as_bytes()).ok()
     }
 
     pub fn flag(&self, name: &str) -> bool {

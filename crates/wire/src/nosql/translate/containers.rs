@@ -108,7 +108,7 @@ impl Gateway {
 
     /// The database that a feed of containers belongs to.
     pub(super) fn owner_of(&self, request: &Request<'_>) -> Result<Arc<Database>> {
-        self.database_of(request).map_err(|error| Error::new(Kind::OwnerNotFound, error.message))
+        self.database_of(request).map_err(|_| Error::new(Kind::OwnerNotFound, "Owner resource does not exist"))
     }
 }
 

@@ -1,0 +1,47 @@
+use super::*;
+use crate::testing::{account, admit, container, create, kind, pk};
+use crate::{Condition, Target};
+use pleiad_model::Kind;
+use std::sync::Arc;
+
+#[tokio::test]
+async fn a_token_asks_for_what_its_client_has_seen_and_no_more() {
+    let engine = account().await;
+    container(&engine, "c", &["/pk"], 4).await;
+    let at = admit(&engine, "c");
+    let place = create(&engine, &at, "1", "a").await.place.unwrap();
+    let read = async |token: &[(u32, u64)]| {
+        engine.read_item(&at, Some(&pk("a")), Target::Named("1"), Some(&SessionToken(token.to_vec()))).await
+    };
+    assert!(read(&[(place.range, place.lsn)]).await.result.is_ok());
+    assert!(read(&[]).await.result.is_ok());
+    assert!(read(&[(place.range + 1, 99), (999, 99)]).await.result.is_ok(), "other ranges have their own count");
+    assert_eq!(kind(read(&[(place.range, place.lsn + 1)]).await), Kind::SessionNotAvailable);
+    assert_eq!(kind(read(&[(place.range, 1), (place.range, 99)]).await), Kind::SessionNotAvailable);
+}
+
+#[tokio::test]
+async fn an_answer_tells_the_place_and_lsn_of_its_write() {
+    let engine = account().await;
+    container(&engine, "c", &["/pk"], 4).await;
+    let at = admit(&engine, "c");
+    for lsn in 1..=3 {
+        assert_eq!(create(&engine, &at, &lsn.to_string(), "a").await.place.unwrap().lsn, lsn);
+    }
+    let refused = create(&engine, &at, "1", "a").await;
+    assert_eq!((refused.place.unwrap().lsn, kind(refused)), (3, Kind::Conflict));
+    let deleted = engine.delete_item(&at, Some(&pk("a")), Target::Named("1"), &Condition::None).await;
+    assert_eq!(deleted.place.unwrap().lsn, 4);
+}
+
+#[tokio::test]
+async fn a_child_answers_for_its_parents() {
+    let engine = account().await;
+    let made = container(&engine, "c", &["/pk"], 4).await;
+    let (store, committer) = engine.catalog.hands();
+    let mut range = made.map.ranges()[0].clone();
+    (range.id, range.parents) = (7, vec![5]);
+    let child = Arc::new(Partition::open(range, store, committer).await.unwrap());
+    assert_eq!(SessionToken(vec![(5, 3)]).check(&child).unwrap_err().kind, Kind::SessionNotAvailable);
+    assert!(SessionToken(vec![(6, 3)]).check(&child).is_ok());
+}

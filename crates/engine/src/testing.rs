@@ -1,0 +1,135 @@
+//! What the tests of this crate share: an account to work on.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pleiad_model::env::ManualEnv;
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::policy::ContainerDefinition;
+use pleiad_model::{Kind, Object, Result, Value, json};
+use pleiad_storage::{AnyStore, Embedded, EmbeddedOptions, Memory, Store, keyspace};
+
+use crate::catalog::{NewContainer, to_erase};
+use crate::*;
+
+/// One partition for every hundred RU/s, so that tests have as many as they like.
+pub const LIMITS: Limits =
+    Limits { partition_ru_max: 10_000, partition_ru_initial: 100, partition_bytes_max: 1 << 30, key_bytes_max: 1 << 28 };
+const LATER: Durability = Durability::SyncedWithin(Duration::from_secs(3600));
+
+pub async fn open(store: impl Into<AnyStore>, limits: Limits) -> Arc<Engine> {
+    let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));
+    Arc::new(Engine::open(store.into(), LATER, limits, env).await.unwrap())
+}
+
+/// With a database named `db`.
+pub async fn account() -> Arc<Engine> {
+    let engine = open(Memory::new(), LIMITS).await;
+    engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
+    engine
+}
+
+pub fn disk(dir: &Path) -> Embedded {
+    Embedded::open(dir, EmbeddedOptions::default()).unwrap()
+}
+
+pub fn definition(id: &str, paths: &[&str]) -> ContainerDefinition {
+    let kind = if paths.len() == 1 { "Hash" } else { "MultiHash" };
+    let paths = paths.iter().map(|path| Value::from(*path)).collect::<Vec<_>>();
+    let key = Object::new().with("paths", paths).with("kind", kind).with("version", 2i64);
+    ContainerDefinition::create(&Object::new().with("id", id).with("partitionKey", key).into()).unwrap()
+}
+
+/// A container in `db` with that many partitions, the least being four.
+pub async fn container(engine: &Engine, id: &str, paths: &[&str], partitions: i64) -> Arc<Container> {
+    try_container(engine, "db", id, paths, ThroughputRequest::Manual(partitions * 100)).await.unwrap()
+}
+
+pub async fn try_container(
+    engine: &Engine,
+    database: &str,
+    id: &str,
+    paths: &[&str],
+    throughput: ThroughputRequest,
+) -> Result<Arc<Container>> {
+    let database = engine.find_database(database)?.rid;
+    let definition = definition(id, paths);
+    engine.catalog.create_container(database, NewContainer { definition, throughput }).await
+}
+
+pub fn admit(engine: &Engine, container: &str) -> Admitted {
+    engine.admit(ContainerName::Named { database: "db", container }, None).unwrap()
+}
+
+pub fn parse(text: &str) -> Value {
+    json::parse(text.as_bytes()).unwrap()
+}
+
+pub fn item(id: &str, pk: &str) -> Value {
+    Object::new().with("id", id).with("pk", pk).into()
+}
+
+pub fn pk(value: &str) -> PartitionKey {
+    PartitionKey::parse(&format!("[\"{value}\"]")).unwrap()
+}
+
+pub async fn create(engine: &Engine, at: &Admitted, id: &str, key: &str) -> Answer<Written> {
+    engine.create_item(at, Some(&pk(key)), Verb::Create, item(id, key), &WriteOptions::default()).await
+}
+
+pub async fn read(engine: &Engine, at: &Admitted, id: &str, key: &str) -> Answer<Record> {
+    engine.read_item(at, Some(&pk(key)), Target::Named(id), None).await
+}
+
+pub async fn delete(engine: &Engine, at: &Admitted, id: &str, key: &str) -> Answer<Written> {
+    engine.delete_item(at, Some(&pk(key)), Target::Named(id), &Condition::None).await
+}
+
+pub fn kind<T: std::fmt::Debug>(answer: Answer<T>) -> Kind {
+    answer.result.unwrap_err().kind
+}
+
+/// Creates items `0..count`, many at a time; `key` says where each belongs.
+pub async fn load(engine: &Arc<Engine>, container: &'static str, count: usize, key: fn(usize) -> String) {
+    const TASKS: usize = 64;
+    let work = |task| {
+        let engine = engine.clone();
+        tokio::spawn(async move {
+            let at = admit(&engine, container);
+            for n in (task..count).step_by(TASKS) {
+                create(&engine, &at, &n.to_string(), &key(n)).await.result.unwrap();
+            }
+        })
+    };
+    for task in (0..TASKS).map(work).collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+}
+
+/// Items in each partition, in the order of the hash space.
+pub fn spread(container: &Container) -> Vec<u64> {
+    container.partitions.iter().map(|partition| partition.usage().items).collect()
+}
+
+/// Waits until no dropped container's rows are left.
+pub async fn all_erased(engine: &Engine) {
+    let (store, _) = engine.catalog.hands();
+    while !to_erase(&store).await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+}
+
+pub async fn shard_bytes(store: &impl Store, container: &Container) -> u64 {
+    let mut bytes = 0;
+    for range in container.map.ranges() {
+        let (from, to) = keyspace::shard_range(range.shard);
+        bytes += store.size_bytes(&from, &to).await.unwrap();
+    }
+    bytes
+}
+
+pub async fn assert_sound(engine: &Engine) {
+    let report = engine.check().await.unwrap();
+    assert_eq!(report.problem_count(), 0, "{report:?}");
+}

@@ -1,0 +1,67 @@
+//! `cargo xtask bench` and `cargo xtask compare`: how fast we are, against what the parts below could do and beside
+//! what others do. What is measured, and how, is in `benches`; here it is built and given what it needs.
+//!
+//! Promise: the measured binary is built exactly as everyone's is, with nothing switched on for the occasion. What is
+//! installed for a comparison lives in ~/.cache/pleiad/compare or comes from the system's packages.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::rocksdb;
+use crate::setup::{self, Scope};
+use crate::shell::{self, Result};
+
+const PAGE: &str = "docs/performance.md";
+const EMULATOR: &str = "@vercel/cosmosdb-server@1.0.1";
+
+/// With `--write` the table also goes into the page.
+pub fn run(args: &[String]) -> Result {
+    let write = match args {
+        [] => false,
+        [only] if only == "--write" => true,
+        _ => return Err("bench takes `--write` or nothing".to_owned()),
+    };
+    setup::ensure(&[Scope::Build])?;
+    build()?;
+    let result = shell::target().join("bench.json");
+    let mut bench = shell::command(program(), ["bench"]);
+    bench.arg(shell::binary()).arg(&result);
+    if write {
+        bench.arg(shell::root().join(PAGE));
+    }
+    shell::run(&mut bench)?;
+    println!("the figures as JSON: {}", result.display());
+    Ok(())
+}
+
+pub fn compare() -> Result {
+    setup::ensure(&[Scope::Build, Scope::Compare])?;
+    let modules = install_emulator()?;
+    let postgres =
+        setup::postgres_programs().ok_or("PostgreSQL's programs (initdb, postgres, psql, pgbench) are not found")?;
+    build()?;
+    let mut compare = shell::command(program(), ["compare"]);
+    shell::run(compare.arg(shell::binary()).arg(shell::root().join(PAGE)).arg(modules).arg(postgres))
+}
+
+/// In two steps: cargo joins the features of what it builds together, and the product must not get the bench's.
+fn build() -> Result {
+    rocksdb::ensure()?;
+    shell::run(&mut shell::cargo(["build", "--release", "--package", "pleiad"]))?;
+    shell::run(&mut shell::cargo(["build", "--release", "--package", "pleiad-bench"]))
+}
+
+fn program() -> PathBuf {
+    shell::binary().with_file_name(format!("pleiad-bench{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// Once; the version is pinned, so that what is there is what is wanted.
+fn install_emulator() -> Result<PathBuf> {
+    let dir = shell::cache().join("compare").join(EMULATOR.rsplit('@').next().unwrap_or_default());
+    if !dir.join("node_modules").exists() {
+        fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
+        let mut npm = shell::command("npm", ["install", "--no-audit", "--no-fund", "--no-save", "--prefix"]);
+        shell::run(npm.arg(&dir).arg(EMULATOR).current_dir(&dir))?;
+    }
+    Ok(dir)
+}
