@@ -147,7 +147,8 @@ impl Postgres {
     }
 }
 
-/// What `item::write_body` makes, as one expression of SQL: the document travels as text and is parsed on arrival.
+/// What `item::write_body` makes, as one expression of SQL: a text that is parsed as a document is. To pgbench a colon
+/// before a letter or digit begins a variable, hence the space and the short time of day.
 fn insert_script() -> String {
     let mut sample = String::new();
     item::write_body(0, &mut sample);
@@ -158,7 +159,7 @@ fn insert_script() -> String {
 \set b random(0, 49999)
 \set c random(0, 255)
 \set d random(1, 3000)
-INSERT INTO items SELECT id, ('{{"id":"' || id || '","pk":"key-' || lpad(:a::text, 6, '0') || '","customer":"customer-' || lpad(:b::text, 5, '0') || '","kind":"order","status":"paid","country":"DE","count":' || :c || ',"total":' || :b || '.5,"active":true,"createdAt":"2024-03-' || (10 + :c % 16) || 'T10:20:30Z","rating":' || (:c % 5) || ',"note":"' || substr('{notes}', :d, {note_bytes}) || '"}}')::jsonb FROM (SELECT 'item-' || lpad((1000000000 + nextval('fresh'))::text, 12, '0') AS id) AS made;
+INSERT INTO items SELECT id, ('{{"id":"' || id || '","pk":"key-' || lpad(:a::text, 6, '0') || '","customer":"customer-' || lpad(:b::text, 5, '0') || '","kind":"order","status":"paid","country":"DE","count":' || :c::text || ',"total":' || :b::text || '.5,"active": true,"createdAt":"2024-03-' || (10 + :c::int % 16) || 'T102030Z","rating":' || (:c::int % 5) || ',"note":"' || substr('{notes}', :d::int, {note_bytes}) || '"}}')::jsonb FROM (SELECT 'item-' || lpad((1000000000 + nextval('fresh'))::text, 12, '0') AS id) AS made;
 "#
     )
 }

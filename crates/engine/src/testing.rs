@@ -14,8 +14,12 @@ use crate::catalog::{NewContainer, to_erase};
 use crate::*;
 
 /// One partition for every hundred RU/s, so that tests have as many as they like.
-pub const LIMITS: Limits =
-    Limits { partition_ru_max: 10_000, partition_ru_initial: 100, partition_bytes_max: 1 << 30, key_bytes_max: 1 << 28 };
+pub const LIMITS: Limits = Limits {
+    partition_ru_max: 10_000,
+    partition_ru_initial: 100,
+    partition_bytes_max: 1 << 30,
+    key_bytes_max: 1 << 28,
+};
 const LATER: Durability = Durability::SyncedWithin(Duration::from_secs(3600));
 
 pub async fn open(store: impl Into<AnyStore>, limits: Limits) -> Arc<Engine> {

@@ -78,10 +78,7 @@ impl Error {
 
     /// For what is understood but not built: names the feature, never pretends.
     pub fn refused(feature: impl fmt::Display) -> Self {
-        Error::new(
-            Kind::Refused,
-            format!("{feature} is not built in this version of Pleiad. See docs/compatibility.md."),
-        )
+        Error::new(Kind::Refused, format!("{feature}: not built in this version of Pleiad. See docs/compatibility.md."))
     }
 
     pub fn unavailable(message: impl Into<String>) -> Self {

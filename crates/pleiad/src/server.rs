@@ -188,7 +188,11 @@ async fn wait_for_signal() -> Result<()> {
 fn start_log(settings: &Settings) {
     let level: tracing_subscriber::filter::LevelFilter =
         settings.log_level.as_str().parse().unwrap_or(tracing_subscriber::filter::LevelFilter::INFO);
-    let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).with_target(false);
+    let builder = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false);
     // A second start in one process keeps the first log; that is only so in tests.
     let _ = match settings.log_format {
         LogFormat::Json => builder.json().try_init(),

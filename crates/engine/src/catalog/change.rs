@@ -280,6 +280,6 @@ fn check_room(tree: &Tree, owner: OfferOwner, throughput: ProvisionedThroughput,
         return Ok(());
     }
     Err(Error::refused(format_args!(
-        "Raising throughput beyond {ru_max} RU/s per partition (this container has {partitions}), which splits partitions,"
+        "Raising throughput beyond {ru_max} RU/s per partition (this container has {partitions}), which takes a split"
     )))
 }

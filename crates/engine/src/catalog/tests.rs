@@ -5,7 +5,7 @@ use crate::testing::*;
 use crate::{Engine, ProvisionedThroughput, ThroughputRequest};
 use pleiad_model::{Kind, Object};
 use pleiad_storage::{Batch, Durability, Memory, Store};
-use std::pin::Pin;
+use std::task::{Context, Poll};
 
 /// Everything the tree shows, as text.
 fn dump(engine: &Engine) -> Vec<String> {
@@ -20,7 +20,9 @@ fn dump(engine: &Engine) -> Vec<String> {
             lines.push(format!("{} {:?} {:?}", container.rid, container.version, container.definition));
             lines.push(format!("{:?} {} items", container.map, container.items()));
         }
-        lines.extend(database.encryption_keys.values().map(|key| format!("{} {} {:?}", key.id, key.rid, key.properties)));
+        lines.extend(
+            database.encryption_keys.values().map(|key| format!("{} {} {:?}", key.id, key.rid, key.properties)),
+        );
     }
     for offer in tree.offers.values() {
         lines.push(format!("{} {:?} {:?} {:?}", offer.rid, offer.owner, offer.throughput, offer.highest_ru));
@@ -35,7 +37,7 @@ fn offer(engine: &Engine, container: &Container) -> Option<Arc<Offer>> {
 /// One step of a request whose client then hangs up.
 async fn hang_up(request: impl Future) {
     let mut request = Box::pin(request);
-    let step = |cx: &mut std::task::Context<'_>| std::task::Poll::Ready(drop(Pin::as_mut(&mut request).poll(cx)));
+    let step = |cx: &mut Context<'_>| Poll::Ready(request.as_mut().poll(cx).is_ready());
     std::future::poll_fn(step).await;
 }
 
@@ -47,7 +49,8 @@ async fn s3_everything_survives_a_restart() {
         let shared = ThroughputRequest::Autoscale { max: 4000, increment_percent: Some(10) };
         let other = engine.catalog.create_database("other", shared).await.unwrap();
         engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
-        let devices = try_container(&engine, "db", "devices", &["/deviceId"], ThroughputRequest::Manual(600)).await.unwrap();
+        let devices =
+            try_container(&engine, "db", "devices", &["/deviceId"], ThroughputRequest::Manual(600)).await.unwrap();
         try_container(&engine, "db", "deep", &["/a", "/b/c", "/d"], ThroughputRequest::Unspecified).await.unwrap();
         try_container(&engine, "other", "shared", &["/pk"], ThroughputRequest::Unspecified).await.unwrap();
         engine.catalog.put_encryption_key(other.rid, "key", Object::new().with("a", 1i64), None).await.unwrap();
@@ -131,7 +134,9 @@ async fn s15_the_partition_key_cannot_be_changed() {
 async fn a_replaced_container_keeps_its_items_and_its_policy_while_it_has_any() {
     let engine = account().await;
     let old = container(&engine, "c", &["/pk"], 4).await;
-    let lazy = parse(r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"indexingPolicy":{"indexingMode":"none","automatic":false}}"#);
+    let lazy = parse(
+        r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"indexingPolicy":{"indexingMode":"none","automatic":false}}"#,
+    );
     create(&engine, &admit(&engine, "c"), "1", "a").await.result.unwrap();
     let replace = async || engine.catalog.replace_container(old.rid, |old| old.replace(&lazy)).await;
     assert_eq!(replace().await.err().unwrap().kind, Kind::Refused);
@@ -176,13 +181,17 @@ async fn refused_changes_leave_no_trace() {
 #[tokio::test]
 async fn s53_equal_histories_give_equal_partitions_and_nobody_can_ask_for_more() {
     let engine = account().await;
-    let body = r#"{"id":"b","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"partitionCount":7,"partitions":9}"#;
+    let body =
+        r#"{"id":"b","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"partitionCount":7,"partitions":9}"#;
     let definition = pleiad_model::policy::ContainerDefinition::create(&parse(body)).unwrap();
     let a = container(&engine, "a", &["/pk"], 12).await;
     let database = a.rid.database;
-    let b = engine.catalog.create_container(database, NewContainer { definition, throughput: ThroughputRequest::Manual(1200) });
+    let b = engine
+        .catalog
+        .create_container(database, NewContainer { definition, throughput: ThroughputRequest::Manual(1200) });
     let b = b.await.unwrap();
-    let keys = |container: &Container| container.map.ranges().iter().map(|range| range.keys.clone()).collect::<Vec<_>>();
+    let keys =
+        |container: &Container| container.map.ranges().iter().map(|range| range.keys.clone()).collect::<Vec<_>>();
     assert_eq!((keys(&a), a.partitions.len()), (keys(&b), 12));
 }
 
@@ -215,12 +224,15 @@ async fn many_who_change_at_once_leave_one_consistent_tree() {
                 let name = format!("d{}", (task + n) % 3);
                 // Others may be first; which of them does not matter.
                 let _ = engine.catalog.create_database(&name, ThroughputRequest::Unspecified).await;
-                let _ = try_container(&engine, &name, &format!("c{}", n % 4), &["/pk"], ThroughputRequest::Unspecified).await;
+                let _ = try_container(&engine, &name, &format!("c{}", n % 4), &["/pk"], ThroughputRequest::Unspecified)
+                    .await;
                 let Ok(database) = engine.find_database(&name) else { continue };
-                if let Some(container) = database.containers.values().next() && n % 3 == 0 {
+                if let Some(container) = database.containers.values().next()
+                    && n % 3 == 0
+                {
                     let _ = engine.catalog.delete_container(container.rid).await;
                 }
-                if (task + n) % 7 == 0 {
+                if (task + n).is_multiple_of(7) {
                     let _ = engine.catalog.delete_database(database.rid).await;
                 }
             }
@@ -234,7 +246,11 @@ async fn many_who_change_at_once_leave_one_consistent_tree() {
     engine.close().await;
     let tree = engine.catalog.tree();
     let owners = tree.offers.values().map(|offer| offer.owner);
-    assert!(owners.into_iter().all(|owner| matches!(owner, OfferOwner::Container(rid) if tree.container_by_rid(rid).is_some())));
+    assert!(
+        owners
+            .into_iter()
+            .all(|owner| matches!(owner, OfferOwner::Container(rid) if tree.container_by_rid(rid).is_some()))
+    );
     assert_eq!(dump(&*open(store, LIMITS).await), dump(&engine), "what is shown is what is kept");
 }
 

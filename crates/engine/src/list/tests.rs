@@ -31,7 +31,8 @@ async fn world(partitions: i64) -> World {
         let body = Object::new().with("id", n.to_string()).with("tenant", &*tenant).with("user", &*user);
         let body = body.with("text", "x".repeat(n * 31 % 97));
         let key = key(&[&tenant, &user]);
-        let written = engine.create_item(&at, Some(&key), Verb::Create, Value::from(body), &WriteOptions::default()).await;
+        let written =
+            engine.create_item(&at, Some(&key), Verb::Create, Value::from(body), &WriteOptions::default()).await;
         all.push(written.result.unwrap().record.unwrap());
     }
     all.sort_by_key(|record| container.map.locate(&record.epk)); // stable: insertion order within a partition
@@ -39,7 +40,8 @@ async fn world(partitions: i64) -> World {
 }
 
 fn key(levels: &[&str]) -> PartitionKey {
-    PartitionKey::parse(&format!("[{}]", levels.iter().map(|level| format!("{level:?}")).collect::<Vec<_>>().join(","))).unwrap()
+    PartitionKey::parse(&format!("[{}]", levels.iter().map(|level| format!("{level:?}")).collect::<Vec<_>>().join(",")))
+        .unwrap()
 }
 
 impl World {
@@ -55,7 +57,11 @@ impl World {
         loop {
             let page = self.page(scope, from, quota).await;
             assert!(page.records.len() <= quota.items);
-            assert!(page.records.len() == 1 || sizes(&page.records) <= quota.bytes, "{scope:?} of {} bytes", quota.bytes);
+            assert!(
+                page.records.len() == 1 || sizes(&page.records) <= quota.bytes,
+                "{scope:?} of {} bytes",
+                quota.bytes
+            );
             assert!(page.next.is_none() || !page.records.is_empty());
             records.extend(page.records);
             match page.next {
@@ -114,7 +120,9 @@ async fn an_exactly_full_last_page_has_no_continuation() {
     for partitions in [1, 3, 16] {
         let world = world(partitions).await;
         for (scope, want) in world.scopes() {
-            for quota in [Quota { items: want.len().max(1), bytes: WIDE }, Quota { items: WIDE, bytes: sizes(&want).max(1) }] {
+            for quota in
+                [Quota { items: want.len().max(1), bytes: WIDE }, Quota { items: WIDE, bytes: sizes(&want).max(1) }]
+            {
                 let page = world.page(&scope, None, quota).await;
                 assert_eq!((page.records.len(), page.next), (want.len(), None), "{scope:?} over {partitions}");
             }

@@ -217,7 +217,7 @@ async fn a_writer_who_hangs_up_leaves_a_whole_write_or_none() {
     let gate = Gate::close(&partition.committer);
     {
         let mut hung_up = std::pin::pin!(create(&partition, &schema, "a", "1", 1));
-        assert!(futures_poll_once(hung_up.as_mut()).await);
+        assert!(waits_after_a_step(hung_up.as_mut()).await);
     }
     drop(gate);
     assert_eq!(create(&partition, &schema, "a", "1", 2).await.unwrap_err(), Kind::Conflict);
@@ -225,8 +225,7 @@ async fn a_writer_who_hangs_up_leaves_a_whole_write_or_none() {
     audit(&partition, &schema).await;
 }
 
-/// True while the future still waits after one step.
-async fn futures_poll_once(future: std::pin::Pin<&mut impl Future>) -> bool {
+async fn waits_after_a_step(future: std::pin::Pin<&mut impl Future>) -> bool {
     let mut future = future;
     std::future::poll_fn(|cx| std::task::Poll::Ready(future.as_mut().poll(cx).is_pending())).await
 }

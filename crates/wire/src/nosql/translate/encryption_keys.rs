@@ -58,8 +58,7 @@ impl Gateway {
 }
 
 fn rows<'a>(database: &Database, owner: &'a str) -> Rows<'a> {
-    let numbered =
-        database.encryption_keys.iter().map(|(&number, key)| (number, shape::encryption_key(key)));
+    let numbered = database.encryption_keys.iter().map(|(&number, key)| (number, shape::encryption_key(key)));
     Rows { owner, array: "ClientEncryptionKeys", numbered: numbered.collect() }
 }
 
