@@ -1,7 +1,8 @@
 //! Crashes: every acknowledged write is there afterwards, whole, and so is everything that is kept about it.
 //!
 //! The real binary is killed (SIGKILL) under load, again and again, on the same data directory. A kill leaves the page
-//! cache, so two further tests take away what was not synced as well. A failure prints the seed:
+//! cache, so further tests take away what was not synced as well. A failure prints the seed, which repeats the choices,
+//! though not the timing of threads:
 //!
 //! ```text
 //! PLEIAD_CRASH_SEED=0x9c41 cargo test --release -p pleiad --test crash
@@ -113,7 +114,7 @@ fn s124_a_directory_made_a_moment_ago_survives_a_power_cut() {
     site.inspect();
 }
 
-/// Shows that the cut takes something, and that what `dev` may lose it loses cleanly: the newest writes, whole.
+/// Shows that the cut takes something, and that `dev` loses writes only as wholes.
 #[test]
 fn a_power_cut_takes_from_dev_what_was_not_synced_yet_and_leaves_the_rest_sound() {
     let mut chance = seed("power, dev");

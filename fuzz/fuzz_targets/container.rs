@@ -1,0 +1,15 @@
+//! A container's definition: what was accepted once is accepted as we give it back, unchanged.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pleiad_model::json;
+use pleiad_model::policy::ContainerDefinition;
+
+fuzz_target!(|text: &[u8]| {
+    let Ok(body) = json::parse(text) else { return };
+    if let Ok(definition) = ContainerDefinition::create(&body) {
+        let again = ContainerDefinition::create(&definition.to_object().into()).expect("what we gave back is valid");
+        assert_eq!(again, definition);
+    }
+});

@@ -1,0 +1,14 @@
+//! JSON text becomes a value that writes and reads back as itself, or an error.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pleiad_model::json;
+
+fuzz_target!(|text: &[u8]| {
+    if let Ok(value) = json::parse(text) {
+        let written = json::to_string(&value);
+        let again = json::parse(written.as_bytes()).expect("what we wrote is JSON");
+        assert_eq!(json::to_string(&again), written);
+    }
+});
