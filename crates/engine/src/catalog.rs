@@ -25,7 +25,7 @@ use pleiad_model::Result;
 use pleiad_model::env::Env;
 use pleiad_partition::Committer;
 use pleiad_storage::AnyStore;
-use rows::Counters;
+use rows::{Counters, Loader};
 
 use crate::Limits;
 use crate::chores::Chores;
@@ -43,7 +43,8 @@ pub struct Catalog {
 
 impl Catalog {
     pub async fn open(store: Arc<AnyStore>, committer: Committer, limits: Limits, env: Arc<dyn Env>) -> Result<Self> {
-        let (tree, counters) = rows::load(&store, &committer, env.as_ref()).await?;
+        let (tree, counters) =
+            rows::load(&Loader { store: &store, committer: &committer, limits: &limits }, env.as_ref()).await?;
         let current = Arc::new(ArcSwap::from_pointee(tree));
         let change = Arc::new(tokio::sync::Mutex::new(counters));
         Ok(Catalog { current, change, store, committer, chores: Chores::default(), limits, env })

@@ -39,6 +39,8 @@ pub struct Schema {
     pub index: IndexMatcher,
     /// Whether an item is indexed when its write does not say.
     pub automatic: bool,
+    /// The most that one logical partition may hold.
+    pub key_bytes_max: u64,
 }
 
 /// An item as a client wants it to be, checked by the engine.
@@ -229,15 +231,16 @@ impl Partition {
         let old = self.current(&new.target).await?;
         check_write(verb, old.as_ref(), condition)?;
         match &old {
-            None => Ok(self.insert(new, ts_s).await?),
+            None => Ok(self.insert(schema, new, ts_s).await?),
             Some(record) => self.update(schema, new, record, ts_s).await,
         }
     }
 
-    async fn insert(&self, new: &Prepared, ts_s: u32) -> Result<Queued> {
+    async fn insert(&self, schema: &Schema, new: &Prepared, ts_s: u32) -> Result<Queued> {
         let mut stats = self.key_stats(&new.key).await?;
         stats.items += 1;
         stats.bytes += new.body.len() as u64;
+        check_key_room(schema, &stats)?;
         self.sequence(|shard, changes| {
             let docnum = next_docnum(self.range.prefix, shard)?;
             let record = Record::encode(&new.contents(docnum, ts_s), shard.lsn, 0)?;
@@ -258,6 +261,9 @@ impl Partition {
         let (old_bytes, new_bytes) = (old.body().len(), new.body.len());
         let mut stats = self.key_stats(&new.key).await?;
         stats.bytes = (stats.bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
+        if new_bytes > old_bytes {
+            check_key_room(schema, &stats)?;
+        }
         Ok(self.sequence(|shard, changes| {
             let record = Record::encode(&new.contents(old.docnum, ts_s), shard.lsn, 0)?;
             let was = Old { key: &new.target, record: old, terms: &old_terms };
@@ -447,6 +453,18 @@ fn check_version(record: &Record, condition: &Condition) -> Result<(), Rejected>
         return Ok(());
     }
     Err(rejected(Kind::PreconditionFailed, "One of the specified pre-condition is not met.", record.body().len()))
+}
+
+/// Only what grows is refused: a full key can still be read, trimmed and emptied.
+fn check_key_room(schema: &Schema, stats: &KeyStats) -> Result<()> {
+    if stats.bytes <= schema.key_bytes_max {
+        return Ok(());
+    }
+    let limit = schema.key_bytes_max;
+    let message = format!(
+        "Partition key reached maximum size of {limit} bytes. Delete items of this key, or choose a key with more values."
+    );
+    Err(Error::new(Kind::KeyFull, message))
 }
 
 fn rejected(kind: Kind, message: &str, bytes: usize) -> Rejected {

@@ -26,7 +26,12 @@ pub fn schema(paths: &[&str]) -> Schema {
     let kind = if paths.len() == 1 { KeyKind::Hash } else { KeyKind::MultiHash };
     let paths = paths.iter().map(|path| PropertyPath::parse(path).unwrap()).collect();
     let key = PartitionKeyDefinition { paths, kind, version: KeyVersion::V2, system_key: false };
-    Schema { key: Some(key), index: IndexingPolicy::parse(None).unwrap().matcher(), automatic: true }
+    Schema {
+        key: Some(key),
+        index: IndexingPolicy::parse(None).unwrap().matcher(),
+        automatic: true,
+        key_bytes_max: u64::MAX,
+    }
 }
 
 pub fn range(shard: u64, prefix: u32) -> Range {

@@ -85,7 +85,7 @@ impl Catalog {
         let map =
             change.new_map(&new.definition, throughput.map_or(1, |throughput| throughput.partitions(&self.limits)))?;
         let partitions = rows::open_partitions(&map, &self.store, &self.committer).await?;
-        let (schema, version) = (Container::schema(&new.definition), change.version);
+        let (schema, version) = (Container::schema(&new.definition, &self.limits), change.version);
         let container =
             Container { database: owner.id.clone(), rid, version, definition: new.definition, schema, map, partitions };
         let container = Arc::new(container);
@@ -115,7 +115,7 @@ impl Catalog {
             database: old.database.clone(),
             rid,
             version: change.version,
-            schema: Container::schema(&definition),
+            schema: Container::schema(&definition, &self.limits),
             definition,
             map: old.map.clone(),
             partitions: old.partitions.clone(),

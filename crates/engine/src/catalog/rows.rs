@@ -20,6 +20,7 @@ use pleiad_partition::{Committer, Partition, PartitionMap};
 use pleiad_storage::{AnyStore, Batch, Direction, Snapshot, Store, keyspace};
 
 use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, Version};
+use crate::Limits;
 use crate::throughput::ProvisionedThroughput;
 
 const COUNTERS: u8 = b'n';
@@ -144,14 +145,22 @@ pub(crate) async fn to_erase(store: &AnyStore) -> Result<Vec<u64>> {
     rows.iter().map(|(key, _)| Ok(u64::from_be_bytes(*tail::<8>(key)?))).collect()
 }
 
-pub(super) async fn load(store: &Arc<AnyStore>, committer: &Committer, env: &dyn Env) -> Result<(Tree, Counters)> {
+/// What it takes to open what the rows name.
+pub(super) struct Loader<'a> {
+    pub store: &'a Arc<AnyStore>,
+    pub committer: &'a Committer,
+    pub limits: &'a Limits,
+}
+
+pub(super) async fn load(with: &Loader<'_>, env: &dyn Env) -> Result<(Tree, Counters)> {
+    let store = with.store;
     let counters = match store.get(&keyspace::catalog(COUNTERS, &[])).await? {
         Some(row) => Counters::from_value(&json::parse(&row)?)?,
-        None => found_account(committer, env).await?,
+        None => found_account(with.committer, env).await?,
     };
     let mut tree = Tree::default();
     for (key, row) in scan(store, DATABASE).await? {
-        tree.put_database(load_database(store, committer, DatabaseRid(u32::from_be_bytes(*tail(&key)?)), &row).await?);
+        tree.put_database(load_database(with, DatabaseRid(u32::from_be_bytes(*tail(&key)?)), &row).await?);
     }
     for (key, row) in scan(store, OFFER).await? {
         let offer = load_offer(OfferRid(u32::from_be_bytes(*tail(&key)?)), &json::parse(&row)?)?;
@@ -169,12 +178,13 @@ async fn found_account(committer: &Committer, env: &dyn Env) -> Result<Counters>
     Ok(counters)
 }
 
-async fn load_database(store: &Arc<AnyStore>, committer: &Committer, rid: DatabaseRid, row: &[u8]) -> Result<Database> {
+async fn load_database(with: &Loader<'_>, rid: DatabaseRid, row: &[u8]) -> Result<Database> {
+    let store = with.store;
     let row = json::parse(row)?;
     let mut database = Database::new(text(&row, "id")?.to_owned(), rid, version(&row)?);
     for (key, row) in scan_prefix(store, CONTAINER, &rid.0.to_be_bytes()).await? {
         let rid = ContainerRid { database: rid, number: u32::from_be_bytes(*tail(&key)?) };
-        let container = load_container(store, committer, &database.id, rid, &json::parse(&row)?).await?;
+        let container = load_container(with, &database.id, rid, &json::parse(&row)?).await?;
         database.put_container(Arc::new(container));
     }
     for (key, row) in scan_prefix(store, ENCRYPTION_KEY, &rid.0.to_be_bytes()).await? {
@@ -185,18 +195,12 @@ async fn load_database(store: &Arc<AnyStore>, committer: &Committer, rid: Databa
     Ok(database)
 }
 
-async fn load_container(
-    store: &Arc<AnyStore>,
-    committer: &Committer,
-    database: &str,
-    rid: ContainerRid,
-    row: &Value,
-) -> Result<Container> {
+async fn load_container(with: &Loader<'_>, database: &str, rid: ContainerRid, row: &Value) -> Result<Container> {
     let missing = || Error::corrupt("container row");
     let definition = ContainerDefinition::create(row.get("definition").ok_or_else(missing)?)?;
     let map = PartitionMap::from_value(row.get("map").ok_or_else(missing)?)?;
-    let partitions = open_partitions(&map, store, committer).await?;
-    let schema = Container::schema(&definition);
+    let partitions = open_partitions(&map, with.store, with.committer).await?;
+    let schema = Container::schema(&definition, with.limits);
     Ok(Container { database: database.to_owned(), rid, version: version(row)?, definition, schema, map, partitions })
 }
 

@@ -9,6 +9,7 @@ use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
 use pleiad_partition::{Partition, PartitionMap, Schema};
 
+use crate::Limits;
 use crate::throughput::ProvisionedThroughput;
 
 #[derive(Clone, Default)]
@@ -132,11 +133,12 @@ impl Database {
 
 impl Container {
     /// Schema and policies follow from the definition.
-    pub(super) fn schema(definition: &ContainerDefinition) -> Schema {
+    pub(super) fn schema(definition: &ContainerDefinition, limits: &Limits) -> Schema {
         Schema {
             key: definition.partition_key.clone(),
             index: definition.indexing.matcher(),
             automatic: definition.indexing.automatic,
+            key_bytes_max: limits.key_bytes_max,
         }
     }
 

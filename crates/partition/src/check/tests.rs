@@ -92,7 +92,12 @@ impl World {
 fn schema() -> Schema {
     let body = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
     let definition = ContainerDefinition::create(&json::parse(body.as_bytes()).unwrap()).unwrap();
-    Schema { key: definition.partition_key.clone(), index: definition.indexing.matcher(), automatic: true }
+    Schema {
+        key: definition.partition_key.clone(),
+        index: definition.indexing.matcher(),
+        automatic: true,
+        key_bytes_max: u64::MAX,
+    }
 }
 
 fn item(id: &str, pk: i64, n: i64) -> String {
