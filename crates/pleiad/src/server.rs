@@ -56,11 +56,12 @@ async fn serve(settings: Settings) -> Result<()> {
             }
         });
     }
+    let stop = stop_signal()?;
     let endpoints = Endpoints::new(&settings, port);
     banner::print(&settings, &endpoints, authority.as_deref());
     ready::announce(&endpoints, settings.ready_fd)?;
 
-    wait_for_signal().await?;
+    stop.await;
     tracing::info!("stopping: finishing what is in flight");
     drain.begin();
     if !drain.wait(settings.shutdown_timeout).await {
@@ -166,22 +167,29 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
+/// Whoever reads the ready line may signal at once, so the handlers are in place before it is written.
 #[cfg(unix)]
-async fn wait_for_signal() -> Result<()> {
+fn stop_signal() -> Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let cannot = |error: std::io::Error| Error::unavailable(format!("cannot wait for signals: {error}"));
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }
 
 #[cfg(not(unix))]
-async fn wait_for_signal() -> Result<()> {
-    tokio::signal::ctrl_c().await.map_err(|error| Error::unavailable(format!("cannot wait for Ctrl-C: {error}")))
+fn stop_signal() -> Result<impl Future<Output = ()>> {
+    Ok(async {
+        if let Err(error) = tokio::signal::ctrl_c().await {
+            tracing::warn!(%error, "Ctrl-C will not stop the server in an orderly way");
+            std::future::pending::<()>().await;
+        }
+    })
 }
 
 /// Structured, on standard error: standard output has only the ready line.

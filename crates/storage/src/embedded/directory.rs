@@ -17,24 +17,34 @@ use pleiad_model::{Error, Result};
 /// Raised when bytes on disk change their meaning.
 const FORMAT: u32 = 1;
 
-/// Data is its owner's business: what we make, nobody else can look into.
-fn create(dir: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(dir)
-}
-
 /// Makes the directory ours and says where RocksDB lives.
 pub fn prepare(dir: &Path) -> Result<PathBuf> {
     let home = dir.join("store");
-    create(dir).map_err(|error| cannot_use(dir, error))?;
+    make(dir).map_err(|error| cannot_use(dir, error))?;
     match fs::read_to_string(dir.join("FORMAT")) {
         Ok(text) => check(dir, &text)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => found(dir, &home)?,
         Err(error) => return Err(cannot_use(dir, error)),
     }
+    make(&home).map_err(|error| cannot_use(dir, error))?;
     Ok(home)
+}
+
+/// A directory is there for certain only when the one above it was synced; RocksDB syncs what is
+/// below `store`. Data is its owner's business: what we make, nobody else can look into.
+fn make(dir: &Path) -> io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let above = dir.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make(above)?;
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(dir) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => File::open(above)?.sync_all(),
+    }
 }
 
 fn check(dir: &Path, text: &str) -> Result<()> {
