@@ -51,6 +51,8 @@ pub struct Entry {
 
 /// What does not fit into a group waits for the next batch, so that one commit stays short and small.
 const GROUP_ENTRIES_MAX: usize = 1024;
+/// However slow the disk is.
+const GATHER_MAX: Duration = Duration::from_millis(2);
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
 #[derive(Clone)]
@@ -77,6 +79,8 @@ struct Queue {
     /// The thread is gone.
     ended: bool,
     failed: Option<Error>,
+    /// How many transactions the committer is waiting for; whoever makes it so many wakes it.
+    wanted: usize,
     stopped: Vec<oneshot::Sender<()>>,
 }
 
@@ -99,7 +103,7 @@ impl Committer {
             return;
         }
         queue.waiting.push(entry);
-        if queue.waiting.len() == 1 {
+        if queue.waiting.len() == 1 || queue.waiting.len() == queue.wanted {
             shared.wake.notify_one();
         }
     }
@@ -179,8 +183,12 @@ fn serve(shared: Arc<Shared>) {
 fn run(shared: &Shared) {
     // When what was acknowledged must be on the disk; `None` while all of it is.
     let mut sync_due = None;
-    while let Some(mut group) = next_group(shared, &mut sync_due) {
-        match commit_group(shared, &mut group) {
+    let mut last = Last::default();
+    while let Some(mut group) = next_group(shared, &mut sync_due, &last) {
+        let began = Instant::now();
+        let committed = commit_group(shared, &mut group);
+        last = Last { entries: group.len(), took: began.elapsed() };
+        match committed {
             Ok(()) => {
                 sync_due = sync_due.or_else(|| shared.sync_due());
                 group.into_iter().for_each(acknowledge);
@@ -205,8 +213,30 @@ impl Shared {
     }
 }
 
+/// What the last commit was like.
+#[derive(Default)]
+struct Last {
+    entries: usize,
+    took: Duration,
+}
+
+/// Those who were just answered are likely to be back soon. A commit costs about the same however many
+/// share it, so it waits for them a little, but never for long against what it takes itself; a lone
+/// writer waits for nobody.
+fn gather(shared: &Shared, queue: &mut MutexGuard<'_, Queue>, last: &Last) {
+    let wanted = (last.entries + queue.waiting.len()).min(GROUP_ENTRIES_MAX);
+    let until = Instant::now() + (last.took / 2).min(GATHER_MAX);
+    queue.wanted = wanted;
+    while queue.waiting.len() < wanted && !queue.closed {
+        if shared.wake.wait_until(queue, until).timed_out() {
+            break;
+        }
+    }
+    queue.wanted = 0;
+}
+
 /// The next transactions to write together; `None` when there will be no more.
-fn next_group(shared: &Shared, sync_due: &mut Option<Instant>) -> Option<Vec<Entry>> {
+fn next_group(shared: &Shared, sync_due: &mut Option<Instant>, last: &Last) -> Option<Vec<Entry>> {
     let mut queue = shared.queue.lock();
     loop {
         // Before the waiting ones: a store that never rests must be synced in time as well.
@@ -214,6 +244,9 @@ fn next_group(shared: &Shared, sync_due: &mut Option<Instant>) -> Option<Vec<Ent
             MutexGuard::unlocked(&mut queue, || sync(shared));
         }
         if !queue.waiting.is_empty() {
+            if shared.policy == Policy::Synced && last.entries + queue.waiting.len() > 2 {
+                gather(shared, &mut queue, last);
+            }
             return Some(queue.take_group());
         }
         if queue.closed {
