@@ -111,8 +111,12 @@ async fn open(settings: &Settings) -> Result<Engine> {
     let store = match &settings.storage {
         Storage::Memory => AnyStore::Memory(Memory::default()),
         Storage::Directory(directory) => {
-            let options =
-                EmbeddedOptions { block_cache_bytes: as_usize(settings.block_cache_bytes), ..Default::default() };
+            let options = EmbeddedOptions {
+                block_cache_bytes: as_usize(settings.block_cache_bytes),
+                // Most point reads go to few items.
+                row_cache_bytes: as_usize(settings.block_cache_bytes / 4),
+                ..Default::default()
+            };
             AnyStore::Embedded(Embedded::open(directory, options)?)
         }
     };

@@ -8,7 +8,7 @@
 //! What the engine is told is in `options`, what the directory looks like in `directory`.
 //!
 //! ```text
-//! get      block cache or write buffer ── hit → inline        miss → thread
+//! get      rows read lately, block cache or write buffer ── hit → inline   miss → thread
 //! commit   Written and small ─────────── room → inline       stall → thread
 //!          Synced ───────────────────────────────────────────────── thread, waits for the disk
 //! scan     few rows, all cached ───────────────  inline       else → thread
@@ -16,6 +16,7 @@
 
 mod directory;
 mod options;
+mod rows;
 mod snapshot;
 
 use std::path::Path;
@@ -27,6 +28,7 @@ use rocksdb::{DB, ErrorKind, Range, ReadOptions, WriteBatch};
 
 use crate::store::{Batch, Durability, Op, Store, fenced};
 pub use options::EmbeddedOptions;
+use rows::Rows;
 pub use snapshot::EmbeddedSnapshot;
 
 /// A larger batch goes to a thread even if it need not wait: copying it takes as long as a switch.
@@ -43,7 +45,7 @@ impl Embedded {
         let dir = dir.as_ref();
         let home = directory::prepare(dir)?;
         let db = DB::open(&options::engine(&options), home).map_err(|error| directory::cannot_open(dir, error))?;
-        Ok(Embedded { engine: Arc::new(Engine::new(db)) })
+        Ok(Embedded { engine: Arc::new(Engine::new(db, Rows::new(options.row_cache_bytes))) })
     }
 
     async fn check_guards(&self, batch: &Batch) -> Result<()> {
@@ -55,6 +57,38 @@ impl Embedded {
             }
         }
         Ok(())
+    }
+
+    async fn get_stored(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        match self.engine.get(key, &self.engine.at_hand) {
+            Err(error) if would_wait(&error) => {
+                let key = Bytes::copy_from_slice(key);
+                self.on_thread(move |engine| engine.get(&key, &engine.anywhere).map_err(unreadable)).await
+            }
+            answer => answer.map_err(unreadable),
+        }
+    }
+
+    /// Written or failed, what is kept of these rows may no longer be true.
+    fn forget_rows(&self, batch: &Batch) {
+        for op in batch.ops() {
+            match op {
+                Op::Put { key, .. } | Op::Delete { key } if Rows::keeps(key) => self.engine.rows.changed(key),
+                Op::DeleteRange { .. } => self.engine.rows.all_changed(),
+                _ => {}
+            }
+        }
+    }
+
+    async fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
+        if durability == Durability::Written && batch.bytes() <= INLINE_BATCH_BYTES_MAX {
+            match self.engine.db.write_opt(translate(batch), &options::write_at_once()) {
+                Err(error) if would_wait(&error) => {} // stalled before it wrote anything: wait on a thread
+                answer => return self.engine.settle(answer),
+            }
+        }
+        let writes = translate(batch);
+        self.on_thread(move |engine| engine.settle(engine.db.write_opt(writes, &options::write(durability)))).await
     }
 
     fn on_thread<T: Send + 'static>(
@@ -70,13 +104,18 @@ impl Store for Embedded {
     type Snapshot = EmbeddedSnapshot;
 
     async fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
-        match self.engine.get(key, &self.engine.at_hand) {
-            Err(error) if would_wait(&error) => {
-                let key = Bytes::copy_from_slice(key);
-                self.on_thread(move |engine| engine.get(&key, &engine.anywhere).map_err(unreadable)).await
-            }
-            answer => answer.map_err(unreadable),
+        if !Rows::keeps(key) {
+            return self.get_stored(key).await;
         }
+        if let Some(row) = self.engine.rows.get(key) {
+            return Ok(Some(row));
+        }
+        let noted = self.engine.rows.note(key);
+        let row = self.get_stored(key).await?;
+        if let Some(row) = &row {
+            self.engine.rows.keep(key, row, noted);
+        }
+        Ok(row)
     }
 
     async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
@@ -99,14 +138,9 @@ impl Store for Embedded {
         if batch.op_count() == 0 {
             return Ok(());
         }
-        if durability == Durability::Written && batch.bytes() <= INLINE_BATCH_BYTES_MAX {
-            match self.engine.db.write_opt(translate(batch), &options::write_at_once()) {
-                Err(error) if would_wait(&error) => {} // stalled before it wrote anything: wait on a thread
-                answer => return self.engine.settle(answer),
-            }
-        }
-        let writes = translate(batch);
-        self.on_thread(move |engine| engine.settle(engine.db.write_opt(writes, &options::write(durability)))).await
+        let written = self.write(batch, durability).await;
+        self.forget_rows(batch);
+        written
     }
 
     async fn sync(&self) -> Result<()> {
@@ -120,7 +154,9 @@ impl Store for Embedded {
             return Ok(());
         }
         let (from, to) = (Bytes::copy_from_slice(from), Bytes::copy_from_slice(to));
-        self.on_thread(move |engine| engine.drop_range(&from, &to)).await
+        let dropped = self.on_thread(move |engine| engine.drop_range(&from, &to)).await;
+        self.engine.rows.all_changed();
+        dropped
     }
 
     /// Counts files only: what was written last may still be in the write buffer.
@@ -136,13 +172,15 @@ struct Engine {
     /// Reads the write buffers and the block cache; "incomplete" when that is not enough.
     at_hand: ReadOptions,
     anywhere: ReadOptions,
+    rows: Rows,
     /// Why no write is taken any more.
     poison: OnceLock<String>,
 }
 
 impl Engine {
-    fn new(db: DB) -> Self {
-        Engine { db, at_hand: options::read_at_hand(), anywhere: ReadOptions::default(), poison: OnceLock::new() }
+    fn new(db: DB, rows: Rows) -> Self {
+        let (at_hand, anywhere) = (options::read_at_hand(), ReadOptions::default());
+        Engine { db, at_hand, anywhere, rows, poison: OnceLock::new() }
     }
 
     fn get(&self, key: &[u8], options: &ReadOptions) -> Result<Option<Bytes>, rocksdb::Error> {

@@ -13,6 +13,7 @@ mod status; // failures as numbers
 mod reply; // status, headers, body
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use pleiad_engine::Engine;
@@ -42,6 +43,8 @@ pub struct Gateway {
     body_bytes_max: usize,
     /// Refuse what arrives in clear text.
     https_only: bool,
+    activity_seed: u64,
+    activities: AtomicU64,
 }
 
 impl Gateway {
@@ -55,6 +58,18 @@ impl Gateway {
         https_only: bool,
     ) -> Self {
         let tokens = Tokens::new(&engine.catalog.secret().await);
-        Gateway { engine, keys, account, tokens, metrics, certificate, body_bytes_max, https_only }
+        let (activity_seed, activities) = (engine.random_u64(), AtomicU64::new(0));
+        Gateway {
+            engine,
+            keys,
+            account,
+            tokens,
+            metrics,
+            certificate,
+            body_bytes_max,
+            https_only,
+            activity_seed,
+            activities,
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, BottommostLevelCompaction, Cache, CompactOptions, DBCompressionType,
-    DBRecoveryMode, LogLevel, Options, ReadOptions, ReadTier, WriteOptions,
+    DBRecoveryMode, DataBlockIndexType, LogLevel, Options, ReadOptions, ReadTier, WriteOptions,
 };
 
 use crate::store::Durability;
@@ -15,6 +15,8 @@ use crate::store::Durability;
 pub struct EmbeddedOptions {
     /// Blocks of files kept uncompressed, their indexes and filters included. Filled as it is used.
     pub block_cache_bytes: usize,
+    /// Whole items and ids that were read lately. Filled as it is used.
+    pub row_cache_bytes: usize,
     /// One write buffer; there are up to three while the disk is behind. Filled as it is used.
     pub write_buffer_bytes: usize,
     /// Threads that flush and compact. They sleep while there is nothing to do.
@@ -27,6 +29,7 @@ impl Default for EmbeddedOptions {
     fn default() -> Self {
         EmbeddedOptions {
             block_cache_bytes: 32 << 20,
+            row_cache_bytes: 8 << 20,
             write_buffer_bytes: 16 << 20,
             background_jobs: 2,
             open_files_max: 512,
@@ -66,6 +69,10 @@ fn recovery(options: &mut Options) {
 fn levels(options: &mut Options, chosen: &EmbeddedOptions) {
     options.set_write_buffer_size(chosen.write_buffer_bytes);
     options.set_max_write_buffer_number(3);
+    // A look-up that the write buffer cannot answer should not search it: most are for older rows, or
+    // ask whether a new id is taken.
+    options.set_memtable_prefix_bloom_ratio(0.02);
+    options.set_memtable_whole_key_filtering(true);
     options.set_level_compaction_dynamic_level_bytes(true);
     options.set_target_file_size_base(64 << 20);
     options.set_max_bytes_for_level_base(256 << 20);
@@ -95,6 +102,8 @@ fn table(chosen: &EmbeddedOptions) -> BlockBasedOptions {
     let mut table = BlockBasedOptions::default();
     table.set_block_cache(&Cache::new_hyper_clock_cache(chosen.block_cache_bytes, 0));
     table.set_block_size(8 * 1024);
+    table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash); // a get finds its row without a search
+    table.set_data_block_hash_ratio(0.75);
     table.set_bloom_filter(10.0, false);
     table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
     table.set_partition_filters(true);

@@ -195,3 +195,37 @@ fn a_snapshot_outlives_its_store() {
     drop(snapshot);
     open(dir.path());
 }
+
+/// One writer counts up in several rows; readers must never see less than what was committed before they asked.
+#[test]
+fn rows_kept_in_memory_are_never_older_than_a_commit_that_returned() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    const ROWS: u64 = 4;
+    const COUNT: u64 = 3_000;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let committed = AtomicU64::new(0);
+    let read = |docnum| {
+        let row = block_on(store.get(&crate::keyspace::doc(7, docnum))).unwrap();
+        row.map_or(0, |row| u64::from_be_bytes(row.as_ref().try_into().unwrap()))
+    };
+    std::thread::scope(|scope| {
+        for reader in 0..3 {
+            let (committed, read) = (&committed, &read);
+            scope.spawn(move || {
+                while committed.load(Ordering::SeqCst) < COUNT {
+                    let before = committed.load(Ordering::SeqCst);
+                    let seen = read(reader % ROWS);
+                    assert!(seen >= before, "saw {seen} after {before} was committed");
+                }
+            });
+        }
+        for count in 1..=COUNT {
+            let mut batch = Batch::new();
+            (0..ROWS).for_each(|docnum| batch.put(crate::keyspace::doc(7, docnum), count.to_be_bytes()));
+            block_on(store.commit(&batch, Durability::Written)).unwrap();
+            committed.store(count, Ordering::SeqCst);
+        }
+    });
+    assert_eq!(read(0), COUNT);
+}

@@ -1,0 +1,55 @@
+use super::*;
+use crate::keyspace;
+
+fn value(text: &'static str) -> Bytes {
+    Bytes::from_static(text.as_bytes())
+}
+
+#[test]
+fn items_and_ids_are_kept_and_nothing_else() {
+    assert!(Rows::keeps(&keyspace::doc(7, 1)) && Rows::keeps(&keyspace::id(7, b"e", &[1; 16])));
+    assert!(!Rows::keeps(&keyspace::feed(7, 1, 1)) && !Rows::keeps(&keyspace::state(7)) && !Rows::keeps(b""));
+}
+
+#[test]
+fn a_row_that_changed_is_not_kept() {
+    let (rows, key) = (Rows::new(1 << 20), keyspace::doc(7, 1));
+    rows.keep(&key, &value("old"), rows.note(&key));
+    assert_eq!(rows.get(&key), Some(value("old")));
+    rows.changed(&key);
+    assert_eq!(rows.get(&key), None);
+}
+
+#[test]
+fn a_reader_that_was_overtaken_keeps_nothing() {
+    let (rows, key) = (Rows::new(1 << 20), keyspace::doc(7, 1));
+    let noted = rows.note(&key);
+    rows.changed(&key);
+    rows.keep(&key, &value("old"), noted);
+    assert_eq!(rows.get(&key), None);
+}
+
+#[test]
+fn large_rows_are_left_to_the_engine_and_the_budget_holds() {
+    let rows = Rows::new(64 << 10);
+    let large = Bytes::from(vec![0; VALUE_BYTES_MAX + 1]);
+    let key = keyspace::doc(7, 1);
+    rows.keep(&key, &large, rows.note(&key));
+    assert_eq!(rows.get(&key), None);
+    for docnum in 0..1000 {
+        let key = keyspace::doc(7, docnum);
+        rows.keep(&key, &Bytes::from(vec![0; 1000]), rows.note(&key));
+    }
+    assert!(rows.kept.weight() <= 64 << 10);
+}
+
+#[test]
+fn everything_goes_at_once() {
+    let (rows, key) = (Rows::new(1 << 20), keyspace::doc(7, 1));
+    let noted = rows.note(&key);
+    rows.keep(&key, &value("old"), noted);
+    rows.all_changed();
+    assert_eq!(rows.get(&key), None);
+    rows.keep(&key, &value("old"), noted);
+    assert_eq!(rows.get(&key), None);
+}
