@@ -131,7 +131,9 @@ impl Worker {
         let committed = match self.grouping {
             Grouping::Committer => {
                 let (done, committed) = oneshot::channel();
-                self.committer.enqueue(Entry { batch, state: Some(state), owner: None, done });
+                self.committer
+                    .enqueue(Entry { batch, state: Some(state), owner: None, done })
+                    .map_err(|e| e.to_string())?;
                 block_on(committed).map_err(|e| e.to_string())?
             }
             Grouping::Engine => {

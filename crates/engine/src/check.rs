@@ -79,8 +79,9 @@ impl Engine {
                 problems.add(format_args!("shard {shard} belongs to two ranges"));
             }
         }
-        let snapshot = store.snapshot().await?;
+        // In this order: an erase that ends in between took its rows along.
         known.extend(to_erase(&store).await?);
+        let snapshot = store.snapshot().await?;
         let (mut from, _) = keyspace::shard_range(0);
         let (_, to) = keyspace::shard_range(u64::MAX);
         while let Some((row, _)) = snapshot.scan(&from, &to, Direction::Forward, 1).await?.first() {

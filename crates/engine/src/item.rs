@@ -183,6 +183,7 @@ async fn locate<'a>(
             let key = ItemKey::new(definition, &key, id);
             Ok((home(at, &key)?, key))
         }
+        Target::Rid(rid) if rid.container != at.container.rid => Err(Error::not_found(NOT_THERE)),
         Target::Rid(rid) => {
             let nameless = ItemKey::new(definition, &key, "");
             let partition = home(at, &nameless)?;

@@ -24,7 +24,9 @@ const LATER: Durability = Durability::SyncedWithin(Duration::from_secs(3600));
 
 pub async fn open(store: impl Into<AnyStore>, limits: Limits) -> Arc<Engine> {
     let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));
-    Arc::new(Engine::open(store.into(), LATER, limits, env).await.unwrap())
+    let engine = Engine::open(store.into(), LATER, limits, env).await.unwrap();
+    engine.resume_chores().await.unwrap();
+    Arc::new(engine)
 }
 
 /// With a database named `db`.

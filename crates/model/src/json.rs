@@ -110,7 +110,8 @@ impl<'de> Visitor<'de> for Below {
     }
 }
 
-fn with_unique_names(properties: Vec<(String, Value)>) -> Object {
+/// An object of properties as they arrived: of a name that repeats, the last value counts, in the first place.
+pub fn with_unique_names(properties: Vec<(String, Value)>) -> Object {
     if names_repeat(&properties) { last_values(properties) } else { Object::from_unique(properties) }
 }
 

@@ -93,25 +93,25 @@ impl Committer {
         Ok(Committer { hold: Arc::new(Hold { shared }) })
     }
 
-    /// Takes a transaction. Callers that need an order among their own hold their lock over this.
-    pub fn enqueue(&self, entry: Entry) {
+    /// Takes a transaction, or refuses it and has kept nothing of it. Callers that need an order among their own hold
+    /// their lock over this.
+    pub fn enqueue(&self, entry: Entry) -> Result<()> {
         let shared = &self.hold.shared;
         let mut queue = shared.queue.lock();
         if let Some(error) = queue.refusal() {
-            drop(queue);
-            let _ = entry.done.send(Err(error)); // the asker may be gone; then nobody needs to know
-            return;
+            return Err(error);
         }
         queue.waiting.push(entry);
         if queue.waiting.len() == 1 || queue.waiting.len() == queue.wanted {
             shared.wake.notify_one();
         }
+        Ok(())
     }
 
     /// Commits one batch of nobody's partition, such as a change of the catalog.
     pub async fn commit(&self, batch: Batch) -> Result<()> {
         let (done, committed) = oneshot::channel();
-        self.enqueue(Entry { batch, state: None, owner: None, done });
+        self.enqueue(Entry { batch, state: None, owner: None, done })?;
         committed.await.unwrap_or_else(|_| Err(Error::unavailable("the committer has stopped")))
     }
 
@@ -187,7 +187,11 @@ fn run(shared: &Shared) {
     while let Some(mut group) = next_group(shared, &mut sync_due, &last) {
         let began = Instant::now();
         let committed = commit_group(shared, &mut group);
-        last = Last { entries: group.len(), took: began.elapsed() };
+        last = Last {
+            writers: group.len() + shared.queue.lock().waiting.len(),
+            took: began.elapsed(),
+            ended: Some(Instant::now()),
+        };
         match committed {
             Ok(()) => {
                 sync_due = sync_due.or_else(|| shared.sync_due());
@@ -216,18 +220,20 @@ impl Shared {
 /// What the last commit was like.
 #[derive(Default)]
 struct Last {
-    entries: usize,
+    /// Those it answered, and those who were waiting by then: as many as can be back before the next.
+    writers: usize,
     took: Duration,
+    ended: Option<Instant>,
 }
 
 /// Those who were just answered are likely to be back soon. A commit costs about the same however many
 /// share it, so it waits for them a little, but never for long against what it takes itself; a lone
 /// writer waits for nobody.
 fn gather(shared: &Shared, queue: &mut MutexGuard<'_, Queue>, last: &Last) {
-    let wanted = (last.entries + queue.waiting.len()).min(GROUP_ENTRIES_MAX);
-    let until = Instant::now() + (last.took / 2).min(GATHER_MAX);
-    queue.wanted = wanted;
-    while queue.waiting.len() < wanted && !queue.closed {
+    let Some(ended) = last.ended.filter(|_| last.writers > 1) else { return };
+    let until = ended + (last.took / 2).min(GATHER_MAX);
+    queue.wanted = last.writers.min(GROUP_ENTRIES_MAX);
+    while queue.waiting.len() < queue.wanted && !queue.closed {
         if shared.wake.wait_until(queue, until).timed_out() {
             break;
         }
@@ -244,7 +250,7 @@ fn next_group(shared: &Shared, sync_due: &mut Option<Instant>, last: &Last) -> O
             MutexGuard::unlocked(&mut queue, || sync(shared));
         }
         if !queue.waiting.is_empty() {
-            if shared.policy == Policy::Synced && last.entries + queue.waiting.len() > 2 {
+            if shared.policy == Policy::Synced {
                 gather(shared, &mut queue, last);
             }
             return Some(queue.take_group());

@@ -34,11 +34,12 @@ pub struct Quota {
     pub bytes: usize,
 }
 
-/// Rows asked of the store at once while nothing is known of their size: 16 of the largest items
-/// are 32 MB, which is about the most a page holds in memory beyond its own limit.
+/// Rows asked of the store at once: 32 of the largest items are 64 MB, which is the most that a page
+/// holds in memory beyond its own limit, half of that while nothing is known of their size.
 const CHUNK_ROWS_FIRST: usize = 16;
-const CHUNK_BYTES_MAX: usize = 32 << 20;
-const CHUNK_ROWS_MAX: usize = 512;
+const CHUNK_ROWS_MAX: usize = 32;
+/// Rows of keys alone are small.
+const KEY_ROWS: usize = 512;
 
 impl Partition {
     /// The items after number `after`, in order of their numbers.
@@ -98,10 +99,10 @@ impl Partition {
         let (mut from, to) = keyspace::range(self.range.shard, keyspace::Tag::Key);
         let mut count = 0;
         loop {
-            let rows = snapshot.scan(&from, &to, Direction::Forward, CHUNK_ROWS_MAX).await?;
+            let rows = snapshot.scan(&from, &to, Direction::Forward, KEY_ROWS).await?;
             count += rows.len() as u64;
             match rows.last() {
-                Some((last, _)) if rows.len() == CHUNK_ROWS_MAX => from = keyspace::after(last),
+                Some((last, _)) if rows.len() == KEY_ROWS => from = keyspace::after(last),
                 _ => return Ok(count),
             }
         }
@@ -148,7 +149,7 @@ impl Filling {
         let average = (self.seen_bytes / self.seen).max(1);
         let affordable = self.quota.bytes.saturating_sub(self.bytes) / average + 2;
         let rows = missing.min(affordable).saturating_mul(self.seen / taken.max(1));
-        rows.min(CHUNK_BYTES_MAX / average).clamp(2, CHUNK_ROWS_MAX)
+        rows.clamp(2, CHUNK_ROWS_MAX)
     }
 }
 

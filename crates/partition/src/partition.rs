@@ -304,11 +304,13 @@ impl Partition {
         shard.lsn += 1;
         let mut changes = Changes::default();
         let written = change(&mut shard, &mut changes)?;
-        sequence.accept(shard, &changes);
         let (done, durable) = oneshot::channel();
         let state = Some((keyspace::state(self.range.shard), shard.encode()));
         let owner: Arc<dyn Publish> = self.sequencer.clone();
-        self.committer.enqueue(Entry { batch: changes.batch, state, owner: Some((owner, shard.lsn)), done });
+        let batch = std::mem::take(&mut changes.batch);
+        // Nothing is published before we let go of the sequence, and nothing stays behind if this is refused.
+        self.committer.enqueue(Entry { batch, state, owner: Some((owner, shard.lsn)), done })?;
+        sequence.accept(shard, changes.pending);
         Ok(Queued { written, durable })
     }
 
@@ -346,12 +348,12 @@ impl Partition {
 }
 
 impl Sequence {
-    fn accept(&mut self, shard: ShardState, changes: &Changes) {
+    fn accept(&mut self, shard: ShardState, pending: Vec<(Bytes, Option<Bytes>)>) {
         self.shard = shard;
-        for (row, value) in &changes.pending {
-            self.pending.insert(row.clone(), Pending { lsn: shard.lsn, value: value.clone() });
+        self.brought.push_back((shard.lsn, pending.iter().map(|(row, _)| row.clone()).collect()));
+        for (row, value) in pending {
+            self.pending.insert(row, Pending { lsn: shard.lsn, value });
         }
-        self.brought.push_back((shard.lsn, changes.pending.iter().map(|(row, _)| row.clone()).collect()));
     }
 }
 

@@ -87,7 +87,7 @@ impl Gate {
         let (open, opened) = channel();
         let held = Arc::new(Held { entered, open: Mutex::new(opened) });
         let (done, _) = oneshot::channel();
-        committer.enqueue(Entry { batch: Batch::default(), state: None, owner: Some((held, 0)), done });
+        committer.enqueue(Entry { batch: Batch::default(), state: None, owner: Some((held, 0)), done }).unwrap();
         has_entered.recv().unwrap();
         Gate { _open: open }
     }

@@ -130,7 +130,9 @@ async fn open(settings: &Settings) -> Result<Engine> {
         partition_bytes_max: settings.partition_bytes_max,
         key_bytes_max: settings.key_bytes_max,
     };
-    Engine::open(store, policy, limits, Arc::new(SystemEnv)).await
+    let engine = Engine::open(store, policy, limits, Arc::new(SystemEnv)).await?;
+    engine.resume_chores().await?;
+    Ok(engine)
 }
 
 async fn gateway(settings: &Settings, engine: Arc<Engine>, authority: Option<&std::path::Path>) -> Result<Gateway> {

@@ -28,7 +28,7 @@ use rocksdb::{DB, ErrorKind, Range, ReadOptions, WriteBatch};
 
 use crate::store::{Batch, Durability, Op, Store, fenced};
 pub use options::EmbeddedOptions;
-use rows::Rows;
+use rows::{Changing, Rows};
 pub use snapshot::EmbeddedSnapshot;
 
 /// A larger batch goes to a thread even if it need not wait: copying it takes as long as a switch.
@@ -69,18 +69,10 @@ impl Embedded {
         }
     }
 
-    /// Written or failed, what is kept of these rows may no longer be true.
-    fn forget_rows(&self, batch: &Batch) {
-        for op in batch.ops() {
-            match op {
-                Op::Put { key, .. } | Op::Delete { key } if Rows::keeps(key) => self.engine.rows.changed(key),
-                Op::DeleteRange { .. } => self.engine.rows.all_changed(),
-                _ => {}
-            }
-        }
-    }
-
+    /// What is kept of the rows goes before the write, and nothing is kept of them until it is over. A write that moved
+    /// to a thread takes that along: its end may come after this future was dropped.
     async fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
+        let changing = changing(&self.engine.rows, batch);
         if durability == Durability::Written && batch.bytes() <= INLINE_BATCH_BYTES_MAX {
             match self.engine.db.write_opt(translate(batch), &options::write_at_once()) {
                 Err(error) if would_wait(&error) => {} // stalled before it wrote anything: wait on a thread
@@ -88,7 +80,12 @@ impl Embedded {
             }
         }
         let writes = translate(batch);
-        self.on_thread(move |engine| engine.settle(engine.db.write_opt(writes, &options::write(durability)))).await
+        self.on_thread(move |engine| {
+            let written = engine.settle(engine.db.write_opt(writes, &options::write(durability)));
+            drop(changing);
+            written
+        })
+        .await
     }
 
     fn on_thread<T: Send + 'static>(
@@ -138,9 +135,7 @@ impl Store for Embedded {
         if batch.op_count() == 0 {
             return Ok(());
         }
-        let written = self.write(batch, durability).await;
-        self.forget_rows(batch);
-        written
+        self.write(batch, durability).await
     }
 
     async fn sync(&self) -> Result<()> {
@@ -154,9 +149,7 @@ impl Store for Embedded {
             return Ok(());
         }
         let (from, to) = (Bytes::copy_from_slice(from), Bytes::copy_from_slice(to));
-        let dropped = self.on_thread(move |engine| engine.drop_range(&from, &to)).await;
-        self.engine.rows.all_changed();
-        dropped
+        self.on_thread(move |engine| engine.drop_range(&from, &to)).await
     }
 
     /// Counts files only: what was written last may still be in the write buffer.
@@ -172,7 +165,7 @@ struct Engine {
     /// Reads the write buffers and the block cache; "incomplete" when that is not enough.
     at_hand: ReadOptions,
     anywhere: ReadOptions,
-    rows: Rows,
+    rows: Arc<Rows>,
     /// Why no write is taken any more.
     poison: OnceLock<String>,
 }
@@ -180,7 +173,7 @@ struct Engine {
 impl Engine {
     fn new(db: DB, rows: Rows) -> Self {
         let (at_hand, anywhere) = (options::read_at_hand(), ReadOptions::default());
-        Engine { db, at_hand, anywhere, rows, poison: OnceLock::new() }
+        Engine { db, at_hand, anywhere, rows: Arc::new(rows), poison: OnceLock::new() }
     }
 
     fn get(&self, key: &[u8], options: &ReadOptions) -> Result<Option<Bytes>, rocksdb::Error> {
@@ -191,7 +184,12 @@ impl Engine {
     /// The order matters. Whole files go first; that may uncover older versions of a key in files that
     /// reach beyond the range, and the range delete, being newer than all of them, covers them again.
     /// The other way round its own tombstone could sit in a file that goes.
+    ///
+    /// Files go at once, also from a store that syncs its log later: what allowed the drop must be on the
+    /// disk before them.
     fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
+        self.settle(self.db.flush_wal(true))?;
+        let _changing = self.rows.change_all();
         self.settle(self.db.delete_file_in_range(from, to))?;
         let mut writes = WriteBatch::default();
         writes.delete_range(from, to);
@@ -227,6 +225,16 @@ impl Engine {
 fn get_many(db: &DB, keys: &[Bytes], options: &ReadOptions) -> Result<Vec<Option<Bytes>>, rocksdb::Error> {
     let get = |key: &Bytes| Ok(db.get_pinned_opt(key, options)?.map(|value| Bytes::copy_from_slice(&value)));
     keys.iter().map(get).collect()
+}
+
+fn changing(rows: &Arc<Rows>, batch: &Batch) -> Changing {
+    if batch.ops().any(|op| matches!(op, Op::DeleteRange { .. })) {
+        return rows.change_all();
+    }
+    rows.change(batch.ops().filter_map(|op| match op {
+        Op::Put { key, .. } | Op::Delete { key } => Some(key),
+        _ => None,
+    }))
 }
 
 fn translate(batch: &Batch) -> WriteBatch {

@@ -193,14 +193,13 @@ where
 {
     let limits = &house.limits;
     let connection = Arc::new(Connection { origin, activity: Activity::default() });
-    let stream = Patient::new(stream, connection.clone(), limits.header_read_timeout, limits.idle_timeout);
+    let stream = Patient::new(stream, connection.clone(), limits.times(limits.header_read_timeout));
     let mut serving = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
             // `Patient` keeps both times; hyper's single one would close idle connections as if they were slow.
             .header_read_timeout(None)
             .max_buf_size(limits.header_bytes_max)
-            .pipeline_flush(true)
             .serve_connection(TokioIo::new(stream), answer(house.service.clone(), connection.clone()))
     );
     tokio::select! {
@@ -224,7 +223,7 @@ where
     let limits = &house.limits;
     let connection = Arc::new(Connection { origin, activity: Activity::default() });
     // Frames are not heads: bytes without a request are no sign of a slow client, so both times are the idle one.
-    let stream = Patient::new(stream, connection.clone(), limits.idle_timeout, limits.idle_timeout);
+    let stream = Patient::new(stream, connection.clone(), limits.times(limits.idle_timeout));
     let header_bytes_max = u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX);
     let mut serving = pin!(
         http2::Builder::new(TokioExecutor::new())

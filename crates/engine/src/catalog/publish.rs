@@ -47,7 +47,7 @@ impl Catalog {
         let batch = std::mem::take(&mut change.batch);
         let version = change.version.number;
         let waiting = Waiting { current: self.current.clone(), change: Mutex::new(Some((change, self.eraser()))) };
-        self.committer.enqueue(Entry { batch, state: None, owner: Some((Arc::new(waiting), version)), done });
+        self.committer.enqueue(Entry { batch, state: None, owner: Some((Arc::new(waiting), version)), done })?;
         durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")))
     }
 }

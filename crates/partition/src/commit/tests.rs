@@ -21,10 +21,17 @@ fn put(committer: &Committer, key: &str, value: &str) -> Outcome {
     enqueue(committer, batch)
 }
 
+/// What is refused at the door is told like what fails behind it.
 fn enqueue(committer: &Committer, batch: Batch) -> Outcome {
     let (done, outcome) = oneshot::channel();
-    committer.enqueue(Entry { batch, state: None, owner: None, done });
-    outcome
+    match committer.enqueue(Entry { batch, state: None, owner: None, done }) {
+        Ok(()) => outcome,
+        Err(error) => {
+            let (done, refused) = oneshot::channel();
+            done.send(Err(error)).unwrap();
+            refused
+        }
+    }
 }
 
 async fn kind(outcome: Outcome) -> Option<Kind> {
@@ -77,7 +84,7 @@ async fn owners_hear_before_writers_and_in_order() {
     let entry = |lsn| {
         let (done, outcome) = oneshot::channel();
         let owner: Arc<dyn Publish> = heard.clone();
-        committer.enqueue(Entry { batch: Batch::default(), state: None, owner: Some((owner, lsn)), done });
+        committer.enqueue(Entry { batch: Batch::default(), state: None, owner: Some((owner, lsn)), done }).unwrap();
         outcome
     };
     let outcomes: Vec<Outcome> = (1..=3000).map(entry).collect();
@@ -110,7 +117,7 @@ async fn the_last_state_of_a_shard_is_written_once_per_group() {
     let entry = |shard: u64, value: &'static str| {
         let (done, outcome) = oneshot::channel();
         let state = Some((keyspace::state(shard), Bytes::from(value)));
-        committer.enqueue(Entry { batch: Batch::default(), state, owner: None, done });
+        committer.enqueue(Entry { batch: Batch::default(), state, owner: None, done }).unwrap();
         outcome
     };
     let outcomes = [entry(1, "a"), entry(2, "x"), entry(1, "b"), entry(2, "y"), entry(1, "c")];
@@ -246,7 +253,9 @@ async fn nobody_waits_for_a_committer_that_panicked() {
     let committer = Committer::start(memory(), Policy::Synced).unwrap();
     let gate = Gate::close(&committer);
     let (done, first) = oneshot::channel();
-    committer.enqueue(Entry { batch: Batch::default(), state: None, owner: Some((Arc::new(Broken), 1)), done });
+    committer
+        .enqueue(Entry { batch: Batch::default(), state: None, owner: Some((Arc::new(Broken), 1)), done })
+        .unwrap();
     let second = put(&committer, "key", "");
     drop(gate);
     assert!(first.await.is_err() && second.await.is_err());

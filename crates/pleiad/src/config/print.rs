@@ -45,7 +45,11 @@ const SAMPLE_TAIL: &str = r#"
 # throughput = 400                      # or autoscale-max = 4000
 # indexing-policy = { excludedPaths = [{ path = "/note/?" }], includedPaths = [{ path = "/*" }] } # as in Cosmos
 # seed = "orders.ndjson"                # one item per line; or a .json file with an array of items
-# items = [{ id = "1", customer = "c1", total = 7 }]
+#
+# [[database.container]]
+# id = "customers"
+# partition-key = "/id"
+# items = [{ id = "c1", name = "Ada" }]  # instead of a file
 "#;
 
 fn of(group: Group) -> impl Iterator<Item = &'static Setting> {

@@ -210,7 +210,7 @@ settings! {
         "durability" durability: DurabilityWord, "", Anywhere, dev Is("written"), serve Is("synced");
         /// Longest time between two syncs when `durability` is `written`.
         "sync-interval-ms" sync_interval_ms: NonZeroU64, "ms", Anywhere, dev Is("200"), serve Is("200");
-        /// Memory for blocks read from disk.
+        /// Memory for blocks read from disk. A quarter of it is added for whole items that were read lately.
         "block-cache-mb" block_cache_mb: NonZeroU64, "MiB", Anywhere, dev Is("32"), serve Is("512");
         /// The account's default consistency level.
         "consistency" consistency: Consistency, "", Anywhere, dev Is("Session"), serve Is("Session");
@@ -234,7 +234,7 @@ settings! {
         "body-max-bytes" body_max_bytes: ByteCount, "bytes", Anywhere, dev Is("4MiB"), serve Is("4MiB");
         /// Most open connections; further ones wait to be accepted.
         "connections-max" connections_max: NonZeroU64, "connections", Anywhere, dev Is("1000"), serve Is("10000");
-        /// How long a client may take over one request's bytes before it is hung up on.
+        /// How long a client may take to send a request's head, or to take any of an answer, before it is hung up on.
         "slow-client-timeout-s" slow_client_timeout_s: NonZeroU64, "s", Anywhere, dev Is("30"), serve Is("30");
         /// How long requests under way may take to finish at shutdown.
         "shutdown-timeout-s" shutdown_timeout_s: NonZeroU64, "s", Anywhere, dev Is("5"), serve Is("30");

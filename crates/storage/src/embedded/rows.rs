@@ -4,25 +4,26 @@
 //! and of a block. Here each costs a hash. Only those two kinds of rows are kept: nothing else is
 //! looked up one by one and often.
 //!
-//! Promise: a look-up that begins after a commit returned never sees what was there before it. A reader
-//! may be overtaken between RocksDB and here, so it notes the row's stamp before it reads, and takes its
-//! row out again if the stamp has moved; a commit moves the stamp first and takes the row out second.
+//! Promise: a look-up that begins after a commit returned never sees what was there before it, and no one
+//! sees new and then old. A row is kept only if no commit has touched its stripe since the reader noted
+//! it and none is at work there: what a reader brings late is let go.
 //!
 //! ```text
-//! reader   stamp 4 ── get: old ───────────────────── keep old ── stamp 5? take it out
-//! commit                └─ write new ── stamp := 5 ── take it out
+//! reader   note: version 4 ── get: old ─────────────────────────── keep? version is 5: no
+//! commit        └─ begin: take the row out ── write new ── end: version := 5
 //! ```
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use crate::keyspace::Tag;
 
-/// Rows share stamps; sharing one costs a row that is not kept, never a wrong one.
-const STAMPS: usize = 4096;
+/// Rows share stripes; sharing one costs a row that is not kept, never a wrong one.
+const STRIPES: usize = 1024;
 /// Larger rows would push out many that are asked for more often.
 const VALUE_BYTES_MAX: usize = 16 * 1024;
 /// What a kept row costs beside its bytes.
@@ -30,19 +31,33 @@ const OVERHEAD_BYTES: u64 = 96;
 
 pub struct Rows {
     kept: Cache<Bytes, Bytes, Weight>,
-    stamps: Box<[AtomicU64]>,
+    stripes: Box<[Mutex<Stripe>]>,
+}
+
+#[derive(Default)]
+struct Stripe {
+    /// Raised by every commit that changed a row here.
+    version: u64,
+    /// Commits that are changing rows here now.
+    writers: u32,
 }
 
 /// What a reader noted before it went to RocksDB.
 #[derive(Clone, Copy)]
 pub struct Noted {
-    stamp: u64,
+    version: u64,
+}
+
+/// Rows that a commit is changing. They are not kept again before this is dropped, however that comes about.
+pub struct Changing {
+    rows: Arc<Rows>,
+    stripes: Vec<usize>,
 }
 
 impl Rows {
     pub fn new(bytes_max: usize) -> Self {
         let kept = Cache::with_weighter(bytes_max / 1024, bytes_max as u64, Weight);
-        Rows { kept, stamps: (0..STAMPS).map(|_| AtomicU64::new(0)).collect() }
+        Rows { kept, stripes: (0..STRIPES).map(|_| Mutex::default()).collect() }
     }
 
     /// Whether rows of this kind are kept at all.
@@ -55,7 +70,7 @@ impl Rows {
     }
 
     pub fn note(&self, key: &[u8]) -> Noted {
-        Noted { stamp: self.stamp(key).load(Ordering::SeqCst) }
+        Noted { version: self.stripe(stripe_of(key)).version }
     }
 
     /// Keeps what was read after `noted`, unless a commit came in between.
@@ -63,31 +78,51 @@ impl Rows {
         if value.len() > VALUE_BYTES_MAX {
             return;
         }
-        self.kept.insert(Bytes::copy_from_slice(key), value.clone());
-        if self.stamp(key).load(Ordering::SeqCst) != noted.stamp {
+        let stripe = self.stripe(stripe_of(key));
+        if stripe.version == noted.version && stripe.writers == 0 {
+            self.kept.insert(Bytes::copy_from_slice(key), value.clone());
+        }
+    }
+
+    /// A commit is about to change these rows.
+    pub fn change<'a>(self: &Arc<Self>, keys: impl Iterator<Item = &'a [u8]>) -> Changing {
+        let mut stripes = Vec::new();
+        for key in keys.filter(|key| Rows::keeps(key)) {
+            let at = stripe_of(key);
+            let mut stripe = self.stripe(at);
+            stripe.writers += 1;
             self.kept.remove(key);
+            stripes.push(at);
         }
+        Changing { rows: self.clone(), stripes }
     }
 
-    /// The row has changed in RocksDB.
-    pub fn changed(&self, key: &[u8]) {
-        self.stamp(key).fetch_add(1, Ordering::SeqCst);
-        self.kept.remove(key);
-    }
-
-    /// Who knows which rows have changed.
-    pub fn all_changed(&self) {
-        for stamp in &self.stamps {
-            stamp.fetch_add(1, Ordering::SeqCst);
-        }
+    /// Who knows which rows are about to change.
+    pub fn change_all(self: &Arc<Self>) -> Changing {
+        (0..STRIPES).for_each(|at| self.stripe(at).writers += 1);
         self.kept.clear();
+        Changing { rows: self.clone(), stripes: (0..STRIPES).collect() }
     }
 
-    /// The end of a key is where keys differ: an item's number, or a hash.
-    fn stamp(&self, key: &[u8]) -> &AtomicU64 {
-        let end = key.last_chunk::<2>().map_or(0, |end| u16::from_be_bytes(*end));
-        &self.stamps[usize::from(end) % STAMPS]
+    fn stripe(&self, at: usize) -> MutexGuard<'_, Stripe> {
+        self.stripes[at].lock()
     }
+}
+
+impl Drop for Changing {
+    fn drop(&mut self) {
+        for &at in &self.stripes {
+            let mut stripe = self.rows.stripe(at);
+            stripe.version += 1;
+            stripe.writers -= 1;
+        }
+    }
+}
+
+/// The end of a key is where keys differ: an item's number, or a hash.
+fn stripe_of(key: &[u8]) -> usize {
+    let end = key.last_chunk::<2>().map_or(0, |end| u16::from_be_bytes(*end));
+    usize::from(end) % STRIPES
 }
 
 #[derive(Clone)]

@@ -11,6 +11,10 @@ use tokio::time::timeout;
 
 /// How long a body may pause.
 const FRAME_TIMEOUT: Duration = Duration::from_secs(30);
+/// The whole of a body: a client that sends a byte now and then is slow as well.
+const BODY_TIMEOUT: Duration = Duration::from_secs(120);
+/// Memory follows what has arrived, not what was announced.
+const RESERVED_BYTES_MAX: u64 = 64 * 1024;
 /// What we read of a body that is too large, only to let the client finish: if we closed the connection on a client
 /// that is still sending, the reset would often destroy our answer before it is read.
 const DISCARDED_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -26,7 +30,11 @@ pub enum BodyError {
 }
 
 /// Reads a body of at most `bytes_max` bytes.
-pub async fn read_body<B: Body<Data = Bytes> + Unpin>(mut body: B, bytes_max: usize) -> Result<Bytes, BodyError> {
+pub async fn read_body<B: Body<Data = Bytes> + Unpin>(body: B, bytes_max: usize) -> Result<Bytes, BodyError> {
+    timeout(BODY_TIMEOUT, read_all(body, bytes_max)).await.unwrap_or(Err(BodyError::TimedOut))
+}
+
+async fn read_all<B: Body<Data = Bytes> + Unpin>(mut body: B, bytes_max: usize) -> Result<Bytes, BodyError> {
     let announced = body.size_hint().lower();
     if announced > bytes_max as u64 {
         discard(body, announced).await;
@@ -36,7 +44,7 @@ pub async fn read_body<B: Body<Data = Bytes> + Unpin>(mut body: B, bytes_max: us
     if first.len() <= bytes_max && body.is_end_stream() {
         return Ok(first);
     }
-    let mut whole = BytesMut::with_capacity(first.len().max(announced as usize).min(bytes_max));
+    let mut whole = BytesMut::with_capacity(first.len().max(announced.min(RESERVED_BYTES_MAX) as usize));
     let mut next = Some(first);
     while let Some(data) = next {
         if whole.len() + data.len() > bytes_max {

@@ -1,6 +1,8 @@
-//! What one client may cost. Every number is a setting; these are the defaults.
+//! What one client may cost: the defaults.
 
 use std::time::Duration;
+
+use super::patience::Times;
 
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -17,6 +19,12 @@ pub struct Limits {
     pub body_bytes_max: usize,
     /// How long a connection may be open without a request. Clients pool connections and are surprised by a short one.
     pub idle_timeout: Duration,
+}
+
+impl Limits {
+    pub(super) fn times(&self, head: Duration) -> Times {
+        Times { head, idle: self.idle_timeout, stall: self.header_read_timeout }
+    }
 }
 
 impl Default for Limits {

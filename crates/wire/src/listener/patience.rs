@@ -68,6 +68,14 @@ enum Wait {
     RestOfHead(Instant),
 }
 
+/// How long a client may take: for the head of a request, between requests, and to take any of an answer.
+#[derive(Clone, Copy)]
+pub(super) struct Times {
+    pub head: Duration,
+    pub idle: Duration,
+    pub stall: Duration,
+}
+
 /// A stream that ends when its client has been silent for too long.
 pub(super) struct Patient<IO> {
     stream: IO,
@@ -77,12 +85,30 @@ pub(super) struct Patient<IO> {
     wait: Wait,
     requests_seen: u64,
     alarm: Pin<Box<Sleep>>,
+    /// Running while the client takes nothing of what we have for it.
+    stalled: Option<Pin<Box<Sleep>>>,
+    stall_timeout: Duration,
 }
 
 impl<IO> Patient<IO> {
-    pub(super) fn new(stream: IO, connection: Arc<Connection>, head_timeout: Duration, idle_timeout: Duration) -> Self {
+    pub(super) fn new(stream: IO, connection: Arc<Connection>, times: Times) -> Self {
+        let Times { head: head_timeout, idle: idle_timeout, stall: stall_timeout } = times;
         let alarm = Box::pin(sleep_until(Instant::now() + head_timeout));
-        Patient { stream, connection, head_timeout, idle_timeout, wait: Wait::Nothing, requests_seen: 0, alarm }
+        let (wait, requests_seen, stalled) = (Wait::Nothing, 0, None);
+        Patient { stream, connection, head_timeout, idle_timeout, wait, requests_seen, alarm, stalled, stall_timeout }
+    }
+
+    /// What a write came to. A client that takes some of its answer, however slowly, is alive; one that takes nothing
+    /// for too long holds a connection and an answer that others need the room of.
+    fn wrote(&mut self, outcome: Poll<io::Result<usize>>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if outcome.is_ready() {
+            self.stalled = None;
+            self.said();
+            return outcome;
+        }
+        let deadline = Instant::now() + self.stall_timeout;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        stalled.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 
     /// Bytes came in: the first ones after a pause start the head's time, later ones do not start it again.
@@ -159,8 +185,8 @@ impl<IO: AsyncRead + Unpin> AsyncRead for Patient<IO> {
 impl<IO: AsyncWrite + Unpin> AsyncWrite for Patient<IO> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.said();
-        Pin::new(&mut this.stream).poll_write(cx, buf)
+        let outcome = Pin::new(&mut this.stream).poll_write(cx, buf);
+        this.wrote(outcome, cx)
     }
 
     fn poll_write_vectored(
@@ -169,8 +195,8 @@ impl<IO: AsyncWrite + Unpin> AsyncWrite for Patient<IO> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.said();
-        Pin::new(&mut this.stream).poll_write_vectored(cx, bufs)
+        let outcome = Pin::new(&mut this.stream).poll_write_vectored(cx, bufs);
+        this.wrote(outcome, cx)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -292,6 +292,20 @@ async fn past_the_limit_connections_wait_their_turn() {
 }
 
 #[tokio::test]
+async fn a_client_that_takes_nothing_of_its_answers_gives_its_place_back() {
+    let limits = Limits { connections_max: 1, header_read_timeout: A_WHILE, ..Limits::default() };
+    let house = open(limits).await;
+    // More answers than all buffers between us hold, and nobody to read them.
+    let mut greedy = house.connect().await;
+    let question = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "long".repeat(10_000));
+    let asking = tokio::spawn(async move { while greedy.write_all(question.as_bytes()).await.is_ok() {} });
+    let mut second = house.connect().await;
+    second.write_all(b"GET /second HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    until(&mut second, "/second").await;
+    asking.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_drain_lets_a_request_finish_and_takes_no_other() {
     let house = open(Limits::default()).await;
     let mut busy = house.connect().await;

@@ -31,16 +31,13 @@ mod text;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pleiad_model::json::{self, NESTING_MAX};
-use pleiad_model::{Error, Object, Result, Value};
+use pleiad_model::{Error, Result, Value};
 
 /// The first byte of a binary body.
 const PREAMBLE: u8 = 0x80;
 
 /// How much a body may decode to beyond what it holds itself. Far more than an item may have, far less than memory.
 const EXPANSION_BYTES_MAX: usize = 8 * 1024 * 1024;
-
-/// Up to here comparing every pair of names is the cheapest way to find one that repeats.
-const PAIRWISE_NAMES_MAX: usize = 64;
 
 pub fn is_binary(body: &[u8]) -> bool {
     body.first() == Some(&PREAMBLE)
@@ -115,7 +112,7 @@ impl<'a> Reader<'a> {
             properties.push((self.text(marker)?, self.value(depth + 1)?));
         }
         self.check_frame(&frame, properties.len())?;
-        object(properties)
+        Ok(Value::Object(json::with_unique_names(properties)))
     }
 
     /// Empty, one member, or a length (and a count) in one, two or four bytes: arrays and objects alike.
@@ -226,29 +223,4 @@ impl Frame {
             None => self.count == Some(members),
         }
     }
-}
-
-/// As with text, a name that occurs twice keeps its first place and its last value.
-fn object(properties: Vec<(String, Value)>) -> Result<Value> {
-    if properties.len() > PAIRWISE_NAMES_MAX {
-        return large_object(&properties);
-    }
-    let mut object = Object::new();
-    for (name, value) in properties {
-        object.set(name, value);
-    }
-    Ok(Value::Object(object))
-}
-
-/// Setting many names one by one takes quadratic time, and a client chooses how many; the reader of text does not.
-fn large_object(properties: &[(String, Value)]) -> Result<Value> {
-    let mut text = Vec::new();
-    for (name, value) in properties {
-        text.push(if text.is_empty() { b'{' } else { b',' });
-        json::write_str(name, &mut text);
-        text.push(b':');
-        json::write(value, &mut text);
-    }
-    text.push(b'}');
-    json::parse(&text)
 }

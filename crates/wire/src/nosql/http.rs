@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use pleiad_model::{Error, Kind};
 
 use super::auth::{self, Presented};
-use super::reply::Handled;
+use super::reply::{Handled, Refusal};
 use super::request::{Request, is_read};
 use super::status::Failure;
 use super::{Gateway, address};
@@ -24,7 +24,9 @@ impl Service for Gateway {
         let began = Instant::now();
         let (parts, body) = request.into_parts();
         if self.https_only && !origin.secure {
-            return clear_text_refused();
+            let refusal = Refusal::from(Failure::new(StatusCode::BAD_REQUEST, "This port speaks HTTPS only."));
+            let activity = activity_id(&parts.headers).unwrap_or_else(|| self.new_activity());
+            return refusal.reply(activity.to_str().unwrap_or_default()).finish(&activity);
         }
         if let Some(reply) = self.beside(&parts) {
             return reply;
@@ -146,12 +148,6 @@ fn body_failure(error: BodyError, bytes_max: usize) -> Failure {
         BodyError::TimedOut => Failure::new(StatusCode::REQUEST_TIMEOUT, "The request's body did not arrive in time."),
         BodyError::Broken => Error::invalid("The request's body did not arrive whole.").into(),
     }
-}
-
-fn clear_text_refused() -> Response<Full<Bytes>> {
-    let mut response = plain("text/plain; charset=utf-8", "This port speaks HTTPS only.\n".into());
-    *response.status_mut() = StatusCode::BAD_REQUEST;
-    response
 }
 
 fn plain(content_type: &'static str, body: Bytes) -> Response<Full<Bytes>> {

@@ -72,7 +72,8 @@ impl<'a> Request<'a> {
         let missing = || Error::not_found("The path names no container.");
         let container = self.address.segment(1).ok_or_else(missing)?;
         if self.address.by_rid {
-            return ContainerRid::parse(container).map(ContainerName::Rid).ok_or_else(missing);
+            let rid = ContainerRid::parse(container).filter(|rid| Some(rid.database) == self.database_rid());
+            return rid.map(ContainerName::Rid).ok_or_else(missing);
         }
         Ok(ContainerName::Named { database: self.address.segment(0).ok_or_else(missing)?, container })
     }
@@ -119,6 +120,12 @@ impl<'a> Request<'a> {
             (None, Some("*")) => Condition::IfAbsent,
             _ => Condition::None,
         }
+    }
+
+    /// Several preferences may stand in one header.
+    pub fn prefers_minimal(&self) -> bool {
+        let preferences = self.header("prefer").unwrap_or_default().split(',');
+        preferences.map(str::trim).any(|preference| preference.eq_ignore_ascii_case("return=minimal"))
     }
 
     /// How many a page may hold; `None` when the client leaves it to us.

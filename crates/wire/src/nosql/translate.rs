@@ -92,6 +92,11 @@ fn check_caller(request: &Request<'_>, caller: Caller) -> Result<(), Refusal> {
     Err(failure.into())
 }
 
+/// A POST that is neither a query nor a plan nor a batch: those may come with a key that only reads.
+fn creates(request: &Request<'_>) -> bool {
+    matches!(request.post_kind(), PostKind::Create | PostKind::Upsert)
+}
+
 fn not_allowed() -> Refusal {
     Failure::new(StatusCode::METHOD_NOT_ALLOWED, "This resource does not have that method.").into()
 }

@@ -5,6 +5,10 @@ fn value(text: &'static str) -> Bytes {
     Bytes::from_static(text.as_bytes())
 }
 
+fn change(rows: &Arc<Rows>, key: &Bytes) -> Changing {
+    rows.change([key.as_ref()].into_iter())
+}
+
 #[test]
 fn items_and_ids_are_kept_and_nothing_else() {
     assert!(Rows::keeps(&keyspace::doc(7, 1)) && Rows::keeps(&keyspace::id(7, b"e", &[1; 16])));
@@ -12,21 +16,33 @@ fn items_and_ids_are_kept_and_nothing_else() {
 }
 
 #[test]
-fn a_row_that_changed_is_not_kept() {
-    let (rows, key) = (Rows::new(1 << 20), keyspace::doc(7, 1));
+fn a_row_that_changes_is_gone_from_the_start_of_its_commit() {
+    let (rows, key) = (Arc::new(Rows::new(1 << 20)), keyspace::doc(7, 1));
     rows.keep(&key, &value("old"), rows.note(&key));
     assert_eq!(rows.get(&key), Some(value("old")));
-    rows.changed(&key);
+    let changing = change(&rows, &key);
     assert_eq!(rows.get(&key), None);
+    drop(changing);
+    rows.keep(&key, &value("new"), rows.note(&key));
+    assert_eq!(rows.get(&key), Some(value("new")));
 }
 
 #[test]
 fn a_reader_that_was_overtaken_keeps_nothing() {
-    let (rows, key) = (Rows::new(1 << 20), keyspace::doc(7, 1));
+    let (rows, key) = (Arc::new(Rows::new(1 << 20)), keyspace::doc(7, 1));
     let noted = rows.note(&key);
-    rows.changed(&key);
+    drop(change(&rows, &key));
     rows.keep(&key, &value("old"), noted);
     assert_eq!(rows.get(&key), None);
+}
+
+#[test]
+fn a_reader_within_a_commit_keeps_nothing() {
+    let (rows, key) = (Arc::new(Rows::new(1 << 20)), keyspace::doc(7, 1));
+    let changing = change(&rows, &key);
+    rows.keep(&key, &value("old or new"), rows.note(&key));
+    assert_eq!(rows.get(&key), None);
+    drop(changing);
 }
 
 #[test]
@@ -45,10 +61,10 @@ fn large_rows_are_left_to_the_engine_and_the_budget_holds() {
 
 #[test]
 fn everything_goes_at_once() {
-    let (rows, key) = (Rows::new(1 << 20), keyspace::doc(7, 1));
+    let (rows, key) = (Arc::new(Rows::new(1 << 20)), keyspace::doc(7, 1));
     let noted = rows.note(&key);
     rows.keep(&key, &value("old"), noted);
-    rows.all_changed();
+    drop(rows.change_all());
     assert_eq!(rows.get(&key), None);
     rows.keep(&key, &value("old"), noted);
     assert_eq!(rows.get(&key), None);

@@ -10,7 +10,7 @@ use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Error, Kind, Result, Value};
 
 use super::metadata::{Rows, one};
-use super::not_allowed;
+use super::{creates, not_allowed};
 use crate::nosql::Gateway;
 use crate::nosql::reply::{
     ALT_CONTENT_PATH, CONTENT_PATH, Handled, INDEX_PROGRESS, RESOURCE_QUOTA, RESOURCE_USAGE, Reply,
@@ -34,7 +34,7 @@ impl Gateway {
                 let database = self.owner_of(request)?;
                 self.query(request, container_rows(&database, &database.rid.to_string()))
             }
-            (&Method::POST, true) => self.create_container(request).await,
+            (&Method::POST, true) if creates(request) => self.create_container(request).await,
             (&Method::GET, false) => self.read_container(request).await,
             (&Method::PUT, false) => self.replace_container(request).await,
             (&Method::DELETE, false) => {
@@ -137,5 +137,7 @@ fn check_version(request: &Request<'_>, body: &Value) -> Result<()> {
 
 fn told(reply: Reply, container: &Container) -> Reply {
     let owner = format!("dbs/{}", container.database);
-    reply.with(ALT_CONTENT_PATH, &super::items::encode_path(&owner)).with(CONTENT_PATH, &container.rid.to_string())
+    reply
+        .with(ALT_CONTENT_PATH, &super::items::encode_path(&owner))
+        .with(CONTENT_PATH, &container.rid.database.to_string())
 }

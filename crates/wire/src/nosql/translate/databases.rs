@@ -5,7 +5,7 @@ use pleiad_engine::price::METADATA_WRITE_RU;
 use pleiad_model::Result;
 
 use super::metadata::{Rows, id_of, one};
-use super::not_allowed;
+use super::{creates, not_allowed};
 use crate::nosql::Gateway;
 use crate::nosql::reply::{Handled, Reply};
 use crate::nosql::request::{PostKind, Request};
@@ -18,7 +18,7 @@ impl Gateway {
             (&Method::POST, true) if request.post_kind() == PostKind::Query => {
                 self.query(request, self.database_rows())
             }
-            (&Method::POST, true) => self.create_database(request).await,
+            (&Method::POST, true) if creates(request) => self.create_database(request).await,
             (&Method::GET, false) => Ok(one(request, StatusCode::OK, &shape::database(&*self.database_of(request)?))),
             (&Method::DELETE, false) => {
                 self.engine.catalog.delete_database(self.database_of(request)?.rid).await?;

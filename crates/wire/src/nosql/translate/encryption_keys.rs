@@ -9,7 +9,7 @@ use pleiad_model::resource_id::ClientEncryptionKeyRid;
 use pleiad_model::{Error, Kind, Object, Result, Value};
 
 use super::metadata::{Rows, id_of, one};
-use super::not_allowed;
+use super::{creates, not_allowed};
 use crate::nosql::Gateway;
 use crate::nosql::reply::Handled;
 use crate::nosql::request::{PostKind, Request};
@@ -27,7 +27,7 @@ impl Gateway {
             (&Method::POST, true) if request.post_kind() == PostKind::Query => {
                 self.query(request, rows(&database, &owner))
             }
-            (&Method::POST, true) => {
+            (&Method::POST, true) if creates(request) => {
                 let body = request.json()?;
                 self.put_key(request, &database, id_of(&body)?, &body, None).await
             }
@@ -64,7 +64,9 @@ fn rows<'a>(database: &Database, owner: &'a str) -> Rows<'a> {
 
 fn find(database: &Database, request: &Request<'_>) -> Result<Arc<EncryptionKey>> {
     let name = request.address.segment(1).unwrap_or_default();
-    let found = match ClientEncryptionKeyRid::parse(name).filter(|_| request.address.by_rid) {
+    let found = match ClientEncryptionKeyRid::parse(name)
+        .filter(|rid| request.address.by_rid && rid.database == database.rid)
+    {
         Some(rid) => database.encryption_keys.get(&rid.number),
         None => database.encryption_key(name),
     };

@@ -96,7 +96,7 @@ impl Gateway {
         let (written, place, charge_ru) = Refusal::of(answer)?;
         let record = written.record.ok_or_else(|| Error::internal("a write left no item"))?;
         let mut body = Vec::new();
-        if !request.header("prefer").is_some_and(|prefer| prefer.eq_ignore_ascii_case("return=minimal")) {
+        if !request.prefers_minimal() {
             shape::item(at.container().rid, &record, &mut body);
         }
         let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
