@@ -14,7 +14,9 @@ mod reply; // status, headers, body
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::{Duration, UNIX_EPOCH};
 
+use ::http::HeaderValue;
 use bytes::Bytes;
 use pleiad_engine::Engine;
 
@@ -45,6 +47,9 @@ pub struct Gateway {
     https_only: bool,
     activity_seed: u64,
     activities: AtomicU64,
+    /// Since when the server is what it is, as clients write dates.
+    started: HeaderValue,
+    requests: AtomicU64,
 }
 
 impl Gateway {
@@ -59,6 +64,8 @@ impl Gateway {
     ) -> Self {
         let tokens = Tokens::new(&engine.catalog.secret().await);
         let (activity_seed, activities) = (engine.random_u64(), AtomicU64::new(0));
+        let started = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(engine.now_ms()));
+        let started = HeaderValue::from_str(&started).unwrap_or(HeaderValue::from_static(""));
         Gateway {
             engine,
             keys,
@@ -70,6 +77,8 @@ impl Gateway {
             https_only,
             activity_seed,
             activities,
+            started,
+            requests: AtomicU64::new(1),
         }
     }
 }

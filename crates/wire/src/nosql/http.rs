@@ -1,7 +1,7 @@
 //! One HTTP request, from its first line to its answer: who, what, where, how much.
 
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, DATE};
@@ -12,7 +12,9 @@ use hyper::body::Incoming;
 use pleiad_model::{Error, Kind};
 
 use super::auth::{self, Presented};
-use super::reply::{Handled, Refusal};
+use super::reply::{
+    Handled, LAST_STATE_CHANGE, REQUEST_DURATION_MS, Refusal, Reply, TRANSPORT_REQUEST_ID, set, set_number,
+};
 use super::request::{Request, is_read};
 use super::status::Failure;
 use super::{Gateway, address};
@@ -40,8 +42,9 @@ impl Service for Gateway {
                 refusal.reply(activity.to_str().unwrap_or_default())
             }
         };
-        self.metrics.request(Operation::of(&parts.method), reply.status.as_u16(), reply.charge_ru, began.elapsed());
-        reply.finish(&activity)
+        let took = began.elapsed();
+        self.metrics.request(Operation::of(&parts.method), reply.status.as_u16(), reply.charge_ru, took);
+        self.described(reply, took).finish(&activity)
     }
 }
 
@@ -68,6 +71,14 @@ impl Gateway {
         let request =
             Request { method: &parts.method, address: &address, headers: &parts.headers, body, origin, authority };
         self.dispatch(&request, caller).await
+    }
+
+    /// What diagnostics show of the server and of this request.
+    fn described(&self, mut reply: Reply, took: Duration) -> Reply {
+        reply.headers.insert(LAST_STATE_CHANGE, self.started.clone());
+        set_number(&mut reply.headers, TRANSPORT_REQUEST_ID, self.requests.fetch_add(1, Ordering::Relaxed));
+        set(&mut reply.headers, REQUEST_DURATION_MS, &format!("{:.3}", took.as_secs_f64() * 1000.0));
+        reply
     }
 
     /// A request for replica addresses signs what it asks about.

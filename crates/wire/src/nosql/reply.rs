@@ -166,6 +166,9 @@ names! {
     GLOBAL_COMMITTED_LSN = "x-ms-global-committed-lsn";
     INDEX_PROGRESS = "x-ms-documentdb-collection-index-transformation-progress";
     ITEM_COUNT = "x-ms-item-count";
+    LAST_STATE_CHANGE = "x-ms-last-state-change-utc";
+    REQUEST_DURATION_MS = "x-ms-request-duration-ms";
+    TRANSPORT_REQUEST_ID = "x-ms-transport-request-id";
     ITEM_LOCAL_LSN = "x-ms-cosmos-item-llsn";
     ITEM_LSN = "x-ms-item-lsn";
     LOCAL_LSN = "x-ms-cosmos-llsn";
