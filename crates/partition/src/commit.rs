@@ -227,11 +227,11 @@ struct Last {
 }
 
 /// Those who were just answered are likely to be back soon. A commit costs about the same however many
-/// share it, so it waits for them a little, but never for long against what it takes itself; a lone
-/// writer waits for nobody.
+/// share it, so it waits for them, but never longer than it takes itself; a lone writer waits for
+/// nobody.
 fn gather(shared: &Shared, queue: &mut MutexGuard<'_, Queue>, last: &Last) {
     let Some(ended) = last.ended.filter(|_| last.writers > 1) else { return };
-    let until = ended + (last.took / 2).min(GATHER_MAX);
+    let until = ended + last.took.min(GATHER_MAX);
     queue.wanted = last.writers.min(GROUP_ENTRIES_MAX);
     while queue.waiting.len() < queue.wanted && !queue.closed {
         if shared.wake.wait_until(queue, until).timed_out() {
