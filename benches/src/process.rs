@@ -36,6 +36,13 @@ impl Running {
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
+
+    /// Asks it to end and waits until it has: its data is to be used again.
+    pub fn end(mut self) -> Result {
+        let asked = Command::new("kill").arg(self.pid().to_string()).status();
+        asked.map_err(|e| format!("cannot ask process {} to end: {e}", self.pid()))?;
+        self.child.wait().map(drop).map_err(|e| e.to_string())
+    }
 }
 
 impl Drop for Running {

@@ -40,7 +40,7 @@ impl Signer {
     }
 
     /// Everything of a request's head except its body's length and its end.
-    fn head(&self, verb: &str, path: &str, resource: &str, link: &str) -> String {
+    pub fn head(&self, verb: &str, path: &str, resource: &str, link: &str) -> String {
         let text = format!("{}\n{resource}\n{link}\n{}\n\n", verb.to_lowercase(), self.date.to_lowercase());
         let signature = STANDARD.encode(hmac::sign(&self.key, text.as_bytes()));
         let signature = signature.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");

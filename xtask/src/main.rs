@@ -27,6 +27,7 @@ cargo xtask <command>
                      requirement numbers, module headers, dead golden pages
   interop [suite…]   real SDKs against the binary: python js rust java go
   bench [--write]    speed against the bare HTTP server and the bare store; --write: into docs/performance.md
+  bench query        queries over a million items beside PostgreSQL and DuckDB; --items N, --write
   compare            the same loads beside cosmosdb-server and PostgreSQL, into docs/performance.md";
 
 fn main() -> ExitCode {

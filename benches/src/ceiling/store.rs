@@ -7,16 +7,15 @@
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-use pleiad_model::json;
-use pleiad_model::partition_key::{KeyKind, KeyVersion, PartitionKey, PartitionKeyDefinition};
-use pleiad_model::path::PropertyPath;
-use pleiad_model::policy::{IndexMatcher, IndexingPolicy};
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::policy::ContainerDefinition;
+use pleiad_model::{Value, json};
 use pleiad_partition::commit::{Committer, Entry, Policy, block_on};
 use pleiad_partition::key::KeyStats;
-use pleiad_partition::record::Contents;
+use pleiad_partition::record::{Contents, Fields};
 use pleiad_partition::state::ShardState;
 use pleiad_partition::transaction::{Changes, New};
-use pleiad_partition::{ItemKey, Record, index};
+use pleiad_partition::{ItemKey, Record, Schema};
 use pleiad_storage::{AnyStore, Batch, Durability, Embedded, EmbeddedOptions, Store, keyspace};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -147,35 +146,39 @@ impl Worker {
 
 /// Makes what `Partition` makes of a create.
 struct Maker {
-    definition: PartitionKeyDefinition,
-    matcher: IndexMatcher,
+    schema: Schema,
 }
 
 impl Maker {
     fn new() -> Result<Maker> {
-        let paths = vec![PropertyPath::parse("/pk").map_err(|e| e.to_string())?];
-        let definition =
-            PartitionKeyDefinition { paths, kind: KeyKind::Hash, version: KeyVersion::V2, system_key: false };
-        let matcher = IndexingPolicy::parse(None).map_err(|e| e.to_string())?.matcher();
-        Ok(Maker { definition, matcher })
+        let definition = r#"{"id":"items","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+        let definition = json::parse(definition.as_bytes()).map_err(|e| e.to_string())?;
+        let definition = ContainerDefinition::create(&definition).map_err(|e| e.to_string())?;
+        Ok(Maker { schema: Schema::new(1, &definition, &[], u64::MAX) })
     }
 
     fn create(&self, n: u64) -> Result<Batch> {
         let mut body = String::new();
         item::write_body(n, &mut body);
         let value = json::parse(body.as_bytes()).map_err(|e| e.to_string())?;
-        let terms = index::terms(&value, &self.matcher);
-        let partition_key = PartitionKey::extract(&self.definition, &value);
-        let key = ItemKey::new(Some(&self.definition), &partition_key, &item::id(n));
+        let key = self.key(&value, &item::id(n))?;
         let epk = &key.logical.epk;
+        let (ts_s, indexed) = (1, true);
+        let terms = self.schema.terms(&value, ts_s, indexed);
+        let (fields, body) = (&Fields::of(body.as_bytes()), body.as_bytes());
         let contents =
-            Contents { docnum: n + 1, ts_s: 1, terms: terms.len() as u32, epk, id: &key.id, body: body.as_bytes() };
+            Contents { docnum: n + 1, ts_s, terms: terms.len() as u32, indexed, epk, id: &key.id, fields, body };
         let record = Record::encode(&contents, n + 1, 0).map_err(|e| e.to_string())?;
         let mut changes = Changes::default();
         changes.insert(SHARD, &New { key: &key, record: &record, terms: &terms });
         let row = keyspace::key_stats(SHARD, epk.as_bytes(), &key.logical.hash());
         changes.count_key(row, &KeyStats { items: 1, bytes: body.len() as u64 }, &key);
         Ok(changes.batch)
+    }
+
+    fn key(&self, item: &Value, id: &str) -> Result<ItemKey> {
+        let definition = self.schema.key.as_ref().ok_or("a container without a key")?;
+        Ok(ItemKey::new(Some(definition), &PartitionKey::extract(definition, item), id))
     }
 }
 
@@ -186,6 +189,6 @@ mod tests {
     #[test]
     fn a_create_is_five_rows_and_one_per_indexed_property() {
         let batch = Maker::new().unwrap().create(7).unwrap();
-        assert_eq!(batch.op_count(), 5 + 12);
+        assert_eq!(batch.op_count(), 5 + 12 + 1, "`_ts` is indexed too");
     }
 }

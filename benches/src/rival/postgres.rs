@@ -35,16 +35,14 @@ pub struct Postgres {
 
 /// Who runs the server: ourselves, or somebody with fewer rights when we are root.
 #[derive(Clone, Copy)]
-struct User(Option<(u32, u32)>);
+pub struct User(Option<(u32, u32)>);
 
 impl Postgres {
     /// `programs` is the directory of `initdb`, `postgres`, `psql` and `pgbench`.
     pub fn start(programs: &Path) -> Result<Postgres> {
         let user = User::find()?;
         let (data, scripts) = (directory()?, directory()?);
-        if let User(Some((uid, gid))) = user {
-            std::os::unix::fs::chown(data.path(), Some(uid), Some(gid)).map_err(|e| format!("chown: {e}"))?;
-        }
+        user.owns(data.path())?;
         let cluster = data.path().join("cluster");
         let mut initdb = Command::new(programs.join("initdb"));
         initdb.args(["--auth", "trust", "--username", "bench", "--encoding", "UTF8", "--pgdata"]).arg(&cluster);
@@ -173,7 +171,7 @@ fn server(programs: &Path, cluster: &Path, port: u16) -> Command {
 }
 
 impl User {
-    fn find() -> Result<User> {
+    pub fn find() -> Result<User> {
         let ask = |args: &[&str]| -> Option<u32> {
             let told = Command::new("id").args(args).stderr(Stdio::null()).output().ok()?;
             String::from_utf8_lossy(&told.stdout).trim().parse().ok()
@@ -187,7 +185,16 @@ impl User {
             .ok_or_else(|| "PostgreSQL does not run as root, and there is nobody else".to_owned())
     }
 
-    fn runs(self, command: &mut Command) -> &mut Command {
+    pub fn is_somebody_else(self) -> bool {
+        self.0.is_some()
+    }
+
+    pub fn owns(self, dir: &Path) -> Result {
+        let Some((uid, gid)) = self.0 else { return Ok(()) };
+        std::os::unix::fs::chown(dir, Some(uid), Some(gid)).map_err(|e| format!("chown: {e}"))
+    }
+
+    pub fn runs(self, command: &mut Command) -> &mut Command {
         match self.0 {
             Some((uid, gid)) => command.uid(uid).gid(gid).current_dir("/"),
             None => command,
@@ -195,7 +202,7 @@ impl User {
     }
 }
 
-fn finish(command: &mut Command) -> Result {
+pub fn finish(command: &mut Command) -> Result {
     let done =
         command.stdin(Stdio::null()).output().map_err(|e| format!("cannot start {:?}: {e}", command.get_program()))?;
     match done.status.success() {
@@ -208,7 +215,7 @@ fn directory() -> Result<TempDir> {
     tempfile::tempdir().map_err(|e| format!("no directory to work in: {e}"))
 }
 
-fn free_port() -> Result<u16> {
+pub fn free_port() -> Result<u16> {
     let socket = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
     socket.map(|address| address.port()).map_err(|e| format!("no free port: {e}"))
 }

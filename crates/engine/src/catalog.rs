@@ -12,10 +12,12 @@
 mod change; // create, replace, delete
 mod publish; // a change becomes durable, then visible
 mod rows; // the tree as rows of the store
+mod transition; // a container whose index is being changed
 mod tree; // the resources themselves
 
 pub use change::NewContainer;
 pub(crate) use rows::{erased, to_erase};
+pub use transition::Transition;
 pub use tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree};
 
 use std::sync::Arc;
@@ -30,6 +32,7 @@ use rows::{Counters, Loader};
 use crate::Limits;
 use crate::chores::Chores;
 
+#[derive(Clone)]
 pub struct Catalog {
     current: Arc<ArcSwap<Tree>>,
     /// Held over a change from its check to its publication.
@@ -70,6 +73,11 @@ impl Catalog {
 
     pub(crate) fn chores(&self) -> Chores {
         self.chores.clone()
+    }
+
+    /// Waits until changes that were under way are shown.
+    pub(crate) async fn settled(&self) {
+        drop(self.change.lock().await);
     }
 
     /// A secret of this account's, for signing what clients carry for us.

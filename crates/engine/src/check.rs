@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pleiad_model::Result;
 use pleiad_partition::Range;
 pub use pleiad_partition::check::{Problems, Report};
-use pleiad_storage::{Direction, Snapshot, Store, keyspace};
+use pleiad_storage::{Direction, Limit, Snapshot, Store, keyspace};
 
 use crate::Engine;
 use crate::catalog::{Container, Tree, to_erase};
@@ -84,7 +84,7 @@ impl Engine {
         let snapshot = store.snapshot().await?;
         let (mut from, _) = keyspace::shard_range(0);
         let (_, to) = keyspace::shard_range(u64::MAX);
-        while let Some((row, _)) = snapshot.scan(&from, &to, Direction::Forward, 1).await?.first() {
+        while let Some((row, _)) = snapshot.scan(&from, &to, Direction::Forward, Limit::rows(1)).await?.pairs.first() {
             let shard = keyspace::shard_of(row)?;
             if !known.contains(&shard) {
                 problems.add(format_args!("shard {shard} has rows and belongs to no container"));

@@ -11,6 +11,8 @@ use tokio::sync::watch;
 
 use crate::catalog::{Catalog, Container, erased, to_erase};
 
+mod reindex; // the index after a change of the policy
+
 /// The chores under way. Nobody waits for one but the end of the program: a store that is in use while the process
 /// ends aborts it.
 #[derive(Clone, Default)]

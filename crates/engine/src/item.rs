@@ -10,11 +10,11 @@ use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_partition::partition::{NOT_THERE, Rejected};
-use pleiad_partition::{Condition, Draft, ItemKey, Partition, Record, Verb, Written, price};
+use pleiad_partition::{Condition, Draft, ItemKey, Partition, Record, Schema, Verb, Written, price};
 
 use crate::answer::{Answer, place};
 use crate::session::SessionToken;
-use crate::{Admitted, Engine};
+use crate::{Admitted, ContainerName, Engine};
 
 /// Which item is meant.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,9 @@ pub struct WriteOptions {
     /// `None` leaves it to the container's policy.
     pub indexed: Option<bool>,
 }
+
+/// How many changes of its container's indexing policy one write sits out.
+const SCHEMA_CHANGES_MAX: usize = 8;
 
 const KEY_MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the collection or doesn't match partition key field values specified in the document.";
 const KEY_MISSING: &str = "PartitionKey value must be supplied for this operation.";
@@ -107,7 +110,9 @@ impl Engine {
             Ok(found) => found,
             Err(error) => return Answer::refused(error),
         };
-        settle(partition, partition.delete(&at.container.schema, &key, condition).await)
+        let key = &key;
+        let delete = |schema: Arc<Schema>| async move { partition.delete(&schema, key, condition).await };
+        settle(partition, self.under_newest_schema(at, delete).await)
     }
 
     async fn write(&self, at: &Admitted, verb: Verb, draft: Draft, condition: &Condition) -> Answer<Written> {
@@ -116,7 +121,29 @@ impl Engine {
             Err(error) => return Answer::refused(error),
         };
         let ts_s = u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX);
-        settle(partition, partition.write(&at.container.schema, verb, draft, condition, ts_s).await)
+        let draft = &draft;
+        let write = |schema: Arc<Schema>| async move { partition.write(&schema, verb, draft, condition, ts_s).await };
+        settle(partition, self.under_newest_schema(at, write).await)
+    }
+
+    /// A write that comes while the indexing policy is replaced is done again under the new one. Its client does
+    /// not notice.
+    async fn under_newest_schema<F: Future<Output = Result<Written, Rejected>>>(
+        &self,
+        at: &Admitted,
+        write: impl Fn(Arc<Schema>) -> F,
+    ) -> Result<Written, Rejected> {
+        let mut schema = at.container.schema.clone();
+        for _ in 0..SCHEMA_CHANGES_MAX {
+            match write(schema).await {
+                Err(Rejected { error: Error { kind: Kind::Moved { .. }, .. }, .. }) => {}
+                outcome => return outcome,
+            }
+            self.catalog.settled().await;
+            schema = self.admit(ContainerName::Rid(at.container.rid), None)?.container.schema.clone();
+        }
+        self.check_ready()?;
+        Err(Error::new(Kind::RetryWith, "The indexing policy is changing all the time. Try again.").into())
     }
 }
 

@@ -10,7 +10,7 @@ pub mod check; // is the whole account sound
 mod chores; // work that nobody waits for
 mod item; // one item
 mod list; // many items, a page at a time
-mod query; // metadata, filtered by SQL
+mod query; // many items, by what they hold
 mod session; // what a client has already seen
 #[cfg(test)]
 mod testing; // an account to work on
@@ -21,12 +21,15 @@ pub use answer::{Answer, Place};
 pub use catalog::{Catalog, Container, Database, EncryptionKey, Offer, OfferOwner};
 pub use item::{Target, WriteOptions};
 pub use list::{ItemPage, ListScope, Position};
-pub use query::filter;
+pub use query::{
+    Across, CursorAt, IndexUse, ItemQuery, PageSize, Parameters, QueryCursor, QueryPage, Report, RowSet, Stretch, write_item,
+};
 pub use session::SessionToken;
 pub use throughput::{ProvisionedThroughput, ThroughputRequest};
 
 pub use pleiad_partition::commit::Policy as Durability;
 pub use pleiad_partition::feed::Quota;
+pub use pleiad_partition::index::UsableIndex;
 pub use pleiad_partition::{Condition, Partition, Range, Record, Verb, Written, price};
 
 use std::sync::Arc;
@@ -76,7 +79,8 @@ impl Engine {
 
     /// Goes on with chores that the last run left. Whoever only looks does not call this.
     pub async fn resume_chores(&self) -> Result<()> {
-        self.catalog.resume_erasing().await
+        self.catalog.resume_erasing().await?;
+        self.catalog.resume_reindexing().await
     }
 
     pub fn now_ms(&self) -> u64 {

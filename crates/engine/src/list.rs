@@ -39,10 +39,10 @@ pub struct ItemPage {
 }
 
 /// What is left to read.
-struct Reach {
-    keys: KeyRange,
+pub(crate) struct Reach {
+    pub keys: KeyRange,
     /// Set when all of it is one logical partition.
-    point: Option<EffectiveKey>,
+    pub point: Option<EffectiveKey>,
 }
 
 impl Engine {
@@ -139,7 +139,7 @@ fn resume(reach: &Reach, from: Option<Position>) -> Result<Position> {
     Ok(position)
 }
 
-fn reach(at: &Admitted, scope: &ListScope) -> Result<Reach> {
+pub(crate) fn reach(at: &Admitted, scope: &ListScope) -> Result<Reach> {
     match scope {
         ListScope::Container => Ok(Reach { keys: KeyRange::FULL, point: None }),
         ListScope::Range(id) => Ok(Reach { keys: range_keys(at, *id)?, point: None }),
@@ -153,7 +153,7 @@ fn reach(at: &Admitted, scope: &ListScope) -> Result<Reach> {
     }
 }
 
-fn key_reach(at: &Admitted, key: &PartitionKey) -> Result<Reach> {
+pub(crate) fn key_reach(at: &Admitted, key: &PartitionKey) -> Result<Reach> {
     let Some(definition) = &at.container.schema.key else { return Ok(Reach { keys: KeyRange::FULL, point: None }) };
     if key.components().len() > definition.paths.len() {
         return Err(Error::new(

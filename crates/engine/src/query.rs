@@ -1,9 +1,32 @@
-//! Queries over metadata: the few resources of an account, already shaped by a protocol.
+//! Many items, by what they hold.
+//!
+//! Promise: a page is worked out from the query and the place where the last one ended, and from nothing else, so
+//! that any server can go on with it, after a restart or a change of the partitions. Every page gives what a scan
+//! of all items would give; an index only finds it sooner.
+//!
+//! ```text
+//! text → block        which partitions → slices           choose    scan, one key's items, index, or its order
+//!                     one slice after the other, or all   feed      items into a pass
+//!                     at once and merged                  page      rows and a cursor
+//! ```
+//!
+//! Which of the language there is, and what it means, is `query`'s job; what clients see of a page is `wire`'s.
 
-use pleiad_model::{Result, Value};
+mod metadata; // the few resources of an account
+mod plan; // for clients that merge by themselves
+mod document; // what a query sees of an item
+mod cursor; // where the next page starts
+mod reach; // which partitions
+mod reader; // one partition, at one moment
+mod find; // items that may meet a condition
+mod choose; // the cheapest way to them
+mod feed; // items into a pass
+mod page; // one page
+mod report; // how it was done
 
-/// Filters and projects rows by a SQL text with parameters.
-pub fn filter(text: &str, parameters: Option<&Value>, rows: &[Value]) -> Result<Vec<Value>> {
-    let query = pleiad_query::parse(text)?;
-    query.run_over(&pleiad_query::Parameters::from_value(parameters)?, rows.iter())
-}
+pub use cursor::{At as CursorAt, QueryCursor, Stretch};
+pub use document::write_item;
+pub use page::{Across, ItemQuery, QueryPage};
+pub use pleiad_query::run::{PageSize, RowSet};
+pub use pleiad_query::Parameters;
+pub use report::{IndexUse, Report};

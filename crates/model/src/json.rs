@@ -13,6 +13,8 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::{Error, Number, Object, Result, Value};
 
+pub mod lazy; // one's way in text, without parsing it
+
 #[cfg(test)]
 mod tests;
 

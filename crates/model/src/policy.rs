@@ -41,7 +41,7 @@ pub use full_text::{FullTextIndex, FullTextPath, FullTextPolicy, Language};
 pub use index_path::{End, IndexPath, Step};
 pub use indexing::{EXCLUDED_PATHS_MAX, INCLUDED_PATHS_MAX, IndexingMode, IndexingPolicy};
 pub use key::{HASH_PATHS_MAX, MULTI_HASH_PATHS_MAX};
-pub use matcher::{IndexMatcher, Node};
+pub use matcher::{IndexMatcher, Node, is_made_when_read};
 pub use spatial::{BoundingBox, Geospatial, SpatialIndex, SpatialType};
 pub use unique_key::{UNIQUE_KEYS_MAX, UNIQUE_PATHS_MAX, UniqueKey};
 pub use vector::{DistanceFunction, Quantizer, VectorDataType, VectorEmbedding, VectorIndex, VectorIndexType};

@@ -3,13 +3,13 @@
 //! Promise: a page ends at the asked number of items or when its bytes reach the limit, whichever
 //! comes first, and says where the next begins only if there is a next item.
 
-use bytes::Bytes;
+use pleiad_model::Result;
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
-use pleiad_model::{Error, Result};
-use pleiad_storage::{AnySnapshot, Direction, Snapshot, Store, keyspace};
+use pleiad_storage::{Direction, Limit, Snapshot, Store, keyspace};
 
 use crate::partition::Partition;
 use crate::record::Record;
+use crate::view::View;
 
 /// Which of a partition's items.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,63 +34,31 @@ pub struct Quota {
     pub bytes: usize,
 }
 
-/// Rows asked of the store at once: 32 of the largest items are 64 MB, which is the most that a page
-/// holds in memory beyond its own limit, half of that while nothing is known of their size.
-const CHUNK_ROWS_FIRST: usize = 16;
-const CHUNK_ROWS_MAX: usize = 32;
+/// Rows asked of the store at once, and what they may weigh: the most that a page holds in memory beyond its own
+/// limit, but for one item.
+const CHUNK_ROWS_MAX: usize = 1_000;
+const CHUNK_BYTES_MAX: usize = 4 << 20;
 /// Rows of keys alone are small.
 const KEY_ROWS: usize = 512;
 
 impl Partition {
     /// The items after number `after`, in order of their numbers.
     pub async fn page(&self, scope: &Scope, after: u64, quota: Quota) -> Result<Page> {
-        let snapshot = self.store.snapshot().await?;
-        let mut filling = Filling { page: Page::default(), quota, bytes: 0, seen: 0, seen_bytes: 0 };
-        let mut after = after;
+        let view = self.view().await?;
+        let mut filling = Filling { page: Page::default(), quota, bytes: 0, seen: 0 };
+        let mut source = Source::of(&view, scope, after, quota.items).await?;
         loop {
-            let rows = filling.chunk_rows();
-            let chunk = match scope {
-                Scope::Keys(_) => self.docs(&snapshot, after, rows).await?,
-                Scope::Key(epk) => self.members(&snapshot, epk, after, rows).await?,
-            };
-            let ended = chunk.len() < rows;
-            for record in chunk {
-                after = record.docnum;
-                filling.see(&record);
+            let (records, more) = source.next(&view, filling.limit()).await?;
+            for record in records {
+                filling.seen += 1;
                 if wanted(scope, &record) && !filling.take(record) {
                     return Ok(filling.page);
                 }
             }
-            if ended {
-                filling.page.next = None;
+            if !more {
                 return Ok(filling.page);
             }
         }
-    }
-
-    async fn docs(&self, snapshot: &AnySnapshot, after: u64, rows: usize) -> Result<Vec<Record>> {
-        let from = keyspace::doc(self.range.shard, after.saturating_add(1));
-        let (_, to) = keyspace::range(self.range.shard, keyspace::Tag::Doc);
-        let found = snapshot.scan(&from, &to, Direction::Forward, rows).await?;
-        found.into_iter().map(|(_, bytes)| Record::decode(bytes)).collect()
-    }
-
-    async fn members(
-        &self,
-        snapshot: &AnySnapshot,
-        epk: &EffectiveKey,
-        after: u64,
-        rows: usize,
-    ) -> Result<Vec<Record>> {
-        let shard = self.range.shard;
-        let from = keyspace::member(shard, epk.as_bytes(), after.saturating_add(1));
-        let to = keyspace::member(shard, epk.as_bytes(), u64::MAX);
-        let found = snapshot.scan(&from, &to, Direction::Forward, rows).await?;
-        let docnum = |row: &Bytes| Ok(keyspace::doc(shard, keyspace::decode_member(row)?.1));
-        let docs = found.iter().map(|(row, _)| docnum(row)).collect::<Result<Vec<_>>>()?;
-        let missing = || Error::corrupt("a member without its item");
-        let records = snapshot.get_many(&docs).await?;
-        records.into_iter().map(|bytes| Record::decode(bytes.ok_or_else(missing)?)).collect()
     }
 
     /// How many logical partitions there are.
@@ -99,38 +67,90 @@ impl Partition {
         let (mut from, to) = keyspace::range(self.range.shard, keyspace::Tag::Key);
         let mut count = 0;
         loop {
-            let rows = snapshot.scan(&from, &to, Direction::Forward, KEY_ROWS).await?;
-            count += rows.len() as u64;
-            match rows.last() {
-                Some((last, _)) if rows.len() == KEY_ROWS => from = keyspace::after(last),
+            let rows = snapshot.scan(&from, &to, Direction::Forward, Limit::rows(KEY_ROWS)).await?;
+            count += rows.pairs.len() as u64;
+            match rows.pairs.last() {
+                Some((last, _)) if rows.more => from = keyspace::after(last),
                 _ => return Ok(count),
             }
         }
     }
 }
 
+/// Where a page's items come from. All but `Docs` give wanted items only.
+enum Source<'a> {
+    Docs { after: u64 },
+    Members { key: &'a EffectiveKey, after: u64 },
+    Listed { docnums: Vec<u64> },
+}
+
+impl<'a> Source<'a> {
+    async fn of(view: &View, scope: &'a Scope, after: u64, items: usize) -> Result<Source<'a>> {
+        let keys = match scope {
+            Scope::Key(key) => return Ok(Source::Members { key, after }),
+            Scope::Keys(keys) if view.is_within(keys) => return Ok(Source::Docs { after }),
+            Scope::Keys(keys) => keys,
+        };
+        Ok(match view.members_in(keys, listed_max(view.items(), items)).await? {
+            Some(mut docnums) => {
+                docnums.drain(..docnums.partition_point(|docnum| *docnum <= after));
+                Source::Listed { docnums }
+            }
+            None => Source::Docs { after },
+        })
+    }
+
+    /// The next ones, and whether there are more.
+    async fn next(&mut self, view: &View, limit: Limit) -> Result<(Vec<Record>, bool)> {
+        match self {
+            Source::Docs { after } => {
+                let (records, more) = view.docs(*after, limit).await?;
+                *after = last(&records).unwrap_or(*after);
+                Ok((records, more))
+            }
+            Source::Members { key, after } => {
+                let (docnums, more) = view.members(key, *after, Limit::rows(limit.rows)).await?;
+                let records = view.load(&docnums, limit.bytes).await?;
+                *after = last(&records).unwrap_or(*after);
+                let left = records.len() < docnums.len();
+                Ok((records, more || left))
+            }
+            Source::Listed { docnums } => {
+                let records = view.load(&docnums[..docnums.len().min(limit.rows)], limit.bytes).await?;
+                docnums.drain(..records.len());
+                Ok((records, !docnums.is_empty()))
+            }
+        }
+    }
+}
+
+fn last(records: &[Record]) -> Option<u64> {
+    records.last().map(|record| record.docnum)
+}
+
+/// How many members of a stretch are worth gathering for a page. If `m` of `n` items are wanted, looking at all items
+/// meets one in `n/m`: a page looks at `page·n/m` of them. Gathering looks at `m` rows, each at a fifth of the price.
+fn listed_max(items: u64, page: usize) -> usize {
+    let page = page.min(CHUNK_ROWS_MAX) as u64;
+    (5 * page).saturating_mul(items).isqrt().clamp(1 << 10, 1 << 18) as usize
+}
+
 struct Filling {
     page: Page,
     quota: Quota,
     bytes: usize,
-    /// Items looked at, wanted or not: they tell how large the next ones may be.
+    /// Items looked at, wanted or not.
     seen: usize,
-    seen_bytes: usize,
 }
 
 impl Filling {
-    fn see(&mut self, record: &Record) {
-        self.seen += 1;
-        self.seen_bytes += record.body().len();
-    }
-
     /// Takes one more item; when it does not fit, the next page starts before it.
     fn take(&mut self, record: Record) -> bool {
         let size = record.body().len();
         let full =
             self.page.records.len() >= self.quota.items || (self.bytes > 0 && self.bytes + size > self.quota.bytes);
         if full {
-            self.page.next = self.page.records.last().map(|last| last.docnum);
+            self.page.next = last(&self.page.records);
             return false;
         }
         self.bytes += size;
@@ -140,16 +160,12 @@ impl Filling {
 
     /// One more than is missing, so that the end is seen without asking again; at the rate at which
     /// wanted items were met so far.
-    fn chunk_rows(&self) -> usize {
+    fn limit(&self) -> Limit {
         let taken = self.page.records.len();
         let missing = self.quota.items.saturating_sub(taken).saturating_add(1);
-        if self.seen == 0 {
-            return missing.min(CHUNK_ROWS_FIRST);
-        }
-        let average = (self.seen_bytes / self.seen).max(1);
-        let affordable = self.quota.bytes.saturating_sub(self.bytes) / average + 2;
-        let rows = missing.min(affordable).saturating_mul(self.seen / taken.max(1));
-        rows.clamp(2, CHUNK_ROWS_MAX)
+        let rate = (self.seen / taken.max(1)).max(1);
+        let bytes = self.quota.bytes.saturating_sub(self.bytes).saturating_mul(rate);
+        Limit { rows: missing.saturating_mul(rate).min(CHUNK_ROWS_MAX), bytes: bytes.min(CHUNK_BYTES_MAX) }
     }
 }
 

@@ -11,13 +11,16 @@ pub mod map; // who owns which range of the hash space
 pub mod partition; // one partition: read, check, write
 pub mod price; // what the work costs in request units
 pub mod record; // an item as bytes
+pub mod schema; // what of a container's definition decides how its items are stored
 pub mod state; // what a shard must remember
 #[cfg(test)]
 mod testing; // items, and a committer that stands still
 pub mod transaction; // one item's change as rows
+pub mod view; // one moment, for whoever reads many items
 
 pub use commit::Committer;
 pub use key::ItemKey;
 pub use map::{PartitionMap, Range};
-pub use partition::{Condition, Draft, Partition, Schema, Verb, Written};
+pub use partition::{Condition, Draft, Partition, Verb, Written};
 pub use record::Record;
+pub use schema::{Indexing, Schema};

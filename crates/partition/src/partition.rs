@@ -8,14 +8,16 @@
 //!   → sequencer: next LSN, rows, pending rows, enqueue → release → wait for the committer
 //! ```
 
+mod reindex; // index rows after a change of the policy
+
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use pleiad_model::partition_key::{EffectiveKey, PartitionKeyDefinition};
-use pleiad_model::policy::IndexMatcher;
+use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_storage::{AnySnapshot, AnyStore, Batch, Snapshot, Store, keyspace};
 use tokio::sync::oneshot;
@@ -25,23 +27,13 @@ use crate::index::{self, Term};
 use crate::key::{ItemKey, KeyStats};
 use crate::map::Range;
 use crate::price;
-use crate::record::{Contents, Record};
+use crate::record::{Contents, Fields, Record};
+use crate::schema::Schema;
 use crate::state::{DOCNUM_COUNTER_BITS, ShardState};
 use crate::transaction::{Changes, New, Old, docnum_from_value};
 
 /// Writers of different logical partitions seldom share one of these.
 const LATCHES: usize = 64;
-
-/// What of a container's definition decides how its items are stored.
-pub struct Schema {
-    /// `None` for a fixed container without a key.
-    pub key: Option<PartitionKeyDefinition>,
-    pub index: IndexMatcher,
-    /// Whether an item is indexed when its write does not say.
-    pub automatic: bool,
-    /// The most that one logical partition may hold.
-    pub key_bytes_max: u64,
-}
 
 /// An item as a client wants it to be, checked by the engine.
 pub struct Draft {
@@ -118,6 +110,8 @@ struct Sequence {
     /// Which pending rows each LSN brought, to be dropped when it is durable.
     brought: std::collections::VecDeque<(u64, Vec<Bytes>)>,
     closed: bool,
+    /// The newest schema that anybody wrote under, or that was announced.
+    schema_version: u64,
 }
 
 struct Pending {
@@ -130,7 +124,8 @@ impl Partition {
     pub async fn open(range: Range, store: Arc<AnyStore>, committer: Committer) -> Result<Self> {
         let row = store.get(&keyspace::state(range.shard)).await?;
         let shard = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
-        let sequence = Sequence { shard, pending: HashMap::new(), brought: Default::default(), closed: false };
+        let (pending, brought) = Default::default();
+        let sequence = Sequence { shard, pending, brought, closed: false, schema_version: 0 };
         let sequencer = Sequencer { visible_lsn: AtomicU64::new(shard.lsn), state: Mutex::new(sequence) };
         let latches = (0..LATCHES).map(|_| tokio::sync::Mutex::new(())).collect();
         Ok(Partition { range, store, committer, latches, sequencer: Arc::new(sequencer) })
@@ -149,6 +144,19 @@ impl Partition {
     /// Accepts no more writes: the container is going away.
     pub fn close(&self) {
         self.sequencer.state.lock().closed = true;
+    }
+
+    /// From now on no write is accepted under an older schema, and what is counted stays as it is until the new
+    /// one is known.
+    pub fn expect_schema(&self, version: u64) {
+        let mut sequence = self.sequencer.state.lock();
+        sequence.schema_version = sequence.schema_version.max(version);
+    }
+
+    /// Whether nobody has written under a newer schema yet. Asked after a snapshot was taken, it tells that the
+    /// snapshot's rows are as this schema promises them.
+    pub fn check_schema(&self, schema: &Schema) -> Result<()> {
+        self.sequencer.state.lock().check_schema(schema)
     }
 
     pub async fn read(&self, key: &ItemKey) -> Result<Option<Record>> {
@@ -189,13 +197,13 @@ impl Partition {
         &self,
         schema: &Schema,
         verb: Verb,
-        draft: Draft,
+        draft: &Draft,
         condition: &Condition,
         ts_s: u32,
     ) -> Result<Written, Rejected> {
-        let prepared = Prepared::new(schema, draft);
-        let latch = self.latch(&prepared.target).await;
-        let queued = self.put(schema, verb, &prepared, condition, ts_s).await;
+        let prepared = Prepared::new(schema, draft, ts_s);
+        let latch = self.latch(&draft.target).await;
+        let queued = self.put(schema, verb, &prepared, condition).await;
         drop(latch);
         self.settle(queued).await
     }
@@ -224,49 +232,48 @@ impl Partition {
         &self,
         schema: &Schema,
         verb: Verb,
-        new: &Prepared,
+        new: &Prepared<'_>,
         condition: &Condition,
-        ts_s: u32,
     ) -> Result<Queued, Rejected> {
-        let old = self.current(&new.target).await?;
+        let old = self.current(new.target).await?;
         check_write(verb, old.as_ref(), condition)?;
         match &old {
-            None => Ok(self.insert(schema, new, ts_s).await?),
-            Some(record) => self.update(schema, new, record, ts_s).await,
+            None => Ok(self.insert(schema, new).await?),
+            Some(record) => self.update(schema, new, record).await,
         }
     }
 
-    async fn insert(&self, schema: &Schema, new: &Prepared, ts_s: u32) -> Result<Queued> {
+    async fn insert(&self, schema: &Schema, new: &Prepared<'_>) -> Result<Queued> {
         let mut stats = self.key_stats(&new.key).await?;
         stats.items += 1;
         stats.bytes += new.body.len() as u64;
         check_key_room(schema, &stats)?;
-        self.sequence(|shard, changes| {
+        self.sequence(schema, |shard, changes| {
             let docnum = next_docnum(self.range.prefix, shard)?;
-            let record = Record::encode(&new.contents(docnum, ts_s), shard.lsn, 0)?;
+            let record = Record::encode(&new.contents(docnum), shard.lsn, 0)?;
             changes.insert(self.range.shard, &New { key: &new.key, record: &record, terms: &new.terms });
             changes.count_key(self.key_row(&new.key), &stats, &new.key);
             shard.items += 1;
             shard.item_bytes += new.body.len() as u64;
-            let charge_ru = price::create(new.body.len(), new.terms.len());
+            let charge_ru = price::create(new.body.len(), index::priced(&new.terms));
             Ok(Written { record: Some(record), created: true, lsn: shard.lsn, charge_ru })
         })
     }
 
-    async fn update(&self, schema: &Schema, new: &Prepared, old: &Record, ts_s: u32) -> Result<Queued, Rejected> {
+    async fn update(&self, schema: &Schema, new: &Prepared<'_>, old: &Record) -> Result<Queued, Rejected> {
         if new.key.hash != new.target.hash && self.current(&new.key).await?.is_some() {
             return Err(rejected(Kind::Conflict, ALREADY_EXISTS, old.body().len()));
         }
-        let old_terms = terms_of(schema, old)?;
+        let old_terms = schema.stored_terms(old, &json::parse(old.body())?);
         let (old_bytes, new_bytes) = (old.body().len(), new.body.len());
         let mut stats = self.key_stats(&new.key).await?;
         stats.bytes = (stats.bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
         if new_bytes > old_bytes {
             check_key_room(schema, &stats)?;
         }
-        Ok(self.sequence(|shard, changes| {
-            let record = Record::encode(&new.contents(old.docnum, ts_s), shard.lsn, 0)?;
-            let was = Old { key: &new.target, record: old, terms: &old_terms };
+        Ok(self.sequence(schema, |shard, changes| {
+            let record = Record::encode(&new.contents(old.docnum), shard.lsn, 0)?;
+            let was = Old { key: new.target, record: old, terms: &old_terms };
             let now = New { key: &new.key, record: &record, terms: &new.terms };
             let count = changes.update(self.range.shard, &was, &now);
             changes.count_key(self.key_row(&new.key), &stats, &new.key);
@@ -280,26 +287,29 @@ impl Partition {
         let old = self.current(key).await?;
         let old = check_exists(old.as_ref())?;
         check_version(old, condition)?;
-        let terms = terms_of(schema, old)?;
+        let terms = schema.stored_terms(old, &json::parse(old.body())?);
         let bytes = old.body().len();
         let mut stats = self.key_stats(key).await?;
         stats.items = stats.items.saturating_sub(1);
         stats.bytes = stats.bytes.saturating_sub(bytes as u64);
-        Ok(self.sequence(|shard, changes| {
+        Ok(self.sequence(schema, |shard, changes| {
             changes.remove(self.range.shard, &Old { key, record: old, terms: &terms });
             changes.count_key(self.key_row(key), &stats, key);
             shard.items = shard.items.saturating_sub(1);
             shard.item_bytes = shard.item_bytes.saturating_sub(bytes as u64);
-            Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru: price::delete(bytes, terms.len()) })
+            let charge_ru = price::delete(bytes, index::priced(&terms.possible));
+            Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru })
         })?)
     }
 
     /// Gives a transaction its place in the commit history and hands it to the committer.
-    fn sequence(&self, change: impl FnOnce(&mut ShardState, &mut Changes) -> Result<Written>) -> Result<Queued> {
+    fn sequence(
+        &self,
+        schema: &Schema,
+        change: impl FnOnce(&mut ShardState, &mut Changes) -> Result<Written>,
+    ) -> Result<Queued> {
         let mut sequence = self.sequencer.state.lock();
-        if sequence.closed {
-            return Err(Error::new(Kind::OwnerNotFound, "Owner resource does not exist"));
-        }
+        sequence.admit(schema)?;
         let mut shard = sequence.shard;
         shard.lsn += 1;
         let mut changes = Changes::default();
@@ -348,6 +358,23 @@ impl Partition {
 }
 
 impl Sequence {
+    fn admit(&mut self, schema: &Schema) -> Result<()> {
+        if self.closed {
+            return Err(Error::new(Kind::OwnerNotFound, "Owner resource does not exist"));
+        }
+        self.check_schema(schema)?;
+        self.schema_version = schema.version;
+        Ok(())
+    }
+
+    fn check_schema(&self, schema: &Schema) -> Result<()> {
+        if schema.version >= self.schema_version {
+            return Ok(());
+        }
+        let epoch = self.schema_version;
+        Err(Error::new(Kind::Moved { epoch }, "the container's indexing policy has changed; read the container again"))
+    }
+
     fn accept(&mut self, shard: ShardState, pending: Vec<(Bytes, Option<Bytes>)>) {
         self.shard = shard;
         self.brought.push_back((shard.lsn, pending.iter().map(|(row, _)| row.clone()).collect()));
@@ -393,31 +420,30 @@ fn lost(error: Error) -> Rejected {
 }
 
 /// A draft with everything worked out that needs no lock.
-struct Prepared {
-    target: ItemKey,
-    key: ItemKey,
-    body: Vec<u8>,
+struct Prepared<'a> {
+    target: &'a ItemKey,
+    key: Cow<'a, ItemKey>,
+    ts_s: u32,
+    indexed: bool,
+    fields: Fields,
+    body: &'a [u8],
     terms: Vec<Term>,
 }
 
-impl Prepared {
-    fn new(schema: &Schema, draft: Draft) -> Self {
-        let terms = if draft.indexed { index::terms(&draft.body, &schema.index) } else { Vec::new() };
-        let key = if draft.id == draft.target.id { draft.target.clone() } else { draft.target.renamed(&draft.id) };
-        Prepared { target: draft.target, key, body: draft.text, terms }
+impl<'a> Prepared<'a> {
+    fn new(schema: &Schema, draft: &'a Draft, ts_s: u32) -> Self {
+        let (target, indexed, body) = (&draft.target, draft.indexed, draft.text.as_slice());
+        let renamed = draft.id != target.id;
+        let key = if renamed { Cow::Owned(target.renamed(&draft.id)) } else { Cow::Borrowed(target) };
+        let terms = schema.terms(&draft.body, ts_s, indexed);
+        Prepared { target, key, ts_s, indexed, fields: Fields::of(body), body, terms }
     }
 
-    fn contents(&self, docnum: u64, ts_s: u32) -> Contents<'_> {
+    fn contents(&self, docnum: u64) -> Contents<'_> {
+        let (ts_s, indexed, fields, body) = (self.ts_s, self.indexed, &self.fields, self.body);
         let terms = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
-        Contents { docnum, ts_s, terms, epk: &self.key.logical.epk, id: &self.key.id, body: &self.body }
-    }
-}
-
-/// An item written without index entries has none to remove.
-fn terms_of(schema: &Schema, record: &Record) -> Result<Vec<Term>> {
-    match record.terms {
-        0 => Ok(Vec::new()),
-        _ => Ok(index::terms(&json::parse(record.body())?, &schema.index)),
+        let (epk, id) = (&self.key.logical.epk, self.key.id.as_str());
+        Contents { docnum, ts_s, terms, indexed, epk, id, fields, body }
     }
 }
 

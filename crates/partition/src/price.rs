@@ -52,6 +52,24 @@ pub fn page(bytes_of_items: impl Iterator<Item = usize>) -> f64 {
     bytes_of_items.map(read).sum::<f64>().max(MISS_RU)
 }
 
+/// What a query costs in each partition it reads, even if it finds nothing there.
+pub const QUERY_RU: f64 = 2.3;
+/// An index row that a query looks at, and a kilobyte of items or of rows.
+const QUERY_INDEX_ROW_RU: f64 = 0.001;
+const QUERY_LOADED_KB_RU: f64 = 0.05;
+const QUERY_OUTPUT_KB_RU: f64 = 0.65;
+
+/// A page of a query.
+pub fn query(partitions: usize, items: u64, item_bytes: u64, index_rows: u64, output_bytes: usize) -> f64 {
+    let kb = |bytes: f64| bytes / 1024.0;
+    // Small items cost as much to load as a kilobyte of larger ones, four to one.
+    let loaded = kb(item_bytes as f64).max(items as f64 / 4.0);
+    QUERY_RU * partitions.max(1) as f64
+        + QUERY_INDEX_ROW_RU * index_rows as f64
+        + QUERY_LOADED_KB_RU * loaded
+        + QUERY_OUTPUT_KB_RU * kb(output_bytes as f64)
+}
+
 /// A write that was refused after it was looked up (409, 412): the look-up is paid for.
 pub fn refused_write(bytes: usize) -> f64 {
     read(bytes)

@@ -2,23 +2,38 @@
 //!
 //! Promise: a record holds everything a point read answers with, so that the body is copied and
 //! never re-serialised. System properties are not in the body; readers add them from the header.
+//! A filter finds one property of the body without reading the rest: `fields` lists where each is.
 //!
 //! ```text
-//! codec u8 │ lsn u64 │ seq u16 │ ts_s u32 │ docnum u64 │ terms u32 │ epk len u8 │ epk │ id len u16 │ id │ body
-//!  01      │ 00…03 2c│ 00 00   │ 64 51 …  │ 00…01 05   │ 00…0a     │ 10         │ …   │ 00 02     │ "a1"│ {"id":"a1",…}
+//! codec u8 │ lsn u64 │ seq u16 │ ts_s u32 │ docnum u64 │ terms u32 │ flags u8 │ epk len u8 │ epk │ id len u16 │ id
+//!  02      │ 00…03 2c│ 00 00   │ 64 51 …  │ 00…01 05   │ 00…0a     │ 00       │ 10         │ …   │ 00 02      │ "a1"
+//!
+//! │ fields                   │ body
+//! │ 00 02 │ hash, offset │ … │ {"id":"a1",…}
 //! ```
 //!
 //! Integers are big-endian. `terms` is how many rows the item has in the index: what its deletion
-//! will cost is known without parsing it.
+//! will cost is known without parsing it. The only flag is 01: its writer wanted it out of the index.
+//!
+//! Records of codec 1 have neither flags nor fields. They are read, and written no more.
 
 use bytes::Bytes;
 use pleiad_model::etag::Etag;
+use pleiad_model::json::lazy;
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::{Error, Result};
 
+mod fields; // where an item's properties are in its text
+
+pub use fields::Fields;
+pub use pleiad_model::json::lazy::name_hash;
+
 /// JSON text in UTF-8. Other APIs will bring their own codecs, and their own types, with them.
-const CODEC_JSON: u8 = 1;
+const CODEC_JSON: u8 = 2;
+const CODEC_JSON_UNLISTED: u8 = 1;
 const FIXED_BYTES: usize = 1 + 8 + 2 + 4 + 8 + 4;
+
+const FLAG_NOT_INDEXED: u8 = 0x01;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
@@ -27,9 +42,14 @@ pub struct Record {
     pub ts_s: u32,
     pub docnum: u64,
     pub terms: u32,
+    /// Whether the write left it to the policy what is indexed; otherwise nothing is.
+    pub indexed: bool,
     pub epk: EffectiveKey,
     bytes: Bytes,
     id_at: usize,
+    id_len: usize,
+    /// How many bytes of field entries lie before the body, if fields are listed.
+    fields_len: Option<usize>,
     body_at: usize,
 }
 
@@ -38,61 +58,80 @@ pub struct Contents<'a> {
     pub docnum: u64,
     pub ts_s: u32,
     pub terms: u32,
+    pub indexed: bool,
     pub epk: &'a EffectiveKey,
     pub id: &'a str,
+    /// Of the body.
+    pub fields: &'a Fields,
     pub body: &'a [u8],
 }
 
 impl Record {
     /// Lays the record out at its place in the commit history.
     pub fn encode(contents: &Contents<'_>, lsn: u64, seq: u16) -> Result<Record> {
-        let epk = contents.epk.as_bytes();
+        let (epk, id, fields) = (contents.epk.as_bytes(), contents.id.as_bytes(), contents.fields.as_bytes());
         let too_long = |_| Error::internal("an effective key or id is longer than a record can hold");
         let epk_len = u8::try_from(epk.len()).map_err(too_long)?;
-        let id_len = u16::try_from(contents.id.len()).map_err(too_long)?;
-        let mut out = Vec::with_capacity(FIXED_BYTES + 3 + epk.len() + contents.id.len() + contents.body.len());
+        let id_len = u16::try_from(id.len()).map_err(too_long)?;
+        let flags = if contents.indexed { 0 } else { FLAG_NOT_INDEXED };
+        let mut out = Vec::with_capacity(FIXED_BYTES + 4 + epk.len() + id.len() + fields.len() + contents.body.len());
         out.push(CODEC_JSON);
         out.extend_from_slice(&lsn.to_be_bytes());
         out.extend_from_slice(&seq.to_be_bytes());
         out.extend_from_slice(&contents.ts_s.to_be_bytes());
         out.extend_from_slice(&contents.docnum.to_be_bytes());
         out.extend_from_slice(&contents.terms.to_be_bytes());
-        out.push(epk_len);
+        out.extend_from_slice(&[flags, epk_len]);
         out.extend_from_slice(epk);
         out.extend_from_slice(&id_len.to_be_bytes());
-        out.extend_from_slice(contents.id.as_bytes());
+        out.extend_from_slice(id);
+        out.extend_from_slice(fields);
         out.extend_from_slice(contents.body);
         Record::decode(Bytes::from(out))
     }
 
+    /// Queries decode every item they look at: nothing is checked here that need not be.
     pub fn decode(bytes: Bytes) -> Result<Record> {
         let mut at = Cursor { bytes: &bytes, at: 0 };
-        match at.take::<1>()? {
-            [CODEC_JSON] => {}
+        let listed = match at.take::<1>()? {
+            [CODEC_JSON] => true,
+            [CODEC_JSON_UNLISTED] => false,
             [other] => return Err(Error::corrupt(format_args!("record codec {other}"))),
-        }
+        };
         let lsn = u64::from_be_bytes(at.take()?);
         let seq = u16::from_be_bytes(at.take()?);
         let ts_s = u32::from_be_bytes(at.take()?);
         let docnum = u64::from_be_bytes(at.take()?);
         let terms = u32::from_be_bytes(at.take()?);
+        // Without the flag, an item without index rows is as good as one that wanted none.
+        let indexed = if listed { at.take::<1>()?[0] & FLAG_NOT_INDEXED == 0 } else { terms > 0 };
         let [epk_len] = at.take()?;
         let epk = EffectiveKey::from_bytes(at.slice(usize::from(epk_len))?);
         let id_len = usize::from(u16::from_be_bytes(at.take()?));
         let id_at = at.at;
-        std::str::from_utf8(at.slice(id_len)?).map_err(|_| Error::corrupt("record id is not UTF-8"))?;
+        at.slice(id_len)?;
+        let fields_len = if listed { fields::entries_bytes(u16::from_be_bytes(at.take()?)) } else { None };
+        at.slice(fields_len.unwrap_or(0))?;
         let body_at = at.at;
-        Ok(Record { lsn, seq, ts_s, docnum, terms, epk, bytes, id_at, body_at })
+        Ok(Record { lsn, seq, ts_s, docnum, terms, indexed, epk, bytes, id_at, id_len, fields_len, body_at })
     }
 
     pub fn id(&self) -> &str {
-        // Checked when the record was decoded; an empty id matches nothing.
-        std::str::from_utf8(&self.bytes[self.id_at..self.body_at]).unwrap_or_default()
+        // We wrote it from text. A damaged one is empty, and matches nothing.
+        std::str::from_utf8(&self.bytes[self.id_at..self.id_at + self.id_len]).unwrap_or_default()
     }
 
     /// The item's JSON text without system properties.
     pub fn body(&self) -> &[u8] {
         &self.bytes[self.body_at..]
+    }
+
+    /// The JSON text of one of the body's properties; `hash` is the name's `name_hash`.
+    pub fn property(&self, name: &str, hash: u32) -> Option<&[u8]> {
+        match self.fields_len {
+            Some(len) => fields::find(&self.bytes[self.body_at - len..self.body_at], self.body(), name, hash),
+            None => lazy::property(self.body(), name),
+        }
     }
 
     pub fn etag(&self) -> Etag {

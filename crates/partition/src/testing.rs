@@ -7,31 +7,37 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use pleiad_model::partition_key::{KeyKind, KeyRange, KeyVersion, PartitionKey, PartitionKeyDefinition};
-use pleiad_model::path::PropertyPath;
-use pleiad_model::policy::IndexingPolicy;
+use pleiad_model::partition_key::{KeyRange, PartitionKey};
+use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Object, Value, json};
-use pleiad_storage::{AnyStore, Batch, Direction, Memory, Snapshot, Store, keyspace};
+use pleiad_storage::{AnyStore, Batch, Direction, Limit, Memory, Snapshot, Store, keyspace};
 use tokio::sync::oneshot;
 
 use crate::commit::{Committer, Entry, Policy, Publish};
 use crate::key::ItemKey;
 use crate::map::Range;
-use crate::partition::{Draft, Partition, Schema};
+use crate::partition::{Draft, Partition};
+use crate::schema::{Indexing, Schema};
 
 /// Long enough never to strike during a test.
 pub const LATER: Policy = Policy::SyncedWithin(Duration::from_secs(3600));
 
 pub fn schema(paths: &[&str]) -> Schema {
-    let kind = if paths.len() == 1 { KeyKind::Hash } else { KeyKind::MultiHash };
-    let paths = paths.iter().map(|path| PropertyPath::parse(path).unwrap()).collect();
-    let key = PartitionKeyDefinition { paths, kind, version: KeyVersion::V2, system_key: false };
-    Schema {
-        key: Some(key),
-        index: IndexingPolicy::parse(None).unwrap().matcher(),
-        automatic: true,
-        key_bytes_max: u64::MAX,
-    }
+    schema_with(paths, 1, "{}", &[])
+}
+
+/// With an indexing policy, and those whose terms may still be there.
+pub fn schema_with(paths: &[&str], version: u64, policy: &str, former: &[&str]) -> Schema {
+    let definition = |policy: &str| {
+        let paths = paths.iter().map(|path| Value::from(*path)).collect::<Vec<_>>();
+        let kind = if paths.len() == 1 { "Hash" } else { "MultiHash" };
+        let key = Object::new().with("paths", paths).with("kind", kind).with("version", 2i64);
+        let body = Object::new().with("id", "c").with("partitionKey", key);
+        let policy = json::parse(policy.as_bytes()).unwrap();
+        ContainerDefinition::create(&body.with("indexingPolicy", policy).into()).unwrap()
+    };
+    let former: Vec<Indexing> = former.iter().map(|policy| Indexing::of(&definition(policy))).collect();
+    Schema::new(version, &definition(policy), &former, u64::MAX)
 }
 
 pub fn range(shard: u64, prefix: u32) -> Range {
@@ -96,7 +102,7 @@ impl Gate {
 pub async fn rows(store: &AnyStore, shard: u64) -> BTreeMap<Bytes, Bytes> {
     let (from, to) = keyspace::shard_range(shard);
     let snapshot = store.snapshot().await.unwrap();
-    snapshot.scan(&from, &to, Direction::Forward, usize::MAX >> 1).await.unwrap().into_iter().collect()
+    snapshot.scan(&from, &to, Direction::Forward, Limit::NONE).await.unwrap().pairs.into_iter().collect()
 }
 
 /// Every keyspace agrees with the items, and what is remembered with what is kept.

@@ -8,9 +8,10 @@ use bytes::Bytes;
 use pleiad_model::Result;
 use pleiad_storage::{Batch, keyspace};
 
-use crate::index::Term;
+use crate::index::{Term, is_priced};
 use crate::key::{ItemKey, KeyStats};
 use crate::record::Record;
+use crate::schema::Stored;
 
 /// Rows of one transaction.
 #[derive(Default)]
@@ -24,7 +25,7 @@ pub struct Changes {
 pub struct Old<'a> {
     pub key: &'a ItemKey,
     pub record: &'a Record,
-    pub terms: &'a [Term],
+    pub terms: &'a Stored,
 }
 
 /// The version that will be there.
@@ -34,7 +35,7 @@ pub struct New<'a> {
     pub terms: &'a [Term],
 }
 
-/// How many index rows a change removed and added.
+/// How many index rows a change removed and added, of those that are paid for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TermCount {
     pub removed: usize,
@@ -57,7 +58,7 @@ impl Changes {
         self.delete_seen(keyspace::doc(shard, docnum));
         self.batch.delete(keyspace::member(shard, old.record.epk.as_bytes(), docnum));
         self.batch.delete(keyspace::feed(shard, old.record.lsn, u32::from(old.record.seq)));
-        old.terms.iter().for_each(|term| self.delete_term(shard, term, docnum));
+        old.terms.possible.iter().for_each(|term| self.delete_term(shard, term, docnum));
     }
 
     /// The item keeps its number, and so its `_rid` and its `member` row.
@@ -80,13 +81,15 @@ impl Changes {
         }
     }
 
-    /// Both lists are sorted: one walk finds what only one of them has.
-    fn change_terms(&mut self, shard: u64, docnum: u64, old: &[Term], new: &[Term]) -> TermCount {
-        let gone: Vec<&Term> = old.iter().filter(|term| new.binary_search(term).is_err()).collect();
-        let come: Vec<&Term> = new.iter().filter(|term| old.binary_search(term).is_err()).collect();
+    /// From the rows that are there, or may be, to exactly those wanted.
+    pub fn change_terms(&mut self, shard: u64, docnum: u64, old: &Stored, new: &[Term]) -> TermCount {
+        let without = |terms: &[Term], term: &&Term| terms.binary_search(term).is_err();
+        let gone: Vec<&Term> = old.possible.iter().filter(|term| without(new, term)).collect();
+        let come: Vec<&Term> = new.iter().filter(|term| without(old.certain(), term)).collect();
         gone.iter().for_each(|term| self.delete_term(shard, term, docnum));
         come.iter().for_each(|term| self.put_term(shard, term, docnum));
-        TermCount { removed: gone.len(), added: come.len() }
+        let priced = |terms: &[&Term]| terms.iter().filter(|term| is_priced(term)).count();
+        TermCount { removed: priced(&gone), added: priced(&come) }
     }
 
     fn put_term(&mut self, shard: u64, term: &Term, docnum: u64) {

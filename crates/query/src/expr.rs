@@ -4,62 +4,85 @@
 //! `None`, and the logic of `AND`, `OR` and `NOT` is three-valued over it. Inside an expression a number may
 //! be NaN or infinite; `run` lets neither out.
 
+pub mod aggregate; // many values to one
 mod arithmetic; // numbers and bits
-mod compare; // equal, less
-mod like; // patterns
-mod scope; // what names stand for, and how much may be built
+pub mod compare; // equal, less
+mod context; // what evaluation may use besides the row
+pub mod functions; // the built-ins
+pub mod like; // patterns
+mod quick; // a property against a constant, without parsing
 
 use std::borrow::Cow;
 
 use pleiad_model::{Error, Object, Result, Value};
 
-use crate::language::ast::{BinaryOp, Expr, ExprKind, Step, UnaryOp};
+use crate::block::{Like, Node, Step};
+use crate::document::{Bound, Group, Rows, lookup};
+use crate::language::ast::{BinaryOp, UnaryOp};
+use crate::run::subquery;
+pub use context::{Context, Room, UserFunctions};
 use like::Pattern;
-pub use scope::{Room, Scope};
 
 /// A value, borrowed from the row, the query or the parameters where possible; `None` is undefined.
 pub type Term<'a> = Option<Cow<'a, Value>>;
 
-pub fn evaluate<'a>(expr: &'a Expr, scope: &Scope<'a>) -> Result<Term<'a>> {
-    match &expr.kind {
-        ExprKind::Undefined => Ok(None),
-        ExprKind::Constant(value) => Ok(Some(Cow::Borrowed(value))),
-        ExprKind::Name(name) => Ok(scope.binding(name).map(Cow::Borrowed)),
-        ExprKind::Parameter(name) => Ok(scope.parameters.get(name).map(Cow::Borrowed)),
-        ExprKind::Access { base, steps } => access(base, steps, scope),
-        ExprKind::Unary { op, operand } => unary(*op, operand, scope),
-        ExprKind::Binary { first, rest } => binary(first, rest, scope),
-        ExprKind::And(terms) => all(terms, scope).map(logical),
-        ExprKind::Or(terms) => any(terms, scope).map(logical),
-        ExprKind::Coalesce(terms) => coalesce(terms, scope),
-        ExprKind::Conditional { arms, otherwise } => conditional(arms, otherwise, scope),
-        ExprKind::In { not, operand, list } => Ok(logical(negate_if(*not, is_in(operand, list, scope)?))),
-        ExprKind::Between { not, operand, low, high } => {
-            Ok(logical(negate_if(*not, is_between(operand, low, high, scope)?)))
+pub fn evaluate<'a>(node: &'a Node, rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+    match node {
+        Node::Undefined => Ok(None),
+        Node::Constant(value) => Ok(Some(Cow::Borrowed(value))),
+        Node::Slot(slot) => lookup(rows, *slot).map_or(Ok(None), Bound::value),
+        Node::Path { slot, steps } => lookup(rows, *slot).map_or(Ok(None), |bound| bound.path(steps)),
+        Node::Access { base, steps } => follow(evaluate(base, rows, cx)?, steps, rows, cx),
+        Node::Key { slot, at } => Ok(group(rows, *slot).and_then(|group| group.keys.get(*at)).and_then(borrowed)),
+        Node::Aggregate { slot, at } => {
+            Ok(group(rows, *slot).and_then(|group| group.aggregates.get(*at)).and_then(borrowed))
         }
-        ExprKind::Like { not, operand, pattern, escape } => {
-            Ok(logical(negate_if(*not, is_like(operand, pattern, *escape, scope)?)))
+        Node::Unary { op, operand } => unary(*op, evaluate(operand, rows, cx)?),
+        Node::Binary { first, rest } => binary(first, rest, rows, cx),
+        Node::And(terms) => all(terms, rows, cx).map(logical),
+        Node::Or(terms) => any(terms, rows, cx).map(logical),
+        Node::Coalesce(terms) => coalesce(terms, rows, cx),
+        Node::Conditional { arms, otherwise } => conditional(arms, otherwise, rows, cx),
+        Node::In { not, operand, list } => Ok(logical(negate_if(*not, is_in(operand, list, rows, cx)?))),
+        Node::Between { not, operand, low, high } => {
+            Ok(logical(negate_if(*not, is_between(operand, low, high, rows, cx)?)))
         }
-        ExprKind::Object(properties) => object(properties, scope),
-        ExprKind::Array(items) => array(items, scope),
-        ExprKind::Call { .. } | ExprKind::UserCall { .. } | ExprKind::Subquery { .. } => Err(unbuilt(&expr.kind)),
+        Node::Like { not, operand, pattern } => Ok(logical(negate_if(*not, is_like(operand, pattern, rows, cx)?))),
+        Node::Object(properties) => object(properties, rows, cx),
+        Node::Array(items) => array(items, rows, cx),
+        Node::Call { function, arguments } => call(function, arguments, rows, cx),
+        Node::UserCall { function, arguments } => user_call(function, arguments, rows, cx),
+        Node::Subquery { form, block } => subquery(*form, block, rows, cx).map(|value| value.map(Cow::Owned)),
     }
 }
 
 /// Whether a row that meets this condition stays: only `true` keeps it.
-pub fn is_true<'a>(condition: &'a Expr, scope: &Scope<'a>) -> Result<bool> {
-    Ok(boolean(&evaluate(condition, scope)?) == Some(true))
+pub fn is_true(condition: &Node, rows: Rows<'_>, cx: &Context<'_>) -> Result<bool> {
+    Ok(truth(condition, rows, cx)? == Some(true))
 }
 
-/// The refusal for a scalar that parses but is not built.
-pub(crate) fn unbuilt(kind: &ExprKind) -> Error {
-    match kind {
-        ExprKind::Call { function, .. } => {
-            Error::refused(format_args!("The query function {}", function.to_uppercase()))
-        }
-        ExprKind::UserCall { function, .. } => Error::refused(format_args!("The user-defined function udf.{function}")),
-        _ => Error::refused("A subquery"),
+/// A condition's truth without making a value of it.
+pub(crate) fn truth(node: &Node, rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
+    match node {
+        Node::And(terms) => all(terms, rows, cx),
+        Node::Or(terms) => any(terms, rows, cx),
+        Node::Binary { first, rest } => match quick::compare(first, rest, rows) {
+            Some(truth) => Ok(truth),
+            None => Ok(boolean(&evaluate(node, rows, cx)?)),
+        },
+        _ => Ok(boolean(&evaluate(node, rows, cx)?)),
     }
+}
+
+fn group(rows: Rows<'_>, slot: usize) -> Option<&Group> {
+    match lookup(rows, slot)? {
+        Bound::Group(group) => Some(group),
+        _ => None,
+    }
+}
+
+fn borrowed(value: &Option<Value>) -> Term<'_> {
+    value.as_ref().map(Cow::Borrowed)
 }
 
 // Logic. A non-boolean counts as undefined.
@@ -76,7 +99,7 @@ fn negate_if(not: bool, truth: Option<bool>) -> Option<bool> {
     truth.map(|truth| truth != not)
 }
 
-fn both(left: Option<bool>, right: Option<bool>) -> Option<bool> {
+pub(crate) fn both(left: Option<bool>, right: Option<bool>) -> Option<bool> {
     match (left, right) {
         (Some(false), _) | (_, Some(false)) => Some(false),
         (Some(true), Some(true)) => Some(true),
@@ -84,7 +107,7 @@ fn both(left: Option<bool>, right: Option<bool>) -> Option<bool> {
     }
 }
 
-fn either(left: Option<bool>, right: Option<bool>) -> Option<bool> {
+pub(crate) fn either(left: Option<bool>, right: Option<bool>) -> Option<bool> {
     match (left, right) {
         (Some(true), _) | (_, Some(true)) => Some(true),
         (Some(false), Some(false)) => Some(false),
@@ -92,33 +115,33 @@ fn either(left: Option<bool>, right: Option<bool>) -> Option<bool> {
     }
 }
 
-fn all(terms: &[Expr], scope: &Scope<'_>) -> Result<Option<bool>> {
-    let mut truth = Some(true);
+fn all(terms: &[Node], rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
+    let mut so_far = Some(true);
     for term in terms {
-        truth = both(truth, boolean(&evaluate(term, scope)?));
-        if truth == Some(false) {
+        so_far = both(so_far, truth(term, rows, cx)?);
+        if so_far == Some(false) {
             break;
         }
     }
-    Ok(truth)
+    Ok(so_far)
 }
 
-fn any(terms: &[Expr], scope: &Scope<'_>) -> Result<Option<bool>> {
-    let mut truth = Some(false);
+fn any(terms: &[Node], rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
+    let mut so_far = Some(false);
     for term in terms {
-        truth = either(truth, boolean(&evaluate(term, scope)?));
-        if truth == Some(true) {
+        so_far = either(so_far, truth(term, rows, cx)?);
+        if so_far == Some(true) {
             break;
         }
     }
-    Ok(truth)
+    Ok(so_far)
 }
 
 // Choices.
 
-fn coalesce<'a>(terms: &'a [Expr], scope: &Scope<'a>) -> Result<Term<'a>> {
+fn coalesce<'a>(terms: &'a [Node], rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
     for term in terms {
-        let value = evaluate(term, scope)?;
+        let value = evaluate(term, rows, cx)?;
         if value.is_some() {
             return Ok(value);
         }
@@ -126,45 +149,54 @@ fn coalesce<'a>(terms: &'a [Expr], scope: &Scope<'a>) -> Result<Term<'a>> {
     Ok(None)
 }
 
-fn conditional<'a>(arms: &'a [(Expr, Expr)], otherwise: &'a Expr, scope: &Scope<'a>) -> Result<Term<'a>> {
+fn conditional<'a>(
+    arms: &'a [(Node, Node)],
+    otherwise: &'a Node,
+    rows: Rows<'a>,
+    cx: &Context<'_>,
+) -> Result<Term<'a>> {
     for (condition, value) in arms {
-        if is_true(condition, scope)? {
-            return evaluate(value, scope);
+        if is_true(condition, rows, cx)? {
+            return evaluate(value, rows, cx);
         }
     }
-    evaluate(otherwise, scope)
+    evaluate(otherwise, rows, cx)
 }
 
 // Predicates.
 
 /// The `OR` of the equalities: an undefined entry matters only when nothing matches.
-fn is_in(operand: &Expr, list: &[Expr], scope: &Scope<'_>) -> Result<Option<bool>> {
-    let operand = evaluate(operand, scope)?;
+fn is_in(operand: &Node, list: &[Node], rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
+    let operand = evaluate(operand, rows, cx)?;
     if operand.is_none() {
         return Ok(None);
     }
-    let mut truth = Some(false);
+    let mut so_far = Some(false);
     for entry in list {
-        truth = either(truth, compare::equal(&operand, &evaluate(entry, scope)?));
-        if truth == Some(true) {
+        so_far = either(so_far, compare::equal(&operand, &evaluate(entry, rows, cx)?));
+        if so_far == Some(true) {
             break;
         }
     }
-    Ok(truth)
+    Ok(so_far)
 }
 
-fn is_between(operand: &Expr, low: &Expr, high: &Expr, scope: &Scope<'_>) -> Result<Option<bool>> {
-    let operand = evaluate(operand, scope)?;
-    let above = compare::ordered(BinaryOp::GreaterOrEqual, &operand, &evaluate(low, scope)?);
-    let below = compare::ordered(BinaryOp::LessOrEqual, &operand, &evaluate(high, scope)?);
+fn is_between(operand: &Node, low: &Node, high: &Node, rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
+    let operand = evaluate(operand, rows, cx)?;
+    let above = compare::ordered(BinaryOp::GreaterOrEqual, &operand, &evaluate(low, rows, cx)?);
+    let below = compare::ordered(BinaryOp::LessOrEqual, &operand, &evaluate(high, rows, cx)?);
     Ok(both(above, below))
 }
 
-fn is_like(operand: &Expr, pattern: &Expr, escape: Option<char>, scope: &Scope<'_>) -> Result<Option<bool>> {
-    let (operand, pattern) = (evaluate(operand, scope)?, evaluate(pattern, scope)?);
-    match (string(&operand), string(&pattern)) {
-        (Some(text), Some(pattern)) => Ok(Some(Pattern::compile(pattern, escape)?.matches(text))),
-        _ => Ok(None),
+fn is_like(operand: &Node, pattern: &Like, rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
+    let operand = evaluate(operand, rows, cx)?;
+    let Some(text) = string(&operand) else { return Ok(None) };
+    match pattern {
+        Like::Known { pattern, .. } => Ok(Some(pattern.matches(text))),
+        Like::Computed { node, escape } => match string(&evaluate(node, rows, cx)?) {
+            Some(pattern) => Ok(Some(Pattern::compile(pattern, *escape)?.matches(text))),
+            None => Ok(None),
+        },
     }
 }
 
@@ -174,8 +206,7 @@ fn string<'v>(term: &'v Term<'_>) -> Option<&'v str> {
 
 // Operators.
 
-fn unary<'a>(op: UnaryOp, operand: &'a Expr, scope: &Scope<'a>) -> Result<Term<'a>> {
-    let operand = evaluate(operand, scope)?;
+fn unary<'a>(op: UnaryOp, operand: Term<'a>) -> Result<Term<'a>> {
     Ok(match op {
         UnaryOp::Not => logical(negate_if(true, boolean(&operand))),
         _ => operand.and_then(|v| v.as_number()).map(|n| Cow::Owned(Value::Number(arithmetic::unary(op, n)))),
@@ -183,51 +214,79 @@ fn unary<'a>(op: UnaryOp, operand: &'a Expr, scope: &Scope<'a>) -> Result<Term<'
 }
 
 /// Left to right through one level's chain.
-fn binary<'a>(first: &'a Expr, rest: &'a [(BinaryOp, Expr)], scope: &Scope<'a>) -> Result<Term<'a>> {
-    let mut left = evaluate(first, scope)?;
+fn binary<'a>(first: &'a Node, rest: &'a [(BinaryOp, Node)], rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+    let mut left = evaluate(first, rows, cx)?;
     for (op, operand) in rest {
-        let right = evaluate(operand, scope)?;
-        left = apply(*op, left, right, scope)?;
+        let right = evaluate(operand, rows, cx)?;
+        left = apply(*op, left, right, cx)?;
     }
     Ok(left)
 }
 
-fn apply<'a>(op: BinaryOp, left: Term<'a>, right: Term<'a>, scope: &Scope<'a>) -> Result<Term<'a>> {
+fn apply<'a>(op: BinaryOp, left: Term<'a>, right: Term<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
     use BinaryOp::*;
     match op {
         Equal => Ok(logical(compare::equal(&left, &right))),
         NotEqual => Ok(logical(negate_if(true, compare::equal(&left, &right)))),
         Less | Greater | LessOrEqual | GreaterOrEqual => Ok(logical(compare::ordered(op, &left, &right))),
-        Concat => concat(left, right, scope),
+        Concat => concat(left, right, cx),
         _ => Ok(arithmetic::term(op, &left, &right)),
     }
 }
 
 /// Appends in place once the left side is ours: a long chain copies each part once.
-fn concat<'a>(left: Term<'a>, right: Term<'a>, scope: &Scope<'a>) -> Result<Term<'a>> {
+fn concat<'a>(left: Term<'a>, right: Term<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
     let (Some(left), Some(tail)) = (left, string(&right)) else { return Ok(None) };
     if left.as_str().is_none() {
         return Ok(None);
     }
-    scope.room.take(tail.len())?;
-    let Value::String(mut text) = scope.own(left)? else { return Ok(None) };
+    cx.room.take(tail.len())?;
+    let Value::String(mut text) = cx.own(left)? else { return Ok(None) };
     text.push_str(tail);
     Ok(Some(Cow::Owned(Value::String(text))))
 }
 
-// Paths.
+// Calls.
 
-fn access<'a>(base: &'a Expr, steps: &'a [Step], scope: &Scope<'a>) -> Result<Term<'a>> {
-    follow(evaluate(base, scope)?, steps, scope)
+fn call<'a>(
+    function: &functions::Function,
+    arguments: &'a [Node],
+    rows: Rows<'a>,
+    cx: &Context<'_>,
+) -> Result<Term<'a>> {
+    match arguments {
+        [] => (function.call)(&mut [], cx),
+        [one] => (function.call)(&mut [evaluate(one, rows, cx)?], cx),
+        [one, two] => (function.call)(&mut [evaluate(one, rows, cx)?, evaluate(two, rows, cx)?], cx),
+        _ => (function.call)(&mut terms(arguments, rows, cx)?, cx),
+    }
 }
 
+/// Not called at all when an argument is undefined.
+fn user_call<'a>(function: &str, arguments: &'a [Node], rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+    let Some(functions) = cx.user_functions else {
+        return Err(Error::refused(format_args!("The user-defined function udf.{function}")));
+    };
+    let arguments = terms(arguments, rows, cx)?;
+    if arguments.iter().any(Option::is_none) {
+        return Ok(None);
+    }
+    Ok(functions.call(function, &arguments)?.map(Cow::Owned))
+}
+
+fn terms<'a>(nodes: &'a [Node], rows: Rows<'a>, cx: &Context<'_>) -> Result<Vec<Term<'a>>> {
+    nodes.iter().map(|node| evaluate(node, rows, cx)).collect()
+}
+
+// Paths.
+
 /// Walks down from a value.
-pub(crate) fn follow<'a>(mut term: Term<'a>, steps: &'a [Step], scope: &Scope<'a>) -> Result<Term<'a>> {
+fn follow<'a>(mut term: Term<'a>, steps: &'a [Step], rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
     for step in steps {
         let Some(value) = term else { return Ok(None) };
         term = match step {
-            Step::Property(name) => property(value, name),
-            Step::Index(index) => element(value, evaluate(index, scope)?),
+            Step::Property(name) => property(value, &name.text),
+            Step::Index(index) => element(value, evaluate(index, rows, cx)?),
         };
     }
     Ok(term)
@@ -260,22 +319,22 @@ fn item(value: Cow<'_, Value>, position: usize) -> Term<'_> {
 
 // Constructors leave undefined out.
 
-fn object<'a>(properties: &'a [(String, Expr)], scope: &Scope<'a>) -> Result<Term<'a>> {
+fn object<'a>(properties: &'a [(String, Node)], rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
     let mut object = Object::new();
-    for (name, expr) in properties {
-        if let Some(value) = evaluate(expr, scope)? {
-            scope.room.take(name.len())?;
-            object.set(name.as_str(), scope.own(value)?);
+    for (name, node) in properties {
+        if let Some(value) = evaluate(node, rows, cx)? {
+            cx.room.take(name.len())?;
+            object.set(name.as_str(), cx.own(value)?);
         }
     }
     Ok(Some(Cow::Owned(Value::Object(object))))
 }
 
-fn array<'a>(items: &'a [Expr], scope: &Scope<'a>) -> Result<Term<'a>> {
+fn array<'a>(items: &'a [Node], rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
     let mut array = Vec::with_capacity(items.len());
-    for expr in items {
-        if let Some(value) = evaluate(expr, scope)? {
-            array.push(scope.own(value)?);
+    for node in items {
+        if let Some(value) = evaluate(node, rows, cx)? {
+            array.push(cx.own(value)?);
         }
     }
     Ok(Some(Cow::Owned(Value::Array(array))))

@@ -1,15 +1,18 @@
-//! The Cosmos SQL language: text to syntax tree.
+//! The Cosmos SQL language: text to syntax tree, and back.
 //!
 //! Promise: any text gives a tree or a fault that says where, in time linear in its length and with
-//! bounded recursion. What the tree means is `plan`'s and `expr`'s job.
+//! bounded recursion. What the tree means is for `check`, `compile` and
+//! `expr` to say.
 
 pub mod ast;
 pub mod fault;
 pub mod lexer;
 pub mod parser;
+pub mod print;
 
 pub use fault::Fault;
 pub use parser::parse;
+pub use print::{print, print_expr};
 
 /// The longest query text.
 pub const TEXT_BYTES_MAX: usize = 512 * 1024;

@@ -4,17 +4,27 @@
 //!
 //! ```text
 //! "SELECT r.id FROM root r WHERE r.n > @n"
-//!    language   text  → Select      every construct of the language, with its place in the text
-//!    plan       Select → Plan       names resolved; what is not built is refused here, by name
-//!    run        Plan + rows → rows
-//!    expr       one scalar over one row: three-valued logic, undefined
+//!    language    text → Select        every construct of the language, with its place in the text
+//!    check       Select               what the language forbids, with the service's codes
+//!    query_plan  Select → plan        for clients that drive a query over many partitions
+//!    compile     Select → Block       names resolved, constants folded
+//!    access      Block → conditions   what an index could find
+//!    run         Block + items → page
+//!    expr        one scalar over one row: three-valued logic, undefined
 //! ```
 
-pub mod expr; // one scalar over one row
 pub mod language; // text to syntax tree
 mod parameters; // the values a client sends beside the text
-mod plan; // which of the language this query uses, names resolved
-mod run; // rows in, rows out
+pub mod check; // what the language forbids
+pub mod route; // which partition keys a filter allows
+pub mod query_plan; // what clients need to drive a query over many partitions
+pub mod compile; // names, constants, subqueries
+pub mod block; // a query that can be run
+pub mod document; // what a query sees of a row
+pub mod access; // what an index could find
+pub mod run; // items in, a page out
+pub mod expr; // one scalar over one row
+pub mod order; // values as bytes that sort
 
 pub use parameters::Parameters;
 pub use run::{Query, parse};

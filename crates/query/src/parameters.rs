@@ -4,8 +4,11 @@
 //! what a JavaScript client sends for `undefined`.
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 
 use pleiad_model::{Error, Result, Value};
+
+use crate::order;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters {
@@ -32,6 +35,20 @@ impl Parameters {
 
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name)?.as_ref()
+    }
+}
+
+/// For telling queries apart, whatever the order of the list.
+impl Hash for Parameters {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mut values: Vec<_> = self.values.iter().collect();
+        values.sort_unstable_by_key(|(name, _)| *name);
+        for (name, value) in values {
+            name.hash(state);
+            let mut bytes = Vec::new();
+            order::encode(value.as_ref(), &mut bytes);
+            bytes.hash(state);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use pleiad_model::Result;
 #[cfg(feature = "embedded")]
 use crate::embedded::{Embedded, EmbeddedSnapshot};
 use crate::memory::{Memory, MemorySnapshot};
-use crate::store::{Batch, Direction, Durability, Pair, Snapshot, Store};
+use crate::store::{Batch, Chunk, Direction, Durability, Limit, Snapshot, Store};
 #[cfg(any(test, feature = "testing"))]
 use crate::testing::{Faulty, FaultySnapshot};
 #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
@@ -94,7 +94,7 @@ impl Snapshot for AnySnapshot {
         each!(AnySnapshot, self, snapshot => snapshot.get_many(keys).await)
     }
 
-    async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: usize) -> Result<Vec<Pair>> {
+    async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: Limit) -> Result<Chunk> {
         each!(AnySnapshot, self, snapshot => snapshot.scan(from, to, direction, limit).await)
     }
 }

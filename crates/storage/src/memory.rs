@@ -11,7 +11,7 @@ use imbl::OrdMap;
 use parking_lot::RwLock;
 use pleiad_model::Result;
 
-use crate::store::{Batch, Direction, Durability, Op, Pair, Snapshot, Store, fenced};
+use crate::store::{Batch, Chunk, Direction, Durability, Limit, Op, Snapshot, Store, fenced};
 
 type Tree = OrdMap<Bytes, Bytes>;
 
@@ -78,14 +78,26 @@ impl Snapshot for MemorySnapshot {
         Ok(get_many(&self.tree, keys))
     }
 
-    async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: usize) -> Result<Vec<Pair>> {
+    async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: Limit) -> Result<Chunk> {
         let pairs = pairs(&self.tree, from, to);
-        let owned = |(key, value): (&Bytes, &Bytes)| (key.clone(), value.clone());
         Ok(match direction {
-            Direction::Forward => pairs.take(limit).map(owned).collect(),
-            Direction::Backward => pairs.rev().take(limit).map(owned).collect(),
+            Direction::Forward => take(pairs, limit),
+            Direction::Backward => take(pairs.rev(), limit),
         })
     }
+}
+
+fn take<'a>(pairs: impl Iterator<Item = (&'a Bytes, &'a Bytes)>, limit: Limit) -> Chunk {
+    let (mut chunk, mut bytes) = (Chunk::default(), 0);
+    for (key, value) in pairs {
+        if !limit.admits(chunk.pairs.len(), bytes) {
+            chunk.more = true;
+            break;
+        }
+        bytes += key.len() + value.len();
+        chunk.pairs.push((key.clone(), value.clone()));
+    }
+    chunk
 }
 
 fn get_many(tree: &Tree, keys: &[Bytes]) -> Vec<Option<Bytes>> {

@@ -47,16 +47,49 @@ pub trait Store: Send + Sync + 'static {
 pub trait Snapshot: Send + Sync + 'static {
     fn get_many(&self, keys: &[Bytes]) -> impl Future<Output = Result<Vec<Option<Bytes>>>> + Send;
 
-    /// Up to `limit` pairs of `[from, to)`: the first ones going forward, the last ones going
-    /// backward, each in the order it is walked. Fewer than `limit` means that the range is
-    /// exhausted. To go on, move `from` just behind the last key (`keyspace::after`), or `to` onto it.
+    /// As many pairs of `[from, to)` as the limit admits: the first ones going forward, the last ones
+    /// going backward, each in the order it is walked. While the chunk says that there are more, go on
+    /// with `from` just behind its last key (`keyspace::after`), or `to` onto it.
     fn scan(
         &self,
         from: &[u8],
         to: &[u8],
         direction: Direction,
-        limit: usize,
-    ) -> impl Future<Output = Result<Vec<Pair>>> + Send;
+        limit: Limit,
+    ) -> impl Future<Output = Result<Chunk>> + Send;
+}
+
+/// How much of a range is read at once.
+///
+/// A chunk ends with its `rows`th pair, or with the pair that brings its keys and values to `bytes`. It has one
+/// pair at least where there is one, so that whoever goes on arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    pub rows: usize,
+    pub bytes: usize,
+}
+
+impl Limit {
+    /// The whole range: for rows that are known to be few.
+    pub const NONE: Limit = Limit::rows(usize::MAX);
+
+    /// For rows that are known to be small.
+    pub const fn rows(rows: usize) -> Limit {
+        Limit { rows, bytes: usize::MAX }
+    }
+
+    /// Whether a chunk that has this much takes another pair.
+    pub(crate) fn admits(self, rows: usize, bytes: usize) -> bool {
+        rows == 0 || (rows < self.rows && bytes < self.bytes)
+    }
+}
+
+/// Part of a range.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chunk {
+    pub pairs: Vec<Pair>,
+    /// Whether the range goes on behind the last pair.
+    pub more: bool,
 }
 
 /// A key and its value.

@@ -8,6 +8,7 @@ pub mod binary_json; // bodies in Cosmos's binary form
 mod session; // session tokens as text
 mod continuation; // where the next page starts, signed
 mod translate; // requests to the engine, answers from it
+mod query_metrics; // how a page of a query was made
 mod shape; // resources as JSON
 mod status; // failures as numbers
 mod reply; // status, headers, body

@@ -5,13 +5,14 @@
 
 use super::tree::Tree;
 
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("pleiad", &["wire", "engine", "storage", "model"]),
     ("wire", &["engine", "model"]),
-    ("engine", &["query", "script", "partition", "storage", "model"]),
-    ("partition", &["storage", "model"]),
-    ("query", &["model"]),
+    ("engine", &["query", "script", "partition", "spatial", "storage", "model"]),
+    ("partition", &["spatial", "storage", "model"]),
+    ("query", &["spatial", "model"]),
     ("script", &["model"]),
+    ("spatial", &["model"]),
     ("storage", &["model"]),
     ("model", &[]),
     ("benches", &["wire", "engine", "partition", "storage", "model"]),

@@ -11,11 +11,12 @@ use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
 use pleiad_model::{Error, Kind, Object, Result};
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
-use pleiad_partition::{PartitionMap, Range};
+use pleiad_partition::{Indexing, PartitionMap, Range, Schema};
 
 use super::Catalog;
 use super::publish::Change;
 use super::rows;
+use super::transition::Transition;
 use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree};
 use crate::throughput::{self, MANUAL_RU_MIN, ProvisionedThroughput, ThroughputRequest};
 
@@ -85,9 +86,9 @@ impl Catalog {
         let map =
             change.new_map(&new.definition, throughput.map_or(1, |throughput| throughput.partitions(&self.limits)))?;
         let partitions = rows::open_partitions(&map, &self.store, &self.committer).await?;
-        let (schema, version) = (Container::schema(&new.definition, &self.limits), change.version);
-        let container =
-            Container { database: owner.id.clone(), rid, version, definition: new.definition, schema, map, partitions };
+        let (database, version, definition) = (owner.id.clone(), change.version, new.definition);
+        let schema = Arc::new(Schema::new(version.number, &definition, &[], self.limits.key_bytes_max));
+        let container = Container { database, rid, version, definition, schema, transition: None, map, partitions };
         let container = Arc::new(container);
         rows::put_container(&mut change.batch, &container);
         owner.put_container(container.clone());
@@ -110,21 +111,54 @@ impl Catalog {
         let old = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
         let definition = replace(&old.definition)?;
         check_built(&definition)?;
-        check_index_kept(&old, &definition)?;
-        let container = Arc::new(Container {
-            database: old.database.clone(),
-            rid,
-            version: change.version,
-            schema: Container::schema(&definition, &self.limits),
-            definition,
-            map: old.map.clone(),
-            partitions: old.partitions.clone(),
-        });
+        let next = self.next_schema(&old, &definition, change.version.number)?;
+        let container = Container { version: change.version, definition, ..Container::clone(&old) };
+        let container = Arc::new(Container { schema: next.0, transition: next.1, ..container });
+        // Only a transition that is new has nobody working on it.
+        change.reindex = Some(container.clone())
+            .filter(|new| new.transition.is_some() && new.schema.version == change.version.number);
         rows::put_container(&mut change.batch, &container);
         owner.put_container(container.clone());
         change.tree.put_database(owner);
         self.publish(change).await?;
         Ok(container)
+    }
+
+    /// The schema under another definition. If it differs, nobody writes under the old one any more, and whoever
+    /// tries waits until the change is shown; so it must be published without another pause.
+    fn next_schema(
+        &self,
+        old: &Container,
+        definition: &ContainerDefinition,
+        version: u64,
+    ) -> Result<(Arc<Schema>, Option<Arc<Transition>>)> {
+        let (was, next) = (Indexing::of(&old.definition), Indexing::of(definition));
+        if was.rules() == next.rules() && was.policy.automatic == next.policy.automatic {
+            return Ok((old.schema.clone(), old.transition.clone()));
+        }
+        let transition = Transition::next(old.transition.as_deref(), was, &next)?;
+        old.partitions.iter().for_each(|partition| partition.expect_schema(version));
+        let transition = transition.filter(|_| old.items() > 0).map(Arc::new);
+        let former = transition.as_ref().map_or(&[][..], |transition| &transition.from);
+        let schema = Schema::new(version, definition, former, self.limits.key_bytes_max);
+        Ok((Arc::new(schema), transition))
+    }
+
+    /// The index is as that schema wants it.
+    pub(crate) async fn finish_transition(&self, rid: ContainerRid, schema_version: u64) -> Result<()> {
+        let mut change = self.begin().await;
+        let Some(old) = change.tree.container_by_rid(rid).cloned() else { return Ok(()) };
+        if old.schema.version != schema_version {
+            return Ok(());
+        }
+        let mut owner = change.owner(rid.database)?;
+        let schema = Schema::new(schema_version, &old.definition, &[], self.limits.key_bytes_max);
+        // What clients see of the container is as before, its etag included.
+        let container = Container { schema: Arc::new(schema), transition: None, ..Container::clone(&old) };
+        rows::put_container(&mut change.batch, &container);
+        owner.put_container(Arc::new(container));
+        change.tree.put_database(owner);
+        self.publish(change).await
     }
 
     pub async fn delete_container(&self, rid: ContainerRid) -> Result<()> {
@@ -242,14 +276,6 @@ fn check_kind(definition: &ContainerDefinition, throughput: Option<ProvisionedTh
         }
         (false, None) => Ok(()),
     }
-}
-
-/// Items already stored were indexed by the old policy.
-fn check_index_kept(old: &Container, new: &ContainerDefinition) -> Result<()> {
-    if old.definition.indexing == new.indexing || old.items() == 0 {
-        return Ok(());
-    }
-    Err(Error::refused("Changing the indexing policy of a container that already holds items"))
 }
 
 fn check_offer(old: &Offer, new: ProvisionedThroughput, may_switch: bool) -> Result<()> {

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use pleiad_model::{Error, Result};
 use pleiad_partition::commit::{Entry, Publish};
@@ -16,7 +15,6 @@ use tokio::sync::{OwnedMutexGuard, oneshot};
 use super::Catalog;
 use super::rows::Counters;
 use super::tree::{Container, Tree, Version};
-use crate::chores::Eraser;
 
 /// One change in the making.
 pub(super) struct Change {
@@ -27,6 +25,8 @@ pub(super) struct Change {
     pub version: Version,
     /// Containers that the new tree no longer shows.
     pub erase: Vec<Arc<Container>>,
+    /// A container whose index is to be changed.
+    pub reindex: Option<Arc<Container>>,
 }
 
 impl Catalog {
@@ -38,7 +38,7 @@ impl Catalog {
         let ts_s = u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX);
         let version = Version { number: counters.version, ts_s };
         let tree = Tree::clone(&self.current.load());
-        Change { turn, tree, counters, batch: Batch::default(), version, erase: Vec::new() }
+        Change { turn, tree, counters, batch: Batch::default(), version, erase: Vec::new(), reindex: None }
     }
 
     pub(super) async fn publish(&self, mut change: Change) -> Result<()> {
@@ -46,7 +46,7 @@ impl Catalog {
         let (done, durable) = oneshot::channel();
         let batch = std::mem::take(&mut change.batch);
         let version = change.version.number;
-        let waiting = Waiting { current: self.current.clone(), change: Mutex::new(Some((change, self.eraser()))) };
+        let waiting = Waiting { catalog: self.clone(), change: Mutex::new(Some(change)) };
         self.committer.enqueue(Entry { batch, state: None, owner: Some((Arc::new(waiting), version)), done })?;
         durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")))
     }
@@ -54,15 +54,18 @@ impl Catalog {
 
 /// A change on its way to the disk.
 struct Waiting {
-    current: Arc<ArcSwap<Tree>>,
-    change: Mutex<Option<(Change, Eraser)>>,
+    catalog: Catalog,
+    change: Mutex<Option<Change>>,
 }
 
 impl Publish for Waiting {
     fn published(&self, _: u64) {
-        let Some((mut change, eraser)) = self.change.lock().take() else { return };
+        let Some(mut change) = self.change.lock().take() else { return };
         *change.turn = change.counters;
-        self.current.store(Arc::new(change.tree));
-        eraser.erase(&change.erase);
+        self.catalog.current.store(Arc::new(change.tree));
+        self.catalog.eraser().erase(&change.erase);
+        if let Some(container) = change.reindex {
+            self.catalog.start_reindexing(vec![container]);
+        }
     }
 }

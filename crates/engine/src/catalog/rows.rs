@@ -3,7 +3,7 @@
 //! ```text
 //! catalog │ 'n' │                        → counters and the account's secret
 //! catalog │ 'd' │ database u32           → id, version
-//! catalog │ 'c' │ database u32 · u32     → definition, partition map, version
+//! catalog │ 'c' │ database u32 · u32     → definition, partition map, version, schema's version, transition
 //! catalog │ 'e' │ database u32 · u64     → encryption key, version
 //! catalog │ 'o' │ offer u32              → owner, throughput, version
 //! catalog │ 'x' │ shard u64              → (empty) rows of a dropped container still to be erased
@@ -16,9 +16,10 @@ use pleiad_model::env::Env;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
 use pleiad_model::{Error, Object, Result, Value, json};
-use pleiad_partition::{Committer, Partition, PartitionMap};
-use pleiad_storage::{AnyStore, Batch, Direction, Snapshot, Store, keyspace};
+use pleiad_partition::{Committer, Partition, PartitionMap, Schema};
+use pleiad_storage::{AnyStore, Batch, Direction, Limit, Snapshot, Store, keyspace};
 
+use super::transition::Transition;
 use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, Version};
 use crate::Limits;
 use crate::throughput::ProvisionedThroughput;
@@ -30,7 +31,7 @@ const ENCRYPTION_KEY: u8 = b'e';
 const OFFER: u8 = b'o';
 const ERASE: u8 = b'x';
 
-const CHUNK_ROWS: usize = 256;
+const CHUNK: Limit = Limit { rows: 256, bytes: 1 << 20 };
 
 /// Numbers that are given once, and the account's secret.
 #[derive(Clone, Debug)]
@@ -93,9 +94,13 @@ pub(super) fn delete_database(batch: &mut Batch, database: &Database) {
 }
 
 pub(super) fn put_container(batch: &mut Batch, container: &Container) {
-    let row = versioned(container.version)
+    let mut row = versioned(container.version)
         .with("definition", container.definition.to_object())
-        .with("map", container.map.to_value());
+        .with("map", container.map.to_value())
+        .with("schema", container.schema.version);
+    if let Some(transition) = &container.transition {
+        row.set("transition", transition.to_value());
+    }
     put(batch, CONTAINER, &pair(container.rid.database.0, container.rid.number), row);
 }
 
@@ -200,8 +205,22 @@ async fn load_container(with: &Loader<'_>, database: &str, rid: ContainerRid, ro
     let definition = ContainerDefinition::create(row.get("definition").ok_or_else(missing)?)?;
     let map = PartitionMap::from_value(row.get("map").ok_or_else(missing)?)?;
     let partitions = open_partitions(&map, with.store, with.committer).await?;
-    let schema = Container::schema(&definition, with.limits);
-    Ok(Container { database: database.to_owned(), rid, version: version(row)?, definition, schema, map, partitions })
+    let transition = load_transition(row)?.map(Arc::new);
+    let former = transition.as_ref().map_or(&[][..], |transition| &transition.from);
+    let version = version(row)?;
+    let schema_version = row.get("schema").map_or(Ok(version.number), |_| number(row, "schema"))?;
+    let schema = Arc::new(Schema::new(schema_version, &definition, former, with.limits.key_bytes_max));
+    let database = database.to_owned();
+    Ok(Container { database, rid, version, definition, schema, transition, map, partitions })
+}
+
+fn load_transition(row: &Value) -> Result<Option<Transition>> {
+    match (row.get("schema"), row.get("transition")) {
+        // Rows from before schemas were numbered: nobody reads that layout of the index.
+        (None, _) => Transition::anew().map(Some),
+        (Some(_), Some(transition)) => Transition::from_value(transition).map(Some),
+        (Some(_), None) => Ok(None),
+    }
 }
 
 pub(super) async fn open_partitions(
@@ -269,11 +288,10 @@ async fn scan_prefix(store: &AnyStore, kind: u8, prefix: &[u8]) -> Result<Vec<(B
     let (mut from, to) = keyspace::catalog_range(kind, prefix);
     let mut rows = Vec::new();
     loop {
-        let chunk = snapshot.scan(&from, &to, Direction::Forward, CHUNK_ROWS).await?;
-        let ended = chunk.len() < CHUNK_ROWS;
-        rows.extend(chunk);
+        let chunk = snapshot.scan(&from, &to, Direction::Forward, CHUNK).await?;
+        rows.extend(chunk.pairs);
         match rows.last() {
-            Some((last, _)) if !ended => from = keyspace::after(last),
+            Some((last, _)) if chunk.more => from = keyspace::after(last),
             _ => return Ok(rows),
         }
     }

@@ -7,9 +7,10 @@ use pleiad_model::Object;
 use pleiad_model::etag::Etag;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
+use pleiad_partition::index::UsableIndex;
 use pleiad_partition::{Partition, PartitionMap, Schema};
 
-use crate::Limits;
+use super::transition::Transition;
 use crate::throughput::ProvisionedThroughput;
 
 #[derive(Clone, Default)]
@@ -42,12 +43,15 @@ impl Version {
     }
 }
 
+#[derive(Clone)]
 pub struct Container {
     pub database: String,
     pub rid: ContainerRid,
     pub version: Version,
     pub definition: ContainerDefinition,
-    pub schema: Schema,
+    pub schema: Arc<Schema>,
+    /// While its index is on the way to the current policy.
+    pub transition: Option<Arc<Transition>>,
     pub map: PartitionMap,
     /// In the order of the map's ranges.
     pub partitions: Vec<Arc<Partition>>,
@@ -132,14 +136,14 @@ impl Database {
 }
 
 impl Container {
-    /// Schema and policies follow from the definition.
-    pub(super) fn schema(definition: &ContainerDefinition, limits: &Limits) -> Schema {
-        Schema {
-            key: definition.partition_key.clone(),
-            index: definition.indexing.matcher(),
-            automatic: definition.indexing.automatic,
-            key_bytes_max: limits.key_bytes_max,
-        }
+    /// What a query may rely on now.
+    pub fn usable_index(&self) -> UsableIndex<'_> {
+        self.schema.usable_index()
+    }
+
+    /// How much of the index is as the policy wants it.
+    pub fn index_percent(&self) -> u64 {
+        self.transition.as_ref().map_or(100, |transition| transition.percent())
     }
 
     pub fn items(&self) -> u64 {

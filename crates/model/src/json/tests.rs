@@ -103,7 +103,7 @@ fn what_is_not_json_is_refused_with_its_place() {
 }
 
 /// Values as a client can send them; floats are taken from their bits, so every exponent occurs.
-fn values() -> impl Strategy<Value = Value> {
+pub fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),

@@ -13,7 +13,7 @@
 
 use crate::{Error, Result};
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     Property(String),
     /// `[]`: any element of an array.

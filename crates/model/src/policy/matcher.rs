@@ -12,14 +12,27 @@
 //! excluded /a/*           item {"a":{"b":1,"c":2},"d":3}  →  a.b yes, a.c no, d yes
 //! ```
 //!
+//! A path that the policy names is *explicit*: the index also tells which items lack a value there. `/*` names
+//! nothing, and what lies inside arrays is not told.
+//!
+//! Of the system properties only `_ts` is in the index, whatever the paths say: the others are made when an item is
+//! read.
+//!
 //! Tuples are not here: `/a/[]/{x,y}/?` is an index of its own and says nothing about x alone.
 
 use super::index_path::{End, IndexPath, Step};
+use crate::item::SYSTEM_PROPERTIES;
+
+/// In every item, so that they are indexed whatever the paths say.
+const ALWAYS: [&str; 2] = ["id", TS];
+const TS: &str = "_ts";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexMatcher {
     /// Parents come before their children; the root is always there.
     places: Vec<Place>,
+    /// Sorted.
+    explicit: Vec<Vec<Step>>,
 }
 
 /// One place that some path of the policy goes through.
@@ -49,22 +62,56 @@ pub struct Node<'a> {
 impl IndexMatcher {
     /// Indexes nothing: indexing mode none.
     pub fn nothing() -> Self {
-        IndexMatcher { places: vec![Place::default()] }
+        IndexMatcher { places: vec![Place::default()], explicit: Vec::new() }
     }
 
     pub(super) fn new<'p>(
-        included: impl IntoIterator<Item = &'p IndexPath>,
+        included: impl IntoIterator<Item = &'p IndexPath> + Clone,
         excluded: impl IntoIterator<Item = &'p IndexPath>,
     ) -> Self {
         let mut matcher = Self::nothing();
         excluded.into_iter().for_each(|path| matcher.add(path, false));
-        included.into_iter().for_each(|path| matcher.add(path, true));
-        for always in ["id", "_ts"] {
+        included.clone().into_iter().for_each(|path| matcher.add(path, true));
+        for always in ALWAYS {
             let at = matcher.property_at(0, always);
             matcher.places[at].scalar = Some(true);
         }
         matcher.look_ahead();
+        matcher.explicit = matcher.named(included);
         matcher
+    }
+
+    /// The property paths that the policy names: items without a value there are in the index as well. Sorted.
+    pub fn explicit_paths(&self) -> &[Vec<Step>] {
+        &self.explicit
+    }
+
+    /// Is every item told of at this path, also one that has no value there?
+    pub fn is_explicit(&self, steps: &[Step]) -> bool {
+        self.in_every_item(steps) || self.explicit.binary_search_by(|path| path.as_slice().cmp(steps)).is_ok()
+    }
+
+    /// Is every value at this path in the index?
+    pub fn indexes(&self, steps: &[Step]) -> bool {
+        let node = steps.iter().fold(self.root(), |node, step| match step {
+            Step::Property(name) => node.property(name),
+            Step::Element => node.element(),
+        });
+        !steps.is_empty() && !is_made_when_read(steps) && node.indexes_scalar()
+    }
+
+    fn in_every_item(&self, steps: &[Step]) -> bool {
+        matches!(steps, [Step::Property(name)] if ALWAYS.contains(&name.as_str())) && self.indexes(steps)
+    }
+
+    fn named<'p>(&self, included: impl IntoIterator<Item = &'p IndexPath>) -> Vec<Vec<Step>> {
+        let names = |path: &&IndexPath| {
+            !matches!(path.end, End::Tuple(_)) && !path.steps.contains(&Step::Element) && self.indexes(&path.steps)
+        };
+        let mut named: Vec<_> = included.into_iter().filter(names).map(|path| path.steps.clone()).collect();
+        named.sort_unstable();
+        named.dedup();
+        named
     }
 
     pub fn root(&self) -> Node<'_> {
@@ -119,6 +166,11 @@ impl IndexMatcher {
             self.places[at].includes_below = includes_below;
         }
     }
+}
+
+/// Is this one of the system properties that are not stored?
+pub fn is_made_when_read(steps: &[Step]) -> bool {
+    matches!(steps.first(), Some(Step::Property(name)) if name != TS && SYSTEM_PROPERTIES.contains(&name.as_str()))
 }
 
 impl Place {

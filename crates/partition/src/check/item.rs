@@ -9,11 +9,11 @@ use pleiad_model::{Result, json};
 use pleiad_storage::keyspace;
 use pleiad_storage::store::Pair;
 
-use crate::index::{self, Term};
+use crate::index::Term;
 use crate::key::ItemKey;
 use crate::map::Range;
-use crate::partition::Schema;
 use crate::record::Record;
+use crate::schema::{Schema, Stored};
 use crate::transaction::docnum_value;
 
 pub struct Item {
@@ -22,8 +22,7 @@ pub struct Item {
     pub record: Record,
     /// By its body.
     pub key: ItemKey,
-    /// Those that have rows.
-    pub terms: Vec<Term>,
+    pub terms: Stored,
 }
 
 impl Item {
@@ -33,7 +32,7 @@ impl Item {
         let body = json::parse(record.body())?;
         let key = schema.key.as_ref().map(|definition| PartitionKey::extract(definition, &body));
         let key = ItemKey::new(schema.key.as_ref(), &key.unwrap_or_default(), item_id(&body)?);
-        let terms = if record.terms == 0 { Vec::new() } else { index::terms(&body, &schema.index) };
+        let terms = schema.stored_terms(&record, &body);
         Ok(Item { docnum, record, key, terms })
     }
 
@@ -45,21 +44,29 @@ impl Item {
             (record.id() != self.key.id, "has another id in its body"),
             (record.epk != self.key.logical.epk, "is not where its partition key belongs"),
             (!range.keys.contains(&record.epk), "lies outside the partition's range"),
-            (record.terms as usize != self.terms.len(), "counts its index rows wrongly"),
         ];
         faults.into_iter().filter_map(|(is, fault)| is.then_some(fault)).collect()
     }
 
-    /// Every row that exists because of this item, its own aside.
+    /// Every row that must exist because of this item, its own aside.
     pub fn rows(&self, shard: u64) -> Vec<Pair> {
         let (record, epk) = (&self.record, self.record.epk.as_bytes());
-        let mut rows = Vec::with_capacity(3 + self.terms.len());
+        let mut rows = Vec::with_capacity(3 + self.terms.certain().len());
         rows.push((keyspace::id(shard, epk, &self.key.hash), docnum_value(self.docnum)));
         rows.push((keyspace::member(shard, epk, self.docnum), Bytes::new()));
         rows.push((keyspace::feed(shard, record.lsn, u32::from(record.seq)), docnum_value(self.docnum)));
-        let index = |term: &Term| (keyspace::index(shard, term.path, &term.value, self.docnum), Bytes::new());
-        rows.extend(self.terms.iter().map(index));
+        rows.extend(self.terms.certain().iter().map(|term| (self.index_row(shard, term), Bytes::new())));
         rows
+    }
+
+    /// Is this one of the item's rows, or one that it may have while the index is being changed?
+    pub fn may_have(&self, shard: u64, row: &[u8]) -> bool {
+        self.rows(shard).iter().any(|(own, _)| own == row)
+            || self.terms.possible.iter().any(|term| self.index_row(shard, term) == row)
+    }
+
+    fn index_row(&self, shard: u64, term: &Term) -> Bytes {
+        keyspace::index(shard, term.path, &term.value, self.docnum)
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use pleiad_model::Result;
 use pleiad_storage::store::Pair;
-use pleiad_storage::{Direction, Snapshot, keyspace};
+use pleiad_storage::{Direction, Limit, Snapshot, keyspace};
 
 use super::item::Item;
 use super::walk::Walk;
@@ -99,7 +99,7 @@ impl Check<'_> {
     async fn has_members(&self, row: &[u8]) -> Result<bool> {
         let Ok((epk, _)) = keyspace::decode_key_stats(row) else { return Ok(false) };
         let (from, to) = keyspace::epk_exact(self.range.shard, Tag::Member, &epk);
-        Ok(!self.snapshot.scan(&from, &to, Direction::Forward, 1).await?.is_empty())
+        Ok(!self.snapshot.scan(&from, &to, Direction::Forward, Limit::rows(1)).await?.pairs.is_empty())
     }
 }
 

@@ -57,13 +57,13 @@ impl World {
         let target = self.key(target, body.get("pk").and_then(Value::as_i64).unwrap());
         let text = json::to_string(&body).into_bytes();
         let draft = Draft { target, id, body, text, indexed };
-        block_on(self.partition.write(&self.schema, verb, draft, &Condition::None, 1_700_000_000)).unwrap();
+        block_on(self.partition.write(&self.schema, verb, &draft, &Condition::None, 1_700_000_000)).unwrap();
     }
 
     fn rows(&self) -> Vec<Pair> {
         let (from, to) = keyspace::shard_range(SHARD);
         let snapshot = block_on(self.store.snapshot()).unwrap();
-        block_on(snapshot.scan(&from, &to, Direction::Forward, usize::MAX)).unwrap()
+        block_on(snapshot.scan(&from, &to, Direction::Forward, Limit::NONE)).unwrap().pairs
     }
 
     fn put(&self, row: &[u8], value: &[u8]) {
@@ -92,12 +92,7 @@ impl World {
 fn schema() -> Schema {
     let body = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
     let definition = ContainerDefinition::create(&json::parse(body.as_bytes()).unwrap()).unwrap();
-    Schema {
-        key: definition.partition_key.clone(),
-        index: definition.indexing.matcher(),
-        automatic: true,
-        key_bytes_max: u64::MAX,
-    }
+    Schema::new(1, &definition, &[], u64::MAX)
 }
 
 fn item(id: &str, pk: i64, n: i64) -> String {
@@ -136,6 +131,27 @@ fn no_row_that_points_or_counts_can_change_unnoticed() {
         assert_ne!(world.check().problems.count, 0, "the row {} changed unnoticed", hex(&row));
         world.put(&row, &value);
     }
+}
+
+/// While the index is being changed: what both policies ask for must be there, what neither asks for must not.
+#[test]
+fn on_the_way_to_another_policy_rows_of_both_are_sound_and_others_are_not() {
+    let new = r#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/deep/*"}],
+                  "compositeIndexes":[[{"path":"/n"},{"path":"/pk"}]]}"#;
+    let way = crate::testing::schema_with(&["/pk"], 2, new, &["{}"]);
+    let world = World { schema: way, ..World::lived_in() };
+    assert_eq!(world.check().problems, Problems::default());
+    let path = |name| crate::index::PathHash::ROOT.property(name).finish();
+    let index = world.rows().into_iter().filter(|(row, _)| tag_of(row) == Some(Tag::Index as u8));
+    let of = |name| index.clone().find(|(row, _)| keyspace::decode_index(row).unwrap().0 == path(name)).unwrap().0;
+    world.delete(&of("deep"));
+    assert_eq!(world.check().problems, Problems::default(), "only the old policy asks for it");
+    let both = of("n");
+    let (_, value, docnum) = keyspace::decode_index(&both).unwrap();
+    world.put(&keyspace::index(SHARD, path("z"), value, docnum), &[]);
+    world.check_finds("belongs to no item");
+    world.delete(&both);
+    world.check_finds("lacks its index row");
 }
 
 #[test]

@@ -1,12 +1,12 @@
-//! A keyspace, a chunk at a time: never more than `CHUNK_ROWS` rows are held.
+//! A keyspace, a chunk at a time: never more than `CHUNK` and one row are held.
 
 use bytes::Bytes;
 use pleiad_model::Result;
 use pleiad_storage::store::Pair;
-use pleiad_storage::{AnySnapshot, Direction, Snapshot, keyspace};
+use pleiad_storage::{AnySnapshot, Direction, Limit, Snapshot, keyspace};
 
-/// Of the largest items this is 64 MB; of the rows that point at items next to nothing.
-const CHUNK_ROWS: usize = 32;
+/// Whoever reads the items that 32 rows point at holds 64 MB if they are of the largest.
+const CHUNK: Limit = Limit { rows: 32, bytes: 1 << 20 };
 
 pub struct Walk {
     rest: Option<(Bytes, Bytes)>,
@@ -20,10 +20,10 @@ impl Walk {
     /// `None` behind the last row.
     pub async fn next(&mut self, snapshot: &AnySnapshot) -> Result<Option<Vec<Pair>>> {
         let Some((from, to)) = self.rest.take() else { return Ok(None) };
-        let chunk = snapshot.scan(&from, &to, Direction::Forward, CHUNK_ROWS).await?;
-        if let Some((last, _)) = chunk.get(CHUNK_ROWS - 1) {
+        let chunk = snapshot.scan(&from, &to, Direction::Forward, CHUNK).await?;
+        if let (true, Some((last, _))) = (chunk.more, chunk.pairs.last()) {
             self.rest = Some((keyspace::after(last), to));
         }
-        Ok((!chunk.is_empty()).then_some(chunk))
+        Ok((!chunk.pairs.is_empty()).then_some(chunk.pairs))
     }
 }

@@ -1,7 +1,8 @@
 //! Pages of one partition against the list they were cut from.
 
 use super::*;
-use crate::partition::{Condition, Schema, Verb};
+use crate::partition::{Condition, Verb};
+use crate::schema::Schema;
 use crate::testing::{Dice, draft, memory, open, schema};
 use pleiad_model::partition_key::{KeyComponent, PartitionKey};
 use pleiad_model::{Object, Value};
@@ -20,7 +21,7 @@ async fn filled() -> (Partition, Schema, Vec<Record>) {
         let body = Object::new().with("id", &*id).with("tenant", tenant).with("user", user).with("text", text);
         let draft = draft(&schema, &id, Value::from(body));
         let target = draft.target.clone();
-        let written = partition.write(&schema, Verb::Create, draft, &Condition::None, 7).await.unwrap();
+        let written = partition.write(&schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
         match dice.below(4) {
             0 => drop(partition.delete(&schema, &target, &Condition::None).await.unwrap()),
             _ => records.push(written.record.unwrap()),
@@ -128,19 +129,22 @@ async fn a_page_starts_after_a_number_even_if_that_item_is_gone() {
 }
 
 #[tokio::test]
-async fn a_rare_key_is_found_among_many_items() {
+async fn rare_and_usual_keys_are_found_among_many_items() {
     let (partition, schema) = (open(&memory()).await, schema(&["/tenant", "/user"]));
     for n in 0..3000 {
         let tenant = if n % 1000 == 999 { "rare" } else { "usual" };
         let id = n.to_string();
         let body = Object::new().with("id", &*id).with("tenant", tenant).with("user", i64::from(n % 7));
-        partition.write(&schema, Verb::Create, draft(&schema, &id, body.into()), &Condition::None, 7).await.unwrap();
+        partition.write(&schema, Verb::Create, &draft(&schema, &id, body.into()), &Condition::None, 7).await.unwrap();
     }
     let scope = Scope::Keys(KeyRange::of_prefix(key(&schema, &["rare"])));
     for items in 1..=4 {
         let found = pages(&partition, &scope, Quota { items, bytes: WIDE }).await;
         assert!(found.iter().map(Record::id).eq(["999", "1999", "2999"]));
     }
+    let scope = Scope::Keys(KeyRange::of_prefix(key(&schema, &["usual"])));
+    let found = pages(&partition, &scope, Quota { items: 400, bytes: WIDE }).await;
+    assert!(found.iter().map(Record::id).eq((0..3000).filter(|n| n % 1000 != 999).map(|n| n.to_string())));
 }
 
 #[tokio::test]
@@ -150,7 +154,7 @@ async fn a_page_shows_one_moment() {
     let page = partition.page(&scope, 0, Quota { items: 10, bytes: WIDE }).await.unwrap();
     // What comes later is behind everything that is there: it is on a later page, once.
     let body = Object::new().with("id", "late").with("tenant", "t0").with("user", "u0");
-    partition.write(&schema, Verb::Create, draft(&schema, "late", body.into()), &Condition::None, 7).await.unwrap();
+    partition.write(&schema, Verb::Create, &draft(&schema, "late", body.into()), &Condition::None, 7).await.unwrap();
     let rest = partition.page(&scope, page.next.unwrap(), Quota { items: 1000, bytes: WIDE }).await.unwrap();
     assert_eq!(page.records.len() + rest.records.len(), all.len() + 1);
     assert_eq!(rest.records.last().unwrap().id(), "late");

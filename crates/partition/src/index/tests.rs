@@ -1,41 +1,200 @@
+//! Items, policies and the terms that come of them, as tables.
+
 use super::*;
 use pleiad_model::json;
-use pleiad_model::policy::IndexingPolicy;
+use pleiad_model::policy::{CompositeIndex, Geospatial, IndexingPolicy, Step};
+use std::collections::BTreeSet;
 
-fn matcher(policy: Option<&str>) -> IndexMatcher {
-    let policy = policy.map(|text| json::parse(text.as_bytes()).unwrap());
-    IndexingPolicy::parse(policy.as_ref()).unwrap().matcher()
+fn policy(text: &str) -> IndexingPolicy {
+    IndexingPolicy::parse(Some(&json::parse(text.as_bytes()).unwrap())).unwrap()
 }
 
-fn count(item: &str, policy: Option<&str>) -> usize {
-    terms(&json::parse(item.as_bytes()).unwrap(), &matcher(policy)).len()
+fn rules(text: &str) -> Rules {
+    Rules::new(&policy(text), Geospatial::Geography)
 }
+
+fn terms(item: &str, policy: &str) -> Vec<Term> {
+    rules(policy).terms(&json::parse(item.as_bytes()).unwrap(), 7)
+}
+
+fn steps(path: &str) -> Vec<Step> {
+    let step = |step: &str| if step == "[]" { Step::Element } else { Step::Property(step.to_owned()) };
+    path.split('.').map(step).collect()
+}
+
+/// `a.b=5` as a term; a value may also be `undefined`.
+fn term(text: &str) -> Term {
+    let (path, value) = text.split_once('=').unwrap();
+    let value = match value {
+        "undefined" => order::encode_undefined(),
+        value => order::encode_scalar(&json::parse(value.as_bytes()).unwrap()),
+    };
+    Term { path: PathHash::of(&steps(path)).finish(), value }
+}
+
+/// The item has these terms and those that every item has.
+#[track_caller]
+fn check(item: &str, policy: &str, wanted: &[&str]) {
+    let wanted: BTreeSet<Term> = wanted.iter().chain(&["id=\"1\"", "_ts=7"]).map(|text| term(text)).collect();
+    let found: BTreeSet<Term> = terms(item, policy).into_iter().collect();
+    assert_eq!(found, wanted, "{item} under {policy}");
+}
+
+const ALL: &str = "{}";
+const NAMED: &str = r#"{"includedPaths":[{"path":"/a/b/?"},{"path":"/c/*"},{"path":"/d/[]/?"}],
+                        "excludedPaths":[{"path":"/*"}]}"#;
 
 #[test]
-fn every_scalar_is_a_term_by_default() {
-    assert_eq!(count(r#"{"id":"1","a":{"b":2,"c":null},"t":[true,"x"]}"#, None), 5);
-}
-
-#[test]
-fn equal_elements_of_an_array_are_one_term() {
-    assert_eq!(count(r#"{"id":"1","t":["x","x","y"]}"#, None), 3);
-}
-
-#[test]
-fn an_element_is_not_a_property() {
-    let one = terms(&json::parse(br#"{"id":"1","t":["x"]}"#).unwrap(), &matcher(None));
-    let other = terms(&json::parse(br#"{"id":"1","t":{"[]":"x"}}"#).unwrap(), &matcher(None));
-    assert_ne!(one, other);
-}
-
-#[test]
-fn s8_index_paths_may_have_wildcards_and_excluded_paths_have_no_terms() {
-    let policy = r#"{"includedPaths":[{"path":"/a/?"}],"excludedPaths":[{"path":"/*"}]}"#;
-    // `id` is always indexed.
-    assert_eq!(count(r#"{"id":"1","a":1,"b":2,"c":{"a":3}}"#, Some(policy)), 2);
+fn s8_every_value_on_an_indexed_path_is_a_term() {
+    let table: [(&str, &str, &[&str]); 9] = [
+        (r#"{"id":"1"}"#, ALL, &[]),
+        (r#"{"id":"1","a":{"b":2,"c":null}}"#, ALL, &["a={}", "a.b=2", "a.c=null"]),
+        (r#"{"id":"1","t":[true,"x","x"]}"#, ALL, &["t=[]", "t.[]=true", "t.[]=\"x\""]),
+        (r#"{"id":"1","t":[[],{"x":1}]}"#, ALL, &["t=[]", "t.[]=[]", "t.[]={}", "t.[].x=1"]),
+        (r#"{"id":"1","e":{},"f":[]}"#, ALL, &["e={}", "f=[]"]),
+        (r#"{"id":"1","z":9}"#, NAMED, &["a.b=undefined", "c=undefined"]),
+        (r#"{"id":"1","a":{"b":1,"z":2},"c":3,"d":[4,[5]]}"#, NAMED, &["a.b=1", "c=3", "d.[]=4", "d.[]=[]"]),
+        (r#"{"id":"1","a":5,"c":{"x":1},"d":6}"#, NAMED, &["a.b=undefined", "c={}", "c.x=1"]),
+        (r#"{"id":"1","a":{"b":[1]},"c":null}"#, NAMED, &["a.b=[]", "c=null"]),
+    ];
+    table.iter().for_each(|(item, policy, wanted)| check(item, policy, wanted));
 }
 
 #[test]
 fn mode_none_indexes_nothing() {
-    assert_eq!(count(r#"{"id":"1","a":1}"#, Some(r#"{"indexingMode":"none","automatic":false}"#)), 0);
+    let policy = r#"{"indexingMode":"none","automatic":false,"includedPaths":[{"path":"/*"},{"path":"/a/?"}],
+                     "compositeIndexes":[[{"path":"/a"},{"path":"/b"}]]}"#;
+    assert_eq!(terms(r#"{"id":"1","a":1}"#, policy), []);
+}
+
+#[test]
+fn no_name_looks_like_another_path() {
+    let hash = |path: &[&str]| {
+        PathHash::of(&path.iter().map(|name| Step::Property((*name).to_owned())).collect::<Vec<_>>()).finish()
+    };
+    let element = PathHash::ROOT.property("a").element().finish();
+    let all = [hash(&["a", "b"]), hash(&["a/b"]), hash(&["ab"]), hash(&["a", "[]"]), element, hash(&["a"])];
+    assert_eq!(all.into_iter().collect::<BTreeSet<_>>().len(), all.len());
+    assert_ne!(PathHash::spatial_root().property("a").finish(), hash(&["a"]));
+}
+
+fn composite(text: &str) -> CompositeIndex {
+    policy(&format!(r#"{{"compositeIndexes":[{text}]}}"#)).composite.remove(0)
+}
+
+#[test]
+fn a_composite_index_has_one_row_for_every_item() {
+    let text = r#"[{"path":"/a"},{"path":"/b/c","order":"descending"},{"path":"/_ts"}]"#;
+    let (index, rules) = (composite(text), rules(&format!(r#"{{"compositeIndexes":[{text}]}}"#)));
+    let table = [
+        (r#"{"id":"1","a":1,"b":{"c":null}}"#, "05bff0000000000000 fe 05c01c000000000000"),
+        (r#"{"id":"1","b":3}"#, "00 ff 05c01c000000000000"),
+        (r#"{"id":"1","a":[1],"b":{"c":{}}}"#, "0a f4 05c01c000000000000"),
+    ];
+    for (item, wanted) in table {
+        let terms = rules.terms(&json::parse(item.as_bytes()).unwrap(), 7);
+        let rows: Vec<&Term> = terms.iter().filter(|term| term.path == composite_id(&index)).collect();
+        let [row] = rows[..] else { panic!("{} rows for {item}", rows.len()) };
+        let hex: String = row.value.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, wanted.replace(' ', ""), "{item}");
+    }
+}
+
+#[test]
+fn composite_indexes_are_told_apart_by_paths_and_orders() {
+    let texts = [
+        r#"[{"path":"/a"},{"path":"/b"}]"#,
+        r#"[{"path":"/b"},{"path":"/a"}]"#,
+        r#"[{"path":"/a"},{"path":"/b","order":"descending"}]"#,
+        r#"[{"path":"/a","order":"descending"},{"path":"/b"}]"#,
+        r#"[{"path":"/a"},{"path":"/b"},{"path":"/c"}]"#,
+    ];
+    let ids: BTreeSet<u64> = texts.map(|text| composite_id(&composite(text))).into();
+    assert_eq!(ids.len(), texts.len());
+    let spelled = composite(r#"[{"path":"/a","order":"ascending"},{"path":"/\"b\""}]"#);
+    assert_eq!(composite_id(&spelled), composite_id(&composite(texts[0])), "two spellings, one index");
+}
+
+#[test]
+fn a_composite_index_that_cannot_have_rows_has_none() {
+    for path in ["/a/[]/b", "/_etag"] {
+        let rules = rules(&format!(r#"{{"compositeIndexes":[[{{"path":"/x"}},{{"path":"{}"}}]]}}"#, path));
+        assert!(rules.composites().is_empty(), "{path}");
+    }
+}
+
+/// While the index is being changed, only what every policy has can be used.
+#[test]
+fn what_is_usable_is_in_every_layer() {
+    let old = r#"{"includedPaths":[{"path":"/a/?"},{"path":"/b/?"}],"excludedPaths":[{"path":"/*"}],
+                  "compositeIndexes":[[{"path":"/a"},{"path":"/b"}],[{"path":"/a"},{"path":"/c"}]]}"#;
+    let new = r#"{"includedPaths":[{"path":"/*"},{"path":"/b/?"}],"excludedPaths":[{"path":"/a/?"}],
+                  "compositeIndexes":[[{"path":"/a"},{"path":"/b"}],[{"path":"/b"},{"path":"/c"}]]}"#;
+    let item = json::parse(br#"{"id":"1","a":1,"c":3}"#).unwrap();
+    let layers = Layers::new(rules(new), vec![rules(old)]);
+    let usable = layers.usable();
+    for (path, indexed, explicit) in
+        [("a", false, false), ("b", true, true), ("c", false, false), ("id", true, true), ("_ts", true, true)]
+    {
+        assert_eq!((usable.indexes(&steps(path)), usable.is_explicit(&steps(path))), (indexed, explicit), "{path}");
+    }
+    assert_eq!(usable.composites().len(), 1);
+    let (certain, possible) = (layers.certain_terms(&item, 7), layers.possible_terms(&item, 7));
+    assert!(certain.contains(&term("b=undefined")) && !certain.contains(&term("c=3")));
+    assert!(possible.contains(&term("a=1")) && possible.contains(&term("c=3")));
+    for rules in [rules(old), rules(new)] {
+        let terms = rules.terms(&item, 7);
+        assert!(certain.iter().all(|term| terms.contains(term)) && terms.iter().all(|term| possible.contains(term)));
+    }
+    let settled = Layers::new(rules(new), vec![]);
+    assert!(settled.usable().indexes(&steps("c")) && settled.usable().composites().len() == 2);
+    assert_eq!(settled.certain_terms(&item, 7), settled.possible_terms(&item, 7));
+}
+
+#[test]
+fn an_item_outside_the_index_can_be_found_all_the_same() {
+    let terms = unindexed();
+    assert_eq!((terms.len(), terms[0].path, priced(&terms)), (1, UNINDEXED, 0));
+}
+
+/// The cells an item is kept under, by path.
+fn spatial_rows(item: &str, rules: &Rules, path: &str) -> usize {
+    let id = spatial_id(&steps(path));
+    let terms = rules.terms(&json::parse(item.as_bytes()).unwrap(), 7);
+    terms.iter().filter(|term| term.path == id).count()
+}
+
+#[test]
+fn geometry_has_rows_at_its_own_path() {
+    let rules = rules(r#"{"spatialIndexes":[{"path":"/loc/*","types":["Point"]},{"path":"/at/[]/?"}]}"#);
+    let point = r#"{"type":"Point","coordinates":[8.5,47.4]}"#;
+    let table = [
+        (format!(r#"{{"id":"1","loc":{point}}}"#), "loc", 1),
+        (format!(r#"{{"id":"1","loc":{{"a":{point},"b":[{point}]}}}}"#), "loc.a", 1),
+        (format!(r#"{{"id":"1","loc":{{"a":{point},"b":[{point}]}}}}"#), "loc.b.[]", 1),
+        (format!(r#"{{"id":"1","at":[{point},{{"x":{point}}}]}}"#), "at.[]", 1),
+        (format!(r#"{{"id":"1","at":[{{"x":{point}}}]}}"#), "at.[].x", 0),
+        (format!(r#"{{"id":"1","other":{point}}}"#), "other", 0),
+        (r#"{"id":"1","loc":{"type":"Point","coordinates":[8.5,147.4]}}"#.to_owned(), "loc", 0),
+        (r#"{"id":"1","loc":"here"}"#.to_owned(), "loc", 0),
+    ];
+    for (item, path, rows) in table {
+        assert_eq!(spatial_rows(&item, &rules, path), rows, "{item}");
+    }
+    let line = r#"{"id":"1","loc":{"type":"LineString","coordinates":[[0,0],[50,50]]}}"#;
+    assert!(
+        (1..=8).contains(&spatial_rows(line, &rules, "loc")),
+        "a type that is not listed as well: none may be missed"
+    );
+}
+
+#[test]
+fn a_spatial_index_is_usable_where_every_layer_has_it() {
+    let (old, new) =
+        (r#"{"spatialIndexes":[{"path":"/a/*"},{"path":"/b/?"}]}"#, r#"{"spatialIndexes":[{"path":"/a/x/?"}]}"#);
+    let layers = Layers::new(rules(new), vec![rules(old)]);
+    assert!(layers.usable().spatial(&steps("a.x")).is_some());
+    assert!(layers.usable().spatial(&steps("a")).is_none() && layers.usable().spatial(&steps("b")).is_none());
+    let flat = Rules::new(&policy(new), Geospatial::Geometry);
+    assert!(Layers::new(flat, vec![rules(old)]).usable().spatial(&steps("a.x")).is_none(), "other cells");
 }

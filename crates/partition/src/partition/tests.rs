@@ -1,11 +1,12 @@
 //! Single items, one after the other and all at once.
 
 use super::*;
-use crate::testing::{Dice, Gate, LATER, audit, draft, item, key, memory, open, range, rows, schema};
+use crate::testing::{Dice, Gate, LATER, audit, draft, item, key, memory, open, range, rows, schema, schema_with};
 use pleiad_storage::Memory;
 use pleiad_storage::testing::{Call, Faulty, Script};
 
 mod model; // many writers against a naive model
+mod reindex; // index rows after a change of the policy
 
 async fn create(partition: &Partition, schema: &Schema, pk: &str, id: &str, n: i64) -> Result<Written, Kind> {
     write(partition, schema, Verb::Create, id, item(pk, id, n), Condition::None).await
@@ -20,7 +21,7 @@ async fn write(
     condition: Condition,
 ) -> Result<Written, Kind> {
     let draft = draft(schema, target, body);
-    partition.write(schema, verb, draft, &condition, 7).await.map_err(|rejected| rejected.error.kind)
+    partition.write(schema, verb, &draft, &condition, 7).await.map_err(|rejected| rejected.error.kind)
 }
 
 async fn delete(partition: &Partition, schema: &Schema, pk: &str, id: &str) -> Result<Written, Kind> {
@@ -135,8 +136,8 @@ async fn s30_the_last_item_takes_its_logical_partition_with_it() {
 async fn an_item_without_index_entries_is_replaced_and_deleted_cleanly() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     let unindexed = Draft { indexed: false, ..draft(&schema, "1", item("a", "1", 0)) };
-    let written = partition.write(&schema, Verb::Create, unindexed, &Condition::None, 7).await.unwrap();
-    assert_eq!(written.record.unwrap().terms, 0);
+    let written = partition.write(&schema, Verb::Create, &unindexed, &Condition::None, 7).await.unwrap();
+    assert_eq!(written.record.unwrap().terms, 1);
     audit(&partition, &schema).await;
     write(&partition, &schema, Verb::Replace, "1", item("a", "1", 1), Condition::None).await.unwrap();
     audit(&partition, &schema).await;

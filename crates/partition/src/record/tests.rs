@@ -1,16 +1,57 @@
 use super::*;
 use proptest::prelude::*;
 
-fn contents<'a>(epk: &'a EffectiveKey, id: &'a str, body: &'a [u8]) -> Contents<'a> {
-    Contents { docnum: 0x1_05, ts_s: 0x6451_fb4b, terms: 10, epk, id, body }
+const BODY: &[u8] = br#"{"id":"a1","n":5}"#;
+
+fn contents<'a>(epk: &'a EffectiveKey, id: &'a str, fields: &'a Fields, body: &'a [u8]) -> Contents<'a> {
+    Contents { docnum: 0x1_05, ts_s: 0x6451_fb4b, terms: 10, indexed: true, epk, id, fields, body }
+}
+
+fn record(indexed: bool) -> Record {
+    let epk = EffectiveKey::from_bytes(&[0xAB, 0xCD]);
+    let fields = Fields::of(BODY);
+    Record::encode(&Contents { indexed, ..contents(&epk, "a1", &fields, BODY) }, 812, 0).unwrap()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[test]
 fn the_drawing_in_the_header_is_true() {
-    let epk = EffectiveKey::from_bytes(&[0xAB, 0xCD]);
-    let record = Record::encode(&contents(&epk, "a1", b"{}"), 812, 0).unwrap();
-    let hex: String = record.bytes().iter().map(|b| format!("{b:02x}")).collect();
-    assert_eq!(hex, "01000000000000032c00006451fb4b00000000000001050000000a02abcd000261317b7d");
+    let header = "02000000000000032c00006451fb4b00000000000001050000000a0002abcd00026131";
+    let fields = "000237386ae000000006eb0c34310000000f";
+    assert_eq!(hex(record(true).bytes()), [header, fields, &hex(BODY)].concat());
+}
+
+#[test]
+fn a_property_is_found_by_its_name_and_hash() {
+    let record = record(true);
+    assert_eq!(record.property("n", name_hash("n")), Some(&b"5"[..]));
+    assert_eq!(record.property("id", name_hash("id")), Some(&b"\"a1\""[..]));
+    assert_eq!(record.property("m", name_hash("m")), None);
+}
+
+#[test]
+fn an_item_remembers_that_it_wanted_no_index() {
+    for indexed in [true, false] {
+        assert_eq!(Record::decode(record(indexed).bytes().clone()).unwrap().indexed, indexed);
+    }
+}
+
+/// As data directories hold it that were written before fields were listed.
+#[test]
+fn a_record_of_the_first_codec_is_read() {
+    let mut bytes =
+        b"\x01\0\0\0\0\0\0\x03\x2c\0\0\x64\x51\xfb\x4b\0\0\0\0\0\0\x01\x05\0\0\0\x0a\x02\xab\xcd\0\x02a1".to_vec();
+    bytes.extend_from_slice(BODY);
+    let old = Record::decode(bytes.into()).unwrap();
+    let new = record(true);
+    assert_eq!((old.lsn, old.seq, old.ts_s, old.docnum), (new.lsn, new.seq, new.ts_s, new.docnum));
+    assert_eq!((old.terms, old.indexed, &old.epk), (new.terms, true, &new.epk));
+    assert_eq!((old.id(), old.body(), old.etag()), (new.id(), new.body(), new.etag()));
+    assert_eq!(old.property("n", name_hash("n")), Some(&b"5"[..]));
+    assert_eq!(old.property("m", name_hash("m")), None);
 }
 
 #[test]
@@ -18,18 +59,29 @@ fn a_record_of_a_later_codec_is_refused() {
     assert!(Record::decode(Bytes::from_static(b"\x09rest")).is_err());
 }
 
+#[test]
+fn a_record_cut_short_is_refused() {
+    let whole = record(true).bytes().clone();
+    for end in 0..whole.len() - BODY.len() {
+        assert!(Record::decode(whole.slice(..end)).is_err(), "{end}");
+    }
+}
+
 proptest! {
     #[test]
     fn records_round_trip(lsn in 0u64..1 << 48, seq: u16, docnum in 0u64..1 << 60, epk in proptest::collection::vec(any::<u8>(), 0..120), id in "\\PC{0,40}", body in proptest::collection::vec(any::<u8>(), 0..200)) {
         let epk = EffectiveKey::from_bytes(&epk);
-        let made = Record::encode(&Contents { docnum, ts_s: 7, terms: 3, epk: &epk, id: &id, body: &body }, lsn, seq).unwrap();
+        let fields = Fields::of(&body);
+        let made = Record::encode(&Contents { docnum, ..contents(&epk, &id, &fields, &body) }, lsn, seq).unwrap();
         let read = Record::decode(made.bytes().clone()).unwrap();
         prop_assert_eq!(&read, &made);
         prop_assert_eq!((read.id(), read.body(), read.docnum, read.lsn, read.seq), (id.as_str(), body.as_slice(), docnum, lsn, seq));
     }
 
     #[test]
-    fn any_bytes_decode_or_fail_cleanly(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
-        let _ = Record::decode(Bytes::from(bytes));
+    fn any_bytes_decode_or_fail_cleanly(codec in 0u8..3, bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
+        if let Ok(record) = Record::decode([&[codec], &bytes[..]].concat().into()) {
+            let _ = (record.id(), record.property("a", name_hash("a")), record.etag());
+        }
     }
 }

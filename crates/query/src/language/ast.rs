@@ -195,6 +195,60 @@ impl BinaryOp {
     }
 }
 
+impl Select {
+    /// Visits the scalars that stand in the clauses of this block, in the order of the text.
+    pub fn each_scalar<'a, E>(&'a self, visit: &mut dyn FnMut(&'a Expr) -> Result<(), E>) -> Result<(), E> {
+        self.top.iter().try_for_each(&mut *visit)?;
+        self.spec.items().iter().map(|item| &item.expr).try_for_each(&mut *visit)?;
+        self.from.iter().map(|source| &source.of).try_for_each(&mut *visit)?;
+        self.filter.iter().try_for_each(&mut *visit)?;
+        self.group_by.iter().try_for_each(&mut *visit)?;
+        match &self.order_by {
+            None => {}
+            Some(OrderBy::Rank(score)) => visit(score)?,
+            Some(OrderBy::Keys(keys)) => keys.iter().map(|key| &key.expr).try_for_each(&mut *visit)?,
+        }
+        self.offset_limit.iter().flat_map(|(offset, limit)| [offset, limit]).try_for_each(visit)
+    }
+}
+
+impl SelectSpec {
+    /// What is projected; nothing is named by `*`.
+    pub fn items(&self) -> &[SelectItem] {
+        match self {
+            SelectSpec::Star(_) => &[],
+            SelectSpec::Value(item) => std::slice::from_ref(item),
+            SelectSpec::List(items) => items,
+        }
+    }
+
+    /// The property that each item of a list becomes: its alias, the last name of its path, or `$1`, `$2`, …
+    /// among those that have neither.
+    pub fn column_names(&self) -> Vec<String> {
+        let mut unnamed = 0;
+        let mut name = |item: &SelectItem| match item.name() {
+            Some(name) => name.to_owned(),
+            None => {
+                unnamed += 1;
+                format!("${unnamed}")
+            }
+        };
+        self.items().iter().map(&mut name).collect()
+    }
+}
+
+impl SelectItem {
+    pub fn name(&self) -> Option<&str> {
+        self.alias.as_ref().map(|alias| alias.text.as_str()).or_else(|| self.expr.inferred_name())
+    }
+}
+
+impl Source {
+    pub fn name(&self) -> Option<&str> {
+        self.alias.as_ref().map(|alias| alias.text.as_str()).or_else(|| self.of.inferred_name())
+    }
+}
+
 impl Expr {
     /// Visits the scalars directly below, in the order of the text. Does not enter subqueries.
     pub fn each_child<'a, E>(&'a self, visit: &mut dyn FnMut(&'a Expr) -> Result<(), E>) -> Result<(), E> {

@@ -5,6 +5,10 @@
 //! ```text
 //! {"errors":[{"severity":"Error","location":{"start":9,"end":10},"code":"SC1001","message":"Syntax error, …"}]}
 //! ```
+//!
+//! A hint, where there is one, is a sentence after the service's own: clients compare beginnings, people read on.
+
+mod hint; // what the author of a syntax error may have meant
 
 use pleiad_model::{Error, Object, Value, json};
 
@@ -19,20 +23,27 @@ pub struct Fault {
     /// Absent where the service's number is not known; we invent none.
     pub code: Option<&'static str>,
     pub message: String,
+    /// What would have worked: a sentence.
+    pub hint: Option<String>,
 }
 
 impl Fault {
     pub fn syntax(span: Span, text: &str) -> Self {
         let near: String = span.of(text).chars().take(SHOWN_CHARS_MAX).collect();
-        Fault::coded(span, "SC1001", format!("Syntax error, incorrect syntax near '{near}'."))
+        let fault = Fault::coded(span, "SC1001", format!("Syntax error, incorrect syntax near '{near}'."));
+        Fault { hint: hint::for_syntax(span, text), ..fault }
     }
 
     pub fn coded(span: Span, code: &'static str, message: impl Into<String>) -> Self {
-        Fault { span, code: Some(code), message: message.into() }
+        Fault { span, code: Some(code), message: message.into(), hint: None }
     }
 
     pub fn plain(span: Span, message: impl Into<String>) -> Self {
-        Fault { span, code: None, message: message.into() }
+        Fault { span, code: None, message: message.into(), hint: None }
+    }
+
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        Fault { hint: Some(hint.into()), ..self }
     }
 
     /// The error for whoever sent `text`.
@@ -43,7 +54,7 @@ impl Fault {
         if let Some(code) = self.code {
             error.set("code", code);
         }
-        error.set("message", self.message);
+        error.set("message", self.hint.map_or(self.message.clone(), |hint| format!("{} {hint}", self.message)));
         let body = Object::new().with("errors", vec![Value::from(error)]);
         Error::invalid(json::to_string(&Value::from(body)))
     }

@@ -150,7 +150,13 @@ fn is_keyword(lexed: &Lexed<'_>, keyword: &str) -> bool {
     matches!(lexed.token, Token::Word(word) if word.eq_ignore_ascii_case(keyword))
 }
 
-fn is_reserved(word: &str) -> bool {
+/// Can this be written bare, as in `c.name`?
+pub(super) fn is_name(text: &str) -> bool {
+    let mut lexer = Lexer::new(text);
+    lexer.advance().token == Token::Word(text) && !is_reserved(text)
+}
+
+pub(super) fn is_reserved(word: &str) -> bool {
     RESERVED_EXACT.contains(&word) || RESERVED.iter().any(|reserved| word.eq_ignore_ascii_case(reserved))
 }
 

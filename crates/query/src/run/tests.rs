@@ -1,7 +1,9 @@
+use pleiad_model::env::ManualEnv;
 use pleiad_model::{Error, Kind, Result, Value, json};
 use proptest::prelude::*;
 
-use super::{BUILT_BYTES_MAX, parse};
+use super::parse;
+use super::whole::BUILT_BYTES_MAX;
 use crate::Parameters;
 use crate::language::TEXT_BYTES_MAX;
 
@@ -15,8 +17,11 @@ const FEED: &str = r#"[
 fn run_with(text: &str, parameters: &str) -> Result<String> {
     let feed = json::parse(FEED.as_bytes())?;
     let parameters = Parameters::from_value(Some(&json::parse(parameters.as_bytes())?))?;
-    let rows = parse(text)?.run_over(&parameters, feed.as_array().unwrap_or_default().iter())?;
-    Ok(json::to_string(&Value::Array(rows)))
+    let rows = parse(text)?.run_over(&parameters, &ManualEnv::default(), feed.as_array().unwrap_or_default().iter())?;
+    let mut text = b"[".to_vec();
+    rows.join(&mut text);
+    text.push(b']');
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 fn run(text: &str) -> Result<String> {
@@ -131,7 +136,7 @@ fn errors_are_the_json_that_sdks_look_into() {
     );
     check(
         "SELECT * FROM x y WHERE x.a",
-        r#"{"errors":[{"severity":"Error","location":{"start":24,"end":25},"code":"SC2001","message":"Identifier 'x' could not be resolved."}]}"#,
+        r#"{"errors":[{"severity":"Error","location":{"start":24,"end":25},"code":"SC2001","message":"Identifier 'x' could not be resolved. FROM calls it y."}]}"#,
     );
     check(
         "SELECT '😀', name FROM c",
@@ -167,20 +172,9 @@ fn a_name_cannot_be_selected_twice() {
 #[test]
 fn what_is_not_built_is_refused_by_name() {
     for (text, feature) in [
-        ("SELECT DISTINCT c.a FROM c", "SELECT DISTINCT"),
-        ("SELECT * FROM c JOIN x IN c.a", "JOIN"),
-        ("SELECT * FROM x IN c.a", "FROM … IN"),
-        ("SELECT c.a FROM c GROUP BY c.a", "GROUP BY"),
-        ("SELECT * FROM c ORDER BY c.id", "ORDER BY"),
         ("SELECT * FROM c ORDER BY RANK FullTextScore(c.t, 'a')", "ORDER BY RANK"),
-        ("SELECT * FROM c OFFSET 0 LIMIT 1", "OFFSET LIMIT"),
-        ("SELECT VALUE count(1) FROM c", "function COUNT"),
-        ("SELECT * FROM c WHERE NOT (1 + ABS(c.n) IN (1))", "function ABS"),
         ("SELECT * FROM c WHERE udf.tax(c.n)", "udf.tax"),
-        ("SELECT * FROM c WHERE EXISTS(SELECT 1)", "A subquery"),
-        ("SELECT * FROM (SELECT VALUE 1) x", "A subquery"),
-        ("SELECT (SELECT 1) AS a FROM c", "A subquery"),
-        ("SELECT * FROM OBJECTTOARRAY(c) x", "function OBJECTTOARRAY"),
+        ("SELECT * FROM (SELECT c.a, COUNT(1) AS n FROM c GROUP BY c.a) x", "GROUP BY"),
     ] {
         let error = error_of(text);
         assert_eq!(error.kind, Kind::Refused, "{text}: {error}");
@@ -198,7 +192,7 @@ fn a_syntax_error_is_told_before_a_refusal() {
 fn parameters_must_be_declared_and_may_be_unused() {
     let error = run_with("SELECT * FROM c WHERE c.id = @ID", r#"[{"name":"@id","value":1}]"#).unwrap_err();
     assert!(error.kind == Kind::Invalid && error.message.contains("@ID"), "{error}");
-    assert!(parse("SELECT @p").unwrap().run_over(&Parameters::default(), [].iter()).is_err());
+    assert!(parse("SELECT @p").unwrap().run_over(&Parameters::default(), &ManualEnv::default(), [].iter()).is_err());
     assert_eq!(run_with("SELECT VALUE @p", r#"[{"name":"@p","value":{"a":[null]}}]"#).unwrap(), r#"[{"a":[null]}]"#);
     assert_eq!(run_with("SELECT VALUE @p", r#"[{"name":"@p"}]"#).unwrap(), "[]");
 }
@@ -229,7 +223,7 @@ fn a_short_text_cannot_build_a_huge_result() {
     let list = Value::Array(vec![pleiad_model::Object::new().with("name", "@p").with("value", big).into()]);
     let parameters = Parameters::from_value(Some(&list)).unwrap();
     let times = BUILT_BYTES_MAX / (1024 * 1024);
-    let run = |text: String| parse(&text).unwrap().run_over(&parameters, [].iter()).map(|rows| rows.len());
+    let run = |text: String| parse(&text).unwrap().run_over(&parameters, &ManualEnv::default(), [].iter()).map(|rows| rows.len());
     let items = |n: usize| vec!["@p"; n].join(",");
     let sum = |n: usize| vec!["@p"; n].join("||");
     assert_eq!(run(format!("SELECT VALUE [{}]", items(times - 1))), Ok(1));

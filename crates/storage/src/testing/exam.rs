@@ -9,7 +9,7 @@ use std::path::Path;
 use bytes::Bytes;
 use pleiad_model::Kind;
 
-use crate::store::{Batch, Direction, Durability, Pair, Snapshot, Store};
+use crate::store::{Batch, Direction, Durability, Limit, Pair, Snapshot, Store};
 
 /// Makes a module of tests that examine a store.
 ///
@@ -46,6 +46,7 @@ macro_rules! exam {
             guards_see_the_store_before_the_batch
             keys_are_ordered_both_ways
             chunks_equal_the_whole
+            a_chunk_is_as_long_as_its_limit
             ranges_are_half_open
             upside_down_ranges_are_empty
             a_snapshot_stays
@@ -137,8 +138,8 @@ pub async fn keys_are_ordered_both_ways<S: Store>(store: &S) {
     let ordered: [&[u8]; 8] = [b"\0", b"\0\0", b"\0\xFF", b"\x01", b"a", b"a\0", b"ab", b"\xFF\xFF"];
     commit(store, |batch| ordered.iter().rev().for_each(|key| batch.put(key, "v"))).await;
     let snapshot = store.snapshot().await.unwrap();
-    let forward = snapshot.scan(b"", END, Direction::Forward, 100).await.unwrap();
-    let mut backward = snapshot.scan(b"", END, Direction::Backward, 100).await.unwrap();
+    let forward = scan(&snapshot, b"", END, Direction::Forward).await;
+    let mut backward = scan(&snapshot, b"", END, Direction::Backward).await;
     assert!(forward.iter().map(|(key, _)| key.as_ref()).eq(ordered));
     backward.reverse();
     assert_eq!(forward, backward);
@@ -147,27 +148,55 @@ pub async fn keys_are_ordered_both_ways<S: Store>(store: &S) {
 pub async fn chunks_equal_the_whole<S: Store>(store: &S) {
     commit(store, |batch| (0..200u32).for_each(|n| batch.put(n.to_be_bytes(), n.to_le_bytes()))).await;
     let snapshot = store.snapshot().await.unwrap();
-    let whole = snapshot.scan(b"", END, Direction::Forward, usize::MAX).await.unwrap();
+    let whole = scan(&snapshot, b"", END, Direction::Forward).await;
     assert_eq!(whole.len(), 200);
-    for limit in [1, 7, 64, 65, 200, 201] {
-        assert_eq!(in_chunks(&snapshot, Direction::Forward, limit).await, whole, "forward by {limit}");
+    let by_rows = [0, 1, 7, 64, 65, 199, 200, 201].map(Limit::rows);
+    // A pair is 8 bytes.
+    let by_bytes = [0, 1, 8, 9, 511, 512, 1599, 1600, 1601].map(|bytes| Limit { rows: usize::MAX, bytes });
+    for limit in by_rows.into_iter().chain(by_bytes).chain([Limit { rows: 10, bytes: 72 }]) {
+        assert_eq!(in_chunks(&snapshot, Direction::Forward, limit).await, whole, "forward by {limit:?}");
         let mut backward = in_chunks(&snapshot, Direction::Backward, limit).await;
         backward.reverse();
-        assert_eq!(backward, whole, "backward by {limit}");
+        assert_eq!(backward, whole, "backward by {limit:?}");
     }
-    assert_eq!(snapshot.scan(b"", END, Direction::Forward, 0).await.unwrap(), []);
+}
+
+pub async fn a_chunk_is_as_long_as_its_limit<S: Store>(store: &S) {
+    let value = |n: u8| vec![n; 99 * usize::from(n)];
+    commit(store, |batch| (0..6u8).for_each(|n| batch.put([n], value(n)))).await;
+    let snapshot = store.snapshot().await.unwrap();
+    for (rows, bytes, want) in [
+        (0, 0, 1),
+        (1, 9_999, 1),
+        (6, 9_999, 6),
+        (7, 9_999, 6),
+        (9, 0, 1),
+        (9, 101, 2),
+        (9, 102, 3),
+        (2, 102, 2),
+        (9, 1_490, 6),
+        (9, 1_491, 6),
+    ] {
+        let chunk = snapshot.scan(b"", END, Direction::Forward, Limit { rows, bytes }).await.unwrap();
+        assert_eq!((chunk.pairs.len(), chunk.more), (want, want < 6), "{rows} rows, {bytes} bytes");
+    }
+    let backward = snapshot.scan(b"", END, Direction::Backward, Limit { rows: 9, bytes: 1 }).await.unwrap();
+    assert_eq!((backward.pairs.len(), backward.more), (1, true));
+    // What lies outside the range is not more of it.
+    let within = snapshot.scan(&[0], &[2], Direction::Forward, Limit::rows(2)).await.unwrap();
+    assert_eq!((within.pairs.len(), within.more), (2, false));
 }
 
 pub async fn ranges_are_half_open<S: Store>(store: &S) {
     commit(store, |batch| ["a", "b", "b\0", "c", "d"].iter().for_each(|key| batch.put(key, "1"))).await;
     let snapshot = store.snapshot().await.unwrap();
     for direction in [Direction::Forward, Direction::Backward] {
-        let mut pairs = snapshot.scan(b"b", b"d", direction, 9).await.unwrap();
+        let mut pairs = scan(&snapshot, b"b", b"d", direction).await;
         pairs.sort();
         assert_eq!(show(&pairs), "b=1 b\\0=1 c=1");
     }
-    let last = snapshot.scan(b"a", b"d", Direction::Backward, 2).await.unwrap();
-    assert_eq!(show(&last), "c=1 b\\0=1");
+    let last = snapshot.scan(b"a", b"d", Direction::Backward, Limit::rows(2)).await.unwrap();
+    assert_eq!((show(&last.pairs).as_str(), last.more), ("c=1 b\\0=1", true));
 }
 
 pub async fn upside_down_ranges_are_empty<S: Store>(store: &S) {
@@ -175,8 +204,8 @@ pub async fn upside_down_ranges_are_empty<S: Store>(store: &S) {
     let snapshot = store.snapshot().await.unwrap();
     for (from, to) in [("b", "b"), ("c", "a")] {
         let (from, to) = (from.as_bytes(), to.as_bytes());
-        assert_eq!(snapshot.scan(from, to, Direction::Forward, 9).await.unwrap(), []);
-        assert_eq!(snapshot.scan(from, to, Direction::Backward, 9).await.unwrap(), []);
+        assert_eq!(scan(&snapshot, from, to, Direction::Forward).await, []);
+        assert_eq!(scan(&snapshot, from, to, Direction::Backward).await, []);
         assert_eq!(store.size_bytes(from, to).await.unwrap(), 0);
         commit(store, |batch| batch.delete_range(from, to)).await;
         store.drop_range(from, to).await.unwrap();
@@ -194,7 +223,7 @@ pub async fn a_snapshot_stays<S: Store>(store: &S) {
         batch.delete_range("c", "d");
     })
     .await;
-    assert_eq!(show(&before.scan(b"", END, Direction::Forward, 9).await.unwrap()), "a=1 b=1 c=1");
+    assert_eq!(show(&scan(&before, b"", END, Direction::Forward).await), "a=1 b=1 c=1");
     let many = before.get_many(&["a".into(), "bb".into(), "c".into()]).await.unwrap();
     assert_eq!(many, [Some("1".into()), None, Some("1".into())]);
     check(store, "a=2 bb=2").await;
@@ -245,7 +274,7 @@ pub async fn a_large_batch_is_one<S: Store>(store: &S) {
     commit(store, |batch| (0..5_000u32).for_each(|n| batch.put(n.to_be_bytes(), [2; 200]))).await;
     let values =
         |pairs: Vec<Pair>, of: u8| pairs.len() == 5_000 && pairs.iter().all(|(_, value)| value[..] == [of; 200]);
-    assert!(values(before.scan(b"", END, Direction::Forward, 9_999).await.unwrap(), 1));
+    assert!(values(scan(&before, b"", END, Direction::Forward).await, 1));
     assert!(values(all(store).await, 2));
 }
 
@@ -279,16 +308,26 @@ async fn read<S: Store>(store: &S, key: impl AsRef<[u8]>) -> Option<Bytes> {
 }
 
 async fn all<S: Store>(store: &S) -> Vec<Pair> {
-    store.snapshot().await.unwrap().scan(b"", END, Direction::Forward, usize::MAX).await.unwrap()
+    scan(&store.snapshot().await.unwrap(), b"", END, Direction::Forward).await
 }
 
-async fn in_chunks<S: Snapshot>(snapshot: &S, direction: Direction, limit: usize) -> Vec<Pair> {
+/// The whole range at once.
+async fn scan<S: Snapshot>(snapshot: &S, from: &[u8], to: &[u8], direction: Direction) -> Vec<Pair> {
+    let chunk = snapshot.scan(from, to, direction, Limit::NONE).await.unwrap();
+    assert!(!chunk.more, "there is nothing behind everything");
+    chunk.pairs
+}
+
+async fn in_chunks<S: Snapshot>(snapshot: &S, direction: Direction, limit: Limit) -> Vec<Pair> {
     let (mut from, mut to) = (Bytes::new(), Bytes::from_static(END));
     let mut pairs = Vec::new();
     loop {
         let chunk = snapshot.scan(&from, &to, direction, limit).await.unwrap();
-        let Some((last, _)) = chunk.last().cloned() else { return pairs };
-        pairs.extend(chunk);
+        pairs.extend(chunk.pairs);
+        let last = pairs.last().map(|(key, _)| key.clone()).unwrap();
+        if !chunk.more {
+            return pairs;
+        }
         match direction {
             Direction::Forward => from = crate::keyspace::after(&last),
             Direction::Backward => to = last,

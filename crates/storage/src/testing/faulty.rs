@@ -10,7 +10,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use pleiad_model::{Error, Result};
 
-use crate::store::{Batch, Direction, Durability, Pair, Snapshot, Store};
+use crate::store::{Batch, Chunk, Direction, Durability, Limit, Snapshot, Store};
 
 /// What can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +139,7 @@ impl<S: Snapshot> Snapshot for FaultySnapshot<S> {
         self.snapshot.get_many(keys).await
     }
 
-    async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: usize) -> Result<Vec<Pair>> {
+    async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: Limit) -> Result<Chunk> {
         self.script.read()?;
         self.snapshot.scan(from, to, direction, limit).await
     }

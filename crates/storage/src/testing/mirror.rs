@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use bytes::Bytes;
 use pleiad_model::{Kind, Result};
 
-use crate::store::{Batch, Direction, Durability, Pair, Snapshot, Store};
+use crate::store::{Batch, Chunk, Direction, Durability, Limit, Snapshot, Store};
 
 pub struct Mirror<A, B>(pub A, pub B);
 
@@ -51,7 +51,7 @@ impl<A: Snapshot, B: Snapshot> Snapshot for MirrorSnapshot<A, B> {
         same("snapshot get_many", self.0.get_many(keys).await, self.1.get_many(keys).await)
     }
 
-    async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: usize) -> Result<Vec<Pair>> {
+    async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: Limit) -> Result<Chunk> {
         let left = self.0.scan(from, to, direction, limit).await;
         same("scan", left, self.1.scan(from, to, direction, limit).await)
     }

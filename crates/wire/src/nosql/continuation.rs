@@ -15,6 +15,8 @@ use pleiad_model::partition_key::{EffectiveKey, KeyRange};
 use pleiad_model::{Error, Result};
 use ring::hmac;
 
+mod query; // where a query goes on
+
 const VERSION: u8 = 1;
 const TAG_BYTES: usize = 32;
 
@@ -36,21 +38,31 @@ impl Tokens {
             out.push(bytes.len() as u8); // effective keys are at most 115 bytes long
             out.extend_from_slice(bytes);
         }
-        let tag = hmac::sign(&self.key, &covered(owner, &out));
-        out.extend_from_slice(tag.as_ref());
-        URL_SAFE_NO_PAD.encode(out)
+        self.seal(owner, out)
     }
 
     pub fn redeem(&self, owner: &str, token: &str) -> Result<Position> {
-        self.open(owner, token).ok_or_else(|| {
-            Error::invalid("The continuation token is not valid for this request: start again without it.")
-        })
+        self.open(owner, token).ok_or_else(invalid)
+    }
+
+    /// Signs the bytes and spells them in ASCII.
+    fn seal(&self, owner: &str, mut bytes: Vec<u8>) -> String {
+        let tag = hmac::sign(&self.key, &covered(owner, &bytes));
+        bytes.extend_from_slice(tag.as_ref());
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// The bytes that were sealed for this owner.
+    fn unseal(&self, owner: &str, token: &str) -> Option<Vec<u8>> {
+        let mut bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
+        let (signed, tag) = bytes.split_at_checked(bytes.len().checked_sub(TAG_BYTES)?)?;
+        hmac::verify(&self.key, &covered(owner, signed), tag).ok()?;
+        bytes.truncate(bytes.len() - TAG_BYTES);
+        Some(bytes)
     }
 
     fn open(&self, owner: &str, token: &str) -> Option<Position> {
-        let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
-        let (signed, tag) = bytes.split_at_checked(bytes.len().checked_sub(TAG_BYTES)?)?;
-        hmac::verify(&self.key, &covered(owner, signed), tag).ok()?;
+        let signed = self.unseal(owner, token)?;
         let (&version, rest) = signed.split_first()?;
         let (after, rest) = rest.split_first_chunk::<8>()?;
         let (min, rest) = take_key(rest)?;
@@ -63,6 +75,10 @@ impl Tokens {
 /// Rids are base64 text and hold no zero, so that owner and bytes cannot run into each other.
 fn covered(owner: &str, bytes: &[u8]) -> Vec<u8> {
     [owner.as_bytes(), &[0], bytes].concat()
+}
+
+fn invalid() -> Error {
+    Error::invalid("The continuation token is not valid for this request: start again without it.")
 }
 
 fn take_key(bytes: &[u8]) -> Option<(EffectiveKey, &[u8])> {

@@ -165,6 +165,7 @@ names! {
     GATEWAY_VERSION = "x-ms-gatewayversion";
     GLOBAL_COMMITTED_LSN = "x-ms-global-committed-lsn";
     INDEX_PROGRESS = "x-ms-documentdb-collection-index-transformation-progress";
+    INDEX_UTILIZATION = "x-ms-cosmos-index-utilization";
     ITEM_COUNT = "x-ms-item-count";
     LAST_STATE_CHANGE = "x-ms-last-state-change-utc";
     REQUEST_DURATION_MS = "x-ms-request-duration-ms";
@@ -176,6 +177,8 @@ names! {
     MIN_THROUGHPUT = "x-ms-cosmos-min-throughput";
     NUMBER_OF_READ_REGIONS = "x-ms-number-of-read-regions";
     OFFER_REPLACE_PENDING = "x-ms-offer-replace-pending";
+    QUERY_METRICS = "x-ms-documentdb-query-metrics";
+    QUERY_PLAN = "x-pleiad-query-plan";
     QUORUM_ACKED_LOCAL_LSN = "x-ms-cosmos-quorum-acked-llsn";
     QUORUM_ACKED_LSN = "x-ms-quorum-acked-lsn";
     RANGE_ID = "x-ms-documentdb-partitionkeyrangeid";

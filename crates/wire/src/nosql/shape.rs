@@ -1,11 +1,11 @@
 //! Resources as JSON: the shapes this protocol's clients know.
 
-use std::fmt::Write;
-
 use pleiad_engine::catalog::Tree;
-use pleiad_engine::{Container, Database, EncryptionKey, Offer, OfferOwner, ProvisionedThroughput, Record};
+use pleiad_engine::{
+    Container, Database, EncryptionKey, Offer, OfferOwner, ProvisionedThroughput, Record, RowSet, write_item,
+};
 use pleiad_model::etag::Etag;
-use pleiad_model::resource_id::{ContainerRid, ItemRid, RangeRid};
+use pleiad_model::resource_id::{ContainerRid, RangeRid};
 use pleiad_model::{Object, Value, json};
 
 pub fn database(database: &Database) -> Value {
@@ -119,27 +119,6 @@ pub fn container_link(rid: ContainerRid) -> String {
     format!("dbs/{}/colls/{rid}/", rid.database)
 }
 
-/// Appends an item: its stored text, opened at the end for the system properties.
-pub fn item(container: ContainerRid, record: &Record, out: &mut Vec<u8>) {
-    let body = record.body();
-    let opened = body.strip_suffix(b"}").unwrap_or(body);
-    out.reserve(body.len() + 256);
-    out.extend_from_slice(opened);
-    let rid = ItemRid { container, docnum: record.docnum };
-    let mut tail = String::with_capacity(160);
-    // Writing to a String cannot fail.
-    let _ = write!(
-        tail,
-        ",\"_rid\":\"{rid}\",\"_self\":\"dbs/{}/colls/{container}/docs/{rid}/\",\"_etag\":",
-        container.database
-    );
-    out.extend_from_slice(tail.as_bytes());
-    record.etag().write_json(out);
-    out.extend_from_slice(b",\"_attachments\":\"attachments/\",\"_ts\":");
-    out.extend_from_slice(itoa::Buffer::new().format(record.ts_s).as_bytes());
-    out.push(b'}');
-}
-
 /// `{"_rid": …, "<Array>": […], "_count": n}`
 pub fn feed(owner: &str, array: &str, rows: &[Value]) -> Vec<u8> {
     let mut out = Vec::with_capacity(256 * (rows.len() + 1));
@@ -161,9 +140,18 @@ pub fn item_feed(container: ContainerRid, records: &[Record]) -> Vec<u8> {
         if at > 0 {
             out.push(b',');
         }
-        item(container, record, &mut out);
+        write_item(container, record, &mut out);
     }
     close_feed(records.len(), &mut out);
+    out
+}
+
+/// Rows that are text already.
+pub fn rows(owner: &str, array: &str, rows: &RowSet) -> Vec<u8> {
+    let mut out = Vec::with_capacity(rows.bytes() + rows.len() + 64);
+    open_feed(owner, array, &mut out);
+    rows.join(&mut out);
+    close_feed(rows.len(), &mut out);
     out
 }
 

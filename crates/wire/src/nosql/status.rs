@@ -12,18 +12,24 @@ pub struct Failure {
     pub substatus: Option<u32>,
     pub message: String,
     pub retry_after_ms: Option<u64>,
+    /// What helps a client that knows how to use it: the plan of a query it has to merge itself.
+    pub additional_info: Option<String>,
 }
 
 impl Failure {
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Failure { status, substatus: None, message: message.into(), retry_after_ms: None }
+        Failure { status, substatus: None, message: message.into(), retry_after_ms: None, additional_info: None }
     }
 
     /// `{"code": "NotFound", "message": "…"}`, with the activity that the log knows it by.
     pub fn body(&self, activity: &str) -> Vec<u8> {
         let message = format!("{}\r\nActivityId: {activity}", self.message);
         let mut out = Vec::new();
-        json::write(&Object::new().with("code", code(self.status)).with("message", message).into(), &mut out);
+        let mut body = Object::new().with("code", code(self.status)).with("message", message);
+        if let Some(info) = &self.additional_info {
+            body.set("additionalErrorInfo", info.as_str());
+        }
+        json::write(&body.into(), &mut out);
         out
     }
 }
@@ -35,7 +41,7 @@ impl From<Error> for Failure {
             Kind::Throttled { retry_after } => u64::try_from(retry_after.as_millis()).ok(),
             _ => None,
         };
-        Failure { status, substatus, message: error.message, retry_after_ms }
+        Failure { status, substatus, message: error.message, retry_after_ms, additional_info: None }
     }
 }
 

@@ -7,6 +7,7 @@ mod encryption_keys;
 mod items;
 mod metadata; // what the feeds of databases, containers, offers … have in common
 mod offers;
+mod queries; // items by what they hold
 mod ranges;
 
 use http::{Method, StatusCode};

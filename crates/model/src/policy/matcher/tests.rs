@@ -81,6 +81,26 @@ fn whole_subtrees_can_be_skipped() {
     assert!(!may("v") && !may("v.[]") && !may("a.c") && !may("a.b.[].c"));
 }
 
+#[test]
+fn a_path_that_the_policy_names_is_explicit() {
+    let matcher = matcher(&["/*", "/a/b/?", "/c/*", "/tags/[]/?", "/t/[]/{x,y}/?", "/_etag/?"], &["/c/d/*", "/c/?"]);
+    let explicit: Vec<_> = matcher.explicit_paths().iter().map(|path| format!("{path:?}")).collect();
+    assert_eq!(explicit, [r#"[Property("a"), Property("b")]"#]);
+    for (place, is) in [("a.b", true), ("a", false), ("c", false), ("z", false), ("id", true), ("_ts", true)] {
+        assert_eq!(matcher.is_explicit(&steps(&place.split('.').collect::<Vec<_>>())), is, "{place}");
+    }
+    assert!(!IndexMatcher::nothing().is_explicit(&steps(&["id"])));
+}
+
+#[test]
+fn a_planner_can_ask_for_a_path() {
+    let matcher = matcher(&["/*"], &["/a/*"]);
+    for (place, is) in [("b", true), ("b.[].c", true), ("a", false), ("_ts", true), ("_etag", false), ("_rid", false)] {
+        assert_eq!(matcher.indexes(&steps(&place.split('.').collect::<Vec<_>>())), is, "{place}");
+    }
+    assert!(!matcher.indexes(&[]), "the item itself is no value of the index");
+}
+
 /// The rule as it is written down: of the paths that cover the place, the most precise one.
 fn naive(included: &[IndexPath], excluded: &[IndexPath], place: &[Step]) -> bool {
     if let [Step::Property(name)] = place

@@ -2,7 +2,8 @@
 //!
 //! The LSNs of the writes that succeeded put them into one order. Replayed in that order over a map,
 //! each of them must have been allowed; each that was refused must have had a reason at some moment
-//! between its question and its answer; each read must have been true at such a moment.
+//! between its question and its answer; each read must have been true at such a moment. Meanwhile the indexing policy
+//! changes; in the end every item has exactly the rows of the last one.
 
 use super::*;
 use crate::commit::Policy;
@@ -139,9 +140,12 @@ fn check(events: &[Event], states: &[State]) {
     }
 }
 
+/// The schema that writers take; it may change under them.
+type Shared = Arc<Mutex<Arc<Schema>>>;
+
 struct Writer {
     partition: Arc<Partition>,
-    schema: Arc<Schema>,
+    schema: Shared,
     dice: Dice,
     /// Versions this writer knows of, current or not.
     known: Vec<String>,
@@ -174,8 +178,19 @@ impl Writer {
         }
     }
 
+    /// As the engine does it: a write under an old schema is done again under the new one.
     async fn perform(&self, operation: &Operation) -> Outcome {
-        let (partition, schema) = (&*self.partition, &*self.schema);
+        loop {
+            let schema = self.schema.lock().clone();
+            match self.try_once(operation, &schema).await {
+                Outcome::Refused(Kind::Moved { .. }) => tokio::task::yield_now().await,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn try_once(&self, operation: &Operation, schema: &Schema) -> Outcome {
+        let partition = &*self.partition;
         let written = match operation {
             Operation::Read { target } => {
                 let (pk, id) = names(*target);
@@ -187,7 +202,7 @@ impl Writer {
             }
             Operation::Write { verb, target, id, n, condition } => {
                 let ((pk, old), (_, new)) = (names(*target), names((0, *id)));
-                partition.write(schema, *verb, draft(schema, &old, item(&pk, &new, *n)), condition, 7).await
+                partition.write(schema, *verb, &draft(schema, &old, item(&pk, &new, *n)), condition, 7).await
             }
         };
         match written {
@@ -216,7 +231,7 @@ impl Writer {
 }
 
 /// Each task has a seed of its own, so that a failure can be narrowed down.
-async fn storm(partition: &Arc<Partition>, schema: &Arc<Schema>, seed: u64, operations: usize) -> Vec<Event> {
+async fn storm(partition: &Arc<Partition>, schema: &Shared, seed: u64, operations: usize) -> Vec<Event> {
     let writer = |task| Writer {
         partition: partition.clone(),
         schema: schema.clone(),
@@ -231,11 +246,41 @@ async fn storm(partition: &Arc<Partition>, schema: &Arc<Schema>, seed: u64, oper
     events
 }
 
+/// Replaces the indexing policy again and again, sometimes before the index has followed the last one.
+async fn change_policies(partition: Arc<Partition>, shared: Shared, seed: u64) {
+    const POLICIES: [&str; 4] = [
+        "{}",
+        r#"{"includedPaths":[{"path":"/n/?"},{"path":"/m/?"}],"excludedPaths":[{"path":"/*"}]}"#,
+        r#"{"indexingMode":"none","automatic":false}"#,
+        r#"{"excludedPaths":[{"path":"/n/?"}],"includedPaths":[{"path":"/*"}],
+            "compositeIndexes":[[{"path":"/n"},{"path":"/_ts","order":"descending"}]]}"#,
+    ];
+    let mut dice = Dice(seed + 77);
+    let mut former = vec![POLICIES[0]];
+    for version in 2..12 {
+        let policy = POLICIES[dice.below(4) as usize];
+        let next = Arc::new(schema_with(&["/pk"], version, policy, &former));
+        // In this order: who tries in between is refused and comes again.
+        partition.expect_schema(version);
+        *shared.lock() = next.clone();
+        former.push(policy);
+        if version != 11 && dice.below(3) == 0 {
+            continue;
+        }
+        partition.reindex(&next, |_| ()).await.unwrap();
+        former = vec![policy];
+        *shared.lock() = Arc::new(schema_with(&["/pk"], version, policy, &[]));
+    }
+}
+
 async fn examine(store: Arc<AnyStore>, policy: Policy, seed: u64, operations: usize) {
-    let schema = Arc::new(schema(&["/pk"]));
+    let shared = Arc::new(Mutex::new(Arc::new(schema(&["/pk"]))));
     let committer = Committer::start(store.clone(), policy).unwrap();
     let partition = Arc::new(Partition::open(range(7, 3), store.clone(), committer.clone()).await.unwrap());
-    let events = storm(&partition, &schema, seed, operations).await;
+    let changing = tokio::spawn(change_policies(partition.clone(), shared.clone(), seed));
+    let events = storm(&partition, &shared, seed, operations).await;
+    changing.await.unwrap();
+    let schema = shared.lock().clone();
     let states = replay(&events);
     check(&events, &states);
     assert_eq!(partition.lsn() + 1, states.len() as u64);
@@ -273,7 +318,8 @@ async fn the_same_writes_leave_the_same_rows_in_memory_and_on_disk() {
     let disk = Embedded::open(dir.path(), EmbeddedOptions::default()).unwrap();
     let store = Arc::new(AnyStore::Mirror(Mirror(Memory::new(), disk)));
     let (partition, schema) = (Arc::new(open(&store).await), Arc::new(schema(&["/pk"])));
-    let writer = Writer { partition: partition.clone(), schema: schema.clone(), dice: Dice(99), known: Vec::new() };
+    let shared = Arc::new(Mutex::new(schema.clone()));
+    let writer = Writer { partition: partition.clone(), schema: shared, dice: Dice(99), known: Vec::new() };
     let events = writer.run(600).await;
     check(&events, &replay(&events));
     audit(&partition, &schema).await;

@@ -181,7 +181,7 @@ fn the_whole_language_is_recognised() {
 
 #[track_caller]
 fn check_fault(text: &str, near: &str, start: usize, end: usize) {
-    let Err(Fault { span, code, message }) = parse(text) else { panic!("{text} parsed") };
+    let Err(Fault { span, code, message, .. }) = parse(text) else { panic!("{text} parsed") };
     assert_eq!(message, format!("Syntax error, incorrect syntax near '{near}'."), "{text}");
     assert_eq!((code, span.start, span.end), (Some("SC1001"), start, end), "{text}");
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::store::{Batch, Direction, Durability, Snapshot, Store};
+use crate::store::{Batch, Direction, Durability, Limit, Snapshot, Store};
 use crate::testing::{Mirror, block_on};
 use crate::{Embedded, EmbeddedOptions, Memory};
 
@@ -14,7 +14,7 @@ crate::exam!(mirror => |dir| Mirror(Memory::new(), Embedded::open(dir, EmbeddedO
 enum Step {
     Commit(Vec<Change>, Durability),
     Get(Vec<Bytes>),
-    Scan(Bytes, Bytes, Direction, usize),
+    Scan(Bytes, Bytes, Direction, Limit),
     TakeSnapshot,
     Drop(Bytes, Bytes),
 }
@@ -48,11 +48,12 @@ fn change() -> impl Strategy<Value = Change> {
 
 fn step() -> impl Strategy<Value = Step> {
     let direction = prop_oneof![Just(Direction::Forward), Just(Direction::Backward)];
+    let limit = (0..20usize, 0..60usize).prop_map(|(rows, bytes)| Limit { rows, bytes });
     let durability = prop_oneof![9 => Just(Durability::Written), 1 => Just(Durability::Synced)];
     prop_oneof![
         8 => (vec(change(), 0..6), durability).prop_map(|(changes, durability)| Step::Commit(changes, durability)),
         3 => vec(key(), 0..4).prop_map(Step::Get),
-        6 => (key(), key(), direction, 0..20usize).prop_map(|(from, to, way, limit)| Step::Scan(from, to, way, limit)),
+        6 => (key(), key(), direction, limit).prop_map(|(from, to, way, limit)| Step::Scan(from, to, way, limit)),
         2 => Just(Step::TakeSnapshot),
         1 => (key(), key()).prop_map(|(from, to)| Step::Drop(from, to)),
     ]
@@ -96,7 +97,7 @@ async fn play(steps: Vec<Step>, store: Mirror<Memory, Embedded>) {
         }
     }
     let all = store.snapshot().await.unwrap();
-    all.scan(b"", &[0xFF; 9], Direction::Forward, usize::MAX).await.unwrap();
+    all.scan(b"", &[0xFF; 9], Direction::Forward, Limit::NONE).await.unwrap();
 }
 
 proptest! {

@@ -71,7 +71,8 @@ impl Gateway {
             return Ok(reply);
         }
         let (quota, usage) = self.quota(&container);
-        Ok(reply.with(RESOURCE_QUOTA, &quota).with(RESOURCE_USAGE, &usage).with_number(INDEX_PROGRESS, 100))
+        let reply = reply.with(RESOURCE_QUOTA, &quota).with(RESOURCE_USAGE, &usage);
+        Ok(reply.with_number(INDEX_PROGRESS, container.index_percent()))
     }
 
     async fn replace_container(&self, request: &Request<'_>) -> Handled {

@@ -38,8 +38,8 @@ impl Gateway {
             (&Method::POST, true) => match request.post_kind() {
                 PostKind::Create => self.create_item(request, at, Verb::Create).await,
                 PostKind::Upsert => self.create_item(request, at, Verb::Upsert).await,
-                PostKind::Query => Err(Error::refused("Querying items").into()),
-                PostKind::QueryPlan => Err(Error::refused("Query plans").into()),
+                PostKind::Query => self.query_items(request, at).await,
+                PostKind::QueryPlan => self.query_plan(request, at),
                 PostKind::Batch => Err(Error::refused("Transactional batch and bulk").into()),
             },
             (&Method::PUT, false) => self.replace_item(request, at).await,
@@ -60,7 +60,7 @@ impl Gateway {
             Reply::empty(StatusCode::NOT_MODIFIED).charged(pleiad_engine::price::MISS_RU)
         } else {
             let mut body = Vec::new();
-            shape::item(at.container().rid, &record, &mut body);
+            pleiad_engine::write_item(at.container().rid, &record, &mut body);
             Reply::new(StatusCode::OK, body).charged(charge_ru)
         };
         Ok(reply.at(place).etag(&etag).with_number(ITEM_LSN, record.lsn).with_number(ITEM_LOCAL_LSN, record.lsn))
@@ -97,7 +97,7 @@ impl Gateway {
         let record = written.record.ok_or_else(|| Error::internal("a write left no item"))?;
         let mut body = Vec::new();
         if !request.prefers_minimal() {
-            shape::item(at.container().rid, &record, &mut body);
+            pleiad_engine::write_item(at.container().rid, &record, &mut body);
         }
         let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
         let reply = Reply::new(status, body).charged(charge_ru).at(place).etag(&record.etag().to_string());
@@ -123,7 +123,7 @@ impl Gateway {
     }
 }
 
-fn list_scope(request: &Request<'_>) -> Result<ListScope> {
+pub(super) fn list_scope(request: &Request<'_>) -> Result<ListScope> {
     let (keys, range) = (request.epk_range()?, request.range_id()?);
     Ok(match (request.partition_key()?, keys, range) {
         (Some(key), _, _) => ListScope::Key(key),

@@ -5,6 +5,7 @@ use pleiad_engine::Position;
 use pleiad_model::partition_key::KeyRange;
 use pleiad_model::{Error, Result, Value, json};
 
+use super::queries::query_of;
 use crate::nosql::Gateway;
 use crate::nosql::reply::{CONTINUATION, Handled, ITEM_COUNT, Reply};
 use crate::nosql::request::Request;
@@ -41,17 +42,11 @@ impl Gateway {
     /// `{"query": "…", "parameters": […]}` over a whole feed, which is small.
     pub(super) fn query(&self, request: &Request<'_>, rows: Rows<'_>) -> Handled {
         let values: Vec<Value> = rows.numbered.into_iter().map(|(_, value)| value).collect();
-        let found = run_query(request, &values)?;
-        let reply = Reply::new(StatusCode::OK, shape::feed(rows.owner, rows.array, &found));
+        let (text, parameters) = query_of(request)?;
+        let found = self.engine.filter(&text, &parameters, &values)?;
+        let reply = Reply::new(StatusCode::OK, shape::rows(rows.owner, rows.array, &found));
         Ok(reply.with_number(ITEM_COUNT, found.len() as u64))
     }
-}
-
-fn run_query(request: &Request<'_>, rows: &[Value]) -> Result<Vec<Value>> {
-    let body = request.json()?;
-    let text = body.get("query").and_then(Value::as_str).or(body.as_str());
-    let text = text.ok_or_else(|| Error::invalid("The body of a query is {\"query\": \"…\", \"parameters\": […]}."))?;
-    pleiad_engine::filter(text, body.get("parameters"), rows)
 }
 
 /// One resource, unless the client already has this version.

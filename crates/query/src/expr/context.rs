@@ -1,24 +1,34 @@
-//! What names stand for while one row is looked at, and how much may be built from them.
+//! What evaluation may use besides the row: time and chance, room to build in, functions that users wrote.
+//!
+//! Promise: everything here is fixed for one run of a query, so that two rows see the same world; only
+//! `env` moves, for the functions whose name says so.
 
 use std::borrow::Cow;
 use std::cell::Cell;
 
+use pleiad_model::env::Env;
+use pleiad_model::policy::Geospatial;
 use pleiad_model::{Error, Kind, Result, Value};
 
-use crate::Parameters;
+use super::Term;
 
-pub struct Scope<'a> {
-    /// Alias and value; an inner one hides an outer one of the same name.
-    pub bindings: &'a [(&'a str, &'a Value)],
-    pub parameters: &'a Parameters,
-    pub room: &'a Room,
+pub struct Context<'q> {
+    pub env: &'q dyn Env,
+    /// When the run began: what `GetCurrentDateTimeStatic()` answers for every row.
+    pub started_ms: u64,
+    /// Whether coordinates lie on the globe or in a plane.
+    pub geospatial: Geospatial,
+    pub user_functions: Option<&'q dyn UserFunctions>,
+    pub room: Room,
 }
 
-impl<'a> Scope<'a> {
-    pub fn binding(&self, name: &str) -> Option<&'a Value> {
-        self.bindings.iter().rev().find(|(alias, _)| *alias == name).map(|(_, value)| *value)
-    }
+/// Functions that clients stored in the container: `udf.name(…)`.
+pub trait UserFunctions: Sync {
+    /// `None` is undefined, as argument and as result.
+    fn call(&self, name: &str, arguments: &[Term<'_>]) -> Result<Option<Value>>;
+}
 
+impl Context<'_> {
     /// The value itself; pays for the copy when it is someone else's.
     pub fn own(&self, value: Cow<'_, Value>) -> Result<Value> {
         if let Cow::Borrowed(value) = value {
@@ -28,15 +38,16 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// How many bytes a run may still build. A short text can ask for a lot: `[@p, @p, @p, …]`.
+/// How many bytes may still be built for the row at hand. A short text can ask for a lot: `[@p, @p, @p, …]`.
 #[derive(Debug)]
 pub struct Room {
+    bytes: usize,
     bytes_left: Cell<usize>,
 }
 
 impl Room {
     pub fn new(bytes: usize) -> Self {
-        Room { bytes_left: Cell::new(bytes) }
+        Room { bytes, bytes_left: Cell::new(bytes) }
     }
 
     pub fn take(&self, bytes: usize) -> Result<()> {
@@ -50,10 +61,15 @@ impl Room {
             }
         }
     }
+
+    /// For the next row: what the last one built is gone.
+    pub fn refill(&self) {
+        self.bytes_left.set(self.bytes);
+    }
 }
 
 /// About what a copy of the value takes in memory.
-fn bytes(value: &Value) -> usize {
+pub fn bytes(value: &Value) -> usize {
     let content = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         Value::String(text) => text.len(),

@@ -1,0 +1,154 @@
+//! Questions about a million items: ours beside PostgreSQL's and DuckDB's answers. `cargo xtask bench query` runs it.
+//!
+//! Promise: everyone is asked the same about the same items, once to warm up and then in turns; everyone has one
+//! core, the same one, and as much memory for data as we; we are also asked with all cores. Answers are compared:
+//! a quick answer that is wrong is shown as wrong. Read in this order.
+
+mod data; // what is asked about
+mod kept; // loaded once
+mod questions; // what is asked
+mod answer; // what can be compared
+mod talk; // a conversation with a program
+mod ours; // pleiad
+mod postgres; // jsonb and indexes
+mod duckdb; // a column of JSON
+mod table; // figures, goals, JSON
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Result, report};
+use answer::Taken;
+use duckdb::Duckdb;
+use kept::Shelf;
+use ours::{Cores, Pleiad};
+use postgres::Postgres;
+use questions::{QUESTIONS, Question};
+use table::{Cell, Findings, Row};
+
+/// Memory for data that everyone gets: all items and what is used of the indexes fit.
+const CACHE_MB: u32 = 3072;
+/// The core that everyone has alone, one after the other.
+const PINNED_CORE: usize = 0;
+
+const ROUNDS: usize = 3;
+/// A quick answer is asked for more often: it is more easily disturbed, and costs nothing.
+const ROUNDS_IF_QUICK: usize = 15;
+const QUICK_MS: f64 = 50.0;
+
+/// What the command line says.
+pub struct Order<'a> {
+    pub pleiad: &'a Path,
+    pub result: &'a Path,
+    /// Where loaded data is kept.
+    pub kept: &'a Path,
+    /// The directory of PostgreSQL's programs.
+    pub postgres: &'a Path,
+    /// A Python that can import `duckdb`.
+    pub python: &'a Path,
+    pub items: u64,
+    /// Tells versions of our data on disk apart.
+    pub format: &'a str,
+    pub page: Option<&'a Path>,
+}
+
+struct Systems {
+    pleiad: Pleiad,
+    postgres: Postgres,
+    duckdb: Duckdb,
+}
+
+/// Who is asked, in the order of the table's columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    PleiadOnOne,
+    PleiadOnAll,
+    Postgres,
+    Duckdb,
+}
+
+impl Asked {
+    const ALL: [Asked; 4] = [Asked::PleiadOnOne, Asked::PleiadOnAll, Asked::Postgres, Asked::Duckdb];
+}
+
+pub fn run(order: &Order<'_>) -> Result {
+    let shelf = Shelf::open(order.kept, order.items)?;
+    let mut systems = Systems {
+        duckdb: Duckdb::open(order.python, &shelf)?,
+        postgres: Postgres::open(order.postgres, order.kept, order.items)?,
+        pleiad: Pleiad::open(order.pleiad, order.format, &shelf, order.items)?,
+    };
+    ours::settle(systems.pleiad.pid())?;
+    let mut rows = Vec::new();
+    for question in &QUESTIONS {
+        eprintln!("{}…", question.name);
+        rows.push(systems.answer(question)?);
+    }
+    let versions = (systems.postgres.version.clone(), systems.duckdb.version.clone());
+    let findings = Findings { items: order.items, versions, rows };
+    systems.pleiad.end()?;
+    publish(&findings, order)
+}
+
+fn publish(findings: &Findings, order: &Order<'_>) -> Result {
+    let table = table::text(findings);
+    println!("{table}");
+    let json = format!("{:#}\n", table::json(findings));
+    fs::write(order.result, json).map_err(|e| format!("cannot write {}: {e}", order.result.display()))?;
+    let fenced = || format!("{}\n\n```text\n{}\n```", report::machine(), table.trim_matches('\n'));
+    order.page.map_or(Ok(()), |page| report::write_between(page, "bench-query", &fenced()))
+}
+
+impl Systems {
+    fn answer(&mut self, question: &'static Question) -> Result<Row> {
+        let mut cells = Asked::ALL.map(|asked| Cell::new(self.ask(asked, question)));
+        let expected = cells[Asked::Postgres as usize].answer()?;
+        cells.iter_mut().for_each(|cell| cell.compare(&expected));
+        for round in 0..ROUNDS_IF_QUICK {
+            for (asked, cell) in Asked::ALL.into_iter().zip(&mut cells) {
+                if cell.wants(round) {
+                    cell.add(self.ask(asked, question));
+                }
+            }
+        }
+        Ok(Row { question, cells })
+    }
+
+    fn ask(&mut self, asked: Asked, question: &Question) -> Result<Taken> {
+        match asked {
+            Asked::PleiadOnOne => self.pleiad.run_on(Cores::One)?,
+            Asked::PleiadOnAll => self.pleiad.run_on(Cores::All)?,
+            Asked::Postgres => return self.postgres.ask(question.postgres),
+            Asked::Duckdb => return self.duckdb.ask(question.duckdb),
+        }
+        self.pleiad.ask(question.ours)
+    }
+}
+
+/// A program that has one core, the same as everyone.
+fn pinned(program: &Path) -> Command {
+    let mut taskset = Command::new("taskset");
+    taskset.args(["-c", &PINNED_CORE.to_string()]).arg(program);
+    taskset
+}
+
+/// The order from its words: PLEIAD RESULT KEPT POSTGRES PYTHON ITEMS FORMAT [PAGE].
+pub fn command(words: &[&str]) -> Result {
+    let [pleiad, result, kept, postgres, python, items, format, page @ ..] = words else {
+        return Err("the query bench takes at least seven words".to_owned());
+    };
+    let path = |text: &&str| PathBuf::from(*text);
+    let items = items.parse().map_err(|_| format!("`{items}` is not a number of items"))?;
+    let page = page.first().map(path);
+    run(&Order {
+        pleiad: Path::new(pleiad),
+        result: Path::new(result),
+        kept: Path::new(kept),
+        postgres: Path::new(postgres),
+        python: Path::new(python),
+        items,
+        format,
+        page: page.as_deref(),
+    })
+}

@@ -1,0 +1,69 @@
+//! An answer, reduced to what can be compared between systems that write it differently.
+//!
+//! Promise: two answers are alike if they have as many rows and their numbers have the same sum. Names and order of columns,
+//! spaces and the last digit of a floating-point sum are nobody's fault.
+
+use serde_json::Value;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answer {
+    pub rows: usize,
+    pub sum: f64,
+}
+
+/// One question, asked once.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    pub ms: f64,
+    pub answer: Answer,
+}
+
+impl Answer {
+    /// Of rows as JSON.
+    pub fn of_json<'a>(rows: impl IntoIterator<Item = &'a Value>) -> Answer {
+        let mut answer = Answer::default();
+        for row in rows {
+            answer.rows += 1;
+            answer.sum += numbers(row);
+        }
+        answer
+    }
+
+    /// Of rows as lines with tabs between the fields.
+    pub fn of_lines<'a>(rows: impl IntoIterator<Item = &'a str>) -> Answer {
+        let mut answer = Answer::default();
+        for row in rows {
+            answer.rows += 1;
+            answer.sum += row.split('\t').filter_map(|field| field.parse::<f64>().ok()).sum::<f64>();
+        }
+        answer
+    }
+
+    pub fn is_like(&self, other: &Answer) -> bool {
+        self.rows == other.rows && (self.sum - other.sum).abs() <= 1e-6 * self.sum.abs().max(1.0)
+    }
+}
+
+fn numbers(value: &Value) -> f64 {
+    match value {
+        Value::Number(number) => number.as_f64().unwrap_or_default(),
+        Value::Array(values) => values.iter().map(numbers).sum(),
+        Value::Object(members) => members.values().map(numbers).sum(),
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_same_rows_are_alike_however_they_are_written() {
+        let ours = Answer::of_json(&[json!({"id": "a", "n": 0.1, "m": 2}), json!([0.2])]);
+        assert!(ours.is_like(&Answer::of_lines(["a\t2\t0.1", "0.20000000001"])));
+        assert!(!ours.is_like(&Answer::of_lines(["2.3"])), "one row is missing");
+        assert!(!ours.is_like(&Answer::of_lines(["2.1", "0.3"])));
+    }
+}

@@ -1,0 +1,268 @@
+//! `pleiad serve` on kept data, asked over HTTP as any client asks it.
+//!
+//! Promise: the items were created through the protocol, in a container of two partitions; a question is one signed
+//! POST per page on a keep-alive connection, and its time runs until the last page is here. The server itself
+//! crosses the partitions and merges, so that a page is the answer and not an SDK's raw material.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Taken};
+use super::kept::Shelf;
+use super::{CACHE_MB, PINNED_CORE, data};
+use crate::load::{self, Until};
+use crate::process::{self, Running};
+use crate::signed::{self, CONTAINER, DATABASE, Requests, Signer};
+use crate::{Result, answer};
+
+/// Lets the server do the whole of a query that crosses partitions, merging included.
+const WHOLE_QUERY: &str = "x-pleiad-cross-partition";
+
+/// Two physical partitions: the container reserves twice what one gives.
+const PARTITION_RU_PER_S: &str = "500000";
+const CONTAINER_RU_PER_S: &str = "1000000";
+
+/// What is scanned for is not indexed, and nobody seeks a description.
+const INDEXING_POLICY: &str = r#"{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/quantity/?"},{"path":"/description/?"}]}"#;
+
+/// Creates under one signature, which holds for a quarter of an hour.
+const CREATES_PER_SIGNATURE: u64 = 50_000;
+const CREATE_CONNECTIONS: usize = 64;
+
+/// How long a server may go on with what loading left to do.
+const SETTLE_MAX: Duration = Duration::from_secs(300);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cores {
+    One,
+    All,
+}
+
+pub struct Pleiad {
+    running: Running,
+    address: SocketAddr,
+    stream: TcpStream,
+}
+
+impl Pleiad {
+    /// `format` tells versions of what is written to disk apart.
+    pub fn open(pleiad: &Path, format: &str, shelf: &Shelf, items: u64) -> Result<Pleiad> {
+        let recipe = format!("{format}{INDEXING_POLICY}{CONTAINER_RU_PER_S}{PARTITION_RU_PER_S}");
+        let dir = shelf.keep("pleiad", &recipe, |dir| fill(pleiad, dir, items))?;
+        Pleiad::start(pleiad, &dir)
+    }
+
+    fn start(pleiad: &Path, dir: &Path) -> Result<Pleiad> {
+        let mut command = Command::new(pleiad);
+        command.args(["serve", "--port", "0", "--quiet", "--durability", "written", "--data"]).arg(dir);
+        command.args(["--block-cache-mb", &CACHE_MB.to_string()]).stderr(Stdio::null());
+        command.env("PLEIAD_PRIMARY_KEY", signed::key());
+        command.env("PLEIAD_PARTITION_MAX_RU", PARTITION_RU_PER_S);
+        command.env("PLEIAD_PARTITION_INITIAL_RU", PARTITION_RU_PER_S);
+        let running = Running::start(&mut command, |line| line.contains("\"ready\":true"))?;
+        let ready: Value = serde_json::from_str(&running.ready).map_err(|e| format!("the ready line: {e}"))?;
+        let port = ready["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let address = SocketAddr::from(([127, 0, 0, 1], port.ok_or("a ready line without port")?));
+        Ok(Pleiad { running, address, stream: connect(address)? })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.running.pid()
+    }
+
+    pub fn end(self) -> Result {
+        self.running.end()
+    }
+
+    /// Where all its threads, and those they start, may run.
+    pub fn run_on(&self, cores: Cores) -> Result {
+        let last = std::thread::available_parallelism().map_or(1, |cores| cores.get()) - 1;
+        let list = match cores {
+            Cores::One => PINNED_CORE.to_string(),
+            Cores::All => format!("0-{last}"),
+        };
+        let mut taskset = Command::new("taskset");
+        let done = taskset.args(["-a", "-c", "-p", &list, &self.pid().to_string()]).stdout(Stdio::null()).status();
+        match done {
+            Ok(status) if status.success() => Ok(()),
+            _ => Err("`taskset` cannot choose the server's cores".to_owned()),
+        }
+    }
+
+    pub fn ask(&mut self, sql: &str) -> Result<Taken> {
+        let signer = Signer::now();
+        self.greet(&signer)?;
+        let begun = Instant::now();
+        let mut pages = Vec::new();
+        let mut continuation = None;
+        loop {
+            let page = self.page(&query(&signer, sql, continuation.as_deref()))?;
+            continuation = header(&page, "x-ms-continuation")?;
+            pages.push(page);
+            if continuation.is_none() {
+                break;
+            }
+        }
+        let ms = begun.elapsed().as_secs_f64() * 1e3;
+        let rows = pages.iter().map(|page| rows(page)).collect::<Result<Vec<_>>>()?.concat();
+        Ok(Taken { ms, answer: Answer::of_json(&rows) })
+    }
+
+    /// A connection that is open and in use: while others were asked, the server may have hung up on an idle one.
+    fn greet(&mut self, signer: &Signer) -> Result {
+        self.stream = connect(self.address)?;
+        self.page(&signer.once("GET", "", "", "", "", "")).map(drop)
+    }
+
+    fn page(&mut self, request: &[u8]) -> Result<Vec<u8>> {
+        self.stream.write_all(request).map_err(|e| format!("cannot send: {e}"))?;
+        let (mut received, mut chunk) = (Vec::new(), vec![0; 256 * 1024]);
+        loop {
+            match self.stream.read(&mut chunk).map_err(|e| format!("cannot receive: {e}"))? {
+                0 => return Err("the server hung up".to_owned()),
+                got => received.extend_from_slice(&chunk[..got]),
+            }
+            if answer::whole(&received).map_err(|_| refusal(&received))?.is_some() {
+                return Ok(received);
+            }
+        }
+    }
+}
+
+fn connect(to: SocketAddr) -> Result<TcpStream> {
+    let stream = TcpStream::connect(to).map_err(|e| format!("cannot connect to {to}: {e}"))?;
+    stream.set_nodelay(true).map_err(|e| e.to_string())?;
+    Ok(stream)
+}
+
+fn query(signer: &Signer, sql: &str, continuation: Option<&str>) -> Vec<u8> {
+    let link = format!("dbs/{DATABASE}/colls/{CONTAINER}");
+    let mut headers = format!(
+        "content-type: application/query+json\r\nx-ms-documentdb-isquery: True\r\nx-ms-max-item-count: -1\r\n\
+         x-ms-documentdb-query-enablecrosspartition: true\r\n{WHOLE_QUERY}: true\r\n"
+    );
+    if let Some(token) = continuation {
+        headers.push_str(&format!("x-ms-continuation: {token}\r\n"));
+    }
+    let body = json!({"query": sql, "parameters": []}).to_string();
+    signer.once("POST", &format!("{link}/docs"), "docs", &link, &headers, &body)
+}
+
+/// The first line of an answer that is no success, and what it says.
+fn refusal(answer: &[u8]) -> String {
+    let text = String::from_utf8_lossy(answer);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let told: Value = serde_json::from_str(body).unwrap_or_default();
+    let message = told["message"].as_str().unwrap_or(body);
+    format!("{}: {}", head.lines().next().unwrap_or_default(), message.lines().next().unwrap_or_default())
+}
+
+fn header(answer: &[u8], name: &str) -> Result<Option<String>> {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut head = httparse::Response::new(&mut headers);
+    head.parse(answer).map_err(|e| format!("not an HTTP answer: {e}"))?;
+    let found = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+    Ok(found.map(|header| String::from_utf8_lossy(header.value).into_owned()).filter(|value| !value.is_empty()))
+}
+
+/// What is in the `Documents` of a page.
+fn rows(page: &[u8]) -> Result<Vec<Value>> {
+    let at = page.windows(4).position(|four| four == b"\r\n\r\n").ok_or("an answer without a body")?;
+    let mut body: Value = serde_json::from_slice(&page[at + 4..]).map_err(|e| format!("the page is not JSON: {e}"))?;
+    match body["Documents"].take() {
+        Value::Array(rows) => Ok(rows),
+        _ => Err("a page without Documents".to_owned()),
+    }
+}
+
+// ---- loading --------------------------------------------------------------------------------------------
+
+fn fill(pleiad: &Path, dir: &Path, items: u64) -> Result {
+    let server = Pleiad::start(pleiad, dir)?;
+    declare(server.address)?;
+    let mut first = 0;
+    while first < items {
+        let count = CREATES_PER_SIGNATURE.min(items - first);
+        load::run(server.address, Arc::new(Creates::sign(first)), CREATE_CONNECTIONS, Until::Answered(count))?;
+        first += count;
+        eprintln!("  {first} of {items}");
+    }
+    settle(server.pid())?;
+    server.end()
+}
+
+fn declare(to: SocketAddr) -> Result {
+    let signer = Signer::now();
+    load::once(to, &signer.once("POST", "dbs", "dbs", "", "", &json!({"id": DATABASE}).to_string()))?;
+    let container = format!(
+        r#"{{"id":"{CONTAINER}","partitionKey":{{"paths":["/pk"],"kind":"Hash","version":2}},"indexingPolicy":{INDEXING_POLICY}}}"#
+    );
+    let throughput = format!("x-ms-offer-throughput: {CONTAINER_RU_PER_S}\r\n");
+    let (path, link) = (format!("dbs/{DATABASE}/colls"), format!("dbs/{DATABASE}"));
+    load::once(to, &signer.once("POST", &path, "colls", &link, &throughput, &container)).map(drop)
+}
+
+/// Waits until nothing is flushed or compacted any more.
+pub fn settle(pid: u32) -> Result {
+    let begun = Instant::now();
+    while begun.elapsed() < SETTLE_MAX {
+        let before = process::cpu_ns_of_threads(pid)?;
+        std::thread::sleep(Duration::from_secs(1));
+        if process::cpu_ns_of_threads(pid)?.saturating_sub(before) < 20_000_000 {
+            return Ok(());
+        }
+    }
+    Err("the server is still busy with what loading left".to_owned())
+}
+
+/// Creates of the items from `first` on.
+struct Creates {
+    head: String,
+    first: u64,
+}
+
+impl Creates {
+    fn sign(first: u64) -> Creates {
+        let link = format!("dbs/{DATABASE}/colls/{CONTAINER}");
+        let head = Signer::now().head("POST", &format!("{link}/docs"), "docs", &link);
+        let head = format!("{head}content-type: application/json\r\ncontent-length: {}\r\n", data::ITEM_BYTES);
+        Creates { head, first }
+    }
+}
+
+impl Requests for Creates {
+    fn write(&self, n: u64, out: &mut Vec<u8>) {
+        let n = self.first + n;
+        let mut text = String::with_capacity(self.head.len() + data::ITEM_BYTES + 64);
+        text.push_str(&self.head);
+        text.push_str(&format!("x-ms-documentdb-partitionkey: [\"{}\"]\r\n\r\n", data::partition_key(n)));
+        data::write_body(n, &mut text);
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_gives_its_rows_and_the_way_on() {
+        let page =
+            b"HTTP/1.1 200 OK\r\nX-MS-Continuation: next\r\ncontent-length: 22\r\n\r\n{\"Documents\":[1,{}]}\r\n";
+        assert_eq!(header(page, "x-ms-continuation").unwrap().as_deref(), Some("next"));
+        assert_eq!(header(page, "x-ms-request-charge").unwrap(), None);
+        assert_eq!(rows(page).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_one_line() {
+        let answer = b"HTTP/1.1 501 Not Implemented\r\ncontent-length: 41\r\n\r\n{\"message\":\"Joins: not built.\\r\\nActivityId: 1\"}";
+        assert_eq!(refusal(answer), "HTTP/1.1 501 Not Implemented: Joins: not built.");
+    }
+}

@@ -1,0 +1,141 @@
+//! PostgreSQL, asked about the same items: a `jsonb` column with the indexes a user of it would add.
+//!
+//! Promise: its data is in its own buffers, it answers on one core, without parallel workers and
+//! without its compiler, and from one session. The times are psql's own (`\timing`): from sending the text to having the rows.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::answer::{Answer, Taken};
+use super::kept::Shelf;
+use super::pinned;
+use super::talk::Talk;
+use crate::Result;
+use crate::process::Running;
+use crate::rival::postgres::{User, finish, free_port};
+
+const END: &str = "-- end of the answer";
+
+/// Made after the rows are there. The GIN index answers containment, at any depth and in arrays; ranges and orders need
+/// an index of their own, for each path. Without statistics PostgreSQL expects as many categories as items, and sorts.
+const INDEXES: &str = "
+CREATE INDEX items_doc ON items USING gin (doc jsonb_path_ops);
+CREATE INDEX items_price ON items (((doc->>'price')::float8));
+CREATE STATISTICS items_category ON (doc->>'category') FROM items;
+VACUUM (ANALYZE, FREEZE) items;
+CHECKPOINT;";
+
+/// Durability costs a query nothing, so loading is done without it.
+const SETTINGS: [&str; 13] = [
+    "shared_buffers=6GB", // a scan of a table larger than a quarter of them would go past them
+    "listen_addresses=127.0.0.1",
+    "max_parallel_workers_per_gather=0",
+    "jit=off",
+    "work_mem=256MB",
+    "maintenance_work_mem=1GB",
+    "effective_cache_size=8GB",
+    "random_page_cost=1.1",
+    "max_wal_size=8GB",
+    "wal_level=minimal",
+    "max_wal_senders=0",
+    "fsync=off",
+    "autovacuum=off",
+];
+
+pub struct Postgres {
+    talk: Talk,
+    _server: Server,
+    pub version: String,
+}
+
+struct Server {
+    _running: Running,
+    user: User,
+    programs: PathBuf,
+    cluster: PathBuf,
+    port: u16,
+}
+
+impl Postgres {
+    pub fn open(programs: &Path, root: &Path, items: u64) -> Result<Postgres> {
+        let shelf = &Shelf::open(&reachable(root)?, items)?;
+        let version = version(programs)?;
+        let recipe = format!("{version}{INDEXES}{SETTINGS:?}");
+        let cluster = shelf.keep("postgres", &recipe, |dir| load(programs, dir, shelf))?;
+        let server = Server::start(programs, &cluster)?;
+        let mut psql = server.client("psql");
+        psql.args(["--no-psqlrc", "--no-align", "--tuples-only", "--quiet", "--field-separator", "\t"]);
+        let talk = Talk::start(psql.args(["--set", "ON_ERROR_STOP=1", "--dbname", "bench"]))?;
+        Ok(Postgres { talk, _server: server, version })
+    }
+
+    pub fn ask(&mut self, sql: &str) -> Result<Taken> {
+        let text = format!("\\timing on\n{sql};\n\\timing off\nSELECT '{END}';\n");
+        let lines = self.talk.ask(&text, END)?;
+        let (time, rows) = lines.split_last().ok_or("psql said nothing")?;
+        let ms = time.strip_prefix("Time: ").and_then(|rest| rest.split(' ').next()?.parse().ok());
+        let ms = ms.ok_or_else(|| format!("no time from psql: {time}"))?;
+        Ok(Taken { ms, answer: Answer::of_lines(rows.iter().map(String::as_str)) })
+    }
+}
+
+/// Where the user that runs the server gets to: root's home is closed to others.
+fn reachable(root: &Path) -> Result<PathBuf> {
+    Ok(if User::find()?.is_somebody_else() { PathBuf::from("/var/tmp/pleiad/bench-query") } else { root.to_owned() })
+}
+
+fn version(programs: &Path) -> Result<String> {
+    let told = Command::new(programs.join("postgres")).arg("--version").output();
+    let told = told.map_err(|e| format!("cannot ask PostgreSQL for its version: {e}"))?;
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    Ok(told.split_ascii_whitespace().nth(2).unwrap_or_default().to_owned())
+}
+
+fn load(programs: &Path, dir: &Path, shelf: &Shelf) -> Result {
+    let user = User::find()?;
+    user.owns(dir)?;
+    let mut initdb = Command::new(programs.join("initdb"));
+    initdb.args(["--auth", "trust", "--username", "bench", "--encoding", "UTF8", "--locale", "C", "--pgdata"]).arg(dir);
+    finish(user.runs(&mut initdb))?;
+    let server = Server::start(programs, dir)?;
+    server.psql("postgres", "CREATE DATABASE bench")?;
+    let lines = shelf.lines()?;
+    server.psql("bench", "CREATE TABLE items (doc jsonb NOT NULL)")?;
+    server.psql("bench", &format!("\\copy items FROM '{}'", lines.path().display()))?;
+    INDEXES.split_terminator(';').try_for_each(|statement| server.psql("bench", statement))
+}
+
+impl Server {
+    fn start(programs: &Path, cluster: &Path) -> Result<Server> {
+        let (user, port) = (User::find()?, free_port()?);
+        let mut postgres = pinned(Path::new("sh"));
+        // It says that it is ready on standard error.
+        postgres.args(["-c", r#"exec "$0" "$@" 2>&1"#]).arg(programs.join("postgres"));
+        postgres.arg("-D").arg(cluster).args(["-p", &port.to_string(), "-c", "unix_socket_directories="]);
+        postgres.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
+        let running = Running::start(user.runs(&mut postgres), |line| line.contains("ready to accept"))?;
+        Ok(Server { _running: running, user, programs: programs.to_owned(), cluster: cluster.to_owned(), port })
+    }
+
+    fn client(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        command.args(["--host", "127.0.0.1", "--username", "bench", "--port", &self.port.to_string()]);
+        command
+    }
+
+    fn psql(&self, database: &str, statement: &str) -> Result {
+        let mut psql = self.client("psql");
+        finish(psql.args(["--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", database, "--command", statement]))
+    }
+}
+
+/// Its data is kept, so it may not just be killed.
+impl Drop for Server {
+    fn drop(&mut self) {
+        let mut stop = Command::new(self.programs.join("pg_ctl"));
+        stop.args(["--mode", "fast", "--wait", "stop", "--pgdata"]).arg(&self.cluster);
+        if let Err(error) = finish(self.user.runs(&mut stop)) {
+            eprintln!("PostgreSQL did not stop: {error}");
+        }
+    }
+}

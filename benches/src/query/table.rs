@@ -1,0 +1,272 @@
+//! Figures become a table, goals and JSON.
+//!
+//! Promise: a figure is the best of its rounds, with the median beside it. Goals are judged on one core; one that could
+//! not be measured is missed, and says why.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Taken};
+use super::questions::{Kind, Question};
+use super::{Asked, QUICK_MS, ROUNDS, ROUNDS_IF_QUICK};
+use crate::Result;
+use crate::measure::median;
+
+/// Items a second through a filter, on one core.
+const SCAN_PER_S_MIN: f64 = 1_000_000.0;
+/// How much longer than PostgreSQL a scan or a join, and than DuckDB a grouping, may take.
+const SLOWER_MAX: f64 = 1.5;
+/// The same for what an index serves.
+const INDEX_SLOWER_MAX: f64 = 1.0;
+
+pub struct Findings {
+    pub items: u64,
+    /// PostgreSQL's and DuckDB's.
+    pub versions: (String, String),
+    pub rows: Vec<Row>,
+}
+
+pub struct Row {
+    pub question: &'static Question,
+    /// In the order of `Asked`.
+    pub cells: [Cell; 4],
+}
+
+/// One question to one system: its times, or why there are none.
+pub struct Cell {
+    warm: Result<Taken>,
+    times_ms: Vec<f64>,
+}
+
+impl Cell {
+    pub fn new(warm: Result<Taken>) -> Cell {
+        Cell { warm, times_ms: Vec::new() }
+    }
+
+    pub fn answer(&self) -> Result<Answer> {
+        self.warm.as_ref().map(|warm| warm.answer).map_err(Clone::clone)
+    }
+
+    pub fn compare(&mut self, expected: &Answer) {
+        if let Ok(Taken { answer, .. }) = &self.warm
+            && !answer.is_like(expected)
+        {
+            self.warm = Err(format!(
+                "another answer: {} rows, sum {}; expected {} rows, sum {}",
+                answer.rows, answer.sum, expected.rows, expected.sum
+            ));
+        }
+    }
+
+    /// Shall it be asked in this round?
+    pub fn wants(&self, round: usize) -> bool {
+        let rounds = |warm: &Taken| if warm.ms < QUICK_MS { ROUNDS_IF_QUICK } else { ROUNDS };
+        self.warm.as_ref().is_ok_and(|warm| round < rounds(warm))
+    }
+
+    pub fn add(&mut self, taken: Result<Taken>) {
+        match taken {
+            Ok(taken) => self.times_ms.push(taken.ms),
+            Err(error) => self.warm = Err(error),
+        }
+    }
+
+    fn best_ms(&self) -> Option<f64> {
+        self.warm.as_ref().ok()?;
+        self.times_ms.iter().copied().min_by(f64::total_cmp)
+    }
+
+    fn show(&self) -> String {
+        match self.best_ms() {
+            Some(best) => format!("{} ({})", ms(best), ms(median(self.times_ms.clone()))),
+            None => "-".to_owned(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        match (&self.warm, self.best_ms()) {
+            (Ok(_), Some(best)) => json!({"best_ms": best, "median_ms": median(self.times_ms.clone())}),
+            (Err(error), _) => json!({"error": error}),
+            _ => Value::Null,
+        }
+    }
+}
+
+/// Three digits at least, and none that mean nothing.
+fn ms(value: f64) -> String {
+    match value {
+        ..10.0 => format!("{value:.2}"),
+        ..100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+impl Row {
+    fn cell(&self, asked: Asked) -> &Cell {
+        &self.cells[asked as usize]
+    }
+
+    /// How much longer ours took on one core than theirs.
+    fn slower(&self, theirs: Asked) -> Option<f64> {
+        Some(self.cell(Asked::PleiadOnOne).best_ms()? / self.cell(theirs).best_ms()?)
+    }
+}
+
+struct Goal {
+    what: String,
+    found: Option<f64>,
+    wanted: String,
+    holds: bool,
+}
+
+impl Goal {
+    fn at_most(row: &Row, theirs: Asked, limit: f64) -> Goal {
+        let found = row.slower(theirs);
+        let whose = if theirs == Asked::Duckdb { "DuckDB" } else { "PostgreSQL" };
+        Goal {
+            what: format!("{}: time against {whose}", row.question.name),
+            found,
+            wanted: format!("≤ {limit}x"),
+            holds: found.is_some_and(|found| found <= limit),
+        }
+    }
+
+    fn scanned(row: &Row, items: u64) -> Goal {
+        let per_s = row.cell(Asked::PleiadOnOne).best_ms().map(|ms| items as f64 / ms * 1e3);
+        Goal {
+            what: format!("{}: million items a second", row.question.name),
+            found: per_s.map(|per_s| per_s / 1e6),
+            wanted: format!("≥ {}", SCAN_PER_S_MIN / 1e6),
+            holds: per_s.is_some_and(|per_s| per_s >= SCAN_PER_S_MIN),
+        }
+    }
+}
+
+fn goals(findings: &Findings) -> Vec<Goal> {
+    let of = |row: &Row| match row.question.kind {
+        Kind::Scan => vec![Goal::scanned(row, findings.items), Goal::at_most(row, Asked::Postgres, SLOWER_MAX)],
+        Kind::Join => vec![Goal::at_most(row, Asked::Postgres, SLOWER_MAX)],
+        Kind::Index => vec![Goal::at_most(row, Asked::Postgres, INDEX_SLOWER_MAX)],
+        Kind::Group => vec![Goal::at_most(row, Asked::Duckdb, SLOWER_MAX)],
+    };
+    findings.rows.iter().flat_map(of).collect()
+}
+
+pub fn text(findings: &Findings) -> String {
+    let (postgres, duckdb) = &findings.versions;
+    let mut out = format!(
+        "\n{} items of 1 KB in two partitions; milliseconds, best (median)\nPostgreSQL {postgres}, DuckDB {duckdb}\n\n",
+        grouped(findings.items)
+    );
+    out.push_str(&line("", ["Pleiad", "Pleiad", "PostgreSQL", "DuckDB", "Pleiad to", "Pleiad to"]));
+    out.push_str(&line("", ["one core", "all cores", "one core", "one core", "PostgreSQL", "DuckDB"]));
+    findings.rows.iter().for_each(|row| out.push_str(&row_line(row)));
+    out.push_str(&failures(findings));
+    out.push_str(&goal_lines(&goals(findings)));
+    out
+}
+
+fn row_line(row: &Row) -> String {
+    let [one, all, postgres, duckdb] = row.cells.each_ref().map(Cell::show);
+    let [to_postgres, to_duckdb] = [Asked::Postgres, Asked::Duckdb]
+        .map(|theirs| row.slower(theirs).map_or("-".to_owned(), |ratio| format!("{ratio:.2}x")));
+    line(row.question.name, [&one, &all, &postgres, &duckdb, &to_postgres, &to_duckdb])
+}
+
+fn line(name: &str, [one, all, postgres, duckdb, to_postgres, to_duckdb]: [&str; 6]) -> String {
+    format!("{name:<34} {one:>13} {all:>13} {postgres:>13} {duckdb:>13} {to_postgres:>11} {to_duckdb:>10}\n")
+}
+
+/// What could not be measured, and what was said instead.
+fn failures(findings: &Findings) -> String {
+    let mut out = String::new();
+    for row in &findings.rows {
+        for (asked, cell) in Asked::ALL.into_iter().zip(&row.cells) {
+            if let Err(error) = &cell.warm {
+                let _ = writeln!(out, "  {}, {asked:?}: {error}", row.question.name); // into a String: cannot fail
+            }
+        }
+    }
+    if out.is_empty() { out } else { format!("\nnot measured\n{out}") }
+}
+
+fn goal_lines(goals: &[Goal]) -> String {
+    let mut out = "\ngoals, on one core\n".to_owned();
+    for goal in goals {
+        let mark = if goal.holds { "holds" } else { "MISSED" };
+        let found = goal.found.map_or("not measured".to_owned(), |found| format!("{found:.2}"));
+        let _ = writeln!(out, "  {mark:<7} {:<64} {found} (want {})", goal.what, goal.wanted);
+    }
+    out
+}
+
+/// 1000000 is 1,000,000.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+pub fn json(findings: &Findings) -> Value {
+    let row = |row: &Row| {
+        let [one, all, postgres, duckdb] = &row.cells;
+        json!({"question": row.question.name, "sql": row.question.ours, "pleiad_one_core": one.json(),
+            "pleiad_all_cores": all.json(), "postgres": postgres.json(), "duckdb": duckdb.json()})
+    };
+    let goal =
+        |goal: &Goal| json!({"goal": goal.what, "found": goal.found, "wanted": goal.wanted, "holds": goal.holds});
+    json!({
+        "items": findings.items,
+        "postgres": findings.versions.0,
+        "duckdb": findings.versions.1,
+        "questions": findings.rows.iter().map(row).collect::<Vec<_>>(),
+        "goals": goals(findings).iter().map(goal).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::questions::QUESTIONS;
+    use super::*;
+
+    fn cell(times_ms: &[f64]) -> Cell {
+        Cell { warm: Ok(Taken { ms: 1.0, answer: Answer::default() }), times_ms: times_ms.to_vec() }
+    }
+
+    #[test]
+    fn a_figure_is_the_best_with_the_median_beside_it() {
+        assert_eq!(cell(&[12.34, 150.0, 9.0]).show(), "9.00 (12.3)");
+        assert_eq!(grouped(1_000_000), "1,000,000");
+        assert_eq!(grouped(100), "100");
+    }
+
+    #[test]
+    fn goals_are_judged_on_one_core_and_missed_when_there_is_no_figure() {
+        let row = |cells| Findings {
+            items: 1_000_000,
+            versions: Default::default(),
+            rows: vec![Row { question: &QUESTIONS[0], cells }],
+        };
+        let judged = |findings: Findings| goals(&findings).iter().map(|goal| goal.holds).collect::<Vec<_>>();
+        let found = row([cell(&[900.0]), cell(&[1.0]), cell(&[500.0]), cell(&[500.0])]);
+        assert_eq!(judged(found), [true, false], "fast enough, but not beside PostgreSQL");
+        let refused = Cell::new(Err("refused".to_owned()));
+        let found = row([refused, cell(&[1.0]), cell(&[500.0]), cell(&[500.0])]);
+        assert!(text(&found).contains("PleiadOnOne: refused"));
+        assert_eq!(judged(found), [false, false]);
+    }
+
+    #[test]
+    fn another_answer_than_the_rivals_is_no_figure() {
+        let mut wrong = cell(&[1.0]);
+        wrong.compare(&Answer { rows: 1, sum: 7.0 });
+        assert_eq!((wrong.show().as_str(), wrong.wants(0)), ("-", false));
+    }
+}

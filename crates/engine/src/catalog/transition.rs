@@ -1,0 +1,90 @@
+//! A container whose index is on its way from former policies to the current one.
+//!
+//! Promise: as long as an item may have rows of a former policy, that policy is listed here and in the container's
+//! row; so a crash postpones the way and loses nothing of it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pleiad_model::policy::{Geospatial, IndexingPolicy};
+use pleiad_model::{Error, Kind, Object, Result, Value};
+use pleiad_partition::Indexing;
+
+/// Every write works out its rows under each of them.
+const FORMER_MAX: usize = 8;
+
+#[derive(Debug, Default)]
+pub struct Transition {
+    /// Policies whose rows items may still have.
+    pub from: Vec<Indexing>,
+    /// The rows are of a layout that is not written any more: none of them stays.
+    pub anew: bool,
+    items: AtomicU64,
+    seen: AtomicU64,
+}
+
+impl Transition {
+    /// The way of a container without usable rows.
+    pub fn anew() -> Result<Transition> {
+        let nothing = Object::new().with("indexingMode", "none").with("automatic", false);
+        let policy = IndexingPolicy::parse(Some(&nothing.into()))?;
+        let from = vec![Indexing { policy, geospatial: Geospatial::Geography }];
+        Ok(Transition { from, anew: true, ..Transition::default() })
+    }
+
+    /// The way to `next` for a container that may have come only part of an earlier one. `None` if nothing differs.
+    pub fn next(under_way: Option<&Transition>, old: Indexing, next: &Indexing) -> Result<Option<Transition>> {
+        let wanted = next.rules();
+        let mut from: Vec<Indexing> = Vec::new();
+        for former in under_way.iter().flat_map(|transition| &transition.from).chain([&old]) {
+            let rules = former.rules();
+            if rules != wanted && from.iter().all(|known| known.rules() != rules) {
+                from.push(former.clone());
+            }
+        }
+        if from.len() > FORMER_MAX {
+            return Err(Error::new(
+                Kind::Locked,
+                "The indexing policy has changed several times while the index was being rebuilt. Wait until it is finished.",
+            ));
+        }
+        let anew = under_way.is_some_and(|transition| transition.anew);
+        Ok((!from.is_empty()).then(|| Transition { from, anew, ..Transition::default() }))
+    }
+
+    pub fn begin(&self, items: u64) {
+        self.seen.store(0, Ordering::Relaxed);
+        self.items.store(items, Ordering::Relaxed);
+    }
+
+    pub fn saw(&self, items: u64) {
+        self.seen.fetch_add(items, Ordering::Relaxed);
+    }
+
+    /// Never 100: then it is over.
+    pub fn percent(&self) -> u64 {
+        let (seen, items) = (self.seen.load(Ordering::Relaxed), self.items.load(Ordering::Relaxed));
+        (seen.saturating_mul(100) / items.max(1)).min(99)
+    }
+
+    pub fn to_value(&self) -> Value {
+        let from = |indexing: &Indexing| {
+            let object = Object::new().with("indexingPolicy", indexing.policy.to_value());
+            Value::Object(object.with("geospatial", indexing.geospatial.as_str()))
+        };
+        let from: Vec<Value> = self.from.iter().map(from).collect();
+        Object::new().with("from", from).with("anew", self.anew).into()
+    }
+
+    pub fn from_value(value: &Value) -> Result<Transition> {
+        let corrupt = || Error::corrupt("transition of a container");
+        let indexing = |entry: &Value| {
+            let policy = IndexingPolicy::parse(entry.get("indexingPolicy"))?;
+            let geospatial = entry.get("geospatial").and_then(Value::as_str).and_then(Geospatial::parse);
+            Ok(Indexing { policy, geospatial: geospatial.ok_or_else(corrupt)? })
+        };
+        let from = value.get("from").and_then(Value::as_array).ok_or_else(corrupt)?;
+        let from = from.iter().map(indexing).collect::<Result<Vec<_>>>()?;
+        let anew = value.get("anew").and_then(Value::as_bool).ok_or_else(corrupt)?;
+        Ok(Transition { from, anew, ..Transition::default() })
+    }
+}

@@ -1,0 +1,236 @@
+//! The cheapest way to the items of one slice.
+//!
+//! Promise: every way gives the same rows. What `ORDER BY` asks for without an index that has it is refused here,
+//! as the service refuses it.
+
+use pleiad_model::partition_key::EffectiveKey;
+use pleiad_model::policy::{CompositeIndex, Order};
+use pleiad_model::{Error, Result};
+use pleiad_partition::index::{PathHash, TermRange, UsableIndex, composite_id};
+use pleiad_query::access::{Condition, Lookup, OrderPath, What, path_text};
+use pleiad_query::block::Block;
+use pleiad_query::run::{At, PageSize, Start};
+
+use super::find::{Cost, Finder, Found, ITEM_US, SCANNED_ITEM_US, span};
+use super::reach::Slice;
+
+/// How the items of a slice are come by.
+#[derive(Debug)]
+pub enum Choice {
+    /// All items, in order.
+    Scan,
+    /// Those of one logical partition, in order.
+    Members(EffectiveKey),
+    /// These, in order.
+    Found(Found),
+    /// In the order that the query asks for.
+    Walk(Walk),
+}
+
+/// A way through an index that meets items in the order of the query's keys.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    pub path: u64,
+    pub range: TermRange,
+    pub backward: bool,
+    /// What the index is called.
+    pub name: String,
+}
+
+/// The index that has the order a query asks for, if it asks for one.
+#[derive(Clone, Debug)]
+pub enum Ordering {
+    None,
+    /// A plain path; items without it count if the policy names it.
+    Path { path: OrderPath, keep_undefined: bool },
+    Composite { index: CompositeIndex, backward: bool },
+    /// None has it, and the client allows a sort.
+    Sort,
+}
+
+/// Finds the index for `ORDER BY`, or says which one is missing.
+pub fn ordering(block: &Block, order: Option<&[OrderPath]>, index: UsableIndex<'_>, enable_scan: bool) -> Result<Ordering> {
+    match (block.order.len(), order) {
+        (0, _) => Ok(Ordering::None),
+        (1, Some([path])) if index.indexes(&path.path) => {
+            Ok(Ordering::Path { path: path.clone(), keep_undefined: index.is_explicit(&path.path) })
+        }
+        (1, Some([path])) if !enable_scan && !path.path.is_empty() => Err(Error::invalid(format!(
+            "Order-by item requires a corresponding index path. Include \"{}/?\" in the container's indexing policy.",
+            path_text(&path.path)
+        ))),
+        (1, _) => Ok(Ordering::Sort),
+        (_, Some(paths)) => match index.composites().iter().find_map(|composite| matching(composite, paths)) {
+            Some((index, backward)) => Ok(Ordering::Composite { index, backward }),
+            None if enable_scan => Ok(Ordering::Sort),
+            None => Err(Error::invalid(format!(
+                "The order by query does not have a corresponding composite index that it can be served from. Add {} to \
+                 compositeIndexes in the container's indexing policy.",
+                wanted(paths)
+            ))),
+        },
+        (_, None) => Ok(Ordering::Sort),
+    }
+}
+
+/// The same paths, all in the same directions or all in the other ones.
+fn matching(composite: &CompositeIndex, order: &[OrderPath]) -> Option<(CompositeIndex, bool)> {
+    if composite.paths.len() != order.len() {
+        return None;
+    }
+    let same_paths = composite.paths.iter().zip(order).all(|(own, asked)| own.path.steps == asked.path);
+    let descends = |at: usize| composite.paths.get(at).is_some_and(|path| path.order() == Order::Descending);
+    let flips = || order.iter().enumerate().map(|(at, asked)| descends(at) != asked.descending);
+    let one_way = flips().all(|flip| flip) || !flips().any(|flip| flip);
+    // Rows of an index are laid out with its first path ascending.
+    (same_paths && one_way).then(|| (composite.clone(), order.first().is_some_and(|first| first.descending)))
+}
+
+fn wanted(order: &[OrderPath]) -> String {
+    let path = |key: &OrderPath| {
+        let order = if key.descending { "descending" } else { "ascending" };
+        format!("{{\"path\":\"{}\",\"order\":\"{order}\"}}", path_text(&key.path))
+    };
+    format!("[{}]", order.iter().map(path).collect::<Vec<_>>().join(","))
+}
+
+pub struct Question<'a> {
+    pub slice: &'a Slice,
+    pub condition: Option<&'a Condition<'a>>,
+    pub ordering: &'a Ordering,
+    pub start: &'a Start,
+    pub size: PageSize,
+    /// The last item that an earlier page was done with.
+    pub after: u64,
+}
+
+pub fn choose(finder: &Finder<'_>, question: &Question<'_>) -> Result<Choice> {
+    let plain = plain(finder, question)?;
+    let cost = match question.condition {
+        Some(condition) => finder.cost(condition)?,
+        None => None,
+    };
+    let items = finder.reader.items() as f64;
+    if let Some(walk) = walk(question)
+        && !finder.has_unindexed()?
+        && walk_us(question, &walk, cost, items) < plain.us.min(cost.map_or(f64::INFINITY, Cost::us))
+    {
+        return Ok(Choice::Walk(walk));
+    }
+    if let (Some(condition), Some(cost)) = (question.condition, cost)
+        && cost.us() < plain.us
+        && let Some(found) = finder.find(condition, question.after)?
+        && let Some(unindexed) = finder.unindexed(question.after)?
+    {
+        let mut found = found;
+        if !unindexed.is_empty() {
+            found.extend(unindexed);
+            found.sort_unstable();
+            found.dedup();
+        }
+        return Ok(Choice::Found(found));
+    }
+    Ok(plain.choice)
+}
+
+struct Plain {
+    choice: Choice,
+    us: f64,
+}
+
+/// Without an index: one key's items, or all.
+fn plain(finder: &Finder<'_>, question: &Question<'_>) -> Result<Plain> {
+    let items = finder.reader.items() as f64;
+    match &question.slice.point {
+        Some(key) => {
+            // Looking a little way tells small keys from large ones.
+            let (members, more) = finder.reader.members(key, question.after, pleiad_storage::Limit::rows(MEMBERS_PROBED))?;
+            let members = if more { items.max(MEMBERS_PROBED as f64) } else { members.len() as f64 };
+            Ok(Plain { choice: Choice::Members(key.clone()), us: members * ITEM_US })
+        }
+        None => Ok(Plain { choice: Choice::Scan, us: items * SCANNED_ITEM_US }),
+    }
+}
+
+const MEMBERS_PROBED: usize = 1024;
+
+fn walk(question: &Question<'_>) -> Option<Walk> {
+    match question.ordering {
+        Ordering::Path { path, keep_undefined } => {
+            let all = if *keep_undefined { TermRange::all() } else { TermRange::defined() };
+            let range = narrowed(question.condition, path).unwrap_or(all);
+            let name = format!("{}/?", path_text(&path.path));
+            let walk = Walk { path: PathHash::of(&path.path).finish(), range, backward: path.descending, name };
+            Some(resumed(walk, question.start))
+        }
+        Ordering::Composite { index, backward } => {
+            let name = index.paths.iter().map(|path| path.path.as_str()).collect::<Vec<_>>().join(", ");
+            let walk =
+                Walk { path: composite_id(index), range: TermRange::all(), backward: *backward, name: format!("({name})") };
+            Some(resumed(walk, question.start))
+        }
+        Ordering::None | Ordering::Sort => None,
+    }
+}
+
+/// A filter on the key itself bounds the walk.
+fn narrowed(condition: Option<&Condition<'_>>, order: &OrderPath) -> Option<TermRange> {
+    let of = |condition: &Condition<'_>| match condition {
+        Condition::Is(Lookup { path, what }) if *path == order.path && !matches!(what, What::Strings(_)) => Some(span(what)),
+        _ => None,
+    };
+    match condition? {
+        Condition::All(all) => all.iter().filter_map(of).reduce(overlap),
+        one => of(one),
+    }
+}
+
+fn overlap(a: TermRange, b: TermRange) -> TermRange {
+    let from = a.from.max(b.from);
+    let to = a.to.min(b.to).max(from.clone());
+    TermRange { from, to }
+}
+
+/// Goes on where the last page ended. The item itself comes again: it may have further rows.
+fn resumed(mut walk: Walk, start: &Start) -> Walk {
+    let At::Key(key) = &start.at else { return walk };
+    let Some((value, docnum)) = split_key(key, walk.backward) else { return walk };
+    let place = |docnum: u64| [value.as_slice(), &docnum.to_be_bytes()].concat();
+    if walk.backward {
+        walk.range.to = walk.range.to.min(place(docnum.saturating_add(1)));
+        walk.range.from = walk.range.from.min(walk.range.to.clone());
+    } else {
+        walk.range.from = walk.range.from.max(place(docnum));
+        walk.range.to = walk.range.to.max(walk.range.from.clone());
+    }
+    walk
+}
+
+/// keys │ docnum u64 │ row u32, as `run` sorts them; upside down when the first key descends.
+fn split_key(key: &[u8], backward: bool) -> Option<(Vec<u8>, u64)> {
+    let (value, tie) = key.split_at_checked(key.len().checked_sub(12)?)?;
+    let docnum = u64::from_be_bytes(*tie.first_chunk()?);
+    match backward {
+        false => Some((value.to_vec(), docnum)),
+        true => Some((value.iter().map(|byte| !byte).collect(), !docnum)),
+    }
+}
+
+/// A walk meets `items / matching` items for each that stays.
+fn walk_us(question: &Question<'_>, walk: &Walk, cost: Option<Cost>, items: f64) -> f64 {
+    let wanted = question.start.skip as f64 + question.start.take.map_or(f64::INFINITY, |take| take as f64).min(question.size.rows as f64 + 1.0);
+    let share = match (cost, question.condition) {
+        (_, None) => 1.0,
+        (Some(cost), Some(Condition::Is(lookup))) if is_bound_by(walk, lookup) => {
+            return wanted.min(cost.items) * ITEM_US;
+        }
+        (Some(cost), _) => (cost.items / items.max(1.0)).clamp(1e-6, 1.0),
+        (None, Some(_)) => 0.1,
+    };
+    let keys = if question.slice.point.is_some() { 0.01 } else { 1.0 };
+    (wanted / share / keys).min(items) * ITEM_US
+}
+
+fn is_bound_by(walk: &Walk, lookup: &Lookup<'_>) -> bool {
+    PathHash::of(&lookup.path).finish() == walk.path
+}

@@ -1,0 +1,77 @@
+//! What a query sees of an item: its text, with the system properties that are not in it.
+//!
+//! Promise: `SELECT *` gives byte for byte what a point read gives.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use pleiad_model::resource_id::{ContainerRid, ItemRid};
+use pleiad_partition::Record;
+use pleiad_query::document::{Document, PropertyName};
+
+/// A stored item in its container.
+pub struct Stored<'a> {
+    pub container: ContainerRid,
+    pub record: &'a Record,
+}
+
+impl Stored<'_> {
+    fn rid(&self) -> ItemRid {
+        ItemRid { container: self.container, docnum: self.record.docnum }
+    }
+
+    fn system(&self, name: &str) -> Option<Vec<u8>> {
+        match name {
+            "_rid" => Some(format!("\"{}\"", self.rid()).into_bytes()),
+            "_self" => Some(format!("\"{}\"", link(self.rid())).into_bytes()),
+            "_ts" => Some(self.record.ts_s.to_string().into_bytes()),
+            "_attachments" => Some(b"\"attachments/\"".to_vec()),
+            "_etag" => {
+                let mut text = Vec::new();
+                self.record.etag().write_json(&mut text);
+                Some(text)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Document for Stored<'_> {
+    fn property(&self, name: &PropertyName) -> Option<Cow<'_, [u8]>> {
+        if name.text.starts_with('_')
+            && let Some(text) = self.system(&name.text)
+        {
+            return Some(Cow::Owned(text));
+        }
+        self.record.property(&name.text, name.hash).map(Cow::Borrowed)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        write_item(self.container, self.record, out);
+    }
+}
+
+fn link(rid: ItemRid) -> String {
+    format!("dbs/{}/colls/{}/docs/{rid}/", rid.container.database, rid.container)
+}
+
+/// Appends an item: its stored text, opened at the end for the system properties.
+pub fn write_item(container: ContainerRid, record: &Record, out: &mut Vec<u8>) {
+    let body = record.body();
+    let opened = body.strip_suffix(b"}").unwrap_or(body);
+    out.reserve(body.len() + 256);
+    out.extend_from_slice(opened);
+    let rid = ItemRid { container, docnum: record.docnum };
+    let mut tail = String::with_capacity(160);
+    // Writing to a String cannot fail.
+    let _ = write!(
+        tail,
+        ",\"_rid\":\"{rid}\",\"_self\":\"dbs/{}/colls/{container}/docs/{rid}/\",\"_etag\":",
+        container.database
+    );
+    out.extend_from_slice(tail.as_bytes());
+    record.etag().write_json(out);
+    out.extend_from_slice(b",\"_attachments\":\"attachments/\",\"_ts\":");
+    out.extend_from_slice(record.ts_s.to_string().as_bytes());
+    out.push(b'}');
+}

@@ -1,0 +1,211 @@
+//! Items of a slice into a pass, by the chosen way.
+
+use pleiad_model::resource_id::ContainerRid;
+use pleiad_model::{Error, Result, json};
+use pleiad_partition::Record;
+use pleiad_partition::index::order::{Decoded, Type, decode, encode_component, encode_scalar, encode_undefined};
+use pleiad_query::access::OrderPath;
+use pleiad_query::document::{Bound, Document, PropertyName};
+use pleiad_query::run::{Flow, Pass};
+use pleiad_storage::{Direction, Limit};
+
+use super::choose::{Choice, Walk};
+use super::document::Stored;
+use super::find::behind;
+use super::page::Budget;
+use super::reach::Slice;
+use super::reader::Reader;
+use super::report::Work;
+
+pub struct Feed<'f> {
+    pub reader: &'f Reader,
+    pub slice: &'f Slice,
+    pub container: ContainerRid,
+    pub budget: &'f Budget,
+    /// Where the keys of `ORDER BY` are, for a walk.
+    pub order: &'f [OrderPath],
+    /// About how many rows are wanted.
+    pub wanted: usize,
+}
+
+/// How feeding a slice ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// There are no further items.
+    Exhausted,
+    /// The pass wants no further items.
+    Enough,
+    /// The time of a page is over; this was the last item.
+    Interrupted(u64),
+    /// The index does not hold the order of what was met: sort instead.
+    Unordered,
+}
+
+/// A chunk of a scan, in bytes; about a millisecond of filtering.
+const CHUNK_BYTES: usize = 1 << 20;
+const CHUNK_ROWS_MAX: usize = 16 * 1024;
+/// Items fetched by number at once.
+const FETCHED_MAX: usize = 256;
+
+impl Feed<'_> {
+    pub fn run(&self, choice: &Choice, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+        match choice {
+            Choice::Scan => self.scan(after, pass, work),
+            Choice::Members(key) => self.members(key, after, pass, work),
+            Choice::Found(docnums) => self.fetch(docnums, pass, work),
+            Choice::Walk(walk) => self.walk(walk, pass, work),
+        }
+    }
+
+    /// Small pages begin with small chunks.
+    fn first_rows(&self) -> usize {
+        self.wanted.clamp(16, CHUNK_ROWS_MAX)
+    }
+
+    fn scan(&self, mut after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+        let mut rows = self.first_rows();
+        loop {
+            let (chunk, more) = self.reader.docs(after, Limit { rows, bytes: CHUNK_BYTES })?;
+            for record in &chunk {
+                after = record.docnum;
+                if self.item(record, pass, work)? == Flow::Stop {
+                    return Ok(Ended::Enough);
+                }
+            }
+            if !more {
+                return Ok(Ended::Exhausted);
+            }
+            if self.budget.is_over()? {
+                return Ok(Ended::Interrupted(after));
+            }
+            rows = (rows * 4).min(CHUNK_ROWS_MAX);
+        }
+    }
+
+    fn members(
+        &self,
+        key: &pleiad_model::partition_key::EffectiveKey,
+        mut after: u64,
+        pass: &mut Pass<'_>,
+        work: &mut Work,
+    ) -> Result<Ended> {
+        loop {
+            let (docnums, more) = self.reader.members(key, after, Limit::rows(self.first_rows().max(FETCHED_MAX)))?;
+            match self.fetch(&docnums, pass, work)? {
+                Ended::Exhausted => {}
+                ended => return Ok(ended),
+            }
+            match docnums.last() {
+                Some(last) if more => after = *last,
+                _ => return Ok(Ended::Exhausted),
+            }
+        }
+    }
+
+    fn fetch(&self, docnums: &[u64], pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+        let mut size = self.first_rows().min(FETCHED_MAX);
+        let mut left = docnums;
+        while !left.is_empty() {
+            let (now, later) = left.split_at(size.min(left.len()));
+            for record in self.reader.get(now)?.iter().flatten() {
+                if self.item(record, pass, work)? == Flow::Stop {
+                    return Ok(Ended::Enough);
+                }
+            }
+            left = later;
+            if let Some(last) = now.last()
+                && !left.is_empty()
+                && self.budget.is_over()?
+            {
+                return Ok(Ended::Interrupted(*last));
+            }
+            size = FETCHED_MAX;
+        }
+        Ok(Ended::Exhausted)
+    }
+
+    /// Index rows in the order of the query. A row that does not say what its item says is of another path whose
+    /// hash is the same: it is passed over.
+    fn walk(&self, walk: &Walk, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+        let direction = if walk.backward { Direction::Backward } else { Direction::Forward };
+        let mut range = walk.range.clone();
+        loop {
+            let (rows, more) = self.reader.postings(walk.path, &range, direction)?;
+            work.index_rows += rows.len() as u64;
+            for batch in rows.chunks(self.first_rows().min(FETCHED_MAX)) {
+                let docnums: Vec<u64> = batch.iter().map(|(_, docnum)| *docnum).collect();
+                for ((value, _), record) in batch.iter().zip(self.reader.get(&docnums)?) {
+                    if !self.is_ordered(value) {
+                        return Ok(Ended::Unordered);
+                    }
+                    let record = record.ok_or_else(|| Error::corrupt("an index row without its item"))?;
+                    if self.key_of(&record)? == value.as_ref() && self.item(&record, pass, work)? == Flow::Stop {
+                        return Ok(Ended::Enough);
+                    }
+                }
+                self.budget.check()?;
+            }
+            match rows.last() {
+                Some((value, docnum)) if more && walk.backward => {
+                    range.to = [value.as_ref(), &docnum.to_be_bytes()].concat();
+                }
+                Some((value, docnum)) if more => range.from = behind(value, *docnum),
+                _ => return Ok(Ended::Exhausted),
+            }
+        }
+    }
+
+    /// Long strings are told apart by the index, but not ordered.
+    fn is_ordered(&self, value: &[u8]) -> bool {
+        let mut rest = value;
+        for descending in self.directions() {
+            let component: Vec<u8> = if descending { rest.iter().map(|b| !b).collect() } else { rest.to_vec() };
+            match decode(&component) {
+                Some((Decoded::Inexact(Type::String), _)) | None => return false,
+                Some((_, used)) => rest = rest.get(used..).unwrap_or_default(),
+            }
+        }
+        true
+    }
+
+    /// Whether each component is upside down in the index, whose first one never is.
+    fn directions(&self) -> impl Iterator<Item = bool> {
+        let first = self.order.first().is_some_and(|first| first.descending);
+        self.order.iter().map(move |key| key.descending != first)
+    }
+
+    /// What the index says of the item.
+    fn key_of(&self, record: &Record) -> Result<Vec<u8>> {
+        let document = Stored { container: self.container, record };
+        let mut key = Vec::new();
+        let value_at = |path: &OrderPath| {
+            let steps: Vec<PropertyName> = path.path.iter().filter_map(property).collect();
+            Bound::Item(&document).text(&steps).map(|text| json::parse(&text)).transpose()
+        };
+        if let [path] = self.order {
+            return Ok(value_at(path)?.map_or_else(encode_undefined, |value| encode_scalar(&value)));
+        }
+        for (path, descending) in self.order.iter().zip(self.directions()) {
+            encode_component(value_at(path)?.as_ref(), descending, &mut key);
+        }
+        Ok(key)
+    }
+
+    fn item(&self, record: &Record, pass: &mut Pass<'_>, work: &mut Work) -> Result<Flow> {
+        if !self.slice.keys.contains(&record.epk) {
+            return Ok(Flow::Go);
+        }
+        work.items += 1;
+        work.item_bytes += record.body().len() as u64;
+        let document = Stored { container: self.container, record };
+        let document: &dyn Document = &document;
+        pass.item(record.docnum, Bound::Item(document))
+    }
+}
+
+fn property(step: &pleiad_model::policy::Step) -> Option<PropertyName> {
+    match step {
+        pleiad_model::policy::Step::Property(name) => Some(PropertyName::new(name.as_str())),
+        pleiad_model::policy::Step::Element => None,
+    }
+}

@@ -1,0 +1,290 @@
+//! Items that may meet a condition, from the index.
+//!
+//! Promise: no item that meets it is missing. Costs are guesses in microseconds of one core; they choose the
+//! way and never the answer.
+
+use std::ops::Bound;
+
+use pleiad_model::{Result, Value};
+use pleiad_partition::index::order::{Decoded, Type as TermType, decode};
+use pleiad_partition::index::{PathHash, TermRange, UNINDEXED, UsableIndex, spatial_id};
+use pleiad_query::access::{Condition, Lookup, Near, StringTest, Type, What};
+use pleiad_query::expr::Context;
+use pleiad_spatial::{Geometry, cells};
+use pleiad_storage::Direction;
+
+use super::reader::Reader;
+
+pub struct Finder<'a> {
+    pub reader: &'a Reader,
+    pub index: UsableIndex<'a>,
+    pub cx: &'a Context<'a>,
+}
+
+/// What it takes to find items through the index.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Index rows to look at.
+    pub rows: f64,
+    /// Items that will be found.
+    pub items: f64,
+}
+
+const INDEX_ROW_US: f64 = 0.3;
+/// An item fetched by its number, filtered.
+pub const ITEM_US: f64 = 3.0;
+/// An item met in a scan, filtered.
+pub const SCANNED_ITEM_US: f64 = 1.0;
+/// Of the strings that a test is tried on, so many pass.
+const TEST_PASSES: f64 = 0.05;
+/// More numbers than these are not held in memory: a scan needs none.
+const FOUND_MAX: usize = 4 << 20;
+
+impl Cost {
+    pub fn us(self) -> f64 {
+        self.rows * INDEX_ROW_US + self.items * ITEM_US
+    }
+}
+
+/// Item numbers in order, each once.
+pub type Found = Vec<u64>;
+
+impl<'a> Finder<'a> {
+    /// `None` when the index cannot tell.
+    pub fn cost(&self, condition: &Condition<'_>) -> Result<Option<Cost>> {
+        match condition {
+            Condition::Nothing => Ok(Some(Cost::default())),
+            Condition::Is(lookup) => self.lookup_cost(lookup),
+            Condition::Near(near) => match self.near_ranges(near) {
+                Some((path, ranges)) => {
+                    let mut rows = 0.0;
+                    for range in &ranges {
+                        rows += self.reader.estimate(path, range)? as f64;
+                    }
+                    Ok(Some(Cost { rows, items: rows }))
+                }
+                None => Ok(None),
+            },
+            Condition::All(all) => {
+                let mut best: Option<Cost> = None;
+                for condition in all {
+                    let cost = self.cost(condition)?;
+                    best = match (best, cost) {
+                        (Some(best), Some(cost)) if cost.us() < best.us() => Some(cost),
+                        (best, cost) => best.or(cost),
+                    };
+                }
+                Ok(best)
+            }
+            Condition::Any(any) => {
+                let mut sum = Cost::default();
+                for condition in any {
+                    let Some(cost) = self.cost(condition)? else { return Ok(None) };
+                    sum = Cost { rows: sum.rows + cost.rows, items: sum.items + cost.items };
+                }
+                Ok(Some(sum))
+            }
+        }
+    }
+
+    fn lookup_cost(&self, lookup: &Lookup<'_>) -> Result<Option<Cost>> {
+        if !self.index.indexes(&lookup.path) {
+            return Ok(None);
+        }
+        let rows = self.reader.estimate(PathHash::of(&lookup.path).finish(), &span(&lookup.what))? as f64;
+        let items = if matches!(lookup.what, What::Strings(_)) { rows * TEST_PASSES } else { rows };
+        Ok(Some(Cost { rows, items }))
+    }
+
+    /// The items behind `after` that may meet the condition; `None` when the index cannot tell, or finds too many.
+    pub fn find(&self, condition: &Condition<'_>, after: u64) -> Result<Option<Found>> {
+        match condition {
+            Condition::Nothing => Ok(Some(Vec::new())),
+            Condition::Is(lookup) => self.find_lookup(lookup, after),
+            Condition::Near(near) => self.find_near(near, after),
+            Condition::All(all) => self.find_all(all, after),
+            Condition::Any(any) => {
+                let mut union = Vec::new();
+                for condition in any {
+                    let Some(found) = self.find(condition, after)? else { return Ok(None) };
+                    union.extend(found);
+                    if union.len() > FOUND_MAX {
+                        return Ok(None);
+                    }
+                }
+                Ok(Some(in_order(union)))
+            }
+        }
+    }
+
+    /// Starts with the most selective; another one joins in when it costs less than the items it saves.
+    fn find_all(&self, all: &[Condition<'_>], after: u64) -> Result<Option<Found>> {
+        let mut costs = Vec::new();
+        for condition in all {
+            if let Some(cost) = self.cost(condition)? {
+                costs.push((cost, condition));
+            }
+        }
+        costs.sort_by(|(a, _), (b, _)| a.us().total_cmp(&b.us()));
+        let mut costs = costs.into_iter();
+        let Some((_, first)) = costs.next() else { return Ok(None) };
+        let Some(mut found) = self.find(first, after)? else { return Ok(None) };
+        let items = (self.reader.items() as f64).max(1.0);
+        for (cost, condition) in costs {
+            let saved = found.len() as f64 * ITEM_US * (1.0 - (cost.items / items).min(1.0));
+            if cost.rows * INDEX_ROW_US < saved
+                && let Some(others) = self.find(condition, after)?
+            {
+                found = intersection(found, others);
+            }
+        }
+        Ok(Some(found))
+    }
+
+    fn find_lookup(&self, lookup: &Lookup<'_>, after: u64) -> Result<Option<Found>> {
+        if !self.index.indexes(&lookup.path) {
+            return Ok(None);
+        }
+        let test = match &lookup.what {
+            What::Strings(test) => Some(test),
+            _ => None,
+        };
+        let mut range = span(&lookup.what);
+        if let What::Equal(_) = lookup.what {
+            // Rows of one value are in the order of their items.
+            range.from.extend_from_slice(&after.saturating_add(1).to_be_bytes());
+        }
+        let path = PathHash::of(&lookup.path).finish();
+        self.collect(path, &[range], after, test)
+    }
+
+    fn collect(
+        &self,
+        path: u64,
+        ranges: &[TermRange],
+        after: u64,
+        test: Option<&StringTest<'_>>,
+    ) -> Result<Option<Found>> {
+        let mut found = Vec::new();
+        for range in ranges {
+            let mut range = range.clone();
+            let mut last: Option<(bytes::Bytes, bool)> = None;
+            loop {
+                let (rows, more) = self.reader.postings(path, &range, Direction::Forward)?;
+                for (value, docnum) in &rows {
+                    let passes = match (test, &last) {
+                        (None, _) => true,
+                        (Some(_), Some((known, passed))) if known == value => *passed,
+                        (Some(test), _) => {
+                            let passed = self.passes(test, value);
+                            last = Some((value.clone(), passed));
+                            passed
+                        }
+                    };
+                    if passes && *docnum > after {
+                        found.push(*docnum);
+                    }
+                }
+                if found.len() > FOUND_MAX {
+                    return Ok(None);
+                }
+                match rows.last() {
+                    Some((value, docnum)) if more => range.from = behind(value, *docnum),
+                    _ => break,
+                }
+            }
+        }
+        Ok(Some(in_order(found)))
+    }
+
+    /// A string that the index holds only in part may pass.
+    fn passes(&self, test: &StringTest<'_>, value: &[u8]) -> bool {
+        self.cx.room.refill();
+        match decode(value) {
+            Some((Decoded::Exact(Value::String(text)), _)) => test.passes(&text, self.cx),
+            Some((Decoded::Exact(_), _)) => false,
+            _ => true,
+        }
+    }
+
+    /// The rows of a spatial index that may hold what is near; none for a region that is no geometry.
+    fn near_ranges(&self, near: &Near<'_>) -> Option<(u64, Vec<TermRange>)> {
+        let space = self.index.spatial(&near.path)?;
+        let ranges = match Geometry::parse(near.region, self.cx.geospatial) {
+            Ok(region) => cells::search(&region, near.distance, &space),
+            Err(_) => Vec::new(),
+        };
+        let ranges = ranges.into_iter().map(|range| TermRange { from: range.from, to: range.to }).collect();
+        Some((spatial_id(&near.path), ranges))
+    }
+
+    fn find_near(&self, near: &Near<'_>, after: u64) -> Result<Option<Found>> {
+        match self.near_ranges(near) {
+            Some((path, ranges)) => self.collect(path, &ranges, after, None),
+            None => Ok(None),
+        }
+    }
+
+    /// Items that their writers kept out of the index: any of them may meet any condition.
+    pub fn unindexed(&self, after: u64) -> Result<Option<Found>> {
+        self.collect(UNINDEXED, &[whole_path()], after, None)
+    }
+
+    pub fn has_unindexed(&self) -> Result<bool> {
+        Ok(self.reader.estimate(UNINDEXED, &whole_path())? > 0)
+    }
+}
+
+/// All rows of a path, whose values may be empty.
+fn whole_path() -> TermRange {
+    TermRange { from: Vec::new(), to: vec![0xFF] }
+}
+
+/// Just behind one row.
+pub fn behind(value: &[u8], docnum: u64) -> Vec<u8> {
+    let mut from = value.to_vec();
+    from.extend_from_slice(&docnum.saturating_add(1).to_be_bytes());
+    from
+}
+
+/// The index rows that hold such values.
+pub fn span(what: &What<'_>) -> TermRange {
+    match what {
+        What::Equal(value) => TermRange::exact(value),
+        What::Range(low, high) => TermRange::range(as_ref(low), as_ref(high)),
+        What::Prefix(text) => TermRange::prefix(text),
+        What::Strings(_) => TermRange::of_type(TermType::String),
+        What::Type(of) => TermRange::of_type(match of {
+            Type::Bool => TermType::Boolean,
+            Type::Number => TermType::Number,
+            Type::String => TermType::String,
+            Type::Array => TermType::Array,
+            Type::Object => TermType::Object,
+        }),
+        What::Defined => TermRange::defined(),
+    }
+}
+
+fn as_ref(bound: &Bound<Value>) -> Bound<&Value> {
+    match bound {
+        Bound::Included(value) => Bound::Included(value),
+        Bound::Excluded(value) => Bound::Excluded(value),
+        Bound::Unbounded => Bound::Unbounded,
+    }
+}
+
+fn in_order(mut found: Found) -> Found {
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn intersection(left: Found, right: Found) -> Found {
+    let mut right = right.into_iter().peekable();
+    let mut kept = left;
+    kept.retain(|docnum| {
+        while right.next_if(|other| other < docnum).is_some() {}
+        right.peek() == Some(docnum)
+    });
+    kept
+}

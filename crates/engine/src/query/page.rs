@@ -1,0 +1,427 @@
+//! One page.
+//!
+//! Rows in order of arrival come from one slice after the other. Everything else needs to see all slices: they
+//! are read at the same time, one thread each as far as there are cores, and merged.
+
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as Atomic};
+
+use parking_lot::Mutex;
+use pleiad_model::env::Env;
+use pleiad_model::partition_key::KeyRange;
+use pleiad_model::policy::Geospatial;
+use pleiad_model::{Error, Result};
+use pleiad_partition::price;
+use pleiad_query::access::{self, Condition, OrderPath};
+use pleiad_query::block::{Block, Output};
+use pleiad_query::compile::{Bind, compile};
+use pleiad_query::expr::{Context, Room};
+use pleiad_query::run::{self, Feeding, Finished, PageSize, Pass, RowSet, Start};
+use pleiad_query::{Parameters, check};
+use tokio::runtime::Handle;
+
+use super::choose::{Choice, Ordering, Question, choose, ordering};
+use super::cursor::{At, QueryCursor, Stretch, WHOLE_ITEM};
+use super::feed::{Ended, Feed};
+use super::find::Finder;
+use super::reach::{self, Slice, next_slice, slices};
+use super::reader::Reader;
+use super::report::{Report, Work};
+use crate::answer::{Answer, Place, place};
+use crate::list::ListScope;
+use crate::session::SessionToken;
+use crate::{Admitted, Container, Engine};
+
+/// A query as a client sends it.
+pub struct ItemQuery {
+    pub text: String,
+    pub parameters: Parameters,
+    pub scope: ListScope,
+    pub across: Across,
+    pub size: PageSize,
+    pub from: Option<QueryCursor>,
+    /// `ORDER BY` without an index may sort.
+    pub enable_scan: bool,
+}
+
+/// What to do when no key is fixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Across {
+    Forbidden,
+    /// The client merges what needs merging.
+    ByClient,
+    /// We do.
+    ByServer,
+}
+
+#[derive(Debug)]
+pub struct QueryPage {
+    pub rows: RowSet,
+    pub next: Option<QueryCursor>,
+    pub report: Report,
+}
+
+/// What a page may take before it ends short.
+const PAGE_MS: u64 = 5_000;
+/// What may be built for one row.
+const ROW_BYTES_MAX: usize = 64 << 20;
+
+/// Whether a page may go on.
+pub struct Budget {
+    env: Arc<dyn Env>,
+    deadline_ms: u64,
+    abandoned: Arc<AtomicBool>,
+}
+
+impl Budget {
+    /// Time is up: a page can end here.
+    pub fn is_over(&self) -> Result<bool> {
+        self.check()?;
+        Ok(self.env.now_ms() >= self.deadline_ms)
+    }
+
+    /// Nobody waits any more.
+    pub fn check(&self) -> Result<()> {
+        match self.abandoned.load(Atomic::Relaxed) {
+            true => Err(Error::unavailable("the client went away")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Says so when the request is dropped before it is answered.
+struct Waiting(Arc<AtomicBool>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Atomic::Relaxed);
+    }
+}
+
+impl Engine {
+    pub async fn query_items(&self, at: &Admitted, query: ItemQuery, session: Option<&SessionToken>) -> Answer<QueryPage> {
+        let abandoned = Arc::new(AtomicBool::new(false));
+        let waiting = Waiting(abandoned.clone());
+        let budget = Budget { env: self.env.clone(), deadline_ms: self.now_ms() + PAGE_MS, abandoned };
+        let job = Job {
+            at: Admitted { container: at.container.clone() },
+            query,
+            session: session.cloned(),
+            budget,
+            started_ms: self.now_ms(),
+            handle: Handle::current(),
+        };
+        let done = tokio::task::spawn_blocking(move || job.run()).await;
+        drop(waiting);
+        done.unwrap_or_else(|_| Answer::refused(Error::internal("a query stopped unexpectedly")))
+    }
+}
+
+/// One page's work, on a thread that may wait.
+struct Job {
+    at: Admitted,
+    query: ItemQuery,
+    session: Option<SessionToken>,
+    budget: Budget,
+    started_ms: u64,
+    handle: Handle,
+}
+
+/// What every slice of a page is read with.
+struct Shared<'p> {
+    job: &'p Job,
+    container: &'p Container,
+    block: &'p Block,
+    condition: Option<Condition<'p>>,
+    order: Vec<OrderPath>,
+    ordering: Ordering,
+    start: Start,
+}
+
+impl Job {
+    fn run(self) -> Answer<QueryPage> {
+        let mut places = Vec::new();
+        let mut work = Work::default();
+        let result = self.page(&mut places, &mut work);
+        let charge_ru = match &result {
+            Ok(page) => price::query(work.slices, work.items, work.item_bytes, work.index_rows, page.rows.bytes()),
+            Err(_) => price::MISS_RU,
+        };
+        let answer = Answer::priced(result, charge_ru);
+        match places.last() {
+            Some(place) => answer.at(*place),
+            None => answer,
+        }
+    }
+
+    fn page(&self, places: &mut Vec<Place>, work: &mut Work) -> Result<QueryPage> {
+        let container = &*self.at.container;
+        let bind = Bind { parameters: &self.query.parameters, geospatial: container.definition.geospatial };
+        let select = check::read(&self.query.text)?;
+        check::check_parameters(&select, bind.parameters, &self.query.text)?;
+        let block = compile(&select, &self.query.text, bind)?;
+        let fingerprint = self.fingerprint();
+        let plan = reach::plan(&self.at, &self.query.scope, &select, bind, self.query.across)?;
+        let cursor = match &self.query.from {
+            Some(cursor) if cursor.query != fingerprint => return Err(other_query()),
+            Some(cursor) => cursor.clone(),
+            None => QueryCursor {
+                query: fingerprint,
+                skip: block.offset,
+                take: block.take,
+                passed: 0,
+                at: At::Stretches(plan.stretches.iter().cloned().map(Stretch::whole).collect()),
+            },
+        };
+        let order = access::order_paths(&block);
+        let usable = container.schema.usable_index();
+        let ordering = ordering(&block, order.as_deref(), usable, self.query.enable_scan)?;
+        let shared = Shared {
+            job: self,
+            container,
+            block: &block,
+            condition: access::condition(&block),
+            order: order.unwrap_or_default(),
+            ordering,
+            start: cursor.start(),
+        };
+        let stretches = match &cursor.at {
+            At::Stretches(stretches) if self.query.from.is_some() => left(&plan.stretches, stretches)?,
+            _ => plan.stretches.iter().cloned().map(Stretch::whole).collect(),
+        };
+        let (finished, next) = if !block.reads_items {
+            shared.nothing()?
+        } else if is_stream(&block) {
+            shared.stream(stretches, places, work)?
+        } else {
+            let finished = shared.merged(slices(container, stretches), places, work)?;
+            let next = finished.next.as_ref().map(next_at);
+            (finished, next)
+        };
+        let next = next.zip(finished.next).map(|(at, start)| QueryCursor {
+            query: fingerprint,
+            skip: start.skip,
+            take: start.take,
+            passed: cursor.passed + cursor.skip.saturating_sub(start.skip) + finished.rows.len() as u64,
+            at,
+        });
+        let report = Report::new(work, &finished.rows).with_indexes(
+            shared.condition.as_ref(),
+            &shared.order,
+            &shared.ordering,
+            usable,
+        );
+        let report = match &container.schema.key {
+            Some(key) if plan.is_one_key => report.with_keys(key.paths.iter().map(|path| path.as_str())),
+            _ => report,
+        };
+        Ok(QueryPage { rows: finished.rows, next, report })
+    }
+
+    /// Tells queries apart; a cursor of one is of no use to another.
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.query.text.hash(&mut hasher);
+        self.query.parameters.hash(&mut hasher);
+        self.at.container.rid.to_string().hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+fn other_query() -> Error {
+    Error::invalid("The continuation token belongs to another query: start again without it.")
+}
+
+/// What is left to read: the stretches in progress, then whatever the query may read behind them. A cursor from
+/// elsewhere must lie within that.
+fn left(allowed: &[KeyRange], progress: &[Stretch]) -> Result<Vec<Stretch>> {
+    let Some(last) = progress.last() else { return Ok(Vec::new()) };
+    let inside = |stretch: &Stretch| {
+        allowed.iter().any(|range| range.min <= stretch.keys.min && stretch.keys.max <= range.max)
+    };
+    if !progress.iter().all(inside) {
+        return Err(other_query());
+    }
+    let behind = allowed.iter().filter(|range| range.max > last.keys.max).map(|range| {
+        let min = range.min.clone().max(last.keys.max.clone());
+        Stretch::whole(KeyRange { min, max: range.max.clone() })
+    });
+    Ok(progress.iter().cloned().chain(behind).collect())
+}
+
+fn is_stream(block: &Block) -> bool {
+    matches!(block.output, Output::Rows(_)) && !block.distinct && block.order.is_empty()
+}
+
+fn next_at(start: &Start) -> At {
+    match &start.at {
+        run::At::Key(key) => At::Key(key.clone()),
+        run::At::Row(rows) => At::Row(*rows),
+        // A page that passed over rows and gave none, from the beginning.
+        run::At::Beginning | run::At::Item { .. } => At::Row(0),
+    }
+}
+
+impl<'p> Shared<'p> {
+    fn context(&self) -> Context<'p> {
+        Context {
+            env: self.job.budget.env.as_ref(),
+            started_ms: self.job.started_ms,
+            geospatial: self.geospatial(),
+            user_functions: None,
+            room: Room::new(ROW_BYTES_MAX),
+        }
+    }
+
+    fn geospatial(&self) -> Geospatial {
+        self.container.definition.geospatial
+    }
+
+    fn pass(&self, ordered: bool) -> Pass<'p> {
+        let keep_undefined = match &self.ordering {
+            Ordering::Path { keep_undefined, .. } => *keep_undefined,
+            _ => false,
+        };
+        let feeding = Feeding { ordered, keep_undefined };
+        Pass::new(self.block, self.context(), self.start.clone(), self.job.query.size, feeding)
+    }
+
+    /// A query without `FROM` has one row.
+    fn nothing(&self) -> Result<(Finished, Option<At>)> {
+        let mut pass = self.pass(false);
+        if self.start.at == run::At::Beginning {
+            pass.nothing()?;
+        }
+        Ok((pass.finish(None)?, None))
+    }
+
+    fn stream(&self, stretches: Vec<Stretch>, places: &mut Vec<Place>, work: &mut Work) -> Result<(Finished, Option<At>)> {
+        let mut left = VecDeque::from(stretches);
+        let mut pass = self.pass(false);
+        while let Some((slice, stretch)) = next_slice(self.container, &mut left) {
+            places.push(self.enter(&slice)?);
+            let (choice, reader) = self.choose(&slice, stretch.after(), work)?;
+            let ended = self.feed(&reader, &slice, &choice, stretch.after(), &mut pass, work)?;
+            let interrupted = match ended {
+                Ended::Exhausted if !self.job.budget.is_over()? || left.is_empty() => continue,
+                Ended::Exhausted | Ended::Unordered => Some(run::At::Item { docnum: u64::MAX, rows: WHOLE_ITEM }),
+                Ended::Interrupted(docnum) => Some(run::At::Item { docnum, rows: WHOLE_ITEM }),
+                Ended::Enough => None,
+            };
+            let finished = pass.finish(interrupted)?;
+            let next = finished.next.as_ref().map(|start| stopped(start, stretch, left));
+            return Ok((finished, next));
+        }
+        Ok((pass.finish(None)?, None))
+    }
+
+    /// All slices, on as many threads as there are cores, into one page.
+    fn merged(&self, slices: Vec<Slice>, places: &mut Vec<Place>, work: &mut Work) -> Result<Finished> {
+        for slice in &slices {
+            places.push(self.enter(slice)?);
+        }
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(slices.len());
+        let next = AtomicUsize::new(0);
+        let total = Mutex::new((None::<Pass<'p>>, Work::default()));
+        let run = || -> Result<()> {
+            while let Some(slice) = slices.get(next.fetch_add(1, Atomic::Relaxed)) {
+                let mut work = Work::default();
+                let pass = self.slice(slice, &mut work)?;
+                let mut total = total.lock();
+                total.1.add(work);
+                match &mut total.0 {
+                    Some(sum) => sum.merge(pass)?,
+                    none => *none = Some(pass),
+                }
+            }
+            Ok(())
+        };
+        match threads {
+            0 | 1 => run()?,
+            _ => std::thread::scope(|scope| {
+                let workers: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+                let join = |worker: std::thread::ScopedJoinHandle<'_, Result<()>>| {
+                    worker.join().unwrap_or_else(|_| Err(Error::internal("a query stopped unexpectedly")))
+                };
+                workers.into_iter().map(join).collect::<Result<Vec<()>>>()
+            })
+            .map(|_| ())?,
+        }
+        let (pass, done) = total.into_inner();
+        work.add(done);
+        pass.unwrap_or_else(|| self.pass(false)).finish(None)
+    }
+
+    fn slice(&self, slice: &Slice, work: &mut Work) -> Result<Pass<'p>> {
+        let (choice, reader) = self.choose(slice, 0, work)?;
+        let mut pass = self.pass(matches!(choice, Choice::Walk(_)));
+        if self.feed(&reader, slice, &choice, 0, &mut pass, work)? == Ended::Unordered {
+            pass = self.pass(false);
+            self.feed(&reader, slice, &Choice::Scan, 0, &mut pass, work)?;
+        }
+        Ok(pass)
+    }
+
+    /// Taken before the partition is read, so that the token never promises more than was seen.
+    fn enter(&self, slice: &Slice) -> Result<Place> {
+        let place = place(&slice.partition);
+        self.job.session.as_ref().map_or(Ok(()), |session| session.check(&slice.partition))?;
+        Ok(place)
+    }
+
+    fn choose(&self, slice: &Slice, after: u64, work: &mut Work) -> Result<(Choice, Reader)> {
+        let reader = Reader::open(slice, &self.job.handle)?;
+        let context = self.context();
+        let choice = {
+            let index = self.container.schema.usable_index();
+            let finder = Finder { reader: &reader, index, cx: &context };
+            let (condition, size) = (self.condition.as_ref(), self.job.query.size);
+            let question = Question { slice, condition, ordering: &self.ordering, start: &self.start, size, after };
+            choose(&finder, &question)?
+        };
+        work.chose(slice.partition.range.id, &choice);
+        Ok((choice, reader))
+    }
+
+    fn feed(
+        &self,
+        reader: &Reader,
+        slice: &Slice,
+        choice: &Choice,
+        after: u64,
+        pass: &mut Pass<'_>,
+        work: &mut Work,
+    ) -> Result<Ended> {
+        let feed = Feed {
+            reader,
+            slice,
+            container: self.container.rid,
+            budget: &self.job.budget,
+            order: &self.order,
+            wanted: self.job.query.size.rows.saturating_add(1),
+        };
+        // Only rows in order of arrival can end early: all else is complete or nothing.
+        if is_stream(self.block) {
+            return feed.run(choice, after, pass, work);
+        }
+        let mut after = after;
+        loop {
+            match feed.run(choice, after, pass, work)? {
+                Ended::Interrupted(docnum) => after = docnum,
+                ended => return Ok(ended),
+            }
+        }
+    }
+}
+
+/// What is in progress after a page: the rest of this slice, and stretches that were begun before it was split off.
+fn stopped(start: &Start, stretch: Stretch, left: VecDeque<Stretch>) -> At {
+    let (docnum, rows) = match start.at {
+        run::At::Item { docnum, rows } => (docnum, rows),
+        _ => (stretch.docnum, stretch.rows),
+    };
+    let begun = left.into_iter().take_while(|stretch| stretch.docnum > 0);
+    At::Stretches(std::iter::once(Stretch { docnum, rows, ..stretch }).chain(begun).collect())
+}

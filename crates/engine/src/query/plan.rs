@@ -1,0 +1,27 @@
+//! The plan by which a client drives a query over many partitions itself.
+
+use pleiad_model::{Result, Value};
+use pleiad_query::compile::Bind;
+use pleiad_query::Parameters;
+use pleiad_query::query_plan::query_plan;
+
+use crate::{Admitted, Engine};
+
+/// What the most able client lists.
+const ALL_FEATURES: &str = "Aggregate,NonValueAggregate,MultipleAggregates,CountIf,ListAndSetAggregate,GroupBy,DCount,\
+                            Distinct,OrderBy,MultipleOrderBy,OffsetAndLimit,Top,CompositeAggregate";
+
+impl Engine {
+    /// `features` are those that the client knows; without them it is taken to know all.
+    pub fn query_plan(
+        &self,
+        at: &Admitted,
+        text: &str,
+        parameters: &Parameters,
+        features: Option<&str>,
+    ) -> Result<Value> {
+        let bind = Bind { parameters, geospatial: at.container.definition.geospatial };
+        let features = features.unwrap_or(ALL_FEATURES);
+        query_plan(text, bind, at.container.schema.key.as_ref(), features)
+    }
+}

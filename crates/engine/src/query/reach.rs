@@ -1,0 +1,111 @@
+//! Which partitions a query reads, and which part of each.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use pleiad_model::partition_key::{EffectiveKey, KeyRange, KeyVersion};
+use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::Partition;
+use pleiad_query::language::ast::Select;
+use pleiad_query::route::{self, Reach};
+use pleiad_query::compile::Bind;
+use pleiad_query::query_plan;
+
+use super::cursor::Stretch;
+use super::page::Across;
+use crate::list::{self, ListScope};
+use crate::{Admitted, Container};
+
+/// What a query reads: stretches of the hash space, in order.
+pub struct Plan {
+    pub stretches: Vec<KeyRange>,
+    /// All of it is one logical partition.
+    pub is_one_key: bool,
+}
+
+/// The part of a stretch that one partition holds.
+pub struct Slice {
+    pub partition: Arc<Partition>,
+    pub keys: KeyRange,
+    /// Set when it is one logical partition.
+    pub point: Option<EffectiveKey>,
+}
+
+/// A query without a key goes where its filter says; if that is everywhere, the client must have asked for it.
+pub fn plan(at: &Admitted, scope: &ListScope, select: &Select, bind: Bind<'_>, across: Across) -> Result<Plan> {
+    if *scope != ListScope::Container {
+        let reach = list::reach(at, scope)?;
+        return Ok(Plan { stretches: vec![reach.keys], is_one_key: reach.point.is_some() });
+    }
+    let Some(definition) = &at.container.schema.key else {
+        return Ok(Plan { stretches: vec![KeyRange::FULL], is_one_key: false });
+    };
+    let keys = match route::route(select, bind, definition) {
+        Reach::Nothing => return Ok(Plan { stretches: Vec::new(), is_one_key: true }),
+        Reach::Keys(keys) => keys,
+        Reach::Everything => {
+            check_across(select, across)?;
+            return Ok(Plan { stretches: vec![KeyRange::FULL], is_one_key: false });
+        }
+    };
+    let is_one_key = keys.len() == 1 && keys.iter().all(|key| key.matches_shape(definition));
+    if !is_one_key {
+        check_across(select, across)?;
+    }
+    let mut stretches: Vec<KeyRange> = Vec::new();
+    for key in &keys {
+        stretches.push(list::key_reach(at, key)?.keys);
+    }
+    stretches.sort_unstable_by(|a, b| a.min.cmp(&b.min));
+    stretches.dedup();
+    Ok(Plan { stretches, is_one_key })
+}
+
+fn check_across(select: &Select, across: Across) -> Result<()> {
+    match across {
+        Across::Forbidden => Err(Error::invalid(
+            "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to true, \
+             specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
+        )),
+        Across::ByClient if query_plan::needs_merge(select) => Err(Error::new(
+            Kind::CrossPartition,
+            "The provided cross partition query can not be directly served by the gateway. Cross partition query only \
+             supports 'VALUE <AggreateFunc>' for aggregates, and needs a client that asks for the query plan; or send \
+             x-pleiad-cross-partition: true to have the server do all of it.",
+        )),
+        Across::ByClient | Across::ByServer => Ok(()),
+    }
+}
+
+/// Takes the next slice off the front; what is left of its stretch stays in front.
+pub fn next_slice(container: &Container, stretches: &mut VecDeque<Stretch>) -> Option<(Slice, Stretch)> {
+    while let Some(stretch) = stretches.pop_front() {
+        let touched = container.map.overlapping(&stretch.keys);
+        let Some(partition) = container.partitions.get(touched).and_then(|touched| touched.first()) else { continue };
+        let Some(keys) = partition.range.keys.intersect(&stretch.keys) else { continue };
+        if keys.max < stretch.keys.max {
+            let rest = KeyRange { min: keys.max.clone(), max: stretch.keys.max.clone() };
+            stretches.push_front(Stretch { keys: rest, ..stretch.clone() });
+        }
+        let point = is_point(container, &keys).then(|| keys.min.clone());
+        let slice = Slice { partition: partition.clone(), keys: keys.clone(), point };
+        return Some((slice, Stretch { keys, ..stretch }));
+    }
+    None
+}
+
+/// One logical partition: a whole key, not the beginning of a hierarchical one, which spells its range alike.
+fn is_point(container: &Container, keys: &KeyRange) -> bool {
+    const LEVEL_BYTES: usize = 16;
+    let Some(definition) = &container.schema.key else { return false };
+    let whole = match definition.version {
+        KeyVersion::V1 => true,
+        KeyVersion::V2 => keys.min.as_bytes().len() == LEVEL_BYTES * definition.paths.len(),
+    };
+    whole && *keys == KeyRange::of_point(keys.min.clone())
+}
+
+pub fn slices(container: &Container, stretches: Vec<Stretch>) -> Vec<Slice> {
+    let mut left = VecDeque::from(stretches);
+    std::iter::from_fn(|| next_slice(container, &mut left).map(|(slice, _)| slice)).collect()
+}

@@ -1,0 +1,296 @@
+//! Finding one's way in JSON text without parsing it.
+//!
+//! Promise: in text that `json` wrote, or would accept, a value is found where `json::parse` would find it, and only
+//! the bytes up to its end are looked at. Of a name that occurs twice the first counts; what we wrote has none. On
+//! other bytes the answers mean nothing, but they come: nothing panics, nothing recurses, every walk ends.
+//!
+//! Whether text is valid is not asked here; what comes from outside goes through `json::parse` first.
+//!
+//! ```text
+//! {"id":"a","tags":["x","y"],"n":5}
+//!                  └───┬───┘            property(text, "tags")
+//!                       └┬┘             element(tags, 1)
+//! ```
+
+use std::borrow::Cow;
+
+use memchr::memchr2;
+
+use crate::{Number, Value};
+
+#[cfg(test)]
+mod tests;
+
+/// What a value's first byte says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Null,
+    Bool,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+/// `None` where no value begins.
+pub fn kind(text: &[u8]) -> Option<Kind> {
+    match *text.get(skip_space(text, 0))? {
+        b'"' => Some(Kind::String),
+        b'{' => Some(Kind::Object),
+        b'[' => Some(Kind::Array),
+        b'n' => Some(Kind::Null),
+        b't' | b'f' => Some(Kind::Bool),
+        b'-' | b'0'..=b'9' => Some(Kind::Number),
+        _ => None,
+    }
+}
+
+/// The end of the value that begins at `at`: the first byte that is not part of it.
+pub fn skip(text: &[u8], at: usize) -> usize {
+    let at = skip_space(text, at);
+    match text.get(at) {
+        Some(b'"') => skip_string(text, at + 1),
+        Some(b'{') => skip_nested(text, at + 1, CURLY),
+        Some(b'[') => skip_nested(text, at + 1, SQUARE),
+        _ => skip_while(text, at, |byte| !ends_literal(byte)),
+    }
+}
+
+/// The text of a property's value.
+pub fn property<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    properties(object).find(|property| is_string(property.name, name)).map(|property| property.value)
+}
+
+/// The text of an array's nth element, from zero.
+pub fn element(array: &[u8], n: usize) -> Option<&[u8]> {
+    elements(array).nth(n)
+}
+
+/// A property where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Property<'a> {
+    /// With its quotes, escaped as it is in the text: see `string` and `is_string`.
+    pub name: &'a [u8],
+    pub value: &'a [u8],
+    /// Where the value begins in the object's text.
+    pub value_at: usize,
+}
+
+/// An object's properties in their order; nothing if it is none.
+pub fn properties(object: &[u8]) -> Properties<'_> {
+    Properties { walk: Walk::into(object, b'{') }
+}
+
+#[derive(Clone, Debug)]
+pub struct Properties<'a> {
+    walk: Walk<'a>,
+}
+
+impl<'a> Iterator for Properties<'a> {
+    type Item = Property<'a>;
+
+    fn next(&mut self) -> Option<Property<'a>> {
+        let (name, _) = self.walk.value(b'}')?;
+        self.walk.expect(b':')?;
+        let (value, value_at) = self.walk.value(b'}')?;
+        self.walk.comma();
+        Some(Property { name, value, value_at })
+    }
+}
+
+/// The texts of an array's elements; nothing if it is none.
+pub fn elements(array: &[u8]) -> Elements<'_> {
+    Elements { walk: Walk::into(array, b'[') }
+}
+
+#[derive(Clone, Debug)]
+pub struct Elements<'a> {
+    walk: Walk<'a>,
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let (element, _) = self.walk.value(b']')?;
+        self.walk.comma();
+        Some(element)
+    }
+}
+
+/// A place between two tokens of an array or object. Behind the end there is nothing more to find.
+#[derive(Clone, Debug)]
+struct Walk<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn into(text: &'a [u8], open: u8) -> Self {
+        let mut walk = Walk { text, at: 0 };
+        if walk.expect(open).is_none() {
+            walk.at = text.len();
+        }
+        walk
+    }
+
+    fn expect(&mut self, token: u8) -> Option<()> {
+        let at = skip_space(self.text, self.at);
+        (*self.text.get(at)? == token).then(|| self.at = at + 1)
+    }
+
+    /// The value that begins here and where that is.
+    fn value(&mut self, close: u8) -> Option<(&'a [u8], usize)> {
+        let from = skip_space(self.text, self.at);
+        if *self.text.get(from)? == close {
+            return None;
+        }
+        self.at = skip(self.text, from);
+        // A value has a byte at least; where none begins, walking on would not get anywhere.
+        let value = self.text.get(from..self.at).filter(|value| !value.is_empty())?;
+        Some((value, from))
+    }
+
+    /// Past the comma, if it is not the end that follows.
+    fn comma(&mut self) {
+        if self.expect(b',').is_none() {
+            self.at = self.text.len();
+        }
+    }
+}
+
+/// A number, exactly as `json::parse` reads it.
+pub fn number(text: &[u8]) -> Option<Number> {
+    let text = text.trim_ascii();
+    match text {
+        [b'-', digits @ ..] => integer(digits).filter(|n| *n > 0).map(|n| Number::Int(-n)),
+        digits => integer(digits).map(Number::Int),
+    }
+    .or_else(|| long_number(text))
+}
+
+/// Up to 18 digits, which fit whatever they are.
+fn integer(digits: &[u8]) -> Option<i64> {
+    if digits.is_empty() || digits.len() > 18 {
+        return None;
+    }
+    digits.iter().try_fold(0, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0')))
+}
+
+fn long_number(text: &[u8]) -> Option<Number> {
+    // Else the standard library would also read "inf".
+    text.last().filter(|byte| byte.is_ascii_digit())?;
+    let text =
+        std::str::from_utf8(text).ok().filter(|text| text.starts_with(|c: char| c == '-' || c.is_ascii_digit()))?;
+    if text == "-0" {
+        return Some(Number::Float(-0.0));
+    }
+    let exact = text.parse().map(Number::Int).or_else(|_| text.parse().map(Number::UInt)).ok();
+    exact.or_else(|| text.parse().ok().filter(|n: &f64| n.is_finite()).map(Number::Float))
+}
+
+/// What a string says; borrowed from the text unless that has escapes. `None` if it is no string.
+pub fn string(text: &[u8]) -> Option<Cow<'_, str>> {
+    let quoted = quoted(text)?;
+    match memchr::memchr(b'\\', quoted) {
+        None => Some(String::from_utf8_lossy(quoted)),
+        Some(_) => super::parse(text).ok().and_then(|value| match value {
+            Value::String(text) => Some(Cow::Owned(text)),
+            _ => None,
+        }),
+    }
+}
+
+/// Whether the text is a string that says this.
+pub fn is_string(text: &[u8], want: &str) -> bool {
+    let Some(quoted) = quoted(text) else { return false };
+    // An escape is longer than what it stands for. So text of the same length is the same bytes, or something else.
+    match quoted.len() == want.len() {
+        true => quoted == want.as_bytes() && memchr::memchr(b'\\', quoted).is_none(),
+        false => quoted.len() > want.len() && string(text).is_some_and(|is| is == want),
+    }
+}
+
+/// What stands between the quotes.
+fn quoted(text: &[u8]) -> Option<&[u8]> {
+    match text.trim_ascii() {
+        [b'"', quoted @ .., b'"'] => Some(quoted),
+        _ => None,
+    }
+}
+
+/// A value that has no others in it; `None` for arrays and objects.
+pub fn scalar(text: &[u8]) -> Option<Value> {
+    match kind(text)? {
+        Kind::Null => Some(Value::Null),
+        Kind::Bool => Some(Value::Bool(text.trim_ascii() == b"true")),
+        Kind::Number => number(text).map(Value::Number),
+        Kind::String => string(text).map(|text| Value::String(text.into_owned())),
+        Kind::Array | Kind::Object => None,
+    }
+}
+
+/// Under which a property is listed beside an item's text: FNV-1a, as good as any for names that are compared anyway.
+pub fn name_hash(name: &str) -> u32 {
+    name.bytes().fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// Behind the closing quote of a string whose opening quote is just before `at`.
+fn skip_string(text: &[u8], mut at: usize) -> usize {
+    while let Some(found) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        match text.get(at + found) {
+            Some(b'\\') => at += found + 2,
+            _ => return at + found + 1,
+        }
+    }
+    text.len()
+}
+
+/// Behind the end of an object or array whose beginning is just before `at`. In valid text brackets of one shape tell
+/// when they are even, whatever the other shape does in between.
+fn skip_nested(text: &[u8], mut at: usize, bracket: Bracket) -> usize {
+    let mut depth = 1usize;
+    while let Some(byte) = text.get(at) {
+        at += 1;
+        match MARKS[usize::from(*byte)] & (bracket | QUOTE) {
+            0 => {}
+            QUOTE => at = skip_string(text, at),
+            _ if *byte == b'{' || *byte == b'[' => depth += 1,
+            _ if depth == 1 => return at,
+            _ => depth -= 1,
+        }
+    }
+    text.len()
+}
+
+fn skip_space(text: &[u8], at: usize) -> usize {
+    match text.get(at) {
+        Some(byte) if *byte > b' ' => at,
+        _ => skip_while(text, at, |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')),
+    }
+}
+
+fn skip_while(text: &[u8], at: usize, goes_on: impl Fn(u8) -> bool) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    rest.iter().position(|&byte| !goes_on(byte)).map_or(text.len(), |passed| at + passed)
+}
+
+fn ends_literal(byte: u8) -> bool {
+    matches!(byte, b',' | b'}' | b']' | b':' | b' ' | b'\t' | b'\n' | b'\r')
+}
+
+type Bracket = u8;
+const CURLY: Bracket = 1;
+const SQUARE: Bracket = 2;
+const QUOTE: u8 = 4;
+
+/// For each byte what it may be to someone who looks for the end of an object or array.
+const MARKS: [u8; 256] = {
+    let mut table = [0; 256];
+    table[b'{' as usize] = CURLY;
+    table[b'}' as usize] = CURLY;
+    table[b'[' as usize] = SQUARE;
+    table[b']' as usize] = SQUARE;
+    table[b'"' as usize] = QUOTE;
+    table
+};

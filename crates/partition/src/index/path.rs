@@ -1,0 +1,81 @@
+//! Paths and composite indexes as numbers.
+//!
+//! Promise: the same path has the same number in every container, and never 0. Two paths that collide share index
+//! rows, which costs a look at the item and never a wrong answer.
+//!
+//! ```text
+//! /a/[]/b              FF 61 │ FE │ FF 62                         FNV-1a, mixed
+//! (/a asc, /b desc)    FD │ FF 61 │ 00 │ FF 62 │ 01
+//! /loc, spatial        FC │ FF 6c 6f 63
+//! ```
+//!
+//! No byte above F7 is in UTF-8: whatever a property is called, it looks like no other path.
+
+use pleiad_model::policy::{CompositeIndex, CompositePath, Order, Step};
+
+const PROPERTY: u8 = 0xFF;
+const ELEMENT: u8 = 0xFE;
+const COMPOSITE: u8 = 0xFD;
+const SPATIAL: u8 = 0xFC;
+
+/// Hash of a path, grown one step at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct PathHash(u64);
+
+impl PathHash {
+    pub const ROOT: PathHash = PathHash(0xCBF2_9CE4_8422_2325);
+
+    /// The root of the paths of spatial indexes.
+    pub fn spatial_root() -> PathHash {
+        PathHash::ROOT.byte(SPATIAL)
+    }
+
+    pub fn of(steps: &[Step]) -> PathHash {
+        PathHash::ROOT.steps(steps)
+    }
+
+    pub fn steps(self, steps: &[Step]) -> PathHash {
+        steps.iter().fold(self, |path, step| match step {
+            Step::Property(name) => path.property(name),
+            Step::Element => path.element(),
+        })
+    }
+
+    pub fn property(self, name: &str) -> PathHash {
+        name.bytes().fold(self.byte(PROPERTY), PathHash::byte)
+    }
+
+    /// Any element of an array: positions are not told apart.
+    pub fn element(self) -> PathHash {
+        self.byte(ELEMENT)
+    }
+
+    pub fn finish(self) -> u64 {
+        // FNV mixes its last bytes poorly into the upper bits; keys are compared from the top.
+        let mixed = (self.0 ^ (self.0 >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed ^ (mixed >> 29)).max(1) // 0 is taken: `UNINDEXED`
+    }
+
+    fn byte(self, byte: u8) -> PathHash {
+        PathHash((self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3))
+    }
+}
+
+/// The number under which a composite index has its rows.
+pub fn composite_id(index: &CompositeIndex) -> u64 {
+    let component = |hash: PathHash, path: &CompositePath| {
+        hash.steps(&path.path.steps).byte(u8::from(path.order() == Order::Descending))
+    };
+    index.paths.iter().fold(PathHash::ROOT.byte(COMPOSITE), component).finish()
+}
+
+/// The number under which the geometry at a path has its rows.
+pub fn spatial_id(steps: &[Step]) -> u64 {
+    PathHash::spatial_root().steps(steps).finish()
+}
+
+/// Of `/_ts`.
+pub fn ts() -> u64 {
+    static TS: std::sync::LazyLock<u64> = std::sync::LazyLock::new(|| PathHash::ROOT.property("_ts").finish());
+    *TS
+}

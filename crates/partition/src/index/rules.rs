@@ -1,0 +1,126 @@
+//! A policy, and the terms it asks for.
+//!
+//! Promise: compiled once, it is asked about every item. A composite index over array elements or over properties
+//! that are made when an item is read has no rows and is not among `composites`.
+
+use pleiad_model::policy::{
+    CompositeIndex, Geospatial, IndexMatcher, IndexingMode, IndexingPolicy, Node, Order, Step, is_made_when_read,
+};
+use pleiad_model::{Number, Value};
+use pleiad_spatial::cells::Space;
+
+use super::Term;
+use super::order::{encode_component, encode_scalar, encode_undefined};
+use super::path::{PathHash, composite_id, ts};
+use super::spatial::SpatialRule;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rules {
+    matcher: IndexMatcher,
+    composites: Vec<CompositeIndex>,
+    spatial: Vec<SpatialRule>,
+}
+
+impl Rules {
+    pub fn new(policy: &IndexingPolicy, geospatial: Geospatial) -> Rules {
+        let matcher = policy.matcher();
+        if policy.mode == IndexingMode::None {
+            return Rules { matcher, composites: Vec::new(), spatial: Vec::new() };
+        }
+        let composites = policy.composite.iter().filter(|index| has_rows(index)).cloned().collect();
+        let spatial = policy.spatial.iter().map(|index| SpatialRule::new(index, geospatial)).collect();
+        Rules { matcher, composites, spatial }
+    }
+
+    pub fn matcher(&self) -> &IndexMatcher {
+        &self.matcher
+    }
+
+    pub fn composites(&self) -> &[CompositeIndex] {
+        &self.composites
+    }
+
+    /// The spaces of the spatial indexes that keep the geometry at this path.
+    pub fn spaces<'a>(&'a self, steps: &'a [Step]) -> impl Iterator<Item = Space> + 'a {
+        self.spatial.iter().filter(|rule| rule.covers(steps)).map(SpatialRule::space)
+    }
+
+    /// The terms of an item that was last written at `ts_s`, sorted, each once.
+    pub fn terms(&self, item: &Value, ts_s: u32) -> Vec<Term> {
+        let system = Value::Number(Number::Int(i64::from(ts_s)));
+        let item = Item { body: item, ts: &system };
+        let mut found = Vec::new();
+        collect_children(item.body, self.matcher.root(), PathHash::ROOT, &mut found);
+        self.add_time(item, &mut found);
+        self.add_missing(item, &mut found);
+        found.extend(self.composites.iter().map(|index| composite(index, item)));
+        self.spatial.iter().for_each(|rule| rule.collect(item.body, &mut found));
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn add_time(&self, item: Item<'_>, found: &mut Vec<Term>) {
+        if self.matcher.root().property("_ts").indexes_scalar() {
+            found.push(Term { path: ts(), value: encode_scalar(item.ts) });
+        }
+    }
+
+    fn add_missing(&self, item: Item<'_>, found: &mut Vec<Term>) {
+        let missing = self.matcher.explicit_paths().iter().filter(|steps| item.at(steps).is_none());
+        found.extend(missing.map(|steps| Term { path: PathHash::of(steps).finish(), value: encode_undefined() }));
+    }
+}
+
+/// An item as queries see it: the time of its last write is one of its properties.
+#[derive(Clone, Copy)]
+struct Item<'a> {
+    body: &'a Value,
+    ts: &'a Value,
+}
+
+impl<'a> Item<'a> {
+    fn at(self, steps: &[Step]) -> Option<&'a Value> {
+        match steps {
+            [Step::Property(name)] if name == "_ts" => Some(self.ts),
+            _ => steps.iter().try_fold(self.body, |value, step| match step {
+                Step::Property(name) => value.get(name),
+                Step::Element => None,
+            }),
+        }
+    }
+}
+
+fn collect(value: &Value, node: Node<'_>, path: PathHash, found: &mut Vec<Term>) {
+    if node.indexes_scalar() {
+        found.push(Term { path: path.finish(), value: encode_scalar(value) });
+    }
+    collect_children(value, node, path, found);
+}
+
+fn collect_children(value: &Value, node: Node<'_>, path: PathHash, found: &mut Vec<Term>) {
+    match value {
+        Value::Object(object) if node.may_index_below() => {
+            for (name, child) in object.iter() {
+                collect(child, node.property(name), path.property(name), found);
+            }
+        }
+        Value::Array(items) if node.may_index_below() => {
+            items.iter().for_each(|child| collect(child, node.element(), path.element(), found));
+        }
+        _ => {}
+    }
+}
+
+fn has_rows(index: &CompositeIndex) -> bool {
+    let single = |steps: &[Step]| !steps.contains(&Step::Element) && !is_made_when_read(steps);
+    index.paths.iter().all(|path| single(&path.path.steps))
+}
+
+fn composite(index: &CompositeIndex, item: Item<'_>) -> Term {
+    let mut value = Vec::with_capacity(index.paths.len() * 16);
+    for path in &index.paths {
+        encode_component(item.at(&path.path.steps), path.order() == Order::Descending, &mut value);
+    }
+    Term { path: composite_id(index), value }
+}

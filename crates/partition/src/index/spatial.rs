@@ -1,0 +1,77 @@
+//! Where an item's geometry is found in a spatial index.
+//!
+//! Promise: every valid geometry at a path that the index covers has rows, whatever its type and also outside the bounding box;
+//! so a search that reads all cells of its region misses none. What is no valid geometry can meet no condition and has no
+//! rows.
+//!
+//! `/loc/?` covers the value at loc, `/loc/*` also what lies below it, each under its own path.
+
+use pleiad_model::Value;
+use pleiad_model::policy::{End, Geospatial, SpatialIndex, Step};
+use pleiad_spatial::Geometry;
+use pleiad_spatial::cells::{self, Space};
+
+use super::Term;
+use super::path::PathHash;
+
+/// One spatial index of a policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpatialRule {
+    steps: Vec<Step>,
+    below: bool,
+    geospatial: Geospatial,
+    space: Space,
+}
+
+impl SpatialRule {
+    pub fn new(index: &SpatialIndex, geospatial: Geospatial) -> SpatialRule {
+        let (steps, below) = (index.path.steps.clone(), index.path.end == End::Subtree);
+        SpatialRule { steps, below, geospatial, space: Space::new(geospatial, index.bounding_box) }
+    }
+
+    pub fn covers(&self, steps: &[Step]) -> bool {
+        if self.below { steps.starts_with(&self.steps) } else { steps == self.steps }
+    }
+
+    pub fn space(&self) -> Space {
+        self.space
+    }
+
+    pub fn collect(&self, item: &Value, found: &mut Vec<Term>) {
+        self.walk(item, &self.steps, PathHash::spatial_root(), found);
+    }
+
+    fn walk(&self, value: &Value, steps: &[Step], path: PathHash, found: &mut Vec<Term>) {
+        match (steps, value) {
+            ([], _) => self.visit(value, path, found),
+            ([Step::Property(name), rest @ ..], _) => {
+                if let Some(child) = value.get(name) {
+                    self.walk(child, rest, path.property(name), found);
+                }
+            }
+            ([Step::Element, rest @ ..], Value::Array(items)) => {
+                items.iter().for_each(|child| self.walk(child, rest, path.element(), found));
+            }
+            ([Step::Element, ..], _) => {}
+        }
+    }
+
+    fn visit(&self, value: &Value, path: PathHash, found: &mut Vec<Term>) {
+        if let Ok(shape) = Geometry::parse(value, self.geospatial) {
+            let cells = cells::cover(&shape, &self.space);
+            found.extend(cells.iter().map(|cell| Term { path: path.finish(), value: cell.to_bytes() }));
+        } else if self.below {
+            self.visit_children(value, path, found);
+        }
+    }
+
+    fn visit_children(&self, value: &Value, path: PathHash, found: &mut Vec<Term>) {
+        match value {
+            Value::Object(object) => {
+                object.iter().for_each(|(name, child)| self.visit(child, path.property(name), found));
+            }
+            Value::Array(items) => items.iter().for_each(|child| self.visit(child, path.element(), found)),
+            _ => {}
+        }
+    }
+}

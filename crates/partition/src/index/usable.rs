@@ -1,0 +1,98 @@
+//! What a query may rely on while the index is being changed.
+//!
+//! Promise: an item has every term of the current policy that all former ones ask for as well, whenever it was written;
+//! and none but those that one of them asks for. So a path, or an index, can be used if all of them have it.
+//!
+//! ```text
+//! former   /a /b        item from before   a b        it may have   a b c
+//! current     /b /c     item of now          b c      it has          b       usable: b
+//! ```
+
+use pleiad_model::Value;
+use pleiad_model::policy::{CompositeIndex, Step};
+use pleiad_spatial::cells::Space;
+
+use super::{Rules, Term, composite_id};
+
+/// The policy that holds, over those whose terms may still be there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layers {
+    current: Rules,
+    former: Vec<Rules>,
+    /// Those that every layer has.
+    composites: Vec<CompositeIndex>,
+}
+
+/// Questions a planner asks.
+#[derive(Clone, Copy, Debug)]
+pub struct UsableIndex<'a>(&'a Layers);
+
+impl Layers {
+    pub fn new(current: Rules, former: Vec<Rules>) -> Layers {
+        let has = |rules: &Rules, id| rules.composites().iter().any(|index| composite_id(index) == id);
+        let everywhere = |index: &&CompositeIndex| former.iter().all(|rules| has(rules, composite_id(index)));
+        let composites = current.composites().iter().filter(everywhere).cloned().collect();
+        Layers { current, former, composites }
+    }
+
+    pub fn usable(&self) -> UsableIndex<'_> {
+        UsableIndex(self)
+    }
+
+    pub fn is_settled(&self) -> bool {
+        self.former.is_empty()
+    }
+
+    /// What an item that is written now gets.
+    pub fn terms(&self, item: &Value, ts_s: u32) -> Vec<Term> {
+        self.current.terms(item, ts_s)
+    }
+
+    /// What an item may have, whenever it was written.
+    pub fn possible_terms(&self, item: &Value, ts_s: u32) -> Vec<Term> {
+        let mut terms = self.current.terms(item, ts_s);
+        if !self.is_settled() {
+            terms.extend(self.former.iter().flat_map(|rules| rules.terms(item, ts_s)));
+            terms.sort_unstable();
+            terms.dedup();
+        }
+        terms
+    }
+
+    /// What an item has, whenever it was written.
+    pub fn certain_terms(&self, item: &Value, ts_s: u32) -> Vec<Term> {
+        let mut terms = self.current.terms(item, ts_s);
+        for rules in &self.former {
+            let theirs = rules.terms(item, ts_s);
+            terms.retain(|term| theirs.binary_search(term).is_ok());
+        }
+        terms
+    }
+
+    fn all(&self, holds: impl Fn(&Rules) -> bool) -> bool {
+        holds(&self.current) && self.former.iter().all(holds)
+    }
+}
+
+impl<'a> UsableIndex<'a> {
+    /// Does the index know every value at this path? Items under `index::UNINDEXED` aside.
+    pub fn indexes(self, steps: &[Step]) -> bool {
+        self.0.all(|rules| rules.matcher().indexes(steps))
+    }
+
+    /// Does it know the items that have no value there as well?
+    pub fn is_explicit(self, steps: &[Step]) -> bool {
+        self.0.all(|rules| rules.matcher().is_explicit(steps))
+    }
+
+    /// Those that have a row for every item. Their rows are under `index::composite_id`.
+    pub fn composites(self) -> &'a [CompositeIndex] {
+        &self.0.composites
+    }
+
+    /// The space whose cells tell where the geometry at this path is. Its rows are under `index::spatial_id`.
+    pub fn spatial(self, steps: &[Step]) -> Option<Space> {
+        let everywhere = |space: &Space| self.0.former.iter().all(|rules| rules.spaces(steps).any(|has| has == *space));
+        self.0.current.spaces(steps).find(everywhere)
+    }
+}

@@ -1,0 +1,104 @@
+//! The index rows of items that were written under a former policy, brought to the current one.
+//!
+//! Promise: items, etags, LSNs and the feed stay as they are; only index rows come and go, at the place in the commit
+//! history where nobody has rewritten the item yet. Whoever is stopped can begin again: what is done
+//! already is done once more, to the same end.
+//!
+//! ```text
+//! no more writes under the old schema → all of those are in the store → items, oldest first:
+//!   snapshot → terms of both policies → latch → still this version? → enqueue the difference
+//! ```
+//!
+//! An item that has another version by then was rewritten under the new schema, and its rows with it.
+
+use bytes::Bytes;
+use pleiad_model::item::item_id;
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::{Error, Result, json};
+use pleiad_storage::keyspace::{self, Tag};
+use pleiad_storage::{Batch, Direction, Limit, Snapshot, Store};
+use tokio::sync::oneshot;
+
+use super::Partition;
+use crate::commit::Entry;
+use crate::key::ItemKey;
+use crate::record::Record;
+use crate::schema::Schema;
+use crate::state::DOCNUM_COUNTER_BITS;
+use crate::transaction::Changes;
+
+/// Written together, then waited for: what others have queued gets its turn in between.
+const CHUNK: Limit = Limit { rows: 256, bytes: 1 << 20 };
+
+type Durable = oneshot::Receiver<Result<()>>;
+
+impl Partition {
+    /// Gives every item the rows that the schema asks for and no others. `seen` is told how many more were looked at.
+    /// Blocks its thread from time to time, so it wants one of its own.
+    pub async fn reindex(&self, schema: &Schema, mut seen: impl FnMut(u64)) -> Result<()> {
+        self.expect_schema(schema.version);
+        self.committer.commit(Batch::default()).await?;
+        let (mut from, to) = (keyspace::range(self.range.shard, Tag::Doc).0, self.first_unused());
+        loop {
+            let chunk = self.store.snapshot().await?.scan(&from, &to, Direction::Forward, CHUNK).await?;
+            self.reindex_items(schema, &chunk.pairs).await?;
+            seen(chunk.pairs.len() as u64);
+            match chunk.pairs.last() {
+                Some((last, _)) if chunk.more => from = keyspace::after(last),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Items from here on come under the new schema.
+    fn first_unused(&self) -> Bytes {
+        let next = self.usage().next_item + 1;
+        keyspace::doc(self.range.shard, u64::from(self.range.prefix) << DOCNUM_COUNTER_BITS | next)
+    }
+
+    async fn reindex_items(&self, schema: &Schema, items: &[(Bytes, Bytes)]) -> Result<()> {
+        let mut last = None;
+        for (row, bytes) in items {
+            last = self.reindex_item(schema, row, bytes).await?.or(last);
+            std::thread::yield_now();
+        }
+        match last {
+            // Batches become durable in order, so the last one stands for all.
+            Some(durable) => durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping"))),
+            None => Ok(()),
+        }
+    }
+
+    async fn reindex_item(&self, schema: &Schema, row: &Bytes, bytes: &Bytes) -> Result<Option<Durable>> {
+        let (key, changes) = difference(schema, self.range.shard, bytes)?;
+        if changes.batch.is_empty() {
+            return Ok(None);
+        }
+        let _latch = self.latch(&key).await;
+        if self.newest(row).await?.as_ref() != Some(bytes) {
+            return Ok(None);
+        }
+        self.enqueue_rows(schema, changes.batch).map(Some)
+    }
+
+    /// A place in the commit history without an LSN: nobody's version changes.
+    fn enqueue_rows(&self, schema: &Schema, batch: Batch) -> Result<Durable> {
+        let mut sequence = self.sequencer.state.lock();
+        sequence.admit(schema)?;
+        let (done, durable) = oneshot::channel();
+        self.committer.enqueue(Entry { batch, state: None, owner: None, done })?;
+        Ok(durable)
+    }
+}
+
+/// What an item may lack and what it may have too much.
+fn difference(schema: &Schema, shard: u64, bytes: &Bytes) -> Result<(ItemKey, Changes)> {
+    let record = Record::decode(bytes.clone())?;
+    let body = json::parse(record.body())?;
+    let key = schema.key.as_ref().map(|definition| PartitionKey::extract(definition, &body)).unwrap_or_default();
+    let key = ItemKey::new(schema.key.as_ref(), &key, item_id(&body)?);
+    let mut changes = Changes::default();
+    let wanted = schema.terms(&body, record.ts_s, record.indexed);
+    changes.change_terms(shard, record.docnum, &schema.stored_terms(&record, &body), &wanted);
+    Ok((key, changes))
+}

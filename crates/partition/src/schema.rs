@@ -1,0 +1,100 @@
+//! What of a container's definition decides how its items are stored.
+//!
+//! Promise: made in one place from the definition, and numbered. A partition accepts no write under an older schema
+//! than the newest it has seen: who wrote under a newer one relies on it.
+
+use pleiad_model::Value;
+use pleiad_model::partition_key::PartitionKeyDefinition;
+use pleiad_model::policy::{ContainerDefinition, Geospatial, IndexingMode, IndexingPolicy};
+
+use crate::index::{self, Layers, Rules, Term, UsableIndex};
+use crate::record::Record;
+
+pub struct Schema {
+    /// Grows with every change of the schema.
+    pub version: u64,
+    /// `None` for a fixed container without a key.
+    pub key: Option<PartitionKeyDefinition>,
+    pub index: Layers,
+    /// Whether an item is indexed when its write does not say.
+    pub automatic: bool,
+    /// The most that one logical partition may hold.
+    pub key_bytes_max: u64,
+}
+
+/// What of a definition decides which terms an item has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Indexing {
+    pub policy: IndexingPolicy,
+    pub geospatial: Geospatial,
+}
+
+impl Indexing {
+    pub fn of(definition: &ContainerDefinition) -> Indexing {
+        Indexing { policy: definition.indexing.clone(), geospatial: definition.geospatial }
+    }
+
+    /// Equal rules give equal terms.
+    pub fn rules(&self) -> Rules {
+        Rules::new(&self.policy, self.geospatial)
+    }
+}
+
+impl Schema {
+    /// `former` are the policies whose terms may still be in the index.
+    pub fn new(version: u64, definition: &ContainerDefinition, former: &[Indexing], key_bytes_max: u64) -> Schema {
+        let former = former.iter().map(Indexing::rules).collect();
+        let policy = &definition.indexing;
+        Schema {
+            version,
+            key: definition.partition_key.clone(),
+            index: Layers::new(Rules::new(policy, definition.geospatial), former),
+            // Without an index nobody wants to be left out of it, should there be one later.
+            automatic: policy.automatic || policy.mode == IndexingMode::None,
+            key_bytes_max,
+        }
+    }
+
+    pub fn usable_index(&self) -> UsableIndex<'_> {
+        self.index.usable()
+    }
+
+    /// What an item that is written now gets.
+    pub fn terms(&self, body: &Value, ts_s: u32, indexed: bool) -> Vec<Term> {
+        if indexed { self.index.terms(body, ts_s) } else { index::unindexed() }
+    }
+
+    /// What an item that was written some time has.
+    pub fn stored_terms(&self, record: &Record, body: &Value) -> Stored {
+        if !record.indexed {
+            return Stored { possible: index::unindexed(), certain: None };
+        }
+        let possible = self.index.possible_terms(body, record.ts_s);
+        let certain = (!self.index.is_settled()).then(|| self.index.certain_terms(body, record.ts_s));
+        Stored { possible, certain }
+    }
+}
+
+/// The terms of an item that may have been written under a former policy.
+pub struct Stored {
+    /// It has no others.
+    pub possible: Vec<Term>,
+    /// It has at least these; `None` if it has all that are possible.
+    certain: Option<Vec<Term>>,
+}
+
+impl Stored {
+    pub fn certain(&self) -> &[Term] {
+        self.certain.as_deref().unwrap_or(&self.possible)
+    }
+
+    pub fn is_exact(&self) -> bool {
+        self.certain.is_none()
+    }
+}
+
+impl From<Vec<Term>> for Stored {
+    fn from(terms: Vec<Term>) -> Stored {
+        Stored { possible: terms, certain: None }
+    }
+}

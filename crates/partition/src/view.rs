@@ -1,0 +1,179 @@
+//! One partition at one moment, for whoever reads many items.
+//!
+//! Promise: everything that is read through one view is of the moment at which it was opened, however long the reading
+//! takes, and no answer holds more than its limit and one item. What to read and whether it matches is for others to
+//! say: a view knows numbers, keys and index rows.
+//!
+//! ```text
+//! docs       docnum ──▶ item                        all items, in insertion order
+//! members    effective key ──▶ docnum               one logical partition's
+//! members_in effective keys ──▶ docnum              a stretch of the hash space
+//! postings   path, encoded value ──▶ docnum         what the index says
+//! get, load  docnum ──▶ item                        those that were found
+//! ```
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::{Error, Result};
+use pleiad_storage::{AnySnapshot, AnyStore, Chunk, Direction, Limit, Snapshot, Store, keyspace};
+
+use crate::map::Range;
+use crate::partition::Partition;
+use crate::record::Record;
+use crate::state::ShardState;
+
+/// Rows that point at items are small: a few hundred KB.
+const MEMBERS: Limit = Limit { rows: 8_192, bytes: 1 << 20 };
+/// What an index row takes on the disk, where its beginning is that of the row before it. Off by a factor of two or
+/// three for long strings or few values, which matters little to someone who chooses between thousands and millions.
+const INDEX_ROW_BYTES: u64 = 20;
+/// Items fetched at once while nothing is known of their sizes, and at most.
+const LOAD_ROWS_FIRST: usize = 16;
+const LOAD_ROWS_MAX: usize = 256;
+
+pub struct View {
+    range: Range,
+    state: ShardState,
+    snapshot: AnySnapshot,
+    store: Arc<AnyStore>,
+}
+
+/// What an index row says: the encoded value, and whose it is.
+pub type Posting = (Bytes, u64);
+
+impl Partition {
+    /// The partition as it is now. What a writer has been told is in it.
+    pub async fn view(&self) -> Result<View> {
+        let snapshot = self.store.snapshot().await?;
+        let row = snapshot.get_many(&[keyspace::state(self.range.shard)]).await?.pop().flatten();
+        let state = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
+        Ok(View { range: self.range.clone(), state, snapshot, store: self.store.clone() })
+    }
+}
+
+impl View {
+    pub fn lsn(&self) -> u64 {
+        self.state.lsn
+    }
+
+    /// How many items there are.
+    pub fn items(&self) -> u64 {
+        self.state.items
+    }
+
+    /// Whether every item's effective key is in here.
+    pub fn is_within(&self, keys: &KeyRange) -> bool {
+        keys.min <= self.range.keys.min && self.range.keys.max <= keys.max
+    }
+
+    /// Items after number `after`, in the order of their numbers, and whether there are more.
+    pub async fn docs(&self, after: u64, limit: Limit) -> Result<(Vec<Record>, bool)> {
+        let from = keyspace::doc(self.range.shard, after.saturating_add(1));
+        let (_, to) = keyspace::range(self.range.shard, keyspace::Tag::Doc);
+        let Chunk { pairs, more } = self.snapshot.scan(&from, &to, Direction::Forward, limit).await?;
+        let records = pairs.into_iter().map(|(_, bytes)| Record::decode(bytes)).collect::<Result<_>>()?;
+        Ok((records, more))
+    }
+
+    /// Numbers of the items at one effective key, after number `after`, in order, and whether there are more.
+    pub async fn members(&self, key: &EffectiveKey, after: u64, limit: Limit) -> Result<(Vec<u64>, bool)> {
+        let from = keyspace::member(self.range.shard, key.as_bytes(), after.saturating_add(1));
+        let (_, to) = keyspace::epk_exact(self.range.shard, keyspace::Tag::Member, key.as_bytes());
+        let Chunk { pairs, more } = self.snapshot.scan(&from, &to, Direction::Forward, limit).await?;
+        Ok((pairs.iter().map(|(row, _)| docnum_of_member(row)).collect::<Result<_>>()?, more))
+    }
+
+    /// Numbers of all items whose effective key is in the range, in order; `None` if they are more than `max`.
+    pub async fn members_in(&self, keys: &KeyRange, max: usize) -> Result<Option<Vec<u64>>> {
+        let (min, end) = (keys.min.as_bytes(), keys.max.as_bytes());
+        let (mut from, to) = keyspace::epk_range(self.range.shard, keyspace::Tag::Member, min, Some(end));
+        let mut docnums = Vec::new();
+        loop {
+            let Chunk { pairs, more } = self.snapshot.scan(&from, &to, Direction::Forward, MEMBERS).await?;
+            for (row, _) in &pairs {
+                docnums.push(docnum_of_member(row)?);
+            }
+            match pairs.last() {
+                _ if docnums.len() > max => return Ok(None),
+                Some((last, _)) if more => from = keyspace::after(last),
+                _ => break,
+            }
+        }
+        docnums.sort_unstable();
+        Ok(Some(docnums))
+    }
+
+    /// The items with these numbers, in the order of the numbers given.
+    pub async fn get(&self, docnums: &[u64]) -> Result<Vec<Option<Record>>> {
+        let rows: Vec<Bytes> = docnums.iter().map(|&docnum| keyspace::doc(self.range.shard, docnum)).collect();
+        let found = self.snapshot.get_many(&rows).await?;
+        found.into_iter().map(|bytes| bytes.map(Record::decode).transpose()).collect()
+    }
+
+    /// The first of these items, as many as it takes to reach `bytes`: one at least. They are known to be there.
+    pub async fn load(&self, docnums: &[u64], bytes: usize) -> Result<Vec<Record>> {
+        let (mut records, mut loaded): (Vec<Record>, usize) = (Vec::new(), 0);
+        while let Some(rest @ [_, ..]) = docnums.get(records.len()..) {
+            let average = loaded.checked_div(records.len());
+            let rows = average.map_or(LOAD_ROWS_FIRST, |average| (bytes - loaded) / average.max(1) + 1);
+            for record in self.get(&rest[..rows.min(LOAD_ROWS_MAX).min(rest.len())]).await? {
+                let record = record.ok_or_else(|| Error::corrupt("a row of an item that is not there"))?;
+                loaded += record.bytes().len();
+                records.push(record);
+                if loaded >= bytes {
+                    return Ok(records);
+                }
+            }
+        }
+        Ok(records)
+    }
+
+    /// Rows of one path of the index, of encoded values in `[from, to)`, and whether there are more. To go on after
+    /// one: forward, `from` is its value and its number plus one; backward, `to` is its value and its number.
+    pub async fn postings(
+        &self,
+        path: u64,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        limit: Limit,
+    ) -> Result<(Vec<Posting>, bool)> {
+        let (from, to) = self.index_rows(path, from, to);
+        let Chunk { pairs, more } = self.snapshot.scan(&from, &to, direction, limit).await?;
+        Ok((pairs.into_iter().map(|(row, _)| posting(row)).collect::<Result<_>>()?, more))
+    }
+
+    /// Roughly how many rows `postings` would find. Rows written lately may not be counted.
+    pub async fn estimate(&self, path: u64, from: &[u8], to: &[u8]) -> Result<u64> {
+        let (from, to) = self.index_rows(path, from, to);
+        Ok(self.store.size_bytes(&from, &to).await? / INDEX_ROW_BYTES)
+    }
+
+    fn index_rows(&self, path: u64, from: &[u8], to: &[u8]) -> (Bytes, Bytes) {
+        let row = |value| keyspace::index_range(self.range.shard, path, value).0;
+        (row(from), row(to))
+    }
+}
+
+/// Where `postings` goes on behind a row.
+pub fn behind((value, docnum): &Posting, direction: Direction) -> Vec<u8> {
+    let docnum = match direction {
+        Direction::Forward => docnum.saturating_add(1),
+        Direction::Backward => *docnum,
+    };
+    [value, &docnum.to_be_bytes()[..]].concat()
+}
+
+fn docnum_of_member(row: &[u8]) -> Result<u64> {
+    keyspace::decode_member(row).map(|(_, docnum)| docnum)
+}
+
+fn posting(row: Bytes) -> Result<Posting> {
+    let (_, value, docnum) = keyspace::decode_index(&row)?;
+    Ok((row.slice_ref(value), docnum))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! What an index could find: a filter, turned into conditions on paths.
+//!
+//! Promise: an item for which the filter is true meets the condition. The other way round need not hold: whoever
+//! uses an index looks at the items it found again. Which conditions are worth using, and whether the
+//! container's policy indexes the path, is decided where the index is.
+
+mod derive; // node to condition
+mod explain; // conditions as text
+
+use std::ops::Bound;
+
+use pleiad_model::Value;
+use pleiad_model::policy::Step as IndexStep;
+
+use crate::block::{Block, Node};
+use crate::expr::functions::Function;
+use crate::expr::like::Pattern;
+use crate::expr::{Context, Term};
+
+#[derive(Debug)]
+pub enum Condition<'b> {
+    /// No item meets it.
+    Nothing,
+    All(Vec<Condition<'b>>),
+    Any(Vec<Condition<'b>>),
+    Is(Lookup<'b>),
+    Near(Near<'b>),
+}
+
+/// One place in items, and what its value must be.
+#[derive(Debug)]
+pub struct Lookup<'b> {
+    pub path: Vec<IndexStep>,
+    pub what: What<'b>,
+}
+
+#[derive(Debug)]
+pub enum What<'b> {
+    /// This scalar.
+    Equal(Value),
+    /// Scalars of one type between these two.
+    Range(Bound<Value>, Bound<Value>),
+    /// Strings that begin so.
+    Prefix(String),
+    /// Strings that pass a test, which can be made on the index alone.
+    Strings(StringTest<'b>),
+    Type(Type),
+    /// Anything but undefined.
+    Defined,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    Bool,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+/// `CONTAINS(c.a, 'x')`, `c.a LIKE '%x%'`: a predicate on one string.
+pub enum StringTest<'b> {
+    Like(&'b Pattern),
+    /// The string is the first argument.
+    Call(&'static Function, &'b [Node]),
+}
+
+impl std::fmt::Debug for StringTest<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StringTest::Like(_) => f.write_str("LIKE"),
+            StringTest::Call(function, _) => f.write_str(function.name),
+        }
+    }
+}
+
+/// A spatial predicate against a constant geometry.
+#[derive(Debug)]
+pub struct Near<'b> {
+    pub path: Vec<IndexStep>,
+    pub region: &'b Value,
+    /// How far from the region an item may be, in metres or units of the plane.
+    pub distance: f64,
+}
+
+/// One key of `ORDER BY`, when it is a path of properties.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OrderPath {
+    pub path: Vec<IndexStep>,
+    pub descending: bool,
+}
+
+impl StringTest<'_> {
+    pub fn passes(&self, text: &str, cx: &Context<'_>) -> bool {
+        match self {
+            StringTest::Like(pattern) => pattern.matches(text),
+            StringTest::Call(function, rest) => {
+                let first: Term<'_> = Some(std::borrow::Cow::Owned(Value::from(text)));
+                let rest = rest.iter().map(|node| node.constant().map(std::borrow::Cow::Borrowed));
+                let mut arguments: Vec<Term<'_>> = std::iter::once(first).chain(rest).collect();
+                // A test that fails to run excludes nothing: the item will be looked at.
+                (function.call)(&mut arguments, cx).map_or(true, |term| term.is_some_and(|v| v.as_bool() == Some(true)))
+            }
+        }
+    }
+}
+
+/// What the block's filters say together; `None` when they say nothing that an index knows.
+pub fn condition(block: &Block) -> Option<Condition<'_>> {
+    if !block.reads_items {
+        return None;
+    }
+    derive::Paths::of(block).all(block.filters.iter().map(|filter| &filter.node))
+}
+
+/// The keys of `ORDER BY`, when each is a path of properties below the item.
+pub fn order_paths(block: &Block) -> Option<Vec<OrderPath>> {
+    let paths = derive::Paths::of(block);
+    let path = |node| paths.path(node).filter(|path| path.iter().all(|step| matches!(step, IndexStep::Property(_))));
+    let keys = block.order.iter();
+    keys.map(|key| Some(OrderPath { path: path(&key.node)?, descending: key.descending })).collect()
+}
+
+pub use explain::path_text;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! The rules of one query that its grammar cannot say.
+//!
+//! Promise: what passes here means something: names resolve, functions exist and get as many arguments as they
+//! take, aggregates and clauses stand where they may, counts are counts. Every fault says where, with the service's
+//! code and text where those are known and a hint where one helps. What is understood and not built is refused by
+//! name. Values are `compile`'s and `run`'s business.
+//!
+//! ```text
+//! SELECT name FROM c             SC2001  Identifier 'name' could not be resolved. Write c.name: …
+//! SELECT LEN(c.name) FROM c      SC2005  'LEN' is not a recognized built-in function name. Write LENGTH.
+//! SELECT c.a, COUNT(1) FROM c    SC2102  Property reference 'c.a' is invalid in the select list because …
+//! ```
+
+mod calls; // functions and how many arguments they take
+mod clauses; // which clauses go together
+mod counts; // TOP, OFFSET, LIMIT
+mod groups; // aggregates and GROUP BY
+mod names; // what identifiers stand for
+mod suggest; // names that people write for others
+
+use std::collections::HashSet;
+
+use pleiad_model::{Error, Result};
+
+pub use counts::{Counts, counts};
+pub use groups::{aggregate, has_aggregate, holds_aggregate};
+
+use crate::Parameters;
+use crate::language::ast::{Expr, ExprKind, Select};
+use crate::language::{self, Fault, Span, TEXT_BYTES_MAX};
+use names::Scope;
+
+/// How many `JOIN`s one query may have, subqueries included.
+pub const JOINS_MAX: usize = 10;
+
+/// How many user-defined functions one query may name.
+pub const USER_FUNCTIONS_MAX: usize = 10;
+
+/// Text to tree: short enough, well formed, and meaningful.
+pub fn read(text: &str) -> Result<Select> {
+    if text.len() > TEXT_BYTES_MAX {
+        let message = format!("The query text is {} bytes long; the limit is {TEXT_BYTES_MAX}.", text.len());
+        return Err(Error::invalid(message));
+    }
+    let select = language::parse(text).map_err(|fault| fault.into_error(text))?;
+    check(&select, text)?;
+    Ok(select)
+}
+
+/// `text` is what the tree was parsed from; faults point into it.
+pub fn check(select: &Select, text: &str) -> Result<()> {
+    let mut checker = Checker::default();
+    checker.block(select, &Scope::outermost(), Nesting::Outermost).map_err(|broken| broken.into_error(text))
+}
+
+/// Every parameter that the text uses is declared, and those that count are counts: these.
+pub fn check_parameters(select: &Select, parameters: &Parameters, text: &str) -> Result<Counts> {
+    declared(select, parameters).and_then(|()| counts(select, parameters)).map_err(|fault| fault.into_error(text))
+}
+
+fn declared(select: &Select, parameters: &Parameters) -> Result<(), Fault> {
+    select.each_scalar(&mut |scalar| declared_in(scalar, parameters))
+}
+
+fn declared_in(expr: &Expr, parameters: &Parameters) -> Result<(), Fault> {
+    match &expr.kind {
+        ExprKind::Parameter(name) if !parameters.is_declared(name) => {
+            let message = format!("The query uses the parameter '{name}', which the request does not declare.");
+            Err(Fault::plain(expr.span, message))
+        }
+        ExprKind::Subquery { select, .. } => declared(select, parameters),
+        _ => expr.each_child(&mut |child| declared_in(child, parameters)),
+    }
+}
+
+/// A mistake in the text, or something that is not built.
+enum Broken {
+    Fault(Fault),
+    Error(Error),
+}
+
+type Checked = Result<(), Broken>;
+
+impl Broken {
+    fn into_error(self, text: &str) -> Error {
+        match self {
+            Broken::Fault(fault) => fault.into_error(text),
+            Broken::Error(error) => error,
+        }
+    }
+}
+
+impl From<Fault> for Broken {
+    fn from(fault: Fault) -> Self {
+        Broken::Fault(fault)
+    }
+}
+
+/// Where a block stands.
+#[derive(Clone, Copy, PartialEq)]
+enum Nesting {
+    Outermost,
+    Subquery,
+}
+
+/// Where a scalar stands, which decides about aggregates in it.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Select,
+    /// Inside an aggregate's argument.
+    Aggregate,
+    /// In a clause that looks at single rows.
+    Row(&'static str),
+}
+
+/// What is counted over the whole query.
+#[derive(Default)]
+struct Checker<'q> {
+    joins: usize,
+    user_functions: HashSet<&'q str>,
+}
+
+impl<'q> Checker<'q> {
+    fn block(&mut self, select: &'q Select, outside: &Scope<'q>, nesting: Nesting) -> Checked {
+        clauses::check(select, nesting)?;
+        self.count_joins(select)?;
+        let scope = self.sources(select, outside)?;
+        for item in select.spec.items() {
+            self.scalar(&item.expr, &scope, Place::Select)?;
+        }
+        if let Some(filter) = &select.filter {
+            self.scalar(filter, &scope, Place::Row("WHERE"))?;
+        }
+        for key in &select.group_by {
+            self.scalar(key, &scope, Place::Row("GROUP BY"))?;
+        }
+        self.order_by(select, &scope)?;
+        groups::check(select)?;
+        counts::check_constants(select)?;
+        Ok(())
+    }
+
+    fn count_joins(&mut self, select: &Select) -> Result<(), Fault> {
+        self.joins += select.from.len().saturating_sub(1);
+        match select.from.last() {
+            Some(last) if self.joins > JOINS_MAX => {
+                let message = format!("The query has more than {JOINS_MAX} JOINs. Split it.");
+                Err(Fault::plain(last.of.span, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn scalar(&mut self, expr: &'q Expr, scope: &Scope<'q>, place: Place) -> Checked {
+        match &expr.kind {
+            ExprKind::Name(name) => Ok(scope.resolve(name, expr.span)?),
+            ExprKind::Call { function, arguments } => self.call(expr, function, arguments, scope, place),
+            ExprKind::UserCall { function, arguments } => {
+                self.user_function(function, expr.span)?;
+                self.scalars(arguments, scope, place)
+            }
+            ExprKind::Subquery { .. } if place == Place::Aggregate => Err(groups::nested(expr.span).into()),
+            ExprKind::Subquery { select, .. } => self.block(select, scope, Nesting::Subquery),
+            _ => expr.each_child(&mut |child| self.scalar(child, scope, place)),
+        }
+    }
+
+    fn scalars(&mut self, exprs: &'q [Expr], scope: &Scope<'q>, place: Place) -> Checked {
+        exprs.iter().try_for_each(|expr| self.scalar(expr, scope, place))
+    }
+
+    fn user_function(&mut self, name: &'q str, span: Span) -> Result<(), Fault> {
+        self.user_functions.insert(name);
+        if self.user_functions.len() <= USER_FUNCTIONS_MAX {
+            return Ok(());
+        }
+        let message = format!(
+            "The SQL query exceeded the maximum number of user-defined function calls. \
+             The allowed limit is {USER_FUNCTIONS_MAX}."
+        );
+        Err(Fault::coded(span, "SC3005", message))
+    }
+}
+
+#[cfg(test)]
+mod tests;

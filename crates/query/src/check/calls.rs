@@ -1,0 +1,79 @@
+//! Functions: whether they exist, and how many arguments they take.
+
+use pleiad_model::Error;
+
+use super::names::Scope;
+use super::{Broken, Checked, Checker, Place, suggest};
+use crate::expr::aggregate::AggregateKind;
+use crate::expr::functions::{self, Arity};
+use crate::language::ast::Expr;
+use crate::language::{Fault, Span};
+
+/// Understood, and not built.
+const LATER: [&str; 9] = [
+    "VECTORDISTANCE",
+    "FULLTEXTCONTAINS",
+    "FULLTEXTCONTAINSALL",
+    "FULLTEXTCONTAINSANY",
+    "FULLTEXTSCORE",
+    "RRF",
+    "_FULLTEXTSCORE",
+    "_FULLTEXTWORDCOUNT",
+    "_VECTORSCORE",
+];
+
+const AGGREGATE: Arity = Arity { min: 1, max: Some(1) };
+
+impl<'q> Checker<'q> {
+    pub(super) fn call(
+        &mut self,
+        call: &'q Expr,
+        function: &'q str,
+        arguments: &'q [Expr],
+        scope: &Scope<'q>,
+        place: Place,
+    ) -> Checked {
+        let upper = function.to_ascii_uppercase();
+        if AggregateKind::find(function).is_some() {
+            check_arity(&upper, AGGREGATE, call, arguments)?;
+            return self.aggregate(call, arguments, scope, place);
+        }
+        if upper == "FULLTEXTSCORE" {
+            let message = "The FullTextScore function is only allowed in the ORDER BY RANK clause.";
+            return Err(Fault::coded(name_of(call, function), "SC2240", message).into());
+        }
+        if LATER.contains(&upper.as_str()) {
+            return Err(Broken::Error(Error::refused(format_args!("The function {function}"))));
+        }
+        let Some(known) = functions::find(function) else { return Err(unknown(call, function).into()) };
+        check_arity(known.name, known.arity, call, arguments)?;
+        self.scalars(arguments, scope, place)
+    }
+}
+
+/// The name alone: that is where the service points.
+fn name_of(call: &Expr, function: &str) -> Span {
+    Span { start: call.span.start, end: call.span.start + function.len() }
+}
+
+fn unknown(call: &Expr, function: &str) -> Fault {
+    let message = format!("'{function}' is not a recognized built-in function name.");
+    let fault = Fault::coded(name_of(call, function), "SC2005", message);
+    match suggest::function(function) {
+        Some(hint) => fault.with_hint(hint),
+        None => fault,
+    }
+}
+
+fn check_arity(name: &str, arity: Arity, call: &Expr, arguments: &[Expr]) -> Result<(), Fault> {
+    let fits = arguments.len() >= arity.min && arity.max.is_none_or(|max| arguments.len() <= max);
+    if fits {
+        return Ok(());
+    }
+    let wanted = match arity.max {
+        None => format!("at least {}", arity.min),
+        Some(max) if max == arity.min => max.to_string(),
+        Some(max) => format!("{} to {max}", arity.min),
+    };
+    Err(Fault::coded(call.span, "SC2050", format!("The {name} function requires {wanted} argument(s).")))
+}

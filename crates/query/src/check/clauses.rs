@@ -1,0 +1,134 @@
+//! Which clauses go together, and which may stand in a subquery.
+
+use std::collections::HashSet;
+
+use pleiad_model::Error;
+
+use super::groups::is_aggregated;
+use super::names::Scope;
+use super::{Broken, Checked, Checker, Nesting, Place};
+use crate::language::ast::{Expr, ExprKind, OrderBy, OrderKey, Select, SelectSpec, Step};
+use crate::language::{Fault, Span};
+
+pub(super) fn check(select: &Select, nesting: Nesting) -> Result<(), Fault> {
+    if nesting == Nesting::Subquery {
+        check_subquery(select)?;
+    }
+    check_star(select)?;
+    check_column_names(&select.spec)?;
+    if let (Some(top), Some(_)) = (&select.top, &select.offset_limit) {
+        return Err(Fault::plain(top.span, "TOP cannot be combined with OFFSET LIMIT. Keep one of them."));
+    }
+    Ok(())
+}
+
+fn check_subquery(select: &Select) -> Result<(), Fault> {
+    let refuse = |span: Span, code, message| Err(Fault::coded(span, code, message));
+    match &select.order_by {
+        Some(OrderBy::Rank(score)) => {
+            return refuse(score.span, "SC2228", "The ORDER BY RANK clause is not supported in subqueries.");
+        }
+        Some(OrderBy::Keys(keys)) => {
+            let span = keys.first().map_or(select.span, |key| key.expr.span);
+            return refuse(span, "SC2202", "'ORDER BY' is not supported in subqueries.");
+        }
+        None => {}
+    }
+    if let Some(top) = &select.top {
+        return refuse(top.span, "SC2203", "'TOP' is not supported in subqueries.");
+    }
+    match &select.offset_limit {
+        Some((offset, limit)) => {
+            refuse(offset.span.to(limit.span), "SC2204", "'OFFSET LIMIT' clause is not supported in subqueries.")
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_star(select: &Select) -> Result<(), Fault> {
+    let SelectSpec::Star(span) = select.spec else { return Ok(()) };
+    if !select.group_by.is_empty() {
+        return Err(Fault::coded(span, "SC2041", "'SELECT *' is not allowed with GROUP BY."));
+    }
+    if select.from.len() == 1 {
+        return Ok(());
+    }
+    let fault = Fault::coded(span, "SC2040", "'SELECT *' is only valid with a single input set.");
+    let hint =
+        if select.from.is_empty() { "Add FROM c." } else { "Name what to select: SELECT c, x or SELECT VALUE c." };
+    Err(fault.with_hint(hint))
+}
+
+fn check_column_names(spec: &SelectSpec) -> Result<(), Fault> {
+    let SelectSpec::List(items) = spec else { return Ok(()) };
+    let names = spec.column_names();
+    let mut seen = HashSet::new();
+    match items.iter().zip(&names).find(|(_, name)| !seen.insert(name.as_str())) {
+        None => Ok(()),
+        Some((item, name)) => {
+            let span = item.alias.as_ref().map_or(item.expr.span, |alias| alias.span);
+            let message = format!("The SELECT list names '{name}' twice. Give one of them an alias.");
+            Err(Fault::plain(span, message))
+        }
+    }
+}
+
+impl<'q> Checker<'q> {
+    pub(super) fn order_by(&mut self, select: &'q Select, scope: &Scope<'q>) -> Checked {
+        match &select.order_by {
+            None => Ok(()),
+            Some(OrderBy::Rank(_)) => Err(Broken::Error(Error::refused("The query clause ORDER BY RANK"))),
+            Some(OrderBy::Keys(keys)) => {
+                for key in keys {
+                    self.scalar(&key.expr, scope, Place::Row("ORDER BY"))?;
+                }
+                Ok(check_order_keys(select, keys)?)
+            }
+        }
+    }
+}
+
+fn check_order_keys(select: &Select, keys: &[OrderKey]) -> Result<(), Fault> {
+    let span = keys.first().map_or(select.span, |key| key.expr.span);
+    if !select.group_by.is_empty() {
+        return Err(Fault::plain(span, "ORDER BY cannot be combined with GROUP BY. Sort the groups after the query."));
+    }
+    if is_aggregated(select) {
+        return Err(Fault::plain(span, "ORDER BY cannot be combined with an aggregate, which gives one row."));
+    }
+    if let [only] = keys
+        && is_distance(&only.expr)
+    {
+        return Ok(());
+    }
+    match keys.iter().find(|key| !is_document_path(&key.expr, select)) {
+        None => Ok(()),
+        Some(key) => {
+            const NOT_A_PATH: &str =
+                "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path.";
+            let fault = Fault::coded(key.expr.span, "2206", NOT_A_PATH);
+            Err(fault.with_hint("Sort by a property, or by a computed property of the container."))
+        }
+    }
+}
+
+/// Distances are the expressions that an index can give in order.
+fn is_distance(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Call { function, .. } if function.eq_ignore_ascii_case("ST_DISTANCE"))
+}
+
+/// `c.a.b`, where `c` is the item or what `FROM c.x` took out of it.
+fn is_document_path(expr: &Expr, select: &Select) -> bool {
+    let ExprKind::Access { base, steps } = &expr.kind else { return false };
+    let ExprKind::Name(name) = &base.kind else { return false };
+    let Some(root) = select.from.first() else { return false };
+    let is_item = !root.each && matches!(root.of.kind, ExprKind::Name(_) | ExprKind::Access { .. });
+    is_item && root.name() == Some(name) && steps.iter().all(is_fixed)
+}
+
+fn is_fixed(step: &Step) -> bool {
+    match step {
+        Step::Property(_) => true,
+        Step::Index(index) => matches!(index.kind, ExprKind::Constant(_) | ExprKind::Parameter(_)),
+    }
+}

@@ -1,0 +1,85 @@
+//! `TOP`, `OFFSET` and `LIMIT`: whole numbers of at most 32 bits, as constants or parameters.
+
+use pleiad_model::Value;
+
+use crate::Parameters;
+use crate::language::Fault;
+use crate::language::ast::{Expr, ExprKind, Select};
+
+/// What a query asks for at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub top: Option<u64>,
+    pub offset_limit: Option<(u64, u64)>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Clause {
+    Top,
+    Offset,
+    Limit,
+}
+
+/// The counts of the outermost block.
+pub fn counts(select: &Select, parameters: &Parameters) -> Result<Counts, Fault> {
+    let count = |expr: &Expr, clause| match &expr.kind {
+        ExprKind::Parameter(name) => count(parameters.get(name), expr, clause),
+        ExprKind::Constant(value) => count(Some(value), expr, clause),
+        _ => count(None, expr, clause),
+    };
+    let top = select.top.as_ref().map(|top| count(top, Clause::Top)).transpose()?;
+    let offset_limit = match &select.offset_limit {
+        None => None,
+        Some((offset, limit)) => Some((count(offset, Clause::Offset)?, count(limit, Clause::Limit)?)),
+    };
+    Ok(Counts { top, offset_limit })
+}
+
+/// Those that need no parameters to be known.
+pub(super) fn check_constants(select: &Select) -> Result<(), Fault> {
+    let paging = select.offset_limit.as_ref();
+    let all = [
+        (select.top.as_ref(), Clause::Top),
+        (paging.map(|(offset, _)| offset), Clause::Offset),
+        (paging.map(|(_, limit)| limit), Clause::Limit),
+    ];
+    for (expr, clause) in all {
+        if let Some(expr) = expr
+            && let ExprKind::Constant(value) = &expr.kind
+        {
+            count(Some(value), expr, clause)?;
+        }
+    }
+    Ok(())
+}
+
+fn count(value: Option<&Value>, expr: &Expr, clause: Clause) -> Result<u64, Fault> {
+    let number = value.and_then(Value::as_number).map(|number| number.as_f64());
+    let whole = number.filter(|n| n.fract() == 0.0 && *n >= 0.0);
+    match whole {
+        Some(n) if n <= f64::from(u32::MAX) => Ok(n as u64),
+        Some(_) => Err(too_large(expr, clause)),
+        None => Err(not_a_count(expr, clause)),
+    }
+}
+
+/// Of `TOP` the service has only one thing to say, whatever is wrong.
+fn too_large(expr: &Expr, clause: Clause) -> Fault {
+    match clause {
+        Clause::Top => not_a_count(expr, clause),
+        Clause::Limit => Fault::coded(expr.span, "SC2061", "The LIMIT count value exceeds the maximum allowed value."),
+        Clause::Offset => {
+            Fault::coded(expr.span, "SC2062", "The OFFSET count value exceeds the maximum allowed value.")
+        }
+    }
+}
+
+fn not_a_count(expr: &Expr, clause: Clause) -> Fault {
+    let (code, name) = match clause {
+        Clause::Top => ("SC2060", "a TOP"),
+        Clause::Limit => ("SC2061", "a LIMIT"),
+        Clause::Offset => ("SC2062", "an OFFSET"),
+    };
+    let message = format!("The count value provided for {name} clause must be an integer.");
+    Fault::coded(expr.span, code, message).with_hint(format!("It goes from 0 to {}.", u32::MAX))
+}

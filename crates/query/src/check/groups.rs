@@ -1,0 +1,141 @@
+//! Aggregates and `GROUP BY`: what may be selected of a group.
+//!
+//! A block that groups, or that has an aggregate in its `SELECT`, sees groups and no rows: the keys, aggregates, and
+//! what can be built of those and of constants. Two expressions are the same when they print the same.
+
+use std::collections::HashSet;
+
+use super::{Checked, Checker, Place};
+use crate::check::names::Scope;
+use crate::expr::aggregate::AggregateKind;
+use crate::language::ast::{Expr, ExprKind, Select, SelectSpec};
+use crate::language::print::print_expr;
+use crate::language::{Fault, Span};
+
+/// The function and the argument, when this is a call of an aggregate.
+pub fn aggregate(expr: &Expr) -> Option<(AggregateKind, &Expr)> {
+    let ExprKind::Call { function, arguments } = &expr.kind else { return None };
+    Some((AggregateKind::find(function)?, arguments.first()?))
+}
+
+/// Does the block make one row of many?
+pub fn has_aggregate(spec: &SelectSpec) -> bool {
+    spec.items().iter().any(|item| holds_aggregate(&item.expr))
+}
+
+/// Is there an aggregate at or below this scalar? Those of subqueries are their own.
+pub fn holds_aggregate(expr: &Expr) -> bool {
+    let mut found = aggregate(expr).is_some();
+    let _ = expr.each_child(&mut |child| {
+        found |= holds_aggregate(child);
+        if found { Err(()) } else { Ok(()) }
+    });
+    found
+}
+
+pub(super) fn is_aggregated(select: &Select) -> bool {
+    !select.group_by.is_empty() || has_aggregate(&select.spec)
+}
+
+pub(super) fn nested(span: Span) -> Fault {
+    const NESTED: &str = "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
+    Fault::coded(span, "SC2101", NESTED)
+}
+
+impl<'q> Checker<'q> {
+    pub(super) fn aggregate(
+        &mut self,
+        call: &'q Expr,
+        arguments: &'q [Expr],
+        scope: &Scope<'q>,
+        place: Place,
+    ) -> Checked {
+        match place {
+            Place::Select => self.scalars(arguments, scope, Place::Aggregate),
+            Place::Aggregate => Err(nested(call.span).into()),
+            Place::Row(clause) => {
+                let message = format!("An aggregate function cannot stand in {clause}: it looks at one row at a time.");
+                Err(Fault::plain(call.span, message).into())
+            }
+        }
+    }
+}
+
+pub(super) fn check(select: &Select) -> Result<(), Fault> {
+    select.group_by.iter().try_for_each(check_key)?;
+    if !is_aggregated(select) {
+        return Ok(());
+    }
+    let keys = select.group_by.iter().map(print_expr).collect();
+    let group = Group { keys, rows: select.from.iter().filter_map(|source| source.name()).collect() };
+    select.spec.items().iter().try_for_each(|item| group.check(&item.expr))
+}
+
+fn check_key(key: &Expr) -> Result<(), Fault> {
+    let message = match key.kind {
+        ExprKind::Constant(_) | ExprKind::Parameter(_) | ExprKind::Undefined => {
+            "A constant cannot be a GROUP BY key: it is the same for every item."
+        }
+        ExprKind::Subquery { .. } => {
+            "A subquery cannot be a GROUP BY key. Bind it with JOIN (SELECT …) x, and group by x."
+        }
+        _ => return Ok(()),
+    };
+    Err(Fault::plain(key.span, message))
+}
+
+struct Group<'q> {
+    keys: HashSet<String>,
+    /// Names that stand for single rows, and are out of reach.
+    rows: HashSet<&'q str>,
+}
+
+impl<'q> Group<'q> {
+    fn check(&self, expr: &'q Expr) -> Result<(), Fault> {
+        if aggregate(expr).is_some() || self.is_key(expr) {
+            return Ok(());
+        }
+        match &expr.kind {
+            ExprKind::Name(name) if self.rows.contains(name.as_str()) => Err(out_of_reach(expr)),
+            ExprKind::Access { base, .. } if self.is_row(base) => Err(out_of_reach(expr)),
+            ExprKind::Subquery { select, .. } => self.check_subquery(select),
+            _ => expr.each_child(&mut |child| self.check(child)),
+        }
+    }
+
+    fn is_key(&self, expr: &Expr) -> bool {
+        !self.keys.is_empty() && self.keys.contains(&print_expr(expr))
+    }
+
+    fn is_row(&self, expr: &Expr) -> bool {
+        matches!(&expr.kind, ExprKind::Name(name) if self.rows.contains(name.as_str()))
+    }
+
+    /// Names that the subquery binds hide ours.
+    fn check_subquery(&self, select: &'q Select) -> Result<(), Fault> {
+        select.from.iter().try_for_each(|source| self.check(&source.of))?;
+        let own: HashSet<&str> = select.from.iter().filter_map(|source| source.name()).collect();
+        let rows = self.rows.difference(&own).copied().collect();
+        let inside = Group { keys: self.keys.clone(), rows };
+        select.each_scalar(&mut |scalar| inside.check_inside(scalar, select))
+    }
+
+    /// In a subquery even an aggregate's argument must not look at our rows.
+    fn check_inside(&self, expr: &'q Expr, of: &'q Select) -> Result<(), Fault> {
+        let is_source = of.from.iter().any(|source| std::ptr::eq(&source.of, expr));
+        match aggregate(expr) {
+            _ if is_source => Ok(()),
+            Some((_, argument)) => self.check(argument),
+            None => self.check(expr),
+        }
+    }
+}
+
+fn out_of_reach(expr: &Expr) -> Fault {
+    let message = format!(
+        "Property reference '{}' is invalid in the select list because it is not contained in either an aggregate \
+         function or the GROUP BY clause.",
+        print_expr(expr)
+    );
+    Fault::coded(expr.span, "SC2102", message)
+}

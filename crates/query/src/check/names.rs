@@ -1,0 +1,91 @@
+//! What identifiers stand for.
+//!
+//! ```text
+//! FROM c x JOIN t IN x.tags       the container is `c` here and nowhere else; `x` and `t` are bound
+//! ```
+//!
+//! The first source of the outermost block names the container, whatever it calls it; so does the first source
+//! of a subquery that is itself the first source. Any other name is one that `FROM` has bound.
+
+use super::{Checked, Checker, Nesting, Place};
+use crate::language::ast::{Expr, ExprKind, Select, Source};
+use crate::language::{Fault, Span};
+
+#[derive(Clone)]
+pub(super) struct Scope<'q> {
+    /// Outermost first; later ones hide earlier ones.
+    names: Vec<&'q str>,
+    /// Sources that go by another name: `c` and `x` of `FROM c x`.
+    renamed: Vec<(&'q str, &'q str)>,
+    /// Nobody has read the container yet, so an unknown source is the container.
+    container_is_free: bool,
+}
+
+impl<'q> Scope<'q> {
+    pub fn outermost() -> Self {
+        Scope { names: Vec::new(), renamed: Vec::new(), container_is_free: true }
+    }
+
+    pub fn resolve(&self, name: &str, span: Span) -> Result<(), Fault> {
+        if self.names.contains(&name) { Ok(()) } else { Err(self.unresolved(name, span)) }
+    }
+
+    fn unresolved(&self, name: &str, span: Span) -> Fault {
+        let fault = Fault::coded(span, "SC2001", format!("Identifier '{name}' could not be resolved."));
+        match self.guess(name) {
+            Some(hint) => fault.with_hint(hint),
+            None => fault,
+        }
+    }
+
+    fn guess(&self, name: &str) -> Option<String> {
+        if ["TRUE", "FALSE", "NULL", "UNDEFINED"].iter().any(|word| name.eq_ignore_ascii_case(word)) {
+            return Some(format!("Write {} in lower case.", name.to_ascii_lowercase()));
+        }
+        if let Some(alias) = self.names.iter().find(|alias| name.eq_ignore_ascii_case(alias)) {
+            return Some(format!("Names are case-sensitive: write {alias}."));
+        }
+        if let Some((_, alias)) = self.renamed.iter().find(|(source, _)| *source == name) {
+            return Some(format!("FROM calls it {alias}."));
+        }
+        match self.names.first() {
+            Some(alias) => Some(format!("Write {alias}.{name} for a property of the item.")),
+            None => Some("Without FROM there are no items: add FROM c.".to_owned()),
+        }
+    }
+}
+
+impl<'q> Checker<'q> {
+    /// What the block's own scalars see.
+    pub(super) fn sources(&mut self, select: &'q Select, outside: &Scope<'q>) -> Result<Scope<'q>, super::Broken> {
+        let mut scope = outside.clone();
+        for (at, source) in select.from.iter().enumerate() {
+            self.source(&source.of, &scope)?;
+            scope.container_is_free = false;
+            if let Some(name) = source.name() {
+                unique(name, source, &select.from[..at])?;
+                scope.names.push(name);
+                scope.renamed.extend(source.of.inferred_name().map(|inferred| (inferred, name)));
+            }
+        }
+        scope.container_is_free = false;
+        Ok(scope)
+    }
+
+    fn source(&mut self, of: &'q Expr, scope: &Scope<'q>) -> Checked {
+        match &of.kind {
+            ExprKind::Name(_) if scope.container_is_free => Ok(()),
+            ExprKind::Access { base, .. } => self.source(base, scope),
+            ExprKind::Subquery { select, .. } => self.block(select, scope, Nesting::Subquery),
+            _ => self.scalar(of, scope, Place::Row("FROM")),
+        }
+    }
+}
+
+fn unique(name: &str, source: &Source, earlier: &[Source]) -> Result<(), Fault> {
+    if earlier.iter().all(|other| other.name() != Some(name)) {
+        return Ok(());
+    }
+    let span = source.alias.as_ref().map_or(source.of.span, |alias| alias.span);
+    Err(Fault::plain(span, format!("FROM names '{name}' twice. Give one of them another alias.")))
+}

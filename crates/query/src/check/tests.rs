@@ -1,0 +1,240 @@
+//! Proves: queries with a mistake answer with the service's code, text and place.
+
+use pleiad_model::{Kind, Value, json};
+
+use super::{JOINS_MAX, USER_FUNCTIONS_MAX, check_parameters, counts, read};
+use crate::Parameters;
+use crate::language::{NESTING_MAX, TEXT_BYTES_MAX, parse};
+
+#[track_caller]
+fn accepts(text: &str) {
+    if let Err(error) = read(text) {
+        panic!("{text}: {error:?}");
+    }
+}
+
+/// The first error of the answer: code (empty when there is none), message, place.
+#[track_caller]
+fn error_of(text: &str) -> (String, String, (i64, i64)) {
+    let error = read(text).expect_err(text);
+    assert_eq!(error.kind, Kind::Invalid, "{text}: {error:?}");
+    let body = json::parse(error.message.as_bytes()).unwrap_or_else(|_| panic!("{text}: {}", error.message));
+    let first = body.get("errors").and_then(Value::as_array).and_then(|errors| errors.first()).cloned().unwrap();
+    let text_of = |name: &str| first.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let place = |name: &str| first.get("location").and_then(|l| l.get(name)).and_then(Value::as_i64).unwrap();
+    (text_of("code"), text_of("message"), (place("start"), place("end")))
+}
+
+#[track_caller]
+fn check(text: &str, code: &str, part: &str) {
+    let (found, message, _) = error_of(text);
+    assert_eq!(found, code, "{text}: {message}");
+    assert!(message.contains(part), "{text}: {message}");
+}
+
+/// What stands at the place that the fault names.
+#[track_caller]
+fn check_at(text: &str, code: &str, at: &str) {
+    let (found, message, (start, end)) = error_of(text);
+    assert_eq!((found.as_str(), &text[start as usize..end as usize]), (code, at), "{text}: {message}");
+}
+
+#[track_caller]
+fn refuses(text: &str, name: &str) {
+    let error = read(text).expect_err(text);
+    assert!(error.kind == Kind::Refused && error.message.contains(name), "{text}: {error:?}");
+}
+
+#[test]
+fn what_clients_write_is_accepted() {
+    for text in [
+        "SELECT 1",
+        "SELECT * FROM c",
+        "SELECT * FROM x IN c.items",
+        "SELECT VALUE root FROM root WHERE (root[\"a\"] >= \"x\")",
+        "SELECT VALUE x0 FROM root JOIN x0 IN root[\"a\"] JOIN y IN x0.b WHERE y.c",
+        "SELECT c.a, (SELECT VALUE COUNT(1) FROM t IN c.tags WHERE t = c.b) AS n FROM c",
+        "SELECT VALUE r0 FROM (SELECT DISTINCT VALUE root.a FROM root) AS r0",
+        "SELECT VALUE v FROM c JOIN (SELECT VALUE c.x) v",
+        "SELECT c.a, COUNT(1) AS n, MAX(c.b) FROM c GROUP BY c.a",
+        "SELECT VALUE {n: c.a, total: SUM(c.b) / COUNT(1)} FROM c GROUP BY c.a",
+        "SELECT COUNT(1), 5 AS five FROM c",
+        "SELECT DISTINCT TOP 5 VALUE c.n FROM c",
+        "SELECT * FROM c ORDER BY c.a, c[\"b\"].d DESC OFFSET 0 LIMIT 4294967295",
+        "SELECT TOP 4294967295 * FROM c.children x ORDER BY x.name",
+        "SELECT c._rid, [{\"item\": c.k}] AS orderByItems, c AS payload FROM c WHERE ((c.p) AND (true)) ORDER BY c.k",
+        "SELECT VALUE EXISTS(SELECT VALUE c FROM c IN c.list) FROM c",
+        "SELECT c.n, (SELECT VALUE MAX(x) FROM x IN (SELECT VALUE [1, 2])) AS m FROM c GROUP BY c.n",
+    ] {
+        accepts(text);
+    }
+}
+
+#[test]
+fn names_resolve() {
+    check("SELECT name FROM c", "SC2001", "Identifier 'name' could not be resolved. Write c.name");
+    check_at("SELECT name FROM c", "SC2001", "name");
+    check("SELECT c.name", "SC2001", "add FROM c");
+    check("SELECT c.a FROM c x", "SC2001", "Identifier 'c' could not be resolved. FROM calls it x.");
+    check("SELECT C.a FROM c", "SC2001", "case-sensitive: write c");
+    check("SELECT * FROM c WHERE c.a = NULL", "SC2001", "null in lower case");
+    check("SELECT * FROM c WHERE EXISTS(SELECT VALUE t FROM t IN d.tags)", "SC2001", "'d'");
+    check("SELECT t FROM c WHERE EXISTS(SELECT VALUE t FROM t IN c.tags)", "SC2001", "'t'");
+    check("SELECT 1 FROM c JOIN d", "SC2001", "'d'");
+    check("SELECT 1 FROM c JOIN x IN y.z JOIN y IN c.a", "SC2001", "'y'");
+    check("SELECT 1 FROM c JOIN c.a JOIN a IN c.b", "", "FROM names 'a' twice");
+    check("SELECT c.a, c.b.a FROM c", "", "names 'a' twice");
+    check("SELECT c.a AS x, c.b AS x FROM c", "", "names 'x' twice");
+    check("SELECT 1, c['$1'] FROM c", "", "names '$1' twice");
+}
+
+#[test]
+fn functions_exist_and_get_their_arguments() {
+    check("SELECT BADFUNC(r.age) FROM Root r", "SC2005", "'BADFUNC' is not a recognized built-in function name.");
+    check_at("SELECT BADFUNC(r.age) FROM Root r", "SC2005", "BADFUNC");
+    check("SELECT LEN(c.a) FROM c", "SC2005", "Write LENGTH(text).");
+    check("SELECT SUBSTR(c.a, 1) FROM c", "SC2005", "SUBSTRING");
+    check("SELECT GETDATE()", "SC2005", "GetCurrentDateTime");
+    check("SELECT ISNULL(c.a) FROM c", "SC2005", "IS_NULL");
+    check("SELECT LOWRE(c.a) FROM c", "SC2005", "Did you mean LOWER?");
+    check("SELECT UPER(c.a) FROM c", "SC2005", "Did you mean UPPER?");
+    check("SELECT FLOORS(c.a) FROM c", "SC2005", "Did you mean FLOOR?");
+    check(
+        "SELECT * FROM Root r WHERE STARTSWITH(r.key, 'a', 'b', 'c')",
+        "SC2050",
+        "The STARTSWITH function requires 2 to 3 argument(s).",
+    );
+    check("SELECT abs() FROM c", "SC2050", "The ABS function requires 1 argument(s).");
+    check("SELECT COUNT() FROM c", "SC2050", "The COUNT function requires 1 argument(s).");
+    check("SELECT sum(c.a, c.b) FROM c", "SC2050", "The SUM function requires 1 argument(s).");
+}
+
+#[test]
+fn star_stands_for_one_source() {
+    check("SELECT *", "SC2040", "'SELECT *' is only valid with a single input set.");
+    check_at("SELECT * FROM c JOIN x IN c.a", "SC2040", "*");
+    check_at("SELECT * FROM c GROUP BY c.a", "SC2041", "*");
+    check("SELECT * FROM c GROUP BY c.a", "SC2041", "'SELECT *' is not allowed with GROUP BY.");
+}
+
+#[test]
+fn aggregates_stand_in_select_and_not_in_each_other() {
+    check(
+        "SELECT VALUE MAX(MIN(r)) From r",
+        "SC2101",
+        "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.",
+    );
+    check("SELECT VALUE SUM((SELECT VALUE c.a)) FROM c", "SC2101", "");
+    check("SELECT c.a FROM c WHERE COUNT(1) > 1", "", "cannot stand in WHERE");
+    check("SELECT c.a FROM c GROUP BY COUNT(1)", "", "cannot stand in GROUP BY");
+    check("SELECT c.a FROM c ORDER BY COUNT(1)", "", "cannot stand in ORDER BY");
+}
+
+#[test]
+fn only_keys_and_aggregates_are_selected_of_a_group() {
+    check(
+        "SELECT s.score, COUNT(1) AS n FROM s GROUP BY s.name",
+        "SC2102",
+        "Property reference 's.score' is invalid in the select list because it is not contained in either an aggregate \
+         function or the GROUP BY clause.",
+    );
+    check_at("SELECT s.score, COUNT(1) AS n FROM s GROUP BY s.name", "SC2102", "s.score");
+    check_at("SELECT COUNT(1), c.a FROM c", "SC2102", "c.a");
+    check_at("SELECT VALUE c FROM c GROUP BY c.a", "SC2102", "c");
+    check_at("SELECT c.a + c.b FROM c GROUP BY c.a", "SC2102", "c.b");
+    check_at("SELECT c.a, (SELECT VALUE c.b) AS b FROM c GROUP BY c.a", "SC2102", "c.b");
+    check("SELECT c.a FROM c GROUP BY c.a, 1", "", "A constant cannot be a GROUP BY key");
+    check("SELECT c.a FROM c GROUP BY (SELECT VALUE c.a)", "", "A subquery cannot be a GROUP BY key");
+    accepts("SELECT ABS(c.a) AS b FROM c GROUP BY c.a");
+    accepts("SELECT UPPER(c.a) AS b FROM c GROUP BY UPPER(c.a)");
+}
+
+#[test]
+fn subqueries_do_not_sort_or_page() {
+    check_at("SELECT ARRAY(SELECT VALUE x FROM x IN c.a ORDER BY x.b) FROM c", "SC2202", "x.b");
+    check("SELECT ARRAY(SELECT TOP 1 VALUE x FROM x IN c.a) FROM c", "SC2203", "'TOP' is not supported in subqueries.");
+    check("SELECT ARRAY(SELECT VALUE x FROM x IN c.a OFFSET 0 LIMIT 1) FROM c", "SC2204", "'OFFSET LIMIT' clause");
+    check("SELECT ARRAY(SELECT VALUE x FROM x IN c.a ORDER BY RANK RRF(x)) FROM c", "SC2228", "ORDER BY RANK");
+}
+
+#[test]
+fn order_by_takes_paths_of_the_item() {
+    const UNMAPPED: &str = "ORDER BY item expression could not be mapped to a document path.";
+    check("SELECT * FROM root WHERE root.key = 'key' ORDER BY LOWER(root.field) ASC", "2206", UNMAPPED);
+    check_at("SELECT * FROM c ORDER BY c.a, c.b + 1", "2206", "c.b + 1");
+    check("SELECT VALUE c.id FROM c JOIN t IN c.tags ORDER BY t.name", "2206", UNMAPPED);
+    check("SELECT VALUE x FROM (SELECT VALUE c.a FROM c) x ORDER BY x.b", "2206", UNMAPPED);
+    check("SELECT * FROM c ORDER BY c", "2206", UNMAPPED);
+    check("SELECT c.a FROM c GROUP BY c.a ORDER BY c.a", "", "ORDER BY cannot be combined with GROUP BY");
+    check("SELECT VALUE COUNT(1) FROM c ORDER BY c.a", "", "ORDER BY cannot be combined with an aggregate");
+}
+
+#[test]
+fn counts_are_counts() {
+    const TOP: &str = "The count value provided for a TOP clause must be an integer.";
+    check("SELECT TOP 1.5 * FROM c", "SC2060", TOP);
+    check("SELECT TOP 4294967296 * FROM c", "SC2060", TOP);
+    check_at("SELECT TOP 4294967296 * FROM c", "SC2060", "4294967296");
+    check(
+        "SELECT * FROM c OFFSET 4294967296 LIMIT 1",
+        "SC2062",
+        "The OFFSET count value exceeds the maximum allowed value.",
+    );
+    check(
+        "SELECT * FROM c OFFSET 1 LIMIT 4294967296",
+        "SC2061",
+        "The LIMIT count value exceeds the maximum allowed value.",
+    );
+    check("SELECT * FROM c OFFSET 0.5 LIMIT 1", "SC2062", "must be an integer");
+    check("SELECT TOP 1 * FROM c OFFSET 0 LIMIT 1", "", "TOP cannot be combined with OFFSET LIMIT");
+}
+
+#[test]
+fn parameters_are_declared() {
+    let parameters = |text: &str| Parameters::from_value(Some(&json::parse(text.as_bytes()).unwrap())).unwrap();
+    let check = |text: &str, given: &str| check_parameters(&parse(text).unwrap(), &parameters(given), text);
+    let message = |text: &str, given: &str| check(text, given).expect_err(text).message;
+    assert!(message("SELECT @a", "[]").contains("'@a'"));
+    assert!(message("SELECT EXISTS(SELECT 1 WHERE f([@b]))", "[]").contains("'@b'"));
+    assert!(message("SELECT TOP @n 1", r#"[{"name": "@n", "value": "5"}]"#).contains("SC2060"));
+    assert!(message("SELECT TOP @n 1", r#"[{"name": "@n", "value": -1}]"#).contains("SC2060"));
+    assert!(check("SELECT TOP @n @n, @u", r#"[{"name": "@n", "value": 5}, {"name": "@u"}]"#).is_ok());
+    let paged = parse("SELECT 1 OFFSET @o LIMIT 3").unwrap();
+    let found = counts(&paged, &parameters(r#"[{"name": "@o", "value": 7.0}]"#)).unwrap();
+    assert_eq!((found.top, found.offset_limit), (None, Some((7, 3))));
+}
+
+#[test]
+fn joins_and_user_functions_have_a_limit_with_two_sides() {
+    let joins =
+        |n: usize| format!("SELECT 1 FROM c{}", (0..n).map(|i| format!(" JOIN x{i} IN c.a")).collect::<String>());
+    accepts(&joins(JOINS_MAX));
+    check(&joins(JOINS_MAX + 1), "", "more than 10 JOINs");
+    let calls = |n: usize| format!("SELECT {}", (0..n).map(|i| format!("udf.f{i}(1)")).collect::<Vec<_>>().join(", "));
+    accepts(&calls(USER_FUNCTIONS_MAX));
+    check(&calls(USER_FUNCTIONS_MAX + 1), "SC3005", "The allowed limit is 10.");
+    accepts(&format!("SELECT {}", ["udf.f(1)"; 30].join(", ")));
+}
+
+#[test]
+fn text_and_nesting_have_a_limit_with_two_sides() {
+    let padded = |bytes: usize| format!("SELECT 1{}", " ".repeat(bytes - 8));
+    accepts(&padded(TEXT_BYTES_MAX));
+    let error = read(&padded(TEXT_BYTES_MAX + 1)).unwrap_err();
+    assert!(error.message.contains("the limit is 524288"), "{error:?}");
+    let nested = |levels: usize| format!("SELECT VALUE {}1{}", "(".repeat(levels), ")".repeat(levels));
+    accepts(&nested(NESTING_MAX - 1));
+    check(&nested(NESTING_MAX), "", "nests deeper than 256 levels");
+}
+
+#[test]
+fn what_comes_later_is_refused_by_name() {
+    refuses("SELECT TOP 1 c.id FROM c ORDER BY VectorDistance(c.v, [1, 2])", "VectorDistance");
+    refuses("SELECT * FROM c WHERE FullTextContains(c.t, 'a')", "FullTextContains");
+    refuses("SELECT TOP 1 * FROM c ORDER BY RANK FullTextScore(c.t, 'a')", "ORDER BY RANK");
+    check(
+        "SELECT FullTextScore(c.t, 'a') FROM c",
+        "SC2240",
+        "The FullTextScore function is only allowed in the ORDER BY RANK clause.",
+    );
+}

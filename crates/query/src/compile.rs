@@ -1,0 +1,306 @@
+//! Syntax tree and parameters to a block that can be run.
+//!
+//! Promise: every name is a slot, every parameter a value, and whatever does not depend on a row is worked out
+//! once, here. Rules that a query can break without being meaningless (`SC2101` and the like) are `check`'s.
+
+mod group; // expressions over a group
+mod scalar; // one expression
+
+use pleiad_model::env::ManualEnv;
+use pleiad_model::policy::Geospatial;
+use pleiad_model::{Error, Result, Value};
+
+use crate::Parameters;
+use crate::block::{Block, Filter, Grouping, Node, OrderKey, Output, Project, Source, SourceOf};
+use crate::expr::{Context, Room, evaluate};
+use crate::language::ast::{self, Expr, ExprKind, OrderBy, Select, SelectItem, SelectSpec};
+use crate::language::{Fault, Span};
+
+/// What constants may grow to while they are folded.
+const FOLDED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// What stands beside the text.
+#[derive(Clone, Copy)]
+pub struct Bind<'q> {
+    pub parameters: &'q Parameters,
+    pub geospatial: Geospatial,
+}
+
+/// `text` is what the tree was parsed from; faults point into it.
+pub fn compile(select: &Select, text: &str, bind: Bind<'_>) -> Result<Block> {
+    let mut compiler = Compiler { text, bind, names: Vec::new(), grouped: None, root: Root::Free };
+    compiler.block(select)
+}
+
+/// The value of an expression that looks at no row; the outer `None` says that it does.
+pub fn constant(expr: &Expr, parameters: &Parameters, geospatial: Geospatial) -> Option<Option<Value>> {
+    let bind = Bind { parameters, geospatial };
+    let mut compiler = Compiler { text: "", bind, names: Vec::new(), grouped: None, root: Root::Bound };
+    match compiler.scalar(expr).ok()? {
+        Node::Constant(value) => Some(Some(value)),
+        Node::Undefined => Some(None),
+        _ => None,
+    }
+}
+
+struct Compiler<'q> {
+    text: &'q str,
+    bind: Bind<'q>,
+    /// One per slot, outermost first; a slot nobody named is out of reach.
+    names: Vec<Option<String>>,
+    /// Set while expressions over a group are compiled.
+    grouped: Option<group::Grouped>,
+    root: Root,
+}
+
+/// Whether a name that is not an alias may still mean the container.
+#[derive(Clone, Copy, PartialEq)]
+enum Root {
+    Free,
+    /// Slot 0 is the item, and this block is the one that may name it again.
+    Opened,
+    Bound,
+}
+
+impl<'q> Compiler<'q> {
+    fn block(&mut self, select: &'q Select) -> Result<Block> {
+        let base = self.names.len();
+        let (reads_items, sources) = self.sources(&select.from)?;
+        self.root = Root::Bound;
+        let first = base + usize::from(reads_items);
+        let filters = self.filters(select.filter.as_ref(), first)?;
+        let order = self.order(select.order_by.as_ref())?;
+        let output = self.output(select, base)?;
+        self.names.truncate(base);
+        let (offset, take) = self.counts(select)?;
+        let distinct = select.distinct;
+        Ok(Block { base, reads_items, sources, filters, output, distinct, order, offset, take })
+    }
+
+    // FROM
+
+    fn sources(&mut self, from: &'q [ast::Source]) -> Result<(bool, Vec<Source>)> {
+        let mut reads_items = false;
+        let mut sources = Vec::new();
+        for source in from {
+            let opens = self.root == Root::Free && self.is_container_scoped(&source.of);
+            if opens {
+                self.root = Root::Opened;
+                reads_items = true;
+                self.names.push(None);
+            }
+            let name = source.alias.as_ref().map(|name| name.text.clone());
+            let name = name.or_else(|| source.of.inferred_name().map(str::to_owned));
+            if opens && !source.each && matches!(source.of.kind, ExprKind::Name(_)) {
+                // `FROM c`: the item itself is the row.
+                self.bind_last(name);
+            } else {
+                let of = self.source_of(&source.of)?;
+                self.names.push(name);
+                sources.push(Source { each: source.each, of });
+            }
+            self.root = Root::Bound;
+        }
+        Ok((reads_items, sources))
+    }
+
+    fn bind_last(&mut self, name: Option<String>) {
+        if let Some(last) = self.names.last_mut() {
+            *last = name;
+        }
+    }
+
+    /// Does this source start from the container and not from an alias?
+    fn is_container_scoped(&self, of: &Expr) -> bool {
+        match &of.kind {
+            ExprKind::Name(name) => self.slot(name).is_none(),
+            ExprKind::Access { base, .. } => self.is_container_scoped(base),
+            ExprKind::Subquery { select, .. } => {
+                select.from.first().is_some_and(|source| self.is_container_scoped(&source.of))
+            }
+            _ => false,
+        }
+    }
+
+    fn source_of(&mut self, of: &'q Expr) -> Result<SourceOf> {
+        match &of.kind {
+            ExprKind::Subquery { form: ast::SubqueryForm::Scalar, select } => {
+                let over_items = self.root == Root::Opened;
+                let block = self.block(select)?;
+                if over_items && (block.distinct || matches!(block.output, Output::Groups(..))) {
+                    let what = "GROUP BY, DISTINCT or an aggregate in a subquery over the whole container";
+                    return Err(Error::refused(what));
+                }
+                Ok(SourceOf::Rows(Box::new(block)))
+            }
+            _ => self.scalar(of).map(SourceOf::Scalar),
+        }
+    }
+
+    // WHERE
+
+    /// Conjuncts apart, so that each can be tried before the next source multiplies the rows.
+    fn filters(&mut self, filter: Option<&'q Expr>, first: usize) -> Result<Vec<Filter>> {
+        let conjuncts = match filter {
+            None => return Ok(Vec::new()),
+            Some(Expr { kind: ExprKind::And(terms), .. }) => terms.as_slice(),
+            Some(term) => std::slice::from_ref(term),
+        };
+        let mut filters = Vec::with_capacity(conjuncts.len());
+        for term in conjuncts {
+            match self.scalar(term)? {
+                Node::And(nodes) => filters.extend(nodes.into_iter().map(|node| filter_at(node, first))),
+                Node::Constant(Value::Bool(true)) => {}
+                node => filters.push(filter_at(node, first)),
+            }
+        }
+        Ok(filters)
+    }
+
+    // ORDER BY
+
+    fn order(&mut self, order: Option<&'q OrderBy>) -> Result<Vec<OrderKey>> {
+        match order {
+            None => Ok(Vec::new()),
+            Some(OrderBy::Rank(_)) => Err(Error::refused("The query clause ORDER BY RANK")),
+            Some(OrderBy::Keys(keys)) => keys
+                .iter()
+                .map(|key| Ok(OrderKey { node: self.scalar(&key.expr)?, descending: key.descending }))
+                .collect(),
+        }
+    }
+
+    // SELECT
+
+    fn output(&mut self, select: &'q Select, base: usize) -> Result<Output> {
+        if select.group_by.is_empty() && !group::has_aggregate(&select.spec) {
+            return Ok(Output::Rows(self.project(&select.spec, base)?));
+        }
+        let keys = select.group_by.iter().map(|key| self.scalar(key)).collect::<Result<Vec<_>>>()?;
+        let outside = self.grouped.replace(group::Grouped::new(base, &select.group_by));
+        let project = self.project(&select.spec, base);
+        let grouped = std::mem::replace(&mut self.grouped, outside);
+        let aggregates = grouped.map(|grouped| grouped.aggregates).unwrap_or_default();
+        Ok(Output::Groups(Grouping { keys, aggregates, whole: select.group_by.is_empty() }, project?))
+    }
+
+    fn project(&mut self, spec: &'q SelectSpec, base: usize) -> Result<Project> {
+        match spec {
+            SelectSpec::Star(span) => self.star(*span, base),
+            SelectSpec::Value(item) => Ok(Project::Value(self.scalar(&item.expr)?)),
+            SelectSpec::List(items) => Ok(Project::Object(self.columns(items)?)),
+        }
+    }
+
+    fn star(&self, span: Span, base: usize) -> Result<Project> {
+        // The item's slot is there also when nobody can name it.
+        let hidden = usize::from(self.names.len() > base + 1 && self.names.get(base) == Some(&None));
+        match self.names.len() - base - hidden {
+            1 => Ok(Project::Value(Node::Slot(self.names.len() - 1))),
+            _ => Err(self.fault(span, "SC2040", "'SELECT *' is only valid with a single input set.")),
+        }
+    }
+
+    /// Gives each item its name; those without one are `$1`, `$2`, … among themselves.
+    fn columns(&mut self, items: &'q [SelectItem]) -> Result<Vec<(String, Node)>> {
+        let mut seen = std::collections::HashSet::new();
+        let mut unnamed = 0;
+        let mut columns = Vec::with_capacity(items.len());
+        for SelectItem { expr, alias } in items {
+            let name = alias.as_ref().map(|name| name.text.as_str()).or_else(|| expr.inferred_name());
+            let name = name.map(str::to_owned).unwrap_or_else(|| {
+                unnamed += 1;
+                format!("${unnamed}")
+            });
+            if !seen.insert(name.clone()) {
+                let span = alias.as_ref().map_or(expr.span, |name| name.span);
+                let message = format!("The SELECT list names '{name}' twice. Give one of them an alias.");
+                return Err(Fault::plain(span, message).into_error(self.text));
+            }
+            columns.push((name, self.scalar(expr)?));
+        }
+        Ok(columns)
+    }
+
+    // TOP, OFFSET, LIMIT
+
+    fn counts(&mut self, select: &'q Select) -> Result<(u64, Option<u64>)> {
+        let top = select.top.as_ref().map(|expr| self.count(expr, "TOP")).transpose()?;
+        match &select.offset_limit {
+            None => Ok((0, top)),
+            Some((offset, limit)) => Ok((self.count(offset, "OFFSET")?, Some(self.count(limit, "LIMIT")?))),
+        }
+    }
+
+    fn count(&mut self, expr: &'q Expr, clause: &'static str) -> Result<u64> {
+        let value = match self.scalar(expr)? {
+            Node::Constant(value) => Some(value),
+            _ => None,
+        };
+        count(value.as_ref(), expr.span, clause).map_err(|fault| fault.into_error(self.text))
+    }
+
+    // Help for all.
+
+    fn slot(&self, name: &str) -> Option<usize> {
+        self.names.iter().rposition(|alias| alias.as_deref() == Some(name))
+    }
+
+    fn fault(&self, span: Span, code: &'static str, message: impl Into<String>) -> Error {
+        Fault::coded(span, code, message).into_error(self.text)
+    }
+
+    /// Works a node out here and now when nothing below it depends on a row.
+    fn fold(&self, node: Node) -> Node {
+        let mut foldable = !node.is_constant() && !is_volatile(&node);
+        node.each_child(&mut |child| foldable &= child.is_constant());
+        if !foldable {
+            return node;
+        }
+        let env = ManualEnv::default();
+        let cx = Context {
+            env: &env,
+            started_ms: 0,
+            geospatial: self.bind.geospatial,
+            user_functions: None,
+            room: Room::new(FOLDED_BYTES_MAX),
+        };
+        match evaluate(&node, None, &cx).map(|term| term.map(|value| value.into_owned())) {
+            Ok(Some(value)) => Node::Constant(value),
+            Ok(None) => Node::Undefined,
+            // Too large, or refused: whoever runs it will say so.
+            Err(_) => node,
+        }
+    }
+}
+
+fn is_volatile(node: &Node) -> bool {
+    match node {
+        Node::Call { function, .. } => function.volatile,
+        Node::UserCall { .. } | Node::Subquery { .. } | Node::Slot(_) | Node::Path { .. } => true,
+        Node::Key { .. } | Node::Aggregate { .. } => true,
+        _ => false,
+    }
+}
+
+fn filter_at(node: Node, first: usize) -> Filter {
+    let level = node.last_slot().map_or(0, |slot| (slot + 1).saturating_sub(first));
+    Filter { level, node }
+}
+
+/// The number of a `TOP`, `OFFSET` or `LIMIT` clause: whole, not negative, of at most 32 bits.
+pub fn count(value: Option<&Value>, span: Span, clause: &'static str) -> Result<u64, Fault> {
+    let (code, subject) = match clause {
+        "TOP" => ("SC2060", "The count value provided for a TOP clause"),
+        "LIMIT" => ("SC2061", "The LIMIT count value"),
+        _ => ("SC2062", "The OFFSET count value"),
+    };
+    let number = value.and_then(Value::as_number).map(|number| number.as_f64());
+    let whole = number
+        .filter(|n| n.fract() == 0.0 && *n >= 0.0)
+        .ok_or_else(|| Fault::coded(span, code, format!("{subject} must be an integer.")))?;
+    if whole > f64::from(u32::MAX) {
+        return Err(Fault::coded(span, code, format!("{subject} exceeds the maximum allowed value.")));
+    }
+    Ok(whole as u64)
+}

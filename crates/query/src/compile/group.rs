@@ -1,0 +1,91 @@
+//! Expressions over a group: what its rows have in common, and what was added up.
+//!
+//! Promise: in the `SELECT` of a grouping query an expression that repeats a `GROUP BY` key means the group's
+//! key, an aggregate call means its result, and nothing else may look at a row.
+
+use pleiad_model::Result;
+
+use super::Compiler;
+use crate::block::Node;
+use crate::expr::aggregate::AggregateKind;
+use crate::language::ast::{Expr, ExprKind, SelectSpec};
+use crate::language::print::print_expr;
+
+pub(super) struct Grouped {
+    /// Slots from here on belong to the rows that were grouped.
+    base: usize,
+    /// The keys as text: two expressions are the same when they print the same.
+    keys: Vec<String>,
+    pub aggregates: Vec<(AggregateKind, Node)>,
+}
+
+impl Grouped {
+    pub fn new(base: usize, keys: &[Expr]) -> Self {
+        let keys = keys.iter().map(print_expr).collect();
+        Grouped { base, keys, aggregates: Vec::new() }
+    }
+}
+
+impl<'q> Compiler<'q> {
+    /// The node for a key or an aggregate; `None` for anything that is built from such.
+    pub(super) fn over_group(&mut self, expr: &'q Expr) -> Result<Option<Node>> {
+        let Some(grouped) = &self.grouped else { return Ok(None) };
+        let slot = grouped.base;
+        if !grouped.keys.is_empty() && !matches!(expr.kind, ExprKind::Constant(_)) {
+            let text = print_expr(expr);
+            if let Some(at) = grouped.keys.iter().position(|key| *key == text) {
+                return Ok(Some(Node::Key { slot, at }));
+            }
+        }
+        let ExprKind::Call { function, arguments } = &expr.kind else { return Ok(None) };
+        let Some(kind) = AggregateKind::find(function) else { return Ok(None) };
+        let [argument] = arguments.as_slice() else {
+            let message = format!("The {} function requires 1 argument(s).", function.to_uppercase());
+            return Err(self.fault(expr.span, "SC2050", message));
+        };
+        // The argument looks at rows, and an aggregate inside of it at nothing.
+        let outside = self.grouped.take();
+        let argument = self.scalar(argument);
+        self.grouped = outside;
+        let argument = argument?;
+        let Some(grouped) = &mut self.grouped else { return Ok(None) };
+        grouped.aggregates.push((kind, argument));
+        Ok(Some(Node::Aggregate { slot, at: grouped.aggregates.len() - 1 }))
+    }
+
+    /// Inside a group the rows are gone.
+    pub(super) fn check_slot(&self, slot: usize, expr: &Expr) -> Result<()> {
+        match &self.grouped {
+            Some(grouped) if slot >= grouped.base => {
+                let message = format!(
+                    "Property reference '{}' is invalid in the select list because it is not contained in either an \
+                     aggregate function or the GROUP BY clause.",
+                    expr.span.of(self.text)
+                );
+                Err(self.fault(expr.span, "SC2102", message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Does the list call an aggregate, outside of subqueries?
+pub(super) fn has_aggregate(spec: &SelectSpec) -> bool {
+    match spec {
+        SelectSpec::Star(_) => false,
+        SelectSpec::Value(item) => calls_aggregate(&item.expr),
+        SelectSpec::List(items) => items.iter().any(|item| calls_aggregate(&item.expr)),
+    }
+}
+
+fn calls_aggregate(expr: &Expr) -> bool {
+    if matches!(&expr.kind, ExprKind::Call { function, .. } if AggregateKind::find(function).is_some()) {
+        return true;
+    }
+    let mut found = false;
+    let walked: Result<(), ()> = expr.each_child(&mut |child| {
+        found |= calls_aggregate(child);
+        Ok(())
+    });
+    walked.is_ok() && found
+}

@@ -1,0 +1,134 @@
+//! What a query sees of a row.
+//!
+//! Promise: an item is read only as far as an expression asks: a path finds the text of one property and parses
+//! that. Names stand for *slots*, numbered from the outermost source inwards; frames form a chain, one per slot.
+//!
+//! ```text
+//! SELECT … FROM c JOIN t IN c.tags WHERE EXISTS(SELECT VALUE w FROM w IN t.words)
+//!               slot 0    slot 1                                   slot 2
+//! ```
+
+use std::borrow::Cow;
+
+use pleiad_model::json::{self, lazy};
+use pleiad_model::{Result, Value};
+
+use crate::expr::Term;
+
+/// One stored item.
+pub trait Document {
+    /// The JSON text of a property of the item, system properties included.
+    fn property(&self, name: &PropertyName) -> Option<Cow<'_, [u8]>>;
+
+    /// Appends the whole item as JSON text.
+    fn write(&self, out: &mut Vec<u8>);
+}
+
+/// A property's name with the hash under which items list their properties.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PropertyName {
+    pub text: String,
+    pub hash: u32,
+}
+
+impl PropertyName {
+    pub fn new(text: impl Into<String>) -> Self {
+        let text = text.into();
+        PropertyName { hash: lazy::name_hash(&text), text }
+    }
+}
+
+/// What a slot holds.
+#[derive(Clone, Copy)]
+pub enum Bound<'a> {
+    Item(&'a dyn Document),
+    Value(&'a Value),
+    Group(&'a Group),
+}
+
+/// What is left of many rows: what they have in common, and what was added up.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    pub keys: Vec<Option<Value>>,
+    pub aggregates: Vec<Option<Value>>,
+}
+
+/// One slot and those outside of it.
+#[derive(Clone, Copy)]
+pub struct Frame<'a> {
+    pub slot: usize,
+    pub bound: Bound<'a>,
+    pub outer: Rows<'a>,
+}
+
+/// The rows an expression may look at, innermost first.
+pub type Rows<'a> = Option<&'a Frame<'a>>;
+
+/// What the slot holds; a slot that is not there holds nothing.
+pub fn lookup<'a>(rows: Rows<'a>, slot: usize) -> Option<Bound<'a>> {
+    let mut frame = rows?;
+    while frame.slot > slot {
+        frame = frame.outer?;
+    }
+    (frame.slot == slot).then_some(frame.bound)
+}
+
+impl<'a> Bound<'a> {
+    pub fn value(self) -> Result<Term<'a>> {
+        match self {
+            Bound::Value(value) => Ok(Some(Cow::Borrowed(value))),
+            Bound::Item(item) => {
+                let mut text = Vec::new();
+                item.write(&mut text);
+                json::parse(&text).map(|value| Some(Cow::Owned(value)))
+            }
+            Bound::Group(_) => Ok(None),
+        }
+    }
+
+    /// The value at the end of a path of properties.
+    pub fn path(self, steps: &[PropertyName]) -> Result<Term<'a>> {
+        match self {
+            Bound::Value(value) => Ok(walk(value, steps).map(Cow::Borrowed)),
+            Bound::Item(_) => match self.text(steps) {
+                Some(text) => parse(&text).map(|value| Some(Cow::Owned(value))),
+                None => Ok(None),
+            },
+            Bound::Group(_) => Ok(None),
+        }
+    }
+
+    /// The text at the end of a path in an item.
+    pub fn text(self, steps: &[PropertyName]) -> Option<Cow<'a, [u8]>> {
+        let (Bound::Item(item), [first, rest @ ..]) = (self, steps) else { return None };
+        let text = item.property(first)?;
+        match rest {
+            [] => Some(text),
+            _ => below(text, rest),
+        }
+    }
+}
+
+fn below<'a>(text: Cow<'a, [u8]>, steps: &[PropertyName]) -> Option<Cow<'a, [u8]>> {
+    match text {
+        Cow::Borrowed(text) => {
+            steps.iter().try_fold(text, |text, step| lazy::property(text, &step.text)).map(Cow::Borrowed)
+        }
+        Cow::Owned(text) => {
+            let found = steps.iter().try_fold(text.as_slice(), |text, step| lazy::property(text, &step.text))?;
+            Some(Cow::Owned(found.to_vec()))
+        }
+    }
+}
+
+fn walk<'v>(value: &'v Value, steps: &[PropertyName]) -> Option<&'v Value> {
+    steps.iter().try_fold(value, |value, step| value.get(&step.text))
+}
+
+/// Scalars are most of what is read; they need no parser.
+fn parse(text: &[u8]) -> Result<Value> {
+    match lazy::scalar(text) {
+        Some(scalar) => Ok(scalar),
+        None => json::parse(text),
+    }
+}

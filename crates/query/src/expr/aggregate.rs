@@ -1,0 +1,292 @@
+//! Aggregates: many values in, one out.
+//!
+//! Promise: the answer depends on the values only, not on how they were spread over partitions or pages, sums of
+//! fractions aside, which round in the order of the rows. Undefined is skipped. Numbers mixed with other types have
+//! no sum, arrays and objects no least or greatest: then the whole is undefined.
+//!
+//! ```text
+//! partition 1   add add add ─┐
+//! partition 2   add add ─────┴ merge ─ finish
+//! page 1   add add ─ encode · · · page 2   decode ─ add ─ finish
+//! ```
+
+mod codec; // a state as bytes
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use pleiad_model::{Error, Kind, Number, Result, Value};
+
+use super::Context;
+use super::compare::{Ordered, total_order};
+use super::context::bytes;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AggregateKind {
+    Count,
+    Sum,
+    Average,
+    Min,
+    Max,
+    /// How often a condition is true.
+    CountIf,
+    /// All values, in the order of the rows.
+    MakeList,
+    /// All values once, in their own order.
+    MakeSet,
+}
+
+impl AggregateKind {
+    pub const ALL: [AggregateKind; 8] = [
+        AggregateKind::Count,
+        AggregateKind::Sum,
+        AggregateKind::Average,
+        AggregateKind::Min,
+        AggregateKind::Max,
+        AggregateKind::CountIf,
+        AggregateKind::MakeList,
+        AggregateKind::MakeSet,
+    ];
+
+    /// By the name that a query calls it, in any case.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name))
+    }
+
+    /// As a query calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            AggregateKind::Count => "COUNT",
+            AggregateKind::Sum => "SUM",
+            AggregateKind::Average => "AVG",
+            AggregateKind::Min => "MIN",
+            AggregateKind::Max => "MAX",
+            AggregateKind::CountIf => "COUNTIF",
+            AggregateKind::MakeList => "MAKELIST",
+            AggregateKind::MakeSet => "MAKESET",
+        }
+    }
+
+    /// As a query plan calls it.
+    pub fn wire_name(self) -> &'static str {
+        match self {
+            AggregateKind::Count => "Count",
+            AggregateKind::Sum => "Sum",
+            AggregateKind::Average => "Average",
+            AggregateKind::Min => "Min",
+            AggregateKind::Max => "Max",
+            AggregateKind::CountIf => "CountIf",
+            AggregateKind::MakeList => "MakeList",
+            AggregateKind::MakeSet => "MakeSet",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregator {
+    kind: AggregateKind,
+    state: State,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum State {
+    Count(u64),
+    Sum {
+        sum: Sum,
+        count: u64,
+        /// Something undefined went by: a sum over nothing else is undefined, not 0.
+        skipped: bool,
+        spoiled: bool,
+    },
+    Extreme {
+        best: Option<Value>,
+        spoiled: bool,
+    },
+    List {
+        values: Vec<Value>,
+        held_bytes: usize,
+    },
+    Set {
+        values: BTreeSet<Ordered<Value>>,
+        held_bytes: usize,
+    },
+}
+
+/// The most that one `MAKELIST` or `MAKESET` may hold: it travels in every continuation token.
+pub const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+impl Aggregator {
+    pub fn new(kind: AggregateKind) -> Self {
+        let state = match kind {
+            AggregateKind::Count | AggregateKind::CountIf => State::Count(0),
+            AggregateKind::Sum | AggregateKind::Average => {
+                State::Sum { sum: Sum::default(), count: 0, skipped: false, spoiled: false }
+            }
+            AggregateKind::Min | AggregateKind::Max => State::Extreme { best: None, spoiled: false },
+            AggregateKind::MakeList => State::List { values: Vec::new(), held_bytes: 0 },
+            AggregateKind::MakeSet => State::Set { values: BTreeSet::new(), held_bytes: 0 },
+        };
+        Aggregator { kind, state }
+    }
+
+    pub fn kind(&self) -> AggregateKind {
+        self.kind
+    }
+
+    /// What this takes in memory beyond its own size.
+    pub fn held_bytes(&self) -> usize {
+        match &self.state {
+            State::Count(_) | State::Sum { .. } => 0,
+            State::Extreme { best, .. } => best.as_ref().map_or(0, bytes),
+            State::List { held_bytes, .. } | State::Set { held_bytes, .. } => *held_bytes,
+        }
+    }
+
+    pub fn add(&mut self, value: Option<&Value>, cx: &Context<'_>) -> Result<()> {
+        let wanted = self.kind.wanted();
+        match (&mut self.state, value) {
+            (State::Sum { skipped, .. }, None) => *skipped = true,
+            (_, None) => {}
+            (State::Count(count), Some(value)) => {
+                *count += u64::from(self.kind == AggregateKind::Count || *value == Value::Bool(true));
+            }
+            (State::Sum { sum, count, spoiled, .. }, Some(value)) => match value.as_number() {
+                Some(number) => (*sum, *count) = (sum.plus(number), *count + 1),
+                None => *spoiled = true,
+            },
+            (State::Extreme { spoiled, .. }, Some(Value::Array(_) | Value::Object(_))) => *spoiled = true,
+            (State::Extreme { best, .. }, Some(value)) => {
+                if best.as_ref().is_none_or(|best| total_order(value, best) == wanted) {
+                    *best = Some(value.clone());
+                }
+            }
+            (State::List { values, held_bytes }, Some(value)) => {
+                hold(held_bytes, value)?;
+                values.push(cx.own(Cow::Borrowed(value))?);
+            }
+            (State::Set { values, held_bytes }, Some(value)) => {
+                if values.insert(Ordered(cx.own(Cow::Borrowed(value))?)) {
+                    hold(held_bytes, value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What another partition found, or a later page; its values come after ours.
+    pub fn merge(&mut self, other: Aggregator) -> Result<()> {
+        let wanted = self.kind.wanted();
+        if self.kind != other.kind {
+            return Err(Error::internal("two different aggregates do not merge"));
+        }
+        match (&mut self.state, other.state) {
+            (State::Count(count), State::Count(more)) => *count = count.saturating_add(more),
+            (
+                State::Sum { sum, count, skipped, spoiled },
+                State::Sum { sum: more, count: more_count, skipped: also_skipped, spoiled: also_spoiled },
+            ) => {
+                *sum = sum.plus(more.number());
+                *count = count.saturating_add(more_count);
+                *skipped |= also_skipped;
+                *spoiled |= also_spoiled;
+            }
+            (State::Extreme { best, spoiled }, State::Extreme { best: theirs, spoiled: also_spoiled }) => {
+                *spoiled |= also_spoiled;
+                if let Some(theirs) = theirs
+                    && best.as_ref().is_none_or(|best| total_order(&theirs, best) == wanted)
+                {
+                    *best = Some(theirs);
+                }
+            }
+            (State::List { values, held_bytes }, State::List { values: more, .. }) => {
+                more.iter().try_for_each(|value| hold(held_bytes, value))?;
+                values.extend(more);
+            }
+            (State::Set { values, held_bytes }, State::Set { values: more, .. }) => {
+                more.difference(values).try_for_each(|value| hold(held_bytes, &value.0))?;
+                values.extend(more);
+            }
+            _ => return Err(Error::internal("an aggregate has the state of another")),
+        }
+        Ok(())
+    }
+
+    pub fn finish(self) -> Option<Value> {
+        match self.state {
+            State::Count(count) => Some(Value::from(count)),
+            State::Sum { spoiled: true, .. } | State::Extreme { spoiled: true, .. } => None,
+            State::Sum { sum, count, skipped, .. } => self.kind.of_sum(sum, count, skipped),
+            State::Extreme { best, .. } => best,
+            State::List { values, .. } => Some(Value::Array(values)),
+            State::Set { values, .. } => Some(Value::Array(values.into_iter().map(|value| value.0).collect())),
+        }
+    }
+
+    /// The state as bytes; `decode` is the way back.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        codec::encode(self, out);
+    }
+
+    /// Refuses what `encode` never wrote: a client holds these bytes between two pages.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        codec::decode(bytes)
+    }
+}
+
+fn hold(held_bytes: &mut usize, value: &Value) -> Result<()> {
+    *held_bytes = held_bytes.saturating_add(bytes(value));
+    if *held_bytes > HELD_BYTES_MAX {
+        return Err(Error::new(Kind::TooLarge, "An aggregate collects too many values. Filter or group them."));
+    }
+    Ok(())
+}
+
+impl AggregateKind {
+    /// How a new value must compare to the best one so far to replace it.
+    fn wanted(self) -> Ordering {
+        if self == AggregateKind::Min { Ordering::Less } else { Ordering::Greater }
+    }
+
+    fn of_sum(self, sum: Sum, count: u64, skipped: bool) -> Option<Value> {
+        match (self, count) {
+            (AggregateKind::Average, 0) => None,
+            (AggregateKind::Average, _) => Some(Value::from(sum.number().as_f64() / count as f64)),
+            (_, 0) if skipped => None,
+            _ => Some(Value::Number(sum.number())),
+        }
+    }
+}
+
+/// A sum that stays an exact integer for as long as it is one and fits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sum {
+    Whole(i64),
+    Real(f64),
+}
+
+impl Default for Sum {
+    fn default() -> Self {
+        Sum::Whole(0)
+    }
+}
+
+impl Sum {
+    pub fn plus(self, number: Number) -> Self {
+        let exact = match (self, number.as_i64()) {
+            (Sum::Whole(sum), Some(number)) => sum.checked_add(number),
+            _ => None,
+        };
+        exact.map_or_else(|| Sum::Real(self.number().as_f64() + number.as_f64()), Sum::Whole)
+    }
+
+    pub fn number(self) -> Number {
+        match self {
+            Sum::Whole(sum) => Number::Int(sum),
+            Sum::Real(sum) => Number::Float(sum),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! Arrays and objects.
+//!
+//! Promise: elements compare as `=` does. A question about many elements sorts them first, so that none is
+//! quadratic.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use pleiad_model::{Object, Result, Value};
+
+use super::Function;
+use super::arguments::{array, at, copy, flag, integer, items, or_default, real, size, string, take, truth};
+use super::sets::Members;
+use crate::expr::aggregate::Sum;
+use crate::expr::compare::{by_name, same, total_order};
+use crate::expr::context::bytes;
+use crate::expr::{Context, Term};
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::exactly("ARRAY_AVG", 1, |args, _| real(average(args))),
+    Function::at_least("ARRAY_CONCAT", 2, array_concat),
+    Function::between("ARRAY_CONTAINS", 2, 3, |args, _| truth(array_contains(args))),
+    Function::at_least("ARRAY_CONTAINS_ALL", 2, |args, _| truth(contains_each(args, false))),
+    Function::at_least("ARRAY_CONTAINS_ANY", 2, |args, _| truth(contains_each(args, true))),
+    Function::exactly("ARRAY_LENGTH", 1, |args, _| size(array(args, 0).map(<[_]>::len))),
+    Function::exactly("ARRAY_MAX", 1, |args, cx| extreme(args, cx, Ordering::Greater)),
+    Function::exactly("ARRAY_MEDIAN", 1, |args, _| real(median(args))),
+    Function::exactly("ARRAY_MIN", 1, |args, cx| extreme(args, cx, Ordering::Less)),
+    Function::between("ARRAY_SLICE", 2, 3, array_slice),
+    Function::exactly("ARRAY_SUM", 1, |args, _| Ok(sum(args).map(|sum| Cow::Owned(Value::Number(sum.number()))))),
+    Function::at_least("CHOOSE", 2, choose),
+    Function::between("OBJECTTOARRAY", 1, 3, object_to_array),
+];
+
+/// For more arguments than this an array is sorted, not scanned for each.
+const SCANNED_MAX: usize = 8;
+
+// Whether something is in an array.
+
+fn array_contains(args: &[Term<'_>]) -> Option<bool> {
+    let (elements, wanted) = (array(args, 0)?, at(args, 1).as_deref()?);
+    let matches = if flag(args, 2)? { partly_same } else { same };
+    Some(elements.iter().any(|element| matches(element, wanted)))
+}
+
+/// Whether an object has all that the wanted one has, and more perhaps; likewise the objects inside.
+fn partly_same(element: &Value, wanted: &Value) -> bool {
+    match (element, wanted) {
+        (Value::Object(element), Value::Object(wanted)) => wanted.len() <= element.len() && covers(element, wanted),
+        _ => same(element, wanted),
+    }
+}
+
+fn covers(element: &Object, wanted: &Object) -> bool {
+    let mut own = by_name(element).into_iter();
+    by_name(wanted).into_iter().all(|(name, wanted)| {
+        own.by_ref().find(|(n, _)| *n >= name).is_some_and(|(n, value)| n == name && partly_same(value, wanted))
+    })
+}
+
+/// The three-valued `OR`, or `AND`, of whether each argument after the first is in it.
+fn contains_each(args: &[Term<'_>], any: bool) -> Option<bool> {
+    let (elements, wanted) = (array(args, 0)?, args.get(1..)?);
+    let members = (wanted.len() > SCANNED_MAX).then(|| Members::new(elements));
+    let has = |wanted: &Value| match &members {
+        Some(members) => members.has(wanted),
+        None => elements.iter().any(|element| same(element, wanted)),
+    };
+    let mut answer = Some(!any);
+    for wanted in wanted {
+        match wanted.as_deref().map(has) {
+            Some(found) if found == any => return Some(any),
+            Some(_) => {}
+            None => answer = None,
+        }
+    }
+    answer
+}
+
+// Numbers and order.
+
+/// Undefined unless all are numbers.
+fn sum(args: &[Term<'_>]) -> Option<Sum> {
+    array(args, 0)?.iter().try_fold(Sum::default(), |sum, value| Some(sum.plus(value.as_number()?)))
+}
+
+fn average(args: &[Term<'_>]) -> Option<f64> {
+    let count = array(args, 0)?.len();
+    (count > 0).then_some(sum(args)?.number().as_f64() / count as f64)
+}
+
+fn median(args: &[Term<'_>]) -> Option<f64> {
+    let numbers = array(args, 0)?.iter().map(|value| value.as_number().map(|n| n.as_f64()));
+    let mut numbers = numbers.collect::<Option<Vec<f64>>>()?;
+    numbers.sort_unstable_by(f64::total_cmp);
+    let upper = *numbers.get(numbers.len() / 2)?;
+    if numbers.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some((*numbers.get(numbers.len() / 2 - 1)? + upper) / 2.0)
+}
+
+/// The least or the greatest; arrays and objects have no place in this order.
+fn extreme<'a>(args: &mut [Term<'a>], cx: &Context<'_>, wanted: Ordering) -> Result<Term<'a>> {
+    let Some(elements) = array(args, 0) else { return Ok(None) };
+    if elements.iter().any(|value| matches!(value, Value::Array(_) | Value::Object(_))) {
+        return Ok(None);
+    }
+    let best = elements.iter().reduce(|best, value| if total_order(value, best) == wanted { value } else { best });
+    Ok(best.map(|best| copy(best, cx)).transpose()?.map(Cow::Owned))
+}
+
+// Parts and wholes.
+
+fn array_concat<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+    if (0..args.len()).any(|position| array(args, position).is_none()) {
+        return Ok(None);
+    }
+    let mut whole = Vec::new();
+    for part in args.iter_mut().filter_map(Option::take) {
+        match cx.own(part)? {
+            Value::Array(part) if whole.is_empty() => whole = part,
+            Value::Array(part) => whole.extend(part),
+            _ => return Ok(None),
+        }
+    }
+    items(whole)
+}
+
+/// A negative start counts from the end.
+fn array_slice<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+    let part = || {
+        let (elements, start) = (array(args, 0)?, integer(args, 1)?);
+        let length = or_default(args, 2, i64::MAX, || integer(args, 2))?;
+        let back = usize::try_from(start.unsigned_abs()).unwrap_or(usize::MAX);
+        let start = if start < 0 { elements.len().saturating_sub(back) } else { back.min(elements.len()) };
+        let length = usize::try_from(length.max(0)).unwrap_or(usize::MAX);
+        elements.get(start..start.saturating_add(length).min(elements.len()))
+    };
+    match part() {
+        Some(part) => items(part.iter().map(|value| copy(value, cx)).collect::<Result<_>>()?),
+        None => Ok(None),
+    }
+}
+
+/// One-based: the index is argument 0, so it is also the argument's own place.
+fn choose<'a>(args: &mut [Term<'a>], _: &Context<'_>) -> Result<Term<'a>> {
+    let chosen = integer(args, 0).filter(|index| *index > 0).and_then(|index| usize::try_from(index).ok());
+    Ok(chosen.and_then(|position| take(args, position)))
+}
+
+fn object_to_array<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+    let object = at(args, 0).as_ref().and_then(|value| value.as_object());
+    let names = or_default(args, 1, "k", || string(args, 1)).zip(or_default(args, 2, "v", || string(args, 2)));
+    let (Some(object), Some((key, value))) = (object, names) else { return Ok(None) };
+    items(object.iter().map(|property| entry(key, value, property, cx)).collect::<Result<_>>()?)
+}
+
+fn entry(key: &str, value: &str, property: (&str, &Value), cx: &Context<'_>) -> Result<Value> {
+    let names = key.len() + value.len() + property.0.len();
+    cx.room.take(2 * size_of::<(String, Value)>() + names + bytes(property.1))?;
+    Ok(Object::new().with(key, property.0).with(value, property.1.clone()).into())
+}

@@ -1,0 +1,112 @@
+//! Points in time.
+//!
+//! Promise: what is read is `YYYY-MM-DD[(T| )hh:mm:ss[.f…]][Z]` and nothing else; what is written always has seven
+//! digits and `Z`. A result outside of the years 1 to 9999 is undefined.
+
+mod calendar; // years, months, days; text
+mod part; // one part of a point in time
+mod format; // DATETIMEFORMAT
+
+use std::borrow::Cow;
+
+use pleiad_model::{Number, Result, Value};
+
+use super::Function;
+use super::arguments::{integer, or_default, string, text, whole};
+use crate::expr::{Context, Term};
+pub use calendar::DateTime;
+use part::Part;
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::exactly("AGO", 2, |args, cx| written(shifted_now(args, cx, i64::checked_neg), cx)).volatile(),
+    Function::between("NOW", 0, 2, now).volatile(),
+    Function::exactly("DAY", 1, |args, _| whole(point(args, 0).map(|at| Part::Day.of(at)))),
+    Function::exactly("MONTH", 1, |args, _| whole(point(args, 0).map(|at| Part::Month.of(at)))),
+    Function::exactly("YEAR", 1, |args, _| whole(point(args, 0).map(|at| Part::Year.of(at)))),
+    Function::exactly("DATETIMEADD", 3, |args, cx| written(add(args), cx)),
+    Function::between("DATETIMEBIN", 2, 4, |args, cx| written(bin(args), cx)),
+    Function::exactly("DATETIMEDIFF", 3, |args, _| Ok(difference(args))),
+    Function::exactly("DATETIMEFORMAT", 2, formatted),
+    Function::between("DATETIMEFROMPARTS", 3, 7, |args, cx| written(from_parts(args), cx)),
+    Function::exactly("DATETIMEPART", 2, |args, _| whole(part(args, 0).zip(point(args, 1)).map(|(p, at)| p.of(at)))),
+    Function::exactly("DATETIMETOTICKS", 1, |args, _| whole(point(args, 0).map(DateTime::ticks))),
+    Function::exactly("DATETIMETOTIMESTAMP", 1, |args, _| whole(point(args, 0).map(DateTime::timestamp_ms))),
+    Function::exactly("GETCURRENTDATETIME", 0, |_, cx| written(current(cx), cx)).volatile(),
+    Function::exactly("GETCURRENTDATETIMESTATIC", 0, |_, cx| written(started(cx), cx)),
+    Function::exactly("GETCURRENTTICKS", 0, |_, cx| whole(current(cx).map(DateTime::ticks))).volatile(),
+    Function::exactly("GETCURRENTTICKSSTATIC", 0, |_, cx| whole(started(cx).map(DateTime::ticks))),
+    Function::exactly("GETCURRENTTIMESTAMP", 0, |_, cx| whole(current(cx).map(DateTime::timestamp_ms))).volatile(),
+    Function::exactly("GETCURRENTTIMESTAMPSTATIC", 0, |_, cx| whole(started(cx).map(DateTime::timestamp_ms))),
+    Function::exactly("TICKSTODATETIME", 1, |args, cx| written(integer(args, 0).and_then(DateTime::from_ticks), cx)),
+    Function::exactly("TIMESTAMPTODATETIME", 1, |args, cx| {
+        written(integer(args, 0).and_then(DateTime::from_timestamp_ms), cx)
+    }),
+];
+
+/// Bins are not counted from before the Windows epoch.
+const ORIGIN_EARLIEST: &str = "1601-01-01";
+
+fn point(args: &[Term<'_>], position: usize) -> Option<DateTime> {
+    DateTime::parse(string(args, position)?)
+}
+
+fn part(args: &[Term<'_>], position: usize) -> Option<Part> {
+    Part::parse(string(args, position)?)
+}
+
+fn written<'a>(at: Option<DateTime>, cx: &Context<'_>) -> Result<Term<'a>> {
+    text(at.map(|at| at.to_string()), cx)
+}
+
+// The clock.
+
+fn current(cx: &Context<'_>) -> Option<DateTime> {
+    DateTime::from_timestamp_ms(i64::try_from(cx.env.now_ms()).ok()?)
+}
+
+fn started(cx: &Context<'_>) -> Option<DateTime> {
+    DateTime::from_timestamp_ms(i64::try_from(cx.started_ms).ok()?)
+}
+
+/// `NOW()` or `NOW(part, n)`.
+fn now<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+    written(if args.is_empty() { current(cx) } else { shifted_now(args, cx, Some) }, cx)
+}
+
+fn shifted_now(args: &[Term<'_>], cx: &Context<'_>, direction: fn(i64) -> Option<i64>) -> Option<DateTime> {
+    part(args, 0)?.add(current(cx)?, direction(integer(args, 1)?)?)
+}
+
+// Arithmetic.
+
+fn add(args: &[Term<'_>]) -> Option<DateTime> {
+    part(args, 0)?.add(point(args, 2)?, integer(args, 1)?)
+}
+
+fn bin(args: &[Term<'_>]) -> Option<DateTime> {
+    let size = or_default(args, 2, 1, || integer(args, 2)).filter(|size| *size > 0)?;
+    let origin = or_default(args, 3, DateTime::from_ticks(0)?, || point(args, 3))?;
+    if origin < DateTime::parse(ORIGIN_EARLIEST)? {
+        return None;
+    }
+    part(args, 1)?.bin(point(args, 0)?, size, origin)
+}
+
+/// Nanoseconds between two far points need more than 64 bits, and then become a double.
+fn difference<'a>(args: &[Term<'_>]) -> Term<'a> {
+    let crossed = part(args, 0)?.boundaries(point(args, 1)?, point(args, 2)?);
+    let number = i64::try_from(crossed).map_or(Number::Float(crossed as f64), Number::Int);
+    Some(Cow::Owned(Value::Number(number)))
+}
+
+/// Year, month and day, then hour, minute, second and 100 ns units as far as they are given.
+fn from_parts(args: &[Term<'_>]) -> Option<DateTime> {
+    let given = |position| or_default(args, position, 0, || integer(args, position));
+    let date = (given(0)?, given(1)?, given(2)?);
+    DateTime::from_parts(date, (given(3)?, given(4)?, given(5)?), given(6)?)
+}
+
+fn formatted<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+    let (Some(at), Some(pattern)) = (point(args, 0), string(args, 1)) else { return Ok(None) };
+    text(Some(format::format(at, pattern)), cx)
+}

@@ -1,0 +1,54 @@
+//! Letters without their case.
+//!
+//! Promise: ordinal, culture knows nothing of it. Every character maps to exactly one, so lengths stay;
+//! one that would become several (`ß`) stays as it is, and nothing outside of ASCII ever meets ASCII (`ı` is
+//! no `I`, the Kelvin sign no `K`), so that an ASCII needle can be looked for in the bytes of any text.
+
+/// A needle up to here is compared at every place; a longer one is looked for in folded copies.
+const NEEDLE_BYTES_IN_PLACE_MAX: usize = 32;
+
+pub fn upper(c: char) -> char {
+    if c.is_ascii() { c.to_ascii_uppercase() } else { single(c, c.to_uppercase()) }
+}
+
+pub fn lower(c: char) -> char {
+    if c.is_ascii() { c.to_ascii_lowercase() } else { single(c, c.to_lowercase()) }
+}
+
+fn single(c: char, mut mapped: impl ExactSizeIterator<Item = char>) -> char {
+    match (mapped.len(), mapped.next()) {
+        (1, Some(other)) if !other.is_ascii() => other,
+        _ => c,
+    }
+}
+
+pub fn equal(left: &str, right: &str) -> bool {
+    left.chars().map(upper).eq(right.chars().map(upper))
+}
+
+pub fn starts_with(text: &str, head: &str) -> bool {
+    agree(text.chars(), head.chars())
+}
+
+pub fn ends_with(text: &str, tail: &str) -> bool {
+    agree(text.chars().rev(), tail.chars().rev())
+}
+
+fn agree(mut text: impl Iterator<Item = char>, mut part: impl Iterator<Item = char>) -> bool {
+    part.all(|own| text.next().is_some_and(|c| upper(c) == upper(own)))
+}
+
+pub fn contains(text: &str, needle: &str) -> bool {
+    if needle.is_ascii() && needle.len() <= NEEDLE_BYTES_IN_PLACE_MAX {
+        return contains_ascii(text.as_bytes(), needle.as_bytes());
+    }
+    folded(text).contains(&folded(needle))
+}
+
+fn contains_ascii(text: &[u8], needle: &[u8]) -> bool {
+    needle.is_empty() || text.windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle))
+}
+
+fn folded(text: &str) -> String {
+    text.chars().map(upper).collect()
+}

@@ -1,0 +1,335 @@
+//! Regular expressions.
+//!
+//! Promise: Perl's syntax, unanchored; a pattern or a modifier that is none makes the answer undefined. Time is
+//! bounded by the limits below, whatever the pattern: what is beyond them is an error that says so, never a wrong
+//! answer.
+//!
+//! ```text
+//! pattern ──► automaton        time linear in the text               nearly all patterns
+//!        └──► backtracking     bounded steps over a bounded text     look-around, back-references
+//! ```
+//!
+//! Linear is not enough for a large pattern over a large text: in the worst case an automaton takes one step for each
+//! of its states at each byte. Mostly it takes one step per byte, so a long text is searched by an engine that gives
+//! up once it turns out to be the worst case.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+
+use pleiad_model::{Error, Result, Value};
+use regex_automata::Input;
+use regex_automata::hybrid::BuildError;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson::{self, WhichCaptures};
+use regex_automata::util::syntax;
+
+use super::Function;
+use super::arguments::{integer, items, or_default, string, string_item, truth};
+use crate::expr::{Context, Term};
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::between("REGEXEXTRACT", 2, 4, extract),
+    Function::between("REGEXEXTRACTALL", 2, 4, extract_all),
+    Function::between("REGEXMATCH", 2, 3, is_match),
+    Function::between("REGEXREPLACE", 3, 4, |args, cx| replace(args, cx, Reach::First)),
+    Function::between("REGEXREPLACEALL", 3, 4, |args, cx| replace(args, cx, Reach::All)),
+];
+
+/// What one compiled pattern may take.
+const PATTERN_BYTES_MAX: usize = 1024 * 1024;
+/// States × bytes of text × searches; a few seconds at the worst.
+const STEPS_MAX: usize = 500_000_000;
+/// The longest text for a pattern that backtracks: between two steps it may read all of the rest.
+pub const BACKTRACK_TEXT_BYTES_MAX: usize = 8 * 1024;
+/// The longest one in which it looks for all matches.
+pub const BACKTRACK_ALL_TEXT_BYTES_MAX: usize = 1024;
+const BACKTRACKS_MAX: usize = 20_000;
+/// The lazy automaton gives up when it has thrown its states away this often and
+/// used them for fewer bytes than this each.
+const CACHE_CLEARS_MIN: usize = 4;
+const BYTES_PER_STATE_MIN: usize = 10;
+/// How many patterns a thread remembers: a query's few, so that none is compiled once per row.
+const REMEMBERED_MAX: usize = 8;
+
+// Functions.
+
+fn is_match<'a>(args: &mut [Term<'a>], _: &Context<'_>) -> Result<Term<'a>> {
+    let (Some(subject), Some(pattern)) = (string(args, 0), pattern(args, 2)?) else { return Ok(None) };
+    truth(Some(pattern.is_match(subject)?))
+}
+
+/// The first match, or one group of it.
+fn extract<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+    let Some((subject, pattern, group)) = extraction(args)? else { return Ok(None) };
+    let mut found = None;
+    pattern.each_match(subject, group, Reach::First, &mut |_, part| {
+        found = part.map(|part| string_item(part, cx)).transpose()?;
+        Ok(())
+    })?;
+    Ok(found.map(Cow::Owned))
+}
+
+/// A group that took no part in a match adds nothing.
+fn extract_all<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+    let Some((subject, pattern, group)) = extraction(args)? else { return Ok(None) };
+    let mut found = Vec::new();
+    pattern.each_match(subject, group, Reach::All, &mut |_, part| {
+        found.extend(part.map(|part| string_item(part, cx)).transpose()?);
+        Ok(())
+    })?;
+    items(found)
+}
+
+/// The replacement is plain text: `$1` is a dollar and a one.
+fn replace<'a>(args: &mut [Term<'a>], cx: &Context<'_>, reach: Reach) -> Result<Term<'a>> {
+    let (Some(subject), Some(with), Some(pattern)) = (string(args, 0), string(args, 2), pattern(args, 3)?) else {
+        return Ok(None);
+    };
+    cx.room.take(subject.len())?;
+    let (mut whole, mut copied) = (String::with_capacity(subject.len()), 0);
+    pattern.each_match(subject, 0, reach, &mut |place, _| {
+        cx.room.take(with.len())?;
+        whole.push_str(subject.get(copied..place.start).unwrap_or(""));
+        whole.push_str(with);
+        copied = place.end;
+        Ok(())
+    })?;
+    whole.push_str(subject.get(copied..).unwrap_or(""));
+    Ok(Some(Cow::Owned(Value::String(whole))))
+}
+
+/// Subject, pattern and group: `(subject, pattern [, modifiers [, group]])`.
+fn extraction<'v>(args: &'v [Term<'_>]) -> Result<Option<(&'v str, Rc<Pattern>, usize)>> {
+    let group = or_default(args, 3, 0, || usize::try_from(integer(args, 3)?).ok());
+    let (Some(subject), Some(group)) = (string(args, 0), group) else { return Ok(None) };
+    Ok(pattern(args, 2)?.filter(|pattern| group < pattern.groups()).map(|pattern| (subject, pattern, group)))
+}
+
+// Patterns.
+
+#[derive(Clone, Copy, PartialEq)]
+enum Reach {
+    First,
+    All,
+}
+
+enum Pattern {
+    Automaton(Box<Automaton>),
+    Backtracking(fancy_regex::Regex),
+}
+
+/// Receives where a match is and what the wanted group holds of it.
+type Visit<'f, 't> = &'f mut dyn FnMut(Range<usize>, Option<&'t str>) -> Result<()>;
+
+impl Pattern {
+    /// `None` when it is no pattern.
+    fn compile(source: &str, modifiers: Modifiers) -> Result<Option<Pattern>> {
+        match modifiers.automaton(source) {
+            Ok(regex) => {
+                Automaton::new(regex, source, modifiers).map(|automaton| Some(Pattern::Automaton(Box::new(automaton))))
+            }
+            Err(regex::Error::CompiledTooBig(_)) => Err(too_large()),
+            Err(_) => Ok(modifiers.backtracking(source).map(Pattern::Backtracking)),
+        }
+    }
+
+    /// Group 0 is the whole match.
+    fn groups(&self) -> usize {
+        match self {
+            Pattern::Automaton(automaton) => automaton.regex.captures_len(),
+            Pattern::Backtracking(regex) => regex.captures_len(),
+        }
+    }
+
+    fn is_match(&self, text: &str) -> Result<bool> {
+        match self {
+            Pattern::Automaton(automaton) => automaton.is_match(text),
+            Pattern::Backtracking(regex) => {
+                fits(text, BACKTRACK_TEXT_BYTES_MAX)?;
+                regex.is_match(text).map_err(|_| too_many_steps())
+            }
+        }
+    }
+
+    fn each_match<'t>(&self, text: &'t str, group: usize, reach: Reach, visit: Visit<'_, 't>) -> Result<()> {
+        match self {
+            Pattern::Automaton(automaton) => automaton.each_match(text, group, reach, visit),
+            Pattern::Backtracking(regex) => {
+                let all = reach == Reach::All;
+                fits(text, if all { BACKTRACK_ALL_TEXT_BYTES_MAX } else { BACKTRACK_TEXT_BYTES_MAX })?;
+                regex.captures_iter(text).take(reach.matches()).try_for_each(|captures| {
+                    let captures = captures.map_err(|_| too_many_steps())?;
+                    captures.get(0).map_or(Ok(()), |all| visit(all.range(), captures.get(group).map(|m| m.as_str())))
+                })
+            }
+        }
+    }
+}
+
+impl Reach {
+    fn matches(self) -> usize {
+        if self == Reach::First { 1 } else { usize::MAX }
+    }
+}
+
+struct Automaton {
+    regex: regex::Regex,
+    /// Builds its states as it goes, and gives up when it builds too many.
+    lazy: DFA,
+    cache: RefCell<Cache>,
+}
+
+impl Automaton {
+    fn new(regex: regex::Regex, source: &str, modifiers: Modifiers) -> Result<Self> {
+        let lazy = modifiers.lazy(source).map_err(|_| too_large())?;
+        Ok(Automaton { regex, cache: RefCell::new(lazy.create_cache()), lazy })
+    }
+
+    /// How often this text can be searched, even if each search is the worst case.
+    fn searches_max(&self, text: &str) -> usize {
+        STEPS_MAX / self.lazy.get_nfa().states().len().saturating_mul(text.len()).max(1)
+    }
+
+    fn is_match(&self, text: &str) -> Result<bool> {
+        if self.searches_max(text) > 0 {
+            return Ok(self.regex.is_match(text));
+        }
+        let input = Input::new(text).earliest(true);
+        let found = self.lazy.try_search_fwd(&mut self.cache.borrow_mut(), &input);
+        found.map(|end| end.is_some()).map_err(|_| too_many_steps())
+    }
+
+    fn each_match<'t>(&self, text: &'t str, group: usize, reach: Reach, visit: Visit<'_, 't>) -> Result<()> {
+        let mut searches_left = self.searches_max(text);
+        let mut search = || {
+            searches_left = searches_left.checked_sub(1).ok_or_else(too_many_steps)?;
+            Ok(())
+        };
+        search()?;
+        for captures in self.regex.captures_iter(text).take(reach.matches()) {
+            if let Some(all) = captures.get(0) {
+                visit(all.range(), captures.get(group).map(|part| part.as_str()))?;
+            }
+            if reach == Reach::All {
+                search()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fits(text: &str, bytes_max: usize) -> Result<()> {
+    if text.len() <= bytes_max { Ok(()) } else { Err(too_many_steps()) }
+}
+
+fn too_many_steps() -> Error {
+    too_much("The pattern takes too many steps on a text this long.")
+}
+
+fn too_large() -> Error {
+    too_much("The pattern is too large.")
+}
+
+fn too_much(what: &str) -> Error {
+    Error::invalid(format!("A regular expression cannot be evaluated within its limits. {what}"))
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Modifiers {
+    multi_line: bool,
+    single_line: bool,
+    ignore_case: bool,
+    ignore_space: bool,
+}
+
+impl Modifiers {
+    fn parse(letters: &str) -> Option<Self> {
+        let mut modifiers = Modifiers::default();
+        for letter in letters.bytes() {
+            *match letter {
+                b'm' => &mut modifiers.multi_line,
+                b's' => &mut modifiers.single_line,
+                b'i' => &mut modifiers.ignore_case,
+                b'x' => &mut modifiers.ignore_space,
+                _ => return None,
+            } = true;
+        }
+        Some(modifiers)
+    }
+
+    fn automaton(self, source: &str) -> Result<regex::Regex, regex::Error> {
+        regex::RegexBuilder::new(source)
+            .multi_line(self.multi_line)
+            .dot_matches_new_line(self.single_line)
+            .case_insensitive(self.ignore_case)
+            .ignore_whitespace(self.ignore_space)
+            .size_limit(PATTERN_BYTES_MAX)
+            .dfa_size_limit(PATTERN_BYTES_MAX)
+            .build()
+    }
+
+    fn lazy(self, source: &str) -> Result<DFA, Box<BuildError>> {
+        let syntax = syntax::Config::new()
+            .multi_line(self.multi_line)
+            .dot_matches_new_line(self.single_line)
+            .case_insensitive(self.ignore_case)
+            .ignore_whitespace(self.ignore_space);
+        let limits = DFA::config()
+            .cache_capacity(PATTERN_BYTES_MAX)
+            .skip_cache_capacity_check(true)
+            .unicode_word_boundary(true)
+            .minimum_cache_clear_count(Some(CACHE_CLEARS_MIN))
+            .minimum_bytes_per_state(Some(BYTES_PER_STATE_MIN));
+        let size = thompson::Config::new().nfa_size_limit(Some(PATTERN_BYTES_MAX)).which_captures(WhichCaptures::None);
+        DFA::builder().syntax(syntax).thompson(size).configure(limits).build(source).map_err(Box::new)
+    }
+
+    fn backtracking(self, source: &str) -> Option<fancy_regex::Regex> {
+        fancy_regex::RegexBuilder::new(source)
+            .multi_line(self.multi_line)
+            .dot_matches_new_line(self.single_line)
+            .case_insensitive(self.ignore_case)
+            .ignore_whitespace(self.ignore_space)
+            .delegate_size_limit(PATTERN_BYTES_MAX)
+            .delegate_dfa_size_limit(PATTERN_BYTES_MAX)
+            .backtrack_limit(BACKTRACKS_MAX)
+            .build()
+            .ok()
+    }
+}
+
+// Remembering.
+
+struct Remembered {
+    source: String,
+    modifiers: Modifiers,
+    /// `None`: the source is no pattern.
+    pattern: Option<Rc<Pattern>>,
+}
+
+thread_local! {
+    /// The latest first.
+    static REMEMBERED: RefCell<Vec<Remembered>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The pattern in argument 1, with the modifiers in the argument named.
+fn pattern(args: &[Term<'_>], modifiers_at: usize) -> Result<Option<Rc<Pattern>>> {
+    let modifiers = or_default(args, modifiers_at, "", || string(args, modifiers_at)).and_then(Modifiers::parse);
+    let (Some(source), Some(modifiers)) = (string(args, 1), modifiers) else { return Ok(None) };
+    REMEMBERED.with_borrow_mut(|remembered| recall(remembered, source, modifiers))
+}
+
+fn recall(remembered: &mut Vec<Remembered>, source: &str, modifiers: Modifiers) -> Result<Option<Rc<Pattern>>> {
+    let known = remembered.iter().position(|known| known.modifiers == modifiers && known.source == source);
+    match known {
+        Some(at) => remembered[..=at].rotate_right(1),
+        None => {
+            let pattern = Pattern::compile(source, modifiers)?.map(Rc::new);
+            remembered.truncate(REMEMBERED_MAX - 1);
+            remembered.insert(0, Remembered { source: source.to_owned(), modifiers, pattern });
+        }
+    }
+    Ok(remembered.first().and_then(|latest| latest.pattern.clone()))
+}

@@ -1,0 +1,100 @@
+//! GeoJSON: measured and compared.
+//!
+//! Promise: what is not a valid shape has no distance, area or relation: the answer is undefined, and only
+//! `ST_ISVALID` and `ST_ISVALIDDETAILED` speak about it. What shapes are, and how they are measured, is
+//! `pleiad_spatial`'s job. At worst a relation takes n × m steps for shapes of n and m points.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::thread::LocalKey;
+
+use pleiad_model::policy::{Geospatial, SpatialType};
+use pleiad_model::{Object, Result, Value};
+use pleiad_spatial::Geometry;
+
+use super::Function;
+use super::arguments::{at, real, truth};
+use crate::expr::context::bytes;
+use crate::expr::{Context, Term};
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::exactly("ST_AREA", 1, area),
+    Function::exactly("ST_DISTANCE", 2, distance),
+    Function::exactly("ST_INTERSECTS", 2, intersects),
+    Function::exactly("ST_ISVALID", 1, is_valid),
+    Function::exactly("ST_ISVALIDDETAILED", 1, is_valid_detailed),
+    Function::exactly("ST_WITHIN", 2, within),
+    // As client libraries write them into queries of their own.
+    Function::exactly("_ST_DISTANCE", 2, distance),
+    Function::exactly("_ST_INTERSECTS", 2, intersects),
+    Function::exactly("_ST_WITHIN", 2, within),
+];
+
+fn area<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+    real(shape(args, 0, cx).map(|shape| shape.area()))
+}
+
+fn distance<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+    real(both(args, cx).map(|(from, to)| from.distance(&to)))
+}
+
+fn intersects<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+    truth(both(args, cx).map(|(one, other)| one.intersects(&other)))
+}
+
+fn within<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+    truth(both(args, cx).map(|(inner, outer)| inner.within(&outer)))
+}
+
+fn is_valid<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+    truth(at(args, 0).as_deref().map(|value| Geometry::is_valid(value, cx.geospatial)))
+}
+
+fn is_valid_detailed<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+    let Some(value) = at(args, 0).as_deref() else { return Ok(None) };
+    let report = match Geometry::parse(value, cx.geospatial) {
+        Ok(_) => Object::new().with("valid", true),
+        Err(invalid) => Object::new().with("valid", false).with("reason", invalid.reason),
+    };
+    let report = Value::from(report);
+    cx.room.take(bytes(&report))?;
+    Ok(Some(Cow::Owned(report)))
+}
+
+fn both(args: &[Term<'_>], cx: &Context<'_>) -> Option<(Rc<Geometry>, Rc<Geometry>)> {
+    Some((shape(args, 0, cx)?, shape(args, 1, cx)?))
+}
+
+/// The last shape that was read, and from what.
+type Last = Cell<Option<(Value, Geospatial, Rc<Geometry>)>>;
+
+// A query compares every item with the same shape, which can have thousands of points. One memory for each place
+// of an argument: whichever side the constant is on, the items do not push it out.
+thread_local! {
+    static FIRST: Last = const { Cell::new(None) };
+    static SECOND: Last = const { Cell::new(None) };
+}
+
+fn shape(args: &[Term<'_>], position: usize, cx: &Context<'_>) -> Option<Rc<Geometry>> {
+    let value = at(args, position).as_deref()?;
+    remembered(if position == 0 { &FIRST } else { &SECOND }, value, cx.geospatial)
+}
+
+fn remembered(last: &'static LocalKey<Last>, value: &Value, geospatial: Geospatial) -> Option<Rc<Geometry>> {
+    let kept = last.take().filter(|(text, on, _)| *on == geospatial && text == value);
+    if let Some((_, _, shape)) = &kept {
+        let shape = shape.clone();
+        last.set(kept);
+        return Some(shape);
+    }
+    let shape = Rc::new(Geometry::parse(value, geospatial).ok()?);
+    if shape.kind() != SpatialType::Point {
+        // Points are read faster than they are compared and copied.
+        last.set(Some((value.clone(), geospatial, shape.clone())));
+    }
+    Some(shape)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! What kind of value is it?
+//!
+//! Promise: the answer is true or false, never undefined; undefined is of no kind.
+
+use pleiad_model::{Result, Value};
+
+use super::Function;
+use super::arguments::{at, truth};
+use super::dates::DateTime;
+use crate::expr::Term;
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::exactly("IS_ARRAY", 1, |args, _| is(args, |v| matches!(v, Value::Array(_)))),
+    Function::exactly("IS_BOOL", 1, |args, _| is(args, |v| matches!(v, Value::Bool(_)))),
+    Function::exactly("IS_DATETIME", 1, |args, _| is(args, |v| v.as_str().and_then(DateTime::parse).is_some())),
+    Function::exactly("IS_DEFINED", 1, |args, _| is(args, |_| true)),
+    Function::exactly("IS_FINITE_NUMBER", 1, |args, _| {
+        is(args, |v| v.as_number().is_some_and(|n| n.as_f64().is_finite()))
+    }),
+    Function::exactly("IS_INTEGER", 1, |args, _| is(args, |v| v.as_i64().is_some())),
+    Function::exactly("IS_NULL", 1, |args, _| is(args, |v| matches!(v, Value::Null))),
+    Function::exactly("IS_NUMBER", 1, |args, _| is(args, |v| matches!(v, Value::Number(_)))),
+    Function::exactly("IS_OBJECT", 1, |args, _| is(args, |v| matches!(v, Value::Object(_)))),
+    Function::exactly("IS_PRIMITIVE", 1, |args, _| is(args, |v| !matches!(v, Value::Array(_) | Value::Object(_)))),
+    Function::exactly("IS_STRING", 1, |args, _| is(args, |v| matches!(v, Value::String(_)))),
+];
+
+fn is<'a>(args: &[Term<'a>], test: fn(&Value) -> bool) -> Result<Term<'a>> {
+    truth(Some(at(args, 0).as_deref().is_some_and(test)))
+}

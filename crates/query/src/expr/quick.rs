@@ -1,0 +1,62 @@
+//! A property against a constant, on the item's text.
+//!
+//! Promise: the same truth that evaluating both sides gives, without building a value. This is what a scan does
+//! for every item, so it allocates nothing.
+
+use std::cmp::Ordering;
+
+use pleiad_model::Value;
+use pleiad_model::json::lazy;
+
+use crate::block::Node;
+use crate::document::{Bound, Rows, lookup};
+use crate::language::ast::BinaryOp;
+
+/// `None` when this is no such comparison, or not one that text can answer.
+pub fn compare(first: &Node, rest: &[(BinaryOp, Node)], rows: Rows<'_>) -> Option<Option<bool>> {
+    let [(op, second)] = rest else { return None };
+    match (first, second) {
+        (Node::Path { slot, steps }, Node::Constant(constant)) => {
+            let bound @ Bound::Item(_) = lookup(rows, *slot)? else { return None };
+            match bound.text(steps) {
+                Some(text) => against(*op, &text, constant),
+                None => is_comparison(*op).then_some(None),
+            }
+        }
+        _ => None,
+    }
+}
+
+fn is_comparison(op: BinaryOp) -> bool {
+    use BinaryOp::*;
+    matches!(op, Equal | NotEqual | Less | Greater | LessOrEqual | GreaterOrEqual)
+}
+
+fn against(op: BinaryOp, text: &[u8], constant: &Value) -> Option<Option<bool>> {
+    match (text.first()?, constant) {
+        (b'-' | b'0'..=b'9', Value::Number(constant)) => {
+            let number = lazy::number(text)?.as_f64();
+            Some(Some(number.partial_cmp(&constant.as_f64()).map_or(op == BinaryOp::NotEqual, |o| holds(op, o))))
+                .filter(|_| is_comparison(op))
+        }
+        (b'"', Value::String(constant)) => {
+            let raw = text.get(1..text.len().checked_sub(1)?)?;
+            // An escape stands for another byte than its own.
+            let plain = !raw.contains(&b'\\');
+            (plain && is_comparison(op)).then(|| Some(holds(op, raw.cmp(constant.as_bytes()))))
+        }
+        _ => None,
+    }
+}
+
+fn holds(op: BinaryOp, ordering: Ordering) -> bool {
+    match op {
+        BinaryOp::Equal => ordering.is_eq(),
+        BinaryOp::NotEqual => ordering.is_ne(),
+        BinaryOp::Less => ordering.is_lt(),
+        BinaryOp::Greater => ordering.is_gt(),
+        BinaryOp::LessOrEqual => ordering.is_le(),
+        BinaryOp::GreaterOrEqual => ordering.is_ge(),
+        _ => false,
+    }
+}

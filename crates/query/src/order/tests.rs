@@ -1,0 +1,94 @@
+use std::cmp::Ordering;
+
+use pleiad_model::{Object, Value, json};
+use proptest::prelude::*;
+
+use super::{encode, encode_key};
+
+fn bytes(value: Option<&Value>) -> Vec<u8> {
+    let mut out = Vec::new();
+    encode(value, &mut out);
+    out
+}
+
+fn of(text: &str) -> Vec<u8> {
+    bytes(Some(&json::parse(text.as_bytes()).unwrap()))
+}
+
+#[test]
+fn types_then_values() {
+    let sorted = [
+        "null", "false", "true", "-1e300", "-2", "-0.5", "0", "1", "2", "10", "\"\"", "\"\\u0000\"", "\"A\"", "\"a\"",
+        "\"a\\u0000\"", "\"aa\"", "\"b\"", "[]", "[null]", "[1]", "[1,2]", "[2]", "{}", "{\"a\":1}", "{\"a\":1,\"b\":0}",
+        "{\"a\":2}", "{\"b\":0}",
+    ];
+    assert!(bytes(None) < of("null"));
+    for pair in sorted.windows(2) {
+        assert!(of(pair[0]) < of(pair[1]), "{} < {}", pair[0], pair[1]);
+    }
+}
+
+#[test]
+fn equal_values_are_equal_bytes() {
+    for (a, b) in [("1", "1.0"), ("0", "-0.0"), ("{\"a\":1,\"b\":[2]}", "{\"b\":[2.0],\"a\":1}"), ("1e2", "100")] {
+        assert_eq!(of(a), of(b), "{a} = {b}");
+    }
+}
+
+#[test]
+fn a_worked_vector() {
+    let hex: String = of("[1,\"a\"]").iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hex, "0a05bff0000000000000".to_owned() + "08610001" + "00");
+}
+
+#[test]
+fn keys_do_not_tell_arrays_apart() {
+    let key = |text: &str| {
+        let mut out = Vec::new();
+        encode_key(Some(&json::parse(text.as_bytes()).unwrap()), false, &mut out);
+        out
+    };
+    assert_eq!(key("[1]"), key("[]"));
+    assert_eq!(key("{}"), key("{\"a\":1}"));
+    assert!(key("\"z\"") < key("[]") && key("[]") < key("{}"));
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let scalar = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<f64>().prop_filter("finite", |n| n.is_finite()).prop_map(Value::from),
+        (-5i64..5).prop_map(Value::from),
+        "[a\\x00\\xff]{0,3}".prop_map(Value::from),
+    ];
+    scalar.prop_recursive(3, 12, 3, |inner| {
+        let object = prop::collection::vec(("[ab]", inner.clone()), 0..3)
+            .prop_map(|list| list.into_iter().fold(Object::new(), |object, (name, value)| object.with(name, value)));
+        prop_oneof![prop::collection::vec(inner, 0..3).prop_map(Value::from), object.prop_map(Value::from)]
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_encoding_is_the_beginning_of_another(a in value(), b in value()) {
+        let (a, b) = (bytes(Some(&a)), bytes(Some(&b)));
+        prop_assert!(a == b || !b.starts_with(&a));
+    }
+
+    #[test]
+    fn descending_is_the_other_way_round(a in value(), b in value()) {
+        let key = |value: &Value, descending| {
+            let mut out = Vec::new();
+            encode_key(Some(value), descending, &mut out);
+            out
+        };
+        prop_assert_eq!(key(&a, true).cmp(&key(&b, true)), key(&a, false).cmp(&key(&b, false)).reverse());
+    }
+
+    #[test]
+    fn numbers_sort_as_numbers(a in any::<f64>(), b in any::<f64>()) {
+        prop_assume!(a.is_finite() && b.is_finite());
+        let order = a.partial_cmp(&b).unwrap_or(Ordering::Equal);
+        prop_assert_eq!(bytes(Some(&a.into())).cmp(&bytes(Some(&b.into()))), order);
+    }
+}

@@ -1,0 +1,146 @@
+//! What a client needs to drive a query over many partitions by itself.
+//!
+//! Promise: the client that runs the rewritten text on every range of the plan, and merges as the plan says, gets what
+//! the query means; and no plan asks of a client what it did not say it can do.
+//!
+//! ```text
+//! SELECT c.n, AVG(c.a) FROM c GROUP BY c.n
+//!    rewritten   SELECT [{"item": c.n}] AS groupByItems,
+//!                       {"n": c.n, "$1": {"item": {"sum": SUM(c.a), "count": COUNT(c.a)}}} AS payload
+//!                FROM c GROUP BY c.n
+//!    merge       groups of equal groupByItems; "n": the first, "$1": Average
+//!    ranges      ["", "FF")
+//! ```
+//!
+//! Which keys a filter allows is `route`'s; which partitions hold them, the engine's.
+
+mod features; // what a client must be able to do
+mod rewrite; // the text for one range
+mod shape; // what has to be merged
+
+use pleiad_model::partition_key::PartitionKeyDefinition;
+use pleiad_model::{Object, Result, Value};
+
+use crate::check::{self, Counts};
+use crate::compile::Bind;
+use crate::language::ast::{Select, SelectSpec};
+use crate::language::print::print_expr;
+use crate::route::{QueryRange, Reach, ranges, route};
+use shape::{Column, Shape};
+
+pub use shape::needs_merge;
+
+const VERSION: i64 = 2;
+
+/// The whole answer. `supported_features` is the client's list, between commas; a container without a partition
+/// key has no `definition`.
+pub fn query_plan(
+    text: &str,
+    bind: Bind<'_>,
+    definition: Option<&PartitionKeyDefinition>,
+    supported_features: &str,
+) -> Result<Value> {
+    let select = check::read(text)?;
+    let counts = check::check_parameters(&select, bind.parameters, text)?;
+    let reach = definition.map_or(Reach::Everything, |definition| route(&select, bind, definition));
+    let is_single = definition.is_some_and(|definition| reach.single(definition).is_some());
+    let plan = Plan::of(&select, counts, is_single)?;
+    features::check(&plan, supported_features)?;
+    let ranges = match definition {
+        Some(definition) => ranges(&reach, definition),
+        None if select.from.is_empty() => vec![QueryRange::nothing()],
+        None => vec![QueryRange::everything()],
+    };
+    let answer = Object::new()
+        .with("partitionedQueryExecutionInfoVersion", VERSION)
+        .with("queryInfo", plan.to_object()?)
+        .with("queryRanges", ranges.iter().map(QueryRange::to_value).collect::<Vec<_>>());
+    Ok(Value::from(answer))
+}
+
+struct Plan<'q> {
+    select: &'q Select,
+    shape: Shape<'q>,
+    /// What the client counts; a query that passes through counts for itself.
+    counts: Counts,
+}
+
+impl<'q> Plan<'q> {
+    fn of(select: &'q Select, mut counts: Counts, is_single: bool) -> Result<Self> {
+        let shape = Shape::of(select)?;
+        // One partition can skip and stop by itself.
+        if is_single && matches!(shape, Shape::Rows) && !select.distinct {
+            counts.offset_limit = None;
+        }
+        Ok(Plan { select, shape, counts })
+    }
+
+    fn to_object(&self) -> Result<Object> {
+        let count = |n: Option<u64>| n.map_or(Value::Null, Value::from);
+        let texts = |texts: Vec<String>| Value::from(texts.into_iter().map(Value::from).collect::<Vec<_>>());
+        let group_by = self.shape.group_by().iter().map(print_expr).collect();
+        let order_by = self.shape.order_by();
+        let info = Object::new()
+            .with("distinctType", self.distinct_type())
+            .with("top", count(self.counts.top))
+            .with("offset", count(self.counts.offset_limit.map(|(offset, _)| offset)))
+            .with("limit", count(self.counts.offset_limit.map(|(_, limit)| limit)))
+            .with("orderBy", texts(order_by.iter().map(|key| direction(key.descending).to_owned()).collect()))
+            .with("orderByExpressions", texts(order_by.iter().map(|key| print_expr(&key.expr)).collect()))
+            .with("groupByExpressions", texts(group_by))
+            .with("groupByAliases", texts(self.shape.columns().iter().map(|column| column.name.clone()).collect()))
+            .with(
+                "aggregates",
+                texts(self.shape.value_aggregate().map(|kind| kind.wire_name().to_owned()).into_iter().collect()),
+            )
+            .with("groupByAliasToAggregateType", aggregate_types(self.shape.columns()))
+            .with("rewrittenQuery", rewrite::rewrite(self)?)
+            .with("hasSelectValue", matches!(self.select.spec, SelectSpec::Value(_)))
+            .with("dCountInfo", self.distinct_count())
+            .with("hasNonStreamingOrderBy", false);
+        Ok(info)
+    }
+
+    fn distinct_type(&self) -> &'static str {
+        match &self.shape {
+            Shape::DistinctCount { .. } => "Unordered",
+            Shape::Sorted(keys) if self.select.distinct && shape::is_sorted_by_itself(self.select, keys) => "Ordered",
+            _ if self.select.distinct => "Unordered",
+            _ => "None",
+        }
+    }
+
+    fn distinct_count(&self) -> Value {
+        match &self.shape {
+            Shape::DistinctCount { alias, .. } => Object::new().with("dCountAlias", alias.as_str()).into(),
+            _ => Value::Null,
+        }
+    }
+}
+
+fn direction(descending: bool) -> &'static str {
+    if descending { "Descending" } else { "Ascending" }
+}
+
+fn aggregate_types(columns: &[Column<'_>]) -> Object {
+    let mut types = Object::new();
+    for column in columns {
+        let name = column.aggregate.map_or(Value::Null, |(kind, _)| Value::from(kind.wire_name()));
+        types.set(column.name.as_str(), name);
+    }
+    types
+}
+
+impl QueryRange {
+    fn to_value(&self) -> Value {
+        let range = Object::new()
+            .with("min", self.min.as_str())
+            .with("max", self.max.as_str())
+            .with("isMinInclusive", self.min_inclusive)
+            .with("isMaxInclusive", self.max_inclusive);
+        Value::from(range)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! What a client must be able to do, by the names it lists in `x-ms-cosmos-supported-query-features`.
+//!
+//! The lists differ: the Python client leaves out `GroupBy`, the Rust client every aggregate. What is missing is told
+//! in the service's words, which clients compare.
+
+use pleiad_model::{Error, Result};
+
+use super::Plan;
+use super::shape::Shape;
+use crate::expr::aggregate::AggregateKind;
+
+/// `supported` is the header, with or without blanks after its commas.
+pub(super) fn check(plan: &Plan<'_>, supported: &str) -> Result<()> {
+    let is_supported = |feature: &str| supported.split(',').any(|listed| listed.trim().eq_ignore_ascii_case(feature));
+    let missing: Vec<&str> = needed(plan).into_iter().filter(|feature| !is_supported(feature)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut message = String::from(
+        "Query contains 1 or more unsupported features. Upgrade your SDK to a version that does support the requested \
+         features:",
+    );
+    for feature in missing {
+        message.push_str(&format!("\nQuery contained {feature}, which the calling client does not support."));
+    }
+    Err(Error::invalid(message))
+}
+
+fn needed(plan: &Plan<'_>) -> Vec<&'static str> {
+    let shape = &plan.shape;
+    let aggregates = shape.aggregates();
+    let has = |kinds: &[AggregateKind]| aggregates.iter().any(|kind| kinds.contains(kind));
+    let distinct_count = matches!(shape, Shape::DistinctCount { .. });
+    let table = [
+        ("Aggregate", shape.value_aggregate().is_some()),
+        ("NonValueAggregate", shape.columns().iter().any(|column| column.aggregate.is_some())),
+        ("MultipleAggregates", aggregates.len() > 1),
+        ("CountIf", has(&[AggregateKind::CountIf])),
+        ("ListAndSetAggregate", has(&[AggregateKind::MakeList, AggregateKind::MakeSet])),
+        ("GroupBy", !shape.group_by().is_empty()),
+        ("DCount", distinct_count),
+        ("Distinct", plan.select.distinct || distinct_count),
+        ("OrderBy", !shape.order_by().is_empty()),
+        ("MultipleOrderBy", shape.order_by().len() > 1),
+        ("OffsetAndLimit", plan.counts.offset_limit.is_some()),
+        ("Top", plan.counts.top.is_some()),
+    ];
+    table.into_iter().filter(|(_, needed)| *needed).map(|(feature, _)| feature).collect()
+}

@@ -1,0 +1,163 @@
+//! The text for one range: rows with what the client needs to merge them.
+//!
+//! ```text
+//! ORDER BY     {"_rid": …, "orderByItems": [{"item": key}, …], "payload": row}
+//! GROUP BY     {"groupByItems": [{"item": key}, …], "payload": {"n": value, "$1": {"item": partial}}}
+//! aggregate    [{"item": partial}]
+//! ```
+//!
+//! A key that is undefined is `{}`. Of a least or greatest value the clients of one family read `item`, of another
+//! `item2`, which also says whether there was anything.
+
+use pleiad_model::{Error, Result};
+
+use super::Plan;
+use super::shape::{Column, Groups, Shape};
+use crate::check::aggregate;
+use crate::expr::aggregate::AggregateKind;
+use crate::language::ast::{Expr, ExprKind, OrderKey, Select, SelectSpec};
+use crate::language::print::{print, print_expr, print_from, print_list, print_str};
+use crate::language::{self, Span};
+
+/// Clients put the condition of their place in the order here; at the beginning, `true`.
+const ORDER_FILTER: &str = "{documentdb-formattableorderbyquery-filter}";
+
+/// Empty when the original text will do.
+pub(super) fn rewrite(plan: &Plan<'_>) -> Result<String> {
+    let select = plan.select;
+    let text = match &plan.shape {
+        Shape::Rows => rows(plan),
+        Shape::Sorted(keys) => sorted(plan, keys),
+        Shape::Aggregate(kind, argument) => {
+            format!("SELECT VALUE [{}]{}", partial(*kind, argument), source(select))
+        }
+        Shape::Groups { keys, of } => {
+            let by = if keys.is_empty() { String::new() } else { format!(" GROUP BY {}", print_list(keys)) };
+            let items = if keys.is_empty() { String::new() } else { format!("{} AS groupByItems, ", items(keys)) };
+            format!("SELECT {items}{} AS payload{}{by}", group_payload(of), source(select))
+        }
+        Shape::DistinctCount { rows, .. } => print(rows),
+    };
+    readable(text)
+}
+
+/// What we hand out comes back, so it must be no harder to read than the original.
+fn readable(text: String) -> Result<String> {
+    let sent = text.replace(ORDER_FILTER, "true");
+    if !text.is_empty() && language::parse(&sent).is_err() {
+        return Err(Error::invalid(
+            "The query nests too deeply to run over several partitions. Flatten it or split it.",
+        ));
+    }
+    Ok(text)
+}
+
+fn rows(plan: &Plan<'_>) -> String {
+    let select = plan.select;
+    let is_counted = plan.counts.top.is_some() || plan.counts.offset_limit.is_some();
+    let offset_limit = match plan.counts.offset_limit {
+        // Doubles go first, and only the client knows them all.
+        _ if select.distinct && is_counted => None,
+        Some(_) if !select.distinct => window(plan),
+        _ => return String::new(),
+    };
+    print(&Select { top: None, offset_limit, ..select.clone() })
+}
+
+/// Each range may hold all that is skipped and all that is taken.
+fn window(plan: &Plan<'_>) -> Option<(Expr, Expr)> {
+    let (offset, limit) = plan.counts.offset_limit?;
+    let number = |n: u64| Expr { kind: ExprKind::Constant(n.into()), span: Span::default() };
+    Some((number(0), number((offset + limit).min(u64::from(u32::MAX)))))
+}
+
+fn sorted(plan: &Plan<'_>, keys: &[OrderKey]) -> String {
+    let select = plan.select;
+    let root = select.from.first().and_then(|source| source.name()).unwrap_or_default();
+    let exprs: Vec<Expr> = keys.iter().map(|key| key.expr.clone()).collect();
+    let order: Vec<String> = keys.iter().map(order_key).collect();
+    // Doubles are dropped before anything is counted.
+    let counts_here = !select.distinct;
+    let top = plan.counts.top.filter(|_| counts_here).map_or(String::new(), |top| format!("TOP {top} "));
+    let paging = window(plan).filter(|_| counts_here).map_or(String::new(), |(offset, limit)| {
+        format!(" OFFSET {} LIMIT {}", print_expr(&offset), print_expr(&limit))
+    });
+    format!(
+        "SELECT {top}{root}._rid, {items} AS orderByItems, {payload} AS payload{from} WHERE {filter} ORDER BY {order}{paging}",
+        items = items(&exprs),
+        payload = payload(&select.spec, root),
+        from = print_from(&select.from),
+        filter = order_filter(select),
+        order = order.join(", "),
+    )
+}
+
+fn order_key(key: &OrderKey) -> String {
+    print_expr(&key.expr) + if key.descending { " DESC" } else { "" }
+}
+
+fn order_filter(select: &Select) -> String {
+    let filter = match &select.filter {
+        None => format!("({ORDER_FILTER})"),
+        Some(filter) => format!("(({}) AND ({ORDER_FILTER}))", print_expr(filter)),
+    };
+    match &select.spec {
+        // A value that is undefined is no row.
+        SelectSpec::Value(item) => format!("({filter} AND IS_DEFINED({}))", print_expr(&item.expr)),
+        _ => filter,
+    }
+}
+
+fn payload(spec: &SelectSpec, root: &str) -> String {
+    match spec {
+        SelectSpec::Star(_) => root.to_owned(),
+        SelectSpec::Value(item) => print_expr(&item.expr),
+        SelectSpec::List(items) => {
+            object(items.iter().zip(spec.column_names()).map(|(item, name)| (name, print_expr(&item.expr))))
+        }
+    }
+}
+
+fn group_payload(of: &Groups<'_>) -> String {
+    match of {
+        Groups::List(columns) => object(columns.iter().map(|column| (column.name.clone(), column_text(column)))),
+        Groups::Value(expr) => match aggregate(expr) {
+            Some((kind, argument)) => format!("[{}]", partial(kind, argument)),
+            None => print_expr(expr),
+        },
+    }
+}
+
+fn column_text(column: &Column<'_>) -> String {
+    column.aggregate.map_or_else(|| print_expr(column.expr), |(kind, argument)| partial(kind, argument))
+}
+
+/// What one range knows of an aggregate.
+fn partial(kind: AggregateKind, argument: &Expr) -> String {
+    let (name, of) = (kind.name(), print_expr(argument));
+    match kind {
+        AggregateKind::Average => format!(r#"{{"item": {{"sum": SUM({of}), "count": COUNT({of})}}}}"#),
+        AggregateKind::Min | AggregateKind::Max => {
+            let member = name.to_ascii_lowercase();
+            format!(r#"{{"item": {name}({of}), "item2": {{"{member}": {name}({of}), "count": COUNT({of})}}}}"#)
+        }
+        _ => format!(r#"{{"item": {name}({of})}}"#),
+    }
+}
+
+/// `[{"item": a}, {"item": b}]`
+fn items(exprs: &[Expr]) -> String {
+    let items: Vec<String> = exprs.iter().map(|expr| format!(r#"{{"item": {}}}"#, print_expr(expr))).collect();
+    format!("[{}]", items.join(", "))
+}
+
+fn object(properties: impl Iterator<Item = (String, String)>) -> String {
+    let properties: Vec<String> = properties.map(|(name, text)| format!("{}: {text}", print_str(&name))).collect();
+    format!("{{{}}}", properties.join(", "))
+}
+
+/// `FROM` and `WHERE` as they are.
+fn source(select: &Select) -> String {
+    let filter = select.filter.as_ref().map_or(String::new(), |filter| format!(" WHERE {}", print_expr(filter)));
+    print_from(&select.from) + &filter
+}

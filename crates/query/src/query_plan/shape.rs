@@ -1,0 +1,171 @@
+//! What has to be merged when a query runs on many partitions.
+
+use pleiad_model::{Error, Result};
+
+use crate::check::{aggregate, has_aggregate, holds_aggregate};
+use crate::expr::aggregate::AggregateKind;
+use crate::language::ast::{Expr, ExprKind, OrderBy, OrderKey, Select, SelectItem, SelectSpec};
+use crate::language::print::print_expr;
+
+/// More than this many aggregates no client merges by groups.
+pub const GROUP_AGGREGATES_MAX: usize = 21;
+
+/// Would the answers of several partitions, one after the other, be something else than the query's answer?
+pub fn needs_merge(select: &Select) -> bool {
+    let counted = select.top.is_some() || select.offset_limit.is_some();
+    counted || select.order_by.is_some() || gathers(select) || gathers_inside(select)
+}
+
+/// Rows that stand for several rows.
+fn gathers(select: &Select) -> bool {
+    select.distinct || !select.group_by.is_empty() || has_aggregate(&select.spec)
+}
+
+/// The same in a subquery that reads the container.
+fn gathers_inside(select: &Select) -> bool {
+    match select.from.first().map(|source| &source.of.kind) {
+        Some(ExprKind::Subquery { select, .. }) => {
+            !select.from.is_empty() && (gathers(select) || gathers_inside(select))
+        }
+        _ => false,
+    }
+}
+
+pub(super) enum Shape<'q> {
+    /// One after the other, perhaps without doubles.
+    Rows,
+    Sorted(&'q [OrderKey]),
+    /// `SELECT VALUE AVG(…)`
+    Aggregate(AggregateKind, &'q Expr),
+    Groups {
+        keys: &'q [Expr],
+        of: Groups<'q>,
+    },
+    /// `SELECT COUNT(1) FROM (SELECT DISTINCT …)`
+    DistinctCount {
+        alias: String,
+        rows: &'q Select,
+    },
+}
+
+/// What a group becomes.
+pub(super) enum Groups<'q> {
+    List(Vec<Column<'q>>),
+    Value(&'q Expr),
+}
+
+pub(super) struct Column<'q> {
+    pub name: String,
+    pub expr: &'q Expr,
+    pub aggregate: Option<(AggregateKind, &'q Expr)>,
+}
+
+impl<'q> Shape<'q> {
+    pub fn of(select: &'q Select) -> Result<Self> {
+        if let Some(count) = distinct_count(select) {
+            return Ok(count);
+        }
+        if gathers_inside(select) {
+            let what = "DISTINCT, GROUP BY or an aggregate in a subquery over several partitions";
+            return Err(Error::refused(what));
+        }
+        if let Some(OrderBy::Keys(keys)) = &select.order_by {
+            return Ok(Shape::Sorted(keys));
+        }
+        if select.group_by.is_empty() && !has_aggregate(&select.spec) {
+            return Ok(Shape::Rows);
+        }
+        groups(select)
+    }
+
+    pub fn group_by(&self) -> &'q [Expr] {
+        match self {
+            Shape::Groups { keys, .. } => keys,
+            _ => &[],
+        }
+    }
+
+    pub fn order_by(&self) -> &'q [OrderKey] {
+        match self {
+            Shape::Sorted(keys) => keys,
+            _ => &[],
+        }
+    }
+
+    /// The properties of a group's object.
+    pub fn columns(&self) -> &[Column<'q>] {
+        match self {
+            Shape::Groups { of: Groups::List(columns), .. } => columns,
+            _ => &[],
+        }
+    }
+
+    pub fn value_aggregate(&self) -> Option<AggregateKind> {
+        match self {
+            Shape::Aggregate(kind, _) => Some(*kind),
+            Shape::Groups { of: Groups::Value(expr), .. } => aggregate(expr).map(|(kind, _)| kind),
+            _ => None,
+        }
+    }
+
+    pub fn aggregates(&self) -> Vec<AggregateKind> {
+        let listed = self.columns().iter().filter_map(|column| column.aggregate.map(|(kind, _)| kind));
+        listed.chain(self.value_aggregate()).collect()
+    }
+}
+
+fn groups(select: &Select) -> Result<Shape<'_>> {
+    if select.spec.items().iter().any(is_composed) {
+        const COMPOSED: &str = r#"{"Errors":["Compositions of aggregates and other expressions are not allowed."]}"#;
+        return Err(Error::invalid(COMPOSED));
+    }
+    let keys = select.group_by.as_slice();
+    let shape = match &select.spec {
+        SelectSpec::Value(SelectItem { expr, .. }) => match aggregate(expr) {
+            Some((kind, argument)) if keys.is_empty() => Shape::Aggregate(kind, argument),
+            _ => Shape::Groups { keys, of: Groups::Value(expr) },
+        },
+        spec => Shape::Groups { keys, of: Groups::List(columns(spec)) },
+    };
+    if !keys.is_empty() && shape.aggregates().len() > GROUP_AGGREGATES_MAX {
+        return Err(Error::invalid(format!(
+            "A GROUP BY over several partitions can have at most {GROUP_AGGREGATES_MAX} aggregates."
+        )));
+    }
+    Ok(shape)
+}
+
+/// Clients merge what an aggregate gives, and nothing that was made of it.
+fn is_composed(item: &SelectItem) -> bool {
+    aggregate(&item.expr).is_none() && holds_aggregate(&item.expr)
+}
+
+fn columns(spec: &SelectSpec) -> Vec<Column<'_>> {
+    let named = spec.items().iter().zip(spec.column_names());
+    named.map(|(item, name)| Column { name, expr: &item.expr, aggregate: aggregate(&item.expr) }).collect()
+}
+
+fn distinct_count(select: &Select) -> Option<Shape<'_>> {
+    let [source] = select.from.as_slice() else { return None };
+    let ExprKind::Subquery { select: rows, .. } = &source.of.kind else { return None };
+    let [item] = select.spec.items() else { return None };
+    let (kind, counted) = aggregate(&item.expr)?;
+    let counts_rows = kind == AggregateKind::Count && matches!(counted.kind, ExprKind::Constant(_));
+    let is_bare = select.filter.is_none() && select.group_by.is_empty() && !source.each && !select.distinct;
+    let is_plain_distinct = rows.distinct && !rows.from.is_empty() && rows.group_by.is_empty();
+    if !counts_rows || !is_bare || !is_plain_distinct || has_aggregate(&rows.spec) || gathers_inside(rows) {
+        return None;
+    }
+    let alias = match &select.spec {
+        SelectSpec::List(_) => select.spec.column_names().into_iter().next().unwrap_or_default(),
+        _ => String::new(),
+    };
+    Some(Shape::DistinctCount { alias, rows })
+}
+
+/// Equal rows follow each other when a row is made of all the keys and of nothing else.
+pub(super) fn is_sorted_by_itself(select: &Select, keys: &[OrderKey]) -> bool {
+    let keys: Vec<String> = keys.iter().map(|key| print_expr(&key.expr)).collect();
+    let rows: Vec<String> = select.spec.items().iter().map(|item| print_expr(&item.expr)).collect();
+    !rows.is_empty() && rows.iter().all(|row| keys.contains(row)) && keys.iter().all(|key| rows.contains(key))
+}

@@ -1,0 +1,394 @@
+//! Proves: clients get plans that they can follow. The rows are those of the service's own plans.
+
+mod client; // a client that follows plans
+
+use pleiad_model::partition_key::{KeyKind, KeyVersion, PartitionKeyDefinition};
+use pleiad_model::path::PropertyPath;
+use pleiad_model::policy::Geospatial;
+use pleiad_model::{Kind, Result, Value, json};
+
+use super::{needs_merge, query_plan};
+use crate::Parameters;
+use crate::compile::Bind;
+use crate::language::parse;
+
+const JAVASCRIPT: &str = "NonValueAggregate,Aggregate,Distinct,MultipleOrderBy,OffsetAndLimit,OrderBy,Top,\
+    CompositeAggregate,GroupBy,MultipleAggregates,NonStreamingOrderBy,ListAndSetAggregate,CountIf,HybridSearch,\
+    WeightedRankFusion,HybridSearchSkipOrderByRewrite";
+const DOTNET: &str = "Aggregate, Distinct, GroupBy, MultipleOrderBy, MultipleAggregates, OffsetAndLimit, OrderBy, Top, \
+    NonValueAggregate, DCount, NonStreamingOrderBy, CountIf, HybridSearch, WeightedRankFusion";
+const JAVA: &str = "Aggregate, CompositeAggregate, MultipleOrderBy, MultipleAggregates, OrderBy, OffsetAndLimit, \
+    Distinct, GroupBy, Top, DCount, NonValueAggregate, NonStreamingOrderBy, HybridSearch, WeightedRankFusion";
+const PYTHON: &str = "Aggregate,CompositeAggregate,Distinct,MultipleOrderBy,OffsetAndLimit,OrderBy,Top,\
+    NonStreamingOrderBy,HybridSearch,CountIf,WeightedRankFusion";
+const RUST: &str = "Distinct,MultipleOrderBy,NonStreamingOrderBy,OffsetAndLimit,OrderBy,Top";
+
+fn plan_for(text: &str, features: &str) -> Result<Value> {
+    let definition = PartitionKeyDefinition {
+        paths: vec![PropertyPath::parse("/key")?],
+        kind: KeyKind::Hash,
+        version: KeyVersion::V2,
+        system_key: false,
+    };
+    let parameters = r#"[{"name": "@n", "value": 42}, {"name": "@m", "value": 1337}]"#;
+    let parameters = Parameters::from_value(Some(&json::parse(parameters.as_bytes())?))?;
+    let bind = Bind { parameters: &parameters, geospatial: Geospatial::Geography };
+    query_plan(text, bind, Some(&definition), features)
+}
+
+#[track_caller]
+fn info(text: &str) -> Value {
+    let features = format!("{JAVASCRIPT},DCount");
+    let plan = plan_for(text, &features).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+    plan.get("queryInfo").cloned().unwrap()
+}
+
+/// The members of `queryInfo` that `want` names, and the rewritten text.
+#[track_caller]
+fn check_plan(text: &str, want: &str, rewritten: &str) {
+    let info = info(text);
+    assert_eq!(info.get("rewrittenQuery").and_then(Value::as_str), Some(rewritten), "{text}");
+    let want = json::parse(want.as_bytes()).unwrap();
+    for (name, value) in want.as_object().unwrap().iter() {
+        assert_eq!(info.get(name).map(json::to_string), Some(json::to_string(value)), "{text}: {name}");
+    }
+    if !rewritten.is_empty() {
+        let sent = rewritten.replace("{documentdb-formattableorderbyquery-filter}", "true");
+        crate::check::read(&sent).unwrap_or_else(|error| panic!("{sent}: {error:?}"));
+    }
+}
+
+#[test]
+fn a_query_without_anything_to_merge_passes_through() {
+    let plan = json::to_string(&plan_for("SELECT * FROM c", "").unwrap());
+    let want = r#"{"partitionedQueryExecutionInfoVersion":2,"queryInfo":{"distinctType":"None","top":null,"offset":null,"limit":null,"orderBy":[],"orderByExpressions":[],"groupByExpressions":[],"groupByAliases":[],"aggregates":[],"groupByAliasToAggregateType":{},"rewrittenQuery":"","hasSelectValue":false,"dCountInfo":null,"hasNonStreamingOrderBy":false},"queryRanges":[{"min":"","max":"FF","isMinInclusive":true,"isMaxInclusive":false}]}"#;
+    assert_eq!(plan, want);
+    check_plan("SELECT VALUE c.a FROM c WHERE c.b > 1", r#"{"hasSelectValue": true}"#, "");
+    check_plan(
+        "SELECT c.name, s FROM c JOIN (SELECT VALUE x FROM x IN c.scores GROUP BY x) s",
+        r#"{"groupByExpressions": []}"#,
+        "",
+    );
+}
+
+#[test]
+fn value_aggregates() {
+    let none = r#""groupByAliasToAggregateType": {}, "groupByAliases": [], "hasSelectValue": true"#;
+    let check = |text: &str, aggregate: &str, rewritten: &str| {
+        check_plan(text, &format!(r#"{{"aggregates": ["{aggregate}"], {none}}}"#), rewritten);
+    };
+    check("SELECT VALUE COUNT(1) FROM c", "Count", r#"SELECT VALUE [{"item": COUNT(1)}] FROM c"#);
+    check(
+        "SELECT VALUE sum(c.x) FROM c WHERE c.y = 1",
+        "Sum",
+        r#"SELECT VALUE [{"item": SUM(c.x)}] FROM c WHERE c.y = 1"#,
+    );
+    check(
+        "SELECT VALUE AVG(c.x) FROM c",
+        "Average",
+        r#"SELECT VALUE [{"item": {"sum": SUM(c.x), "count": COUNT(c.x)}}] FROM c"#,
+    );
+    check(
+        "SELECT VALUE MIN(c.x) FROM c",
+        "Min",
+        r#"SELECT VALUE [{"item": MIN(c.x), "item2": {"min": MIN(c.x), "count": COUNT(c.x)}}] FROM c"#,
+    );
+    check(
+        "SELECT VALUE MAX(c.x) FROM c",
+        "Max",
+        r#"SELECT VALUE [{"item": MAX(c.x), "item2": {"max": MAX(c.x), "count": COUNT(c.x)}}] FROM c"#,
+    );
+    check("SELECT VALUE COUNTIF(c.x) FROM c", "CountIf", r#"SELECT VALUE [{"item": COUNTIF(c.x)}] FROM c"#);
+    check("SELECT VALUE MAKELIST(c.x) FROM c", "MakeList", r#"SELECT VALUE [{"item": MAKELIST(c.x)}] FROM c"#);
+    check("SELECT VALUE MAKESET(c.x) FROM c", "MakeSet", r#"SELECT VALUE [{"item": MAKESET(c.x)}] FROM c"#);
+}
+
+#[test]
+fn listed_aggregates_are_one_group() {
+    check_plan(
+        "SELECT COUNT(c.x) FROM c",
+        r#"{"aggregates": [], "groupByExpressions": [], "groupByAliases": ["$1"], "groupByAliasToAggregateType": {"$1": "Count"}, "hasSelectValue": false}"#,
+        r#"SELECT {"$1": {"item": COUNT(c.x)}} AS payload FROM c"#,
+    );
+    check_plan(
+        "SELECT SUM(c.x) AS s FROM c",
+        r#"{"groupByAliasToAggregateType": {"s": "Sum"}}"#,
+        r#"SELECT {"s": {"item": SUM(c.x)}} AS payload FROM c"#,
+    );
+    check_plan(
+        "SELECT SUM(c.x) AS a, SUM(c.x), MAX(c.x) AS b FROM c",
+        r#"{"groupByAliases": ["a", "$1", "b"], "groupByAliasToAggregateType": {"a": "Sum", "$1": "Sum", "b": "Max"}}"#,
+        r#"SELECT {"a": {"item": SUM(c.x)}, "$1": {"item": SUM(c.x)}, "b": {"item": MAX(c.x), "item2": {"max": MAX(c.x), "count": COUNT(c.x)}}} AS payload FROM c"#,
+    );
+}
+
+#[test]
+fn group_by() {
+    check_plan(
+        "SELECT c.n, AVG(c.a) FROM c GROUP BY c.n",
+        r#"{"aggregates": [], "groupByExpressions": ["c.n"], "groupByAliases": ["n", "$1"], "groupByAliasToAggregateType": {"n": null, "$1": "Average"}}"#,
+        r#"SELECT [{"item": c.n}] AS groupByItems, {"n": c.n, "$1": {"item": {"sum": SUM(c.a), "count": COUNT(c.a)}}} AS payload FROM c GROUP BY c.n"#,
+    );
+    check_plan(
+        "SELECT c.t, COUNT(1) AS n FROM c WHERE c.x GROUP BY c.t",
+        r#"{"groupByAliasToAggregateType": {"t": null, "n": "Count"}}"#,
+        r#"SELECT [{"item": c.t}] AS groupByItems, {"t": c.t, "n": {"item": COUNT(1)}} AS payload FROM c WHERE c.x GROUP BY c.t"#,
+    );
+    check_plan(
+        "SELECT MIN(c.a) AS low FROM c GROUP BY c.t, UPPER(c.u)",
+        r#"{"groupByExpressions": ["c.t", "UPPER(c.u)"]}"#,
+        r#"SELECT [{"item": c.t}, {"item": UPPER(c.u)}] AS groupByItems, {"low": {"item": MIN(c.a), "item2": {"min": MIN(c.a), "count": COUNT(c.a)}}} AS payload FROM c GROUP BY c.t, UPPER(c.u)"#,
+    );
+    let value =
+        r#"{"groupByAliases": [], "groupByAliasToAggregateType": {}, "hasSelectValue": true, "aggregates": []}"#;
+    check_plan(
+        "SELECT VALUE c.a FROM c GROUP BY c.a",
+        value,
+        r#"SELECT [{"item": c.a}] AS groupByItems, c.a AS payload FROM c GROUP BY c.a"#,
+    );
+    check_plan(
+        "SELECT VALUE {\"x\": c.a} FROM c GROUP BY c.a",
+        value,
+        r#"SELECT [{"item": c.a}] AS groupByItems, {"x": c.a} AS payload FROM c GROUP BY c.a"#,
+    );
+    check_plan(
+        "SELECT VALUE AVG(c.b) FROM c GROUP BY c.a",
+        r#"{"aggregates": ["Average"], "groupByAliasToAggregateType": {}, "hasSelectValue": true}"#,
+        r#"SELECT [{"item": c.a}] AS groupByItems, [{"item": {"sum": SUM(c.b), "count": COUNT(c.b)}}] AS payload FROM c GROUP BY c.a"#,
+    );
+    check_plan(
+        "SELECT TOP 5 VALUE c.n FROM c GROUP BY c.n",
+        r#"{"top": 5}"#,
+        r#"SELECT [{"item": c.n}] AS groupByItems, c.n AS payload FROM c GROUP BY c.n"#,
+    );
+}
+
+#[test]
+fn order_by() {
+    check_plan(
+        "SELECT * FROM c ORDER BY c.k",
+        r#"{"orderBy": ["Ascending"], "orderByExpressions": ["c.k"], "hasNonStreamingOrderBy": false}"#,
+        r#"SELECT c._rid, [{"item": c.k}] AS orderByItems, c AS payload FROM c WHERE ({documentdb-formattableorderbyquery-filter}) ORDER BY c.k"#,
+    );
+    check_plan(
+        "SELECT c.a, c.b x FROM root c WHERE c.p = 1 OR c.q ORDER BY c.k DESC, c.l",
+        r#"{"orderBy": ["Descending", "Ascending"], "orderByExpressions": ["c.k", "c.l"]}"#,
+        r#"SELECT c._rid, [{"item": c.k}, {"item": c.l}] AS orderByItems, {"a": c.a, "x": c.b} AS payload FROM root AS c WHERE ((c.p = 1 OR c.q) AND ({documentdb-formattableorderbyquery-filter})) ORDER BY c.k DESC, c.l"#,
+    );
+    check_plan(
+        "SELECT VALUE r.a FROM r ORDER BY r.b",
+        r#"{"hasSelectValue": true}"#,
+        r#"SELECT r._rid, [{"item": r.b}] AS orderByItems, r.a AS payload FROM r WHERE (({documentdb-formattableorderbyquery-filter}) AND IS_DEFINED(r.a)) ORDER BY r.b"#,
+    );
+    check_plan(
+        "SELECT TOP @n * FROM c ORDER BY c.k",
+        r#"{"top": 42}"#,
+        r#"SELECT TOP 42 c._rid, [{"item": c.k}] AS orderByItems, c AS payload FROM c WHERE ({documentdb-formattableorderbyquery-filter}) ORDER BY c.k"#,
+    );
+    check_plan(
+        "SELECT * FROM c WHERE c.key = 5 ORDER BY c.k OFFSET 1 LIMIT 2",
+        r#"{"offset": 1, "limit": 2}"#,
+        r#"SELECT c._rid, [{"item": c.k}] AS orderByItems, c AS payload FROM c WHERE ((c.key = 5) AND ({documentdb-formattableorderbyquery-filter})) ORDER BY c.k OFFSET 0 LIMIT 3"#,
+    );
+}
+
+#[test]
+fn distinct() {
+    check_plan("SELECT DISTINCT c.x FROM c", r#"{"distinctType": "Unordered"}"#, "");
+    check_plan(
+        "SELECT DISTINCT VALUE c.x FROM c ORDER BY c.x",
+        r#"{"distinctType": "Ordered", "orderBy": ["Ascending"]}"#,
+        r#"SELECT c._rid, [{"item": c.x}] AS orderByItems, c.x AS payload FROM c WHERE (({documentdb-formattableorderbyquery-filter}) AND IS_DEFINED(c.x)) ORDER BY c.x"#,
+    );
+    check_plan(
+        "SELECT DISTINCT TOP 3 c.x, c.y FROM c ORDER BY c.x",
+        r#"{"distinctType": "Unordered", "top": 3}"#,
+        r#"SELECT c._rid, [{"item": c.x}] AS orderByItems, {"x": c.x, "y": c.y} AS payload FROM c WHERE ({documentdb-formattableorderbyquery-filter}) ORDER BY c.x"#,
+    );
+    check_plan(
+        "SELECT DISTINCT TOP 5 VALUE c.n FROM c",
+        r#"{"distinctType": "Unordered", "top": 5}"#,
+        "SELECT DISTINCT VALUE c.n FROM c",
+    );
+    check_plan(
+        "SELECT DISTINCT * FROM c WHERE c.key = 5 OFFSET 1 LIMIT 2",
+        r#"{"distinctType": "Unordered", "offset": 1, "limit": 2}"#,
+        "SELECT DISTINCT * FROM c WHERE c.key = 5",
+    );
+}
+
+#[test]
+fn distinct_values_are_counted_by_the_client() {
+    check_plan(
+        "SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.x FROM c WHERE c.y)",
+        r#"{"dCountInfo": {"dCountAlias": ""}, "distinctType": "Unordered", "aggregates": [], "hasSelectValue": true}"#,
+        "SELECT DISTINCT VALUE c.x FROM c WHERE c.y",
+    );
+    check_plan(
+        "SELECT COUNT(1) AS n FROM (SELECT DISTINCT c.x, c.y FROM c) d",
+        r#"{"dCountInfo": {"dCountAlias": "n"}, "groupByAliasToAggregateType": {}}"#,
+        "SELECT DISTINCT c.x, c.y FROM c",
+    );
+    let error = plan_for("SELECT VALUE r FROM (SELECT DISTINCT VALUE c.x FROM c) r", JAVASCRIPT).unwrap_err();
+    assert_eq!(error.kind, Kind::Refused);
+}
+
+#[test]
+fn counts() {
+    check_plan("SELECT TOP 5 * FROM c", r#"{"top": 5, "offset": null, "limit": null}"#, "");
+    check_plan("SELECT TOP @n * FROM c", r#"{"top": 42}"#, "");
+    check_plan("SELECT TOP 0 * FROM c WHERE c.key = 5", r#"{"top": 0}"#, "");
+    check_plan(
+        "SELECT * FROM c OFFSET 1 LIMIT 2",
+        r#"{"top": null, "offset": 1, "limit": 2}"#,
+        "SELECT * FROM c OFFSET 0 LIMIT 3",
+    );
+    check_plan(
+        "SELECT * FROM c OFFSET @n LIMIT @m",
+        r#"{"offset": 42, "limit": 1337}"#,
+        "SELECT * FROM c OFFSET 0 LIMIT 1379",
+    );
+    check_plan("SELECT * FROM c OFFSET 0 LIMIT 0", r#"{"offset": 0, "limit": 0}"#, "SELECT * FROM c OFFSET 0 LIMIT 0");
+    check_plan("SELECT * FROM c WHERE c.key = 5 OFFSET 1 LIMIT 2", r#"{"offset": null, "limit": null}"#, "");
+    check_plan(
+        "SELECT * FROM c OFFSET 4294967295 LIMIT 9",
+        r#"{"offset": 4294967295, "limit": 9}"#,
+        "SELECT * FROM c OFFSET 0 LIMIT 4294967295",
+    );
+    check_plan(
+        "SELECT TOP 5 VALUE AVG(c.x) FROM c",
+        r#"{"top": 5}"#,
+        r#"SELECT VALUE [{"item": {"sum": SUM(c.x), "count": COUNT(c.x)}}] FROM c"#,
+    );
+    check_plan(
+        "SELECT VALUE COUNT(1) FROM c WHERE c.key = 5 OFFSET 1 LIMIT 2",
+        r#"{"offset": 1, "limit": 2}"#,
+        r#"SELECT VALUE [{"item": COUNT(1)}] FROM c WHERE c.key = 5"#,
+    );
+    check_plan(
+        "SELECT c.n FROM c WHERE c.key = 5 GROUP BY c.n OFFSET 1 LIMIT 2",
+        r#"{"offset": 1, "limit": 2}"#,
+        r#"SELECT [{"item": c.n}] AS groupByItems, {"n": c.n} AS payload FROM c WHERE c.key = 5 GROUP BY c.n"#,
+    );
+}
+
+#[track_caller]
+fn check_ranges(text: &str, want: &str) {
+    let plan = plan_for(text, JAVASCRIPT).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+    assert_eq!(plan.get("queryRanges").map(json::to_string).as_deref(), Some(want), "{text}");
+}
+
+#[test]
+fn ranges() {
+    check_ranges("SELECT 5", r#"[{"min":"","max":"","isMinInclusive":true,"isMaxInclusive":true}]"#);
+    check_ranges("SELECT * FROM c WHERE 1 = 2", r#"[{"min":"","max":"","isMinInclusive":true,"isMaxInclusive":true}]"#);
+    check_ranges(
+        "SELECT * FROM c WHERE c.key = 5",
+        r#"[{"min":"19C08621B135968252FB34B4CF66F811","max":"19C08621B135968252FB34B4CF66F811","isMinInclusive":true,"isMaxInclusive":true}]"#,
+    );
+    check_ranges(
+        "SELECT VALUE COUNT(1) FROM c WHERE c.key IN ('pk', 5)",
+        r#"[{"min":"19C08621B135968252FB34B4CF66F811","max":"19C08621B135968252FB34B4CF66F811","isMinInclusive":true,"isMaxInclusive":true},{"min":"20FD8FE780DCFA0692905152C35E10D9","max":"20FD8FE780DCFA0692905152C35E10D9","isMinInclusive":true,"isMaxInclusive":true}]"#,
+    );
+}
+
+#[track_caller]
+fn check_missing(text: &str, features: &str, missing: &[&str]) {
+    let message = match plan_for(text, features) {
+        Ok(_) => String::new(),
+        Err(error) => error.message,
+    };
+    let told: Vec<&str> = message
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("Query contained ")?.strip_suffix(", which the calling client does not support.")
+        })
+        .collect();
+    assert_eq!(told, missing, "{text} for {features}: {message}");
+}
+
+#[test]
+fn no_client_gets_a_plan_that_it_cannot_follow() {
+    let group = "SELECT c.a, COUNT(1) AS n, AVG(c.b) AS m FROM c GROUP BY c.a";
+    check_missing(group, JAVASCRIPT, &[]);
+    check_missing(group, DOTNET, &[]);
+    check_missing(group, JAVA, &[]);
+    check_missing(group, PYTHON, &["NonValueAggregate", "MultipleAggregates", "GroupBy"]);
+    check_missing(group, RUST, &["NonValueAggregate", "MultipleAggregates", "GroupBy"]);
+    check_missing("SELECT VALUE COUNT(1) FROM c", PYTHON, &[]);
+    check_missing("SELECT VALUE COUNT(1) FROM c", RUST, &["Aggregate"]);
+    check_missing("SELECT COUNT(1) FROM c", PYTHON, &["NonValueAggregate"]);
+    check_missing("SELECT VALUE COUNTIF(c.a) FROM c", JAVA, &["CountIf"]);
+    check_missing("SELECT VALUE MAKELIST(c.a) FROM c", DOTNET, &["ListAndSetAggregate"]);
+    check_missing("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.a FROM c)", JAVASCRIPT, &["DCount"]);
+    check_missing("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.a FROM c)", DOTNET, &[]);
+    for text in [
+        "SELECT * FROM c",
+        "SELECT * FROM c ORDER BY c.a, c.b",
+        "SELECT DISTINCT TOP 3 VALUE c.a FROM c",
+        "SELECT * FROM c OFFSET 1 LIMIT 2",
+    ] {
+        for features in [JAVASCRIPT, DOTNET, JAVA, PYTHON, RUST] {
+            check_missing(text, features, &[]);
+        }
+    }
+    check_missing("SELECT TOP 1 * FROM c ORDER BY c.a, c.b", "None", &["OrderBy", "MultipleOrderBy", "Top"]);
+    check_missing("SELECT DISTINCT c.a FROM c OFFSET 0 LIMIT 1", "", &["Distinct", "OffsetAndLimit"]);
+    check_missing("SELECT * FROM c WHERE c.key = 1 OFFSET 0 LIMIT 1", "", &[]);
+}
+
+#[test]
+fn what_no_client_can_merge() {
+    let composed = r#"{"Errors":["Compositions of aggregates and other expressions are not allowed."]}"#;
+    for text in [
+        "SELECT VALUE {'sum': SUM(r.a)} FROM r",
+        "SELECT VALUE [SUM(r.a)] FROM r",
+        "SELECT VALUE FLOOR(AVG(r.a)) FROM r",
+        "SELECT c.n, ABS(AVG(c.a)) AS x FROM c GROUP BY c.n",
+    ] {
+        assert_eq!(plan_for(text, JAVASCRIPT).expect_err(text).message, composed, "{text}");
+    }
+    let many = |n: usize| {
+        let sums: Vec<String> = (0..n).map(|i| format!("SUM(c.a{i})")).collect();
+        plan_for(&format!("SELECT {} FROM c GROUP BY c.n", sums.join(", ")), JAVASCRIPT)
+    };
+    assert!(many(21).is_ok());
+    assert!(many(22).unwrap_err().message.contains("at most 21 aggregates"));
+}
+
+#[test]
+fn mistakes_in_the_text_are_told_as_ever() {
+    let message = |text: &str| plan_for(text, JAVASCRIPT).expect_err(text).message;
+    assert!(message("SELECT * FORM c").contains("SC1001"));
+    assert!(message("SELECT TOP 4294967296 * FROM c").contains("SC2060"));
+    assert!(message("SELECT TOP @missing * FROM c").contains("'@missing'"));
+}
+
+#[test]
+fn what_needs_a_merge() {
+    let check = |text: &str, want: bool| assert_eq!(needs_merge(&parse(text).unwrap()), want, "{text}");
+    for text in [
+        "SELECT * FROM c ORDER BY c.a",
+        "SELECT TOP 1 * FROM c",
+        "SELECT * FROM c OFFSET 0 LIMIT 1",
+        "SELECT DISTINCT c.a FROM c",
+        "SELECT VALUE COUNT(1) FROM c",
+        "SELECT c.a, ABS(SUM(c.b)) FROM c",
+        "SELECT c.a FROM c GROUP BY c.a",
+        "SELECT VALUE x FROM (SELECT DISTINCT VALUE c.a FROM c) x",
+    ] {
+        check(text, true);
+    }
+    check("SELECT c.a, (SELECT VALUE COUNT(1) FROM t IN c.tags) AS n FROM c JOIN x IN c.list WHERE c.b > 1", false);
+    check("SELECT 1", false);
+}
+
+#[test]
+fn a_text_at_the_edge_of_nesting_is_refused_and_not_mangled() {
+    let nested = |levels: usize| {
+        format!("SELECT * FROM c WHERE {}c.a{} ORDER BY c.k", "f[".repeat(levels).replace('f', "c"), "]".repeat(levels))
+    };
+    assert!(plan_for(&nested(200), JAVASCRIPT).is_ok());
+    let error = plan_for(&nested(254), JAVASCRIPT).unwrap_err();
+    assert!(error.message.contains("nests too deeply"), "{error:?}");
+}

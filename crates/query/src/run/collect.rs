@@ -1,0 +1,257 @@
+//! What a page keeps of the rows that come.
+//!
+//! Promise: no more than the page needs and no more than the budget allows. What is left out is larger than what is
+//! kept, so the next page finds it by going on after the last key.
+
+use std::collections::{BTreeMap, HashMap};
+
+use pleiad_model::{Error, Kind, Result};
+
+use super::Flow;
+use super::page::{At, Finished, PageSize, RowSet, Start};
+
+/// What sorted or distinct rows may take in memory.
+pub const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// A row's share of the tree that keeps it.
+const ENTRY_BYTES: usize = 96;
+
+/// Writes a row's text; `false` when the row has no value.
+pub type Write<'w> = &'w mut dyn FnMut(&mut Vec<u8>) -> Result<bool>;
+
+/// Rows in order of arrival.
+pub struct Stream {
+    start: Start,
+    size: PageSize,
+    rows: RowSet,
+    docnum: u64,
+    /// Rows of the current item, and how many of them an earlier page gave.
+    in_item: u64,
+    given: u64,
+    stopped: Option<At>,
+    done: bool,
+}
+
+impl Stream {
+    pub fn new(start: Start, size: PageSize) -> Self {
+        let done = start.take == Some(0);
+        Stream { start, size, rows: RowSet::default(), docnum: 0, in_item: 0, given: 0, stopped: None, done }
+    }
+
+    pub fn begin(&mut self, docnum: u64) {
+        self.docnum = docnum;
+        self.in_item = 0;
+        self.given = match self.start.at {
+            At::Item { docnum: resumed, rows } if resumed == docnum => rows,
+            _ => 0,
+        };
+    }
+
+    pub fn add(&mut self, write: Write<'_>) -> Result<Flow> {
+        if self.done || !self.rows.append(write)? {
+            return Ok(if self.done { Flow::Stop } else { Flow::Go });
+        }
+        self.in_item += 1;
+        if self.in_item <= self.given {
+            self.rows.pop();
+            return Ok(Flow::Go);
+        }
+        if self.start.skip > 0 {
+            self.start.skip -= 1;
+            self.rows.pop();
+            return Ok(Flow::Go);
+        }
+        if self.rows.len() > self.size.rows || self.rows.len() > 1 && self.rows.bytes() > self.size.bytes {
+            self.rows.pop();
+            self.stopped = Some(At::Item { docnum: self.docnum, rows: self.in_item - 1 });
+            return Ok(Flow::Stop);
+        }
+        if let Some(take) = &mut self.start.take {
+            *take -= 1;
+            self.done = *take == 0;
+        }
+        Ok(if self.done { Flow::Stop } else { Flow::Go })
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// `interrupted` is where the feeding was broken off before the rows were.
+    pub fn finish(self, interrupted: Option<At>) -> Finished {
+        let at = self.stopped.or(interrupted).filter(|_| !self.done);
+        Finished { rows: self.rows, next: at.map(|at| Start { at, ..self.start }) }
+    }
+}
+
+/// The smallest rows by their keys.
+pub struct Smallest {
+    start: Start,
+    size: PageSize,
+    /// Rows come in the order of their keys.
+    ordered: bool,
+    rows: BTreeMap<Vec<u8>, Vec<u8>>,
+    bytes: usize,
+    /// The smallest key that was left out.
+    ceiling: Option<Vec<u8>>,
+}
+
+impl Smallest {
+    pub fn new(start: Start, size: PageSize, ordered: bool) -> Self {
+        Smallest { start, size, ordered, rows: BTreeMap::new(), bytes: 0, ceiling: None }
+    }
+
+    /// One more than the page shows, to know whether there is another page.
+    fn wanted(&self) -> usize {
+        let rows = self.size.rows as u64;
+        let shown = match self.start.take {
+            Some(take) if take <= rows => take,
+            _ => rows.saturating_add(1),
+        };
+        usize::try_from(self.start.skip.saturating_add(shown)).unwrap_or(usize::MAX)
+    }
+
+    pub fn add(&mut self, key: &[u8], write: Write<'_>) -> Result<Flow> {
+        let given = matches!(&self.start.at, At::Key(after) if key <= after.as_slice());
+        if given || self.ceiling.as_ref().is_some_and(|ceiling| key >= ceiling.as_slice()) {
+            return Ok(Flow::Go);
+        }
+        let mut text = Vec::new();
+        if !self.rows.contains_key(key) && write(&mut text)? {
+            self.keep(key.to_vec(), text);
+        }
+        Ok(if self.ordered && self.rows.len() >= self.wanted() { Flow::Stop } else { Flow::Go })
+    }
+
+    fn keep(&mut self, key: Vec<u8>, text: Vec<u8>) {
+        self.bytes += ENTRY_BYTES + key.len() + text.len();
+        self.rows.insert(key, text);
+        let wanted = self.wanted();
+        while self.rows.len() > wanted || self.bytes > KEPT_BYTES_MAX && self.rows.len() > 1 {
+            let Some((key, text)) = self.rows.pop_last() else { break };
+            self.bytes -= ENTRY_BYTES + key.len() + text.len();
+            self.ceiling = Some(key);
+        }
+    }
+
+    pub fn merge(&mut self, other: Smallest) {
+        if let Some(ceiling) = other.ceiling {
+            self.lower(ceiling);
+        }
+        for (key, text) in other.rows {
+            if self.ceiling.as_ref().is_none_or(|ceiling| key < *ceiling) {
+                self.keep(key, text);
+            }
+        }
+    }
+
+    fn lower(&mut self, ceiling: Vec<u8>) {
+        if self.ceiling.as_ref().is_some_and(|own| *own <= ceiling) {
+            return;
+        }
+        let above = self.rows.split_off(&ceiling);
+        self.bytes -= above.iter().map(|(key, text)| ENTRY_BYTES + key.len() + text.len()).sum::<usize>();
+        self.ceiling = Some(ceiling);
+    }
+
+    pub fn finish(self) -> Finished {
+        let more = self.ceiling.is_some();
+        emit(self.rows.into_iter(), self.start, self.size, more)
+    }
+}
+
+/// A page of rows that come in the order of their keys; `more` says that others lie behind them.
+pub fn emit(
+    rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
+    mut start: Start,
+    size: PageSize,
+    more: bool,
+) -> Finished {
+    let mut page = RowSet::default();
+    for (key, text) in rows {
+        if start.take == Some(0) {
+            return Finished { rows: page, next: None };
+        }
+        if start.skip > 0 {
+            start.skip -= 1;
+            start.at = At::Key(key);
+            continue;
+        }
+        if page.len() >= size.rows || !page.is_empty() && page.bytes() + text.len() > size.bytes {
+            return Finished { rows: page, next: Some(start) };
+        }
+        page.push(&text);
+        start.at = At::Key(key);
+        start.take = start.take.map(|take| take - 1);
+    }
+    let next = (more && start.take != Some(0)).then_some(start);
+    Finished { rows: page, next }
+}
+
+/// `DISTINCT` with `ORDER BY`: each row once, at its smallest key. The page is found by counting.
+pub struct DistinctSorted {
+    start: Start,
+    size: PageSize,
+    /// Row to sort key and text.
+    rows: HashMap<Vec<u8>, (Vec<u8>, Vec<u8>)>,
+    bytes: usize,
+}
+
+impl DistinctSorted {
+    pub fn new(start: Start, size: PageSize) -> Self {
+        DistinctSorted { start, size, rows: HashMap::new(), bytes: 0 }
+    }
+
+    pub fn add(&mut self, row: Vec<u8>, key: Vec<u8>, text: Vec<u8>) -> Result<()> {
+        match self.rows.get_mut(&row) {
+            Some((known, _)) if *known <= key => Ok(()),
+            Some((known, _)) => {
+                *known = key;
+                Ok(())
+            }
+            None => {
+                self.bytes += ENTRY_BYTES + row.len() + key.len() + text.len();
+                self.rows.insert(row, (key, text));
+                if self.bytes > KEPT_BYTES_MAX { Err(too_many()) } else { Ok(()) }
+            }
+        }
+    }
+
+    pub fn merge(&mut self, other: DistinctSorted) -> Result<()> {
+        other.rows.into_iter().try_for_each(|(row, (key, text))| self.add(row, key, text))
+    }
+
+    pub fn finish(self) -> Finished {
+        let mut rows: Vec<(Vec<u8>, Vec<u8>)> = self.rows.into_values().collect();
+        rows.sort_unstable();
+        by_count(rows.into_iter().map(|(_, text)| text), self.start, self.size)
+    }
+}
+
+/// A page found by passing over the rows that earlier pages gave.
+pub fn by_count(rows: impl Iterator<Item = Vec<u8>>, start: Start, size: PageSize) -> Finished {
+    let given = match start.at {
+        At::Row(given) => given,
+        _ => 0,
+    };
+    let passed = start.skip.saturating_add(given);
+    let wanted = start.take.map_or(u64::MAX, |take| take.saturating_sub(given));
+    let mut page = RowSet::default();
+    for (at, text) in rows.skip(usize::try_from(passed).unwrap_or(usize::MAX)).enumerate() {
+        if at as u64 >= wanted {
+            break;
+        }
+        if page.len() >= size.rows || !page.is_empty() && page.bytes() + text.len() > size.bytes {
+            let at = At::Row(given + at as u64);
+            return Finished { rows: page, next: Some(Start { at, ..start }) };
+        }
+        page.push(&text);
+    }
+    Finished { rows: page, next: None }
+}
+
+fn too_many() -> Error {
+    let message = format!(
+        "DISTINCT with ORDER BY has more different rows than fit into {KEPT_BYTES_MAX} bytes. Filter more, or leave out ORDER BY."
+    );
+    Error::new(Kind::TooLarge, message)
+}

@@ -1,0 +1,139 @@
+//! Rows with something in common.
+//!
+//! Promise: a group is found by the bytes of its keys, so `1` and `1.0` are one group; groups come out in the
+//! order of those bytes, whatever order the rows came in.
+
+use std::collections::HashMap;
+
+use pleiad_model::{Result, Value};
+
+use crate::block::Grouping;
+use crate::document::{Group, Rows};
+use crate::expr::aggregate::Aggregator;
+use crate::expr::{Context, evaluate};
+use crate::order;
+
+pub struct GroupTable<'q> {
+    grouping: &'q Grouping,
+    groups: HashMap<Vec<u8>, Entry>,
+    /// Used again for every row.
+    key: Vec<u8>,
+    /// Only groups after this one.
+    pub after: Option<Vec<u8>>,
+    /// Only groups before this one: the others did not fit.
+    pub ceiling: Option<Vec<u8>>,
+    bytes: usize,
+}
+
+struct Entry {
+    keys: Vec<Option<Value>>,
+    aggregators: Vec<Aggregator>,
+}
+
+/// What groups may take before the largest are left to a later page.
+const GROUP_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// A group without its keys.
+const GROUP_BYTES: usize = 160;
+
+impl<'q> GroupTable<'q> {
+    pub fn new(grouping: &'q Grouping) -> Self {
+        GroupTable { grouping, groups: HashMap::new(), key: Vec::new(), after: None, ceiling: None, bytes: 0 }
+    }
+
+    pub fn add(&mut self, rows: Rows<'_>, cx: &Context<'_>) -> Result<()> {
+        self.key.clear();
+        let grouping = self.grouping;
+        let mut keys = Vec::new();
+        for node in &grouping.keys {
+            let value = evaluate(node, rows, cx)?;
+            order::encode(value.as_deref(), &mut self.key);
+            keys.push(value);
+        }
+        let outside = self.after.as_ref().is_some_and(|after| self.key <= *after)
+            || self.ceiling.as_ref().is_some_and(|ceiling| self.key >= *ceiling);
+        if outside {
+            return Ok(());
+        }
+        if !self.groups.contains_key(self.key.as_slice()) {
+            let keys = keys.into_iter().map(|key| key.map(|key| key.into_owned())).collect();
+            self.open(keys);
+        }
+        let Some(entry) = self.groups.get_mut(self.key.as_slice()) else { return Ok(()) };
+        for ((_, argument), aggregator) in grouping.aggregates.iter().zip(&mut entry.aggregators) {
+            aggregator.add(evaluate(argument, rows, cx)?.as_deref(), cx)?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, keys: Vec<Option<Value>>) {
+        let aggregators = self.grouping.aggregates.iter().map(|(kind, _)| Aggregator::new(*kind)).collect();
+        self.bytes += GROUP_BYTES + 2 * self.key.len();
+        self.groups.insert(self.key.clone(), Entry { keys, aggregators });
+        if self.bytes > GROUP_BYTES_MAX {
+            self.shed();
+        }
+    }
+
+    /// Leaves the larger half of the groups to a later page.
+    fn shed(&mut self) {
+        let mut keys: Vec<Vec<u8>> = self.groups.keys().cloned().collect();
+        let half = keys.len() / 2;
+        let (_, middle, _) = keys.select_nth_unstable(half);
+        self.lower(middle.clone());
+    }
+
+    fn lower(&mut self, ceiling: Vec<u8>) {
+        self.groups.retain(|key, _| *key < ceiling);
+        self.bytes = self.groups.keys().map(|key| GROUP_BYTES + 2 * key.len()).sum();
+        self.ceiling = Some(ceiling);
+    }
+
+    /// Takes in what another pass found elsewhere.
+    pub fn merge(&mut self, other: GroupTable<'q>) -> Result<()> {
+        let lower = match (&self.ceiling, other.ceiling) {
+            (Some(own), Some(theirs)) => Some(own.clone().min(theirs)),
+            (own, theirs) => own.clone().or(theirs),
+        };
+        for (key, entry) in other.groups {
+            match self.groups.get_mut(&key) {
+                Some(own) => {
+                    for (own, theirs) in own.aggregators.iter_mut().zip(entry.aggregators) {
+                        own.merge(theirs)?;
+                    }
+                }
+                None => {
+                    self.bytes += GROUP_BYTES + 2 * key.len();
+                    self.groups.insert(key, entry);
+                }
+            }
+        }
+        if let Some(ceiling) = lower {
+            self.lower(ceiling);
+        }
+        if self.bytes > 2 * GROUP_BYTES_MAX {
+            self.shed();
+        }
+        Ok(())
+    }
+
+    /// All groups in order; `whole` asks for the one group of a query without `GROUP BY`, rows or no rows.
+    pub fn finish(self, whole: bool) -> Vec<Group> {
+        self.finish_keyed(whole).into_iter().map(|(_, group)| group).collect()
+    }
+
+    pub fn finish_keyed(mut self, whole: bool) -> Vec<(Vec<u8>, Group)> {
+        if whole && self.groups.is_empty() && self.after.is_none() {
+            self.key.clear();
+            self.open(Vec::new());
+        }
+        let mut groups: Vec<(Vec<u8>, Entry)> = self.groups.into_iter().collect();
+        groups.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        groups.into_iter().map(|(key, entry)| (key, entry.finish())).collect()
+    }
+}
+
+impl Entry {
+    fn finish(self) -> Group {
+        Group { keys: self.keys, aggregates: self.aggregators.into_iter().map(Aggregator::finish).collect() }
+    }
+}

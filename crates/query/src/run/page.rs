@@ -1,0 +1,102 @@
+//! Where a page starts and ends.
+
+/// What a page may hold.
+#[derive(Clone, Copy, Debug)]
+pub struct PageSize {
+    pub rows: usize,
+    pub bytes: usize,
+}
+
+/// Where a page starts: everything a query must remember between two pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Rows of `OFFSET` that are still to be passed over.
+    pub skip: u64,
+    /// Rows of `TOP` or `LIMIT` that are still wanted.
+    pub take: Option<u64>,
+    pub at: At,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum At {
+    Beginning,
+    /// Behind this many rows of the item with this number.
+    Item { docnum: u64, rows: u64 },
+    /// Behind the row or group with these bytes.
+    Key(Vec<u8>),
+    /// Behind this many rows.
+    Row(u64),
+}
+
+/// Rows as text, end to end.
+#[derive(Clone, Debug, Default)]
+pub struct RowSet {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+/// A page, and where the next one starts.
+#[derive(Debug)]
+pub struct Finished {
+    pub rows: RowSet,
+    pub next: Option<Start>,
+}
+
+impl RowSet {
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
+    }
+
+    /// The rows with commas between them.
+    pub fn join(&self, out: &mut Vec<u8>) {
+        out.reserve(self.bytes.len() + self.len());
+        for (at, row) in self.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(row);
+        }
+    }
+
+    pub fn push(&mut self, row: &[u8]) {
+        self.bytes.extend_from_slice(row);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// A row that is written in place; it stays when there is one.
+    pub(super) fn append<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>) -> Result<bool, E> {
+        let start = self.bytes.len();
+        let written = write(&mut self.bytes);
+        match written {
+            Ok(true) => self.ends.push(self.bytes.len()),
+            _ => self.bytes.truncate(start),
+        }
+        written
+    }
+
+    /// Takes the last row back.
+    pub(super) fn pop(&mut self) {
+        self.ends.pop();
+        self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+}
+
+impl Start {
+    /// The first page of a query.
+    pub fn beginning(offset: u64, take: Option<u64>) -> Self {
+        Start { skip: offset, take, at: At::Beginning }
+    }
+}

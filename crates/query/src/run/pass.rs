@@ -1,0 +1,219 @@
+//! Items in, a page out.
+//!
+//! Promise: passes over different items of one query can be merged, in any order, and give the page that one
+//! pass over all of them would give; except streams, whose order is the order of arrival.
+
+use pleiad_model::{Error, Result};
+
+use super::Flow;
+use super::collect::{DistinctSorted, Smallest, Stream, by_count, emit};
+use super::groups::GroupTable;
+use super::page::{At, Finished, PageSize, RowSet, Start};
+use super::project::{project, write, write_value};
+use super::rows::each_row;
+use crate::block::{Block, Output, Project};
+use crate::document::{Bound, Frame, Rows};
+use crate::expr::{Context, evaluate};
+use crate::order;
+
+pub struct Pass<'q> {
+    block: &'q Block,
+    cx: Context<'q>,
+    start: Start,
+    size: PageSize,
+    /// Whether a row without the one key of `ORDER BY` is a row.
+    keep_undefined: bool,
+    collect: Collect<'q>,
+    key: Vec<u8>,
+}
+
+enum Collect<'q> {
+    Stream(Stream),
+    Smallest(Smallest),
+    DistinctSorted(DistinctSorted),
+    Groups(GroupTable<'q>),
+}
+
+/// How rows will come and what counts as one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Feeding {
+    /// Items come in the order that `ORDER BY` asks for.
+    pub ordered: bool,
+    /// An item without the one key of `ORDER BY` counts: the index lists its path.
+    pub keep_undefined: bool,
+}
+
+impl<'q> Pass<'q> {
+    pub fn new(block: &'q Block, cx: Context<'q>, start: Start, size: PageSize, feeding: Feeding) -> Self {
+        let collect = match &block.output {
+            Output::Groups(grouping, _) => {
+                let mut table = GroupTable::new(grouping);
+                if let At::Key(after) = &start.at {
+                    table.after = Some(after.clone());
+                }
+                Collect::Groups(table)
+            }
+            Output::Rows(_) if block.distinct && !block.order.is_empty() => {
+                Collect::DistinctSorted(DistinctSorted::new(start.clone(), size))
+            }
+            Output::Rows(_) if block.distinct => Collect::Smallest(Smallest::new(start.clone(), size, false)),
+            Output::Rows(_) if !block.order.is_empty() => {
+                Collect::Smallest(Smallest::new(start.clone(), size, feeding.ordered))
+            }
+            Output::Rows(_) => Collect::Stream(Stream::new(start.clone(), size)),
+        };
+        Pass { block, cx, start, size, keep_undefined: feeding.keep_undefined, collect, key: Vec::new() }
+    }
+
+    /// Takes in one item. `Stop` says that no further item can change the page.
+    pub fn item(&mut self, docnum: u64, item: Bound<'_>) -> Result<Flow> {
+        self.feed(docnum, Some(&Frame { slot: 0, bound: item, outer: None }))
+    }
+
+    /// The one row of a query that reads nothing.
+    pub fn nothing(&mut self) -> Result<Flow> {
+        self.feed(0, None)
+    }
+
+    fn feed(&mut self, docnum: u64, outer: Rows<'_>) -> Result<Flow> {
+        self.cx.room.refill();
+        let (block, cx) = (self.block, &self.cx);
+        match (&mut self.collect, &block.output) {
+            (Collect::Stream(stream), Output::Rows(output)) => {
+                stream.begin(docnum);
+                if stream.is_done() {
+                    return Ok(Flow::Stop);
+                }
+                each_row(block, outer, cx, &mut |rows| stream.add(&mut |out| write(output, rows, cx, out)))
+            }
+            (Collect::Groups(table), _) => {
+                each_row(block, outer, cx, &mut |rows| table.add(rows, cx).map(|()| Flow::Go))
+            }
+            (Collect::Smallest(smallest), Output::Rows(output)) if block.distinct => {
+                let key = &mut self.key;
+                each_row(block, outer, cx, &mut |rows| distinct(smallest, output, rows, cx, key))
+            }
+            (Collect::Smallest(smallest), Output::Rows(output)) => {
+                let mut sorting = Sorting { block, cx, docnum, row: 0, keep_undefined: self.keep_undefined };
+                let key = &mut self.key;
+                each_row(block, outer, cx, &mut |rows| {
+                    if !sorting.key(rows, key)? {
+                        return Ok(Flow::Go);
+                    }
+                    smallest.add(key, &mut |out| write(output, rows, cx, out))
+                })
+            }
+            (Collect::DistinctSorted(rows), Output::Rows(output)) => {
+                let mut sorting = Sorting { block, cx, docnum, row: 0, keep_undefined: self.keep_undefined };
+                let key = &mut self.key;
+                each_row(block, outer, cx, &mut |frame| {
+                    if sorting.key(frame, key)? && let Some(value) = project(output, frame, cx)? {
+                        let (mut row, mut text) = (Vec::new(), Vec::new());
+                        order::encode(Some(&value), &mut row);
+                        write_value(&value, &mut text)?;
+                        rows.add(row, key.clone(), text)?;
+                    }
+                    Ok(Flow::Go)
+                })
+            }
+            _ => Err(Error::internal("a collector that does not fit its query")),
+        }
+    }
+
+    pub fn merge(&mut self, other: Pass<'q>) -> Result<()> {
+        match (&mut self.collect, other.collect) {
+            (Collect::Smallest(own), Collect::Smallest(theirs)) => {
+                own.merge(theirs);
+                Ok(())
+            }
+            (Collect::DistinctSorted(own), Collect::DistinctSorted(theirs)) => own.merge(theirs),
+            (Collect::Groups(own), Collect::Groups(theirs)) => own.merge(theirs),
+            _ => Err(Error::internal("rows in order of arrival cannot be merged")),
+        }
+    }
+
+    /// The page. `interrupted` is where the feeding was broken off, for rows in order of arrival.
+    pub fn finish(self, interrupted: Option<At>) -> Result<Finished> {
+        match (self.collect, &self.block.output) {
+            (Collect::Stream(stream), _) => Ok(stream.finish(interrupted)),
+            (Collect::Smallest(smallest), _) => Ok(smallest.finish()),
+            (Collect::DistinctSorted(rows), _) => Ok(rows.finish()),
+            (Collect::Groups(table), Output::Groups(_, output)) => {
+                finish_groups(self.block, output, &self.cx, table, self.start, self.size)
+            }
+            _ => Err(Error::internal("a collector that does not fit its query")),
+        }
+    }
+}
+
+fn distinct(
+    smallest: &mut Smallest,
+    output: &Project,
+    rows: Rows<'_>,
+    cx: &Context<'_>,
+    key: &mut Vec<u8>,
+) -> Result<Flow> {
+    let Some(value) = project(output, rows, cx)? else { return Ok(Flow::Go) };
+    key.clear();
+    order::encode(Some(&value), key);
+    smallest.add(key, &mut |out| write_value(&value, out).map(|()| true))
+}
+
+/// Makes the keys that rows are sorted by.
+struct Sorting<'s> {
+    block: &'s Block,
+    cx: &'s Context<'s>,
+    docnum: u64,
+    row: u32,
+    keep_undefined: bool,
+}
+
+impl Sorting<'_> {
+    /// keys │ docnum │ row of the item: the last two settle ties, in the direction of the first key.
+    fn key(&mut self, rows: Rows<'_>, key: &mut Vec<u8>) -> Result<bool> {
+        key.clear();
+        let order = &self.block.order;
+        for part in order {
+            let value = evaluate(&part.node, rows, self.cx)?;
+            if value.is_none() && order.len() == 1 && !self.keep_undefined {
+                return Ok(false);
+            }
+            order::encode_key(value.as_deref(), part.descending, key);
+        }
+        let backwards = order.first().is_some_and(|first| first.descending);
+        let docnum = if backwards { !self.docnum } else { self.docnum };
+        key.extend_from_slice(&docnum.to_be_bytes());
+        key.extend_from_slice(&self.row.to_be_bytes());
+        self.row = self.row.wrapping_add(1);
+        Ok(true)
+    }
+}
+
+fn finish_groups(
+    block: &Block,
+    output: &Project,
+    cx: &Context<'_>,
+    table: GroupTable<'_>,
+    start: Start,
+    size: PageSize,
+) -> Result<Finished> {
+    let (more, whole) = (table.ceiling.is_some(), matches!(&block.output, Output::Groups(g, _) if g.whole));
+    let mut rows = Vec::new();
+    for (key, group) in table.finish_keyed(whole) {
+        cx.room.refill();
+        let frame = Frame { slot: block.base, bound: Bound::Group(&group), outer: None };
+        let mut text = Vec::new();
+        if write(output, Some(&frame), cx, &mut text)? {
+            rows.push((key, text));
+        }
+    }
+    if whole && rows.is_empty() {
+        return Ok(Finished { rows: RowSet::default(), next: None });
+    }
+    if block.distinct {
+        let mut seen = std::collections::HashSet::new();
+        let once = rows.into_iter().map(|(_, text)| text).filter(|text| seen.insert(text.clone()));
+        return Ok(by_count(once, start, size));
+    }
+    Ok(emit(rows.into_iter(), start, size, more))
+}

@@ -1,0 +1,198 @@
+//! Rows from sources, filtered as soon as it is possible; and what a subquery's rows amount to.
+
+use std::collections::HashSet;
+
+use pleiad_model::{Error, Result, Value};
+
+use super::Flow;
+use super::groups::GroupTable;
+use super::project::project;
+use crate::block::{Block, Filter, Node, Output, Source, SourceOf};
+use crate::document::{Bound, Frame, Rows, lookup};
+use crate::expr::{Context, Term, both, evaluate, is_true, truth};
+use crate::language::ast::SubqueryForm;
+use crate::order;
+
+type Visit<'v> = &'v mut dyn FnMut(Rows<'_>) -> Result<Flow>;
+
+/// The most rows that one item may be multiplied to: ten JOINs over long arrays could keep a core for a year.
+const ROWS_PER_ITEM_MAX: u64 = 50_000_000;
+
+/// Every row of the block whose filters are all true, in order.
+pub fn each_row(block: &Block, outer: Rows<'_>, cx: &Context<'_>, visit: Visit<'_>) -> Result<Flow> {
+    let mut walk = Walk { filters: &block.filters, cx, rows: 0, visit };
+    walk.level(&block.sources, 0, outer, first_slot(block))
+}
+
+fn first_slot(block: &Block) -> usize {
+    block.base + usize::from(block.reads_items)
+}
+
+struct Walk<'w, 'v> {
+    filters: &'w [Filter],
+    cx: &'w Context<'w>,
+    rows: u64,
+    visit: Visit<'v>,
+}
+
+impl Walk<'_, '_> {
+    fn level(&mut self, sources: &[Source], level: usize, rows: Rows<'_>, slot: usize) -> Result<Flow> {
+        for filter in self.filters.iter().filter(|filter| filter.level == level) {
+            if !is_true(&filter.node, rows, self.cx)? {
+                return Ok(Flow::Go);
+            }
+        }
+        let Some((source, rest)) = sources.split_first() else { return self.leaf(rows) };
+        match &source.of {
+            SourceOf::Scalar(node) => self.scalar(node, source.each, rest, level, rows, slot),
+            SourceOf::Rows(block) => {
+                for value in all_rows(block, rows, self.cx)? {
+                    if self.bind(&value, source.each, rest, level, rows, slot)? == Flow::Stop {
+                        return Ok(Flow::Stop);
+                    }
+                }
+                Ok(Flow::Go)
+            }
+        }
+    }
+
+    fn scalar(
+        &mut self,
+        node: &Node,
+        each: bool,
+        rest: &[Source],
+        level: usize,
+        rows: Rows<'_>,
+        slot: usize,
+    ) -> Result<Flow> {
+        // `FROM c` inside a subquery: the item is not copied.
+        if let (Node::Slot(from), false) = (node, each)
+            && let Some(bound) = lookup(rows, *from)
+        {
+            return self.level(rest, level + 1, Some(&Frame { slot, bound, outer: rows }), slot + 1);
+        }
+        match evaluate(node, rows, self.cx)? {
+            Some(value) => self.bind(&value, each, rest, level, rows, slot),
+            None => Ok(Flow::Go),
+        }
+    }
+
+    fn bind(
+        &mut self,
+        value: &Value,
+        each: bool,
+        rest: &[Source],
+        level: usize,
+        outer: Rows<'_>,
+        slot: usize,
+    ) -> Result<Flow> {
+        let elements = match (each, value) {
+            (false, value) => std::slice::from_ref(value),
+            (true, Value::Array(items)) => items.as_slice(),
+            (true, _) => &[],
+        };
+        for element in elements {
+            let frame = Frame { slot, bound: Bound::Value(element), outer };
+            if self.level(rest, level + 1, Some(&frame), slot + 1)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Go)
+    }
+
+    fn leaf(&mut self, rows: Rows<'_>) -> Result<Flow> {
+        self.rows += 1;
+        if self.rows > ROWS_PER_ITEM_MAX {
+            let message = format!(
+                "JOINs multiply one item to more than {ROWS_PER_ITEM_MAX} rows. Filter the arrays in subqueries before joining them."
+            );
+            return Err(Error::invalid(message));
+        }
+        (self.visit)(rows)
+    }
+}
+
+/// The value a subquery stands for.
+pub fn subquery(form: SubqueryForm, block: &Block, outer: Rows<'_>, cx: &Context<'_>) -> Result<Option<Value>> {
+    match form {
+        SubqueryForm::Exists => Ok(Some(Value::Bool(!some_rows(block, outer, cx, 1)?.is_empty()))),
+        SubqueryForm::First => Ok(some_rows(block, outer, cx, 1)?.pop()),
+        SubqueryForm::Array => all_rows(block, outer, cx).map(|rows| Some(Value::Array(rows))),
+        SubqueryForm::Last => Ok(all_rows(block, outer, cx)?.pop()),
+        SubqueryForm::All => holds_for_all(block, outer, cx).map(|holds| Some(Value::Bool(holds))),
+        SubqueryForm::Scalar => {
+            let mut rows = some_rows(block, outer, cx, 2)?;
+            if rows.len() > 1 {
+                let message = "The cardinality of a scalar subquery result set cannot be greater than one. Use ARRAY(…) or FIRST(…).";
+                return Err(Error::invalid(message));
+            }
+            Ok(rows.pop())
+        }
+    }
+}
+
+/// `NOT EXISTS(… WHERE NOT filter)`: a row for which the filter is undefined does not count against it.
+fn holds_for_all(block: &Block, outer: Rows<'_>, cx: &Context<'_>) -> Result<bool> {
+    let mut holds = true;
+    let mut walk = Walk {
+        filters: &[],
+        cx,
+        rows: 0,
+        visit: &mut |rows| {
+            let mut so_far = Some(true);
+            for filter in &block.filters {
+                so_far = both(so_far, truth(&filter.node, rows, cx)?);
+            }
+            holds = so_far != Some(false);
+            Ok(if holds { Flow::Go } else { Flow::Stop })
+        },
+    };
+    walk.level(&block.sources, 0, outer, first_slot(block))?;
+    Ok(holds)
+}
+
+fn all_rows(block: &Block, outer: Rows<'_>, cx: &Context<'_>) -> Result<Vec<Value>> {
+    some_rows(block, outer, cx, usize::MAX)
+}
+
+/// The first rows of a subquery, projected; undefined ones are none.
+fn some_rows(block: &Block, outer: Rows<'_>, cx: &Context<'_>, most: usize) -> Result<Vec<Value>> {
+    let mut found = Found { values: Vec::new(), seen: block.distinct.then(HashSet::new), most };
+    match &block.output {
+        Output::Rows(output) => {
+            each_row(block, outer, cx, &mut |rows| found.add(project(output, rows, cx)?, cx))?;
+        }
+        Output::Groups(grouping, output) => {
+            let mut table = GroupTable::new(grouping);
+            each_row(block, outer, cx, &mut |rows| table.add(rows, cx).map(|()| Flow::Go))?;
+            for group in table.finish(grouping.whole) {
+                let frame = Frame { slot: block.base, bound: Bound::Group(&group), outer };
+                found.add(project(output, Some(&frame), cx)?, cx)?;
+            }
+        }
+    }
+    Ok(found.values)
+}
+
+struct Found {
+    values: Vec<Value>,
+    seen: Option<HashSet<Vec<u8>>>,
+    most: usize,
+}
+
+impl Found {
+    fn add(&mut self, term: Term<'_>, cx: &Context<'_>) -> Result<Flow> {
+        let Some(value) = term else { return Ok(Flow::Go) };
+        if let Some(seen) = &mut self.seen {
+            let mut key = Vec::new();
+            order::encode(Some(&value), &mut key);
+            if !seen.insert(key) {
+                return Ok(Flow::Go);
+            }
+        }
+        if self.values.len() < self.most {
+            self.values.push(cx.own(value)?);
+        }
+        Ok(if self.values.len() < self.most { Flow::Go } else { Flow::Stop })
+    }
+}

@@ -1,0 +1,74 @@
+//! Queries over feeds that fit in memory: databases, containers, offers.
+
+use pleiad_model::env::Env;
+use pleiad_model::policy::Geospatial;
+use pleiad_model::{Error, Kind, Result, Value};
+
+use super::{Flow, PageSize, Pass, RowSet, Start};
+use crate::Parameters;
+use crate::check;
+use crate::compile::{Bind, compile};
+use crate::document::Bound;
+use crate::expr::{Context, Room};
+use crate::language::ast::Select;
+
+/// What one run may build: rows, and whatever its expressions make on the way.
+pub const BUILT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// A parsed query, ready for any rows and parameters.
+#[derive(Clone, Debug)]
+pub struct Query {
+    text: String,
+    select: Select,
+}
+
+/// Parses a query. Syntax and unresolved names are `Invalid`, what is not built is `Refused`.
+pub fn parse(text: &str) -> Result<Query> {
+    Ok(Query { select: check::read(text)?, text: text.to_owned() })
+}
+
+impl Query {
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn select(&self) -> &Select {
+        &self.select
+    }
+
+    /// The result over `rows`, in their order.
+    pub fn run_over<'a>(
+        &self,
+        parameters: &Parameters,
+        env: &dyn Env,
+        rows: impl Iterator<Item = &'a Value>,
+    ) -> Result<RowSet> {
+        let bind = Bind { parameters, geospatial: Geospatial::Geography };
+        let block = compile(&self.select, &self.text, bind)?;
+        let cx = Context {
+            env,
+            started_ms: env.now_ms(),
+            geospatial: bind.geospatial,
+            user_functions: None,
+            room: Room::new(BUILT_BYTES_MAX),
+        };
+        let start = Start::beginning(block.offset, block.take);
+        let size = PageSize { rows: usize::MAX, bytes: BUILT_BYTES_MAX };
+        let mut pass = Pass::new(&block, cx, start, size, super::Feeding::default());
+        if block.reads_items {
+            for (docnum, row) in (0..).zip(rows) {
+                if pass.item(docnum, Bound::Value(row))? == Flow::Stop {
+                    break;
+                }
+            }
+        } else {
+            pass.nothing()?;
+        }
+        let finished = pass.finish(None)?;
+        if finished.next.is_some() {
+            let message = "The query's result is too large. Select fewer or smaller properties.";
+            return Err(Error::new(Kind::TooLarge, message));
+        }
+        Ok(finished.rows)
+    }
+}

@@ -1,0 +1,190 @@
+//! Where a spatial index keeps a shape.
+//!
+//! Promise: if a shape touches a region, or comes within its reach, then one of the shape's cells lies in one of
+//! the region's ranges. The other way round there is no promise: an index gives candidates.
+//!
+//! The space (all longitudes and latitudes, or the policy's bounding box) is cut into 4 × 4 squares, each of
+//! these again, twelve times. A shape is kept in at most eight squares of the finest size at which eight are
+//! enough. A search for a region looks into the squares that cover it, everything below them, and the larger
+//! squares around them, where large shapes are kept.
+//!
+//! ```text
+//! bytes of a cell       digit 10…1f, one per level │ end 00
+//!   the whole space                                  00
+//!   a quarter of a quarter        13 │ 1e          │ 00      column 3 row 0, in it column 2 row 3
+//!   outside the bounding box      20               │ 00
+//!
+//! order    00 < 13 00 < 13 1e 00 < 13 1e 11 00 < 13 1f 00 < 14 00 < 20 00
+//!               └── all below 13 begin with 13 ──────┘
+//! ```
+//!
+//! The end byte makes a cell safe to write in front of something else in an index key.
+
+mod grid; // numbers into columns and rows
+
+use pleiad_model::policy::{BoundingBox, Geospatial};
+
+use crate::globe::spans;
+use crate::plane::boxes;
+use crate::{Geometry, Surface};
+use grid::{Block, Grid};
+
+pub const LEVELS: usize = 12;
+pub const COVER_CELLS_MAX: usize = 8;
+/// More and smaller squares than a shape has: they are looked into once, not stored with every item.
+const SEARCH_CELLS_MAX: usize = 32;
+
+const END: u8 = 0x00;
+const DIGIT: u8 = 0x10;
+const PAST_DIGITS: u8 = 0x20;
+
+/// What an index's cells divide.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Space {
+    Globe,
+    Plane { x: (f64, f64), y: (f64, f64) },
+}
+
+/// One square; ordered like its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cell {
+    /// One digit per level, 0x10…0x1f, or 0x20 alone.
+    digits: Vec<u8>,
+}
+
+/// `from` is in, `to` is not.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CellRange {
+    pub from: Vec<u8>,
+    pub to: Vec<u8>,
+}
+
+impl Space {
+    /// A plane without a box has everything outside: found by every search.
+    pub fn new(geospatial: Geospatial, bounds: Option<BoundingBox>) -> Space {
+        match (geospatial, bounds) {
+            (Geospatial::Geography, _) => Space::Globe,
+            (Geospatial::Geometry, None) => Space::Plane { x: (0.0, 0.0), y: (0.0, 0.0) },
+            (Geospatial::Geometry, Some(b)) => {
+                Space::Plane { x: (b.xmin.as_f64(), b.xmax.as_f64()), y: (b.ymin.as_f64(), b.ymax.as_f64()) }
+            }
+        }
+    }
+}
+
+impl Cell {
+    /// For what does not fit into the space; every search looks here too.
+    pub fn outside() -> Cell {
+        Cell { digits: vec![PAST_DIGITS] }
+    }
+
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.digits.iter().copied().chain([END]).collect()
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Option<Cell> {
+        let (&end, digits) = bytes.split_last()?;
+        let inside = digits.len() <= LEVELS && digits.iter().all(|digit| (DIGIT..PAST_DIGITS).contains(digit));
+        (end == END && (inside || digits == [PAST_DIGITS])).then(|| Cell { digits: digits.to_vec() })
+    }
+
+    /// The cell and all below it.
+    fn family(&self) -> CellRange {
+        match self.digits.split_last() {
+            None => CellRange { from: vec![END], to: vec![PAST_DIGITS] },
+            Some((last, parents)) => CellRange { from: self.digits.clone(), to: [parents, &[last + 1]].concat() },
+        }
+    }
+
+    /// Only the cell.
+    fn alone(&self) -> CellRange {
+        CellRange { from: self.to_bytes(), to: [&self.digits[..], &[END + 1]].concat() }
+    }
+
+    /// The larger squares around it, the whole space last.
+    fn ancestors(&self) -> impl Iterator<Item = Cell> {
+        (0..self.digits.len()).rev().map(|length| Cell { digits: self.digits[..length].to_vec() })
+    }
+}
+
+impl CellRange {
+    pub fn contains(&self, cell: &Cell) -> bool {
+        let bytes = cell.to_bytes();
+        self.from <= bytes && bytes < self.to
+    }
+}
+
+/// The cells under which an index keeps the shape, in order: at least one, at most `COVER_CELLS_MAX`.
+pub fn cover(shape: &Geometry, space: &Space) -> Vec<Cell> {
+    match blocks(shape, 0.0, space) {
+        Blocks { whole: true, blocks } if !blocks.is_empty() => few(&blocks, COVER_CELLS_MAX),
+        _ => vec![Cell::outside()],
+    }
+}
+
+/// Where an index keeps what may be within `reach` (metres or units) of the region, in order, none
+/// overlapping. A reach of 0 is for what touches the region.
+pub fn search(region: &Geometry, reach: f64, space: &Space) -> Vec<CellRange> {
+    let cells = few(&blocks(region, reach.max(0.0), space).blocks, SEARCH_CELLS_MAX);
+    let around = cells.iter().flat_map(Cell::ancestors).map(|cell| cell.alone());
+    let families = cells.iter().map(Cell::family).chain([Cell::outside().family()]);
+    joined(around.chain(families).collect())
+}
+
+struct Blocks {
+    blocks: Vec<Block>,
+    /// Do the blocks contain all of the shape?
+    whole: bool,
+}
+
+fn blocks(shape: &Geometry, reach: f64, space: &Space) -> Blocks {
+    match (&shape.surface, space) {
+        (Surface::Globe(figure), Space::Globe) => {
+            let spans = spans(figure, reach);
+            Blocks { blocks: spans.iter().flat_map(|span| Grid::GLOBE.of_span(span)).collect(), whole: true }
+        }
+        (Surface::Plane(figure), Space::Plane { x, y }) => {
+            let grid = Grid { x: *x, y: *y };
+            let boxes = boxes(figure);
+            let whole = boxes.iter().all(|area| grid.holds(area));
+            let wide = boxes.iter().map(|area| area.widened(reach));
+            Blocks { blocks: wide.filter_map(|area| grid.of_box(&area)).collect(), whole }
+        }
+        _ => Blocks { blocks: Vec::new(), whole: false },
+    }
+}
+
+/// At most so many cells that contain all the blocks.
+fn few(blocks: &[Block], cells_max: usize) -> Vec<Cell> {
+    let mut cells = outermost(blocks.iter().flat_map(|block| block.cells(cells_max)).collect());
+    while cells.len() > cells_max {
+        let deepest = cells.iter().map(|cell| cell.digits.len()).max().unwrap_or(0);
+        for cell in cells.iter_mut().filter(|cell| cell.digits.len() == deepest) {
+            cell.digits.pop();
+        }
+        cells = outermost(cells);
+    }
+    cells
+}
+
+/// In order, without those that are below another.
+fn outermost(mut cells: Vec<Cell>) -> Vec<Cell> {
+    cells.sort();
+    cells.dedup_by(|next, kept| next.digits.starts_with(&kept.digits));
+    cells
+}
+
+fn joined(mut ranges: Vec<CellRange>) -> Vec<CellRange> {
+    ranges.sort();
+    ranges.dedup_by(|next, kept| {
+        let touches = next.from <= kept.to;
+        if touches && next.to > kept.to {
+            kept.to = std::mem::take(&mut next.to);
+        }
+        touches
+    });
+    ranges
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Numbers into columns and rows of the finest squares, and blocks of these into cells.
+//!
+//! Promise: a larger number never has a smaller column, so boxes that overlap have blocks that do. Rounding
+//! moves a border between squares, for everyone in the same way.
+
+use super::{Cell, DIGIT, LEVELS};
+use crate::globe::Span;
+use crate::plane::Extent;
+
+const SQUARES: u32 = 1 << (2 * LEVELS);
+
+pub struct Grid {
+    pub x: (f64, f64),
+    pub y: (f64, f64),
+}
+
+/// The finest squares from the first column and row to the last, both included.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    columns: (u32, u32),
+    rows: (u32, u32),
+}
+
+impl Grid {
+    pub const GLOBE: Grid = Grid { x: (-180.0, 180.0), y: (-90.0, 90.0) };
+
+    /// Two blocks when the box goes over the seam.
+    pub fn of_span(&self, span: &Span) -> Vec<Block> {
+        let (west, east) = (span.west, span.east);
+        let shift = if west < -180.0 { 360.0 } else { 0.0 };
+        let shift = if west >= 180.0 { -360.0 } else { shift };
+        let (west, east) = (west + shift, east + shift);
+        let rows = (span.south, span.north);
+        match east > 180.0 {
+            true => vec![self.block((west, 180.0), rows), self.block((-180.0, east - 360.0), rows)],
+            false => vec![self.block((west, east), rows)],
+        }
+    }
+
+    /// None when the box lies elsewhere, and not so near that what is kept at the border could still touch it.
+    pub fn of_box(&self, area: &Extent) -> Option<Block> {
+        let meets = |side: (f64, f64), mine: (f64, f64)| {
+            let margin = 1e-9 * (mine.1.abs().max(mine.0.abs()));
+            side.0 <= mine.1 + margin && side.1 >= mine.0 - margin
+        };
+        (meets(area.x, self.x) && meets(area.y, self.y)).then(|| self.block(area.x, area.y))
+    }
+
+    pub fn holds(&self, area: &Extent) -> bool {
+        let inside = |side: (f64, f64), mine: (f64, f64)| side.0 >= mine.0 && side.1 <= mine.1;
+        inside(area.x, self.x) && inside(area.y, self.y)
+    }
+
+    fn block(&self, x: (f64, f64), y: (f64, f64)) -> Block {
+        Block { columns: (square(x.0, self.x), square(x.1, self.x)), rows: (square(y.0, self.y), square(y.1, self.y)) }
+    }
+}
+
+/// What lies outside belongs to the first or the last square.
+fn square(at: f64, side: (f64, f64)) -> u32 {
+    let part = (at - side.0) / (side.1 - side.0) * f64::from(SQUARES);
+    (part as u32).min(SQUARES - 1) // a cast stops at 0 and at the largest number
+}
+
+impl Block {
+    /// The finest cells of one size that contain the block and are few enough.
+    pub fn cells(&self, cells_max: usize) -> Vec<Cell> {
+        let level = (0..=LEVELS).rev().find(|&level| self.at(level).count() <= cells_max as u64).unwrap_or(0);
+        let block = self.at(level);
+        let rows = block.rows.0..=block.rows.1;
+        rows.flat_map(|row| (block.columns.0..=block.columns.1).map(move |column| cell(level, column, row))).collect()
+    }
+
+    /// In squares of that level.
+    fn at(&self, level: usize) -> Block {
+        let up = 2 * (LEVELS - level);
+        let coarse = |(first, last): (u32, u32)| (first >> up, last >> up);
+        Block { columns: coarse(self.columns), rows: coarse(self.rows) }
+    }
+
+    fn count(&self) -> u64 {
+        let number = |(first, last): (u32, u32)| u64::from(last.saturating_sub(first)) + 1;
+        number(self.columns) * number(self.rows)
+    }
+}
+
+/// Two bits of the row and two of the column make a digit, the largest squares first.
+fn cell(level: usize, column: u32, row: u32) -> Cell {
+    let digit = |up: usize| DIGIT | ((row >> (2 * up) & 3) << 2 | column >> (2 * up) & 3) as u8;
+    Cell { digits: (0..level).rev().map(digit).collect() }
+}

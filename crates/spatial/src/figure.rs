@@ -1,0 +1,180 @@
+//! Points, lines and polygons on some surface.
+//!
+//! Promise: neighbours in a chain of places are different places, every ring is closed, and a polygon is the
+//! places that lie to the left of all its rings: counter-clockwise around what is in, clockwise around holes.
+//!
+//! ```text
+//!   ┌──────◄──────┐
+//!   │   ┌──►──┐   │      left of the outer ring
+//!   ▼   ▲ hole▼   ▲      and left of the inner one
+//!   │   └──◄──┘   │
+//!   └──────►──────┘
+//! ```
+
+mod bundle; // edges that are looked at or skipped together
+
+pub(crate) use bundle::Bundle;
+
+/// A place on a surface, and what that surface means by straight, left and far.
+pub(crate) trait Place: Copy {
+    /// From the first two numbers of a GeoJSON position, or why they name no place.
+    fn new(x: f64, y: f64) -> Result<Self, &'static str>;
+
+    /// The same place, as far as numbers can tell.
+    fn same(self, other: Self) -> bool;
+
+    /// Is there one straight way from here to there?
+    fn sees(self, other: Self) -> bool;
+
+    /// Half way.
+    fn middle(self, other: Self) -> Self;
+
+    /// On the segment, its ends included?
+    fn on(self, segment: Segment<Self>) -> bool;
+
+    /// The one place where two segments cross, neither of them at an end.
+    fn crossing(one: Segment<Self>, other: Segment<Self>) -> Option<Self>;
+
+    /// Grows along the segment, for places on it.
+    fn progress(self, segment: Segment<Self>) -> f64;
+
+    /// Left of the ring? For a place on the ring either answer will do.
+    fn left_of(self, ring: &[Self]) -> bool;
+
+    /// Nobody is nearer than this to the segment. Cheap.
+    fn gap_min(self, segment: Segment<Self>) -> f64;
+
+    /// The distance to the segment; if it is not below `best`, something not below `best` will do.
+    fn gap(self, segment: Segment<Self>, best: f64) -> f64;
+
+    /// The area to the left of the ring.
+    fn area(ring: &[Self]) -> f64;
+
+    /// Where it is in a space in which straight distances are never longer than those of the surface.
+    fn in_space(self) -> [f64; 3];
+
+    /// What a distance in that space is at least on the surface.
+    fn unit() -> f64;
+
+    /// What a polygon is bounded by when its first ring is written like this.
+    fn outer(ring: Vec<Self>) -> Vec<Self>;
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment<P> {
+    pub from: P,
+    pub to: P,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Figure<P> {
+    pub points: Vec<P>,
+    pub lines: Vec<Vec<P>>,
+    pub polygons: Vec<Polygon<P>>,
+    bundles: Vec<Bundle<P>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Polygon<P> {
+    outer: Vec<P>,
+    holes: Vec<Vec<P>>,
+}
+
+impl<P: Place> Polygon<P> {
+    /// Rings as GeoJSON has them: the first is the border, the others are holes, whichever way they turn.
+    pub fn new(outer: Vec<P>, holes: Vec<Vec<P>>) -> Self {
+        let outer = P::outer(outer);
+        let holes = holes.into_iter().filter_map(|hole| facing(hole, &outer)).collect();
+        Polygon { outer, holes }
+    }
+
+    pub fn outer(&self) -> &[P] {
+        &self.outer
+    }
+
+    pub fn rings(&self) -> impl Iterator<Item = &[P]> {
+        std::iter::once(&self.outer).chain(&self.holes).map(Vec::as_slice)
+    }
+
+    /// The border is part of a polygon.
+    pub fn covers(&self, place: P) -> bool {
+        self.on_border(place) || self.has_inside(place)
+    }
+
+    /// Strictly inside.
+    pub fn encloses(&self, place: P) -> bool {
+        !self.on_border(place) && self.has_inside(place)
+    }
+
+    fn on_border(&self, place: P) -> bool {
+        self.rings().flat_map(segments).any(|segment| place.on(segment))
+    }
+
+    fn has_inside(&self, place: P) -> bool {
+        self.rings().all(|ring| place.left_of(ring))
+    }
+
+    fn area(&self) -> f64 {
+        let holes = self.holes.iter().map(|hole| P::area(&reversed(hole.clone())));
+        (P::area(&self.outer) - holes.sum::<f64>()).max(0.0)
+    }
+}
+
+impl<P: Place> Figure<P> {
+    pub fn new(points: Vec<P>, lines: Vec<Vec<P>>, polygons: Vec<Polygon<P>>) -> Self {
+        let mut figure = Figure { points, lines, polygons, bundles: Vec::new() };
+        figure.bundles = bundle::all(figure.chains());
+        figure
+    }
+
+    pub fn area(&self) -> f64 {
+        self.polygons.iter().map(Polygon::area).sum()
+    }
+
+    /// The place of a figure that is nothing but a point.
+    pub fn only_point(&self) -> Option<P> {
+        match self.points.as_slice() {
+            [point] if self.lines.is_empty() && self.polygons.is_empty() => Some(*point),
+            _ => None,
+        }
+    }
+
+    /// Points, lines and rings, each as the places it connects.
+    pub fn chains(&self) -> impl Iterator<Item = &[P]> {
+        let lines = self.lines.iter().map(Vec::as_slice);
+        self.points.chunks(1).chain(lines).chain(self.polygons.iter().flat_map(Polygon::rings))
+    }
+
+    /// Every edge, some neighbours at a time.
+    pub fn bundles(&self) -> &[Bundle<P>] {
+        &self.bundles
+    }
+
+    pub fn covers(&self, place: P) -> bool {
+        let at_point = self.points.iter().any(|&point| point.same(place));
+        at_point
+            || self.lines.iter().flat_map(|line| segments(line)).any(|segment| place.on(segment))
+            || self.polygons.iter().any(|polygon| polygon.covers(place))
+    }
+}
+
+/// The edges of a chain.
+pub(crate) fn segments<P: Place>(chain: &[P]) -> impl Iterator<Item = Segment<P>> {
+    chain.iter().zip(chain.iter().skip(1)).map(|(&from, &to)| Segment { from, to })
+}
+
+pub(crate) fn reversed<P>(mut ring: Vec<P>) -> Vec<P> {
+    ring.reverse();
+    ring
+}
+
+/// The hole, turned so that the polygon's border lies to its left. A hole that has no inside is none.
+fn facing<P: Place>(hole: Vec<P>, outer: &[P]) -> Option<Vec<P>> {
+    let apart = |place: &&P| !segments(&hole).any(|segment| place.on(segment));
+    let place = *outer.iter().find(apart)?;
+    if place.left_of(&hole) {
+        return Some(hole);
+    }
+    let turned = reversed(hole);
+    place.left_of(&turned).then_some(turned)
+}

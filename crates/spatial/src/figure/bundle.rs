@@ -1,0 +1,77 @@
+//! Edges that are looked at or skipped together.
+//!
+//! Promise: no place of a bundle's edges is outside its ball, so what is far from the ball is far from all of
+//! them. It is why two borders of thousands of points are compared in milliseconds and not in seconds.
+
+use super::{Place, Segment, segments};
+
+const EDGES_MAX: usize = 32;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Bundle<P> {
+    pub edges: Vec<Segment<P>>,
+    ball: Ball,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ball {
+    center: [f64; 3],
+    radius: f64,
+}
+
+/// A point is an edge without length.
+pub(super) fn all<'p, P: Place + 'p>(chains: impl Iterator<Item = &'p [P]>) -> Vec<Bundle<P>> {
+    let edges = |chain: &'p [P]| match chain {
+        [only] => vec![Segment { from: *only, to: *only }],
+        _ => segments(chain).collect(),
+    };
+    chains.flat_map(|chain| edges(chain).chunks(EDGES_MAX).map(Bundle::new).collect::<Vec<_>>()).collect()
+}
+
+impl<P: Place> Bundle<P> {
+    pub fn new(edges: &[Segment<P>]) -> Self {
+        Bundle { edges: edges.to_vec(), ball: Ball::around(edges) }
+    }
+
+    /// No place of one is nearer than this to a place of the other.
+    pub fn gap_min(&self, other: &Bundle<P>) -> f64 {
+        self.ball.gap_min(&other.ball) * P::unit()
+    }
+
+    /// May an edge of the bundle and this one share a place?
+    pub fn may_meet(&self, other: &Bundle<P>) -> bool {
+        self.ball.gap_min(&other.ball) <= 0.0
+    }
+}
+
+impl Ball {
+    fn around<P: Place>(edges: &[Segment<P>]) -> Ball {
+        let (from, to) = (edges.first().map(|edge| edge.from), edges.last().map(|edge| edge.to));
+        let center = match (from, to) {
+            (Some(from), Some(to)) => middle(from.in_space(), to.in_space()),
+            _ => [0.0; 3],
+        };
+        // A curved edge leaves the straight way between its ends by less than its length.
+        let far = |edge: &Segment<P>| {
+            let (from, to) = (edge.from.in_space(), edge.to.in_space());
+            distance(center, from).max(distance(center, to)) + distance(from, to)
+        };
+        let radius = edges.iter().map(far).fold(0.0, f64::max);
+        Ball { center, radius: radius * (1.0 + 1e-9) }
+    }
+
+    /// Rounding, and places that count as the same though they differ, are on the safe side.
+    fn gap_min(&self, other: &Ball) -> f64 {
+        let large = self.center.iter().chain(&other.center).fold(0.0, |large: f64, c| large.max(c.abs()));
+        let slack = 1e-12 * (large + self.radius + other.radius);
+        distance(self.center, other.center) - self.radius - other.radius - slack
+    }
+}
+
+fn middle(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    std::array::from_fn(|i| (a[i] + b[i]) / 2.0)
+}
+
+fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
+    (a[0] - b[0]).hypot(a[1] - b[1]).hypot(a[2] - b[2])
+}

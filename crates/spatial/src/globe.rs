@@ -1,0 +1,163 @@
+//! Places on the globe: containers of type Geography.
+//!
+//! Promise: the earth is the WGS-84 ellipsoid, an edge is the shorter piece of the ellipse in which a plane
+//! through both ends and the centre cuts it, and distances are geodesic. That is the model that gives the areas
+//! Cosmos gives. Longitudes have no seam and poles are places like others.
+//!
+//! The ellipsoid is the unit sphere, stretched by a along x and y and by b along z. The stretch keeps planes, so
+//! whatever asks for sides and crossings works on the sphere; it makes a way at most a and at least b times as
+//! long, so the angle on the sphere bounds the distance from both sides.
+//!
+//! ```text
+//!        latitude φ on the ellipsoid            tan β = (1 − f) tan φ on the sphere
+//!   z │  ·                                  z │  ·  ·
+//!   b ┤     ·   P ─ normal meets the        1 ┤       ·  P
+//!     │        ·    equator's plane at φ      │        ·    the radius rises at β
+//!     └──────────┴─ a                         └─────────┴─ 1
+//! ```
+
+mod area; // what lies left of a ring
+mod ellipsoid; // WGS-84
+mod reach; // from a place to an edge
+mod span; // the box around a figure
+mod vector;
+
+use crate::figure::{Place, Segment, segments};
+pub(crate) use span::{Span, spans};
+use vector::Vector;
+
+/// Places this near (0.06 micrometres) are the same, or on an edge: coordinates are not more exact than that.
+const SLACK: f64 = 1e-14;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot {
+    /// Degrees, as written or computed.
+    longitude: f64,
+    latitude: f64,
+    /// Where it is on the unit sphere.
+    at: Vector,
+}
+
+impl Spot {
+    const NORTH_POLE: Spot = Spot { longitude: 0.0, latitude: 90.0, at: Vector::NORTH };
+    const SOUTH_POLE: Spot = Spot { longitude: 0.0, latitude: -90.0, at: Vector { x: 0.0, y: 0.0, z: -1.0 } };
+
+    fn on_globe(longitude: f64, latitude: f64) -> Spot {
+        let (around, up) = (longitude.to_radians(), ellipsoid::to_sphere(latitude));
+        let (sin, cos) = if latitude.abs() == 90.0 { (latitude.signum(), 0.0) } else { up.sin_cos() };
+        Spot { longitude, latitude, at: Vector { x: cos * around.cos(), y: cos * around.sin(), z: sin } }
+    }
+
+    fn above(at: Vector) -> Spot {
+        let longitude = at.y.atan2(at.x).to_degrees();
+        Spot { longitude, latitude: ellipsoid::from_sphere(at), at }
+    }
+}
+
+impl Place for Spot {
+    fn new(longitude: f64, latitude: f64) -> Result<Self, &'static str> {
+        if !(-90.0..=90.0).contains(&latitude) {
+            return Err("Latitude values must be between -90 and 90 degrees.");
+        }
+        if !(-180.0..=180.0).contains(&longitude) {
+            return Err("Longitude values must be between -180 and 180 degrees.");
+        }
+        Ok(Spot::on_globe(longitude, latitude))
+    }
+
+    fn same(self, other: Self) -> bool {
+        self.at.minus(other.at).length() <= SLACK
+    }
+
+    fn sees(self, other: Self) -> bool {
+        self.at.plus(other.at).length() > 1e-9
+    }
+
+    fn middle(self, other: Self) -> Self {
+        self.at.plus(other.at).unit().map_or(self, Spot::above)
+    }
+
+    fn on(self, segment: Segment<Self>) -> bool {
+        reach::chord_square(self.at, segment.from.at, segment.to.at) <= SLACK * SLACK
+    }
+
+    fn crossing(one: Segment<Self>, other: Segment<Self>) -> Option<Self> {
+        let (normal, other_normal) = (plane(one), plane(other));
+        let (from, to) = (other.from.at.dot(normal), other.to.at.dot(normal));
+        if from * to >= 0.0 || !arcs_cross(one.from.at, one.to.at, other_normal, to > 0.0) {
+            return None;
+        }
+        // Both planes' common line pierces the sphere twice; the crossing is on the segments' side.
+        let line = normal.cross(other_normal).unit()?;
+        let ahead = line.dot(one.from.at.plus(one.to.at)) > 0.0;
+        Some(Spot::above(if ahead { line } else { line.times(-1.0) }))
+    }
+
+    fn progress(self, segment: Segment<Self>) -> f64 {
+        self.at.dot(segment.to.at.minus(segment.from.at))
+    }
+
+    /// We walk to the middle of the first edge and count the other edges on the way. On which side of the first
+    /// edge we arrive is known, so no place needs to be known as outside: on a globe none is.
+    fn left_of(self, ring: &[Self]) -> bool {
+        let Some(first) = segments(ring).next() else { return false };
+        let Some(pole) = plane(first).unit() else { return false };
+        let goal = first.from.middle(first.to).at;
+        let crossed = |from, to, skip| segments(ring).skip(skip).filter(|edge| walk_crosses(from, to, *edge)).count();
+        let height = self.at.dot(pole);
+        // Who would arrive along the edge goes by the place from which one looks straight down on it.
+        let (steps, left) = match height.abs() > 0.1 {
+            true => (crossed(self.at, goal, 1), height > 0.0),
+            false => (crossed(self.at, pole, 0) + crossed(pole, goal, 1), true),
+        };
+        left == steps.is_multiple_of(2)
+    }
+
+    fn gap_min(self, segment: Segment<Self>) -> f64 {
+        ellipsoid::distance_min(reach::chord_square(self.at, segment.from.at, segment.to.at))
+    }
+
+    fn gap(self, segment: Segment<Self>, best: f64) -> f64 {
+        reach::distance(self, segment, best)
+    }
+
+    fn area(ring: &[Self]) -> f64 {
+        area::left_of(ring)
+    }
+
+    fn in_space(self) -> [f64; 3] {
+        [self.at.x, self.at.y, self.at.z]
+    }
+
+    fn unit() -> f64 {
+        ellipsoid::POLE_METRES
+    }
+
+    /// As written: a clockwise border means the outside.
+    fn outer(ring: Vec<Self>) -> Vec<Self> {
+        ring
+    }
+}
+
+/// Perpendicular to the plane of an edge; what has a positive product with it lies left.
+fn plane(edge: Segment<Spot>) -> Vector {
+    edge.from.at.normal(edge.to.at)
+}
+
+/// The ends lie on both sides of the other's plane, in the order that makes the arcs cross and not their
+/// continuations behind the globe. `to_left`: does the other's end lie left of this arc?
+fn arcs_cross(from: Vector, to: Vector, other_normal: Vector, to_left: bool) -> bool {
+    let (from_side, to_side) = (from.dot(other_normal), to.dot(other_normal));
+    from_side * to_side < 0.0 && (from_side > 0.0) == to_left
+}
+
+/// Like a crossing, but a corner on the way belongs to the left side, so that it is counted once or twice as
+/// the ring passes or only touches.
+fn walk_crosses(from: Vector, to: Vector, edge: Segment<Spot>) -> bool {
+    let normal = from.cross(to);
+    let (from_left, to_left) = (edge.from.at.dot(normal) >= 0.0, edge.to.at.dot(normal) >= 0.0);
+    from_left != to_left && arcs_cross(from, to, plane(edge), to_left)
+}
+
+#[cfg(test)]
+mod tests;

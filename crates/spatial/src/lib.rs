@@ -1,0 +1,108 @@
+//! spatial: GeoJSON shapes, what they measure, how they lie to each other, and where an index keeps them.
+//!
+//! Promise: no JSON makes this crate panic; a shape that exists is valid; what `relate` calls near, the
+//! cells of an index find. Which items are indexed, and how a query asks, is decided elsewhere.
+//!
+//! Read in this order.
+//!
+//! ```text
+//! {"type":"Point","coordinates":[8.5,47.4]}
+//!    geojson   Value → Geometry, or the reason why not
+//!    figure    points, lines and polygons, on whatever surface
+//!    globe     places on the ellipsoid; edges are great ellipses        ┐ the two surfaces
+//!    plane     places in a plane; edges are straight                    ┘
+//!    relate    intersects, within, distance: the same words for both
+//!    cells     a few squares that contain a shape: what a spatial index stores
+//! ```
+
+mod geojson; // Value to Geometry
+
+mod figure; // points, lines, polygons
+mod globe; // Geography
+mod plane; // Geometry
+
+mod relate; // intersects, within, distance
+
+pub mod cells; // where an index keeps a shape
+
+use pleiad_model::Value;
+use pleiad_model::policy::{Geospatial, SpatialType};
+
+use figure::Figure;
+use globe::Spot;
+use plane::Dot;
+
+/// A valid shape, ready to be measured.
+#[derive(Clone, Debug)]
+pub struct Geometry {
+    kind: SpatialType,
+    surface: Surface,
+}
+
+#[derive(Clone, Debug)]
+enum Surface {
+    Globe(Figure<Spot>),
+    Plane(Figure<Dot>),
+}
+
+/// Why a value is not a shape, in the words that `ST_ISVALIDDETAILED` gives a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    pub reason: String,
+}
+
+impl Geometry {
+    pub fn parse(value: &Value, geospatial: Geospatial) -> Result<Geometry, Invalid> {
+        let (kind, surface) = match geospatial {
+            Geospatial::Geography => geojson::figure(value).map(|(kind, figure)| (kind, Surface::Globe(figure))),
+            Geospatial::Geometry => geojson::figure(value).map(|(kind, figure)| (kind, Surface::Plane(figure))),
+        }?;
+        Ok(Geometry { kind, surface })
+    }
+
+    pub fn is_valid(value: &Value, geospatial: Geospatial) -> bool {
+        Geometry::parse(value, geospatial).is_ok()
+    }
+
+    pub fn kind(&self) -> SpatialType {
+        self.kind
+    }
+
+    /// Square metres on the globe, square units in the plane; nothing for points and lines.
+    pub fn area(&self) -> f64 {
+        match &self.surface {
+            Surface::Globe(figure) => figure.area(),
+            Surface::Plane(figure) => figure.area(),
+        }
+    }
+
+    /// The shortest way between the two, in metres or units; 0 when they share a place.
+    pub fn distance(&self, other: &Geometry) -> f64 {
+        match (&self.surface, &other.surface) {
+            (Surface::Globe(a), Surface::Globe(b)) => relate::distance(a, b),
+            (Surface::Plane(a), Surface::Plane(b)) => relate::distance(a, b),
+            _ => f64::NAN, // nothing on the globe is near to or far from anything in a plane
+        }
+    }
+
+    /// Do they share a place? Touching is enough.
+    pub fn intersects(&self, other: &Geometry) -> bool {
+        match (&self.surface, &other.surface) {
+            (Surface::Globe(a), Surface::Globe(b)) => relate::intersects(a, b),
+            (Surface::Plane(a), Surface::Plane(b)) => relate::intersects(a, b),
+            _ => false,
+        }
+    }
+
+    /// Is every place of this one in the other? The other's border belongs to it.
+    pub fn within(&self, other: &Geometry) -> bool {
+        match (&self.surface, &other.surface) {
+            (Surface::Globe(a), Surface::Globe(b)) => relate::within(a, b),
+            (Surface::Plane(a), Surface::Plane(b)) => relate::within(a, b),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! Places in a plane: containers of type Geometry.
+//!
+//! Promise: edges are straight, a ring encloses the same places whichever way it turns, and no coordinate is so
+//! large that a product of two overflows.
+
+use crate::figure::{Figure, Place, Polygon, Segment, reversed, segments};
+
+/// Products and sums of a few coordinates stay finite.
+const COORDINATE_MAX: f64 = 1e100;
+
+/// Places are the same, or on a line, when they miss by less than this part of their coordinates.
+const SLACK: f64 = 1e-14;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dot {
+    pub x: f64,
+    pub y: f64,
+}
+
+impl Dot {
+    fn minus(self, other: Dot) -> Dot {
+        Dot { x: self.x - other.x, y: self.y - other.y }
+    }
+
+    fn dot(self, other: Dot) -> f64 {
+        self.x * other.x + self.y * other.y
+    }
+
+    fn cross(self, other: Dot) -> f64 {
+        self.x * other.y - self.y * other.x
+    }
+
+    fn length(self) -> f64 {
+        self.x.hypot(self.y)
+    }
+
+    fn slack(self) -> f64 {
+        SLACK * self.x.abs().max(self.y.abs())
+    }
+
+    fn moved(self, along: Dot, part: f64) -> Dot {
+        Dot { x: self.x + along.x * part, y: self.y + along.y * part }
+    }
+
+    /// Positive when this place is left of the way from → to.
+    fn side(self, way: Segment<Dot>) -> f64 {
+        way.to.minus(way.from).cross(self.minus(way.from))
+    }
+}
+
+impl Place for Dot {
+    fn new(x: f64, y: f64) -> Result<Self, &'static str> {
+        let fits = |c: f64| c.abs() <= COORDINATE_MAX; // not so for NaN
+        if fits(x) && fits(y) { Ok(Dot { x, y }) } else { Err("Coordinates must be between -1e100 and 1e100.") }
+    }
+
+    fn same(self, other: Self) -> bool {
+        self.minus(other).length() <= self.slack().max(other.slack())
+    }
+
+    fn sees(self, _other: Self) -> bool {
+        true
+    }
+
+    fn middle(self, other: Self) -> Self {
+        Dot { x: (self.x + other.x) / 2.0, y: (self.y + other.y) / 2.0 }
+    }
+
+    fn on(self, segment: Segment<Self>) -> bool {
+        let slack = self.slack().max(segment.from.slack()).max(segment.to.slack());
+        self.gap_min(segment) <= slack
+    }
+
+    fn crossing(one: Segment<Self>, other: Segment<Self>) -> Option<Self> {
+        let (from, to) = (one.from.side(other), one.to.side(other));
+        let apart = |a: f64, b: f64| a > 0.0 && b < 0.0 || a < 0.0 && b > 0.0;
+        let crosses = apart(from, to) && apart(other.from.side(one), other.to.side(one));
+        crosses.then(|| one.from.moved(one.to.minus(one.from), from / (from - to)))
+    }
+
+    fn progress(self, segment: Segment<Self>) -> f64 {
+        self.minus(segment.from).dot(segment.to.minus(segment.from))
+    }
+
+    /// Rings are normalized: left of a border is inside it, left of a hole is outside it.
+    fn left_of(self, ring: &[Self]) -> bool {
+        let encircled = segments(ring).filter(|&edge| passes_right_of(edge, self)).count() % 2 == 1;
+        encircled == (doubled_area(ring) >= 0.0)
+    }
+
+    fn gap_min(self, segment: Segment<Self>) -> f64 {
+        let way = segment.to.minus(segment.from);
+        let length = way.length();
+        if length == 0.0 {
+            return self.minus(segment.from).length();
+        }
+        // Unit lengths first: the square of a very short or long way leaves the range of numbers.
+        let unit = Dot { x: way.x / length, y: way.y / length };
+        let along = self.minus(segment.from).dot(unit);
+        if along <= 0.0 {
+            self.minus(segment.from).length()
+        } else if along >= length {
+            self.minus(segment.to).length()
+        } else {
+            self.minus(segment.from).cross(unit).abs()
+        }
+    }
+
+    fn gap(self, segment: Segment<Self>, _best: f64) -> f64 {
+        self.gap_min(segment)
+    }
+
+    fn area(ring: &[Self]) -> f64 {
+        doubled_area(ring) / 2.0
+    }
+
+    fn in_space(self) -> [f64; 3] {
+        [self.x, self.y, 0.0]
+    }
+
+    fn unit() -> f64 {
+        1.0
+    }
+
+    fn outer(ring: Vec<Self>) -> Vec<Self> {
+        if doubled_area(&ring) < 0.0 { reversed(ring) } else { ring }
+    }
+}
+
+/// Does a ray from the place to the right cross the edge? An edge owns its lower end only, so that a ray
+/// through a corner is counted once.
+fn passes_right_of(edge: Segment<Dot>, place: Dot) -> bool {
+    let up = edge.to.y > edge.from.y;
+    let spans = (edge.from.y > place.y) != (edge.to.y > place.y);
+    spans && (place.side(edge) > 0.0) == up
+}
+
+/// Positive when the ring turns counter-clockwise. Measured from its first place, which keeps small rings far
+/// from the origin exact.
+fn doubled_area(ring: &[Dot]) -> f64 {
+    let Some(&origin) = ring.first() else { return 0.0 };
+    segments(ring).map(|edge| edge.from.minus(origin).cross(edge.to.minus(origin))).sum()
+}
+
+/// The box around a part of a figure.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    pub x: (f64, f64),
+    pub y: (f64, f64),
+}
+
+/// One for each point, line and polygon.
+pub(crate) fn boxes(figure: &Figure<Dot>) -> Vec<Extent> {
+    let lines = figure.lines.iter().map(Vec::as_slice);
+    let polygons = figure.polygons.iter().map(Polygon::outer);
+    figure.points.chunks(1).chain(lines).chain(polygons).map(Extent::of).collect()
+}
+
+impl Extent {
+    fn of(chain: &[Dot]) -> Extent {
+        let side = |coordinate: fn(&Dot) -> f64| {
+            let low = chain.iter().map(coordinate).fold(f64::INFINITY, f64::min);
+            (low, chain.iter().map(coordinate).fold(low, f64::max))
+        };
+        Extent { x: side(|dot| dot.x), y: side(|dot| dot.y) }
+    }
+
+    /// Wider by a reach, and by more than rounding takes away.
+    pub fn widened(self, reach: f64) -> Extent {
+        let largest = [self.x.0, self.x.1, self.y.0, self.y.1].map(f64::abs).into_iter().fold(0.0, f64::max);
+        let margin = reach * (1.0 + 1e-12) + 100.0 * SLACK * largest;
+        let side = |(low, high): (f64, f64)| (low - margin, high + margin);
+        Extent { x: side(self.x), y: side(self.y) }
+    }
+}

@@ -1,0 +1,122 @@
+//! Where a query goes on.
+//!
+//! ```text
+//! version u8 │ query u64 │ skip │ take + 1, 0 for all │ passed │ kind u8 │ …
+//!  02        │ fingerprint                                     │ 01 │ count, then min, max, docnum, rows of each stretch
+//!                                                              │ 02 │ the last row's key
+//!                                                              │ 03 │ rows
+//! ```
+//!
+//! Numbers without a width are LEB128. Effective keys have their length before them.
+
+use pleiad_engine::{CursorAt, QueryCursor, Stretch};
+use pleiad_model::Result;
+use pleiad_model::partition_key::KeyRange;
+
+use super::{Tokens, invalid, take_key};
+
+const VERSION: u8 = 2;
+const STRETCHES: u8 = 1;
+const KEY: u8 = 2;
+const ROW: u8 = 3;
+
+impl Tokens {
+    /// At most `bytes_max` long: a key that does not fit is found again by counting.
+    pub fn issue_query(&self, owner: &str, cursor: &QueryCursor, bytes_max: usize) -> String {
+        let token = self.seal(owner, encode(cursor));
+        if token.len() <= bytes_max { token } else { self.seal(owner, encode(&cursor.counted())) }
+    }
+
+    pub fn redeem_query(&self, owner: &str, token: &str) -> Result<QueryCursor> {
+        self.unseal(owner, token).and_then(|bytes| decode(&bytes)).ok_or_else(invalid)
+    }
+}
+
+fn encode(cursor: &QueryCursor) -> Vec<u8> {
+    let mut out = vec![VERSION];
+    out.extend_from_slice(&cursor.query.to_be_bytes());
+    number(cursor.skip, &mut out);
+    number(cursor.take.map_or(0, |take| take.saturating_add(1)), &mut out);
+    number(cursor.passed, &mut out);
+    match &cursor.at {
+        CursorAt::Stretches(stretches) => {
+            out.push(STRETCHES);
+            number(stretches.len() as u64, &mut out);
+            stretches.iter().for_each(|stretch| encode_stretch(stretch, &mut out));
+        }
+        CursorAt::Key(key) => {
+            out.push(KEY);
+            out.extend_from_slice(key);
+        }
+        CursorAt::Row(rows) => {
+            out.push(ROW);
+            number(*rows, &mut out);
+        }
+    }
+    out
+}
+
+fn encode_stretch(stretch: &Stretch, out: &mut Vec<u8>) {
+    for key in [&stretch.keys.min, &stretch.keys.max] {
+        out.push(key.as_bytes().len() as u8); // effective keys are at most 115 bytes long
+        out.extend_from_slice(key.as_bytes());
+    }
+    number(stretch.docnum, out);
+    number(stretch.rows, out);
+}
+
+fn decode(bytes: &[u8]) -> Option<QueryCursor> {
+    let (&version, rest) = bytes.split_first()?;
+    if version != VERSION {
+        return None;
+    }
+    let (query, mut rest) = rest.split_first_chunk::<8>()?;
+    let skip = take_number(&mut rest)?;
+    let take = take_number(&mut rest)?.checked_sub(1);
+    let passed = take_number(&mut rest)?;
+    let (&kind, mut rest) = rest.split_first()?;
+    let at = match kind {
+        STRETCHES => CursorAt::Stretches(take_stretches(&mut rest)?),
+        KEY => CursorAt::Key(std::mem::take(&mut rest).to_vec()),
+        ROW => CursorAt::Row(take_number(&mut rest)?),
+        _ => return None,
+    };
+    rest.is_empty().then_some(QueryCursor { query: u64::from_be_bytes(*query), skip, take, passed, at })
+}
+
+fn take_stretches(rest: &mut &[u8]) -> Option<Vec<Stretch>> {
+    let count = take_number(rest)?;
+    (0..count).map(|_| take_stretch(rest)).collect()
+}
+
+fn take_stretch(rest: &mut &[u8]) -> Option<Stretch> {
+    let (min, after) = take_key(rest)?;
+    let (max, after) = take_key(after)?;
+    *rest = after;
+    let (docnum, rows) = (take_number(rest)?, take_number(rest)?);
+    Some(Stretch { keys: KeyRange { min, max }, docnum, rows })
+}
+
+fn number(mut n: u64, out: &mut Vec<u8>) {
+    while n >= 0x80 {
+        out.push(n as u8 | 0x80);
+        n >>= 7;
+    }
+    out.push(n as u8);
+}
+
+fn take_number(rest: &mut &[u8]) -> Option<u64> {
+    let mut n = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, after) = rest.split_first()?;
+        *rest = after;
+        n |= u64::from(byte & 0x7F).checked_shl(shift)?;
+        if byte < 0x80 {
+            return Some(n);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+use pleiad_model::partition_key::EffectiveKey;
+use proptest::prelude::*;
+
+use super::*;
+
+const KB: usize = 1024;
+
+fn tokens() -> Tokens {
+    Tokens::new(&[7; 32])
+}
+
+fn keys() -> impl Strategy<Value = KeyRange> {
+    let key = || prop::collection::vec(any::<u8>(), 0..116).prop_map(|bytes| EffectiveKey::from_bytes(&bytes));
+    (key(), key()).prop_map(|(min, max)| KeyRange { min, max })
+}
+
+fn at() -> impl Strategy<Value = CursorAt> {
+    let stretch = (keys(), any::<u64>(), any::<u64>()).prop_map(|(keys, docnum, rows)| Stretch { keys, docnum, rows });
+    prop_oneof![
+        prop::collection::vec(stretch, 0..3).prop_map(CursorAt::Stretches),
+        prop::collection::vec(any::<u8>(), 0..200).prop_map(CursorAt::Key),
+        any::<u64>().prop_map(CursorAt::Row),
+    ]
+}
+
+prop_compose! {
+    fn cursor()(query: u64, skip: u64, take in prop::option::of(0u64..u64::MAX - 1), passed: u64, at in at()) -> QueryCursor {
+        QueryCursor { query, skip, take, passed, at }
+    }
+}
+
+proptest! {
+    #[test]
+    fn cursors_round_trip(cursor in cursor()) {
+        let token = tokens().issue_query("AAAA", &cursor, usize::MAX);
+        prop_assert!(token.is_ascii());
+        prop_assert_eq!(tokens().redeem_query("AAAA", &token).unwrap(), cursor);
+    }
+
+    #[test]
+    fn any_bytes_decode_or_not(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = decode(&bytes);
+    }
+
+    #[test]
+    fn an_edited_token_is_refused(cursor in cursor(), at: prop::sample::Index, to in "[A-Za-z0-9_-]") {
+        let token = tokens().issue_query("AAAA", &cursor, usize::MAX);
+        let at = at.index(token.len() - 1);
+        let mut edited = token.clone();
+        edited.replace_range(at..=at, &to);
+        prop_assume!(edited != token);
+        prop_assert!(tokens().redeem_query("AAAA", &edited).is_err());
+    }
+}
+
+/// S107 asks for one order; a page must be found again even when its last key is a novel.
+#[test]
+fn a_key_too_long_for_the_limit_is_found_by_counting() {
+    let at = CursorAt::Key(vec![8; 5000]);
+    let cursor = QueryCursor { query: 1, skip: 2, take: Some(9), passed: 40, at };
+    let token = tokens().issue_query("AAAA", &cursor, KB);
+    assert!(token.len() <= KB);
+    let counted = tokens().redeem_query("AAAA", &token).unwrap();
+    assert_eq!((counted.skip, counted.take, counted.at), (42, Some(9), CursorAt::Row(0)));
+    let token = tokens().issue_query("AAAA", &cursor, 16 * KB);
+    assert_eq!(tokens().redeem_query("AAAA", &token).unwrap(), cursor);
+}
+
+#[test]
+fn tokens_of_lists_and_of_queries_are_not_mistaken_for_each_other() {
+    let position = pleiad_engine::Position { keys: KeyRange::FULL, after: 7 };
+    assert!(tokens().redeem_query("AAAA", &tokens().issue("AAAA", &position)).is_err());
+    let cursor = QueryCursor { query: 1, skip: 0, take: None, passed: 0, at: CursorAt::Row(7) };
+    assert!(tokens().redeem("AAAA", &tokens().issue_query("AAAA", &cursor, KB)).is_err());
+}

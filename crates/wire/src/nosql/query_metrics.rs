@@ -1,0 +1,70 @@
+//! How a page was made, in the forms that SDKs read.
+//!
+//! ```text
+//! x-ms-documentdb-query-metrics    totalExecutionTimeInMs=0.52;…;retrievedDocumentCount=7;…;indexUtilizationRatio=1.00
+//! x-ms-cosmos-index-utilization    base64 of {"UtilizedSingleIndexes":[…],…}
+//! x-pleiad-query-plan              index /price/? on 2 partitions
+//! ```
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use pleiad_engine::{IndexUse, Report};
+use pleiad_model::{Object, Value, json};
+
+/// We measure a page as a whole: what is part of it and not measured apart counts into `VMExecutionTimeInMs`.
+pub fn metrics(report: &Report, took: Duration) -> String {
+    let ms = took.as_secs_f64() * 1000.0;
+    // The share of loaded items that the filter kept; a query that loads none wastes none.
+    let ratio = if report.items == 0 { 1.0 } else { (report.rows as f64 / report.items as f64).min(1.0) };
+    format!(
+        "totalExecutionTimeInMs={ms:.2};queryCompileTimeInMs=0.00;queryLogicalPlanBuildTimeInMs=0.00;\
+         queryPhysicalPlanBuildTimeInMs=0.00;queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs={ms:.2};\
+         indexLookupTimeInMs=0.00;instructionCount={};documentLoadTimeInMs=0.00;systemFunctionExecuteTimeInMs=0.00;\
+         userFunctionExecuteTimeInMs=0.00;retrievedDocumentCount={};retrievedDocumentSize={};outputDocumentCount={};\
+         outputDocumentSize={};writeOutputTimeInMs=0.00;indexUtilizationRatio={ratio:.2}",
+        report.items + report.index_rows,
+        report.items,
+        report.item_bytes,
+        report.rows,
+        report.row_bytes,
+    )
+}
+
+pub fn index_utilization(report: &Report) -> String {
+    let pick = |list: &[IndexUse], utilized: bool, shape: fn(&IndexUse) -> Value| -> Value {
+        list.iter().filter(|index| index.utilized == utilized).map(shape).collect::<Vec<_>>().into()
+    };
+    let object = Object::new()
+        .with("UtilizedSingleIndexes", pick(&report.single, true, single))
+        .with("PotentialSingleIndexes", pick(&report.single, false, single))
+        .with("UtilizedCompositeIndexes", pick(&report.composite, true, composite))
+        .with("PotentialCompositeIndexes", pick(&report.composite, false, composite));
+    STANDARD.encode(json::to_string(&object.into()))
+}
+
+fn single(index: &IndexUse) -> Value {
+    let spec = index.specs.first().map_or("", String::as_str);
+    described(Object::new().with("FilterExpression", "").with("IndexSpec", spec), index)
+}
+
+fn composite(index: &IndexUse) -> Value {
+    let specs: Vec<Value> = index.specs.iter().map(|spec| spec.as_str().into()).collect();
+    described(Object::new().with("IndexSpecs", specs), index)
+}
+
+fn described(object: Object, index: &IndexUse) -> Value {
+    let impact = if index.impact_is_high { "High" } else { "Low" };
+    let object = object.with("FilterPreciseSet", index.precise).with("IndexPreciseSet", index.precise);
+    object.with("IndexImpactScore", impact).into()
+}
+
+/// `scan on 3 partitions; index /a/? on 1 partition`
+pub fn plan(report: &Report) -> String {
+    let way = |(way, partitions): &(String, usize)| {
+        let noun = if *partitions == 1 { "partition" } else { "partitions" };
+        format!("{way} on {partitions} {noun}")
+    };
+    report.ways.iter().map(way).collect::<Vec<_>>().join("; ")
+}

