@@ -30,3 +30,6 @@ pub use page::{Across, ItemQuery, QueryPage};
 pub use pleiad_query::run::{PageSize, RowSet};
 pub use pleiad_query::Parameters;
 pub use report::{IndexUse, Report};
+
+#[cfg(test)]
+mod tests;

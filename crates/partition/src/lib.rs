@@ -22,5 +22,5 @@ pub use commit::Committer;
 pub use key::ItemKey;
 pub use map::{PartitionMap, Range};
 pub use partition::{Condition, Draft, Partition, Verb, Written};
-pub use record::Record;
+pub use record::{Record, RecordView};
 pub use schema::{Indexing, Schema};

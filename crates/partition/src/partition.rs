@@ -31,6 +31,7 @@ use crate::record::{Contents, Fields, Record};
 use crate::schema::Schema;
 use crate::state::{DOCNUM_COUNTER_BITS, ShardState};
 use crate::transaction::{Changes, New, Old, docnum_from_value};
+use crate::view::Unindexed;
 
 /// Writers of different logical partitions seldom share one of these.
 const LATCHES: usize = 64;
@@ -96,6 +97,7 @@ pub struct Partition {
     committer: Committer,
     latches: Vec<tokio::sync::Mutex<()>>,
     sequencer: Arc<Sequencer>,
+    pub(crate) unindexed: Unindexed,
 }
 
 /// The part that the committer calls back into.
@@ -128,7 +130,8 @@ impl Partition {
         let sequence = Sequence { shard, pending, brought, closed: false, schema_version: 0 };
         let sequencer = Sequencer { visible_lsn: AtomicU64::new(shard.lsn), state: Mutex::new(sequence) };
         let latches = (0..LATCHES).map(|_| tokio::sync::Mutex::new(())).collect();
-        Ok(Partition { range, store, committer, latches, sequencer: Arc::new(sequencer) })
+        let unindexed = Unindexed::default();
+        Ok(Partition { range, store, committer, latches, sequencer: Arc::new(sequencer), unindexed })
     }
 
     /// The LSN up to which everything is durable and can be read.
@@ -201,6 +204,9 @@ impl Partition {
         condition: &Condition,
         ts_s: u32,
     ) -> Result<Written, Rejected> {
+        if !draft.indexed {
+            self.unindexed.will_be();
+        }
         let prepared = Prepared::new(schema, draft, ts_s);
         let latch = self.latch(&draft.target).await;
         let queued = self.put(schema, verb, &prepared, condition).await;

@@ -90,9 +90,71 @@ impl Record {
         Record::decode(Bytes::from(out))
     }
 
-    /// Queries decode every item they look at: nothing is checked here that need not be.
     pub fn decode(bytes: Bytes) -> Result<Record> {
-        let mut at = Cursor { bytes: &bytes, at: 0 };
+        let RecordView { lsn, seq, ts_s, docnum, terms, indexed, epk, id_at, id_len, fields_len, body_at, .. } =
+            RecordView::read(&bytes)?;
+        let epk = EffectiveKey::from_bytes(epk);
+        Ok(Record { lsn, seq, ts_s, docnum, terms, indexed, epk, bytes, id_at, id_len, fields_len, body_at })
+    }
+
+    /// The same record, where it lies.
+    pub fn view(&self) -> RecordView<'_> {
+        RecordView {
+            lsn: self.lsn,
+            seq: self.seq,
+            ts_s: self.ts_s,
+            docnum: self.docnum,
+            terms: self.terms,
+            indexed: self.indexed,
+            epk: self.epk.as_bytes(),
+            bytes: &self.bytes,
+            id_at: self.id_at,
+            id_len: self.id_len,
+            fields_len: self.fields_len,
+            body_at: self.body_at,
+        }
+    }
+
+    pub fn id(&self) -> &str {
+        // We wrote it from text. A damaged one is empty, and matches nothing.
+        std::str::from_utf8(&self.bytes[self.id_at..self.id_at + self.id_len]).unwrap_or_default()
+    }
+
+    /// The item's JSON text without system properties.
+    pub fn body(&self) -> &[u8] {
+        &self.bytes[self.body_at..]
+    }
+
+    pub fn etag(&self) -> Etag {
+        self.view().etag()
+    }
+
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+}
+
+/// A record as it lies in the store. Queries read every item they look at: nothing is copied or checked here that need
+/// not be.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordView<'a> {
+    pub lsn: u64,
+    pub seq: u16,
+    pub ts_s: u32,
+    pub docnum: u64,
+    pub terms: u32,
+    pub indexed: bool,
+    pub epk: &'a [u8],
+    bytes: &'a [u8],
+    id_at: usize,
+    id_len: usize,
+    fields_len: Option<usize>,
+    body_at: usize,
+}
+
+impl<'a> RecordView<'a> {
+    pub fn read(bytes: &'a [u8]) -> Result<RecordView<'a>> {
+        let mut at = Cursor { bytes, at: 0 };
         let listed = match at.take::<1>()? {
             [CODEC_JSON] => true,
             [CODEC_JSON_UNLISTED] => false,
@@ -106,28 +168,22 @@ impl Record {
         // Without the flag, an item without index rows is as good as one that wanted none.
         let indexed = if listed { at.take::<1>()?[0] & FLAG_NOT_INDEXED == 0 } else { terms > 0 };
         let [epk_len] = at.take()?;
-        let epk = EffectiveKey::from_bytes(at.slice(usize::from(epk_len))?);
+        let epk = at.slice(usize::from(epk_len))?;
         let id_len = usize::from(u16::from_be_bytes(at.take()?));
         let id_at = at.at;
         at.slice(id_len)?;
         let fields_len = if listed { fields::entries_bytes(u16::from_be_bytes(at.take()?)) } else { None };
         at.slice(fields_len.unwrap_or(0))?;
         let body_at = at.at;
-        Ok(Record { lsn, seq, ts_s, docnum, terms, indexed, epk, bytes, id_at, id_len, fields_len, body_at })
+        Ok(RecordView { lsn, seq, ts_s, docnum, terms, indexed, epk, bytes, id_at, id_len, fields_len, body_at })
     }
 
-    pub fn id(&self) -> &str {
-        // We wrote it from text. A damaged one is empty, and matches nothing.
-        std::str::from_utf8(&self.bytes[self.id_at..self.id_at + self.id_len]).unwrap_or_default()
-    }
-
-    /// The item's JSON text without system properties.
-    pub fn body(&self) -> &[u8] {
+    pub fn body(&self) -> &'a [u8] {
         &self.bytes[self.body_at..]
     }
 
     /// The JSON text of one of the body's properties; `hash` is the name's `name_hash`.
-    pub fn property(&self, name: &str, hash: u32) -> Option<&[u8]> {
+    pub fn property(&self, name: &str, hash: u32) -> Option<&'a [u8]> {
         match self.fields_len {
             Some(len) => fields::find(&self.bytes[self.body_at - len..self.body_at], self.body(), name, hash),
             None => lazy::property(self.body(), name),
@@ -137,10 +193,6 @@ impl Record {
     pub fn etag(&self) -> Etag {
         // The docnum's range prefix tells apart the versions that two partitions wrote at one LSN.
         Etag { lsn: self.lsn, seq: self.seq, ts_s: self.ts_s, space: (self.docnum >> 40) as u16 }
-    }
-
-    pub fn bytes(&self) -> &Bytes {
-        &self.bytes
     }
 }
 

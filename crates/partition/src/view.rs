@@ -13,22 +13,24 @@
 //! ```
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use bytes::Bytes;
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnySnapshot, AnyStore, Chunk, Direction, Limit, Snapshot, Store, keyspace};
 
+use crate::index::UNINDEXED;
 use crate::map::Range;
 use crate::partition::Partition;
-use crate::record::Record;
+use crate::record::{Record, RecordView};
 use crate::state::ShardState;
 
 /// Rows that point at items are small: a few hundred KB.
 const MEMBERS: Limit = Limit { rows: 8_192, bytes: 1 << 20 };
-/// What an index row takes on the disk, where its beginning is that of the row before it. Off by a factor of two or
-/// three for long strings or few values, which matters little to someone who chooses between thousands and millions.
-const INDEX_ROW_BYTES: u64 = 20;
+/// A guess of what index rows take on the disk is not believed beyond these.
+const INDEX_ROW_BYTES_MIN: f64 = 2.0;
+const INDEX_ROW_BYTES_MAX: f64 = 100.0;
 /// Items fetched at once while nothing is known of their sizes, and at most.
 const LOAD_ROWS_FIRST: usize = 16;
 const LOAD_ROWS_MAX: usize = 256;
@@ -38,6 +40,33 @@ pub struct View {
     state: ShardState,
     snapshot: AnySnapshot,
     store: Arc<AnyStore>,
+}
+
+/// Whether a partition may hold items that are out of its index. Writers say so before they write, so that nobody who
+/// sees such an item reads "no".
+#[derive(Debug, Default)]
+pub(crate) struct Unindexed(AtomicU8);
+
+const UNKNOWN: u8 = 0;
+const NO: u8 = 1;
+const YES: u8 = 2;
+
+impl Unindexed {
+    pub fn will_be(&self) {
+        self.0.store(YES, Ordering::SeqCst);
+    }
+
+    fn known(&self) -> Option<bool> {
+        match self.0.load(Ordering::SeqCst) {
+            UNKNOWN => None,
+            known => Some(known == YES),
+        }
+    }
+
+    /// A writer who came in between is right.
+    fn found(&self, any: bool) {
+        let _ = self.0.compare_exchange(UNKNOWN, if any { YES } else { NO }, Ordering::SeqCst, Ordering::SeqCst);
+    }
 }
 
 /// What an index row says: the encoded value, and whose it is.
@@ -58,6 +87,17 @@ impl View {
         self.state.lsn
     }
 
+    /// Whether some items are out of the index, under `index::UNINDEXED`. Found out once, then known.
+    pub async fn has_unindexed(&self, of: &Partition) -> Result<bool> {
+        if let Some(known) = of.unindexed.known() {
+            return Ok(known);
+        }
+        let (from, to) = keyspace::index_range(self.range.shard, UNINDEXED, &[]);
+        let found = self.snapshot.scan(&from, &to, Direction::Forward, Limit::rows(1)).await?;
+        of.unindexed.found(!found.pairs.is_empty());
+        Ok(!found.pairs.is_empty())
+    }
+
     /// How many items there are.
     pub fn items(&self) -> u64 {
         self.state.items
@@ -75,6 +115,18 @@ impl View {
         let Chunk { pairs, more } = self.snapshot.scan(&from, &to, Direction::Forward, limit).await?;
         let records = pairs.into_iter().map(|(_, bytes)| Record::decode(bytes)).collect::<Result<_>>()?;
         Ok((records, more))
+    }
+
+    /// Shows every item after number `after`, in the order of their numbers, until `visit` says stop; tells whether it
+    /// did. For threads that may wait.
+    pub async fn visit(
+        &self,
+        after: u64,
+        visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),
+    ) -> Result<bool> {
+        let from = keyspace::doc(self.range.shard, after.saturating_add(1));
+        let (_, to) = keyspace::range(self.range.shard, keyspace::Tag::Doc);
+        self.snapshot.visit(&from, &to, &mut |_, bytes| visit(RecordView::read(bytes))).await
     }
 
     /// Numbers of the items at one effective key, after number `after`, in order, and whether there are more.
@@ -148,7 +200,18 @@ impl View {
     /// Roughly how many rows `postings` would find. Rows written lately may not be counted.
     pub async fn estimate(&self, path: u64, from: &[u8], to: &[u8]) -> Result<u64> {
         let (from, to) = self.index_rows(path, from, to);
-        Ok(self.store.size_bytes(&from, &to).await? / INDEX_ROW_BYTES)
+        let bytes = self.store.size_bytes(&from, &to).await? as f64;
+        Ok((bytes / self.index_row_bytes().await?) as u64)
+    }
+
+    /// What an index row takes on the disk: the index as a whole, divided by the rows it must have if all items are
+    /// like the first.
+    async fn index_row_bytes(&self) -> Result<f64> {
+        let (from, to) = keyspace::range(self.range.shard, keyspace::Tag::Index);
+        let bytes = self.store.size_bytes(&from, &to).await? as f64;
+        let (first, _) = self.docs(0, Limit::rows(1)).await?;
+        let rows = first.first().map_or(1.0, |record| f64::from(record.terms)) * self.items() as f64;
+        Ok((bytes / rows.max(1.0)).clamp(INDEX_ROW_BYTES_MIN, INDEX_ROW_BYTES_MAX))
     }
 
     fn index_rows(&self, path: u64, from: &[u8], to: &[u8]) -> (Bytes, Bytes) {

@@ -19,6 +19,8 @@ mod world; // a server to ask
 mod client; // requests, signed as a client signs them
 #[path = "golden/ask.rs"]
 mod ask; // a question put, and what the page remembers
+#[path = "golden/query.rs"]
+mod query; // a query, page by page
 #[path = "golden/show.rs"]
 mod show; // an answer as a page states it
 #[path = "golden/masks.rs"]
@@ -112,11 +114,11 @@ fn failure(page: &Page, world: &World, what: &str) -> String {
     format!("\n{name} in the world {world}\n{what}\nagain: GOLDEN={name} cargo test --release -p pleiad --test golden")
 }
 
-/// The first world that fits a page says what the others must say too.
+/// One world that fits a page says what the others must say too.
 fn update_answers(pages: &[Page]) -> Result<()> {
     let mut servers = BTreeMap::new();
     for page in pages {
-        let world = World::all(&page.settings).into_iter().next().ok_or("no world")?;
+        let world = World::stated(&page.settings).ok_or("no world")?;
         let server = match servers.entry(&page.settings) {
             std::collections::btree_map::Entry::Occupied(server) => server.into_mut(),
             std::collections::btree_map::Entry::Vacant(place) => place.insert(world.start()?),

@@ -12,6 +12,7 @@ use pleiad_model::{Error, Result, Value};
 
 use crate::Parameters;
 use crate::block::{Block, Filter, Grouping, Node, OrderKey, Output, Project, Source, SourceOf};
+use crate::expr::functions::Varies;
 use crate::expr::{Context, Room, evaluate};
 use crate::language::ast::{self, Expr, ExprKind, OrderBy, Select, SelectItem, SelectSpec};
 use crate::language::{Fault, Span};
@@ -24,6 +25,8 @@ const FOLDED_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub struct Bind<'q> {
     pub parameters: &'q Parameters,
     pub geospatial: Geospatial,
+    /// When the run began; a plan that others will run has no such time.
+    pub started_ms: Option<u64>,
 }
 
 /// `text` is what the tree was parsed from; faults point into it.
@@ -33,8 +36,7 @@ pub fn compile(select: &Select, text: &str, bind: Bind<'_>) -> Result<Block> {
 }
 
 /// The value of an expression that looks at no row; the outer `None` says that it does.
-pub fn constant(expr: &Expr, parameters: &Parameters, geospatial: Geospatial) -> Option<Option<Value>> {
-    let bind = Bind { parameters, geospatial };
+pub fn constant(expr: &Expr, bind: Bind<'_>) -> Option<Option<Value>> {
     let mut compiler = Compiler { text: "", bind, names: Vec::new(), grouped: None, root: Root::Bound };
     match compiler.scalar(expr).ok()? {
         Node::Constant(value) => Some(Some(value)),
@@ -250,9 +252,22 @@ impl<'q> Compiler<'q> {
         Fault::coded(span, code, message).into_error(self.text)
     }
 
+    fn varies(&self, node: &Node) -> bool {
+        match node {
+            Node::Call { function, .. } => match function.varies {
+                Varies::Never => false,
+                Varies::PerRun => self.bind.started_ms.is_none(),
+                Varies::PerCall => true,
+            },
+            Node::UserCall { .. } | Node::Subquery { .. } | Node::Slot(_) | Node::Path { .. } => true,
+            Node::Key { .. } | Node::Aggregate { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Works a node out here and now when nothing below it depends on a row.
     fn fold(&self, node: Node) -> Node {
-        let mut foldable = !node.is_constant() && !is_volatile(&node);
+        let mut foldable = !node.is_constant() && !self.varies(&node);
         node.each_child(&mut |child| foldable &= child.is_constant());
         if !foldable {
             return node;
@@ -260,7 +275,7 @@ impl<'q> Compiler<'q> {
         let env = ManualEnv::default();
         let cx = Context {
             env: &env,
-            started_ms: 0,
+            started_ms: self.bind.started_ms.unwrap_or_default(),
             geospatial: self.bind.geospatial,
             user_functions: None,
             room: Room::new(FOLDED_BYTES_MAX),
@@ -271,15 +286,6 @@ impl<'q> Compiler<'q> {
             // Too large, or refused: whoever runs it will say so.
             Err(_) => node,
         }
-    }
-}
-
-fn is_volatile(node: &Node) -> bool {
-    match node {
-        Node::Call { function, .. } => function.volatile,
-        Node::UserCall { .. } | Node::Subquery { .. } | Node::Slot(_) | Node::Path { .. } => true,
-        Node::Key { .. } | Node::Aggregate { .. } => true,
-        _ => false,
     }
 }
 

@@ -42,6 +42,8 @@ impl PropertyName {
 #[derive(Clone, Copy)]
 pub enum Bound<'a> {
     Item(&'a dyn Document),
+    /// JSON text that is part of an item: an element of one of its arrays.
+    Text(&'a [u8]),
     Value(&'a Value),
     Group(&'a Group),
 }
@@ -82,6 +84,7 @@ impl<'a> Bound<'a> {
                 item.write(&mut text);
                 json::parse(&text).map(|value| Some(Cow::Owned(value)))
             }
+            Bound::Text(text) => parse(text).map(|value| Some(Cow::Owned(value))),
             Bound::Group(_) => Ok(None),
         }
     }
@@ -90,7 +93,7 @@ impl<'a> Bound<'a> {
     pub fn path(self, steps: &[PropertyName]) -> Result<Term<'a>> {
         match self {
             Bound::Value(value) => Ok(walk(value, steps).map(Cow::Borrowed)),
-            Bound::Item(_) => match self.text(steps) {
+            Bound::Item(_) | Bound::Text(_) => match self.text(steps) {
                 Some(text) => parse(&text).map(|value| Some(Cow::Owned(value))),
                 None => Ok(None),
             },
@@ -98,13 +101,18 @@ impl<'a> Bound<'a> {
         }
     }
 
-    /// The text at the end of a path in an item.
+    /// Whether it is read as text.
+    pub fn is_text(self) -> bool {
+        matches!(self, Bound::Item(_) | Bound::Text(_))
+    }
+
+    /// The text at the end of a path in an item; of an item as a whole there is none.
     pub fn text(self, steps: &[PropertyName]) -> Option<Cow<'a, [u8]>> {
-        let (Bound::Item(item), [first, rest @ ..]) = (self, steps) else { return None };
-        let text = item.property(first)?;
-        match rest {
-            [] => Some(text),
-            _ => below(text, rest),
+        match (self, steps) {
+            (Bound::Item(item), [first]) => item.property(first),
+            (Bound::Item(item), [first, rest @ ..]) => below(item.property(first)?, rest),
+            (Bound::Text(text), steps) => below(Cow::Borrowed(text), steps),
+            _ => None,
         }
     }
 }

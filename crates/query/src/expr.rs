@@ -70,6 +70,10 @@ pub(crate) fn truth(node: &Node, rows: Rows<'_>, cx: &Context<'_>) -> Result<Opt
             Some(truth) => Ok(truth),
             None => Ok(boolean(&evaluate(node, rows, cx)?)),
         },
+        Node::Call { function, arguments } => match quick::array_contains(function, arguments, rows) {
+            Some(truth) => Ok(truth),
+            None => Ok(boolean(&evaluate(node, rows, cx)?)),
+        },
         _ => Ok(boolean(&evaluate(node, rows, cx)?)),
     }
 }

@@ -25,6 +25,8 @@ pub mod access; // what an index could find
 pub mod run; // items in, a page out
 pub mod expr; // one scalar over one row
 pub mod order; // values as bytes that sort
+#[cfg(any(test, feature = "testing"))]
+pub mod testing; // cases by chance, and what must hold of them
 
 pub use parameters::Parameters;
 pub use run::{Query, parse};

@@ -229,7 +229,7 @@ impl Router<'_> {
     }
 
     fn constant(&self, expr: &Expr) -> Option<Option<Value>> {
-        constant(expr, self.bind.parameters, self.bind.geospatial)
+        constant(expr, self.bind)
     }
 
     /// Which level of the key this is the path of.

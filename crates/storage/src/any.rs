@@ -8,7 +8,7 @@ use pleiad_model::Result;
 #[cfg(feature = "embedded")]
 use crate::embedded::{Embedded, EmbeddedSnapshot};
 use crate::memory::{Memory, MemorySnapshot};
-use crate::store::{Batch, Chunk, Direction, Durability, Limit, Snapshot, Store};
+use crate::store::{Batch, Chunk, Direction, Durability, Limit, Snapshot, Store, Visit};
 #[cfg(any(test, feature = "testing"))]
 use crate::testing::{Faulty, FaultySnapshot};
 #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
@@ -96,6 +96,10 @@ impl Snapshot for AnySnapshot {
 
     async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: Limit) -> Result<Chunk> {
         each!(AnySnapshot, self, snapshot => snapshot.scan(from, to, direction, limit).await)
+    }
+
+    async fn visit(&self, from: &[u8], to: &[u8], visit: Visit<'_>) -> Result<bool> {
+        each!(AnySnapshot, self, snapshot => snapshot.visit(from, to, visit).await)
     }
 }
 

@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use pleiad_model::{Error, Result};
-use rocksdb::{DB, ErrorKind, Range, ReadOptions, WriteBatch};
+use rocksdb::{ColumnFamilyDescriptor, DB, DEFAULT_COLUMN_FAMILY_NAME, ErrorKind, Range, ReadOptions, WriteBatch};
 
 use crate::store::{Batch, Durability, Op, Store, fenced};
 pub use options::EmbeddedOptions;
@@ -44,7 +44,11 @@ impl Embedded {
     pub fn open(dir: impl AsRef<Path>, options: EmbeddedOptions) -> Result<Self> {
         let dir = dir.as_ref();
         let home = directory::prepare(dir)?;
-        let db = DB::open(&options::engine(&options), home).map_err(|error| directory::cannot_open(dir, error))?;
+        // Named, since only named families can be asked for many keys at once.
+        let engine = options::engine(&options);
+        let family = ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, engine.clone());
+        let db = DB::open_cf_descriptors(&engine, home, [family]);
+        let db = db.map_err(|error| directory::cannot_open(dir, error))?;
         Ok(Embedded { engine: Arc::new(Engine::new(db, Rows::new(options.row_cache_bytes))) })
     }
 
@@ -222,9 +226,19 @@ impl Engine {
     }
 }
 
+/// From here on asking together is cheaper than one by one.
+const TOGETHER_MIN: usize = 4;
+
 fn get_many(db: &DB, keys: &[Bytes], options: &ReadOptions) -> Result<Vec<Option<Bytes>>, rocksdb::Error> {
-    let get = |key: &Bytes| Ok(db.get_pinned_opt(key, options)?.map(|value| Bytes::copy_from_slice(&value)));
-    keys.iter().map(get).collect()
+    let copied = |value: Option<rocksdb::DBPinnableSlice<'_>>| value.map(|value| Bytes::copy_from_slice(&value));
+    match db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME) {
+        // Keys that are looked up together share the way to their blocks.
+        Some(family) if keys.len() >= TOGETHER_MIN => {
+            let found = db.batched_multi_get_cf_opt(family, keys, false, options);
+            found.into_iter().map(|value| value.map(copied)).collect()
+        }
+        _ => keys.iter().map(|key| db.get_pinned_opt(key, options).map(copied)).collect(),
+    }
 }
 
 fn changing(rows: &Arc<Rows>, batch: &Batch) -> Changing {

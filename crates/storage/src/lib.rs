@@ -25,4 +25,4 @@ pub use any::{AnySnapshot, AnyStore};
 #[cfg(feature = "embedded")]
 pub use embedded::{Embedded, EmbeddedOptions};
 pub use memory::Memory;
-pub use store::{Batch, Chunk, Direction, Durability, Limit, Op, Snapshot, Store};
+pub use store::{Batch, Chunk, Direction, Durability, Limit, Op, Snapshot, Store, Visit};

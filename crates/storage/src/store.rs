@@ -57,7 +57,31 @@ pub trait Snapshot: Send + Sync + 'static {
         direction: Direction,
         limit: Limit,
     ) -> impl Future<Output = Result<Chunk>> + Send;
+
+    /// Shows every pair of `[from, to)` in order, where it lies, until `visit` says stop; tells whether it did.
+    ///
+    /// For threads that may wait: a store on this machine reads from the disk on the caller's own thread, since whoever
+    /// looks at millions of rows should neither copy them nor change threads for them.
+    fn visit(&self, from: &[u8], to: &[u8], visit: Visit<'_>) -> impl Future<Output = Result<bool>> + Send {
+        const AT_ONCE: Limit = Limit { rows: 1024, bytes: 1 << 20 };
+        async move {
+            let mut from = Bytes::copy_from_slice(from);
+            loop {
+                let chunk = self.scan(&from, to, Direction::Forward, AT_ONCE).await?;
+                if !chunk.pairs.iter().all(|(key, value)| visit(key, value)) {
+                    return Ok(true);
+                }
+                match chunk.pairs.last() {
+                    Some((last, _)) if chunk.more => from = crate::keyspace::after(last),
+                    _ => return Ok(false),
+                }
+            }
+        }
+    }
 }
+
+/// Looks at one pair and says whether to go on.
+pub type Visit<'v> = &'v mut (dyn FnMut(&[u8], &[u8]) -> bool + Send);
 
 /// How much of a range is read at once.
 ///

@@ -221,8 +221,11 @@ overBoth("items", (world) => {
     assert.notEqual((await old.read()).resource._rid, before._rid);
   });
 
-  test("an item query says that it is not built", async () => {
-    const error = await refused(container.items.query("SELECT * FROM c", { partitionKey: "a" }).fetchAll(), 501);
-    assert.match(error.message, /quer/i);
+  test("a batch and a patch say that they are not built", async () => {
+    await container.items.create({ id: "unbuilt", pk: "a" });
+    const patch = await refused(container.item("unbuilt", "a").patch([{ op: "add", path: "/n", value: 1 }]), 501);
+    assert.match(patch.message, /patch/i);
+    const batch = await refused(container.items.batch([{ operationType: "Create", resourceBody: { id: "b", pk: "a" } }], "a"), 501);
+    assert.match(batch.message, /batch/i);
   });
 });

@@ -9,6 +9,7 @@ import sys
 import uuid
 from contextlib import contextmanager
 
+import dataset
 import pytest
 from azure.cosmos import CosmosClient, PartitionKey, SSLConfiguration
 from azure.cosmos.exceptions import CosmosHttpResponseError
@@ -96,3 +97,16 @@ def make(database):
 @pytest.fixture
 def container(make):
     return make("/pk")
+
+
+@pytest.fixture(scope="session")
+def readings(client):
+    """READINGS in five partitions, for tests that only read."""
+    database = client.create_database(unique("readings"))
+    key, indexing = PartitionKey("/pk"), dataset.policy("/mixed/?", compositeIndexes=dataset.COMPOSITE)
+    container = database.create_container(
+        "readings", key, indexing_policy=indexing, offer_throughput=dataset.THROUGHPUT
+    )
+    dataset.load(container)
+    yield container
+    client.delete_database(database)

@@ -3,8 +3,20 @@
 from conftest import refused
 
 
-def test_an_item_query_is_refused_by_name(container):
+def test_a_batch_is_refused_by_name(container):
+    with refused(501) as caught:
+        container.execute_item_batch([("create", ({"id": "x", "pk": "a"},))], partition_key="a")
+    assert "batch" in caught.value.message.lower()
+
+
+def test_a_patch_is_refused_by_name(container):
     container.create_item({"id": "x", "pk": "a"})
     with refused(501) as caught:
-        list(container.query_items("SELECT * FROM c", partition_key="a"))
-    assert "quer" in caught.value.message.lower()
+        container.patch_item("x", "a", [{"op": "add", "path": "/n", "value": 1}])
+    assert "patch" in caught.value.message.lower()
+
+
+def test_the_change_feed_is_refused_by_name(container):
+    with refused(501) as caught:
+        list(container.query_items_change_feed(is_start_from_beginning=True))
+    assert "change feed" in caught.value.message.lower()

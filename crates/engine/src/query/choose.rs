@@ -21,7 +21,9 @@ pub enum Choice {
     Scan,
     /// Those of one logical partition, in order.
     Members(EffectiveKey),
-    /// These, in order.
+    /// Those of a part of the hash space, in order.
+    Part(Found),
+    /// Those that the index found, in order.
     Found(Found),
     /// In the order that the query asks for.
     Walk(Walk),
@@ -42,14 +44,25 @@ pub struct Walk {
 pub enum Ordering {
     None,
     /// A plain path; items without it count if the policy names it.
-    Path { path: OrderPath, keep_undefined: bool },
-    Composite { index: CompositeIndex, backward: bool },
+    Path {
+        path: OrderPath,
+        keep_undefined: bool,
+    },
+    Composite {
+        index: CompositeIndex,
+        backward: bool,
+    },
     /// None has it, and the client allows a sort.
     Sort,
 }
 
 /// Finds the index for `ORDER BY`, or says which one is missing.
-pub fn ordering(block: &Block, order: Option<&[OrderPath]>, index: UsableIndex<'_>, enable_scan: bool) -> Result<Ordering> {
+pub fn ordering(
+    block: &Block,
+    order: Option<&[OrderPath]>,
+    index: UsableIndex<'_>,
+    enable_scan: bool,
+) -> Result<Ordering> {
     match (block.order.len(), order) {
         (0, _) => Ok(Ordering::None),
         (1, Some([path])) if index.indexes(&path.path) => {
@@ -110,19 +123,19 @@ pub fn choose(finder: &Finder<'_>, question: &Question<'_>) -> Result<Choice> {
         Some(condition) => finder.cost(condition)?,
         None => None,
     };
-    let items = finder.reader.items() as f64;
+    let items = finder.reader().items() as f64;
+    let has_unindexed = finder.reader().has_unindexed(question.slice)?;
     if let Some(walk) = walk(question)
-        && !finder.has_unindexed()?
+        && !has_unindexed
         && walk_us(question, &walk, cost, items) < plain.us.min(cost.map_or(f64::INFINITY, Cost::us))
     {
         return Ok(Choice::Walk(walk));
     }
     if let (Some(condition), Some(cost)) = (question.condition, cost)
         && cost.us() < plain.us
-        && let Some(found) = finder.find(condition, question.after)?
-        && let Some(unindexed) = finder.unindexed(question.after)?
+        && let Some(mut found) = finder.find(condition, question.after)?
+        && let Some(unindexed) = if has_unindexed { finder.unindexed(question.after)? } else { Some(Vec::new()) }
     {
-        let mut found = found;
         if !unindexed.is_empty() {
             found.extend(unindexed);
             found.sort_unstable();
@@ -140,15 +153,26 @@ struct Plain {
 
 /// Without an index: one key's items, or all.
 fn plain(finder: &Finder<'_>, question: &Question<'_>) -> Result<Plain> {
-    let items = finder.reader.items() as f64;
+    let items = finder.reader().items() as f64;
     match &question.slice.point {
         Some(key) => {
             // Looking a little way tells small keys from large ones.
-            let (members, more) = finder.reader.members(key, question.after, pleiad_storage::Limit::rows(MEMBERS_PROBED))?;
+            let (members, more) =
+                finder.reader().members(key, question.after, pleiad_storage::Limit::rows(MEMBERS_PROBED))?;
             let members = if more { items.max(MEMBERS_PROBED as f64) } else { members.len() as f64 };
             Ok(Plain { choice: Choice::Members(key.clone()), us: members * ITEM_US })
         }
-        None => Ok(Plain { choice: Choice::Scan, us: items * SCANNED_ITEM_US }),
+        None => {
+            let scan = Plain { choice: Choice::Scan, us: items * SCANNED_ITEM_US };
+            // A feed range, or the beginning of a hierarchical key.
+            Ok(match finder.reader().part(&question.slice.keys)? {
+                Some(part) if part.len() as f64 * ITEM_US < scan.us => {
+                    let left = part.into_iter().filter(|docnum| *docnum > question.after).collect::<Vec<_>>();
+                    Plain { us: left.len() as f64 * ITEM_US, choice: Choice::Part(left) }
+                }
+                _ => scan,
+            })
+        }
     }
 }
 
@@ -165,8 +189,12 @@ fn walk(question: &Question<'_>) -> Option<Walk> {
         }
         Ordering::Composite { index, backward } => {
             let name = index.paths.iter().map(|path| path.path.as_str()).collect::<Vec<_>>().join(", ");
-            let walk =
-                Walk { path: composite_id(index), range: TermRange::all(), backward: *backward, name: format!("({name})") };
+            let walk = Walk {
+                path: composite_id(index),
+                range: TermRange::all(),
+                backward: *backward,
+                name: format!("({name})"),
+            };
             Some(resumed(walk, question.start))
         }
         Ordering::None | Ordering::Sort => None,
@@ -176,7 +204,9 @@ fn walk(question: &Question<'_>) -> Option<Walk> {
 /// A filter on the key itself bounds the walk.
 fn narrowed(condition: Option<&Condition<'_>>, order: &OrderPath) -> Option<TermRange> {
     let of = |condition: &Condition<'_>| match condition {
-        Condition::Is(Lookup { path, what }) if *path == order.path && !matches!(what, What::Strings(_)) => Some(span(what)),
+        Condition::Is(Lookup { path, what }) if *path == order.path && !matches!(what, What::Strings(_)) => {
+            Some(span(what))
+        }
         _ => None,
     };
     match condition? {
@@ -218,7 +248,8 @@ fn split_key(key: &[u8], backward: bool) -> Option<(Vec<u8>, u64)> {
 
 /// A walk meets `items / matching` items for each that stays.
 fn walk_us(question: &Question<'_>, walk: &Walk, cost: Option<Cost>, items: f64) -> f64 {
-    let wanted = question.start.skip as f64 + question.start.take.map_or(f64::INFINITY, |take| take as f64).min(question.size.rows as f64 + 1.0);
+    let wanted = question.start.skip as f64
+        + question.start.take.map_or(f64::INFINITY, |take| take as f64).min(question.size.rows as f64 + 1.0);
     let share = match (cost, question.condition) {
         (_, None) => 1.0,
         (Some(cost), Some(Condition::Is(lookup))) if is_bound_by(walk, lookup) => {

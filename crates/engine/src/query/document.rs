@@ -6,13 +6,13 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use pleiad_model::resource_id::{ContainerRid, ItemRid};
-use pleiad_partition::Record;
+use pleiad_partition::RecordView;
 use pleiad_query::document::{Document, PropertyName};
 
 /// A stored item in its container.
 pub struct Stored<'a> {
     pub container: ContainerRid,
-    pub record: &'a Record,
+    pub record: RecordView<'a>,
 }
 
 impl Stored<'_> {
@@ -47,7 +47,7 @@ impl Document for Stored<'_> {
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        write_item(self.container, self.record, out);
+        write_item(self.container, &self.record, out);
     }
 }
 
@@ -56,7 +56,7 @@ fn link(rid: ItemRid) -> String {
 }
 
 /// Appends an item: its stored text, opened at the end for the system properties.
-pub fn write_item(container: ContainerRid, record: &Record, out: &mut Vec<u8>) {
+pub fn write_item(container: ContainerRid, record: &RecordView<'_>, out: &mut Vec<u8>) {
     let body = record.body();
     let opened = body.strip_suffix(b"}").unwrap_or(body);
     out.reserve(body.len() + 256);

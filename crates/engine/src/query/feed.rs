@@ -1,11 +1,12 @@
 //! Items of a slice into a pass, by the chosen way.
 
+use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Result, json};
-use pleiad_partition::Record;
 use pleiad_partition::index::order::{Decoded, Type, decode, encode_component, encode_scalar, encode_undefined};
+use pleiad_partition::{Record, RecordView};
 use pleiad_query::access::OrderPath;
-use pleiad_query::document::{Bound, Document, PropertyName};
+use pleiad_query::document::{Bound, PropertyName};
 use pleiad_query::run::{Flow, Pass};
 use pleiad_storage::{Direction, Limit};
 
@@ -41,7 +42,7 @@ pub enum Ended {
     Unordered,
 }
 
-/// A chunk of a scan, in bytes; about a millisecond of filtering.
+/// After so many bytes of items a scan looks at the clock.
 const CHUNK_BYTES: usize = 1 << 20;
 const CHUNK_ROWS_MAX: usize = 16 * 1024;
 /// Items fetched by number at once.
@@ -52,7 +53,7 @@ impl Feed<'_> {
         match choice {
             Choice::Scan => self.scan(after, pass, work),
             Choice::Members(key) => self.members(key, after, pass, work),
-            Choice::Found(docnums) => self.fetch(docnums, pass, work),
+            Choice::Part(docnums) | Choice::Found(docnums) => self.fetch(docnums, pass, work),
             Choice::Walk(walk) => self.walk(walk, pass, work),
         }
     }
@@ -62,33 +63,42 @@ impl Feed<'_> {
         self.wanted.clamp(16, CHUNK_ROWS_MAX)
     }
 
-    fn scan(&self, mut after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
-        let mut rows = self.first_rows();
-        loop {
-            let (chunk, more) = self.reader.docs(after, Limit { rows, bytes: CHUNK_BYTES })?;
-            for record in &chunk {
-                after = record.docnum;
-                if self.item(record, pass, work)? == Flow::Stop {
-                    return Ok(Ended::Enough);
+    /// Items are looked at where they lie. The clock is asked now and then.
+    fn scan(&self, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+        let everywhere = self.reader.is_within(&self.slice.keys);
+        let mut ended = Ok(Ended::Exhausted);
+        let mut bytes = 0;
+        self.reader.visit(after, &mut |record| {
+            let look = || {
+                let record = record?;
+                if everywhere || self.slice.keys.contains(&EffectiveKey::from_bytes(record.epk)) {
+                    if self.item(record, pass, work)? == Flow::Stop {
+                        return Ok(Some(Ended::Enough));
+                    }
+                }
+                bytes += record.body().len();
+                if bytes < CHUNK_BYTES {
+                    return Ok(None);
+                }
+                bytes = 0;
+                Ok(self.budget.is_over()?.then_some(Ended::Interrupted(record.docnum)))
+            };
+            match look() {
+                Ok(None) => true,
+                Ok(Some(early)) => {
+                    ended = Ok(early);
+                    false
+                }
+                Err(error) => {
+                    ended = Err(error);
+                    false
                 }
             }
-            if !more {
-                return Ok(Ended::Exhausted);
-            }
-            if self.budget.is_over()? {
-                return Ok(Ended::Interrupted(after));
-            }
-            rows = (rows * 4).min(CHUNK_ROWS_MAX);
-        }
+        })?;
+        ended
     }
 
-    fn members(
-        &self,
-        key: &pleiad_model::partition_key::EffectiveKey,
-        mut after: u64,
-        pass: &mut Pass<'_>,
-        work: &mut Work,
-    ) -> Result<Ended> {
+    fn members(&self, key: &EffectiveKey, mut after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
         loop {
             let (docnums, more) = self.reader.members(key, after, Limit::rows(self.first_rows().max(FETCHED_MAX)))?;
             match self.fetch(&docnums, pass, work)? {
@@ -108,7 +118,7 @@ impl Feed<'_> {
         while !left.is_empty() {
             let (now, later) = left.split_at(size.min(left.len()));
             for record in self.reader.get(now)?.iter().flatten() {
-                if self.item(record, pass, work)? == Flow::Stop {
+                if self.wants(record) && self.item(record.view(), pass, work)? == Flow::Stop {
                     return Ok(Ended::Enough);
                 }
             }
@@ -129,8 +139,10 @@ impl Feed<'_> {
     fn walk(&self, walk: &Walk, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
         let direction = if walk.backward { Direction::Backward } else { Direction::Forward };
         let mut range = walk.range.clone();
+        let mut size = self.first_rows();
         loop {
-            let (rows, more) = self.reader.postings(walk.path, &range, direction)?;
+            let (rows, more) = self.reader.postings(walk.path, &range, direction, size)?;
+            size = size.saturating_mul(4);
             work.index_rows += rows.len() as u64;
             for batch in rows.chunks(self.first_rows().min(FETCHED_MAX)) {
                 let docnums: Vec<u64> = batch.iter().map(|(_, docnum)| *docnum).collect();
@@ -139,7 +151,8 @@ impl Feed<'_> {
                         return Ok(Ended::Unordered);
                     }
                     let record = record.ok_or_else(|| Error::corrupt("an index row without its item"))?;
-                    if self.key_of(&record)? == value.as_ref() && self.item(&record, pass, work)? == Flow::Stop {
+                    let met = self.wants(&record) && self.key_of(record.view())? == value.as_ref();
+                    if met && self.item(record.view(), pass, work)? == Flow::Stop {
                         return Ok(Ended::Enough);
                     }
                 }
@@ -175,7 +188,7 @@ impl Feed<'_> {
     }
 
     /// What the index says of the item.
-    fn key_of(&self, record: &Record) -> Result<Vec<u8>> {
+    fn key_of(&self, record: RecordView<'_>) -> Result<Vec<u8>> {
         let document = Stored { container: self.container, record };
         let mut key = Vec::new();
         let value_at = |path: &OrderPath| {
@@ -191,15 +204,15 @@ impl Feed<'_> {
         Ok(key)
     }
 
-    fn item(&self, record: &Record, pass: &mut Pass<'_>, work: &mut Work) -> Result<Flow> {
-        if !self.slice.keys.contains(&record.epk) {
-            return Ok(Flow::Go);
-        }
+    fn wants(&self, record: &Record) -> bool {
+        self.slice.keys.contains(&record.epk)
+    }
+
+    fn item(&self, record: RecordView<'_>, pass: &mut Pass<'_>, work: &mut Work) -> Result<Flow> {
         work.items += 1;
         work.item_bytes += record.body().len() as u64;
         let document = Stored { container: self.container, record };
-        let document: &dyn Document = &document;
-        pass.item(record.docnum, Bound::Item(document))
+        pass.item(record.docnum, Bound::Item(&document))
     }
 }
 

@@ -101,7 +101,12 @@ impl Drop for Waiting {
 }
 
 impl Engine {
-    pub async fn query_items(&self, at: &Admitted, query: ItemQuery, session: Option<&SessionToken>) -> Answer<QueryPage> {
+    pub async fn query_items(
+        &self,
+        at: &Admitted,
+        query: ItemQuery,
+        session: Option<&SessionToken>,
+    ) -> Answer<QueryPage> {
         let abandoned = Arc::new(AtomicBool::new(false));
         let waiting = Waiting(abandoned.clone());
         let budget = Budget { env: self.env.clone(), deadline_ms: self.now_ms() + PAGE_MS, abandoned };
@@ -158,7 +163,11 @@ impl Job {
 
     fn page(&self, places: &mut Vec<Place>, work: &mut Work) -> Result<QueryPage> {
         let container = &*self.at.container;
-        let bind = Bind { parameters: &self.query.parameters, geospatial: container.definition.geospatial };
+        let bind = Bind {
+            parameters: &self.query.parameters,
+            geospatial: container.definition.geospatial,
+            started_ms: Some(self.started_ms),
+        };
         let select = check::read(&self.query.text)?;
         check::check_parameters(&select, bind.parameters, &self.query.text)?;
         let block = compile(&select, &self.query.text, bind)?;
@@ -238,9 +247,8 @@ fn other_query() -> Error {
 /// elsewhere must lie within that.
 fn left(allowed: &[KeyRange], progress: &[Stretch]) -> Result<Vec<Stretch>> {
     let Some(last) = progress.last() else { return Ok(Vec::new()) };
-    let inside = |stretch: &Stretch| {
-        allowed.iter().any(|range| range.min <= stretch.keys.min && stretch.keys.max <= range.max)
-    };
+    let inside =
+        |stretch: &Stretch| allowed.iter().any(|range| range.min <= stretch.keys.min && stretch.keys.max <= range.max);
     if !progress.iter().all(inside) {
         return Err(other_query());
     }
@@ -288,6 +296,13 @@ impl<'p> Shared<'p> {
         Pass::new(self.block, self.context(), self.start.clone(), self.job.query.size, feeding)
     }
 
+    /// About how many rows a slice has to give.
+    fn wanted(&self) -> usize {
+        let page = self.job.query.size.rows.saturating_add(1);
+        let take = self.start.take.map_or(usize::MAX, |take| usize::try_from(take).unwrap_or(usize::MAX));
+        page.min(take).saturating_add(usize::try_from(self.start.skip).unwrap_or(usize::MAX))
+    }
+
     /// A query without `FROM` has one row.
     fn nothing(&self) -> Result<(Finished, Option<At>)> {
         let mut pass = self.pass(false);
@@ -297,18 +312,29 @@ impl<'p> Shared<'p> {
         Ok((pass.finish(None)?, None))
     }
 
-    fn stream(&self, stretches: Vec<Stretch>, places: &mut Vec<Place>, work: &mut Work) -> Result<(Finished, Option<At>)> {
+    fn stream(
+        &self,
+        stretches: Vec<Stretch>,
+        places: &mut Vec<Place>,
+        work: &mut Work,
+    ) -> Result<(Finished, Option<At>)> {
         let mut left = VecDeque::from(stretches);
         let mut pass = self.pass(false);
         while let Some((slice, stretch)) = next_slice(self.container, &mut left) {
             places.push(self.enter(&slice)?);
             let (choice, reader) = self.choose(&slice, stretch.after(), work)?;
             let ended = self.feed(&reader, &slice, &choice, stretch.after(), &mut pass, work)?;
-            let interrupted = match ended {
-                Ended::Exhausted if !self.job.budget.is_over()? || left.is_empty() => continue,
-                Ended::Exhausted | Ended::Unordered => Some(run::At::Item { docnum: u64::MAX, rows: WHOLE_ITEM }),
-                Ended::Interrupted(docnum) => Some(run::At::Item { docnum, rows: WHOLE_ITEM }),
-                Ended::Enough => None,
+            let (stretch, interrupted) = match ended {
+                Ended::Exhausted if !self.job.budget.is_over()? => continue,
+                // The next page begins with the next slice: however little time it has, it gets somewhere.
+                Ended::Exhausted => match left.pop_front() {
+                    Some(Stretch { keys, docnum, rows }) => {
+                        (Stretch { keys, docnum, rows }, Some(run::At::Item { docnum, rows }))
+                    }
+                    None => continue,
+                },
+                Ended::Interrupted(docnum) => (stretch, Some(run::At::Item { docnum, rows: WHOLE_ITEM })),
+                Ended::Enough | Ended::Unordered => (stretch, None),
             };
             let finished = pass.finish(interrupted)?;
             let next = finished.next.as_ref().map(|start| stopped(start, stretch, left));
@@ -376,7 +402,7 @@ impl<'p> Shared<'p> {
         let context = self.context();
         let choice = {
             let index = self.container.schema.usable_index();
-            let finder = Finder { reader: &reader, index, cx: &context };
+            let finder = Finder::new(&reader, index, &context);
             let (condition, size) = (self.condition.as_ref(), self.job.query.size);
             let question = Question { slice, condition, ordering: &self.ordering, start: &self.start, size, after };
             choose(&finder, &question)?
@@ -400,7 +426,7 @@ impl<'p> Shared<'p> {
             container: self.container.rid,
             budget: &self.job.budget,
             order: &self.order,
-            wanted: self.job.query.size.rows.saturating_add(1),
+            wanted: self.wanted(),
         };
         // Only rows in order of arrival can end early: all else is complete or nothing.
         if is_stream(self.block) {

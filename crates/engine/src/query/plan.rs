@@ -1,8 +1,8 @@
 //! The plan by which a client drives a query over many partitions itself.
 
 use pleiad_model::{Result, Value};
-use pleiad_query::compile::Bind;
 use pleiad_query::Parameters;
+use pleiad_query::compile::Bind;
 use pleiad_query::query_plan::query_plan;
 
 use crate::{Admitted, Engine};
@@ -20,7 +20,7 @@ impl Engine {
         parameters: &Parameters,
         features: Option<&str>,
     ) -> Result<Value> {
-        let bind = Bind { parameters, geospatial: at.container.definition.geospatial };
+        let bind = Bind { parameters, geospatial: at.container.definition.geospatial, started_ms: None };
         let features = features.unwrap_or(ALL_FEATURES);
         query_plan(text, bind, at.container.schema.key.as_ref(), features)
     }

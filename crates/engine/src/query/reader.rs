@@ -4,10 +4,10 @@
 //! seldom and memory stays bounded.
 
 use pleiad_model::Result;
-use pleiad_model::partition_key::EffectiveKey;
-use pleiad_partition::Record;
+use pleiad_model::partition_key::{EffectiveKey, KeyRange};
 use pleiad_partition::index::TermRange;
 use pleiad_partition::view::{Posting, View};
+use pleiad_partition::{Record, RecordView};
 use pleiad_storage::{Direction, Limit};
 use tokio::runtime::Handle;
 
@@ -20,8 +20,16 @@ pub struct Reader {
 
 /// What one look at the index may bring.
 const POSTINGS: Limit = Limit { rows: 8192, bytes: 1 << 20 };
+/// More items than these are not held as numbers: a scan needs none.
+const PART_ITEMS_MAX: usize = 1 << 20;
 /// Looking this far tells small ranges exactly.
 const PROBE_ROWS: usize = 256;
+
+/// What a short look at a range of the index tells.
+pub enum Probe {
+    Rows(Vec<Posting>),
+    About(u64),
+}
 
 impl Reader {
     pub fn open(slice: &Slice, handle: &Handle) -> Result<Reader> {
@@ -34,9 +42,14 @@ impl Reader {
         self.view.items()
     }
 
-    /// Items behind a number, in the order of their numbers.
-    pub fn docs(&self, after: u64, limit: Limit) -> Result<(Vec<Record>, bool)> {
-        self.handle.block_on(self.view.docs(after, limit))
+    /// Shows the items behind a number, in the order of their numbers, until `visit` says stop; tells whether it did.
+    pub fn visit(&self, after: u64, visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send)) -> Result<bool> {
+        self.handle.block_on(self.view.visit(after, visit))
+    }
+
+    /// Whether the slice is all of the partition.
+    pub fn is_within(&self, keys: &KeyRange) -> bool {
+        self.view.is_within(keys)
     }
 
     pub fn get(&self, docnums: &[u64]) -> Result<Vec<Option<Record>>> {
@@ -48,21 +61,39 @@ impl Reader {
         self.handle.block_on(self.view.members(key, after, limit))
     }
 
-    /// Index rows of a path, from one end of the range.
-    pub fn postings(&self, path: u64, range: &TermRange, direction: Direction) -> Result<(Vec<Posting>, bool)> {
-        self.handle.block_on(self.view.postings(path, &range.from, &range.to, direction, POSTINGS))
+    /// The items of a part of the partition, if they are not too many; `None` for all of it.
+    pub fn part(&self, keys: &KeyRange) -> Result<Option<Vec<u64>>> {
+        if self.view.is_within(keys) {
+            return Ok(None);
+        }
+        self.handle.block_on(self.view.members_in(keys, PART_ITEMS_MAX))
     }
 
-    /// About how many rows the range has; exact when they are few.
-    pub fn estimate(&self, path: u64, range: &TermRange) -> Result<u64> {
+    /// Index rows of a path, from one end of the range.
+    pub fn postings(
+        &self,
+        path: u64,
+        range: &TermRange,
+        direction: Direction,
+        rows: usize,
+    ) -> Result<(Vec<Posting>, bool)> {
+        let limit = Limit { rows: rows.min(POSTINGS.rows), ..POSTINGS };
+        self.handle.block_on(self.view.postings(path, &range.from, &range.to, direction, limit))
+    }
+
+    pub fn has_unindexed(&self, slice: &Slice) -> Result<bool> {
+        self.handle.block_on(self.view.has_unindexed(&slice.partition))
+    }
+
+    /// About how many rows the range has; the rows themselves when they are few.
+    pub fn probe(&self, path: u64, range: &TermRange) -> Result<Probe> {
         let few = Limit::rows(PROBE_ROWS);
-        let (rows, more) = self
-            .handle
-            .block_on(self.view.postings(path, &range.from, &range.to, Direction::Forward, few))?;
+        let (rows, more) =
+            self.handle.block_on(self.view.postings(path, &range.from, &range.to, Direction::Forward, few))?;
         if !more {
-            return Ok(rows.len() as u64);
+            return Ok(Probe::Rows(rows));
         }
         let estimate = self.handle.block_on(self.view.estimate(path, &range.from, &range.to))?;
-        Ok(estimate.max(PROBE_ROWS as u64 + 1))
+        Ok(Probe::About(estimate.max(PROBE_ROWS as u64 + 1)))
     }
 }

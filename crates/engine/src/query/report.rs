@@ -33,6 +33,7 @@ impl Work {
         let way = match choice {
             Choice::Scan => "scan".to_owned(),
             Choice::Members(_) => "items of one partition key".to_owned(),
+            Choice::Part(_) => "items of a range of partition keys".to_owned(),
             Choice::Found(found) => {
                 self.index_rows += found.len() as u64;
                 "index".to_owned()
@@ -116,7 +117,12 @@ impl Report {
     /// Partition keys route a request; the service counts that as an index on their paths.
     pub fn with_keys<'k>(mut self, paths: impl Iterator<Item = &'k str>) -> Self {
         for path in paths {
-            self.note(IndexUse { specs: vec![format!("{path}/?")], utilized: true, precise: true, impact_is_high: true });
+            self.note(IndexUse {
+                specs: vec![format!("{path}/?")],
+                utilized: true,
+                precise: true,
+                impact_is_high: true,
+            });
         }
         self
     }
@@ -129,7 +135,9 @@ impl Report {
 
     /// Two or more filters on different paths, the last of which may be a range, can share a composite index.
     fn suggest(&mut self, lookups: &[&Lookup<'_>]) {
-        let is_plain = |lookup: &&&Lookup<'_>| lookup.path.iter().all(|step| matches!(step, pleiad_model::policy::Step::Property(_)));
+        let is_plain = |lookup: &&&Lookup<'_>| {
+            lookup.path.iter().all(|step| matches!(step, pleiad_model::policy::Step::Property(_)))
+        };
         let mut equal: Vec<String> = Vec::new();
         let mut ranges: Vec<String> = Vec::new();
         for lookup in lookups.iter().filter(is_plain) {

@@ -63,10 +63,19 @@ impl PathHash {
 
 /// The number under which a composite index has its rows.
 pub fn composite_id(index: &CompositeIndex) -> u64 {
-    let component = |hash: PathHash, path: &CompositePath| {
-        hash.steps(&path.path.steps).byte(u8::from(path.order() == Order::Descending))
+    let components = index.paths.iter().zip(directions(index));
+    let add = |hash: PathHash, (path, descending): (&CompositePath, bool)| {
+        hash.steps(&path.path.steps).byte(u8::from(descending))
     };
-    index.paths.iter().fold(PathHash::ROOT.byte(COMPOSITE), component).finish()
+    components.fold(PathHash::ROOT.byte(COMPOSITE), add).finish()
+}
+
+/// Which components descend in the index's rows: its first never does. So an index and its mirror image are one,
+/// and items with equal keys come in the order of their numbers whenever the first key is asked for ascending.
+pub fn directions(index: &CompositeIndex) -> impl Iterator<Item = bool> {
+    let descends = |path: &CompositePath| path.order() == Order::Descending;
+    let first = index.paths.first().is_some_and(descends);
+    index.paths.iter().map(move |path| descends(path) != first)
 }
 
 /// The number under which the geometry at a path has its rows.

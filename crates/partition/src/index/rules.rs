@@ -4,14 +4,14 @@
 //! that are made when an item is read has no rows and is not among `composites`.
 
 use pleiad_model::policy::{
-    CompositeIndex, Geospatial, IndexMatcher, IndexingMode, IndexingPolicy, Node, Order, Step, is_made_when_read,
+    CompositeIndex, Geospatial, IndexMatcher, IndexingMode, IndexingPolicy, Node, Step, is_made_when_read,
 };
 use pleiad_model::{Number, Value};
 use pleiad_spatial::cells::Space;
 
 use super::Term;
 use super::order::{encode_component, encode_scalar, encode_undefined};
-use super::path::{PathHash, composite_id, ts};
+use super::path::{PathHash, composite_id, directions, ts};
 use super::spatial::SpatialRule;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -119,8 +119,8 @@ fn has_rows(index: &CompositeIndex) -> bool {
 
 fn composite(index: &CompositeIndex, item: Item<'_>) -> Term {
     let mut value = Vec::with_capacity(index.paths.len() * 16);
-    for path in &index.paths {
-        encode_component(item.at(&path.path.steps), path.order() == Order::Descending, &mut value);
+    for (path, descending) in index.paths.iter().zip(directions(index)) {
+        encode_component(item.at(&path.path.steps), descending, &mut value);
     }
     Term { path: composite_id(index), value }
 }

@@ -27,9 +27,9 @@ fn the_drawing_in_the_header_is_true() {
 #[test]
 fn a_property_is_found_by_its_name_and_hash() {
     let record = record(true);
-    assert_eq!(record.property("n", name_hash("n")), Some(&b"5"[..]));
-    assert_eq!(record.property("id", name_hash("id")), Some(&b"\"a1\""[..]));
-    assert_eq!(record.property("m", name_hash("m")), None);
+    assert_eq!(record.view().property("n", name_hash("n")), Some(&b"5"[..]));
+    assert_eq!(record.view().property("id", name_hash("id")), Some(&b"\"a1\""[..]));
+    assert_eq!(record.view().property("m", name_hash("m")), None);
 }
 
 #[test]
@@ -50,8 +50,8 @@ fn a_record_of_the_first_codec_is_read() {
     assert_eq!((old.lsn, old.seq, old.ts_s, old.docnum), (new.lsn, new.seq, new.ts_s, new.docnum));
     assert_eq!((old.terms, old.indexed, &old.epk), (new.terms, true, &new.epk));
     assert_eq!((old.id(), old.body(), old.etag()), (new.id(), new.body(), new.etag()));
-    assert_eq!(old.property("n", name_hash("n")), Some(&b"5"[..]));
-    assert_eq!(old.property("m", name_hash("m")), None);
+    assert_eq!(old.view().property("n", name_hash("n")), Some(&b"5"[..]));
+    assert_eq!(old.view().property("m", name_hash("m")), None);
 }
 
 #[test]
@@ -81,7 +81,7 @@ proptest! {
     #[test]
     fn any_bytes_decode_or_fail_cleanly(codec in 0u8..3, bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
         if let Ok(record) = Record::decode([&[codec], &bytes[..]].concat().into()) {
-            let _ = (record.id(), record.property("a", name_hash("a")), record.etag());
+            let _ = (record.id(), record.view().property("a", name_hash("a")), record.etag());
         }
     }
 }

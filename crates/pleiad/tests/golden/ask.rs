@@ -34,22 +34,24 @@ pub struct Answer {
     pub pages: Vec<usize>,
 }
 
-struct Asker<'a> {
-    server: &'a mut Server,
+pub struct Asker<'a> {
+    pub server: &'a mut Server,
     database: String,
     container: String,
     /// Definitions, so that `item` can tell the key.
     definitions: HashMap<String, ContainerDefinition>,
     saved: HashMap<String, Answer>,
-    masks: Masks,
+    /// How many items a list has given an id.
+    listed: u32,
+    pub masks: Masks,
 }
 
 /// The answers to the questions that have one, as a page states them.
 pub fn run(page: &Page, server: &mut Server) -> Result<Vec<Vec<String>>> {
     let database = server.next_database();
     let masks = Masks::new(&database, server.client.port);
-    let (container, definitions, saved) = Default::default();
-    let mut asker = Asker { server, database, container, definitions, saved, masks };
+    let (container, definitions, saved, listed) = Default::default();
+    let mut asker = Asker { server, database, container, definitions, saved, listed, masks };
     let answers = asker.create_database(page).and_then(|()| asker.steps(page));
     asker.clear()?;
     answers
@@ -72,7 +74,10 @@ impl Asker<'_> {
             "settings" | "database" => Ok(Vec::new()),
             "container" => self.container(&step.words),
             "item" => self.items(&step.words, 1),
+            "items" if step.body.is_some() => self.list(step),
             "items" => self.items(&step.words, count(&step.words)?),
+            "query" => self.query(step),
+            "values" => self.values(step),
             "in" => {
                 self.container = step.words.rest.first().cloned().ok_or("in which container?")?;
                 Ok(Vec::new())
@@ -110,6 +115,7 @@ impl Asker<'_> {
         let definition = ContainerDefinition::create(&definition).map_err(|e| e.to_string())?;
         self.definitions.insert(id.clone(), definition);
         self.container = id.clone();
+        self.listed = 0;
         Ok(Vec::new())
     }
 
@@ -119,6 +125,25 @@ impl Asker<'_> {
         for n in 1..=count {
             let body = self.expand(&written.replace("<n>", &n.to_string()));
             self.item(&body)?;
+        }
+        Ok(Vec::new())
+    }
+
+    /// `items {"pk":"a"}` and a line per item: with what all have in common, and a number for an id where none is given.
+    fn list(&mut self, step: &Step) -> Result<Vec<String>> {
+        let common = step.words.body.as_deref().map(parse).transpose()?;
+        for line in step.body.as_deref().unwrap_or_default().lines() {
+            let Value::Object(own) = parse(&self.expand(line))? else { return Err(format!("`{line}` is no item")) };
+            self.listed += 1;
+            let mut item = Object::new();
+            if own.get("id").is_none() {
+                item.set("id", self.listed.to_string());
+            }
+            let common = common.as_ref().and_then(Value::as_object).into_iter().flat_map(|common| common.iter());
+            for (name, value) in own.iter().chain(common.filter(|(name, _)| own.get(name).is_none())) {
+                item.set(name, value.clone());
+            }
+            self.item(&json::to_string(&item.into()))?;
         }
         Ok(Vec::new())
     }
@@ -199,7 +224,7 @@ impl Asker<'_> {
     }
 
     /// `docs` is below the container at hand, `colls` below the page's database, `/offers` where it says.
-    fn path(&self, written: &str) -> String {
+    pub fn path(&self, written: &str) -> String {
         let path = self.expand(written);
         let first = path.split('/').next().unwrap_or_default();
         match first {
@@ -221,7 +246,7 @@ impl Asker<'_> {
         self.put(method, path, headers, body)
     }
 
-    fn put(
+    pub fn put(
         &mut self,
         method: &str,
         path: &str,
@@ -247,7 +272,7 @@ impl Asker<'_> {
     // ---- what stands in angle brackets ----------------------------------------------------------------------
 
     /// `<db>`, `<first.etag>` of the answer kept `as first`, `<x*2048>` for 2,048 times x.
-    fn expand(&self, text: &str) -> String {
+    pub fn expand(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('<') {
@@ -351,18 +376,18 @@ fn partition_key(paths: &[String], version: Option<&str>) -> Object {
     Object::new().with("paths", paths).with("kind", kind).with("version", version)
 }
 
-fn parse(text: &str) -> Result<Value> {
+pub fn parse(text: &str) -> Result<Value> {
     json::parse(text.as_bytes()).map_err(|e| format!("{e} in `{text}`"))
 }
 
 /// What the page says itself comes first.
-fn add(headers: &mut Vec<(String, String)>, name: &str, value: &str) {
+pub fn add(headers: &mut Vec<(String, String)>, name: &str, value: &str) {
     if !headers.iter().any(|(have, _)| have == name) {
         headers.push((name.to_owned(), value.to_owned()));
     }
 }
 
-fn with(headers: &[(String, String)], name: &str, value: &str) -> Vec<(String, String)> {
+pub fn with(headers: &[(String, String)], name: &str, value: &str) -> Vec<(String, String)> {
     let mut headers: Vec<_> = headers.iter().filter(|(have, _)| have != name).cloned().collect();
     headers.push((name.to_owned(), value.to_owned()));
     headers

@@ -8,18 +8,25 @@
 //! If-None-Match: *                            its headers
 //! ----
 //! 200                                         its answer, up to the next blank line
+//!
+//! values                                    question and answer side by side
+//! 1 + 1 → 2
 //! ```
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::Result;
+use crate::query;
 use crate::words::{self, Words};
 use crate::world::Settings;
 
 const ANSWER: &str = "----";
 const METHODS: [&str; 8] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"];
 const SCENE: [&str; 6] = ["settings", "database", "container", "in", "item", "items"];
+const QUERIES: [&str; 2] = ["query", "values"];
+/// Between an expression and its value.
+pub const ARROW: &str = " → ";
 
 pub struct Page {
     path: PathBuf,
@@ -68,7 +75,7 @@ impl Page {
 
     pub fn differences(&self, answers: &[Vec<String>]) -> Vec<String> {
         let ranges = self.steps.iter().filter_map(|step| Some((step, step.answer.clone()?)));
-        let pairs = ranges.zip(answers).filter(|((_, range), answer)| self.lines[range.clone()] != answer[..]);
+        let pairs = ranges.zip(answers).filter(|((_, range), answer)| !is_same(&self.lines[range.clone()], answer));
         pairs.map(|((step, range), answer)| self.difference(step, &self.lines[range], answer)).collect()
     }
 
@@ -109,12 +116,22 @@ impl Step {
             return Err(format!("line {line}: `{}` begins neither a question nor a step", words.first));
         }
         *at += 1;
+        if words.first == "values" {
+            return Ok(Step::of_values(line, words, take(lines, at, |line| !line.is_empty()), lines));
+        }
         let rest = take(lines, at, |line| !line.is_empty() && line != ANSWER && !is_start(line));
         let (headers, body) = headers_and_body(&lines[rest]);
         let answered = lines.get(*at).is_some_and(|line| line == ANSWER);
         *at += usize::from(answered);
         let answer = answered.then(|| take(lines, at, |line| !line.is_empty()));
         Ok(Step { line, words, headers, body, answer })
+    }
+
+    /// Each line is an expression and, once it is known, what it is worth.
+    fn of_values(line: usize, words: Words, table: Range<usize>, lines: &[String]) -> Step {
+        let expression = |line: &String| line.split_once(ARROW).map_or(line.as_str(), |pair| pair.0).to_owned();
+        let expressions: Vec<String> = lines[table.clone()].iter().map(expression).collect();
+        Step { line, words, headers: Vec::new(), body: Some(expressions.join("\n")), answer: Some(table) }
     }
 
     pub fn is_answered(&self) -> bool {
@@ -136,7 +153,12 @@ fn is_silent(line: &str) -> bool {
 
 fn is_start(line: &str) -> bool {
     let word = line.split(' ').next().unwrap_or_default();
-    METHODS.contains(&word) || SCENE.contains(&word)
+    METHODS.contains(&word) || SCENE.contains(&word) || QUERIES.contains(&word)
+}
+
+fn is_same(wanted: &[String], got: &[String]) -> bool {
+    let same = |(wanted, got): (&String, &String)| wanted == got || query::is_untold(got, wanted);
+    wanted.len() == got.len() && wanted.iter().zip(got).all(same)
 }
 
 /// `Name: value` lines first; whatever follows is the body, as it stands.
@@ -168,6 +190,14 @@ mod tests {
         assert_eq!(page.steps[1].headers, [("If-Match".to_owned(), "a:b".to_owned())]);
         assert_eq!(page.steps[1].body.as_deref(), Some("{\n}"));
         assert!(page.steps[1].is_answered() && !page.steps[2].is_answered());
+    }
+
+    #[test]
+    fn a_table_of_values_is_question_and_answer() {
+        let page = parse("values from c\n1 + 1 → 2\nc.x\n\nin c\n");
+        assert_eq!(page.steps[0].body.as_deref(), Some("1 + 1\nc.x"));
+        assert_eq!(page.differences(&[vec!["1 + 1 → 2".to_owned(), "c.x → undefined".to_owned()]]).len(), 1);
+        assert_eq!(page.steps.len(), 2);
     }
 
     #[test]

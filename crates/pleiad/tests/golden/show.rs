@@ -109,7 +109,7 @@ fn shown_feed(words: &Words, name: &str, rows: &[Value], masks: &mut Masks) -> V
 }
 
 /// What the page wants to see of a resource: `only` some members, everything, or all but what every resource has.
-fn tidy(words: &Words, value: &Value) -> Value {
+pub fn tidy(words: &Words, value: &Value) -> Value {
     let Value::Object(object) = value else { return value.clone() };
     let mut object = object.clone();
     if let Some(only) = words.option("only") {
@@ -170,13 +170,13 @@ pub fn is_failure(status: u16, body: Option<&Value>) -> bool {
 }
 
 /// Without the activity that follows it.
-fn message(body: &Value) -> &str {
+pub fn message(body: &Value) -> &str {
     let message = body.get("message").and_then(Value::as_str).unwrap_or_default();
     message.split("\r\n").next().unwrap_or_default()
 }
 
 /// On one line where that fits, else a line per member.
-fn pretty(value: &Value, masks: &mut Masks) -> Vec<String> {
+pub fn pretty(value: &Value, masks: &mut Masks) -> Vec<String> {
     let flat = masks.hide(&json::to_string(value));
     let members: Vec<(String, &Value)> = match value {
         _ if flat.chars().count() <= COLUMNS_MAX => return vec![flat],

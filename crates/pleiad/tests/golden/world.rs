@@ -17,6 +17,8 @@ use crate::words::Words;
 /// What an unspecified container reserves; divided by what a partition starts with, it is the number of partitions.
 const RU_UNSPECIFIED: u32 = 400;
 const PARTITIONS: [u32; 3] = [1, 3, 16];
+/// How a query was answered depends on the number of partitions: pages state it for this one.
+const PARTITIONS_TOLD: u32 = 3;
 
 /// The `name=value`s of a page's `settings` line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,20 +29,23 @@ pub struct World {
     store: Store,
     flags: Vec<String>,
     name: String,
+    tells_plans: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Store {
     Memory,
     Embedded,
 }
 
 pub struct Server {
+    world: World,
     child: Child,
     pub client: Client,
     /// Gone with the server.
-    _data: TempDir,
+    data: TempDir,
     pages: u32,
+    pub tells_plans: bool,
 }
 
 impl Settings {
@@ -53,9 +58,14 @@ impl World {
     pub fn all(settings: &Settings) -> Vec<World> {
         let in_store = |store| match settings.0.as_slice() {
             [] => PARTITIONS.map(|partitions| World::divided(store, partitions)).to_vec(),
-            flags => vec![World { store, flags: flags.to_vec(), name: flags.join(" ") }],
+            flags => vec![World { store, flags: flags.to_vec(), name: flags.join(" "), tells_plans: true }],
         };
         [Store::Memory, Store::Embedded].into_iter().flat_map(in_store).collect()
+    }
+
+    /// The one whose answers a page states.
+    pub fn stated(settings: &Settings) -> Option<World> {
+        World::all(settings).into_iter().find(|world| world.tells_plans)
     }
 
     fn divided(store: Store, partitions: u32) -> World {
@@ -64,11 +74,34 @@ impl World {
             store,
             flags: vec![format!("--partition-initial-ru={initial_ru}")],
             name: format!("{partitions} partitions"),
+            tells_plans: partitions == PARTITIONS_TOLD,
         }
     }
 
     pub fn start(&self) -> Result<Server> {
         let data = TempDir::new().map_err(|e| e.to_string())?;
+        let (child, client) = self.greet(&data)?;
+        let tells_plans = self.tells_plans;
+        Ok(Server { world: self.clone(), child, client, data, pages: 0, tells_plans })
+    }
+
+    /// Waits for the ready line, which tells the port.
+    fn greet(&self, data: &TempDir) -> Result<(Child, Client)> {
+        let mut child = self.spawn(data)?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line).map_err(|e| e.to_string())?;
+        let port = json::parse(line.as_bytes()).ok().and_then(|ready| ready.get("port")?.as_i64());
+        match port.and_then(|port| u16::try_from(port).ok()) {
+            Some(port) => Ok((child, Client::new(port))),
+            None => {
+                let _ = child.kill(); // ended by itself already
+                let _ = child.wait();
+                Err(format!("no ready line but {line:?}"))
+            }
+        }
+    }
+
+    fn spawn(&self, data: &TempDir) -> Result<Child> {
         let mut pleiad = Command::new(env!("CARGO_BIN_EXE_pleiad"));
         pleiad.args(["dev", "--quiet", "--port=0", "--tls=off", "--log-level=error"]).args(&self.flags);
         match self.store {
@@ -77,8 +110,7 @@ impl World {
         };
         // Settings of whoever runs the tests are none of ours.
         pleiad.env_clear().env("PLEIAD_PRIMARY_KEY", EMULATOR_KEY).env("PLEIAD_PRIMARY_READ_ONLY_KEY", READ_ONLY_KEY);
-        let child = pleiad.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|e| e.to_string())?;
-        Server::greet(child, data)
+        pleiad.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|e| e.to_string())
     }
 }
 
@@ -89,16 +121,15 @@ impl fmt::Display for World {
 }
 
 impl Server {
-    /// Waits for the ready line, which tells the port.
-    fn greet(mut child: Child, data: TempDir) -> Result<Server> {
-        let stdout = child.stdout.take();
-        let mut server = Server { child, client: Client::new(0), _data: data, pages: 0 };
-        let mut line = String::new();
-        BufReader::new(stdout.ok_or("no output")?).read_line(&mut line).map_err(|e| e.to_string())?;
-        let ready = json::parse(line.as_bytes()).map_err(|e| format!("no ready line but {line:?}: {e}"))?;
-        let port = ready.get("port").and_then(|port| port.as_i64()).and_then(|port| u16::try_from(port).ok());
-        server.client = Client::new(port.ok_or("the ready line tells no port")?);
-        Ok(server)
+    /// Killed, and started again over the same data; a store in memory would come back empty, so it stays.
+    pub fn restart(&mut self) -> Result<()> {
+        if self.world.store == Store::Memory {
+            return Ok(());
+        }
+        let _ = self.child.kill(); // ended by itself already
+        let _ = self.child.wait();
+        (self.child, self.client) = self.world.greet(&self.data)?;
+        Ok(())
     }
 
     /// A name that no page had before.

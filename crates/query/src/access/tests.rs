@@ -1,1 +1,259 @@
-//! Placeholder until the table of conditions below.
+//! What an index can serve, filter by filter; and that it never misses an item.
+
+use pleiad_model::policy::Geospatial;
+use pleiad_model::{Value, json};
+
+use super::condition;
+use crate::Parameters;
+use crate::check;
+use crate::compile::{Bind, compile};
+use crate::testing::{Chance, exam};
+
+const NONE: &str = "-";
+
+fn explain(sql: &str) -> String {
+    let list = json::parse(br#"[{"name":"@n","value":7},{"name":"@u"},{"name":"@list","value":[1,"a",[2]]}]"#).unwrap();
+    let parameters = Parameters::from_value(Some(&list)).unwrap();
+    let select = check::read(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let bind = Bind { parameters: &parameters, geospatial: Geospatial::Geography, started_ms: Some(0) };
+    let block = compile(&select, sql, bind).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    condition(&block).map_or(NONE.to_owned(), |condition| condition.to_string())
+}
+
+/// Filters of `SELECT * FROM c` and what an index is asked for; `-` when all items must be looked at.
+#[track_caller]
+fn check_filters(table: &[(&str, &str)]) {
+    for (filter, want) in table {
+        assert_eq!(explain(&format!("SELECT * FROM c WHERE {filter}")), *want, "{filter}");
+    }
+}
+
+#[test]
+fn comparisons_with_constants() {
+    check_filters(&[
+        ("c.a = 1", "/a = 1"),
+        ("1 = c.a", "/a = 1"),
+        ("c.a.b[\"c d\"] = 'x'", "/a/b/\"c d\" = \"x\""),
+        ("c.a[0].b = 1", "/a/[]/b = 1"),
+        ("c.a = @n + 1", "/a = 8"),
+        ("c.a < 1", "/a < 1"),
+        ("1 < c.a", "1 < /a"),
+        ("c.a <= 'x'", "/a <= \"x\""),
+        ("c.a >= null", "null <= /a"),
+        ("c.a = [1]", "/a is an array"),
+        ("c.a = {'x': 1}", "/a is an object"),
+        ("c.a", "/a = true"),
+        ("NOT c.a", "/a = false"),
+        ("c.a BETWEEN 1 AND 2", "1 <= /a <= 2"),
+        ("c.a IN (1, 'x', null)", "/a = 1 | /a = \"x\" | /a = null"),
+    ]);
+}
+
+#[test]
+fn what_no_item_can_meet() {
+    check_filters(&[
+        ("c.a = undefined", "nothing"),
+        ("c.a != undefined", "nothing"),
+        ("c.a < @u", "nothing"),
+        ("c.a < [1]", "nothing"),
+        ("c.a > {}", "nothing"),
+        ("c.a BETWEEN 1 AND 'x'", "nothing"),
+        ("c.a BETWEEN null AND 5", "nothing"),
+        ("c.a BETWEEN [1] AND [2]", "nothing"),
+        ("c.a IN (undefined)", "()"),
+        ("false", "nothing"),
+        ("null", "nothing"),
+        ("undefined", "nothing"),
+        ("1", "nothing"),
+        ("c.a = 1 AND false", "/a = 1 & nothing"),
+        ("STARTSWITH(c.a, 5)", "nothing"),
+    ]);
+}
+
+#[test]
+fn what_an_index_cannot_tell() {
+    check_filters(&[
+        ("true", NONE),
+        ("c.a != 1", NONE),
+        ("NOT (c.a = 1)", NONE),
+        ("NOT (c.a = 1 OR c.b = 1)", NONE),
+        ("NOT IS_DEFINED(c.a)", NONE),
+        ("c.a NOT IN (1, 2)", NONE),
+        ("c.a NOT BETWEEN 1 AND 2", NONE),
+        ("c.a NOT LIKE 'x%'", NONE),
+        ("c.a = c.b", NONE),
+        ("c.a IN (1, c.b)", NONE),
+        ("c.a BETWEEN c.b AND 2", NONE),
+        ("c.a BETWEEN @u AND 2", NONE),
+        ("c.a + 1 = 2", NONE),
+        ("(c.a ?? 1) = 1", NONE),
+        ("(c.a = 1) = true", NONE),
+        ("(c.a = 1) = false", NONE),
+        ("IS_PRIMITIVE(c.a)", NONE),
+        ("UPPER(c.a) = 'X'", NONE),
+        ("c[c.b] = 1", NONE),
+        ("CONTAINS(c.a, c.b)", NONE),
+        ("ARRAY_CONTAINS(c.a, c.b)", NONE),
+        ("ARRAY_LENGTH(c.a) > 1", NONE),
+        ("ST_DISTANCE(c.a, c.b) < 1", NONE),
+        ("ST_DISTANCE(c.a, {'type': 'Point', 'coordinates': [0, 0]}) > 1", NONE),
+    ]);
+}
+
+#[test]
+fn and_keeps_what_it_can_and_or_needs_every_side() {
+    check_filters(&[
+        ("c.a = 1 AND c.b > 2", "/a = 1 & 2 < /b"),
+        ("c.a = 1 AND c.b != 2", "/a = 1"),
+        ("c.a != 1 AND c.b != 2", NONE),
+        ("c.a = 1 OR c.b = 2", "/a = 1 | /b = 2"),
+        ("c.a = 1 OR c.b != 2", NONE),
+        ("c.a = 1 OR true", NONE),
+        ("c.a = 1 OR undefined", "/a = 1 | nothing"),
+        ("c.x = 1 AND (c.a = 1 OR c.b != 2)", "/x = 1"),
+        ("(c.a = 1 AND c.b != 2) OR c.x = 3", "/a = 1 | /x = 3"),
+        ("c.x = 1 AND (c.a = 1 OR (c.b = 2 AND c.d = 3))", "/x = 1 & (/a = 1 | (/b = 2 & /d = 3))"),
+    ]);
+}
+
+#[test]
+fn patterns_are_prefixes_words_or_tests() {
+    check_filters(&[
+        ("c.a LIKE 'ab%'", "/a ^ \"ab\""),
+        ("c.a LIKE 'ab'", "/a = \"ab\""),
+        ("c.a LIKE ''", "/a = \"\""),
+        ("c.a LIKE '%b'", "/a ~ LIKE"),
+        ("c.a LIKE 'a_c'", "/a ^ \"a\""),
+        ("c.a LIKE 'a[bc]'", "/a ^ \"a\""),
+        ("c.a LIKE '_b'", "/a ~ LIKE"),
+        ("c.a LIKE 'a!%b%' ESCAPE '!'", "/a ^ \"a%b\""),
+        ("c.a LIKE 'a!%' ESCAPE '!'", "/a = \"a%\""),
+        ("c.a LIKE '!!%' ESCAPE '!'", "/a ^ \"!\""),
+        ("c.a LIKE 'a!' ESCAPE '!'", "/a = \"a!\""),
+        ("c.a LIKE 5", NONE),
+        ("c.a LIKE c.b", NONE),
+    ]);
+}
+
+#[test]
+fn functions_on_strings() {
+    check_filters(&[
+        ("STARTSWITH(c.a, 'x')", "/a ^ \"x\""),
+        ("STARTSWITH(c.a, 'x', false)", "/a ^ \"x\""),
+        ("STARTSWITH(c.a, 'x', true)", "/a ~ STARTSWITH"),
+        ("STRINGEQUALS(c.a, 'x')", "/a = \"x\""),
+        ("STRINGEQUALS(c.a, 'x', true)", "/a ~ STRINGEQUALS"),
+        ("STRINGEQUALS('x', c.a)", NONE),
+        ("CONTAINS(c.a, 'x')", "/a ~ CONTAINS"),
+        ("ENDSWITH(c.a, 'x', true)", "/a ~ ENDSWITH"),
+        ("REGEXMATCH(c.a, '^x', 'i')", "/a ~ REGEXMATCH"),
+        ("LEFT(c.a, 2) = 'ab'", "/a ^ \"ab\""),
+        ("SUBSTRING(c.a, 0, 2) = 'ab'", "/a ^ \"ab\""),
+        ("SUBSTRING(c.a, 1, 2) = 'ab'", NONE),
+    ]);
+}
+
+#[test]
+fn types() {
+    check_filters(&[
+        ("IS_DEFINED(c.a)", "/a is defined"),
+        ("IS_NULL(c.a)", "/a = null"),
+        ("IS_BOOL(c.a)", "/a is a boolean"),
+        ("IS_NUMBER(c.a)", "/a is a number"),
+        ("IS_INTEGER(c.a)", "/a is a number"),
+        ("IS_STRING(c.a)", "/a is a string"),
+        ("IS_ARRAY(c.a)", "/a is an array"),
+        ("IS_OBJECT(c.a)", "/a is an object"),
+    ]);
+}
+
+#[test]
+fn arrays_and_their_elements() {
+    check_filters(&[
+        ("ARRAY_CONTAINS(c.t, 1)", "/t/[] = 1"),
+        ("ARRAY_CONTAINS(c.t, [1])", "/t/[] is an array"),
+        ("ARRAY_CONTAINS(c.t, {'a': 1, 'b': [2]}, true)", "/t/[]/a = 1 & /t/[]/b is an array & /t/[] is an object"),
+        ("ARRAY_CONTAINS(c.t, {'a': 1})", "/t/[]/a = 1 & /t/[] is an object"),
+        ("ARRAY_CONTAINS(['x', 1], c.a)", "/a = \"x\" | /a = 1"),
+        ("ARRAY_CONTAINS(@list, c.a)", "/a = 1 | /a = \"a\" | /a is an array"),
+        ("ARRAY_CONTAINS([], c.a)", "()"),
+        ("ARRAY_CONTAINS_ANY(c.t, 1, 'x')", "/t/[] = 1 | /t/[] = \"x\""),
+        ("ARRAY_CONTAINS_ALL(c.t, 1, 'x')", "/t/[] = 1 & /t/[] = \"x\""),
+        ("EXISTS(SELECT VALUE x FROM x IN c.t WHERE x = 1)", "/t/[] = 1"),
+        ("EXISTS(SELECT VALUE x FROM x IN c.t WHERE x.a > 1 AND x.b = c.b)", "1 < /t/[]/a"),
+        ("EXISTS(SELECT VALUE y FROM x IN c.t JOIN y IN x.u WHERE y = 1 AND x.k = 2)", "/t/[]/u/[] = 1 & /t/[]/k = 2"),
+        ("EXISTS(SELECT VALUE COUNT(1) FROM x IN c.t WHERE x = 1)", NONE),
+        ("NOT EXISTS(SELECT VALUE x FROM x IN c.t WHERE x = 1)", NONE),
+    ]);
+    assert_eq!(explain("SELECT VALUE j FROM c JOIN j IN c.t WHERE j.a = 1 AND c.b = 2"), "/t/[]/a = 1 & /b = 2");
+    assert_eq!(explain("SELECT VALUE j FROM j IN c.t WHERE j = 1"), "/t/[] = 1");
+    assert_eq!(explain("SELECT VALUE j FROM c.o j WHERE j.a = 1"), "/o/a = 1");
+    assert_eq!(explain("SELECT VALUE j FROM c JOIN (SELECT VALUE x FROM x IN c.t) AS j WHERE j = 1"), NONE);
+}
+
+#[test]
+fn places() {
+    let point = r#"{"type":"Point","coordinates":[0,0]}"#;
+    check_filters(&[
+        (&format!("ST_DISTANCE(c.l, {point}) < 5"), &format!("/l within 5 of {point}")),
+        (&format!("5 >= ST_DISTANCE({point}, c.l)"), &format!("/l within 5 of {point}")),
+        (&format!("ST_WITHIN(c.l, {point})"), &format!("/l within 0 of {point}")),
+        (&format!("ST_INTERSECTS({point}, c.l)"), &format!("/l within 0 of {point}")),
+    ]);
+}
+
+#[test]
+fn an_index_misses_nothing() {
+    for seed in 0..30_000 {
+        exam::an_index_misses_nothing(&mut Chance::of_seed(seed));
+    }
+}
+
+/// A fuzzer's bytes end somewhere.
+#[test]
+fn short_inputs_make_cases_too() {
+    for length in 0..200usize {
+        let bytes: Vec<u8> = (0..length).map(|at| (at * 151 + length * 29) as u8).collect();
+        exam::an_index_misses_nothing(&mut Chance::of_bytes(&bytes));
+        exam::pages_are_the_whole(&mut Chance::of_bytes(&bytes));
+    }
+}
+
+#[test]
+fn pages_are_the_whole() {
+    for seed in 0..8_000 {
+        exam::pages_are_the_whole(&mut Chance::of_seed(seed));
+    }
+}
+
+/// Texts near to queries: one that is generated, with a piece cut out or doubled.
+#[test]
+fn any_text_is_a_query_or_an_error() {
+    for seed in 0..4_000 {
+        let chance = &mut Chance::of_seed(seed);
+        let text: Vec<char> = crate::testing::query(chance).text.chars().take(2_000).collect();
+        let from = chance.below(256) * text.len() / 256;
+        let to = (from + chance.below(12)).min(text.len());
+        let piece = &text[if chance.once_in(2) { from..to } else { from..from }];
+        let broken: String = text[..from].iter().chain(piece).chain(&text[if piece.is_empty() { to } else { from }..]).collect();
+        exam::any_text_is_a_query_or_an_error(&broken);
+    }
+}
+
+/// Most of what is generated must be a query, and most queries must find something, or nothing is proven.
+#[test]
+fn generated_queries_are_queries() {
+    let (mut read, mut conditions) = (0, 0);
+    for seed in 0..1_000 {
+        let asked = crate::testing::query(&mut Chance::of_seed(seed));
+        let parameters = asked.parameters();
+        let bind = Bind { parameters: &parameters, geospatial: Geospatial::Geography, started_ms: Some(0) };
+        let Ok(select) = check::read(&asked.text) else { continue };
+        let Ok(block) = compile(&select, &asked.text, bind) else { continue };
+        read += 1;
+        conditions += usize::from(condition(&block).is_some());
+    }
+    assert!(read > 850, "{read} of 1000 are queries");
+    assert!(conditions > 350, "{conditions} of 1000 could use an index");
+    assert!(matches!(crate::testing::policy(&mut Chance::of_seed(0)), Value::Object(_)));
+}

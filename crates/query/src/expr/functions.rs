@@ -36,9 +36,17 @@ pub struct Function {
     /// As the documentation writes it, in upper case; looked up whatever the case.
     pub name: &'static str,
     pub arity: Arity,
-    /// May two calls with the same arguments differ? Then it is never folded into a constant.
-    pub volatile: bool,
+    pub varies: Varies,
     pub call: Call,
+}
+
+/// When two calls with the same arguments may differ. What never varies is folded into a constant; what varies
+/// from run to run, once the run has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Varies {
+    Never,
+    PerRun,
+    PerCall,
 }
 
 /// Arguments arrive evaluated; a function may take them out of the slice.
@@ -53,7 +61,7 @@ pub struct Arity {
 
 impl Function {
     const fn new(name: &'static str, min: usize, max: Option<usize>, call: Call) -> Self {
-        Function { name, arity: Arity { min, max }, volatile: false, call }
+        Function { name, arity: Arity { min, max }, varies: Varies::Never, call }
     }
 
     pub const fn exactly(name: &'static str, arguments: usize, call: Call) -> Self {
@@ -68,8 +76,8 @@ impl Function {
         Function::new(name, min, None, call)
     }
 
-    const fn volatile(mut self) -> Self {
-        self.volatile = true;
+    const fn varying(mut self, varies: Varies) -> Self {
+        self.varies = varies;
         self
     }
 }

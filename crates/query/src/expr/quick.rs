@@ -10,6 +10,7 @@ use pleiad_model::json::lazy;
 
 use crate::block::Node;
 use crate::document::{Bound, Rows, lookup};
+use crate::expr::functions::Function;
 use crate::language::ast::BinaryOp;
 
 /// `None` when this is no such comparison, or not one that text can answer.
@@ -17,14 +18,48 @@ pub fn compare(first: &Node, rest: &[(BinaryOp, Node)], rows: Rows<'_>) -> Optio
     let [(op, second)] = rest else { return None };
     match (first, second) {
         (Node::Path { slot, steps }, Node::Constant(constant)) => {
-            let bound @ Bound::Item(_) = lookup(rows, *slot)? else { return None };
+            let bound = lookup(rows, *slot).filter(|bound| bound.is_text())?;
             match bound.text(steps) {
                 Some(text) => against(*op, &text, constant),
                 None => is_comparison(*op).then_some(None),
             }
         }
+        (Node::Slot(slot), Node::Constant(constant)) => match lookup(rows, *slot)? {
+            Bound::Text(text) => against(*op, text, constant),
+            _ => None,
+        },
         _ => None,
     }
+}
+
+/// `ARRAY_CONTAINS(path, scalar)`: `None` when it is anything else, or not one that text can answer.
+pub fn array_contains(function: &Function, arguments: &[Node], rows: Rows<'_>) -> Option<Option<bool>> {
+    let [Node::Path { slot, steps }, Node::Constant(wanted @ (Value::String(_) | Value::Number(_)))] = arguments else {
+        return None;
+    };
+    if function.name != "ARRAY_CONTAINS" {
+        return None;
+    }
+    let bound = lookup(rows, *slot).filter(|bound| bound.is_text())?;
+    let Some(array) = bound.text(steps) else { return Some(None) };
+    if lazy::kind(&array) != Some(lazy::Kind::Array) {
+        return Some(None);
+    }
+    let mut certain = true;
+    for element in lazy::elements(&array) {
+        match against(BinaryOp::Equal, element, wanted) {
+            Some(Some(true)) => return Some(Some(true)),
+            Some(_) => {}
+            // A string with escapes may be the one; other types are not.
+            None => certain &= element.first() != wanted_first(wanted),
+        }
+    }
+    certain.then_some(Some(false))
+}
+
+/// What the text of an equal element might begin with, when it cannot be compared as it stands.
+fn wanted_first(wanted: &Value) -> Option<&'static u8> {
+    matches!(wanted, Value::String(_)).then_some(&b'"')
 }
 
 fn is_comparison(op: BinaryOp) -> bool {

@@ -160,12 +160,7 @@ impl Smallest {
 }
 
 /// A page of rows that come in the order of their keys; `more` says that others lie behind them.
-pub fn emit(
-    rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
-    mut start: Start,
-    size: PageSize,
-    more: bool,
-) -> Finished {
+pub fn emit(rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>, mut start: Start, size: PageSize, more: bool) -> Finished {
     let mut page = RowSet::default();
     for (key, text) in rows {
         if start.take == Some(0) {

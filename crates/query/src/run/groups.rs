@@ -60,7 +60,12 @@ impl<'q> GroupTable<'q> {
         }
         let Some(entry) = self.groups.get_mut(self.key.as_slice()) else { return Ok(()) };
         for ((_, argument), aggregator) in grouping.aggregates.iter().zip(&mut entry.aggregators) {
+            let held = aggregator.held_bytes();
             aggregator.add(evaluate(argument, rows, cx)?.as_deref(), cx)?;
+            self.bytes = self.bytes + aggregator.held_bytes() - held;
+        }
+        if self.bytes > GROUP_BYTES_MAX && self.groups.len() > 1 {
+            self.shed();
         }
         Ok(())
     }
@@ -69,9 +74,6 @@ impl<'q> GroupTable<'q> {
         let aggregators = self.grouping.aggregates.iter().map(|(kind, _)| Aggregator::new(*kind)).collect();
         self.bytes += GROUP_BYTES + 2 * self.key.len();
         self.groups.insert(self.key.clone(), Entry { keys, aggregators });
-        if self.bytes > GROUP_BYTES_MAX {
-            self.shed();
-        }
     }
 
     /// Leaves the larger half of the groups to a later page.
@@ -84,7 +86,7 @@ impl<'q> GroupTable<'q> {
 
     fn lower(&mut self, ceiling: Vec<u8>) {
         self.groups.retain(|key, _| *key < ceiling);
-        self.bytes = self.groups.keys().map(|key| GROUP_BYTES + 2 * key.len()).sum();
+        self.bytes = self.groups.iter().map(|(key, entry)| entry.bytes(key)).sum();
         self.ceiling = Some(ceiling);
     }
 
@@ -102,7 +104,7 @@ impl<'q> GroupTable<'q> {
                     }
                 }
                 None => {
-                    self.bytes += GROUP_BYTES + 2 * key.len();
+                    self.bytes += entry.bytes(&key);
                     self.groups.insert(key, entry);
                 }
             }
@@ -133,6 +135,10 @@ impl<'q> GroupTable<'q> {
 }
 
 impl Entry {
+    fn bytes(&self, key: &[u8]) -> usize {
+        GROUP_BYTES + 2 * key.len() + self.aggregators.iter().map(Aggregator::held_bytes).sum::<usize>()
+    }
+
     fn finish(self) -> Group {
         Group { keys: self.keys, aggregates: self.aggregators.into_iter().map(Aggregator::finish).collect() }
     }

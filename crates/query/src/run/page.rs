@@ -21,7 +21,10 @@ pub struct Start {
 pub enum At {
     Beginning,
     /// Behind this many rows of the item with this number.
-    Item { docnum: u64, rows: u64 },
+    Item {
+        docnum: u64,
+        rows: u64,
+    },
     /// Behind the row or group with these bytes.
     Key(Vec<u8>),
     /// Behind this many rows.

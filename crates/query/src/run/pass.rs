@@ -107,7 +107,9 @@ impl<'q> Pass<'q> {
                 let mut sorting = Sorting { block, cx, docnum, row: 0, keep_undefined: self.keep_undefined };
                 let key = &mut self.key;
                 each_row(block, outer, cx, &mut |frame| {
-                    if sorting.key(frame, key)? && let Some(value) = project(output, frame, cx)? {
+                    if sorting.key(frame, key)?
+                        && let Some(value) = project(output, frame, cx)?
+                    {
                         let (mut row, mut text) = (Vec::new(), Vec::new());
                         order::encode(Some(&value), &mut row);
                         write_value(&value, &mut text)?;

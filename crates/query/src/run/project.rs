@@ -45,7 +45,9 @@ fn write_node(node: &Node, rows: Rows<'_>, cx: &Context<'_>, out: &mut Vec<u8>) 
             }
         }
         Node::Path { slot, steps } => {
-            if let Some(bound @ Bound::Item(_)) = lookup(rows, *slot) {
+            if let Some(bound) = lookup(rows, *slot)
+                && bound.is_text()
+            {
                 let text = bound.text(steps);
                 cx.room.take(text.as_deref().map_or(0, <[u8]>::len))?;
                 out.extend_from_slice(text.as_deref().unwrap_or_default());

@@ -1,7 +1,9 @@
 //! Rows from sources, filtered as soon as it is possible; and what a subquery's rows amount to.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
+use pleiad_model::json::lazy;
 use pleiad_model::{Error, Result, Value};
 
 use super::Flow;
@@ -71,10 +73,27 @@ impl Walk<'_, '_> {
         {
             return self.level(rest, level + 1, Some(&Frame { slot, bound, outer: rows }), slot + 1);
         }
+        if let (Some(text), true) = (text_of(node, rows), each) {
+            return self.elements(&text, rest, level, rows, slot);
+        }
         match evaluate(node, rows, self.cx)? {
             Some(value) => self.bind(&value, each, rest, level, rows, slot),
             None => Ok(Flow::Go),
         }
+    }
+
+    /// The elements of an array as they stand in the item.
+    fn elements(&mut self, array: &[u8], rest: &[Source], level: usize, outer: Rows<'_>, slot: usize) -> Result<Flow> {
+        if lazy::kind(array) != Some(lazy::Kind::Array) {
+            return Ok(Flow::Go);
+        }
+        for element in lazy::elements(array) {
+            let frame = Frame { slot, bound: Bound::Text(element), outer };
+            if self.level(rest, level + 1, Some(&frame), slot + 1)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Go)
     }
 
     fn bind(
@@ -109,6 +128,15 @@ impl Walk<'_, '_> {
             return Err(Error::invalid(message));
         }
         (self.visit)(rows)
+    }
+}
+
+/// The text of what a node reads, when it is a part of an item.
+fn text_of<'a>(node: &Node, rows: Rows<'a>) -> Option<Cow<'a, [u8]>> {
+    match node {
+        Node::Path { slot, steps } => lookup(rows, *slot)?.text(steps),
+        Node::Slot(slot) => lookup(rows, *slot)?.text(&[]),
+        _ => None,
     }
 }
 

@@ -223,7 +223,9 @@ fn a_short_text_cannot_build_a_huge_result() {
     let list = Value::Array(vec![pleiad_model::Object::new().with("name", "@p").with("value", big).into()]);
     let parameters = Parameters::from_value(Some(&list)).unwrap();
     let times = BUILT_BYTES_MAX / (1024 * 1024);
-    let run = |text: String| parse(&text).unwrap().run_over(&parameters, &ManualEnv::default(), [].iter()).map(|rows| rows.len());
+    let run = |text: String| {
+        parse(&text).unwrap().run_over(&parameters, &ManualEnv::default(), [].iter()).map(|rows| rows.len())
+    };
     let items = |n: usize| vec!["@p"; n].join(",");
     let sum = |n: usize| vec!["@p"; n].join("||");
     assert_eq!(run(format!("SELECT VALUE [{}]", items(times - 1))), Ok(1));

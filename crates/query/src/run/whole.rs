@@ -43,11 +43,12 @@ impl Query {
         env: &dyn Env,
         rows: impl Iterator<Item = &'a Value>,
     ) -> Result<RowSet> {
-        let bind = Bind { parameters, geospatial: Geospatial::Geography };
+        let started_ms = env.now_ms();
+        let bind = Bind { parameters, geospatial: Geospatial::Geography, started_ms: Some(started_ms) };
         let block = compile(&self.select, &self.text, bind)?;
         let cx = Context {
             env,
-            started_ms: env.now_ms(),
+            started_ms,
             geospatial: bind.geospatial,
             user_functions: None,
             room: Room::new(BUILT_BYTES_MAX),

@@ -11,7 +11,7 @@ use rocksdb::{ReadOptions, ReadTier};
 use self_cell::self_cell;
 
 use super::{Engine, get_many, on_thread, options, unreadable, would_wait};
-use crate::store::{Chunk, Direction, Limit, Snapshot};
+use crate::store::{Chunk, Direction, Limit, Snapshot, Visit};
 
 /// Longer scans go straight to a thread: even from the cache they take longer than the switch.
 const INLINE_ROWS_MAX: usize = 64;
@@ -91,6 +91,25 @@ impl Snapshot for EmbeddedSnapshot {
             }
         }
         self.on_thread(move |view| scan.run(view.borrow_dependent(), scan.long())).await
+    }
+
+    async fn visit(&self, from: &[u8], to: &[u8], visit: Visit<'_>) -> Result<bool> {
+        if from >= to {
+            return Ok(false);
+        }
+        let mut options = ReadOptions::default();
+        options.set_readahead_size(READAHEAD_BYTES_MAX);
+        options.set_iterate_upper_bound(to);
+        let mut rows = self.view.borrow_dependent().snapshot.raw_iterator_opt(options);
+        rows.seek(from);
+        while let Some((key, value)) = rows.item() {
+            if !visit(key, value) {
+                return Ok(true);
+            }
+            rows.next();
+        }
+        rows.status().map_err(unreadable)?;
+        Ok(false)
     }
 }
 

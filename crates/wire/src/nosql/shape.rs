@@ -140,7 +140,7 @@ pub fn item_feed(container: ContainerRid, records: &[Record]) -> Vec<u8> {
         if at > 0 {
             out.push(b',');
         }
-        write_item(container, record, &mut out);
+        write_item(container, &record.view(), &mut out);
     }
     close_feed(records.len(), &mut out);
     out

@@ -11,15 +11,15 @@ use std::borrow::Cow;
 
 use pleiad_model::{Number, Result, Value};
 
-use super::Function;
+use super::{Function, Varies};
 use super::arguments::{integer, or_default, string, text, whole};
 use crate::expr::{Context, Term};
 pub use calendar::DateTime;
 use part::Part;
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::exactly("AGO", 2, |args, cx| written(shifted_now(args, cx, i64::checked_neg), cx)).volatile(),
-    Function::between("NOW", 0, 2, now).volatile(),
+    Function::exactly("AGO", 2, |args, cx| written(shifted_now(args, cx, i64::checked_neg), cx)).varying(Varies::PerCall),
+    Function::between("NOW", 0, 2, now).varying(Varies::PerCall),
     Function::exactly("DAY", 1, |args, _| whole(point(args, 0).map(|at| Part::Day.of(at)))),
     Function::exactly("MONTH", 1, |args, _| whole(point(args, 0).map(|at| Part::Month.of(at)))),
     Function::exactly("YEAR", 1, |args, _| whole(point(args, 0).map(|at| Part::Year.of(at)))),
@@ -31,12 +31,12 @@ pub const FUNCTIONS: &[Function] = &[
     Function::exactly("DATETIMEPART", 2, |args, _| whole(part(args, 0).zip(point(args, 1)).map(|(p, at)| p.of(at)))),
     Function::exactly("DATETIMETOTICKS", 1, |args, _| whole(point(args, 0).map(DateTime::ticks))),
     Function::exactly("DATETIMETOTIMESTAMP", 1, |args, _| whole(point(args, 0).map(DateTime::timestamp_ms))),
-    Function::exactly("GETCURRENTDATETIME", 0, |_, cx| written(current(cx), cx)).volatile(),
-    Function::exactly("GETCURRENTDATETIMESTATIC", 0, |_, cx| written(started(cx), cx)),
-    Function::exactly("GETCURRENTTICKS", 0, |_, cx| whole(current(cx).map(DateTime::ticks))).volatile(),
-    Function::exactly("GETCURRENTTICKSSTATIC", 0, |_, cx| whole(started(cx).map(DateTime::ticks))),
-    Function::exactly("GETCURRENTTIMESTAMP", 0, |_, cx| whole(current(cx).map(DateTime::timestamp_ms))).volatile(),
-    Function::exactly("GETCURRENTTIMESTAMPSTATIC", 0, |_, cx| whole(started(cx).map(DateTime::timestamp_ms))),
+    Function::exactly("GETCURRENTDATETIME", 0, |_, cx| written(current(cx), cx)).varying(Varies::PerCall),
+    Function::exactly("GETCURRENTDATETIMESTATIC", 0, |_, cx| written(started(cx), cx)).varying(Varies::PerRun),
+    Function::exactly("GETCURRENTTICKS", 0, |_, cx| whole(current(cx).map(DateTime::ticks))).varying(Varies::PerCall),
+    Function::exactly("GETCURRENTTICKSSTATIC", 0, |_, cx| whole(started(cx).map(DateTime::ticks))).varying(Varies::PerRun),
+    Function::exactly("GETCURRENTTIMESTAMP", 0, |_, cx| whole(current(cx).map(DateTime::timestamp_ms))).varying(Varies::PerCall),
+    Function::exactly("GETCURRENTTIMESTAMPSTATIC", 0, |_, cx| whole(started(cx).map(DateTime::timestamp_ms))).varying(Varies::PerRun),
     Function::exactly("TICKSTODATETIME", 1, |args, cx| written(integer(args, 0).and_then(DateTime::from_ticks), cx)),
     Function::exactly("TIMESTAMPTODATETIME", 1, |args, cx| {
         written(integer(args, 0).and_then(DateTime::from_timestamp_ms), cx)

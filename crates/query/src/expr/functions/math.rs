@@ -8,7 +8,7 @@ use std::f64::consts::PI;
 
 use pleiad_model::{Number, Result, Value};
 
-use super::Function;
+use super::{Function, Varies};
 use super::arguments::{at, number, or_default, real, whole};
 use crate::expr::{Context, Term};
 
@@ -30,7 +30,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::exactly("PI", 0, |_, _| real(Some(PI))),
     Function::exactly("POWER", 2, |args, _| over_two(args, f64::powf)),
     Function::exactly("RADIANS", 1, |args, _| over(args, f64::to_radians)),
-    Function::exactly("RAND", 0, rand).volatile(),
+    Function::exactly("RAND", 0, rand).varying(Varies::PerCall),
     Function::exactly("ROUND", 1, |args, _| rounded(args, f64::round)), // half away from zero
     Function::exactly("SIGN", 1, sign),
     Function::exactly("SIN", 1, |args, _| over(args, f64::sin)),

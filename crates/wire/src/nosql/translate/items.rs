@@ -60,7 +60,7 @@ impl Gateway {
             Reply::empty(StatusCode::NOT_MODIFIED).charged(pleiad_engine::price::MISS_RU)
         } else {
             let mut body = Vec::new();
-            pleiad_engine::write_item(at.container().rid, &record, &mut body);
+            pleiad_engine::write_item(at.container().rid, &record.view(), &mut body);
             Reply::new(StatusCode::OK, body).charged(charge_ru)
         };
         Ok(reply.at(place).etag(&etag).with_number(ITEM_LSN, record.lsn).with_number(ITEM_LOCAL_LSN, record.lsn))
@@ -97,7 +97,7 @@ impl Gateway {
         let record = written.record.ok_or_else(|| Error::internal("a write left no item"))?;
         let mut body = Vec::new();
         if !request.prefers_minimal() {
-            pleiad_engine::write_item(at.container().rid, &record, &mut body);
+            pleiad_engine::write_item(at.container().rid, &record.view(), &mut body);
         }
         let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
         let reply = Reply::new(status, body).charged(charge_ru).at(place).etag(&record.etag().to_string());

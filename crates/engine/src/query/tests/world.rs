@@ -1,0 +1,236 @@
+//! Items by chance, in an account: policies, partition keys, partitions.
+
+use std::fmt::{Display, Formatter};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pleiad_model::env::Env;
+use pleiad_model::partition_key::{KeyRange, PartitionKey};
+use pleiad_model::policy::ContainerDefinition;
+use pleiad_model::{Object, Value, json};
+use pleiad_query::testing::{Chance, document, policy, scalar};
+
+use crate::catalog::NewContainer;
+use crate::query::{PageSize, write_item};
+use crate::testing::{LIMITS, admit};
+use crate::*;
+
+/// What a world is made of. The same case makes the same world.
+#[derive(Clone)]
+pub struct Case {
+    pub keys: &'static [&'static str],
+    pub partitions: u32,
+    pub policy: Value,
+    /// Body, and what the write says about indexing.
+    pub items: Vec<(Value, Option<bool>)>,
+    /// How much later it is whenever someone looks.
+    pub step_ms: u64,
+}
+
+const KEYS: &[&[&str]] =
+    &[&["/pk"], &["/pk"], &["/pk", "/n"], &["/pk", "/o/a"], &["/s"], &["/id"], &["/a", "/b", "/pk"]];
+
+impl Case {
+    pub fn by_chance(chance: &mut Chance<'_>) -> Case {
+        let keys = KEYS[chance.below(KEYS.len())];
+        let partitions = [1, 1, 3, 4, 5][chance.below(5)];
+        let policy = policy(chance);
+        let excludes = chance.once_in(3);
+        let mut items = chance.some(0, 40, |chance| {
+            let indexed = if excludes && chance.once_in(8) { Some(false) } else { None };
+            (keyed(chance, keys), indexed)
+        });
+        // Many items that match nothing make an index worth its while.
+        let fillers = [0, 60, 150][chance.below(3)];
+        items.extend((0..fillers).map(|n| (filler(n), None)));
+        for (at, (item, _)) in items.iter_mut().enumerate() {
+            let Value::Object(object) = item else { unreachable!() };
+            object.set("id", at.to_string());
+        }
+        Case { keys, partitions, policy, items, step_ms: [0, 0, 0, 700, 3_000][chance.below(5)] }
+    }
+
+    pub fn without_index(&self) -> Case {
+        let policy = Object::new().with("indexingMode", "none").with("automatic", false).into();
+        Case { policy, ..self.clone() }
+    }
+
+    fn definition(&self) -> ContainerDefinition {
+        let kind = if self.keys.len() == 1 { "Hash" } else { "MultiHash" };
+        let paths = self.keys.iter().map(|path| Value::from(*path)).collect::<Vec<_>>();
+        let key = Object::new().with("paths", paths).with("kind", kind).with("version", 2i64);
+        let body = Object::new().with("id", "c").with("partitionKey", key).with("indexingPolicy", self.policy.clone());
+        ContainerDefinition::create(&body.into()).unwrap_or_else(|error| panic!("{error}\n{self}"))
+    }
+}
+
+impl Display for Case {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "partition key {:?}, {} partitions, {} ms a look", self.keys, self.partitions, self.step_ms)?;
+        writeln!(f, "indexing policy {}", json::to_string(&self.policy))?;
+        for (item, indexed) in &self.items {
+            let text = json::to_string(item);
+            writeln!(f, "{}{text}", if indexed.is_some() { "(not indexed) " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+fn filler(n: usize) -> Value {
+    Object::new().with("pk", (n % 17) as i64 + 100).with("z", n as i64).into()
+}
+
+/// A document with a partition key from few values.
+pub fn keyed(chance: &mut Chance<'_>, keys: &[&str]) -> Value {
+    let mut item = document(chance);
+    if !chance.once_in(8) {
+        let key = match chance.below(6) {
+            0 => Value::from(1i64),
+            1 => Value::from("ab"),
+            2 => scalar(chance),
+            _ => Value::from("a"),
+        };
+        item.set("pk", key);
+    }
+    // A filter for 0 goes to the key 0 and not to -0.0, as in the service; everyone else takes them for equal.
+    for name in keys.iter().filter_map(|key| key.strip_prefix('/')) {
+        if item.get(name).and_then(Value::as_number).is_some_and(|n| n.as_f64() == 0.0) {
+            item.set(name, 0i64);
+        }
+    }
+    if let Some(Value::Object(inner)) = item.get("o")
+        && inner.get("a").and_then(Value::as_number).is_some_and(|n| n.as_f64() == 0.0)
+    {
+        let inner = inner.clone().with("a", 0i64);
+        item.set("o", inner);
+    }
+    item.into()
+}
+
+/// Time that goes on whenever someone looks, so that pages end early.
+struct Steps {
+    now_ms: AtomicU64,
+    step_ms: u64,
+}
+
+impl Env for Steps {
+    fn now_ms(&self) -> u64 {
+        self.now_ms.fetch_add(self.step_ms, Ordering::Relaxed)
+    }
+
+    fn random_u64(&self) -> u64 {
+        self.now_ms.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}
+
+pub struct World {
+    pub engine: Arc<Engine>,
+    pub at: Admitted,
+    /// In the order of partitions, then of insertion.
+    pub records: Vec<Record>,
+    /// The same, as a query sees them.
+    pub documents: Vec<Value>,
+}
+
+impl World {
+    pub async fn open(case: &Case) -> World {
+        let limits = Limits { partition_ru_initial: if case.partitions == 1 { 10_000 } else { 400 }, ..LIMITS };
+        let env = Arc::new(Steps { now_ms: AtomicU64::new(1_700_000_000_000), step_ms: case.step_ms });
+        let later = Durability::SyncedWithin(std::time::Duration::from_secs(3600));
+        let engine = Engine::open(pleiad_storage::Memory::new().into(), later, limits, env).await.unwrap();
+        let database = engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap().rid;
+        let throughput = ThroughputRequest::Manual(i64::from(case.partitions) * 400);
+        let new = NewContainer { definition: case.definition(), throughput };
+        engine.catalog.create_container(database, new).await.unwrap_or_else(|error| panic!("{error}\n{case}"));
+        let at = admit(&engine, "c");
+        assert_eq!(at.container.partitions.len(), case.partitions as usize);
+        let mut world = World { engine: Arc::new(engine), at, records: Vec::new(), documents: Vec::new() };
+        for (item, indexed) in &case.items {
+            world.write(item, *indexed).await;
+        }
+        let map = &world.at.container.map;
+        world.records.sort_by_key(|record| map.locate(&record.epk));
+        assert!(world.records.is_sorted_by_key(|record| record.docnum), "later partitions have larger numbers");
+        world.documents = world.records.iter().map(|record| world.seen(record)).collect();
+        world
+    }
+
+    async fn write(&mut self, item: &Value, indexed: Option<bool>) {
+        let key = PartitionKey::extract(self.at.container.schema.key.as_ref().unwrap(), item);
+        let options = WriteOptions { indexed, ..WriteOptions::default() };
+        let written = self.engine.create_item(&self.at, Some(&key), Verb::Create, item.clone(), &options).await;
+        // A few values are no partition keys.
+        if let Ok(written) = written.result {
+            self.records.push(written.record.unwrap());
+        }
+    }
+
+    /// Another item under the same id, or none any more.
+    pub async fn disturb(&self, chance: &mut Chance<'_>, case: &Case) {
+        if self.records.is_empty() {
+            return;
+        }
+        let record = &self.records[chance.below(self.records.len())];
+        let old = json::parse(record.body()).unwrap();
+        let definition = self.at.container.schema.key.as_ref().unwrap();
+        let key = PartitionKey::extract(definition, &old);
+        let id = old.get("id").and_then(Value::as_str).unwrap();
+        if chance.once_in(2) {
+            let _ = self.engine.delete_item(&self.at, Some(&key), Target::Named(id), &Condition::None).await;
+            return;
+        }
+        let Value::Object(mut item) = keyed(chance, case.keys) else { unreachable!() };
+        item.set("id", id);
+        let item = Value::from(item);
+        let key = PartitionKey::extract(definition, &item);
+        let options = WriteOptions::default();
+        let _ = self.engine.create_item(&self.at, Some(&key), Verb::Upsert, item, &options).await;
+    }
+
+    fn seen(&self, record: &Record) -> Value {
+        let mut text = Vec::new();
+        write_item(self.at.container.rid, &record.view(), &mut text);
+        json::parse(&text).unwrap()
+    }
+
+    /// What a scope covers, and the scope.
+    pub fn scope(&self, chance: &mut Chance<'_>) -> (ListScope, KeyRange) {
+        let definition = self.at.container.schema.key.as_ref().unwrap();
+        let ranges = self.at.container.map.ranges();
+        let record = self.records.get(chance.below(self.records.len().min(256)));
+        match (chance.below(12), record) {
+            (0 | 1, Some(record)) => {
+                let key = PartitionKey::extract(definition, &json::parse(record.body()).unwrap());
+                let range = KeyRange::of_point(key.effective(definition));
+                (ListScope::Key(key), range)
+            }
+            (2, Some(record)) if definition.paths.len() > 1 => {
+                let key = PartitionKey::extract(definition, &json::parse(record.body()).unwrap());
+                let key = PartitionKey::new(key.components()[..1].to_vec());
+                let range = KeyRange::of_prefix(key.effective(definition));
+                (ListScope::Key(key), range)
+            }
+            (3, _) => {
+                let range = &ranges[chance.below(ranges.len())];
+                (ListScope::Range(range.id), range.keys.clone())
+            }
+            (4, Some(record)) => {
+                let range = KeyRange { min: record.epk.clone(), max: KeyRange::FULL.max };
+                (ListScope::Keys(range.clone(), None), range)
+            }
+            _ => (ListScope::Container, KeyRange::FULL),
+        }
+    }
+
+    pub fn within(&self, keys: &KeyRange) -> Vec<Value> {
+        let pairs = self.records.iter().zip(&self.documents);
+        pairs.filter(|(record, _)| keys.contains(&record.epk)).map(|(_, document)| document.clone()).collect()
+    }
+}
+
+/// Pages small enough to be many, but not hundreds.
+pub fn size(chance: &mut Chance<'_>, rows: usize) -> PageSize {
+    let least = rows / 24 + 1;
+    let bytes = if chance.once_in(4) && rows < 60 { 100 } else { 1 << 22 };
+    PageSize { rows: least + [0, 0, 1, 2, 6, 1000][chance.below(6)], bytes }
+}

@@ -1,0 +1,354 @@
+//! A query, asked as clients page through it.
+//!
+//! Promise: a page states the rows once, and they were the same by pages of 100, 1 and 2; every page but the last was
+//! full, and only the last came without a continuation. The server does what crosses partitions.
+//!
+//! ```text
+//! query any order   key ["x"]   +plan          its words
+//! @least = 7                                   parameters, if any
+//! SELECT VALUE c.id FROM c WHERE c.n >= @least
+//! ----
+//! plan index on 1 partition                    what was asked for with a plus
+//! "b"                                          a row per line
+//! ```
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use pleiad_model::{Object, Value, json};
+
+use crate::Result;
+use crate::ask::{Asker, add, parse, with};
+use crate::client::{Response, authorization};
+use crate::page::{ARROW, Step};
+use crate::show;
+use crate::words::Words;
+
+const PAGE_SIZES: [usize; 3] = [100, 1, 2];
+const PAGES_MAX: usize = 300;
+/// What the JavaScript SDK says it can do.
+const FEATURES: &str = "NonValueAggregate,Aggregate,Distinct,MultipleOrderBy,OffsetAndLimit,OrderBy,Top,\
+                        CompositeAggregate,GroupBy,MultipleAggregates,NonStreamingOrderBy,ListAndSetAggregate,CountIf,\
+                        HybridSearch,WeightedRankFusion,HybridSearchSkipOrderByRewrite";
+/// A line of an answer whose value depends on the number of partitions, in a world that does not tell.
+const UNTOLD: &str = "…";
+
+type Headers = Vec<(String, String)>;
+
+/// Rows in the order in which they came, and the answer that had the first of them.
+struct Paged {
+    rows: Vec<Value>,
+    first: Response,
+}
+
+enum Outcome {
+    Rows(Paged),
+    Refused(Response, Option<Value>),
+}
+
+impl Asker<'_> {
+    pub fn query(&mut self, step: &Step) -> Result<Vec<String>> {
+        let words = &step.words;
+        let body = body(&self.expand(step.body.as_deref().unwrap_or_default()))?;
+        if words.has("plan") {
+            return self.query_plan(step, &body);
+        }
+        match (words.has("error"), self.first_pass(step, &body)?) {
+            (true, Outcome::Rows(_)) => Ok(vec!["no error".to_owned()]),
+            (true, Outcome::Refused(response, body)) => Ok(self.refusal(&response, body.as_ref())),
+            (false, Outcome::Refused(response, body)) => {
+                Ok(vec![format!("refused {}", self.refusal(&response, body.as_ref()).join(" "))])
+            }
+            (false, Outcome::Rows(paged)) => {
+                self.other_passes(step, &body, &paged.rows)?;
+                Ok(self.shown(words, &paged))
+            }
+        }
+    }
+
+    /// A table of expressions and what they are worth, put as one query where none is refused.
+    pub fn values(&mut self, step: &Step) -> Result<Vec<String>> {
+        let expressions: Vec<&str> = step.body.as_deref().unwrap_or_default().lines().collect();
+        let from = match step.words.rest.as_slice() {
+            [] => String::new(),
+            rest => format!(" {}", rest.join(" ")),
+        };
+        let all = self.worth(step, &expressions, &from)?;
+        let values = match all {
+            Ok(values) => values,
+            Err(_) => {
+                let mut each = Vec::new();
+                for expression in &expressions {
+                    each.extend(self.worth(step, &[expression], &from)?.unwrap_or_else(|refusal| vec![refusal]));
+                }
+                each
+            }
+        };
+        Ok(expressions.iter().zip(values).map(|(expression, value)| format!("{expression}{ARROW}{value}")).collect())
+    }
+
+    fn worth(&mut self, step: &Step, expressions: &[&str], from: &str) -> Result<Result<Vec<String>>> {
+        let boxed: Vec<String> = expressions.iter().map(|expression| format!("{{\"v\":{expression}}}")).collect();
+        let body = body(&self.expand(&format!("SELECT VALUE [{}]{from}", boxed.join(","))))?;
+        match self.first_pass(step, &body)? {
+            Outcome::Refused(response, body) => Ok(Err(self.refusal(&response, body.as_ref()).join(" "))),
+            Outcome::Rows(paged) => {
+                let [Value::Array(values)] = paged.rows.as_slice() else {
+                    return Err(format!("{} rows where one should be", paged.rows.len()));
+                };
+                let shown = |value: &Value| value.get("v").map_or_else(|| "undefined".to_owned(), json::to_string);
+                Ok(Ok(values.iter().map(|value| self.masks.hide(&shown(value))).collect()))
+            }
+        }
+    }
+
+    // ---- asking ---------------------------------------------------------------------------------------------
+
+    fn first_pass(&mut self, step: &Step, body: &str) -> Result<Outcome> {
+        self.pass(step, body, PAGE_SIZES[0])
+    }
+
+    fn other_passes(&mut self, step: &Step, body: &str, rows: &[Value]) -> Result<()> {
+        for size in &PAGE_SIZES[1..] {
+            match self.pass(step, body, *size)? {
+                Outcome::Rows(paged) if paged.rows == rows => {}
+                Outcome::Rows(paged) => {
+                    let shown: Vec<String> = paged.rows.iter().map(json::to_string).collect();
+                    return Err(format!("by pages of {size} the rows are {}", shown.join(" ")));
+                }
+                Outcome::Refused(response, body) => {
+                    let why = self.refusal(&response, body.as_ref()).join(" ");
+                    return Err(format!("by pages of {size} it is refused: {why}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, step: &Step, body: &str, size: usize) -> Result<Outcome> {
+        let path = self.path("docs");
+        let headers = with(&self.query_headers(step, &path)?, "x-ms-max-item-count", &size.to_string());
+        let (first, json) = self.put("POST", &path, headers.clone(), body)?;
+        if first.status >= 300 {
+            return Ok(Outcome::Refused(first, json));
+        }
+        let mut rows = show::rows(json.as_ref()).to_vec();
+        let mut next = first.header("x-ms-continuation").map(str::to_owned);
+        let mut came = rows.len();
+        let mut pages = 1;
+        while let Some(token) = next {
+            if came != size {
+                return Err(format!("page {pages} of {size} rows has {came} and another follows"));
+            }
+            if step.words.has("restart") && pages == 1 {
+                self.server.restart()?;
+            }
+            let (response, json) = self.put("POST", &path, with(&headers, "x-ms-continuation", &token), body)?;
+            if response.status >= 300 {
+                return Ok(Outcome::Refused(response, json));
+            }
+            came = show::rows(json.as_ref()).len();
+            pages += 1;
+            if came == 0 || pages > PAGES_MAX {
+                return Err(format!("page {pages} of {size} rows is empty, or there is no end of pages"));
+            }
+            rows.extend_from_slice(show::rows(json.as_ref()));
+            next = response.header("x-ms-continuation").map(str::to_owned);
+        }
+        Ok(Outcome::Rows(Paged { rows, first }))
+    }
+
+    fn query_headers(&self, step: &Step, path: &str) -> Result<Headers> {
+        let words = &step.words;
+        let mut headers: Headers =
+            step.headers.iter().map(|(name, value)| (name.to_lowercase(), self.expand(value))).collect();
+        let key = words.option("key").map(|key| self.expand(key));
+        let across = words.option("across");
+        let sugar = [
+            (true, "x-ms-documentdb-isquery", "True"),
+            (true, "content-type", "application/query+json"),
+            (key.is_some(), "x-ms-documentdb-partitionkey", key.as_deref().unwrap_or_default()),
+            (across.is_none(), "x-pleiad-cross-partition", "true"),
+            (across == Some("client"), "x-ms-documentdb-query-enablecrosspartition", "True"),
+            (words.asks("plan") || words.asks("indexes"), "x-ms-cosmos-populateindexmetrics", "true"),
+            (words.asks("metrics"), "x-ms-documentdb-populatequerymetrics", "true"),
+        ];
+        for (_, name, value) in sugar.iter().filter(|(said, ..)| *said) {
+            add(&mut headers, name, value);
+        }
+        headers.extend(authorization(None, "POST", path)?);
+        Ok(headers)
+    }
+
+    fn query_plan(&mut self, step: &Step, body: &str) -> Result<Vec<String>> {
+        let path = self.path("docs");
+        let mut headers = self.query_headers(step, &path)?;
+        add(&mut headers, "x-ms-cosmos-is-query-plan-request", "True");
+        add(&mut headers, "x-ms-cosmos-supported-query-features", FEATURES);
+        let (response, json) = self.put("POST", &path, headers, body)?;
+        match json {
+            Some(plan) if response.status == 200 => Ok(show::pretty(&told(&plan), &mut self.masks)),
+            json => Ok(self.refusal(&response, json.as_ref())),
+        }
+    }
+
+    // ---- showing --------------------------------------------------------------------------------------------
+
+    fn shown(&mut self, words: &Words, paged: &Paged) -> Vec<String> {
+        let mut lines: Vec<String> = words.asks.iter().flat_map(|ask| self.x_ray(ask, &paged.first)).collect();
+        let rows = paged.rows.iter().map(|row| json::to_string(&show::tidy(words, row)));
+        let mut rows: Vec<String> = rows.collect();
+        if words.has("any") {
+            rows.sort_unstable();
+        }
+        lines.extend(rows.iter().map(|row| self.masks.hide(row)));
+        if paged.rows.is_empty() {
+            lines.push("no rows".to_owned());
+        }
+        lines
+    }
+
+    fn x_ray(&self, ask: &str, answer: &Response) -> Vec<String> {
+        let line = match ask {
+            "plan" => answer.header("x-pleiad-query-plan").map(str::to_owned),
+            "charge" => answer.header("x-ms-request-charge").map(str::to_owned),
+            "metrics" => answer.header("x-ms-documentdb-query-metrics").map(counts),
+            "indexes" => return indexes(answer),
+            _ => return Vec::new(),
+        };
+        match line {
+            Some(_) if !self.server.tells_plans => vec![format!("{ask} {UNTOLD}")],
+            line => vec![format!("{ask} {}", line.as_deref().unwrap_or("none"))],
+        }
+    }
+
+    /// Status, then a line per fault: `SC1001 9-13 Syntax error, …`; and the plan, where the client is to merge.
+    fn refusal(&mut self, response: &Response, body: Option<&Value>) -> Vec<String> {
+        let status = match response.header("x-ms-substatus") {
+            Some(substatus) => format!("{}/{substatus}", response.status),
+            None => response.status.to_string(),
+        };
+        let Some(body) = body else { return vec![status] };
+        let mut lines = vec![status];
+        lines.extend(faults(show::message(body)).into_iter().map(|line| self.masks.hide(&line)));
+        if let Some(plan) = body.get("additionalErrorInfo").and_then(Value::as_str).and_then(|text| parse(text).ok()) {
+            lines.extend(show::pretty(&told(&plan), &mut self.masks));
+        }
+        lines
+    }
+}
+
+/// Whether a world that tells nothing of plans has left this line out.
+pub fn is_untold(line: &str, wanted: &str) -> bool {
+    line.strip_suffix(UNTOLD).is_some_and(|ask| wanted.starts_with(ask))
+}
+
+/// `@name = value` lines, then the text.
+fn body(written: &str) -> Result<String> {
+    let mut parameters = Vec::new();
+    let mut text = written;
+    while text.starts_with('@') {
+        let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
+        let (name, value) = line.split_once(" = ").ok_or_else(|| format!("`{line}` gives no parameter a value"))?;
+        parameters.push(Value::from(Object::new().with("name", name).with("value", parse(value)?)));
+        text = rest;
+    }
+    let mut body = Object::new().with("query", text);
+    if !parameters.is_empty() {
+        body.set("parameters", parameters);
+    }
+    Ok(json::to_string(&body.into()))
+}
+
+/// A plan without what it does not use.
+fn told(plan: &Value) -> Value {
+    let Value::Object(object) = plan else { return plan.clone() };
+    let mut told = Object::new();
+    for (name, value) in object.iter() {
+        let value = told_member(value);
+        if let Some(value) = value {
+            told.set(name, value);
+        }
+    }
+    told.into()
+}
+
+fn told_member(value: &Value) -> Option<Value> {
+    match value {
+        Value::Null | Value::Bool(false) => None,
+        Value::Array(items) if items.is_empty() => None,
+        Value::Object(object) if object.is_empty() => None,
+        Value::Object(_) if value.get("min").is_none() => Some(told(value)),
+        _ if value.as_str() == Some("") || value.as_str() == Some("None") => None,
+        _ => Some(value.clone()),
+    }
+}
+
+fn faults(message: &str) -> Vec<String> {
+    let errors = parse(message).ok().and_then(|body| Some(body.get("errors")?.as_array()?.to_vec()));
+    let Some(errors) = errors else { return message.lines().map(str::to_owned).collect() };
+    let fault = |error: &Value| {
+        let at = |end: &str| error.get("location").and_then(|at| at.get(end)).map_or_else(String::new, json::to_string);
+        let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or("-").to_owned();
+        format!("{} {}-{} {}", text("code"), at("start"), at("end"), text("message"))
+    };
+    errors.iter().map(fault).collect()
+}
+
+/// `retrieved 7 output 3`
+fn counts(metrics: &str) -> String {
+    let count = |wanted: &str| {
+        metrics
+            .split(';')
+            .filter_map(|pair| pair.split_once('='))
+            .find(|(name, _)| *name == wanted)
+            .map_or("?", |pair| pair.1)
+    };
+    format!("retrieved {} output {}", count("retrievedDocumentCount"), count("outputDocumentCount"))
+}
+
+/// `utilized /price/? high precise`, `potential (/a ASC, /b ASC) high precise`
+fn indexes(answer: &Response) -> Vec<String> {
+    let decoded = answer.header("x-ms-cosmos-index-utilization").and_then(|text| STANDARD.decode(text).ok());
+    let Some(told) = decoded.and_then(|text| json::parse(&text).ok()) else { return vec!["indexes none".to_owned()] };
+    let kinds =
+        ["UtilizedSingleIndexes", "UtilizedCompositeIndexes", "PotentialSingleIndexes", "PotentialCompositeIndexes"];
+    let of_kind = |kind: &&str| {
+        let name = if kind.starts_with("Utilized") { "utilized" } else { "potential" };
+        let list = told.get(kind).and_then(Value::as_array).unwrap_or_default();
+        list.iter().map(|index| format!("{name} {}", described(index))).collect::<Vec<_>>()
+    };
+    let lines: Vec<String> = kinds.iter().flat_map(of_kind).collect();
+    if lines.is_empty() { vec!["no indexes".to_owned()] } else { lines }
+}
+
+fn described(index: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let spec = match index.get("IndexSpecs").and_then(Value::as_array) {
+        Some(specs) => format!("({})", specs.iter().map(text).collect::<Vec<_>>().join(", ")),
+        None => index.get("IndexSpec").map(text).unwrap_or_default(),
+    };
+    let impact = index.get("IndexImpactScore").map(text).unwrap_or_default().to_lowercase();
+    let precise = if index.get("FilterPreciseSet") == Some(&Value::Bool(true)) { " precise" } else { "" };
+    format!("{spec} {impact}{precise}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_stand_before_the_text() {
+        let sent = body("@a = 1\n@b = \"x = y\"\nSELECT @a\nFROM c").unwrap();
+        let wanted =
+            r#"{"query":"SELECT @a\nFROM c","parameters":[{"name":"@a","value":1},{"name":"@b","value":"x = y"}]}"#;
+        assert_eq!(sent, wanted);
+    }
+
+    #[test]
+    fn faults_are_told_by_code_and_place() {
+        let message =
+            r#"{"errors":[{"severity":"Error","location":{"start":9,"end":13},"code":"SC1001","message":"No."}]}"#;
+        assert_eq!(faults(message), ["SC1001 9-13 No."]);
+        assert_eq!(faults("plain"), ["plain"]);
+    }
+}

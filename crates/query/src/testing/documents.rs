@@ -1,0 +1,126 @@
+//! Items that are nearly equal.
+
+use pleiad_model::{Object, Value, json};
+
+use super::Chance;
+
+/// Every name that a document may have at its top, as a query writes it behind an alias.
+pub(super) const NAMES: &[(&str, &str)] = &[
+    ("a", ".a"),
+    ("b", ".b"),
+    ("n", ".n"),
+    ("s", ".s"),
+    ("t", ".t"),
+    ("o", ".o"),
+    ("", "[\"\"]"),
+    ("é x", "[\"é x\"]"),
+];
+
+/// Names below the top.
+const INNER: &[&str] = &["a", "b", "n"];
+
+const STRINGS: &[&str] = &[
+    "", "a", "ab", "abc", "abd", "b", "A", "aB", "aé", "aę", "a%b", "a_b", "a-b", "[a]", "a[b", "a\\b", "\"a\"", "\0",
+    "a\0", "a\0b", "a\u{10FFFF}", "\u{FFFF}", "1", "true", "ﬀ", "ß",
+];
+
+/// Lengths around those at which an index cuts strings.
+const LONG: &[usize] = &[299, 300, 301, 999, 1000, 1001, 1002, 1500];
+
+const NUMBERS: &[&str] = &[
+    "0", "1", "1.0", "-1", "-0.0", "0.5", "2", "3", "1e0", "-2.5", "9007199254740992", "9007199254740993",
+    "9007199254740994", "18446744073709551615", "1e300", "-1e300", "5e-324", "10",
+];
+
+const SHAPES: &[&str] = &[
+    r#"{"type":"Point","coordinates":[0,0]}"#,
+    r#"{"type":"Point","coordinates":[0.001,0]}"#,
+    r#"{"type":"Point","coordinates":[179.999,10]}"#,
+    r#"{"type":"Point","coordinates":[-179.999,10]}"#,
+    r#"{"type":"Point","coordinates":[10,89.9]}"#,
+    r#"{"type":"Point","coordinates":[5,5]}"#,
+    r#"{"type":"Point","coordinates":[200,5]}"#,
+    r#"{"type":"Point"}"#,
+    r#"{"type":"LineString","coordinates":[[0,0],[5,5]]}"#,
+    r#"{"type":"Polygon","coordinates":[[[-1,-1],[1,-1],[1,1],[-1,1],[-1,-1]]]}"#,
+    r#"{"type":"Polygon","coordinates":[[[4,4],[6,4],[6,6],[4,6],[4,4]]]}"#,
+    r#"{"type":"MultiPoint","coordinates":[[0,0],[5,5]]}"#,
+];
+
+pub fn scalar(chance: &mut Chance<'_>) -> Value {
+    match chance.below(8) {
+        0 => Value::Null,
+        1 => Value::Bool(chance.once_in(2)),
+        2..=4 => number(chance),
+        _ => Value::String(string(chance)),
+    }
+}
+
+pub(super) fn number(chance: &mut Chance<'_>) -> Value {
+    read(chance.pick(NUMBERS))
+}
+
+pub(super) fn string(chance: &mut Chance<'_>) -> String {
+    if !chance.once_in(8) {
+        return chance.pick(STRINGS).to_owned();
+    }
+    let mut text = "x".repeat(LONG[chance.below(LONG.len())]);
+    text.push_str(chance.pick(&["", "a", "b", "é", "\0", "xa"]));
+    text
+}
+
+/// A scalar, or a little tree.
+pub fn value(chance: &mut Chance<'_>, depth: usize) -> Value {
+    match chance.below(6) {
+        4 if depth > 0 => Value::Array(chance.some(0, 3, |chance| value(chance, depth - 1))),
+        5 if depth > 0 => object(chance, depth - 1),
+        _ => scalar(chance),
+    }
+}
+
+fn object(chance: &mut Chance<'_>, depth: usize) -> Value {
+    let mut object = Object::new();
+    for name in INNER {
+        if chance.once_in(2) {
+            object.set(*name, value(chance, depth));
+        }
+    }
+    object.into()
+}
+
+/// An item's properties. `id` and the partition key are for others to add.
+pub fn document(chance: &mut Chance<'_>) -> Object {
+    let mut document = Object::new();
+    for (name, _) in NAMES {
+        if !chance.once_in(3) {
+            document.set(*name, property(chance, name));
+        }
+    }
+    if chance.once_in(2) {
+        document.set("loc", shape(chance));
+    }
+    document
+}
+
+/// Some names like some types, so that queries find something.
+fn property(chance: &mut Chance<'_>, name: &str) -> Value {
+    if chance.once_in(4) {
+        return value(chance, 2);
+    }
+    match name {
+        "n" => number(chance),
+        "s" => Value::String(string(chance)),
+        "t" => Value::Array(chance.some(0, 4, scalar)),
+        "o" if chance.once_in(2) => Value::Array(chance.some(0, 3, |chance| object(chance, 1))),
+        "o" => object(chance, 1),
+        _ => scalar(chance),
+    }
+}
+
+pub(super) fn shape(chance: &mut Chance<'_>) -> Value {
+    read(chance.pick(SHAPES))
+}
+
+fn read(text: &str) -> Value {
+    json::parse(text.as_bytes()).unwrap_or(Value::Null)
+}

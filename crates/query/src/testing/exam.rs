@@ -1,0 +1,205 @@
+//! What must hold of any query and any documents. Each body panics with the case when it does not.
+//!
+//! Fuzzers call these with their bytes, `cargo test` with a number of seeds.
+
+use pleiad_model::env::ManualEnv;
+use pleiad_model::policy::Geospatial;
+use pleiad_model::{Kind, Result, Value, json};
+
+use super::{Asked, Chance, document, holds, query};
+use crate::access;
+use crate::block::{Block, Output};
+use crate::check;
+use crate::compile::{Bind, compile};
+use crate::document::Bound;
+use crate::expr::{Context, Room};
+use crate::query_plan::query_plan;
+use crate::run::{At, Feeding, Finished, Flow, PageSize, Pass, Start};
+
+const ROW_BYTES_MAX: usize = 8 << 20;
+
+/// What every client knows how to do.
+const FEATURES: &str = "Aggregate,NonValueAggregate,MultipleAggregates,CountIf,ListAndSetAggregate,GroupBy,DCount,\
+                        Distinct,OrderBy,MultipleOrderBy,OffsetAndLimit,Top,CompositeAggregate";
+
+/// Any text is a query or an error, and so is its plan; it runs, in bounded time and memory.
+pub fn any_text_is_a_query_or_an_error(text: &str) {
+    let parameters = Default::default();
+    let env = ManualEnv::default();
+    let bind = Bind { parameters: &parameters, geospatial: Geospatial::Geography, started_ms: Some(0) };
+    if let Ok(plan) = query_plan(text, bind, None, FEATURES) {
+        let rewritten = plan.get("queryInfo").and_then(|info| info.get("rewrittenQuery")).and_then(Value::as_str);
+        if let Some(rewritten) = rewritten.filter(|text| !text.is_empty()) {
+            // SDKs put their own filter where this stands.
+            let rewritten = rewritten.replace("{documentdb-formattableorderbyquery-filter}", "true");
+            assert!(check::read(&rewritten).is_ok(), "a plan that does not parse: {rewritten}");
+        }
+    }
+    let Ok(query) = crate::parse(text) else { return };
+    let rows: Vec<Value> = (0..3).map(|seed| Value::from(document(&mut Chance::of_seed(seed)))).collect();
+    if let Err(error) = query.run_over(&parameters, &env, rows.iter()) {
+        assert!(error.kind != Kind::Internal, "{error}");
+    }
+}
+
+/// An item for which the filter is true meets the condition that an index is asked for.
+pub fn an_index_misses_nothing(chance: &mut Chance<'_>) {
+    let asked = query(chance);
+    let documents = chance.some(1, 8, |chance| Value::from(document(chance)));
+    let Some(block) = compiled(&asked) else { return };
+    let Some(condition) = access::condition(&block) else { return };
+    for document in &documents {
+        let cx = context();
+        let mut pass = Pass::new(&block, context(), unbounded(), everything(), Feeding { ordered: false, keep_undefined: true });
+        let rows = pass.item(1, Bound::Value(document)).and_then(|_| pass.finish(None)).map(|done| done.rows.len());
+        let found = !matches!(block.output, Output::Groups(..)) && matches!(rows, Ok(1..));
+        assert!(
+            !found || holds(&condition, document, &cx),
+            "{asked}\n  is true of {}\n  but an index is asked for {condition}",
+            json::to_string(document)
+        );
+    }
+}
+
+/// Pages of any size, over items in any number of heaps, with those left out that an index would leave out, give
+/// what one pass over all items gives.
+pub fn pages_are_the_whole(chance: &mut Chance<'_>) {
+    let asked = query(chance);
+    let documents = chance.some(0, 12, |chance| Value::from(document(chance)));
+    let size = PageSize { rows: 1 + chance.below(4), bytes: if chance.once_in(3) { 64 } else { 1 << 20 } };
+    let heaps = 1 + chance.below(3);
+    let Some(block) = compiled(&asked) else { return };
+    let whole = scan(&block, &documents, false).map(|whole| texts(&whole));
+    let paged = pages_of(&block, &documents, size, heaps);
+    let told = || documents.iter().map(json::to_string).collect::<Vec<_>>().join("\n  ");
+    match (whole, paged) {
+        (Ok(whole), Ok(paged)) => assert_eq!(paged, whole, "{asked}\n by {size:?} of {heaps} heaps over\n  {}", told()),
+        (Err(_), _) => {}
+        (Ok(_), Err(error)) => panic!("{asked}\n fails in pages: {error}\n  {}", told()),
+    }
+}
+
+pub fn compiled(asked: &Asked) -> Option<Block> {
+    let select = check::read(&asked.text).ok()?;
+    let parameters = asked.parameters();
+    compile(&select, &asked.text, Bind { parameters: &parameters, geospatial: Geospatial::Geography, started_ms: Some(0) }).ok()
+}
+
+fn context() -> Context<'static> {
+    static ENV: std::sync::LazyLock<ManualEnv> = std::sync::LazyLock::new(ManualEnv::default);
+    Context {
+        env: &*ENV,
+        started_ms: 0,
+        geospatial: Geospatial::Geography,
+        user_functions: None,
+        room: Room::new(ROW_BYTES_MAX),
+    }
+}
+
+fn unbounded() -> Start {
+    Start::beginning(0, None)
+}
+
+fn everything() -> PageSize {
+    PageSize { rows: usize::MAX, bytes: usize::MAX }
+}
+
+/// The rows of one pass over all documents, in their order. `keep_undefined` says whether an item without the one
+/// key of `ORDER BY` counts.
+pub fn scan(block: &Block, documents: &[Value], keep_undefined: bool) -> Result<Finished> {
+    let start = Start::beginning(block.offset, block.take);
+    let feeding = Feeding { ordered: false, keep_undefined };
+    let mut pass = Pass::new(block, context(), start, everything(), feeding);
+    feed(&mut pass, block, documents.iter().enumerate(), 0)?;
+    pass.finish(None)
+}
+
+/// Groups and distinct rows are told by one of their rows, and which one is open: numbers that are equal are written alike.
+fn texts(finished: &Finished) -> Vec<String> {
+    let text = |row: &[u8]| match json::parse(row) {
+        Ok(value) => json::to_string(&plain(value)),
+        Err(_) => String::from_utf8_lossy(row).into_owned(),
+    };
+    finished.rows.iter().map(text).collect()
+}
+
+fn plain(value: Value) -> Value {
+    match value {
+        Value::Number(number) => Value::from(number.as_f64() + 0.0),
+        Value::Array(items) => Value::Array(items.into_iter().map(plain).collect()),
+        Value::Object(object) => {
+            let mut properties: Vec<(String, Value)> =
+                object.iter().map(|(name, value)| (name.to_owned(), plain(value.clone()))).collect();
+            properties.sort_by(|(a, _), (b, _)| a.cmp(b));
+            let mut sorted = pleiad_model::Object::new();
+            properties.into_iter().for_each(|(name, value)| sorted.set(name, value));
+            sorted.into()
+        }
+        other => other,
+    }
+}
+
+fn pages_of(block: &Block, documents: &[Value], size: PageSize, heaps: usize) -> Result<Vec<String>> {
+    let condition = access::condition(block);
+    let cx = context();
+    let kept: Vec<(usize, &Value)> = documents
+        .iter()
+        .enumerate()
+        .filter(|(_, document)| condition.as_ref().is_none_or(|condition| holds(condition, document, &cx)))
+        .collect();
+    let is_stream = matches!(block.output, Output::Rows(_)) && !block.distinct && block.order.is_empty();
+    let heaps = if is_stream || !block.reads_items { 1 } else { heaps };
+    let mut start = Start::beginning(block.offset, block.take);
+    let mut rows = Vec::new();
+    for _ in 0..=10_000 {
+        let finished = page(block, &kept, &start, size, heaps)?;
+        assert!(finished.rows.len() <= size.rows);
+        rows.extend(texts(&finished));
+        match finished.next {
+            Some(next) => start = next,
+            None => return Ok(rows),
+        }
+    }
+    panic!("pages without an end");
+}
+
+fn page(block: &Block, kept: &[(usize, &Value)], start: &Start, size: PageSize, heaps: usize) -> Result<Finished> {
+    let after = match start.at {
+        At::Item { docnum, .. } => docnum,
+        _ => 0,
+    };
+    let mut total: Option<Pass<'_>> = None;
+    for heap in 0..heaps {
+        let mut pass = Pass::new(block, context(), start.clone(), size, Feeding::default());
+        let own = kept.iter().filter(|(at, _)| at % heaps == heap).map(|(at, document)| (*at, *document));
+        if block.reads_items || start.at == At::Beginning {
+            feed(&mut pass, block, own, after)?;
+        }
+        match &mut total {
+            Some(total) => total.merge(pass)?,
+            none => *none = Some(pass),
+        }
+    }
+    match total {
+        Some(pass) => pass.finish(None),
+        None => Ok(Finished { rows: Default::default(), next: None }),
+    }
+}
+
+fn feed<'v>(
+    pass: &mut Pass<'_>,
+    block: &Block,
+    documents: impl Iterator<Item = (usize, &'v Value)>,
+    after: u64,
+) -> Result<()> {
+    if !block.reads_items {
+        return pass.nothing().map(|_| ());
+    }
+    for (at, document) in documents {
+        let docnum = at as u64 + 1;
+        if docnum >= after && pass.item(docnum, Bound::Value(document))? == Flow::Stop {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,265 @@
+//! Conditions of `WHERE`: every operator and function that an index may serve, and their neighbours that it may not.
+
+use pleiad_model::{Object, Value, json};
+
+use super::Chance;
+use super::documents::{NAMES, number, scalar, shape, string, value};
+
+/// Writes scalars over the aliases that are in reach.
+pub(super) struct Writer<'c, 'b> {
+    pub chance: &'c mut Chance<'b>,
+    /// The item, or what `FROM` took out of it, then the elements of arrays.
+    pub aliases: Vec<String>,
+    pub parameters: Vec<Value>,
+    pub fresh: usize,
+}
+
+const OPERATORS: &[&str] = &["=", "=", "=", "<", "<=", ">", ">=", "!="];
+const PATTERNS: &[&str] = &[
+    "a%", "%a", "%b%", "a_", "a", "ab%", "[a]", "[a-b]%", "a[^b]c", "a!%b", "!", "%", "_", "", "a[b", "!!%", "ab!%%", "x%",
+    "[a", "a\\\\%", "%!_%",
+];
+const REGULAR: &[&str] = &["a", "^a", "b$", "a.c", "^(a|b)+$", "A", "[[:alpha:]]", "^$", "x{3}", "a\\\\b"];
+const TYPES: &[&str] = &[
+    "IS_DEFINED", "IS_NULL", "IS_BOOL", "IS_NUMBER", "IS_STRING", "IS_ARRAY", "IS_OBJECT", "IS_PRIMITIVE", "IS_INTEGER",
+    "IS_FINITE_NUMBER",
+];
+const SEARCHES: &[&str] = &["STARTSWITH", "CONTAINS", "ENDSWITH", "STRINGEQUALS"];
+
+impl Writer<'_, '_> {
+    pub fn filter(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return self.predicate();
+        }
+        match self.chance.below(10) {
+            0..=3 => self.predicate(),
+            4 | 5 => format!("({} AND {})", self.filter(depth - 1), self.filter(depth - 1)),
+            6 | 7 => format!("({} OR {})", self.filter(depth - 1), self.filter(depth - 1)),
+            8 => format!("NOT ({})", self.filter(depth - 1)),
+            _ => self.exists(depth - 1),
+        }
+    }
+
+    fn predicate(&mut self) -> String {
+        match self.chance.below(20) {
+            0..=3 => self.comparison(),
+            4 => self.between(),
+            5 => self.is_in(),
+            6 => self.like(),
+            7 | 8 => self.search(),
+            9 => self.regular(),
+            10 | 11 => format!("{}({})", self.chance.pick(TYPES), self.path()),
+            12 | 13 => self.array_contains(),
+            14 => self.beginning(),
+            15 | 16 => self.spatial(),
+            17 => self.bare(),
+            18 => self.computed(),
+            _ => self.on_key(),
+        }
+    }
+
+    // Operands.
+
+    /// A place in the item, or in the element of an array.
+    pub fn path(&mut self) -> String {
+        let alias = self.aliases[self.chance.below(self.aliases.len())].clone();
+        // Elements are often scalars themselves.
+        if alias != self.aliases[0] && self.chance.once_in(2) {
+            return alias;
+        }
+        let top = NAMES[self.chance.below(NAMES.len())].1;
+        let below = match self.chance.below(12) {
+            0 => ".a",
+            1 => ".n",
+            2 => "[0]",
+            3 => "[1].a",
+            4 => "[\"b\"]",
+            _ => "",
+        };
+        match self.chance.below(24) {
+            22 => format!("{alias}.id"),
+            23 => format!("{alias}._ts"),
+            _ => format!("{alias}{top}{below}"),
+        }
+    }
+
+    fn array(&mut self) -> String {
+        let alias = self.aliases[0].clone();
+        alias + self.chance.pick(&[".t", ".t", ".o", ".a", ".o.a"])
+    }
+
+    pub fn literal(&mut self) -> String {
+        let value = if self.chance.once_in(6) { value(self.chance, 2) } else { scalar(self.chance) };
+        self.constant(value)
+    }
+
+    /// In the text or beside it.
+    fn constant(&mut self, value: Value) -> String {
+        if !self.chance.once_in(4) {
+            return json::to_string(&value);
+        }
+        let name = format!("@p{}", self.parameters.len());
+        self.parameters.push(Object::new().with("name", name.as_str()).with("value", value).into());
+        name
+    }
+
+    fn text(&mut self) -> String {
+        let text = string(self.chance);
+        self.constant(Value::String(text))
+    }
+
+    fn not(&mut self) -> &'static str {
+        if self.chance.once_in(5) { "NOT " } else { "" }
+    }
+
+    // Predicates.
+
+    fn comparison(&mut self) -> String {
+        let op = self.chance.pick(OPERATORS);
+        match self.chance.below(8) {
+            0 => format!("{} {op} {}", self.literal(), self.path()),
+            1 => format!("{} {op} {}", self.path(), self.path()),
+            2 => format!("{} {op} undefined", self.path()),
+            _ => format!("{} {op} {}", self.path(), self.literal()),
+        }
+    }
+
+    fn between(&mut self) -> String {
+        let (path, not) = (self.path(), self.not());
+        match self.chance.below(3) {
+            0 => format!("{path} {not}BETWEEN {} AND {}", self.literal(), self.literal()),
+            1 => format!("{path} {not}BETWEEN {} AND {}", self.text(), self.text()),
+            _ => {
+                let (low, high) = (number(self.chance), number(self.chance));
+                format!("{path} {not}BETWEEN {} AND {}", self.constant(low), self.constant(high))
+            }
+        }
+    }
+
+    fn is_in(&mut self) -> String {
+        let (path, not) = (self.path(), self.not());
+        let mut list: Vec<String> = Vec::new();
+        for _ in 0..1 + self.chance.below(3) {
+            list.push(if self.chance.once_in(8) { self.path() } else { self.literal() });
+        }
+        format!("{path} {not}IN ({})", list.join(", "))
+    }
+
+    fn like(&mut self) -> String {
+        let (path, not) = (self.path(), self.not());
+        let pattern = self.chance.pick(PATTERNS);
+        let escape = if self.chance.once_in(2) { " ESCAPE '!'" } else { "" };
+        format!("{path} {not}LIKE \"{pattern}\"{escape}")
+    }
+
+    fn search(&mut self) -> String {
+        let function = self.chance.pick(SEARCHES);
+        let flag = self.chance.pick(&["", "", ", true", ", false", ", null", ", undefined"]);
+        let what = if self.chance.once_in(8) { self.literal() } else { self.text() };
+        format!("{function}({}, {what}{flag})", self.path())
+    }
+
+    fn regular(&mut self) -> String {
+        let pattern = self.chance.pick(REGULAR);
+        let flags = self.chance.pick(&["", "", ", \"i\"", ", \"m\"", ", \"\""]);
+        format!("REGEXMATCH({}, \"{pattern}\"{flags})", self.path())
+    }
+
+    fn array_contains(&mut self) -> String {
+        match self.chance.below(6) {
+            0 => format!("ARRAY_CONTAINS([{}, {}], {})", self.literal(), self.literal(), self.path()),
+            1 => format!("ARRAY_CONTAINS_ANY({}, {}, {})", self.array(), self.literal(), self.literal()),
+            2 => format!("ARRAY_CONTAINS_ALL({}, {}, {})", self.array(), self.literal(), self.literal()),
+            3 => format!("ARRAY_CONTAINS({}, {{\"a\": {}}}, {})", self.array(), self.literal(), self.flag()),
+            4 => format!("ARRAY_CONTAINS({}, {}, {})", self.array(), self.literal(), self.flag()),
+            _ => format!("ARRAY_CONTAINS({}, {})", self.array(), self.literal()),
+        }
+    }
+
+    fn flag(&mut self) -> &'static str {
+        self.chance.pick(&["true", "false"])
+    }
+
+    fn beginning(&mut self) -> String {
+        let length = self.chance.below(4);
+        match self.chance.below(3) {
+            0 => format!("LEFT({}, {length}) = {}", self.path(), self.text()),
+            1 => format!("SUBSTRING({}, {}, {length}) = {}", self.path(), self.chance.below(2), self.text()),
+            _ => format!("UPPER({}) = {}", self.path(), self.text()),
+        }
+    }
+
+    fn spatial(&mut self) -> String {
+        let alias = self.aliases[0].clone();
+        let shape = shape(self.chance);
+        let shape = self.constant(shape);
+        let (one, other) = match self.chance.once_in(3) {
+            true => (shape, alias + ".loc"),
+            false => (alias + ".loc", shape),
+        };
+        let metres = self.chance.pick(&["0", "112", "1000", "500000", "1e7", "-1", "null"]);
+        match self.chance.below(5) {
+            0 => format!("ST_WITHIN({one}, {other})"),
+            1 => format!("ST_INTERSECTS({one}, {other})"),
+            2 => format!("{metres} > ST_DISTANCE({one}, {other})"),
+            3 => format!("ST_DISTANCE({one}, {other}) > {metres}"),
+            _ => format!("ST_DISTANCE({one}, {other}) <= {metres}"),
+        }
+    }
+
+    fn bare(&mut self) -> String {
+        match self.chance.below(6) {
+            0 => "true".to_owned(),
+            1 => self.chance.pick(&["false", "null", "undefined", "1"]).to_owned(),
+            2 => format!("NOT {}", self.path()),
+            _ => self.path(),
+        }
+    }
+
+    /// What an index knows nothing of.
+    fn computed(&mut self) -> String {
+        let (path, literal) = (self.path(), self.literal());
+        match self.chance.below(6) {
+            0 => format!("({path} ?? {literal}) = {}", self.literal()),
+            1 => format!("(IS_DEFINED({path}) ? {literal} : {}) = {}", self.path(), self.literal()),
+            2 => format!("ARRAY_LENGTH({path}) >= {}", self.chance.below(3)),
+            3 => format!("{path} + 1 = {literal}"),
+            4 => format!("({path} = {literal}) = {}", self.flag()),
+            _ => format!("(SELECT VALUE COUNT(1) FROM z IN {}) > {}", self.array(), self.chance.below(3)),
+        }
+    }
+
+    /// What routes a query.
+    fn on_key(&mut self) -> String {
+        let alias = self.aliases[0].clone();
+        let level = self.chance.pick(&["pk", "pk", "n"]);
+        match self.chance.below(3) {
+            0 => format!("{alias}.{level} = {}", self.literal()),
+            1 => format!("{alias}.pk IN ({}, {})", self.literal(), self.literal()),
+            _ => format!("({alias}.pk = {} AND {alias}.n = {})", self.literal(), self.literal()),
+        }
+    }
+
+    fn exists(&mut self, depth: usize) -> String {
+        let alias = format!("e{}", self.fresh);
+        self.fresh += 1;
+        let array = self.array();
+        self.aliases.push(alias.clone());
+        let join = match self.chance.once_in(4) {
+            true => {
+                let inner = format!("e{}", self.fresh);
+                self.fresh += 1;
+                let join = format!(" JOIN {inner} IN {alias}.a");
+                self.aliases.push(inner);
+                join
+            }
+            false => String::new(),
+        };
+        let what = self.chance.pick(&["VALUE 1", "*", "VALUE COUNT(1)", "VALUE undefined"]);
+        let what = if what == "*" { format!("VALUE {alias}") } else { what.to_owned() };
+        let filter = self.filter(depth);
+        let depth_before = self.aliases.len() - 1 - usize::from(!join.is_empty());
+        self.aliases.truncate(depth_before);
+        format!("EXISTS(SELECT {what} FROM {alias} IN {array}{join} WHERE {filter})")
+    }
+}

@@ -1,0 +1,74 @@
+//! What a condition means, worked out on a document without an index.
+
+use std::ops::Bound;
+
+use pleiad_model::Value;
+use pleiad_model::policy::Step;
+use pleiad_spatial::Geometry;
+
+use crate::access::{Condition, Lookup, Near, Type, What};
+use crate::expr::Context;
+use crate::expr::compare::{same, total_order};
+
+/// How far a distance may be off: an index looks a little further.
+const METRES_OFF: f64 = 1.0;
+
+/// Does the document meet the condition?
+pub fn holds(condition: &Condition<'_>, document: &Value, cx: &Context<'_>) -> bool {
+    match condition {
+        Condition::Nothing => false,
+        Condition::All(all) => all.iter().all(|one| holds(one, document, cx)),
+        Condition::Any(any) => any.iter().any(|one| holds(one, document, cx)),
+        Condition::Is(Lookup { path, what }) => at(document, path).into_iter().any(|value| is(value, what, cx)),
+        Condition::Near(near) => at(document, &near.path).into_iter().any(|value| is_near(value, near, cx)),
+    }
+}
+
+/// All values at a path, which can lead through arrays.
+fn at<'v>(document: &'v Value, path: &[Step]) -> Vec<&'v Value> {
+    path.iter().fold(vec![document], |places, step| match step {
+        Step::Property(name) => places.into_iter().filter_map(|value| value.get(name)).collect(),
+        Step::Element => places.into_iter().filter_map(Value::as_array).flatten().collect(),
+    })
+}
+
+fn is(value: &Value, what: &What<'_>, cx: &Context<'_>) -> bool {
+    match what {
+        What::Equal(wanted) => same(value, wanted),
+        What::Range(low, high) => is_beside(value, low, true) && is_beside(value, high, false),
+        What::Prefix(text) => value.as_str().is_some_and(|own| own.starts_with(text.as_str())),
+        What::Strings(test) => value.as_str().is_some_and(|own| test.passes(own, cx)),
+        What::Type(wanted) => type_of(value) == Some(*wanted),
+        What::Defined => true,
+    }
+}
+
+/// Of the bound's type, and on the right side of it.
+fn is_beside(value: &Value, bound: &Bound<Value>, above: bool) -> bool {
+    let (limit, included) = match bound {
+        Bound::Unbounded => return true,
+        Bound::Included(limit) => (limit, true),
+        Bound::Excluded(limit) => (limit, false),
+    };
+    let order = total_order(value, limit);
+    let order = if above { order } else { order.reverse() };
+    std::mem::discriminant(value) == std::mem::discriminant(limit) && (order.is_gt() || included && order.is_eq())
+}
+
+fn type_of(value: &Value) -> Option<Type> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(_) => Type::Bool,
+        Value::Number(_) => Type::Number,
+        Value::String(_) => Type::String,
+        Value::Array(_) => Type::Array,
+        Value::Object(_) => Type::Object,
+    })
+}
+
+fn is_near(value: &Value, near: &Near<'_>, cx: &Context<'_>) -> bool {
+    match (Geometry::parse(value, cx.geospatial), Geometry::parse(near.region, cx.geospatial)) {
+        (Ok(own), Ok(region)) => own.distance(&region) <= near.distance + METRES_OFF,
+        _ => false,
+    }
+}

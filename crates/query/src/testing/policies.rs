@@ -1,0 +1,80 @@
+//! Indexing policies over the names of the documents.
+
+use pleiad_model::{Object, Value};
+
+use super::Chance;
+
+const PATHS: &[&str] = &[
+    "/a/?", "/b/?", "/n/?", "/s/?", "/t/[]/?", "/t/*", "/o/*", "/o/a/?", "/o/[]/a/?", "/o/[]/*", "/a/*", "/\"é x\"/?",
+    "/\"\"/?", "/a/b/?", "/loc/*", "/pk/?", "/a/[]/?",
+];
+
+const COMPOSITE: &[&str] = &["/a", "/b", "/n", "/s", "/o/a", "/pk", "/id", "/_ts"];
+
+/// An `indexingPolicy`, as a client sends it.
+pub fn policy(chance: &mut Chance<'_>) -> Value {
+    let mut policy = match chance.below(6) {
+        0 | 1 => Object::new(),
+        2 => some_paths(chance, &["/*"], "includedPaths", "excludedPaths"),
+        3 => some_paths(chance, &["/*"], "excludedPaths", "includedPaths"),
+        4 => explicit_paths(chance),
+        _ => return Object::new().with("indexingMode", "none").with("automatic", false).into(),
+    };
+    if chance.once_in(2) {
+        let composites: Vec<Value> = distinct(chance.some(1, 4, composite));
+        policy.set("compositeIndexes", composites);
+    }
+    if chance.once_in(2) {
+        policy.set("spatialIndexes", vec![spatial(chance)]);
+    }
+    policy.into()
+}
+
+/// The root on one side, a few paths on the other.
+fn some_paths(chance: &mut Chance<'_>, root: &[&str], root_side: &str, other_side: &str) -> Object {
+    let mut paths = chance.some(1, 5, |chance| chance.pick(PATHS));
+    paths.sort_unstable();
+    paths.dedup();
+    Object::new().with(root_side, list(root)).with(other_side, list(&paths))
+}
+
+/// Paths beside the root: the index knows also who lacks a value there.
+fn explicit_paths(chance: &mut Chance<'_>) -> Object {
+    let mut paths = chance.some(1, 5, |chance| chance.pick(PATHS));
+    paths.push("/*");
+    paths.sort_unstable();
+    paths.dedup();
+    Object::new().with("includedPaths", list(&paths))
+}
+
+fn list(paths: &[&str]) -> Vec<Value> {
+    paths.iter().map(|path| Object::new().with("path", *path).into()).collect()
+}
+
+fn composite(chance: &mut Chance<'_>) -> Value {
+    let mut paths = chance.some(2, 3, |chance| chance.pick(COMPOSITE));
+    let mut seen = Vec::new();
+    paths.retain(|path| !seen.contains(path) && { seen.push(*path); true });
+    if paths.len() < 2 {
+        paths = vec!["/a", "/b"];
+    }
+    let directed = |path: &str| {
+        let order = if chance.once_in(2) { "descending" } else { "ascending" };
+        Value::from(Object::new().with("path", path).with("order", order))
+    };
+    Value::Array(paths.into_iter().map(directed).collect())
+}
+
+fn distinct(mut all: Vec<Value>) -> Vec<Value> {
+    let mut seen: Vec<Value> = Vec::new();
+    all.retain(|value| !seen.contains(value) && { seen.push(value.clone()); true });
+    all
+}
+
+fn spatial(chance: &mut Chance<'_>) -> Value {
+    let mut types = vec![Value::from("Point")];
+    if !chance.once_in(3) {
+        types.extend(["Polygon", "LineString", "MultiPolygon"].map(Value::from));
+    }
+    Object::new().with("path", "/loc/*").with("types", types).into()
+}
