@@ -32,7 +32,7 @@ pub struct WriteOptions {
 }
 
 /// How many changes of its container's indexing policy one write sits out.
-const SCHEMA_CHANGES_MAX: usize = 8;
+pub(crate) const SCHEMA_CHANGES_MAX: usize = 8;
 
 const KEY_MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the collection or doesn't match partition key field values specified in the document.";
 const KEY_MISSING: &str = "PartitionKey value must be supplied for this operation.";

@@ -108,6 +108,19 @@ pub enum Like {
     Computed { node: Box<Node>, escape: Option<char> },
 }
 
+impl Block {
+    /// Nothing is asked of the items but how many they are: `SELECT VALUE COUNT(1) FROM c`.
+    pub fn only_counts(&self) -> bool {
+        let Output::Groups(grouping, _) = &self.output else { return false };
+        let counts = |(kind, node): &(AggregateKind, Node)| *kind == AggregateKind::Count && node.constant().is_some();
+        grouping.whole
+            && grouping.aggregates.iter().all(counts)
+            && self.reads_items
+            && self.sources.is_empty()
+            && self.filters.is_empty()
+    }
+}
+
 impl Node {
     pub fn constant(&self) -> Option<&Value> {
         match self {

@@ -25,3 +25,6 @@ pub use documents::{document, scalar, value};
 pub use holds::holds;
 pub use policies::policy;
 pub use queries::{Asked, query};
+
+#[cfg(test)]
+mod tests;

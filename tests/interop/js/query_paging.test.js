@@ -10,13 +10,16 @@ const { count, overBoth, refused } = require("./support");
 const TEXTS = [
   "SELECT VALUE c.id FROM c",
   "SELECT VALUE c.id FROM c WHERE c.metric > 10",
+  "SELECT VALUE c.id FROM c ORDER BY c.n",
   "SELECT VALUE c.id FROM c ORDER BY c.metric DESC",
-  "SELECT VALUE c.id FROM c ORDER BY c.kind, c.metric DESC",
   "SELECT VALUE t FROM c JOIN t IN c.tags",
+];
+// What this SDK cannot resume across partitions, whatever the server: it filters several sort keys with AND, and its
+// tokens lose count of TOP, OFFSET and LIMIT. The server resumes all of them when they are about one key.
+const WITHIN_ONE_KEY = [
+  "SELECT VALUE c.id FROM c ORDER BY c.kind, c.metric DESC",
   "SELECT VALUE c.id FROM c OFFSET 2 LIMIT 6",
   "SELECT TOP 7 VALUE c.id FROM c ORDER BY c.n DESC",
-];
-const WITHIN_ONE_KEY = [
   "SELECT VALUE c.id FROM c ORDER BY c.mixed",
   "SELECT DISTINCT VALUE c.kind FROM c",
   "SELECT c.floor, COUNT(1) AS many FROM c GROUP BY c.floor",
@@ -33,7 +36,9 @@ overBoth("pages of queries", (world) => {
   async function pageByPage(query, options) {
     const rows = [];
     let continuationToken;
+    let pages = 0;
     do {
+      assert.ok(++pages < 300, "the pages do not end");
       const again = world.connect().database(world.database.id).container(container.id);
       const answer = await again.items.query(query, { ...options, continuationToken }).fetchNext();
       rows.push(...(answer.resources ?? []));

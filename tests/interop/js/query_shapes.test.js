@@ -155,14 +155,16 @@ overBoth("queries", (world) => {
   const SAME = ["SELECT VALUE c.id FROM c", "SELECT VALUE c.id FROM c ORDER BY c.kind", "SELECT VALUE c.id FROM c WHERE c.metric > 10 ORDER BY c.floor DESC"];
   for (const query of SAME) {
     test(`S105 S106 S107: parallel is like serial: ${query}`, async () => {
-      const serial = (await container.items.query(query, { maxDegreeOfParallelism: 0, forceQueryPlan: true }).fetchAll()).resources;
-      for (const maxDegreeOfParallelism of [1, 10, -1]) {
+      // Without an order this SDK gives pages in the order in which it fetched them: one page of each partition, then.
+      const pages = { maxItemCount: query.includes("ORDER BY") ? 17 : 1000, forceQueryPlan: true };
+      const serial = (await container.items.query(query, { ...pages, maxDegreeOfParallelism: 1 }).fetchAll()).resources;
+      assert.equal(new Set(serial).size, serial.length);
+      for (const maxDegreeOfParallelism of [undefined, 0, 10, -1]) {
         for (const bufferItems of [false, true]) {
-          const options = { maxDegreeOfParallelism, bufferItems, forceQueryPlan: true, maxItemCount: 17 };
+          const options = { ...pages, maxDegreeOfParallelism, bufferItems };
           assert.deepEqual((await container.items.query(query, options).fetchAll()).resources, serial);
         }
       }
-      assert.deepEqual((await container.items.query(query).fetchAll()).resources, serial);
     });
   }
 
@@ -173,7 +175,7 @@ overBoth("queries", (world) => {
       const types = (list) => list.map((c) => [typeof c.mixed, Array.isArray(c.mixed)]);
       assert.deepEqual(types(resources), types(inOrder(OF_ONE_KEY, keys)));
     }
-    await assert.rejects(container.items.query("SELECT * FROM c ORDER BY c.mixed").fetchAll(), /mixed types/);
+    await assert.rejects(container.items.query("SELECT * FROM c ORDER BY c.mixed").fetchAll(), /mixed types|unrecognizable type/);
   });
 
   test("two keys of ORDER BY need a composite index", async () => {

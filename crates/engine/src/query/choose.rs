@@ -4,8 +4,9 @@
 //! as the service refuses it.
 
 use pleiad_model::partition_key::EffectiveKey;
-use pleiad_model::policy::{CompositeIndex, Order};
-use pleiad_model::{Error, Result};
+use pleiad_model::policy::{CompositeIndex, CompositePath, Order};
+use pleiad_model::{Error, Result, Value};
+use pleiad_partition::index::order::{Decoded, decode_component, encode_component, encode_scalar};
 use pleiad_partition::index::{PathHash, TermRange, UsableIndex, composite_id};
 use pleiad_query::access::{Condition, Lookup, OrderPath, What, path_text};
 use pleiad_query::block::Block;
@@ -185,7 +186,7 @@ fn walk(question: &Question<'_>) -> Option<Walk> {
             let range = narrowed(question.condition, path).unwrap_or(all);
             let name = format!("{}/?", path_text(&path.path));
             let walk = Walk { path: PathHash::of(&path.path).finish(), range, backward: path.descending, name };
-            Some(resumed(walk, question.start))
+            resumed(walk, question.start, |value| is_held(value, false, &mut |value, _| encode_scalar(value)).is_some())
         }
         Ordering::Composite { index, backward } => {
             let name = index.paths.iter().map(|path| path.path.as_str()).collect::<Vec<_>>().join(", ");
@@ -195,7 +196,7 @@ fn walk(question: &Question<'_>) -> Option<Walk> {
                 backward: *backward,
                 name: format!("({name})"),
             };
-            Some(resumed(walk, question.start))
+            resumed(walk, question.start, |value| holds_all(index, value))
         }
         Ordering::None | Ordering::Sort => None,
     }
@@ -221,10 +222,11 @@ fn overlap(a: TermRange, b: TermRange) -> TermRange {
     TermRange { from, to }
 }
 
-/// Goes on where the last page ended. The item itself comes again: it may have further rows.
-fn resumed(mut walk: Walk, start: &Start) -> Walk {
-    let At::Key(key) = &start.at else { return walk };
-    let Some((value, docnum)) = split_key(key, walk.backward) else { return walk };
+/// Goes on where the last page ended. The item itself comes again: it may have further rows. `None` when the last
+/// key is not at its place in the index.
+fn resumed(mut walk: Walk, start: &Start, is_held: impl Fn(&[u8]) -> bool) -> Option<Walk> {
+    let At::Key(key) = &start.at else { return Some(walk) };
+    let (value, docnum) = split_key(key, walk.backward).filter(|(value, _)| is_held(value))?;
     let place = |docnum: u64| [value.as_slice(), &docnum.to_be_bytes()].concat();
     if walk.backward {
         walk.range.to = walk.range.to.min(place(docnum.saturating_add(1)));
@@ -233,7 +235,34 @@ fn resumed(mut walk: Walk, start: &Start) -> Walk {
         walk.range.from = walk.range.from.max(place(docnum));
         walk.range.to = walk.range.to.max(walk.range.from.clone());
     }
-    walk
+    Some(walk)
+}
+
+/// How many bytes the first component takes, if an index writes it as a sort does. It does not for long strings, of
+/// which it keeps the beginning: those that share it lie before or behind their place in the order.
+fn is_held(key: &[u8], descending: bool, write: &mut dyn FnMut(&Value, bool) -> Vec<u8>) -> Option<usize> {
+    let (decoded, used) = decode_component(key, descending)?;
+    match &decoded {
+        Decoded::Exact(value @ Value::String(_)) => (key.get(..used)? == write(value, descending)).then_some(used),
+        _ => Some(used),
+    }
+}
+
+fn holds_all(index: &CompositeIndex, key: &[u8]) -> bool {
+    let first = index.paths.first().map(CompositePath::order);
+    let mut write = |value: &Value, descending| {
+        let mut component = Vec::new();
+        encode_component(Some(value), descending, &mut component);
+        component
+    };
+    let mut rest = key;
+    index.paths.iter().all(|path| match is_held(rest, Some(path.order()) != first, &mut write) {
+        Some(used) => {
+            rest = rest.get(used..).unwrap_or_default();
+            true
+        }
+        None => false,
+    })
 }
 
 /// keys │ docnum u64 │ row u32, as `run` sorts them; upside down when the first key descends.

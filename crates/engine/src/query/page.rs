@@ -3,7 +3,7 @@
 //! Rows in order of arrival come from one slice after the other. Everything else needs to see all slices: they
 //! are read at the same time, one thread each as far as there are cores, and merged.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as Atomic};
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use pleiad_model::env::Env;
 use pleiad_model::partition_key::KeyRange;
 use pleiad_model::policy::Geospatial;
-use pleiad_model::{Error, Result};
+use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::price;
 use pleiad_query::access::{self, Condition, OrderPath};
 use pleiad_query::block::{Block, Output};
@@ -32,7 +32,8 @@ use super::report::{Report, Work};
 use crate::answer::{Answer, Place, place};
 use crate::list::ListScope;
 use crate::session::SessionToken;
-use crate::{Admitted, Container, Engine};
+use crate::item::SCHEMA_CHANGES_MAX;
+use crate::{Admitted, Container, ContainerName, Engine};
 
 /// A query as a client sends it.
 pub struct ItemQuery {
@@ -101,10 +102,33 @@ impl Drop for Waiting {
 }
 
 impl Engine {
+    /// A page that was planned just before the indexing policy was replaced is planned again.
     pub async fn query_items(
         &self,
         at: &Admitted,
         query: ItemQuery,
+        session: Option<&SessionToken>,
+    ) -> Answer<QueryPage> {
+        let query = Arc::new(query);
+        let mut at = Admitted { container: at.container.clone() };
+        for _ in 0..SCHEMA_CHANGES_MAX {
+            let answer = self.query_under(&at, &query, session).await;
+            if !matches!(&answer.result, Err(Error { kind: Kind::Moved { .. }, .. })) {
+                return answer;
+            }
+            self.catalog.settled().await;
+            match self.admit(ContainerName::Rid(at.container.rid), None) {
+                Ok(newer) if newer.container.schema.version != at.container.schema.version => at = newer,
+                _ => return answer,
+            }
+        }
+        Answer::refused(Error::new(Kind::RetryWith, "The indexing policy is changing all the time. Try again."))
+    }
+
+    async fn query_under(
+        &self,
+        at: &Admitted,
+        query: &Arc<ItemQuery>,
         session: Option<&SessionToken>,
     ) -> Answer<QueryPage> {
         let abandoned = Arc::new(AtomicBool::new(false));
@@ -112,7 +136,7 @@ impl Engine {
         let budget = Budget { env: self.env.clone(), deadline_ms: self.now_ms() + PAGE_MS, abandoned };
         let job = Job {
             at: Admitted { container: at.container.clone() },
-            query,
+            query: query.clone(),
             session: session.cloned(),
             budget,
             started_ms: self.now_ms(),
@@ -127,7 +151,7 @@ impl Engine {
 /// One page's work, on a thread that may wait.
 struct Job {
     at: Admitted,
-    query: ItemQuery,
+    query: Arc<ItemQuery>,
     session: Option<SessionToken>,
     budget: Budget,
     started_ms: u64,
@@ -350,37 +374,34 @@ impl<'p> Shared<'p> {
         }
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(slices.len());
         let next = AtomicUsize::new(0);
-        let total = Mutex::new((None::<Pass<'p>>, Work::default()));
+        let sum = Mutex::new(Sum::default());
         let run = || -> Result<()> {
-            while let Some(slice) = slices.get(next.fetch_add(1, Atomic::Relaxed)) {
+            loop {
+                let at = next.fetch_add(1, Atomic::Relaxed);
+                let Some(slice) = slices.get(at) else { return Ok(()) };
                 let mut work = Work::default();
                 let pass = self.slice(slice, &mut work)?;
-                let mut total = total.lock();
-                total.1.add(work);
-                match &mut total.0 {
-                    Some(sum) => sum.merge(pass)?,
-                    none => *none = Some(pass),
-                }
+                sum.lock().add(at, pass, work)?;
             }
-            Ok(())
         };
         match threads {
             0 | 1 => run()?,
-            _ => std::thread::scope(|scope| {
-                let workers: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
-                let join = |worker: std::thread::ScopedJoinHandle<'_, Result<()>>| {
-                    worker.join().unwrap_or_else(|_| Err(Error::internal("a query stopped unexpectedly")))
-                };
-                workers.into_iter().map(join).collect::<Result<Vec<()>>>()
-            })
-            .map(|_| ())?,
+            _ => on_threads(threads, run)?,
         }
-        let (pass, done) = total.into_inner();
-        work.add(done);
-        pass.unwrap_or_else(|| self.pass(false)).finish(None)
+        let sum = sum.into_inner();
+        work.add(sum.work);
+        sum.pass.unwrap_or_else(|| self.pass(false)).finish(None)
     }
 
     fn slice(&self, slice: &Slice, work: &mut Work) -> Result<Pass<'p>> {
+        if self.block.only_counts()
+            && let Some(items) = self.open(slice)?.count(slice)?
+        {
+            work.counted(slice.partition.range.id);
+            let mut pass = self.pass(false);
+            pass.count(items);
+            return Ok(pass);
+        }
         let (choice, reader) = self.choose(slice, 0, work)?;
         let mut pass = self.pass(matches!(choice, Choice::Walk(_)));
         if self.feed(&reader, slice, &choice, 0, &mut pass, work)? == Ended::Unordered {
@@ -397,8 +418,12 @@ impl<'p> Shared<'p> {
         Ok(place)
     }
 
+    fn open(&self, slice: &Slice) -> Result<Reader> {
+        Reader::open(slice, &self.container.schema, &self.job.handle)
+    }
+
     fn choose(&self, slice: &Slice, after: u64, work: &mut Work) -> Result<(Choice, Reader)> {
-        let reader = Reader::open(slice, &self.job.handle)?;
+        let reader = self.open(slice)?;
         let context = self.context();
         let choice = {
             let index = self.container.schema.usable_index();
@@ -440,6 +465,41 @@ impl<'p> Shared<'p> {
             }
         }
     }
+}
+
+/// What the slices gave so far. They are merged in their own order, whichever is ready first: lists and sums of
+/// fractions depend on it.
+#[derive(Default)]
+struct Sum<'p> {
+    pass: Option<Pass<'p>>,
+    work: Work,
+    merged: usize,
+    waiting: BTreeMap<usize, Pass<'p>>,
+}
+
+impl<'p> Sum<'p> {
+    fn add(&mut self, at: usize, pass: Pass<'p>, work: Work) -> Result<()> {
+        self.work.add(work);
+        self.waiting.insert(at, pass);
+        while let Some(pass) = self.waiting.remove(&self.merged) {
+            self.merged += 1;
+            match &mut self.pass {
+                Some(sum) => sum.merge(pass)?,
+                none => *none = Some(pass),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn on_threads(threads: usize, run: impl Fn() -> Result<()> + Sync) -> Result<()> {
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&run)).collect();
+        let join = |worker: std::thread::ScopedJoinHandle<'_, Result<()>>| {
+            worker.join().unwrap_or_else(|_| Err(Error::internal("a query stopped unexpectedly")))
+        };
+        workers.into_iter().map(join).collect::<Result<Vec<()>>>().map(|_| ())
+    })
 }
 
 /// What is in progress after a page: the rest of this slice, and stretches that were begun before it was split off.

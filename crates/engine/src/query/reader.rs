@@ -7,7 +7,7 @@ use pleiad_model::Result;
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
 use pleiad_partition::index::TermRange;
 use pleiad_partition::view::{Posting, View};
-use pleiad_partition::{Record, RecordView};
+use pleiad_partition::{Record, RecordView, Schema};
 use pleiad_storage::{Direction, Limit};
 use tokio::runtime::Handle;
 
@@ -32,8 +32,10 @@ pub enum Probe {
 }
 
 impl Reader {
-    pub fn open(slice: &Slice, handle: &Handle) -> Result<Reader> {
+    /// As the schema promises the rows; a newer one is `Moved`.
+    pub fn open(slice: &Slice, schema: &Schema, handle: &Handle) -> Result<Reader> {
         let view = handle.block_on(slice.partition.view())?;
+        slice.partition.check_schema(schema)?;
         Ok(Reader { view, handle: handle.clone() })
     }
 
@@ -50,6 +52,23 @@ impl Reader {
     /// Whether the slice is all of the partition.
     pub fn is_within(&self, keys: &KeyRange) -> bool {
         self.view.is_within(keys)
+    }
+
+    /// How many items a slice has, without looking at them; `None` where that is not known.
+    pub fn count(&self, slice: &Slice) -> Result<Option<u64>> {
+        if self.is_within(&slice.keys) {
+            return Ok(Some(self.items()));
+        }
+        let Some(key) = &slice.point else { return Ok(self.part(&slice.keys)?.map(|items| items.len() as u64)) };
+        let (mut after, mut count) = (0, 0);
+        loop {
+            let (members, more) = self.members(key, after, POSTINGS)?;
+            count += members.len() as u64;
+            match members.last() {
+                Some(last) if more => after = *last,
+                _ => return Ok(Some(count)),
+            }
+        }
     }
 
     pub fn get(&self, docnums: &[u64]) -> Result<Vec<Option<Record>>> {

@@ -28,6 +28,11 @@ impl Work {
         self.ways.extend(other.ways);
     }
 
+    pub fn counted(&mut self, range: u32) {
+        self.slices += 1;
+        self.ways.insert(range, "count of items".to_owned());
+    }
+
     pub fn chose(&mut self, range: u32, choice: &Choice) {
         self.slices += 1;
         let way = match choice {

@@ -103,6 +103,7 @@ impl ContainerDefinition {
         let asks = [
             (self.default_ttl.is_some(), "defaultTtl"),
             (!self.unique_keys.is_empty(), "uniqueKeyPolicy"),
+            (!self.computed_properties.is_empty(), "computedProperties"),
             (self.change_feed.is_some_and(|feed| feed.retention_minutes > 0), "changeFeedPolicy"),
             (self.view.is_some(), self.view.as_ref().map_or("", |(name, _)| name)),
             (self.data_masking.as_ref().is_some_and(masks), "dataMaskingPolicy"),

@@ -195,7 +195,7 @@ impl Asker<'_> {
 
     fn shown(&mut self, words: &Words, paged: &Paged) -> Vec<String> {
         let mut lines: Vec<String> = words.asks.iter().flat_map(|ask| self.x_ray(ask, &paged.first)).collect();
-        let rows = paged.rows.iter().map(|row| json::to_string(&show::tidy(words, row)));
+        let rows = paged.rows.iter().map(|row| json::to_string(&tidy(words, row)));
         let mut rows: Vec<String> = rows.collect();
         if words.has("any") {
             rows.sort_unstable();
@@ -209,7 +209,7 @@ impl Asker<'_> {
 
     fn x_ray(&self, ask: &str, answer: &Response) -> Vec<String> {
         let line = match ask {
-            "plan" => answer.header("x-pleiad-query-plan").map(str::to_owned),
+            "plan" => answer.header("x-pleiad-query-plan").filter(|plan| !plan.is_empty()).map(str::to_owned),
             "charge" => answer.header("x-ms-request-charge").map(str::to_owned),
             "metrics" => answer.header("x-ms-documentdb-query-metrics").map(counts),
             "indexes" => return indexes(answer),
@@ -259,27 +259,33 @@ fn body(written: &str) -> Result<String> {
     Ok(json::to_string(&body.into()))
 }
 
-/// A plan without what it does not use.
+/// Items without what every resource has, wherever they stand in a row.
+fn tidy(words: &Words, row: &Value) -> Value {
+    match row {
+        Value::Object(object) if object.get("_self").is_none() => {
+            let members = object.iter().map(|(name, value)| (name, tidy(words, value)));
+            members.fold(Object::new(), |tidied, (name, value)| tidied.with(name, value)).into()
+        }
+        row => show::tidy(words, row),
+    }
+}
+
+/// A plan without what it leaves empty.
 fn told(plan: &Value) -> Value {
     let Value::Object(object) = plan else { return plan.clone() };
     let mut told = Object::new();
-    for (name, value) in object.iter() {
-        let value = told_member(value);
-        if let Some(value) = value {
-            told.set(name, value);
-        }
+    for (name, value) in object.iter().filter(|(_, value)| !is_empty(value)) {
+        told.set(name, if name == "queryInfo" { self::told(value) } else { value.clone() });
     }
     told.into()
 }
 
-fn told_member(value: &Value) -> Option<Value> {
+fn is_empty(value: &Value) -> bool {
     match value {
-        Value::Null | Value::Bool(false) => None,
-        Value::Array(items) if items.is_empty() => None,
-        Value::Object(object) if object.is_empty() => None,
-        Value::Object(_) if value.get("min").is_none() => Some(told(value)),
-        _ if value.as_str() == Some("") || value.as_str() == Some("None") => None,
-        _ => Some(value.clone()),
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(object) => object.is_empty(),
+        value => matches!(value.as_str(), Some("" | "None")),
     }
 }
 

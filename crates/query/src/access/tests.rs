@@ -1,13 +1,12 @@
-//! What an index can serve, filter by filter; and that it never misses an item.
+//! What an index can serve, filter by filter. That it never misses an item is shown by `testing`.
 
+use pleiad_model::json;
 use pleiad_model::policy::Geospatial;
-use pleiad_model::{Value, json};
 
 use super::condition;
 use crate::Parameters;
 use crate::check;
 use crate::compile::{Bind, compile};
-use crate::testing::{Chance, exam};
 
 const NONE: &str = "-";
 
@@ -200,60 +199,4 @@ fn places() {
         (&format!("ST_WITHIN(c.l, {point})"), &format!("/l within 0 of {point}")),
         (&format!("ST_INTERSECTS({point}, c.l)"), &format!("/l within 0 of {point}")),
     ]);
-}
-
-#[test]
-fn an_index_misses_nothing() {
-    for seed in 0..30_000 {
-        exam::an_index_misses_nothing(&mut Chance::of_seed(seed));
-    }
-}
-
-/// A fuzzer's bytes end somewhere.
-#[test]
-fn short_inputs_make_cases_too() {
-    for length in 0..200usize {
-        let bytes: Vec<u8> = (0..length).map(|at| (at * 151 + length * 29) as u8).collect();
-        exam::an_index_misses_nothing(&mut Chance::of_bytes(&bytes));
-        exam::pages_are_the_whole(&mut Chance::of_bytes(&bytes));
-    }
-}
-
-#[test]
-fn pages_are_the_whole() {
-    for seed in 0..8_000 {
-        exam::pages_are_the_whole(&mut Chance::of_seed(seed));
-    }
-}
-
-/// Texts near to queries: one that is generated, with a piece cut out or doubled.
-#[test]
-fn any_text_is_a_query_or_an_error() {
-    for seed in 0..4_000 {
-        let chance = &mut Chance::of_seed(seed);
-        let text: Vec<char> = crate::testing::query(chance).text.chars().take(2_000).collect();
-        let from = chance.below(256) * text.len() / 256;
-        let to = (from + chance.below(12)).min(text.len());
-        let piece = &text[if chance.once_in(2) { from..to } else { from..from }];
-        let broken: String = text[..from].iter().chain(piece).chain(&text[if piece.is_empty() { to } else { from }..]).collect();
-        exam::any_text_is_a_query_or_an_error(&broken);
-    }
-}
-
-/// Most of what is generated must be a query, and most queries must find something, or nothing is proven.
-#[test]
-fn generated_queries_are_queries() {
-    let (mut read, mut conditions) = (0, 0);
-    for seed in 0..1_000 {
-        let asked = crate::testing::query(&mut Chance::of_seed(seed));
-        let parameters = asked.parameters();
-        let bind = Bind { parameters: &parameters, geospatial: Geospatial::Geography, started_ms: Some(0) };
-        let Ok(select) = check::read(&asked.text) else { continue };
-        let Ok(block) = compile(&select, &asked.text, bind) else { continue };
-        read += 1;
-        conditions += usize::from(condition(&block).is_some());
-    }
-    assert!(read > 850, "{read} of 1000 are queries");
-    assert!(conditions > 350, "{conditions} of 1000 could use an index");
-    assert!(matches!(crate::testing::policy(&mut Chance::of_seed(0)), Value::Object(_)));
 }

@@ -143,6 +143,13 @@ impl Aggregator {
         }
     }
 
+    /// So many further values, all defined; only a count knows what to do with them.
+    pub fn count(&mut self, values: u64) {
+        if let State::Count(count) = &mut self.state {
+            *count += values;
+        }
+    }
+
     pub fn add(&mut self, value: Option<&Value>, cx: &Context<'_>) -> Result<()> {
         let wanted = self.kind.wanted();
         match (&mut self.state, value) {

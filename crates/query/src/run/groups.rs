@@ -70,6 +70,17 @@ impl<'q> GroupTable<'q> {
         Ok(())
     }
 
+    /// Rows of which nothing is asked but how many they are.
+    pub fn count(&mut self, rows: u64) {
+        self.key.clear();
+        if !self.groups.contains_key(self.key.as_slice()) {
+            self.open(Vec::new());
+        }
+        if let Some(entry) = self.groups.get_mut(self.key.as_slice()) {
+            entry.aggregators.iter_mut().for_each(|aggregator| aggregator.count(rows));
+        }
+    }
+
     fn open(&mut self, keys: Vec<Option<Value>>) {
         let aggregators = self.grouping.aggregates.iter().map(|(kind, _)| Aggregator::new(*kind)).collect();
         self.bytes += GROUP_BYTES + 2 * self.key.len();

@@ -122,6 +122,13 @@ impl<'q> Pass<'q> {
         }
     }
 
+    /// So many rows, for a query that only counts them (`Block::only_counts`).
+    pub fn count(&mut self, rows: u64) {
+        if let Collect::Groups(table) = &mut self.collect {
+            table.count(rows);
+        }
+    }
+
     pub fn merge(&mut self, other: Pass<'q>) -> Result<()> {
         match (&mut self.collect, other.collect) {
             (Collect::Smallest(own), Collect::Smallest(theirs)) => {

@@ -3,8 +3,11 @@
 //! Fuzzers call these with their bytes, `cargo test` with a number of seeds.
 
 use pleiad_model::env::ManualEnv;
+use pleiad_model::json::lazy;
 use pleiad_model::policy::Geospatial;
-use pleiad_model::{Kind, Result, Value, json};
+use pleiad_model::{Kind, Object, Result, Value, json};
+use pleiad_spatial::Geometry;
+use pleiad_spatial::cells::{self, Space};
 
 use super::{Asked, Chance, document, holds, query};
 use crate::access;
@@ -50,7 +53,8 @@ pub fn an_index_misses_nothing(chance: &mut Chance<'_>) {
     let Some(condition) = access::condition(&block) else { return };
     for document in &documents {
         let cx = context();
-        let mut pass = Pass::new(&block, context(), unbounded(), everything(), Feeding { ordered: false, keep_undefined: true });
+        let mut pass =
+            Pass::new(&block, context(), unbounded(), everything(), Feeding { ordered: false, keep_undefined: true });
         let rows = pass.item(1, Bound::Value(document)).and_then(|_| pass.finish(None)).map(|done| done.rows.len());
         let found = !matches!(block.output, Output::Groups(..)) && matches!(rows, Ok(1..));
         assert!(
@@ -82,7 +86,12 @@ pub fn pages_are_the_whole(chance: &mut Chance<'_>) {
 pub fn compiled(asked: &Asked) -> Option<Block> {
     let select = check::read(&asked.text).ok()?;
     let parameters = asked.parameters();
-    compile(&select, &asked.text, Bind { parameters: &parameters, geospatial: Geospatial::Geography, started_ms: Some(0) }).ok()
+    compile(
+        &select,
+        &asked.text,
+        Bind { parameters: &parameters, geospatial: Geospatial::Geography, started_ms: Some(0) },
+    )
+    .ok()
 }
 
 fn context() -> Context<'static> {
@@ -131,7 +140,7 @@ fn plain(value: Value) -> Value {
             let mut properties: Vec<(String, Value)> =
                 object.iter().map(|(name, value)| (name.to_owned(), plain(value.clone()))).collect();
             properties.sort_by(|(a, _), (b, _)| a.cmp(b));
-            let mut sorted = pleiad_model::Object::new();
+            let mut sorted = Object::new();
             properties.into_iter().for_each(|(name, value)| sorted.set(name, value));
             sorted.into()
         }
@@ -202,4 +211,80 @@ fn feed<'v>(
         }
     }
     Ok(())
+}
+
+/// Text that is JSON says the same to those who parse it and to those who only look at a part; of other bytes
+/// everything can be asked.
+pub fn a_look_finds_what_a_parser_finds(text: &[u8]) {
+    for property in lazy::properties(text).take(64) {
+        let _ = (lazy::string(property.name), lazy::scalar(property.value), lazy::kind(property.value));
+    }
+    lazy::elements(text).take(64).for_each(|element| drop(lazy::scalar(element)));
+    if let Ok(value) = json::parse(text) {
+        // Names that occur twice are gone once it is written.
+        look(json::to_string(&value).as_bytes(), &value);
+    }
+}
+
+fn look(text: &[u8], value: &Value) {
+    match value {
+        Value::Object(object) => {
+            assert_eq!(lazy::properties(text).count(), object.len());
+            for (name, value) in object.iter() {
+                match lazy::property(text, name) {
+                    Some(text) => look(text, value),
+                    None => panic!("no {name:?} in {}", String::from_utf8_lossy(text)),
+                }
+            }
+        }
+        Value::Array(items) => {
+            assert_eq!(lazy::elements(text).count(), items.len());
+            lazy::elements(text).zip(items).for_each(|(text, item)| look(text, item));
+        }
+        scalar => assert_eq!(lazy::scalar(text).map(|read| json::to_string(&read)), Some(json::to_string(scalar))),
+    }
+}
+
+/// A valid shape near a region is in a cell that a search around the region reads.
+pub fn a_search_finds_what_is_near(chance: &mut Chance<'_>) {
+    let (own, region) = (somewhere(chance), somewhere(chance));
+    let reach = [0.0, 1.0, 1_000.0, 250_000.0, 9_000_000.0][chance.below(5)];
+    let kind = Geospatial::Geography;
+    let (Ok(shape), Ok(around)) = (Geometry::parse(&own, kind), Geometry::parse(&region, kind)) else { return };
+    let distance = shape.distance(&around);
+    assert!(distance >= 0.0 && distance.is_finite(), "{distance} between {own:?} and {region:?}");
+    assert!(!shape.within(&around) || shape.intersects(&around), "{own:?} within {region:?}");
+    if distance > reach && !shape.intersects(&around) {
+        return;
+    }
+    let space = Space::new(kind, None);
+    let cells: Vec<Vec<u8>> = cells::cover(&shape, &space).iter().map(|cell| cell.to_bytes()).collect();
+    let ranges = cells::search(&around, reach, &space);
+    let is_read = |cell: &Vec<u8>| ranges.iter().any(|range| range.from <= *cell && *cell < range.to);
+    let told = || format!("{} {distance} from {}", json::to_string(&own), json::to_string(&region));
+    assert!(cells.iter().any(is_read), "a search of {reach} misses {}", told());
+}
+
+/// A point, a line or a box; often at a pole, at the edge of the map, or where another one is.
+fn somewhere(chance: &mut Chance<'_>) -> Value {
+    let point = |chance: &mut Chance<'_>| {
+        let x = [0.0, 5.0, 179.9999, -179.9999, 180.0, 90.0][chance.below(6)] + chance.below(16) as f64 / 1024.0;
+        let y = [0.0, 5.0, 89.99, -89.99, 45.0, 90.0][chance.below(6)] - chance.below(16) as f64 / 1024.0;
+        (x, y)
+    };
+    let place = |(x, y): (f64, f64)| Value::Array(vec![Value::from(x), Value::from(y)]);
+    let shape = |kind: &str, places: Value| Object::new().with("type", kind).with("coordinates", places).into();
+    let (x, y) = point(chance);
+    match chance.below(3) {
+        0 => shape("Point", place((x, y))),
+        1 => {
+            let end = point(chance);
+            shape("LineString", Value::Array(vec![place((x, y)), place(end)]))
+        }
+        _ => {
+            let (w, h) = (1.0 + chance.below(64) as f64, 1.0 + chance.below(32) as f64);
+            let ring = [(x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y)].map(place).to_vec();
+            shape("Polygon", Value::Array(vec![Value::Array(ring)]))
+        }
+    }
 }

@@ -16,12 +16,20 @@ pub(super) struct Writer<'c, 'b> {
 
 const OPERATORS: &[&str] = &["=", "=", "=", "<", "<=", ">", ">=", "!="];
 const PATTERNS: &[&str] = &[
-    "a%", "%a", "%b%", "a_", "a", "ab%", "[a]", "[a-b]%", "a[^b]c", "a!%b", "!", "%", "_", "", "a[b", "!!%", "ab!%%", "x%",
-    "[a", "a\\\\%", "%!_%",
+    "a%", "%a", "%b%", "a_", "a", "ab%", "[a]", "[a-b]%", "a[^b]c", "a!%b", "!", "%", "_", "", "a[b", "!!%", "ab!%%",
+    "x%", "[a", "a\\\\%", "%!_%",
 ];
 const REGULAR: &[&str] = &["a", "^a", "b$", "a.c", "^(a|b)+$", "A", "[[:alpha:]]", "^$", "x{3}", "a\\\\b"];
 const TYPES: &[&str] = &[
-    "IS_DEFINED", "IS_NULL", "IS_BOOL", "IS_NUMBER", "IS_STRING", "IS_ARRAY", "IS_OBJECT", "IS_PRIMITIVE", "IS_INTEGER",
+    "IS_DEFINED",
+    "IS_NULL",
+    "IS_BOOL",
+    "IS_NUMBER",
+    "IS_STRING",
+    "IS_ARRAY",
+    "IS_OBJECT",
+    "IS_PRIMITIVE",
+    "IS_INTEGER",
     "IS_FINITE_NUMBER",
 ];
 const SEARCHES: &[&str] = &["STARTSWITH", "CONTAINS", "ENDSWITH", "STRINGEQUALS"];

@@ -5,8 +5,23 @@ use pleiad_model::{Object, Value};
 use super::Chance;
 
 const PATHS: &[&str] = &[
-    "/a/?", "/b/?", "/n/?", "/s/?", "/t/[]/?", "/t/*", "/o/*", "/o/a/?", "/o/[]/a/?", "/o/[]/*", "/a/*", "/\"é x\"/?",
-    "/\"\"/?", "/a/b/?", "/loc/*", "/pk/?", "/a/[]/?",
+    "/a/?",
+    "/b/?",
+    "/n/?",
+    "/s/?",
+    "/t/[]/?",
+    "/t/*",
+    "/o/*",
+    "/o/a/?",
+    "/o/[]/a/?",
+    "/o/[]/*",
+    "/a/*",
+    "/\"é x\"/?",
+    "/\"\"/?",
+    "/a/b/?",
+    "/loc/*",
+    "/pk/?",
+    "/a/[]/?",
 ];
 
 const COMPOSITE: &[&str] = &["/a", "/b", "/n", "/s", "/o/a", "/pk", "/id", "/_ts"];
@@ -54,7 +69,12 @@ fn list(paths: &[&str]) -> Vec<Value> {
 fn composite(chance: &mut Chance<'_>) -> Value {
     let mut paths = chance.some(2, 3, |chance| chance.pick(COMPOSITE));
     let mut seen = Vec::new();
-    paths.retain(|path| !seen.contains(path) && { seen.push(*path); true });
+    paths.retain(|path| {
+        !seen.contains(path) && {
+            seen.push(*path);
+            true
+        }
+    });
     if paths.len() < 2 {
         paths = vec!["/a", "/b"];
     }
@@ -67,7 +87,12 @@ fn composite(chance: &mut Chance<'_>) -> Value {
 
 fn distinct(mut all: Vec<Value>) -> Vec<Value> {
     let mut seen: Vec<Value> = Vec::new();
-    all.retain(|value| !seen.contains(value) && { seen.push(value.clone()); true });
+    all.retain(|value| {
+        !seen.contains(value) && {
+            seen.push(value.clone());
+            true
+        }
+    });
     all
 }
 

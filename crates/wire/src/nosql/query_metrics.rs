@@ -3,6 +3,7 @@
 //! ```text
 //! x-ms-documentdb-query-metrics    totalExecutionTimeInMs=0.52;…;retrievedDocumentCount=7;…;indexUtilizationRatio=1.00
 //! x-ms-cosmos-index-utilization    base64 of {"UtilizedSingleIndexes":[…],…}
+//!                        version 2  percent-encoded {"UtilizedIndexes":{"SingleIndexes":[…],…},…}
 //! x-pleiad-query-plan              index /price/? on 2 partitions
 //! ```
 
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use pleiad_engine::{IndexUse, Report};
 use pleiad_model::{Object, Value, json};
 
@@ -44,20 +46,46 @@ pub fn index_utilization(report: &Report) -> String {
     STANDARD.encode(json::to_string(&object.into()))
 }
 
+/// The newer form, for clients that ask for it: less is said of each index, and base64 is not used.
+pub fn index_utilization_v2(report: &Report) -> String {
+    let pick = |list: &[IndexUse], utilized: bool, shape: fn(&IndexUse) -> Object| -> Value {
+        let chosen = list.iter().filter(|index| index.utilized == utilized);
+        chosen.map(|index| shape(index).with("IndexImpactScore", impact(index)).into()).collect::<Vec<Value>>().into()
+    };
+    let indexes = |utilized| {
+        Object::new()
+            .with("SingleIndexes", pick(&report.single, utilized, single_spec))
+            .with("CompositeIndexes", pick(&report.composite, utilized, composite_specs))
+    };
+    let object = Object::new().with("UtilizedIndexes", indexes(true)).with("PotentialIndexes", indexes(false));
+    utf8_percent_encode(&json::to_string(&object.into()), NON_ALPHANUMERIC).to_string()
+}
+
 fn single(index: &IndexUse) -> Value {
     let spec = index.specs.first().map_or("", String::as_str);
     described(Object::new().with("FilterExpression", "").with("IndexSpec", spec), index)
 }
 
+fn single_spec(index: &IndexUse) -> Object {
+    Object::new().with("IndexSpec", index.specs.first().map_or("", String::as_str))
+}
+
 fn composite(index: &IndexUse) -> Value {
+    described(composite_specs(index), index)
+}
+
+fn composite_specs(index: &IndexUse) -> Object {
     let specs: Vec<Value> = index.specs.iter().map(|spec| spec.as_str().into()).collect();
-    described(Object::new().with("IndexSpecs", specs), index)
+    Object::new().with("IndexSpecs", specs)
 }
 
 fn described(object: Object, index: &IndexUse) -> Value {
-    let impact = if index.impact_is_high { "High" } else { "Low" };
     let object = object.with("FilterPreciseSet", index.precise).with("IndexPreciseSet", index.precise);
-    object.with("IndexImpactScore", impact).into()
+    object.with("IndexImpactScore", impact(index)).into()
+}
+
+fn impact(index: &IndexUse) -> &'static str {
+    if index.impact_is_high { "High" } else { "Low" }
 }
 
 /// `scan on 3 partitions; index /a/? on 1 partition`

@@ -18,7 +18,7 @@ use super::world::{Case, World, size};
 use crate::query::{Across, ItemQuery, PageSize, QueryCursor};
 use crate::{ListScope, Quota};
 
-const WORLDS: u64 = 40;
+const WORLDS: u64 = 120;
 const QUERIES_PER_WORLD: usize = 12;
 const PAGES_MAX: usize = 3_000;
 
@@ -252,5 +252,44 @@ async fn pages_go_on_while_items_change() {
         }
         let all = world.engine.list_items(&world.at, &ListScope::Container, None, Quota { items: 1, bytes: 1 }, None);
         assert!(all.await.result.is_ok());
+    }
+}
+
+/// Items with these values at `s` among many without, and what a query says of them by pages of one row.
+async fn check_known(policy: &str, values: &[String], fillers: usize, sql: &str) {
+    let item = |at: usize, s: Option<&String>| {
+        let item = pleiad_model::Object::new().with("id", at.to_string()).with("pk", at as i64);
+        (Value::from(s.map_or(item.clone(), |s| item.with("s", s.as_str()).with("a", 1i64))), None)
+    };
+    let known = values.iter().map(Some).chain(std::iter::repeat_n(None, fillers));
+    let items = known.enumerate().map(|(at, s)| item(at, s)).collect();
+    let policy = json::parse(policy.as_bytes()).unwrap();
+    let case = Case { keys: &["/pk"], partitions: 1, policy, items, step_ms: 0 };
+    let world = World::open(&case).await;
+    let asked = Asked { text: sql.to_owned(), parameters: Vec::new() };
+    let block = exam::compiled(&asked).unwrap();
+    let size = PageSize { rows: 1, bytes: 1 << 20 };
+    let question = Question { asked, block, scope: ListScope::Container, size, counted: false };
+    let keys = covered(&world, &question.scope);
+    if let Err(story) = check(&world, &question, &keys, &mut Ways::new()).await {
+        panic!("{story}");
+    }
+}
+
+/// An index tells strings longer than 1,000 bytes apart (300 in a composite index), but does not order them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_in_the_order_of_long_strings() {
+    const COMPOSITE: &str = r#"{"compositeIndexes":[[{"path":"/s"},{"path":"/a","order":"descending"}]]}"#;
+    for length in [299, 300, 301, 999, 1000, 1001] {
+        let long = "x".repeat(length);
+        let values: Vec<String> = ["e", "a", "", "c", "b", "\u{0}", "ex"].map(|end| format!("{long}{end}")).into();
+        let others = ["x", "xy", "y", "z", "a"].map(str::to_owned);
+        let values = [values.as_slice(), &others].concat();
+        for direction in ["ASC", "DESC"] {
+            check_known("{}", &values, 200, &format!("SELECT VALUE c.id FROM c ORDER BY c.s {direction}")).await;
+            let other = if direction == "ASC" { "DESC" } else { "ASC" };
+            let sql = format!("SELECT VALUE c.id FROM c WHERE IS_DEFINED(c.s) ORDER BY c.s {direction}, c.a {other}");
+            check_known(COMPOSITE, &values, 200, &sql).await;
+        }
     }
 }

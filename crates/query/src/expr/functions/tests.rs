@@ -12,7 +12,7 @@ use pleiad_model::env::ManualEnv;
 use pleiad_model::policy::Geospatial;
 use pleiad_model::{Error, Kind, Object, Result, Value, json};
 
-use super::{ALIASES, BY_NAME, FAMILIES, find};
+use super::{ALIASES, BY_NAME, FAMILIES, Varies, find};
 use crate::expr::aggregate::{AggregateKind, Aggregator};
 use crate::expr::{Context, Room, Term, UserFunctions, arithmetic};
 use crate::language::ast::{Expr, ExprKind, SelectSpec, Step};

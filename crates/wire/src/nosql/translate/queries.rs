@@ -110,8 +110,11 @@ fn measured(request: &Request<'_>, reply: Reply, page: &QueryPage, began: Instan
     if request.flag("x-ms-documentdb-populatequerymetrics") {
         reply = reply.with(QUERY_METRICS, &query_metrics::metrics(&page.report, began.elapsed()));
     }
-    if request.flag("x-ms-cosmos-populateindexmetrics") || request.flag("x-ms-cosmos-populateindexmetrics-v2") {
-        reply = reply.with(INDEX_UTILIZATION, &query_metrics::index_utilization(&page.report));
+    let index_metrics = ["x-ms-cosmos-populateindexmetrics-v2", "x-ms-cosmos-populateindexmetrics"];
+    let [newer, older] = index_metrics.map(|name| request.flag(name));
+    if newer || older {
+        let form = if newer { query_metrics::index_utilization_v2 } else { query_metrics::index_utilization };
+        reply = reply.with(INDEX_UTILIZATION, &form(&page.report));
         reply = reply.with(QUERY_PLAN, &query_metrics::plan(&page.report));
     }
     reply

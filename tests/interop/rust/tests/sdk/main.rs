@@ -6,12 +6,16 @@
 
 mod support; // set-up; the only module that knows how a client is made
 
+mod readings; // what queries ask about
+
 mod account;
 mod containers;
 mod hierarchical;
 mod items;
 mod keys;
 mod many;
+mod queries;
+mod query_pages;
 mod recreated;
 mod text;
 mod throughput;

@@ -1,0 +1,8 @@
+//! A look at JSON text finds what a parser finds; no bytes make it panic.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pleiad_query::testing::exam;
+
+fuzz_target!(|text: &[u8]| exam::a_look_finds_what_a_parser_finds(text));

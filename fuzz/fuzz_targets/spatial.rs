@@ -1,0 +1,17 @@
+//! GeoJSON is a shape or an error; a search around one shape reads a cell of every shape that is near.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pleiad_model::json;
+use pleiad_model::policy::Geospatial;
+use pleiad_query::testing::{Chance, exam};
+use pleiad_spatial::Geometry;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(value) = json::parse(bytes) {
+        let _ = Geometry::parse(&value, Geospatial::Geography).map(|shape| shape.area());
+        let _ = Geometry::parse(&value, Geospatial::Geometry).map(|shape| shape.area());
+    }
+    exam::a_search_finds_what_is_near(&mut Chance::of_bytes(bytes));
+});
