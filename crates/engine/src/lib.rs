@@ -22,7 +22,8 @@ pub use catalog::{Catalog, Container, Database, EncryptionKey, Offer, OfferOwner
 pub use item::{Target, WriteOptions};
 pub use list::{ItemPage, ListScope, Position};
 pub use query::{
-    Across, CursorAt, IndexUse, ItemQuery, PageSize, Parameters, QueryCursor, QueryPage, Report, RowSet, Stretch, write_item,
+    Across, CursorAt, IndexUse, ItemQuery, PageSize, Parameters, QueryCursor, QueryPage, Report, RowSet, Stretch,
+    write_item,
 };
 pub use session::SessionToken;
 pub use throughput::{ProvisionedThroughput, ThroughputRequest};

@@ -27,8 +27,8 @@ mod report; // how it was done
 pub use cursor::{At as CursorAt, QueryCursor, Stretch};
 pub use document::write_item;
 pub use page::{Across, ItemQuery, QueryPage};
-pub use pleiad_query::run::{PageSize, RowSet};
 pub use pleiad_query::Parameters;
+pub use pleiad_query::run::{PageSize, RowSet};
 pub use report::{IndexUse, Report};
 
 #[cfg(test)]

@@ -75,26 +75,69 @@ pub enum Node {
     Constant(Value),
     Slot(usize),
     /// Properties below a slot; at least one.
-    Path { slot: usize, steps: Vec<PropertyName> },
+    Path {
+        slot: usize,
+        steps: Vec<PropertyName>,
+    },
     /// `base.a[i]`, whatever the base is.
-    Access { base: Box<Node>, steps: Vec<Step> },
+    Access {
+        base: Box<Node>,
+        steps: Vec<Step>,
+    },
     /// What a group has in common.
-    Key { slot: usize, at: usize },
-    Aggregate { slot: usize, at: usize },
-    Unary { op: UnaryOp, operand: Box<Node> },
-    Binary { first: Box<Node>, rest: Vec<(BinaryOp, Node)> },
+    Key {
+        slot: usize,
+        at: usize,
+    },
+    Aggregate {
+        slot: usize,
+        at: usize,
+    },
+    Unary {
+        op: UnaryOp,
+        operand: Box<Node>,
+    },
+    Binary {
+        first: Box<Node>,
+        rest: Vec<(BinaryOp, Node)>,
+    },
     And(Vec<Node>),
     Or(Vec<Node>),
     Coalesce(Vec<Node>),
-    Conditional { arms: Vec<(Node, Node)>, otherwise: Box<Node> },
-    In { not: bool, operand: Box<Node>, list: Vec<Node> },
-    Between { not: bool, operand: Box<Node>, low: Box<Node>, high: Box<Node> },
-    Like { not: bool, operand: Box<Node>, pattern: Like },
+    Conditional {
+        arms: Vec<(Node, Node)>,
+        otherwise: Box<Node>,
+    },
+    In {
+        not: bool,
+        operand: Box<Node>,
+        list: Vec<Node>,
+    },
+    Between {
+        not: bool,
+        operand: Box<Node>,
+        low: Box<Node>,
+        high: Box<Node>,
+    },
+    Like {
+        not: bool,
+        operand: Box<Node>,
+        pattern: Like,
+    },
     Object(Vec<(String, Node)>),
     Array(Vec<Node>),
-    Call { function: &'static Function, arguments: Vec<Node> },
-    UserCall { function: String, arguments: Vec<Node> },
-    Subquery { form: SubqueryForm, block: Box<Block> },
+    Call {
+        function: &'static Function,
+        arguments: Vec<Node>,
+    },
+    UserCall {
+        function: String,
+        arguments: Vec<Node>,
+    },
+    Subquery {
+        form: SubqueryForm,
+        block: Box<Block>,
+    },
 }
 
 pub enum Step {
@@ -104,8 +147,15 @@ pub enum Step {
 
 pub enum Like {
     /// The text is kept for the index.
-    Known { text: String, escape: Option<char>, pattern: Pattern },
-    Computed { node: Box<Node>, escape: Option<char> },
+    Known {
+        text: String,
+        escape: Option<char>,
+        pattern: Pattern,
+    },
+    Computed {
+        node: Box<Node>,
+        escape: Option<char>,
+    },
 }
 
 impl Block {

@@ -205,7 +205,9 @@ impl Router<'_> {
         let is = |name: &str| function.eq_ignore_ascii_case(name);
         match arguments {
             [of] if is("IS_NULL") => Some(self.key_is(self.level(of)?, [&Value::Null])),
-            [of] if is("IS_BOOL") => Some(self.key_is(self.level(of)?, [&Value::Bool(false), &Value::Bool(true)])),
+            [of] if is("IS_BOOL") || is("IS_BOOLEAN") => {
+                Some(self.key_is(self.level(of)?, [&Value::Bool(false), &Value::Bool(true)]))
+            }
             [list, of, ..] if is("ARRAY_CONTAINS") => {
                 let level = self.level(of)?;
                 let list = self.constant(list)?;

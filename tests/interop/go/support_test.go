@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
@@ -28,7 +29,8 @@ type item = map[string]any
 type world struct {
 	*testing.T
 	scheme   string
-	quiet    bool // clients made from now on ask for no content after a write
+	quiet    bool            // clients made from now on ask for no content after a write
+	policies []policy.Policy // and handle their requests so
 	client   *azcosmos.Client
 	database *azcosmos.DatabaseClient
 }
@@ -55,9 +57,10 @@ func overBoth(t *testing.T, body func(w *world)) {
 func (w *world) connect(key string) *azcosmos.Client {
 	w.Helper()
 	endpoint, options := os.Getenv("PLEIAD_ENDPOINT"), &azcosmos.ClientOptions{EnableContentResponseOnWrite: !w.quiet}
+	options.PerCallPolicies = w.policies
 	if w.scheme == "https" {
 		endpoint = os.Getenv("PLEIAD_ENDPOINT_HTTPS")
-		options.ClientOptions = azcore.ClientOptions{Transport: trusting(w)}
+		options.Transport = trusting(w)
 	}
 	credential := must(azcosmos.NewKeyCredential(key))(w)
 	return must(azcosmos.NewClientWithKey(endpoint, credential, options))(w)

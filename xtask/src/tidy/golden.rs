@@ -12,9 +12,13 @@ const DIR: &str = "tests/golden/";
 /// Between a question and its answer.
 const ANSWER: &str = "----";
 
+/// Opens a table of expressions with their values beside them.
+const TABLE: &str = "values";
+
 pub fn check(tree: &Tree) -> Vec<String> {
-    let silent = pages(tree).filter(|(_, text)| !text.lines().any(|line| line.trim_end() == ANSWER));
-    silent.map(|(path, _)| format!("{path} has no `{ANSWER}`: it asks nothing")).collect()
+    let asks = |line: &str| line.trim_end() == ANSWER || line.split_whitespace().next() == Some(TABLE);
+    let silent = pages(tree).filter(|(_, text)| !text.lines().any(asks));
+    silent.map(|(path, _)| format!("{path} has neither `{ANSWER}` nor `{TABLE}`: it asks nothing")).collect()
 }
 
 /// The pages that are in the tree and not in the runner's list.

@@ -30,9 +30,9 @@ use super::reach::{self, Slice, next_slice, slices};
 use super::reader::Reader;
 use super::report::{Report, Work};
 use crate::answer::{Answer, Place, place};
+use crate::item::SCHEMA_CHANGES_MAX;
 use crate::list::ListScope;
 use crate::session::SessionToken;
-use crate::item::SCHEMA_CHANGES_MAX;
 use crate::{Admitted, Container, ContainerName, Engine};
 
 /// A query as a client sends it.

@@ -167,7 +167,7 @@ impl Paths {
         match name {
             "IS_DEFINED" => is(What::Defined),
             "IS_NULL" => is(What::Equal(Value::Null)),
-            "IS_BOOL" => is(What::Type(Type::Bool)),
+            "IS_BOOL" | "IS_BOOLEAN" => is(What::Type(Type::Bool)),
             "IS_NUMBER" | "IS_FINITE_NUMBER" | "IS_INTEGER" => is(What::Type(Type::Number)),
             "IS_STRING" => is(What::Type(Type::String)),
             "IS_ARRAY" => is(What::Type(Type::Array)),

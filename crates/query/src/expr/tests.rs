@@ -13,7 +13,9 @@ const ROW: &str =
 fn value_of(scalar: &str) -> String {
     let row = json::parse(ROW.as_bytes()).unwrap();
     let query = parse(&format!("SELECT VALUE {scalar} FROM c")).unwrap_or_else(|e| panic!("{scalar}: {e}"));
-    let rows = query.run_over(&parameters(), &ManualEnv::default(), [&row].into_iter()).unwrap_or_else(|e| panic!("{scalar}: {e}"));
+    let rows = query
+        .run_over(&parameters(), &ManualEnv::default(), [&row].into_iter())
+        .unwrap_or_else(|e| panic!("{scalar}: {e}"));
     rows.iter().next().map_or("undefined".into(), |row| String::from_utf8_lossy(row).into_owned())
 }
 
@@ -282,7 +284,10 @@ fn constructors_leave_undefined_out() {
 fn nan_and_infinity_stay_inside() {
     check(&[("1 / 0 > 5", "true"), ("0 / 0 = 0 / 0", "false"), ("1 / (1 / 0)", "0"), ("1e999 = Infinity", "true")]);
     for scalar in ["8.9 / 0.0", "NaN", "-Infinity", "[1, {a: 0 / 0}]", "1e999", "1e308 * 10"] {
-        let error = parse(&format!("SELECT VALUE {scalar}")).unwrap().run_over(&parameters(), &ManualEnv::default(), [].iter()).unwrap_err();
+        let error = parse(&format!("SELECT VALUE {scalar}"))
+            .unwrap()
+            .run_over(&parameters(), &ManualEnv::default(), [].iter())
+            .unwrap_err();
         assert_eq!(error.kind, Kind::Invalid, "{scalar}");
         assert!(error.message.contains("JSON"), "{scalar}: {error}");
     }
@@ -297,6 +302,8 @@ fn large_objects_compare_in_reasonable_time() {
     let (forth, back) = (object(&mut (0..100_000)), object(&mut (0..100_000).rev()));
     let list = Value::Array(vec![pleiad_model::Object::new().with("name", "@p").with("value", forth).into()]);
     let query = parse("SELECT VALUE 1 FROM c WHERE c = @p").unwrap();
-    let rows = query.run_over(&Parameters::from_value(Some(&list)).unwrap(), &ManualEnv::default(), [&back].into_iter()).unwrap();
+    let rows = query
+        .run_over(&Parameters::from_value(Some(&list)).unwrap(), &ManualEnv::default(), [&back].into_iter())
+        .unwrap();
     assert_eq!(rows.iter().collect::<Vec<_>>(), [b"1"]);
 }

@@ -11,14 +11,15 @@ use std::borrow::Cow;
 
 use pleiad_model::{Number, Result, Value};
 
-use super::{Function, Varies};
 use super::arguments::{integer, or_default, string, text, whole};
+use super::{Function, Varies};
 use crate::expr::{Context, Term};
 pub use calendar::DateTime;
 use part::Part;
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::exactly("AGO", 2, |args, cx| written(shifted_now(args, cx, i64::checked_neg), cx)).varying(Varies::PerCall),
+    Function::exactly("AGO", 2, |args, cx| written(shifted_now(args, cx, i64::checked_neg), cx))
+        .varying(Varies::PerCall),
     Function::between("NOW", 0, 2, now).varying(Varies::PerCall),
     Function::exactly("DAY", 1, |args, _| whole(point(args, 0).map(|at| Part::Day.of(at)))),
     Function::exactly("MONTH", 1, |args, _| whole(point(args, 0).map(|at| Part::Month.of(at)))),
@@ -34,9 +35,12 @@ pub const FUNCTIONS: &[Function] = &[
     Function::exactly("GETCURRENTDATETIME", 0, |_, cx| written(current(cx), cx)).varying(Varies::PerCall),
     Function::exactly("GETCURRENTDATETIMESTATIC", 0, |_, cx| written(started(cx), cx)).varying(Varies::PerRun),
     Function::exactly("GETCURRENTTICKS", 0, |_, cx| whole(current(cx).map(DateTime::ticks))).varying(Varies::PerCall),
-    Function::exactly("GETCURRENTTICKSSTATIC", 0, |_, cx| whole(started(cx).map(DateTime::ticks))).varying(Varies::PerRun),
-    Function::exactly("GETCURRENTTIMESTAMP", 0, |_, cx| whole(current(cx).map(DateTime::timestamp_ms))).varying(Varies::PerCall),
-    Function::exactly("GETCURRENTTIMESTAMPSTATIC", 0, |_, cx| whole(started(cx).map(DateTime::timestamp_ms))).varying(Varies::PerRun),
+    Function::exactly("GETCURRENTTICKSSTATIC", 0, |_, cx| whole(started(cx).map(DateTime::ticks)))
+        .varying(Varies::PerRun),
+    Function::exactly("GETCURRENTTIMESTAMP", 0, |_, cx| whole(current(cx).map(DateTime::timestamp_ms)))
+        .varying(Varies::PerCall),
+    Function::exactly("GETCURRENTTIMESTAMPSTATIC", 0, |_, cx| whole(started(cx).map(DateTime::timestamp_ms)))
+        .varying(Varies::PerRun),
     Function::exactly("TICKSTODATETIME", 1, |args, cx| written(integer(args, 0).and_then(DateTime::from_ticks), cx)),
     Function::exactly("TIMESTAMPTODATETIME", 1, |args, cx| {
         written(integer(args, 0).and_then(DateTime::from_timestamp_ms), cx)

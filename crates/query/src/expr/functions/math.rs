@@ -8,8 +8,8 @@ use std::f64::consts::PI;
 
 use pleiad_model::{Number, Result, Value};
 
-use super::{Function, Varies};
 use super::arguments::{at, number, or_default, real, whole};
+use super::{Function, Varies};
 use crate::expr::{Context, Term};
 
 pub const FUNCTIONS: &[Function] = &[

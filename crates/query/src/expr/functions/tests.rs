@@ -209,7 +209,8 @@ fn any_arguments_of_any_type_are_safe() {
 
 #[test]
 fn only_clocks_and_dice_vary() {
-    let that = |varies| FAMILIES.into_iter().flatten().filter(|f| f.varies == varies).map(|f| f.name).collect::<Vec<_>>();
+    let that =
+        |varies| FAMILIES.into_iter().flatten().filter(|f| f.varies == varies).map(|f| f.name).collect::<Vec<_>>();
     let clocks = ["GETCURRENTDATETIME", "GETCURRENTTICKS", "GETCURRENTTIMESTAMP"];
     assert_eq!(that(Varies::PerCall), [&["RAND", "AGO", "NOW"], &clocks[..]].concat());
     assert_eq!(that(Varies::PerRun), clocks.map(|name| format!("{name}STATIC")));

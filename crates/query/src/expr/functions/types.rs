@@ -12,6 +12,8 @@ use crate::expr::Term;
 pub const FUNCTIONS: &[Function] = &[
     Function::exactly("IS_ARRAY", 1, |args, _| is(args, |v| matches!(v, Value::Array(_)))),
     Function::exactly("IS_BOOL", 1, |args, _| is(args, |v| matches!(v, Value::Bool(_)))),
+    // How SDKs spell it in the filters with which they resume an ORDER BY.
+    Function::exactly("IS_BOOLEAN", 1, |args, _| is(args, |v| matches!(v, Value::Bool(_)))),
     Function::exactly("IS_DATETIME", 1, |args, _| is(args, |v| v.as_str().and_then(DateTime::parse).is_some())),
     Function::exactly("IS_DEFINED", 1, |args, _| is(args, |_| true)),
     Function::exactly("IS_FINITE_NUMBER", 1, |args, _| {

@@ -26,7 +26,13 @@ async fn again(world: &World, container: &ContainerClient) -> ContainerClient {
 }
 
 /// Every other page through a client of its own, with nothing but the token of the page before.
-async fn page_by_page(world: &World, container: &ContainerClient, text: &str, scope: FeedScope, rows: u32) -> Vec<Value> {
+async fn page_by_page(
+    world: &World,
+    container: &ContainerClient,
+    text: &str,
+    scope: FeedScope,
+    rows: u32,
+) -> Vec<Value> {
     let clients = [again(world, container).await, again(world, container).await];
     let (mut all, mut token): (Vec<Value>, Option<String>) = (Vec::new(), None);
     for page in 0..1000 {
@@ -105,9 +111,7 @@ async fn query_metrics_and_index_metrics(world: World) {
 }
 
 async fn the_beginning_of_a_hierarchical_key(world: World) {
-    let person = |n: i32| {
-        json!({"id": n.to_string(), "tenant": format!("t{}", n % 3), "user": format!("u{}", n % 4), "session": n % 5, "n": n})
-    };
+    let person = |n: i32| json!({"id": n.to_string(), "tenant": format!("t{}", n % 3), "user": format!("u{}", n % 4), "session": n % 5, "n": n});
     let people: Vec<Value> = (0..120).map(person).collect();
     let container = world.make_indexed(("/tenant", "/user", "/session"), Default::default()).await;
     let text = |item: &Value, name: &str| item[name].as_str().unwrap().to_owned();

@@ -42,7 +42,8 @@ fn reading(n: usize) -> Value {
         "tags": (0..n % 4).map(|step| tags[(n + step) % 5]).collect::<Vec<_>>(),
         "place": {"city": format!("city {}", n % 7), "geo": {"x": n % 10, "y": -(n as i64)}},
     });
-    let values = [json!(null), json!(false), json!(true), json!(n), json!(format!("text {n}")), json!([n]), json!({"n": n})];
+    let values =
+        [json!(null), json!(false), json!(true), json!(n), json!(format!("text {n}")), json!([n]), json!({"n": n})];
     if n % 8 != 0 {
         item["mixed"] = values[n % 8 - 1].clone();
     }
@@ -57,7 +58,11 @@ impl World {
         container
     }
 
-    pub async fn make_indexed(&self, key: impl Into<PartitionKeyDefinition>, policy: IndexingPolicy) -> ContainerClient {
+    pub async fn make_indexed(
+        &self,
+        key: impl Into<PartitionKeyDefinition>,
+        policy: IndexingPolicy,
+    ) -> ContainerClient {
         let name = unique("c");
         let properties = ContainerProperties::new(name.clone(), key.into()).with_indexing_policy(policy);
         let options = CreateContainerOptions::default().with_throughput(ThroughputProperties::manual(THROUGHPUT));
@@ -118,7 +123,7 @@ pub fn bag(rows: impl IntoIterator<Item = Value>) -> Vec<String> {
 }
 
 /// 1 and 1.0 are one number to the database, and two to serde_json.
-fn in_floats(value: Value) -> Value {
+pub fn in_floats(value: Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_f64()),
         Value::Array(values) => values.into_iter().map(in_floats).collect(),
