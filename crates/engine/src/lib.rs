@@ -39,6 +39,7 @@ use pleiad_model::Result;
 use pleiad_model::env::Env;
 use pleiad_partition::Committer;
 use pleiad_storage::AnyStore;
+use tokio::sync::Semaphore;
 
 /// Limits that decide when and how a container is partitioned. Settings, so that tests can scale them down.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +69,8 @@ pub struct Engine {
     pub catalog: Catalog,
     env: Arc<dyn Env>,
     committer: Committer,
+    /// One for each query that may run: a thread, and what it holds in memory.
+    query_permits: Semaphore,
 }
 
 impl Engine {
@@ -75,7 +78,7 @@ impl Engine {
         let store = Arc::new(store);
         let committer = Committer::start(store.clone(), durability)?;
         let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await?;
-        Ok(Engine { catalog, env, committer })
+        Ok(Engine { catalog, env, committer, query_permits: Semaphore::new(query::at_once()) })
     }
 
     /// Goes on with chores that the last run left. Whoever only looks does not call this.

@@ -26,6 +26,7 @@ mod report; // how it was done
 
 pub use cursor::{At as CursorAt, QueryCursor, Stretch};
 pub use document::write_item;
+pub(crate) use page::at_once;
 pub use page::{Across, ItemQuery, QueryPage};
 pub use pleiad_query::Parameters;
 pub use pleiad_query::run::{PageSize, RowSet};

@@ -105,6 +105,17 @@ impl StringTest<'_> {
     }
 }
 
+impl Condition<'_> {
+    /// How many places in the index it speaks of.
+    pub fn lookups(&self) -> usize {
+        match self {
+            Condition::Nothing => 0,
+            Condition::Is(_) | Condition::Near(_) => 1,
+            Condition::All(all) | Condition::Any(all) => all.iter().map(Condition::lookups).sum(),
+        }
+    }
+}
+
 /// What the block's filters say together; `None` when they say nothing that an index knows.
 pub fn condition(block: &Block) -> Option<Condition<'_>> {
     if !block.reads_items {
@@ -115,6 +126,9 @@ pub fn condition(block: &Block) -> Option<Condition<'_>> {
 
 /// The keys of `ORDER BY`, when each is a path of properties below the item.
 pub fn order_paths(block: &Block) -> Option<Vec<OrderPath>> {
+    if !block.reads_items {
+        return None;
+    }
     let paths = derive::Paths::of(block);
     let path = |node| paths.path(node).filter(|path| path.iter().all(|step| matches!(step, IndexStep::Property(_))));
     let keys = block.order.iter();

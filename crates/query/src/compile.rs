@@ -12,6 +12,7 @@ use pleiad_model::{Error, Result, Value};
 
 use crate::Parameters;
 use crate::block::{Block, Filter, Grouping, Node, OrderKey, Output, Project, Source, SourceOf};
+use crate::check;
 use crate::expr::functions::Varies;
 use crate::expr::{Context, Room, evaluate};
 use crate::language::ast::{self, Expr, ExprKind, OrderBy, Select, SelectItem, SelectSpec};
@@ -19,6 +20,9 @@ use crate::language::{Fault, Span};
 
 /// What constants may grow to while they are folded.
 const FOLDED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// What the values of parameters may take, each counted as often as the text uses it.
+pub const PARAMETER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// What stands beside the text.
 #[derive(Clone, Copy)]
@@ -31,13 +35,14 @@ pub struct Bind<'q> {
 
 /// `text` is what the tree was parsed from; faults point into it.
 pub fn compile(select: &Select, text: &str, bind: Bind<'_>) -> Result<Block> {
-    let mut compiler = Compiler { text, bind, names: Vec::new(), grouped: None, root: Root::Free };
+    let room = &Room::new(PARAMETER_BYTES_MAX);
+    let mut compiler = Compiler { text, bind, room, names: Vec::new(), grouped: None, root: Root::Free };
     compiler.block(select)
 }
 
-/// The value of an expression that looks at no row; the outer `None` says that it does.
-pub fn constant(expr: &Expr, bind: Bind<'_>) -> Option<Option<Value>> {
-    let mut compiler = Compiler { text: "", bind, names: Vec::new(), grouped: None, root: Root::Bound };
+/// The value of an expression that looks at no row; the outer `None` says that it does, or that there is no room.
+pub fn constant(expr: &Expr, bind: Bind<'_>, room: &Room) -> Option<Option<Value>> {
+    let mut compiler = Compiler { text: "", bind, room, names: Vec::new(), grouped: None, root: Root::Bound };
     match compiler.scalar(expr).ok()? {
         Node::Constant(value) => Some(Some(value)),
         Node::Undefined => Some(None),
@@ -48,6 +53,8 @@ pub fn constant(expr: &Expr, bind: Bind<'_>) -> Option<Option<Value>> {
 struct Compiler<'q> {
     text: &'q str,
     bind: Bind<'q>,
+    /// For the values of parameters, which stand in the block as often as they stand in the text.
+    room: &'q Room,
     /// One per slot, outermost first; a slot nobody named is out of reach.
     names: Vec<Option<String>>,
     /// Set while expressions over a group are compiled.
@@ -175,7 +182,7 @@ impl<'q> Compiler<'q> {
     // SELECT
 
     fn output(&mut self, select: &'q Select, base: usize) -> Result<Output> {
-        if select.group_by.is_empty() && !group::has_aggregate(&select.spec) {
+        if select.group_by.is_empty() && !check::has_aggregate(&select.spec) {
             return Ok(Output::Rows(self.project(&select.spec, base)?));
         }
         let keys = select.group_by.iter().map(|key| self.scalar(key)).collect::<Result<Vec<_>>>()?;

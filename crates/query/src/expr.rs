@@ -20,7 +20,7 @@ use crate::block::{Like, Node, Step};
 use crate::document::{Bound, Group, Rows, lookup};
 use crate::language::ast::{BinaryOp, UnaryOp};
 use crate::run::subquery;
-pub use context::{Context, Room, UserFunctions};
+pub use context::{Context, Room, UserFunctions, bytes};
 use like::Pattern;
 
 /// A value, borrowed from the row, the query or the parameters where possible; `None` is undefined.

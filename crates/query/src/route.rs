@@ -21,10 +21,14 @@ use pleiad_model::Value;
 use pleiad_model::partition_key::{KeyComponent, KeyRange, PartitionKey, PartitionKeyDefinition};
 
 use crate::compile::{Bind, constant};
+use crate::expr::Room;
 use crate::language::ast::{BinaryOp, Expr, ExprKind, Select, Step, UnaryOp};
 
 /// More keys than this are not worth telling apart from everything.
 pub const KEYS_MAX: usize = 16 * 1024;
+
+/// What constants may take while they are worked out; a filter with more of them is not worth routing.
+const KEYS_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// How many pairs of keys an `AND` may compare before it settles for one of its sides.
 const PAIRS_MAX: usize = 64 * 1024;
@@ -51,7 +55,7 @@ pub fn route(select: &Select, bind: Bind<'_>, definition: &PartitionKeyDefinitio
         return Reach::Nothing;
     }
     let (Some(filter), Some(root)) = (&select.filter, Root::of(select)) else { return Reach::Everything };
-    let router = Router { bind, definition, root };
+    let router = Router { bind, definition, root, room: Room::new(KEYS_BYTES_MAX) };
     match router.allowed(filter) {
         Allowed::Anything => Reach::Everything,
         Allowed::Among(keys) => reach(keys, definition),
@@ -147,6 +151,8 @@ struct Router<'q> {
     bind: Bind<'q>,
     definition: &'q PartitionKeyDefinition,
     root: Root<'q>,
+    /// For the values of parameters.
+    room: Room,
 }
 
 impl Router<'_> {
@@ -231,7 +237,7 @@ impl Router<'_> {
     }
 
     fn constant(&self, expr: &Expr) -> Option<Option<Value>> {
-        constant(expr, self.bind)
+        constant(expr, self.bind, &self.room)
     }
 
     /// Which level of the key this is the path of.

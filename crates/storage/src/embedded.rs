@@ -26,6 +26,7 @@ use bytes::Bytes;
 use pleiad_model::{Error, Result};
 use rocksdb::{ColumnFamilyDescriptor, DB, DEFAULT_COLUMN_FAMILY_NAME, ErrorKind, Range, ReadOptions, WriteBatch};
 
+use crate::patience::may_wait;
 use crate::store::{Batch, Durability, Op, Store, fenced};
 pub use options::EmbeddedOptions;
 use rows::{Changing, Rows};
@@ -269,7 +270,7 @@ fn translate(batch: &Batch) -> WriteBatch {
 /// Runs what may wait for the disk where waiting hurts nobody. Without a runtime (simple programs,
 /// tests) there is nobody to hurt.
 async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+    let Some(runtime) = tokio::runtime::Handle::try_current().ok().filter(|_| !may_wait()) else {
         return work();
     };
     match runtime.spawn_blocking(work).await {

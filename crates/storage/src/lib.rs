@@ -7,6 +7,7 @@
 //! Read in this order.
 
 pub mod store; // what a store can do, and what is asked of it at once
+mod patience; // threads that may wait
 
 pub mod keyspace; // which key holds what
 
@@ -25,4 +26,5 @@ pub use any::{AnySnapshot, AnyStore};
 #[cfg(feature = "embedded")]
 pub use embedded::{Embedded, EmbeddedOptions};
 pub use memory::Memory;
+pub use patience::waiting_here;
 pub use store::{Batch, Chunk, Direction, Durability, Limit, Op, Snapshot, Store, Visit};

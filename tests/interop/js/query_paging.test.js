@@ -58,7 +58,7 @@ overBoth("pages of queries", (world) => {
   }
 
   for (const query of TEXTS) {
-    for (const maxItemCount of [7, 50]) {
+    for (const maxItemCount of [2, 7, 50]) {
       test(`S106: another client goes on across partitions, pages of ${maxItemCount}: ${query}`, async () => {
         const whole = (await container.items.query(query).fetchAll()).resources;
         assert.deepEqual(await pageByPage(query, { maxItemCount, enableQueryControl: true }), whole);

@@ -11,5 +11,5 @@ const { PLEIAD_ENDPOINT: endpoint, PLEIAD_README: readme } = process.env;
 test("the README's snippet prints what it stored", { skip: !endpoint || !readme }, () => {
   const [, snippet] = fs.readFileSync(readme, "utf8").match(/```js\n([^]*?)```/);
   const pasted = snippet.replace("http://localhost:8081", endpoint);
-  assert.equal(execFileSync(process.execPath, ["-e", pasted], { encoding: "utf8", cwd: __dirname }), "7\n");
+  assert.equal(execFileSync(process.execPath, ["-e", pasted], { encoding: "utf8", cwd: __dirname }), "7\n[ { customer: 'ada', orders: 1 } ]\n");
 });

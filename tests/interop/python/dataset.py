@@ -4,6 +4,7 @@ READINGS lie in a container of five partitions under 23 keys. `mixed` holds ever
 from one item in eight. Expectations are computed from this list and never typed by hand.
 """
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 RANGES = 5
@@ -48,6 +49,17 @@ def policy(*explicit, **more):
 def load(container, items=READINGS):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(container.create_item, items))
+
+
+def indexed(container):
+    """Waits for a new policy's index; gives what the container told on the way, in percent."""
+    told = []
+    while not told or told[-1] < 100 and len(told) < 200:
+        time.sleep(0.05)
+        headers = {}
+        container.read(populate_quota_info=True, response_hook=lambda answer, _: headers.update(answer))
+        told.append(int(headers["x-ms-documentdb-collection-index-transformation-progress"]))
+    return told
 
 
 def rank(value):

@@ -18,5 +18,5 @@ def test_a_patch_is_refused_by_name(container):
 
 def test_the_change_feed_is_refused_by_name(container):
     with refused(501) as caught:
-        list(container.query_items_change_feed(is_start_from_beginning=True))
+        list(container.query_items_change_feed(start_time="Beginning"))
     assert "change feed" in caught.value.message.lower()

@@ -1,7 +1,7 @@
 """ORDER BY, and TOP and OFFSET LIMIT with it (S105 to S109). This SDK merges the partitions itself, one after another."""
 
 import pytest
-from dataset import OF_ONE_KEY, ONE_KEY, READINGS, THROUGHPUT, bag, everywhere, ids, load, named, policy, rank
+from dataset import OF_ONE_KEY, ONE_KEY, READINGS, THROUGHPUT, bag, everywhere, ids, indexed, load, named, policy, rank
 from conftest import plain, refused
 
 PAGES = [2, 7, None]
@@ -125,6 +125,7 @@ def test_two_keys_work_once_the_composite_index_is_there(make, database):
         list(everywhere(container, text))
     paths = [{"path": "/kind", "order": "descending"}, {"path": "/n", "order": "ascending"}]
     database.replace_container(container, container.read()["partitionKey"], indexing_policy=policy(compositeIndexes=[paths]))
+    indexed(container)
     wanted = in_order(READINGS[:40], [(lambda c: c["kind"], True), (lambda c: c["n"], False)])
     assert list(everywhere(container, text)) == [item["n"] for item in wanted]
 

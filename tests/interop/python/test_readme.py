@@ -18,4 +18,4 @@ def test_the_snippet_prints_what_it_stored():
     (snippet,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
     pasted = snippet.replace("http://localhost:8081", endpoint)
     done = subprocess.run([sys.executable, "-c", pasted], capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.returncode) == ("42\n", 0), done.stderr
+    assert (done.stdout, done.returncode) == ("42\n[42]\n", 0), done.stderr

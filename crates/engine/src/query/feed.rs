@@ -4,6 +4,7 @@ use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Result, json};
 use pleiad_partition::index::order::{Decoded, Type, decode, encode_component, encode_scalar, encode_undefined};
+use pleiad_partition::view::behind;
 use pleiad_partition::{Record, RecordView};
 use pleiad_query::access::OrderPath;
 use pleiad_query::document::{Bound, PropertyName};
@@ -12,7 +13,6 @@ use pleiad_storage::{Direction, Limit};
 
 use super::choose::{Choice, Walk};
 use super::document::Stored;
-use super::find::behind;
 use super::page::Budget;
 use super::reach::Slice;
 use super::reader::Reader;
@@ -27,6 +27,8 @@ pub struct Feed<'f> {
     pub order: &'f [OrderPath],
     /// About how many rows are wanted.
     pub wanted: usize,
+    /// Rows in order of arrival can end when the time of a page is over; all else is complete or nothing.
+    pub may_end_early: bool,
 }
 
 /// How feeding a slice ended.
@@ -45,8 +47,10 @@ pub enum Ended {
 /// After so many bytes of items a scan looks at the clock.
 const CHUNK_BYTES: usize = 1 << 20;
 const CHUNK_ROWS_MAX: usize = 16 * 1024;
-/// Items fetched by number at once.
+/// Items fetched by number at once: while nothing is known of their sizes, at most, and in bytes.
+const FETCHED_FIRST: usize = 32;
 const FETCHED_MAX: usize = 256;
+const FETCHED_BYTES_MAX: usize = 8 << 20;
 
 impl Feed<'_> {
     pub fn run(&self, choice: &Choice, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
@@ -71,17 +75,16 @@ impl Feed<'_> {
         self.reader.visit(after, &mut |record| {
             let look = || {
                 let record = record?;
-                if everywhere || self.slice.keys.contains(&EffectiveKey::from_bytes(record.epk)) {
-                    if self.item(record, pass, work)? == Flow::Stop {
-                        return Ok(Some(Ended::Enough));
-                    }
+                let wanted = everywhere || self.slice.keys.contains(&EffectiveKey::from_bytes(record.epk));
+                if wanted && self.item(record, pass, work)? == Flow::Stop {
+                    return Ok(Some(Ended::Enough));
                 }
                 bytes += record.body().len();
                 if bytes < CHUNK_BYTES {
                     return Ok(None);
                 }
                 bytes = 0;
-                Ok(self.budget.is_over()?.then_some(Ended::Interrupted(record.docnum)))
+                Ok(self.is_time_up()?.then_some(Ended::Interrupted(record.docnum)))
             };
             match look() {
                 Ok(None) => true,
@@ -113,11 +116,13 @@ impl Feed<'_> {
     }
 
     fn fetch(&self, docnums: &[u64], pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
-        let mut size = self.first_rows().min(FETCHED_MAX);
+        let mut size = self.first_rows().min(FETCHED_FIRST);
         let mut left = docnums;
         while !left.is_empty() {
             let (now, later) = left.split_at(size.min(left.len()));
-            for record in self.reader.get(now)?.iter().flatten() {
+            let records = self.reader.get(now)?;
+            size = fetched_next(&records);
+            for record in records.iter().flatten() {
                 if self.wants(record) && self.item(record.view(), pass, work)? == Flow::Stop {
                     return Ok(Ended::Enough);
                 }
@@ -125,11 +130,10 @@ impl Feed<'_> {
             left = later;
             if let Some(last) = now.last()
                 && !left.is_empty()
-                && self.budget.is_over()?
+                && self.is_time_up()?
             {
                 return Ok(Ended::Interrupted(*last));
             }
-            size = FETCHED_MAX;
         }
         Ok(Ended::Exhausted)
     }
@@ -140,13 +144,19 @@ impl Feed<'_> {
         let direction = if walk.backward { Direction::Backward } else { Direction::Forward };
         let mut range = walk.range.clone();
         let mut size = self.first_rows();
+        let mut fetched = size.min(FETCHED_FIRST);
         loop {
             let (rows, more) = self.reader.postings(walk.path, &range, direction, size)?;
             size = size.saturating_mul(4);
             work.index_rows += rows.len() as u64;
-            for batch in rows.chunks(self.first_rows().min(FETCHED_MAX)) {
+            let mut left = rows.as_slice();
+            while !left.is_empty() {
+                let (batch, later) = left.split_at(fetched.min(left.len()));
+                left = later;
                 let docnums: Vec<u64> = batch.iter().map(|(_, docnum)| *docnum).collect();
-                for ((value, _), record) in batch.iter().zip(self.reader.get(&docnums)?) {
+                let records = self.reader.get(&docnums)?;
+                fetched = fetched_next(&records);
+                for ((value, _), record) in batch.iter().zip(records) {
                     if !self.is_ordered(value) {
                         return Ok(Ended::Unordered);
                     }
@@ -159,10 +169,8 @@ impl Feed<'_> {
                 self.budget.check()?;
             }
             match rows.last() {
-                Some((value, docnum)) if more && walk.backward => {
-                    range.to = [value.as_ref(), &docnum.to_be_bytes()].concat();
-                }
-                Some((value, docnum)) if more => range.from = behind(value, *docnum),
+                Some(last) if more && walk.backward => range.to = behind(last, direction),
+                Some(last) if more => range.from = behind(last, direction),
                 _ => return Ok(Ended::Exhausted),
             }
         }
@@ -204,6 +212,10 @@ impl Feed<'_> {
         Ok(key)
     }
 
+    fn is_time_up(&self) -> Result<bool> {
+        Ok(self.budget.is_over()? && self.may_end_early)
+    }
+
     fn wants(&self, record: &Record) -> bool {
         self.slice.keys.contains(&record.epk)
     }
@@ -214,6 +226,12 @@ impl Feed<'_> {
         let document = Stored { container: self.container, record };
         pass.item(record.docnum, Bound::Item(&document))
     }
+}
+
+/// How many items to fetch next, if they are like these.
+fn fetched_next(records: &[Option<Record>]) -> usize {
+    let bytes: usize = records.iter().flatten().map(|record| record.bytes().len()).sum();
+    (FETCHED_BYTES_MAX * records.len() / bytes.max(1)).clamp(1, FETCHED_MAX)
 }
 
 fn property(step: &pleiad_model::policy::Step) -> Option<PropertyName> {

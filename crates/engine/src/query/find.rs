@@ -10,21 +10,26 @@ use std::ops::Bound;
 use pleiad_model::{Result, Value};
 use pleiad_partition::index::order::{Decoded, Type as TermType, decode};
 use pleiad_partition::index::{PathHash, TermRange, UNINDEXED, UsableIndex, spatial_id};
-use pleiad_partition::view::Posting;
+use pleiad_partition::view::{Posting, behind};
 use pleiad_query::access::{Condition, Lookup, Near, StringTest, Type, What};
 use pleiad_query::expr::Context;
 use pleiad_spatial::{Geometry, cells};
 use pleiad_storage::Direction;
 
+use super::page::Budget;
 use super::reader::{Probe, Reader};
 
 pub struct Finder<'a> {
     reader: &'a Reader,
     index: UsableIndex<'a>,
     cx: &'a Context<'a>,
+    budget: &'a Budget,
     /// Ranges that turned out to be small: what was read to estimate them is all there is.
-    small: RefCell<HashMap<(u64, Vec<u8>, Vec<u8>), Vec<Posting>>>,
+    small: RefCell<HashMap<PathRange, Vec<Posting>>>,
 }
+
+/// A path, and from where to where in its values.
+type PathRange = (u64, Vec<u8>, Vec<u8>);
 
 /// What it takes to find items through the index.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -36,6 +41,10 @@ pub struct Cost {
 }
 
 const INDEX_ROW_US: f64 = 0.3;
+/// A first look at a range.
+pub const PROBE_US: f64 = 15.0;
+/// Small ranges that are remembered.
+const SMALL_MAX: usize = 256;
 /// An item fetched by its number, filtered.
 pub const ITEM_US: f64 = 4.0;
 /// An item met in a scan, filtered.
@@ -55,8 +64,8 @@ impl Cost {
 pub type Found = Vec<u64>;
 
 impl<'a> Finder<'a> {
-    pub fn new(reader: &'a Reader, index: UsableIndex<'a>, cx: &'a Context<'a>) -> Self {
-        Finder { reader, index, cx, small: RefCell::default() }
+    pub fn new(reader: &'a Reader, index: UsableIndex<'a>, cx: &'a Context<'a>, budget: &'a Budget) -> Self {
+        Finder { reader, index, cx, budget, small: RefCell::default() }
     }
 
     pub fn reader(&self) -> &'a Reader {
@@ -64,11 +73,15 @@ impl<'a> Finder<'a> {
     }
 
     fn estimate(&self, path: u64, range: &TermRange) -> Result<f64> {
+        self.budget.check()?;
         match self.reader.probe(path, range)? {
             Probe::About(rows) => Ok(rows as f64),
             Probe::Rows(rows) => {
                 let count = rows.len() as f64;
-                self.small.borrow_mut().insert((path, range.from.clone(), range.to.clone()), rows);
+                let mut small = self.small.borrow_mut();
+                if small.len() < SMALL_MAX {
+                    small.insert((path, range.from.clone(), range.to.clone()), rows);
+                }
                 Ok(count)
             }
         }
@@ -196,6 +209,7 @@ impl<'a> Finder<'a> {
             let mut last: Option<(bytes::Bytes, bool)> = None;
             let mut small = self.small.borrow_mut().remove(&(path, range.from.clone(), range.to.clone()));
             loop {
+                self.budget.check()?;
                 let (rows, more) = match small.take() {
                     Some(rows) => (rows, false),
                     None => self.reader.postings(path, &range, Direction::Forward, usize::MAX)?,
@@ -218,7 +232,7 @@ impl<'a> Finder<'a> {
                     return Ok(None);
                 }
                 match rows.last() {
-                    Some((value, docnum)) if more => range.from = behind(value, *docnum),
+                    Some(last) if more => range.from = behind(last, Direction::Forward),
                     _ => break,
                 }
             }
@@ -263,13 +277,6 @@ impl<'a> Finder<'a> {
 /// All rows of a path, whose values may be empty.
 fn whole_path() -> TermRange {
     TermRange { from: Vec::new(), to: vec![0xFF] }
-}
-
-/// Just behind one row.
-pub fn behind(value: &[u8], docnum: u64) -> Vec<u8> {
-    let mut from = value.to_vec();
-    from.extend_from_slice(&docnum.saturating_add(1).to_be_bytes());
-    from
 }
 
 /// The index rows that hold such values.

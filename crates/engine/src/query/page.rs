@@ -4,7 +4,7 @@
 //! are read at the same time, one thread each as far as there are cores, and merged.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as Atomic};
 
@@ -18,8 +18,11 @@ use pleiad_query::access::{self, Condition, OrderPath};
 use pleiad_query::block::{Block, Output};
 use pleiad_query::compile::{Bind, compile};
 use pleiad_query::expr::{Context, Room};
+use pleiad_query::language::ast::Select;
+use pleiad_query::language::print::print;
 use pleiad_query::run::{self, Feeding, Finished, PageSize, Pass, RowSet, Start};
 use pleiad_query::{Parameters, check};
+use pleiad_storage::waiting_here;
 use tokio::runtime::Handle;
 
 use super::choose::{Choice, Ordering, Question, choose, ordering};
@@ -43,6 +46,8 @@ pub struct ItemQuery {
     pub across: Across,
     pub size: PageSize,
     pub from: Option<QueryCursor>,
+    /// Which indexes were used, and which would have helped, is asked for.
+    pub explain: bool,
     /// `ORDER BY` without an index may sort.
     pub enable_scan: bool,
 }
@@ -68,6 +73,12 @@ pub struct QueryPage {
 const PAGE_MS: u64 = 5_000;
 /// What may be built for one row.
 const ROW_BYTES_MAX: usize = 64 << 20;
+
+/// How many queries run at the same time; others wait their turn. More than there are cores, because some wait for
+/// the disk.
+pub(crate) fn at_once() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).saturating_mul(8).max(16)
+}
 
 /// Whether a page may go on.
 pub struct Budget {
@@ -131,6 +142,8 @@ impl Engine {
         query: &Arc<ItemQuery>,
         session: Option<&SessionToken>,
     ) -> Answer<QueryPage> {
+        // Closed by nobody; without a permit the query just runs.
+        let _permit = self.query_permits.acquire().await;
         let abandoned = Arc::new(AtomicBool::new(false));
         let waiting = Waiting(abandoned.clone());
         let budget = Budget { env: self.env.clone(), deadline_ms: self.now_ms() + PAGE_MS, abandoned };
@@ -142,7 +155,7 @@ impl Engine {
             started_ms: self.now_ms(),
             handle: Handle::current(),
         };
-        let done = tokio::task::spawn_blocking(move || job.run()).await;
+        let done = tokio::task::spawn_blocking(move || waiting_here(|| job.run())).await;
         drop(waiting);
         done.unwrap_or_else(|_| Answer::refused(Error::internal("a query stopped unexpectedly")))
     }
@@ -195,7 +208,7 @@ impl Job {
         let select = check::read(&self.query.text)?;
         check::check_parameters(&select, bind.parameters, &self.query.text)?;
         let block = compile(&select, &self.query.text, bind)?;
-        let fingerprint = self.fingerprint();
+        let fingerprint = self.fingerprint(&select);
         let plan = reach::plan(&self.at, &self.query.scope, &select, bind, self.query.across)?;
         let cursor = match &self.query.from {
             Some(cursor) if cursor.query != fingerprint => return Err(other_query()),
@@ -240,12 +253,12 @@ impl Job {
             passed: cursor.passed + cursor.skip.saturating_sub(start.skip) + finished.rows.len() as u64,
             at,
         });
-        let report = Report::new(work, &finished.rows).with_indexes(
-            shared.condition.as_ref(),
-            &shared.order,
-            &shared.ordering,
-            usable,
-        );
+        let report = Report::new(work, &finished.rows);
+        if !self.query.explain {
+            return Ok(QueryPage { rows: finished.rows, next, report });
+        }
+        let condition = shared.condition.as_ref();
+        let report = report.with_indexes(condition, &shared.order, &shared.ordering, usable);
         let report = match &container.schema.key {
             Some(key) if plan.is_one_key => report.with_keys(key.paths.iter().map(|path| path.as_str())),
             _ => report,
@@ -254,12 +267,33 @@ impl Job {
     }
 
     /// Tells queries apart; a cursor of one is of no use to another.
-    fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.query.text.hash(&mut hasher);
+    fn fingerprint(&self, select: &Select) -> u64 {
+        let mut hasher = Fingerprint(FNV_BASIS);
+        match select.order_by {
+            // A client that resumes a sorted query narrows its filter. The cursor is a key: it means the same.
+            Some(_) => print(&Select { filter: None, ..select.clone() }).hash(&mut hasher),
+            None => self.query.text.hash(&mut hasher),
+        }
         self.query.parameters.hash(&mut hasher);
         self.at.container.rid.to_string().hash(&mut hasher);
         hasher.finish()
+    }
+}
+
+/// FNV-1a. Not the standard library's, which may change with the compiler: a token outlives the program that issued it.
+struct Fingerprint(u64);
+
+const FNV_BASIS: u64 = 0xCBF2_9CE4_8422_2325;
+
+impl Hasher for Fingerprint {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
@@ -327,13 +361,17 @@ impl<'p> Shared<'p> {
         page.min(take).saturating_add(usize::try_from(self.start.skip).unwrap_or(usize::MAX))
     }
 
-    /// A query without `FROM` has one row.
+    /// A query that reads no items is answered in one page: its rows come from its own text.
     fn nothing(&self) -> Result<(Finished, Option<At>)> {
-        let mut pass = self.pass(false);
-        if self.start.at == run::At::Beginning {
-            pass.nothing()?;
+        let size = PageSize { rows: usize::MAX, bytes: ROW_BYTES_MAX };
+        let mut pass = Pass::new(self.block, self.context(), self.start.clone(), size, Feeding::default());
+        pass.nothing()?;
+        let finished = pass.finish(None)?;
+        if finished.next.is_some() {
+            let message = format!("A query that reads no items may give {ROW_BYTES_MAX} bytes. Select less.");
+            return Err(Error::new(Kind::TooLarge, message));
         }
-        Ok((pass.finish(None)?, None))
+        Ok((finished, None))
     }
 
     fn stream(
@@ -346,7 +384,7 @@ impl<'p> Shared<'p> {
         let mut pass = self.pass(false);
         while let Some((slice, stretch)) = next_slice(self.container, &mut left) {
             places.push(self.enter(&slice)?);
-            let (choice, reader) = self.choose(&slice, stretch.after(), work)?;
+            let (choice, reader) = self.choose(&slice, stretch.after(), false, work)?;
             let ended = self.feed(&reader, &slice, &choice, stretch.after(), &mut pass, work)?;
             let (stretch, interrupted) = match ended {
                 Ended::Exhausted if !self.job.budget.is_over()? => continue,
@@ -402,11 +440,13 @@ impl<'p> Shared<'p> {
             pass.count(items);
             return Ok(pass);
         }
-        let (choice, reader) = self.choose(slice, 0, work)?;
+        // Each row once, in order, means to look at all of them anyway.
+        let (choice, reader) = self.choose(slice, 0, !self.block.distinct, work)?;
         let mut pass = self.pass(matches!(choice, Choice::Walk(_)));
         if self.feed(&reader, slice, &choice, 0, &mut pass, work)? == Ended::Unordered {
+            let (choice, reader) = self.choose(slice, 0, false, work)?;
             pass = self.pass(false);
-            self.feed(&reader, slice, &Choice::Scan, 0, &mut pass, work)?;
+            self.feed(&reader, slice, &choice, 0, &mut pass, work)?;
         }
         Ok(pass)
     }
@@ -422,14 +462,15 @@ impl<'p> Shared<'p> {
         Reader::open(slice, &self.container.schema, &self.job.handle)
     }
 
-    fn choose(&self, slice: &Slice, after: u64, work: &mut Work) -> Result<(Choice, Reader)> {
+    fn choose(&self, slice: &Slice, after: u64, may_walk: bool, work: &mut Work) -> Result<(Choice, Reader)> {
         let reader = self.open(slice)?;
         let context = self.context();
         let choice = {
             let index = self.container.schema.usable_index();
-            let finder = Finder::new(&reader, index, &context);
+            let finder = Finder::new(&reader, index, &context, &self.job.budget);
             let (condition, size) = (self.condition.as_ref(), self.job.query.size);
-            let question = Question { slice, condition, ordering: &self.ordering, start: &self.start, size, after };
+            let (ordering, start) = (&self.ordering, &self.start);
+            let question = Question { slice, condition, ordering, start, size, may_walk, after };
             choose(&finder, &question)?
         };
         work.chose(slice.partition.range.id, &choice);
@@ -452,18 +493,9 @@ impl<'p> Shared<'p> {
             budget: &self.job.budget,
             order: &self.order,
             wanted: self.wanted(),
+            may_end_early: is_stream(self.block),
         };
-        // Only rows in order of arrival can end early: all else is complete or nothing.
-        if is_stream(self.block) {
-            return feed.run(choice, after, pass, work);
-        }
-        let mut after = after;
-        loop {
-            match feed.run(choice, after, pass, work)? {
-                Ended::Interrupted(docnum) => after = docnum,
-                ended => return Ok(ended),
-            }
-        }
+        feed.run(choice, after, pass, work)
     }
 }
 
@@ -494,7 +526,7 @@ impl<'p> Sum<'p> {
 
 fn on_threads(threads: usize, run: impl Fn() -> Result<()> + Sync) -> Result<()> {
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&run)).collect();
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| waiting_here(&run))).collect();
         let join = |worker: std::thread::ScopedJoinHandle<'_, Result<()>>| {
             worker.join().unwrap_or_else(|_| Err(Error::internal("a query stopped unexpectedly")))
         };

@@ -8,6 +8,9 @@ use pleiad_query::run::RowSet;
 
 use super::choose::{Choice, Ordering};
 
+/// How many of a filter's conditions are told of.
+const LOOKUPS_TOLD: usize = 32;
+
 /// What reading cost.
 #[derive(Debug, Default)]
 pub struct Work {
@@ -106,6 +109,8 @@ impl Report {
     ) -> Self {
         let mut lookups = Vec::new();
         condition.iter().for_each(|condition| gather(condition, &mut lookups));
+        // It has to fit into a header.
+        lookups.truncate(LOOKUPS_TOLD);
         for lookup in &lookups {
             self.note(use_of(lookup, index));
         }

@@ -60,7 +60,9 @@ impl SpatialRule {
         if let Ok(shape) = Geometry::parse(value, self.geospatial) {
             let cells = cells::cover(&shape, &self.space);
             found.extend(cells.iter().map(|cell| Term { path: path.finish(), value: cell.to_bytes() }));
-        } else if self.below {
+        }
+        // Geometry may hold other members, and those geometry.
+        if self.below {
             self.visit_children(value, path, found);
         }
     }

@@ -211,8 +211,6 @@ impl Paths {
             ("SUBSTRING", Equal, Value::String(text)) if constant(1)?.as_i64() == Some(0) => {
                 self.begins(arguments.first()?, text)
             }
-            // `CONTAINS(c.a, 'x') = true`
-            (_, Equal, Value::Bool(true)) => None,
             _ => None,
         }
     }

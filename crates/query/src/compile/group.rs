@@ -3,25 +3,27 @@
 //! Promise: in the `SELECT` of a grouping query an expression that repeats a `GROUP BY` key means the group's
 //! key, an aggregate call means its result, and nothing else may look at a row.
 
+use std::collections::HashMap;
+
 use pleiad_model::Result;
 
 use super::Compiler;
 use crate::block::Node;
 use crate::expr::aggregate::AggregateKind;
-use crate::language::ast::{Expr, ExprKind, SelectSpec};
+use crate::language::ast::{Expr, ExprKind};
 use crate::language::print::print_expr;
 
 pub(super) struct Grouped {
     /// Slots from here on belong to the rows that were grouped.
     base: usize,
     /// The keys as text: two expressions are the same when they print the same.
-    keys: Vec<String>,
+    keys: HashMap<String, usize>,
     pub aggregates: Vec<(AggregateKind, Node)>,
 }
 
 impl Grouped {
     pub fn new(base: usize, keys: &[Expr]) -> Self {
-        let keys = keys.iter().map(print_expr).collect();
+        let keys = keys.iter().enumerate().map(|(at, key)| (print_expr(key), at)).collect();
         Grouped { base, keys, aggregates: Vec::new() }
     }
 }
@@ -33,8 +35,8 @@ impl<'q> Compiler<'q> {
         let slot = grouped.base;
         if !grouped.keys.is_empty() && !matches!(expr.kind, ExprKind::Constant(_)) {
             let text = print_expr(expr);
-            if let Some(at) = grouped.keys.iter().position(|key| *key == text) {
-                return Ok(Some(Node::Key { slot, at }));
+            if let Some(at) = grouped.keys.get(&text) {
+                return Ok(Some(Node::Key { slot, at: *at }));
             }
         }
         let ExprKind::Call { function, arguments } = &expr.kind else { return Ok(None) };
@@ -67,25 +69,4 @@ impl<'q> Compiler<'q> {
             _ => Ok(()),
         }
     }
-}
-
-/// Does the list call an aggregate, outside of subqueries?
-pub(super) fn has_aggregate(spec: &SelectSpec) -> bool {
-    match spec {
-        SelectSpec::Star(_) => false,
-        SelectSpec::Value(item) => calls_aggregate(&item.expr),
-        SelectSpec::List(items) => items.iter().any(|item| calls_aggregate(&item.expr)),
-    }
-}
-
-fn calls_aggregate(expr: &Expr) -> bool {
-    if matches!(&expr.kind, ExprKind::Call { function, .. } if AggregateKind::find(function).is_some()) {
-        return true;
-    }
-    let mut found = false;
-    let walked: Result<(), ()> = expr.each_child(&mut |child| {
-        found |= calls_aggregate(child);
-        Ok(())
-    });
-    walked.is_ok() && found
 }

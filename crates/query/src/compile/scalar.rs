@@ -6,8 +6,8 @@ use super::{Compiler, Root};
 use crate::block::{Like, Node, Step};
 use crate::document::PropertyName;
 use crate::expr::aggregate::AggregateKind;
-use crate::expr::functions;
 use crate::expr::like::Pattern;
+use crate::expr::{bytes, functions};
 use crate::language::ast::{self, Expr, ExprKind};
 
 impl<'q> Compiler<'q> {
@@ -88,7 +88,13 @@ impl<'q> Compiler<'q> {
             let message = format!("The query uses the parameter '{name}', which the request does not declare.");
             return Err(crate::language::Fault::plain(expr.span, message).into_error(self.text));
         }
-        Ok(self.bind.parameters.get(name).map_or(Node::Undefined, |value| Node::Constant(value.clone())))
+        match self.bind.parameters.get(name) {
+            None => Ok(Node::Undefined),
+            Some(value) => {
+                self.room.take(bytes(value))?;
+                Ok(Node::Constant(value.clone()))
+            }
+        }
     }
 
     /// Properties straight below a slot are a path; anything else walks value by value.

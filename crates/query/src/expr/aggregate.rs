@@ -1,16 +1,13 @@
 //! Aggregates: many values in, one out.
 //!
-//! Promise: the answer depends on the values only, not on how they were spread over partitions or pages, sums of
+//! Promise: the answer depends on the values only, not on how they were spread over partitions, sums of
 //! fractions aside, which round in the order of the rows. Undefined is skipped. Numbers mixed with other types have
 //! no sum, arrays and objects no least or greatest: then the whole is undefined.
 //!
 //! ```text
 //! partition 1   add add add ─┐
 //! partition 2   add add ─────┴ merge ─ finish
-//! page 1   add add ─ encode · · · page 2   decode ─ add ─ finish
 //! ```
-
-mod codec; // a state as bytes
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -113,7 +110,7 @@ enum State {
     },
 }
 
-/// The most that one `MAKELIST` or `MAKESET` may hold: it travels in every continuation token.
+/// The most that one `MAKELIST` or `MAKESET` may hold.
 pub const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 impl Aggregator {
@@ -228,16 +225,6 @@ impl Aggregator {
             State::List { values, .. } => Some(Value::Array(values)),
             State::Set { values, .. } => Some(Value::Array(values.into_iter().map(|value| value.0).collect())),
         }
-    }
-
-    /// The state as bytes; `decode` is the way back.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        codec::encode(self, out);
-    }
-
-    /// Refuses what `encode` never wrote: a client holds these bytes between two pages.
-    pub fn decode(bytes: &[u8]) -> Result<Self> {
-        codec::decode(bytes)
     }
 }
 

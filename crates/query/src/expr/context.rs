@@ -38,16 +38,20 @@ impl Context<'_> {
     }
 }
 
+/// The most rows that one item may be multiplied to: ten JOINs over long arrays could keep a core for a year.
+const ROWS_PER_ITEM_MAX: u64 = 50_000_000;
+
 /// How many bytes may still be built for the row at hand. A short text can ask for a lot: `[@p, @p, @p, …]`.
 #[derive(Debug)]
 pub struct Room {
     bytes: usize,
     bytes_left: Cell<usize>,
+    rows: Cell<u64>,
 }
 
 impl Room {
     pub fn new(bytes: usize) -> Self {
-        Room { bytes, bytes_left: Cell::new(bytes) }
+        Room { bytes, bytes_left: Cell::new(bytes), rows: Cell::new(0) }
     }
 
     pub fn take(&self, bytes: usize) -> Result<()> {
@@ -62,9 +66,21 @@ impl Room {
         }
     }
 
+    /// One more row that an item was multiplied to, in the query or in one of its subqueries.
+    pub fn row(&self) -> Result<()> {
+        self.rows.set(self.rows.get() + 1);
+        if self.rows.get() <= ROWS_PER_ITEM_MAX {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "JOINs and subqueries multiply one item to more than {ROWS_PER_ITEM_MAX} rows. Filter the arrays in subqueries before joining them."
+        )))
+    }
+
     /// For the next row: what the last one built is gone.
     pub fn refill(&self) {
         self.bytes_left.set(self.bytes);
+        self.rows.set(0);
     }
 }
 

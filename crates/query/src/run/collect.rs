@@ -112,8 +112,11 @@ impl Smallest {
 
     pub fn add(&mut self, key: &[u8], write: Write<'_>) -> Result<Flow> {
         let given = matches!(&self.start.at, At::Key(after) if key <= after.as_slice());
-        if given || self.ceiling.as_ref().is_some_and(|ceiling| key >= ceiling.as_slice()) {
+        if given {
             return Ok(Flow::Go);
+        }
+        if self.ceiling.as_ref().is_some_and(|ceiling| key >= ceiling.as_slice()) {
+            return Ok(if self.ordered { Flow::Stop } else { Flow::Go });
         }
         let mut text = Vec::new();
         if !self.rows.contains_key(key) && write(&mut text)? {

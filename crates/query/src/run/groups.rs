@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use pleiad_model::{Result, Value};
+use pleiad_model::{Error, Kind, Result, Value};
 
 use crate::block::Grouping;
 use crate::document::{Group, Rows};
@@ -83,8 +83,9 @@ impl<'q> GroupTable<'q> {
 
     fn open(&mut self, keys: Vec<Option<Value>>) {
         let aggregators = self.grouping.aggregates.iter().map(|(kind, _)| Aggregator::new(*kind)).collect();
-        self.bytes += GROUP_BYTES + 2 * self.key.len();
-        self.groups.insert(self.key.clone(), Entry { keys, aggregators });
+        let entry = Entry { keys, aggregators };
+        self.bytes += entry.bytes(&self.key);
+        self.groups.insert(self.key.clone(), entry);
     }
 
     /// Leaves the larger half of the groups to a later page.
@@ -129,6 +130,16 @@ impl<'q> GroupTable<'q> {
         Ok(())
     }
 
+    /// Fails when some groups did not fit, for whoever needs all of them at once.
+    pub fn check_complete(&self) -> Result<()> {
+        let message =
+            "The groups of one subquery, or of DISTINCT with GROUP BY, take more memory than they may. Filter more.";
+        match &self.ceiling {
+            None => Ok(()),
+            Some(_) => Err(Error::new(Kind::TooLarge, message)),
+        }
+    }
+
     /// All groups in order; `whole` asks for the one group of a query without `GROUP BY`, rows or no rows.
     pub fn finish(self, whole: bool) -> Vec<Group> {
         self.finish_keyed(whole).into_iter().map(|(_, group)| group).collect()
@@ -147,7 +158,8 @@ impl<'q> GroupTable<'q> {
 
 impl Entry {
     fn bytes(&self, key: &[u8]) -> usize {
-        GROUP_BYTES + 2 * key.len() + self.aggregators.iter().map(Aggregator::held_bytes).sum::<usize>()
+        let each = self.aggregators.len() * size_of::<Aggregator>() + self.keys.len() * size_of::<Option<Value>>();
+        GROUP_BYTES + 2 * key.len() + each + self.aggregators.iter().map(Aggregator::held_bytes).sum::<usize>()
     }
 
     fn finish(self) -> Group {

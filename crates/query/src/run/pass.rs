@@ -207,13 +207,18 @@ fn finish_groups(
     size: PageSize,
 ) -> Result<Finished> {
     let (more, whole) = (table.ceiling.is_some(), matches!(&block.output, Output::Groups(g, _) if g.whole));
-    let mut rows = Vec::new();
+    if block.distinct {
+        table.check_complete()?;
+    }
+    let (mut rows, mut last) = (Vec::new(), None);
     for (key, group) in table.finish_keyed(whole) {
         cx.room.refill();
         let frame = Frame { slot: block.base, bound: Bound::Group(&group), outer: None };
         let mut text = Vec::new();
         if write(output, Some(&frame), cx, &mut text)? {
             rows.push((key, text));
+        } else {
+            last = Some(key);
         }
     }
     if whole && rows.is_empty() {
@@ -224,5 +229,10 @@ fn finish_groups(
         let once = rows.into_iter().map(|(_, text)| text).filter(|text| seen.insert(text.clone()));
         return Ok(by_count(once, start, size));
     }
-    Ok(emit(rows.into_iter(), start, size, more))
+    let mut page = emit(rows.into_iter(), start, size, more);
+    // Groups without a value are done with as well: a page of nothing but those must not start again at the same place.
+    if let (Some(Start { at, .. }), Some(last), true) = (&mut page.next, last, page.rows.is_empty() && more) {
+        *at = At::Key(last);
+    }
+    Ok(page)
 }

@@ -17,12 +17,9 @@ use crate::order;
 
 type Visit<'v> = &'v mut dyn FnMut(Rows<'_>) -> Result<Flow>;
 
-/// The most rows that one item may be multiplied to: ten JOINs over long arrays could keep a core for a year.
-const ROWS_PER_ITEM_MAX: u64 = 50_000_000;
-
 /// Every row of the block whose filters are all true, in order.
 pub fn each_row(block: &Block, outer: Rows<'_>, cx: &Context<'_>, visit: Visit<'_>) -> Result<Flow> {
-    let mut walk = Walk { filters: &block.filters, cx, rows: 0, visit };
+    let mut walk = Walk { filters: &block.filters, cx, visit };
     walk.level(&block.sources, 0, outer, first_slot(block))
 }
 
@@ -33,7 +30,6 @@ fn first_slot(block: &Block) -> usize {
 struct Walk<'w, 'v> {
     filters: &'w [Filter],
     cx: &'w Context<'w>,
-    rows: u64,
     visit: Visit<'v>,
 }
 
@@ -120,13 +116,7 @@ impl Walk<'_, '_> {
     }
 
     fn leaf(&mut self, rows: Rows<'_>) -> Result<Flow> {
-        self.rows += 1;
-        if self.rows > ROWS_PER_ITEM_MAX {
-            let message = format!(
-                "JOINs multiply one item to more than {ROWS_PER_ITEM_MAX} rows. Filter the arrays in subqueries before joining them."
-            );
-            return Err(Error::invalid(message));
-        }
+        self.cx.room.row()?;
         (self.visit)(rows)
     }
 }
@@ -165,7 +155,6 @@ fn holds_for_all(block: &Block, outer: Rows<'_>, cx: &Context<'_>) -> Result<boo
     let mut walk = Walk {
         filters: &[],
         cx,
-        rows: 0,
         visit: &mut |rows| {
             let mut so_far = Some(true);
             for filter in &block.filters {
@@ -193,6 +182,7 @@ fn some_rows(block: &Block, outer: Rows<'_>, cx: &Context<'_>, most: usize) -> R
         Output::Groups(grouping, output) => {
             let mut table = GroupTable::new(grouping);
             each_row(block, outer, cx, &mut |rows| table.add(rows, cx).map(|()| Flow::Go))?;
+            table.check_complete()?;
             for group in table.finish(grouping.whole) {
                 let frame = Frame { slot: block.base, bound: Bound::Group(&group), outer };
                 found.add(project(output, Some(&frame), cx)?, cx)?;

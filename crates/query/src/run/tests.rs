@@ -248,6 +248,8 @@ fn the_deepest_query_runs() {
         check(&format!("SELECT VALUE r.id FROM r WHERE r.n = 0{}", " OR r.n = 1".repeat(40_000)), r#"["a"]"#);
         check(&format!("SELECT VALUE 0{}", " + 1".repeat(100_000)), "[100000]");
         check(&format!("SELECT r{} FROM r", ".a".repeat(100_000)), "[{},{},{}]");
+        let subqueries = format!("{}r.n{}", "(SELECT VALUE (".repeat(100), "))".repeat(100));
+        check(&format!("SELECT VALUE {subqueries} FROM r"), "[1,2,3]");
     };
     std::thread::Builder::new().stack_size(1024 * 1024).spawn(run).unwrap().join().unwrap();
 }

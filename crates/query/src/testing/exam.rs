@@ -47,8 +47,8 @@ pub fn any_text_is_a_query_or_an_error(text: &str) {
 
 /// An item for which the filter is true meets the condition that an index is asked for.
 pub fn an_index_misses_nothing(chance: &mut Chance<'_>) {
-    let asked = query(chance);
     let documents = chance.some(1, 8, |chance| Value::from(document(chance)));
+    let asked = query(chance, &documents);
     let Some(block) = compiled(&asked) else { return };
     let Some(condition) = access::condition(&block) else { return };
     for document in &documents {
@@ -68,8 +68,8 @@ pub fn an_index_misses_nothing(chance: &mut Chance<'_>) {
 /// Pages of any size, over items in any number of heaps, with those left out that an index would leave out, give
 /// what one pass over all items gives.
 pub fn pages_are_the_whole(chance: &mut Chance<'_>) {
-    let asked = query(chance);
     let documents = chance.some(0, 12, |chance| Value::from(document(chance)));
+    let asked = query(chance, &documents);
     let size = PageSize { rows: 1 + chance.below(4), bytes: if chance.once_in(3) { 64 } else { 1 << 20 } };
     let heaps = 1 + chance.below(3);
     let Some(block) = compiled(&asked) else { return };

@@ -12,6 +12,8 @@ pub(super) struct Writer<'c, 'b> {
     pub aliases: Vec<String>,
     pub parameters: Vec<Value>,
     pub fresh: usize,
+    /// What the query will run over, so that it finds something.
+    pub documents: &'c [Value],
 }
 
 const OPERATORS: &[&str] = &["=", "=", "=", "<", "<=", ">", ">=", "!="];
@@ -49,6 +51,11 @@ impl Writer<'_, '_> {
     }
 
     fn predicate(&mut self) -> String {
+        if !self.chance.once_in(3)
+            && let Some((path, value)) = self.known()
+        {
+            return self.about(&path, value);
+        }
         match self.chance.below(20) {
             0..=3 => self.comparison(),
             4 => self.between(),
@@ -116,11 +123,43 @@ impl Writer<'_, '_> {
         self.constant(Value::String(text))
     }
 
+    /// A place in the item and what some document has there.
+    fn known(&mut self) -> Option<(String, Value)> {
+        let document = self.documents.get(self.chance.below(self.documents.len().min(256)))?;
+        // Strings have the most to go wrong.
+        const STRINGS: (&str, &str) = ("s", ".s");
+        let (name, path) = *NAMES.get(self.chance.below(NAMES.len() + 4)).unwrap_or(&STRINGS);
+        let value = document.get(name)?.clone();
+        Some((format!("{}{path}", self.aliases[0]), value))
+    }
+
     fn not(&mut self) -> &'static str {
         if self.chance.once_in(5) { "NOT " } else { "" }
     }
 
     // Predicates.
+
+    /// Something that holds for a value, or nearly does.
+    fn about(&mut self, path: &str, value: Value) -> String {
+        let op = self.chance.pick(OPERATORS);
+        match (value, self.chance.below(4)) {
+            (Value::String(text), 0) => {
+                let part: String = text.chars().take(text.chars().count() * (1 + self.chance.below(3)) / 3).collect();
+                format!("STARTSWITH({path}, {})", self.constant(Value::String(part)))
+            }
+            (Value::String(text), 1) => {
+                let tail: String = text.chars().skip(text.chars().count() / 2).collect();
+                format!("CONTAINS({path}, {})", self.constant(Value::String(tail)))
+            }
+            (Value::Array(items), _) if !items.is_empty() => {
+                let item = items[self.chance.below(items.len().min(256))].clone();
+                format!("ARRAY_CONTAINS({path}, {}, true)", self.constant(item))
+            }
+            (value, 2) => format!("{path} IN ({}, {})", self.literal(), self.constant(value)),
+            (value, 3) => format!("{path} BETWEEN {} AND {}", self.literal(), self.constant(value)),
+            (value, _) => format!("{path} {op} {}", self.constant(value)),
+        }
+    }
 
     fn comparison(&mut self) -> String {
         let op = self.chance.pick(OPERATORS);

@@ -6,6 +6,10 @@ use super::Chance;
 
 const PATHS: &[&str] = &[
     "/a/?",
+    "/n/?",
+    "/s/?",
+    "/s/?",
+    "/a/?",
     "/b/?",
     "/n/?",
     "/s/?",
@@ -28,11 +32,11 @@ const COMPOSITE: &[&str] = &["/a", "/b", "/n", "/s", "/o/a", "/pk", "/id", "/_ts
 
 /// An `indexingPolicy`, as a client sends it.
 pub fn policy(chance: &mut Chance<'_>) -> Value {
-    let mut policy = match chance.below(6) {
+    let mut policy = match chance.below(8) {
         0 | 1 => Object::new(),
         2 => some_paths(chance, &["/*"], "includedPaths", "excludedPaths"),
         3 => some_paths(chance, &["/*"], "excludedPaths", "includedPaths"),
-        4 => explicit_paths(chance),
+        4..=6 => explicit_paths(chance),
         _ => return Object::new().with("indexingMode", "none").with("automatic", false).into(),
     };
     if chance.once_in(2) {

@@ -29,13 +29,13 @@ impl std::fmt::Display for Asked {
     }
 }
 
-/// A query over the names that `document` gives. Nearly all of them pass `check`.
-pub fn query(chance: &mut Chance<'_>) -> Asked {
-    let mut writer = Writer { chance, aliases: Vec::new(), parameters: Vec::new(), fresh: 0 };
+/// A query over the names that `document` gives, often about values of these documents. Nearly all pass `check`.
+pub fn query(chance: &mut Chance<'_>, documents: &[Value]) -> Asked {
+    let mut writer = Writer { chance, aliases: Vec::new(), parameters: Vec::new(), fresh: 0, documents };
     let from = writer.from();
-    let filter = match writer.chance.once_in(6) {
-        true => String::new(),
-        false => format!(" WHERE {}", writer.filter(2)),
+    let filter = match writer.chance.below(4) {
+        0 => String::new(),
+        depth => format!(" WHERE {}", writer.filter(depth - 1)),
     };
     let rest = Rest { from, filter };
     let text = match writer.chance.below(8) {
@@ -45,6 +45,9 @@ pub fn query(chance: &mut Chance<'_>) -> Asked {
     };
     Asked { text, parameters: writer.parameters }
 }
+
+/// Those that policies name come often.
+const ORDERS: &[&str] = &[".a", ".b", ".n", ".s", ".s", ".a", ".n", ".s", ".o.a", ".pk", "[\"\"]", ".id", "._ts", ".t"];
 
 struct Rest {
     from: String,
@@ -107,7 +110,7 @@ impl Writer<'_, '_> {
 
     fn order_key(&mut self) -> String {
         let alias = self.aliases[0].clone();
-        let path = self.chance.pick(&[".a", ".b", ".n", ".s", ".s", ".o.a", ".pk", "[\"\"]", ".id", "._ts", ".t"]);
+        let path = self.chance.pick(ORDERS);
         let direction = self.chance.pick(&["", " ASC", " DESC"]);
         format!("{alias}{path}{direction}")
     }

@@ -37,7 +37,7 @@ fn pages_are_the_whole() {
 fn any_text_is_a_query_or_an_error() {
     for seed in 0..4_000 {
         let chance = &mut Chance::of_seed(seed);
-        let text: Vec<char> = query(chance).text.chars().take(2_000).collect();
+        let text: Vec<char> = query(chance, &[]).text.chars().take(2_000).collect();
         let from = chance.below(256) * text.len() / 256;
         let to = (from + chance.below(12)).min(text.len());
         let piece = &text[if chance.once_in(2) { from..to } else { from..from }];
@@ -52,7 +52,7 @@ fn any_text_is_a_query_or_an_error() {
 fn generated_queries_are_queries() {
     let (mut read, mut conditions) = (0, 0);
     for seed in 0..1_000 {
-        let asked = query(&mut Chance::of_seed(seed));
+        let asked = query(&mut Chance::of_seed(seed), &[]);
         let parameters = asked.parameters();
         let bind = Bind { parameters: &parameters, geospatial: Geospatial::Geography, started_ms: Some(0) };
         let Ok(select) = check::read(&asked.text) else { continue };

@@ -18,8 +18,8 @@ use super::world::{Case, World, size};
 use crate::query::{Across, ItemQuery, PageSize, QueryCursor};
 use crate::{ListScope, Quota};
 
-const WORLDS: u64 = 120;
-const QUERIES_PER_WORLD: usize = 12;
+const WORLDS: u64 = 200;
+const QUERIES_PER_WORLD: usize = 20;
 const PAGES_MAX: usize = 3_000;
 
 /// One query, and how its pages are asked for.
@@ -61,7 +61,7 @@ async fn check_world(seed: u64, ways: &mut Ways) {
     let world = World::open(&case).await;
     let bare = World::open(&case.without_index()).await;
     for _ in 0..QUERIES_PER_WORLD {
-        let asked = query(chance);
+        let asked = query(chance, &world.known);
         let (scope, keys) = world.scope(chance);
         let Some(block) = exam::compiled(&asked) else {
             refused_alike(&world, &asked).await;
@@ -172,6 +172,7 @@ fn sent(asked: &Asked, scope: ListScope, size: PageSize, from: Option<QueryCurso
         size,
         from,
         enable_scan,
+        explain: true,
     }
 }
 
@@ -233,7 +234,7 @@ async fn pages_go_on_while_items_change() {
         let case = Case::by_chance(chance);
         let world = World::open(&case).await;
         for _ in 0..6 {
-            let asked = query(chance);
+            let asked = query(chance, &world.known);
             if exam::compiled(&asked).is_none() {
                 continue;
             }

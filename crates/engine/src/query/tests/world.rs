@@ -40,6 +40,10 @@ impl Case {
             let indexed = if excludes && chance.once_in(8) { Some(false) } else { None };
             (keyed(chance, keys), indexed)
         });
+        if chance.once_in(3) {
+            let stem = "x".repeat([299, 1000, 1001][chance.below(3)]);
+            items.iter_mut().for_each(|(item, _)| lengthen(item, &stem));
+        }
         // Many items that match nothing make an index worth its while.
         let fillers = [0, 60, 150][chance.below(3)];
         items.extend((0..fillers).map(|n| (filler(n), None)));
@@ -73,6 +77,16 @@ impl Display for Case {
             writeln!(f, "{}{text}", if indexed.is_some() { "(not indexed) " } else { "" })?;
         }
         Ok(())
+    }
+}
+
+/// Strings that an index has only the beginning of, and the same one of all.
+fn lengthen(item: &mut Value, stem: &str) {
+    if let Value::Object(object) = item
+        && let Some(Value::String(text)) = object.get("s")
+    {
+        let long = format!("{stem}{text}");
+        object.set("s", long);
     }
 }
 
@@ -130,6 +144,8 @@ pub struct World {
     pub records: Vec<Record>,
     /// The same, as a query sees them.
     pub documents: Vec<Value>,
+    /// Those that queries may be about: no fillers.
+    pub known: Vec<Value>,
 }
 
 impl World {
@@ -144,7 +160,8 @@ impl World {
         engine.catalog.create_container(database, new).await.unwrap_or_else(|error| panic!("{error}\n{case}"));
         let at = admit(&engine, "c");
         assert_eq!(at.container.partitions.len(), case.partitions as usize);
-        let mut world = World { engine: Arc::new(engine), at, records: Vec::new(), documents: Vec::new() };
+        let mut world =
+            World { engine: Arc::new(engine), at, records: Vec::new(), documents: Vec::new(), known: Vec::new() };
         for (item, indexed) in &case.items {
             world.write(item, *indexed).await;
         }
@@ -152,6 +169,7 @@ impl World {
         world.records.sort_by_key(|record| map.locate(&record.epk));
         assert!(world.records.is_sorted_by_key(|record| record.docnum), "later partitions have larger numbers");
         world.documents = world.records.iter().map(|record| world.seen(record)).collect();
+        world.known = world.documents.iter().filter(|document| document.get("z").is_none()).cloned().collect();
         world
     }
 

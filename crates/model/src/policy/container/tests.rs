@@ -151,6 +151,8 @@ fn check_not_built(members: &str, wanted: Option<&str>) {
 fn what_nobody_does_is_named() {
     check_not_built(r#""defaultTtl":-1"#, Some("defaultTtl"));
     check_not_built(r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/a"]}]}"#, Some("uniqueKeyPolicy"));
+    let computed = r#""computedProperties":[{"name":"a","query":"SELECT VALUE 1 FROM c"}]"#;
+    check_not_built(computed, Some("computedProperties"));
     check_not_built(r#""changeFeedPolicy":{"retentionDuration":1}"#, Some("changeFeedPolicy"));
     let view = r#"{"sourceCollectionId":"s","definition":"SELECT * FROM c"}"#;
     for name in VIEW_NAMES {
@@ -169,7 +171,7 @@ fn what_asks_for_nothing_or_only_helps_queries_is_accepted() {
     check_not_built("", None);
     let nothing = r#""uniqueKeyPolicy":{"uniqueKeys":[]},"changeFeedPolicy":{"retentionDuration":0},"dataMaskingPolicy":{"includedPaths":[]},"analyticalStorageTtl":0"#;
     check_not_built(nothing, None);
-    let helps = r#""computedProperties":[{"name":"a","query":"SELECT VALUE 1 FROM c"}],"geospatialConfig":{"type":"Geometry"},
+    let helps = r#""geospatialConfig":{"type":"Geometry"},
         "vectorEmbeddingPolicy":{"vectorEmbeddings":[{"path":"/v","dimensions":3}]},"fullTextPolicy":{"defaultLanguage":"en-US","fullTextPaths":[{"path":"/t"}]},
         "indexingPolicy":{"vectorIndexes":[{"path":"/v","type":"flat"}],"fullTextIndexes":[{"path":"/t"}],"compositeIndexes":[[{"path":"/a"},{"path":"/b"}]]}"#;
     check_not_built(helps, None);

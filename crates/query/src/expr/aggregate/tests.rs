@@ -113,40 +113,6 @@ fn different_aggregates_do_not_merge() {
     assert_eq!(error.kind, Kind::Internal);
 }
 
-#[test]
-fn worked_vector() {
-    let mut bytes = Vec::new();
-    aggregate(AggregateKind::Sum, &[Some(Value::from(7i64))]).encode(&mut bytes);
-    assert_eq!(bytes, [&[1, 0][..], &7u64.to_le_bytes(), &1u64.to_le_bytes()].concat());
-}
-
-#[test]
-fn not_a_number_survives_a_page() {
-    let nan = Some(Value::from(f64::NAN));
-    let mut bytes = Vec::new();
-    aggregate(AggregateKind::Max, &[nan]).encode(&mut bytes);
-    let answer = Aggregator::decode(&bytes).unwrap().finish().unwrap();
-    assert!(answer.as_number().unwrap().as_f64().is_nan());
-}
-
-#[test]
-fn strange_bytes_are_refused() {
-    for kind in AggregateKind::ALL {
-        let mut bytes = Vec::new();
-        aggregate(kind, &values("[1, 2, 3]")).encode(&mut bytes);
-        for end in 0..bytes.len() {
-            assert_eq!(Aggregator::decode(&bytes[..end]).unwrap_err().kind, Kind::Invalid, "{kind:?}");
-        }
-        bytes.push(0);
-        assert!(Aggregator::decode(&bytes).is_err(), "{kind:?}");
-    }
-    let deep = [&[6, 1, 0, 0, 0][..], &[7, 1, 0, 0, 0].repeat(100_000)].concat();
-    assert!(Aggregator::decode(&deep).is_err());
-    assert!(Aggregator::decode(&[6, 255, 255, 255, 255]).is_err());
-    assert!(Aggregator::decode(&[7, 2, 0, 0, 0, 0, 0]).is_err(), "a set with null twice");
-    assert!(Aggregator::decode(&[8]).is_err());
-}
-
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -192,26 +158,6 @@ proptest! {
         let mut merged = aggregate(kind, first);
         merged.merge(aggregate(kind, second)).unwrap();
         prop_assert_eq!(merged.finish().map(|v| json::to_string(&v)), aggregate(kind, &input).finish().map(|v| json::to_string(&v)));
-    }
-
-    #[test]
-    fn bytes_come_back(kind in any_kind(), input in proptest::collection::vec(proptest::option::of(any_value()), 0..8)) {
-        let state = aggregate(kind, &input);
-        let mut bytes = Vec::new();
-        state.encode(&mut bytes);
-        let mut again = Vec::new();
-        let decoded = Aggregator::decode(&bytes).unwrap();
-        decoded.encode(&mut again);
-        prop_assert_eq!(&bytes, &again);
-        prop_assert_eq!(decoded.held_bytes(), state.held_bytes());
-    }
-
-    #[test]
-    fn any_bytes_are_safe(mut bytes in proptest::collection::vec(any::<u8>(), 0..64), kind in 0u8..9) {
-        if let Some(first) = bytes.first_mut() {
-            *first = kind;
-        }
-        let _ = Aggregator::decode(&bytes);
     }
 
     #[test]

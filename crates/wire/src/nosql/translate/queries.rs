@@ -19,6 +19,9 @@ const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Headers of 16 KB are what proxies let through.
 const TOKEN_KB: usize = 8;
 
+const INDEX_METRICS: &str = "x-ms-cosmos-populateindexmetrics";
+const INDEX_METRICS_V2: &str = "x-ms-cosmos-populateindexmetrics-v2";
+
 /// The substatus that tells clients to fetch the plan.
 const CROSS_PARTITION: u32 = 1004;
 
@@ -38,6 +41,7 @@ impl Gateway {
             across: across(request),
             size: PageSize { rows: request.max_item_count()?.unwrap_or(PAGE_ROWS), bytes: PAGE_BYTES_MAX },
             from: token.map(|token| self.tokens.redeem_query(&rid, token)).transpose()?,
+            explain: explains(request),
             enable_scan: request.flag("x-ms-documentdb-query-enable-scan"),
         };
         let session = request.session()?;
@@ -104,16 +108,22 @@ fn token_bytes_max(request: &Request<'_>) -> Result<usize> {
     Ok(kb.min(TOKEN_KB).saturating_mul(1024))
 }
 
+fn explains(request: &Request<'_>) -> bool {
+    request.flag(INDEX_METRICS) || request.flag(INDEX_METRICS_V2)
+}
+
 /// What the client asked to be told about the work.
 fn measured(request: &Request<'_>, reply: Reply, page: &QueryPage, began: Instant) -> Reply {
     let mut reply = reply;
     if request.flag("x-ms-documentdb-populatequerymetrics") {
         reply = reply.with(QUERY_METRICS, &query_metrics::metrics(&page.report, began.elapsed()));
     }
-    let index_metrics = ["x-ms-cosmos-populateindexmetrics-v2", "x-ms-cosmos-populateindexmetrics"];
-    let [newer, older] = index_metrics.map(|name| request.flag(name));
-    if newer || older {
-        let form = if newer { query_metrics::index_utilization_v2 } else { query_metrics::index_utilization };
+    if explains(request) {
+        let form = if request.flag(INDEX_METRICS_V2) {
+            query_metrics::index_utilization_v2
+        } else {
+            query_metrics::index_utilization
+        };
         reply = reply.with(INDEX_UTILIZATION, &form(&page.report));
         reply = reply.with(QUERY_PLAN, &query_metrics::plan(&page.report));
     }
