@@ -120,15 +120,15 @@ pub struct Question<'a> {
     pub after: u64,
 }
 
+/// So many values are always looked up.
+const LOOKUPS_FEW: usize = 8;
+
 pub fn choose(finder: &Finder<'_>, question: &Question<'_>) -> Result<Choice> {
-    let mut plain = plain(finder, question)?;
-    // Tests have too few items for an index to be worth it: half of their partitions go by one whatever it costs.
-    if cfg!(test) && finder.reader().items() % 2 == 0 {
-        plain.us = f64::INFINITY;
-    }
+    let plain = plain(finder, question)?;
     // Looking at every value of a long list would cost more than looking at the few items there are.
+    let is_worth_a_look = |lookups: usize| lookups <= LOOKUPS_FEW || lookups as f64 * PROBE_US < plain.us;
     let cost = match question.condition {
-        Some(condition) if condition.lookups() as f64 * PROBE_US < plain.us => finder.cost(condition)?,
+        Some(condition) if is_worth_a_look(condition.lookups()) => finder.cost(condition)?,
         _ => None,
     };
     let items = finder.reader().items() as f64;

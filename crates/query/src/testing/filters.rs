@@ -142,7 +142,7 @@ impl Writer<'_, '_> {
     /// Something that holds for a value, or nearly does.
     fn about(&mut self, path: &str, value: Value) -> String {
         let op = self.chance.pick(OPERATORS);
-        match (value, self.chance.below(4)) {
+        match (value, self.chance.below(7)) {
             (Value::String(text), 0) => {
                 let part: String = text.chars().take(text.chars().count() * (1 + self.chance.below(3)) / 3).collect();
                 format!("STARTSWITH({path}, {})", self.constant(Value::String(part)))

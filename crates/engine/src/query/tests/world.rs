@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pleiad_model::env::Env;
 use pleiad_model::partition_key::{KeyRange, PartitionKey};
-use pleiad_model::policy::ContainerDefinition;
+use pleiad_model::policy::{ContainerDefinition, Geospatial};
 use pleiad_model::{Object, Value, json};
-use pleiad_query::testing::{Chance, document, policy, scalar};
+use pleiad_query::compile::Bind;
+use pleiad_query::testing::{Asked, Chance, document, policy, scalar};
+use pleiad_query::{check, route};
 
 use crate::catalog::NewContainer;
 use crate::query::{PageSize, write_item};
@@ -243,6 +245,28 @@ impl World {
     pub fn within(&self, keys: &KeyRange) -> Vec<Value> {
         let pairs = self.records.iter().zip(&self.documents);
         pairs.filter(|(record, _)| keys.contains(&record.epk)).map(|(_, document)| document.clone()).collect()
+    }
+}
+
+impl World {
+    /// In the order of the partition keys that a filter names, then of insertion.
+    pub fn by_key(&self, keys: &KeyRange, asked: &Asked) -> Vec<Value> {
+        let definition = self.at.container.schema.key.as_ref().unwrap();
+        let parameters = asked.parameters();
+        let bind = Bind { parameters: &parameters, geospatial: Geospatial::Geography, started_ms: Some(0) };
+        let route::Reach::Keys(named) = route::route(&check::read(&asked.text).unwrap(), bind, definition) else {
+            return self.within(keys);
+        };
+        let range = |key: &PartitionKey| match key.matches_shape(definition) {
+            true => KeyRange::of_point(key.effective(definition)),
+            false => KeyRange::of_prefix(key.effective(definition)),
+        };
+        let mut ranges: Vec<KeyRange> = named.iter().map(range).collect();
+        ranges.sort_by(|a, b| a.min.cmp(&b.min));
+        let place = |record: &Record| ranges.iter().position(|range| range.contains(&record.epk));
+        let mut pairs: Vec<_> = self.records.iter().zip(&self.documents).collect();
+        pairs.sort_by_key(|(record, _)| place(record));
+        pairs.into_iter().map(|(_, document)| document.clone()).collect()
     }
 }
 
