@@ -178,10 +178,11 @@ fn pages_ask_and_are_run() {
         ("tests/golden/README.md", ""),
         ("tests/golden/a", "query\nSELECT 1\n----\n1\n"),
         ("tests/golden/sql/b", "item {}\n"),
+        ("tests/golden/sql/c", "values\n1 + 1   2\n"),
     ]);
-    finds(golden::check(&tree), &["tests/golden/sql/b has no `----`"]);
-    finds(golden::dead(&tree, "/repo/tests/golden/a\nsql/b\n"), &[]);
-    finds(golden::dead(&tree, "a\n"), &["tests/golden/sql/b was not run"]);
+    finds(golden::check(&tree), &["tests/golden/sql/b has neither `----` nor `values`"]);
+    finds(golden::dead(&tree, "/repo/tests/golden/a\nsql/b\nsql/c\n"), &[]);
+    finds(golden::dead(&tree, "a\nsql/c\n"), &["tests/golden/sql/b was not run"]);
 }
 
 // ---- hosts
