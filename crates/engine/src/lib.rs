@@ -70,7 +70,7 @@ pub struct Engine {
     env: Arc<dyn Env>,
     committer: Committer,
     /// One for each query that may run: a thread, and what it holds in memory.
-    query_permits: Semaphore,
+    query_permits: Arc<Semaphore>,
 }
 
 impl Engine {
@@ -78,7 +78,7 @@ impl Engine {
         let store = Arc::new(store);
         let committer = Committer::start(store.clone(), durability)?;
         let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await?;
-        Ok(Engine { catalog, env, committer, query_permits: Semaphore::new(query::at_once()) })
+        Ok(Engine { catalog, env, committer, query_permits: Arc::new(Semaphore::new(query::at_once())) })
     }
 
     /// Goes on with chores that the last run left. Whoever only looks does not call this.

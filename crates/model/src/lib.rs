@@ -7,6 +7,7 @@ pub mod error; // what a caller can do about a failure
 pub mod etag; // one version of one resource
 pub mod number; // JSON numbers, exact as integers, compared as doubles
 pub mod value; // one JSON value
+pub mod ordered; // bytes that compare as values do
 pub mod json; // text to value and back
 pub mod path; // which property
 pub mod partition_key; // which logical partition, and where it hashes to

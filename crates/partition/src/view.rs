@@ -12,8 +12,8 @@
 //! get, load  docnum ──▶ item                        those that were found
 //! ```
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
@@ -40,6 +40,8 @@ pub struct View {
     state: ShardState,
     snapshot: AnySnapshot,
     store: Arc<AnyStore>,
+    /// What an index row takes on the disk, once somebody asked.
+    index_row_bytes: OnceLock<f64>,
 }
 
 /// Whether a partition may hold items that are out of its index. Writers say so before they write, so that nobody who
@@ -78,7 +80,8 @@ impl Partition {
         let snapshot = self.store.snapshot().await?;
         let row = snapshot.get_many(&[keyspace::state(self.range.shard)]).await?.pop().flatten();
         let state = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
-        Ok(View { range: self.range.clone(), state, snapshot, store: self.store.clone() })
+        let (range, store) = (self.range.clone(), self.store.clone());
+        Ok(View { range, state, snapshot, store, index_row_bytes: OnceLock::new() })
     }
 }
 
@@ -207,11 +210,15 @@ impl View {
     /// What an index row takes on the disk: the index as a whole, divided by the rows it must have if all items are
     /// like the first.
     async fn index_row_bytes(&self) -> Result<f64> {
+        if let Some(known) = self.index_row_bytes.get() {
+            return Ok(*known);
+        }
         let (from, to) = keyspace::range(self.range.shard, keyspace::Tag::Index);
         let bytes = self.store.size_bytes(&from, &to).await? as f64;
         let (first, _) = self.docs(0, Limit::rows(1)).await?;
         let rows = first.first().map_or(1.0, |record| f64::from(record.terms)) * self.items() as f64;
-        Ok((bytes / rows.max(1.0)).clamp(INDEX_ROW_BYTES_MIN, INDEX_ROW_BYTES_MAX))
+        let guess = (bytes / rows.max(1.0)).clamp(INDEX_ROW_BYTES_MIN, INDEX_ROW_BYTES_MAX);
+        Ok(*self.index_row_bytes.get_or_init(|| guess))
     }
 
     fn index_rows(&self, path: u64, from: &[u8], to: &[u8]) -> (Bytes, Bytes) {

@@ -233,20 +233,12 @@ impl<'q> Compiler<'q> {
 
     // TOP, OFFSET, LIMIT
 
-    fn counts(&mut self, select: &'q Select) -> Result<(u64, Option<u64>)> {
-        let top = select.top.as_ref().map(|expr| self.count(expr, "TOP")).transpose()?;
-        match &select.offset_limit {
-            None => Ok((0, top)),
-            Some((offset, limit)) => Ok((self.count(offset, "OFFSET")?, Some(self.count(limit, "LIMIT")?))),
-        }
-    }
-
-    fn count(&mut self, expr: &'q Expr, clause: &'static str) -> Result<u64> {
-        let value = match self.scalar(expr)? {
-            Node::Constant(value) => Some(value),
-            _ => None,
-        };
-        count(value.as_ref(), expr.span, clause).map_err(|fault| fault.into_error(self.text))
+    fn counts(&self, select: &Select) -> Result<(u64, Option<u64>)> {
+        let counts = check::counts(select, self.bind.parameters).map_err(|fault| fault.into_error(self.text))?;
+        Ok(match counts.offset_limit {
+            Some((offset, limit)) => (offset, Some(limit)),
+            None => (0, counts.top),
+        })
     }
 
     // Help for all.
@@ -299,21 +291,4 @@ impl<'q> Compiler<'q> {
 fn filter_at(node: Node, first: usize) -> Filter {
     let level = node.last_slot().map_or(0, |slot| (slot + 1).saturating_sub(first));
     Filter { level, node }
-}
-
-/// The number of a `TOP`, `OFFSET` or `LIMIT` clause: whole, not negative, of at most 32 bits.
-pub fn count(value: Option<&Value>, span: Span, clause: &'static str) -> Result<u64, Fault> {
-    let (code, subject) = match clause {
-        "TOP" => ("SC2060", "The count value provided for a TOP clause"),
-        "LIMIT" => ("SC2061", "The LIMIT count value"),
-        _ => ("SC2062", "The OFFSET count value"),
-    };
-    let number = value.and_then(Value::as_number).map(|number| number.as_f64());
-    let whole = number
-        .filter(|n| n.fract() == 0.0 && *n >= 0.0)
-        .ok_or_else(|| Fault::coded(span, code, format!("{subject} must be an integer.")))?;
-    if whole > f64::from(u32::MAX) {
-        return Err(Fault::coded(span, code, format!("{subject} exceeds the maximum allowed value.")));
-    }
-    Ok(whole as u64)
 }

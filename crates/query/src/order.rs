@@ -2,7 +2,8 @@
 //!
 //! Promise: equal values have equal bytes, whatever the order of their properties; an encoding ends by itself,
 //! so that several can follow each other; `undefined < null < false < true < numbers < strings < arrays <
-//! objects`. These bytes live as long as a query: what is stored has an encoding of its own in `partition`.
+//! objects`. Scalars are written as an index writes them (`model::ordered`), so that a query can go on in one; arrays and
+//! objects in full, and strings of any length, because these bytes are never stored.
 //!
 //! ```text
 //! undefined 00
@@ -16,16 +17,10 @@
 //! ```
 
 use pleiad_model::Value;
+use pleiad_model::ordered::{ARRAY, FALSE, NULL, OBJECT, STRING, STRING_END, TRUE, UNDEFINED, escape, write_number};
 
-const UNDEFINED: u8 = 0x00;
-const NULL: u8 = 0x01;
-const FALSE: u8 = 0x02;
-const TRUE: u8 = 0x03;
-const NUMBER: u8 = 0x05;
-const STRING: u8 = 0x08;
-const ARRAY: u8 = 0x0A;
-const OBJECT: u8 = 0x0B;
-const END: u8 = 0x00;
+/// Ends an array or object: nothing in one is undefined.
+const END: u8 = UNDEFINED;
 
 /// The whole value: two values are the same when these bytes are.
 pub fn encode(value: Option<&Value>, out: &mut Vec<u8>) {
@@ -68,29 +63,16 @@ fn encode_scalar(value: &Value, out: &mut Vec<u8>) {
         Value::Null => out.push(NULL),
         Value::Bool(false) => out.push(FALSE),
         Value::Bool(true) => out.push(TRUE),
-        Value::Number(n) => number(n.as_f64(), out),
+        Value::Number(n) => write_number(n.as_f64(), out),
         Value::String(text) => string(text, out),
         Value::Array(_) | Value::Object(_) => {}
     }
 }
 
-fn number(number: f64, out: &mut Vec<u8>) {
-    // Adding zero turns -0.0 into 0.0 and leaves every other number alone.
-    let bits = (number + 0.0).to_bits();
-    let ordered = if bits >> 63 == 0 { bits ^ (1 << 63) } else { !bits };
-    out.push(NUMBER);
-    out.extend_from_slice(&ordered.to_be_bytes());
-}
-
 fn string(text: &str, out: &mut Vec<u8>) {
     out.push(STRING);
-    for part in text.as_bytes().split_inclusive(|byte| *byte == 0) {
-        out.extend_from_slice(part);
-        if part.last() == Some(&0) {
-            out.push(0xFF);
-        }
-    }
-    out.extend_from_slice(&[0x00, 0x01]);
+    escape(text.as_bytes(), out);
+    out.extend_from_slice(&STRING_END);
 }
 
 #[cfg(test)]

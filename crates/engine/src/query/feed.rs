@@ -3,7 +3,9 @@
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Result, json};
-use pleiad_partition::index::order::{Decoded, Type, decode, encode_component, encode_scalar, encode_undefined};
+use pleiad_partition::index::order::{
+    Decoded, Type, decode_component, encode_component, encode_scalar, encode_undefined,
+};
 use pleiad_partition::view::behind;
 use pleiad_partition::{Record, RecordView};
 use pleiad_query::access::OrderPath;
@@ -24,11 +26,29 @@ pub struct Feed<'f> {
     pub container: ContainerRid,
     pub budget: &'f Budget,
     /// Where the keys of `ORDER BY` are, for a walk.
-    pub order: &'f [OrderPath],
+    pub order: &'f [KeyPath],
     /// About how many rows are wanted.
     pub wanted: usize,
     /// Rows in order of arrival can end when the time of a page is over; all else is complete or nothing.
     pub may_end_early: bool,
+}
+
+/// One key of `ORDER BY`, ready to be read from an item.
+pub struct KeyPath {
+    steps: Vec<PropertyName>,
+    /// Upside down in the index, whose first component never is.
+    inverted: bool,
+}
+
+impl KeyPath {
+    pub fn of(order: &[OrderPath]) -> Vec<KeyPath> {
+        let first = order.first().is_some_and(|first| first.descending);
+        let path = |key: &OrderPath| KeyPath {
+            steps: key.path.iter().filter_map(property).collect(),
+            inverted: key.descending != first,
+        };
+        order.iter().map(path).collect()
+    }
 }
 
 /// How feeding a slice ended.
@@ -179,35 +199,26 @@ impl Feed<'_> {
     /// Long strings are told apart by the index, but not ordered.
     fn is_ordered(&self, value: &[u8]) -> bool {
         let mut rest = value;
-        for descending in self.directions() {
-            let component: Vec<u8> = if descending { rest.iter().map(|b| !b).collect() } else { rest.to_vec() };
-            match decode(&component) {
-                Some((Decoded::Inexact(Type::String), _)) | None => return false,
-                Some((_, used)) => rest = rest.get(used..).unwrap_or_default(),
+        self.order.iter().all(|path| match decode_component(rest, path.inverted) {
+            Some((Decoded::Inexact(Type::String), _)) | None => false,
+            Some((_, used)) => {
+                rest = rest.get(used..).unwrap_or_default();
+                true
             }
-        }
-        true
-    }
-
-    /// Whether each component is upside down in the index, whose first one never is.
-    fn directions(&self) -> impl Iterator<Item = bool> {
-        let first = self.order.first().is_some_and(|first| first.descending);
-        self.order.iter().map(move |key| key.descending != first)
+        })
     }
 
     /// What the index says of the item.
     fn key_of(&self, record: RecordView<'_>) -> Result<Vec<u8>> {
         let document = Stored { container: self.container, record };
-        let mut key = Vec::new();
-        let value_at = |path: &OrderPath| {
-            let steps: Vec<PropertyName> = path.path.iter().filter_map(property).collect();
-            Bound::Item(&document).text(&steps).map(|text| json::parse(&text)).transpose()
-        };
+        let value_at =
+            |path: &KeyPath| Bound::Item(&document).text(&path.steps).map(|text| json::parse(&text)).transpose();
         if let [path] = self.order {
             return Ok(value_at(path)?.map_or_else(encode_undefined, |value| encode_scalar(&value)));
         }
-        for (path, descending) in self.order.iter().zip(self.directions()) {
-            encode_component(value_at(path)?.as_ref(), descending, &mut key);
+        let mut key = Vec::new();
+        for path in self.order {
+            encode_component(value_at(path)?.as_ref(), path.inverted, &mut key);
         }
         Ok(key)
     }

@@ -27,7 +27,7 @@ use tokio::runtime::Handle;
 
 use super::choose::{Choice, Ordering, Question, choose, ordering};
 use super::cursor::{At, QueryCursor, Stretch, WHOLE_ITEM};
-use super::feed::{Ended, Feed};
+use super::feed::{Ended, Feed, KeyPath};
 use super::find::Finder;
 use super::reach::{self, Slice, next_slice, slices};
 use super::reader::Reader;
@@ -142,8 +142,8 @@ impl Engine {
         query: &Arc<ItemQuery>,
         session: Option<&SessionToken>,
     ) -> Answer<QueryPage> {
-        // Closed by nobody; without a permit the query just runs.
-        let _permit = self.query_permits.acquire().await;
+        // It goes with the work, which a client that leaves does not end at once. Closed by nobody.
+        let permit = self.query_permits.clone().acquire_owned().await;
         let abandoned = Arc::new(AtomicBool::new(false));
         let waiting = Waiting(abandoned.clone());
         let budget = Budget { env: self.env.clone(), deadline_ms: self.now_ms() + PAGE_MS, abandoned };
@@ -155,7 +155,11 @@ impl Engine {
             started_ms: self.now_ms(),
             handle: Handle::current(),
         };
-        let done = tokio::task::spawn_blocking(move || waiting_here(|| job.run())).await;
+        let done = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            waiting_here(|| job.run())
+        });
+        let done = done.await;
         drop(waiting);
         done.unwrap_or_else(|_| Answer::refused(Error::internal("a query stopped unexpectedly")))
     }
@@ -178,6 +182,7 @@ struct Shared<'p> {
     block: &'p Block,
     condition: Option<Condition<'p>>,
     order: Vec<OrderPath>,
+    keys: Vec<KeyPath>,
     ordering: Ordering,
     start: Start,
 }
@@ -229,6 +234,7 @@ impl Job {
             container,
             block: &block,
             condition: access::condition(&block),
+            keys: KeyPath::of(order.as_deref().unwrap_or_default()),
             order: order.unwrap_or_default(),
             ordering,
             start: cursor.start(),
@@ -361,17 +367,19 @@ impl<'p> Shared<'p> {
         page.min(take).saturating_add(usize::try_from(self.start.skip).unwrap_or(usize::MAX))
     }
 
-    /// A query that reads no items is answered in one page: its rows come from its own text.
+    /// A query that reads no items is run from the beginning for every page: its rows come from its own text.
     fn nothing(&self) -> Result<(Finished, Option<At>)> {
-        let size = PageSize { rows: usize::MAX, bytes: ROW_BYTES_MAX };
-        let mut pass = Pass::new(self.block, self.context(), self.start.clone(), size, Feeding::default());
+        let mut pass = self.pass(false);
         pass.nothing()?;
-        let finished = pass.finish(None)?;
-        if finished.next.is_some() {
-            let message = format!("A query that reads no items may give {ROW_BYTES_MAX} bytes. Select less.");
-            return Err(Error::new(Kind::TooLarge, message));
-        }
-        Ok((finished, None))
+        let Finished { rows, next } = pass.finish(None)?;
+        let given = rows.len() as u64;
+        let next = next.map(|_| Start {
+            skip: self.start.skip + given,
+            take: self.start.take.map(|take| take.saturating_sub(given)),
+            at: run::At::Beginning,
+        });
+        let at = next.as_ref().map(|_| At::Row(0));
+        Ok((Finished { rows, next }, at))
     }
 
     fn stream(
@@ -385,6 +393,7 @@ impl<'p> Shared<'p> {
         while let Some((slice, stretch)) = next_slice(self.container, &mut left) {
             places.push(self.enter(&slice)?);
             let (choice, reader) = self.choose(&slice, stretch.after(), false, work)?;
+            pass.resume(stretch.docnum, stretch.rows);
             let ended = self.feed(&reader, &slice, &choice, stretch.after(), &mut pass, work)?;
             let (stretch, interrupted) = match ended {
                 Ended::Exhausted if !self.job.budget.is_over()? => continue,
@@ -491,7 +500,7 @@ impl<'p> Shared<'p> {
             slice,
             container: self.container.rid,
             budget: &self.job.budget,
-            order: &self.order,
+            order: &self.keys,
             wanted: self.wanted(),
             may_end_early: is_stream(self.block),
         };

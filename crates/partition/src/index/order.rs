@@ -33,6 +33,9 @@ mod range; // which stretch of a path's rows a reader needs
 
 pub use range::TermRange;
 
+use pleiad_model::ordered::{
+    ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, STRING_END, TRUE, UNDEFINED, escape, write_number,
+};
 use pleiad_model::{Number, Value};
 
 /// Longer strings keep this many bytes in order; the key must stay below 2,704 bytes even when every
@@ -41,18 +44,9 @@ pub const STRING_BYTES_ORDERED: usize = 1000;
 /// The same in a composite index, counted as written: eight components must fit into a key.
 pub const COMPONENT_STRING_BYTES_WRITTEN: usize = 300;
 
-const UNDEFINED: u8 = 0x00;
-const NULL: u8 = 0x01;
-const FALSE: u8 = 0x02;
-const TRUE: u8 = 0x03;
-const NUMBER: u8 = 0x05;
-const STRING: u8 = 0x08;
-const ARRAY: u8 = 0x0A;
-const OBJECT: u8 = 0x0B;
 /// Behind every value.
 const BEYOND: u8 = 0x0C;
 
-const END: [u8; 2] = [0x00, 0x01];
 const END_HASHED: [u8; 2] = [0x00, 0x02];
 const HASH_BYTES: usize = 16;
 
@@ -162,19 +156,11 @@ fn encode(value: &Value, stem: fn(&[u8]) -> &[u8], out: &mut Vec<u8>) {
         Value::Null => out.push(NULL),
         Value::Bool(false) => out.push(FALSE),
         Value::Bool(true) => out.push(TRUE),
-        Value::Number(number) => encode_number(number.as_f64(), out),
+        Value::Number(number) => write_number(number.as_f64(), out),
         Value::String(text) => encode_string(text.as_bytes(), stem, out),
         Value::Array(_) => out.push(ARRAY),
         Value::Object(_) => out.push(OBJECT),
     }
-}
-
-fn encode_number(number: f64, out: &mut Vec<u8>) {
-    // Adding zero turns -0.0 into 0.0 and leaves every other number alone.
-    let bits = (number + 0.0).to_bits();
-    let ordered = if bits >> 63 == 0 { bits ^ (1 << 63) } else { !bits };
-    out.push(NUMBER);
-    out.extend_from_slice(&ordered.to_be_bytes());
 }
 
 fn decode_number(ordered: [u8; 8]) -> Option<Decoded> {
@@ -195,19 +181,10 @@ fn encode_string(bytes: &[u8], stem: fn(&[u8]) -> &[u8], out: &mut Vec<u8>) {
     out.push(STRING);
     escape(kept, out);
     if kept.len() == bytes.len() {
-        out.extend_from_slice(&END);
+        out.extend_from_slice(&STRING_END);
     } else {
         out.extend_from_slice(&END_HASHED);
         out.extend_from_slice(&ring::digest::digest(&ring::digest::SHA256, bytes).as_ref()[..HASH_BYTES]);
-    }
-}
-
-fn escape(bytes: &[u8], out: &mut Vec<u8>) {
-    for &byte in bytes {
-        out.push(byte);
-        if byte == 0 {
-            out.push(0xFF);
-        }
     }
 }
 
@@ -221,7 +198,7 @@ fn decode_string(bytes: &[u8]) -> Option<(Decoded, usize)> {
                 at += 2;
             }
             [0x00, 0x01, ..] => {
-                return Some((Decoded::Exact(Value::String(String::from_utf8(text).ok()?)), at + END.len()));
+                return Some((Decoded::Exact(Value::String(String::from_utf8(text).ok()?)), at + STRING_END.len()));
             }
             [0x00, 0x02, hash @ ..] if hash.len() >= HASH_BYTES => {
                 return Some((Decoded::Inexact(Type::String), at + END_HASHED.len() + HASH_BYTES));

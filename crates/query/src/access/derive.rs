@@ -114,7 +114,7 @@ impl Paths {
 
     fn against<'b>(&self, op: BinaryOp, node: &'b Node, constant: &'b Node) -> Option<Condition<'b>> {
         // Undefined equals nothing and is on no side of anything.
-        let Some(value) = constant.constant() else { return is_comparison(op).then_some(Condition::Nothing) };
+        let Some(value) = constant.constant() else { return op.is_comparison().then_some(Condition::Nothing) };
         if let Node::Call { function, arguments } = node {
             return self.call_against(op, function.name, arguments, value);
         }
@@ -312,11 +312,6 @@ fn type_of_bound(bound: &Bound<Value>) -> Option<Option<u8>> {
         Value::String(_) => Some(3),
         Value::Array(_) | Value::Object(_) => None,
     })
-}
-
-fn is_comparison(op: BinaryOp) -> bool {
-    use BinaryOp::*;
-    matches!(op, Equal | NotEqual | Less | LessOrEqual | Greater | GreaterOrEqual)
 }
 
 fn flipped(op: BinaryOp) -> Option<BinaryOp> {

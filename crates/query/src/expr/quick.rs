@@ -21,7 +21,7 @@ pub fn compare(first: &Node, rest: &[(BinaryOp, Node)], rows: Rows<'_>) -> Optio
             let bound = lookup(rows, *slot).filter(|bound| bound.is_text())?;
             match bound.text(steps) {
                 Some(text) => against(*op, &text, constant),
-                None => is_comparison(*op).then_some(None),
+                None => op.is_comparison().then_some(None),
             }
         }
         (Node::Slot(slot), Node::Constant(constant)) => match lookup(rows, *slot)? {
@@ -62,23 +62,18 @@ fn wanted_first(wanted: &Value) -> Option<&'static u8> {
     matches!(wanted, Value::String(_)).then_some(&b'"')
 }
 
-fn is_comparison(op: BinaryOp) -> bool {
-    use BinaryOp::*;
-    matches!(op, Equal | NotEqual | Less | Greater | LessOrEqual | GreaterOrEqual)
-}
-
 fn against(op: BinaryOp, text: &[u8], constant: &Value) -> Option<Option<bool>> {
     match (text.first()?, constant) {
         (b'-' | b'0'..=b'9', Value::Number(constant)) => {
             let number = lazy::number(text)?.as_f64();
             Some(Some(number.partial_cmp(&constant.as_f64()).map_or(op == BinaryOp::NotEqual, |o| holds(op, o))))
-                .filter(|_| is_comparison(op))
+                .filter(|_| op.is_comparison())
         }
         (b'"', Value::String(constant)) => {
             let raw = text.get(1..text.len().checked_sub(1)?)?;
             // An escape stands for another byte than its own.
             let plain = !raw.contains(&b'\\');
-            (plain && is_comparison(op)).then(|| Some(holds(op, raw.cmp(constant.as_bytes()))))
+            (plain && op.is_comparison()).then(|| Some(holds(op, raw.cmp(constant.as_bytes()))))
         }
         _ => None,
     }

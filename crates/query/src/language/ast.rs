@@ -177,6 +177,12 @@ impl BinaryOp {
     /// Operators of the loosest level that a chain can hold; predicates, `AND`, `OR`, `??` and `?:` are looser.
     pub const LEVEL_LOOSEST: u8 = 9;
 
+    /// `=`, `<` and the others that answer true or false.
+    pub fn is_comparison(self) -> bool {
+        use BinaryOp::*;
+        matches!(self, Equal | NotEqual | Less | Greater | LessOrEqual | GreaterOrEqual)
+    }
+
     /// 1 binds tightest.
     #[rustfmt::skip]
     pub fn level(self) -> u8 {

@@ -4,6 +4,7 @@ use pleiad_model::{Object, Value, json};
 use proptest::prelude::*;
 
 use super::{encode, encode_key};
+use crate::expr::compare::total_order;
 
 fn bytes(value: Option<&Value>) -> Vec<u8> {
     let mut out = Vec::new();
@@ -107,6 +108,12 @@ proptest! {
             out
         };
         prop_assert_eq!(key(&a, true).cmp(&key(&b, true)), key(&a, false).cmp(&key(&b, false)).reverse());
+    }
+
+    /// Comparing two values and comparing their bytes is the same.
+    #[test]
+    fn bytes_sort_as_values_compare(a in value(), b in value()) {
+        prop_assert_eq!(bytes(Some(&a)).cmp(&bytes(Some(&b))), total_order(&a, &b));
     }
 
     #[test]

@@ -37,6 +37,11 @@ impl Stream {
         Stream { start, size, rows: RowSet::default(), docnum: 0, in_item: 0, given: 0, stopped: None, done }
     }
 
+    /// Of this item so many rows were given already.
+    pub fn resume(&mut self, docnum: u64, rows: u64) {
+        self.start.at = At::Item { docnum, rows };
+    }
+
     pub fn begin(&mut self, docnum: u64) {
         self.docnum = docnum;
         self.in_item = 0;

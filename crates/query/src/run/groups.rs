@@ -42,32 +42,40 @@ impl<'q> GroupTable<'q> {
 
     pub fn add(&mut self, rows: Rows<'_>, cx: &Context<'_>) -> Result<()> {
         self.key.clear();
-        let grouping = self.grouping;
-        let mut keys = Vec::new();
-        for node in &grouping.keys {
-            let value = evaluate(node, rows, cx)?;
-            order::encode(value.as_deref(), &mut self.key);
-            keys.push(value);
+        for node in &self.grouping.keys {
+            order::encode(evaluate(node, rows, cx)?.as_deref(), &mut self.key);
         }
         let outside = self.after.as_ref().is_some_and(|after| self.key <= *after)
             || self.ceiling.as_ref().is_some_and(|ceiling| self.key >= *ceiling);
         if outside {
             return Ok(());
         }
-        if !self.groups.contains_key(self.key.as_slice()) {
-            let keys = keys.into_iter().map(|key| key.map(|key| key.into_owned())).collect();
+        if let Some(grown) = self.add_to_known(rows, cx)? {
+            self.bytes = self.bytes.saturating_add_signed(grown);
+        } else {
+            // Seldom: the keys are worked out again, so that rows of known groups need not keep them.
+            let own = |node| Ok(evaluate(node, rows, cx)?.map(|key| key.into_owned()));
+            let keys = self.grouping.keys.iter().map(own).collect::<Result<_>>()?;
             self.open(keys);
-        }
-        let Some(entry) = self.groups.get_mut(self.key.as_slice()) else { return Ok(()) };
-        for ((_, argument), aggregator) in grouping.aggregates.iter().zip(&mut entry.aggregators) {
-            let held = aggregator.held_bytes();
-            aggregator.add(evaluate(argument, rows, cx)?.as_deref(), cx)?;
-            self.bytes = self.bytes + aggregator.held_bytes() - held;
+            let grown = self.add_to_known(rows, cx)?.unwrap_or(0);
+            self.bytes = self.bytes.saturating_add_signed(grown);
         }
         if self.bytes > GROUP_BYTES_MAX && self.groups.len() > 1 {
             self.shed();
         }
         Ok(())
+    }
+
+    /// By how much the group of the current key has grown; `None` when there is none yet.
+    fn add_to_known(&mut self, rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<isize>> {
+        let Some(entry) = self.groups.get_mut(self.key.as_slice()) else { return Ok(None) };
+        let mut grown = 0;
+        for ((_, argument), aggregator) in self.grouping.aggregates.iter().zip(&mut entry.aggregators) {
+            let held = aggregator.held_bytes() as isize;
+            aggregator.add(evaluate(argument, rows, cx)?.as_deref(), cx)?;
+            grown += aggregator.held_bytes() as isize - held;
+        }
+        Ok(Some(grown))
     }
 
     /// Rows of which nothing is asked but how many they are.

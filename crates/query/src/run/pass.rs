@@ -65,6 +65,13 @@ impl<'q> Pass<'q> {
         Pass { block, cx, start, size, keep_undefined: feeding.keep_undefined, collect, key: Vec::new() }
     }
 
+    /// The items that come next begin behind so many rows of this one, where rows come in order of arrival.
+    pub fn resume(&mut self, docnum: u64, rows: u64) {
+        if let Collect::Stream(stream) = &mut self.collect {
+            stream.resume(docnum, rows);
+        }
+    }
+
     /// Takes in one item. `Stop` says that no further item can change the page.
     pub fn item(&mut self, docnum: u64, item: Bound<'_>) -> Result<Flow> {
         self.feed(docnum, Some(&Frame { slot: 0, bound: item, outer: None }))

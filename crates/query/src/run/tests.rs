@@ -1,10 +1,14 @@
 use pleiad_model::env::ManualEnv;
+use pleiad_model::policy::Geospatial;
 use pleiad_model::{Error, Kind, Result, Value, json};
 use proptest::prelude::*;
 
-use super::parse;
 use super::whole::BUILT_BYTES_MAX;
+use super::{Feeding, PageSize, Pass, Start, parse};
 use crate::Parameters;
+use crate::compile::{Bind, compile};
+use crate::document::Bound;
+use crate::expr::{Context, Room};
 use crate::language::TEXT_BYTES_MAX;
 
 /// Three databases as a feed holds them.
@@ -233,6 +237,28 @@ fn a_short_text_cannot_build_a_huge_result() {
     for text in [format!("SELECT VALUE [{}]", items(times)), format!("SELECT VALUE {}", sum(times + 1))] {
         assert_eq!(run(text).unwrap_err().kind, Kind::TooLarge);
     }
+}
+
+/// Two stretches that were begun, as a split leaves them: the rows that were given of either item do not come again.
+#[test]
+fn every_stretch_goes_on_at_its_own_place() {
+    let parameters = Parameters::default();
+    let env = ManualEnv::default();
+    let query = parse("SELECT VALUE t FROM c JOIN t IN c.tags").unwrap();
+    let bind = Bind { parameters: &parameters, geospatial: Geospatial::Geography, started_ms: None };
+    let block = compile(query.select(), query.text(), bind).unwrap();
+    let room = Room::new(BUILT_BYTES_MAX);
+    let cx = Context { env: &env, started_ms: 0, geospatial: bind.geospatial, user_functions: None, room };
+    let size = PageSize { rows: 100, bytes: BUILT_BYTES_MAX };
+    let mut pass = Pass::new(&block, cx, Start::beginning(0, None), size, Feeding::default());
+    let items = ["[1,2,3]", "[4,5,6]"].map(|tags| json::parse(format!(r#"{{"tags":{tags}}}"#).as_bytes()).unwrap());
+    for (docnum, given, item) in [(7, 1, &items[0]), (9, 2, &items[1])] {
+        pass.resume(docnum, given);
+        pass.item(docnum, Bound::Value(item)).unwrap();
+    }
+    let mut text = Vec::new();
+    pass.finish(None).unwrap().rows.join(&mut text);
+    assert_eq!(String::from_utf8_lossy(&text), "2,3,6");
 }
 
 /// Deep and wide queries run on a stack of half the size that servers give their threads.

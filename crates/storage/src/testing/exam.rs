@@ -53,6 +53,7 @@ macro_rules! exam {
             delete_range_deletes_the_range
             odd_keys_and_values_survive
             drop_range_leaves_the_neighbours
+            a_visit_shows_what_a_scan_gives
             a_large_batch_is_one
         );
     };
@@ -266,6 +267,28 @@ pub async fn drop_range_leaves_the_neighbours<S: Store>(store: &S) {
         let keys: Vec<Bytes> = all(store).await.into_iter().map(|(key, _)| key).collect();
         assert!(keys.iter().map(Bytes::as_ref).eq(rows(0, 1_000).chain(rows(2_000, 3_000))));
     }
+}
+
+pub async fn a_visit_shows_what_a_scan_gives<S: Store>(store: &S) {
+    commit(store, |batch| (0..3_000u32).for_each(|n| batch.put(n.to_be_bytes(), vec![7; n as usize % 900]))).await;
+    let snapshot = store.snapshot().await.unwrap();
+    commit(store, |batch| batch.delete(5u32.to_be_bytes())).await;
+    let (from, to) = (3u32.to_be_bytes(), 2_900u32.to_be_bytes());
+    let mut seen: Vec<Pair> = Vec::new();
+    let mut keep = |key: &[u8], value: &[u8]| {
+        seen.push((Bytes::copy_from_slice(key), Bytes::copy_from_slice(value)));
+        true
+    };
+    assert!(!snapshot.visit(&from, &to, &mut keep).await.unwrap(), "nobody said stop");
+    assert_eq!(seen, scan(&snapshot, &from, &to, Direction::Forward).await);
+    let mut left = 7;
+    let mut few = |_: &[u8], _: &[u8]| {
+        left -= 1;
+        left > 0
+    };
+    assert!(snapshot.visit(&from, &to, &mut few).await.unwrap(), "stopped");
+    assert_eq!(left, 0);
+    assert!(!snapshot.visit(&to, &from, &mut |_, _| false).await.unwrap(), "an upside-down range has nothing to show");
 }
 
 pub async fn a_large_batch_is_one<S: Store>(store: &S) {

@@ -18,10 +18,9 @@ use bytes::Bytes;
 use pleiad_model::Value;
 use pleiad_storage::keyspace;
 
-use super::{
-    ARRAY, BEYOND, END_HASHED, FALSE, NULL, NUMBER, OBJECT, STRING, STRING_BYTES_ORDERED, TRUE, Type, UNDEFINED,
-    encode_scalar, escape, plain_stem,
-};
+use pleiad_model::ordered::{ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, UNDEFINED, escape};
+
+use super::{BEYOND, END_HASHED, STRING_BYTES_ORDERED, Type, encode_scalar, plain_stem};
 
 /// Encoded values from `from` up to, not including, `to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
