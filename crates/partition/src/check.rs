@@ -241,6 +241,7 @@ fn pointed(tag: Tag, (row, value): &Pair) -> Result<u64> {
     match tag {
         Tag::Member => keyspace::decode_member(row).map(|(_, docnum)| docnum),
         Tag::Index => keyspace::decode_index(row).map(|(_, _, docnum)| docnum),
+        Tag::Feed => keyspace::decode_feed(row).map(|(_, _, docnum)| docnum),
         _ => docnum_from_value(value),
     }
 }

@@ -16,6 +16,7 @@ pub mod state; // what a shard must remember
 #[cfg(test)]
 mod testing; // items, and a committer that stands still
 pub mod transaction; // one item's change as rows
+mod upgrade; // shards that an earlier version wrote
 pub mod view; // one moment, for whoever reads many items
 
 pub use commit::Committer;

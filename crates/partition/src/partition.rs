@@ -31,6 +31,7 @@ use crate::record::{Contents, Fields, Record};
 use crate::schema::Schema;
 use crate::state::{DOCNUM_COUNTER_BITS, ShardState};
 use crate::transaction::{Changes, New, Old, docnum_from_value};
+use crate::upgrade;
 use crate::view::Unindexed;
 
 /// Writers of different logical partitions seldom share one of these.
@@ -125,6 +126,9 @@ impl Partition {
     /// Opens a partition of an existing container, or an empty one of a new container.
     pub async fn open(range: Range, store: Arc<AnyStore>, committer: Committer) -> Result<Self> {
         let row = store.get(&keyspace::state(range.shard)).await?;
+        if row.as_deref().is_some_and(ShardState::is_outdated) {
+            upgrade::feed_rows(&store, &committer, range.shard).await?;
+        }
         let shard = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
         let (pending, brought) = Default::default();
         let sequence = Sequence { shard, pending, brought, closed: false, schema_version: 0 };

@@ -10,7 +10,9 @@
 use bytes::Bytes;
 use pleiad_model::{Error, Result};
 
-const VERSION: u8 = 1;
+/// Of the row, and of the shard's other rows: version 1 had feed rows without item numbers.
+const VERSION: u8 = 2;
+const VERSION_FEED_WITHOUT_NUMBERS: u8 = 1;
 
 /// Item numbers below one range prefix; the prefix is the upper 20 bits of a docnum.
 pub const DOCNUM_COUNTER_BITS: u32 = 40;
@@ -33,12 +35,17 @@ impl ShardState {
         Bytes::from(out)
     }
 
+    /// Whether a row was written by a version whose shards look otherwise: `upgrade` comes first.
+    pub fn is_outdated(bytes: &[u8]) -> bool {
+        bytes.first() == Some(&VERSION_FEED_WITHOUT_NUMBERS)
+    }
+
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let corrupt = || Error::corrupt("shard state");
         let (version, rest) = bytes.split_first().ok_or_else(corrupt)?;
         let (fields, []) = rest.as_chunks::<8>() else { return Err(corrupt()) };
         match (*version, fields) {
-            (VERSION, [lsn, next_item, items, item_bytes]) => Ok(ShardState {
+            (VERSION | VERSION_FEED_WITHOUT_NUMBERS, [lsn, next_item, items, item_bytes]) => Ok(ShardState {
                 lsn: u64::from_be_bytes(*lsn),
                 next_item: u64::from_be_bytes(*next_item),
                 items: u64::from_be_bytes(*items),
@@ -59,6 +66,7 @@ mod tests {
         assert_eq!(ShardState::decode(&state.encode()).unwrap(), state);
         assert!(ShardState::decode(&[]).is_err());
         assert!(ShardState::decode(&state.encode()[..32]).is_err());
-        assert!(ShardState::decode(&[2; 33]).is_err());
+        assert!(ShardState::decode(&[3; 33]).is_err());
+        assert!(!ShardState::is_outdated(&state.encode()));
     }
 }

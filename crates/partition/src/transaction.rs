@@ -48,7 +48,7 @@ impl Changes {
         self.put_seen(keyspace::id(shard, new.record.epk.as_bytes(), &new.key.hash), docnum_value(docnum));
         self.put_seen(keyspace::doc(shard, docnum), new.record.bytes().clone());
         self.batch.put(keyspace::member(shard, new.record.epk.as_bytes(), docnum), Bytes::new());
-        self.batch.put(keyspace::feed(shard, new.record.lsn, u32::from(new.record.seq)), docnum_value(docnum));
+        self.put_feed(shard, new.record);
         new.terms.iter().for_each(|term| self.put_term(shard, term, docnum));
     }
 
@@ -57,7 +57,7 @@ impl Changes {
         self.delete_seen(keyspace::id(shard, old.record.epk.as_bytes(), &old.key.hash));
         self.delete_seen(keyspace::doc(shard, docnum));
         self.batch.delete(keyspace::member(shard, old.record.epk.as_bytes(), docnum));
-        self.batch.delete(keyspace::feed(shard, old.record.lsn, u32::from(old.record.seq)));
+        self.batch.delete(feed_row(shard, old.record));
         old.terms.possible.iter().for_each(|term| self.delete_term(shard, term, docnum));
     }
 
@@ -69,8 +69,8 @@ impl Changes {
             self.put_seen(keyspace::id(shard, new.record.epk.as_bytes(), &new.key.hash), docnum_value(docnum));
         }
         self.put_seen(keyspace::doc(shard, docnum), new.record.bytes().clone());
-        self.batch.delete(keyspace::feed(shard, old.record.lsn, u32::from(old.record.seq)));
-        self.batch.put(keyspace::feed(shard, new.record.lsn, u32::from(new.record.seq)), docnum_value(docnum));
+        self.batch.delete(feed_row(shard, old.record));
+        self.put_feed(shard, new.record);
         self.change_terms(shard, docnum, old.terms, new.terms)
     }
 
@@ -92,6 +92,10 @@ impl Changes {
         TermCount { removed: priced(&gone), added: priced(&come) }
     }
 
+    fn put_feed(&mut self, shard: u64, record: &Record) {
+        self.batch.put(feed_row(shard, record), record.epk.as_bytes());
+    }
+
     fn put_term(&mut self, shard: u64, term: &Term, docnum: u64) {
         self.batch.put(keyspace::index(shard, term.path, &term.value, docnum), Bytes::new());
     }
@@ -109,6 +113,12 @@ impl Changes {
         self.batch.delete(&key);
         self.pending.push((key, None));
     }
+}
+
+/// Where a version stands in the feed. The row's value is its effective key: whoever reads a part of the partition need
+/// not fetch the items of the rest.
+pub fn feed_row(shard: u64, record: &Record) -> Bytes {
+    keyspace::feed(shard, record.lsn, u32::from(record.seq), record.docnum)
 }
 
 /// An item number as a row's value.

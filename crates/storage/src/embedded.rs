@@ -50,6 +50,7 @@ impl Embedded {
         let family = ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, engine.clone());
         let db = DB::open_cf_descriptors(&engine, home, [family]);
         let db = db.map_err(|error| directory::cannot_open(dir, error))?;
+        directory::adopt(dir)?;
         Ok(Embedded { engine: Arc::new(Engine::new(db, Rows::new(options.row_cache_bytes))) })
     }
 

@@ -10,10 +10,10 @@
 //!
 //! ```text
 //! shard u64 │ 'd' │ docnum u64                                    doc     an item's record
-//! shard u64 │ 'f' │ LSN u64 │ seq u32                             feed    the newest change of each item
+//! shard u64 │ 'f' │ LSN u64 │ seq u32 │ docnum u64                feed    the newest change of each item
 //! shard u64 │ 'i' │ EPK… │ hash 16                                id      finds the item of an id
 //! shard u64 │ 'k' │ EPK… │ hash 16                                key     statistics of a logical partition
-//! shard u64 │ 'l' │ LSN u64 │ seq u32                             log     every change, for copies to catch up
+//! shard u64 │ 'l' │ LSN u64 │ seq u32 │ docnum u64                log     every change, for copies to catch up
 //! shard u64 │ 'm' │ EPK… │ docnum u64                             member  a key's items, in insertion order
 //! shard u64 │ 's' │                                               state   what the shard must remember
 //! shard u64 │ 't' │ time u32, seconds │ docnum u64                ttl     what expires when
@@ -38,8 +38,8 @@ use pleiad_model::{Error, Result};
 
 mod read;
 pub use read::{
-    decode_feed, decode_id, decode_index, decode_key_stats, decode_log, decode_member, decode_ttl, docnum_of_doc,
-    shard_of,
+    decode_feed, decode_feed_v1, decode_id, decode_index, decode_key_stats, decode_log, decode_member, decode_ttl,
+    docnum_of_doc, shard_of,
 };
 
 /// PostgreSQL refuses an index row of 2,704 bytes.
@@ -111,14 +111,22 @@ pub fn ttl(shard: u64, time_s: u32, docnum: u64) -> Bytes {
     Key::new(shard, Tag::Ttl).u32(time_s).u64(docnum).finish()
 }
 
-/// `shard │ 'f' │ LSN │ seq`, `00…00 07 │ 66 │ 00…00 03 2c │ 00 00 00 01`
-pub fn feed(shard: u64, lsn: u64, seq: u32) -> Bytes {
-    Key::new(shard, Tag::Feed).u64(lsn).u32(seq).finish()
+/// `shard │ 'f' │ LSN │ seq │ docnum`, `00…00 07 │ 66 │ 00…00 03 2c │ 00 00 00 01 │ 00…00 2a`
+///
+/// Partitions count their LSNs apart from each other; the item's number keeps two changes apart that were both the
+/// 812th, when partitions are merged.
+pub fn feed(shard: u64, lsn: u64, seq: u32, docnum: u64) -> Bytes {
+    Key::new(shard, Tag::Feed).u64(lsn).u32(seq).u64(docnum).finish()
 }
 
-/// `shard │ 'l' │ LSN │ seq`
-pub fn log(shard: u64, lsn: u64, seq: u32) -> Bytes {
-    Key::new(shard, Tag::Log).u64(lsn).u32(seq).finish()
+/// The changes of one partition from an LSN on.
+pub fn feed_from(shard: u64, lsn: u64) -> (Bytes, Bytes) {
+    (Key::new(shard, Tag::Feed).u64(lsn).finish(), range(shard, Tag::Feed).1)
+}
+
+/// `shard │ 'l' │ LSN │ seq │ docnum`
+pub fn log(shard: u64, lsn: u64, seq: u32, docnum: u64) -> Bytes {
+    Key::new(shard, Tag::Log).u64(lsn).u32(seq).u64(docnum).finish()
 }
 
 /// `shard │ 's'`

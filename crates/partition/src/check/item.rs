@@ -14,7 +14,7 @@ use crate::key::ItemKey;
 use crate::map::Range;
 use crate::record::Record;
 use crate::schema::{Schema, Stored};
-use crate::transaction::docnum_value;
+use crate::transaction::{docnum_value, feed_row};
 
 pub struct Item {
     /// By its row; the record says it too.
@@ -54,7 +54,7 @@ impl Item {
         let mut rows = Vec::with_capacity(3 + self.terms.certain().len());
         rows.push((keyspace::id(shard, epk, &self.key.hash), docnum_value(self.docnum)));
         rows.push((keyspace::member(shard, epk, self.docnum), Bytes::new()));
-        rows.push((keyspace::feed(shard, record.lsn, u32::from(record.seq)), docnum_value(self.docnum)));
+        rows.push((feed_row(shard, record), Bytes::copy_from_slice(epk)));
         rows.extend(self.terms.certain().iter().map(|term| (self.index_row(shard, term), Bytes::new())));
         rows
     }

@@ -161,7 +161,7 @@ fn rows_without_an_item_are_named() {
     let strays = [
         (keyspace::id(SHARD, epk.as_bytes(), &[9; 16]), number.to_be_bytes().to_vec(), "the id row"),
         (keyspace::member(SHARD, epk.as_bytes(), number), vec![], "the member row"),
-        (keyspace::feed(SHARD, 999, 0), number.to_be_bytes().to_vec(), "the feed row"),
+        (keyspace::feed(SHARD, 999, 0, number), epk.as_bytes().to_vec(), "the feed row"),
         (keyspace::index(SHARD, 5, &[1], number), vec![], "the index row"),
         (keyspace::key_stats(SHARD, &[0x11; 16], &[9; 16]), vec![0; 16], "without items"),
         (keyspace::ttl(SHARD, 5, number), vec![], "of a kind that items do not have"),
@@ -201,7 +201,7 @@ fn an_item_in_the_wrong_partition_is_named() {
 #[test]
 fn problems_beyond_the_first_hundred_are_counted() {
     let world = World::empty();
-    (0..150).for_each(|n| world.put(&keyspace::feed(SHARD, n, 0), &[0; 8]));
+    (0..150).for_each(|n| world.put(&keyspace::feed(SHARD, n, 0, n), &[]));
     let problems = world.check().problems;
     assert_eq!((problems.told.len(), problems.count), (PROBLEMS_TOLD_MAX, 150));
 }

@@ -1,12 +1,12 @@
 //! What the data directory looks like.
 //!
 //! ```text
-//! <dir>/FORMAT   the version of our layout, "1\n": written once, synced, before the first data
+//! <dir>/FORMAT   the version of our layout, "2\n": synced before the first data that an older Pleiad would not know
 //! <dir>/store/   RocksDB's files, its LOCK among them
 //! ```
 //!
-//! Promise: a directory of a newer Pleiad, or one in use, is refused with a sentence that says so,
-//! and is left as it was. Other files in the directory are nobody's business.
+//! Promise: a directory of an older Pleiad becomes ours, and the older one will not open it again. One of a newer
+//! Pleiad, or one in use, is refused with a sentence that says so, and is left as it was. Other files in the directory are nobody's business.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -14,8 +14,11 @@ use std::path::{Path, PathBuf};
 
 use pleiad_model::{Error, Result};
 
-/// Raised when bytes on disk change their meaning.
-const FORMAT: u32 = 1;
+/// Raised when bytes on disk change their meaning. What is older is understood: the layers above rewrite what they need.
+///
+/// 2: feed rows carry their item's number and effective key.
+const FORMAT: u32 = 2;
+const FORMAT_OLDEST: u32 = 1;
 
 /// Makes the directory ours and says where RocksDB lives.
 pub fn prepare(dir: &Path) -> Result<PathBuf> {
@@ -28,6 +31,14 @@ pub fn prepare(dir: &Path) -> Result<PathBuf> {
     }
     make(&home).map_err(|error| cannot_use(dir, error))?;
     Ok(home)
+}
+
+/// Makes an older directory one of this version; by now nobody else can have it open.
+pub fn adopt(dir: &Path) -> Result<()> {
+    match fs::read_to_string(dir.join("FORMAT")) {
+        Ok(text) if text.trim() == FORMAT.to_string() => Ok(()),
+        _ => write_format(dir).map_err(|error| cannot_use(dir, error)),
+    }
 }
 
 /// A directory is there for certain only when the one above it was synced; RocksDB syncs what is
@@ -50,7 +61,7 @@ fn make(dir: &Path) -> io::Result<()> {
 fn check(dir: &Path, text: &str) -> Result<()> {
     let dir = dir.display();
     match text.trim().parse::<u32>() {
-        Ok(FORMAT) => Ok(()),
+        Ok(FORMAT_OLDEST..=FORMAT) => Ok(()),
         Ok(found) if found > FORMAT => Err(Error::invalid(format!(
             "{dir} was written by a newer Pleiad (format {found}; this one knows {FORMAT}): upgrade, or choose another directory"
         ))),

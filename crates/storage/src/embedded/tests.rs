@@ -59,8 +59,8 @@ fn a_directory_has_one_user() {
 fn a_newer_format_is_refused_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
-    assert_eq!(fs::read_to_string(dir.path().join("FORMAT")).unwrap(), "1\n");
-    fs::write(dir.path().join("FORMAT"), "2\n").unwrap();
+    assert_eq!(format_of(dir.path()), "2\n");
+    fs::write(dir.path().join("FORMAT"), "3\n").unwrap();
     let error = refusal(dir.path());
     assert_eq!(error.kind, Kind::Invalid);
     assert!(error.message.contains("newer Pleiad"), "{error}");
@@ -68,6 +68,22 @@ fn a_newer_format_is_refused_and_left_alone() {
         fs::write(dir.path().join("FORMAT"), nonsense).unwrap();
         assert_eq!(refusal(dir.path()).kind, Kind::Invalid, "{nonsense:?}");
     }
+}
+
+#[test]
+fn an_older_format_becomes_ours_once_nobody_else_has_it_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = open(dir.path());
+    fs::write(dir.path().join("FORMAT"), "1\n").unwrap();
+    refusal(dir.path());
+    assert_eq!(format_of(dir.path()), "1\n");
+    drop(first);
+    drop(open(dir.path()));
+    assert_eq!(format_of(dir.path()), "2\n");
+}
+
+fn format_of(dir: &Path) -> String {
+    fs::read_to_string(dir.join("FORMAT")).unwrap()
 }
 
 #[test]

@@ -41,14 +41,19 @@ pub fn decode_ttl(key: &[u8]) -> Result<(u32, u64)> {
     decode(key, Tag::Ttl, "ttl", |fields| Some((fields.u32()?, fields.u64()?)))
 }
 
-/// LSN, seq
-pub fn decode_feed(key: &[u8]) -> Result<(u64, u32)> {
-    decode(key, Tag::Feed, "feed", |fields| Some((fields.u64()?, fields.u32()?)))
+/// LSN, seq, docnum
+pub fn decode_feed(key: &[u8]) -> Result<(u64, u32, u64)> {
+    decode(key, Tag::Feed, "feed", |fields| Some((fields.u64()?, fields.u32()?, fields.u64()?)))
 }
 
-/// LSN, seq
-pub fn decode_log(key: &[u8]) -> Result<(u64, u32)> {
-    decode(key, Tag::Log, "log", |fields| Some((fields.u64()?, fields.u32()?)))
+/// LSN, seq of a row as they were before rows carried their item's number.
+pub fn decode_feed_v1(key: &[u8]) -> Result<(u64, u32)> {
+    decode(key, Tag::Feed, "former feed", |fields| Some((fields.u64()?, fields.u32()?)))
+}
+
+/// LSN, seq, docnum
+pub fn decode_log(key: &[u8]) -> Result<(u64, u32, u64)> {
+    decode(key, Tag::Log, "log", |fields| Some((fields.u64()?, fields.u32()?, fields.u64()?)))
 }
 
 /// Reads shard and tag, then the fields, and insists that nothing is left.

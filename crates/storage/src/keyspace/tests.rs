@@ -17,8 +17,9 @@ fn keys_are_as_drawn() {
     let hash = [0xAB; 16];
     let hashed = "abababababababababababababababab";
     check_key(doc(7, 42), "0000000000000007 64 000000000000002a");
-    check_key(feed(7, 812, 1), "0000000000000007 66 000000000000032c 00000001");
-    check_key(log(7, 812, 1), "0000000000000007 6c 000000000000032c 00000001");
+    check_key(feed(7, 812, 1, 42), "0000000000000007 66 000000000000032c 00000001 000000000000002a");
+    check_key(feed_from(7, 812).0, "0000000000000007 66 000000000000032c");
+    check_key(log(7, 812, 1, 42), "0000000000000007 6c 000000000000032c 00000001 000000000000002a");
     check_key(id(7, &[0x7F, 0], &hash), &format!("0000000000000007 69 7f00ff 0001 {hashed}"));
     check_key(key_stats(7, &[], &hash), &format!("0000000000000007 6b 0001 {hashed}"));
     check_key(member(7, &[0x7F, 0], 42), "0000000000000007 6d 7f00ff 0001 000000000000002a");
@@ -121,9 +122,14 @@ proptest! {
     }
 
     #[test]
+    fn changes_sort_as_their_fields(a in (number(), any::<u32>(), number()), b in (number(), any::<u32>(), number())) {
+        prop_assert_eq!(feed(1, a.0, a.1, a.2).cmp(&feed(1, b.0, b.1, b.2)), a.cmp(&b));
+        prop_assert_eq!(log(1, a.0, a.1, a.2).cmp(&log(1, b.0, b.1, b.2)), a.cmp(&b));
+        prop_assert_eq!(feed(1, a.0, a.1, a.2) >= feed_from(1, b.0).0, a.0 >= b.0);
+    }
+
+    #[test]
     fn numbers_sort_as_numbers(a in (number(), any::<u32>()), b in (number(), any::<u32>())) {
-        prop_assert_eq!(feed(1, a.0, a.1).cmp(&feed(1, b.0, b.1)), a.cmp(&b));
-        prop_assert_eq!(log(1, a.0, a.1).cmp(&log(1, b.0, b.1)), a.cmp(&b));
         prop_assert_eq!(ttl(1, a.1, a.0).cmp(&ttl(1, b.1, b.0)), (a.1, a.0).cmp(&(b.1, b.0)));
         prop_assert_eq!(doc(a.0, b.0).cmp(&doc(b.0, a.0)), (a.0, b.0).cmp(&(b.0, a.0)));
     }
@@ -138,8 +144,8 @@ proptest! {
         let entry = index(shard, n, &value, n);
         prop_assert_eq!(decode_index(&entry).unwrap(), (n, &value[..], n));
         prop_assert_eq!(decode_ttl(&ttl(shard, m, n)).unwrap(), (m, n));
-        prop_assert_eq!(decode_feed(&feed(shard, n, m)).unwrap(), (n, m));
-        prop_assert_eq!(decode_log(&log(shard, n, m)).unwrap(), (n, m));
+        prop_assert_eq!(decode_feed(&feed(shard, n, m, n)).unwrap(), (n, m, n));
+        prop_assert_eq!(decode_log(&log(shard, n, m, n)).unwrap(), (n, m, n));
     }
 
     #[test]
@@ -158,6 +164,6 @@ proptest! {
     #[test]
     fn any_bytes_decode_or_are_reported(bytes in vec(any::<u8>(), 0..60)) {
         let _ = (decode_id(&bytes), decode_key_stats(&bytes), decode_member(&bytes), decode_index(&bytes));
-        let _ = (decode_ttl(&bytes), decode_feed(&bytes), decode_log(&bytes), docnum_of_doc(&bytes), shard_of(&bytes));
+        let _ = (decode_ttl(&bytes), decode_feed(&bytes), decode_feed_v1(&bytes), decode_log(&bytes), docnum_of_doc(&bytes), shard_of(&bytes));
     }
 }

@@ -12,7 +12,7 @@ fn change(rows: &Arc<Rows>, key: &Bytes) -> Changing {
 #[test]
 fn items_and_ids_are_kept_and_nothing_else() {
     assert!(Rows::keeps(&keyspace::doc(7, 1)) && Rows::keeps(&keyspace::id(7, b"e", &[1; 16])));
-    assert!(!Rows::keeps(&keyspace::feed(7, 1, 1)) && !Rows::keeps(&keyspace::state(7)) && !Rows::keeps(b""));
+    assert!(!Rows::keeps(&keyspace::feed(7, 1, 1, 1)) && !Rows::keeps(&keyspace::state(7)) && !Rows::keeps(b""));
 }
 
 #[test]

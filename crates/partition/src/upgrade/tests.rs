@@ -1,0 +1,53 @@
+//! A shard of version 1, made by turning back what is written today.
+
+use pleiad_storage::Durability;
+
+use super::*;
+use crate::partition::{Condition, Partition, Verb};
+use crate::testing::{audit, draft, item, memory, open, range, rows, schema};
+use crate::transaction::docnum_value;
+
+const SHARD: u64 = 7;
+
+/// The first `left` feed rows are already of today: whoever did it was stopped there.
+async fn turn_back(store: &AnyStore, left: usize) {
+    let mut batch = Batch::new();
+    for row in rows(store, SHARD).await.keys().filter(|row| row[8] == Tag::Feed as u8).skip(left) {
+        let (_, _, docnum) = keyspace::decode_feed(row).unwrap();
+        batch.delete(row);
+        batch.put(&row[..row.len() - 8], docnum_value(docnum));
+    }
+    let mut state = store.get(&keyspace::state(SHARD)).await.unwrap().unwrap().to_vec();
+    state[0] = 1;
+    batch.put(keyspace::state(SHARD), state);
+    store.commit(&batch, Durability::Written).await.unwrap();
+}
+
+#[tokio::test]
+async fn feed_rows_of_version_1_are_rewritten_at_open() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    for n in 0..3000 {
+        let draft = draft(&schema, &n.to_string(), item(&format!("p{}", n % 9), &n.to_string(), n));
+        partition.write(&schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+    }
+    let today = rows(&store, SHARD).await;
+    for left in [0, 1500, 3000] {
+        turn_back(&store, left).await;
+        let again = open(&store).await;
+        assert_eq!(rows(&store, SHARD).await, today);
+        audit(&again, &schema).await;
+    }
+}
+
+#[tokio::test]
+async fn a_feed_row_without_its_item_stops_the_start() {
+    let store = memory();
+    let mut batch = Batch::new();
+    batch.put(keyspace::state(SHARD), [&[1][..], &[0; 32]].concat());
+    batch.put(&keyspace::feed(SHARD, 1, 0, 5)[..21], docnum_value(5));
+    store.commit(&batch, Durability::Written).await.unwrap();
+    let committer = Committer::start(store.clone(), crate::testing::LATER).unwrap();
+    let error = Partition::open(range(SHARD, 3), store, committer).await.err().unwrap();
+    assert!(error.message.contains("feed row"), "{error}");
+}
