@@ -11,6 +11,7 @@ mod chores; // work that nobody waits for
 mod item; // one item
 mod list; // many items, a page at a time
 mod query; // many items, by what they hold
+mod change_feed; // many items, by when they changed
 mod session; // what a client has already seen
 #[cfg(test)]
 mod testing; // an account to work on
@@ -19,6 +20,7 @@ pub mod throughput; // what may be reserved, and how many partitions it takes
 pub use admit::{Admitted, ContainerName};
 pub use answer::{Answer, Place};
 pub use catalog::{Catalog, Container, Database, EncryptionKey, Offer, OfferOwner};
+pub use change_feed::{ChangeFrom, ChangePage, ChangeRequest, ChangeStretch};
 pub use item::{Target, WriteOptions};
 pub use list::{ItemPage, ListScope, Position};
 pub use query::{

@@ -20,6 +20,15 @@ pub enum Scope {
     Key(EffectiveKey),
 }
 
+impl Scope {
+    pub(crate) fn holds(&self, epk: &EffectiveKey) -> bool {
+        match self {
+            Scope::Keys(keys) => keys.contains(epk),
+            Scope::Key(key) => key == epk,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Page {
     pub records: Vec<Record>,
@@ -51,7 +60,7 @@ impl Partition {
             let (records, more) = source.next(&view, filling.limit()).await?;
             for record in records {
                 filling.seen += 1;
-                if wanted(scope, &record) && !filling.take(record) {
+                if scope.holds(&record.epk) && !filling.take(record) {
                     return Ok(filling.page);
                 }
             }
@@ -166,13 +175,6 @@ impl Filling {
         let rate = (self.seen / taken.max(1)).max(1);
         let bytes = self.quota.bytes.saturating_sub(self.bytes).saturating_mul(rate);
         Limit { rows: missing.saturating_mul(rate).min(CHUNK_ROWS_MAX), bytes: bytes.min(CHUNK_BYTES_MAX) }
-    }
-}
-
-fn wanted(scope: &Scope, record: &Record) -> bool {
-    match scope {
-        Scope::Keys(keys) => keys.contains(&record.epk),
-        Scope::Key(epk) => record.epk == *epk,
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Knows no query language and no protocol. Read in this order.
 
+pub mod change_feed; // what happened since
 pub mod check; // is everything there that should be, and nothing else
 pub mod commit; // many transactions become one durable batch
 pub mod feed; // many items, in order, a page at a time

@@ -9,6 +9,7 @@
 //! members    effective key ──▶ docnum               one logical partition's
 //! members_in effective keys ──▶ docnum              a stretch of the hash space
 //! postings   path, encoded value ──▶ docnum         what the index says
+//! feed_rows  LSN ──▶ docnum, effective key           what changed when
 //! get, load  docnum ──▶ item                        those that were found
 //! ```
 
@@ -20,6 +21,7 @@ use pleiad_model::partition_key::{EffectiveKey, KeyRange};
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnySnapshot, AnyStore, Chunk, Direction, Limit, Snapshot, Store, keyspace};
 
+use crate::change_feed::FeedRow;
 use crate::index::UNINDEXED;
 use crate::map::Range;
 use crate::partition::Partition;
@@ -160,6 +162,14 @@ impl View {
         Ok(Some(docnums))
     }
 
+    /// Rows of the feed from this LSN, seq and number on, in order, and whether there are more.
+    pub(crate) async fn feed_rows(&self, from: (u64, u32, u64), limit: Limit) -> Result<(Vec<FeedRow>, bool)> {
+        let from = keyspace::feed(self.range.shard, from.0, from.1, from.2);
+        let (_, to) = keyspace::range(self.range.shard, keyspace::Tag::Feed);
+        let Chunk { pairs, more } = self.snapshot.scan(&from, &to, Direction::Forward, limit).await?;
+        Ok((pairs.iter().map(|(row, epk)| feed_row(row, epk)).collect::<Result<_>>()?, more))
+    }
+
     /// The items with these numbers, in the order of the numbers given.
     pub async fn get(&self, docnums: &[u64]) -> Result<Vec<Option<Record>>> {
         let rows: Vec<Bytes> = docnums.iter().map(|&docnum| keyspace::doc(self.range.shard, docnum)).collect();
@@ -238,6 +248,11 @@ pub fn behind((value, docnum): &Posting, direction: Direction) -> Vec<u8> {
 
 fn docnum_of_member(row: &[u8]) -> Result<u64> {
     keyspace::decode_member(row).map(|(_, docnum)| docnum)
+}
+
+fn feed_row(row: &[u8], epk: &[u8]) -> Result<FeedRow> {
+    let (lsn, seq, docnum) = keyspace::decode_feed(row)?;
+    Ok(FeedRow { lsn, seq, docnum, epk: EffectiveKey::from_bytes(epk) })
 }
 
 fn posting(row: Bytes) -> Result<Posting> {

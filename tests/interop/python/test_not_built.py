@@ -14,9 +14,3 @@ def test_a_patch_is_refused_by_name(container):
     with refused(501) as caught:
         container.patch_item("x", "a", [{"op": "add", "path": "/n", "value": 1}])
     assert "patch" in caught.value.message.lower()
-
-
-def test_the_change_feed_is_refused_by_name(container):
-    with refused(501) as caught:
-        list(container.query_items_change_feed(start_time="Beginning"))
-    assert "change feed" in caught.value.message.lower()

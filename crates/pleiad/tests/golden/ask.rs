@@ -199,6 +199,14 @@ impl Asker<'_> {
             answer.body = show::joined(answer.body.take(), json);
             answer.response = response;
         }
+        while words.asks("changes") && answer.response.status == 200 && answer.pages.len() < PAGES_MAX {
+            let position = answer.response.header("etag").ok_or("a change feed without an etag")?;
+            let next = with(&headers, "if-none-match", position);
+            let (response, json) = self.put(&words.first, &path, next, &body)?;
+            answer.pages.push(show::rows(json.as_ref()).len());
+            answer.body = if json.is_some() { show::joined(answer.body.take(), json) } else { answer.body };
+            answer.response = response;
+        }
         Ok(answer)
     }
 
@@ -312,6 +320,7 @@ impl Answer {
             "continuation" => "x-ms-continuation",
             "minimum" => "x-ms-cosmos-min-throughput",
             "owner" => "x-ms-alt-content-path",
+            "position" => "etag",
             name => name,
         };
         self.response.header(name)

@@ -31,10 +31,11 @@ const SYSTEM: [&str; 13] = [
     "_conflicts",
     "_lsn",
 ];
+const TIMES: [&str; 2] = ["_ts", "crts"];
 /// What is later than this is a time.
 const TS_S_MIN: i64 = 1_600_000_000;
 /// Asks that are not headers.
-const SHAPES: [&str; 5] = ["system", "pages", "sorted", "ids", "nobody"];
+const SHAPES: [&str; 6] = ["system", "pages", "changes", "sorted", "ids", "nobody"];
 
 pub fn answer(words: &Words, answer: &Answer, masks: &mut Masks) -> Vec<String> {
     let mut lines = vec![status(answer)];
@@ -63,6 +64,7 @@ fn header(ask: &str, value: Option<&str>, masks: &mut Masks) -> String {
         (_, None) => "none".to_owned(),
         ("continuation", Some(_)) => "<token>".to_owned(),
         ("range", Some(_)) => "<range>".to_owned(),
+        ("position", Some(_)) => "<position>".to_owned(),
         // Which partition it was depends on the world; how far it had come does not.
         ("session", Some(token)) => {
             token.split_once(':').map_or(token.to_owned(), |(_, vector)| format!("<range>:{vector}"))
@@ -117,10 +119,14 @@ pub fn tidy(words: &Words, value: &Value) -> Value {
     } else if !words.asks("system") {
         return without_system(value);
     }
-    if object.get("_ts").and_then(Value::as_i64).is_some_and(|ts_s| ts_s > TS_S_MIN) {
-        object.set("_ts", "<ts>");
-    }
-    Value::Object(object)
+    without_times(&Value::Object(object))
+}
+
+fn without_times(value: &Value) -> Value {
+    let Value::Object(object) = value else { return value.clone() };
+    let is_time = |name: &str, value: &Value| TIMES.contains(&name) && value.as_i64().is_some_and(|s| s > TS_S_MIN);
+    let shown = |name: &str, value: &Value| if is_time(name, value) { "<ts>".into() } else { without_times(value) };
+    object.iter().fold(Object::new(), |object, (name, value)| object.with(name, shown(name, value))).into()
 }
 
 fn without_system(value: &Value) -> Value {

@@ -15,6 +15,7 @@ use pleiad_model::partition_key::{EffectiveKey, KeyRange};
 use pleiad_model::{Error, Result};
 use ring::hmac;
 
+mod changes; // where a change feed goes on
 mod query; // where a query goes on
 
 const VERSION: u8 = 1;
@@ -33,11 +34,8 @@ impl Tokens {
     pub fn issue(&self, owner: &str, position: &Position) -> String {
         let mut out = vec![VERSION];
         out.extend_from_slice(&position.after.to_be_bytes());
-        for key in [&position.keys.min, &position.keys.max] {
-            let bytes = key.as_bytes();
-            out.push(bytes.len() as u8); // effective keys are at most 115 bytes long
-            out.extend_from_slice(bytes);
-        }
+        put_key(&mut out, &position.keys.min);
+        put_key(&mut out, &position.keys.max);
         self.seal(owner, out)
     }
 
@@ -46,15 +44,23 @@ impl Tokens {
     }
 
     /// Signs the bytes and spells them in ASCII.
-    fn seal(&self, owner: &str, mut bytes: Vec<u8>) -> String {
-        let tag = hmac::sign(&self.key, &covered(owner, &bytes));
-        bytes.extend_from_slice(tag.as_ref());
-        URL_SAFE_NO_PAD.encode(bytes)
+    fn seal(&self, owner: &str, bytes: Vec<u8>) -> String {
+        URL_SAFE_NO_PAD.encode(self.sign(owner, bytes))
     }
 
     /// The bytes that were sealed for this owner.
     fn unseal(&self, owner: &str, token: &str) -> Option<Vec<u8>> {
-        let mut bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
+        self.verify(owner, URL_SAFE_NO_PAD.decode(token).ok()?)
+    }
+
+    fn sign(&self, owner: &str, mut bytes: Vec<u8>) -> Vec<u8> {
+        let tag = hmac::sign(&self.key, &covered(owner, &bytes));
+        bytes.extend_from_slice(tag.as_ref());
+        bytes
+    }
+
+    /// The bytes that were signed for this owner.
+    fn verify(&self, owner: &str, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
         let (signed, tag) = bytes.split_at_checked(bytes.len().checked_sub(TAG_BYTES)?)?;
         hmac::verify(&self.key, &covered(owner, signed), tag).ok()?;
         bytes.truncate(bytes.len() - TAG_BYTES);
@@ -79,6 +85,12 @@ fn covered(owner: &str, bytes: &[u8]) -> Vec<u8> {
 
 fn invalid() -> Error {
     Error::invalid("The continuation token is not valid for this request: start again without it.")
+}
+
+fn put_key(out: &mut Vec<u8>, key: &EffectiveKey) {
+    let bytes = key.as_bytes();
+    out.push(bytes.len() as u8); // effective keys are at most 115 bytes long
+    out.extend_from_slice(bytes);
 }
 
 fn take_key(bytes: &[u8]) -> Option<(EffectiveKey, &[u8])> {

@@ -146,6 +146,35 @@ pub fn item_feed(container: ContainerRid, records: &[Record]) -> Vec<u8> {
     out
 }
 
+/// Items as a change feed shows them: each with the LSN of its change, or in an envelope that tells it.
+pub fn changed_items(container: ContainerRid, records: &[Record], enveloped: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(records.iter().map(|record| record.body().len() + 300).sum::<usize>() + 64);
+    open_feed(&container.to_string(), "Documents", &mut out);
+    for (at, record) in records.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        if enveloped {
+            out.extend_from_slice(b"{\"current\":");
+            write_changed(container, record, &mut out);
+            let metadata = format!(",\"metadata\":{{\"lsn\":{},\"crts\":{}}}}}", record.lsn, record.ts_s);
+            out.extend_from_slice(metadata.as_bytes());
+        } else {
+            write_changed(container, record, &mut out);
+        }
+    }
+    close_feed(records.len(), &mut out);
+    out
+}
+
+fn write_changed(container: ContainerRid, record: &Record, out: &mut Vec<u8>) {
+    write_item(container, &record.view(), out);
+    if out.last() == Some(&b'}') {
+        out.pop();
+    }
+    out.extend_from_slice(format!(",\"_lsn\":{}}}", record.lsn).as_bytes());
+}
+
 /// Rows that are text already.
 pub fn rows(owner: &str, array: &str, rows: &RowSet) -> Vec<u8> {
     let mut out = Vec::with_capacity(rows.bytes() + rows.len() + 64);

@@ -14,9 +14,9 @@ use crate::nosql::reply::{
 use crate::nosql::request::{PostKind, Request};
 use crate::nosql::shape;
 
-const PAGE_ITEMS: usize = 100;
-const PAGE_ITEMS_MAX: usize = 1000;
-const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub(super) const PAGE_ITEMS: usize = 100;
+pub(super) const PAGE_ITEMS_MAX: usize = 1000;
+pub(super) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 impl Gateway {
     pub(super) async fn items(&self, request: &Request<'_>) -> Handled {
@@ -45,7 +45,7 @@ impl Gateway {
             (&Method::PUT, false) => self.replace_item(request, at).await,
             (&Method::DELETE, false) => self.delete_item(request, at).await,
             (&Method::PATCH, false) => Err(Error::refused("Patch").into()),
-            (&Method::GET, true) if request.header("a-im").is_some() => Err(Error::refused("The change feed").into()),
+            (&Method::GET, true) if request.header("a-im").is_some() => self.change_feed(request, at).await,
             (&Method::GET, true) => self.list_items(request, at).await,
             _ => Err(not_allowed()),
         }

@@ -1,0 +1,166 @@
+//! What happened in a container since: changes of its items, a page at a time.
+//!
+//! Promise: a position is a list of stretches of the hash space, each with the LSN up to which it has been seen. It
+//! names no partition, so that it means the same when partitions have split or merged: children go on counting where
+//! their parents stopped. Within one stretch changes come in the order of LSNs and each is shown once; between
+//! stretches there is no order, and none of them waits for another.
+//!
+//! ```text
+//! p0 [00 ── 55) seen up to 7     p1 [55 ── AA) 12     p2 [AA ── FF) 3
+//!    └ asked first. It has something: that is the page, and p0 goes to the end of the queue.
+//! ```
+
+use std::collections::VecDeque;
+
+use pleiad_model::partition_key::KeyRange;
+use pleiad_model::{Error, Result};
+use pleiad_partition::change_feed::{Asked, Start};
+use pleiad_partition::feed::{Quota, Scope};
+use pleiad_partition::{Partition, Record, price};
+
+use crate::answer::{Answer, Place, place};
+use crate::list::{ListScope, Reach, reach};
+use crate::session::SessionToken;
+use crate::{Admitted, Engine};
+
+/// Which changes of a container.
+#[derive(Clone, Debug)]
+pub struct ChangeRequest {
+    pub scope: ListScope,
+    pub from: ChangeFrom,
+    /// None that is older, in seconds since 1970.
+    pub since_s: Option<u32>,
+    pub quota: Quota,
+}
+
+/// Where a reader goes on, or begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangeFrom {
+    /// With the first change, or with the first that is not older than asked.
+    Beginning,
+    Now,
+    /// Behind this LSN, in every partition that is asked: what a partition key range gives, and its children take.
+    Lsn(u64),
+    Stretches(Vec<ChangeStretch>),
+}
+
+/// A part of the hash space, and how far it has been seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeStretch {
+    pub keys: KeyRange,
+    pub lsn: u64,
+}
+
+#[derive(Debug)]
+pub struct ChangePage {
+    pub records: Vec<Record>,
+    /// Where the next page starts, in the order in which stretches will be asked. It is never empty.
+    pub next: Vec<ChangeStretch>,
+}
+
+/// A stretch and the one partition that holds it.
+struct Slice<'a> {
+    partition: &'a Partition,
+    stretch: ChangeStretch,
+}
+
+/// What asking cost, and who answered last.
+#[derive(Default)]
+struct Served {
+    charge_ru: f64,
+    place: Option<Place>,
+}
+
+impl Engine {
+    pub async fn change_feed(
+        &self,
+        at: &Admitted,
+        request: &ChangeRequest,
+        session: Option<&SessionToken>,
+    ) -> Answer<ChangePage> {
+        let mut served = Served::default();
+        let result = read(at, request, session, &mut served).await;
+        let answer = Answer::priced(result, served.charge_ru.max(price::MISS_RU));
+        match served.place {
+            Some(place) => answer.at(place),
+            None => answer,
+        }
+    }
+}
+
+/// Asks one stretch after the other until one has something.
+async fn read(
+    at: &Admitted,
+    request: &ChangeRequest,
+    session: Option<&SessionToken>,
+    served: &mut Served,
+) -> Result<ChangePage> {
+    let reach = reach(at, &request.scope)?;
+    let mut queue = slices(at, &reach, request).await?;
+    let mut records = Vec::new();
+    for _ in 0..queue.len() {
+        let Some(mut slice) = queue.pop_front() else { break };
+        served.place = Some(place(slice.partition));
+        session.map_or(Ok(()), |session| session.check(slice.partition))?;
+        let asked = asked(&reach, request, &slice.stretch);
+        let page = slice.partition.changes(&asked, request.quota).await?;
+        served.charge_ru += price::page(page.records.iter().map(|record| record.body().len()));
+        slice.stretch.lsn = page.lsn;
+        queue.push_back(slice);
+        if !page.records.is_empty() {
+            records = page.records;
+            break;
+        }
+    }
+    Ok(ChangePage { records, next: queue.into_iter().map(|slice| slice.stretch).collect() })
+}
+
+fn asked(reach: &Reach, request: &ChangeRequest, stretch: &ChangeStretch) -> Asked {
+    let scope = match &reach.point {
+        Some(epk) => Scope::Key(epk.clone()),
+        None => Scope::Keys(stretch.keys.clone()),
+    };
+    Asked { scope, after: stretch.lsn, since_s: request.since_s.unwrap_or(0) }
+}
+
+/// What is asked, cut where partitions end, and how far each has been seen.
+async fn slices<'a>(at: &'a Admitted, reach: &Reach, request: &ChangeRequest) -> Result<VecDeque<Slice<'a>>> {
+    let all = |lsn| vec![ChangeStretch { keys: reach.keys.clone(), lsn }];
+    let (stretches, start) = match &request.from {
+        ChangeFrom::Lsn(lsn) => (all(*lsn), None),
+        ChangeFrom::Stretches(stretches) => (within(reach, stretches)?, None),
+        ChangeFrom::Now => (all(0), Some(Start::Now)),
+        ChangeFrom::Beginning => (all(0), request.since_s.map(Start::Time)),
+    };
+    let mut slices = cut(at, &stretches);
+    if let Some(start) = start {
+        for slice in &mut slices {
+            slice.stretch.lsn = slice.partition.lsn_at(start).await?;
+        }
+    }
+    Ok(slices)
+}
+
+fn cut<'a>(at: &'a Admitted, stretches: &[ChangeStretch]) -> VecDeque<Slice<'a>> {
+    let partitions = &at.container.partitions;
+    let pieces = stretches.iter().flat_map(|stretch| {
+        let touched = at.container.map.overlapping(&stretch.keys);
+        partitions.get(touched).unwrap_or_default().iter().filter_map(move |partition| {
+            let keys = partition.range.keys.intersect(&stretch.keys)?;
+            Some(Slice { partition, stretch: ChangeStretch { keys, lsn: stretch.lsn } })
+        })
+    });
+    pieces.collect()
+}
+
+/// A position from elsewhere must be of what the request asks for.
+fn within(reach: &Reach, stretches: &[ChangeStretch]) -> Result<Vec<ChangeStretch>> {
+    let inside = |stretch: &ChangeStretch| stretch.keys.min >= reach.keys.min && stretch.keys.max <= reach.keys.max;
+    if stretches.is_empty() || !stretches.iter().all(inside) {
+        return Err(Error::invalid("The change feed's position belongs to another request: start again without it."));
+    }
+    Ok(stretches.to_vec())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! Changes of a container against the writes that made them.
+
+use super::*;
+use crate::testing::*;
+use crate::{Container, Target, Verb, WriteOptions};
+use pleiad_model::Kind;
+use pleiad_model::partition_key::EffectiveKey;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const WIDE: usize = 1 << 30;
+
+fn request(scope: ListScope, from: ChangeFrom, items: usize) -> ChangeRequest {
+    ChangeRequest { scope, from, since_s: None, quota: Quota { items, bytes: WIDE } }
+}
+
+struct World {
+    engine: Arc<Engine>,
+    container: Arc<Container>,
+    at: Admitted,
+}
+
+async fn world(partitions: i64) -> World {
+    let limits = crate::Limits { partition_ru_initial: if partitions == 1 { 10_000 } else { 400 }, ..LIMITS };
+    let engine = open(pleiad_storage::Memory::new(), limits).await;
+    engine.catalog.create_database("db", crate::ThroughputRequest::Unspecified).await.unwrap();
+    let container = container(&engine, "c", &["/pk"], partitions * 4).await;
+    assert_eq!(container.partitions.len() as i64, partitions);
+    let at = admit(&engine, "c");
+    World { engine, container, at }
+}
+
+impl World {
+    async fn upsert(&self, id: &str, key: &str) -> u64 {
+        let options = WriteOptions::default();
+        let answer = self.engine.create_item(&self.at, Some(&pk(key)), Verb::Upsert, item(id, key), &options).await;
+        answer.result.unwrap().lsn
+    }
+
+    async fn page(&self, request: &ChangeRequest) -> ChangePage {
+        let answer = self.engine.change_feed(&self.at, request, None).await;
+        assert!(answer.charge_ru >= 1.0 && answer.place.is_some());
+        answer.result.unwrap()
+    }
+
+    /// Until nothing is new: what came, and where to go on.
+    async fn drain(&self, scope: &ListScope, from: ChangeFrom, items: usize) -> (Vec<Record>, ChangeFrom) {
+        let (mut records, mut from) = (Vec::new(), from);
+        loop {
+            let page = self.page(&request(scope.clone(), from, items)).await;
+            assert!(page.records.len() <= items);
+            from = ChangeFrom::Stretches(page.next);
+            if page.records.is_empty() {
+                return (records, from);
+            }
+            records.extend(page.records);
+        }
+    }
+}
+
+fn ids(records: &[Record]) -> Vec<String> {
+    let mut ids: Vec<String> = records.iter().map(|record| record.id().to_owned()).collect();
+    ids.sort();
+    ids
+}
+
+#[tokio::test]
+async fn s2_every_change_comes_once_whatever_the_partitions_and_pages() {
+    for partitions in [1, 3, 16] {
+        let world = world(partitions).await;
+        for n in 0..30 {
+            world.upsert(&n.to_string(), &format!("k{}", n % 7)).await;
+        }
+        for items in [1, 2, 7, 100] {
+            let (records, from) = world.drain(&ListScope::Container, ChangeFrom::Beginning, items).await;
+            assert_eq!(records.len(), 30, "{partitions} partitions by {items}");
+            let mut last = BTreeMap::new();
+            for record in &records {
+                let home = world.container.map.locate(&record.epk);
+                assert!(last.insert(home, record.lsn).is_none_or(|before| before < record.lsn), "in the order of LSNs");
+            }
+            world.upsert("3", "k3").await;
+            let (records, _) = world.drain(&ListScope::Container, from, items).await;
+            assert_eq!(ids(&records), ["3"], "only what is new");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_scope_shows_its_own_changes_only() {
+    let world = world(3).await;
+    for n in 0..30 {
+        world.upsert(&n.to_string(), &format!("k{}", n % 7)).await;
+    }
+    let all = world.drain(&ListScope::Container, ChangeFrom::Beginning, 100).await.0;
+    let definition = world.container.schema.key.as_ref().unwrap();
+    let key = pk("k2").effective(definition);
+    let low = KeyRange { min: EffectiveKey::MIN, max: key.clone() };
+    let mut scopes = vec![
+        (ListScope::Key(pk("k2")), KeyRange::of_point(key)),
+        (ListScope::Keys(low.clone(), None), low),
+        (ListScope::Key(pk("nobody")), KeyRange { min: EffectiveKey::MAX, max: EffectiveKey::MAX }),
+    ];
+    scopes.extend(world.container.map.ranges().iter().map(|range| (ListScope::Range(range.id), range.keys.clone())));
+    for (scope, keys) in scopes {
+        let want: Vec<Record> = all.iter().filter(|record| keys.contains(&record.epk)).cloned().collect();
+        let got = world.drain(&scope, ChangeFrom::Beginning, 4).await.0;
+        assert_eq!(ids(&got), ids(&want), "{scope:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_partition_that_is_always_busy_keeps_nobody_waiting() {
+    let world = world(3).await;
+    for n in 0..12 {
+        world.upsert(&n.to_string(), &format!("k{n}")).await;
+    }
+    let mut from = ChangeFrom::Beginning;
+    let mut met = Vec::new();
+    for _ in 0..3 {
+        let page = world.page(&request(ListScope::Container, from, 1)).await;
+        met.push(world.container.map.locate(&page.records[0].epk));
+        from = ChangeFrom::Stretches(page.next);
+    }
+    assert_eq!(met, [0, 1, 2], "each partition in its turn");
+}
+
+#[tokio::test]
+async fn from_now_on_shows_what_comes_later() {
+    for partitions in [1, 3] {
+        let world = world(partitions).await;
+        world.upsert("old", "a").await;
+        let page = world.page(&request(ListScope::Container, ChangeFrom::Now, 10)).await;
+        assert!(page.records.is_empty());
+        world.upsert("new", "a").await;
+        let (records, _) = world.drain(&ListScope::Container, ChangeFrom::Stretches(page.next), 10).await;
+        assert_eq!(ids(&records), ["new"]);
+    }
+}
+
+#[tokio::test]
+async fn one_number_stands_for_all_partitions_of_a_request() {
+    let world = world(3).await;
+    for n in 0..12 {
+        world.upsert(&n.to_string(), &format!("k{n}")).await;
+    }
+    let all = world.drain(&ListScope::Container, ChangeFrom::Beginning, 100).await.0;
+    let later: Vec<Record> = all.into_iter().filter(|record| record.lsn > 2).collect();
+    let got = world.drain(&ListScope::Container, ChangeFrom::Lsn(2), 100).await.0;
+    assert_eq!(ids(&got), ids(&later), "as the children of a split take their parent's");
+}
+
+#[tokio::test]
+async fn deleted_items_are_not_there_and_positions_go_on() {
+    let world = world(1).await;
+    world.upsert("1", "a").await;
+    world.upsert("2", "a").await;
+    delete(&world.engine, &world.at, "1", "a").await.result.unwrap();
+    let page = world.page(&request(ListScope::Container, ChangeFrom::Beginning, 10)).await;
+    assert_eq!(ids(&page.records), ["2"]);
+    assert_eq!(page.next[0].lsn, 3, "the delete has been passed");
+}
+
+#[tokio::test]
+async fn ranges_that_are_gone_and_positions_of_other_requests_are_refused() {
+    let world = world(3).await;
+    let refused = async |request| kind(world.engine.change_feed(&world.at, &request, None).await);
+    let gone = request(ListScope::Range(99), ChangeFrom::Beginning, 10);
+    assert!(matches!(refused(gone).await, Kind::Moved { .. }));
+    let all = vec![ChangeStretch { keys: KeyRange::FULL, lsn: 1 }];
+    assert_eq!(refused(request(ListScope::Range(0), ChangeFrom::Stretches(all), 10)).await, Kind::Invalid);
+    let none = request(ListScope::Container, ChangeFrom::Stretches(vec![]), 10);
+    assert_eq!(refused(none).await, Kind::Invalid);
+}
+
+#[tokio::test]
+async fn a_session_is_kept() {
+    let world = world(1).await;
+    let lsn = world.upsert("1", "a").await;
+    let request = request(ListScope::Container, ChangeFrom::Beginning, 10);
+    let asked = |lsn| SessionToken(vec![(0, lsn)]);
+    assert!(world.engine.change_feed(&world.at, &request, Some(&asked(lsn))).await.result.is_ok());
+    let ahead = world.engine.change_feed(&world.at, &request, Some(&asked(lsn + 1))).await;
+    assert_eq!(kind(ahead), Kind::SessionNotAvailable);
+}
+
+/// Readers follow writers: what each has seen in the end is what there is, and nothing came twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn under_concurrent_writes_each_version_comes_at_most_once_and_the_last_one_always() {
+    let world = Arc::new(world(3).await);
+    let writers: Vec<_> = (0..6)
+        .map(|writer| {
+            let world = world.clone();
+            tokio::spawn(async move {
+                for n in 0..150 {
+                    world.upsert(&format!("{writer}-{}", n % 20), &format!("k{}", n % 20)).await;
+                }
+            })
+        })
+        .collect();
+    let mut from = ChangeFrom::Beginning;
+    let mut seen: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let mut idle = 0;
+    while idle < 2 {
+        let done = writers.iter().all(tokio::task::JoinHandle::is_finished);
+        let page = world.page(&request(ListScope::Container, from, 7)).await;
+        idle = if done && page.records.is_empty() { idle + 1 } else { 0 };
+        for record in page.records {
+            seen.entry(record.id().to_owned()).or_default().push(record.lsn);
+        }
+        from = ChangeFrom::Stretches(page.next);
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(seen.len(), 120);
+    for (id, lsns) in seen {
+        assert!(lsns.windows(2).all(|pair| pair[0] < pair[1]), "{id}: {lsns:?}");
+        let number: usize = id.split_once('-').unwrap().1.parse().unwrap();
+        let key = pk(&format!("k{number}"));
+        let newest = world.engine.read_item(&world.at, Some(&key), Target::Named(&id), None).await.result.unwrap();
+        assert_eq!(lsns.last(), Some(&newest.lsn), "{id}");
+    }
+}

@@ -1,0 +1,96 @@
+//! Positions in a change feed, which clients carry as etags.
+//!
+//! ```text
+//! one stretch    "812"                                              the LSN up to which it has been seen
+//! several        "099 000 002 │ …"                                  three digits for each of these bytes:
+//!                 version u8 │ count u16 │ stretches │ tag 32
+//!                                          └ LSN u64 │ min len u8 │ min │ max len u8 │ max
+//! ```
+//!
+//! Both are decimal numbers, because one SDK tells our positions from its own by that. The first is not signed: it is
+//! what clients compose, hand on to the children of a split and keep for years.
+
+use pleiad_engine::{ChangeFrom, ChangeStretch};
+use pleiad_model::partition_key::KeyRange;
+use pleiad_model::{Error, Result};
+
+use super::{Tokens, put_key, take_key};
+
+/// No other kind of token begins with it.
+const VERSION: u8 = b'c';
+/// More would not fit into the headers that servers and proxies take.
+const STRETCHES_MAX: usize = 64;
+/// The largest LSN has as many.
+const LSN_DIGITS_MAX: usize = 20;
+
+impl Tokens {
+    /// The etag of a page whose next begins there.
+    pub fn issue_changes(&self, owner: &str, stretches: &[ChangeStretch]) -> Result<String> {
+        if let [stretch] = stretches {
+            return Ok(format!("\"{}\"", stretch.lsn));
+        }
+        if stretches.len() > STRETCHES_MAX {
+            return Err(Error::refused(format_args!(
+                "One change feed over more than {STRETCHES_MAX} partitions (read it by feed ranges instead)"
+            )));
+        }
+        let signed = self.sign(owner, write(stretches));
+        Ok(format!("\"{}\"", signed.iter().map(|byte| format!("{byte:03}")).collect::<String>()))
+    }
+
+    /// With or without the quotes that belong to an etag.
+    pub fn redeem_changes(&self, owner: &str, etag: &str) -> Result<ChangeFrom> {
+        let digits = etag.trim_matches('"');
+        if digits == "*" {
+            return Ok(ChangeFrom::Now);
+        }
+        let position = match digits.len() {
+            ..=LSN_DIGITS_MAX => lsn(digits).map(ChangeFrom::Lsn),
+            _ => self.verify(owner, bytes(digits)).and_then(|signed| read(&signed)).map(ChangeFrom::Stretches),
+        };
+        position.ok_or_else(|| {
+            Error::invalid("If-None-Match is not a position of this change feed: show the etag of its last page, or *.")
+        })
+    }
+}
+
+/// A sign is no part of a number here.
+fn lsn(digits: &str) -> Option<u64> {
+    digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+fn write(stretches: &[ChangeStretch]) -> Vec<u8> {
+    let mut out = vec![VERSION];
+    out.extend_from_slice(&(stretches.len() as u16).to_be_bytes()); // at most STRETCHES_MAX
+    for stretch in stretches {
+        out.extend_from_slice(&stretch.lsn.to_be_bytes());
+        put_key(&mut out, &stretch.keys.min);
+        put_key(&mut out, &stretch.keys.max);
+    }
+    out
+}
+
+fn read(signed: &[u8]) -> Option<Vec<ChangeStretch>> {
+    let (&version, rest) = signed.split_first()?;
+    let (count, mut rest) = rest.split_first_chunk::<2>()?;
+    let mut stretches = Vec::new();
+    for _ in 0..u16::from_be_bytes(*count) {
+        let (lsn, after) = rest.split_first_chunk::<8>()?;
+        let (min, after) = take_key(after)?;
+        let (max, after) = take_key(after)?;
+        stretches.push(ChangeStretch { keys: KeyRange { min, max }, lsn: u64::from_be_bytes(*lsn) });
+        rest = after;
+    }
+    (version == VERSION && rest.is_empty()).then_some(stretches)
+}
+
+/// Nothing, if they are not three digits a byte.
+fn bytes(digits: &str) -> Vec<u8> {
+    let (triples, rest) = digits.as_bytes().as_chunks::<3>();
+    let byte = |triple: &[u8; 3]| std::str::from_utf8(triple).ok().and_then(lsn).and_then(|n| u8::try_from(n).ok());
+    let read: Option<Vec<u8>> = triples.iter().map(byte).collect();
+    read.filter(|_| rest.is_empty()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Positions come back as they were given, and nothing else does.
+
+use super::*;
+use pleiad_model::partition_key::EffectiveKey;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn tokens() -> Tokens {
+    Tokens::new(&[7; 32])
+}
+
+fn stretch(lsn: u64, min: &[u8], max: &[u8]) -> ChangeStretch {
+    ChangeStretch { lsn, keys: KeyRange { min: EffectiveKey::from_bytes(min), max: EffectiveKey::from_bytes(max) } }
+}
+
+fn halves() -> Vec<ChangeStretch> {
+    vec![stretch(812, &[], &[0x7F]), stretch(3, &[0x7F], &[0xFF])]
+}
+
+#[test]
+fn one_stretch_is_its_lsn() {
+    assert_eq!(tokens().issue_changes("AAAA", &[stretch(812, &[], &[0xFF])]).unwrap(), "\"812\"");
+    for text in ["812", "\"812\""] {
+        assert_eq!(tokens().redeem_changes("AAAA", text).unwrap(), ChangeFrom::Lsn(812));
+    }
+    assert_eq!(tokens().redeem_changes("AAAA", "*").unwrap(), ChangeFrom::Now);
+}
+
+#[test]
+fn several_stretches_are_a_number_too() {
+    let etag = tokens().issue_changes("AAAA", &halves()).unwrap();
+    assert!(etag.starts_with("\"099000002000000000000000000003044"), "{etag}");
+    assert!(etag.trim_matches('"').bytes().all(|digit| digit.is_ascii_digit()));
+    assert_eq!(tokens().redeem_changes("AAAA", &etag).unwrap(), ChangeFrom::Stretches(halves()));
+    assert!(tokens().redeem_changes("BBBB", &etag).is_err(), "another container's");
+    assert!(Tokens::new(&[8; 32]).redeem_changes("AAAA", &etag).is_err(), "another account's");
+}
+
+#[test]
+fn as_many_stretches_as_a_header_holds() {
+    let many = |count| vec![stretch(1, &[0; 16], &[1; 16]); count];
+    assert!(tokens().issue_changes("AAAA", &many(STRETCHES_MAX)).unwrap().len() < 12_000);
+    assert!(tokens().issue_changes("AAAA", &many(STRETCHES_MAX + 1)).is_err());
+}
+
+#[test]
+fn what_is_no_position_is_refused() {
+    for text in ["", "\"\"", "+5", "-1", "12a", "99999999999999999999", "0x10", "\"1\",\"2\""] {
+        assert!(tokens().redeem_changes("AAAA", text).is_err(), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn positions_round_trip(parts in vec((any::<u64>(), vec(any::<u8>(), 0..49), vec(any::<u8>(), 0..49)), 2..20)) {
+        let stretches: Vec<ChangeStretch> = parts.iter().map(|(lsn, min, max)| stretch(*lsn, min, max)).collect();
+        let etag = tokens().issue_changes("AAAA", &stretches).unwrap();
+        prop_assert_eq!(tokens().redeem_changes("AAAA", &etag).unwrap(), ChangeFrom::Stretches(stretches));
+    }
+
+    #[test]
+    fn an_edited_position_is_refused(at in 1usize..175, digit in "[0-9]") {
+        let etag = tokens().issue_changes("AAAA", &halves()).unwrap();
+        let mut edited = etag.clone();
+        edited.replace_range(at..=at, &digit);
+        prop_assume!(edited != etag);
+        prop_assert!(tokens().redeem_changes("AAAA", &edited).is_err());
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
+        let _ = tokens().redeem_changes("AAAA", &text);
+    }
+}
