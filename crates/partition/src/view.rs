@@ -10,7 +10,7 @@
 //! members_in effective keys ──▶ docnum              a stretch of the hash space
 //! postings   path, encoded value ──▶ docnum         what the index says
 //! feed_rows  LSN ──▶ docnum, effective key           what changed when
-//! get, load  docnum ──▶ item                        those that were found
+//! get, load, visit_many  docnum ──▶ item            those that were found
 //! ```
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -175,6 +175,17 @@ impl View {
         let rows: Vec<Bytes> = docnums.iter().map(|&docnum| keyspace::doc(self.range.shard, docnum)).collect();
         let found = self.snapshot.get_many(&rows).await?;
         found.into_iter().map(|bytes| bytes.map(Record::decode).transpose()).collect()
+    }
+
+    /// Shows the items with these numbers, in the order of the numbers given, where they lie, until `visit` says stop;
+    /// tells whether it did. For threads that may wait.
+    pub async fn visit_many(
+        &self,
+        docnums: &[u64],
+        visit: &mut (dyn FnMut(Result<Option<RecordView<'_>>>) -> bool + Send),
+    ) -> Result<bool> {
+        let rows: Vec<Bytes> = docnums.iter().map(|&docnum| keyspace::doc(self.range.shard, docnum)).collect();
+        self.snapshot.visit_many(&rows, &mut |bytes| visit(bytes.map(RecordView::read).transpose())).await
     }
 
     /// The first of these items, as many as it takes to reach `bytes`: one at least. They are known to be there.

@@ -8,7 +8,7 @@ use pleiad_model::Result;
 #[cfg(feature = "embedded")]
 use crate::embedded::{Embedded, EmbeddedSnapshot};
 use crate::memory::{Memory, MemorySnapshot};
-use crate::store::{Batch, Chunk, Direction, Durability, Limit, Snapshot, Store, Visit};
+use crate::store::{Batch, Chunk, Direction, Durability, Limit, Snapshot, Store, Visit, VisitValue};
 #[cfg(any(test, feature = "testing"))]
 use crate::testing::{Faulty, FaultySnapshot};
 #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
@@ -92,6 +92,10 @@ impl Store for AnyStore {
 impl Snapshot for AnySnapshot {
     async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
         each!(AnySnapshot, self, snapshot => snapshot.get_many(keys).await)
+    }
+
+    async fn visit_many(&self, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
+        each!(AnySnapshot, self, snapshot => snapshot.visit_many(keys, visit).await)
     }
 
     async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: Limit) -> Result<Chunk> {

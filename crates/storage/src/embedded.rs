@@ -24,7 +24,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use pleiad_model::{Error, Result};
-use rocksdb::{ColumnFamilyDescriptor, DB, DEFAULT_COLUMN_FAMILY_NAME, ErrorKind, Range, ReadOptions, WriteBatch};
+use rocksdb::{
+    ColumnFamilyDescriptor, DB, DBPinnableSlice, DEFAULT_COLUMN_FAMILY_NAME, ErrorKind, Range, ReadOptions, WriteBatch,
+};
 
 use crate::patience::may_wait;
 use crate::store::{Batch, Durability, Op, Store, fenced};
@@ -122,13 +124,11 @@ impl Store for Embedded {
     }
 
     async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
-        match get_many(&self.engine.db, keys, &self.engine.at_hand) {
-            Err(error) if would_wait(&error) => {
-                let keys = keys.to_vec();
-                self.on_thread(move |engine| get_many(&engine.db, &keys, &engine.anywhere).map_err(unreadable)).await
-            }
-            answer => answer.map_err(unreadable),
+        if let Some(found) = get_at_hand(&self.engine.db, keys, &self.engine.at_hand)? {
+            return Ok(found);
         }
+        let keys = keys.to_vec();
+        self.on_thread(move |engine| get_many(&engine.db, &keys, &engine.anywhere)).await
     }
 
     async fn snapshot(&self) -> Result<EmbeddedSnapshot> {
@@ -230,18 +230,39 @@ impl Engine {
 
 /// From here on asking together is cheaper than one by one.
 const TOGETHER_MIN: usize = 4;
+/// More look-ups than these take longer than the switch to a thread, wherever the rows are.
+const AT_HAND_MAX: usize = 64;
 
-fn get_many(db: &DB, keys: &[Bytes], options: &ReadOptions) -> Result<Vec<Option<Bytes>>, rocksdb::Error> {
-    let copied = |value: Option<rocksdb::DBPinnableSlice<'_>>| value.map(|value| Bytes::copy_from_slice(&value));
-    match db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME) {
-        // Keys that are looked up together share the way to their blocks.
-        Some(family) if keys.len() >= TOGETHER_MIN => {
-            let found = db.batched_multi_get_cf_opt(family, keys, false, options);
-            found.into_iter().map(|value| value.map(copied)).collect()
-        }
-        _ => keys.iter().map(|key| db.get_pinned_opt(key, options).map(copied)).collect(),
+/// What needs no disk, for a thread that must not wait; `None` if that is not all. One by one: RocksDB's look-up of
+/// many keys reads files whatever the read tier says, and then keeps nothing of what it read.
+fn get_at_hand(db: &DB, keys: &[Bytes], at_hand: &ReadOptions) -> Result<Option<Vec<Option<Bytes>>>> {
+    if may_wait() || keys.len() > AT_HAND_MAX {
+        return Ok(None);
+    }
+    let found = keys.iter().map(|key| Ok(db.get_pinned_opt(key, at_hand)?.as_deref().map(Bytes::copy_from_slice)));
+    match found.collect::<Result<_, rocksdb::Error>>() {
+        Err(error) if would_wait(&error) => Ok(None),
+        answer => answer.map(Some).map_err(unreadable),
     }
 }
+
+fn get_many(db: &DB, keys: &[Bytes], anywhere: &ReadOptions) -> Result<Vec<Option<Bytes>>> {
+    let copied = |value: Option<DBPinnableSlice<'_>>| value.as_deref().map(Bytes::copy_from_slice);
+    look_up(db, keys, anywhere).into_iter().map(|value| value.map(copied).map_err(unreadable)).collect()
+}
+
+/// Keys that are looked up together share the way to their blocks.
+fn look_up<'db>(db: &'db DB, keys: &[Bytes], anywhere: &ReadOptions) -> Vec<Found<'db>> {
+    match db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME) {
+        Some(family) if keys.len() >= TOGETHER_MIN => {
+            db.batched_multi_get_cf_opt(family, keys, keys.is_sorted(), anywhere)
+        }
+        _ => keys.iter().map(|key| db.get_pinned_opt(key, anywhere)).collect(),
+    }
+}
+
+/// A value where RocksDB has it.
+type Found<'db> = Result<Option<DBPinnableSlice<'db>>, rocksdb::Error>;
 
 fn changing(rows: &Arc<Rows>, batch: &Batch) -> Changing {
     if batch.ops().any(|op| matches!(op, Op::DeleteRange { .. })) {

@@ -27,4 +27,4 @@ pub use any::{AnySnapshot, AnyStore};
 pub use embedded::{Embedded, EmbeddedOptions};
 pub use memory::Memory;
 pub use patience::waiting_here;
-pub use store::{Batch, Chunk, Direction, Durability, Limit, Op, Snapshot, Store, Visit};
+pub use store::{Batch, Chunk, Direction, Durability, Limit, Op, Snapshot, Store, Visit, VisitValue};

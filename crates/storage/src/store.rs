@@ -47,6 +47,15 @@ pub trait Store: Send + Sync + 'static {
 pub trait Snapshot: Send + Sync + 'static {
     fn get_many(&self, keys: &[Bytes]) -> impl Future<Output = Result<Vec<Option<Bytes>>>> + Send;
 
+    /// Shows the values of the keys, in their order, where they lie, until `visit` says stop; tells whether it did. For
+    /// threads that may wait, like `visit`.
+    fn visit_many(&self, keys: &[Bytes], visit: VisitValue<'_>) -> impl Future<Output = Result<bool>> + Send {
+        async move {
+            let found = self.get_many(keys).await?;
+            Ok(!found.iter().all(|value| visit(value.as_deref())))
+        }
+    }
+
     /// As many pairs of `[from, to)` as the limit admits: the first ones going forward, the last ones
     /// going backward, each in the order it is walked. While the chunk says that there are more, go on
     /// with `from` just behind its last key (`keyspace::after`), or `to` onto it.
@@ -79,6 +88,9 @@ pub trait Snapshot: Send + Sync + 'static {
         }
     }
 }
+
+/// Looks at one value, if there is one, and says whether to go on.
+pub type VisitValue<'v> = &'v mut (dyn FnMut(Option<&[u8]>) -> bool + Send);
 
 /// Looks at one pair and says whether to go on.
 pub type Visit<'v> = &'v mut (dyn FnMut(&[u8], &[u8]) -> bool + Send);

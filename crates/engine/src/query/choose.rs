@@ -28,6 +28,8 @@ pub enum Choice {
     Found(Found),
     /// In the order that the query asks for.
     Walk(Walk),
+    /// They need not be seen: so many are there.
+    Count(u64),
 }
 
 /// A way through an index that meets items in the order of the query's keys.
@@ -38,6 +40,16 @@ pub struct Walk {
     pub backward: bool,
     /// What the index is called.
     pub name: String,
+}
+
+impl Walk {
+    /// How a sort would write what the index says.
+    pub fn sorted(&self, value: &[u8]) -> Vec<u8> {
+        match self.backward {
+            false => value.to_vec(),
+            true => value.iter().map(|byte| !byte).collect(),
+        }
+    }
 }
 
 /// The index that has the order a query asks for, if it asks for one.
@@ -80,7 +92,7 @@ pub fn ordering(
             None => Err(Error::invalid(format!(
                 "The order by query does not have a corresponding composite index that it can be served from. Add {} to \
                  compositeIndexes in the container's indexing policy.",
-                wanted(paths)
+                composite_text(paths)
             ))),
         },
         (_, None) => Ok(Ordering::Sort),
@@ -100,7 +112,7 @@ fn matching(composite: &CompositeIndex, order: &[OrderPath]) -> Option<(Composit
     (same_paths && one_way).then(|| (composite.clone(), order.first().is_some_and(|first| first.descending)))
 }
 
-fn wanted(order: &[OrderPath]) -> String {
+fn composite_text(order: &[OrderPath]) -> String {
     let path = |key: &OrderPath| {
         let order = if key.descending { "descending" } else { "ascending" };
         format!("{{\"path\":\"{}\",\"order\":\"{order}\"}}", path_text(&key.path))
@@ -123,8 +135,19 @@ pub struct Question<'a> {
 /// So many values are always looked up.
 const LOOKUPS_FEW: usize = 8;
 
-pub fn choose(finder: &Finder<'_>, question: &Question<'_>) -> Result<Choice> {
+/// The way, and about how many microseconds it takes.
+pub fn choose(finder: &Finder<'_>, question: &Question<'_>) -> Result<(Choice, f64)> {
     let plain = plain(finder, question)?;
+    let has_unindexed = finder.reader().has_unindexed(question.slice)?;
+    let walk = walk(question).filter(|_| question.may_walk && !has_unindexed);
+    // A filter on the key of the order alone: every item of the walk counts, so it is as short as the page.
+    if let (Some(walk), Some(Condition::Is(lookup))) = (&walk, question.condition)
+        && is_bound_by(walk, lookup)
+        && finder.reader().is_within(&question.slice.keys)
+        && wanted(question) * ITEM_US < plain.us
+    {
+        return Ok((Choice::Walk(walk.clone()), wanted(question) * ITEM_US));
+    }
     // Looking at every value of a long list would cost more than looking at the few items there are.
     let is_worth_a_look = |lookups: usize| lookups <= LOOKUPS_FEW || lookups as f64 * PROBE_US < plain.us;
     let cost = match question.condition {
@@ -132,12 +155,11 @@ pub fn choose(finder: &Finder<'_>, question: &Question<'_>) -> Result<Choice> {
         _ => None,
     };
     let items = finder.reader().items() as f64;
-    let has_unindexed = finder.reader().has_unindexed(question.slice)?;
-    if let Some(walk) = walk(question).filter(|_| question.may_walk)
-        && !has_unindexed
-        && walk_us(question, &walk, cost, items) < plain.us.min(cost.map_or(f64::INFINITY, Cost::us))
-    {
-        return Ok(Choice::Walk(walk));
+    if let Some(walk) = walk {
+        let us = walk_us(question, cost, items);
+        if us < plain.us.min(cost.map_or(f64::INFINITY, Cost::us)) {
+            return Ok((Choice::Walk(walk), us));
+        }
     }
     if let (Some(condition), Some(cost)) = (question.condition, cost)
         && cost.us() < plain.us
@@ -149,9 +171,9 @@ pub fn choose(finder: &Finder<'_>, question: &Question<'_>) -> Result<Choice> {
             found.sort_unstable();
             found.dedup();
         }
-        return Ok(Choice::Found(found));
+        return Ok((Choice::Found(found), cost.us()));
     }
-    Ok(plain.choice)
+    Ok((plain.choice, plain.us))
 }
 
 struct Plain {
@@ -282,20 +304,21 @@ fn split_key(key: &[u8], backward: bool) -> Option<(Vec<u8>, u64)> {
     }
 }
 
+/// How many rows a page takes.
+fn wanted(question: &Question<'_>) -> f64 {
+    let take = question.start.take.map_or(f64::INFINITY, |take| take as f64);
+    question.start.skip as f64 + take.min(question.size.rows as f64 + 1.0)
+}
+
 /// A walk meets `items / matching` items for each that stays.
-fn walk_us(question: &Question<'_>, walk: &Walk, cost: Option<Cost>, items: f64) -> f64 {
-    let wanted = question.start.skip as f64
-        + question.start.take.map_or(f64::INFINITY, |take| take as f64).min(question.size.rows as f64 + 1.0);
+fn walk_us(question: &Question<'_>, cost: Option<Cost>, items: f64) -> f64 {
     let share = match (cost, question.condition) {
         (_, None) => 1.0,
-        (Some(cost), Some(Condition::Is(lookup))) if is_bound_by(walk, lookup) => {
-            return wanted.min(cost.items) * ITEM_US;
-        }
         (Some(cost), _) => (cost.items / items.max(1.0)).clamp(1e-6, 1.0),
         (None, Some(_)) => 0.1,
     };
     let keys = if question.slice.point.is_some() { 0.01 } else { 1.0 };
-    (wanted / share / keys).min(items) * ITEM_US
+    (wanted(question) / share / keys).min(items) * ITEM_US
 }
 
 fn is_bound_by(walk: &Walk, lookup: &Lookup<'_>) -> bool {

@@ -2,12 +2,12 @@
 
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::resource_id::ContainerRid;
-use pleiad_model::{Error, Result, json};
+use pleiad_model::{Result, json};
+use pleiad_partition::RecordView;
 use pleiad_partition::index::order::{
     Decoded, Type, decode_component, encode_component, encode_scalar, encode_undefined,
 };
-use pleiad_partition::view::behind;
-use pleiad_partition::{Record, RecordView};
+use pleiad_partition::view::{Posting, behind};
 use pleiad_query::access::OrderPath;
 use pleiad_query::document::{Bound, PropertyName};
 use pleiad_query::run::{Flow, Pass};
@@ -67,10 +67,9 @@ pub enum Ended {
 /// After so many bytes of items a scan looks at the clock.
 const CHUNK_BYTES: usize = 1 << 20;
 const CHUNK_ROWS_MAX: usize = 16 * 1024;
-/// Items fetched by number at once: while nothing is known of their sizes, at most, and in bytes.
+/// Items asked for by number at once: along an index, where each may be the last, and from a list.
 const FETCHED_FIRST: usize = 32;
 const FETCHED_MAX: usize = 256;
-const FETCHED_BYTES_MAX: usize = 8 << 20;
 
 impl Feed<'_> {
     pub fn run(&self, choice: &Choice, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
@@ -79,6 +78,10 @@ impl Feed<'_> {
             Choice::Members(key) => self.members(key, after, pass, work),
             Choice::Part(docnums) | Choice::Found(docnums) => self.fetch(docnums, pass, work),
             Choice::Walk(walk) => self.walk(walk, pass, work),
+            Choice::Count(items) => {
+                pass.count(*items);
+                Ok(Ended::Exhausted)
+            }
         }
     }
 
@@ -89,34 +92,9 @@ impl Feed<'_> {
 
     /// Items are looked at where they lie. The clock is asked now and then.
     fn scan(&self, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
-        let everywhere = self.reader.is_within(&self.slice.keys);
-        let mut ended = Ok(Ended::Exhausted);
-        let mut bytes = 0;
+        let (mut ended, mut met) = (Ok(Ended::Exhausted), self.met());
         self.reader.visit(after, &mut |record| {
-            let look = || {
-                let record = record?;
-                let wanted = everywhere || self.slice.keys.contains(&EffectiveKey::from_bytes(record.epk));
-                if wanted && self.item(record, pass, work)? == Flow::Stop {
-                    return Ok(Some(Ended::Enough));
-                }
-                bytes += record.body().len();
-                if bytes < CHUNK_BYTES {
-                    return Ok(None);
-                }
-                bytes = 0;
-                Ok(self.is_time_up()?.then_some(Ended::Interrupted(record.docnum)))
-            };
-            match look() {
-                Ok(None) => true,
-                Ok(Some(early)) => {
-                    ended = Ok(early);
-                    false
-                }
-                Err(error) => {
-                    ended = Err(error);
-                    false
-                }
-            }
+            go_on(&mut ended, record.and_then(|item| self.meet(item, &mut met, pass, work)))
         })?;
         ended
     }
@@ -136,63 +114,85 @@ impl Feed<'_> {
     }
 
     fn fetch(&self, docnums: &[u64], pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
-        let mut size = self.first_rows().min(FETCHED_FIRST);
-        let mut left = docnums;
-        while !left.is_empty() {
-            let (now, later) = left.split_at(size.min(left.len()));
-            let records = self.reader.get(now)?;
-            size = fetched_next(&records);
-            for record in records.iter().flatten() {
-                if self.wants(record) && self.item(record.view(), pass, work)? == Flow::Stop {
-                    return Ok(Ended::Enough);
-                }
-            }
-            left = later;
-            if let Some(last) = now.last()
-                && !left.is_empty()
-                && self.is_time_up()?
-            {
-                return Ok(Ended::Interrupted(*last));
+        let (mut ended, mut met) = (Ok(Ended::Exhausted), self.met());
+        for now in docnums.chunks(FETCHED_MAX) {
+            let stopped = self.reader.visit_many(now, &mut |record| {
+                go_on(&mut ended, record.and_then(|item| self.meet(item, &mut met, pass, work)))
+            })?;
+            if stopped {
+                break;
             }
         }
-        Ok(Ended::Exhausted)
+        ended
     }
 
-    /// Index rows in the order of the query. A row that does not say what its item says is of another path whose
-    /// hash is the same: it is passed over.
+    fn met(&self) -> Met {
+        Met { bytes: 0, everywhere: self.reader.is_within(&self.slice.keys) }
+    }
+
+    /// One item that may be wanted; tells how the feeding ends, if it does.
+    fn meet(
+        &self,
+        record: RecordView<'_>,
+        met: &mut Met,
+        pass: &mut Pass<'_>,
+        work: &mut Work,
+    ) -> Result<Option<Ended>> {
+        let wanted = met.everywhere || self.wants(&record);
+        if wanted && self.item(record, pass, work)? == Flow::Stop {
+            return Ok(Some(Ended::Enough));
+        }
+        met.bytes += record.body().len();
+        if met.bytes < CHUNK_BYTES {
+            return Ok(None);
+        }
+        met.bytes = 0;
+        Ok(self.is_time_up()?.then_some(Ended::Interrupted(record.docnum)))
+    }
+
+    /// Index rows in the order of the query.
     fn walk(&self, walk: &Walk, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
         let direction = if walk.backward { Direction::Backward } else { Direction::Forward };
         let mut range = walk.range.clone();
         let mut size = self.first_rows();
-        let mut fetched = size.min(FETCHED_FIRST);
         loop {
             let (rows, more) = self.reader.postings(walk.path, &range, direction, size)?;
             size = size.saturating_mul(4);
             work.index_rows += rows.len() as u64;
-            let mut left = rows.as_slice();
-            while !left.is_empty() {
-                let (batch, later) = left.split_at(fetched.min(left.len()));
-                left = later;
-                let docnums: Vec<u64> = batch.iter().map(|(_, docnum)| *docnum).collect();
-                let records = self.reader.get(&docnums)?;
-                fetched = fetched_next(&records);
-                for ((value, _), record) in batch.iter().zip(records) {
-                    if !self.is_ordered(value) {
-                        return Ok(Ended::Unordered);
-                    }
-                    let record = record.ok_or_else(|| Error::corrupt("an index row without its item"))?;
-                    let met = self.wants(&record) && self.key_of(record.view())? == value.as_ref();
-                    if met && self.item(record.view(), pass, work)? == Flow::Stop {
-                        return Ok(Ended::Enough);
-                    }
+            for batch in rows.chunks(FETCHED_FIRST) {
+                match self.step(walk, batch, pass, work)? {
+                    Ended::Exhausted => self.budget.check()?,
+                    ended => return Ok(ended),
                 }
-                self.budget.check()?;
             }
             match rows.last() {
                 Some(last) if more && walk.backward => range.to = behind(last, direction),
                 Some(last) if more => range.from = behind(last, direction),
                 _ => return Ok(Ended::Exhausted),
             }
+        }
+    }
+
+    /// Only items that can still matter are fetched. A row that does not say what its item says is of another path
+    /// whose hash is the same: it is passed over.
+    fn step(&self, walk: &Walk, batch: &[Posting], pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+        let beyond = batch.iter().position(|(value, _)| !self.is_ordered(value) || !pass.admits(&walk.sorted(value)));
+        let (near, far) = batch.split_at(beyond.unwrap_or(batch.len()));
+        let docnums: Vec<u64> = near.iter().map(|(_, docnum)| *docnum).collect();
+        let (mut ended, mut values) = (Ok(Ended::Exhausted), near.iter().map(|(value, _)| value));
+        let everywhere = self.reader.is_within(&self.slice.keys);
+        let stopped = self.reader.visit_many(&docnums, &mut |record| {
+            let value = values.next();
+            let mut look = |record: RecordView<'_>| {
+                let met = (everywhere || self.wants(&record))
+                    && Some(self.key_of(record)?.as_slice()) == value.map(|value| &**value);
+                Ok((met && self.item(record, pass, work)? == Flow::Stop).then_some(Ended::Enough))
+            };
+            go_on(&mut ended, record.and_then(&mut look))
+        })?;
+        match far.first() {
+            Some((value, _)) if !stopped => Ok(if self.is_ordered(value) { Ended::Enough } else { Ended::Unordered }),
+            _ => ended,
         }
     }
 
@@ -227,8 +227,8 @@ impl Feed<'_> {
         Ok(self.budget.is_over()? && self.may_end_early)
     }
 
-    fn wants(&self, record: &Record) -> bool {
-        self.slice.keys.contains(&record.epk)
+    fn wants(&self, record: &RecordView<'_>) -> bool {
+        self.slice.keys.contains(&EffectiveKey::from_bytes(record.epk))
     }
 
     fn item(&self, record: RecordView<'_>, pass: &mut Pass<'_>, work: &mut Work) -> Result<Flow> {
@@ -239,10 +239,22 @@ impl Feed<'_> {
     }
 }
 
-/// How many items to fetch next, if they are like these.
-fn fetched_next(records: &[Option<Record>]) -> usize {
-    let bytes: usize = records.iter().flatten().map(|record| record.bytes().len()).sum();
-    (FETCHED_BYTES_MAX * records.len() / bytes.max(1)).clamp(1, FETCHED_MAX)
+/// What a feeding has met.
+struct Met {
+    /// Since the clock was asked.
+    bytes: usize,
+    /// Whether all items of the partition are in the slice.
+    everywhere: bool,
+}
+
+/// Notes an end that was met, and says whether there was none.
+fn go_on(ended: &mut Result<Ended>, met: Result<Option<Ended>>) -> bool {
+    match met {
+        Ok(None) => return true,
+        Ok(Some(early)) => *ended = Ok(early),
+        Err(error) => *ended = Err(error),
+    }
+    false
 }
 
 fn property(step: &pleiad_model::policy::Step) -> Option<PropertyName> {

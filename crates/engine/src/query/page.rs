@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as Atomic};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use pleiad_model::env::Env;
@@ -77,7 +77,7 @@ const ROW_BYTES_MAX: usize = 64 << 20;
 /// How many queries run at the same time; others wait their turn. More than there are cores, because some wait for
 /// the disk.
 pub(crate) fn at_once() -> usize {
-    std::thread::available_parallelism().map_or(2, usize::from).saturating_mul(8).max(16)
+    cores().saturating_mul(8).max(16)
 }
 
 /// Whether a page may go on.
@@ -351,12 +351,12 @@ impl<'p> Shared<'p> {
         self.container.definition.geospatial
     }
 
-    fn pass(&self, ordered: bool) -> Pass<'p> {
+    fn pass(&self) -> Pass<'p> {
         let keep_undefined = match &self.ordering {
             Ordering::Path { keep_undefined, .. } => *keep_undefined,
             _ => false,
         };
-        let feeding = Feeding { ordered, keep_undefined };
+        let feeding = Feeding { keep_undefined };
         Pass::new(self.block, self.context(), self.start.clone(), self.job.query.size, feeding)
     }
 
@@ -369,7 +369,7 @@ impl<'p> Shared<'p> {
 
     /// A query that reads no items is run from the beginning for every page: its rows come from its own text.
     fn nothing(&self) -> Result<(Finished, Option<At>)> {
-        let mut pass = self.pass(false);
+        let mut pass = self.pass();
         pass.nothing()?;
         let Finished { rows, next } = pass.finish(None)?;
         let given = rows.len() as u64;
@@ -389,12 +389,12 @@ impl<'p> Shared<'p> {
         work: &mut Work,
     ) -> Result<(Finished, Option<At>)> {
         let mut left = VecDeque::from(stretches);
-        let mut pass = self.pass(false);
+        let mut pass = self.pass();
         while let Some((slice, stretch)) = next_slice(self.container, &mut left) {
             places.push(self.enter(&slice)?);
-            let (choice, reader) = self.choose(&slice, stretch.after(), false, work)?;
+            let way = self.choose(&slice, stretch.after(), false, work)?;
             pass.resume(stretch.docnum, stretch.rows);
-            let ended = self.feed(&reader, &slice, &choice, stretch.after(), &mut pass, work)?;
+            let ended = self.feed(&way, &slice, stretch.after(), &mut pass, work)?;
             let (stretch, interrupted) = match ended {
                 Ended::Exhausted if !self.job.budget.is_over()? => continue,
                 // The next page begins with the next slice: however little time it has, it gets somewhere.
@@ -414,50 +414,79 @@ impl<'p> Shared<'p> {
         Ok((pass.finish(None)?, None))
     }
 
-    /// All slices, on as many threads as there are cores, into one page.
+    /// All slices into one page. What is soon done is done here; the rest on as many threads as there are cores.
     fn merged(&self, slices: Vec<Slice>, places: &mut Vec<Place>, work: &mut Work) -> Result<Finished> {
         for slice in &slices {
             places.push(self.enter(slice)?);
         }
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(slices.len());
+        let (mut sum, mut spent_us) = (None, 0.0);
+        for (at, slice) in slices.iter().enumerate() {
+            let mut chosen = Work::default();
+            let way = self.way(slice, &mut chosen)?;
+            spent_us += way.us;
+            if spent_us > ALONE_US_MAX && at + 1 < slices.len() {
+                return self.on_threads(sum, &slices[at..], work)?.finish(None);
+            }
+            work.add(chosen);
+            self.add(&mut sum, slice, way, work)?;
+        }
+        sum.unwrap_or_else(|| self.pass()).finish(None)
+    }
+
+    fn add(&self, sum: &mut Option<Pass<'p>>, slice: &Slice, way: Way, work: &mut Work) -> Result<()> {
+        match sum {
+            Some(pass) if pass.takes_more() => self.fill(pass, slice, way, work),
+            _ => merge(sum, self.slice(slice, way, work)?),
+        }
+    }
+
+    fn on_threads(&self, sum: Option<Pass<'p>>, slices: &[Slice], work: &mut Work) -> Result<Pass<'p>> {
         let next = AtomicUsize::new(0);
-        let sum = Mutex::new(Sum::default());
-        let run = || -> Result<()> {
+        let sum = Mutex::new(Sum { pass: sum, ..Sum::default() });
+        on_threads(cores().min(slices.len()), || {
             loop {
                 let at = next.fetch_add(1, Atomic::Relaxed);
                 let Some(slice) = slices.get(at) else { return Ok(()) };
                 let mut work = Work::default();
-                let pass = self.slice(slice, &mut work)?;
+                let way = self.way(slice, &mut work)?;
+                let pass = self.slice(slice, way, &mut work)?;
                 sum.lock().add(at, pass, work)?;
             }
-        };
-        match threads {
-            0 | 1 => run()?,
-            _ => on_threads(threads, run)?,
-        }
+        })?;
         let sum = sum.into_inner();
         work.add(sum.work);
-        sum.pass.unwrap_or_else(|| self.pass(false)).finish(None)
+        Ok(sum.pass.unwrap_or_else(|| self.pass()))
     }
 
-    fn slice(&self, slice: &Slice, work: &mut Work) -> Result<Pass<'p>> {
-        if self.block.only_counts()
-            && let Some(items) = self.open(slice)?.count(slice)?
-        {
-            work.counted(slice.partition.range.id);
-            let mut pass = self.pass(false);
-            pass.count(items);
-            return Ok(pass);
+    /// How the items of a slice that is merged with others are come by.
+    fn way(&self, slice: &Slice, work: &mut Work) -> Result<Way> {
+        if self.block.only_counts() {
+            let reader = self.open(slice)?;
+            if let Some(items) = reader.count(slice)? {
+                let choice = Choice::Count(items);
+                work.chose(slice.partition.range.id, &choice);
+                return Ok(Way { choice, us: 0.0, reader });
+            }
         }
         // Each row once, in order, means to look at all of them anyway.
-        let (choice, reader) = self.choose(slice, 0, !self.block.distinct, work)?;
-        let mut pass = self.pass(matches!(choice, Choice::Walk(_)));
-        if self.feed(&reader, slice, &choice, 0, &mut pass, work)? == Ended::Unordered {
-            let (choice, reader) = self.choose(slice, 0, false, work)?;
-            pass = self.pass(false);
-            self.feed(&reader, slice, &choice, 0, &mut pass, work)?;
-        }
+        self.choose(slice, 0, !self.block.distinct, work)
+    }
+
+    fn slice(&self, slice: &Slice, way: Way, work: &mut Work) -> Result<Pass<'p>> {
+        let mut pass = self.pass();
+        self.fill(&mut pass, slice, way, work)?;
         Ok(pass)
+    }
+
+    fn fill(&self, pass: &mut Pass<'p>, slice: &Slice, way: Way, work: &mut Work) -> Result<()> {
+        pass.expect_order(matches!(way.choice, Choice::Walk(_)));
+        if self.feed(&way, slice, 0, pass, work)? == Ended::Unordered {
+            // What was met already is met again, and is the same row.
+            pass.expect_order(false);
+            let way = self.choose(slice, 0, false, work)?;
+            self.feed(&way, slice, 0, pass, work)?;
+        }
+        Ok(())
     }
 
     /// Taken before the partition is read, so that the token never promises more than was seen.
@@ -471,10 +500,10 @@ impl<'p> Shared<'p> {
         Reader::open(slice, &self.container.schema, &self.job.handle)
     }
 
-    fn choose(&self, slice: &Slice, after: u64, may_walk: bool, work: &mut Work) -> Result<(Choice, Reader)> {
+    fn choose(&self, slice: &Slice, after: u64, may_walk: bool, work: &mut Work) -> Result<Way> {
         let reader = self.open(slice)?;
         let context = self.context();
-        let choice = {
+        let (choice, us) = {
             let index = self.container.schema.usable_index();
             let finder = Finder::new(&reader, index, &context, &self.job.budget);
             let (condition, size) = (self.condition.as_ref(), self.job.query.size);
@@ -483,20 +512,12 @@ impl<'p> Shared<'p> {
             choose(&finder, &question)?
         };
         work.chose(slice.partition.range.id, &choice);
-        Ok((choice, reader))
+        Ok(Way { choice, us, reader })
     }
 
-    fn feed(
-        &self,
-        reader: &Reader,
-        slice: &Slice,
-        choice: &Choice,
-        after: u64,
-        pass: &mut Pass<'_>,
-        work: &mut Work,
-    ) -> Result<Ended> {
+    fn feed(&self, way: &Way, slice: &Slice, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
         let feed = Feed {
-            reader,
+            reader: &way.reader,
             slice,
             container: self.container.rid,
             budget: &self.job.budget,
@@ -504,8 +525,24 @@ impl<'p> Shared<'p> {
             wanted: self.wanted(),
             may_end_early: is_stream(self.block),
         };
-        feed.run(choice, after, pass, work)
+        feed.run(&way.choice, after, pass, work)
     }
+}
+
+/// A way to the items of a slice, and about how long it is.
+struct Way {
+    choice: Choice,
+    us: f64,
+    reader: Reader,
+}
+
+/// More than this is worth another thread.
+const ALONE_US_MAX: f64 = 2_000.0;
+
+/// Asked once: the answer is in files.
+fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(2, usize::from))
 }
 
 /// What the slices gave so far. They are merged in their own order, whichever is ready first: lists and sums of
@@ -524,12 +561,19 @@ impl<'p> Sum<'p> {
         self.waiting.insert(at, pass);
         while let Some(pass) = self.waiting.remove(&self.merged) {
             self.merged += 1;
-            match &mut self.pass {
-                Some(sum) => sum.merge(pass)?,
-                none => *none = Some(pass),
-            }
+            merge(&mut self.pass, pass)?;
         }
         Ok(())
+    }
+}
+
+fn merge<'p>(sum: &mut Option<Pass<'p>>, pass: Pass<'p>) -> Result<()> {
+    match sum {
+        Some(sum) => sum.merge(pass),
+        none => {
+            *none = Some(pass);
+            Ok(())
+        }
     }
 }
 

@@ -3,11 +3,11 @@
 //! Promise: everything read through one reader is of the same moment. Reads are chunks, so that the store is asked
 //! seldom and memory stays bounded.
 
-use pleiad_model::Result;
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::{Error, Result};
 use pleiad_partition::index::TermRange;
 use pleiad_partition::view::{Posting, View};
-use pleiad_partition::{Record, RecordView, Schema};
+use pleiad_partition::{RecordView, Schema};
 use pleiad_storage::{Direction, Limit};
 use tokio::runtime::Handle;
 
@@ -71,8 +71,17 @@ impl Reader {
         }
     }
 
-    pub fn get(&self, docnums: &[u64]) -> Result<Vec<Option<Record>>> {
-        self.handle.block_on(self.view.get(docnums))
+    /// Shows the items with these numbers, until `visit` says stop; tells whether it did. They are known to be there.
+    pub fn visit_many(
+        &self,
+        docnums: &[u64],
+        visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),
+    ) -> Result<bool> {
+        self.handle.block_on(self.view.visit_many(docnums, &mut |record| match record {
+            Ok(Some(record)) => visit(Ok(record)),
+            Ok(None) => visit(Err(Error::corrupt("a row of an item that is not there"))),
+            Err(error) => visit(Err(error)),
+        }))
     }
 
     /// One logical partition's items behind a number.

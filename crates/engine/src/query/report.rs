@@ -31,11 +31,6 @@ impl Work {
         self.ways.extend(other.ways);
     }
 
-    pub fn counted(&mut self, range: u32) {
-        self.slices += 1;
-        self.ways.insert(range, "count of items".to_owned());
-    }
-
     pub fn chose(&mut self, range: u32, choice: &Choice) {
         self.slices += 1;
         let way = match choice {
@@ -48,6 +43,7 @@ impl Work {
             }
             Choice::Walk(walk) if walk.backward => format!("index {} backwards", walk.name),
             Choice::Walk(walk) => format!("index {}", walk.name),
+            Choice::Count(_) => "count of items".to_owned(),
         };
         self.ways.insert(range, way);
     }

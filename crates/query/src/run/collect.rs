@@ -101,8 +101,8 @@ pub struct Smallest {
 }
 
 impl Smallest {
-    pub fn new(start: Start, size: PageSize, ordered: bool) -> Self {
-        Smallest { start, size, ordered, rows: BTreeMap::new(), bytes: 0, ceiling: None }
+    pub fn new(start: Start, size: PageSize) -> Self {
+        Smallest { start, size, ordered: false, rows: BTreeMap::new(), bytes: 0, ceiling: None }
     }
 
     /// One more than the page shows, to know whether there is another page.
@@ -127,7 +127,23 @@ impl Smallest {
         if !self.rows.contains_key(key) && write(&mut text)? {
             self.keep(key.to_vec(), text);
         }
-        Ok(if self.ordered && self.rows.len() >= self.wanted() { Flow::Stop } else { Flow::Go })
+        let beyond = self.is_full() && self.rows.last_key_value().is_none_or(|(last, _)| key >= last.as_slice());
+        Ok(if self.ordered && beyond { Flow::Stop } else { Flow::Go })
+    }
+
+    /// Whether the items that come next come in the order of their keys.
+    pub fn expect_order(&mut self, ordered: bool) {
+        self.ordered = ordered;
+    }
+
+    /// Whether a row whose key begins like this may be one of the smallest.
+    pub fn admits(&self, beginning: &[u8]) -> bool {
+        let last = self.rows.last_key_value().map(|(last, _)| last).filter(|_| self.is_full());
+        last.or(self.ceiling.as_ref()).is_none_or(|last| beginning <= last.get(..beginning.len()).unwrap_or(last))
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows.len() >= self.wanted()
     }
 
     fn keep(&mut self, key: Vec<u8>, text: Vec<u8>) {

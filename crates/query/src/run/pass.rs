@@ -34,11 +34,9 @@ enum Collect<'q> {
     Groups(GroupTable<'q>),
 }
 
-/// How rows will come and what counts as one.
+/// What counts as a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Feeding {
-    /// Items come in the order that `ORDER BY` asks for.
-    pub ordered: bool,
     /// An item without the one key of `ORDER BY` counts: the index lists its path.
     pub keep_undefined: bool,
 }
@@ -56,10 +54,8 @@ impl<'q> Pass<'q> {
             Output::Rows(_) if block.distinct && !block.order.is_empty() => {
                 Collect::DistinctSorted(DistinctSorted::new(start.clone(), size))
             }
-            Output::Rows(_) if block.distinct => Collect::Smallest(Smallest::new(start.clone(), size, false)),
-            Output::Rows(_) if !block.order.is_empty() => {
-                Collect::Smallest(Smallest::new(start.clone(), size, feeding.ordered))
-            }
+            Output::Rows(_) if block.distinct => Collect::Smallest(Smallest::new(start.clone(), size)),
+            Output::Rows(_) if !block.order.is_empty() => Collect::Smallest(Smallest::new(start.clone(), size)),
             Output::Rows(_) => Collect::Stream(Stream::new(start.clone(), size)),
         };
         Pass { block, cx, start, size, keep_undefined: feeding.keep_undefined, collect, key: Vec::new() }
@@ -69,6 +65,27 @@ impl<'q> Pass<'q> {
     pub fn resume(&mut self, docnum: u64, rows: u64) {
         if let Collect::Stream(stream) = &mut self.collect {
             stream.resume(docnum, rows);
+        }
+    }
+
+    /// Whether further items may come here in whatever order they have, and the page is what it would be if they were
+    /// merged: so it is for the smallest rows, but not for sums.
+    pub fn takes_more(&self) -> bool {
+        matches!(&self.collect, Collect::Smallest(_))
+    }
+
+    /// Whether the items that come next come in the order that `ORDER BY` asks for.
+    pub fn expect_order(&mut self, ordered: bool) {
+        if let Collect::Smallest(smallest) = &mut self.collect {
+            smallest.expect_order(ordered);
+        }
+    }
+
+    /// Whether an item whose sort key begins like this may change the page.
+    pub fn admits(&self, beginning: &[u8]) -> bool {
+        match &self.collect {
+            Collect::Smallest(smallest) => smallest.admits(beginning),
+            _ => true,
         }
     }
 

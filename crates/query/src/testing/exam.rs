@@ -53,8 +53,7 @@ pub fn an_index_misses_nothing(chance: &mut Chance<'_>) {
     let Some(condition) = access::condition(&block) else { return };
     for document in &documents {
         let cx = context();
-        let mut pass =
-            Pass::new(&block, context(), unbounded(), everything(), Feeding { ordered: false, keep_undefined: true });
+        let mut pass = Pass::new(&block, context(), unbounded(), everything(), Feeding { keep_undefined: true });
         let rows = pass.item(1, Bound::Value(document)).and_then(|_| pass.finish(None)).map(|done| done.rows.len());
         let found = !matches!(block.output, Output::Groups(..)) && matches!(rows, Ok(1..));
         assert!(
@@ -117,7 +116,7 @@ fn everything() -> PageSize {
 /// key of `ORDER BY` counts.
 pub fn scan(block: &Block, documents: &[Value], keep_undefined: bool) -> Result<Finished> {
     let start = Start::beginning(block.offset, block.take);
-    let feeding = Feeding { ordered: false, keep_undefined };
+    let feeding = Feeding { keep_undefined };
     let mut pass = Pass::new(block, context(), start, everything(), feeding);
     feed(&mut pass, block, documents.iter().enumerate(), 0)?;
     pass.finish(None)

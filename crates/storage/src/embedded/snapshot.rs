@@ -10,8 +10,8 @@ use pleiad_model::Result;
 use rocksdb::{ReadOptions, ReadTier};
 use self_cell::self_cell;
 
-use super::{Engine, get_many, on_thread, options, unreadable, would_wait};
-use crate::store::{Chunk, Direction, Limit, Snapshot, Visit};
+use super::{Engine, get_at_hand, get_many, look_up, on_thread, options, unreadable, would_wait};
+use crate::store::{Chunk, Direction, Limit, Snapshot, Visit, VisitValue};
 
 /// Longer scans go straight to a thread: even from the cache they take longer than the switch.
 const INLINE_ROWS_MAX: usize = 64;
@@ -21,6 +21,9 @@ const INLINE_SKIPS_MAX: u64 = 256;
 /// own readahead begins with the third block of a file and at 8 KB, and every chunk would begin there again.
 const READAHEAD_FROM_BYTES: usize = 256 << 10;
 const READAHEAD_BYTES_MAX: usize = 2 << 20;
+
+/// As many as RocksDB looks up in one go.
+const LOOKED_UP_TOGETHER: usize = 32;
 
 #[derive(Clone)]
 pub struct EmbeddedSnapshot {
@@ -47,12 +50,9 @@ impl EmbeddedSnapshot {
         EmbeddedSnapshot { view: Arc::new(View::new(engine, |engine| Moment::new(engine.db.snapshot()))) }
     }
 
-    async fn on_thread<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&View) -> Result<T, rocksdb::Error> + Send + 'static,
-    ) -> Result<T> {
+    async fn on_thread<T: Send + 'static>(&self, work: impl FnOnce(&View) -> Result<T> + Send + 'static) -> Result<T> {
         let view = Arc::clone(&self.view);
-        on_thread(move || work(&view).map_err(unreadable)).await
+        on_thread(move || work(&view)).await
     }
 }
 
@@ -68,15 +68,23 @@ impl<'a> Moment<'a> {
 impl Snapshot for EmbeddedSnapshot {
     async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
         let (engine, moment) = (self.view.borrow_owner(), self.view.borrow_dependent());
-        match get_many(&engine.db, keys, &moment.at_hand) {
-            Err(error) if would_wait(&error) => {
-                let keys = keys.to_vec();
-                let all =
-                    move |view: &View| get_many(&view.borrow_owner().db, &keys, &view.borrow_dependent().anywhere);
-                self.on_thread(all).await
-            }
-            answer => answer.map_err(unreadable),
+        if let Some(found) = get_at_hand(&engine.db, keys, &moment.at_hand)? {
+            return Ok(found);
         }
+        let keys = keys.to_vec();
+        self.on_thread(move |view| get_many(&view.borrow_owner().db, &keys, &view.borrow_dependent().anywhere)).await
+    }
+
+    async fn visit_many(&self, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
+        let (engine, moment) = (self.view.borrow_owner(), self.view.borrow_dependent());
+        for keys in keys.chunks(LOOKED_UP_TOGETHER) {
+            for value in look_up(&engine.db, keys, &moment.anywhere) {
+                if !visit(value.map_err(unreadable)?.as_deref()) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: Limit) -> Result<Chunk> {
@@ -90,7 +98,7 @@ impl Snapshot for EmbeddedSnapshot {
                 answer => return answer.map_err(unreadable),
             }
         }
-        self.on_thread(move |view| scan.run(view.borrow_dependent(), scan.long())).await
+        self.on_thread(move |view| scan.run(view.borrow_dependent(), scan.long()).map_err(unreadable)).await
     }
 
     async fn visit(&self, from: &[u8], to: &[u8], visit: Visit<'_>) -> Result<bool> {
