@@ -1,0 +1,8 @@
+package pleiad;
+
+/** The change feed over http. */
+class HttpChangeFeedTest extends ChangeFeedSuite {
+    HttpChangeFeedTest() {
+        super(World.Scheme.HTTP);
+    }
+}

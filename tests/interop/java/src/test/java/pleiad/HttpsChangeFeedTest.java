@@ -1,0 +1,8 @@
+package pleiad;
+
+/** The change feed over https. */
+class HttpsChangeFeedTest extends ChangeFeedSuite {
+    HttpsChangeFeedTest() {
+        super(World.Scheme.HTTPS);
+    }
+}

@@ -1,0 +1,128 @@
+"""The change feed: what happened since, in every way the SDK can ask for it."""
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from conftest import refused
+
+
+@pytest.fixture(params=[400, 30000], ids=["one range", "five ranges"])
+def changed(make, request):
+    """Ten items with ten keys; number 3 was replaced and number 4 deleted."""
+    container = make("/pk", throughput=request.param)
+    for n in range(10):
+        container.create_item({"id": f"item {n}", "pk": f"key {n}", "n": n})
+    container.replace_item("item 3", {"id": "item 3", "pk": "key 3", "n": 33})
+    container.delete_item("item 4", "key 4")
+    return container
+
+
+LEFT = [0, 1, 2, 5, 6, 7, 8, 9, 33]
+
+
+def numbers(items):
+    return sorted(item["n"] for item in items)
+
+
+def position(container):
+    return container.client_connection.last_response_headers["etag"]
+
+
+def test_from_the_beginning(changed):
+    items = list(changed.query_items_change_feed(start_time="Beginning"))
+    assert numbers(items) == LEFT
+    assert all(item["_lsn"] > 0 for item in items)
+
+
+def test_nothing_from_now_then_what_comes(changed):
+    assert list(changed.query_items_change_feed(start_time="Now")) == []
+    here = position(changed)
+    changed.create_item({"id": "later", "pk": "key 3", "n": 100})
+    assert numbers(changed.query_items_change_feed(continuation=here)) == [100]
+
+
+def test_from_a_time(changed):
+    ago = datetime.now(timezone.utc) - timedelta(hours=1)
+    assert numbers(changed.query_items_change_feed(start_time=ago)) == LEFT
+    assert list(changed.query_items_change_feed(start_time=ago + timedelta(hours=2))) == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_pages_and_continuations(changed, size):
+    seen = []
+    pages = changed.query_items_change_feed(start_time="Beginning", max_item_count=size).by_page()
+    for page in pages:
+        page = list(page)
+        assert len(page) <= size
+        seen += page
+    assert numbers(seen) == LEFT
+    here = position(changed)
+    changed.upsert_item({"id": "item 0", "pk": "key 0", "n": 1000})
+    assert numbers(changed.query_items_change_feed(continuation=here, max_item_count=size)) == [1000]
+
+
+def test_a_feed_goes_on_where_another_client_stopped(container):
+    """In the middle of it, for one range: of several the SDK cannot resume before it has met each of them."""
+    for n in range(10):
+        container.create_item({"id": str(n), "pk": str(n), "n": n})
+    pages = container.query_items_change_feed(start_time="Beginning", max_item_count=3).by_page()
+    first = list(next(pages))
+    rest = list(container.query_items_change_feed(continuation=position(container), max_item_count=3))
+    assert [item["n"] for item in first + rest] == list(range(10))
+
+
+def test_of_one_key(changed):
+    changed.create_item({"id": "another", "pk": "key 3", "n": 34})
+    items = list(changed.query_items_change_feed(start_time="Beginning", partition_key="key 3"))
+    assert [item["n"] for item in items] == [33, 34]
+    assert list(changed.query_items_change_feed(start_time="Beginning", partition_key="nobody")) == []
+
+
+def test_of_feed_ranges(changed):
+    ranges = list(changed.read_feed_ranges())
+    parts = [list(changed.query_items_change_feed(start_time="Beginning", feed_range=one)) for one in ranges]
+    assert numbers(item for part in parts for item in part) == LEFT
+
+
+def test_of_the_beginning_of_a_hierarchical_key(make):
+    container = make(["/tenant", "/user"])
+    for n, (tenant, user) in enumerate([("a", "x"), ("a", "y"), ("b", "x")]):
+        container.create_item({"id": str(n), "tenant": tenant, "user": user, "n": n})
+    assert numbers(container.query_items_change_feed(start_time="Beginning", partition_key=["a"])) == [0, 1]
+    assert numbers(container.query_items_change_feed(start_time="Beginning", partition_key=["a", "y"])) == [1]
+
+
+def test_keys_keep_the_order_of_their_changes(container):
+    for n in range(30):
+        container.upsert_item({"id": str(n % 7), "pk": "a", "n": n})
+    items = list(container.query_items_change_feed(start_time="Beginning", partition_key="a"))
+    assert [item["n"] for item in items] == list(range(23, 30))
+
+
+def test_the_older_form_by_range_id(container):
+    """The SDK sends no range at all here; the position is a plain number."""
+    container.create_item({"id": "1", "pk": "a", "n": 1})
+    items = list(container.query_items_change_feed(partition_key_range_id="0", is_start_from_beginning=True))
+    assert numbers(items) == [1]
+    here = position(container)
+    assert here.strip('"').isdigit()
+    container.create_item({"id": "2", "pk": "a", "n": 2})
+    later = container.query_items_change_feed(partition_key_range_id="0", continuation=here)
+    assert numbers(later) == [2]
+
+
+def test_the_older_form_over_several_ranges(make):
+    container = make("/pk", throughput=30000)
+    for n in range(10):
+        container.create_item({"id": str(n), "pk": str(n), "n": n})
+    items = list(container.query_items_change_feed(partition_key_range_id="0", is_start_from_beginning=True))
+    assert numbers(items) == list(range(10))
+    here = position(container)
+    assert here.strip('"').isdigit()
+    container.create_item({"id": "x", "pk": "x", "n": 10})
+    assert numbers(container.query_items_change_feed(partition_key_range_id="0", continuation=here)) == [10]
+
+
+def test_a_position_that_is_none(container):
+    with refused(400):
+        list(container.query_items_change_feed(partition_key_range_id="0", continuation="9" * 60))
