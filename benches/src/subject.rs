@@ -50,7 +50,7 @@ impl Subject {
 fn command(pleiad: &Path, face: Face, data: &Path) -> Command {
     let mut command = Command::new(pleiad);
     match face {
-        Face::Serve => command.args(["serve", "--durability", "synced"]),
+        Face::Serve => command.args(["serve", "--durability", "synced", "--rate-limit=false"]),
         Face::Dev => command.arg("dev"),
     };
     command.args(["--port", "0", "--quiet", "--data"]).arg(data);

@@ -60,7 +60,7 @@ impl Pleiad {
 
     fn start(pleiad: &Path, dir: &Path) -> Result<Pleiad> {
         let mut command = Command::new(pleiad);
-        command.args(["serve", "--port", "0", "--quiet", "--durability", "written", "--data"]).arg(dir);
+        command.args(["serve", "--port=0", "--quiet", "--durability=written", "--rate-limit=false", "--data"]).arg(dir);
         command.args(["--block-cache-mb", &CACHE_MB.to_string()]).stderr(Stdio::null());
         command.env("PLEIAD_PRIMARY_KEY", signed::key());
         command.env("PLEIAD_PARTITION_MAX_RU", PARTITION_RU_PER_S);

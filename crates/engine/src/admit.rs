@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::Partition;
+use pleiad_partition::governor::Class;
 use pleiad_partition::partition::NOT_THERE;
 
 use crate::Engine;
@@ -20,13 +21,20 @@ pub enum ContainerName<'a> {
 }
 
 /// A container that exists, for a caller who knows it.
+#[derive(Clone)]
 pub struct Admitted {
     pub(crate) container: Arc<Container>,
+    /// How the request wants to be treated when there is not enough for all.
+    pub(crate) class: Class,
 }
 
 impl Admitted {
     pub fn container(&self) -> &Container {
         &self.container
+    }
+
+    pub fn in_class(self, class: Class) -> Self {
+        Admitted { class, ..self }
     }
 
     pub(crate) fn partition(&self, at: usize) -> Result<&Arc<Partition>> {
@@ -46,7 +54,7 @@ impl Engine {
             Some(rid) if !rid.is_empty() && ContainerRid::parse(rid) != Some(container.rid) => {
                 Err(changed(rid, container.rid))
             }
-            _ => Ok(Admitted { container }),
+            _ => Ok(Admitted { container, class: Class::default() }),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What every answer tells besides its result: what it cost and which partition gave it.
 
-use pleiad_model::{Error, Result};
+use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::Partition;
 
 /// The partition that served a request, and how far it had come.
@@ -19,8 +19,13 @@ pub struct Answer<T> {
 }
 
 impl<T> Answer<T> {
+    /// Who was throttled pays nothing: nothing was done.
     pub fn refused(error: Error) -> Self {
-        Answer { result: Err(error), place: None, charge_ru: pleiad_partition::price::MISS_RU }
+        let charge_ru = match error.kind {
+            Kind::Throttled { .. } => 0.0,
+            _ => pleiad_partition::price::MISS_RU,
+        };
+        Answer { result: Err(error), place: None, charge_ru }
     }
 
     pub fn priced(result: Result<T>, charge_ru: f64) -> Self {

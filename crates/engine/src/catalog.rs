@@ -29,8 +29,8 @@ use pleiad_partition::Committer;
 use pleiad_storage::AnyStore;
 use rows::{Counters, Loader};
 
-use crate::Limits;
 use crate::chores::Chores;
+use crate::{Limits, throughput};
 
 #[derive(Clone)]
 pub struct Catalog {
@@ -48,6 +48,7 @@ impl Catalog {
     pub async fn open(store: Arc<AnyStore>, committer: Committer, limits: Limits, env: Arc<dyn Env>) -> Result<Self> {
         let (tree, counters) =
             rows::load(&Loader { store: &store, committer: &committer, limits: &limits }, env.as_ref()).await?;
+        throughput::divide(&tree, &limits);
         let current = Arc::new(ArcSwap::from_pointee(tree));
         let change = Arc::new(tokio::sync::Mutex::new(counters));
         Ok(Catalog { current, change, store, committer, chores: Chores::default(), limits, env })

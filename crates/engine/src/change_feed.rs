@@ -13,13 +13,14 @@
 use std::collections::VecDeque;
 
 use pleiad_model::partition_key::KeyRange;
-use pleiad_model::{Error, Result};
+use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::change_feed::{Asked, Start};
 use pleiad_partition::feed::{Quota, Scope};
 use pleiad_partition::{Partition, Record, price};
 
 use crate::answer::{Answer, Place, place};
 use crate::list::{ListScope, Reach, reach};
+use crate::meter::Meter;
 use crate::session::SessionToken;
 use crate::{Admitted, Engine};
 
@@ -79,8 +80,12 @@ impl Engine {
         session: Option<&SessionToken>,
     ) -> Answer<ChangePage> {
         let mut served = Served::default();
-        let result = read(at, request, session, &mut served).await;
-        let answer = Answer::priced(result, served.charge_ru.max(price::MISS_RU));
+        let result = read(&self.meter, at, request, session, &mut served).await;
+        let least_ru = match &result {
+            Err(Error { kind: Kind::Throttled { .. }, .. }) => 0.0,
+            _ => price::MISS_RU,
+        };
+        let answer = Answer::priced(result, served.charge_ru.max(least_ru));
         match served.place {
             Some(place) => answer.at(place),
             None => answer,
@@ -90,6 +95,7 @@ impl Engine {
 
 /// Asks one stretch after the other until one has something.
 async fn read(
+    meter: &Meter,
     at: &Admitted,
     request: &ChangeRequest,
     session: Option<&SessionToken>,
@@ -102,9 +108,12 @@ async fn read(
         let Some(mut slice) = queue.pop_front() else { break };
         served.place = Some(place(slice.partition));
         session.map_or(Ok(()), |session| session.check(slice.partition))?;
+        let visit = meter.enter(at, slice.partition)?;
         let asked = asked(&reach, request, &slice.stretch);
         let page = slice.partition.changes(&asked, request.quota).await?;
-        served.charge_ru += price::page(page.records.iter().map(|record| record.body().len()));
+        let charge_ru = price::page(page.records.iter().map(|record| record.body().len()));
+        meter.pay(visit, charge_ru, None);
+        served.charge_ru += charge_ru;
         slice.stretch.lsn = page.lsn;
         queue.push_back(slice);
         if !page.records.is_empty() {

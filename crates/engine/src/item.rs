@@ -54,14 +54,20 @@ impl Engine {
         if let Err(error) = session.map_or(Ok(()), |session| session.check(partition)) {
             return Answer::refused(error).at(place);
         }
-        match partition.read(&key).await {
+        let visit = match self.meter.enter(at, &**partition) {
+            Ok(visit) => visit,
+            Err(error) => return Answer::refused(error).at(place),
+        };
+        let answer = match partition.read(&key).await {
             Ok(Some(record)) => {
                 let charge_ru = price::read(record.body().len());
-                Answer::priced(Ok(record), charge_ru).at(place)
+                Answer::priced(Ok(record), charge_ru)
             }
-            Ok(None) => Answer::refused(Error::not_found(NOT_THERE)).at(place),
-            Err(error) => Answer::refused(error).at(place),
-        }
+            Ok(None) => Answer::refused(Error::not_found(NOT_THERE)),
+            Err(error) => Answer::refused(error),
+        };
+        self.meter.pay(visit, answer.charge_ru, Some(&key.logical));
+        answer.at(place)
     }
 
     /// Creates or upserts, as `verb` says.
@@ -110,9 +116,15 @@ impl Engine {
             Ok(found) => found,
             Err(error) => return Answer::refused(error),
         };
-        let key = &key;
-        let delete = |schema: Arc<Schema>| async move { partition.delete(&schema, key, condition).await };
-        settle(partition, self.under_newest_schema(at, delete).await)
+        let visit = match self.meter.enter(at, &**partition) {
+            Ok(visit) => visit,
+            Err(error) => return Answer::refused(error).at(place(partition)),
+        };
+        let target = &key;
+        let delete = |schema: Arc<Schema>| async move { partition.delete(&schema, target, condition).await };
+        let answer = settle(partition, self.under_newest_schema(at, delete).await);
+        self.meter.pay(visit, answer.charge_ru, Some(&key.logical));
+        answer
     }
 
     async fn write(&self, at: &Admitted, verb: Verb, draft: Draft, condition: &Condition) -> Answer<Written> {
@@ -120,10 +132,16 @@ impl Engine {
             Ok(partition) => partition,
             Err(error) => return Answer::refused(error),
         };
+        let visit = match self.meter.enter(at, &**partition) {
+            Ok(visit) => visit,
+            Err(error) => return Answer::refused(error).at(place(partition)),
+        };
         let ts_s = u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX);
         let draft = &draft;
         let write = |schema: Arc<Schema>| async move { partition.write(&schema, verb, draft, condition, ts_s).await };
-        settle(partition, self.under_newest_schema(at, write).await)
+        let answer = settle(partition, self.under_newest_schema(at, write).await);
+        self.meter.pay(visit, answer.charge_ru, Some(&draft.target.logical));
+        answer
     }
 
     /// A write that comes while the indexing policy is replaced is done again under the new one. Its client does

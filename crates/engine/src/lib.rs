@@ -10,11 +10,13 @@ pub mod check; // is the whole account sound
 mod chores; // work that nobody waits for
 mod item; // one item
 mod list; // many items, a page at a time
+mod meter; // may it now, and what did it take
 mod query; // many items, by what they hold
 mod change_feed; // many items, by when they changed
 mod session; // what a client has already seen
 #[cfg(test)]
 mod testing; // an account to work on
+mod throttle; // who was refused lately, and why
 pub mod throughput; // what may be reserved, and how many partitions it takes
 
 pub use admit::{Admitted, ContainerName};
@@ -28,15 +30,18 @@ pub use query::{
     write_item,
 };
 pub use session::SessionToken;
-pub use throughput::{ProvisionedThroughput, ThroughputRequest};
+pub use throttle::Throttling;
+pub use throughput::{Governance, OfferChange, ProvisionedThroughput, ThroughputRequest};
 
 pub use pleiad_partition::commit::Policy as Durability;
 pub use pleiad_partition::feed::Quota;
+pub use pleiad_partition::governor::{BucketId, Class, Priority};
 pub use pleiad_partition::index::UsableIndex;
 pub use pleiad_partition::{Condition, Partition, Range, Record, Verb, Written, price};
 
 use std::sync::Arc;
 
+use meter::Meter;
 use pleiad_model::Result;
 use pleiad_model::env::Env;
 use pleiad_partition::Committer;
@@ -52,6 +57,7 @@ pub struct Limits {
     pub partition_ru_initial: u32,
     pub partition_bytes_max: u64,
     pub key_bytes_max: u64,
+    pub governance: Governance,
 }
 
 impl Default for Limits {
@@ -62,6 +68,7 @@ impl Default for Limits {
             partition_ru_initial: 10_000,
             partition_bytes_max: 50 * GB,
             key_bytes_max: 20 * GB,
+            governance: Governance::default(),
         }
     }
 }
@@ -71,6 +78,7 @@ pub struct Engine {
     pub catalog: Catalog,
     env: Arc<dyn Env>,
     committer: Committer,
+    meter: Meter,
     /// One for each query that may run: a thread, and what it holds in memory.
     query_permits: Arc<Semaphore>,
 }
@@ -80,7 +88,13 @@ impl Engine {
         let store = Arc::new(store);
         let committer = Committer::start(store.clone(), durability)?;
         let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await?;
-        Ok(Engine { catalog, env, committer, query_permits: Arc::new(Semaphore::new(query::at_once())) })
+        let meter = Meter::new(env.clone());
+        Ok(Engine { catalog, env, committer, meter, query_permits: Arc::new(Semaphore::new(query::at_once())) })
+    }
+
+    /// Who was refused for want of request units, the latest last.
+    pub fn throttles(&self) -> Vec<Throttling> {
+        self.meter.throttles()
     }
 
     /// Goes on with chores that the last run left. Whoever only looks does not call this.

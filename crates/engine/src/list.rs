@@ -10,6 +10,7 @@ use pleiad_partition::feed::{Quota, Scope};
 use pleiad_partition::{Partition, Record, price};
 
 use crate::answer::{Answer, Place, place};
+use crate::meter::Meter;
 use crate::session::SessionToken;
 use crate::{Admitted, Engine};
 
@@ -58,26 +59,30 @@ impl Engine {
             Ok(reach) => reach,
             Err(error) => return Answer::refused(error),
         };
-        let mut served = Vec::new();
-        let result = fill(at, &reach, from, quota, session, &mut served).await;
-        let charge_ru = result
-            .as_ref()
-            .map_or(price::MISS_RU, |page| price::page(page.records.iter().map(|record| record.body().len())));
-        let answer = Answer::priced(result, charge_ru);
-        match served.last() {
-            Some(place) => answer.at(*place),
+        let mut served = None;
+        let result = fill(&self.meter, at, &reach, from, quota, session, &mut served).await;
+        let answer = match result {
+            Ok(page) => {
+                let charge_ru = price::page(page.records.iter().map(|record| record.body().len()));
+                Answer::priced(Ok(page), charge_ru)
+            }
+            Err(error) => Answer::refused(error),
+        };
+        match served {
+            Some(place) => answer.at(place),
             None => answer,
         }
     }
 }
 
 async fn fill(
+    meter: &Meter,
     at: &Admitted,
     reach: &Reach,
     from: Option<Position>,
     quota: Quota,
     session: Option<&SessionToken>,
-    served: &mut Vec<Place>,
+    served: &mut Option<Place>,
 ) -> Result<ItemPage> {
     let mut position = resume(reach, from)?;
     let mut records: Vec<Record> = Vec::new();
@@ -95,14 +100,26 @@ async fn fill(
             }
             return Ok(ItemPage { records, next: Some(position) });
         }
-        served.push(place(partition));
+        let visit = match meter.enter(at, &**partition) {
+            Ok(visit) => visit,
+            // What is there is given; the next page asks again.
+            Err(_) if !records.is_empty() => return Ok(ItemPage { records, next: Some(position) }),
+            Err(error) => {
+                served.get_or_insert(place(partition));
+                return Err(error);
+            }
+        };
+        *served = Some(place(partition));
         session.map_or(Ok(()), |session| session.check(partition))?;
         let page = partition.page(&scope(reach, &position.keys), position.after, left).await?;
-        let page_bytes = page.records.iter().map(|record| record.body().len()).sum::<usize>();
+        let sizes = || page.records.iter().map(|record| record.body().len());
+        let page_bytes = sizes().sum::<usize>();
         if page_bytes > left.bytes && !records.is_empty() {
             // A partition gives one item however large it is; here it is not the page's first.
+            meter.leave(visit);
             return Ok(ItemPage { records, next: Some(position) });
         }
+        meter.pay(visit, price::page(sizes()), None);
         bytes += page_bytes;
         records.extend(page.records);
         match page.next {

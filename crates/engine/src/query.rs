@@ -21,6 +21,7 @@ mod reader; // one partition, at one moment
 mod find; // items that may meet a condition
 mod choose; // the cheapest way to them
 mod feed; // items into a pass
+mod tab; // what a page owes, and to whom
 mod page; // one page
 mod report; // how it was done
 

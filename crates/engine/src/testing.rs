@@ -19,14 +19,35 @@ pub const LIMITS: Limits = Limits {
     partition_ru_initial: 100,
     partition_bytes_max: 1 << 30,
     key_bytes_max: 1 << 28,
+    governance: Governance {
+        enforced: false,
+        serverless: false,
+        burst: false,
+        serverless_partition_ru: 5_000,
+        container_ru_min: 400,
+        container_ru_max: 1_000_000,
+    },
 };
+const START_MS: u64 = 1_700_000_000_000;
 const LATER: Durability = Durability::SyncedWithin(Duration::from_secs(3600));
 
 pub async fn open(store: impl Into<AnyStore>, limits: Limits) -> Arc<Engine> {
-    let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));
+    open_at(store, limits, Arc::new(ManualEnv::at(START_MS, 1))).await
+}
+
+async fn open_at(store: impl Into<AnyStore>, limits: Limits, env: Arc<ManualEnv>) -> Arc<Engine> {
     let engine = Engine::open(store.into(), LATER, limits, env).await.unwrap();
     engine.resume_chores().await.unwrap();
     Arc::new(engine)
+}
+
+/// An account that holds containers to what they reserved, and the clock it goes by. With a database named `db`.
+pub async fn governed(governance: Governance) -> (Arc<Engine>, Arc<ManualEnv>) {
+    let env = Arc::new(ManualEnv::at(START_MS, 1));
+    let governance = Governance { enforced: true, ..governance };
+    let engine = open_at(Memory::new(), Limits { governance, ..LIMITS }, env.clone()).await;
+    engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
+    (engine, env)
 }
 
 /// With a database named `db`.

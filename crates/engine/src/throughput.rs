@@ -1,6 +1,15 @@
-//! Throughput: what may be reserved, and how many partitions it takes.
+//! Throughput: what may be reserved, how many partitions it takes, and how it is divided over them.
+//!
+//! Figures are checked here, when a client asks for them. Who may use how much of a second is the governor's job.
+
+mod shares; // what each partition may give
+
+use std::collections::BTreeMap;
 
 use pleiad_model::{Error, Kind, Result};
+
+pub use shares::Pool;
+pub(crate) use shares::divide;
 
 use crate::Limits;
 
@@ -11,6 +20,54 @@ pub const AUTOSCALE_RU_STEP: u32 = 1000;
 pub const RU_MAX: u32 = 1_000_000;
 /// A container without a partition key is one partition for good.
 pub const FIXED_RU_MAX: u32 = 10_000;
+/// What a partition of a serverless account may give.
+pub const SERVERLESS_PARTITION_RU: u32 = 5_000;
+/// Containers that share their database's throughput.
+pub const SHARED_CONTAINERS_MAX: usize = 25;
+
+/// How throughput is reserved and held to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Governance {
+    /// Whether anybody is ever throttled; if not, use is only counted.
+    pub enforced: bool,
+    /// Nothing is reserved, and nothing can be.
+    pub serverless: bool,
+    /// Idle seconds are saved for later.
+    pub burst: bool,
+    pub serverless_partition_ru: u32,
+    /// The least that a container with a partition key can reserve.
+    pub container_ru_min: u32,
+    /// The most that a container or database can reserve.
+    pub container_ru_max: u32,
+}
+
+impl Default for Governance {
+    fn default() -> Self {
+        Governance {
+            enforced: false,
+            serverless: false,
+            burst: false,
+            serverless_partition_ru: SERVERLESS_PARTITION_RU,
+            container_ru_min: MANUAL_RU_MIN,
+            container_ru_max: RU_MAX,
+        }
+    }
+}
+
+/// How many partitions it takes to give that much.
+pub fn partitions_needed(ru: u32, partition_ru_max: u32) -> u32 {
+    ru.div_ceil(partition_ru_max.max(1)).max(1)
+}
+
+/// Request units by partition key range, where they are not divided evenly.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Redistribution(pub BTreeMap<u32, u32>);
+
+impl Redistribution {
+    pub fn ru_of(&self, range: u32) -> Option<u32> {
+        self.0.get(&range).copied()
+    }
+}
 
 /// What a client asks for when it creates a database or container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +81,15 @@ pub enum ThroughputRequest {
     },
 }
 
+/// How an offer is to be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfferChange {
+    To(ThroughputRequest),
+    /// To the other kind, with the figure that the service gives it.
+    ToAutoscale,
+    ToManual,
+}
+
 /// What is reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProvisionedThroughput {
@@ -33,18 +99,73 @@ pub enum ProvisionedThroughput {
 
 impl ThroughputRequest {
     /// Checks the figures; `None` when nothing was asked for.
-    pub fn check(self) -> Result<Option<ProvisionedThroughput>> {
+    pub fn check(self, governance: &Governance) -> Result<Option<ProvisionedThroughput>> {
+        if governance.serverless && self != ThroughputRequest::Unspecified {
+            return Err(Error::invalid(
+                "Setting offer throughput or autopilot on container is not supported for serverless accounts.",
+            ));
+        }
+        let ru_max = governance.container_ru_max;
         Ok(match self {
             ThroughputRequest::Unspecified => None,
             ThroughputRequest::Manual(asked) => {
-                Some(ProvisionedThroughput::Manual(bounded(asked, MANUAL_RU_MIN, MANUAL_RU_STEP)?))
+                Some(ProvisionedThroughput::Manual(bounded(asked, MANUAL_RU_MIN, ru_max, MANUAL_RU_STEP)?))
             }
             ThroughputRequest::Autoscale { max, increment_percent } => {
-                let max = bounded(max, AUTOSCALE_RU_MIN, AUTOSCALE_RU_STEP)?;
+                let max = bounded(max, AUTOSCALE_RU_MIN, ru_max, AUTOSCALE_RU_STEP)?;
                 Some(ProvisionedThroughput::Autoscale { max, increment_percent })
             }
         })
     }
+}
+
+/// What bounds how low an offer may go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// The most that was ever reserved.
+    pub highest_ru: u32,
+    pub stored_bytes: u64,
+    /// Containers that share it.
+    pub sharing: usize,
+    /// The least of a container like this one.
+    pub container_ru_min: u32,
+}
+
+impl Held {
+    fn stored_gb(&self) -> u32 {
+        u32::try_from(self.stored_bytes.div_ceil(1 << 30)).unwrap_or(u32::MAX)
+    }
+
+    /// Containers beyond those that every database may have.
+    fn further(&self) -> u32 {
+        u32::try_from(self.sharing.saturating_sub(SHARED_CONTAINERS_MAX)).unwrap_or(u32::MAX)
+    }
+
+    fn manual_min(&self) -> u32 {
+        let figures = [
+            self.container_ru_min.max(MANUAL_RU_MIN),
+            self.stored_gb(),
+            self.highest_ru / 100,
+            MANUAL_RU_MIN.saturating_add(self.further().saturating_mul(100)),
+        ];
+        whole(figures, MANUAL_RU_STEP)
+    }
+
+    fn autoscale_min(&self) -> u32 {
+        let figures = [
+            AUTOSCALE_RU_MIN,
+            self.stored_gb().saturating_mul(10),
+            self.highest_ru / 10,
+            AUTOSCALE_RU_MIN.saturating_add(self.further().saturating_mul(1000)),
+        ];
+        whole(figures, AUTOSCALE_RU_STEP)
+    }
+}
+
+/// The largest, in whole steps.
+fn whole<const N: usize>(figures: [u32; N], step: u32) -> u32 {
+    let largest = figures.into_iter().max().unwrap_or(0);
+    largest.checked_next_multiple_of(step).unwrap_or(RU_MAX)
 }
 
 impl ProvisionedThroughput {
@@ -64,41 +185,52 @@ impl ProvisionedThroughput {
         }
     }
 
-    /// How low a replace may go after `highest` was once reserved.
-    pub fn minimum_ru(self, highest: u32) -> u32 {
+    /// How low a replace may go.
+    pub fn minimum_ru(self, held: &Held) -> u32 {
         match self {
-            ProvisionedThroughput::Manual(_) => (highest / 100).max(MANUAL_RU_MIN).next_multiple_of(MANUAL_RU_STEP),
-            ProvisionedThroughput::Autoscale { .. } => {
-                (highest / 10).max(AUTOSCALE_RU_MIN).next_multiple_of(AUTOSCALE_RU_STEP)
-            }
+            ProvisionedThroughput::Manual(_) => held.manual_min(),
+            ProvisionedThroughput::Autoscale { .. } => held.autoscale_min(),
         }
+    }
+
+    /// The same as autoscale: the maximum that the service chooses.
+    pub fn to_autoscale(self, held: &Held) -> Self {
+        let max = whole([self.ceiling_ru(), held.autoscale_min()], AUTOSCALE_RU_STEP);
+        match self {
+            ProvisionedThroughput::Manual(_) => ProvisionedThroughput::Autoscale { max, increment_percent: None },
+            autoscale => autoscale,
+        }
+    }
+
+    pub fn to_manual(self) -> Self {
+        ProvisionedThroughput::Manual(self.ceiling_ru())
     }
 
     /// How many partitions a new container starts with.
     pub fn partitions(self, limits: &Limits) -> u32 {
         match self {
-            ProvisionedThroughput::Manual(ru) => ru.div_ceil(limits.partition_ru_initial.max(1)),
-            ProvisionedThroughput::Autoscale { max, .. } => max.div_ceil(limits.partition_ru_max.max(1)),
+            ProvisionedThroughput::Manual(ru) => partitions_needed(ru, limits.partition_ru_initial),
+            ProvisionedThroughput::Autoscale { max, .. } => partitions_needed(max, limits.partition_ru_max),
         }
         .max(1)
     }
 }
 
-fn bounded(asked: i64, min: u32, step: u32) -> Result<u32> {
+fn bounded(asked: i64, min: u32, max: u32, step: u32) -> Result<u32> {
     let ru = u32::try_from(asked).unwrap_or(if asked < 0 { 0 } else { u32::MAX });
     if ru < min {
         return Err(Error::invalid(format!(
             "Requested throughput {asked} is less than required minimum throughput {min}"
         )));
     }
-    if ru > RU_MAX {
+    if ru > max {
         return Err(Error::invalid(format!(
-            "Requested throughput {asked} is greater than the maximum throughput {RU_MAX}"
+            "Requested throughput {asked} is greater than the maximum throughput {max}"
         )));
     }
     if ru % step != 0 {
         return Err(Error::invalid(format!(
-            "The offer should have valid throughput values between {min} and {RU_MAX} inclusive in increments of {step}."
+            "The offer should have valid throughput values between {min} and {max} inclusive in increments of {step}."
         )));
     }
     Ok(ru)
@@ -118,60 +250,4 @@ pub fn check_fixed(throughput: ProvisionedThroughput) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn manual(ru: i64) -> Result<Option<ProvisionedThroughput>> {
-        ThroughputRequest::Manual(ru).check()
-    }
-
-    fn partitions(ru: i64, initial: u32) -> u32 {
-        let limits = Limits { partition_ru_initial: initial, ..Limits::default() };
-        manual(ru).unwrap().unwrap().partitions(&limits)
-    }
-
-    #[test]
-    fn s83_the_minimum_is_400_and_s62_steps_are_100() {
-        assert!(manual(400).is_ok() && manual(10_100).is_ok());
-        assert!(manual(300).is_err() && manual(399).is_err() && manual(10_050).is_err() && manual(-1).is_err());
-        assert!(manual(1_000_000).is_ok() && manual(1_000_100).is_err());
-    }
-
-    #[test]
-    fn s44_s57_partitions_follow_throughput() {
-        assert_eq!([400, 10_000, 20_000, 45_000].map(|ru| partitions(ru, 10_000)), [1, 1, 2, 5]);
-        assert_eq!([400, 11_000, 12_000, 30_000].map(|ru| partitions(ru, 6_000)), [1, 2, 2, 5]);
-    }
-
-    #[test]
-    fn s54_s55_the_default_limits() {
-        let limits = Limits::default();
-        assert_eq!(
-            (limits.partition_ru_max, limits.partition_bytes_max >> 30, limits.key_bytes_max >> 30),
-            (10_000, 50, 20)
-        );
-    }
-
-    #[test]
-    fn autoscale_has_a_minimum_and_reports_a_tenth() {
-        let ask = |max| ThroughputRequest::Autoscale { max, increment_percent: None }.check();
-        assert!(ask(1000).is_ok() && ask(900).is_err() && ask(1500).is_err());
-        assert_eq!(
-            ask(-200).unwrap_err().message,
-            "Requested throughput -200 is less than required minimum throughput 1000"
-        );
-        assert_eq!(ask(5000).unwrap().unwrap().reported_ru(), 500);
-    }
-
-    #[test]
-    fn s80_a_container_without_a_key_stays_small() {
-        assert!(check_fixed(ProvisionedThroughput::Manual(10_000)).is_ok());
-        assert!(check_fixed(ProvisionedThroughput::Manual(10_100)).is_err());
-    }
-
-    #[test]
-    fn the_minimum_follows_the_highest_ever() {
-        let manual = ProvisionedThroughput::Manual(400);
-        assert_eq!([400, 30_000, 50_000, 1_000_000].map(|highest| manual.minimum_ru(highest)), [400, 400, 500, 10_000]);
-    }
-}
+mod tests;

@@ -8,10 +8,24 @@ use std::time::Duration;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     pub kind: Kind,
     pub message: String,
+    /// Why a request was throttled.
+    pub throttle: Option<Box<Throttle>>,
+}
+
+/// Where request units ran out, and who took them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Throttle {
+    /// The partition key range.
+    pub range: u32,
+    pub share_ru: f64,
+    /// In this second, with what was overdrawn before.
+    pub used_ru: f64,
+    /// The partition key that took most of late, as clients write it.
+    pub busiest_key: Option<String>,
 }
 
 /// What went wrong, in terms of what helps.
@@ -46,7 +60,7 @@ pub enum Kind {
     /// Another change of the same resource is still running.
     Locked,
     /// The right request at the wrong moment.
-    Throttled { retry_after: Duration },
+    Throttled { retry_after: Duration, over: Budget },
     /// Concurrent writers met; the same request may succeed at once.
     RetryWith,
     /// The caller's partition map is old; refresh it.
@@ -59,9 +73,18 @@ pub enum Kind {
     Internal,
 }
 
+/// What is used up for the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// The partition's share of the reserved throughput.
+    Share,
+    /// The part of it that a throughput bucket may use.
+    Bucket,
+}
+
 impl Error {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Error { kind, message: message.into() }
+        Error { kind, message: message.into(), throttle: None }
     }
 
     pub fn invalid(message: impl Into<String>) -> Self {

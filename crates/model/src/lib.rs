@@ -15,6 +15,6 @@ pub mod resource_id; // the `_rid` family
 pub mod item; // what an item may be called and contain
 pub mod policy; // a container's definition and its policies
 
-pub use error::{Error, Kind, Result};
+pub use error::{Budget, Error, Kind, Result, Throttle};
 pub use number::Number;
 pub use value::{Object, Value};

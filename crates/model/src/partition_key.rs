@@ -135,7 +135,6 @@ impl PartitionKey {
     ///   ["pk"] → 08 70 6B FF        [1,null] → 05 00 00 00 00 00 00 F0 3F 01        [] → FF
     /// ```
     pub fn encode_components(&self, definition: &PartitionKeyDefinition, out: &mut Vec<u8>) {
-        const MISSING_KEY: u8 = 0xFF;
         if self.components.is_empty() {
             out.push(MISSING_KEY);
         } else if definition.hashes_whole_values() {
@@ -144,7 +143,21 @@ impl PartitionKey {
             encode(&self.components.iter().map(truncated).collect::<Vec<_>>(), out);
         }
     }
+
+    /// The key that `encode_components` made these bytes of, cut where version 1 cuts it.
+    pub fn decode_components(mut bytes: &[u8]) -> Result<Self> {
+        let mut components = Vec::new();
+        while !matches!(bytes, [] | [MISSING_KEY]) {
+            let (component, rest) = KeyComponent::decode(bytes)?;
+            components.push(component);
+            bytes = rest;
+        }
+        Ok(PartitionKey { components })
+    }
 }
+
+/// A container without a partition key, or a request that names none.
+const MISSING_KEY: u8 = 0xFF;
 
 /// `["text"]` without anything to unescape: nearly every header, read without a JSON reader.
 fn plain_string(header: &str) -> Option<&str> {

@@ -28,6 +28,11 @@ impl LogicalKey {
         hash128(&[&self.components])
     }
 
+    /// The key's values as `PartitionKey::decode_components` reads them.
+    pub fn components(&self) -> &[u8] {
+        &self.components
+    }
+
     pub fn item(self, id: &str) -> ItemKey {
         // The length keeps ("ab", "c") and ("a", "bc") apart.
         let length = (self.components.len() as u64).to_be_bytes();
@@ -83,10 +88,15 @@ impl KeyStats {
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Self> {
+        Self::decode_with_key(bytes).map(|(stats, _)| stats)
+    }
+
+    /// And the components of the key that it is about.
+    pub fn decode_with_key(bytes: &[u8]) -> Result<(Self, &[u8])> {
         let corrupt = || Error::corrupt("key statistics");
         let (items, rest) = bytes.split_first_chunk::<8>().ok_or_else(corrupt)?;
-        let (bytes, _) = rest.split_first_chunk::<8>().ok_or_else(corrupt)?;
-        Ok(KeyStats { items: u64::from_be_bytes(*items), bytes: u64::from_be_bytes(*bytes) })
+        let (bytes, components) = rest.split_first_chunk::<8>().ok_or_else(corrupt)?;
+        Ok((KeyStats { items: u64::from_be_bytes(*items), bytes: u64::from_be_bytes(*bytes) }, components))
     }
 }
 

@@ -6,6 +6,7 @@ pub mod change_feed; // what happened since
 pub mod check; // is everything there that should be, and nothing else
 pub mod commit; // many transactions become one durable batch
 pub mod feed; // many items, in order, a page at a time
+pub mod governor; // whether a request may be served now
 pub mod index; // which terms an item puts into the index
 pub mod key; // an item's identity, and what a logical partition weighs
 pub mod map; // who owns which range of the hash space
@@ -18,6 +19,7 @@ pub mod state; // what a shard must remember
 mod testing; // items, and a committer that stands still
 pub mod transaction; // one item's change as rows
 mod upgrade; // shards that an earlier version wrote
+pub mod usage; // what was asked for lately
 pub mod view; // one moment, for whoever reads many items
 
 pub use commit::Committer;

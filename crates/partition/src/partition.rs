@@ -23,6 +23,7 @@ use pleiad_storage::{AnySnapshot, AnyStore, Batch, Snapshot, Store, keyspace};
 use tokio::sync::oneshot;
 
 use crate::commit::{Committer, Entry, Publish};
+use crate::governor::Governor;
 use crate::index::{self, Term};
 use crate::key::{ItemKey, KeyStats};
 use crate::map::Range;
@@ -99,6 +100,8 @@ pub struct Partition {
     latches: Vec<tokio::sync::Mutex<()>>,
     sequencer: Arc<Sequencer>,
     pub(crate) unindexed: Unindexed,
+    /// What it may give, and what it gave.
+    pub governor: Governor,
 }
 
 /// The part that the committer calls back into.
@@ -135,7 +138,8 @@ impl Partition {
         let sequencer = Sequencer { visible_lsn: AtomicU64::new(shard.lsn), state: Mutex::new(sequence) };
         let latches = (0..LATCHES).map(|_| tokio::sync::Mutex::new(())).collect();
         let unindexed = Unindexed::default();
-        Ok(Partition { range, store, committer, latches, sequencer: Arc::new(sequencer), unindexed })
+        let governor = Governor::default();
+        Ok(Partition { range, store, committer, latches, sequencer: Arc::new(sequencer), unindexed, governor })
     }
 
     /// The LSN up to which everything is durable and can be read.

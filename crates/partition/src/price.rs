@@ -59,15 +59,20 @@ const QUERY_INDEX_ROW_RU: f64 = 0.001;
 const QUERY_LOADED_KB_RU: f64 = 0.05;
 const QUERY_OUTPUT_KB_RU: f64 = 0.65;
 
-/// A page of a query.
-pub fn query(partitions: usize, items: u64, item_bytes: u64, index_rows: u64, output_bytes: usize) -> f64 {
-    let kb = |bytes: f64| bytes / 1024.0;
+/// What a page of a query reads in one partition.
+pub fn query(items: u64, item_bytes: u64, index_rows: u64) -> f64 {
     // Small items cost as much to load as a kilobyte of larger ones, four to one.
     let loaded = kb(item_bytes as f64).max(items as f64 / 4.0);
-    QUERY_RU * partitions.max(1) as f64
-        + QUERY_INDEX_ROW_RU * index_rows as f64
-        + QUERY_LOADED_KB_RU * loaded
-        + QUERY_OUTPUT_KB_RU * kb(output_bytes as f64)
+    QUERY_RU + QUERY_INDEX_ROW_RU * index_rows as f64 + QUERY_LOADED_KB_RU * loaded
+}
+
+/// The rows of a page of a query.
+pub fn rows(bytes: usize) -> f64 {
+    QUERY_OUTPUT_KB_RU * kb(bytes as f64)
+}
+
+fn kb(bytes: f64) -> f64 {
+    bytes / 1024.0
 }
 
 /// A write that was refused after it was looked up (409, 412): the look-up is paid for.

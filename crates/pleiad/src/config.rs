@@ -11,6 +11,7 @@ mod document; // TOML with line numbers
 mod file; // what the file says
 mod keys; // the account's keys
 mod print;
+mod profile; // limits of other years
 mod settings; // the checked whole
 mod source; // whose word counts
 mod table; // every setting there is

@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pleiad_engine::{Durability as Policy, Engine, Limits as EngineLimits};
+use pleiad_engine::{Durability as Policy, Engine, Governance, Limits as EngineLimits};
 use pleiad_model::env::{Env, SystemEnv};
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, Embedded, EmbeddedOptions, Memory};
@@ -129,6 +129,14 @@ async fn open(settings: &Settings) -> Result<Engine> {
         partition_ru_initial: as_u32(settings.partition_initial_ru),
         partition_bytes_max: settings.partition_bytes_max,
         key_bytes_max: settings.key_bytes_max,
+        governance: Governance {
+            enforced: settings.rate_limit,
+            serverless: settings.serverless,
+            burst: settings.burst_capacity,
+            container_ru_min: as_u32(settings.container_ru_min),
+            container_ru_max: as_u32(settings.container_ru_max),
+            ..Governance::default()
+        },
     };
     let engine = Engine::open(store, policy, limits, Arc::new(SystemEnv)).await?;
     engine.resume_chores().await?;

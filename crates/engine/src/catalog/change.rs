@@ -18,7 +18,10 @@ use super::publish::Change;
 use super::rows;
 use super::transition::Transition;
 use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree};
-use crate::throughput::{self, MANUAL_RU_MIN, ProvisionedThroughput, ThroughputRequest};
+use crate::throughput::{
+    self, Held, MANUAL_RU_MIN, OfferChange, ProvisionedThroughput, SHARED_CONTAINERS_MAX, ThroughputRequest,
+    partitions_needed,
+};
 
 /// At most this many keys in one database.
 const ENCRYPTION_KEYS_MAX: usize = 20;
@@ -32,7 +35,7 @@ pub struct NewContainer {
 impl Catalog {
     pub async fn create_database(&self, id: &str, throughput: ThroughputRequest) -> Result<Arc<Database>> {
         check_resource_name(id)?;
-        let throughput = throughput.check()?;
+        let throughput = throughput.check(&self.limits.governance)?;
         let mut change = self.begin().await;
         if change.tree.database(id).is_some() {
             return Err(Error::conflict(ALREADY_EXISTS));
@@ -69,22 +72,31 @@ impl Catalog {
     pub async fn create_container(&self, database: DatabaseRid, new: NewContainer) -> Result<Arc<Container>> {
         check_resource_name(&new.definition.id)?;
         check_built(&new.definition)?;
-        let asked = new.throughput.check()?;
+        let asked = new.throughput.check(&self.limits.governance)?;
         let mut change = self.begin().await;
         let mut owner = change.owner(database)?;
         if owner.container(&new.definition.id).is_some() {
             return Err(Error::conflict(ALREADY_EXISTS));
         }
-        let shared = change.tree.offer(OfferOwner::Database(database)).is_some();
-        let throughput = match (asked, shared) {
-            (None, true) => None,
-            (asked, _) => Some(asked.unwrap_or(ProvisionedThroughput::Manual(MANUAL_RU_MIN))),
+        let pool = change.tree.offer(OfferOwner::Database(database)).map(|offer| offer.throughput);
+        let throughput = match (asked, pool) {
+            (None, Some(_)) => None,
+            (None, None) if self.limits.governance.serverless => None,
+            (asked, _) => Some(asked.unwrap_or(ProvisionedThroughput::Manual(self.least_ru(&new.definition)))),
         };
-        check_kind(&new.definition, throughput, shared)?;
+        check_kind(&new.definition, throughput, pool.is_some())?;
+        check_least(throughput, self.least_ru(&new.definition))?;
+        if throughput.is_none() && pool.is_some() {
+            check_sharing(&change.tree, &owner)?;
+        }
         change.counters.container += 1;
         let rid = ContainerRid { database, number: change.counters.container };
-        let map =
-            change.new_map(&new.definition, throughput.map_or(1, |throughput| throughput.partitions(&self.limits)))?;
+        let partitions = match (throughput, pool) {
+            (Some(throughput), _) => throughput.partitions(&self.limits),
+            (None, Some(pool)) => partitions_needed(pool.ceiling_ru(), self.limits.partition_ru_max),
+            (None, None) => 1,
+        };
+        let map = change.new_map(&new.definition, partitions)?;
         let partitions = rows::open_partitions(&map, &self.store, &self.committer).await?;
         let (database, version, definition) = (owner.id.clone(), change.version, new.definition);
         let schema = Arc::new(Schema::new(version.number, &definition, &[], self.limits.key_bytes_max));
@@ -173,18 +185,69 @@ impl Catalog {
         self.publish(change).await
     }
 
-    pub async fn replace_offer(&self, rid: OfferRid, asked: ThroughputRequest, may_switch: bool) -> Result<Arc<Offer>> {
-        let Some(throughput) = asked.check()? else { return Err(Error::invalid("The offer names no throughput.")) };
-        let mut change = self.begin().await;
+    pub async fn replace_offer(&self, rid: OfferRid, asked: OfferChange) -> Result<Arc<Offer>> {
+        let change = self.begin().await;
         let old = change.tree.offers.get(&rid.0).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
-        check_offer(&old, throughput, may_switch)?;
+        let throughput = self.changed(&change.tree, &old, asked)?;
         check_room(&change.tree, old.owner, throughput, self.limits.partition_ru_max)?;
         let highest_ru = old.highest_ru.max(throughput.ceiling_ru());
-        let offer = Arc::new(Offer { rid, owner: old.owner, version: change.version, throughput, highest_ru });
+        let offer = Offer { version: change.version, throughput, highest_ru, ..Offer::clone(&old) };
+        self.publish_offer(change, offer).await
+    }
+
+    async fn publish_offer(&self, mut change: Change, offer: Offer) -> Result<Arc<Offer>> {
+        let offer = Arc::new(offer);
         rows::put_offer(&mut change.batch, &offer);
-        change.tree.offers.insert(rid.0, offer.clone());
+        change.tree.offers.insert(offer.rid.0, offer.clone());
         self.publish(change).await?;
         Ok(offer)
+    }
+
+    /// What the offer is to be, if it may.
+    fn changed(&self, tree: &Tree, old: &Offer, asked: OfferChange) -> Result<ProvisionedThroughput> {
+        let held = self.held(tree, old);
+        let new = match asked {
+            OfferChange::ToAutoscale => return Ok(old.throughput.to_autoscale(&held)),
+            OfferChange::ToManual => return Ok(old.throughput.to_manual()),
+            OfferChange::To(request) => request.check(&self.limits.governance)?,
+        };
+        let new = new.ok_or_else(|| Error::invalid("The offer names no throughput."))?;
+        check_offer(old, new, new.minimum_ru(&held))?;
+        Ok(new)
+    }
+
+    /// How low an offer may go.
+    pub fn minimum_ru(&self, tree: &Tree, offer: &Offer) -> u32 {
+        offer.throughput.minimum_ru(&self.held(tree, offer))
+    }
+
+    fn held(&self, tree: &Tree, offer: &Offer) -> Held {
+        let highest_ru = offer.highest_ru;
+        match offer.owner {
+            OfferOwner::Container(rid) => tree.container_by_rid(rid).map_or(Held::default(), |container| Held {
+                highest_ru,
+                stored_bytes: container.item_bytes(),
+                container_ru_min: self.least_ru(&container.definition),
+                sharing: 0,
+            }),
+            OfferOwner::Database(rid) => {
+                let containers =
+                    tree.database_by_rid(rid).into_iter().flat_map(|database| database.containers.values());
+                let sharing = containers.filter(|container| is_sharing(tree, container));
+                let (count, stored_bytes) = sharing.fold((0, 0), |(count, bytes), container| {
+                    (count + 1, container.item_bytes().saturating_add(bytes))
+                });
+                Held { highest_ru, stored_bytes, sharing: count, container_ru_min: 0 }
+            }
+        }
+    }
+
+    /// The least that a container can reserve: once it depended on whether it has a partition key.
+    fn least_ru(&self, definition: &ContainerDefinition) -> u32 {
+        match definition.partition_key {
+            Some(_) => self.limits.governance.container_ru_min,
+            None => MANUAL_RU_MIN,
+        }
     }
 
     /// Creates a client encryption key, or replaces the one given.
@@ -230,7 +293,9 @@ impl Change {
     fn put_offer(&mut self, owner: OfferOwner, throughput: ProvisionedThroughput) {
         self.counters.offer += 1;
         let rid = OfferRid(self.counters.offer);
-        let offer = Offer { rid, owner, version: self.version, throughput, highest_ru: throughput.ceiling_ru() };
+        let (version, highest_ru) = (self.version, throughput.ceiling_ru());
+        let (redistribution, caps) = Default::default();
+        let offer = Offer { rid, owner, version, throughput, highest_ru, redistribution, caps };
         rows::put_offer(&mut self.batch, &offer);
         self.tree.offers.insert(rid.0, Arc::new(offer));
     }
@@ -278,20 +343,42 @@ fn check_kind(definition: &ContainerDefinition, throughput: Option<ProvisionedTh
     }
 }
 
-fn check_offer(old: &Offer, new: ProvisionedThroughput, may_switch: bool) -> Result<()> {
-    let switches = std::mem::discriminant(&old.throughput) != std::mem::discriminant(&new);
-    if switches && !may_switch {
+/// What is reserved for a container of its own.
+fn check_least(throughput: Option<ProvisionedThroughput>, least_ru: u32) -> Result<()> {
+    match throughput {
+        Some(ProvisionedThroughput::Manual(ru)) if ru < least_ru => Err(Error::invalid(format!(
+            "Requested throughput {ru} is less than required minimum throughput {least_ru}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn check_sharing(tree: &Tree, database: &Database) -> Result<()> {
+    let sharing = database.containers.values().filter(|container| is_sharing(tree, container));
+    if sharing.count() < SHARED_CONTAINERS_MAX {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "At most {SHARED_CONTAINERS_MAX} containers share the throughput of one database. Give this container throughput of its own."
+    )))
+}
+
+fn is_sharing(tree: &Tree, container: &Container) -> bool {
+    tree.offer(OfferOwner::Container(container.rid)).is_none()
+}
+
+fn check_offer(old: &Offer, new: ProvisionedThroughput, minimum_ru: u32) -> Result<()> {
+    if std::mem::discriminant(&old.throughput) != std::mem::discriminant(&new) {
         return Err(Error::invalid(
             "The offer cannot change between manual and autoscale throughput without the migration header x-ms-cosmos-migrate-offer-to-autopilot or x-ms-cosmos-migrate-offer-to-manual-throughput.",
         ));
     }
-    let minimum = new.minimum_ru(old.highest_ru);
-    if !switches && new.ceiling_ru() < minimum {
-        return Err(Error::invalid(format!(
-            "The offer's throughput must be at least {minimum} RU/s, given the highest throughput this resource once had."
-        )));
+    if new.ceiling_ru() >= minimum_ru {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::invalid(format!(
+        "The offer's throughput must be at least {minimum_ru} RU/s, given the highest throughput this resource once had and what it stores."
+    )))
 }
 
 /// More than the partitions can give needs a split.
@@ -301,8 +388,8 @@ fn check_room(tree: &Tree, owner: OfferOwner, throughput: ProvisionedThroughput,
     if container.definition.partition_key.is_none() {
         return throughput::check_fixed(throughput);
     }
-    let partitions = u64::try_from(container.partitions.len()).unwrap_or(u64::MAX);
-    if u64::from(throughput.ceiling_ru()) <= partitions.saturating_mul(u64::from(ru_max)) {
+    let partitions = container.partitions.len();
+    if partitions_needed(throughput.ceiling_ru(), ru_max) as usize <= partitions {
         return Ok(());
     }
     Err(Error::refused(format_args!(

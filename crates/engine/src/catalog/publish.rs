@@ -15,6 +15,7 @@ use tokio::sync::{OwnedMutexGuard, oneshot};
 use super::Catalog;
 use super::rows::Counters;
 use super::tree::{Container, Tree, Version};
+use crate::throughput;
 
 /// One change in the making.
 pub(super) struct Change {
@@ -62,6 +63,7 @@ impl Publish for Waiting {
     fn published(&self, _: u64) {
         let Some(mut change) = self.change.lock().take() else { return };
         *change.turn = change.counters;
+        throughput::divide(&change.tree, &self.catalog.limits);
         self.catalog.current.store(Arc::new(change.tree));
         self.catalog.eraser().erase(&change.erase);
         if let Some(container) = change.reindex {

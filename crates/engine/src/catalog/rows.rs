@@ -16,13 +16,14 @@ use pleiad_model::env::Env;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
 use pleiad_model::{Error, Object, Result, Value, json};
+use pleiad_partition::governor::{BucketId, Caps};
 use pleiad_partition::{Committer, Partition, PartitionMap, Schema};
 use pleiad_storage::{AnyStore, Batch, Direction, Limit, Snapshot, Store, keyspace};
 
 use super::transition::Transition;
 use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, Version};
 use crate::Limits;
-use crate::throughput::ProvisionedThroughput;
+use crate::throughput::{ProvisionedThroughput, Redistribution};
 
 const COUNTERS: u8 = b'n';
 const DATABASE: u8 = b'd';
@@ -132,6 +133,18 @@ pub(super) fn put_offer(batch: &mut Batch, offer: &Offer) {
             row.set("autoscale", u64::from(max));
             row.set("increment", increment_percent.map_or(Value::Null, Value::from));
         }
+    }
+    if !offer.redistribution.0.is_empty() {
+        let ranges = offer.redistribution.0.iter();
+        let ranges = ranges.map(|(id, ru)| Object::new().with("id", u64::from(*id)).with("ru", u64::from(*ru)).into());
+        row.set("redistribution", ranges.collect::<Vec<Value>>());
+    }
+    if offer.caps != Caps::default() {
+        row.set(
+            "buckets",
+            offer.caps.percent.iter().map(|percent| Value::from(u64::from(*percent))).collect::<Vec<_>>(),
+        );
+        row.set("defaultBucket", offer.caps.default_bucket.map_or(Value::Null, |id| u64::from(id.number()).into()));
     }
     put(batch, OFFER, &offer.rid.0.to_be_bytes(), row);
 }
@@ -254,7 +267,24 @@ fn load_offer(rid: OfferRid, row: &Value) -> Result<Offer> {
             increment_percent: row.get("increment").and_then(Value::as_i64),
         },
     };
-    Ok(Offer { rid, owner, version: version(row)?, throughput, highest_ru: small(row, "highest")? })
+    let (redistribution, caps) = (load_redistribution(row)?, load_caps(row)?);
+    let highest_ru = small(row, "highest")?;
+    Ok(Offer { rid, owner, version: version(row)?, throughput, highest_ru, redistribution, caps })
+}
+
+fn load_redistribution(row: &Value) -> Result<Redistribution> {
+    let ranges = row.get("redistribution").and_then(Value::as_array).unwrap_or_default();
+    let ranges = ranges.iter().map(|range| Ok((small(range, "id")?, small(range, "ru")?)));
+    ranges.collect::<Result<_>>().map(Redistribution)
+}
+
+fn load_caps(row: &Value) -> Result<Caps> {
+    let Some(buckets) = row.get("buckets").and_then(Value::as_array) else { return Ok(Caps::default()) };
+    let corrupt = || Error::corrupt("throughput buckets");
+    let percent = |cap: &Value| cap.as_i64().and_then(|cap| u8::try_from(cap).ok()).ok_or_else(corrupt);
+    let percents = buckets.iter().map(percent).collect::<Result<Vec<u8>>>()?;
+    let default_bucket = row.get("defaultBucket").and_then(Value::as_i64).and_then(BucketId::new);
+    Ok(Caps { percent: percents.try_into().map_err(|_| corrupt())?, default_bucket })
 }
 
 fn put(batch: &mut Batch, kind: u8, rest: &[u8], row: Object) {

@@ -55,7 +55,11 @@ async fn s3_everything_survives_a_restart() {
         try_container(&engine, "other", "shared", &["/pk"], ThroughputRequest::Unspecified).await.unwrap();
         engine.catalog.put_encryption_key(other.rid, "key", Object::new().with("a", 1i64), None).await.unwrap();
         let raised = ThroughputRequest::Manual(50_000);
-        engine.catalog.replace_offer(offer(&engine, &devices).unwrap().rid, raised, false).await.unwrap();
+        engine
+            .catalog
+            .replace_offer(offer(&engine, &devices).unwrap().rid, crate::OfferChange::To(raised))
+            .await
+            .unwrap();
         load(&engine, "devices", 0, |_| String::new()).await;
         engine.close().await;
         (dump(&engine), engine.catalog.secret().await)

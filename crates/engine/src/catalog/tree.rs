@@ -7,11 +7,12 @@ use pleiad_model::Object;
 use pleiad_model::etag::Etag;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
+use pleiad_partition::governor::Caps;
 use pleiad_partition::index::UsableIndex;
 use pleiad_partition::{Partition, PartitionMap, Schema};
 
 use super::transition::Transition;
-use crate::throughput::ProvisionedThroughput;
+use crate::throughput::{Pool, ProvisionedThroughput, Redistribution};
 
 #[derive(Clone, Default)]
 pub struct Tree {
@@ -27,6 +28,8 @@ pub struct Database {
     pub version: Version,
     pub containers: BTreeMap<u32, Arc<Container>>,
     pub encryption_keys: BTreeMap<u64, Arc<EncryptionKey>>,
+    /// What its containers draw on together, if it reserves throughput.
+    pub pool: Arc<Pool>,
     by_name: HashMap<String, u32>,
 }
 
@@ -66,7 +69,7 @@ pub struct EncryptionKey {
     pub properties: Object,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OfferOwner {
     Database(DatabaseRid),
     Container(ContainerRid),
@@ -80,6 +83,9 @@ pub struct Offer {
     pub throughput: ProvisionedThroughput,
     /// The most that was ever reserved: it bounds how low the offer may go.
     pub highest_ru: u32,
+    pub redistribution: Redistribution,
+    /// Of throughput buckets.
+    pub caps: Caps,
 }
 
 impl Tree {
@@ -112,8 +118,8 @@ impl Tree {
 
 impl Database {
     pub(super) fn new(id: String, rid: DatabaseRid, version: Version) -> Self {
-        let (containers, encryption_keys, by_name) = Default::default();
-        Database { id, rid, version, containers, encryption_keys, by_name }
+        let (containers, encryption_keys, pool, by_name) = Default::default();
+        Database { id, rid, version, containers, encryption_keys, pool, by_name }
     }
 
     pub fn container(&self, name: &str) -> Option<&Arc<Container>> {

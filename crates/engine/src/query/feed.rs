@@ -62,6 +62,8 @@ pub enum Ended {
     Interrupted(u64),
     /// The index does not hold the order of what was met: sort instead.
     Unordered,
+    /// The partition may not be read now.
+    Throttled,
 }
 
 /// After so many bytes of items a scan looks at the clock.

@@ -13,7 +13,6 @@ use pleiad_model::env::Env;
 use pleiad_model::partition_key::KeyRange;
 use pleiad_model::policy::Geospatial;
 use pleiad_model::{Error, Kind, Result};
-use pleiad_partition::price;
 use pleiad_query::access::{self, Condition, OrderPath};
 use pleiad_query::block::{Block, Output};
 use pleiad_query::compile::{Bind, compile};
@@ -32,9 +31,11 @@ use super::find::Finder;
 use super::reach::{self, Slice, next_slice, slices};
 use super::reader::Reader;
 use super::report::{Report, Work};
+use super::tab::Tab;
 use crate::answer::{Answer, Place, place};
 use crate::item::SCHEMA_CHANGES_MAX;
 use crate::list::ListScope;
+use crate::meter::Meter;
 use crate::session::SessionToken;
 use crate::{Admitted, Container, ContainerName, Engine};
 
@@ -121,7 +122,7 @@ impl Engine {
         session: Option<&SessionToken>,
     ) -> Answer<QueryPage> {
         let query = Arc::new(query);
-        let mut at = Admitted { container: at.container.clone() };
+        let mut at = at.clone();
         for _ in 0..SCHEMA_CHANGES_MAX {
             let answer = self.query_under(&at, &query, session).await;
             if !matches!(&answer.result, Err(Error { kind: Kind::Moved { .. }, .. })) {
@@ -129,7 +130,9 @@ impl Engine {
             }
             self.catalog.settled().await;
             match self.admit(ContainerName::Rid(at.container.rid), None) {
-                Ok(newer) if newer.container.schema.version != at.container.schema.version => at = newer,
+                Ok(newer) if newer.container.schema.version != at.container.schema.version => {
+                    at = newer.in_class(at.class);
+                }
                 _ => return answer,
             }
         }
@@ -148,7 +151,8 @@ impl Engine {
         let waiting = Waiting(abandoned.clone());
         let budget = Budget { env: self.env.clone(), deadline_ms: self.now_ms() + PAGE_MS, abandoned };
         let job = Job {
-            at: Admitted { container: at.container.clone() },
+            at: at.clone(),
+            meter: self.meter.clone(),
             query: query.clone(),
             session: session.cloned(),
             budget,
@@ -168,6 +172,7 @@ impl Engine {
 /// One page's work, on a thread that may wait.
 struct Job {
     at: Admitted,
+    meter: Meter,
     query: Arc<ItemQuery>,
     session: Option<SessionToken>,
     budget: Budget,
@@ -190,20 +195,22 @@ struct Shared<'p> {
 impl Job {
     fn run(self) -> Answer<QueryPage> {
         let mut places = Vec::new();
-        let mut work = Work::default();
-        let result = self.page(&mut places, &mut work);
-        let charge_ru = match &result {
-            Ok(page) => price::query(work.slices, work.items, work.item_bytes, work.index_rows, page.rows.bytes()),
-            Err(_) => price::MISS_RU,
+        let mut tab = Tab::default();
+        let answer = match self.page(&mut places, &mut tab) {
+            Ok(page) => {
+                let charge_ru = tab.pay(&self.meter, page.rows.bytes());
+                Answer::priced(Ok(page), charge_ru)
+            }
+            Err(error) => Answer::refused(error),
         };
-        let answer = Answer::priced(result, charge_ru);
         match places.last() {
             Some(place) => answer.at(*place),
             None => answer,
         }
     }
 
-    fn page(&self, places: &mut Vec<Place>, work: &mut Work) -> Result<QueryPage> {
+    fn page(&self, places: &mut Vec<Place>, tab: &mut Tab) -> Result<QueryPage> {
+        let mut work = Work::default();
         let container = &*self.at.container;
         let bind = Bind {
             parameters: &self.query.parameters,
@@ -246,9 +253,9 @@ impl Job {
         let (finished, next) = if !block.reads_items {
             shared.nothing()?
         } else if is_stream(&block) {
-            shared.stream(stretches, places, work)?
+            shared.stream(stretches, places, tab, &mut work)?
         } else {
-            let finished = shared.merged(slices(container, stretches), places, work)?;
+            let finished = shared.merged(slices(container, stretches), places, tab, &mut work)?;
             let next = finished.next.as_ref().map(next_at);
             (finished, next)
         };
@@ -259,7 +266,7 @@ impl Job {
             passed: cursor.passed + cursor.skip.saturating_sub(start.skip) + finished.rows.len() as u64,
             at,
         });
-        let report = Report::new(work, &finished.rows);
+        let report = Report::new(&work, &finished.rows);
         if !self.query.explain {
             return Ok(QueryPage { rows: finished.rows, next, report });
         }
@@ -386,16 +393,27 @@ impl<'p> Shared<'p> {
         &self,
         stretches: Vec<Stretch>,
         places: &mut Vec<Place>,
+        tab: &mut Tab,
         work: &mut Work,
     ) -> Result<(Finished, Option<At>)> {
         let mut left = VecDeque::from(stretches);
         let mut pass = self.pass();
         while let Some((slice, stretch)) = next_slice(self.container, &mut left) {
-            places.push(self.enter(&slice)?);
-            let way = self.choose(&slice, stretch.after(), false, work)?;
-            pass.resume(stretch.docnum, stretch.rows);
-            let ended = self.feed(&way, &slice, stretch.after(), &mut pass, work)?;
+            let is_first = tab.is_empty();
+            let ended = match self.enter(&slice, tab) {
+                Ok(place) => {
+                    places.push(place);
+                    self.read(&slice, &stretch, &mut pass, tab, work)?
+                }
+                // What is there is given; the next page asks this partition again.
+                Err(Error { kind: Kind::Throttled { .. }, .. }) if !is_first => Ended::Throttled,
+                Err(error) => return Err(error),
+            };
             let (stretch, interrupted) = match ended {
+                Ended::Throttled => {
+                    let at = run::At::Item { docnum: stretch.docnum, rows: stretch.rows };
+                    (stretch, Some(at))
+                }
                 Ended::Exhausted if !self.job.budget.is_over()? => continue,
                 // The next page begins with the next slice: however little time it has, it gets somewhere.
                 Ended::Exhausted => match left.pop_front() {
@@ -414,21 +432,46 @@ impl<'p> Shared<'p> {
         Ok((pass.finish(None)?, None))
     }
 
+    fn read(
+        &self,
+        slice: &Slice,
+        stretch: &Stretch,
+        pass: &mut Pass<'_>,
+        tab: &mut Tab,
+        work: &mut Work,
+    ) -> Result<Ended> {
+        let mut here = Work::default();
+        let way = self.choose(slice, stretch.after(), false, &mut here)?;
+        pass.resume(stretch.docnum, stretch.rows);
+        let ended = self.feed(&way, slice, stretch.after(), pass, &mut here)?;
+        tab.read(tab.last(), &here);
+        work.add(here);
+        Ok(ended)
+    }
+
     /// All slices into one page. What is soon done is done here; the rest on as many threads as there are cores.
-    fn merged(&self, slices: Vec<Slice>, places: &mut Vec<Place>, work: &mut Work) -> Result<Finished> {
+    /// All of them or none: a page that lacks one partition's rows cannot be merged.
+    fn merged(&self, slices: Vec<Slice>, places: &mut Vec<Place>, tab: &mut Tab, work: &mut Work) -> Result<Finished> {
         for slice in &slices {
-            places.push(self.enter(slice)?);
+            match self.enter(slice, tab) {
+                Ok(place) => places.push(place),
+                Err(error) => {
+                    std::mem::take(tab).leave(&self.job.meter);
+                    return Err(error);
+                }
+            }
         }
         let (mut sum, mut spent_us) = (None, 0.0);
         for (at, slice) in slices.iter().enumerate() {
-            let mut chosen = Work::default();
-            let way = self.way(slice, &mut chosen)?;
+            let mut here = Work::default();
+            let way = self.way(slice, &mut here)?;
             spent_us += way.us;
             if spent_us > ALONE_US_MAX && at + 1 < slices.len() {
-                return self.on_threads(sum, &slices[at..], work)?.finish(None);
+                return self.on_threads(sum, &slices, at, tab, work)?.finish(None);
             }
-            work.add(chosen);
-            self.add(&mut sum, slice, way, work)?;
+            self.add(&mut sum, slice, way, &mut here)?;
+            tab.read(at, &here);
+            work.add(here);
         }
         sum.unwrap_or_else(|| self.pass()).finish(None)
     }
@@ -440,7 +483,15 @@ impl<'p> Shared<'p> {
         }
     }
 
-    fn on_threads(&self, sum: Option<Pass<'p>>, slices: &[Slice], work: &mut Work) -> Result<Pass<'p>> {
+    fn on_threads(
+        &self,
+        sum: Option<Pass<'p>>,
+        slices: &[Slice],
+        from: usize,
+        tab: &mut Tab,
+        work: &mut Work,
+    ) -> Result<Pass<'p>> {
+        let slices = slices.get(from..).unwrap_or_default();
         let next = AtomicUsize::new(0);
         let sum = Mutex::new(Sum { pass: sum, ..Sum::default() });
         on_threads(cores().min(slices.len()), || {
@@ -454,7 +505,10 @@ impl<'p> Shared<'p> {
             }
         })?;
         let sum = sum.into_inner();
-        work.add(sum.work);
+        for (at, here) in sum.works {
+            tab.read(from + at, &here);
+            work.add(here);
+        }
         Ok(sum.pass.unwrap_or_else(|| self.pass()))
     }
 
@@ -490,9 +544,10 @@ impl<'p> Shared<'p> {
     }
 
     /// Taken before the partition is read, so that the token never promises more than was seen.
-    fn enter(&self, slice: &Slice) -> Result<Place> {
+    fn enter(&self, slice: &Slice, tab: &mut Tab) -> Result<Place> {
         let place = place(&slice.partition);
         self.job.session.as_ref().map_or(Ok(()), |session| session.check(&slice.partition))?;
+        tab.enter(&self.job.meter, &self.job.at, &slice.partition)?;
         Ok(place)
     }
 
@@ -550,14 +605,14 @@ fn cores() -> usize {
 #[derive(Default)]
 struct Sum<'p> {
     pass: Option<Pass<'p>>,
-    work: Work,
+    works: Vec<(usize, Work)>,
     merged: usize,
     waiting: BTreeMap<usize, Pass<'p>>,
 }
 
 impl<'p> Sum<'p> {
     fn add(&mut self, at: usize, pass: Pass<'p>, work: Work) -> Result<()> {
-        self.work.add(work);
+        self.works.push((at, work));
         self.waiting.insert(at, pass);
         while let Some(pass) = self.waiting.remove(&self.merged) {
             self.merged += 1;

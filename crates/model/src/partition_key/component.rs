@@ -105,6 +105,31 @@ impl KeyComponent {
     }
 }
 
+impl KeyComponent {
+    /// The first component of encoded ones, and what follows it.
+    pub(super) fn decode(bytes: &[u8]) -> Result<(Self, &[u8])> {
+        let corrupt = || Error::corrupt("partition key");
+        let (tag, rest) = bytes.split_first().ok_or_else(corrupt)?;
+        Ok(match *tag {
+            UNDEFINED => (KeyComponent::Undefined, rest),
+            NULL => (KeyComponent::Null, rest),
+            FALSE => (KeyComponent::Bool(false), rest),
+            TRUE => (KeyComponent::Bool(true), rest),
+            NUMBER => {
+                let (number, rest) = rest.split_first_chunk().ok_or_else(corrupt)?;
+                (KeyComponent::Number(f64::from_le_bytes(*number)), rest)
+            }
+            STRING => {
+                let end = rest.iter().position(|byte| *byte == STRING_END).ok_or_else(corrupt)?;
+                let (text, rest) = rest.split_at(end);
+                let text = std::str::from_utf8(text).map_err(|_| corrupt())?;
+                (KeyComponent::String(text.to_owned()), rest.get(1..).unwrap_or_default())
+            }
+            _ => return Err(corrupt()),
+        })
+    }
+}
+
 pub(super) const STRING_END: u8 = 0xFF;
 
 impl PartialEq for KeyComponent {

@@ -341,6 +341,7 @@ proptest! {
         let (x, y) = (encoded(&a, &hierarchy()), encoded(&b, &hierarchy()));
         prop_assert_eq!(a == b, x == y);
         prop_assert!(x == y || !y.starts_with(&x));
+        prop_assert_eq!(PartitionKey::decode_components(&x).expect("our own bytes"), a);
     }
 
     #[test]

@@ -46,6 +46,12 @@ pub struct Settings {
     pub partition_bytes_max: u64,
     pub key_bytes_max: u64,
 
+    pub rate_limit: bool,
+    pub serverless: bool,
+    pub burst_capacity: bool,
+    pub container_ru_min: u64,
+    pub container_ru_max: u64,
+
     pub header_bytes_max: usize,
     pub body_bytes_max: usize,
     pub connections_max: usize,
@@ -115,6 +121,7 @@ fn settle(face: Face, said: Answers, environment: &Environment, declaration: Dec
     let home = user_directory(environment);
     let own_certificate = own_certificate(said.tls_cert, said.tls_key)?;
     let storage = storage(face, said.ephemeral, said.data, home.clone())?;
+    let era = said.profile.era();
     let given = [said.primary_key, said.secondary_key, said.primary_read_only_key, said.secondary_read_only_key];
     Ok(Settings {
         face,
@@ -132,8 +139,13 @@ fn settle(face: Face, said: Answers, environment: &Environment, declaration: Dec
         consistency: said.consistency,
         partition_ru_max: said.partition_max_ru.get(),
         partition_initial_ru: said.partition_initial_ru.min(said.partition_max_ru).get(),
-        partition_bytes_max: said.partition_max_bytes.0.get(),
-        key_bytes_max: said.key_max_bytes.0.get(),
+        partition_bytes_max: said.partition_max_bytes.map_or(era.partition_bytes_max, |bytes| bytes.0.get()),
+        key_bytes_max: said.key_max_bytes.map_or(era.key_bytes_max, |bytes| bytes.0.get()),
+        rate_limit: said.rate_limit,
+        serverless: said.serverless,
+        burst_capacity: said.burst_capacity,
+        container_ru_min: era.container_ru_min,
+        container_ru_max: said.container_max_ru.map_or(era.container_ru_max, NonZeroU64::get),
         header_bytes_max: to_usize(said.header_max_bytes.0),
         body_bytes_max: to_usize(said.body_max_bytes.0),
         connections_max: to_usize(said.connections_max),

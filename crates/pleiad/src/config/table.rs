@@ -13,7 +13,7 @@ use pleiad_model::Result;
 
 use super::keys::Key;
 use super::source::Words;
-use super::word::{ByteCount, Consistency, DurabilityWord, Field, HostName, LogFormat, LogLevel, Shape, Tls};
+use super::word::{ByteCount, Consistency, DurabilityWord, Field, HostName, LogFormat, LogLevel, Profile, Shape, Tls};
 
 /// Which of the program's two faces is asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,13 +60,21 @@ pub enum Group {
     Security,
     Data,
     Partitions,
+    Throughput,
     Limits,
     Program,
 }
 
 impl Group {
-    pub const ALL: [Group; 6] =
-        [Group::Network, Group::Security, Group::Data, Group::Partitions, Group::Limits, Group::Program];
+    pub const ALL: [Group; 7] = [
+        Group::Network,
+        Group::Security,
+        Group::Data,
+        Group::Partitions,
+        Group::Throughput,
+        Group::Limits,
+        Group::Program,
+    ];
 
     pub fn title(self) -> &'static str {
         match self {
@@ -74,6 +82,7 @@ impl Group {
             Group::Security => "Keys and certificates",
             Group::Data => "Data",
             Group::Partitions => "Partitions",
+            Group::Throughput => "Throughput",
             Group::Limits => "Limits",
             Group::Program => "Start-up and log",
         }
@@ -223,9 +232,26 @@ settings! {
         /// `partition-max-ru`.
         "partition-initial-ru" partition_initial_ru: NonZeroU64, "RU/s", Anywhere, dev Is("6000"), serve Is("10000");
         /// Data that one physical partition is meant to hold: reported as its quota.
-        "partition-max-bytes" partition_max_bytes: ByteCount, "bytes", Anywhere, dev Is("50GiB"), serve Is("50GiB");
+        "partition-max-bytes" partition_max_bytes: Option<ByteCount>, "bytes", Anywhere,
+            dev Found("50GiB, or what `profile` says"), serve Found("50GiB, or what `profile` says");
         /// Most data under one partition key value; more is refused.
-        "key-max-bytes" key_max_bytes: ByteCount, "bytes", Anywhere, dev Is("20GiB"), serve Is("20GiB");
+        "key-max-bytes" key_max_bytes: Option<ByteCount>, "bytes", Anywhere,
+            dev Found("20GiB, or what `profile` says"), serve Found("20GiB, or what `profile` says");
+        /// Whose limits hold: those that the service documented in that year, or today's.
+        "profile" profile: Profile, "", Anywhere, dev Is("current"), serve Is("current");
+    }
+    Throughput {
+        /// Hold containers to the throughput they reserved: what goes beyond is answered with 429. Without it, charges
+        /// are only told.
+        "rate-limit" rate_limit: bool, "", Anywhere, dev Is("false"), serve Is("true");
+        /// Most throughput that one container or database can reserve.
+        "container-max-ru" container_max_ru: Option<NonZeroU64>, "RU/s", Anywhere,
+            dev Found("1000000, or what `profile` says"), serve Found("1000000, or what `profile` says");
+        /// A serverless account: nothing is reserved, and each physical partition gives up to 5,000 RU/s.
+        "serverless" serverless: bool, "", Anywhere, dev Is("false"), serve Is("false");
+        /// Save up to five idle minutes of each partition's throughput, and give it on top of the reserved, up to 3,000
+        /// RU/s.
+        "burst-capacity" burst_capacity: bool, "", Anywhere, dev Is("false"), serve Is("false");
     }
     Limits {
         /// Largest request head: request line and headers together.

@@ -87,6 +87,26 @@ fn s54_s55_s32_partition_limits_have_the_documented_defaults() {
 }
 
 #[test]
+fn s71_s81_s82_s83_a_profile_has_the_limits_of_its_year_and_a_setting_comes_first() {
+    let limits = |line: &str| {
+        let settings = dev(line);
+        (settings.container_ru_min, settings.container_ru_max, settings.key_bytes_max >> 30)
+    };
+    assert_eq!(limits("--profile 2016"), (10_100, 250_000, 10));
+    assert_eq!(limits("--profile 2017"), (2_500, 1_000_000, 10));
+    assert_eq!(limits("--profile 2018"), (400, 1_000_000, 10));
+    assert_eq!(limits(""), (400, 1_000_000, 20));
+    assert_eq!(limits("--profile 2016 --container-max-ru 300000 --key-max-bytes 1GiB"), (10_100, 300_000, 1));
+}
+
+#[test]
+fn a_server_holds_containers_to_their_throughput_and_a_development_machine_does_if_told() {
+    assert!(!dev("").rate_limit && dev("--rate-limit").rate_limit);
+    let serve = resolve("serve --data d", &[("PLEIAD_PRIMARY_KEY", KEY)]).unwrap();
+    assert!(serve.rate_limit && !serve.serverless && !serve.burst_capacity);
+}
+
+#[test]
 fn localhost_answers_on_ipv4_and_ipv6() {
     let told = |line: &str| dev(line).addresses.iter().map(|address| address.to_string()).collect::<Vec<_>>();
     assert_eq!(told(""), ["127.0.0.1", "::1"]);

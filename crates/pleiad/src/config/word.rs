@@ -192,6 +192,10 @@ choice! {
     }
 }
 choice! {
+    /// Whose limits hold: the service's of that year, or today's.
+    Profile { Of2016 = "2016", Of2017 = "2017", Of2018 = "2018", Current = "current" }
+}
+choice! {
     LogLevel { Error = "error", Warn = "warn", Info = "info", Debug = "debug", Trace = "trace" }
 }
 choice! {

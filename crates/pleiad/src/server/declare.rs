@@ -4,10 +4,10 @@
 //! also where it differs: data that was changed since is not changed back.
 
 use pleiad_engine::catalog::NewContainer;
-use pleiad_engine::{ContainerName, Engine, ThroughputRequest, Verb, WriteOptions};
+use pleiad_engine::{Admitted, ContainerName, Engine, ThroughputRequest, Verb, WriteOptions};
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::policy::ContainerDefinition;
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Error, Kind, Result, Value};
 
 use crate::seed::{Container, Database, Declaration, Throughput};
 
@@ -39,12 +39,23 @@ async fn apply_container(engine: &Engine, database: &str, container: &Container)
         let item = item?;
         let definition = at.container().schema.key.as_ref();
         let key = definition.map(|definition| PartitionKey::extract(definition, &item));
-        let answer = engine.create_item(&at, key.as_ref(), Verb::Create, item, &WriteOptions::default()).await;
-        made += u64::from(answer.result.is_ok());
-        unless_there(answer.result.map(drop))?;
+        let created = create(engine, &at, key.as_ref(), item).await;
+        made += u64::from(created.is_ok());
+        unless_there(created)?;
     }
     tracing::info!(database, container = container.id, items = made, "declared");
     Ok(())
+}
+
+/// A container that is held to its throughput is filled at that pace.
+async fn create(engine: &Engine, at: &Admitted, key: Option<&PartitionKey>, item: Value) -> Result<()> {
+    loop {
+        let answer = engine.create_item(at, key, Verb::Create, item.clone(), &WriteOptions::default()).await;
+        match answer.result {
+            Err(Error { kind: Kind::Throttled { retry_after, .. }, .. }) => tokio::time::sleep(retry_after).await,
+            done => return done.map(drop),
+        }
+    }
 }
 
 fn asked(throughput: Option<Throughput>) -> ThroughputRequest {

@@ -58,7 +58,7 @@ impl Site {
         let mut command = Command::new(BINARY);
         match face {
             Face::Dev => command.arg("dev"),
-            Face::Serve => command.arg("serve").arg("--key-file").arg(self.path("key")),
+            Face::Serve => command.args(["serve", "--rate-limit=false", "--key-file"]).arg(self.path("key")),
         };
         command.args(["--port", "0", "--quiet", "--log-level", "warn", "--data"]).arg(self.data()).args(&self.flags);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));

@@ -36,6 +36,10 @@ impl Masks {
         if let Some(etag) = response.header("etag").filter(|etag| etag.len() > ETAG_BYTES_MIN) {
             self.note(etag.trim_matches('"'), "etag");
         }
+        // What was used in a second depends on when it began.
+        if let Some(used) = response.header("x-pleiad-throttle-used") {
+            self.note(used, "used");
+        }
         if let Some(body) = body {
             self.learn_value(body);
         }

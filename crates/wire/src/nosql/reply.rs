@@ -5,7 +5,7 @@ use http::header::{CONTENT_TYPE, ETAG, HeaderName};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use pleiad_engine::{Answer, Place};
-use pleiad_model::Result;
+use pleiad_model::{Result, Throttle};
 
 use super::session;
 use super::status::Failure;
@@ -116,7 +116,20 @@ impl Refusal {
         if let Some(ms) = self.failure.retry_after_ms {
             set_number(&mut reply.headers, RETRY_AFTER_MS, ms);
         }
+        if let Some(throttle) = &self.failure.throttle {
+            set_throttle(&mut reply.headers, throttle);
+        }
         reply
+    }
+}
+
+/// Why it was throttled, for those who do not read messages.
+fn set_throttle(headers: &mut HeaderMap, throttle: &Throttle) {
+    set_number(headers, THROTTLE_RANGE, u64::from(throttle.range));
+    set(headers, THROTTLE_SHARE, &charge_text(throttle.share_ru));
+    set(headers, THROTTLE_USED, &charge_text(throttle.used_ru));
+    if let Some(key) = &throttle.busiest_key {
+        set(headers, THROTTLE_KEY, key);
     }
 }
 
@@ -190,6 +203,10 @@ names! {
     SERVICE_VERSION = "x-ms-serviceversion";
     SESSION_TOKEN = "x-ms-session-token";
     SUBSTATUS = "x-ms-substatus";
+    THROTTLE_KEY = "x-pleiad-throttle-key";
+    THROTTLE_RANGE = "x-pleiad-throttle-range";
+    THROTTLE_SHARE = "x-pleiad-throttle-share";
+    THROTTLE_USED = "x-pleiad-throttle-used";
     XP_ROLE = "x-ms-xp-role";
 }
 

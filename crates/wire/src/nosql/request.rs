@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use pleiad_engine::{Condition, ContainerName, SessionToken, ThroughputRequest};
+use pleiad_engine::{BucketId, Class, Condition, ContainerName, Priority, SessionToken, ThroughputRequest};
 use pleiad_model::partition_key::{EffectiveKey, KeyRange, PartitionKey};
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
 use pleiad_model::{Error, Result, Value, json};
@@ -141,6 +141,24 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// How the request wants to be treated when there is not enough throughput for all.
+    pub fn class(&self) -> Result<Class> {
+        let priority = match self.header("x-ms-cosmos-priority-level") {
+            None | Some("") => Priority::High,
+            Some(word) if word.eq_ignore_ascii_case("high") => Priority::High,
+            Some(word) if word.eq_ignore_ascii_case("low") => Priority::Low,
+            Some(word) => return Err(invalid_header(word, "x-ms-cosmos-priority-level")),
+        };
+        let bucket = match self.header(THROUGHPUT_BUCKET) {
+            None | Some("") => None,
+            Some(text) => {
+                let bucket = text.trim().parse().ok().and_then(BucketId::new);
+                Some(bucket.ok_or_else(|| invalid_header(text, THROUGHPUT_BUCKET))?)
+            }
+        };
+        Ok(Class { priority, bucket })
+    }
+
     pub fn throughput(&self) -> Result<ThroughputRequest> {
         let manual = self.header("x-ms-offer-throughput").filter(|text| !text.is_empty());
         let autoscale = self.header("x-ms-cosmos-offer-autopilot-settings").filter(|text| !text.is_empty());
@@ -154,6 +172,12 @@ impl<'a> Request<'a> {
             (None, None) => Ok(ThroughputRequest::Unspecified),
         }
     }
+}
+
+const THROUGHPUT_BUCKET: &str = "x-ms-cosmos-throughput-bucket";
+
+fn invalid_header(value: &str, name: &str) -> Error {
+    Error::invalid(format!("The value '{value}' specified for the header '{name}' is invalid."))
 }
 
 /// `{"maxThroughput": 4000, "autoUpgradePolicy": {"throughputPolicy": {"incrementPercent": 2}}}`

@@ -1,7 +1,7 @@
 //! The protocol's own numbers: what each kind of failure is called on this wire.
 
 use http::StatusCode;
-use pleiad_model::{Error, Kind, Object, json};
+use pleiad_model::{Budget, Error, Kind, Object, Throttle, json};
 
 use super::auth::AuthError;
 
@@ -14,11 +14,14 @@ pub struct Failure {
     pub retry_after_ms: Option<u64>,
     /// What helps a client that knows how to use it: the plan of a query it has to merge itself.
     pub additional_info: Option<String>,
+    /// Why it was throttled.
+    pub throttle: Option<Box<Throttle>>,
 }
 
 impl Failure {
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Failure { status, substatus: None, message: message.into(), retry_after_ms: None, additional_info: None }
+        let (substatus, retry_after_ms, additional_info, throttle) = Default::default();
+        Failure { status, substatus, message: message.into(), retry_after_ms, additional_info, throttle }
     }
 
     /// `{"code": "NotFound", "message": "…"}`, with the activity that the log knows it by.
@@ -38,10 +41,11 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let (status, substatus) = numbers(error.kind);
         let retry_after_ms = match error.kind {
-            Kind::Throttled { retry_after } => u64::try_from(retry_after.as_millis()).ok(),
+            Kind::Throttled { retry_after, .. } => u64::try_from(retry_after.as_millis()).ok(),
             _ => None,
         };
-        Failure { status, substatus, message: error.message, retry_after_ms, additional_info: None }
+        let Error { message, throttle, .. } = error;
+        Failure { status, substatus, message, retry_after_ms, additional_info: None, throttle }
     }
 }
 
@@ -61,7 +65,8 @@ fn numbers(kind: Kind) -> (StatusCode, Option<u32>) {
         Kind::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, None),
         Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, None),
         Kind::Locked => (StatusCode::LOCKED, None),
-        Kind::Throttled { .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3200)),
+        Kind::Throttled { over: Budget::Share, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3200)),
+        Kind::Throttled { over: Budget::Bucket, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3212)),
         Kind::RetryWith => (retry_with(), None),
         Kind::Refused => (StatusCode::NOT_IMPLEMENTED, None),
         Kind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, None),
@@ -156,6 +161,8 @@ mod tests {
         assert_eq!(of(Kind::Moved { epoch: 1 }), (410, 1002));
         assert_eq!(of(Kind::TooLarge), (413, 0));
         assert_eq!(of(Kind::RetryWith), (449, 0));
-        assert_eq!(of(Kind::Throttled { retry_after: std::time::Duration::from_millis(7) }), (429, 3200));
+        let retry_after = std::time::Duration::from_millis(7);
+        assert_eq!(of(Kind::Throttled { retry_after, over: Budget::Share }), (429, 3200));
+        assert_eq!(of(Kind::Throttled { retry_after, over: Budget::Bucket }), (429, 3212));
     }
 }

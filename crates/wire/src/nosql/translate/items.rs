@@ -20,7 +20,7 @@ pub(super) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 impl Gateway {
     pub(super) async fn items(&self, request: &Request<'_>) -> Handled {
-        let at = self.engine.admit(request.container_name()?, request.intended_rid())?;
+        let at = self.engine.admit(request.container_name()?, request.intended_rid())?.in_class(request.class()?);
         let handled = self.items_of(request, &at).await;
         match handled {
             Ok(reply) => Ok(told(reply, &at)),

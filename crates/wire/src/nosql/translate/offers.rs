@@ -1,8 +1,9 @@
 //! Offers: what is reserved, for which database or container.
 
 use http::{Method, StatusCode};
+use pleiad_engine::catalog::Tree;
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{Offer, ThroughputRequest};
+use pleiad_engine::{Offer, OfferChange, ThroughputRequest};
 use pleiad_model::resource_id::OfferRid;
 use pleiad_model::{Error, Result, Value};
 
@@ -15,6 +16,10 @@ use crate::nosql::shape;
 
 impl Gateway {
     pub(super) async fn offers(&self, request: &Request<'_>) -> Handled {
+        if self.engine.catalog.limits().governance.serverless {
+            let message = "Reading or replacing offers is not supported for serverless accounts.";
+            return Err(Error::invalid(message).into());
+        }
         match (request.method, request.address.is_feed) {
             (&Method::GET, true) => self.list(request, self.offer_rows()),
             (&Method::POST, true) if request.post_kind() == PostKind::Query => self.query(request, self.offer_rows()),
@@ -28,31 +33,20 @@ impl Gateway {
         let tree = self.engine.catalog.tree();
         let offer = offer_rid(request).and_then(|rid| tree.offers.get(&rid.0));
         let offer = offer.ok_or_else(|| Error::not_found("There is no such offer."))?;
-        Ok(told(one(request, StatusCode::OK, &shape::offer(offer, &tree)), offer))
+        Ok(self.told(one(request, StatusCode::OK, &shape::offer(offer, &tree)), &tree, offer))
     }
 
     async fn replace_offer(&self, request: &Request<'_>) -> Handled {
         let rid = offer_rid(request).ok_or_else(|| Error::not_found("There is no such offer."))?;
-        let (asked, may_switch) = self.asked(request, rid)?;
-        let offer = self.engine.catalog.replace_offer(rid, asked, may_switch).await?;
+        let offer = self.engine.catalog.replace_offer(rid, asked(request)?).await?;
         let tree = self.engine.catalog.tree();
-        Ok(told(one(request, StatusCode::OK, &shape::offer(&offer, &tree)), &offer).charged(METADATA_WRITE_RU))
+        let reply = one(request, StatusCode::OK, &shape::offer(&offer, &tree)).charged(METADATA_WRITE_RU);
+        Ok(self.told(reply, &tree, &offer))
     }
 
-    /// What the body asks for; the migration headers switch the kind and leave the figure to us.
-    fn asked(&self, request: &Request<'_>, rid: OfferRid) -> Result<(ThroughputRequest, bool)> {
-        let tree = self.engine.catalog.tree();
-        let current = tree.offers.get(&rid.0).ok_or_else(|| Error::not_found("There is no such offer."))?;
-        let ceiling = i64::from(current.throughput.ceiling_ru());
-        if request.flag("x-ms-cosmos-migrate-offer-to-autopilot") {
-            let floor = ceiling.max(1000).max(i64::from(current.highest_ru) / 10);
-            let max = (floor + 999) / 1000 * 1000;
-            return Ok((ThroughputRequest::Autoscale { max, increment_percent: None }, true));
-        }
-        if request.flag("x-ms-cosmos-migrate-offer-to-manual-throughput") {
-            return Ok((ThroughputRequest::Manual(ceiling), true));
-        }
-        Ok((throughput_of(&request.json()?)?, false))
+    fn told(&self, reply: Reply, tree: &Tree, offer: &Offer) -> Reply {
+        let minimum = self.engine.catalog.minimum_ru(tree, offer);
+        reply.with_number(MIN_THROUGHPUT, u64::from(minimum)).with(OFFER_REPLACE_PENDING, "false")
     }
 
     fn offer_rows(&self) -> Rows<'static> {
@@ -67,6 +61,17 @@ fn offer_rid(request: &Request<'_>) -> Option<OfferRid> {
     OfferRid::parse(request.address.segment(0)?)
 }
 
+/// What the body asks for; the migration headers switch the kind and leave the figure to us.
+fn asked(request: &Request<'_>) -> Result<OfferChange> {
+    if request.flag("x-ms-cosmos-migrate-offer-to-autopilot") {
+        return Ok(OfferChange::ToAutoscale);
+    }
+    if request.flag("x-ms-cosmos-migrate-offer-to-manual-throughput") {
+        return Ok(OfferChange::ToManual);
+    }
+    throughput_of(&request.json()?).map(OfferChange::To)
+}
+
 fn throughput_of(body: &Value) -> Result<ThroughputRequest> {
     let content = body.get("content").ok_or_else(|| Error::invalid("An offer has its throughput in 'content'."))?;
     if let Some(settings) = content.get("offerAutopilotSettings").filter(|settings| **settings != Value::Null) {
@@ -75,9 +80,4 @@ fn throughput_of(body: &Value) -> Result<ThroughputRequest> {
     let ru = content.get("offerThroughput").and_then(Value::as_i64);
     ru.map(ThroughputRequest::Manual)
         .ok_or_else(|| Error::invalid("An offer needs a number in 'content.offerThroughput'."))
-}
-
-fn told(reply: Reply, offer: &Offer) -> Reply {
-    let minimum = offer.throughput.minimum_ru(offer.highest_ru);
-    reply.with_number(MIN_THROUGHPUT, u64::from(minimum)).with(OFFER_REPLACE_PENDING, "false")
 }

@@ -1,0 +1,96 @@
+//! May it now, and what did it take: a request at the partitions it touches.
+//!
+//! Promise: whoever reads or writes items of a partition enters it first, and pays there what the work cost, also for a
+//! refusal that took a look (404, 409, 412). A request that is throttled has done nothing. How much a partition may give
+//! is `throughput`'s job, the arithmetic the governor's.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pleiad_model::env::Env;
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::{Budget, Error, Kind, Result, Throttle};
+use pleiad_partition::Partition;
+use pleiad_partition::governor::{Admission, Refusal};
+use pleiad_partition::key::LogicalKey;
+
+use crate::throttle::{ThrottleLog, Throttling};
+use crate::{Admitted, Container};
+
+#[derive(Clone)]
+pub(crate) struct Meter {
+    env: Arc<dyn Env>,
+    log: Arc<ThrottleLog>,
+}
+
+/// A request at one partition, admitted and not yet paid for.
+pub(crate) struct Visit<P> {
+    partition: P,
+    admission: Admission,
+}
+
+impl Meter {
+    pub fn new(env: Arc<dyn Env>) -> Self {
+        Meter { env, log: Arc::default() }
+    }
+
+    pub fn enter<P: Deref<Target = Partition>>(&self, at: &Admitted, partition: P) -> Result<Visit<P>> {
+        let now_ms = self.env.now_ms();
+        match partition.governor.admit(now_ms, at.class) {
+            Ok(admission) => Ok(Visit { partition, admission }),
+            Err(refusal) => Err(self.refuse(&at.container, &partition, now_ms, &refusal)),
+        }
+    }
+
+    pub fn pay<P: Deref<Target = Partition>>(&self, visit: Visit<P>, charge_ru: f64, key: Option<&LogicalKey>) {
+        let key = key.map(LogicalKey::components);
+        visit.partition.governor.settle(self.env.now_ms(), visit.admission, charge_ru, key);
+    }
+
+    /// Another partition refused the request before anything was done here.
+    pub fn leave<P: Deref<Target = Partition>>(&self, visit: Visit<P>) {
+        visit.partition.governor.cancel(self.env.now_ms(), visit.admission);
+    }
+
+    pub fn throttles(&self) -> Vec<Throttling> {
+        self.log.entries()
+    }
+
+    fn refuse(&self, container: &Container, partition: &Partition, now_ms: u64, refusal: &Refusal) -> Error {
+        let throttle = Throttle {
+            range: partition.range.id,
+            share_ru: refusal.share_ru,
+            used_ru: refusal.used_ru,
+            busiest_key: busiest_key(partition, now_ms),
+        };
+        let retry_after = Duration::from_millis(refusal.retry_after_ms);
+        let message = explain(container, &throttle, refusal.over);
+        self.log.note(now_ms, container, &throttle, refusal.over);
+        let kind = Kind::Throttled { retry_after, over: refusal.over };
+        Error { throttle: Some(Box::new(throttle)), ..Error::new(kind, message) }
+    }
+}
+
+fn busiest_key(partition: &Partition, now_ms: u64) -> Option<String> {
+    let busiest = partition.governor.usage().busiest_keys(now_ms, 1).pop()?;
+    PartitionKey::decode_components(&busiest.components).ok().map(|key| key.to_json())
+}
+
+fn explain(container: &Container, throttle: &Throttle, over: Budget) -> String {
+    let Throttle { range, share_ru, used_ru, busiest_key } = throttle;
+    let whose = match over {
+        Budget::Share => "its share is",
+        Budget::Bucket => "the throughput bucket may use",
+    };
+    let key = busiest_key.as_ref().map(|key| format!(" The busiest partition key is {key}.")).unwrap_or_default();
+    format!(
+        "Request rate is large. More Request Units may be needed, so no changes were made. Please retry this request later. \
+         Partition key range {range} of {}/{}: {whose} {share_ru} RU/s, {used_ru} are used in this second.{key} \
+         Learn more: http://aka.ms/cosmosdb-error-429",
+        container.database, container.definition.id
+    )
+}
+
+#[cfg(test)]
+mod tests;

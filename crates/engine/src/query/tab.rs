@@ -1,0 +1,64 @@
+//! What a page owes, partition by partition.
+//!
+//! Promise: what the partitions are paid together is what the client is told. Each is paid for what was read there; the
+//! rows that are given are paid for in proportion.
+
+use std::sync::Arc;
+
+use pleiad_model::Result;
+use pleiad_partition::{Partition, price};
+
+use super::report::Work;
+use crate::Admitted;
+use crate::meter::{Meter, Visit};
+
+#[derive(Default)]
+pub struct Tab {
+    parts: Vec<Part>,
+}
+
+struct Part {
+    visit: Visit<Arc<Partition>>,
+    charge_ru: f64,
+}
+
+impl Tab {
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// The request at one more partition; what it does there is noted with `read`.
+    pub fn enter(&mut self, meter: &Meter, at: &Admitted, partition: &Arc<Partition>) -> Result<()> {
+        let visit = meter.enter(at, partition.clone())?;
+        self.parts.push(Part { visit, charge_ru: 0.0 });
+        Ok(())
+    }
+
+    /// What was read at the partition that was entered at this place.
+    pub fn read(&mut self, at: usize, work: &Work) {
+        if let Some(part) = self.parts.get_mut(at) {
+            part.charge_ru += price::query(work.items, work.item_bytes, work.index_rows);
+        }
+    }
+
+    pub fn last(&self) -> usize {
+        self.parts.len().saturating_sub(1)
+    }
+
+    /// Nothing was done at any of them.
+    pub fn leave(self, meter: &Meter) {
+        self.parts.into_iter().for_each(|part| meter.leave(part.visit));
+    }
+
+    pub fn pay(self, meter: &Meter, row_bytes: usize) -> f64 {
+        let rows_ru = price::rows(row_bytes);
+        if self.parts.is_empty() {
+            return price::QUERY_RU + rows_ru;
+        }
+        let read_ru: f64 = self.parts.iter().map(|part| part.charge_ru).sum();
+        for Part { visit, charge_ru } in self.parts {
+            meter.pay(visit, charge_ru + rows_ru * charge_ru / read_ru.max(price::QUERY_RU), None);
+        }
+        read_ru + rows_ru
+    }
+}

@@ -1,0 +1,117 @@
+//! Shares: what each physical partition may give of what is reserved.
+//!
+//! Promise: this is the one place that divides throughput. It runs whenever a tree is shown, so that a new map, a
+//! replaced offer or another container in a shared database is in force with the tree that has it.
+//!
+//! ```text
+//! dedicated    T over N partitions          T/N each, or as it was redistributed, never more than a partition can give
+//! shared       T over P slots, T/P each     partition i of N draws on slot i·P/N together with the other containers
+//! serverless   nothing reserved             the documented most per partition
+//! ```
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pleiad_partition::governor::{Caps, Governor, Terms};
+use pleiad_partition::{Partition, Range};
+
+use super::{MANUAL_RU_MIN, ProvisionedThroughput, Redistribution};
+use crate::Limits;
+use crate::catalog::{Container, Database, Offer, OfferOwner, Tree};
+
+/// What the containers of a database share: one balance per slot. It stays when the tree changes.
+#[derive(Debug, Default)]
+pub struct Pool(Mutex<Vec<Arc<Governor>>>);
+
+impl Pool {
+    fn slots(&self, count: usize) -> Vec<Arc<Governor>> {
+        let mut slots = self.0.lock();
+        slots.resize_with(count, Arc::default);
+        slots.clone()
+    }
+}
+
+/// Gives every partition of the tree its share.
+pub(crate) fn divide(tree: &Tree, limits: &Limits) {
+    let offers: HashMap<OfferOwner, &Offer> = tree.offers.values().map(|offer| (offer.owner, &**offer)).collect();
+    for database in tree.databases.values() {
+        let mut sharing = Vec::new();
+        for container in database.containers.values() {
+            match offers.get(&OfferOwner::Container(container.rid)) {
+                _ if limits.governance.serverless => alone(container, serverless(limits)),
+                Some(offer) => dedicate(container, offer, limits),
+                None => sharing.push(&**container),
+            }
+        }
+        match offers.get(&OfferOwner::Database(database.rid)) {
+            Some(offer) => share(database, &sharing, offer.throughput, limits),
+            // Made when nothing was reserved: it has the least that could be.
+            None => sharing.iter().for_each(|container| {
+                alone(container, terms(f64::from(MANUAL_RU_MIN) / count(container), limits));
+            }),
+        }
+    }
+}
+
+fn serverless(limits: &Limits) -> Terms {
+    Terms { burst: false, ..terms(f64::from(limits.governance.serverless_partition_ru), limits) }
+}
+
+fn terms(share_ru: f64, limits: &Limits) -> Terms {
+    let governance = &limits.governance;
+    let share_ru = share_ru.min(f64::from(limits.partition_ru_max));
+    Terms { share_ru, enforced: governance.enforced, burst: governance.burst, caps: Caps::default() }
+}
+
+fn alone(container: &Container, terms: Terms) {
+    container.partitions.iter().for_each(|partition| partition.governor.set(&terms, None));
+}
+
+fn dedicate(container: &Container, offer: &Offer, limits: &Limits) {
+    let ceiling_ru = f64::from(offer.throughput.ceiling_ru());
+    let ranges = container.map.ranges();
+    for partition in &container.partitions {
+        let fraction = fraction(&offer.redistribution, ranges, &partition.range);
+        let terms = Terms { caps: offer.caps, ..terms(ceiling_ru * fraction, limits) };
+        partition.governor.set(&terms, None);
+    }
+}
+
+/// A range's part of the whole. Children of a split divide their parent's part among them.
+pub(crate) fn fraction(redistribution: &Redistribution, ranges: &[Range], range: &Range) -> f64 {
+    let weight = |range: &Range| -> f64 {
+        let known = |id: &u32| redistribution.ru_of(*id).map(|ru| (*id, f64::from(ru)));
+        let parent = || {
+            let (id, ru) = range.parents.iter().rev().find_map(known)?;
+            let heirs = ranges.iter().filter(|other| other.parents.contains(&id)).count();
+            Some(ru / heirs.max(1) as f64)
+        };
+        known(&range.id).map(|(_, ru)| ru).or_else(parent).unwrap_or(1.0)
+    };
+    weight(range) / ranges.iter().map(weight).sum::<f64>()
+}
+
+fn share(database: &Database, sharing: &[&Container], throughput: ProvisionedThroughput, limits: &Limits) {
+    let most = sharing.iter().map(|container| container.partitions.len()).max().unwrap_or(1);
+    let wanted = super::partitions_needed(throughput.ceiling_ru(), limits.partition_ru_max);
+    let slots = usize::try_from(wanted).unwrap_or(most).min(most).max(1);
+    let terms = terms(f64::from(throughput.ceiling_ru()) / slots as f64, limits);
+    let slots = database.pool.slots(slots);
+    slots.iter().for_each(|slot| slot.set(&terms, None));
+    for container in sharing {
+        let partitions = container.partitions.len();
+        for (at, partition) in container.partitions.iter().enumerate() {
+            draw_on(partition, slots.get(at * slots.len() / partitions.max(1)), &terms);
+        }
+    }
+}
+
+/// Its own balance counts; the slot's refuses.
+fn draw_on(partition: &Partition, slot: Option<&Arc<Governor>>, terms: &Terms) {
+    partition.governor.set(terms, slot.cloned());
+}
+
+fn count(container: &Container) -> f64 {
+    container.partitions.len().max(1) as f64
+}

@@ -1,0 +1,286 @@
+//! The governor: one balance per partition, in request units.
+//!
+//! Promise: a request is admitted while the balance of the second is positive, and settles its real price afterwards.
+//! What is overdrawn is carried into the next seconds. So over any stretch of W whole seconds at most `share · W` is
+//! admitted, plus what was under way at its end; and whoever stays below the share in every second is never refused.
+//!
+//! ```text
+//! share 10        second 0      1           2           3
+//! asked           6 6           1           12          1
+//! balance         10 4 -2       8 7         10 -2       8 7        6 and 6 are admitted, the second 6 on 4 that were left
+//! ```
+//!
+//! Plain arithmetic on a few atomic words of one cache line: no lock, no allocation, no clock of its own. Whoever asks
+//! brings the time. What is reserved, and how it is divided, is the engine's job; what work costs is `price`'s.
+
+mod bank; // what idle seconds saved
+mod buckets; // parts of the share, by name
+mod window; // one second's use
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::ArcSwapOption;
+use pleiad_model::Budget;
+
+use crate::usage::Usage;
+use bank::Bank;
+use buckets::Buckets;
+pub use buckets::{BUCKETS, BucketId, Caps};
+use window::{Rolled, Window};
+
+/// Balances are kept in hundredths of a request unit, as charges are told.
+const CENTI: f64 = 100.0;
+/// Taken when a request is admitted, and settled with its price. No request costs less, so that point reads under way
+/// at the same time cannot overdraw the balance together.
+const HOLD_CENTI: u64 = 100;
+
+/// Who may go first when there is not enough for all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Priority {
+    #[default]
+    High,
+    Low,
+}
+
+/// What a request says about how it wants to be treated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Class {
+    pub priority: Priority,
+    pub bucket: Option<BucketId>,
+}
+
+/// What a partition may give.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Terms {
+    pub share_ru: f64,
+    /// Whether anybody is ever refused; if not, use is only counted.
+    pub enforced: bool,
+    /// Whether idle seconds are saved.
+    pub burst: bool,
+    pub caps: Caps,
+}
+
+/// Not now, and why.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Refusal {
+    /// When the balance will be positive again.
+    pub retry_after_ms: u64,
+    pub share_ru: f64,
+    /// In this second, with what was overdrawn before.
+    pub used_ru: f64,
+    pub over: Budget,
+}
+
+/// What was decided of a request, to be settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a request that was admitted is settled"]
+pub struct Admission {
+    class: Class,
+}
+
+#[derive(Debug, Default)]
+pub struct Governor {
+    hot: Hot,
+    buckets: Buckets,
+    usage: Usage,
+    /// Of containers that share a database's throughput: what they draw on together.
+    pool: ArcSwapOption<Governor>,
+}
+
+/// What every request touches.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Hot {
+    window: AtomicU64,
+    share_centi: AtomicU64,
+    bank: Bank,
+    /// Low priority's part of the window.
+    low: AtomicU64,
+    /// What high priority wanted in the second before.
+    need_centi: AtomicU64,
+    /// High priority was refused in this second.
+    starved: AtomicBool,
+    enforced: AtomicBool,
+}
+
+impl Governor {
+    pub fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    pub fn share_ru(&self) -> f64 {
+        to_ru(self.hot.share_centi.load(Ordering::Relaxed))
+    }
+
+    pub fn is_enforced(&self) -> bool {
+        self.hot.enforced.load(Ordering::Relaxed)
+    }
+
+    /// New terms hold from the next request on; the balance stays what it is.
+    pub fn set(&self, terms: &Terms, pool: Option<Arc<Governor>>) {
+        self.hot.share_centi.store(to_centi(terms.share_ru).max(1), Ordering::Relaxed);
+        self.hot.enforced.store(terms.enforced, Ordering::Relaxed);
+        self.hot.bank.open(terms.burst);
+        self.buckets.set(terms.caps);
+        self.pool.store(pool);
+    }
+
+    pub fn admit(&self, now_ms: u64, class: Class) -> Result<Admission, Refusal> {
+        let taken = self.take_with_pool(now_ms, class);
+        if taken.is_err() {
+            self.usage.refused(now_ms);
+        }
+        taken.map(|()| Admission { class })
+    }
+
+    fn take_with_pool(&self, now_ms: u64, class: Class) -> Result<(), Refusal> {
+        let pool = self.pool.load();
+        let Some(pool) = pool.as_deref() else { return self.take(now_ms, class) };
+        pool.take(now_ms, class)?;
+        self.take(now_ms, class).inspect_err(|_| pool.give(now_ms, class, 0))
+    }
+
+    /// What the admitted request really cost.
+    pub fn settle(&self, now_ms: u64, admission: Admission, charge_ru: f64, key: Option<&[u8]>) {
+        let centi = to_centi(charge_ru);
+        if let Some(pool) = self.pool.load().as_deref() {
+            pool.give(now_ms, admission.class, centi);
+        }
+        self.give(now_ms, admission.class, centi);
+        self.usage.served(now_ms, centi, self.hot.share_centi.load(Ordering::Relaxed), key);
+    }
+
+    /// The request did nothing: another partition refused it.
+    pub fn cancel(&self, now_ms: u64, admission: Admission) {
+        if let Some(pool) = self.pool.load().as_deref() {
+            pool.give(now_ms, admission.class, 0);
+        }
+        self.give(now_ms, admission.class, 0);
+    }
+
+    fn take(&self, now_ms: u64, class: Class) -> Result<(), Refusal> {
+        let enforced = self.is_enforced();
+        let share = self.hot.share_centi.load(Ordering::Relaxed).max(1);
+        let bucket = class.bucket.or(self.buckets.default_bucket());
+        if let Some(bucket) = bucket
+            && let Err((cap, used)) = self.buckets.take(bucket, now_ms, share, HOLD_CENTI)
+            && enforced
+        {
+            return Err(refusal(now_ms, cap, used, Budget::Bucket));
+        }
+        let mut word = self.hot.window.load(Ordering::Relaxed);
+        loop {
+            let rolled = Window::unpack(word).roll(now_ms, share, self.hot.bank.may_pay(share));
+            let used = rolled.window.used_centi;
+            if enforced && !self.has_room(&rolled, share, class.priority) {
+                bucket.iter().for_each(|bucket| self.buckets.give(*bucket, now_ms, share, 0, HOLD_CENTI));
+                // A clock that was set back is noticed also while everybody is refused.
+                let _ = self.advance(word, rolled, rolled.window);
+                return Err(self.refuse(now_ms, share, used, class));
+            }
+            match self.advance(word, rolled, rolled.window.add(HOLD_CENTI)) {
+                Ok(()) => break,
+                Err(newer) => word = newer,
+            }
+        }
+        if class.priority == Priority::Low {
+            self.count_low(now_ms, HOLD_CENTI, 0);
+        }
+        Ok(())
+    }
+
+    /// Replaces the hold by the price.
+    fn give(&self, now_ms: u64, class: Class, centi: u64) {
+        let share = self.hot.share_centi.load(Ordering::Relaxed).max(1);
+        let mut word = self.hot.window.load(Ordering::Relaxed);
+        loop {
+            let rolled = Window::unpack(word).roll(now_ms, share, self.hot.bank.may_pay(share));
+            let settled = rolled.window.add(centi).sub(HOLD_CENTI);
+            match self.advance(word, rolled, settled) {
+                Ok(()) => break,
+                Err(newer) => word = newer,
+            }
+        }
+        if let Some(bucket) = class.bucket.or(self.buckets.default_bucket()) {
+            self.buckets.give(bucket, now_ms, share, centi, HOLD_CENTI);
+        }
+        if class.priority == Priority::Low {
+            self.count_low(now_ms, centi, HOLD_CENTI);
+        }
+    }
+
+    /// Low priority may use what high priority did not want in the second before.
+    fn has_room(&self, rolled: &Rolled, share: u64, priority: Priority) -> bool {
+        let used = rolled.window.used_centi;
+        let allowed = share.saturating_add(self.hot.bank.may_pay(share));
+        match priority {
+            Priority::High => used < allowed,
+            Priority::Low => {
+                let low = Window::unpack(self.hot.low.load(Ordering::Relaxed));
+                let low_used = if low.second == rolled.window.second { low.used_centi } else { 0 };
+                let need = match rolled.passed {
+                    0 => self.hot.need_centi.load(Ordering::Relaxed),
+                    _ => self.wanted(rolled, share),
+                };
+                low_used.saturating_add(need.max(used.saturating_sub(low_used))) < allowed
+            }
+        }
+    }
+
+    /// What high priority wanted in the second that ended.
+    fn wanted(&self, rolled: &Rolled, share: u64) -> u64 {
+        let low = Window::unpack(self.hot.low.load(Ordering::Relaxed));
+        match (self.hot.starved.load(Ordering::Relaxed), rolled.passed) {
+            (true, 1) => share,
+            (false, 1) if low.second == rolled.ended.second => rolled.ended.used_centi.saturating_sub(low.used_centi),
+            (false, 1) => rolled.ended.used_centi,
+            _ => 0,
+        }
+    }
+
+    /// One of those who see a second end closes its books.
+    fn advance(&self, seen: u64, rolled: Rolled, next: Window) -> Result<(), u64> {
+        let word = next.pack();
+        self.hot.window.compare_exchange_weak(seen, word, Ordering::Relaxed, Ordering::Relaxed)?;
+        if rolled.passed > 0 {
+            let share = self.hot.share_centi.load(Ordering::Relaxed).max(1);
+            self.hot.need_centi.store(self.wanted(&rolled, share), Ordering::Relaxed);
+            self.hot.starved.store(false, Ordering::Relaxed);
+            self.hot.bank.close_second(rolled.paid_centi, rolled.saved_centi, share);
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, now_ms: u64, share: u64, used: u64, class: Class) -> Refusal {
+        if class.priority == Priority::High {
+            self.hot.starved.store(true, Ordering::Relaxed);
+        }
+        refusal(now_ms, share, used, Budget::Share)
+    }
+
+    fn count_low(&self, now_ms: u64, add: u64, sub: u64) {
+        // Nothing is carried: what low priority overdraws is everybody's debt.
+        let fresh = |word| Some(Window::unpack(word).fresh(now_ms).add(add).sub(sub).pack());
+        let _ = self.hot.low.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fresh);
+    }
+}
+
+/// Seconds until the debt is paid and something is left.
+fn refusal(now_ms: u64, share: u64, used: u64, over: Budget) -> Refusal {
+    let seconds = (used / share).max(1);
+    let retry_after_ms = seconds.saturating_mul(1000).saturating_sub(now_ms % 1000);
+    Refusal { retry_after_ms, share_ru: to_ru(share), used_ru: to_ru(used), over }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded on both sides first")]
+fn to_centi(ru: f64) -> u64 {
+    (ru * CENTI).round().clamp(0.0, window::USED_MAX as f64) as u64
+}
+
+fn to_ru(centi: u64) -> f64 {
+    centi as f64 / CENTI
+}
+
+#[cfg(test)]
+mod tests;

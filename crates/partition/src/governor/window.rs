@@ -1,0 +1,110 @@
+//! One second's use, in one word, so that the second and what was used in it change together.
+//!
+//! ```text
+//! window   second u28 │ used u36, hundredths of an RU
+//!          700 (0x2BC), 12.34 RU → 2BC │ 4D2 → 0x0000_2BC0_0000_04D2
+//! ```
+//!
+//! Seconds are told apart for eight years; after that a governor that nobody asked in all that time may take its last
+//! second for this one, which costs somebody one second of patience.
+
+const USED_BITS: u32 = 36;
+pub const USED_MAX: u64 = (1 << USED_BITS) - 1;
+const SECOND_BITS: u32 = 64 - USED_BITS;
+const SECOND_MASK: u64 = (1 << SECOND_BITS) - 1;
+
+/// Clocks are set back. Two threads that read the clock just before and after a second began look like that too; this
+/// much is theirs, and more is a clock that was set.
+const BACKWARD_S: u64 = 2;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    pub second: u64,
+    /// With what was overdrawn before.
+    pub used_centi: u64,
+}
+
+/// A window brought to the present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rolled {
+    pub window: Window,
+    /// As it was when its second ended.
+    pub ended: Window,
+    /// Seconds since then.
+    pub passed: u64,
+    /// What the bank gives for what was overdrawn, and what it gets of what was not used.
+    pub paid_centi: u64,
+    pub saved_centi: u64,
+}
+
+impl Window {
+    pub fn pack(self) -> u64 {
+        (self.second & SECOND_MASK) << USED_BITS | self.used_centi.min(USED_MAX)
+    }
+
+    pub fn unpack(word: u64) -> Self {
+        Window { second: word >> USED_BITS, used_centi: word & USED_MAX }
+    }
+
+    pub fn add(self, centi: u64) -> Self {
+        Window { used_centi: self.used_centi.saturating_add(centi).min(USED_MAX), ..self }
+    }
+
+    pub fn sub(self, centi: u64) -> Self {
+        Window { used_centi: self.used_centi.saturating_sub(centi), ..self }
+    }
+
+    /// Every second that passed pays back a share; the bank pays what it may for the one that ended.
+    pub fn roll(self, now_ms: u64, share: u64, bank_pays: u64) -> Rolled {
+        let second = now_ms / 1000 & SECOND_MASK;
+        let passed = second.wrapping_sub(self.second) & SECOND_MASK;
+        let unchanged = Rolled { window: self, ended: self, passed: 0, paid_centi: 0, saved_centi: 0 };
+        if passed == 0 {
+            return unchanged;
+        }
+        if passed > SECOND_MASK / 2 {
+            let back = SECOND_MASK + 1 - passed;
+            let window = if back < BACKWARD_S { self } else { Window { second, ..self } };
+            return Rolled { window, ..unchanged };
+        }
+        let overdrawn = self.used_centi.saturating_sub(share);
+        let paid_centi = overdrawn.min(bank_pays);
+        let debt = overdrawn - paid_centi;
+        let later = share.saturating_mul(passed - 1);
+        let window = Window { second, used_centi: debt.saturating_sub(later) };
+        let saved_centi = later.saturating_sub(debt).saturating_add(share.saturating_sub(self.used_centi));
+        Rolled { window, ended: self, passed, paid_centi, saved_centi }
+    }
+
+    /// Empty if its second is over.
+    pub fn fresh(self, now_ms: u64) -> Self {
+        let second = now_ms / 1000 & SECOND_MASK;
+        if second == self.second { self } else { Window { second, used_centi: 0 } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_drawn_as_it_is_packed() {
+        let window = Window { second: 700, used_centi: 1234 };
+        assert_eq!(window.pack(), 0x0000_2BC0_0000_04D2);
+        assert_eq!(Window::unpack(window.pack()), window);
+    }
+
+    #[test]
+    fn debt_is_paid_second_by_second() {
+        let window = Window { second: 1, used_centi: 350 };
+        let used = |now_ms| window.roll(now_ms, 100, 0).window.used_centi;
+        assert_eq!([1_999, 2_000, 3_500, 4_000, 5_000].map(used), [350, 250, 150, 50, 0]);
+    }
+
+    #[test]
+    fn a_second_may_begin_between_two_readings_of_the_clock() {
+        let window = Window { second: 9, used_centi: 50 };
+        assert_eq!(window.roll(8_999, 100, 0).window, window);
+        assert_eq!(window.roll(3_000, 100, 0).window, Window { second: 3, used_centi: 50 });
+    }
+}

@@ -1,0 +1,193 @@
+//! What a partition was asked for lately: request units by second and minute, refusals, and the busiest keys.
+//!
+//! Promise: bounded memory, whatever is asked; counting is a few atomic words per request. Seconds and minutes that are
+//! out of the ring read as idle. Which keys are busiest is a sample of the request units, exact enough to name the key
+//! that is in the way.
+
+mod sketch;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use sketch::Sketch;
+
+/// How many seconds, and how many minutes, are remembered.
+const RING: usize = 64;
+const MINUTES_PER_HOUR: u64 = 60;
+/// How many keys are told of.
+pub const KEYS_TOLD: usize = 3;
+
+/// One entry: which second or minute, and a figure.
+///
+/// ```text
+/// entry   time u28 │ figure u36
+/// ```
+const FIGURE_BITS: u32 = 36;
+const FIGURE_MAX: u64 = (1 << FIGURE_BITS) - 1;
+const TIME_MASK: u64 = (1 << (64 - FIGURE_BITS)) - 1;
+
+/// A share is ten thousand of these.
+const PARTS: u64 = 10_000;
+
+#[derive(Debug)]
+pub struct Usage {
+    total_centi: AtomicU64,
+    requests: AtomicU64,
+    refused: AtomicU64,
+    seconds: Ring,
+    /// The busiest second's part of the share.
+    minutes_peak: Ring,
+    minutes_refused: Ring,
+    keys: Mutex<KeyUse>,
+}
+
+/// Figures of this minute and the one before.
+#[derive(Debug, Default)]
+struct KeyUse {
+    minute: u64,
+    current: Sketch,
+    previous: Sketch,
+}
+
+/// A logical partition and what it took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BusyKey {
+    /// As `PartitionKey::decode_components` reads them.
+    pub components: Vec<u8>,
+    pub ru: f64,
+}
+
+impl Default for Usage {
+    fn default() -> Self {
+        let (total_centi, requests, refused) = Default::default();
+        let (seconds, minutes_peak, minutes_refused) = Default::default();
+        Usage { total_centi, requests, refused, seconds, minutes_peak, minutes_refused, keys: Mutex::default() }
+    }
+}
+
+impl Usage {
+    pub(crate) fn served(&self, now_ms: u64, centi: u64, share_centi: u64, key: Option<&[u8]>) {
+        let second = now_ms / 1000;
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let used = self.seconds.update(second, |used| used.saturating_add(centi));
+        let part = used.saturating_mul(PARTS) / share_centi.max(1);
+        if part > self.minutes_peak.at(second / 60) {
+            self.minutes_peak.update(second / 60, |peak| peak.max(part));
+        }
+        let before = self.total_centi.fetch_add(centi, Ordering::Relaxed);
+        if let Some(key) = key {
+            self.sample(second / 60, key, before, centi, share_centi);
+        }
+    }
+
+    pub(crate) fn refused(&self, now_ms: u64) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        self.minutes_refused.update(now_ms / 60_000, |count| count + 1);
+    }
+
+    /// Every so many request units the key that takes them is noted: a thousandth of the share. A moment when somebody
+    /// else is noting is passed over; it falls on busy keys and quiet ones alike.
+    fn sample(&self, minute: u64, key: &[u8], before: u64, centi: u64, share_centi: u64) {
+        let step = (share_centi / 1000).max(1);
+        let crossed = before.wrapping_add(centi) / step - before / step;
+        if crossed == 0 {
+            return;
+        }
+        let Some(mut keys) = self.keys.try_lock() else { return };
+        keys.turn(minute);
+        keys.current.add(key, crossed.saturating_mul(step));
+    }
+
+    pub fn total_ru(&self) -> f64 {
+        self.total_centi.load(Ordering::Relaxed) as f64 / 100.0
+    }
+
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    pub fn requests_refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    pub fn refused_in_minute(&self, minute: u64) -> u64 {
+        self.minutes_refused.at(minute)
+    }
+
+    /// Request units of one second.
+    pub fn second_ru(&self, second: u64) -> f64 {
+        self.seconds.at(second) as f64 / 100.0
+    }
+
+    /// The busiest second of a minute as a part of the share; 1 is all of it, and more is told as all.
+    pub fn normalized(&self, minute: u64) -> f64 {
+        self.minutes_peak.at(minute).min(PARTS) as f64 / PARTS as f64
+    }
+
+    /// The busiest second of the hour up to now.
+    pub fn normalized_in_hour(&self, now_ms: u64) -> f64 {
+        let minute = now_ms / 60_000;
+        let minutes = minute.saturating_sub(MINUTES_PER_HOUR - 1)..=minute;
+        minutes.map(|minute| self.normalized(minute)).fold(0.0, f64::max)
+    }
+
+    /// The keys that took most in this minute and the one before, the busiest first.
+    pub fn busiest_keys(&self, now_ms: u64, count: usize) -> Vec<BusyKey> {
+        let mut keys = self.keys.lock();
+        keys.turn(now_ms / 60_000);
+        let mut both = keys.current.clone();
+        both.merge(&keys.previous);
+        drop(keys);
+        both.top(count)
+            .into_iter()
+            .map(|(components, centi)| BusyKey { components, ru: centi as f64 / 100.0 })
+            .collect()
+    }
+}
+
+impl KeyUse {
+    fn turn(&mut self, minute: u64) {
+        if minute == self.minute {
+            return;
+        }
+        let ended = std::mem::take(&mut self.current);
+        self.previous = if self.minute + 1 == minute { ended } else { Sketch::default() };
+        self.minute = minute;
+    }
+}
+
+/// The last figures, each in the place of its time.
+#[derive(Debug)]
+struct Ring([AtomicU64; RING]);
+
+impl Default for Ring {
+    fn default() -> Self {
+        Ring([const { AtomicU64::new(0) }; RING])
+    }
+}
+
+impl Ring {
+    fn at(&self, time: u64) -> u64 {
+        let entry = self.0[place(time)].load(Ordering::Relaxed);
+        if entry >> FIGURE_BITS == time & TIME_MASK { entry & FIGURE_MAX } else { 0 }
+    }
+
+    fn update(&self, time: u64, change: impl Fn(u64) -> u64) -> u64 {
+        let next = |entry: u64| {
+            let figure = if entry >> FIGURE_BITS == time & TIME_MASK { entry & FIGURE_MAX } else { 0 };
+            change(figure).min(FIGURE_MAX)
+        };
+        let time_bits = (time & TIME_MASK) << FIGURE_BITS;
+        let update = |entry| Some(time_bits | next(entry));
+        // The closure always has an answer.
+        let was = self.0[place(time)].fetch_update(Ordering::Relaxed, Ordering::Relaxed, update).unwrap_or(0);
+        next(was)
+    }
+}
+
+fn place(time: u64) -> usize {
+    usize::try_from(time % RING as u64).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! The service's limits changed over the years; a profile is what they were then.
+//!
+//! Only what a year's documentation states is set here; the rest is as today. A setting of its own comes first.
+
+use super::word::Profile;
+
+const GIB: u64 = 1 << 30;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Era {
+    pub partition_bytes_max: u64,
+    pub key_bytes_max: u64,
+    /// The least and the most that a container with a partition key reserves.
+    pub container_ru_min: u64,
+    pub container_ru_max: u64,
+}
+
+const CURRENT: Era =
+    Era { partition_bytes_max: 50 * GIB, key_bytes_max: 20 * GIB, container_ru_min: 400, container_ru_max: 1_000_000 };
+
+impl Profile {
+    pub fn era(self) -> Era {
+        match self {
+            Profile::Of2016 => Era {
+                partition_bytes_max: 10 * GIB,
+                key_bytes_max: 10 * GIB,
+                container_ru_min: 10_100,
+                container_ru_max: 250_000,
+            },
+            Profile::Of2017 => {
+                Era { partition_bytes_max: 10 * GIB, key_bytes_max: 10 * GIB, container_ru_min: 2_500, ..CURRENT }
+            }
+            Profile::Of2018 => Era { key_bytes_max: 10 * GIB, ..CURRENT },
+            Profile::Current => CURRENT,
+        }
+    }
+}
