@@ -56,7 +56,7 @@ impl Window {
 
     /// Every second that passed pays back a share; the bank pays what it may for the one that ended.
     pub fn roll(self, now_ms: u64, share: u64, bank_pays: u64) -> Rolled {
-        let second = now_ms / 1000 & SECOND_MASK;
+        let second = (now_ms / 1000) & SECOND_MASK;
         let passed = second.wrapping_sub(self.second) & SECOND_MASK;
         let unchanged = Rolled { window: self, ended: self, passed: 0, paid_centi: 0, saved_centi: 0 };
         if passed == 0 {
@@ -78,7 +78,7 @@ impl Window {
 
     /// Empty if its second is over.
     pub fn fresh(self, now_ms: u64) -> Self {
-        let second = now_ms / 1000 & SECOND_MASK;
+        let second = (now_ms / 1000) & SECOND_MASK;
         if second == self.second { self } else { Window { second, used_centi: 0 } }
     }
 }
