@@ -1,7 +1,8 @@
 //! `cargo xtask interop`: the official SDKs, unmodified, against the binary.
 //!
 //! Promise: each suite meets a fresh server with no data and is told where it is through its environment
-//! (PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY, PLEIAD_CA_FILE). Everything that is downloaded or
+//! (PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY, PLEIAD_CA_FILE), and another that holds containers to their
+//! throughput (PLEIAD_ENDPOINT_LIMITED). Everything that is downloaded or
 //! compiled for a suite lives in ~/.cache/pleiad/interop; the working tree stays as it was.
 //! What a suite asserts is the suite's business: tests/interop/<name>.
 
@@ -114,14 +115,16 @@ fn examine(suite: &Suite, binary: &Path) -> Outcome {
 fn prepare_and_run(suite: &Suite, place: &Place, binary: &Path) -> Result {
     fs::create_dir_all(&place.cache).map_err(|e| format!("cannot create {}: {e}", place.cache.display()))?;
     (suite.prepare)(place)?;
-    let server = Server::start(Command::new(binary), place.cache.join("server.log"))?;
+    let server = Server::start(Command::new(binary), &[], place.cache.join("server.log"))?;
+    let limited = Server::start(Command::new(binary), &["--rate-limit"], place.cache.join("limited.log"))?;
     let certificate = place.cache.join("emulator.pem");
     fs::write(&certificate, server.certificate()?)
         .map_err(|e| format!("cannot write {}: {e}", certificate.display()))?;
     let mut test = (suite.test)(place);
     tell_where(&mut test, &server, &certificate);
+    test.env("PLEIAD_ENDPOINT_LIMITED", &limited.endpoint);
     let ran = shell::run(&mut test);
-    let stopped = server.stop();
+    let stopped = server.stop().and(limited.stop());
     stopped.and(ran) // a server that died is why the suite failed; say that first
 }
 

@@ -32,10 +32,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts `pleiad` as an emulator; what it says on stderr goes to `log`.
-    pub fn start(mut pleiad: Command, log: PathBuf) -> Result<Server> {
+    /// Starts `pleiad` as an emulator, with these flags; what it says on stderr goes to `log`.
+    pub fn start(mut pleiad: Command, flags: &[&str], log: PathBuf) -> Result<Server> {
         let stderr = File::create(&log).map_err(|e| format!("cannot write {}: {e}", log.display()))?;
-        pleiad.args(["dev", "--port", "0", "--ephemeral"]);
+        pleiad.args(["dev", "--port", "0", "--ephemeral"]).args(flags);
         pleiad.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
         let mut child = pleiad.spawn().map_err(|e| format!("cannot start `{}`: {e}", shell::line(&pleiad)))?;
         let stdout = child.stdout.take();
@@ -165,7 +165,7 @@ mod tests {
     fn play(test: &str, script: &str) -> Result<Server> {
         let mut shell = Command::new("sh");
         shell.args(["-c", script]);
-        Server::start(shell, std::env::temp_dir().join(format!("pleiad-xtask-{}-{test}.log", std::process::id())))
+        Server::start(shell, &[], std::env::temp_dir().join(format!("pleiad-xtask-{}-{test}.log", std::process::id())))
     }
 
     #[test]

@@ -1,0 +1,59 @@
+"""S67: beyond its throughput a container answers 429, and the SDK waits as it is told and tries again by itself."""
+
+import os
+
+import pytest
+from azure.cosmos import CosmosClient, PartitionKey
+from conftest import KEY, header, refused, unique
+
+ENDPOINT = os.environ.get("PLEIAD_ENDPOINT_LIMITED", "")
+DEAR = "x" * 500_000  # about 180 RU to write
+
+pytestmark = pytest.mark.skipif(not ENDPOINT, reason="no server that limits rates was given")
+
+
+def make(**options):
+    client = CosmosClient(ENDPOINT, KEY, **options)
+    database = client.create_database_if_not_exists("throttling")
+    return database.create_container(unique("c"), PartitionKey("/pk"), offer_throughput=400)
+
+
+def test_s67_the_sdk_waits_and_tries_again():
+    container = make()
+    for n in range(6):
+        container.create_item({"id": str(n), "pk": "hot", "text": DEAR})
+    assert len(list(container.read_all_items())) == 6
+
+
+def test_s67_a_client_that_does_not_wait_is_told_when_and_why():
+    container = make(retry_total=0, retry_throttle_total=0)
+    for n in range(3):
+        container.create_item({"id": str(n), "pk": "hot", "text": DEAR})
+    with refused(429, 3200) as caught:
+        container.read_item("0", "hot")
+    headers = caught.value.headers
+    assert 0 < int(headers["x-ms-retry-after-ms"]) <= 2000
+    assert headers["x-pleiad-throttle-key"] == '["hot"]'
+    assert headers["x-pleiad-throttle-share"] == "400"
+
+
+def test_s72_another_container_is_not_touched():
+    hot, cold = make(retry_total=0, retry_throttle_total=0), make(retry_total=0, retry_throttle_total=0)
+    for n in range(3):
+        hot.create_item({"id": str(n), "pk": "hot", "text": DEAR})
+    with refused(429):
+        hot.read_item("0", "hot")
+    assert header(cold.create_item({"id": "1", "pk": "a"}), "x-ms-request-charge")
+
+
+def test_s63_more_throughput_helps_at_once():
+    container = make(retry_total=0, retry_throttle_total=0)
+    container.replace_throughput(10000)
+    for n in range(20):
+        container.create_item({"id": str(n), "pk": "hot", "text": DEAR})
+
+
+def test_priority_and_buckets_are_understood():
+    container = make()
+    container.create_item({"id": "1", "pk": "a"}, priority="Low")
+    assert container.read_item("1", "a", priority="High", throughput_bucket=2)["id"] == "1"
