@@ -18,6 +18,7 @@ mod parameters; // the values a client sends beside the text
 pub mod check; // what the language forbids
 pub mod route; // which partition keys a filter allows
 pub mod query_plan; // what clients need to drive a query over many partitions
+pub mod stages; // a query over the rows of another one
 pub mod compile; // names, constants, subqueries
 pub mod block; // a query that can be run
 pub mod document; // what a query sees of a row

@@ -28,6 +28,7 @@ use crate::language::print::print_expr;
 use crate::route::{QueryRange, Reach, ranges, route};
 use shape::{Column, Shape};
 
+pub(crate) use shape::gathers;
 pub use shape::needs_merge;
 
 const VERSION: i64 = 2;

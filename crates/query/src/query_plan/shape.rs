@@ -17,7 +17,7 @@ pub fn needs_merge(select: &Select) -> bool {
 }
 
 /// Rows that stand for several rows.
-fn gathers(select: &Select) -> bool {
+pub fn gathers(select: &Select) -> bool {
     select.distinct || !select.group_by.is_empty() || has_aggregate(&select.spec)
 }
 
