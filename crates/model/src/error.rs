@@ -57,6 +57,8 @@ pub enum Kind {
     PreconditionFailed,
     /// The request or its answer is larger than the limit.
     TooLarge,
+    /// It took longer than it may; asking for less helps.
+    TimedOut,
     /// Another change of the same resource is still running.
     Locked,
     /// The right request at the wrong moment.

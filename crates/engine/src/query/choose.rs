@@ -141,11 +141,13 @@ pub fn choose(finder: &Finder<'_>, question: &Question<'_>) -> Result<(Choice, f
     let has_unindexed = finder.reader().has_unindexed(question.slice)?;
     let walk = walk(question).filter(|_| question.may_walk && !has_unindexed);
     // A filter on the key of the order alone: every item of the walk counts, so it is as short as the page.
-    if let (Some(walk), Some(Condition::Is(lookup))) = (&walk, question.condition)
-        && is_bound_by(walk, lookup)
-        && finder.reader().is_within(&question.slice.keys)
-        && wanted(question) * ITEM_US < plain.us
-    {
+    let bound = match (&walk, question.condition) {
+        (Some(walk), Some(Condition::Is(lookup))) => {
+            is_bound_by(walk, lookup) && finder.reader().is_within(&question.slice.keys)
+        }
+        _ => false,
+    };
+    if let Some(walk) = walk.as_ref().filter(|_| bound && wanted(question) * ITEM_US < plain.us) {
         return Ok((Choice::Walk(walk.clone()), wanted(question) * ITEM_US));
     }
     // Looking at every value of a long list would cost more than looking at the few items there are.
@@ -156,7 +158,7 @@ pub fn choose(finder: &Finder<'_>, question: &Question<'_>) -> Result<(Choice, f
     };
     let items = finder.reader().items() as f64;
     if let Some(walk) = walk {
-        let us = walk_us(question, cost, items);
+        let us = walk_us(question, bound, cost, items);
         if us < plain.us.min(cost.map_or(f64::INFINITY, Cost::us)) {
             return Ok((Choice::Walk(walk), us));
         }
@@ -311,9 +313,10 @@ fn wanted(question: &Question<'_>) -> f64 {
 }
 
 /// A walk meets `items / matching` items for each that stays.
-fn walk_us(question: &Question<'_>, cost: Option<Cost>, items: f64) -> f64 {
+fn walk_us(question: &Question<'_>, bound: bool, cost: Option<Cost>, items: f64) -> f64 {
     let share = match (cost, question.condition) {
         (_, None) => 1.0,
+        (Some(cost), _) if bound => return wanted(question).min(cost.items) * ITEM_US,
         (Some(cost), _) => (cost.items / items.max(1.0)).clamp(1e-6, 1.0),
         (None, Some(_)) => 0.1,
     };

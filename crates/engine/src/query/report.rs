@@ -75,6 +75,11 @@ pub struct IndexUse {
 }
 
 impl Report {
+    /// The same work, for a query that makes other rows of it.
+    pub fn giving(self, rows: &RowSet) -> Self {
+        Report { rows: rows.len() as u64, row_bytes: rows.bytes() as u64, ..self }
+    }
+
     pub fn new(work: &Work, rows: &RowSet) -> Self {
         let mut ways: Vec<(String, usize)> = Vec::new();
         for way in work.ways.values() {

@@ -64,6 +64,7 @@ fn numbers(kind: Kind) -> (StatusCode, Option<u32>) {
         Kind::Moved { .. } => (StatusCode::GONE, Some(1002)),
         Kind::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, None),
         Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, None),
+        Kind::TimedOut => (StatusCode::REQUEST_TIMEOUT, None),
         Kind::Locked => (StatusCode::LOCKED, None),
         Kind::Throttled { over: Budget::Share, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3200)),
         Kind::Throttled { over: Budget::Bucket, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3212)),

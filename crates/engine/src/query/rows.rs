@@ -1,0 +1,388 @@
+//! The rows of a page.
+//!
+//! Rows in order of arrival come from one slice after the other. Everything else needs to see all slices: what is soon
+//! done is done on the spot, the rest on one thread per core, and merged in the order of the slices.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
+
+use parking_lot::{Condvar, Mutex};
+use pleiad_model::{Error, Kind, Result};
+use pleiad_query::access::{Condition, OrderPath};
+use pleiad_query::block::{Block, Output};
+use pleiad_query::run::{self, Feeding, Finished, PageSize, Pass, Start};
+use pleiad_storage::waiting_here;
+
+use super::choose::{Choice, Ordering, Question, choose};
+use super::cursor::{At, Stretch, WHOLE_ITEM};
+use super::feed::{Ended, Feed, KeyPath};
+use super::find::Finder;
+use super::page::Job;
+use super::reach::{Slice, next_slice};
+use super::reader::Reader;
+use super::report::Work;
+use super::tab::Tab;
+use crate::Container;
+use crate::answer::{Place, place};
+
+/// What every slice of a page is read with.
+pub struct Shared<'p> {
+    pub job: &'p Job,
+    pub container: &'p Container,
+    pub block: &'p Block,
+    pub condition: Option<Condition<'p>>,
+    pub order: Vec<OrderPath>,
+    pub keys: Vec<KeyPath>,
+    pub ordering: Ordering,
+    pub start: Start,
+    pub size: PageSize,
+}
+
+pub fn is_stream(block: &Block) -> bool {
+    matches!(block.output, Output::Rows(_)) && !block.distinct && block.order.is_empty()
+}
+
+impl<'p> Shared<'p> {
+    fn pass(&self) -> Pass<'p> {
+        let keep_undefined = match &self.ordering {
+            Ordering::Path { keep_undefined, .. } => *keep_undefined,
+            _ => false,
+        };
+        let feeding = Feeding { keep_undefined };
+        Pass::new(self.block, self.job.context(), self.start.clone(), self.size, feeding)
+    }
+
+    /// About how many rows a slice has to give.
+    fn wanted(&self) -> usize {
+        let page = self.size.rows.saturating_add(1);
+        let take = self.start.take.map_or(usize::MAX, |take| usize::try_from(take).unwrap_or(usize::MAX));
+        page.min(take).saturating_add(usize::try_from(self.start.skip).unwrap_or(usize::MAX))
+    }
+
+    /// A query that reads no items is run from the beginning for every page: its rows come from its own text.
+    pub fn nothing(&self) -> Result<(Finished, Option<At>)> {
+        let mut pass = self.pass();
+        pass.nothing()?;
+        let Finished { rows, next } = pass.finish(None)?;
+        let given = rows.len() as u64;
+        let next = next.map(|_| Start {
+            skip: self.start.skip + given,
+            take: self.start.take.map(|take| take.saturating_sub(given)),
+            at: run::At::Beginning,
+        });
+        let at = next.as_ref().map(|_| At::Row(0));
+        Ok((Finished { rows, next }, at))
+    }
+
+    pub fn stream(
+        &self,
+        stretches: Vec<Stretch>,
+        places: &mut Vec<Place>,
+        tab: &mut Tab,
+        work: &mut Work,
+    ) -> Result<(Finished, Option<At>)> {
+        let mut left = VecDeque::from(stretches);
+        let mut pass = self.pass();
+        while let Some((slice, stretch)) = next_slice(self.container, &mut left) {
+            let is_first = tab.is_empty();
+            let ended = match self.enter(&slice, tab) {
+                Ok(place) => {
+                    places.push(place);
+                    self.read(&slice, &stretch, &mut pass, tab, work)?
+                }
+                // What is there is given; the next page asks this partition again.
+                Err(Error { kind: Kind::Throttled { .. }, .. }) if !is_first => Ended::Throttled,
+                Err(error) => return Err(error),
+            };
+            let (stretch, interrupted) = match ended {
+                Ended::Throttled => {
+                    let at = run::At::Item { docnum: stretch.docnum, rows: stretch.rows };
+                    (stretch, Some(at))
+                }
+                Ended::Exhausted if !self.job.budget.is_over()? => continue,
+                // The next page begins with the next slice: however little time it has, it gets somewhere.
+                Ended::Exhausted => match left.pop_front() {
+                    Some(Stretch { keys, docnum, rows }) => {
+                        (Stretch { keys, docnum, rows }, Some(run::At::Item { docnum, rows }))
+                    }
+                    None => continue,
+                },
+                Ended::Interrupted(docnum) => (stretch, Some(run::At::Item { docnum, rows: WHOLE_ITEM })),
+                Ended::Enough | Ended::Unordered => (stretch, None),
+            };
+            let finished = pass.finish(interrupted)?;
+            let next = finished.next.as_ref().map(|start| stopped(start, stretch, left));
+            return Ok((finished, next));
+        }
+        Ok((pass.finish(None)?, None))
+    }
+
+    fn read(
+        &self,
+        slice: &Slice,
+        stretch: &Stretch,
+        pass: &mut Pass<'_>,
+        tab: &mut Tab,
+        work: &mut Work,
+    ) -> Result<Ended> {
+        let mut here = Work::default();
+        let way = self.choose(slice, stretch.after(), false, &mut here)?;
+        pass.resume(stretch.docnum, stretch.rows);
+        let ended = self.feed(&way, slice, stretch.after(), pass, &mut here)?;
+        tab.read(tab.last(), &here);
+        work.add(here);
+        Ok(ended)
+    }
+
+    /// All slices into one page. What is soon done is done here; the rest on as many threads as there are cores.
+    /// All of them or none: a page that lacks one partition's rows cannot be merged.
+    pub fn merged(
+        &self,
+        slices: Vec<Slice>,
+        places: &mut Vec<Place>,
+        tab: &mut Tab,
+        work: &mut Work,
+    ) -> Result<Finished> {
+        for slice in &slices {
+            match self.enter(slice, tab) {
+                Ok(place) => places.push(place),
+                Err(error) => {
+                    std::mem::take(tab).leave(&self.job.meter);
+                    return Err(error);
+                }
+            }
+        }
+        let (mut sum, mut spent_us) = (None, 0.0);
+        for (at, slice) in slices.iter().enumerate() {
+            let mut here = Work::default();
+            let way = self.way(slice, &mut here)?;
+            spent_us += way.us;
+            if spent_us > ALONE_US_MAX && at + 1 < slices.len() {
+                return self.on_threads(sum, &slices, at, tab, work)?.finish(None);
+            }
+            self.add(&mut sum, slice, way, &mut here)?;
+            tab.read(at, &here);
+            work.add(here);
+        }
+        sum.unwrap_or_else(|| self.pass()).finish(None)
+    }
+
+    fn add(&self, sum: &mut Option<Pass<'p>>, slice: &Slice, way: Way, work: &mut Work) -> Result<()> {
+        match sum {
+            Some(pass) if pass.takes_more() => self.fill(pass, slice, way, work),
+            _ => merge(sum, self.slice(slice, way, work)?),
+        }
+    }
+
+    fn on_threads(
+        &self,
+        sum: Option<Pass<'p>>,
+        slices: &[Slice],
+        from: usize,
+        tab: &mut Tab,
+        work: &mut Work,
+    ) -> Result<Pass<'p>> {
+        let slices = slices.get(from..).unwrap_or_default();
+        let next = AtomicUsize::new(0);
+        let merging = Merging::new(sum);
+        let run = || -> Result<()> {
+            loop {
+                let at = next.fetch_add(1, Atomic::Relaxed);
+                let Some(slice) = slices.get(at) else { return Ok(()) };
+                let mut work = Work::default();
+                let way = self.way(slice, &mut work)?;
+                let pass = self.slice(slice, way, &mut work)?;
+                merging.add(at, pass, work)?;
+            }
+        };
+        on_threads(cores().min(slices.len()), || merging.during(run))?;
+        let sum = merging.sum.into_inner();
+        for (at, here) in sum.works {
+            tab.read(from + at, &here);
+            work.add(here);
+        }
+        Ok(sum.pass.unwrap_or_else(|| self.pass()))
+    }
+
+    /// How the items of a slice that is merged with others are come by.
+    fn way(&self, slice: &Slice, work: &mut Work) -> Result<Way> {
+        self.job.budget.check()?;
+        if self.block.only_counts() {
+            let reader = self.open(slice)?;
+            if let Some(items) = reader.count(slice)? {
+                let choice = Choice::Count(items);
+                work.chose(slice.partition.range.id, &choice);
+                return Ok(Way { choice, us: 0.0, reader });
+            }
+        }
+        // Each row once, in order, means to look at all of them anyway.
+        self.choose(slice, 0, !self.block.distinct, work)
+    }
+
+    fn slice(&self, slice: &Slice, way: Way, work: &mut Work) -> Result<Pass<'p>> {
+        let mut pass = self.pass();
+        self.fill(&mut pass, slice, way, work)?;
+        Ok(pass)
+    }
+
+    fn fill(&self, pass: &mut Pass<'p>, slice: &Slice, way: Way, work: &mut Work) -> Result<()> {
+        pass.expect_order(matches!(way.choice, Choice::Walk(_)));
+        if self.feed(&way, slice, 0, pass, work)? == Ended::Unordered {
+            // What was met already is met again, and is the same row.
+            pass.expect_order(false);
+            let way = self.choose(slice, 0, false, work)?;
+            self.feed(&way, slice, 0, pass, work)?;
+        }
+        Ok(())
+    }
+
+    /// Taken before the partition is read, so that the token never promises more than was seen.
+    fn enter(&self, slice: &Slice, tab: &mut Tab) -> Result<Place> {
+        let place = place(&slice.partition);
+        self.job.session.as_ref().map_or(Ok(()), |session| session.check(&slice.partition))?;
+        tab.enter(&self.job.meter, &self.job.at, &slice.partition)?;
+        Ok(place)
+    }
+
+    fn open(&self, slice: &Slice) -> Result<Reader> {
+        Reader::open(slice, &self.container.schema, &self.job.handle)
+    }
+
+    fn choose(&self, slice: &Slice, after: u64, may_walk: bool, work: &mut Work) -> Result<Way> {
+        let reader = self.open(slice)?;
+        let context = self.job.context();
+        let (choice, us) = {
+            let index = self.container.schema.usable_index();
+            let finder = Finder::new(&reader, index, &context, &self.job.budget);
+            let (condition, size) = (self.condition.as_ref(), self.size);
+            let (ordering, start) = (&self.ordering, &self.start);
+            let question = Question { slice, condition, ordering, start, size, may_walk, after };
+            choose(&finder, &question)?
+        };
+        work.chose(slice.partition.range.id, &choice);
+        Ok(Way { choice, us, reader })
+    }
+
+    fn feed(&self, way: &Way, slice: &Slice, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+        let feed = Feed {
+            reader: &way.reader,
+            slice,
+            container: self.container.rid,
+            budget: &self.job.budget,
+            order: &self.keys,
+            wanted: self.wanted(),
+            may_end_early: is_stream(self.block),
+        };
+        feed.run(&way.choice, after, pass, work)
+    }
+}
+
+/// A way to the items of a slice, and about how long it is.
+struct Way {
+    choice: Choice,
+    us: f64,
+    reader: Reader,
+}
+
+/// More than this is worth another thread.
+const ALONE_US_MAX: f64 = 2_000.0;
+
+/// Asked once: the answer is in files.
+pub fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(2, usize::from))
+}
+
+/// What the slices gave so far. They are merged in their own order, whichever is ready first: lists and sums of
+/// fractions depend on it.
+#[derive(Default)]
+struct Sum<'p> {
+    pass: Option<Pass<'p>>,
+    works: Vec<(usize, Work)>,
+    merged: usize,
+    waiting: BTreeMap<usize, Pass<'p>>,
+    /// There will be no sum.
+    failed: bool,
+}
+
+/// The sum, and word of its progress. Who is far ahead waits, so that few passes are held at once.
+struct Merging<'p> {
+    sum: Mutex<Sum<'p>>,
+    progress: Condvar,
+}
+
+impl<'p> Merging<'p> {
+    fn new(pass: Option<Pass<'p>>) -> Self {
+        Merging { sum: Mutex::new(Sum { pass, ..Sum::default() }), progress: Condvar::new() }
+    }
+
+    fn add(&self, at: usize, pass: Pass<'p>, work: Work) -> Result<()> {
+        let mut sum = self.sum.lock();
+        while at > sum.merged + cores() && !sum.failed {
+            self.progress.wait(&mut sum);
+        }
+        self.progress.notify_all();
+        sum.add(at, pass, work)
+    }
+
+    /// If the work fails, or panics, nobody waits for its part.
+    fn during(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        let unfinished = Unfinished(self);
+        work()?;
+        std::mem::forget(unfinished);
+        Ok(())
+    }
+}
+
+/// Work that ends without its part of the sum.
+struct Unfinished<'m, 'p>(&'m Merging<'p>);
+
+impl Drop for Unfinished<'_, '_> {
+    fn drop(&mut self) {
+        self.0.sum.lock().failed = true;
+        self.0.progress.notify_all();
+    }
+}
+
+impl<'p> Sum<'p> {
+    fn add(&mut self, at: usize, pass: Pass<'p>, work: Work) -> Result<()> {
+        self.works.push((at, work));
+        self.waiting.insert(at, pass);
+        while let Some(pass) = self.waiting.remove(&self.merged) {
+            self.merged += 1;
+            merge(&mut self.pass, pass)?;
+        }
+        Ok(())
+    }
+}
+
+fn merge<'p>(sum: &mut Option<Pass<'p>>, pass: Pass<'p>) -> Result<()> {
+    match sum {
+        Some(sum) => sum.merge(pass),
+        none => {
+            *none = Some(pass);
+            Ok(())
+        }
+    }
+}
+
+fn on_threads(threads: usize, run: impl Fn() -> Result<()> + Sync) -> Result<()> {
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| waiting_here(&run))).collect();
+        let join = |worker: std::thread::ScopedJoinHandle<'_, Result<()>>| {
+            worker.join().unwrap_or_else(|_| Err(Error::internal("a query stopped unexpectedly")))
+        };
+        workers.into_iter().map(join).collect::<Result<Vec<()>>>().map(|_| ())
+    })
+}
+
+/// What is in progress after a page: the rest of this slice, and stretches that were begun before it was split off.
+fn stopped(start: &Start, stretch: Stretch, left: VecDeque<Stretch>) -> At {
+    let (docnum, rows) = match start.at {
+        run::At::Item { docnum, rows } => (docnum, rows),
+        _ => (stretch.docnum, stretch.rows),
+    };
+    let begun = left.into_iter().take_while(|stretch| stretch.docnum > 0);
+    At::Stretches(std::iter::once(Stretch { docnum, rows, ..stretch }).chain(begun).collect())
+}

@@ -1,0 +1,77 @@
+//! A query over the rows of another one, whose rows stand for many items.
+//!
+//! The inner query is run to its end and its rows are held; the outer one reads them like items. A later page does
+//! all of it again and counts to its place, since nothing is kept between pages.
+
+use pleiad_model::{Error, Kind, Result, Value, json};
+use pleiad_query::compile::compile;
+use pleiad_query::document::Bound;
+use pleiad_query::language::ast::Select;
+use pleiad_query::run::{self, Feeding, Finished, Flow, PageSize, Pass, Start};
+use pleiad_query::stages::{Stages, stages};
+
+use super::cursor::{At, QueryCursor};
+use super::page::{Job, Page, QueryPage};
+use super::report::Report;
+use super::tab::Tab;
+use crate::answer::Place;
+
+/// What the inner query's rows may take in memory.
+const HELD: PageSize = PageSize { rows: usize::MAX, bytes: 64 << 20 };
+
+impl Job {
+    pub(super) fn staged(
+        &self,
+        stages: &Stages<'_>,
+        page: Page<'_>,
+        places: &mut Vec<Place>,
+        tab: &mut Tab,
+    ) -> Result<QueryPage> {
+        let (rows, report) = self.held(stages.inner, page, places, tab)?;
+        let (finished, next) = self.over(&stages.outer, &rows, page)?;
+        Ok(QueryPage { report: report.giving(&finished.rows), rows: finished.rows, next })
+    }
+
+    /// All rows of an inner query, and how they were come by.
+    fn held(
+        &self,
+        inner: &Select,
+        page: Page<'_>,
+        places: &mut Vec<Place>,
+        tab: &mut Tab,
+    ) -> Result<(Vec<Value>, Report)> {
+        let page = Page { from: None, size: HELD, ..page };
+        let read = match stages(inner) {
+            None => self.read(inner, page, places, tab)?,
+            Some(stages) => self.staged(&stages, page, places, tab)?,
+        };
+        if read.next.is_some() {
+            return Err(Error::new(Kind::TooLarge, TOO_MANY));
+        }
+        let rows = read.rows.iter().map(json::parse).collect::<Result<_>>()?;
+        Ok((rows, read.report))
+    }
+
+    fn over(&self, outer: &Select, rows: &[Value], page: Page<'_>) -> Result<(Finished, Option<QueryCursor>)> {
+        let block = compile(outer, &self.query.text, page.bind)?;
+        let cursor = self.cursor(outer, &block, page.from, || At::Row(0))?;
+        let start = Start { skip: cursor.skip, take: cursor.take, at: run::At::Beginning };
+        let mut pass = Pass::new(&block, self.context(), start, page.size, Feeding::default());
+        for (number, row) in (1..).zip(rows) {
+            if pass.item(number, Bound::Value(row))? == Flow::Stop {
+                break;
+            }
+        }
+        let finished = pass.finish(None)?;
+        let given = finished.rows.len() as u64;
+        let next = finished.next.is_some().then(|| QueryCursor {
+            skip: cursor.skip + given,
+            take: cursor.take.map(|take| take.saturating_sub(given)),
+            ..cursor
+        });
+        Ok((finished, next))
+    }
+}
+
+const TOO_MANY: &str =
+    "The subquery in FROM has more rows than can be held (64 MB). Narrow its filter, or run it by itself.";
