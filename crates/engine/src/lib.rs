@@ -10,6 +10,7 @@ pub mod check; // is the whole account sound
 mod chores; // work that nobody waits for
 mod item; // one item
 mod list; // many items, a page at a time
+pub mod metrics; // what the account is used for, in figures
 mod meter; // may it now, and what did it take
 mod query; // many items, by what they hold
 mod change_feed; // many items, by when they changed
@@ -18,6 +19,7 @@ mod session; // what a client has already seen
 mod testing; // an account to work on
 mod throttle; // who was refused lately, and why
 pub mod throughput; // what may be reserved, and how many partitions it takes
+mod watch; // what an operator should know
 
 pub use admit::{Admitted, ContainerName};
 pub use answer::{Answer, Place};
@@ -32,11 +34,14 @@ pub use query::{
 pub use session::SessionToken;
 pub use throttle::Throttling;
 pub use throughput::{Governance, OfferChange, ProvisionedThroughput, ThroughputRequest};
+pub use watch::{Alert, AlertKind};
 
 pub use pleiad_partition::commit::Policy as Durability;
 pub use pleiad_partition::feed::Quota;
-pub use pleiad_partition::governor::{BucketId, Class, Priority};
+pub use pleiad_partition::governor::{BucketId, Caps, Class, Priority};
 pub use pleiad_partition::index::UsableIndex;
+pub use pleiad_partition::key::LargeKey;
+pub use pleiad_partition::key_statistics::KeyStatistics;
 pub use pleiad_partition::{Condition, Partition, Range, Record, Verb, Written, price};
 
 use std::sync::Arc;
@@ -47,6 +52,7 @@ use pleiad_model::env::Env;
 use pleiad_partition::Committer;
 use pleiad_storage::AnyStore;
 use tokio::sync::Semaphore;
+use watch::Watch;
 
 /// Limits that decide when and how a container is partitioned. Settings, so that tests can scale them down.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +85,7 @@ pub struct Engine {
     env: Arc<dyn Env>,
     committer: Committer,
     meter: Meter,
+    watch: Watch,
     /// One for each query that may run: a thread, and what it holds in memory.
     query_permits: Arc<Semaphore>,
 }
@@ -88,8 +95,9 @@ impl Engine {
         let store = Arc::new(store);
         let committer = Committer::start(store.clone(), durability)?;
         let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await?;
-        let meter = Meter::new(env.clone());
-        Ok(Engine { catalog, env, committer, meter, query_permits: Arc::new(Semaphore::new(query::at_once())) })
+        let (meter, watch) = (Meter::new(env.clone()), Watch::default());
+        let query_permits = Arc::new(Semaphore::new(query::at_once()));
+        Ok(Engine { catalog, env, committer, meter, watch, query_permits })
     }
 
     /// Who was refused for want of request units, the latest last.

@@ -2,12 +2,13 @@
 //!
 //! Figures are checked here, when a client asks for them. Who may use how much of a second is the governor's job.
 
+mod redistribute; // divided by hand
 mod shares; // what each partition may give
-
-use std::collections::BTreeMap;
 
 use pleiad_model::{Error, Kind, Result};
 
+pub use redistribute::Redistribution;
+pub(crate) use redistribute::{check_caps, redistributed};
 pub use shares::Pool;
 pub(crate) use shares::divide;
 
@@ -57,16 +58,6 @@ impl Default for Governance {
 /// How many partitions it takes to give that much.
 pub fn partitions_needed(ru: u32, partition_ru_max: u32) -> u32 {
     ru.div_ceil(partition_ru_max.max(1)).max(1)
-}
-
-/// Request units by partition key range, where they are not divided evenly.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Redistribution(pub BTreeMap<u32, u32>);
-
-impl Redistribution {
-    pub fn ru_of(&self, range: u32) -> Option<u32> {
-        self.0.get(&range).copied()
-    }
 }
 
 /// What a client asks for when it creates a database or container.

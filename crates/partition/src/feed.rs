@@ -5,7 +5,7 @@
 
 use pleiad_model::Result;
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
-use pleiad_storage::{Direction, Limit, Snapshot, Store, keyspace};
+use pleiad_storage::Limit;
 
 use crate::partition::Partition;
 use crate::record::Record;
@@ -47,8 +47,6 @@ pub struct Quota {
 /// limit, but for one item.
 const CHUNK_ROWS_MAX: usize = 1_000;
 const CHUNK_BYTES_MAX: usize = 4 << 20;
-/// Rows of keys alone are small.
-const KEY_ROWS: usize = 512;
 
 impl Partition {
     /// The items after number `after`, in order of their numbers.
@@ -66,21 +64,6 @@ impl Partition {
             }
             if !more {
                 return Ok(filling.page);
-            }
-        }
-    }
-
-    /// How many logical partitions there are.
-    pub async fn count_keys(&self) -> Result<u64> {
-        let snapshot = self.store.snapshot().await?;
-        let (mut from, to) = keyspace::range(self.range.shard, keyspace::Tag::Key);
-        let mut count = 0;
-        loop {
-            let rows = snapshot.scan(&from, &to, Direction::Forward, Limit::rows(KEY_ROWS)).await?;
-            count += rows.pairs.len() as u64;
-            match rows.pairs.last() {
-                Some((last, _)) if rows.more => from = keyspace::after(last),
-                _ => return Ok(count),
             }
         }
     }

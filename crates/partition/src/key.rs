@@ -100,6 +100,14 @@ impl KeyStats {
     }
 }
 
+/// A logical partition that stands out by what it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LargeKey {
+    /// As `PartitionKey::decode_components` reads them.
+    pub components: Vec<u8>,
+    pub stats: KeyStats,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,6 +9,7 @@ pub mod feed; // many items, in order, a page at a time
 pub mod governor; // whether a request may be served now
 pub mod index; // which terms an item puts into the index
 pub mod key; // an item's identity, and what a logical partition weighs
+pub mod key_statistics; // which logical partitions are large
 pub mod map; // who owns which range of the hash space
 pub mod partition; // one partition: read, check, write
 pub mod price; // what the work costs in request units

@@ -26,6 +26,7 @@ use crate::commit::{Committer, Entry, Publish};
 use crate::governor::Governor;
 use crate::index::{self, Term};
 use crate::key::{ItemKey, KeyStats};
+use crate::key_statistics::KnownKeys;
 use crate::map::Range;
 use crate::price;
 use crate::record::{Contents, Fields, Record};
@@ -102,6 +103,8 @@ pub struct Partition {
     pub(crate) unindexed: Unindexed,
     /// What it may give, and what it gave.
     pub governor: Governor,
+    /// Its large logical partitions.
+    pub keys: KnownKeys,
 }
 
 /// The part that the committer calls back into.
@@ -138,8 +141,8 @@ impl Partition {
         let sequencer = Sequencer { visible_lsn: AtomicU64::new(shard.lsn), state: Mutex::new(sequence) };
         let latches = (0..LATCHES).map(|_| tokio::sync::Mutex::new(())).collect();
         let unindexed = Unindexed::default();
-        let governor = Governor::default();
-        Ok(Partition { range, store, committer, latches, sequencer: Arc::new(sequencer), unindexed, governor })
+        let (governor, keys) = Default::default();
+        Ok(Partition { range, store, committer, latches, sequencer: Arc::new(sequencer), unindexed, governor, keys })
     }
 
     /// The LSN up to which everything is durable and can be read.
@@ -259,9 +262,11 @@ impl Partition {
 
     async fn insert(&self, schema: &Schema, new: &Prepared<'_>) -> Result<Queued> {
         let mut stats = self.key_stats(&new.key).await?;
+        let before = stats.bytes;
         stats.items += 1;
         stats.bytes += new.body.len() as u64;
         check_key_room(schema, &stats)?;
+        self.keys.grows(&new.key, before, &stats, schema.key_bytes_max);
         self.sequence(schema, |shard, changes| {
             let docnum = next_docnum(self.range.prefix, shard)?;
             let record = Record::encode(&new.contents(docnum), shard.lsn, 0)?;
@@ -281,9 +286,11 @@ impl Partition {
         let old_terms = schema.stored_terms(old, &json::parse(old.body())?);
         let (old_bytes, new_bytes) = (old.body().len(), new.body.len());
         let mut stats = self.key_stats(&new.key).await?;
+        let before = stats.bytes;
         stats.bytes = (stats.bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
         if new_bytes > old_bytes {
             check_key_room(schema, &stats)?;
+            self.keys.grows(&new.key, before, &stats, schema.key_bytes_max);
         }
         Ok(self.sequence(schema, |shard, changes| {
             let record = Record::encode(&new.contents(old.docnum), shard.lsn, 0)?;

@@ -1,5 +1,6 @@
 //! pleiad: the program. Read in this order.
 
+mod alerts; // what an operator should know
 mod banner; // saying so to people
 mod certificate; // who it is, for HTTPS
 mod config; // what it was told

@@ -18,12 +18,13 @@ use pleiad_wire::listener::{self, Drain, Limits, tls_config_of};
 use pleiad_wire::metrics::Metrics;
 use pleiad_wire::nosql::auth::Keys;
 use pleiad_wire::nosql::{Account, Gateway};
+use pleiad_wire::webhook::Webhook;
 use tokio::net::TcpListener;
 
 use crate::certificate::{self, Identity};
 use crate::config::{Durability, LogFormat, Settings, Storage};
 use crate::endpoint::Endpoints;
-use crate::{banner, ready};
+use crate::{alerts, banner, ready};
 
 pub fn run(settings: Settings) -> Result<()> {
     start_log(&settings);
@@ -56,6 +57,7 @@ async fn serve(settings: Settings) -> Result<()> {
             }
         });
     }
+    alerts::watch(engine.clone(), settings.alert_webhook.as_deref().map(Webhook::new).transpose()?);
     let stop = stop_signal()?;
     let endpoints = Endpoints::new(&settings, port);
     banner::print(&settings, &endpoints, authority.as_deref());

@@ -5,3 +5,4 @@
 pub mod listener; // accept, TLS or plain on one port, limits, drain
 pub mod metrics; // what is counted
 pub mod nosql; // Cosmos DB for NoSQL over HTTP
+pub mod webhook; // alerts to a URL of the operator's

@@ -2,14 +2,20 @@
 //!
 //! Counters are touched once per request; rendering happens when somebody asks.
 
+mod account; // the engine's figures
+
 use std::time::Duration;
 
 use http::Method;
+use pleiad_engine::metrics::AccountMetrics;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, text::encode};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+
+/// The format's last line.
+const END: &str = "# EOF\n";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
 pub enum Operation {
@@ -72,11 +78,13 @@ impl Metrics {
         self.duration.observe(took.as_secs_f64());
     }
 
-    pub fn render(&self) -> String {
+    pub fn render(&self, account: &AccountMetrics) -> String {
         let mut out = String::new();
         // Writing to a String cannot fail.
         let _ = encode(&mut out, &self.registry);
-        out
+        out.truncate(out.len() - out.strip_suffix(END).map_or(0, |_| END.len()));
+        account::render(account, &mut out);
+        out + END
     }
 }
 
@@ -89,7 +97,8 @@ mod tests {
         let metrics = Metrics::default();
         metrics.request(Operation::Read, 200, 1.5, Duration::from_millis(1));
         metrics.request(Operation::Read, 404, 1.0, Duration::from_millis(1));
-        let text = metrics.render();
+        let text = metrics.render(&AccountMetrics::default());
+        assert!(text.ends_with("# EOF\n") && text.matches("# EOF").count() == 1, "{text}");
         assert!(text.contains("pleiad_requests_total{operation=\"Read\",status=\"200\"} 1"), "{text}");
         assert!(text.contains("pleiad_request_units_total 2.5"), "{text}");
     }

@@ -3,6 +3,7 @@
 //! Each change is checked against the newest tree, committed as one batch with the counters it
 //! used, and only then shown to readers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pleiad_model::item::check_resource_name;
@@ -10,6 +11,7 @@ use pleiad_model::partition_key::{KeyRange, initial_ranges};
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
 use pleiad_model::{Error, Kind, Object, Result};
+use pleiad_partition::governor::Caps;
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
 use pleiad_partition::{Indexing, PartitionMap, Range, Schema};
 
@@ -185,14 +187,33 @@ impl Catalog {
         self.publish(change).await
     }
 
-    pub async fn replace_offer(&self, rid: OfferRid, asked: OfferChange) -> Result<Arc<Offer>> {
+    /// `caps` are those of throughput buckets, where they are to change.
+    pub async fn replace_offer(&self, rid: OfferRid, asked: OfferChange, caps: Option<Caps>) -> Result<Arc<Offer>> {
         let change = self.begin().await;
         let old = change.tree.offers.get(&rid.0).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
         let throughput = self.changed(&change.tree, &old, asked)?;
         check_room(&change.tree, old.owner, throughput, self.limits.partition_ru_max)?;
+        let caps = caps.unwrap_or(old.caps);
+        throughput::check_caps(&caps, old.owner)?;
         let highest_ru = old.highest_ru.max(throughput.ceiling_ru());
-        let offer = Offer { version: change.version, throughput, highest_ru, ..Offer::clone(&old) };
+        let offer = Offer { version: change.version, throughput, highest_ru, caps, ..Offer::clone(&old) };
         self.publish_offer(change, offer).await
+    }
+
+    /// Divides a container's throughput by hand: these partition key ranges get that much, the others keep what they
+    /// have, and the sum is what is reserved. Without any, it is divided evenly again.
+    pub async fn redistribute(&self, rid: ContainerRid, targets: &BTreeMap<u32, u32>) -> Result<Arc<Offer>> {
+        let change = self.begin().await;
+        let container = change.tree.container_by_rid(rid).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
+        let old = change.tree.offer(OfferOwner::Container(rid)).cloned();
+        let old = old.ok_or_else(|| Error::invalid("The container has no throughput of its own to redistribute."))?;
+        let (redistribution, throughput) =
+            throughput::redistributed(&old, container.map.ranges(), targets, self.limits.partition_ru_max)?;
+        check_offer(&old, throughput, self.minimum_ru(&change.tree, &old))?;
+        let highest_ru = old.highest_ru.max(throughput.ceiling_ru());
+        let version = change.version;
+        self.publish_offer(change, Offer { version, throughput, highest_ru, redistribution, ..Offer::clone(&old) })
+            .await
     }
 
     async fn publish_offer(&self, mut change: Change, offer: Offer) -> Result<Arc<Offer>> {

@@ -57,7 +57,7 @@ async fn s3_everything_survives_a_restart() {
         let raised = ThroughputRequest::Manual(50_000);
         engine
             .catalog
-            .replace_offer(offer(&engine, &devices).unwrap().rid, crate::OfferChange::To(raised))
+            .replace_offer(offer(&engine, &devices).unwrap().rid, crate::OfferChange::To(raised), None)
             .await
             .unwrap();
         load(&engine, "devices", 0, |_| String::new()).await;

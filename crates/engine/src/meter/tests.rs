@@ -44,7 +44,7 @@ fn many_keys(count: usize) -> impl Iterator<Item = String> {
 async fn set_ru(engine: &Engine, container: &Container, ru: i64) -> Result<()> {
     let owner = OfferOwner::Container(container.rid);
     let rid = engine.catalog.tree().offer(owner).unwrap().rid;
-    engine.catalog.replace_offer(rid, OfferChange::To(ThroughputRequest::Manual(ru))).await.map(drop)
+    engine.catalog.replace_offer(rid, OfferChange::To(ThroughputRequest::Manual(ru)), None).await.map(drop)
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn s157_s164_many_keys_write_several_times_as_fast_as_one() {
 }
 
 #[tokio::test]
-async fn s64_s60_database_throughput_is_drawn_on_together() {
+async fn database_throughput_is_drawn_on_together() {
     let (engine, _) = account().await;
     let shared = engine.catalog.create_database("shared", ThroughputRequest::Manual(400)).await.unwrap();
     for id in ["a", "b"] {
@@ -317,4 +317,47 @@ async fn nobody_is_throttled_unless_it_is_asked_for() {
     container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");
     assert_eq!(reads(&engine, &at, "a", 500).await, 500);
+}
+
+#[tokio::test]
+async fn throughput_can_be_moved_to_the_partition_that_needs_it() {
+    let (engine, env) = account().await;
+    let c = container(&engine, "c", &["/pk"], 4).await;
+    let at = admit(&engine, "c");
+    let keys: Vec<String> = keys_by_range(&at, many_keys(40)).into_values().map(|keys| keys[0].clone()).collect();
+    let shares = async |expected: [usize; 4]| {
+        env.advance_ms(10_000);
+        for (key, share) in keys.iter().zip(expected) {
+            assert_eq!(reads(&engine, &at, key, 500).await, share);
+        }
+    };
+    let targets = BTreeMap::from([(0, 50), (2, 150)]);
+    let offer = engine.catalog.redistribute(c.rid, &targets).await.unwrap();
+    assert_eq!(offer.throughput, ProvisionedThroughput::Manual(400));
+    shares([50, 100, 150, 100]).await;
+    // The whole is doubled, and the parts keep their proportion.
+    set_ru(&engine, &c, 800).await.unwrap();
+    shares([100, 200, 300, 200]).await;
+    engine.catalog.redistribute(c.rid, &BTreeMap::new()).await.unwrap();
+    shares([200, 200, 200, 200]).await;
+    for bad in [(9, 100), (0, 0), (0, 10_001)] {
+        assert!(engine.catalog.redistribute(c.rid, &BTreeMap::from([bad])).await.is_err(), "{bad:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_bucket_is_capped_at_every_partition() {
+    let (engine, _) = account().await;
+    let c = container(&engine, "c", &["/pk"], 4).await;
+    let rid = engine.catalog.tree().offer(OfferOwner::Container(c.rid)).unwrap().rid;
+    let caps = Caps { percent: [30, 0, 0, 0, 0], default_bucket: None };
+    let same = OfferChange::To(ThroughputRequest::Manual(400));
+    engine.catalog.replace_offer(rid, same, Some(caps)).await.unwrap();
+    let at = admit(&engine, "c").in_class(Class { bucket: BucketId::new(1), ..Class::default() });
+    assert_eq!(reads(&engine, &at, "a", 100).await, 30);
+    let refusal = read(&engine, &at, "1", "a").await.result.unwrap_err();
+    assert!(matches!(refusal.kind, Kind::Throttled { over: pleiad_model::Budget::Bucket, .. }));
+    assert_eq!(reads(&engine, &admit(&engine, "c"), "a", 100).await, 70);
+    let more = Caps { percent: [101, 0, 0, 0, 0], default_bucket: None };
+    assert!(engine.catalog.replace_offer(rid, same, Some(more)).await.is_err());
 }

@@ -34,6 +34,18 @@ fn s38_s43_many_keys_spread_evenly_over_partitions() {
 }
 
 #[test]
+fn s166_more_keys_spread_more_evenly() {
+    let map = map(5);
+    let error = |keys: u32| {
+        let mut held = [0.0f64; 5];
+        (0..keys).for_each(|n| held[map.locate(&epk(&format!("host-{n}")))] += 1.0);
+        held.map(|n| (n * 5.0 / f64::from(keys) - 1.0).abs()).into_iter().fold(0.0, f64::max)
+    };
+    let errors = [10, 100, 1_000, 10_000].map(error);
+    assert!(errors.windows(2).all(|pair| pair[1] < pair[0]), "{errors:?}");
+}
+
+#[test]
 fn s52_five_hundred_ranges_still_have_one_owner_per_key() {
     let map = map(500);
     for n in 0..1000 {

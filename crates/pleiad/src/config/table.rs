@@ -13,7 +13,9 @@ use pleiad_model::Result;
 
 use super::keys::Key;
 use super::source::Words;
-use super::word::{ByteCount, Consistency, DurabilityWord, Field, HostName, LogFormat, LogLevel, Profile, Shape, Tls};
+use super::word::{
+    ByteCount, Consistency, DurabilityWord, Field, HostName, LogFormat, LogLevel, Profile, Shape, Tls, Url,
+};
 
 /// Which of the program's two faces is asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,6 +254,8 @@ settings! {
         /// Save up to five idle minutes of each partition's throughput, and give it on top of the reserved, up to 3,000
         /// RU/s.
         "burst-capacity" burst_capacity: bool, "", Anywhere, dev Is("false"), serve Is("false");
+        /// URL that is told of hot partitions and nearly full partition keys, with a POST of JSON.
+        "alert-webhook" alert_webhook: Option<Url>, "URL", Anywhere, dev Unset, serve Unset;
     }
     Limits {
         /// Largest request head: request line and headers together.

@@ -97,6 +97,17 @@ impl Word for HostName {
     }
 }
 
+/// Where a request can be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Url(pub String);
+
+impl Word for Url {
+    fn read(text: &str) -> Result<Self, String> {
+        let is_url = text.starts_with("http://") || text.starts_with("https://");
+        is_url.then(|| Url(text.to_owned())).ok_or_else(|| "a URL that begins with http:// or https://".to_owned())
+    }
+}
+
 impl Word for PathBuf {
     const SHAPE: Shape = Shape::Path;
 

@@ -101,7 +101,10 @@ impl Gateway {
         match parts.uri.path() {
             "/health" => Some(plain("text/plain; charset=utf-8", "ok\n".into())),
             "/ready" => Some(self.ready()),
-            "/metrics" => Some(plain("text/plain; version=0.0.4; charset=utf-8", self.metrics.render().into())),
+            "/metrics" => {
+                let text = self.metrics.render(&self.engine.metrics());
+                Some(plain("text/plain; version=0.0.4; charset=utf-8", text.into()))
+            }
             "/_explorer/emulator.pem" => self.certificate.clone().map(|pem| plain("application/x-pem-file", pem)),
             _ => None,
         }

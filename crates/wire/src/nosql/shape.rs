@@ -2,9 +2,11 @@
 
 use pleiad_engine::catalog::Tree;
 use pleiad_engine::{
-    Container, Database, EncryptionKey, Offer, OfferOwner, ProvisionedThroughput, Record, RowSet, write_item,
+    Caps, Container, Database, EncryptionKey, KeyStatistics, LargeKey, Offer, OfferOwner, ProvisionedThroughput,
+    Record, RowSet, write_item,
 };
 use pleiad_model::etag::Etag;
+use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::resource_id::{ContainerRid, RangeRid};
 use pleiad_model::{Object, Value, json};
 
@@ -30,20 +32,29 @@ pub fn container(container: &Container) -> Value {
 }
 
 /// `statistics`, one entry per physical partition.
-pub fn partition_statistics(container: &Container, keys: &[u64]) -> Value {
-    let one = |(partition, keys): (&std::sync::Arc<_>, &u64)| statistics_of(partition, *keys);
+pub fn partition_statistics(container: &Container, keys: &[KeyStatistics]) -> Value {
+    let one = |(partition, keys): (&std::sync::Arc<_>, _)| statistics_of(partition, keys);
     container.partitions.iter().zip(keys).map(one).collect::<Vec<Value>>().into()
 }
 
-fn statistics_of(partition: &pleiad_engine::Partition, keys: u64) -> Value {
+fn statistics_of(partition: &pleiad_engine::Partition, keys: &KeyStatistics) -> Value {
     let usage = partition.usage();
+    let stands_out = |large: &&LargeKey| large.stats.items.saturating_mul(100) >= usage.items;
+    let largest = keys.largest.iter().filter(stands_out).filter_map(large_key).collect::<Vec<_>>();
     Object::new()
         .with("id", partition.range.id.to_string())
         .with("sizeInKB", usage.item_bytes.div_ceil(1024))
         .with("documentCount", usage.items)
-        .with("sampledDistinctPartitionKeyCount", keys)
-        .with("partitionKeys", Vec::new())
+        .with("sampledDistinctPartitionKeyCount", keys.keys)
+        .with("partitionKeys", largest)
         .into()
+}
+
+/// `{"partitionKey": ["a"], "sizeInKB": 7}`
+fn large_key(large: &LargeKey) -> Option<Value> {
+    let key = PartitionKey::decode_components(&large.components).ok()?;
+    let key = json::parse(key.to_json().as_bytes()).ok()?;
+    Some(Object::new().with("partitionKey", key).with("sizeInKB", large.stats.bytes.div_ceil(1024)).into())
 }
 
 pub fn offer(offer: &Offer, tree: &Tree) -> Value {
@@ -82,7 +93,22 @@ fn offer_content(offer: &Offer, tree: &Tree) -> Object {
         }
         content.set("offerAutopilotSettings", settings);
     }
+    let buckets = buckets(&offer.caps);
+    if !buckets.is_empty() {
+        content.set("throughputBuckets", buckets);
+    }
     content
+}
+
+fn buckets(caps: &Caps) -> Vec<Value> {
+    let one = |(id, percent): (u8, &u8)| {
+        let bucket = Object::new().with("id", u64::from(id)).with("maxThroughputPercentage", u64::from(*percent));
+        match caps.default_bucket {
+            Some(default) if default.number() == id => bucket.with("isDefaultBucket", true).into(),
+            _ => bucket.into(),
+        }
+    };
+    (1..).zip(&caps.percent).filter(|(_, percent)| **percent > 0).map(one).collect()
 }
 
 pub fn encryption_key(key: &EncryptionKey) -> Value {

@@ -121,8 +121,9 @@ async fn reopen(store: Arc<AnyStore>) -> Arc<Engine> {
     let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));
     let committer = Committer::start(store.clone(), Durability::Synced).unwrap();
     let catalog = Catalog::open(store, committer.clone(), LIMITS, env.clone()).await.unwrap();
-    let meter = crate::meter::Meter::new(env.clone());
-    let engine = Engine { catalog, env, committer, meter, query_permits: Arc::new(tokio::sync::Semaphore::new(1)) };
+    let (meter, watch) = (crate::meter::Meter::new(env.clone()), Default::default());
+    let engine =
+        Engine { catalog, env, committer, meter, watch, query_permits: Arc::new(tokio::sync::Semaphore::new(1)) };
     engine.resume_chores().await.unwrap();
     Arc::new(engine)
 }

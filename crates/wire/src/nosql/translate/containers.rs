@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use pleiad_engine::catalog::NewContainer;
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{Container, Database};
+use pleiad_engine::{Container, Database, KeyStatistics};
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Error, Kind, Result, Value};
 
@@ -61,7 +61,7 @@ impl Gateway {
         let container = self.engine.find_container(request.container_name()?)?;
         let mut value = shape::container(&container);
         if request.flag("x-ms-documentdb-populatepartitionstatistics") {
-            let keys = self.count_keys(&container).await?;
+            let keys = key_statistics(&container).await?;
             if let Value::Object(object) = &mut value {
                 object.set("statistics", shape::partition_statistics(&container, &keys));
             }
@@ -81,14 +81,6 @@ impl Gateway {
         let replaced = self.engine.catalog.replace_container(container.rid, |old| old.replace(&body)).await?;
         let reply = one(request, StatusCode::OK, &shape::container(&replaced));
         Ok(told(reply.charged(METADATA_WRITE_RU), &replaced))
-    }
-
-    async fn count_keys(&self, container: &Container) -> Result<Vec<u64>> {
-        let mut counts = Vec::with_capacity(container.partitions.len());
-        for partition in &container.partitions {
-            counts.push(partition.count_keys().await?);
-        }
-        Ok(counts)
     }
 
     /// What a container may hold and what it holds; sizes in KB.
@@ -111,6 +103,14 @@ impl Gateway {
     pub(super) fn owner_of(&self, request: &Request<'_>) -> Result<Arc<Database>> {
         self.database_of(request).map_err(|_| Error::new(Kind::OwnerNotFound, "Owner resource does not exist"))
     }
+}
+
+async fn key_statistics(container: &Container) -> Result<Vec<KeyStatistics>> {
+    let mut found = Vec::with_capacity(container.partitions.len());
+    for partition in &container.partitions {
+        found.push(partition.key_statistics().await?);
+    }
+    Ok(found)
 }
 
 fn container_rows<'a>(database: &Database, owner: &'a str) -> Rows<'a> {

@@ -3,7 +3,7 @@
 use http::{Method, StatusCode};
 use pleiad_engine::catalog::Tree;
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{Offer, OfferChange, ThroughputRequest};
+use pleiad_engine::{BucketId, Caps, Offer, OfferChange, ThroughputRequest};
 use pleiad_model::resource_id::OfferRid;
 use pleiad_model::{Error, Result, Value};
 
@@ -38,7 +38,8 @@ impl Gateway {
 
     async fn replace_offer(&self, request: &Request<'_>) -> Handled {
         let rid = offer_rid(request).ok_or_else(|| Error::not_found("There is no such offer."))?;
-        let offer = self.engine.catalog.replace_offer(rid, asked(request)?).await?;
+        let (asked, caps) = asked(request)?;
+        let offer = self.engine.catalog.replace_offer(rid, asked, caps).await?;
         let tree = self.engine.catalog.tree();
         let reply = one(request, StatusCode::OK, &shape::offer(&offer, &tree)).charged(METADATA_WRITE_RU);
         Ok(self.told(reply, &tree, &offer))
@@ -62,14 +63,36 @@ fn offer_rid(request: &Request<'_>) -> Option<OfferRid> {
 }
 
 /// What the body asks for; the migration headers switch the kind and leave the figure to us.
-fn asked(request: &Request<'_>) -> Result<OfferChange> {
+fn asked(request: &Request<'_>) -> Result<(OfferChange, Option<Caps>)> {
     if request.flag("x-ms-cosmos-migrate-offer-to-autopilot") {
-        return Ok(OfferChange::ToAutoscale);
+        return Ok((OfferChange::ToAutoscale, None));
     }
     if request.flag("x-ms-cosmos-migrate-offer-to-manual-throughput") {
-        return Ok(OfferChange::ToManual);
+        return Ok((OfferChange::ToManual, None));
     }
-    throughput_of(&request.json()?).map(OfferChange::To)
+    let body = request.json()?;
+    let buckets = body.get("content").and_then(|content| content.get("throughputBuckets"));
+    Ok((OfferChange::To(throughput_of(&body)?), buckets.map(caps_of).transpose()?))
+}
+
+/// `[{"id": 1, "maxThroughputPercentage": 20, "isDefaultBucket": true}]`
+fn caps_of(buckets: &Value) -> Result<Caps> {
+    let wrong =
+        || Error::invalid("A throughput bucket has an 'id' from 1 to 5 and a 'maxThroughputPercentage' from 1 to 100.");
+    let mut caps = Caps::default();
+    for bucket in buckets.as_array().ok_or_else(wrong)? {
+        let id = bucket.get("id").and_then(Value::as_i64).and_then(BucketId::new).ok_or_else(wrong)?;
+        let percent =
+            bucket.get("maxThroughputPercentage").and_then(Value::as_i64).filter(|percent| (1..=100).contains(percent));
+        let percent = percent.and_then(|percent| u8::try_from(percent).ok()).ok_or_else(wrong)?;
+        if let Some(cap) = caps.percent.get_mut(usize::from(id.number()) - 1) {
+            *cap = percent;
+        }
+        if bucket.get("isDefaultBucket").and_then(Value::as_bool) == Some(true) {
+            caps.default_bucket = Some(id);
+        }
+    }
+    Ok(caps)
 }
 
 fn throughput_of(body: &Value) -> Result<ThroughputRequest> {

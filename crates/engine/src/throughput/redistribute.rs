@@ -1,0 +1,91 @@
+//! Throughput divided by hand: to hot partitions from others.
+//!
+//! Promise: no partition gets more than it can give, and what is reserved afterwards is the sum of the parts. When the
+//! whole is changed later, the parts keep their proportion.
+
+use std::collections::BTreeMap;
+
+use pleiad_model::{Error, Result};
+use pleiad_partition::Range;
+use pleiad_partition::governor::Caps;
+
+use super::shares::fraction;
+use super::{AUTOSCALE_RU_STEP, MANUAL_RU_STEP, ProvisionedThroughput};
+use crate::catalog::{Offer, OfferOwner};
+
+/// How many partitions one change may name.
+const TARGETS_MAX: usize = 20;
+
+/// Request units by partition key range, where they are not divided evenly.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Redistribution(pub BTreeMap<u32, u32>);
+
+impl Redistribution {
+    pub fn ru_of(&self, range: u32) -> Option<u32> {
+        self.0.get(&range).copied()
+    }
+}
+
+/// What an offer becomes when these ranges get that much.
+pub(crate) fn redistributed(
+    old: &Offer,
+    ranges: &[Range],
+    targets: &BTreeMap<u32, u32>,
+    partition_ru_max: u32,
+) -> Result<(Redistribution, ProvisionedThroughput)> {
+    if targets.is_empty() {
+        return Ok((Redistribution::default(), old.throughput));
+    }
+    check(ranges, targets, partition_ru_max)?;
+    let now = |range: &Range| f64::from(old.throughput.ceiling_ru()) * fraction(&old.redistribution, ranges, range);
+    let part = |range: &Range| targets.get(&range.id).copied().unwrap_or_else(|| whole(now(range)));
+    let parts: BTreeMap<u32, u32> = ranges.iter().map(|range| (range.id, part(range))).collect();
+    let sum = parts.values().fold(0u32, |sum, ru| sum.saturating_add(*ru));
+    let throughput = match old.throughput {
+        ProvisionedThroughput::Manual(_) => ProvisionedThroughput::Manual(in_steps(sum, MANUAL_RU_STEP)),
+        ProvisionedThroughput::Autoscale { increment_percent, .. } => {
+            ProvisionedThroughput::Autoscale { max: in_steps(sum, AUTOSCALE_RU_STEP), increment_percent }
+        }
+    };
+    Ok((Redistribution(parts), throughput))
+}
+
+fn check(ranges: &[Range], targets: &BTreeMap<u32, u32>, partition_ru_max: u32) -> Result<()> {
+    if targets.len() > TARGETS_MAX {
+        return Err(Error::invalid(format!("At most {TARGETS_MAX} partitions can be given throughput at once.")));
+    }
+    for (id, ru) in targets {
+        if !ranges.iter().any(|range| range.id == *id) {
+            return Err(Error::invalid(format!("The container has no partition key range {id}.")));
+        }
+        if *ru == 0 || *ru > partition_ru_max {
+            return Err(Error::invalid(format!(
+                "Partition key range {id} cannot have {ru} RU/s: a physical partition gives from 1 to {partition_ru_max}."
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share lies between 0 and the offer")]
+fn whole(ru: f64) -> u32 {
+    ru.round().max(1.0) as u32
+}
+
+fn in_steps(ru: u32, step: u32) -> u32 {
+    ru.checked_next_multiple_of(step).unwrap_or(super::RU_MAX)
+}
+
+/// Buckets are parts of one container's throughput.
+pub(crate) fn check_caps(caps: &Caps, owner: OfferOwner) -> Result<()> {
+    if *caps == Caps::default() {
+        return Ok(());
+    }
+    if matches!(owner, OfferOwner::Database(_)) {
+        return Err(Error::invalid("Throughput buckets are not supported for throughput that a database shares."));
+    }
+    match caps.percent.iter().all(|percent| *percent <= 100) {
+        true => Ok(()),
+        false => Err(Error::invalid("A throughput bucket has from 1 to 100 percent.")),
+    }
+}
