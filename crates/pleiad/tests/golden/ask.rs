@@ -344,7 +344,7 @@ fn check_always(response: &Response, body: Option<&Value>) -> Result<()> {
     let charge = response.header("x-ms-request-charge").and_then(|charge| charge.parse::<f64>().ok());
     let told = [
         (response.header("x-ms-activity-id") == Some(ACTIVITY), "does not echo the activity id"),
-        (charge.is_some_and(|charge| charge > 0.0), "tells no charge"),
+        (charge.is_some_and(|charge| charge > 0.0 || response.status == 429), "tells no charge"),
         (body.is_none() || response.header("content-type") == Some("application/json"), "does not say that it is JSON"),
         (
             response.status < 400 || response.body.is_empty() || show::is_failure(response.status, body),

@@ -14,8 +14,9 @@ const ETAG_BYTES_MIN: usize = 20;
 /// A run of one character that is longer is written `<x*2048>`.
 const RUN_MIN: usize = 40;
 
-/// The one kind that is not numbered: two requests may or may not share a second.
+/// The kinds that are not numbered: two requests may or may not share a second.
 const DATE: &str = "date";
+const USED: &str = "used";
 
 pub struct Masks {
     /// Texts that are known beforehand.
@@ -38,7 +39,7 @@ impl Masks {
         }
         // What was used in a second depends on when it began.
         if let Some(used) = response.header("x-pleiad-throttle-used") {
-            self.note(used, "used");
+            self.note(used, USED);
         }
         if let Some(body) = body {
             self.learn_value(body);
@@ -96,8 +97,8 @@ impl Masks {
         if let Some(name) = self.names.get(text) {
             return name.clone();
         }
-        if kind == DATE {
-            return format!("<{DATE}>");
+        if [DATE, USED].contains(&kind) {
+            return format!("<{kind}>");
         }
         let count = self.counts.entry(kind).or_default();
         *count += 1;
