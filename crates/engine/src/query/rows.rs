@@ -53,6 +53,11 @@ impl<'p> Shared<'p> {
         Pass::new(self.block, self.job.context(), self.start.clone(), self.size, feeding)
     }
 
+    /// Its rows are read by another query, which has to see all of them.
+    fn is_held(&self) -> bool {
+        self.size.rows == usize::MAX
+    }
+
     /// About how many rows a slice has to give.
     fn wanted(&self) -> usize {
         let page = self.size.rows.saturating_add(1);
@@ -92,7 +97,7 @@ impl<'p> Shared<'p> {
                     self.read(&slice, &stretch, &mut pass, tab, work)?
                 }
                 // What is there is given; the next page asks this partition again.
-                Err(Error { kind: Kind::Throttled { .. }, .. }) if !is_first => Ended::Throttled,
+                Err(Error { kind: Kind::Throttled { .. }, .. }) if !is_first && !self.is_held() => Ended::Throttled,
                 Err(error) => return Err(error),
             };
             let (stretch, interrupted) = match ended {
