@@ -15,7 +15,7 @@ use pleiad_partition::key::KeyStats;
 use pleiad_partition::record::{Contents, Fields};
 use pleiad_partition::state::ShardState;
 use pleiad_partition::transaction::{Changes, New};
-use pleiad_partition::{ItemKey, Record, Schema};
+use pleiad_partition::{ItemKey, Record, Room, Schema};
 use pleiad_storage::{AnyStore, Batch, Durability, Embedded, EmbeddedOptions, Store, keyspace};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -154,7 +154,7 @@ impl Maker {
         let definition = r#"{"id":"items","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
         let definition = json::parse(definition.as_bytes()).map_err(|e| e.to_string())?;
         let definition = ContainerDefinition::create(&definition).map_err(|e| e.to_string())?;
-        Ok(Maker { schema: Schema::new(1, &definition, &[], u64::MAX) })
+        Ok(Maker { schema: Schema::new(1, &definition, &[], Room::UNLIMITED) })
     }
 
     fn create(&self, n: u64) -> Result<Batch> {

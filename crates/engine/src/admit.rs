@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
 use pleiad_model::{Error, Kind, Result};
-use pleiad_partition::Partition;
 use pleiad_partition::governor::Class;
 use pleiad_partition::partition::NOT_THERE;
 
@@ -35,13 +34,6 @@ impl Admitted {
 
     pub fn in_class(self, class: Class) -> Self {
         Admitted { class, ..self }
-    }
-
-    pub(crate) fn partition(&self, at: usize) -> Result<&Arc<Partition>> {
-        self.container
-            .partitions
-            .get(at)
-            .ok_or_else(|| Error::internal("the partition map has more ranges than partitions"))
     }
 }
 

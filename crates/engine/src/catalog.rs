@@ -10,12 +10,16 @@
 //! ```
 
 mod change; // create, replace, delete
+mod job; // a split or merge under way
 mod publish; // a change becomes durable, then visible
+mod repartition; // a job begins, hands over, ends
 mod rows; // the tree as rows of the store
 mod transition; // a container whose index is being changed
 mod tree; // the resources themselves
 
 pub use change::NewContainer;
+pub use job::{Job, JobKind, Reason};
+pub(crate) use repartition::{HandingOver, Wanted};
 pub(crate) use rows::{erased, to_erase};
 pub use transition::Transition;
 pub use tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree};
@@ -29,7 +33,7 @@ use pleiad_partition::Committer;
 use pleiad_storage::AnyStore;
 use rows::{Counters, Loader};
 
-use crate::chores::Chores;
+use crate::chores::{Chores, Jobs};
 use crate::{Limits, throughput};
 
 #[derive(Clone)]
@@ -40,6 +44,7 @@ pub struct Catalog {
     store: Arc<AnyStore>,
     committer: Committer,
     chores: Chores,
+    jobs: Jobs,
     limits: Limits,
     env: Arc<dyn Env>,
 }
@@ -51,7 +56,8 @@ impl Catalog {
         throughput::divide(&tree, &limits);
         let current = Arc::new(ArcSwap::from_pointee(tree));
         let change = Arc::new(tokio::sync::Mutex::new(counters));
-        Ok(Catalog { current, change, store, committer, chores: Chores::default(), limits, env })
+        let (chores, jobs) = Default::default();
+        Ok(Catalog { current, change, store, committer, chores, jobs, limits, env })
     }
 
     /// The tree as it is now; it does not change under the reader.
@@ -64,12 +70,21 @@ impl Catalog {
         read(&self.current.load())
     }
 
+    /// Whether partitions are still being split for an offer.
+    pub fn is_scaling(&self, offer: &Offer) -> bool {
+        self.with_tree(|tree| tree.is_scaling(offer, &self.limits))
+    }
+
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
     pub(crate) fn hands(&self) -> (Arc<AnyStore>, Committer) {
         (self.store.clone(), self.committer.clone())
+    }
+
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.jobs
     }
 
     pub(crate) fn chores(&self) -> Chores {

@@ -69,7 +69,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// Every shard with rows is in one partition map, or waits to be erased. A container that is created or dropped
+    /// Every shard with rows is in one partition map, is being copied to, or waits to be erased. A container that is created or dropped
     /// during the check may be told of; the next check knows it.
     async fn check_shards(&self, tree: &Tree, problems: &mut Problems) -> Result<()> {
         let (store, _) = self.catalog.hands();
@@ -79,6 +79,7 @@ impl Engine {
                 problems.add(format_args!("shard {shard} belongs to two ranges"));
             }
         }
+        known.extend(tree.jobs.values().flat_map(|job| &job.children).map(|child| child.shard));
         // In this order: an erase that ends in between took its rows along.
         known.extend(to_erase(&store).await?);
         let snapshot = store.snapshot().await?;

@@ -11,7 +11,14 @@ use tokio::sync::watch;
 
 use crate::catalog::{Catalog, Container, erased, to_erase};
 
+mod grow; // more partitions where there are too few
+mod jobs; // splits and merges under way, and where to hold them
 mod reindex; // the index after a change of the policy
+mod repartition; // a split or merge, from its first byte to its last
+
+pub(crate) use grow::split_point;
+pub(crate) use jobs::Jobs;
+pub use jobs::{JobReport, Step};
 
 /// The chores under way. Nobody waits for one but the end of the program: a store that is in use while the process
 /// ends aborts it.
@@ -57,7 +64,7 @@ impl Drop for Running {
     }
 }
 
-/// Gives back the space of dropped containers.
+/// Gives back the space of dropped containers and former partitions.
 pub(crate) struct Eraser {
     store: Arc<AnyStore>,
     committer: Committer,
@@ -90,14 +97,14 @@ impl Eraser {
 
     fn start(self, shards: Vec<u64>) {
         if !shards.is_empty() {
-            self.chores.clone().run("erase", move || self.erase_all(shards));
+            self.chores.clone().run("erase", move || self.erase_all(&shards));
         }
     }
 
-    fn erase_all(&self, shards: Vec<u64>) -> Result<()> {
+    fn erase_all(&self, shards: &[u64]) -> Result<()> {
         // Whatever was queued before the partitions closed is written first; nothing comes after.
         block_on(self.committer.commit(Batch::default()))?;
-        for shard in shards {
+        for &shard in shards {
             let (from, to) = keyspace::shard_range(shard);
             block_on(self.store.drop_range(&from, &to))?;
             let mut batch = Batch::default();

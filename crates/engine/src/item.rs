@@ -10,11 +10,11 @@ use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_partition::partition::{NOT_THERE, Rejected};
-use pleiad_partition::{Condition, Draft, ItemKey, Partition, Record, Schema, Verb, Written, price};
+use pleiad_partition::{Condition, Draft, ItemKey, Partition, Record, Verb, Written, price};
 
 use crate::answer::{Answer, place};
 use crate::session::SessionToken;
-use crate::{Admitted, ContainerName, Engine};
+use crate::{Admitted, Container, ContainerName, Engine};
 
 /// Which item is meant.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +31,8 @@ pub struct WriteOptions {
     pub indexed: Option<bool>,
 }
 
-/// How many changes of its container's indexing policy one write sits out.
-pub(crate) const SCHEMA_CHANGES_MAX: usize = 8;
+/// How many changes of its container one request sits out.
+pub(crate) const CONTAINER_CHANGES_MAX: usize = 8;
 
 const KEY_MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the collection or doesn't match partition key field values specified in the document.";
 const KEY_MISSING: &str = "PartitionKey value must be supplied for this operation.";
@@ -112,57 +112,66 @@ impl Engine {
         target: Target<'_>,
         condition: &Condition,
     ) -> Answer<Written> {
-        let (partition, key) = match locate(at, key, target).await {
+        let (_, key) = match locate(at, key, target).await {
             Ok(found) => found,
             Err(error) => return Answer::refused(error),
         };
-        let visit = match self.meter.enter(at, &**partition) {
-            Ok(visit) => visit,
-            Err(error) => return Answer::refused(error).at(place(partition)),
-        };
-        let target = &key;
-        let delete = |schema: Arc<Schema>| async move { partition.delete(&schema, target, condition).await };
-        let answer = settle(partition, self.under_newest_schema(at, delete).await);
-        self.meter.pay(visit, answer.charge_ru, Some(&key.logical));
-        answer
+        let key = &key;
+        let delete = |at: Home| async move { at.partition.delete(&at.container.schema, key, condition).await };
+        self.at_home(at, key, delete).await
     }
 
     async fn write(&self, at: &Admitted, verb: Verb, draft: Draft, condition: &Condition) -> Answer<Written> {
-        let partition = match home(at, &draft.target) {
-            Ok(partition) => partition,
-            Err(error) => return Answer::refused(error),
-        };
-        let visit = match self.meter.enter(at, &**partition) {
-            Ok(visit) => visit,
-            Err(error) => return Answer::refused(error).at(place(partition)),
-        };
         let ts_s = u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX);
         let draft = &draft;
-        let write = |schema: Arc<Schema>| async move { partition.write(&schema, verb, draft, condition, ts_s).await };
-        let answer = settle(partition, self.under_newest_schema(at, write).await);
-        self.meter.pay(visit, answer.charge_ru, Some(&draft.target.logical));
-        answer
+        let write =
+            |at: Home| async move { at.partition.write(&at.container.schema, verb, draft, condition, ts_s).await };
+        self.at_home(at, &draft.target, write).await
     }
 
-    /// A write that comes while the indexing policy is replaced is done again under the new one. Its client does
-    /// not notice.
-    async fn under_newest_schema<F: Future<Output = Result<Written, Rejected>>>(
+    /// A write that comes while the container's indexing policy or its partitions change is done again when the change is
+    /// published. Its client does not notice.
+    async fn at_home<F: Future<Output = Result<Written, Rejected>>>(
         &self,
         at: &Admitted,
-        write: impl Fn(Arc<Schema>) -> F,
-    ) -> Result<Written, Rejected> {
-        let mut schema = at.container.schema.clone();
-        for _ in 0..SCHEMA_CHANGES_MAX {
-            match write(schema).await {
-                Err(Rejected { error: Error { kind: Kind::Moved { .. }, .. }, .. }) => {}
-                outcome => return outcome,
+        key: &ItemKey,
+        write: impl Fn(Home) -> F,
+    ) -> Answer<Written> {
+        let mut container = at.container.clone();
+        for _ in 0..CONTAINER_CHANGES_MAX {
+            let partition = match home(&container, key) {
+                Ok(partition) => partition.clone(),
+                Err(error) => return Answer::refused(error),
+            };
+            let visit = match self.meter.enter(at, partition.clone()) {
+                Ok(visit) => visit,
+                Err(error) => return Answer::refused(error).at(place(&partition)),
+            };
+            let outcome = write(Home { partition: partition.clone(), container: container.clone() }).await;
+            if !matches!(&outcome, Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. })) {
+                let answer = settle(&partition, outcome);
+                self.meter.pay(visit, answer.charge_ru, Some(&key.logical));
+                if partition.hear_growth() {
+                    self.catalog.consider(container.rid);
+                }
+                return answer;
             }
+            self.meter.leave(visit);
             self.catalog.settled().await;
-            schema = self.admit(ContainerName::Rid(at.container.rid), None)?.container.schema.clone();
+            container = match self.admit(ContainerName::Rid(at.container.rid), None) {
+                Ok(newer) => newer.container,
+                Err(error) => return Answer::refused(error),
+            };
         }
-        self.check_ready()?;
-        Err(Error::new(Kind::RetryWith, "The indexing policy is changing all the time. Try again.").into())
+        let changing = Error::new(Kind::RetryWith, "The container is changing all the time. Try again.");
+        Answer::refused(self.check_ready().err().unwrap_or(changing))
     }
+}
+
+/// Where an item is written, and under which schema.
+struct Home {
+    partition: Arc<Partition>,
+    container: Arc<Container>,
 }
 
 /// A write answers with its own LSN, whatever happened at the partition since.
@@ -226,12 +235,12 @@ async fn locate<'a>(
     match target {
         Target::Named(id) => {
             let key = ItemKey::new(definition, &key, id);
-            Ok((home(at, &key)?, key))
+            Ok((home(&at.container, &key)?, key))
         }
         Target::Rid(rid) if rid.container != at.container.rid => Err(Error::not_found(NOT_THERE)),
         Target::Rid(rid) => {
             let nameless = ItemKey::new(definition, &key, "");
-            let partition = home(at, &nameless)?;
+            let partition = home(&at.container, &nameless)?;
             let id = partition.id_of(rid.docnum, &nameless.logical.epk).await?;
             let id = id.ok_or_else(|| Error::not_found(NOT_THERE))?;
             Ok((partition, nameless.renamed(&id)))
@@ -249,8 +258,8 @@ fn key_of_request(at: &Admitted, key: Option<&PartitionKey>) -> Result<Partition
     Ok(key.clone())
 }
 
-fn home<'a>(at: &'a Admitted, key: &ItemKey) -> Result<&'a Arc<Partition>> {
-    at.partition(at.container.map.locate(&key.logical.epk))
+fn home<'a>(container: &'a Container, key: &ItemKey) -> Result<&'a Arc<Partition>> {
+    container.partition(container.map.locate(&key.logical.epk))
 }
 
 /// The limit is on the item's text in UTF-8, however the client escaped it.

@@ -14,6 +14,7 @@ pub mod metrics; // what the account is used for, in figures
 mod meter; // may it now, and what did it take
 mod query; // many items, by what they hold
 mod change_feed; // many items, by when they changed
+mod repartition; // what may be asked about partitions
 mod session; // what a client has already seen
 #[cfg(test)]
 mod testing; // an account to work on
@@ -23,14 +24,16 @@ mod watch; // what an operator should know
 
 pub use admit::{Admitted, ContainerName};
 pub use answer::{Answer, Place};
-pub use catalog::{Catalog, Container, Database, EncryptionKey, Offer, OfferOwner};
+pub use catalog::{Catalog, Container, Database, EncryptionKey, Job, JobKind, Offer, OfferOwner, Reason};
 pub use change_feed::{ChangeFrom, ChangePage, ChangeRequest, ChangeStretch};
+pub use chores::{JobReport, Step};
 pub use item::{Target, WriteOptions};
 pub use list::{ItemPage, ListScope, Position};
 pub use query::{
     Across, CursorAt, IndexUse, ItemQuery, PageSize, Parameters, QueryCursor, QueryPage, Report, RowSet, Stretch,
     write_item,
 };
+pub use repartition::PartitionReport;
 pub use session::SessionToken;
 pub use throttle::Throttling;
 pub use throughput::{Governance, OfferChange, ProvisionedThroughput, ThroughputRequest};
@@ -49,7 +52,7 @@ use std::sync::Arc;
 use meter::Meter;
 use pleiad_model::Result;
 use pleiad_model::env::Env;
-use pleiad_partition::Committer;
+use pleiad_partition::{Committer, Room};
 use pleiad_storage::AnyStore;
 use tokio::sync::Semaphore;
 use watch::Watch;
@@ -64,6 +67,14 @@ pub struct Limits {
     pub partition_bytes_max: u64,
     pub key_bytes_max: u64,
     pub governance: Governance,
+    /// What a split or merge may copy in a second.
+    pub copy_bytes_per_s: u64,
+}
+
+impl Limits {
+    pub(crate) fn room(&self) -> Room {
+        Room { key_bytes_max: self.key_bytes_max, partition_bytes_max: self.partition_bytes_max }
+    }
 }
 
 impl Default for Limits {
@@ -75,6 +86,7 @@ impl Default for Limits {
             partition_bytes_max: 50 * GB,
             key_bytes_max: 20 * GB,
             governance: Governance::default(),
+            copy_bytes_per_s: 256 << 20,
         }
     }
 }
@@ -108,7 +120,9 @@ impl Engine {
     /// Goes on with chores that the last run left. Whoever only looks does not call this.
     pub async fn resume_chores(&self) -> Result<()> {
         self.catalog.resume_erasing().await?;
-        self.catalog.resume_reindexing().await
+        self.catalog.resume_reindexing().await?;
+        self.catalog.resume_jobs();
+        Ok(())
     }
 
     pub fn now_ms(&self) -> u64 {
@@ -126,6 +140,7 @@ impl Engine {
 
     /// Finishes what is queued and makes it durable. Chores end at their next step and go on at the next start.
     pub async fn close(&self) {
+        self.catalog.jobs().close();
         self.committer.stop().await;
         self.catalog.chores().ended().await;
     }

@@ -1,16 +1,25 @@
 //! Many items of a container, a page at a time, in insertion order within a partition and in the
 //! order of the hash space across partitions.
 //!
-//! Promise: a position names a stretch of the hash space and an item number in it, never a
-//! partition, so that it means the same after the partitions have changed.
+//! Promise: a position names stretches of the hash space and an item number in each, never a partition, so that it means
+//! the same after the partitions have changed: items keep their numbers, and new partitions give larger ones.
+//!
+//! ```text
+//! p1 [00 ── 7F) after 12 │ behind it: the rest of what is asked for
+//! after p1 was split, half-way through the first child
+//! p3 [00 ── 3F) after 20 │ p4 [3F ── 7F) after 12 │ behind them: the rest
+//! ```
+
+use std::collections::VecDeque;
 
 use pleiad_model::partition_key::{EffectiveKey, KeyRange, PartitionKey};
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::feed::{Quota, Scope};
-use pleiad_partition::{Partition, Record, price};
+use pleiad_partition::{Record, price};
 
 use crate::answer::{Answer, Place, place};
 use crate::meter::Meter;
+use crate::query::{Stretch, WHOLE_ITEM, in_progress, left, next_slice};
 use crate::session::SessionToken;
 use crate::{Admitted, Engine};
 
@@ -26,11 +35,15 @@ pub enum ListScope {
     Key(PartitionKey),
 }
 
-/// Where the next page starts: in this stretch, after this item.
+/// Where the next page starts: in these stretches, then behind them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Position {
-    pub keys: KeyRange,
-    pub after: u64,
+pub struct Position(pub Vec<Stretch>);
+
+impl Position {
+    /// In one stretch, after one item.
+    pub fn after(keys: KeyRange, docnum: u64) -> Position {
+        Position(vec![Stretch { keys, docnum, rows: WHOLE_ITEM }])
+    }
 }
 
 #[derive(Debug)]
@@ -84,26 +97,24 @@ async fn fill(
     session: Option<&SessionToken>,
     served: &mut Option<Place>,
 ) -> Result<ItemPage> {
-    let mut position = resume(reach, from)?;
+    let mut stretches = VecDeque::from(resume(reach, from)?);
     let mut records: Vec<Record> = Vec::new();
     let mut bytes = 0;
-    let touched = at.container.map.overlapping(&position.keys);
-    for partition in at.container.partitions.get(touched).unwrap_or_default() {
+    while let Some((slice, stretch)) = next_slice(&at.container, &mut stretches) {
+        let (partition, scope) = (&slice.partition, scope(reach, &stretch.keys));
         let left = Quota { items: quota.items - records.len(), bytes: quota.bytes.saturating_sub(bytes) };
         if left.items == 0 || (left.bytes == 0 && bytes > 0) {
             // Full exactly at a boundary: say so only if there is something behind it.
-            let probe =
-                partition.page(&scope(reach, &position.keys), position.after, Quota { items: 1, bytes: 1 }).await?;
+            let probe = partition.page(&scope, stretch.after(), Quota { items: 1, bytes: 1 }).await?;
             if probe.records.is_empty() {
-                position = beyond(partition, &position);
                 continue;
             }
-            return Ok(ItemPage { records, next: Some(position) });
+            return Ok(ended(records, stretch, stretches));
         }
         let visit = match meter.enter(at, &**partition) {
             Ok(visit) => visit,
             // What is there is given; the next page asks again.
-            Err(_) if !records.is_empty() => return Ok(ItemPage { records, next: Some(position) }),
+            Err(_) if !records.is_empty() => return Ok(ended(records, stretch, stretches)),
             Err(error) => {
                 served.get_or_insert(place(partition));
                 return Err(error);
@@ -111,23 +122,19 @@ async fn fill(
         };
         *served = Some(place(partition));
         session.map_or(Ok(()), |session| session.check(partition))?;
-        let page = partition.page(&scope(reach, &position.keys), position.after, left).await?;
+        let page = partition.page(&scope, stretch.after(), left).await?;
         let sizes = || page.records.iter().map(|record| record.body().len());
         let page_bytes = sizes().sum::<usize>();
         if page_bytes > left.bytes && !records.is_empty() {
             // A partition gives one item however large it is; here it is not the page's first.
             meter.leave(visit);
-            return Ok(ItemPage { records, next: Some(position) });
+            return Ok(ended(records, stretch, stretches));
         }
         meter.pay(visit, price::page(sizes()), None);
         bytes += page_bytes;
         records.extend(page.records);
-        match page.next {
-            Some(after) => {
-                let keys = position.keys;
-                return Ok(ItemPage { records, next: Some(Position { keys, after }) });
-            }
-            None => position = beyond(partition, &position),
+        if let Some(docnum) = page.next {
+            return Ok(ended(records, Stretch { docnum, rows: WHOLE_ITEM, ..stretch }, stretches));
         }
     }
     Ok(ItemPage { records, next: None })
@@ -140,20 +147,15 @@ fn scope(reach: &Reach, keys: &KeyRange) -> Scope {
     }
 }
 
-/// The rest of the reach behind a partition.
-fn beyond(partition: &Partition, position: &Position) -> Position {
-    let min = partition.range.keys.max.clone().max(position.keys.min.clone());
-    Position { keys: KeyRange { min, max: position.keys.max.clone() }, after: 0 }
+fn ended(records: Vec<Record>, stretch: Stretch, behind: VecDeque<Stretch>) -> ItemPage {
+    ItemPage { records, next: Some(Position(in_progress(stretch, behind))) }
 }
 
 /// A position from elsewhere must lie within what the request asks for.
-fn resume(reach: &Reach, from: Option<Position>) -> Result<Position> {
-    let Some(position) = from else { return Ok(Position { keys: reach.keys.clone(), after: 0 }) };
-    let within = position.keys.min >= reach.keys.min && position.keys.max <= reach.keys.max;
-    if !within {
-        return Err(Error::invalid("The continuation token belongs to another request: start again without it."));
-    }
-    Ok(position)
+fn resume(reach: &Reach, from: Option<Position>) -> Result<Vec<Stretch>> {
+    let Some(Position(progress)) = from else { return Ok(vec![Stretch::whole(reach.keys.clone())]) };
+    let elsewhere = || Error::invalid("The continuation token belongs to another request: start again without it.");
+    left(std::slice::from_ref(&reach.keys), &progress).ok_or_else(elsewhere)
 }
 
 pub(crate) fn reach(at: &Admitted, scope: &ListScope) -> Result<Reach> {

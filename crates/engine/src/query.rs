@@ -28,11 +28,13 @@ mod staged; // a query over the rows of another one
 mod report; // how it was done
 
 pub use cursor::{At as CursorAt, QueryCursor, Stretch};
+pub(crate) use cursor::{WHOLE_ITEM, in_progress, left};
 pub use document::write_item;
 pub(crate) use page::at_once;
 pub use page::{Across, ItemQuery, QueryPage};
 pub use pleiad_query::Parameters;
 pub use pleiad_query::run::{PageSize, RowSet};
+pub(crate) use reach::next_slice;
 pub use report::{IndexUse, Report};
 
 #[cfg(test)]

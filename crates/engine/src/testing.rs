@@ -27,6 +27,7 @@ pub const LIMITS: Limits = Limits {
         container_ru_min: 400,
         container_ru_max: 1_000_000,
     },
+    copy_bytes_per_s: u64::MAX,
 };
 const START_MS: u64 = 1_700_000_000_000;
 const LATER: Durability = Durability::SyncedWithin(Duration::from_secs(3600));
@@ -48,6 +49,17 @@ pub async fn governed(governance: Governance) -> (Arc<Engine>, Arc<ManualEnv>) {
     let engine = open_at(Memory::new(), Limits { governance, ..LIMITS }, env.clone()).await;
     engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
     (engine, env)
+}
+
+/// The account as a restart finds it.
+pub async fn reopen(store: Arc<AnyStore>, limits: Limits) -> Arc<Engine> {
+    let env = Arc::new(ManualEnv::at(START_MS, 1));
+    let committer = Committer::start(store.clone(), Durability::Synced).unwrap();
+    let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await.unwrap();
+    let (meter, watch) = (Meter::new(env.clone()), Default::default());
+    let engine = Engine { catalog, env, committer, meter, watch, query_permits: Arc::new(Semaphore::new(1)) };
+    engine.resume_chores().await.unwrap();
+    Arc::new(engine)
 }
 
 /// With a database named `db`.

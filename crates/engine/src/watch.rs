@@ -111,7 +111,7 @@ fn hot(container: &Container, partition: &Partition, now_ms: u64) -> Option<Aler
 }
 
 fn nearly_full(container: &Container, partition: &Partition, now_ms: u64) -> Vec<Alert> {
-    let bytes_max = container.schema.key_bytes_max;
+    let bytes_max = container.schema.room.key_bytes_max;
     let told = |large: LargeKey| {
         let key = metrics::key_text(&large.components)?;
         let what = AlertKind::KeyNearlyFull { key, bytes: large.stats.bytes, bytes_max };

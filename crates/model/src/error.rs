@@ -67,6 +67,8 @@ pub enum Kind {
     RetryWith,
     /// The caller's partition map is old; refresh it.
     Moved { epoch: u64 },
+    /// What the caller holds of the container is old: admit again, then repeat. Clients do not hear of it.
+    Outdated,
     /// Understood, not built.
     Refused,
     /// The store cannot accept work now.

@@ -210,6 +210,20 @@ pub fn initial_ranges(definition: &PartitionKeyDefinition, count: u32) -> Vec<Ke
     (0..count).map(|at| KeyRange { min: bound(at), max: bound(at + 1) }).collect()
 }
 
+/// A position that cuts a range into two of about equal width, if one lies inside.
+///
+/// ```text
+///   version 2   ["", FF)                                 → 1FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF
+///   version 1   ["", FF)                                 → 05C1DFFFFFFFFC
+/// ```
+pub fn midpoint(definition: &PartitionKeyDefinition, range: &KeyRange) -> Option<EffectiveKey> {
+    let inside = |key: &EffectiveKey| range.min < *key && *key < range.max;
+    if definition.hashes_whole_values() {
+        return v2::between(range, definition.paths.len()).into_iter().find(inside);
+    }
+    Some(v1::between(range)).filter(inside)
+}
+
 /// `whole · part / parts`, rounded down, for products that need more than 128 bits.
 fn share(whole: u128, part: u32, parts: u32) -> u128 {
     let (part, parts) = (u128::from(part), u128::from(parts));

@@ -31,7 +31,7 @@ mod item; // an item and the rows it needs
 mod keys; // what each logical partition weighs
 mod walk; // a keyspace, a chunk at a time
 
-use item::Item;
+pub(crate) use item::Item;
 use keyspace::Tag;
 use walk::Walk;
 
@@ -40,8 +40,8 @@ const PROBLEMS_TOLD_MAX: usize = 100;
 
 /// Keyspaces whose every row belongs to one item.
 const POINTERS: [Tag; 4] = [Tag::Id, Tag::Member, Tag::Feed, Tag::Index];
-/// Keyspaces that are compared with the items. Rows elsewhere are nobody's.
-const KNOWN: [Tag; 7] = [Tag::Doc, Tag::Feed, Tag::Id, Tag::Key, Tag::Member, Tag::State, Tag::Index];
+/// Keyspaces that are compared with the items, and the log of a copy under way. Rows elsewhere are nobody's.
+const KNOWN: [Tag; 8] = [Tag::Doc, Tag::Feed, Tag::Id, Tag::Key, Tag::Log, Tag::Member, Tag::State, Tag::Index];
 
 /// What a check saw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

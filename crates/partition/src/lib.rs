@@ -5,6 +5,7 @@
 pub mod change_feed; // what happened since
 pub mod check; // is everything there that should be, and nothing else
 pub mod commit; // many transactions become one durable batch
+pub mod copy; // a partition's items in other shards, while it goes on working
 pub mod feed; // many items, in order, a page at a time
 pub mod governor; // whether a request may be served now
 pub mod index; // which terms an item puts into the index
@@ -28,4 +29,4 @@ pub use key::ItemKey;
 pub use map::{PartitionMap, Range};
 pub use partition::{Condition, Draft, Partition, Verb, Written};
 pub use record::{Record, RecordView};
-pub use schema::{Indexing, Schema};
+pub use schema::{Indexing, Room, Schema};

@@ -1,7 +1,7 @@
 //! The partition map: who owns which range of the hash space.
 //!
 //! Promise: the ranges cover `["", "FF")` without gap or overlap, so that every effective key has
-//! exactly one owner. Arithmetic only; rows are moved by others.
+//! exactly one owner, and ids and prefixes are given once. Arithmetic only; rows are moved by `copy`.
 //!
 //! ```text
 //! epoch 4   [00 ───────────────── FF)  p0
@@ -21,6 +21,7 @@ pub struct Range {
     /// Upper bits of the item numbers written here; larger for every new shard of a container.
     pub prefix: u32,
     pub keys: KeyRange,
+    /// All ancestors, so that a client that missed some steps finds itself again.
     pub parents: Vec<u32>,
     /// The map's epoch when this range appeared.
     pub since: u64,
@@ -65,6 +66,30 @@ impl PartitionMap {
         self.ranges.iter().position(|range| range.id == id)
     }
 
+    /// The first id that no range of this map has or had.
+    pub fn next_id(&self) -> u32 {
+        let known = self.ranges.iter().flat_map(|range| range.parents.iter().chain([&range.id]));
+        known.max().map_or(0, |id| id + 1)
+    }
+
+    /// Some neighbours, by their ids, in the order of the hash space.
+    pub fn neighbours(&self, ids: &[u32]) -> Result<Vec<&Range>> {
+        let found: Vec<&Range> = self.ranges.iter().filter(|range| ids.contains(&range.id)).collect();
+        let are_neighbours = found.windows(2).all(|pair| pair[0].keys.max == pair[1].keys.min);
+        match found.len() == ids.len() && are_neighbours {
+            true => Ok(found),
+            false => Err(Error::invalid("Only partition key ranges that exist and lie side by side can be merged.")),
+        }
+    }
+
+    /// The next epoch: some ranges gone, others in their place.
+    pub fn replaced(&self, gone: &[u32], come: &[Range]) -> Result<PartitionMap> {
+        let epoch = self.epoch + 1;
+        let stay = self.ranges.iter().filter(|range| !gone.contains(&range.id)).cloned();
+        let come = come.iter().map(|range| Range { since: epoch, ..range.clone() });
+        PartitionMap::new(epoch, stay.chain(come).collect())
+    }
+
     pub fn to_value(&self) -> Value {
         let ranges = self.ranges.iter().map(range_to_value).collect::<Vec<_>>();
         Object::new().with("epoch", self.epoch).with("ranges", ranges).into()
@@ -76,7 +101,15 @@ impl PartitionMap {
     }
 }
 
-fn range_to_value(range: &Range) -> Value {
+/// The ids by which clients may know what these ranges held.
+pub fn ancestry(ranges: &[&Range]) -> Vec<u32> {
+    let mut ids: Vec<u32> = ranges.iter().flat_map(|range| range.parents.iter().copied().chain([range.id])).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+pub fn range_to_value(range: &Range) -> Value {
     let parents = range.parents.iter().map(|&id| Value::from(u64::from(id))).collect::<Vec<_>>();
     Object::new()
         .with("id", u64::from(range.id))
@@ -89,7 +122,7 @@ fn range_to_value(range: &Range) -> Value {
         .into()
 }
 
-fn range_from_value(value: &Value) -> Result<Range> {
+pub fn range_from_value(value: &Value) -> Result<Range> {
     let key = |name| EffectiveKey::parse(value.get(name).and_then(Value::as_str).unwrap_or("?"));
     let parents = value.get("parents").and_then(Value::as_array).unwrap_or_default();
     let parent =

@@ -8,6 +8,8 @@
 //!   → sequencer: next LSN, rows, pending rows, enqueue → release → wait for the committer
 //! ```
 
+mod growth; // when there is too much in it
+mod moving; // while its items go to other shards
 mod reindex; // index rows after a change of the policy
 
 use std::borrow::Cow;
@@ -35,6 +37,7 @@ use crate::state::{DOCNUM_COUNTER_BITS, ShardState};
 use crate::transaction::{Changes, New, Old, docnum_from_value};
 use crate::upgrade;
 use crate::view::Unindexed;
+use growth::Growth;
 
 /// Writers of different logical partitions seldom share one of these.
 const LATCHES: usize = 64;
@@ -105,6 +108,7 @@ pub struct Partition {
     pub governor: Governor,
     /// Its large logical partitions.
     pub keys: KnownKeys,
+    growth: Growth,
 }
 
 /// The part that the committer calls back into.
@@ -119,6 +123,10 @@ struct Sequence {
     /// Which pending rows each LSN brought, to be dropped when it is durable.
     brought: std::collections::VecDeque<(u64, Vec<Bytes>)>,
     closed: bool,
+    /// Its items have gone, or are about to go, to other shards.
+    fenced: bool,
+    /// Somebody copies it and wants to hear of every change.
+    logged: bool,
     /// The newest schema that anybody wrote under, or that was announced.
     schema_version: u64,
 }
@@ -136,13 +144,20 @@ impl Partition {
             upgrade::feed_rows(&store, &committer, range.shard).await?;
         }
         let shard = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
+        Ok(Partition::at(range, store, committer, shard))
+    }
+
+    /// A partition whose state is known, because it is about to be written.
+    pub fn at(range: Range, store: Arc<AnyStore>, committer: Committer, shard: ShardState) -> Self {
         let (pending, brought) = Default::default();
-        let sequence = Sequence { shard, pending, brought, closed: false, schema_version: 0 };
+        let (closed, fenced, logged) = (false, false, false);
+        let sequence = Sequence { shard, pending, brought, closed, fenced, logged, schema_version: 0 };
         let sequencer = Sequencer { visible_lsn: AtomicU64::new(shard.lsn), state: Mutex::new(sequence) };
         let latches = (0..LATCHES).map(|_| tokio::sync::Mutex::new(())).collect();
         let unindexed = Unindexed::default();
+        let (sequencer, growth) = (Arc::new(sequencer), Growth::default());
         let (governor, keys) = Default::default();
-        Ok(Partition { range, store, committer, latches, sequencer: Arc::new(sequencer), unindexed, governor, keys })
+        Partition { range, store, committer, latches, sequencer, unindexed, governor, keys, growth }
     }
 
     /// The LSN up to which everything is durable and can be read.
@@ -239,6 +254,8 @@ impl Partition {
             Ok(queued) => return queued.wait().await,
             Err(refusal) => refusal,
         };
+        // What is missing here, or in the way, may not be so where the items are now.
+        self.sequencer.state.lock().check_fence()?;
         if self.usage().lsn > self.lsn() {
             self.committer.commit(Batch::default()).await.map_err(lost)?;
         }
@@ -266,7 +283,7 @@ impl Partition {
         stats.items += 1;
         stats.bytes += new.body.len() as u64;
         check_key_room(schema, &stats)?;
-        self.keys.grows(&new.key, before, &stats, schema.key_bytes_max);
+        self.keys.grows(&new.key, before, &stats, schema.room.key_bytes_max);
         self.sequence(schema, |shard, changes| {
             let docnum = next_docnum(self.range.prefix, shard)?;
             let record = Record::encode(&new.contents(docnum), shard.lsn, 0)?;
@@ -274,6 +291,7 @@ impl Partition {
             changes.count_key(self.key_row(&new.key), &stats, &new.key);
             shard.items += 1;
             shard.item_bytes += new.body.len() as u64;
+            self.check_room(schema, shard)?;
             let charge_ru = price::create(new.body.len(), index::priced(&new.terms));
             Ok(Written { record: Some(record), created: true, lsn: shard.lsn, charge_ru })
         })
@@ -290,7 +308,7 @@ impl Partition {
         stats.bytes = (stats.bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
         if new_bytes > old_bytes {
             check_key_room(schema, &stats)?;
-            self.keys.grows(&new.key, before, &stats, schema.key_bytes_max);
+            self.keys.grows(&new.key, before, &stats, schema.room.key_bytes_max);
         }
         Ok(self.sequence(schema, |shard, changes| {
             let record = Record::encode(&new.contents(old.docnum), shard.lsn, 0)?;
@@ -299,6 +317,9 @@ impl Partition {
             let count = changes.update(self.range.shard, &was, &now);
             changes.count_key(self.key_row(&new.key), &stats, &new.key);
             shard.item_bytes = (shard.item_bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
+            if new_bytes > old_bytes {
+                self.check_room(schema, shard)?;
+            }
             let charge_ru = price::replace(old_bytes, new_bytes, count.removed, count.added);
             Ok(Written { record: Some(record), created: false, lsn: shard.lsn, charge_ru })
         })?)
@@ -333,7 +354,7 @@ impl Partition {
         sequence.admit(schema)?;
         let mut shard = sequence.shard;
         shard.lsn += 1;
-        let mut changes = Changes::default();
+        let mut changes = Changes { log_lsn: sequence.logged.then_some(shard.lsn), ..Changes::default() };
         let written = change(&mut shard, &mut changes)?;
         let (done, durable) = oneshot::channel();
         let state = Some((keyspace::state(self.range.shard), shard.encode()));
@@ -342,6 +363,7 @@ impl Partition {
         // Nothing is published before we let go of the sequence, and nothing stays behind if this is refused.
         self.committer.enqueue(Entry { batch, state, owner: Some((owner, shard.lsn)), done })?;
         sequence.accept(shard, changes.pending);
+        self.growth.note(shard.item_bytes > schema.room.partition_bytes_max);
         Ok(Queued { written, durable })
     }
 
@@ -383,17 +405,24 @@ impl Sequence {
         if self.closed {
             return Err(Error::new(Kind::OwnerNotFound, "Owner resource does not exist"));
         }
+        self.check_fence()?;
         self.check_schema(schema)?;
         self.schema_version = schema.version;
         Ok(())
+    }
+
+    fn check_fence(&self) -> Result<()> {
+        match self.fenced {
+            true => Err(Error::new(Kind::Outdated, "the partition's items have moved; read the container again")),
+            false => Ok(()),
+        }
     }
 
     fn check_schema(&self, schema: &Schema) -> Result<()> {
         if schema.version >= self.schema_version {
             return Ok(());
         }
-        let epoch = self.schema_version;
-        Err(Error::new(Kind::Moved { epoch }, "the container's indexing policy has changed; read the container again"))
+        Err(Error::new(Kind::Outdated, "the container's indexing policy has changed; read the container again"))
     }
 
     fn accept(&mut self, shard: ShardState, pending: Vec<(Bytes, Option<Bytes>)>) {
@@ -506,10 +535,10 @@ fn check_version(record: &Record, condition: &Condition) -> Result<(), Rejected>
 
 /// Only what grows is refused: a full key can still be read, trimmed and emptied.
 fn check_key_room(schema: &Schema, stats: &KeyStats) -> Result<()> {
-    if stats.bytes <= schema.key_bytes_max {
+    if stats.bytes <= schema.room.key_bytes_max {
         return Ok(());
     }
-    let limit = schema.key_bytes_max;
+    let limit = schema.room.key_bytes_max;
     let message = format!(
         "Partition key reached maximum size of {limit} bytes. Delete items of this key, or choose a key with more values."
     );

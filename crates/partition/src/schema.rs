@@ -18,8 +18,20 @@ pub struct Schema {
     pub index: Layers,
     /// Whether an item is indexed when its write does not say.
     pub automatic: bool,
-    /// The most that one logical partition may hold.
+    pub room: Room,
+}
+
+/// How much may be stored, in bytes of items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// In one logical partition.
     pub key_bytes_max: u64,
+    /// In one physical partition, before it splits; or if it cannot, at all.
+    pub partition_bytes_max: u64,
+}
+
+impl Room {
+    pub const UNLIMITED: Room = Room { key_bytes_max: u64::MAX, partition_bytes_max: u64::MAX };
 }
 
 /// What of a definition decides which terms an item has.
@@ -42,7 +54,7 @@ impl Indexing {
 
 impl Schema {
     /// `former` are the policies whose terms may still be in the index.
-    pub fn new(version: u64, definition: &ContainerDefinition, former: &[Indexing], key_bytes_max: u64) -> Schema {
+    pub fn new(version: u64, definition: &ContainerDefinition, former: &[Indexing], room: Room) -> Schema {
         let former = former.iter().map(Indexing::rules).collect();
         let policy = &definition.indexing;
         Schema {
@@ -51,7 +63,7 @@ impl Schema {
             index: Layers::new(Rules::new(policy, definition.geospatial), former),
             // Without an index nobody wants to be left out of it, should there be one later.
             automatic: policy.automatic || policy.mode == IndexingMode::None,
-            key_bytes_max,
+            room,
         }
     }
 

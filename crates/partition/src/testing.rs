@@ -17,7 +17,7 @@ use crate::commit::{Committer, Entry, Policy, Publish};
 use crate::key::ItemKey;
 use crate::map::Range;
 use crate::partition::{Draft, Partition};
-use crate::schema::{Indexing, Schema};
+use crate::schema::{Indexing, Room, Schema};
 
 /// Long enough never to strike during a test.
 pub const LATER: Policy = Policy::SyncedWithin(Duration::from_secs(3600));
@@ -37,7 +37,7 @@ pub fn schema_with(paths: &[&str], version: u64, policy: &str, former: &[&str]) 
         ContainerDefinition::create(&body.with("indexingPolicy", policy).into()).unwrap()
     };
     let former: Vec<Indexing> = former.iter().map(|policy| Indexing::of(&definition(policy))).collect();
-    Schema::new(version, &definition(policy), &former, u64::MAX)
+    Schema::new(version, &definition(policy), &former, Room::UNLIMITED)
 }
 
 pub fn range(shard: u64, prefix: u32) -> Range {

@@ -19,6 +19,8 @@ pub struct Changes {
     pub batch: Batch,
     /// Rows that a following writer looks at: it must see them although they are not durable yet.
     pub pending: Vec<(Bytes, Option<Bytes>)>,
+    /// While the partition is being copied: the LSN under which the log tells which items changed.
+    pub log_lsn: Option<u64>,
 }
 
 /// The version that is there now.
@@ -45,6 +47,7 @@ pub struct TermCount {
 impl Changes {
     pub fn insert(&mut self, shard: u64, new: &New<'_>) {
         let docnum = new.record.docnum;
+        self.log(shard, new.record);
         self.put_seen(keyspace::id(shard, new.record.epk.as_bytes(), &new.key.hash), docnum_value(docnum));
         self.put_seen(keyspace::doc(shard, docnum), new.record.bytes().clone());
         self.batch.put(keyspace::member(shard, new.record.epk.as_bytes(), docnum), Bytes::new());
@@ -54,6 +57,7 @@ impl Changes {
 
     pub fn remove(&mut self, shard: u64, old: &Old<'_>) {
         let docnum = old.record.docnum;
+        self.log(shard, old.record);
         self.delete_seen(keyspace::id(shard, old.record.epk.as_bytes(), &old.key.hash));
         self.delete_seen(keyspace::doc(shard, docnum));
         self.batch.delete(keyspace::member(shard, old.record.epk.as_bytes(), docnum));
@@ -64,6 +68,7 @@ impl Changes {
     /// The item keeps its number, and so its `_rid` and its `member` row.
     pub fn update(&mut self, shard: u64, old: &Old<'_>, new: &New<'_>) -> TermCount {
         let docnum = new.record.docnum;
+        self.log(shard, new.record);
         if old.key.hash != new.key.hash {
             self.delete_seen(keyspace::id(shard, old.record.epk.as_bytes(), &old.key.hash));
             self.put_seen(keyspace::id(shard, new.record.epk.as_bytes(), &new.key.hash), docnum_value(docnum));
@@ -90,6 +95,12 @@ impl Changes {
         come.iter().for_each(|term| self.put_term(shard, term, docnum));
         let priced = |terms: &[&Term]| terms.iter().filter(|term| is_priced(term)).count();
         TermCount { removed: priced(&gone), added: priced(&come) }
+    }
+
+    fn log(&mut self, shard: u64, record: &Record) {
+        if let Some(lsn) = self.log_lsn {
+            self.batch.put(keyspace::log(shard, lsn, 0, record.docnum), record.epk.as_bytes());
+        }
     }
 
     fn put_feed(&mut self, shard: u64, record: &Record) {

@@ -131,6 +131,7 @@ async fn open(settings: &Settings) -> Result<Engine> {
         partition_ru_initial: as_u32(settings.partition_initial_ru),
         partition_bytes_max: settings.partition_bytes_max,
         key_bytes_max: settings.key_bytes_max,
+        copy_bytes_per_s: settings.copy_bytes_per_s,
         governance: Governance {
             enforced: settings.rate_limit,
             serverless: settings.serverless,

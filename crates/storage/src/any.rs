@@ -80,6 +80,10 @@ impl Store for AnyStore {
         each!(AnyStore, self, store => store.sync().await)
     }
 
+    async fn ingest(&self, rows: &Batch) -> Result<()> {
+        each!(AnyStore, self, store => store.ingest(rows).await)
+    }
+
     async fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
         each!(AnyStore, self, store => store.drop_range(from, to).await)
     }

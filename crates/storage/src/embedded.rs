@@ -15,6 +15,7 @@
 //! ```
 
 mod directory;
+mod ingest;
 mod options;
 mod rows;
 mod snapshot;
@@ -29,7 +30,8 @@ use rocksdb::{
 };
 
 use crate::patience::may_wait;
-use crate::store::{Batch, Durability, Op, Store, fenced};
+use crate::store::{Batch, Durability, Op, Store, fenced, in_order};
+use ingest::Files;
 pub use options::EmbeddedOptions;
 use rows::{Changing, Rows};
 pub use snapshot::EmbeddedSnapshot;
@@ -53,7 +55,8 @@ impl Embedded {
         let db = DB::open_cf_descriptors(&engine, home, [family]);
         let db = db.map_err(|error| directory::cannot_open(dir, error))?;
         directory::adopt(dir)?;
-        Ok(Embedded { engine: Arc::new(Engine::new(db, Rows::new(options.row_cache_bytes))) })
+        let files = Files::new(dir, engine)?;
+        Ok(Embedded { engine: Arc::new(Engine::new(db, files, Rows::new(options.row_cache_bytes))) })
     }
 
     async fn check_guards(&self, batch: &Batch) -> Result<()> {
@@ -149,6 +152,13 @@ impl Store for Embedded {
         self.on_thread(|engine| engine.settle(engine.db.flush_wal(true))).await
     }
 
+    async fn ingest(&self, rows: &Batch) -> Result<()> {
+        self.engine.healthy()?;
+        in_order(rows)?;
+        let rows = rows.clone();
+        self.on_thread(move |engine| engine.files.ingest(&engine.db, &rows)).await
+    }
+
     async fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
         self.engine.healthy()?;
         if from >= to {
@@ -172,14 +182,15 @@ struct Engine {
     at_hand: ReadOptions,
     anywhere: ReadOptions,
     rows: Arc<Rows>,
+    files: Files,
     /// Why no write is taken any more.
     poison: OnceLock<String>,
 }
 
 impl Engine {
-    fn new(db: DB, rows: Rows) -> Self {
+    fn new(db: DB, files: Files, rows: Rows) -> Self {
         let (at_hand, anywhere) = (options::read_at_hand(), ReadOptions::default());
-        Engine { db, at_hand, anywhere, rows: Arc::new(rows), poison: OnceLock::new() }
+        Engine { db, at_hand, anywhere, rows: Arc::new(rows), files, poison: OnceLock::new() }
     }
 
     fn get(&self, key: &[u8], options: &ReadOptions) -> Result<Option<Bytes>, rocksdb::Error> {

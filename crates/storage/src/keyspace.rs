@@ -38,8 +38,8 @@ use pleiad_model::{Error, Result};
 
 mod read;
 pub use read::{
-    decode_feed, decode_feed_v1, decode_id, decode_index, decode_key_stats, decode_log, decode_member, decode_ttl,
-    docnum_of_doc, shard_of,
+    belongs, decode_feed, decode_feed_v1, decode_id, decode_index, decode_key_stats, decode_log, decode_member,
+    decode_ttl, docnum_of_doc, shard_of,
 };
 
 /// PostgreSQL refuses an index row of 2,704 bytes.
@@ -67,6 +67,27 @@ pub enum Tag {
     Ttl = b't',
     Unique = b'u',
     Index = b'x',
+}
+
+impl TryFrom<u8> for Tag {
+    type Error = Error;
+
+    fn try_from(byte: u8) -> Result<Tag> {
+        const ALL: [Tag; 11] = [
+            Tag::Catalog,
+            Tag::Doc,
+            Tag::Feed,
+            Tag::Id,
+            Tag::Key,
+            Tag::Log,
+            Tag::Member,
+            Tag::State,
+            Tag::Ttl,
+            Tag::Unique,
+            Tag::Index,
+        ];
+        ALL.into_iter().find(|tag| *tag as u8 == byte).ok_or_else(|| not_a("known"))
+    }
 }
 
 /// `shard │ 'd' │ docnum`, `00…00 07 │ 64 │ 00…00 2a`
@@ -129,6 +150,16 @@ pub fn log(shard: u64, lsn: u64, seq: u32, docnum: u64) -> Bytes {
     Key::new(shard, Tag::Log).u64(lsn).u32(seq).u64(docnum).finish()
 }
 
+/// The log from an LSN on.
+pub fn log_from(shard: u64, lsn: u64) -> (Bytes, Bytes) {
+    (Key::new(shard, Tag::Log).u64(lsn).finish(), range(shard, Tag::Log).1)
+}
+
+/// The same key in another shard.
+pub fn moved(key: &[u8], shard: u64) -> Vec<u8> {
+    [&shard.to_be_bytes(), key.get(8..).unwrap_or_default()].concat()
+}
+
 /// `shard │ 's'`
 pub fn state(shard: u64) -> Bytes {
     Key::new(shard, Tag::State).finish()
@@ -138,6 +169,21 @@ pub fn state(shard: u64) -> Bytes {
 pub fn catalog(kind: u8, rest: &[u8]) -> Bytes {
     Key::new(CATALOG_SHARD, Tag::Catalog).raw(&[kind]).raw(rest).finish()
 }
+
+/// What of a row tells where in the hash space it belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Belongs {
+    /// Its key holds the EPK.
+    At(Vec<u8>),
+    /// Where the item with this number belongs.
+    With(u64),
+    /// Its value says: a record, or in the feed the bare EPK.
+    AsValueSays,
+}
+
+/// The keyspaces that a copy of a part of a shard takes along, in the order of their tags. The log is of one copy only,
+/// and what a shard must remember is counted anew.
+pub const COPIED: [Tag; 8] = [Tag::Doc, Tag::Feed, Tag::Id, Tag::Key, Tag::Member, Tag::Ttl, Tag::Unique, Tag::Index];
 
 // Ranges, always `[from, to)`.
 

@@ -11,7 +11,7 @@ use imbl::OrdMap;
 use parking_lot::RwLock;
 use pleiad_model::Result;
 
-use crate::store::{Batch, Chunk, Direction, Durability, Limit, Op, Snapshot, Store, fenced};
+use crate::store::{Batch, Chunk, Direction, Durability, Limit, Op, Snapshot, Store, fenced, in_order};
 
 type Tree = OrdMap<Bytes, Bytes>;
 
@@ -59,6 +59,11 @@ impl Store for Memory {
 
     async fn sync(&self) -> Result<()> {
         Ok(())
+    }
+
+    async fn ingest(&self, rows: &Batch) -> Result<()> {
+        in_order(rows)?;
+        self.commit(rows, Durability::Written).await
     }
 
     async fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {

@@ -33,6 +33,13 @@ pub trait Store: Send + Sync + 'static {
     /// What was acknowledged before this call survives a power cut when it returns.
     fn sync(&self) -> impl Future<Output = Result<()>> + Send;
 
+    /// Takes in rows for a range of keys that is empty and that nobody reads yet; they are durable when it returns. The
+    /// batch holds puts only, in the order of their keys.
+    ///
+    /// For copies of whole partitions: cheaper than commits, for which every row is written several times. It is not
+    /// atomic, and after a failure or a crash the caller drops the range.
+    fn ingest(&self, rows: &Batch) -> impl Future<Output = Result<()>> + Send;
+
     /// Removes `[from, to)` and gives its space back to the operating system.
     ///
     /// For ranges nobody will read again: it is not atomic, a snapshot taken earlier may see parts of
@@ -144,6 +151,16 @@ pub enum Durability {
     Synced,
     /// It reached the operating system: survives the end of the process, not of the machine.
     Written,
+}
+
+/// The rows of an ingest, if they are what it takes: puts in the order of their keys.
+pub(crate) fn in_order(batch: &Batch) -> Result<Vec<(&[u8], &[u8])>> {
+    let rows: Option<Vec<_>> =
+        batch.ops().map(|op| if let Op::Put { key, value } = op { Some((key, value)) } else { None }).collect();
+    match rows {
+        Some(rows) if rows.is_sorted_by(|(a, _), (b, _)| a < b) => Ok(rows),
+        _ => Err(Error::internal("rows to ingest are out of order")),
+    }
 }
 
 /// A guard did not hold: whoever built the batch no longer owns what it writes to.

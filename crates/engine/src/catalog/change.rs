@@ -62,6 +62,7 @@ impl Catalog {
         for container in database.containers.values() {
             rows::delete_container(&mut change.batch, container);
             change.remove_offer(OfferOwner::Container(container.rid));
+            change.remove_jobs_of(container.rid);
         }
         for key in database.encryption_keys.values() {
             rows::delete_encryption_key(&mut change.batch, key);
@@ -101,7 +102,7 @@ impl Catalog {
         let map = change.new_map(&new.definition, partitions)?;
         let partitions = rows::open_partitions(&map, &self.store, &self.committer).await?;
         let (database, version, definition) = (owner.id.clone(), change.version, new.definition);
-        let schema = Arc::new(Schema::new(version.number, &definition, &[], self.limits.key_bytes_max));
+        let schema = Arc::new(Schema::new(version.number, &definition, &[], self.limits.room()));
         let container = Container { database, rid, version, definition, schema, transition: None, map, partitions };
         let container = Arc::new(container);
         rows::put_container(&mut change.batch, &container);
@@ -154,7 +155,7 @@ impl Catalog {
         old.partitions.iter().for_each(|partition| partition.expect_schema(version));
         let transition = transition.filter(|_| old.items() > 0).map(Arc::new);
         let former = transition.as_ref().map_or(&[][..], |transition| &transition.from);
-        let schema = Schema::new(version, definition, former, self.limits.key_bytes_max);
+        let schema = Schema::new(version, definition, former, self.limits.room());
         Ok((Arc::new(schema), transition))
     }
 
@@ -166,7 +167,7 @@ impl Catalog {
             return Ok(());
         }
         let mut owner = change.owner(rid.database)?;
-        let schema = Schema::new(schema_version, &old.definition, &[], self.limits.key_bytes_max);
+        let schema = Schema::new(schema_version, &old.definition, &[], self.limits.room());
         // What clients see of the container is as before, its etag included.
         let container = Container { schema: Arc::new(schema), transition: None, ..Container::clone(&old) };
         rows::put_container(&mut change.batch, &container);
@@ -181,6 +182,7 @@ impl Catalog {
         let container = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
         rows::delete_container(&mut change.batch, &container);
         change.remove_offer(OfferOwner::Container(rid));
+        change.remove_jobs_of(rid);
         owner.remove_container(&container);
         change.tree.put_database(owner);
         change.erase.push(container);
@@ -192,7 +194,10 @@ impl Catalog {
         let change = self.begin().await;
         let old = change.tree.offers.get(&rid.0).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
         let throughput = self.changed(&change.tree, &old, asked)?;
-        check_room(&change.tree, old.owner, throughput, self.limits.partition_ru_max)?;
+        check_fixed(&change.tree, old.owner, throughput)?;
+        if throughput != old.throughput && change.tree.is_scaling(&old, &self.limits) {
+            return Err(Error::new(Kind::Locked, SCALING));
+        }
         let caps = caps.unwrap_or(old.caps);
         throughput::check_caps(&caps, old.owner)?;
         let highest_ru = old.highest_ru.max(throughput.ceiling_ru());
@@ -220,6 +225,9 @@ impl Catalog {
         let offer = Arc::new(offer);
         rows::put_offer(&mut change.batch, &offer);
         change.tree.offers.insert(offer.rid.0, offer.clone());
+        if let OfferOwner::Container(container) = offer.owner {
+            change.grow = Some(container);
+        }
         self.publish(change).await?;
         Ok(offer)
     }
@@ -306,7 +314,7 @@ impl Catalog {
 }
 
 impl Change {
-    fn owner(&self, rid: DatabaseRid) -> Result<Database> {
+    pub(super) fn owner(&self, rid: DatabaseRid) -> Result<Database> {
         let database = self.tree.database_by_rid(rid);
         database.map(|database| Database::clone(database)).ok_or_else(owner_missing)
     }
@@ -402,18 +410,14 @@ fn check_offer(old: &Offer, new: ProvisionedThroughput, minimum_ru: u32) -> Resu
     )))
 }
 
-/// More than the partitions can give needs a split.
-fn check_room(tree: &Tree, owner: OfferOwner, throughput: ProvisionedThroughput, ru_max: u32) -> Result<()> {
+const SCALING: &str = "The throughput of this resource is still being changed: its partitions are being split. Try again when that is done.";
+
+/// What is more than the partitions can give splits them, if they can be.
+fn check_fixed(tree: &Tree, owner: OfferOwner, throughput: ProvisionedThroughput) -> Result<()> {
     let OfferOwner::Container(rid) = owner else { return Ok(()) };
     let Some(container) = tree.container_by_rid(rid) else { return Err(owner_missing()) };
-    if container.definition.partition_key.is_none() {
-        return throughput::check_fixed(throughput);
+    match container.definition.partition_key {
+        None => throughput::check_fixed(throughput),
+        Some(_) => Ok(()),
     }
-    let partitions = container.partitions.len();
-    if partitions_needed(throughput.ceiling_ru(), ru_max) as usize <= partitions {
-        return Ok(());
-    }
-    Err(Error::refused(format_args!(
-        "Raising throughput beyond {ru_max} RU/s per partition (this container has {partitions}), which takes a split"
-    )))
 }

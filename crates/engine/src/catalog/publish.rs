@@ -7,12 +7,14 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Result};
 use pleiad_partition::commit::{Entry, Publish};
 use pleiad_storage::Batch;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use super::Catalog;
+use super::job::Job;
 use super::rows::Counters;
 use super::tree::{Container, Tree, Version};
 use crate::throughput;
@@ -28,6 +30,10 @@ pub(super) struct Change {
     pub erase: Vec<Arc<Container>>,
     /// A container whose index is to be changed.
     pub reindex: Option<Arc<Container>>,
+    /// A split or merge that begins.
+    pub job: Option<Arc<Job>>,
+    /// A container that may need more partitions.
+    pub grow: Option<ContainerRid>,
 }
 
 impl Catalog {
@@ -39,7 +45,8 @@ impl Catalog {
         let ts_s = u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX);
         let version = Version { number: counters.version, ts_s };
         let tree = Tree::clone(&self.current.load());
-        Change { turn, tree, counters, batch: Batch::default(), version, erase: Vec::new(), reindex: None }
+        let (batch, erase) = Default::default();
+        Change { turn, tree, counters, batch, version, erase, reindex: None, job: None, grow: None }
     }
 
     pub(super) async fn publish(&self, mut change: Change) -> Result<()> {
@@ -68,6 +75,12 @@ impl Publish for Waiting {
         self.catalog.eraser().erase(&change.erase);
         if let Some(container) = change.reindex {
             self.catalog.start_reindexing(vec![container]);
+        }
+        if let Some(job) = change.job {
+            self.catalog.start_job(job);
+        }
+        if let Some(container) = change.grow {
+            self.catalog.consider(container);
         }
     }
 }

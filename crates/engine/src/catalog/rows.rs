@@ -5,8 +5,9 @@
 //! catalog │ 'd' │ database u32           → id, version
 //! catalog │ 'c' │ database u32 · u32     → definition, partition map, version, schema's version, transition
 //! catalog │ 'e' │ database u32 · u64     → encryption key, version
+//! catalog │ 'j' │ job u64                → a split or merge under way
 //! catalog │ 'o' │ offer u32              → owner, throughput, version
-//! catalog │ 'x' │ shard u64              → (empty) rows of a dropped container still to be erased
+//! catalog │ 'x' │ shard u64              → (empty) rows that nobody needs any more, still to be erased
 //! ```
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use pleiad_partition::governor::{BucketId, Caps};
 use pleiad_partition::{Committer, Partition, PartitionMap, Schema};
 use pleiad_storage::{AnyStore, Batch, Direction, Limit, Snapshot, Store, keyspace};
 
+use super::job::Job;
 use super::transition::Transition;
 use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, Version};
 use crate::Limits;
@@ -30,6 +32,7 @@ const DATABASE: u8 = b'd';
 const CONTAINER: u8 = b'c';
 const ENCRYPTION_KEY: u8 = b'e';
 const OFFER: u8 = b'o';
+const JOB: u8 = b'j';
 const ERASE: u8 = b'x';
 
 const CHUNK: Limit = Limit { rows: 256, bytes: 1 << 20 };
@@ -107,9 +110,19 @@ pub(super) fn put_container(batch: &mut Batch, container: &Container) {
 
 pub(super) fn delete_container(batch: &mut Batch, container: &Container) {
     batch.delete(keyspace::catalog(CONTAINER, &pair(container.rid.database.0, container.rid.number)));
-    for range in container.map.ranges() {
-        batch.put(keyspace::catalog(ERASE, &range.shard.to_be_bytes()), Bytes::new());
-    }
+    container.map.ranges().iter().for_each(|range| to_be_erased(batch, range.shard));
+}
+
+pub(super) fn put_job(batch: &mut Batch, job: &Job) {
+    put(batch, JOB, &job.id.to_be_bytes(), job.to_object());
+}
+
+pub(super) fn delete_job(batch: &mut Batch, id: u64) {
+    batch.delete(keyspace::catalog(JOB, &id.to_be_bytes()));
+}
+
+pub(super) fn to_be_erased(batch: &mut Batch, shard: u64) {
+    batch.put(keyspace::catalog(ERASE, &shard.to_be_bytes()), Bytes::new());
 }
 
 pub(super) fn put_encryption_key(batch: &mut Batch, key: &EncryptionKey) {
@@ -157,7 +170,7 @@ pub(crate) fn erased(batch: &mut Batch, shard: u64) {
     batch.delete(keyspace::catalog(ERASE, &shard.to_be_bytes()));
 }
 
-/// Shards of dropped containers whose rows are still there.
+/// Shards of dropped containers and former partitions whose rows are still there.
 pub(crate) async fn to_erase(store: &AnyStore) -> Result<Vec<u64>> {
     let rows = scan(store, ERASE).await?;
     rows.iter().map(|(key, _)| Ok(u64::from_be_bytes(*tail::<8>(key)?))).collect()
@@ -183,6 +196,10 @@ pub(super) async fn load(with: &Loader<'_>, env: &dyn Env) -> Result<(Tree, Coun
     for (key, row) in scan(store, OFFER).await? {
         let offer = load_offer(OfferRid(u32::from_be_bytes(*tail(&key)?)), &json::parse(&row)?)?;
         tree.offers.insert(offer.rid.0, Arc::new(offer));
+    }
+    for (key, row) in scan(store, JOB).await? {
+        let job = Job::from_value(u64::from_be_bytes(*tail(&key)?), &json::parse(&row)?)?;
+        tree.jobs.insert(job.id, Arc::new(job));
     }
     Ok((tree, counters))
 }
@@ -222,7 +239,7 @@ async fn load_container(with: &Loader<'_>, database: &str, rid: ContainerRid, ro
     let former = transition.as_ref().map_or(&[][..], |transition| &transition.from);
     let version = version(row)?;
     let schema_version = row.get("schema").map_or(Ok(version.number), |_| number(row, "schema"))?;
-    let schema = Arc::new(Schema::new(schema_version, &definition, former, with.limits.key_bytes_max));
+    let schema = Arc::new(Schema::new(schema_version, &definition, former, with.limits.room()));
     let database = database.to_owned();
     Ok(Container { database, rid, version, definition, schema, transition, map, partitions })
 }

@@ -3,21 +3,25 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use pleiad_model::Object;
 use pleiad_model::etag::Etag;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
+use pleiad_model::{Error, Object, Result};
 use pleiad_partition::governor::Caps;
 use pleiad_partition::index::UsableIndex;
 use pleiad_partition::{Partition, PartitionMap, Schema};
 
+use super::job::Job;
 use super::transition::Transition;
-use crate::throughput::{Pool, ProvisionedThroughput, Redistribution};
+use crate::Limits;
+use crate::throughput::{self, Pool, ProvisionedThroughput, Redistribution};
 
 #[derive(Clone, Default)]
 pub struct Tree {
     pub databases: BTreeMap<u32, Arc<Database>>,
     pub offers: BTreeMap<u32, Arc<Offer>>,
+    /// Splits and merges under way.
+    pub jobs: BTreeMap<u64, Arc<Job>>,
     by_name: HashMap<String, u32>,
 }
 
@@ -105,6 +109,21 @@ impl Tree {
         self.offers.values().find(|offer| offer.owner == owner)
     }
 
+    /// Whether partitions are still being split so that they can give what is reserved.
+    pub fn is_scaling(&self, offer: &Offer, limits: &Limits) -> bool {
+        let OfferOwner::Container(rid) = offer.owner else { return false };
+        let needed = throughput::partitions_needed(offer.throughput.ceiling_ru(), limits.partition_ru_max);
+        self.container_by_rid(rid).is_some_and(|container| {
+            let can_split = container.definition.partition_key.is_some();
+            let partitions = &container.partitions;
+            can_split && partitions.len() < needed as usize && !partitions.iter().all(|partition| partition.is_stuck())
+        })
+    }
+
+    pub fn jobs_of(&self, container: ContainerRid) -> impl Iterator<Item = &Arc<Job>> {
+        self.jobs.values().filter(move |job| job.container == container)
+    }
+
     pub(super) fn put_database(&mut self, database: Database) {
         self.by_name.insert(database.id.clone(), database.rid.0);
         self.databases.insert(database.rid.0, Arc::new(database));
@@ -150,6 +169,12 @@ impl Container {
     /// How much of the index is as the policy wants it.
     pub fn index_percent(&self) -> u64 {
         self.transition.as_ref().map_or(100, |transition| transition.percent())
+    }
+
+    /// The partition of the map's range at that position.
+    pub(crate) fn partition(&self, at: usize) -> Result<&Arc<Partition>> {
+        let found = self.partitions.get(at);
+        found.ok_or_else(|| Error::internal("the partition map has more ranges than partitions"))
     }
 
     pub fn items(&self) -> u64 {

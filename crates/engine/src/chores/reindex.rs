@@ -54,7 +54,7 @@ impl Catalog {
         match walk(container, transition).await {
             Ok(()) => self.finish_transition(container.rid, container.schema.version).await,
             // Another policy has come, or the container is going away.
-            Err(error) if matches!(error.kind, Kind::Moved { .. } | Kind::OwnerNotFound) => Ok(()),
+            Err(error) if matches!(error.kind, Kind::Outdated | Kind::OwnerNotFound) => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -146,7 +146,7 @@ async fn s87_what_fails_after_a_look_is_paid_for_too() {
     let at = admit(&engine, "c");
     create(&engine, &at, "1", "a").await.result.unwrap();
     let partition =
-        at.partition(at.container.map.locate(&pk("a").effective(at.container.schema.key.as_ref().unwrap())));
+        at.container.partition(at.container.map.locate(&pk("a").effective(at.container.schema.key.as_ref().unwrap())));
     let total = || partition.as_ref().unwrap().governor.usage().total_ru();
     let before = total();
     assert_eq!(kind(create(&engine, &at, "1", "a").await), Kind::Conflict);
@@ -288,7 +288,7 @@ async fn a_query_ends_where_a_partition_refuses_and_goes_on_later() {
     let first_charge_ru = first.charge_ru;
     let first = first.result.unwrap();
     assert_eq!(first.rows.len(), ranges[&0].len() + ranges[&1].len());
-    let paid = |range: usize| at.partition(range).unwrap().governor.usage().second_ru(engine.now_ms() / 1000);
+    let paid = |range: usize| at.container.partition(range).unwrap().governor.usage().second_ru(engine.now_ms() / 1000);
     assert!((paid(0) + paid(1) - first_charge_ru).abs() < 0.02, "{} and {}", paid(0), paid(1));
     assert!(is_throttled(&engine.query_items(&at, query("SELECT VALUE c.id FROM c", first.next.clone()), None).await));
     env.advance_ms(1000);

@@ -51,6 +51,32 @@ impl Stretch {
     }
 }
 
+/// What is left to read: the stretches in progress as far as they are asked for, then whatever is asked for behind them.
+/// `None` if nothing that is asked for was in progress. Whoever reads a child goes on with what its parent had begun.
+pub fn left(asked: &[KeyRange], progress: &[Stretch]) -> Option<Vec<Stretch>> {
+    let Some(last) = progress.last() else { return Some(Vec::new()) };
+    let mut left = Vec::with_capacity(progress.len() + asked.len());
+    for stretch in progress {
+        let parts = asked.iter().filter_map(|range| range.intersect(&stretch.keys));
+        left.extend(parts.map(|keys| Stretch { keys, ..stretch.clone() }));
+    }
+    if left.is_empty() {
+        return None;
+    }
+    let behind = asked.iter().filter(|range| range.max > last.keys.max).map(|range| {
+        let min = range.min.clone().max(last.keys.max.clone());
+        Stretch::whole(KeyRange { min, max: range.max.clone() })
+    });
+    left.extend(behind);
+    Some(left)
+}
+
+/// What is in progress when a page ends in a stretch: that one, and those behind it that were begun before they were cut off.
+pub fn in_progress(stretch: Stretch, behind: impl IntoIterator<Item = Stretch>) -> Vec<Stretch> {
+    let begun = behind.into_iter().take_while(|stretch| stretch.docnum > 0);
+    std::iter::once(stretch).chain(begun).collect()
+}
+
 impl QueryCursor {
     /// The same place, found by counting: for keys too long to be carried around.
     pub fn counted(&self) -> QueryCursor {

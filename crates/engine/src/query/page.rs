@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
 
 use pleiad_model::env::Env;
-use pleiad_model::partition_key::KeyRange;
 use pleiad_model::{Error, Kind, Result};
 use pleiad_query::access;
 use pleiad_query::block::Block;
@@ -22,14 +21,14 @@ use pleiad_storage::waiting_here;
 use tokio::runtime::Handle;
 
 use super::choose::ordering;
-use super::cursor::{At, QueryCursor, Stretch};
+use super::cursor::{At, QueryCursor, Stretch, left};
 use super::feed::KeyPath;
 use super::reach::{self, slices};
 use super::report::{Report, Work};
 use super::rows::{Shared, cores, is_stream};
 use super::tab::Tab;
 use crate::answer::{Answer, Place};
-use crate::item::SCHEMA_CHANGES_MAX;
+use crate::item::CONTAINER_CHANGES_MAX;
 use crate::list::ListScope;
 use crate::meter::Meter;
 use crate::session::SessionToken;
@@ -131,20 +130,18 @@ impl Engine {
     ) -> Answer<QueryPage> {
         let query = Arc::new(query);
         let mut at = at.clone();
-        for _ in 0..SCHEMA_CHANGES_MAX {
+        for _ in 0..CONTAINER_CHANGES_MAX {
             let answer = self.query_under(&at, &query, session).await;
-            if !matches!(&answer.result, Err(Error { kind: Kind::Moved { .. }, .. })) {
+            if !matches!(&answer.result, Err(Error { kind: Kind::Outdated, .. })) {
                 return answer;
             }
             self.catalog.settled().await;
-            match self.admit(ContainerName::Rid(at.container.rid), None) {
-                Ok(newer) if newer.container.schema.version != at.container.schema.version => {
-                    at = newer.in_class(at.class);
-                }
-                _ => return answer,
-            }
+            at = match self.admit(ContainerName::Rid(at.container.rid), None) {
+                Ok(newer) => newer.in_class(at.class),
+                Err(error) => return Answer::refused(error),
+            };
         }
-        Answer::refused(Error::new(Kind::RetryWith, "The indexing policy is changing all the time. Try again."))
+        Answer::refused(Error::new(Kind::RetryWith, "The container is changing all the time. Try again."))
     }
 
     async fn query_under(
@@ -257,7 +254,9 @@ impl Job {
             size: page.size,
         };
         let stretches = match &cursor.at {
-            At::Stretches(stretches) if page.from.is_some() => left(&plan.stretches, stretches)?,
+            At::Stretches(stretches) if page.from.is_some() => {
+                left(&plan.stretches, stretches).ok_or_else(other_query)?
+            }
             _ => plan.stretches.iter().cloned().map(Stretch::whole).collect(),
         };
         let (finished, next) = if !block.reads_items {
@@ -348,22 +347,6 @@ impl Hasher for Fingerprint {
 
 fn other_query() -> Error {
     Error::invalid("The continuation token belongs to another query: start again without it.")
-}
-
-/// What is left to read: the stretches in progress, then whatever the query may read behind them. A cursor from
-/// elsewhere must lie within that.
-fn left(allowed: &[KeyRange], progress: &[Stretch]) -> Result<Vec<Stretch>> {
-    let Some(last) = progress.last() else { return Ok(Vec::new()) };
-    let inside =
-        |stretch: &Stretch| allowed.iter().any(|range| range.min <= stretch.keys.min && stretch.keys.max <= range.max);
-    if !progress.iter().all(inside) {
-        return Err(other_query());
-    }
-    let behind = allowed.iter().filter(|range| range.max > last.keys.max).map(|range| {
-        let min = range.min.clone().max(last.keys.max.clone());
-        Stretch::whole(KeyRange { min, max: range.max.clone() })
-    });
-    Ok(progress.iter().cloned().chain(behind).collect())
 }
 
 fn next_at(start: &Start) -> At {

@@ -15,7 +15,7 @@ use pleiad_query::run::{self, Feeding, Finished, PageSize, Pass, Start};
 use pleiad_storage::waiting_here;
 
 use super::choose::{Choice, Ordering, Question, choose};
-use super::cursor::{At, Stretch, WHOLE_ITEM};
+use super::cursor::{At, Stretch, WHOLE_ITEM, in_progress};
 use super::feed::{Ended, Feed, KeyPath};
 use super::find::Finder;
 use super::page::Job;
@@ -382,12 +382,10 @@ fn on_threads(threads: usize, run: impl Fn() -> Result<()> + Sync) -> Result<()>
     })
 }
 
-/// What is in progress after a page: the rest of this slice, and stretches that were begun before it was split off.
 fn stopped(start: &Start, stretch: Stretch, left: VecDeque<Stretch>) -> At {
     let (docnum, rows) = match start.at {
         run::At::Item { docnum, rows } => (docnum, rows),
         _ => (stretch.docnum, stretch.rows),
     };
-    let begun = left.into_iter().take_while(|stretch| stretch.docnum > 0);
-    At::Stretches(std::iter::once(Stretch { docnum, rows, ..stretch }).chain(begun).collect())
+    At::Stretches(in_progress(Stretch { docnum, rows, ..stretch }, left))
 }

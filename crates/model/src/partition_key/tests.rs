@@ -382,3 +382,20 @@ proptest! {
         let _ = PartitionKey::parse(&header);
     }
 }
+
+#[test]
+fn s37_the_middle_of_the_space_is_where_two_initial_ranges_meet() {
+    for definition in [v1(), v2(), hierarchy()] {
+        let halves = initial_ranges(&definition, 2);
+        let middle = midpoint(&definition, &KeyRange::FULL);
+        assert_eq!(middle.as_ref(), Some(&halves[1].min));
+        // And so on, as far as there is room.
+        let (mut range, mut cuts) = (KeyRange::FULL, 0);
+        while let Some(middle) = midpoint(&definition, &range) {
+            assert!(range.min < middle && middle < range.max);
+            range = if cuts % 2 == 0 { KeyRange { max: middle, ..range } } else { KeyRange { min: middle, ..range } };
+            cuts += 1;
+        }
+        assert!(cuts >= 31, "{cuts}");
+    }
+}

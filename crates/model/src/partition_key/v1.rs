@@ -10,7 +10,7 @@
 //! they stay apart from the short ones.
 
 use super::component::{KeyComponent, NUMBER, STRING};
-use super::effective::EffectiveKey;
+use super::effective::{EffectiveKey, KeyRange};
 use super::hash::murmur3_x86_32;
 
 /// UTF-16 code units, which is how the clients count.
@@ -32,6 +32,22 @@ pub(super) fn position_of_hash(hash: u32) -> EffectiveKey {
     let mut bytes = Vec::with_capacity(16);
     append_number(f64::from(hash), &mut bytes);
     EffectiveKey::from_bytes(&bytes)
+}
+
+/// The position of the hash value in the middle of a range.
+pub(super) fn between(range: &KeyRange) -> EffectiveKey {
+    let (low, high) = (first_hash_from(&range.min), first_hash_from(&range.max));
+    position_of_hash(low + high.saturating_sub(low) / 2)
+}
+
+/// The least hash value whose position is not before this one, or the largest there is.
+fn first_hash_from(key: &EffectiveKey) -> u32 {
+    let (mut low, mut high) = (0, u32::MAX);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if position_of_hash(middle) < *key { low = middle + 1 } else { high = middle }
+    }
+    low
 }
 
 /// The part of a string that counts. A character that would be cut in half is left out.

@@ -8,6 +8,7 @@
 //! below a prefix are neighbours.
 
 use super::component::KeyComponent;
+use super::effective::{EffectiveKey, KeyRange};
 use super::hash::murmur3_x64_128;
 
 /// One more than the largest position.
@@ -42,4 +43,30 @@ pub(super) fn encoded_len(components: &[KeyComponent]) -> usize {
 /// `out` is exactly `encoded_len` long.
 pub(super) fn encode(components: &[KeyComponent], out: &mut [u8]) {
     components.iter().fold(out, |rest, component| component.encode(rest));
+}
+
+const LEVEL_BYTES: usize = 16;
+
+/// The middle of a range as a number of so many levels, cut to one level, to two, and so on: the shorter ones may
+/// lie outside.
+pub(super) fn between(range: &KeyRange, levels: usize) -> Vec<EffectiveKey> {
+    let mut bytes = padded(&range.min, levels);
+    let mut carry = 0;
+    for (at, other) in bytes.iter_mut().zip(padded(&range.max, levels)).rev() {
+        let sum = u16::from(*at) + u16::from(other) + carry;
+        (*at, carry) = (sum as u8, sum >> 8);
+    }
+    let mut low = carry as u8; // the bit that falls to the byte below
+    for byte in &mut bytes {
+        (*byte, low) = (low << 7 | *byte >> 1, *byte & 1);
+    }
+    (1..=levels).filter_map(|levels| bytes.get(..levels * LEVEL_BYTES)).map(EffectiveKey::from_bytes).collect()
+}
+
+/// The end of the space is the last position there is.
+fn padded(key: &EffectiveKey, levels: usize) -> Vec<u8> {
+    let mut bytes =
+        if *key == EffectiveKey::MAX { (POSITIONS - 1).to_be_bytes().to_vec() } else { key.as_bytes().to_vec() };
+    bytes.resize(levels * LEVEL_BYTES, 0);
+    bytes
 }

@@ -92,7 +92,7 @@ impl World {
 fn schema() -> Schema {
     let body = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
     let definition = ContainerDefinition::create(&json::parse(body.as_bytes()).unwrap()).unwrap();
-    Schema::new(1, &definition, &[], u64::MAX)
+    Schema::new(1, &definition, &[], crate::Room::UNLIMITED)
 }
 
 fn item(id: &str, pk: i64, n: i64) -> String {

@@ -69,3 +69,46 @@ proptest! {
         prop_assert_eq!(PartitionMap::from_value(&map.to_value()).unwrap(), map);
     }
 }
+
+/// The map after its `n`th range was cut in the middle of a key's place.
+fn split(map: &PartitionMap, n: usize, at: EffectiveKey) -> PartitionMap {
+    let parent = &map.ranges()[n];
+    let keys = [
+        KeyRange { min: parent.keys.min.clone(), max: at.clone() },
+        KeyRange { min: at, max: parent.keys.max.clone() },
+    ];
+    let parents = ancestry(&[parent]);
+    let child =
+        |(id, keys)| Range { id, shard: 100 + u64::from(id), prefix: id, keys, parents: parents.clone(), since: 0 };
+    let children: Vec<Range> = (map.next_id()..).zip(keys).map(child).collect();
+    map.replaced(&[parent.id], &children).unwrap()
+}
+
+#[test]
+fn s45_children_have_new_ids_name_all_their_ancestors_and_cover_the_parent() {
+    let one = map(1);
+    let two = split(&one, 0, epk("a"));
+    assert_eq!(
+        two.ranges().iter().map(|range| (range.id, &range.parents[..])).collect::<Vec<_>>(),
+        [(1, &[0][..]), (2, &[0])]
+    );
+    assert!(two.epoch == 2 && two.ranges().iter().all(|range| range.since == 2));
+    let lower = two.locate(&epk("z").min(epk("b")));
+    let at = two.ranges()[lower].keys.min.clone().max(EffectiveKey::parse("0001").unwrap());
+    let three = split(&two, lower, at);
+    let newest: Vec<_> = three.ranges().iter().filter(|range| range.since == 3).collect();
+    assert_eq!(newest.iter().map(|range| range.id).collect::<Vec<_>>(), [3, 4]);
+    assert!(newest.iter().all(|range| range.parents == [0, two.ranges()[lower].id]));
+}
+
+#[test]
+fn a_merge_takes_neighbours_only_and_its_ids_are_never_given_again() {
+    let three = map(3);
+    assert!(three.neighbours(&[0, 2]).is_err() && three.neighbours(&[1, 9]).is_err());
+    let parents = three.neighbours(&[2, 1]).unwrap();
+    let keys = KeyRange { min: parents[0].keys.min.clone(), max: parents[1].keys.max.clone() };
+    let child = Range { id: three.next_id(), shard: 9, prefix: 3, keys, parents: ancestry(&parents), since: 0 };
+    let merged = three.replaced(&[1, 2], &[child]).unwrap();
+    assert_eq!(merged.ranges().iter().map(|range| range.id).collect::<Vec<_>>(), [0, 3]);
+    assert_eq!((merged.ranges()[1].parents.clone(), merged.next_id()), (vec![1, 2], 4));
+}

@@ -44,6 +44,7 @@ pub struct Settings {
     pub partition_ru_max: u64,
     pub partition_initial_ru: u64,
     pub partition_bytes_max: u64,
+    pub copy_bytes_per_s: u64,
     pub key_bytes_max: u64,
 
     pub rate_limit: bool,
@@ -140,6 +141,7 @@ fn settle(face: Face, said: Answers, environment: &Environment, declaration: Dec
         consistency: said.consistency,
         partition_ru_max: said.partition_max_ru.get(),
         partition_initial_ru: said.partition_initial_ru.min(said.partition_max_ru).get(),
+        copy_bytes_per_s: said.copy_max_bytes.0.get(),
         partition_bytes_max: said.partition_max_bytes.map_or(era.partition_bytes_max, |bytes| bytes.0.get()),
         key_bytes_max: said.key_max_bytes.map_or(era.key_bytes_max, |bytes| bytes.0.get()),
         rate_limit: said.rate_limit,

@@ -227,18 +227,21 @@ settings! {
         "consistency" consistency: Consistency, "", Anywhere, dev Is("Session"), serve Is("Session");
     }
     Partitions {
-        /// Most throughput that one physical partition gives. Raising a container beyond this times its partitions takes a
-        /// split, which is refused for now.
+        /// Most throughput that one physical partition gives. Raising a container beyond this times its partitions splits as
+        /// many of them as it takes.
         "partition-max-ru" partition_max_ru: NonZeroU64, "RU/s", Anywhere, dev Is("10000"), serve Is("10000");
         /// A new container starts with one physical partition for each of these in its throughput. Never more than
         /// `partition-max-ru`.
         "partition-initial-ru" partition_initial_ru: NonZeroU64, "RU/s", Anywhere, dev Is("6000"), serve Is("10000");
-        /// Data that one physical partition is meant to hold: reported as its quota.
+        /// Data that one physical partition holds before it is split; reported as its quota. One that cannot be split is full
+        /// then.
         "partition-max-bytes" partition_max_bytes: Option<ByteCount>, "bytes", Anywhere,
             dev Found("50GiB, or what `profile` says"), serve Found("50GiB, or what `profile` says");
         /// Most data under one partition key value; more is refused.
         "key-max-bytes" key_max_bytes: Option<ByteCount>, "bytes", Anywhere,
             dev Found("20GiB, or what `profile` says"), serve Found("20GiB, or what `profile` says");
+        /// Data that a split or merge copies in a second, at most.
+        "copy-max-bytes" copy_max_bytes: ByteCount, "bytes", Anywhere, dev Is("256MiB"), serve Is("256MiB");
         /// Whose limits hold: those that the service documented in that year, or today's.
         "profile" profile: Profile, "", Anywhere, dev Is("current"), serve Is("current");
     }

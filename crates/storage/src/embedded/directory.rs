@@ -3,6 +3,7 @@
 //! ```text
 //! <dir>/FORMAT   the version of our layout, "2\n": synced before the first data that an older Pleiad would not know
 //! <dir>/store/   RocksDB's files, its LOCK among them
+//! <dir>/ingest/  files on their way into the store; what a crash left here is thrown away
 //! ```
 //!
 //! Promise: a directory of an older Pleiad becomes ours, and the older one will not open it again. One of a newer
@@ -102,6 +103,6 @@ pub fn cannot_open(dir: &Path, error: rocksdb::Error) -> Error {
     Error::unavailable(format!("cannot open the store in {}: {text}", dir.display()))
 }
 
-fn cannot_use(dir: &Path, error: io::Error) -> Error {
+pub fn cannot_use(dir: &Path, error: io::Error) -> Error {
     Error::unavailable(format!("cannot use {} as the data directory: {error}", dir.display()))
 }

@@ -1,6 +1,6 @@
 //! Keys back into fields. What a store hands us may be damaged: report it, never panic.
 
-use super::{Result, Tag, not_a};
+use super::{Belongs, Result, Tag, not_a};
 
 /// The shard of any key.
 pub fn shard_of(key: &[u8]) -> Result<u64> {
@@ -54,6 +54,26 @@ pub fn decode_feed_v1(key: &[u8]) -> Result<(u64, u32)> {
 /// LSN, seq, docnum
 pub fn decode_log(key: &[u8]) -> Result<(u64, u32, u64)> {
     decode(key, Tag::Log, "log", |fields| Some((fields.u64()?, fields.u32()?, fields.u64()?)))
+}
+
+/// Where a row of a copied keyspace belongs.
+pub fn belongs(tag: Tag, key: &[u8]) -> Result<Belongs> {
+    match tag {
+        Tag::Doc | Tag::Feed => Ok(Belongs::AsValueSays),
+        Tag::Id | Tag::Key => decode(key, tag, "id or key", |fields| {
+            let epk = fields.epk()?;
+            fields.array::<16>().map(|_| Belongs::At(epk))
+        }),
+        Tag::Member => decode_member(key).map(|(epk, _)| Belongs::At(epk)),
+        Tag::Unique => decode(key, tag, "unique", |fields| {
+            fields.u64()?;
+            let epk = fields.epk()?;
+            fields.array::<16>().map(|_| Belongs::At(epk))
+        }),
+        Tag::Ttl => decode_ttl(key).map(|(_, docnum)| Belongs::With(docnum)),
+        Tag::Index => decode_index(key).map(|(_, _, docnum)| Belongs::With(docnum)),
+        Tag::Catalog | Tag::Log | Tag::State => Err(not_a("copied")),
+    }
 }
 
 /// Reads shard and tag, then the fields, and insists that nothing is left.

@@ -19,6 +19,7 @@ fn keys_are_as_drawn() {
     check_key(doc(7, 42), "0000000000000007 64 000000000000002a");
     check_key(feed(7, 812, 1, 42), "0000000000000007 66 000000000000032c 00000001 000000000000002a");
     check_key(feed_from(7, 812).0, "0000000000000007 66 000000000000032c");
+    check_key(log_from(7, 812).0, "0000000000000007 6c 000000000000032c");
     check_key(log(7, 812, 1, 42), "0000000000000007 6c 000000000000032c 00000001 000000000000002a");
     check_key(id(7, &[0x7F, 0], &hash), &format!("0000000000000007 69 7f00ff 0001 {hashed}"));
     check_key(key_stats(7, &[], &hash), &format!("0000000000000007 6b 0001 {hashed}"));
@@ -59,6 +60,22 @@ fn a_reused_buffer_gives_the_same_key() {
     let mut buffer = vec![9; 100];
     index_into(&mut buffer, 7, 9, b"v", 42);
     assert_eq!(buffer, index(7, 9, b"v", 42));
+}
+
+#[test]
+fn rows_tell_where_they_belong() {
+    let (epk, hash) = ([0x7F, 0], [9; 16]);
+    let at = Belongs::At(epk.to_vec());
+    assert_eq!(belongs(Tag::Id, &id(7, &epk, &hash)).unwrap(), at);
+    assert_eq!(belongs(Tag::Key, &key_stats(7, &epk, &hash)).unwrap(), at);
+    assert_eq!(belongs(Tag::Member, &member(7, &epk, 42)).unwrap(), at);
+    assert_eq!(belongs(Tag::Unique, &unique(7, 9, &epk, &hash)).unwrap(), at);
+    assert_eq!(belongs(Tag::Index, &index(7, 9, b"v", 42)).unwrap(), Belongs::With(42));
+    assert_eq!(belongs(Tag::Ttl, &ttl(7, 5, 42)).unwrap(), Belongs::With(42));
+    assert_eq!(belongs(Tag::Doc, &doc(7, 42)).unwrap(), Belongs::AsValueSays);
+    assert!(belongs(Tag::Log, &log(7, 1, 0, 42)).is_err() && belongs(Tag::Id, &doc(7, 42)).is_err());
+    assert!(COPIED.is_sorted());
+    assert_eq!(moved(&doc(7, 42), 8), doc(8, 42));
 }
 
 #[test]

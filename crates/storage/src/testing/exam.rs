@@ -53,6 +53,8 @@ macro_rules! exam {
             delete_range_deletes_the_range
             odd_keys_and_values_survive
             drop_range_leaves_the_neighbours
+            ingested_rows_are_like_any_others
+            only_rows_in_order_are_ingested
             a_visit_shows_what_a_scan_gives
             a_large_batch_is_one
         );
@@ -302,6 +304,50 @@ pub async fn a_large_batch_is_one<S: Store>(store: &S) {
 }
 
 /// For stores that outlive their process.
+pub async fn ingested_rows_are_like_any_others<S: Store>(store: &S) {
+    commit(store, |batch| {
+        batch.put("a", "1");
+        batch.put("z", "1");
+    })
+    .await;
+    let before = store.snapshot().await.unwrap();
+    ingest(store, &[("m1", "1"), ("m2", "2"), ("m3", "")]).await;
+    ingest(store, &[]).await;
+    assert_eq!(scan(&before, b"", END, Direction::Forward).await.len(), 2, "a snapshot stays");
+    check(store, "a=1 m1=1 m2=2 m3= z=1").await;
+    commit(store, |batch| {
+        batch.put("m2", "new");
+        batch.delete("m1");
+    })
+    .await;
+    check(store, "a=1 m2=new m3= z=1").await;
+    assert_eq!(read(store, "m1").await, None);
+    store.drop_range(b"m", b"n").await.unwrap();
+    ingest(store, &[("m2", "again")]).await;
+    check(store, "a=1 m2=again z=1").await;
+}
+
+pub async fn only_rows_in_order_are_ingested<S: Store>(store: &S) {
+    let mut twice = Batch::new();
+    twice.put("a", "1");
+    twice.put("a", "2");
+    let mut back = Batch::new();
+    back.put("b", "1");
+    back.put("a", "1");
+    let mut deleting = Batch::new();
+    deleting.delete("a");
+    for batch in [twice, back, deleting] {
+        assert_eq!(store.ingest(&batch).await.unwrap_err().kind, Kind::Internal);
+    }
+    check(store, "").await;
+}
+
+async fn ingest<S: Store>(store: &S, rows: &[(&str, &str)]) {
+    let mut batch = Batch::new();
+    rows.iter().for_each(|(key, value)| batch.put(key, value));
+    store.ingest(&batch).await.unwrap();
+}
+
 pub fn reopen<S: Store>(open: impl Fn(&Path) -> S) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let put = |key: &'static str, durability| {
@@ -314,7 +360,8 @@ pub fn reopen<S: Store>(open: impl Fn(&Path) -> S) {
     put("gone", Durability::Synced);
     put("synced", Durability::Synced);
     put("written", Durability::Written);
-    block_on(check(&open(dir.path()), "synced=1 written=1"));
+    block_on(ingest(&open(dir.path()), &[("ingested", "1")]));
+    block_on(check(&open(dir.path()), "ingested=1 synced=1 written=1"));
 }
 
 /// Above every key the exam uses.

@@ -22,6 +22,8 @@ pub enum Call {
     /// A commit that is there after the restart although it was reported as failed.
     CommitKept,
     Sync,
+    /// An ingest that leaves nothing behind; writes go on.
+    Ingest,
 }
 
 /// The plan of failures, shared by whoever holds a clone.
@@ -121,6 +123,14 @@ impl<S: Store> Store for Faulty<S> {
         self.script.healthy()?;
         self.script.write(Call::Sync)?;
         self.store.sync().await
+    }
+
+    async fn ingest(&self, rows: &Batch) -> Result<()> {
+        self.script.healthy()?;
+        if self.script.strikes(Call::Ingest) {
+            return Err(Error::unavailable("an ingest failed, as scripted"));
+        }
+        self.store.ingest(rows).await
     }
 
     async fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {

@@ -37,6 +37,10 @@ impl<A: Store, B: Store> Store for Mirror<A, B> {
         same("sync", self.0.sync().await, self.1.sync().await)
     }
 
+    async fn ingest(&self, rows: &Batch) -> Result<()> {
+        same("ingest", self.0.ingest(rows).await, self.1.ingest(rows).await)
+    }
+
     async fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
         same("drop_range", self.0.drop_range(from, to).await, self.1.drop_range(from, to).await)
     }

@@ -1,16 +1,18 @@
 //! Continuation tokens: opaque to clients, compact, and signed so that they come back as issued.
 //!
 //! ```text
-//! base64url( version u8 │ after u64 │ min len u8 │ min │ max len u8 │ max │ tag 32 )
+//! base64url( version u8 │ stretches u8 │ min len u8 │ min │ max len u8 │ max │ after u64 │ … │ tag 32 )
+//!            04         │ 01           │ 00         │     │ 01         │ ff  │ 00…07     │
 //! ```
 //!
 //! The tag is an HMAC-SHA256 under the account's secret over the owner's `_rid` and
 //! these bytes, so that a token survives a restart but not an edit, nor a change of container.
-//! Metadata feeds use the same form with an empty range.
+//! Metadata feeds use the same form with one stretch, which is everything. Version 1 knew one stretch only and is not taken
+//! any more; 2 and 3 are for queries and changes.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use pleiad_engine::Position;
+use pleiad_engine::{Position, Stretch};
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
 use pleiad_model::{Error, Result};
 use ring::hmac;
@@ -18,7 +20,9 @@ use ring::hmac;
 mod changes; // where a change feed goes on
 mod query; // where a query goes on
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 4;
+/// Only a split between two pages cuts a stretch in progress in two: nobody meets so many.
+const STRETCHES_MAX: usize = 255;
 const TAG_BYTES: usize = 32;
 
 pub struct Tokens {
@@ -32,10 +36,13 @@ impl Tokens {
 
     /// `owner` is the rid text of the container or feed that the position belongs to.
     pub fn issue(&self, owner: &str, position: &Position) -> String {
-        let mut out = vec![VERSION];
-        out.extend_from_slice(&position.after.to_be_bytes());
-        put_key(&mut out, &position.keys.min);
-        put_key(&mut out, &position.keys.max);
+        let stretches = position.0.get(..position.0.len().min(STRETCHES_MAX)).unwrap_or_default();
+        let mut out = vec![VERSION, stretches.len() as u8];
+        for stretch in stretches {
+            put_key(&mut out, &stretch.keys.min);
+            put_key(&mut out, &stretch.keys.max);
+            out.extend_from_slice(&stretch.docnum.to_be_bytes());
+        }
         self.seal(owner, out)
     }
 
@@ -69,12 +76,16 @@ impl Tokens {
 
     fn open(&self, owner: &str, token: &str) -> Option<Position> {
         let signed = self.unseal(owner, token)?;
-        let (&version, rest) = signed.split_first()?;
-        let (after, rest) = rest.split_first_chunk::<8>()?;
-        let (min, rest) = take_key(rest)?;
-        let (max, rest) = take_key(rest)?;
-        let whole = version == VERSION && rest.is_empty();
-        whole.then_some(Position { keys: KeyRange { min, max }, after: u64::from_be_bytes(*after) })
+        let ([version, count], mut rest) = signed.split_first_chunk::<2>()?;
+        let mut stretches: Vec<Stretch> = Vec::with_capacity(usize::from(*count));
+        for _ in 0..*count {
+            let (min, after) = take_key(rest)?;
+            let (max, after) = take_key(after)?;
+            let (docnum, after) = after.split_first_chunk::<8>()?;
+            stretches.extend(Position::after(KeyRange { min, max }, u64::from_be_bytes(*docnum)).0);
+            rest = after;
+        }
+        (*version == VERSION && rest.is_empty()).then_some(Position(stretches))
     }
 }
 
@@ -105,7 +116,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn position(after: u64, min: &[u8], max: &[u8]) -> Position {
-        Position { after, keys: KeyRange { min: EffectiveKey::from_bytes(min), max: EffectiveKey::from_bytes(max) } }
+        Position::after(KeyRange { min: EffectiveKey::from_bytes(min), max: EffectiveKey::from_bytes(max) }, after)
     }
 
     #[test]
@@ -124,6 +135,8 @@ mod tests {
             let token = tokens.issue("AAAA", &position(after, &min, &max));
             prop_assert!(token.len() <= 1024);
             prop_assert_eq!(tokens.redeem("AAAA", &token).unwrap(), position(after, &min, &max));
+            let two = Position([position(after, &min, &max).0, position(0, &max, &[0xFF]).0].concat());
+            prop_assert_eq!(tokens.redeem("AAAA", &tokens.issue("AAAA", &two)).unwrap(), two);
         }
 
         #[test]

@@ -57,7 +57,8 @@ fn large_key(large: &LargeKey) -> Option<Value> {
     Some(Object::new().with("partitionKey", key).with("sizeInKB", large.stats.bytes.div_ceil(1024)).into())
 }
 
-pub fn offer(offer: &Offer, tree: &Tree) -> Value {
+/// `pending` while partitions are split for it.
+pub fn offer(offer: &Offer, tree: &Tree, pending: bool) -> Value {
     let rid = offer.rid.to_string();
     let (resource, owner) = match offer.owner {
         OfferOwner::Database(rid) => (format!("dbs/{rid}/"), rid.to_string()),
@@ -68,12 +69,12 @@ pub fn offer(offer: &Offer, tree: &Tree) -> Value {
         .with("offerType", "Invalid")
         .with("offerResourceId", owner)
         .with("offerVersion", "V2")
-        .with("content", offer_content(offer, tree))
+        .with("content", offer_content(offer, tree, pending))
         .with("id", rid.as_str());
     system(object, &rid, format!("offers/{rid}/"), offer.version.etag(), offer.version.ts_s).into()
 }
 
-fn offer_content(offer: &Offer, tree: &Tree) -> Object {
+fn offer_content(offer: &Offer, tree: &Tree, pending: bool) -> Object {
     let mut content = Object::new()
         .with("offerThroughput", u64::from(offer.throughput.reported_ru()))
         .with("offerIsRUPerMinuteThroughputEnabled", false);
@@ -85,6 +86,9 @@ fn offer_content(offer: &Offer, tree: &Tree) -> Object {
         .with("maxThroughputEverProvisioned", u64::from(offer.highest_ru))
         .with("maxConsumedStorageEverInKB", stored_kb);
     content.set("offerMinimumThroughputParameters", minimum);
+    if pending {
+        content.set("isOfferReplacePending", true);
+    }
     if let ProvisionedThroughput::Autoscale { max, increment_percent } = offer.throughput {
         let mut settings = Object::new().with("maxThroughput", u64::from(max));
         if let Some(percent) = increment_percent {

@@ -68,7 +68,7 @@ fn numbers(kind: Kind) -> (StatusCode, Option<u32>) {
         Kind::Locked => (StatusCode::LOCKED, None),
         Kind::Throttled { over: Budget::Share, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3200)),
         Kind::Throttled { over: Budget::Bucket, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3212)),
-        Kind::RetryWith => (retry_with(), None),
+        Kind::RetryWith | Kind::Outdated => (retry_with(), None),
         Kind::Refused => (StatusCode::NOT_IMPLEMENTED, None),
         Kind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, None),
         Kind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, None),

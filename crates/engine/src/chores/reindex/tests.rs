@@ -2,16 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pleiad_model::env::ManualEnv;
 use pleiad_model::policy::Step;
 use pleiad_model::{Kind, Value, json};
-use pleiad_partition::{Committer, Indexing};
+use pleiad_partition::Indexing;
 use pleiad_storage::testing::{Call, Faulty, Script};
 use pleiad_storage::{AnyStore, Batch, Durability as Stored, Memory};
 
 use super::*;
 use crate::testing::*;
-use crate::{Durability, Engine, Target, Verb, WriteOptions};
+use crate::{Engine, Target, Verb, WriteOptions};
 
 const NONE: &str = r#"{"indexingMode":"none","automatic":false}"#;
 const NAMED: &str = r#"{"includedPaths":[{"path":"/pk/?"},{"path":"/missing/?"}],"excludedPaths":[{"path":"/*"}]}"#;
@@ -116,18 +115,6 @@ async fn writers_notice_nothing_and_the_rows_are_right_in_the_end() {
     assert_sound(&engine).await;
 }
 
-/// The account as a restart finds it.
-async fn reopen(store: Arc<AnyStore>) -> Arc<Engine> {
-    let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));
-    let committer = Committer::start(store.clone(), Durability::Synced).unwrap();
-    let catalog = Catalog::open(store, committer.clone(), LIMITS, env.clone()).await.unwrap();
-    let (meter, watch) = (crate::meter::Meter::new(env.clone()), Default::default());
-    let engine =
-        Engine { catalog, env, committer, meter, watch, query_permits: Arc::new(tokio::sync::Semaphore::new(1)) };
-    engine.resume_chores().await.unwrap();
-    Arc::new(engine)
-}
-
 #[tokio::test]
 async fn a_crash_at_any_commit_only_postpones_it() {
     for (step, call) in (0..14).zip([Call::Commit, Call::CommitKept].into_iter().cycle()) {
@@ -143,7 +130,7 @@ async fn a_crash_at_any_commit_only_postpones_it() {
         engine.close().await;
         drop(engine);
         script.restart();
-        let engine = reopen(store).await;
+        let engine = reopen(store, LIMITS).await;
         assert_sound(&engine).await;
         all_reindexed(&engine).await;
         assert!(indexes(&engine, "missing") || replaced.is_err(), "step {step}");
@@ -171,7 +158,7 @@ async fn an_index_of_an_older_layout_is_built_anew() {
     batch.put(keyspace::index(c.map.ranges()[0].shard, 99, &[1], 1), []);
     store.commit(&batch, Stored::Synced).await.unwrap();
 
-    let engine = reopen(store).await;
+    let engine = reopen(store, LIMITS).await;
     create(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
     all_reindexed(&engine).await;
     assert!(indexes(&engine, "pk"));

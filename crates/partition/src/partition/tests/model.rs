@@ -183,7 +183,7 @@ impl Writer {
         loop {
             let schema = self.schema.lock().clone();
             match self.try_once(operation, &schema).await {
-                Outcome::Refused(Kind::Moved { .. }) => tokio::task::yield_now().await,
+                Outcome::Refused(Kind::Outdated) => tokio::task::yield_now().await,
                 outcome => return outcome,
             }
         }

@@ -60,13 +60,13 @@ async fn nobody_writes_under_an_older_schema() {
     create(&partition, &old, "a", "1", 1).await.unwrap();
     assert!(partition.check_schema(&old).is_ok());
     create(&partition, &new, "a", "2", 2).await.unwrap();
-    let moved = Kind::Moved { epoch: 2 };
+    let moved = Kind::Outdated;
     assert_eq!(create(&partition, &old, "a", "3", 3).await.unwrap_err(), moved);
     assert_eq!(delete(&partition, &old, "a", "1").await.unwrap_err(), moved);
     assert_eq!(partition.check_schema(&old).unwrap_err().kind, moved);
     partition.expect_schema(3);
-    assert_eq!(create(&partition, &new, "a", "4", 4).await.unwrap_err(), Kind::Moved { epoch: 3 });
-    assert_eq!(partition.reindex(&new, |_| ()).await.unwrap_err().kind, Kind::Moved { epoch: 3 });
+    assert_eq!(create(&partition, &new, "a", "4", 4).await.unwrap_err(), Kind::Outdated);
+    assert_eq!(partition.reindex(&new, |_| ()).await.unwrap_err().kind, Kind::Outdated);
 }
 
 #[tokio::test]

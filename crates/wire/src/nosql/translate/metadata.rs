@@ -23,13 +23,13 @@ const PAGE_ROWS: usize = 100;
 impl Gateway {
     pub(super) fn list(&self, request: &Request<'_>, rows: Rows<'_>) -> Handled {
         let after = match request.header("x-ms-continuation").filter(|token| !token.is_empty()) {
-            Some(token) => self.tokens.redeem(rows.owner, token)?.after,
+            Some(token) => self.tokens.redeem(rows.owner, token)?.0.first().map_or(0, |stretch| stretch.docnum),
             None => 0,
         };
         let limit = request.max_item_count()?.unwrap_or(PAGE_ROWS);
         let mut left = rows.numbered.into_iter().skip_while(|(number, _)| *number <= after).peekable();
         let page: Vec<(u64, Value)> = left.by_ref().take(limit).collect();
-        let next = left.peek().and(page.last()).map(|(number, _)| Position { keys: KeyRange::FULL, after: *number });
+        let next = left.peek().and(page.last()).map(|(number, _)| Position::after(KeyRange::FULL, *number));
         let values: Vec<Value> = page.into_iter().map(|(_, value)| value).collect();
         let reply = Reply::new(StatusCode::OK, shape::feed(rows.owner, rows.array, &values));
         let reply = reply.with_number(ITEM_COUNT, values.len() as u64);

@@ -33,7 +33,7 @@ impl Gateway {
         let tree = self.engine.catalog.tree();
         let offer = offer_rid(request).and_then(|rid| tree.offers.get(&rid.0));
         let offer = offer.ok_or_else(|| Error::not_found("There is no such offer."))?;
-        Ok(self.told(one(request, StatusCode::OK, &shape::offer(offer, &tree)), &tree, offer))
+        Ok(self.told(one(request, StatusCode::OK, &self.shaped(offer, &tree)), &tree, offer))
     }
 
     async fn replace_offer(&self, request: &Request<'_>) -> Handled {
@@ -41,20 +41,25 @@ impl Gateway {
         let (asked, caps) = asked(request)?;
         let offer = self.engine.catalog.replace_offer(rid, asked, caps).await?;
         let tree = self.engine.catalog.tree();
-        let reply = one(request, StatusCode::OK, &shape::offer(&offer, &tree)).charged(METADATA_WRITE_RU);
+        let reply = one(request, StatusCode::OK, &self.shaped(&offer, &tree)).charged(METADATA_WRITE_RU);
         Ok(self.told(reply, &tree, &offer))
     }
 
     fn told(&self, reply: Reply, tree: &Tree, offer: &Offer) -> Reply {
         let minimum = self.engine.catalog.minimum_ru(tree, offer);
-        reply.with_number(MIN_THROUGHPUT, u64::from(minimum)).with(OFFER_REPLACE_PENDING, "false")
+        let pending = if self.engine.catalog.is_scaling(offer) { "true" } else { "false" };
+        reply.with_number(MIN_THROUGHPUT, u64::from(minimum)).with(OFFER_REPLACE_PENDING, pending)
     }
 
     fn offer_rows(&self) -> Rows<'static> {
         let tree = self.engine.catalog.tree();
         let numbered =
-            tree.offers.iter().map(|(&number, offer)| (u64::from(number), shape::offer(offer, &tree))).collect();
+            tree.offers.iter().map(|(&number, offer)| (u64::from(number), self.shaped(offer, &tree))).collect();
         Rows { owner: "", array: "Offers", numbered }
+    }
+
+    fn shaped(&self, offer: &Offer, tree: &Tree) -> Value {
+        shape::offer(offer, tree, self.engine.catalog.is_scaling(offer))
     }
 }
 

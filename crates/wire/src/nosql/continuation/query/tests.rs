@@ -68,7 +68,7 @@ fn a_key_too_long_for_the_limit_is_found_by_counting() {
 
 #[test]
 fn tokens_of_lists_and_of_queries_are_not_mistaken_for_each_other() {
-    let position = pleiad_engine::Position { keys: KeyRange::FULL, after: 7 };
+    let position = pleiad_engine::Position::after(KeyRange::FULL, 7);
     assert!(tokens().redeem_query("AAAA", &tokens().issue("AAAA", &position)).is_err());
     let cursor = QueryCursor { query: 1, skip: 0, take: None, passed: 0, at: CursorAt::Row(7) };
     assert!(tokens().redeem("AAAA", &tokens().issue_query("AAAA", &cursor, KB)).is_err());

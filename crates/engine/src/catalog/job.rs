@@ -1,0 +1,127 @@
+//! A split or merge under way, as the catalog remembers it.
+//!
+//! Promise: the row is there from before the first byte is copied until the new map is published, in the same batch as which it
+//! goes. So a crash at any moment leaves either a job to go on with, or the new map.
+//!
+//! ```text
+//! {"kind":"split","container":"Sl8fALN4sw4=","parents":[0],"children":[{"id":1,…},{"id":2,…}],"copied":null,
+//!  "reason":"storage","started":1700000000000}
+//! ```
+
+use std::fmt;
+
+use pleiad_model::resource_id::ContainerRid;
+use pleiad_model::{Error, Object, Result, Value};
+use pleiad_partition::Range;
+use pleiad_partition::map::{range_from_value, range_to_value};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    pub id: u64,
+    pub kind: JobKind,
+    pub container: ContainerRid,
+    /// The ids of the ranges that go.
+    pub parents: Vec<u32>,
+    /// The ranges that come, in the order of the hash space.
+    pub children: Vec<Range>,
+    /// The children hold what the parents held at some moment, with the index rows of this version of the schema; the
+    /// log has the rest.
+    pub copied_under: Option<u64>,
+    pub reason: Reason,
+    pub started_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobKind {
+    Split,
+    Merge,
+}
+
+/// Why there is a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// A partition holds too much.
+    Storage,
+    /// More is reserved than the partitions can give.
+    Throughput,
+    /// Somebody asked for it.
+    Request,
+}
+
+const KINDS: [(JobKind, &str); 2] = [(JobKind::Split, "split"), (JobKind::Merge, "merge")];
+const REASONS: [(Reason, &str); 3] =
+    [(Reason::Storage, "storage"), (Reason::Throughput, "throughput"), (Reason::Request, "request")];
+
+impl Job {
+    pub(super) fn to_object(&self) -> Object {
+        let parents: Vec<Value> = self.parents.iter().map(|&id| Value::from(u64::from(id))).collect();
+        let children: Vec<Value> = self.children.iter().map(range_to_value).collect();
+        Object::new()
+            .with("kind", self.kind.to_string())
+            .with("container", self.container.to_string())
+            .with("parents", parents)
+            .with("children", children)
+            .with("copied", self.copied_under.map_or(Value::Null, Value::from))
+            .with("reason", self.reason.to_string())
+            .with("started", self.started_ms)
+    }
+
+    pub(super) fn from_value(id: u64, row: &Value) -> Result<Job> {
+        let corrupt = || Error::corrupt("job row");
+        let text = |name| row.get(name).and_then(Value::as_str).unwrap_or_default();
+        let list = |name| row.get(name).and_then(Value::as_array).ok_or_else(corrupt);
+        let number = |value: &Value| value.as_i64().and_then(|n| u32::try_from(n).ok()).ok_or_else(corrupt);
+        let started = row.get("started").and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok());
+        Ok(Job {
+            id,
+            kind: named(&KINDS, text("kind")).ok_or_else(corrupt)?,
+            container: ContainerRid::parse(text("container")).ok_or_else(corrupt)?,
+            parents: list("parents")?.iter().map(number).collect::<Result<_>>()?,
+            children: list("children")?.iter().map(range_from_value).collect::<Result<_>>()?,
+            copied_under: row.get("copied").and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok()),
+            reason: named(&REASONS, text("reason")).ok_or_else(corrupt)?,
+            started_ms: started.ok_or_else(corrupt)?,
+        })
+    }
+}
+
+fn named<T: Copy>(names: &[(T, &str)], text: &str) -> Option<T> {
+    names.iter().find(|(_, name)| *name == text).map(|(what, _)| *what)
+}
+
+fn name<T: PartialEq>(names: &[(T, &'static str)], what: &T) -> &'static str {
+    names.iter().find(|(known, _)| known == what).map_or("", |(_, name)| name)
+}
+
+impl fmt::Display for JobKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(name(&KINDS, self))
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(name(&REASONS, self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleiad_model::partition_key::KeyRange;
+    use pleiad_model::resource_id::DatabaseRid;
+
+    use super::*;
+
+    #[test]
+    fn jobs_come_back_as_they_were_written() {
+        let keys = KeyRange::FULL;
+        let child = Range { id: 3, shard: 9, prefix: 3, keys, parents: vec![1, 2], since: 0 };
+        let container = ContainerRid { database: DatabaseRid(1), number: 2 };
+        for (kind, reason) in KINDS.into_iter().flat_map(|kind| REASONS.map(|reason| (kind.0, reason.0))) {
+            let (parents, children) = (vec![1, 2], vec![child.clone()]);
+            let job = Job { id: 7, kind, container, parents, children, copied_under: Some(4), reason, started_ms: 5 };
+            assert_eq!(Job::from_value(7, &job.to_object().into()).unwrap(), job);
+        }
+        assert!(Job::from_value(7, &Object::new().into()).is_err());
+    }
+}

@@ -1,0 +1,237 @@
+//! Changes of a container's partition map: a job begins, has copied, hands over, or is given up.
+//!
+//! Promise: a range is in one job at most; ids, prefixes and shards are given once. The new map, the children's states and the
+//! end of the job become durable together, and writers who were stopped at the fence go on from there.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::resource_id::ContainerRid;
+use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::copy::Copy;
+use pleiad_partition::map::ancestry;
+use pleiad_partition::state::ShardState;
+use pleiad_partition::{Partition, Range};
+use pleiad_storage::{Batch, keyspace};
+
+use super::job::{Job, JobKind, Reason};
+use super::publish::Change;
+use super::tree::{Container, Tree};
+use super::{Catalog, rows};
+
+/// Range prefixes have 20 bits in an item's number.
+const PREFIX_MAX: u32 = (1 << 20) - 1;
+
+/// What a job does with its parents, in terms of the hash space.
+pub(crate) struct Wanted {
+    pub kind: JobKind,
+    pub parents: Vec<u32>,
+    /// The children's stretches, in order.
+    pub keys: Vec<KeyRange>,
+    pub reason: Reason,
+}
+
+impl Wanted {
+    pub fn split(parent: &Range, at: EffectiveKey, reason: Reason) -> Result<Wanted> {
+        if at <= parent.keys.min || at >= parent.keys.max {
+            return Err(Error::invalid(format!("{at} does not lie inside partition key range {}.", parent.id)));
+        }
+        let KeyRange { min, max } = parent.keys.clone();
+        let keys = vec![KeyRange { min, max: at.clone() }, KeyRange { min: at, max }];
+        Ok(Wanted { kind: JobKind::Split, parents: vec![parent.id], keys, reason })
+    }
+
+    pub fn merge(parents: &[&Range]) -> Result<Wanted> {
+        let ([first, .., last], ids) = (parents, parents.iter().map(|range| range.id).collect()) else {
+            return Err(Error::invalid("A merge takes two partition key ranges or more."));
+        };
+        let keys = vec![KeyRange { min: first.keys.min.clone(), max: last.keys.max.clone() }];
+        Ok(Wanted { kind: JobKind::Merge, parents: ids, keys, reason: Reason::Request })
+    }
+}
+
+/// What was handed over.
+pub(crate) struct Handed {
+    /// How long writers were stopped.
+    pub pause: Duration,
+}
+
+impl Catalog {
+    pub(crate) async fn begin_job(&self, container: ContainerRid, wanted: Wanted) -> Result<Arc<Job>> {
+        let mut change = self.begin().await;
+        let job = change.new_job(container, wanted, self.env.now_ms())?;
+        rows::put_job(&mut change.batch, &job);
+        change.tree.jobs.insert(job.id, job.clone());
+        change.job = Some(job.clone());
+        self.publish(change).await?;
+        Ok(job)
+    }
+
+    /// The children hold a copy; `states` says how large it is.
+    pub(crate) async fn job_copied(&self, job: &Job, schema_version: u64, mut states: Batch) -> Result<()> {
+        let mut change = self.begin().await;
+        if !change.tree.jobs.contains_key(&job.id) {
+            return Err(outdated());
+        }
+        let job = Job { copied_under: Some(schema_version), ..job.clone() };
+        change.batch.append(&mut states);
+        rows::put_job(&mut change.batch, &job);
+        change.tree.jobs.insert(job.id, Arc::new(job));
+        self.publish(change).await
+    }
+
+    /// Stops the writers, follows the last changes, publishes the new map. `held` is called with the fence up, and again when
+    /// all is ready.
+    pub(crate) async fn hand_over(
+        &self,
+        job: &Job,
+        parents: &[Arc<Partition>],
+        copy: &mut Copy,
+        held: impl Fn(HandingOver) -> Result<()>,
+        valid: impl Fn(&Container) -> Result<()>,
+    ) -> Result<Handed> {
+        // The turn is taken first: nobody's change of the catalog makes writers wait at the fence.
+        let mut change = self.begin().await;
+        let container = change.tree.container_by_rid(job.container).cloned().ok_or_else(outdated)?;
+        valid(&container)?;
+        if !change.tree.jobs.contains_key(&job.id) {
+            return Err(outdated());
+        }
+        let since = Instant::now();
+        parents.iter().for_each(|parent| parent.fence());
+        let handed = match self.behind_fence(job, &mut change, &container, copy, held).await {
+            Ok(()) => self.publish(change).await,
+            Err(error) => Err(error),
+        };
+        // While we still have the turn, if we do: whoever waits for it finds the fence open.
+        if handed.is_err() {
+            parents.iter().for_each(|parent| parent.lift_fence());
+        }
+        handed.map(|()| Handed { pause: since.elapsed() })
+    }
+
+    async fn behind_fence(
+        &self,
+        job: &Job,
+        change: &mut Change,
+        container: &Container,
+        copy: &mut Copy,
+        held: impl Fn(HandingOver) -> Result<()>,
+    ) -> Result<()> {
+        held(HandingOver::Fenced)?;
+        self.committer.commit(Batch::default()).await?;
+        let mut last = copy.catch_up(&mut |_| Ok(())).await?;
+        held(HandingOver::Ready)?;
+        change.batch.append(&mut last.batch);
+        let states = copy.first_states();
+        for (child, state) in job.children.iter().zip(&states) {
+            change.batch.put(keyspace::state(child.shard), state.encode());
+        }
+        let next = self.repartitioned(container, job, &states)?;
+        rows::put_container(&mut change.batch, &next);
+        for range in container.map.ranges().iter().filter(|range| job.parents.contains(&range.id)) {
+            rows::to_be_erased(&mut change.batch, range.shard);
+        }
+        change.remove_job(job.id);
+        let mut owner = change.owner(job.container.database)?;
+        owner.put_container(Arc::new(next));
+        change.tree.put_database(owner);
+        Ok(())
+    }
+
+    /// What clients see of the container is as before, its etag included.
+    fn repartitioned(&self, old: &Container, job: &Job, states: &[ShardState]) -> Result<Container> {
+        let map = old.map.replaced(&job.parents, &job.children)?;
+        let partition = |range: &Range| {
+            let new = job.children.iter().position(|child| child.id == range.id).and_then(|at| states.get(at));
+            match new {
+                Some(state) => {
+                    let (store, committer) = (self.store.clone(), self.committer.clone());
+                    Some(Arc::new(Partition::at(range.clone(), store, committer, *state)))
+                }
+                None => old.partitions.iter().find(|partition| partition.range.id == range.id).cloned(),
+            }
+        };
+        let partitions: Option<Vec<_>> = map.ranges().iter().map(partition).collect();
+        let partitions = partitions.ok_or_else(|| Error::internal("a range of the new map has no partition"))?;
+        Ok(Container { map, partitions, ..old.clone() })
+    }
+
+    /// The parents stay. What the children hold is to be erased.
+    pub(crate) async fn give_up_job(&self, id: u64) -> Result<()> {
+        let mut change = self.begin().await;
+        let Some(job) = change.remove_job(id) else { return Ok(()) };
+        job.children.iter().for_each(|child| rows::to_be_erased(&mut change.batch, child.shard));
+        self.publish(change).await
+    }
+}
+
+/// Where a hand-over can be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HandingOver {
+    Fenced,
+    Ready,
+}
+
+impl Change {
+    fn new_job(&mut self, container: ContainerRid, wanted: Wanted, started_ms: u64) -> Result<Arc<Job>> {
+        let at = self.tree.container_by_rid(container).cloned();
+        let at = at.ok_or_else(|| Error::new(Kind::OwnerNotFound, "Owner resource does not exist"))?;
+        let (parents, first) = {
+            let parents = at.map.neighbours(&wanted.parents)?;
+            check_free(&self.tree, container, &wanted.parents)?;
+            (ancestry(&parents), next_id(&self.tree, &at))
+        };
+        if first > PREFIX_MAX - 1 {
+            return Err(Error::new(Kind::QuotaExceeded, "The container has used up its partition key range ids."));
+        }
+        let mut children = Vec::with_capacity(wanted.keys.len());
+        for (id, keys) in (first..).zip(wanted.keys) {
+            self.counters.shard += 1;
+            let (shard, parents) = (self.counters.shard, parents.clone());
+            children.push(Range { id, shard, prefix: id, keys, parents, since: 0 });
+        }
+        let (id, kind, reason, parents) = (self.version.number, wanted.kind, wanted.reason, wanted.parents);
+        Ok(Arc::new(Job { id, kind, container, parents, children, copied_under: None, reason, started_ms }))
+    }
+
+    pub(super) fn remove_job(&mut self, id: u64) -> Option<Arc<Job>> {
+        rows::delete_job(&mut self.batch, id);
+        self.tree.jobs.remove(&id)
+    }
+
+    /// For a container that goes: its jobs go with it.
+    pub(super) fn remove_jobs_of(&mut self, container: ContainerRid) {
+        let jobs: Vec<u64> = self.tree.jobs_of(container).map(|job| job.id).collect();
+        for id in jobs {
+            let children = self.remove_job(id).map(|job| job.children.clone()).unwrap_or_default();
+            children.iter().for_each(|child| rows::to_be_erased(&mut self.batch, child.shard));
+        }
+    }
+}
+
+/// Also not what a job under way will use.
+fn next_id(tree: &Tree, container: &Container) -> u32 {
+    let planned = tree.jobs_of(container.rid).flat_map(|job| &job.children).map(|child| child.id + 1);
+    planned.max().unwrap_or(0).max(container.map.next_id())
+}
+
+fn check_free(tree: &Tree, container: ContainerRid, ranges: &[u32]) -> Result<()> {
+    let busy = tree.jobs_of(container).find(|job| job.parents.iter().any(|id| ranges.contains(id)));
+    match busy {
+        None => Ok(()),
+        Some(job) => Err(Error::new(
+            Kind::Locked,
+            format!(
+                "Job {} is at work on partition key range {:?} already. Wait until it has ended.",
+                job.id, job.parents
+            ),
+        )),
+    }
+}
+
+/// The container is gone, or not what the job began with.
+fn outdated() -> Error {
+    Error::new(Kind::Outdated, "the container has changed while it was repartitioned")
+}

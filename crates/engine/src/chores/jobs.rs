@@ -1,0 +1,199 @@
+//! Splits and merges under way: how far each has come, and where they can be held.
+//!
+//! Promise: whoever holds a step sees every job stop there until it is released; a paused job stops at its next chunk. A
+//! program that ends waits for none of them. Nothing here is remembered beyond the process: what a job needs to
+//! go on is in the catalog.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+use pleiad_model::{Error, Result};
+use pleiad_partition::commit::block_on;
+use pleiad_partition::copy::Figures;
+use tokio::sync::watch;
+
+use crate::catalog::Job;
+
+/// Jobs that have ended and are still told of.
+const ENDED_MAX: usize = 100;
+
+/// What a job does, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// Waits until the container's index is settled.
+    Prepare,
+    Copy,
+    CatchUp,
+    /// Writers wait.
+    Fence,
+    /// Everything is ready for the new map; writers still wait.
+    Publish,
+    /// Readers of the old partitions end, and their space is given back.
+    Drop,
+}
+
+const STEPS: [(Step, &str); 6] = [
+    (Step::Prepare, "prepare"),
+    (Step::Copy, "copy"),
+    (Step::CatchUp, "catch-up"),
+    (Step::Fence, "fence"),
+    (Step::Publish, "publish"),
+    (Step::Drop, "drop"),
+];
+
+impl Step {
+    pub fn parse(name: &str) -> Option<Step> {
+        STEPS.iter().find(|(_, known)| *known == name).map(|(step, _)| *step)
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(STEPS.iter().find(|(step, _)| step == self).map_or("", |(_, name)| name))
+    }
+}
+
+/// A job as one may ask about it.
+#[derive(Clone, Debug)]
+pub struct JobReport {
+    pub job: Arc<Job>,
+    pub step: Step,
+    pub figures: Figures,
+    pub paused: bool,
+    /// It waits for somebody to release it.
+    pub held: bool,
+    /// How long writers were stopped, once they were.
+    pub fence_ms: Option<u64>,
+    pub outcome: Option<Outcome>,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    Failed(String),
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Jobs {
+    board: Arc<watch::Sender<Board>>,
+    /// Who decides about growth decides alone.
+    pub(super) growth: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[derive(Default)]
+struct Board {
+    running: BTreeMap<u64, JobReport>,
+    ended: VecDeque<JobReport>,
+    held: BTreeSet<Step>,
+    closing: bool,
+}
+
+impl Jobs {
+    pub fn reports(&self) -> Vec<JobReport> {
+        let board = self.board.borrow();
+        board.ended.iter().chain(board.running.values()).cloned().collect()
+    }
+
+    pub fn hold(&self, step: Step) {
+        self.board.send_modify(|board| {
+            board.held.insert(step);
+        });
+    }
+
+    pub fn release(&self, step: Step) {
+        self.board.send_modify(|board| {
+            board.held.remove(&step);
+        });
+    }
+
+    /// Returns when a job is held at that step.
+    pub async fn held_at(&self, step: Step) {
+        let is_held = |board: &Board| board.running.values().any(|report| report.held && report.step == step);
+        let _ = self.board.subscribe().wait_for(is_held).await; // the sender is ours
+    }
+
+    /// How a job ended, when it has.
+    pub async fn ended(&self, id: u64) -> Result<JobReport> {
+        let known = |board: &Board| !board.running.contains_key(&id);
+        let _ = self.board.subscribe().wait_for(known).await;
+        let ended = self.board.borrow().ended.iter().find(|report| report.job.id == id).cloned();
+        ended.ok_or_else(|| unknown(id))
+    }
+
+    pub fn pause(&self, id: u64, paused: bool) -> Result<()> {
+        let mut found = false;
+        self.board.send_modify(|board| {
+            if let Some(report) = board.running.get_mut(&id) {
+                (report.paused, found) = (paused, true);
+            }
+        });
+        if found { Ok(()) } else { Err(unknown(id)) }
+    }
+
+    /// The program ends: nobody is held any longer.
+    pub fn close(&self) {
+        self.board.send_modify(|board| board.closing = true);
+    }
+
+    pub(super) fn enter(&self, job: &Arc<Job>) {
+        let (job, step, figures) = (job.clone(), Step::Prepare, Figures::default());
+        let report = JobReport { job, step, figures, paused: false, held: false, fence_ms: None, outcome: None };
+        self.board.send_modify(|board| drop(board.running.insert(report.job.id, report)));
+    }
+
+    /// Begins a step, and waits there as long as it is held.
+    pub(super) fn step(&self, id: u64, step: Step) -> Result<()> {
+        self.change(id, |report| report.step = step);
+        self.wait(id, |board, _| board.held.contains(&step))
+    }
+
+    /// Tells how far a job has come, and waits as long as it is paused.
+    pub(super) fn told(&self, id: u64, figures: &Figures) -> Result<()> {
+        // Nobody is woken for a number.
+        self.board.send_if_modified(|board| {
+            board.running.entry(id).and_modify(|report| report.figures = *figures);
+            false
+        });
+        self.wait(id, |_, report| report.paused)
+    }
+
+    pub(super) fn fenced(&self, id: u64, ms: u64) {
+        self.change(id, |report| report.fence_ms = Some(ms));
+    }
+
+    pub(super) fn end(&self, id: u64, outcome: Outcome) {
+        self.board.send_modify(|board| {
+            let Some(report) = board.running.remove(&id) else { return };
+            board.ended.push_back(JobReport { outcome: Some(outcome), ..report });
+            board.ended.drain(..board.ended.len().saturating_sub(ENDED_MAX));
+        });
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.board.borrow().closing
+    }
+
+    fn change(&self, id: u64, change: impl FnOnce(&mut JobReport)) {
+        self.board.send_modify(|board| {
+            if let Some(report) = board.running.get_mut(&id) {
+                change(report);
+            }
+        });
+    }
+
+    fn wait(&self, id: u64, must: impl Fn(&Board, &JobReport) -> bool) -> Result<()> {
+        let stays = |board: &Board| board.running.get(&id).is_some_and(|report| must(board, report));
+        if stays(&self.board.borrow()) {
+            self.change(id, |report| report.held = true);
+            let _ = block_on(self.board.subscribe().wait_for(|board| board.closing || !stays(board)));
+            self.change(id, |report| report.held = false);
+        }
+        if self.is_closing() { Err(Error::unavailable("the server is stopping")) } else { Ok(()) }
+    }
+}
+
+fn unknown(id: u64) -> Error {
+    Error::not_found(format!("There is no job {id}."))
+}

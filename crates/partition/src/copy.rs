@@ -1,0 +1,145 @@
+//! Items of one or more partitions, copied into other shards while everybody goes on working.
+//!
+//! Promise: when the fence is up and the last round is written, every child holds exactly the rows of the items whose effective key
+//! is in its range: the same items, numbers, etags, LSNs and index rows. Whoever is stopped begins the step again, to the same
+//! end. When to take which step, and what is published, is `engine`'s business.
+//!
+//! ```text
+//! log on ── all that was queued is durable ── snapshot ──▶ rows, keyspace by keyspace, ingested     copy
+//! log ──▶ numbers of items that changed ──▶ child's rows of each brought to the parent's            catch up, again and again
+//! fence ── all that was queued is durable ── one more round                                         the last one
+//! ```
+//!
+//! A split has one parent and several children, a merge several parents and one child.
+
+mod catch_up; // what changed since, item by item
+mod docnums; // sets of item numbers
+mod stream; // rows of parents, in order, into children
+
+use std::sync::Arc;
+
+use pleiad_model::{Error, Result};
+use pleiad_storage::{AnyStore, Batch, Store, keyspace};
+
+use crate::commit::Committer;
+use crate::map::Range;
+use crate::partition::Partition;
+use crate::schema::Schema;
+use crate::state::ShardState;
+
+pub use catch_up::Round;
+
+pub struct Copy {
+    parents: Vec<Arc<Partition>>,
+    /// In the order of the hash space.
+    children: Vec<Range>,
+    /// Its index is settled, and nobody writes under another while this goes on.
+    schema: Arc<Schema>,
+    store: Arc<AnyStore>,
+    committer: Committer,
+    /// What each child holds by now.
+    states: Vec<ShardState>,
+    /// Up to where each parent's log was followed.
+    seen_lsn: Vec<u64>,
+    figures: Figures,
+}
+
+/// How far a copy has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    pub items_total: u64,
+    pub items: u64,
+    pub rows: u64,
+    pub bytes: u64,
+    /// Index rows of the items seen so far: how many rows there will be is guessed from them.
+    terms: u64,
+    /// Changes that were followed since.
+    pub changes: u64,
+}
+
+impl Figures {
+    /// Of the copy. Never 100: then it is over.
+    pub fn percent(&self) -> u64 {
+        // An item has a row in each of doc, feed, id and member.
+        let terms = self.terms.checked_div(self.items).unwrap_or(4);
+        let total = self.items_total.saturating_mul(4 + terms).max(1);
+        (self.rows.saturating_mul(100) / total).min(99)
+    }
+}
+
+/// Told how far it has come after every chunk: may make it wait, and ends it by failing.
+pub type Watch<'w> = &'w mut (dyn FnMut(&Figures) -> Result<()> + Send);
+
+impl Copy {
+    pub fn new(
+        parents: Vec<Arc<Partition>>,
+        children: Vec<Range>,
+        schema: Arc<Schema>,
+        store: Arc<AnyStore>,
+        committer: Committer,
+    ) -> Copy {
+        let items_total = parents.iter().map(|parent| parent.usage().items).sum();
+        let figures = Figures { items_total, ..Figures::default() };
+        let (states, seen_lsn) = (vec![ShardState::default(); children.len()], vec![0; parents.len()]);
+        Copy { parents, children, schema, store, committer, states, seen_lsn, figures }
+    }
+
+    /// Copies everything as it is now. Gives what is to be written with the news that it is done.
+    pub async fn run(&mut self, watch: Watch<'_>) -> Result<Batch> {
+        self.clear().await?;
+        self.parents.iter().try_for_each(|parent| parent.begin_log())?;
+        self.committer.commit(Batch::default()).await?;
+        let snapshot = self.store.snapshot().await?;
+        self.stream(&snapshot, watch).await?;
+        Ok(self.states_batch())
+    }
+
+    /// Goes on behind a copy that was finished before a restart.
+    pub async fn resume(&mut self) -> Result<()> {
+        for (child, state) in self.children.iter().zip(&mut self.states) {
+            let row = self.store.get(&keyspace::state(child.shard)).await?;
+            *state = ShardState::decode(&row.ok_or_else(|| Error::corrupt("a copied shard without its state"))?)?;
+        }
+        Ok(())
+    }
+
+    /// Nothing is left of the children; their range can be used again.
+    pub async fn clear(&mut self) -> Result<()> {
+        for child in &self.children {
+            let (from, to) = keyspace::shard_range(child.shard);
+            self.store.drop_range(&from, &to).await?;
+        }
+        self.states.fill(ShardState::default());
+        self.seen_lsn.fill(0);
+        self.figures = Figures { items_total: self.figures.items_total, ..Figures::default() };
+        Ok(())
+    }
+
+    /// What the children begin with: their items, and the parents' place in history. The first write of a merged one is
+    /// later than anything its parents wrote.
+    pub fn first_states(&self) -> Vec<ShardState> {
+        let newest = self.parents.iter().map(|parent| parent.usage().lsn).max().unwrap_or(0);
+        let lsn = if self.parents.len() > 1 { newest + 1 } else { newest };
+        self.states.iter().map(|state| ShardState { lsn, ..*state }).collect()
+    }
+
+    pub fn figures(&self) -> Figures {
+        self.figures
+    }
+
+    fn states_batch(&self) -> Batch {
+        let mut batch = Batch::new();
+        for (child, state) in self.children.iter().zip(&self.states) {
+            batch.put(keyspace::state(child.shard), state.encode());
+        }
+        batch
+    }
+
+    /// The child that owns an effective key.
+    fn child_of(&self, epk: &[u8]) -> usize {
+        self.children.partition_point(|child| child.keys.min.as_bytes() <= epk).saturating_sub(1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

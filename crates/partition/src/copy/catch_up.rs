@@ -1,0 +1,204 @@
+//! What changed in the parents since they were copied, done to the children as well.
+//!
+//! The log says which items changed, not how: each is read in the parents' newest snapshot and in its child, and the child's rows
+//! are brought to the parent's. So it does not matter what was done before, and a round that a crash cut short is
+//! repeated. Within a round all rows of old versions go before any of a new one comes: an id may have gone from one
+//! item to another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use pleiad_model::Result;
+use pleiad_storage::keyspace::{self, Tag};
+use pleiad_storage::{AnySnapshot, Batch, Direction, Limit, Snapshot, Store};
+
+use super::docnums::Docnums;
+use super::stream::lsn_in;
+use super::{Copy, Watch};
+use crate::check::Item;
+use crate::transaction::{Changes, New, Old};
+
+const LOG_CHUNK: Limit = Limit::rows(4096);
+/// Items looked at together: of the largest, 128 MB.
+const ITEMS_AT_ONCE: usize = 32;
+/// Commits stay small, so that writers of other partitions need not wait for them.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// One round, but for the last of its rows.
+pub struct Round {
+    /// How many changes it followed.
+    pub changes: u64,
+    /// What is still to be written.
+    pub batch: Batch,
+}
+
+/// Items of one parent that changed and that one child gets.
+struct Touched {
+    parent_shard: u64,
+    child: usize,
+    docnums: Docnums,
+}
+
+/// Before and after, of one item.
+struct Change {
+    old: Option<Item>,
+    new: Option<Item>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// Old versions go, and keys get their counts.
+    Remove,
+    /// New versions come.
+    Insert,
+}
+
+impl Copy {
+    /// Follows the parents' changes up to now. What is left in the round's batch is to be committed before the next.
+    pub async fn catch_up(&mut self, watch: Watch<'_>) -> Result<Round> {
+        let snapshot = self.store.snapshot().await?;
+        let mut round = Round { changes: 0, batch: Batch::new() };
+        for touched in self.touched(&snapshot, &mut round.changes).await? {
+            for pass in [Pass::Remove, Pass::Insert] {
+                self.pass(&snapshot, &touched, pass, &mut round.batch, watch).await?;
+            }
+        }
+        if !round.batch.is_empty() {
+            round.batch.append(&mut self.states_batch());
+        }
+        self.figures.changes += round.changes;
+        watch(&self.figures)?;
+        Ok(round)
+    }
+
+    async fn touched(&mut self, snapshot: &AnySnapshot, changes: &mut u64) -> Result<Vec<Touched>> {
+        let mut touched: BTreeMap<(u64, usize), Docnums> = BTreeMap::new();
+        for at in 0..self.parents.len() {
+            let (Some(parent), Some(seen)) = (self.parents.get(at), self.seen_lsn.get(at)) else { continue };
+            let shard = parent.range.shard;
+            let (mut from, to) = keyspace::log_from(shard, seen + 1);
+            loop {
+                let chunk = snapshot.scan(&from, &to, Direction::Forward, LOG_CHUNK).await?;
+                *changes += chunk.pairs.len() as u64;
+                for (row, epk) in &chunk.pairs {
+                    let (_, _, docnum) = keyspace::decode_log(row)?;
+                    touched.entry((shard, self.child_of(epk))).or_default().insert(docnum);
+                }
+                match chunk.pairs.last() {
+                    Some((last, _)) if chunk.more => from = keyspace::after(last),
+                    _ => break,
+                }
+            }
+            let lsn = lsn_in(snapshot, shard).await?;
+            if let Some(seen) = self.seen_lsn.get_mut(at) {
+                *seen = lsn;
+            }
+        }
+        let touched = touched.into_iter();
+        Ok(touched.map(|((parent_shard, child), docnums)| Touched { parent_shard, child, docnums }).collect())
+    }
+
+    async fn pass(
+        &mut self,
+        snapshot: &AnySnapshot,
+        touched: &Touched,
+        pass: Pass,
+        batch: &mut Batch,
+        watch: Watch<'_>,
+    ) -> Result<()> {
+        let mut docnums = touched.docnums.iter();
+        loop {
+            let chunk: Vec<u64> = docnums.by_ref().take(ITEMS_AT_ONCE).collect();
+            if chunk.is_empty() {
+                return Ok(());
+            }
+            let differing = self.differing(snapshot, touched, &chunk).await?;
+            if pass == Pass::Remove {
+                self.count_keys(snapshot, touched, &differing, batch).await?;
+            }
+            self.write(touched.child, &differing, pass, batch);
+            if batch.bytes() >= BATCH_BYTES {
+                batch.append(&mut self.states_batch());
+                self.committer.commit(std::mem::take(batch)).await?;
+                watch(&self.figures)?;
+            }
+        }
+    }
+
+    /// Items whose child is not what the parent is. A new version that waits in the batch is found to differ once more, and
+    /// put once more in the other pass; no version is counted twice, since each pass does one side.
+    async fn differing(&self, snapshot: &AnySnapshot, touched: &Touched, docnums: &[u64]) -> Result<Vec<Change>> {
+        let Some(child) = self.children.get(touched.child) else { return Ok(Vec::new()) };
+        let rows = |shard| -> Vec<Bytes> { docnums.iter().map(|&docnum| keyspace::doc(shard, docnum)).collect() };
+        let (theirs, ours) = (rows(touched.parent_shard), rows(child.shard));
+        let new = snapshot.get_many(&theirs).await?;
+        let old = self.store.get_many(&ours).await?;
+        let mut differing = Vec::new();
+        for ((row, old), new) in ours.iter().zip(old).zip(new) {
+            if old != new {
+                let read = |bytes: Option<Bytes>| bytes.map(|bytes| Item::read(&self.schema, row, bytes)).transpose();
+                differing.push(Change { old: read(old)?, new: read(new)? });
+            }
+        }
+        Ok(differing)
+    }
+
+    fn write(&mut self, child: usize, differing: &[Change], pass: Pass, batch: &mut Batch) {
+        let (Some(range), Some(state)) = (self.children.get(child), self.states.get_mut(child)) else { return };
+        let mut changes = Changes::default();
+        for change in differing {
+            match (pass, &change.old, &change.new) {
+                (Pass::Remove, Some(old), _) => {
+                    changes.remove(range.shard, &Old { key: &old.key, record: &old.record, terms: &old.terms });
+                    state.items = state.items.saturating_sub(1);
+                    state.item_bytes = state.item_bytes.saturating_sub(old.record.body().len() as u64);
+                }
+                (Pass::Insert, _, Some(new)) => {
+                    let terms = &new.terms.possible;
+                    changes.insert(range.shard, &New { key: &new.key, record: &new.record, terms });
+                    state.items += 1;
+                    state.item_bytes += new.record.body().len() as u64;
+                }
+                _ => {}
+            }
+        }
+        batch.append(&mut changes.batch);
+    }
+
+    /// What each key weighs is taken over, not added up.
+    async fn count_keys(
+        &self,
+        snapshot: &AnySnapshot,
+        touched: &Touched,
+        differing: &[Change],
+        batch: &mut Batch,
+    ) -> Result<()> {
+        let Some(child) = self.children.get(touched.child) else { return Ok(()) };
+        let items = differing.iter().flat_map(|change| change.old.iter().chain(&change.new));
+        let epks: BTreeSet<&[u8]> = items.map(|item| item.record.epk.as_bytes()).collect();
+        if epks.is_empty() {
+            return Ok(());
+        }
+        let newest = self.store.snapshot().await?;
+        for epk in epks {
+            let theirs = key_rows(snapshot, touched.parent_shard, epk).await?;
+            let ours = key_rows(&newest, child.shard, epk).await?;
+            ours.keys()
+                .filter(|row| !theirs.contains_key(*row))
+                .for_each(|row| batch.delete(with_shard(child.shard, row)));
+            theirs.iter().for_each(|(row, value)| batch.put(with_shard(child.shard, row), value));
+        }
+        Ok(())
+    }
+}
+
+/// The rows of all keys at one effective key, without their shard.
+async fn key_rows(snapshot: &AnySnapshot, shard: u64, epk: &[u8]) -> Result<BTreeMap<Bytes, Bytes>> {
+    let (from, to) = keyspace::epk_exact(shard, Tag::Key, epk);
+    let chunk = snapshot.scan(&from, &to, Direction::Forward, Limit::NONE).await?;
+    Ok(chunk.pairs.into_iter().map(|(row, value)| (row.slice(8.min(row.len())..), value)).collect())
+}
+
+fn with_shard(shard: u64, fields: &[u8]) -> Vec<u8> {
+    [&shard.to_be_bytes(), fields].concat()
+}

@@ -1,0 +1,260 @@
+//! Copies made while others write hold what their parents held at the fence, row by row.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::{Kind, Value};
+use pleiad_storage::keyspace::{Belongs, Tag};
+use pleiad_storage::testing::Mirror;
+use pleiad_storage::{Embedded, EmbeddedOptions, Memory};
+
+use super::*;
+use crate::key::ItemKey;
+use crate::partition::{Condition, Rejected, Verb};
+use crate::record::RecordView;
+use crate::testing::{Dice, LATER, audit, draft, item, key, memory, rows, schema};
+
+const KEYS: u64 = 9;
+const IDS: u64 = 14;
+
+struct World {
+    store: Arc<AnyStore>,
+    committer: Committer,
+    schema: Arc<Schema>,
+}
+
+fn range(shard: u64, keys: KeyRange) -> Range {
+    let id = u32::try_from(shard).unwrap();
+    Range { id, shard, prefix: id, keys, parents: vec![], since: 1 }
+}
+
+/// Writers, each with chances of its own, until the fence stops them.
+struct Storm {
+    stop: Arc<AtomicBool>,
+    tasks: Vec<tokio::task::JoinHandle<u64>>,
+}
+
+impl World {
+    fn new(store: Arc<AnyStore>) -> World {
+        let committer = Committer::start(store.clone(), LATER).unwrap();
+        World { store, committer, schema: Arc::new(schema(&["/pk"])) }
+    }
+
+    async fn open(&self, range: &Range) -> Arc<Partition> {
+        Arc::new(Partition::open(range.clone(), self.store.clone(), self.committer.clone()).await.unwrap())
+    }
+
+    /// One random write; false when the fence is up.
+    async fn write(&self, partitions: &[Arc<Partition>], dice: &mut Dice) -> bool {
+        let (pk, id, other) = (dice.below(KEYS), dice.below(IDS), dice.below(IDS));
+        let (pk, id, other) = (format!("p{pk}"), format!("i{id}"), format!("i{other}"));
+        let key: ItemKey = key(&self.schema, &pk, &id);
+        let at = partitions.iter().find(|partition| partition.range.keys.contains(&key.logical.epk)).unwrap();
+        let schema = &self.schema;
+        let body: Value = item(&pk, &id, dice.below(50) as i64);
+        let condition = Condition::None;
+        let outcome = match dice.below(8) {
+            0..=2 => at.write(schema, Verb::Upsert, &draft(schema, &id, body), &condition, 7).await,
+            3 => at.write(schema, Verb::Create, &draft(schema, &id, body), &condition, 7).await,
+            4 => at.write(schema, Verb::Replace, &draft(schema, &id, body), &condition, 8).await,
+            5 => at.write(schema, Verb::Replace, &draft(schema, &id, item(&pk, &other, 1)), &condition, 9).await,
+            _ => at.delete(schema, &key, &condition).await,
+        };
+        !matches!(outcome, Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. }))
+    }
+
+    async fn writes(&self, partitions: &[Arc<Partition>], seed: u64, count: usize) {
+        let mut dice = Dice(seed);
+        for _ in 0..count {
+            assert!(self.write(partitions, &mut dice).await);
+        }
+    }
+
+    fn storm(self: &Arc<Self>, partitions: &[Arc<Partition>], seed: u64) -> Storm {
+        let stop = Arc::new(AtomicBool::new(false));
+        let task = |n| {
+            let (world, partitions, stop) = (self.clone(), partitions.to_vec(), stop.clone());
+            tokio::spawn(async move {
+                let (mut dice, mut count) = (Dice(seed * 10 + n), 0);
+                while !stop.load(Ordering::Relaxed) && world.write(&partitions, &mut dice).await {
+                    count += 1;
+                }
+                count
+            })
+        };
+        Storm { tasks: (1..4).map(task).collect(), stop }
+    }
+
+    fn copy(&self, parents: &[Arc<Partition>], children: &[Range]) -> Copy {
+        let (store, committer) = (self.store.clone(), self.committer.clone());
+        Copy::new(parents.to_vec(), children.to_vec(), self.schema.clone(), store, committer)
+    }
+
+    async fn commit(&self, batch: Batch) {
+        self.committer.commit(batch).await.unwrap();
+    }
+
+    /// Every step, some of them begun and given up before.
+    async fn copied(&self, parents: &[Arc<Partition>], children: &[Range], dice: &mut Dice) -> Vec<Arc<Partition>> {
+        while dice.below(2) == 0 {
+            let mut left = dice.below(6);
+            let _ = self.copy(parents, children).run(&mut failing_after(&mut left)).await;
+        }
+        let mut copy = self.copy(parents, children);
+        let done = copy.run(&mut |_| Ok(())).await.unwrap();
+        self.commit(done).await;
+        for _ in 0..3 {
+            tokio::task::yield_now().await;
+            let round = copy.catch_up(&mut |_| Ok(())).await.unwrap();
+            self.commit(round.batch).await;
+            while dice.below(3) == 0 {
+                let mut left = dice.below(3);
+                let mut again = self.copy(parents, children);
+                again.resume().await.unwrap();
+                if let Ok(round) = again.catch_up(&mut failing_after(&mut left)).await {
+                    self.commit(round.batch).await;
+                }
+                copy = self.copy(parents, children);
+                copy.resume().await.unwrap();
+            }
+        }
+        parents.iter().for_each(|parent| parent.fence());
+        self.commit(Batch::default()).await;
+        let mut batch = copy.catch_up(&mut |_| Ok(())).await.unwrap().batch;
+        for (child, state) in children.iter().zip(copy.first_states()) {
+            batch.put(keyspace::state(child.shard), state.encode());
+        }
+        self.commit(batch).await;
+        let mut opened = Vec::new();
+        for child in children {
+            opened.push(self.open(child).await);
+        }
+        opened
+    }
+
+    /// The rows of all items in a stretch, without their shard.
+    async fn rows_in(&self, partitions: &[Arc<Partition>], keys: &KeyRange) -> BTreeMap<Bytes, Bytes> {
+        let mut found = BTreeMap::new();
+        for partition in partitions {
+            let rows = rows(&self.store, partition.range.shard).await;
+            for (row, value) in &rows {
+                let tag = Tag::try_from(row[8]).unwrap();
+                if !keyspace::COPIED.contains(&tag) {
+                    continue;
+                }
+                let epk = match keyspace::belongs(tag, row).unwrap() {
+                    Belongs::At(epk) => epk,
+                    Belongs::With(docnum) => {
+                        let doc = &rows[&keyspace::doc(partition.range.shard, docnum)];
+                        RecordView::read(doc).unwrap().epk.to_vec()
+                    }
+                    Belongs::AsValueSays if tag == Tag::Doc => RecordView::read(value).unwrap().epk.to_vec(),
+                    Belongs::AsValueSays => value.to_vec(),
+                };
+                if keys.contains(&EffectiveKey::from_bytes(&epk)) {
+                    found.insert(row.slice(8..), value.clone());
+                }
+            }
+        }
+        found
+    }
+
+    async fn check(&self, parents: &[Arc<Partition>], children: &[Arc<Partition>]) {
+        let lsn = parents.iter().map(|parent| parent.usage().lsn).max().unwrap() + u64::from(parents.len() > 1);
+        for child in children {
+            audit(child, &self.schema).await;
+            assert_eq!(child.lsn(), lsn);
+            let keys = &child.range.keys;
+            let (theirs, ours) =
+                (self.rows_in(parents, keys).await, self.rows_in(std::slice::from_ref(child), &KeyRange::FULL).await);
+            assert_eq!(ours, theirs, "child {}", child.range.id);
+        }
+    }
+}
+
+fn failing_after(left: &mut u64) -> impl FnMut(&Figures) -> Result<()> + Send {
+    move |_| {
+        *left = left.checked_sub(1).ok_or_else(|| Error::unavailable("stopped, as planned"))?;
+        Ok(())
+    }
+}
+
+fn halves(at: &EffectiveKey, shard: u64) -> [Range; 2] {
+    let (min, max) = (EffectiveKey::MIN, EffectiveKey::MAX);
+    [range(shard, KeyRange { min, max: at.clone() }), range(shard + 1, KeyRange { min: at.clone(), max })]
+}
+
+async fn examine(store: Arc<AnyStore>, seed: u64, live: bool) {
+    let world = Arc::new(World::new(store));
+    let mut dice = Dice(seed);
+    let parent = [world.open(&range(7, KeyRange::FULL)).await];
+    world.writes(&parent, seed, 150).await;
+    let at = parent[0].middle().await.unwrap().unwrap();
+
+    let storm = live.then(|| world.storm(&parent, seed));
+    let children = world.copied(&parent, &halves(&at, 8), &mut dice).await;
+    calm(storm).await;
+    world.check(&parent, &children).await;
+
+    // Both halves go on by themselves, then come together.
+    world.writes(&children, seed + 1, 100).await;
+    let storm = live.then(|| world.storm(&children, seed + 2));
+    let merged = world.copied(&children, &[range(20, KeyRange::FULL)], &mut dice).await;
+    calm(storm).await;
+    world.check(&children, &merged).await;
+    world.writes(&merged, seed + 3, 50).await;
+    audit(&merged[0], &world.schema).await;
+}
+
+async fn calm(storm: Option<Storm>) {
+    let Some(storm) = storm else { return };
+    storm.stop.store(true, Ordering::Relaxed);
+    for task in storm.tasks {
+        task.await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn s28_s47_children_hold_what_the_parent_held_and_a_merge_what_both_held() {
+    for seed in 1..=12 {
+        examine(memory(), seed, true).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn copies_on_disk_are_as_good_as_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Embedded::open(dir.path(), EmbeddedOptions::default()).unwrap();
+    examine(Arc::new(AnyStore::Embedded(disk)), 42, true).await;
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Embedded::open(dir.path(), EmbeddedOptions::default()).unwrap();
+    examine(Arc::new(AnyStore::Mirror(Mirror(Memory::new(), disk))), 43, false).await;
+}
+
+#[tokio::test]
+async fn s46_the_middle_halves_the_bytes_and_cuts_no_key() {
+    let world = World::new(memory());
+    let partition = world.open(&range(7, KeyRange::FULL)).await;
+    assert_eq!(partition.middle().await.unwrap(), None, "nothing to halve");
+    for n in 0..400 {
+        let draft = draft(&world.schema, &n.to_string(), item(&format!("p{}", n % 200), &n.to_string(), n));
+        partition.write(&world.schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+    }
+    let at = partition.middle().await.unwrap().unwrap();
+    let children = world.copied(std::slice::from_ref(&partition), &halves(&at, 8), &mut Dice(1)).await;
+    let bytes: Vec<u64> = children.iter().map(|child| child.usage().item_bytes).collect();
+    assert!(bytes[0].abs_diff(bytes[1]) * 20 < bytes[0] + bytes[1], "{bytes:?}");
+}
+
+#[tokio::test]
+async fn one_key_has_no_middle() {
+    let world = World::new(memory());
+    let partition = world.open(&range(7, KeyRange::FULL)).await;
+    for n in 0..20 {
+        let draft = draft(&world.schema, &n.to_string(), item("one", &n.to_string(), n));
+        partition.write(&world.schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+    }
+    assert_eq!(partition.middle().await.unwrap(), None);
+}

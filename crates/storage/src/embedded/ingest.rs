@@ -1,0 +1,64 @@
+//! Rows that come as files.
+//!
+//! Promise: a file is written whole, then moved among RocksDB's own, which makes it durable; it lies at the bottom of the
+//! store from the beginning and is not rewritten. A failure leaves the store as it was and does not poison it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pleiad_model::{Error, Result};
+use rocksdb::{DB, IngestExternalFileOptions, Options, SstFileWriter};
+
+use super::directory::cannot_use;
+use crate::store::{Batch, in_order};
+
+pub struct Files {
+    dir: PathBuf,
+    options: Options,
+    next: AtomicU64,
+}
+
+impl Files {
+    /// Nobody else has the directory open by now.
+    pub fn new(dir: &Path, options: Options) -> Result<Files> {
+        let dir = dir.join("ingest");
+        match fs::remove_dir_all(&dir) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot_use(&dir, error)),
+            _ => Ok(Files { dir, options, next: AtomicU64::new(1) }),
+        }
+    }
+
+    pub fn ingest(&self, db: &DB, rows: &Batch) -> Result<()> {
+        if rows.op_count() == 0 {
+            return Ok(());
+        }
+        fs::create_dir_all(&self.dir).map_err(|error| cannot_use(&self.dir, error))?;
+        let path = self.dir.join(format!("{:06}.sst", self.next.fetch_add(1, Ordering::Relaxed)));
+        let taken = self.write(&path, rows).and_then(|()| take(db, &path));
+        if taken.is_err() {
+            let _ = fs::remove_file(&path); // the next start looks again
+        }
+        taken
+    }
+
+    fn write(&self, path: &Path, rows: &Batch) -> Result<()> {
+        let mut writer = SstFileWriter::create(&self.options);
+        writer.open(path).map_err(failed)?;
+        for (key, value) in in_order(rows)? {
+            writer.put(key, value).map_err(failed)?;
+        }
+        writer.finish().map_err(failed)
+    }
+}
+
+fn take(db: &DB, path: &Path) -> Result<()> {
+    let mut options = IngestExternalFileOptions::default();
+    options.set_move_files(true);
+    db.ingest_external_file_opts(&options, vec![path]).map_err(failed)
+}
+
+fn failed(error: rocksdb::Error) -> Error {
+    Error::unavailable(format!("rows cannot be taken into the store: {error}"))
+}
