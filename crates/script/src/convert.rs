@@ -1,0 +1,80 @@
+//! Values in and out of a realm.
+//!
+//! Promise: what goes in is what `JSON.parse` would have made of its text, what comes out is what `JSON.stringify`
+//! would have written. Plain values never become text on the way; objects do when they come out, because a script may
+//! have given them `toJSON`, getters and cycles.
+
+use pleiad_model::{Number, Object, Value, json};
+use rquickjs::{Ctx, Error, Exception, Result};
+
+pub fn to_js<'js>(ctx: &Ctx<'js>, value: &Value) -> Result<rquickjs::Value<'js>> {
+    let js = || ctx.clone();
+    match value {
+        Value::Null => Ok(rquickjs::Value::new_null(js())),
+        Value::Bool(flag) => Ok(rquickjs::Value::new_bool(js(), *flag)),
+        Value::Number(number) => Ok(rquickjs::Value::new_number(js(), number.as_f64())),
+        Value::String(text) => Ok(rquickjs::String::from_str(js(), text)?.into_value()),
+        Value::Array(items) => array(ctx, items),
+        Value::Object(object) => self::object(ctx, object),
+    }
+}
+
+fn array<'js>(ctx: &Ctx<'js>, items: &[Value]) -> Result<rquickjs::Value<'js>> {
+    let array = rquickjs::Array::new(ctx.clone())?;
+    for (at, item) in items.iter().enumerate() {
+        array.set(at, to_js(ctx, item)?)?;
+    }
+    Ok(array.into_value())
+}
+
+fn object<'js>(ctx: &Ctx<'js>, object: &Object) -> Result<rquickjs::Value<'js>> {
+    // Setting this name would change the prototype, and set others through it; parsing makes a property of it.
+    if object.get("__proto__").is_some() {
+        let mut text = Vec::new();
+        json::write_object(object, &mut text);
+        return ctx.json_parse(text);
+    }
+    let made = rquickjs::Object::new(ctx.clone())?;
+    for (name, value) in object.iter() {
+        made.set(name, to_js(ctx, value)?)?;
+    }
+    Ok(made.into_value())
+}
+
+/// None is undefined: also functions and symbols, which JSON does not have.
+pub fn from_js<'js>(ctx: &Ctx<'js>, value: rquickjs::Value<'js>) -> Result<Option<Value>> {
+    if let Some(n) = value.as_int() {
+        return Ok(Some(Value::from(i64::from(n))));
+    }
+    if let Some(n) = value.as_float() {
+        return Ok(Some(float(n)));
+    }
+    if let Some(flag) = value.as_bool() {
+        return Ok(Some(Value::Bool(flag)));
+    }
+    if let Some(text) = value.as_string() {
+        return text_of(text).map(|text| Some(Value::String(text)));
+    }
+    if value.is_undefined() || value.is_function() || value.is_symbol() {
+        return Ok(None);
+    }
+    if value.is_null() {
+        return Ok(Some(Value::Null));
+    }
+    let Some(text) = ctx.json_stringify(value)? else { return Ok(None) };
+    let parsed = json::parse(text.to_string()?.as_bytes());
+    parsed.map(Some).map_err(|error| Exception::throw_range(ctx, &error.message))
+}
+
+/// JSON has no infinity: `JSON.stringify` writes null.
+fn float(n: f64) -> Value {
+    if n.is_finite() { Value::Number(Number::Float(n)) } else { Value::Null }
+}
+
+/// Half a surrogate pair is not text; the replacement character stands for it.
+fn text_of(text: &rquickjs::String<'_>) -> Result<String> {
+    match text.to_string() {
+        Err(Error::Utf8(_)) => Ok(char::REPLACEMENT_CHARACTER.to_string()),
+        other => other,
+    }
+}

@@ -1,0 +1,117 @@
+//! What was thrown becomes an error.
+//!
+//! Promise: anything can be thrown, and each makes one `ScriptError` of bounded size. Reading an exception may run the
+//! script's getters; they run in the same box, and if they throw, their property is missing.
+
+use rquickjs::{Ctx, Error, Object, Value};
+
+use crate::desk::Desk;
+use crate::outcome::{Cause, ScriptError};
+use crate::program::{EXPRESSION_PREFIX, Program};
+use crate::realm::OWN_FILES;
+
+#[cfg(test)]
+mod tests;
+
+const MESSAGE_BYTES_MAX: usize = 8 * 1024;
+const STACK_BYTES_MAX: usize = 8 * 1024;
+
+/// The file name that QuickJS gives to evaluated text.
+const EVALUATED: [&str; 2] = ["<input>", "<evalScript>"];
+
+/// The exception that is pending in the realm, or what kept us from running.
+pub fn caught(ctx: &Ctx<'_>, desk: &Desk, program: &Program, error: &Error) -> ScriptError {
+    let thrown = ctx.catch();
+    let described = describe(ctx, program, &thrown, error);
+    if desk.was_interrupted() {
+        return ScriptError::timed_out(desk.limits.hard_ms);
+    }
+    if is_out_of_memory(&described, error) {
+        return ScriptError::out_of_memory(desk.limits.memory_bytes_max);
+    }
+    described
+}
+
+fn is_out_of_memory(described: &ScriptError, error: &Error) -> bool {
+    described.message == "InternalError: out of memory" || matches!(error, Error::Allocation)
+}
+
+fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'js>, error: &Error) -> ScriptError {
+    if !error.is_exception() {
+        return ScriptError::new(Cause::Thrown, shortened(error.to_string(), MESSAGE_BYTES_MAX));
+    }
+    let mut made = ScriptError::new(Cause::Thrown, shortened(text(ctx, thrown), MESSAGE_BYTES_MAX));
+    let Some(object) = thrown.as_object() else { return made };
+    made.number = number(ctx, object);
+    let frames = property(ctx, object, "stack").and_then(|stack| string(&stack)).unwrap_or_default();
+    (made.line, made.column) = frames.lines().find_map(place).unzip();
+    made.stack = shortened(for_authors(&frames, program.name()), STACK_BYTES_MAX);
+    made
+}
+
+/// `Error: message` of an error, the JSON of another object, the text of anything else.
+fn text<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
+    let Some(object) = thrown.as_object() else { return plain(ctx, thrown) };
+    let part = |name: &str| property(ctx, object, name).and_then(|value| string(&value));
+    match (part("name"), part("message")) {
+        (Some(name), Some(message)) if message.is_empty() => name,
+        (Some(name), Some(message)) => format!("{name}: {message}"),
+        (None, Some(message)) => message,
+        (_, None) => json(ctx, thrown).unwrap_or_else(|| "an object that is no error".to_owned()),
+    }
+}
+
+fn plain<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
+    let spelled = string(thrown).or_else(|| json(ctx, thrown));
+    spelled.unwrap_or_else(|| thrown.type_name().to_owned())
+}
+
+fn json<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> Option<String> {
+    let text = ctx.json_stringify(thrown.clone()).inspect_err(|_| drop(ctx.catch())).ok()??;
+    text.to_string().ok()
+}
+
+fn property<'js>(ctx: &Ctx<'js>, object: &Object<'js>, name: &str) -> Option<Value<'js>> {
+    let value = object.get::<_, Value<'js>>(name).inspect_err(|_| drop(ctx.catch())).ok()?;
+    (!value.is_undefined()).then_some(value)
+}
+
+fn string(value: &Value<'_>) -> Option<String> {
+    value.as_string()?.to_string().ok()
+}
+
+fn number<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<u16> {
+    let n = property(ctx, object, "number")?.as_number()?;
+    (n.fract() == 0.0 && (0.0..=f64::from(u16::MAX)).contains(&n)).then_some(n as u16)
+}
+
+/// Line and column of a frame in the script: `    at main (<input>:3:14)`.
+fn place(frame: &str) -> Option<(u32, u32)> {
+    let at = EVALUATED.iter().find_map(|name| Some(frame.find(name)? + name.len() + 1))?;
+    let (line, column) = frame.get(at..)?.trim_end_matches(')').split_once(':')?;
+    let (line, column) = (line.parse::<u32>().ok()?, column.parse::<u32>().ok()?);
+    let prefix = if line == 1 { EXPRESSION_PREFIX.len() as u32 } else { 0 };
+    Some((line, column.saturating_sub(prefix)))
+}
+
+/// The frames of the script itself, under its own name.
+fn for_authors(frames: &str, name: &str) -> String {
+    let is_theirs = |frame: &&str| !frame.contains("(native)") && !OWN_FILES.iter().any(|own| frame.contains(own));
+    let named = |frame: &str| match place(frame) {
+        Some((line, column)) => {
+            let function = frame.split_once('(').map_or("", |(before, _)| before.trim().trim_start_matches("at "));
+            format!("   at {function} ({name}:{line}:{column})")
+        }
+        None => frame.to_owned(),
+    };
+    frames.lines().filter(is_theirs).map(named).collect::<Vec<_>>().join("\n")
+}
+
+fn shortened(mut text: String, bytes_max: usize) -> String {
+    if text.len() > bytes_max {
+        let end = (0..=bytes_max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}

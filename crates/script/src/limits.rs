@@ -1,0 +1,42 @@
+//! How much of everything a script may have.
+//!
+//! Promise: every bound of the box is here, and nowhere else.
+
+const MIB: usize = 1024 * 1024;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// From here on the collection accepts no more work, so that a script can return with a continuation.
+    pub soft_ms: u64,
+    /// From here on nothing runs: the call is aborted.
+    pub hard_ms: u64,
+    /// The heap of one runtime: the script's values, and the programs it has compiled.
+    pub memory_bytes_max: usize,
+    /// Native stack of one call. The thread needs some 256 KiB more.
+    pub stack_bytes_max: usize,
+    /// Body of a request or response.
+    pub body_bytes_max: usize,
+    /// All of `console.log`.
+    pub log_bytes_max: usize,
+    /// Operations that wait at one time, and the bytes of their bodies: they are ours, not the script's memory.
+    pub queued_operations_max: usize,
+    pub queued_bytes_max: usize,
+    /// Compiled programs that a runtime remembers.
+    pub programs_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            soft_ms: 4_000,
+            hard_ms: 5_000,
+            memory_bytes_max: 64 * MIB,
+            stack_bytes_max: MIB / 2,
+            body_bytes_max: 4 * MIB,
+            log_bytes_max: 16 * 1024,
+            queued_operations_max: 1_000,
+            queued_bytes_max: 16 * MIB,
+            programs_max: 128,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! `err.number`: what a script sees of an error.
+//!
+//! Promise: one number per kind. Protocols have tables of their own; this one is part of the language that scripts
+//! speak, whichever protocol called them.
+
+use pleiad_model::Kind;
+
+#[cfg(test)]
+mod tests;
+
+pub fn number(kind: Kind) -> u16 {
+    match kind {
+        Kind::Invalid | Kind::KeyMismatch | Kind::CrossPartition | Kind::ContainerChanged | Kind::Refused => 400,
+        Kind::Forbidden | Kind::QuotaExceeded | Kind::KeyFull => 403,
+        Kind::NotFound | Kind::OwnerNotFound | Kind::SessionNotAvailable => 404,
+        Kind::Conflict => 409,
+        Kind::PreconditionFailed => 412,
+        Kind::TooLarge => 413,
+        Kind::Throttled { .. } => 429,
+        Kind::RetryWith | Kind::Locked => 449,
+        Kind::Moved { .. } | Kind::Unavailable | Kind::Internal => 500,
+    }
+}

@@ -1,0 +1,22 @@
+//! Every number that `ErrorCodes` names is the number of some error.
+
+use pleiad_model::Kind;
+
+use super::number;
+
+#[test]
+fn the_codes_scripts_compare_with_are_the_ones_they_get() {
+    let table = [
+        (Kind::Invalid, 400),
+        (Kind::Forbidden, 403),
+        (Kind::NotFound, 404),
+        (Kind::Conflict, 409),
+        (Kind::PreconditionFailed, 412),
+        (Kind::TooLarge, 413),
+        (Kind::RetryWith, 449),
+        (Kind::Internal, 500),
+    ];
+    for (kind, want) in table {
+        assert_eq!(number(kind), want, "{kind:?}");
+    }
+}

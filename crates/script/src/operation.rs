@@ -1,0 +1,78 @@
+//! What a script may ask of its collection, and what comes back.
+//!
+//! Promise: an operation is complete and typed; its link lies in the call's collection. Whether the document exists,
+//! fits or may be written is for the host to say, with a [`Reply::Failed`].
+
+use pleiad_model::{Error, Value};
+
+/// Which operation an answer belongs to. Counted from 1 in each call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub u32);
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    pub ticket: Ticket,
+    pub action: Action,
+}
+
+/// Bodies are the JSON text of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    Create { body: String, indexing: Indexing },
+    Upsert { body: String, etag: Option<String>, indexing: Indexing },
+    Read { link: DocumentLink, if_none_match: Option<String> },
+    Replace { link: DocumentLink, body: String, etag: Option<String>, indexing: Indexing },
+    Delete { link: DocumentLink, etag: Option<String> },
+    Query { query: Query, page: Page },
+    ReadFeed { page: Page },
+}
+
+/// The last part of a document's link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DocumentLink {
+    Rid(String),
+    Id(String),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Indexing {
+    #[default]
+    Default,
+    Include,
+    Exclude,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    pub text: String,
+    pub parameters: Vec<(String, Value)>,
+    /// The script allows a scan where no index helps.
+    pub may_scan: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// None leaves the size to the host.
+    pub size: Option<u32>,
+    pub continuation: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub ticket: Ticket,
+    pub reply: Reply,
+}
+
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// The document as JSON text, with its system properties.
+    Resource(String),
+    NotModified,
+    Deleted,
+    /// A JSON array of documents or rows.
+    Feed {
+        documents: String,
+        continuation: Option<String>,
+    },
+    Failed(Error),
+}

@@ -1,0 +1,160 @@
+//! What a script hands over becomes an operation: the door of this crate.
+//!
+//! Promise: whatever the object holds, the answer is a ticket, a "not now", or one of four refusals. The realm's
+//! `api.js` has turned options into plain words already; a script cannot reach this function itself.
+
+use pleiad_model::{Value, json};
+use rquickjs::Object;
+
+use crate::call::Collection;
+use crate::desk::Desk;
+use crate::operation::{Action, DocumentLink, Indexing, Page, Query};
+
+#[cfg(test)]
+mod tests;
+
+/// Unless the script says otherwise.
+const PAGE_ITEMS_DEFAULT: u32 = 100;
+
+/// Why an order is no operation. `api.js` has the messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    InvalidLink = -1,
+    LinkOutside = -2,
+    TooLarge = -3,
+    InvalidOptions = -4,
+}
+
+/// A ticket, 0 for "not accepted", or a refusal's number.
+pub fn ask(desk: &Desk, order: &Object<'_>) -> rquickjs::Result<i32> {
+    let order = Order::read(order)?;
+    let Some(call) = desk.call() else { return Ok(0) };
+    Ok(match order.action(&call.collection, desk.limits.body_bytes_max) {
+        Ok(action) => desk.take(action).map_or(0, |ticket| i32::try_from(ticket.0).unwrap_or(0)),
+        Err(refusal) => refusal as i32,
+    })
+}
+
+/// An order as it came.
+#[derive(Clone, Debug, Default)]
+struct Order {
+    kind: String,
+    link: Option<String>,
+    body: Option<String>,
+    etag: Option<String>,
+    if_none_match: Option<String>,
+    index_action: Option<String>,
+    continuation: Option<String>,
+    page_size: Option<f64>,
+    may_scan: bool,
+}
+
+impl Order {
+    fn read(order: &Object<'_>) -> rquickjs::Result<Order> {
+        let link: rquickjs::Value = order.get("link")?;
+        Ok(Order {
+            kind: order.get("kind")?,
+            link: link.as_string().map(|text| text.to_string()).transpose()?,
+            body: order.get("body")?,
+            etag: order.get("etag")?,
+            if_none_match: order.get("ifNoneMatch")?,
+            index_action: order.get("indexAction")?,
+            continuation: order.get("continuation")?,
+            page_size: order.get("pageSize")?,
+            may_scan: order.get("enableScan")?,
+        })
+    }
+
+    fn action(mut self, collection: &Collection, body_bytes_max: usize) -> Result<Action, Refusal> {
+        if self.body.as_ref().is_some_and(|body| body.len() > body_bytes_max) {
+            return Err(Refusal::TooLarge);
+        }
+        let link = self.link.take().ok_or(Refusal::InvalidLink)?;
+        let parts = parts(&link, collection)?;
+        match (self.kind.as_str(), parts.as_slice()) {
+            ("create", []) => Ok(Action::Create { indexing: self.indexing()?, body: self.body()? }),
+            ("upsert", []) => {
+                Ok(Action::Upsert { indexing: self.indexing()?, body: self.body()?, etag: self.etag.take() })
+            }
+            ("query", []) => Ok(Action::Query { query: self.query()?, page: self.page()? }),
+            ("readFeed", []) => Ok(Action::ReadFeed { page: self.page()? }),
+            (_, ["docs", name]) if !name.is_empty() => self.on_document(document(&link, name, collection)),
+            _ => Err(Refusal::InvalidLink),
+        }
+    }
+
+    fn on_document(mut self, link: DocumentLink) -> Result<Action, Refusal> {
+        match self.kind.as_str() {
+            "read" => Ok(Action::Read { link, if_none_match: self.if_none_match }),
+            "delete" => Ok(Action::Delete { link, etag: self.etag }),
+            "replace" => {
+                Ok(Action::Replace { link, indexing: self.indexing()?, body: self.body()?, etag: self.etag.take() })
+            }
+            _ => Err(Refusal::InvalidLink),
+        }
+    }
+
+    fn body(&mut self) -> Result<String, Refusal> {
+        self.body.take().ok_or(Refusal::InvalidOptions)
+    }
+
+    fn indexing(&self) -> Result<Indexing, Refusal> {
+        match self.index_action.as_deref().map(str::to_ascii_lowercase).as_deref() {
+            None | Some("default") => Ok(Indexing::Default),
+            Some("include") => Ok(Indexing::Include),
+            Some("exclude") => Ok(Indexing::Exclude),
+            Some(_) => Err(Refusal::InvalidOptions),
+        }
+    }
+
+    fn page(&mut self) -> Result<Page, Refusal> {
+        let size = match self.page_size {
+            None => Some(PAGE_ITEMS_DEFAULT),
+            Some(n) if n < 0.0 => None,
+            Some(n) if n == 0.0 => Some(PAGE_ITEMS_DEFAULT),
+            Some(n) if n.fract() == 0.0 && n <= f64::from(i32::MAX) => Some(n as u32),
+            Some(_) => return Err(Refusal::InvalidOptions),
+        };
+        Ok(Page { size, continuation: self.continuation.take() })
+    }
+
+    /// `{"query": "…", "parameters": [{"name": "@a", "value": 1}]}`
+    fn query(&mut self) -> Result<Query, Refusal> {
+        let body = json::parse(self.body()?.as_bytes()).map_err(|_| Refusal::InvalidOptions)?;
+        let text = body.get("query").and_then(Value::as_str).ok_or(Refusal::InvalidOptions)?.to_owned();
+        let parameters = match body.get("parameters") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(list) => list.as_array().and_then(parameters).ok_or(Refusal::InvalidOptions)?,
+        };
+        Ok(Query { text, parameters, may_scan: self.may_scan })
+    }
+}
+
+fn parameters(list: &[Value]) -> Option<Vec<(String, Value)>> {
+    let one = |entry: &Value| {
+        let name = entry.get("name")?.as_str()?.to_owned();
+        Some((name, entry.get("value")?.clone()))
+    };
+    list.iter().map(one).collect()
+}
+
+/// What follows the collection in a link: nothing, or `docs` and a name.
+fn parts<'a>(link: &'a str, collection: &Collection) -> Result<Vec<&'a str>, Refusal> {
+    let all: Vec<&str> = link.trim_matches('/').split('/').collect();
+    let is_collection = matches!(all.as_slice(), [dbs, _, colls, _, ..]
+        if dbs.eq_ignore_ascii_case("dbs") && colls.eq_ignore_ascii_case("colls"));
+    let rest = all.get(4..).filter(|_| is_collection).ok_or(Refusal::InvalidLink)?;
+    let is_ours = [&collection.self_link, &collection.alt_link].iter().any(|ours| begins_with(&all, ours));
+    if is_ours { Ok(rest.to_vec()) } else { Err(Refusal::LinkOutside) }
+}
+
+fn begins_with(all: &[&str], ours: &str) -> bool {
+    let ours: Vec<&str> = ours.trim_matches('/').split('/').collect();
+    ours.len() == 4 && all.get(1) == ours.get(1) && all.get(3) == ours.get(3)
+}
+
+fn document(link: &str, name: &str, collection: &Collection) -> DocumentLink {
+    let all: Vec<&str> = link.trim_matches('/').split('/').collect();
+    let by_rid = begins_with(&all, &collection.self_link);
+    if by_rid { DocumentLink::Rid(name.to_owned()) } else { DocumentLink::Id(name.to_owned()) }
+}

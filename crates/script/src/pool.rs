@@ -1,0 +1,263 @@
+//! Threads for scripts.
+//!
+//! Promise: a caller gets an answer soon after the hard limit, even if the script's thread does not: some native loops
+//! look at no clock. Such a thread is given up and replaced; there are never more than twice as many threads as
+//! asked for, and when all are stuck, callers are told so.
+//!
+//! ```text
+//! caller                         worker
+//! start ── program, call ──────▶ Runtime::start
+//! step  ── answers ────────────▶ Session::step
+//!       ◀───────────────── Step ─
+//! ```
+//!
+//! Operations are carried out by the caller, on its own thread, so that nothing of the store hangs on a script.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use pleiad_model::env::Env;
+
+use crate::call::Call;
+use crate::limits::Limits;
+use crate::operation::{Answer, Operation};
+use crate::outcome::{Cause, Outcome, ScriptError, Step, Work};
+use crate::program::Program;
+use crate::runtime::Runtime;
+use crate::session::Session;
+
+#[cfg(test)]
+mod tests;
+
+/// How long past the hard limit a thread is waited for.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// Beside the script's own stack: ours, and what the engine uses before it looks.
+const STACK_BYTES_MORE: usize = 1024 * 1024;
+
+/// Cheap to clone; all clones share the threads.
+#[derive(Clone)]
+pub struct Pool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    limits: Limits,
+    env: Arc<dyn Env>,
+    threads_max: usize,
+    state: Mutex<State>,
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    idle: Vec<Worker>,
+    /// At work or idle.
+    live: usize,
+    /// Given up, and not yet back.
+    stuck: usize,
+}
+
+/// The caller's end of a thread.
+struct Worker {
+    orders: Sender<Order>,
+    steps: Receiver<Step>,
+    is_given_up: Arc<AtomicBool>,
+}
+
+enum Order {
+    Start(Program, Box<Call>),
+    Step(Vec<Answer>),
+    StopAccepting,
+}
+
+/// One call on a thread of the pool.
+pub struct Running {
+    shared: Arc<Shared>,
+    worker: Option<Worker>,
+    is_over: bool,
+}
+
+impl Pool {
+    pub fn new(limits: Limits, env: Arc<dyn Env>, threads_max: usize) -> Self {
+        let (state, freed) = (Mutex::default(), Condvar::new());
+        Pool { shared: Arc::new(Shared { limits, env, threads_max: threads_max.max(1), state, freed }) }
+    }
+
+    /// Runs a call to its end. `host` carries out what the script asks for.
+    pub fn run(&self, program: &Program, call: Call, mut host: impl FnMut(Vec<Operation>) -> Vec<Answer>) -> Outcome {
+        let mut running = match self.start(program, call) {
+            Ok(running) => running,
+            Err(error) => return failed(error),
+        };
+        let mut answers = Vec::new();
+        loop {
+            match running.step(answers) {
+                Step::Ask(operations) => answers = host(operations),
+                Step::Done(outcome) => return outcome,
+            }
+        }
+    }
+
+    /// Takes a thread. Waits for one, but no longer than a script may run.
+    pub fn start(&self, program: &Program, call: Call) -> Result<Running, ScriptError> {
+        let worker = self.shared.worker()?;
+        // A worker that is gone shows when it is asked for a step.
+        let _ = worker.orders.send(Order::Start(program.clone(), Box::new(call)));
+        Ok(Running { shared: Arc::clone(&self.shared), worker: Some(worker), is_over: false })
+    }
+}
+
+impl Running {
+    /// As [`Session::step`], and returns even if the script's thread does not.
+    pub fn step(&mut self, answers: Vec<Answer>) -> Step {
+        let limit = Duration::from_millis(self.shared.limits.hard_ms) + GRACE;
+        let Some(worker) = &self.worker else { return Step::Done(failed(gone())) };
+        let _ = worker.orders.send(Order::Step(answers));
+        match worker.steps.recv_timeout(limit) {
+            Ok(step) => {
+                self.is_over = matches!(step, Step::Done(_));
+                step
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                self.give_up();
+                Step::Done(failed(ScriptError::timed_out(self.shared.limits.hard_ms)))
+            }
+            Err(RecvTimeoutError::Disconnected) => Step::Done(failed(gone())),
+        }
+    }
+
+    /// As [`Session::stop_accepting`], from the next step on.
+    pub fn stop_accepting(&mut self) {
+        if let Some(worker) = &self.worker {
+            let _ = worker.orders.send(Order::StopAccepting);
+        }
+    }
+
+    fn give_up(&mut self) {
+        let Some(worker) = self.worker.take() else { return };
+        let mut state = self.shared.lock();
+        worker.is_given_up.store(true, Ordering::Relaxed);
+        state.live -= 1;
+        state.stuck += 1;
+        drop(state);
+        self.shared.freed.notify_one();
+    }
+}
+
+impl Drop for Running {
+    /// A thread whose call is over goes back; any other one ends by itself, since its caller's ends are gone.
+    fn drop(&mut self) {
+        let Some(worker) = self.worker.take() else { return };
+        let mut state = self.shared.lock();
+        if self.is_over {
+            state.idle.push(worker);
+        } else {
+            state.live -= 1;
+        }
+        drop(state);
+        self.shared.freed.notify_one();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn worker(self: &Arc<Self>) -> Result<Worker, ScriptError> {
+        let wait = Duration::from_millis(self.limits.hard_ms);
+        let state = self.lock();
+        let is_full = |state: &mut State| state.idle.is_empty() && !self.has_room(state);
+        let waited = self.freed.wait_timeout_while(state, wait, is_full);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if let Some(worker) = state.idle.pop() {
+            return Ok(worker);
+        }
+        if !self.has_room(&state) {
+            return Err(busy());
+        }
+        state.live += 1;
+        drop(state);
+        self.spawn().inspect_err(|_| self.lock().live -= 1)
+    }
+
+    fn has_room(&self, state: &State) -> bool {
+        state.live < self.threads_max && state.live + state.stuck < 2 * self.threads_max
+    }
+
+    fn spawn(self: &Arc<Self>) -> Result<Worker, ScriptError> {
+        let ((orders, inbox), (outbox, steps)) = (channel(), channel());
+        let is_given_up = Arc::new(AtomicBool::new(false));
+        let runtime = (self.limits.clone(), Arc::clone(&self.env));
+        // Weak: idle threads must not keep alive the pool that keeps them.
+        let (home, flag) = (Arc::downgrade(self), Arc::clone(&is_given_up));
+        let stack_bytes = self.limits.stack_bytes_max + STACK_BYTES_MORE;
+        let built = thread::Builder::new().name("script".to_owned()).stack_size(stack_bytes);
+        let life = move || {
+            work(Runtime::new(runtime.0, runtime.1), &inbox, &outbox);
+            if let Some(home) = home.upgrade() {
+                home.ended(&flag);
+            }
+        };
+        built.spawn(life).map_err(|_| busy())?;
+        Ok(Worker { orders, steps, is_given_up })
+    }
+
+    /// A thread that was given up has come back after all.
+    fn ended(&self, is_given_up: &AtomicBool) {
+        let mut state = self.lock();
+        if is_given_up.load(Ordering::Relaxed) {
+            state.stuck -= 1;
+        }
+        drop(state);
+        self.freed.notify_one();
+    }
+}
+
+/// A worker's life: one call after the other, until nobody wants it any more.
+fn work(mut runtime: Runtime, inbox: &Receiver<Order>, outbox: &Sender<Step>) {
+    let mut is_wanted = true;
+    while is_wanted && let Ok(order) = inbox.recv() {
+        if let Order::Start(program, call) = order {
+            is_wanted = serve(runtime.start(&program, *call), inbox, outbox);
+        }
+    }
+}
+
+/// One call. False when nobody listens any more.
+fn serve(mut session: Session<'_>, inbox: &Receiver<Order>, outbox: &Sender<Step>) -> bool {
+    while let Ok(order) = inbox.recv() {
+        let step = match order {
+            Order::Step(answers) => session.step(answers),
+            Order::StopAccepting => {
+                session.stop_accepting();
+                continue;
+            }
+            Order::Start(..) => continue,
+        };
+        let is_over = matches!(step, Step::Done(_));
+        if outbox.send(step).is_err() {
+            return false;
+        }
+        if is_over {
+            return true;
+        }
+    }
+    false
+}
+
+fn busy() -> ScriptError {
+    ScriptError::new(Cause::Busy, "All threads for scripts are at work.")
+}
+
+fn gone() -> ScriptError {
+    ScriptError::new(Cause::Busy, "The script's thread has ended.")
+}
+
+fn failed(error: ScriptError) -> Outcome {
+    Outcome { response_body: None, request_body: None, log: String::new(), error: Some(error), work: Work::default() }
+}

@@ -1,0 +1,198 @@
+//! A global scope with the server-side API in it.
+//!
+//! Promise: a shared realm is frozen when it is handed out and swept after every call; `tidy` says whether it is as
+//! clean as on its first day. A realm of one's own is neither: it belongs to one call. The API itself is JavaScript
+//! (`api.js`, `query.js`), on top of the few native functions below.
+
+use std::rc::Rc;
+
+use pleiad_model::Error;
+use rquickjs::context::{EvalOptions, intrinsic};
+use rquickjs::function::{Args, IntoArgs};
+use rquickjs::{Array, Context, Ctx, FromJs, Function, Object, Persistent, Result, Runtime, Value};
+
+use crate::desk::Desk;
+use crate::{order, translate};
+
+#[cfg(test)]
+mod tests;
+
+const BUILTINS: &str = include_str!("realm/builtins.js");
+const API: &str = include_str!("realm/api.js");
+const QUERY: &str = include_str!("realm/query.js");
+const FREEZE: &str = include_str!("realm/freeze.js");
+
+/// Files whose frames a script's author need not see.
+pub const OWN_FILES: [&str; 4] = ["builtins.js", "api.js", "query.js", "freeze.js"];
+
+/// Everything of the language that needs no clock, no loader and no finalizer.
+type Intrinsics = (
+    intrinsic::Eval,
+    intrinsic::Date,
+    intrinsic::RegExpCompiler,
+    intrinsic::RegExp,
+    intrinsic::Json,
+    intrinsic::Proxy,
+    intrinsic::MapSet,
+    intrinsic::TypedArrays,
+);
+
+pub type Kept<T> = Persistent<T>;
+
+/// Fields are dropped in this order: what lives in the context before the context.
+pub struct Realm {
+    open: Kept<Function<'static>>,
+    close: Kept<Function<'static>>,
+    compile: Kept<Function<'static>>,
+    run: Kept<Function<'static>>,
+    deliver: Kept<Function<'static>>,
+    bodies: Kept<Function<'static>>,
+    rethrow: Kept<Function<'static>>,
+    tidy: Option<Kept<Function<'static>>>,
+    pub context: Context,
+}
+
+impl Realm {
+    /// For all calls of a thread, one after the other.
+    pub fn shared(runtime: &Runtime, desk: &Rc<Desk>) -> Result<Realm> {
+        Realm::build(runtime, desk, true)
+    }
+
+    /// For one call.
+    pub fn own(runtime: &Runtime, desk: &Rc<Desk>) -> Result<Realm> {
+        Realm::build(runtime, desk, false)
+    }
+
+    fn build(runtime: &Runtime, desk: &Rc<Desk>, is_shared: bool) -> Result<Realm> {
+        let context = Context::builder().with::<(Intrinsics, intrinsic::Promise)>().build(runtime)?;
+        let made = context.clone();
+        context.with(|ctx| {
+            let host = host(&ctx, desk)?;
+            part(&ctx, "builtins.js", BUILTINS)?.call::<_, ()>((host.clone(),))?;
+            let api: Object<'_> = part(&ctx, "api.js", API)?.call((host.clone(),))?;
+            part(&ctx, "query.js", QUERY)?.call::<_, ()>((host, api.clone()))?;
+            let tidy = is_shared.then(|| part(&ctx, "freeze.js", FREEZE)?.call((api.clone(),))).transpose()?;
+            Realm::keep(&ctx, &api, tidy, made)
+        })
+    }
+
+    fn keep<'js>(ctx: &Ctx<'js>, api: &Object<'js>, tidy: Option<Function<'js>>, context: Context) -> Result<Realm> {
+        let entry = |name: &str| api.get(name).map(|entry: Function<'js>| Kept::save(ctx, entry));
+        Ok(Realm {
+            open: entry("open")?,
+            close: entry("close")?,
+            compile: entry("compile")?,
+            run: entry("run")?,
+            deliver: entry("deliver")?,
+            bodies: entry("bodies")?,
+            rethrow: entry("rethrow")?,
+            tidy: tidy.map(|tidy| Kept::save(ctx, tidy)),
+            context,
+        })
+    }
+
+    pub fn open(&self, ctx: &Ctx<'_>, mode: &str) -> Result<()> {
+        call(ctx, &self.open, (mode,))
+    }
+
+    pub fn close(&self, ctx: &Ctx<'_>) -> Result<()> {
+        call(ctx, &self.close, ())
+    }
+
+    /// The function that makes the script's function.
+    pub fn compile(&self, ctx: &Ctx<'_>, text: &str) -> Result<Kept<Function<'static>>> {
+        let made: Function<'_> = call(ctx, &self.compile, (text,))?;
+        Ok(Kept::save(ctx, made))
+    }
+
+    pub fn run<'js>(&self, ctx: &Ctx<'js>, factory: Function<'js>, arguments: Array<'js>) -> Result<()> {
+        call::<Value<'js>, _>(ctx, &self.run, (factory, arguments)).map(drop)
+    }
+
+    pub fn deliver<'js>(&self, ctx: &Ctx<'js>, arguments: impl IntoArgs<'js>) -> Result<()> {
+        call::<Value<'js>, _>(ctx, &self.deliver, arguments).map(drop)
+    }
+
+    /// What the script set: the request's body and the response's.
+    pub fn bodies<'js>(&self, ctx: &Ctx<'js>) -> Result<Array<'js>> {
+        call(ctx, &self.bodies, ())
+    }
+
+    /// Throws what was given to `abort` again.
+    pub fn rethrow<'js>(&self, ctx: &Ctx<'js>) -> Result<()> {
+        call::<Value<'js>, _>(ctx, &self.rethrow, ()).map(drop)
+    }
+
+    /// True when the next call may have this realm.
+    pub fn tidy(&self, ctx: &Ctx<'_>) -> bool {
+        let Some(tidy) = &self.tidy else { return false };
+        call(ctx, tidy, ()).unwrap_or(false)
+    }
+}
+
+fn call<'js, R: FromJs<'js>, A: IntoArgs<'js>>(ctx: &Ctx<'js>, kept: &Kept<Function<'static>>, with: A) -> Result<R> {
+    let mut args = Args::new(ctx.clone(), with.num_args());
+    with.into_args(&mut args)?;
+    args.apply(&kept.clone().restore(ctx)?)
+}
+
+fn part<'js>(ctx: &Ctx<'js>, file: &str, text: &str) -> Result<Function<'js>> {
+    let mut options = EvalOptions::default();
+    options.filename = Some(file.to_owned());
+    ctx.eval_with_options(text, options)
+}
+
+/// The native functions, held by the API and out of any script's reach.
+fn host<'js>(ctx: &Ctx<'js>, desk: &Rc<Desk>) -> Result<Object<'js>> {
+    let host = Object::new(ctx.clone())?;
+    let function = Desked { ctx, desk };
+    host.set("ask", function.made(|desk, order: Object<'js>| order::ask(desk, &order))?)?;
+    host.set("fact", function.made(|desk, name: String| Ok(fact(desk, &name)))?)?;
+    host.set("log", function.made(|desk, text: String| Ok(desk.log(&text)))?)?;
+    host.set("translate", function.made(|_, stages: Vec<Vec<Option<String>>>| Ok(translate::prefix(&stages)))?)?;
+    host.set("refused", function.made(|_, name: String| Ok(Error::refused(name).message))?)?;
+    host.set("now", function.asked(|desk| desk.env.now_ms() as f64)?)?;
+    host.set("random", function.asked(|desk| fraction(desk.env.random_u64()))?)?;
+    host.set("guid", function.asked(|desk| guid(desk.env.random_u64(), desk.env.random_u64()))?)?;
+    host.set("abort", function.asked(Desk::abort)?)?;
+    host.set("bodyMax", desk.limits.body_bytes_max as f64)?;
+    Ok(host)
+}
+
+/// Makes native functions that share the desk.
+struct Desked<'a, 'js> {
+    ctx: &'a Ctx<'js>,
+    desk: &'a Rc<Desk>,
+}
+
+impl<'js> Desked<'_, 'js> {
+    fn made<A, R>(&self, work: impl Fn(&Desk, A) -> Result<R> + 'js) -> Result<Function<'js>>
+    where
+        A: rquickjs::function::FromParam<'js> + 'js,
+        R: rquickjs::IntoJs<'js> + 'js,
+    {
+        let desk = Rc::clone(self.desk);
+        Function::new(self.ctx.clone(), move |argument: A| work(&desk, argument))
+    }
+
+    fn asked<R: rquickjs::IntoJs<'js> + 'js>(&self, work: impl Fn(&Desk) -> R + 'js) -> Result<Function<'js>> {
+        let desk = Rc::clone(self.desk);
+        Function::new(self.ctx.clone(), move || work(&desk))
+    }
+}
+
+fn fact(desk: &Desk, name: &str) -> Option<String> {
+    desk.call()?.fact(name).map(str::to_owned)
+}
+
+/// 53 random bits as a number below 1.
+fn fraction(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx
+fn guid(high: u64, low: u64) -> String {
+    let (a, b, c) = (high >> 32, high >> 16 & 0xffff, high & 0xfff);
+    let (d, e) = (low >> 48 & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
+    format!("{a:08x}-{b:04x}-4{c:03x}-{d:04x}-{e:012x}")
+}

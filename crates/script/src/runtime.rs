@@ -1,0 +1,142 @@
+//! The realms and compiled programs of one thread.
+//!
+//! Promise: after every call the engine is either as clean as a new one or gone; the next call makes another. A
+//! runtime stays on its thread. It is fast because it keeps: a frozen realm, and each program's compiled function.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pleiad_model::env::Env;
+use rquickjs::{Ctx, Function};
+
+use crate::call::Call;
+use crate::desk::Desk;
+use crate::failure;
+use crate::limits::Limits;
+use crate::outcome::{Cause, ScriptError};
+use crate::program::Program;
+use crate::realm::{Kept, Realm};
+use crate::session::Session;
+
+#[cfg(test)]
+mod tests;
+
+pub struct Runtime {
+    desk: Rc<Desk>,
+    engine: Option<Engine>,
+}
+
+/// Fields are dropped in this order: what lives in the engine before the engine.
+pub(crate) struct Engine {
+    programs: HashMap<u64, Kept<Function<'static>>>,
+    shared: Realm,
+    pub js: rquickjs::Runtime,
+}
+
+impl Runtime {
+    pub fn new(limits: Limits, env: Arc<dyn Env>) -> Self {
+        Runtime { desk: Desk::new(limits, env), engine: None }
+    }
+
+    /// Whether the text is a function. Running it will not compile it again.
+    pub fn compile(&mut self, program: &Program) -> Result<(), ScriptError> {
+        self.desk.open(None);
+        let desk = Rc::clone(&self.desk);
+        let engine = self.engine()?;
+        let realm = &engine.shared;
+        let made = realm.context.with(|ctx| compiled(&ctx, &desk, realm, program).map(|factory| (factory, realm.tidy(&ctx))));
+        match made {
+            Ok((factory, true)) if !program.has_own_realm() => engine.remember(program, factory, desk.limits.programs_max),
+            Ok((_, true)) => {}
+            Ok((_, false)) => self.discard(),
+            Err(error) => {
+                self.discard();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a call. Nothing runs before the first step.
+    pub fn start(&mut self, program: &Program, call: Call) -> Session<'_> {
+        Session::new(self, program.clone(), call)
+    }
+
+    pub(crate) fn desk(&self) -> &Rc<Desk> {
+        &self.desk
+    }
+
+    /// The engine, and a new one where the last call left none.
+    pub(crate) fn engine(&mut self) -> Result<&mut Engine, ScriptError> {
+        let engine = match self.engine.take() {
+            Some(engine) => engine,
+            None => Engine::new(&self.desk)
+                .map_err(|_| ScriptError::out_of_memory(self.desk.limits.memory_bytes_max))?,
+        };
+        Ok(self.engine.insert(engine))
+    }
+
+    /// Forgets everything: realms, programs, and whatever a script left in them.
+    pub(crate) fn discard(&mut self) {
+        self.engine = None;
+    }
+}
+
+impl Engine {
+    fn new(desk: &Rc<Desk>) -> rquickjs::Result<Engine> {
+        let js = rquickjs::Runtime::new()?;
+        js.set_memory_limit(desk.limits.memory_bytes_max);
+        js.set_max_stack_size(desk.limits.stack_bytes_max);
+        let clock = Rc::clone(desk);
+        js.set_interrupt_handler(Some(Box::new(move || clock.is_time_over())));
+        let shared = Realm::shared(&js, desk)?;
+        Ok(Engine { programs: HashMap::new(), shared, js })
+    }
+
+    pub fn shared(&self) -> &Realm {
+        &self.shared
+    }
+
+    /// The compiled program of the shared realm; compiled now if it is new here.
+    pub fn factory<'js>(&mut self, ctx: &Ctx<'js>, desk: &Desk, program: &Program) -> Result<Function<'js>, ScriptError> {
+        let kept = match self.programs.get(&program.number()) {
+            Some(kept) => kept.clone(),
+            None => {
+                let made = compiled(ctx, desk, &self.shared, program)?;
+                self.remember(program, made.clone(), desk.limits.programs_max);
+                made
+            }
+        };
+        kept.restore(ctx).map_err(|error| failure::caught(ctx, desk, program, &error))
+    }
+
+    fn remember(&mut self, program: &Program, factory: Kept<Function<'static>>, programs_max: usize) {
+        if self.programs.len() >= programs_max {
+            self.programs.clear();
+        }
+        self.programs.insert(program.number(), factory);
+    }
+}
+
+/// The program in this realm: as an expression, else as declarations.
+pub(crate) fn compiled(
+    ctx: &Ctx<'_>,
+    desk: &Desk,
+    realm: &Realm,
+    program: &Program,
+) -> Result<Kept<Function<'static>>, ScriptError> {
+    let mut first = None;
+    for text in program.factories() {
+        match realm.compile(ctx, &text) {
+            Ok(factory) => return Ok(factory),
+            Err(error) => {
+                let error = failure::caught(ctx, desk, program, &error);
+                first.get_or_insert(error);
+            }
+        }
+    }
+    let error = first.unwrap_or_else(|| ScriptError::new(Cause::Syntax, "A script is one function."));
+    let is_ours = matches!(error.cause, Cause::Thrown);
+    Err(if is_ours { ScriptError { cause: Cause::Syntax, ..error } } else { error })
+}

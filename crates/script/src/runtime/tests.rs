@@ -1,0 +1,60 @@
+//! Any text, any arguments: an outcome, never a panic; and a measurement for people, not for CI.
+
+use proptest::prelude::*;
+
+use crate::testing::{Host, TickingEnv, env, procedure};
+use crate::{Functions, Limits, Program, Runtime};
+
+/// Pieces that scripts are made of, in no order.
+fn piece() -> impl Strategy<Value = String> {
+    let fixed = [
+        "function", "(", ")", "{", "}", "[", "]", "=>", "x", "__", ".", "filter", "createDocument", ",", "'a'", "`${", "`", "1",
+        "null", "async ", "await ", "throw ", "return ", "new ", "Error", "while(1)", "for(;;)", ";", "\n", "//", "/*", "*/", "/a+/",
+        "=", "getContext()", "setBody", "Object", "prototype", "eval", "class ", "yield ", "this", "typeof ", "let ", "...", "\\", "\0",
+    ];
+    prop_oneof![8 => prop::sample::select(fixed.to_vec()).prop_map(str::to_owned), 1 => any::<char>().prop_map(String::from)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_text_has_an_outcome(pieces in prop::collection::vec(piece(), 0..25), argument in ".{0,20}") {
+        let limits = Limits { memory_bytes_max: 8 << 20, ..Limits::default() };
+        let mut runtime = Runtime::new(limits, TickingEnv::every(100));
+        let source = pieces.concat();
+        let _ = Host::default().run(&mut runtime, &source, procedure(&[&argument]));
+        let wrapped = format!("function (x) {{ {source} }}");
+        let _ = Host::default().run(&mut runtime, &wrapped, procedure(&["[1]"]));
+        let next = Host::default().run(&mut runtime, "function () { __.response.setBody(1) }", procedure(&[]));
+        prop_assert_eq!(next.response_body.as_deref(), Some("1"));
+    }
+}
+
+/// `cargo test --release -p pleiad-script -- --ignored --nocapture cost`
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_an_empty_call_and_of_a_function() {
+    let timed = |name: &str, times: u32, mut work: Box<dyn FnMut()>| {
+        work();
+        let start = std::time::Instant::now();
+        (0..times).for_each(|_| work());
+        println!("{name:40} {:>10.2} µs", start.elapsed().as_secs_f64() * 1e6 / f64::from(times));
+    };
+    let empty = |source: &'static str| -> Box<dyn FnMut()> {
+        let (mut runtime, program) = (Runtime::new(Limits::default(), env()), Program::new("e", source));
+        Box::new(move || drop(Host::default().execute(&mut runtime, &program, procedure(&[]))))
+    };
+    timed("empty procedure", 20_000, empty("function () {}"));
+    timed("procedure with a body", 20_000, empty("function () { getContext().getResponse().setBody('x') }"));
+    timed("empty procedure, realm of its own", 1_000, empty("function () { [].__proto__ }"));
+    let function = |source: &str, argument: pleiad_model::Value| -> Box<dyn FnMut()> {
+        let udf = Functions::new(Limits::default(), env()).declare("f", source).unwrap();
+        Box::new(move || drop(udf.call(std::slice::from_ref(&argument))))
+    };
+    timed("function of a number", 200_000, function("x => x + 1", pleiad_model::Value::from(7i64)));
+    timed("function of a string", 200_000, function("s => s.length", pleiad_model::Value::from("hello")));
+    let pool = crate::Pool::new(Limits::default(), std::sync::Arc::new(pleiad_model::env::SystemEnv), 1);
+    let program = Program::new("e", "function () {}");
+    timed("empty procedure on a pool's thread", 5_000, Box::new(move || drop(pool.run(&program, procedure(&[]), |_| Vec::new()))));
+}

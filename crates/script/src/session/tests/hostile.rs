@@ -1,0 +1,184 @@
+//! A hostile script costs one error and nothing else: after each, the same runtime serves the next call.
+
+use crate::testing::{Host, TickingEnv, procedure};
+use crate::{Cause, Limits, Outcome, Program, Runtime, Step};
+
+const MIB: usize = 1024 * 1024;
+
+fn boxed() -> Runtime {
+    let limits = Limits { memory_bytes_max: 8 * MIB, ..Limits::default() };
+    Runtime::new(limits, TickingEnv::every(20))
+}
+
+/// The script's outcome, and proof that the runtime has survived it.
+#[track_caller]
+fn survives(source: &str) -> Outcome {
+    let mut runtime = boxed();
+    let outcome = Host::of(&[r#"{"id":"1"}"#]).run(&mut runtime, source, procedure(&[r#"{"x":1}"#]));
+    let next = Host::default().run(&mut runtime, "function () { __.response.setBody('fine') }", procedure(&[]));
+    assert_eq!((next.error, next.response_body.as_deref()), (None, Some(r#""fine""#)), "after {source}");
+    outcome
+}
+
+#[track_caller]
+fn ends(source: &str, cause: Cause) {
+    let outcome = survives(source);
+    assert_eq!(outcome.error.as_ref().map(|error| error.cause), Some(cause), "{source}: {outcome:?}");
+    assert_eq!((outcome.response_body, outcome.request_body), (None, None));
+}
+
+#[test]
+fn endless_loops() {
+    ends("function () { while (true) {} }", Cause::TimedOut);
+    ends("function () { for (;;) try { throw 1 } catch (e) {} finally { continue } }", Cause::TimedOut);
+    ends("function () { (function f() { try { f() } finally { f() } })() }", Cause::TimedOut);
+    ends("function () { [1].map(() => { while (true) {} }) }", Cause::TimedOut);
+    ends("function () { __.readDocument(__.getAltLink() + '/docs/1', () => { while (true) {} }) }", Cause::TimedOut);
+}
+
+#[test]
+fn endless_promises() {
+    ends("async function () { while (true) await null }", Cause::TimedOut);
+    ends("function () { (function f() { Promise.resolve().then(f) })() }", Cause::TimedOut);
+    ends("function () { (function f() { queueMicrotask(f) })() }", Cause::TimedOut);
+    ends("function () { queueMicrotask(() => { throw new Error('x') }) }", Cause::Thrown);
+}
+
+#[test]
+fn memory_bombs() {
+    ends("function () { let a = []; for (;;) a.push(new Array(1000).fill(a)) }", Cause::OutOfMemory);
+    ends("function () { let s = 'x'; for (;;) s += s + 'y'; }", Cause::OutOfMemory);
+    ends("function () { new ArrayBuffer(1e9) }", Cause::OutOfMemory);
+    ends("function () { new Array(1e9).fill(0) }", Cause::OutOfMemory);
+    survives("function () { 'x'.repeat(1e9) }");
+    survives("function () { let a = []; for (;;) try { a.push(new Array(1e5).fill(0)) } catch (e) { a = a.concat(a) } }");
+}
+
+#[test]
+fn deep_recursion() {
+    ends("function () { (function f() { f() })() }", Cause::Thrown);
+    ends("function () { (function f(n) { return [n].map(f) })(1) }", Cause::Thrown);
+    ends("function () { let a = []; for (let i = 0; i < 1e5; i++) a = [a]; __.response.setBody(a) }", Cause::Thrown);
+    ends("function () { JSON.parse('['.repeat(1e5)) }", Cause::Thrown);
+    ends("function () { let o = {}; o.o = o; __.response.setBody(o) }", Cause::Thrown);
+    survives("function () { let a = []; for (let i = 0; i < 1e5; i++) a = { a }; a = null }");
+    survives("function () { new RegExp('('.repeat(1e5)) }");
+    survives(&format!("function () {{ return {}1{} }}", "(".repeat(20_000), ")".repeat(20_000)));
+}
+
+#[test]
+fn regular_expressions_that_never_end() {
+    ends("function () { /^(a+)+$/.test('a'.repeat(40) + 'b') }", Cause::TimedOut);
+    ends("function () { /(x+x+)+y/.exec('x'.repeat(60)) }", Cause::TimedOut);
+}
+
+#[test]
+fn what_is_handed_over_may_have_tricks() {
+    ends("function () { __.createDocument(__.getSelfLink(), { id: 'a', get x() { throw new Error('trick') } }) }", Cause::Thrown);
+    ends("function () { __.createDocument(__.getSelfLink(), { id: 'a', toJSON() { while (true) {} } }) }", Cause::TimedOut);
+    ends("function () { __.createDocument(__.getSelfLink(), { id: 'a', toJSON() { return 7 } }) }", Cause::Thrown);
+    ends("function () { __.createDocument(__.getSelfLink(), new Proxy({}, { ownKeys() { throw 1 } })) }", Cause::Thrown);
+    ends("function () { __.createDocument(__.getSelfLink(), { id: 'a', n: 1n }) }", Cause::Thrown);
+    ends("function () { __.readDocuments(__.getSelfLink(), { get pageSize() { throw new Error('trick') } }) }", Cause::Thrown);
+    ends("function () { __.readDocuments({ toString() { while (true) {} } }) }", Cause::TimedOut);
+    ends("function () { __.response.setBody({ toJSON() { throw new Error('trick') } }) }", Cause::Thrown);
+    let late = "function () { let n = 0; __.response.setBody({ toJSON() { if (n++) while (true) {} return 1 } }) }";
+    ends(late, Cause::TimedOut);
+    let nan = survives("function () { __.response.setBody([NaN, Infinity, undefined, () => 1, Symbol()]) }");
+    assert_eq!(nan.response_body.as_deref(), Some("[null,null,null,null,null]"));
+    let lone = survives("function () { __.response.setBody('\\ud800'); console.log('fine') }");
+    assert_eq!(lone.response_body.as_deref(), Some(r#""\ud800""#));
+    survives("function () { console.log('\\ud800') }");
+}
+
+#[test]
+fn anything_can_be_thrown() {
+    let message = |source: &str| survives(source).error.map(|error| error.message).unwrap_or_default();
+    assert_eq!(message("function () { throw 'text' }"), "text");
+    assert_eq!(message("function () { throw 7 }"), "7");
+    assert_eq!(message("function () { throw null }"), "null");
+    assert_eq!(message("function () { throw undefined }"), "undefined");
+    assert_eq!(message("function () { throw { code: 7 } }"), r#"{"code":7}"#);
+    assert_eq!(message("function () { throw { get message() { throw 1 }, toJSON() { throw 2 } } }"), "an object that is no error");
+    assert_eq!(message("function () { throw Symbol('s') }"), "symbol");
+    ends("function () { throw { get message() { while (true) {} } } }", Cause::TimedOut);
+    ends("function () { throw new Proxy({}, { get() { throw 1 } }) }", Cause::Thrown);
+    ends("function () { __.readDocument(__.getAltLink() + '/docs/1', () => { throw new Error('late') }) }", Cause::Thrown);
+    let long = message("function () { throw new Error('x'.repeat(1e6)) }");
+    assert!(long.len() < 10_000, "{}", long.len());
+}
+
+#[test]
+fn output_is_bounded_on_both_sides_of_the_edge() {
+    let limits = Limits { body_bytes_max: 100, log_bytes_max: 10, ..Limits::default() };
+    let mut runtime = Runtime::new(limits, crate::testing::env());
+    let mut run = |source: &str| Host::default().run(&mut runtime, source, procedure(&[]));
+    // The two quotes count.
+    assert_eq!(run("function () { __.response.setBody('x'.repeat(98)) }").error, None);
+    let error = run("function () { __.response.setBody('x'.repeat(99)) }").error.unwrap();
+    assert_eq!((error.cause, error.number), (Cause::TooLarge, Some(413)));
+    let error = run("function () { __.response.setBody('x'.repeat(101)) }").error.unwrap();
+    assert_eq!((error.cause, error.number), (Cause::Thrown, Some(413)));
+    let growing = "function () { let a = []; __.response.setBody(a); a.push('x'.repeat(200)) }";
+    assert_eq!(run(growing).error.unwrap().cause, Cause::TooLarge);
+    assert_eq!(run("function () { console.log('x'.repeat(10)) }").log.len(), 10);
+    assert_eq!(run("function () { console.log('x'.repeat(11)) }").error.unwrap().number, Some(413));
+    let create = |n: usize| format!("function () {{ __.createDocument(__.getSelfLink(), {{ id: 'x'.repeat({n}) }}) }}");
+    assert_eq!(run(&create(91)).error, None);
+    assert_eq!(run(&create(92)).error.unwrap().number, Some(413));
+}
+
+#[test]
+fn operations_that_wait_are_bounded_by_number_and_bytes() {
+    let source = "function () {
+        let n = 0;
+        while (__.createDocument(__.getSelfLink(), { id: 'd' + n, x: 'x'.repeat(1000) })) n++;
+        __.response.setBody(n);
+    }";
+    let with = |limits: Limits| {
+        let mut runtime = Runtime::new(limits, crate::testing::env());
+        Host::default().run(&mut runtime, source, procedure(&[])).response_body.unwrap()
+    };
+    assert_eq!(with(Limits { queued_operations_max: 5, ..Limits::default() }), "5");
+    assert_eq!(with(Limits { queued_bytes_max: 3500, ..Limits::default() }), "3");
+}
+
+#[test]
+fn past_the_soft_limit_nothing_is_accepted_and_past_the_hard_one_nothing_runs() {
+    // Each look at the clock takes half a second: the host's part in it counts, too.
+    let mut runtime = Runtime::new(Limits::default(), TickingEnv::every(500));
+    let source = "function () {
+        let n = 0;
+        (function next() {
+            if (!__.createDocument(__.getSelfLink(), { id: 'd' + n }, () => { n++; next() })) __.response.setBody('continue');
+        })();
+    }";
+    let outcome = Host::default().run(&mut runtime, source, procedure(&[]));
+    assert_eq!((outcome.error, outcome.response_body.as_deref()), (None, Some(r#""continue""#)));
+    let mut runtime = Runtime::new(Limits::default(), TickingEnv::every(3000));
+    let mut session = runtime.start(&Program::new("t", "function () { __.readDocuments(__.getSelfLink()) }"), procedure(&[]));
+    let Step::Ask(asked) = session.step(Vec::new()) else { panic!("nothing asked") };
+    assert_eq!(asked.len(), 1);
+    let Step::Done(outcome) = session.step(Vec::new()) else { panic!("not done") };
+    assert_eq!(outcome.error.unwrap().cause, Cause::TimedOut);
+}
+
+#[test]
+fn text_can_be_run_but_leads_nowhere() {
+    let outcome = survives("function () { __.response.setBody([eval('1+1'), new Function('a', 'return a')(3), (0, eval)('typeof require')]) }");
+    assert_eq!(outcome.response_body.as_deref(), Some(r#"[2,3,"undefined"]"#));
+    let nothing = "function () { __.response.setBody(['require', 'process', 'fetch', 'setTimeout', 'std', 'os', 'performance', 'WeakRef', \
+                   'FinalizationRegistry'].filter(name => (0, eval)('typeof ' + name) !== 'undefined')) }";
+    assert_eq!(survives(nothing).response_body.as_deref(), Some("[]"));
+    let import = "async function () { try { await import('fs'); __.response.setBody(1) } catch (e) { __.response.setBody(0) } }";
+    assert_eq!(survives(import).response_body.as_deref(), Some("0"));
+}
+
+#[test]
+fn a_call_that_nobody_steps_any_more_is_forgotten() {
+    let mut runtime = boxed();
+    let program = Program::new("t", "function () { leak = 1; __.readDocuments(__.getSelfLink(), () => { leak = 2 }) }");
+    assert!(matches!(runtime.start(&program, procedure(&[])).step(Vec::new()), Step::Ask(_)));
+    let next = Host::default().run(&mut runtime, "function () { __.response.setBody(typeof leak) }", procedure(&[]));
+    assert_eq!(next.response_body.as_deref(), Some(r#""undefined""#));
+}

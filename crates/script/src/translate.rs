@@ -1,0 +1,114 @@
+//! Predicates become SQL.
+//!
+//! Promise: what is translated means the same. A function is read as text; if it is one expression over its
+//! parameters, made of paths, literals, comparisons, logic and a few string functions, there is SQL for it. Everything
+//! else (variables from outside, control flow, other calls) is left to `query.js`, which runs it over the rows.
+//!
+//! Two things are taken from SQL on purpose, as the service does: `<` and its kin compare values of one type only, and
+//! a path through something missing is undefined instead of an exception.
+//!
+//! ```text
+//! filter(d => d.age < 30)  sortBy(d => d.name)  pluck("name")
+//! SELECT VALUE r["name"] FROM r WHERE (r["age"] < 30) ORDER BY r["name"]
+//! ```
+
+mod js; // text to a syntax tree
+mod lower; // a syntax tree to SQL, where there is some
+mod sql; // SQL to text
+
+#[cfg(test)]
+mod tests;
+
+use js::Lambda;
+use lower::{Scope, condition, projection};
+use sql::Sql;
+
+/// The longest run of stages from the first on that is one query, and how many they are.
+///
+/// A stage is its verb, its first function or property name, and its second function.
+pub fn prefix(stages: &[Vec<Option<String>>]) -> Vec<String> {
+    let mut plan = Plan::new();
+    let taken = stages.iter().take_while(|stage| plan.extend(stage).is_some()).count();
+    vec![plan.to_string(), taken.to_string()]
+}
+
+/// A query that is being put together.
+#[derive(Clone, Debug)]
+struct Plan {
+    joins: Vec<(String, Sql)>,
+    filters: Vec<Sql>,
+    order: Option<(Sql, &'static str)>,
+    /// What a row is by now.
+    row: Sql,
+}
+
+impl Plan {
+    fn new() -> Plan {
+        Plan { joins: Vec::new(), filters: Vec::new(), order: None, row: Sql::root("r") }
+    }
+
+    /// Adds a stage; None, and nothing added, when there is no SQL for it.
+    fn extend(&mut self, stage: &[Option<String>]) -> Option<()> {
+        let argument = |at: usize| stage.get(at).and_then(Option::as_deref);
+        match (argument(0)?, argument(1)) {
+            ("filter", Some(text)) => self.filter(text),
+            ("map", Some(text)) => self.map(text),
+            ("pluck", Some(name)) => self.pluck(name),
+            ("sortBy", Some(text)) => self.sort(text, ""),
+            ("sortByDescending", Some(text)) => self.sort(text, " DESC"),
+            ("unwind", Some(text)) => self.unwind(text, argument(2)),
+            _ => None,
+        }
+    }
+
+    fn filter(&mut self, text: &str) -> Option<()> {
+        let lambda = Lambda::parse(text)?;
+        let filter = condition(&lambda.body, &self.scope(&lambda)?)?;
+        self.filters.push(filter);
+        Some(())
+    }
+
+    fn map(&mut self, text: &str) -> Option<()> {
+        let lambda = Lambda::parse(text)?;
+        self.row = projection(&lambda.body, &self.scope(&lambda)?)?;
+        Some(())
+    }
+
+    fn pluck(&mut self, name: &str) -> Option<()> {
+        self.row = self.row.member(name)?;
+        Some(())
+    }
+
+    fn sort(&mut self, text: &str, direction: &'static str) -> Option<()> {
+        let lambda = Lambda::parse(text)?;
+        let key = projection(&lambda.body, &self.scope(&lambda)?)?;
+        let is_possible = self.order.is_none() && self.joins.is_empty() && key.is_below_root();
+        is_possible.then(|| self.order = Some((key, direction)))
+    }
+
+    /// `unwind(d => d.kids, (d, kid) => …)` is a join.
+    fn unwind(&mut self, selector: &str, result: Option<&str>) -> Option<()> {
+        let lambda = Lambda::parse(selector)?;
+        let inner = projection(&lambda.body, &self.scope(&lambda)?)?;
+        if self.order.is_some() || !inner.is_below_root() {
+            return None;
+        }
+        let alias = format!("x{}", self.joins.len());
+        let item = Sql::root(&alias);
+        self.row = match result {
+            None => item,
+            Some(text) => joined(text, self.row.clone(), item)?,
+        };
+        self.joins.push((alias, inner));
+        Some(())
+    }
+
+    fn scope(&self, lambda: &Lambda) -> Option<Scope> {
+        Scope::of(&lambda.parameters, [self.row.clone()])
+    }
+}
+
+fn joined(text: &str, row: Sql, item: Sql) -> Option<Sql> {
+    let lambda = Lambda::parse(text)?;
+    projection(&lambda.body, &Scope::of(&lambda.parameters, [row, item])?)
+}

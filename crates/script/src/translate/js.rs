@@ -1,0 +1,340 @@
+//! The JavaScript that has SQL for it, as a syntax tree.
+//!
+//! Promise: `Lambda::parse` either understands the whole text of a function or says None. It runs nothing, takes time
+//! linear in the text and is bounded in depth.
+
+const DEPTH_MAX: usize = 64;
+
+/// A function of one expression: `d => d.a > 1`, `function (d) { return d.a > 1; }`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lambda {
+    pub parameters: Vec<String>,
+    pub body: Js,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Js {
+    Name(String),
+    Number(f64),
+    Text(String),
+    Bool(bool),
+    Null,
+    Member(Box<Js>, String),
+    Index(Box<Js>, u32),
+    Not(Box<Js>),
+    Minus(Box<Js>),
+    TypeOf(Box<Js>),
+    Binary(&'static str, Box<Js>, Box<Js>),
+    /// `target.method(arguments)`
+    Call(Box<Js>, String, Vec<Js>),
+    Object(Vec<(String, Js)>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Token {
+    Word(String),
+    Number(f64),
+    Text(String),
+    Mark(&'static str),
+}
+
+/// Longer marks first: the first that fits is taken. Those that nothing below understands end the parse.
+const MARKS: [&str; 38] = [
+    "===", "!==", ">>>", "...", "**", "=>", "==", "!=", "<=", ">=", "&&", "||", "??", "?.", "<<", ">>", "++", "--", "+",
+    "-", "*", "/", "%", "<", ">", "!", "(", ")", "{", "}", "[", "]", ".", ",", ":", ";", "=", "?",
+];
+
+/// Binary operators by how tightly they bind.
+const LEVELS: [&[&str]; 6] = [
+    &["||"],
+    &["&&"],
+    &["===", "!==", "==", "!="],
+    &["<=", ">=", "<", ">"],
+    &["+", "-"],
+    &["*", "/", "%"],
+];
+
+impl Lambda {
+    pub fn parse(text: &str) -> Option<Lambda> {
+        let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0 };
+        let lambda = if parser.takes_word("function") { parser.function() } else { parser.arrow() }?;
+        (parser.at == parser.tokens.len()).then_some(lambda)
+    }
+}
+
+struct Parser {
+    /// Each with whether a line ends before it.
+    tokens: Vec<(Token, bool)>,
+    at: usize,
+    depth: usize,
+}
+
+impl Parser {
+    fn function(&mut self) -> Option<Lambda> {
+        if matches!(self.peek(), Some(Token::Word(_))) {
+            self.at += 1; // its name
+        }
+        let parameters = self.parameters()?;
+        self.returned(parameters)
+    }
+
+    fn arrow(&mut self) -> Option<Lambda> {
+        let parameters = match self.peek()? {
+            Token::Word(_) => vec![self.word()?],
+            _ => self.parameters()?,
+        };
+        self.mark("=>")?;
+        if self.peek() == Some(&Token::Mark("{")) {
+            return self.returned(parameters);
+        }
+        Some(Lambda { parameters, body: self.expression()? })
+    }
+
+    fn parameters(&mut self) -> Option<Vec<String>> {
+        self.mark("(")?;
+        let mut names = Vec::new();
+        while self.mark(")").is_none() {
+            if !names.is_empty() {
+                self.mark(",")?;
+            }
+            names.push(self.word()?);
+        }
+        Some(names)
+    }
+
+    /// `{ return …; }`
+    fn returned(&mut self, parameters: Vec<String>) -> Option<Lambda> {
+        self.mark("{")?;
+        self.takes_word("return").then_some(())?;
+        // After `return` a line's end ends the statement, too.
+        self.tokens.get(self.at).filter(|(_, is_on_new_line)| !is_on_new_line)?;
+        let body = self.expression()?;
+        while self.mark(";").is_some() {}
+        self.mark("}")?;
+        Some(Lambda { parameters, body })
+    }
+
+    fn expression(&mut self) -> Option<Js> {
+        self.depth += 1;
+        let made = if self.depth > DEPTH_MAX { None } else { self.binary(0) };
+        self.depth -= 1;
+        made
+    }
+
+    fn binary(&mut self, level: usize) -> Option<Js> {
+        let Some(operators) = LEVELS.get(level) else { return self.unary() };
+        let mut left = self.binary(level + 1)?;
+        while let Some(operator) = operators.iter().copied().find(|operator| self.mark(operator).is_some()) {
+            left = Js::Binary(operator, Box::new(left), Box::new(self.binary(level + 1)?));
+        }
+        Some(left)
+    }
+
+    fn unary(&mut self) -> Option<Js> {
+        self.depth += 1;
+        let made = if self.depth > DEPTH_MAX { None } else { self.prefixed() };
+        self.depth -= 1;
+        made
+    }
+
+    fn prefixed(&mut self) -> Option<Js> {
+        if self.mark("!").is_some() {
+            return Some(Js::Not(Box::new(self.unary()?)));
+        }
+        if self.mark("-").is_some() {
+            return Some(Js::Minus(Box::new(self.unary()?)));
+        }
+        if self.takes_word("typeof") {
+            return Some(Js::TypeOf(Box::new(self.unary()?)));
+        }
+        let mut made = self.primary()?;
+        while let Some(longer) = self.postfix(&made)? {
+            made = longer;
+        }
+        Some(made)
+    }
+
+    /// What follows a value: a member, an index, a call. Some(None) when nothing does.
+    fn postfix(&mut self, target: &Js) -> Option<Option<Js>> {
+        if self.mark(".").is_some() || self.mark("?.").is_some() {
+            let name = self.word()?;
+            return if self.mark("(").is_some() { self.call(target, name) } else { Some(Some(member(target, name))) };
+        }
+        if self.mark("[").is_none() {
+            return Some(None);
+        }
+        let made = match self.next()? {
+            Token::Text(name) => member(target, name),
+            Token::Number(n) if n.fract() == 0.0 && n <= f64::from(u32::MAX) => {
+                Js::Index(Box::new(target.clone()), n as u32)
+            }
+            _ => return None,
+        };
+        self.mark("]")?;
+        Some(Some(made))
+    }
+
+    fn call(&mut self, target: &Js, name: String) -> Option<Option<Js>> {
+        let mut arguments = Vec::new();
+        while self.mark(")").is_none() {
+            if !arguments.is_empty() {
+                self.mark(",")?;
+            }
+            arguments.push(self.expression()?);
+        }
+        Some(Some(Js::Call(Box::new(target.clone()), name, arguments)))
+    }
+
+    fn primary(&mut self) -> Option<Js> {
+        match self.next()? {
+            Token::Number(n) => Some(Js::Number(n)),
+            Token::Text(text) => Some(Js::Text(text)),
+            Token::Word(word) => Some(named(word)),
+            Token::Mark("(") => {
+                let inner = self.expression()?;
+                self.mark(")").map(|()| inner)
+            }
+            Token::Mark("{") => self.object(),
+            Token::Mark(_) => None,
+        }
+    }
+
+    fn object(&mut self) -> Option<Js> {
+        let mut properties: Vec<(String, Js)> = Vec::new();
+        while self.mark("}").is_none() {
+            if !properties.is_empty() {
+                self.mark(",")?;
+            }
+            let (Token::Word(name) | Token::Text(name)) = self.next()? else { return None };
+            self.mark(":")?;
+            let is_new = properties.iter().all(|(known, _)| *known != name) && name != "__proto__";
+            is_new.then_some(())?;
+            properties.push((name, self.expression()?));
+        }
+        Some(Js::Object(properties))
+    }
+
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.at).map(|(token, _)| token)
+    }
+
+    fn next(&mut self) -> Option<Token> {
+        let token = self.peek()?.clone();
+        self.at += 1;
+        Some(token)
+    }
+
+    fn mark(&mut self, mark: &str) -> Option<()> {
+        let is_next = matches!(self.peek(), Some(Token::Mark(next)) if *next == mark);
+        self.at += usize::from(is_next);
+        is_next.then_some(())
+    }
+
+    fn word(&mut self) -> Option<String> {
+        match self.next()? {
+            Token::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    fn takes_word(&mut self, word: &str) -> bool {
+        let is_next = matches!(self.peek(), Some(Token::Word(next)) if next == word);
+        self.at += usize::from(is_next);
+        is_next
+    }
+}
+
+fn member(target: &Js, name: String) -> Js {
+    Js::Member(Box::new(target.clone()), name)
+}
+
+fn named(word: String) -> Js {
+    match word.as_str() {
+        "true" => Js::Bool(true),
+        "false" => Js::Bool(false),
+        "null" => Js::Null,
+        _ => Js::Name(word),
+    }
+}
+
+fn tokens(text: &str) -> Option<Vec<(Token, bool)>> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some((is_on_new_line, from)) = after_space(rest)? {
+        let (token, left) = token(from)?;
+        found.push((token, is_on_new_line));
+        rest = left;
+    }
+    Some(found)
+}
+
+/// Skips spaces and comments. None for a comment without an end, Some(None) at the end of the text.
+fn after_space(text: &str) -> Option<Option<(bool, &str)>> {
+    let mut rest = text.trim_start();
+    loop {
+        rest = if let Some(comment) = rest.strip_prefix("//") {
+            comment.find('\n').map_or("", |at| &comment[at..])
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            &comment[comment.find("*/")? + 2..]
+        } else {
+            break;
+        }
+        .trim_start();
+    }
+    let skipped = &text[..text.len() - rest.len()];
+    Some((!rest.is_empty()).then(|| (skipped.contains(['\n', '\r', '\u{2028}', '\u{2029}']), rest)))
+}
+
+fn token(text: &str) -> Option<(Token, &str)> {
+    let first = text.chars().next()?;
+    if first == '"' || first == '\'' {
+        return string(&text[1..], first);
+    }
+    if first.is_ascii_digit() {
+        return number(text);
+    }
+    if first.is_alphabetic() || first == '_' || first == '$' {
+        let end = text.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').unwrap_or(text.len());
+        return Some((Token::Word(text[..end].to_owned()), &text[end..]));
+    }
+    let mark = MARKS.into_iter().find(|mark| text.starts_with(mark))?;
+    Some((Token::Mark(mark), &text[mark.len()..]))
+}
+
+/// Decimal numbers; `0x10`, `010`, `1_000` and `1n` are left to JavaScript.
+fn number(text: &str) -> Option<(Token, &str)> {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let mut end = digits(text);
+    if end > 1 && text.starts_with('0') {
+        return None;
+    }
+    if text[end..].starts_with('.') {
+        end += 1 + digits(&text[end + 1..]);
+    }
+    let is_over = !text[end..].starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$' || c == '.');
+    is_over.then_some(())?;
+    Some((Token::Number(text[..end].parse().ok()?), &text[end..]))
+}
+
+fn string(text: &str, quote: char) -> Option<(Token, &str)> {
+    let mut made = String::new();
+    let mut rest = text.chars();
+    loop {
+        match rest.next()? {
+            c if c == quote => return Some((Token::Text(made), rest.as_str())),
+            '\\' => made.push(escaped(rest.next()?)?),
+            '\n' | '\r' => return None,
+            c => made.push(c),
+        }
+    }
+}
+
+fn escaped(letter: char) -> Option<char> {
+    match letter {
+        'n' => Some('\n'),
+        't' => Some('\t'),
+        'r' => Some('\r'),
+        '\\' | '\'' | '"' | '/' => Some(letter),
+        _ => None,
+    }
+}

@@ -1,0 +1,215 @@
+//! From a syntax tree to SQL that means the same, where there is some.
+//!
+//! Promise: None for anything in doubt. SQL has three answers where JavaScript has two: a comparison with something
+//! missing is undefined. Under AND and OR that does no harm, undefined rejects as false does; wherever the difference
+//! would show, below a NOT or in a projection, `Sql::Total` makes it false.
+
+use pleiad_model::Value;
+
+use super::js::Js;
+use super::sql::{Comparison, Sql};
+
+/// What each parameter of a function stands for.
+pub struct Scope {
+    names: Vec<(String, Sql)>,
+}
+
+/// Every object has these without having them.
+const INHERITED: [&str; 13] = [
+    "length",
+    "constructor",
+    "toString",
+    "toLocaleString",
+    "valueOf",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "propertyIsEnumerable",
+    "__proto__",
+    "__defineGetter__",
+    "__defineSetter__",
+    "__lookupGetter__",
+    "__lookupSetter__",
+];
+
+impl Scope {
+    /// None when a name stands twice, or there are more names than values.
+    pub fn of(parameters: &[String], values: impl IntoIterator<Item = Sql>) -> Option<Scope> {
+        let names: Vec<(String, Sql)> = parameters.iter().cloned().zip(values).collect();
+        let is_clear = (1..names.len()).all(|at| names[..at].iter().all(|(name, _)| *name != names[at].0));
+        (names.len() == parameters.len() && is_clear).then_some(Scope { names })
+    }
+
+    fn get(&self, name: &str) -> Option<&Sql> {
+        self.names.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    fn is_undefined(&self, js: &Js) -> bool {
+        matches!(js, Js::Name(name) if name == "undefined" && self.get(name).is_none())
+    }
+}
+
+/// In a place where only true and false matter.
+pub fn condition(js: &Js, scope: &Scope) -> Option<Sql> {
+    match js {
+        Js::Binary("&&", left, right) => Some(Sql::And(both(left, right, scope)?)),
+        Js::Binary("||", left, right) => Some(Sql::Or(both(left, right, scope)?)),
+        Js::Bool(flag) => Some(Sql::Literal(Value::Bool(*flag))),
+        _ => boolean(js, scope).or_else(|| truthy(js, scope)),
+    }
+}
+
+fn both(left: &Js, right: &Js, scope: &Scope) -> Option<Box<(Sql, Sql)>> {
+    Some(Box::new((condition(left, scope)?, condition(right, scope)?)))
+}
+
+fn truthy(js: &Js, scope: &Scope) -> Option<Sql> {
+    let path = path(js, scope)?;
+    matches!(path, Sql::Path { .. }).then(|| Sql::Truthy(Box::new(path)))
+}
+
+/// What is true or false in JavaScript, too.
+fn boolean(js: &Js, scope: &Scope) -> Option<Sql> {
+    match js {
+        Js::Not(inner) => Some(condition(inner, scope)?.negated()),
+        Js::Binary(operator @ ("===" | "=="), left, right) => equal(operator, left, right, scope),
+        Js::Binary("!==", left, right) => Some(equal("===", left, right, scope)?.negated()),
+        Js::Binary("!=", left, right) => Some(equal("==", left, right, scope)?.negated()),
+        Js::Binary(operator, left, right) => ordered(Comparison::parse(operator)?, left, right, scope),
+        Js::Call(target, method, arguments) => test(target, method, arguments, scope),
+        _ => None,
+    }
+}
+
+/// A row, or a part of one.
+pub fn projection(js: &Js, scope: &Scope) -> Option<Sql> {
+    match js {
+        Js::Object(properties) => {
+            let made = properties.iter().map(|(name, value)| Some((name.clone(), projection(value, scope)?)));
+            Some(Sql::Object(made.collect::<Option<_>>()?))
+        }
+        Js::Name(_) | Js::Member(..) | Js::Index(..) => path(js, scope),
+        _ => literal(js).map(Sql::Literal).or_else(|| Some(Sql::Total(Box::new(boolean(js, scope)?)))),
+    }
+}
+
+fn path(js: &Js, scope: &Scope) -> Option<Sql> {
+    match js {
+        Js::Name(name) => scope.get(name).cloned(),
+        Js::Member(target, name) if !INHERITED.contains(&name.as_str()) => path(target, scope)?.member(name),
+        Js::Index(target, at) => path(target, scope)?.index(*at),
+        _ => None,
+    }
+}
+
+fn literal(js: &Js) -> Option<Value> {
+    match js {
+        Js::Null => Some(Value::Null),
+        Js::Bool(flag) => Some(Value::Bool(*flag)),
+        Js::Number(n) => Some(Value::from(*n)),
+        Js::Text(text) => Some(Value::from(text.as_str())),
+        Js::Minus(inner) => match **inner {
+            Js::Number(n) => Some(Value::from(-n)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A value on one side, a literal on the other. Two values are left alone: in JavaScript two objects are equal only
+/// if they are one, and undefined equals undefined.
+fn equal(operator: &str, left: &Js, right: &Js, scope: &Scope) -> Option<Sql> {
+    let fixed = |js: &Js| literal(js).is_some() || scope.is_undefined(js);
+    let (value, fixed) = match (fixed(left), fixed(right)) {
+        (false, true) => (left, right),
+        (true, false) => (right, left),
+        _ => return None,
+    };
+    if let Js::TypeOf(of) = value {
+        return type_is(of, fixed, scope);
+    }
+    match literal(fixed) {
+        None => Some(missing(operator, path(value, scope)?)),
+        Some(Value::Null) if operator == "==" => Some(missing(operator, path(value, scope)?)),
+        Some(Value::Null) => Some(Sql::check("IS_NULL", path(value, scope)?)),
+        Some(literal) => {
+            let value = operand(value, scope)?;
+            Some(Sql::compare(Comparison::Equal, value, Sql::Literal(literal)))
+        }
+    }
+}
+
+/// `=== undefined`, and `== null`, which also means undefined.
+fn missing(operator: &str, value: Sql) -> Sql {
+    let is_missing = Sql::check("IS_DEFINED", value.clone()).negated();
+    if operator == "===" { is_missing } else { Sql::Or(Box::new((is_missing, Sql::check("IS_NULL", value)))) }
+}
+
+fn type_is(of: &Js, name: &Js, scope: &Scope) -> Option<Sql> {
+    let Js::Text(name) = name else { return None };
+    let value = path(of, scope)?;
+    match name.as_str() {
+        "undefined" => Some(Sql::check("IS_DEFINED", value).negated()),
+        "string" => Some(Sql::check("IS_STRING", value)),
+        "number" => Some(Sql::check("IS_NUMBER", value)),
+        "boolean" => Some(Sql::check("IS_BOOL", value)),
+        _ => None,
+    }
+}
+
+fn ordered(comparison: Comparison, left: &Js, right: &Js, scope: &Scope) -> Option<Sql> {
+    let (left, right) = (comparable(left, scope)?, comparable(right, scope)?);
+    let is_fixed = matches!((&left, &right), (Sql::Literal(_), Sql::Literal(_)));
+    (!is_fixed).then(|| Sql::compare(comparison, left, right))
+}
+
+/// A number, a string, or a value that may be one.
+fn comparable(js: &Js, scope: &Scope) -> Option<Sql> {
+    match literal(js) {
+        Some(literal @ (Value::Number(_) | Value::String(_))) => Some(Sql::Literal(literal)),
+        Some(_) => None,
+        None => operand(js, scope),
+    }
+}
+
+/// What may stand beside a comparison: a path, arithmetic on one, its lower or upper case.
+fn operand(js: &Js, scope: &Scope) -> Option<Sql> {
+    match js {
+        Js::Binary(operator, left, right) => arithmetic(operator, left, right, scope),
+        Js::Call(target, method, arguments) if arguments.is_empty() => {
+            let function = match method.as_str() {
+                "toLowerCase" => "LOWER",
+                "toUpperCase" => "UPPER",
+                _ => return None,
+            };
+            Some(Sql::check(function, path(target, scope)?))
+        }
+        _ => path(js, scope).filter(|value| matches!(value, Sql::Path { .. })),
+    }
+}
+
+/// With a number on the right, so that `+` is no concatenation and nothing is divided by zero.
+fn arithmetic(operator: &'static str, left: &Js, right: &Js, scope: &Scope) -> Option<Sql> {
+    let Js::Number(n) = right else { return None };
+    let is_fine = matches!(operator, "+" | "-" | "*") || matches!(operator, "/" | "%") && *n != 0.0;
+    is_fine.then_some(())?;
+    let operands = Box::new((operand(left, scope)?, Sql::Literal(Value::from(*n))));
+    Some(Sql::Arithmetic(operator, operands))
+}
+
+fn test(target: &Js, method: &str, arguments: &[Js], scope: &Scope) -> Option<Sql> {
+    let [argument] = arguments else { return None };
+    let (value, argument) = (path(target, scope)?, literal(argument)?);
+    matches!(value, Sql::Path { .. }).then_some(())?;
+    match (method, &argument) {
+        ("startsWith", Value::String(_)) => Some(Sql::Call("STARTSWITH", vec![value, Sql::Literal(argument)])),
+        ("endsWith", Value::String(_)) => Some(Sql::Call("ENDSWITH", vec![value, Sql::Literal(argument)])),
+        ("includes", Value::String(_)) => Some(included(value, argument)),
+        _ => None,
+    }
+}
+
+/// A string in a string, or an element in an array: JavaScript has one name for both.
+fn included(value: Sql, argument: Value) -> Sql {
+    let with = |function| Sql::Call(function, vec![value.clone(), Sql::Literal(argument.clone())]);
+    Sql::Or(Box::new((with("CONTAINS"), with("ARRAY_CONTAINS"))))
+}

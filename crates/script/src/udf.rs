@@ -1,0 +1,145 @@
+//! User-defined functions: a value for some values, within a query.
+//!
+//! Promise: each call has a fresh function and leaves nothing behind, so the result depends on the arguments alone
+//! (and on time and chance, if the function asks for them). It runs on the caller's thread, in an engine that the
+//! thread keeps, because a query calls it once per row. There is no context: `getContext` is undefined.
+//!
+//! Who may call which function, and that undefined arguments are not passed on, is the query's job.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pleiad_model::Value;
+use pleiad_model::env::Env;
+use rquickjs::function::Args;
+use rquickjs::{Ctx, Function};
+
+use crate::convert::{from_js, to_js};
+use crate::desk::Desk;
+use crate::failure;
+use crate::limits::Limits;
+use crate::outcome::ScriptError;
+use crate::program::Program;
+use crate::realm::Realm;
+use crate::runtime::{Engine, Runtime, compiled};
+
+#[cfg(test)]
+mod tests;
+
+/// Where functions are declared: one per server.
+#[derive(Clone)]
+pub struct Functions {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    number: u64,
+    limits: Limits,
+    env: Arc<dyn Env>,
+}
+
+/// One function, for any thread.
+#[derive(Clone)]
+pub struct Udf {
+    home: Functions,
+    program: Program,
+}
+
+thread_local! {
+    /// This thread's engine, and whose limits it has.
+    static ENGINE: RefCell<Option<(u64, Runtime)>> = const { RefCell::new(None) };
+}
+
+impl Functions {
+    pub fn new(limits: Limits, env: Arc<dyn Env>) -> Self {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        Functions { inner: Arc::new(Inner { number, limits, env }) }
+    }
+
+    /// Compiles the text, so that a mistake is found before the first row.
+    pub fn declare(&self, name: impl Into<String>, source: impl Into<String>) -> Result<Udf, ScriptError> {
+        let program = Program::new(name, source);
+        self.on_this_thread(|runtime| runtime.compile(&program))?;
+        Ok(Udf { home: self.clone(), program })
+    }
+
+    fn on_this_thread<T>(&self, work: impl FnOnce(&mut Runtime) -> T) -> T {
+        ENGINE.with_borrow_mut(|slot| {
+            let ours = slot.take().filter(|(number, _)| *number == self.inner.number);
+            let new = || (self.inner.number, Runtime::new(self.inner.limits.clone(), Arc::clone(&self.inner.env)));
+            work(&mut slot.insert(ours.unwrap_or_else(new)).1)
+        })
+    }
+}
+
+impl Udf {
+    /// None is undefined.
+    pub fn call(&self, arguments: &[Value]) -> Result<Option<Value>, ScriptError> {
+        self.home.on_this_thread(|runtime| {
+            let result = self.call_on(runtime, arguments);
+            // A timeout, memory that ran out, promises: rare enough to start anew, and certain to be clean.
+            let is_sound = !runtime.desk().was_interrupted() && result.as_ref().is_ok_and(|(_, is_clean)| *is_clean);
+            if !is_sound {
+                runtime.discard();
+            }
+            result.map(|(value, _)| value)
+        })
+    }
+
+    fn call_on(&self, runtime: &mut Runtime, arguments: &[Value]) -> Result<(Option<Value>, bool), ScriptError> {
+        let desk = Rc::clone(runtime.desk());
+        desk.open(None);
+        let engine = runtime.engine()?;
+        let called = if self.program.has_own_realm() {
+            self.call_alone(engine, &desk, arguments).map(|value| (value, true))
+        } else {
+            self.call_shared(engine, &desk, arguments)
+        };
+        called.map(|(value, is_clean)| (value, is_clean && !engine.js.is_job_pending()))
+    }
+
+    fn call_shared(
+        &self,
+        engine: &mut Engine,
+        desk: &Desk,
+        arguments: &[Value],
+    ) -> Result<(Option<Value>, bool), ScriptError> {
+        let context = engine.shared().context.clone();
+        context.with(|ctx| {
+            let factory = engine.factory(&ctx, desk, &self.program)?;
+            let value = applied(&ctx, &factory, arguments);
+            let value = value.map_err(|error| failure::caught(&ctx, desk, &self.program, &error))?;
+            Ok((value, engine.shared().tidy(&ctx)))
+        })
+    }
+
+    fn call_alone(
+        &self,
+        engine: &Engine,
+        desk: &Rc<Desk>,
+        arguments: &[Value],
+    ) -> Result<Option<Value>, ScriptError> {
+        let realm = Realm::own(&engine.js, desk);
+        let realm = realm.map_err(|_| ScriptError::out_of_memory(desk.limits.memory_bytes_max))?;
+        let value = realm.context.with(|ctx| {
+            let raised = |error| failure::caught(&ctx, desk, &self.program, &error);
+            let factory = compiled(&ctx, desk, &realm, &self.program)?.restore(&ctx).map_err(raised)?;
+            applied(&ctx, &factory, arguments).map_err(raised)
+        });
+        drop(realm);
+        engine.js.run_gc();
+        value
+    }
+}
+
+fn applied<'js>(ctx: &Ctx<'js>, factory: &Function<'js>, arguments: &[Value]) -> rquickjs::Result<Option<Value>> {
+    let function: Function<'js> = factory.call(())?;
+    let mut args = Args::new(ctx.clone(), arguments.len());
+    for argument in arguments {
+        args.push_arg(to_js(ctx, argument)?)?;
+    }
+    from_js(ctx, args.apply(&function)?)
+}

@@ -1,0 +1,85 @@
+//! User-defined functions, as a query calls them.
+
+use pleiad_model::Value;
+
+use super::{Functions, Udf};
+use crate::testing::{TickingEnv, env, parse};
+use crate::{Cause, Limits};
+
+fn udf(source: &str) -> Udf {
+    Functions::new(Limits::default(), env()).declare("f", source).unwrap()
+}
+
+#[track_caller]
+fn gives(source: &str, arguments: &str, want: &str) {
+    let arguments = parse(arguments).as_array().unwrap().to_vec();
+    assert_eq!(udf(source).call(&arguments), Ok(Some(parse(want))), "{source}");
+}
+
+#[test]
+fn values_go_in_and_come_out() {
+    gives("function (x) { return x * 2 }", "[21]", "42");
+    gives("x => x", r#"[{"a":[1,2.5,"ü",null,true,{}],"__proto__":{"b":1}}]"#, r#"{"a":[1,2.5,"ü",null,true,{}],"__proto__":{"b":1}}"#);
+    gives("(a, b) => a + b", r#"["x", 1]"#, r#""x1""#);
+    gives("function tax(n) { if (n < 1000) return n * 0.1; return n * 0.2 }", "[100]", "10");
+    gives("() => ({ when: new Date(0), no: undefined, bad: NaN })", "[]", r#"{"when":"1970-01-01T00:00:00.000Z","bad":null}"#);
+    gives("() => Infinity", "[]", "null");
+    gives("function (s) { return s.match(/^(.)/)[1] }", r#"["abc"]"#, r#""a""#);
+    gives("function () { String.prototype.x = 1; return 'a'.x }", "[]", "1");
+}
+
+#[test]
+fn undefined_is_no_value() {
+    assert_eq!(udf("function () {}").call(&[]), Ok(None));
+    assert_eq!(udf("() => () => 1").call(&[]), Ok(None));
+    assert_eq!(udf("x => x.missing").call(&[parse("{}")]), Ok(None));
+}
+
+#[test]
+fn there_is_no_context() {
+    gives("() => [typeof getContext, typeof __]", "[]", r#"["undefined","undefined"]"#);
+}
+
+#[test]
+fn what_it_throws_is_the_error() {
+    let error = udf("function () { throw new Error('no') }").call(&[]).unwrap_err();
+    assert_eq!((error.cause, error.message.as_str()), (Cause::Thrown, "Error: no"));
+    let home = Functions::new(Limits::default(), env());
+    assert_eq!(home.declare("f", "function (").err().unwrap().cause, Cause::Syntax);
+    assert!(udf("7").call(&[]).is_err());
+    assert!(udf("() => 1n").call(&[]).is_err());
+    assert!(udf("() => { let o = {}; o.o = o; return o }").call(&[]).is_err());
+}
+
+#[test]
+fn it_is_bounded_and_the_next_row_is_served() {
+    let home = Functions::new(Limits { memory_bytes_max: 8 << 20, ..Limits::default() }, TickingEnv::every(20));
+    let loops = home.declare("loops", "function () { while (true) {} }").unwrap();
+    let eats = home.declare("eats", "function () { let a = []; for (;;) a.push(new Array(1000).fill(1)) }").unwrap();
+    let fine = home.declare("fine", "x => x + 1").unwrap();
+    for _ in 0..2 {
+        assert_eq!(loops.call(&[]).unwrap_err().cause, Cause::TimedOut);
+        assert_eq!(eats.call(&[]).unwrap_err().cause, Cause::OutOfMemory);
+        assert_eq!(fine.call(&[parse("1")]), Ok(Some(parse("2"))));
+    }
+}
+
+#[test]
+fn rows_do_not_see_each_other() {
+    let counts = udf("function f() { n = typeof n === 'undefined' ? 1 : n + 1; f.n = (f.n || 0) + 1; return n + f.n }");
+    let late = udf("async function () { leak = 1; await null; leak = 2; }");
+    for _ in 0..3 {
+        assert_eq!(counts.call(&[]), Ok(Some(parse("2"))));
+        assert_eq!(late.call(&[]), Ok(Some(parse("{}"))));
+    }
+}
+
+#[test]
+fn one_function_serves_every_thread() {
+    let double = udf("x => x * 2");
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4i64).map(|n| scope.spawn({ let double = double.clone(); move || double.call(&[Value::from(n)]) })).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(results, [0i64, 2, 4, 6].map(|n| Ok(Some(Value::from(n)))));
+}
