@@ -66,9 +66,14 @@ pub fn from_js<'js>(ctx: &Ctx<'js>, value: rquickjs::Value<'js>) -> Result<Optio
     parsed.map(Some).map_err(|error| Exception::throw_range(ctx, &error.message))
 }
 
-/// JSON has no infinity: `JSON.stringify` writes null.
+/// JSON has no infinity: `JSON.stringify` writes null. It writes `10.0` and `-0` as integers.
 fn float(n: f64) -> Value {
-    if n.is_finite() { Value::Number(Number::Float(n)) } else { Value::Null }
+    const EXACT_MAX: f64 = (1u64 << 53) as f64;
+    match n {
+        n if !n.is_finite() => Value::Null,
+        n if n.fract() == 0.0 && n.abs() <= EXACT_MAX => Value::from(n as i64),
+        n => Value::Number(Number::Float(n)),
+    }
 }
 
 /// Half a surrogate pair is not text; the replacement character stands for it.

@@ -26,14 +26,18 @@ pub fn caught(ctx: &Ctx<'_>, desk: &Desk, program: &Program, error: &Error) -> S
     if desk.was_interrupted() {
         return ScriptError::timed_out(desk.limits.hard_ms);
     }
-    if is_out_of_memory(&described, error) {
+    if is_out_of_memory(&described, &thrown, error) {
         return ScriptError::out_of_memory(desk.limits.memory_bytes_max);
     }
     described
 }
 
-fn is_out_of_memory(described: &ScriptError, error: &Error) -> bool {
-    described.message == "InternalError: out of memory" || matches!(error, Error::Allocation)
+/// The engine throws an error, or null where there is no room for an error. A script that throws null itself is told
+/// the same.
+fn is_out_of_memory(described: &ScriptError, thrown: &Value<'_>, error: &Error) -> bool {
+    thrown.is_null() && error.is_exception()
+        || described.message == "InternalError: out of memory"
+        || matches!(error, Error::Allocation)
 }
 
 fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'js>, error: &Error) -> ScriptError {

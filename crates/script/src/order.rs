@@ -111,7 +111,7 @@ impl Order {
         let size = match self.page_size {
             None => Some(PAGE_ITEMS_DEFAULT),
             Some(n) if n < 0.0 => None,
-            Some(n) if n == 0.0 => Some(PAGE_ITEMS_DEFAULT),
+            Some(0.0) => Some(PAGE_ITEMS_DEFAULT),
             Some(n) if n.fract() == 0.0 && n <= f64::from(i32::MAX) => Some(n as u32),
             Some(_) => return Err(Refusal::InvalidOptions),
         };

@@ -70,7 +70,10 @@ impl ScriptError {
     }
 
     pub(crate) fn out_of_memory(bytes: usize) -> Self {
-        ScriptError::new(Cause::OutOfMemory, format!("The script needs more than its {bytes} bytes of memory."))
+        ScriptError::new(
+            Cause::OutOfMemory,
+            format!("The script needs more than its {bytes} bytes of memory, or threw null."),
+        )
     }
 }
 
@@ -78,7 +81,9 @@ impl ScriptError {
 impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.cause {
-            Cause::Syntax => write!(f, "Encountered exception while compiling Javascript. Exception = {}", self.message)?,
+            Cause::Syntax => {
+                write!(f, "Encountered exception while compiling Javascript. Exception = {}", self.message)?
+            }
             Cause::Thrown => write!(f, "Encountered exception while executing function. Exception = {}", self.message)?,
             Cause::TimedOut | Cause::OutOfMemory | Cause::TooLarge | Cause::Busy => f.write_str(&self.message)?,
         }

@@ -69,10 +69,49 @@ impl Program {
 pub(crate) const EXPRESSION_PREFIX: &str = "()=>(";
 
 /// The name of the first function that is declared; a script of several is entered there.
-fn first_function(source: &str) -> Option<&str> {
-    let words = words(source);
+fn first_function(source: &str) -> Option<String> {
+    let code = code_only(source);
+    let words = words(&code);
     let mut names = words.windows(2).filter(|pair| pair[0].text == "function").map(|pair| pair[1].text);
-    names.next()
+    names.next().map(str::to_owned)
+}
+
+/// The text without comments and with strings emptied: words in them are talk. A quote in a regular expression can
+/// mislead it until the end of the line, which is good enough for a guess.
+fn code_only(source: &str) -> String {
+    let mut code = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(at) = rest.find(['/', '"', '\'', '`']) {
+        code.push_str(&rest[..at]);
+        let (kept, left) = after_talk(&rest[at..]);
+        code.push_str(kept);
+        rest = left;
+    }
+    code + rest
+}
+
+/// What stands for a comment or string at the beginning of the text, and what follows it.
+fn after_talk(text: &str) -> (&str, &str) {
+    let from = |at: Option<usize>, more: usize| at.map_or("", |at| &text[at + more..]);
+    match text.as_bytes() {
+        [b'/', b'/', ..] => (" ", from(text.find('\n'), 0)),
+        [b'/', b'*', ..] => (" ", from(text.find("*/"), 2)),
+        [b'/', ..] => ("/", &text[1..]),
+        _ => (&text[..1], from(string_end(text), 1)),
+    }
+}
+
+/// Where the string that begins here ends: at its quote, or where its line does.
+fn string_end(text: &str) -> Option<usize> {
+    let quote = text.chars().next()?;
+    let mut is_escaped = false;
+    let mut inside = text.char_indices().skip(1);
+    let end = inside.find(|(_, c)| {
+        let ends = !is_escaped && (*c == quote || *c == '\n' && quote != '`');
+        is_escaped = !is_escaped && *c == '\\';
+        ends
+    });
+    end.map(|(at, _)| at)
 }
 
 #[derive(Clone, Copy)]
@@ -81,7 +120,7 @@ struct Word<'a> {
     start: usize,
 }
 
-/// Identifiers and keywords, wherever they stand: also in strings and comments.
+/// Identifiers and keywords.
 fn words(source: &str) -> Vec<Word<'_>> {
     let is_inside = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     let mut found = Vec::new();
@@ -100,7 +139,7 @@ fn words(source: &str) -> Vec<Word<'_>> {
 }
 
 /// Names by which a script reaches a built-in to change it.
-const REACHING: [&str; 12] = [
+const REACHING: [&str; 11] = [
     "__proto__",
     "defineProperty",
     "defineProperties",
@@ -112,19 +151,43 @@ const REACHING: [&str; 12] = [
     "globalThis",
     "eval",
     "Function",
-    "constructor",
 ];
 
 const BUILT_IN: [&str; 26] = [
-    "Object", "Array", "String", "Number", "Boolean", "Date", "RegExp", "Math", "JSON", "Map", "Set", "WeakMap",
-    "WeakSet", "Promise", "Proxy", "Symbol", "Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError",
-    "EvalError", "URIError", "BigInt", "console", "ErrorCodes",
+    "Object",
+    "Array",
+    "String",
+    "Number",
+    "Boolean",
+    "Date",
+    "RegExp",
+    "Math",
+    "JSON",
+    "Map",
+    "Set",
+    "WeakMap",
+    "WeakSet",
+    "Promise",
+    "Proxy",
+    "Symbol",
+    "Error",
+    "TypeError",
+    "RangeError",
+    "SyntaxError",
+    "ReferenceError",
+    "EvalError",
+    "URIError",
+    "BigInt",
+    "console",
+    "ErrorCodes",
 ];
 
 fn wants_own_realm(source: &str) -> bool {
+    let source = &code_only(source);
     words(source).iter().any(|word| {
         let after = source[word.start + word.text.len()..].trim_start();
         REACHING.contains(&word.text)
+            || word.text == "constructor" && before(source, word.start).ends_with('.')
             || word.text == "prototype" && !is_borrowed_method(after)
             || BUILT_IN.contains(&word.text) && !is_plain_use(before(source, word.start), after)
     })

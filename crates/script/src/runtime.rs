@@ -32,6 +32,7 @@ pub(crate) struct Engine {
     programs: HashMap<u64, Kept<Function<'static>>>,
     shared: Realm,
     pub js: rquickjs::Runtime,
+    garbage_bytes_max: usize,
 }
 
 impl Runtime {
@@ -45,9 +46,12 @@ impl Runtime {
         let desk = Rc::clone(&self.desk);
         let engine = self.engine()?;
         let realm = &engine.shared;
-        let made = realm.context.with(|ctx| compiled(&ctx, &desk, realm, program).map(|factory| (factory, realm.tidy(&ctx))));
+        let made =
+            realm.context.with(|ctx| compiled(&ctx, &desk, realm, program).map(|factory| (factory, realm.tidy(&ctx))));
         match made {
-            Ok((factory, true)) if !program.has_own_realm() => engine.remember(program, factory, desk.limits.programs_max),
+            Ok((factory, true)) if !program.has_own_realm() => {
+                engine.remember(program, factory, desk.limits.programs_max)
+            }
             Ok((_, true)) => {}
             Ok((_, false)) => self.discard(),
             Err(error) => {
@@ -71,8 +75,9 @@ impl Runtime {
     pub(crate) fn engine(&mut self) -> Result<&mut Engine, ScriptError> {
         let engine = match self.engine.take() {
             Some(engine) => engine,
-            None => Engine::new(&self.desk)
-                .map_err(|_| ScriptError::out_of_memory(self.desk.limits.memory_bytes_max))?,
+            None => {
+                Engine::new(&self.desk).map_err(|_| ScriptError::out_of_memory(self.desk.limits.memory_bytes_max))?
+            }
         };
         Ok(self.engine.insert(engine))
     }
@@ -91,7 +96,16 @@ impl Engine {
         let clock = Rc::clone(desk);
         js.set_interrupt_handler(Some(Box::new(move || clock.is_time_over())));
         let shared = Realm::shared(&js, desk)?;
-        Ok(Engine { programs: HashMap::new(), shared, js })
+        let engine =
+            Engine { programs: HashMap::new(), shared, js, garbage_bytes_max: desk.limits.memory_bytes_max / 8 };
+        engine.expect_garbage();
+        Ok(engine)
+    }
+
+    /// QuickJS collects when the heap has grown by half. Left alone, that point could lie beyond the memory that a
+    /// script may have, and the next one would pay for this one's garbage.
+    pub fn expect_garbage(&self) {
+        self.js.set_gc_threshold(self.garbage_bytes_max);
     }
 
     pub fn shared(&self) -> &Realm {
@@ -99,7 +113,12 @@ impl Engine {
     }
 
     /// The compiled program of the shared realm; compiled now if it is new here.
-    pub fn factory<'js>(&mut self, ctx: &Ctx<'js>, desk: &Desk, program: &Program) -> Result<Function<'js>, ScriptError> {
+    pub fn factory<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        desk: &Desk,
+        program: &Program,
+    ) -> Result<Function<'js>, ScriptError> {
         let kept = match self.programs.get(&program.number()) {
             Some(kept) => kept.clone(),
             None => {

@@ -151,10 +151,10 @@ impl<'r> Session<'r> {
                 Err(error) => (Bodies::default(), Some(error)),
             },
         };
-        let work =
-            Work { steps: self.steps, operations: self.desk.operations(), elapsed_ms: self.desk.elapsed_ms() };
+        let work = Work { steps: self.steps, operations: self.desk.operations(), elapsed_ms: self.desk.elapsed_ms() };
         let log = self.desk.take_log();
-        self.leave();
+        let is_spent = error.as_ref().is_some_and(|error| error.cause == Cause::OutOfMemory);
+        self.leave(is_spent);
         Step::Done(Outcome { response_body: bodies.response, request_body: bodies.request, log, error, work })
     }
 
@@ -164,14 +164,15 @@ impl<'r> Session<'r> {
             let both = realm.bodies(ctx)?;
             Ok(Bodies { request: body(ctx, &both, 0)?, response: body(ctx, &both, 1)? })
         })?;
-        let is_large = [&bodies.request, &bodies.response].iter().any(|b| b.as_ref().is_some_and(|b| b.len() > bytes_max));
+        let is_large =
+            [&bodies.request, &bodies.response].iter().any(|b| b.as_ref().is_some_and(|b| b.len() > bytes_max));
         if is_large { Err(too_large(bytes_max)) } else { Ok(bodies) }
     }
 
     /// Gives the runtime back clean, or without its engine.
-    fn leave(&mut self) {
+    fn leave(&mut self, is_spent: bool) {
         self.phase = Phase::Over;
-        let is_clean = !self.desk.was_interrupted() && self.tidy();
+        let is_clean = !is_spent && !self.desk.was_interrupted() && self.tidy();
         let own = self.own.take();
         match self.runtime.engine() {
             Ok(engine) if is_clean && !engine.js.is_job_pending() => {
@@ -180,6 +181,7 @@ impl<'r> Session<'r> {
                     drop(own);
                     engine.js.run_gc();
                 }
+                engine.expect_garbage();
             }
             _ => {
                 drop(own);

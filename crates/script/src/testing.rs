@@ -98,7 +98,8 @@ impl Host {
             }
             Action::Read { link, if_none_match } => {
                 let document = &self.documents[self.find(&link)?];
-                let is_same = if_none_match.is_some() && document.get("_etag").and_then(Value::as_str) == if_none_match.as_deref();
+                let is_same = if_none_match.is_some()
+                    && document.get("_etag").and_then(Value::as_str) == if_none_match.as_deref();
                 Ok(if is_same { Reply::NotModified } else { Reply::Resource(json::to_string(document)) })
             }
             Action::Replace { link, body, etag, .. } => {
@@ -168,7 +169,12 @@ impl Host {
     }
 
     pub fn get(&self, id: &str) -> &Object {
-        self.documents.iter().find(|document| document.get("id") == Some(&Value::from(id))).unwrap().as_object().unwrap()
+        self.documents
+            .iter()
+            .find(|document| document.get("id") == Some(&Value::from(id)))
+            .unwrap()
+            .as_object()
+            .unwrap()
     }
 }
 

@@ -116,12 +116,7 @@ impl Udf {
         })
     }
 
-    fn call_alone(
-        &self,
-        engine: &Engine,
-        desk: &Rc<Desk>,
-        arguments: &[Value],
-    ) -> Result<Option<Value>, ScriptError> {
+    fn call_alone(&self, engine: &Engine, desk: &Rc<Desk>, arguments: &[Value]) -> Result<Option<Value>, ScriptError> {
         let realm = Realm::own(&engine.js, desk);
         let realm = realm.map_err(|_| ScriptError::out_of_memory(desk.limits.memory_bytes_max))?;
         let value = realm.context.with(|ctx| {

@@ -16,7 +16,17 @@ fn a_script_that_only_uses_built_ins_shares_a_realm() {
     shared("function (a) { return Math.max(a, 1) + Number.EPSILON === JSON.parse('1') }");
     shared("function (e) { if (e instanceof Error) throw new Error(ErrorCodes.BadRequest, String(e)) }");
     shared("function (x) { return Object.prototype.hasOwnProperty.call(x, 'a') }");
+    shared("function () { class A { constructor() { this.a = 1 } } return new A() }");
     shared("function (doc) { return doc.Date == { Date: 1 }.Date }");
+}
+
+#[test]
+fn what_is_said_in_comments_and_strings_is_not_done() {
+    shared(
+        "/** @param {Object} doc the prototype */\nfunction (doc) { return 'Map \\' Function' + \"eval\" } // globalThis",
+    );
+    own("function (doc) { return /['\"]/.test(doc) }\nArray.last = 1");
+    own("/* x */ Math.x = 1 // y");
 }
 
 #[test]

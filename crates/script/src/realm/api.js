@@ -25,7 +25,7 @@
     let call;
 
     function open(mode) {
-        call = { mode, waiting: create(null), context: undefined, alias: undefined, aborted: undefined };
+        call = { mode, waiting: create(null) };
     }
 
     function close() {
@@ -185,35 +185,32 @@
     }
     for (const verb of ["query", "read"]) collection[`${verb}Attachments`] = notBuilt(`${verb}Attachments`);
 
-    // A request or response: one value per name, each with its accessors, and the general ones.
+    // A request or response: one value per name, each with its accessors, and the general ones. There is one call at
+    // a time, so the functions are made once and find its values through `call`.
     function map(values) {
-        const made = {};
         const find = (name) => {
             const value = typeof name === "string" && Object.hasOwn(values, name) ? values[name] : undefined;
             if (value === undefined) throw bad(`There is no value "${String(name)}".`);
             return value;
         };
-        const writable = (name) => {
-            const value = find(name);
-            if (value.set === undefined) throw fail(ErrorCodes.Forbidden, `The value "${name}" cannot be written.`);
-            return value;
+        const set = (name, value) => {
+            const slot = find(name);
+            if (!slot.mayWrite()) throw fail(ErrorCodes.Forbidden, `The value "${name}" cannot be written.`);
+            slot.set(value);
         };
-        made.getValue = (name) => find(name).get();
-        made.setValue = (name, value) => writable(name).set(value);
-        made.appendValue = (name, value) => append(writable(name), value);
+        // Strings grow, numbers add up, nothing becomes the value.
+        const append = (name, value) => {
+            const old = find(name).get();
+            set(name, old === undefined || old === null ? value : old + value);
+        };
+        const made = { getValue: (name) => find(name).get(), setValue: set, appendValue: append };
         for (const name of Object.keys(values)) {
-            made[`get${name}`] = () => made.getValue(name);
+            made[`get${name}`] = () => values[name].get();
             if (values[name].set === undefined) continue;
-            made[`set${name}`] = (value) => made.setValue(name, value);
-            made[`append${name}`] = (value) => made.appendValue(name, value);
+            made[`set${name}`] = (value) => set(name, value);
+            made[`append${name}`] = (value) => append(name, value);
         }
         return made;
-    }
-
-    // Strings grow, numbers add up, nothing becomes the value.
-    function append(slot, value) {
-        const old = slot.get();
-        slot.set(old === undefined || old === null ? value : old + value);
     }
 
     function fits(value) {
@@ -225,47 +222,35 @@
         return value;
     }
 
-    // `first` is the body as it came; `mayWrite` says whether the script can replace it.
-    function bodySlot(first, mayWrite, keep) {
-        let value;
-        let loaded = false;
-        const slot = {
+    // A body as it came, until the script sets another.
+    function bodyOf(side, fact, mayWrite) {
+        return {
             get() {
-                if (!loaded) {
-                    const text = first();
-                    value = text === undefined ? undefined : parse(text);
-                    loaded = true;
+                if (call[side] === undefined) {
+                    const text = host.fact(fact);
+                    call[side] = { value: text === undefined ? undefined : parse(text), isSet: false };
                 }
-                return value;
+                return call[side].value;
             },
+            set(value) { call[side] = { value: fits(value), isSet: true }; },
+            mayWrite,
         };
-        if (mayWrite) {
-            slot.set = (next) => {
-                value = fits(next);
-                loaded = true;
-                keep(() => value);
-            };
-        }
-        return slot;
     }
 
-    function makeRequest() {
-        const keep = (body) => { call.requestBody = body; };
-        return map({
-            Body: bodySlot(() => host.fact("requestBody"), call.mode === "pre", keep),
-            OperationType: { get: () => host.fact("operationType") },
-        });
+    function given(name) {
+        return { get: () => host.fact(name), mayWrite: () => false };
     }
 
-    function makeResponse() {
-        const keep = (body) => { call.responseBody = body; };
-        return map({
-            Body: bodySlot(() => host.fact("responseBody"), true, keep),
-            OperationType: { get: () => host.fact("operationType") },
-            MaxResourceQuota: { get: () => host.fact("maxResourceQuota") },
-            ResourceQuotaCurrentUsage: { get: () => host.fact("resourceQuotaCurrentUsage") },
-        });
-    }
+    const request = map({
+        Body: bodyOf("requestBody", "requestBody", () => call.mode === "pre"),
+        OperationType: given("operationType"),
+    });
+    const response = map({
+        Body: bodyOf("responseBody", "responseBody", () => true),
+        OperationType: given("operationType"),
+        MaxResourceQuota: given("maxResourceQuota"),
+        ResourceQuotaCurrentUsage: given("resourceQuotaCurrentUsage"),
+    });
 
     function abort(error) {
         call.aborted = { error };
@@ -273,17 +258,21 @@
         throw error;
     }
 
+    // Each call has objects of its own, so that what a script puts on them goes with it.
+    function once(name, prototype) {
+        if (call[name] === undefined) call[name] = create(prototype);
+        return call[name];
+    }
+
+    const withoutResponse = {
+        getCollection() { return once("collection", collection); },
+        getRequest() { return once("request", request); },
+        abort,
+    };
+    const withResponse = { ...withoutResponse, getResponse() { return once("response", response); } };
+
     function context() {
-        if (call.context === undefined) {
-            const request = makeRequest();
-            const own = create(collection);
-            call.context = { getCollection: () => own, getRequest: () => request, abort };
-            if (call.mode !== "pre") {
-                const response = makeResponse();
-                call.context.getResponse = () => response;
-            }
-        }
-        return call.context;
+        return once("context", call.mode === "pre" ? withoutResponse : withResponse);
     }
 
     function alias() {
@@ -341,8 +330,8 @@
     }
 
     function bodies() {
-        const { requestBody, responseBody } = call;
-        return [requestBody && requestBody(), responseBody && responseBody()];
+        const set = (body) => (body !== undefined && body.isSet ? body.value : undefined);
+        return [set(call.requestBody), set(call.responseBody)];
     }
 
     function rethrow() {
@@ -350,6 +339,6 @@
     }
 
     // What scripts can reach without any global leading there; a frozen realm freezes these too.
-    const reachable = [collection, console, getContext, abort];
+    const reachable = [collection, console, getContext, withResponse, withoutResponse, request, response];
     return { open, close, compile, run, deliver, bodies, rethrow, collection, context, ask, settle, bad, reachable };
 })

@@ -8,15 +8,59 @@ use crate::{Functions, Limits, Program, Runtime};
 /// Pieces that scripts are made of, in no order.
 fn piece() -> impl Strategy<Value = String> {
     let fixed = [
-        "function", "(", ")", "{", "}", "[", "]", "=>", "x", "__", ".", "filter", "createDocument", ",", "'a'", "`${", "`", "1",
-        "null", "async ", "await ", "throw ", "return ", "new ", "Error", "while(1)", "for(;;)", ";", "\n", "//", "/*", "*/", "/a+/",
-        "=", "getContext()", "setBody", "Object", "prototype", "eval", "class ", "yield ", "this", "typeof ", "let ", "...", "\\", "\0",
+        "function",
+        "(",
+        ")",
+        "{",
+        "}",
+        "[",
+        "]",
+        "=>",
+        "x",
+        "__",
+        ".",
+        "filter",
+        "createDocument",
+        ",",
+        "'a'",
+        "`${",
+        "`",
+        "1",
+        "null",
+        "async ",
+        "await ",
+        "throw ",
+        "return ",
+        "new ",
+        "Error",
+        "while(1)",
+        "for(;;)",
+        ";",
+        "\n",
+        "//",
+        "/*",
+        "*/",
+        "/a+/",
+        "=",
+        "getContext()",
+        "setBody",
+        "Object",
+        "prototype",
+        "eval",
+        "class ",
+        "yield ",
+        "this",
+        "typeof ",
+        "let ",
+        "...",
+        "\\",
+        "\0",
     ];
     prop_oneof![8 => prop::sample::select(fixed.to_vec()).prop_map(str::to_owned), 1 => any::<char>().prop_map(String::from)]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn any_text_has_an_outcome(pieces in prop::collection::vec(piece(), 0..25), argument in ".{0,20}") {
@@ -48,6 +92,15 @@ fn cost_of_an_empty_call_and_of_a_function() {
     timed("empty procedure", 20_000, empty("function () {}"));
     timed("procedure with a body", 20_000, empty("function () { getContext().getResponse().setBody('x') }"));
     timed("empty procedure, realm of its own", 1_000, empty("function () { [].__proto__ }"));
+    timed(
+        "one realm",
+        300,
+        Box::new(|| {
+            let desk = crate::desk::Desk::new(Limits::default(), env());
+            let js = rquickjs::Runtime::new().unwrap();
+            drop(crate::realm::Realm::own(&js, &desk).unwrap());
+        }),
+    );
     let function = |source: &str, argument: pleiad_model::Value| -> Box<dyn FnMut()> {
         let udf = Functions::new(Limits::default(), env()).declare("f", source).unwrap();
         Box::new(move || drop(udf.call(std::slice::from_ref(&argument))))
@@ -56,5 +109,9 @@ fn cost_of_an_empty_call_and_of_a_function() {
     timed("function of a string", 200_000, function("s => s.length", pleiad_model::Value::from("hello")));
     let pool = crate::Pool::new(Limits::default(), std::sync::Arc::new(pleiad_model::env::SystemEnv), 1);
     let program = Program::new("e", "function () {}");
-    timed("empty procedure on a pool's thread", 5_000, Box::new(move || drop(pool.run(&program, procedure(&[]), |_| Vec::new()))));
+    timed(
+        "empty procedure on a pool's thread",
+        5_000,
+        Box::new(move || drop(pool.run(&program, procedure(&[]), |_| Vec::new()))),
+    );
 }

@@ -88,7 +88,9 @@ impl Sql {
     pub fn member(&self, name: &str) -> Option<Sql> {
         match self {
             Sql::Path { .. } => self.below(Key::Name(name.to_owned())),
-            Sql::Object(properties) => properties.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()),
+            Sql::Object(properties) => {
+                properties.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+            }
             _ => None,
         }
     }

@@ -19,10 +19,18 @@ fn gives(source: &str, arguments: &str, want: &str) {
 #[test]
 fn values_go_in_and_come_out() {
     gives("function (x) { return x * 2 }", "[21]", "42");
-    gives("x => x", r#"[{"a":[1,2.5,"ü",null,true,{}],"__proto__":{"b":1}}]"#, r#"{"a":[1,2.5,"ü",null,true,{}],"__proto__":{"b":1}}"#);
+    gives(
+        "x => x",
+        r#"[{"a":[1,2.5,"ü",null,true,{}],"__proto__":{"b":1}}]"#,
+        r#"{"a":[1,2.5,"ü",null,true,{}],"__proto__":{"b":1}}"#,
+    );
     gives("(a, b) => a + b", r#"["x", 1]"#, r#""x1""#);
     gives("function tax(n) { if (n < 1000) return n * 0.1; return n * 0.2 }", "[100]", "10");
-    gives("() => ({ when: new Date(0), no: undefined, bad: NaN })", "[]", r#"{"when":"1970-01-01T00:00:00.000Z","bad":null}"#);
+    gives(
+        "() => ({ when: new Date(0), no: undefined, bad: NaN })",
+        "[]",
+        r#"{"when":"1970-01-01T00:00:00.000Z","bad":null}"#,
+    );
     gives("() => Infinity", "[]", "null");
     gives("function (s) { return s.match(/^(.)/)[1] }", r#"["abc"]"#, r#""a""#);
     gives("function () { String.prototype.x = 1; return 'a'.x }", "[]", "1");
@@ -78,7 +86,14 @@ fn rows_do_not_see_each_other() {
 fn one_function_serves_every_thread() {
     let double = udf("x => x * 2");
     let results: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..4i64).map(|n| scope.spawn({ let double = double.clone(); move || double.call(&[Value::from(n)]) })).collect();
+        let threads: Vec<_> = (0..4i64)
+            .map(|n| {
+                scope.spawn({
+                    let double = double.clone();
+                    move || double.call(&[Value::from(n)])
+                })
+            })
+            .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(results, [0i64, 2, 4, 6].map(|n| Ok(Some(Value::from(n)))));

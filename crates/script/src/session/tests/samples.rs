@@ -151,7 +151,8 @@ fn a_pre_trigger_validates_and_completes() {
             if (!('timestamp' in doc)) doc.timestamp = new Date().getTime();
             request.setBody(doc);
         }";
-    let with = |body: &str| call(Entry::PreTrigger { operation: OperationType::Create, request_body: Some(body.to_owned()) });
+    let with =
+        |body: &str| call(Entry::PreTrigger { operation: OperationType::Create, request_body: Some(body.to_owned()) });
     let good = Host::default().run(&mut runtime(), source, with(r#"{"id":"1","name":"x"}"#));
     assert_eq!(good.request_body.as_deref(), Some(r#"{"id":"1","name":"x","timestamp":1700000000000}"#));
     let bad = Host::default().run(&mut runtime(), source, with(r#"{"id":"1"}"#)).error.unwrap();
