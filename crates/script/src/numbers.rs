@@ -16,8 +16,9 @@ pub fn number(kind: Kind) -> u16 {
         Kind::Conflict => 409,
         Kind::PreconditionFailed => 412,
         Kind::TooLarge => 413,
+        Kind::TimedOut => 408,
         Kind::Throttled { .. } => 429,
         Kind::RetryWith | Kind::Locked => 449,
-        Kind::Moved { .. } | Kind::Unavailable | Kind::Internal => 500,
+        Kind::Moved { .. } | Kind::Outdated | Kind::Unavailable | Kind::Internal => 500,
     }
 }

@@ -203,12 +203,12 @@ fn is_borrowed_method(after: &str) -> bool {
     matches!(member(rest), Some(("call" | "apply" | "bind", _)))
 }
 
-/// `Math.max(…)`, `Number.EPSILON`, `String(x)`, `new Date`, `x instanceof Array`, `{ Date: … }`, `doc.Date`: uses, not changes.
+/// `Math.max(…)`, `Number.EPSILON`, `String(x)`, `new Date`, `x instanceof Array`, `extends Error`, `{ Date: … }`, `doc.Date`: uses, not changes.
 fn is_plain_use(before: &str, after: &str) -> bool {
     if before.ends_with('.') || after.starts_with(['(', ':', '"', '\'']) {
         return true;
     }
-    if before.ends_with("new") || before.ends_with("instanceof") || before.ends_with("catch") {
+    if ["new", "instanceof", "extends"].iter().any(|word| before.ends_with(word)) {
         return true;
     }
     member(after).is_some_and(|(_, rest)| !is_assigned(rest))
