@@ -205,13 +205,21 @@ fn is_borrowed_method(after: &str) -> bool {
 
 /// `Math.max(…)`, `Number.EPSILON`, `String(x)`, `new Date`, `x instanceof Array`, `extends Error`, `{ Date: … }`, `doc.Date`: uses, not changes.
 fn is_plain_use(before: &str, after: &str) -> bool {
-    if before.ends_with('.') || after.starts_with(['(', ':', '"', '\'']) {
+    if is_only_looked_at(before, after) || before.ends_with('.') || after.starts_with(['(', ':', '"', '\'']) {
         return true;
     }
     if ["new", "instanceof", "extends"].iter().any(|word| before.ends_with(word)) {
         return true;
     }
     member(after).is_some_and(|(_, rest)| !is_assigned(rest))
+}
+
+/// `list.map(Number)`, `x.constructor === Array`.
+fn is_only_looked_at(before: &str, after: &str) -> bool {
+    const ITERATING: [&str; 6] = [".map(", ".filter(", ".some(", ".every(", ".find(", ".flatMap("];
+    let is_callback = after.starts_with(')') && ITERATING.iter().any(|call| before.ends_with(call));
+    let is_compared = |operator: &&str| before.ends_with(*operator) || after.starts_with(*operator);
+    is_callback || ["==", "!="].iter().any(is_compared)
 }
 
 /// `.name` and what follows it.

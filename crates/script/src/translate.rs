@@ -23,12 +23,18 @@ use js::Lambda;
 use lower::{Scope, condition, projection};
 use sql::Sql;
 
+/// A projection that uses its input twice doubles it, stage by stage; a query beyond this stays with the script.
+const NODES_MAX: usize = 256;
+
 /// The longest run of stages from the first on that is one query, and how many they are.
 ///
 /// A stage is its verb, its first function or property name, and its second function.
 pub fn prefix(stages: &[Vec<Option<String>>]) -> Vec<String> {
-    let mut plan = Plan::new();
-    let taken = stages.iter().take_while(|stage| plan.extend(stage).is_some()).count();
+    let (mut plan, mut taken) = (Plan::new(), 0);
+    while let Some(longer) = stages.get(taken).and_then(|stage| plan.with(stage)) {
+        plan = longer;
+        taken += 1;
+    }
     vec![plan.to_string(), taken.to_string()]
 }
 
@@ -47,7 +53,18 @@ impl Plan {
         Plan { joins: Vec::new(), filters: Vec::new(), order: None, row: Sql::root("r") }
     }
 
-    /// Adds a stage; None, and nothing added, when there is no SQL for it.
+    /// This and one more stage; None when there is no SQL for it, or too much.
+    fn with(&self, stage: &[Option<String>]) -> Option<Plan> {
+        let mut longer = self.clone();
+        longer.extend(stage)?;
+        (longer.nodes() <= NODES_MAX).then_some(longer)
+    }
+
+    fn nodes(&self) -> usize {
+        let joins = self.joins.iter().map(|(_, inner)| inner);
+        joins.chain(&self.filters).chain([&self.row]).map(Sql::nodes).sum()
+    }
+
     fn extend(&mut self, stage: &[Option<String>]) -> Option<()> {
         let argument = |at: usize| stage.get(at).and_then(Option::as_deref);
         match (argument(0)?, argument(1)) {

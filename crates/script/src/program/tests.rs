@@ -17,6 +17,8 @@ fn a_script_that_only_uses_built_ins_shares_a_realm() {
     shared("function (e) { if (e instanceof Error) throw new Error(ErrorCodes.BadRequest, String(e)) }");
     shared("function (x) { return Object.prototype.hasOwnProperty.call(x, 'a') }");
     shared("function () { class A { constructor() { this.a = 1 } } return new A() }");
+    shared("function (l) { return l.map(Number).filter(Boolean).length }");
+    shared("function (a, b) { return a === Array && Object != b }");
     shared("function (doc) { return doc.Date == { Date: 1 }.Date }");
 }
 

@@ -1,9 +1,12 @@
 //! The JavaScript that has SQL for it, as a syntax tree.
 //!
-//! Promise: `Lambda::parse` either understands the whole text of a function or says None. It runs nothing, takes time
-//! linear in the text and is bounded in depth.
+//! Promise: `Lambda::parse` either understands the whole text of a function or says None. It runs nothing, and is
+//! bounded in length and depth: the trees below are walked by recursion.
 
 const DEPTH_MAX: usize = 64;
+
+/// A chain of members or operators is a tree as deep as it is long: this bounds what depth does not count.
+const TEXT_BYTES_MAX: usize = 2048;
 
 /// A function of one expression: `d => d.a > 1`, `function (d) { return d.a > 1; }`.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +53,7 @@ const LEVELS: [&[&str]; 6] =
 
 impl Lambda {
     pub fn parse(text: &str) -> Option<Lambda> {
+        (text.len() <= TEXT_BYTES_MAX).then_some(())?;
         let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0 };
         let lambda = if parser.takes_word("function") { parser.function() } else { parser.arrow() }?;
         (parser.at == parser.tokens.len()).then_some(lambda)

@@ -105,6 +105,20 @@ impl Sql {
         Some(Sql::Path { alias: alias.clone(), keys })
     }
 
+    /// How large this is.
+    pub fn nodes(&self) -> usize {
+        match self {
+            Sql::Path { keys, .. } => 1 + keys.len(),
+            Sql::Literal(_) => 1,
+            Sql::Object(properties) => 1 + properties.iter().map(|(_, value)| value.nodes()).sum::<usize>(),
+            Sql::Compare(_, sides) | Sql::Arithmetic(_, sides) | Sql::And(sides) | Sql::Or(sides) => {
+                1 + sides.0.nodes() + sides.1.nodes()
+            }
+            Sql::Not(inner) | Sql::Total(inner) | Sql::Truthy(inner) => 1 + inner.nodes(),
+            Sql::Call(_, arguments) => 1 + arguments.iter().map(Sql::nodes).sum::<usize>(),
+        }
+    }
+
     /// A path to a property, which is what can be sorted by or joined with.
     pub fn is_below_root(&self) -> bool {
         matches!(self, Sql::Path { keys, .. } if !keys.is_empty())

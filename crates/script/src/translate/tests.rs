@@ -115,6 +115,18 @@ fn what_has_no_sql_stays() {
     }
     stays(&format!("d => {}d.a{}", "(".repeat(5000), ")".repeat(5000)));
     stays(&format!("d => {}d.a", "!".repeat(5000)));
+    stays(&format!("d => d{} === 1", ".a".repeat(500_000)));
+    stays(&format!("d => d.a{}", " && d.a".repeat(500_000)));
+}
+
+#[test]
+fn a_query_does_not_grow_beyond_measure() {
+    let stage = |verb: &str, text: &str| vec![Some(verb.to_owned()), Some(text.to_owned())];
+    let doubling = vec![stage("map", "d => ({ a: d, b: d })"); 40];
+    let [sql, taken] = &prefix(&doubling)[..] else { panic!("not a pair") };
+    assert!((1..10).contains(&taken.parse::<usize>().unwrap()) && sql.len() < 20_000, "{taken}");
+    let filters = vec![stage("filter", "d => d.a === 1"); 1000];
+    assert!(prefix(&filters)[0].len() < 20_000);
 }
 
 // ---- both ways agree ----

@@ -75,6 +75,18 @@ fn regular_expressions_that_never_end() {
 }
 
 #[test]
+fn predicates_of_any_size_and_number() {
+    let text = |body: &str| format!("function () {{ __.filter((0, eval)('d => ' + {body}), () => {{}}) }}");
+    survives(&text("'d' + '.a'.repeat(1e5)"));
+    survives(&text("'d.a' + ' && d.a'.repeat(1e5)"));
+    survives(&text("'!'.repeat(1e5) + 'd'"));
+    survives(
+        "function () { let c = __.chain(); for (let i = 0; i < 200; i++) c = c.map(d => ({ a: d, b: d })); c.value() }",
+    );
+    survives("function () { __.filter({ toString() { return 'd => 1' } }) }");
+}
+
+#[test]
 fn what_is_handed_over_may_have_tricks() {
     ends(
         "function () { __.createDocument(__.getSelfLink(), { id: 'a', get x() { throw new Error('trick') } }) }",
