@@ -5,6 +5,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
+use std::time::Instant;
 
 use pleiad_model::env::Env;
 use pleiad_model::{Error, Kind, Result};
@@ -191,6 +192,8 @@ pub(super) struct Page<'p> {
     pub bind: Bind<'p>,
     pub from: Option<&'p QueryCursor>,
     pub size: PageSize,
+    /// When somebody began to read the text.
+    pub began: Instant,
 }
 
 impl Job {
@@ -216,9 +219,10 @@ impl Job {
             geospatial: self.at.container.definition.geospatial,
             started_ms: Some(self.started_ms),
         };
+        let began = Instant::now();
         let select = check::read(&self.query.text)?;
         check::check_parameters(&select, bind.parameters, &self.query.text)?;
-        let page = Page { bind, from: self.query.from.as_ref(), size: self.query.size };
+        let page = Page { bind, from: self.query.from.as_ref(), size: self.query.size, began };
         match stages(&select) {
             Some(stages) => self.staged(&stages, page, places, tab),
             None => self.read(&select, page, places, tab),
@@ -236,6 +240,7 @@ impl Job {
         let mut work = Work::default();
         let container = &*self.at.container;
         let block = compile(select, &self.query.text, page.bind)?;
+        work.compiling = page.began.elapsed();
         let plan = reach::plan(&self.at, &self.query.scope, select, page.bind, self.query.across)?;
         let whole = || At::Stretches(plan.stretches.iter().cloned().map(Stretch::whole).collect());
         let cursor = self.cursor(select, &block, page.from, whole)?;

@@ -1,6 +1,7 @@
 //! How a page was made: what was read, which index found what, and which index would have helped.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use pleiad_partition::index::UsableIndex;
 use pleiad_query::access::{Condition, Lookup, OrderPath, What, path_text};
@@ -18,6 +19,10 @@ pub struct Work {
     pub items: u64,
     pub item_bytes: u64,
     pub index_rows: u64,
+    /// From the text to something that can be run.
+    pub compiling: Duration,
+    /// Finding out what the index knows, on all threads together.
+    pub looking_up: Duration,
     /// Partition and way, in order of the partitions.
     pub ways: BTreeMap<u32, String>,
 }
@@ -28,6 +33,8 @@ impl Work {
         self.items += other.items;
         self.item_bytes += other.item_bytes;
         self.index_rows += other.index_rows;
+        self.compiling += other.compiling;
+        self.looking_up += other.looking_up;
         self.ways.extend(other.ways);
     }
 
@@ -57,6 +64,8 @@ pub struct Report {
     pub rows: u64,
     pub row_bytes: u64,
     pub index_rows: u64,
+    pub compiling: Duration,
+    pub looking_up: Duration,
     /// Way and number of partitions that went it.
     pub ways: Vec<(String, usize)>,
     pub single: Vec<IndexUse>,
@@ -94,6 +103,8 @@ impl Report {
             rows: rows.len() as u64,
             row_bytes: rows.bytes() as u64,
             index_rows: work.index_rows,
+            compiling: work.compiling,
+            looking_up: work.looking_up,
             ways,
             single: Vec::new(),
             composite: Vec::new(),

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 use pleiad_model::{Error, Kind, Result};
@@ -255,6 +256,7 @@ impl<'p> Shared<'p> {
     }
 
     fn choose(&self, slice: &Slice, after: u64, may_walk: bool, work: &mut Work) -> Result<Way> {
+        let began = Instant::now();
         let reader = self.open(slice)?;
         let context = self.job.context();
         let (choice, us) = {
@@ -265,6 +267,7 @@ impl<'p> Shared<'p> {
             let question = Question { slice, condition, ordering, start, size, may_walk, after };
             choose(&finder, &question)?
         };
+        work.looking_up += began.elapsed();
         work.chose(slice.partition.range.id, &choice);
         Ok(Way { choice, us, reader })
     }
