@@ -4,6 +4,9 @@
 //! (and on time and chance, if the function asks for them). It runs on the caller's thread, in an engine that the
 //! thread keeps, because a query calls it once per row. There is no context: `getContext` is undefined.
 //!
+//! Time is bounded wherever the engine looks at its clock. Native loops that do not look are kept short by
+//! `builtins.js`; one that was overlooked would be given up on a pool's thread, here it keeps the query's.
+//!
 //! Who may call which function, and that undefined arguments are not passed on, is the query's job.
 
 use std::cell::RefCell;

@@ -46,4 +46,53 @@
     // A callback after the call is over could speak to the next one.
     delete globalThis.WeakRef;
     delete globalThis.FinalizationRegistry;
+    // Some native loops look at no clock. They run only over what is known to be short; without Proxy a length that
+    // is plain data cannot lie.
+    delete globalThis.Proxy;
+    const LENGTH_MAX = 2 ** 24;
+    const COMPARISONS_MAX = 2 ** 32;
+    const { apply } = Reflect;
+    const { isView } = ArrayBuffer;
+
+    function measured(list) {
+        if ((typeof list !== "object" && typeof list !== "function") || list === null || isView(list)) return;
+        const length = getOwnPropertyDescriptor(list, "length");
+        const isShort = length === undefined ? !("length" in list) : typeof length.value === "number" && length.value <= LENGTH_MAX;
+        if (!isShort) throw new RangeError("The array is too long.");
+    }
+
+    function guard(owner, name, check) {
+        const native = owner[name];
+        const guarded = { [name](...args) { check(this, args); return apply(native, this, args); } }[name];
+        defineProperty(guarded, "length", { value: native.length, configurable: true });
+        defineProperty(owner, name, { value: guarded, ...plain });
+    }
+
+    const alone = (list) => measured(list);
+    for (const name of ["copyWithin", "join", "reverse", "shift", "sort", "splice", "toLocaleString", "unshift"]) {
+        guard(Array.prototype, name, alone);
+    }
+    guard(Array.prototype, "concat", (list, more) => { measured(list); more.forEach(measured); });
+    guard(String, "raw", (_, [strings]) => { if (strings) measured(strings.raw); });
+    for (const name of ["indexOf", "lastIndexOf", "includes", "split", "replace", "replaceAll"]) {
+        guard(String.prototype, name, (text, [part]) => {
+            const isLong = typeof part === "string" && String(text).length * part.length > COMPARISONS_MAX;
+            if (isLong) throw new RangeError("The text is too long.");
+        });
+    }
+
+    // These go into arrays inside arrays, so they are written out: a loop of the language is watched.
+    function flatten(into, list, depth) {
+        for (let at = 0; at < list.length; at++) {
+            if (!(at in list)) continue;
+            if (depth > 0 && Array.isArray(list[at])) flatten(into, list[at], depth - 1);
+            else into.push(list[at]);
+        }
+        return into;
+    }
+    const rewritten = {
+        flat(depth = 1) { return flatten([], Object(this), Math.trunc(Number(depth)) || 0); },
+        flatMap(fn, self) { return flatten([], apply(Array.prototype.map, this, [fn, self]), 1); },
+    };
+    for (const name of ["flat", "flatMap"]) defineProperty(Array.prototype, name, { value: rewritten[name], ...plain });
 })

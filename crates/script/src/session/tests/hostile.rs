@@ -69,6 +69,42 @@ fn deep_recursion() {
 }
 
 #[test]
+fn native_loops_over_next_to_nothing() {
+    let lists = [
+        "{ length: 9007199254740000 }",
+        "{ get length() { return this.n = (this.n || 0) + 1e12 } }",
+        "new Array(4294967295)",
+    ];
+    for list in lists {
+        for method in [
+            "join()",
+            "reverse()",
+            "shift()",
+            "unshift(1)",
+            "sort()",
+            "splice(0, 1)",
+            "concat([1])",
+            "copyWithin(1, 0)",
+            "flat()",
+        ] {
+            let (name, arguments) = method.split_once('(').unwrap_or((method, ")"));
+            let source =
+                format!("function () {{ let a = {list}; [].{name}.apply(a, [{}]) }}", arguments.trim_end_matches(')'));
+            survives(&source);
+        }
+    }
+    survives("function () { [].concat(new Array(4294967295)) }");
+    survives("function () { [new Array(4294967295)].flat() }");
+    survives("function () { String(new Array(4294967295)) }");
+    survives("function () { String.raw({ raw: { length: 9007199254740000 } }) }");
+    ends("function () { let s = 'a'.repeat(1e6); s.indexOf(s.slice(1) + 'b') }", Cause::Thrown);
+    let fine = "function () { __.response.setBody([[3, 1, 2].sort().join('-'), [1, [2, [3]]].flat(), [1, 2].flatMap(x => [x, x]), 'a,b'.split(','),
+        [1].concat([2], 3), (function () { return [].shift.call(arguments) })(7), [[1, [2]]].flat(Infinity), String([1, [2]])]) }";
+    let want = r#"["1-2-3",[1,2,[3]],[1,1,2,2],["a","b"],[1,2,3],7,[1,2],"1,2"]"#;
+    assert_eq!(survives(fine).response_body.as_deref(), Some(want));
+}
+
+#[test]
 fn regular_expressions_that_never_end() {
     ends("function () { /^(a+)+$/.test('a'.repeat(40) + 'b') }", Cause::TimedOut);
     ends("function () { /(x+x+)+y/.exec('x'.repeat(60)) }", Cause::TimedOut);
@@ -207,7 +243,7 @@ fn text_can_be_run_but_leads_nowhere() {
         "function () { __.response.setBody([eval('1+1'), new Function('a', 'return a')(3), (0, eval)('typeof require')]) }",
     );
     assert_eq!(outcome.response_body.as_deref(), Some(r#"[2,3,"undefined"]"#));
-    let nothing = "function () { __.response.setBody(['require', 'process', 'fetch', 'setTimeout', 'std', 'os', 'performance', 'WeakRef', \
+    let nothing = "function () { __.response.setBody(['require', 'process', 'fetch', 'setTimeout', 'std', 'os', 'performance', 'WeakRef', 'Proxy', \
                    'FinalizationRegistry'].filter(name => (0, eval)('typeof ' + name) !== 'undefined')) }";
     assert_eq!(survives(nothing).response_body.as_deref(), Some("[]"));
     let import =
