@@ -18,7 +18,7 @@ mod repartition; // a split or merge, from its first byte to its last
 
 pub(crate) use grow::split_point;
 pub(crate) use jobs::Jobs;
-pub use jobs::{JobReport, Step};
+pub use jobs::{JobReport, Outcome, Step};
 
 /// The chores under way. Nobody waits for one but the end of the program: a store that is in use while the process
 /// ends aborts it.

@@ -8,6 +8,7 @@ mod admit; // may it, and where does it live
 pub mod catalog; // databases, containers, offers: the resource tree
 pub mod check; // is the whole account sound
 mod chores; // work that nobody waits for
+mod fault; // partitions that answer wrongly, on command
 mod item; // one item
 mod list; // many items, a page at a time
 pub mod metrics; // what the account is used for, in figures
@@ -16,6 +17,7 @@ mod query; // many items, by what they hold
 mod change_feed; // many items, by when they changed
 mod repartition; // what may be asked about partitions
 mod session; // what a client has already seen
+mod statistics; // logical partitions, counted and compared
 #[cfg(test)]
 mod testing; // an account to work on
 mod throttle; // who was refused lately, and why
@@ -26,7 +28,8 @@ pub use admit::{Admitted, ContainerName};
 pub use answer::{Answer, Place};
 pub use catalog::{Catalog, Container, Database, EncryptionKey, Job, JobKind, Offer, OfferOwner, Reason};
 pub use change_feed::{ChangeFrom, ChangePage, ChangeRequest, ChangeStretch};
-pub use chores::{JobReport, Step};
+pub use chores::{JobReport, Outcome as JobOutcome, Step};
+pub use fault::{Fault, FaultAt, FaultKind, Faults};
 pub use item::{Target, WriteOptions};
 pub use list::{ItemPage, ListScope, Position};
 pub use query::{
@@ -35,6 +38,7 @@ pub use query::{
 };
 pub use repartition::PartitionReport;
 pub use session::SessionToken;
+pub use statistics::{KeyOrder, KeyReport, PartitionStatistics};
 pub use throttle::Throttling;
 pub use throughput::{Governance, OfferChange, ProvisionedThroughput, ThroughputRequest};
 pub use watch::{Alert, AlertKind};
@@ -45,6 +49,7 @@ pub use pleiad_partition::governor::{BucketId, Caps, Class, Priority};
 pub use pleiad_partition::index::UsableIndex;
 pub use pleiad_partition::key::LargeKey;
 pub use pleiad_partition::key_statistics::KeyStatistics;
+pub use pleiad_partition::usage::KEYS_TOLD;
 pub use pleiad_partition::{Condition, Partition, Range, Record, Verb, Written, price};
 
 use std::sync::Arc;
@@ -66,6 +71,8 @@ pub struct Limits {
     pub partition_ru_initial: u32,
     pub partition_bytes_max: u64,
     pub key_bytes_max: u64,
+    /// The least a new container starts with.
+    pub ranges_initial: u32,
     pub governance: Governance,
     /// What a split or merge may copy in a second.
     pub copy_bytes_per_s: u64,
@@ -85,6 +92,7 @@ impl Default for Limits {
             partition_ru_initial: 10_000,
             partition_bytes_max: 50 * GB,
             key_bytes_max: 20 * GB,
+            ranges_initial: 1,
             governance: Governance::default(),
             copy_bytes_per_s: 256 << 20,
         }
@@ -127,6 +135,11 @@ impl Engine {
 
     pub fn now_ms(&self) -> u64 {
         self.env.now_ms()
+    }
+
+    /// What the clocks of clients show.
+    pub fn wall_ms(&self) -> u64 {
+        self.env.wall_ms()
     }
 
     pub fn random_u64(&self) -> u64 {

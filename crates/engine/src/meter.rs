@@ -15,6 +15,7 @@ use pleiad_partition::Partition;
 use pleiad_partition::governor::{Admission, Refusal};
 use pleiad_partition::key::LogicalKey;
 
+use crate::fault::Faults;
 use crate::throttle::{ThrottleLog, Throttling};
 use crate::{Admitted, Container};
 
@@ -22,6 +23,7 @@ use crate::{Admitted, Container};
 pub(crate) struct Meter {
     env: Arc<dyn Env>,
     log: Arc<ThrottleLog>,
+    faults: Arc<Faults>,
 }
 
 /// A request at one partition, admitted and not yet paid for.
@@ -32,11 +34,12 @@ pub(crate) struct Visit<P> {
 
 impl Meter {
     pub fn new(env: Arc<dyn Env>) -> Self {
-        Meter { env, log: Arc::default() }
+        Meter { env, log: Arc::default(), faults: Arc::default() }
     }
 
     pub fn enter<P: Deref<Target = Partition>>(&self, at: &Admitted, partition: P) -> Result<Visit<P>> {
         let now_ms = self.env.now_ms();
+        self.faults.strike(&at.container, &partition, now_ms)?;
         match partition.governor.admit(now_ms, at.class) {
             Ok(admission) => Ok(Visit { partition, admission }),
             Err(refusal) => Err(self.refuse(&at.container, &partition, now_ms, &refusal)),
@@ -51,6 +54,10 @@ impl Meter {
     /// Another partition refused the request before anything was done here.
     pub fn leave<P: Deref<Target = Partition>>(&self, visit: Visit<P>) {
         visit.partition.governor.cancel(self.env.now_ms(), visit.admission);
+    }
+
+    pub fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     pub fn throttles(&self) -> Vec<Throttling> {

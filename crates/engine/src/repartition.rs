@@ -15,7 +15,7 @@ use crate::chores::{JobReport, Step, split_point};
 use crate::{ContainerName, Engine};
 
 /// One partition, now.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct PartitionReport {
     pub range: Range,
     pub lsn: u64,
@@ -24,6 +24,12 @@ pub struct PartitionReport {
     pub item_bytes_max: u64,
     /// It holds too much and cannot be split.
     pub is_stuck: bool,
+    /// What it may give in a second.
+    pub share_ru: f64,
+    /// The busiest second of this minute and the one before, as a part of that.
+    pub normalized_use: f64,
+    /// The split or merge that will replace it.
+    pub job: Option<JobReport>,
 }
 
 impl Engine {
@@ -31,8 +37,12 @@ impl Engine {
     pub fn partitions(&self, container: ContainerName<'_>) -> Result<Vec<PartitionReport>> {
         let container = self.find_container(container)?;
         let item_bytes_max = self.catalog.limits().partition_bytes_max;
+        let (minute, jobs) = (self.now_ms() / 60_000, self.jobs());
+        let replaces = |job: &&JobReport, id: u32| {
+            job.outcome.is_none() && job.job.container == container.rid && job.job.parents.contains(&id)
+        };
         let report = |partition: &Arc<Partition>| {
-            let usage = partition.usage();
+            let (usage, used) = (partition.usage(), partition.governor.usage());
             PartitionReport {
                 range: partition.range.clone(),
                 lsn: partition.lsn(),
@@ -40,6 +50,9 @@ impl Engine {
                 item_bytes: usage.item_bytes,
                 item_bytes_max,
                 is_stuck: partition.is_stuck(),
+                share_ru: partition.governor.share_ru(),
+                normalized_use: used.normalized(minute).max(used.normalized(minute.saturating_sub(1))),
+                job: jobs.iter().find(|job| replaces(job, partition.range.id)).cloned(),
             }
         };
         Ok(container.partitions.iter().map(report).collect())
@@ -101,6 +114,10 @@ impl Engine {
 
     pub fn release_jobs_at(&self, step: Step) {
         self.catalog.jobs().release(step);
+    }
+
+    pub fn held_steps(&self) -> Vec<Step> {
+        self.catalog.jobs().held()
     }
 
     /// Waits until a job is held at this step.

@@ -19,6 +19,7 @@ pub const LIMITS: Limits = Limits {
     partition_ru_initial: 100,
     partition_bytes_max: 1 << 30,
     key_bytes_max: 1 << 28,
+    ranges_initial: 1,
     governance: Governance {
         enforced: false,
         serverless: false,

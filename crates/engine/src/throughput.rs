@@ -76,6 +76,8 @@ pub enum ThroughputRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfferChange {
     To(ThroughputRequest),
+    /// Manual or autoscale, whichever it was before.
+    ToEither(ThroughputRequest),
     /// To the other kind, with the figure that the service gives it.
     ToAutoscale,
     ToManual,

@@ -3,9 +3,11 @@
 //! Promise: an alert is raised once for what caused it (a partition and minute; a key that passes seven tenths of its
 //! cap), and never on a request's way. Who is told, besides the log, is the program's business.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use pleiad_model::Result;
 use pleiad_partition::key::LargeKey;
 
@@ -55,11 +57,25 @@ impl fmt::Display for Alert {
     }
 }
 
+/// How many alerts are still told of.
+const ALERTS_MAX: usize = 256;
+
 /// What was looked at last.
 #[derive(Default)]
 pub(crate) struct Watch {
     minute: AtomicU64,
     raised: AtomicU64,
+    lately: Mutex<VecDeque<Alert>>,
+}
+
+impl Watch {
+    fn note(&self, alerts: &[Alert]) {
+        self.raised.fetch_add(alerts.len() as u64, Ordering::Relaxed);
+        let mut lately = self.lately.lock();
+        lately.extend(alerts.iter().cloned());
+        let surplus = lately.len().saturating_sub(ALERTS_MAX);
+        lately.drain(..surplus);
+    }
 }
 
 impl Engine {
@@ -78,7 +94,7 @@ impl Engine {
                 }
             }
         }
-        self.watch.raised.fetch_add(alerts.len() as u64, Ordering::Relaxed);
+        self.watch.note(&alerts);
         alerts.iter().for_each(|alert| tracing::warn!(kind = alert.what.name(), "{alert}"));
         alerts
     }
@@ -92,6 +108,11 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// The last that were raised, the latest last.
+    pub fn alerts_lately(&self) -> Vec<Alert> {
+        self.watch.lately.lock().iter().cloned().collect()
     }
 
     pub(crate) fn alerts_raised(&self) -> u64 {

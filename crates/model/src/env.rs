@@ -6,6 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub trait Env: Send + Sync + 'static {
     /// Milliseconds since 1970-01-01 UTC.
     fn now_ms(&self) -> u64;
+    /// What the clocks of clients show: the same, unless ours was moved.
+    fn wall_ms(&self) -> u64 {
+        self.now_ms()
+    }
     /// Sixty-four bits nobody can foresee.
     fn random_u64(&self) -> u64;
 }
@@ -24,6 +28,41 @@ impl Env for SystemEnv {
     #[expect(clippy::expect_used, reason = "without randomness no secret and no id is safe: stop, do not guess")]
     fn random_u64(&self) -> u64 {
         getrandom::u64().expect("the operating system has no randomness")
+    }
+}
+
+/// The machine's own clock, set ahead by as much as a test wants.
+#[derive(Debug, Default)]
+pub struct MovedEnv {
+    ahead_ms: AtomicU64,
+}
+
+impl MovedEnv {
+    /// There is no way back: what was written under a later time stays written.
+    pub fn advance_ms(&self, by_ms: u64) {
+        let later = |ahead: u64| Some(ahead.saturating_add(by_ms).min(AHEAD_MS_MAX));
+        let _ = self.ahead_ms.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later); // the closure always answers
+    }
+
+    pub fn ahead_ms(&self) -> u64 {
+        self.ahead_ms.load(Ordering::Relaxed)
+    }
+}
+
+/// Fifty years: seconds since 1970 then still fit where they are kept.
+const AHEAD_MS_MAX: u64 = 50 * 365 * 24 * 3600 * 1000;
+
+impl Env for MovedEnv {
+    fn now_ms(&self) -> u64 {
+        SystemEnv.now_ms().saturating_add(self.ahead_ms())
+    }
+
+    fn wall_ms(&self) -> u64 {
+        SystemEnv.now_ms()
+    }
+
+    fn random_u64(&self) -> u64 {
+        SystemEnv.random_u64()
     }
 }
 

@@ -58,28 +58,28 @@ pub struct KeyStatistics {
 }
 
 impl KeyStatistics {
-    fn add(&mut self, row: &[u8]) -> Result<()> {
+    /// Keeps the `top` largest.
+    fn add(&mut self, row: &[u8], top: usize) -> Result<()> {
         let (stats, components) = KeyStats::decode_with_key(row)?;
         self.keys += 1;
-        let is_full = self.largest.len() == KEYS_TOLD;
-        if is_full && self.largest.last().is_some_and(|least| least.stats.bytes >= stats.bytes) {
-            return Ok(());
+        let at = self.largest.partition_point(|large| large.stats.bytes >= stats.bytes);
+        if at < top {
+            self.largest.insert(at, LargeKey { components: components.to_vec(), stats });
+            self.largest.truncate(top);
         }
-        self.largest.push(LargeKey { components: components.to_vec(), stats });
-        self.largest.sort_by_key(|large| std::cmp::Reverse(large.stats.bytes));
-        self.largest.truncate(KEYS_TOLD);
         Ok(())
     }
 }
 
 impl Partition {
-    pub async fn key_statistics(&self) -> Result<KeyStatistics> {
+    /// A look at all keys, which tells the `top` largest.
+    pub async fn key_statistics(&self, top: usize) -> Result<KeyStatistics> {
         let snapshot = self.store.snapshot().await?;
         let (mut from, to) = keyspace::range(self.range.shard, keyspace::Tag::Key);
         let mut found = KeyStatistics::default();
         loop {
             let rows = snapshot.scan(&from, &to, Direction::Forward, Limit::rows(ROWS)).await?;
-            rows.pairs.iter().try_for_each(|(_, row)| found.add(row))?;
+            rows.pairs.iter().try_for_each(|(_, row)| found.add(row, top))?;
             match rows.pairs.last() {
                 Some((last, _)) if rows.more => from = keyspace::after(last),
                 _ => return Ok(found),
@@ -89,14 +89,14 @@ impl Partition {
 
     /// How many logical partitions there are.
     pub async fn count_keys(&self) -> Result<u64> {
-        Ok(self.key_statistics().await?.keys)
+        Ok(self.key_statistics(0).await?.keys)
     }
 
     /// Brings `keys` up to date, if something was written since the last look.
     pub async fn look_at_keys(&self) -> Result<()> {
         let lsn = self.lsn();
         if self.keys.looked_at_lsn.swap(lsn, Ordering::Relaxed) != lsn {
-            *self.keys.largest.lock() = self.key_statistics().await?.largest;
+            *self.keys.largest.lock() = self.key_statistics(KEYS_TOLD).await?.largest;
         }
         Ok(())
     }

@@ -60,6 +60,11 @@ pub fn identity(settings: &Settings, now_ms: u64) -> Result<Identity> {
     }
 }
 
+/// The authority that was made before, for these settings.
+pub fn authority(settings: &Settings) -> Option<PathBuf> {
+    settings.certificate_dir.as_deref().map(|directory| directory.join("ca.pem")).filter(|path| path.exists())
+}
+
 fn load_own(own: &OwnCertificate) -> Result<Identity> {
     let bad = |path: &Path, what: &str| Error::invalid(format!("{} holds no {what} in PEM.", path.display()));
     let chain = certificates(&files::read(&own.chain)?).ok_or_else(|| bad(&own.chain, "certificate"))?;

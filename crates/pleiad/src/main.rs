@@ -7,6 +7,7 @@ mod config; // what it was told
 mod endpoint; // where it can be found
 mod inspect; // what a data directory holds, and whether it fits together
 mod ready; // and to machines
+mod remote; // orders to a server that runs
 mod seed; // what should exist from the start
 mod server; // what it does all day
 mod trust; // how clients come to believe the certificate
@@ -36,6 +37,7 @@ fn run(command: Command) -> Result<()> {
         Command::Inspect(flags) => inspect::run(&Settings::resolve(Face::Dev, &flags, &environment)?),
         Command::Trust { flags, act } => run_trust(&flags, &environment, act),
         Command::Config(what) => print(&printed(what)?),
+        Command::Remote { flags, order } => run_remote(flags, &order, &environment),
     }
 }
 
@@ -51,6 +53,12 @@ fn run_trust(flags: &Flags, environment: &Environment, act: Trust) -> Result<()>
         Trust::Path => print(&format!("{}\n", authority.display())),
         Trust::Install => trust::install(&authority),
     }
+}
+
+/// A client keeps no data, so nobody need say where.
+fn run_remote(mut flags: Flags, order: &remote::Order, environment: &Environment) -> Result<()> {
+    flags.insert("ephemeral", vec!["true".to_owned()]);
+    remote::run(order, &Settings::resolve(Face::Dev, &flags, environment)?, environment)
 }
 
 fn printed(what: Print) -> Result<String> {

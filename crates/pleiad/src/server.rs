@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pleiad_engine::{Durability as Policy, Engine, Governance, Limits as EngineLimits};
-use pleiad_model::env::{Env, SystemEnv};
+use pleiad_model::env::{Env, MovedEnv, SystemEnv};
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, Embedded, EmbeddedOptions, Memory};
 use pleiad_wire::listener::{self, Drain, Limits, tls_config_of};
@@ -22,7 +22,7 @@ use pleiad_wire::webhook::Webhook;
 use tokio::net::TcpListener;
 
 use crate::certificate::{self, Identity};
-use crate::config::{Durability, LogFormat, Settings, Storage};
+use crate::config::{Durability, Face, LogFormat, Settings, Storage};
 use crate::endpoint::Endpoints;
 use crate::{alerts, banner, ready};
 
@@ -43,10 +43,11 @@ async fn serve(settings: Settings) -> Result<()> {
     let https = settings.protocols.has_https();
     let identity = https.then(|| certificate::identity(&settings, SystemEnv.now_ms())).transpose()?;
     let authority = identity.as_ref().and_then(|identity| identity.authority.clone());
-    let engine = Arc::new(open(&settings).await?);
+    let clock = (settings.face == Face::Dev).then(Arc::<MovedEnv>::default);
+    let engine = Arc::new(open(&settings, clock.clone()).await?);
     declare::apply(&engine, &settings.declaration).await?;
 
-    let gateway = Arc::new(gateway(&settings, engine.clone(), authority.as_deref()).await?);
+    let gateway = Arc::new(gateway(&settings, engine.clone(), clock, authority.as_deref()).await?);
     let tls = identity.map(|Identity { chain, key, .. }| tls_config_of(chain, key)).transpose()?;
     let drain = Drain::new();
     for (socket, _) in sockets {
@@ -109,7 +110,8 @@ fn cannot_bind(address: IpAddr, port: u16, error: &std::io::Error) -> Error {
     }
 }
 
-async fn open(settings: &Settings) -> Result<Engine> {
+/// A server for tests has a clock that they may move.
+async fn open(settings: &Settings, clock: Option<Arc<MovedEnv>>) -> Result<Engine> {
     let store = match &settings.storage {
         Storage::Memory => AnyStore::Memory(Memory::default()),
         Storage::Directory(directory) => {
@@ -130,6 +132,7 @@ async fn open(settings: &Settings) -> Result<Engine> {
         partition_ru_max: as_u32(settings.partition_ru_max),
         partition_ru_initial: as_u32(settings.partition_initial_ru),
         partition_bytes_max: settings.partition_bytes_max,
+        ranges_initial: settings.ranges_initial,
         key_bytes_max: settings.key_bytes_max,
         copy_bytes_per_s: settings.copy_bytes_per_s,
         governance: Governance {
@@ -141,12 +144,21 @@ async fn open(settings: &Settings) -> Result<Engine> {
             ..Governance::default()
         },
     };
-    let engine = Engine::open(store, policy, limits, Arc::new(SystemEnv)).await?;
+    let env: Arc<dyn Env> = match clock {
+        Some(clock) => clock,
+        None => Arc::new(SystemEnv),
+    };
+    let engine = Engine::open(store, policy, limits, env).await?;
     engine.resume_chores().await?;
     Ok(engine)
 }
 
-async fn gateway(settings: &Settings, engine: Arc<Engine>, authority: Option<&std::path::Path>) -> Result<Gateway> {
+async fn gateway(
+    settings: &Settings,
+    engine: Arc<Engine>,
+    clock: Option<Arc<MovedEnv>>,
+    authority: Option<&std::path::Path>,
+) -> Result<Gateway> {
     let keys = &settings.keys;
     let text = |key: &Option<crate::config::Key>| key.as_ref().map(|key| key.reveal().to_owned());
     let [secondary, primary_ro, secondary_ro] =
@@ -162,7 +174,7 @@ async fn gateway(settings: &Settings, engine: Arc<Engine>, authority: Option<&st
         None => None,
     };
     let https_only = !settings.protocols.has_http();
-    Ok(Gateway::new(
+    let gateway = Gateway::new(
         engine,
         keys,
         account,
@@ -171,7 +183,11 @@ async fn gateway(settings: &Settings, engine: Arc<Engine>, authority: Option<&st
         settings.body_bytes_max,
         https_only,
     )
-    .await)
+    .await;
+    Ok(match clock {
+        Some(clock) => gateway.steered(clock),
+        None => gateway,
+    })
 }
 
 fn limits(settings: &Settings) -> Limits {

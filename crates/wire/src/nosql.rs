@@ -3,15 +3,15 @@
 mod http; // one request, from its first line to its answer
 pub mod address; // which resource a path names
 pub mod auth; // who is asking
-mod request; // headers and bodies, read as types
+pub(crate) mod request; // headers and bodies, read as types
 pub mod binary_json; // bodies in Cosmos's binary form
 mod session; // session tokens as text
 mod continuation; // where the next page starts, signed
-mod translate; // requests to the engine, answers from it
+pub(crate) mod translate; // requests to the engine, answers from it
 mod query_metrics; // how a page of a query was made
 mod shape; // resources as JSON
-mod status; // failures as numbers
-mod reply; // status, headers, body
+pub(crate) mod status; // failures as numbers
+pub(crate) mod reply; // status, headers, body
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -20,7 +20,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use ::http::HeaderValue;
 use bytes::Bytes;
 use pleiad_engine::Engine;
+use pleiad_model::env::MovedEnv;
 
+use crate::management::Desk;
 use crate::metrics::Metrics;
 use auth::Keys;
 use continuation::Tokens;
@@ -39,6 +41,8 @@ pub struct Gateway {
     engine: Arc<Engine>,
     keys: Keys,
     account: Account,
+    /// Who answers what is asked about partitions.
+    desk: Desk,
     tokens: Tokens,
     metrics: Arc<Metrics>,
     /// The authority that signed our certificate, for clients to download.
@@ -67,10 +71,12 @@ impl Gateway {
         let (activity_seed, activities) = (engine.random_u64(), AtomicU64::new(0));
         let started = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(engine.now_ms()));
         let started = HeaderValue::from_str(&started).unwrap_or(HeaderValue::from_static(""));
+        let desk = Desk::new(engine.clone(), None);
         Gateway {
             engine,
             keys,
             account,
+            desk,
             tokens,
             metrics,
             certificate,
@@ -81,5 +87,11 @@ impl Gateway {
             started,
             requests: AtomicU64::new(1),
         }
+    }
+
+    /// Lets tests steer the server, and move this clock of its.
+    pub fn steered(mut self, clock: Arc<MovedEnv>) -> Self {
+        self.desk = Desk::new(self.engine.clone(), Some(clock));
+        self
     }
 }

@@ -82,6 +82,13 @@ impl Webhook {
 
 /// `{"kind": "HotPartition", "time": 1700000000, "database": …, "message": …}`
 fn body(alert: &Alert) -> Vec<u8> {
+    let mut out = Vec::new();
+    json::write(&shown(alert).into(), &mut out);
+    out
+}
+
+/// An alert as JSON.
+pub(crate) fn shown(alert: &Alert) -> Object {
     let object = Object::new()
         .with("kind", alert.what.name())
         .with("time", alert.ts_s)
@@ -97,9 +104,7 @@ fn body(alert: &Alert) -> Vec<u8> {
             object.with("partitionKey", key.as_str()).with("sizeBytes", *bytes).with("maxBytes", *bytes_max)
         }
     };
-    let mut out = Vec::new();
-    json::write(&object.with("message", alert.to_string()).into(), &mut out);
-    out
+    object.with("message", alert.to_string())
 }
 
 fn client_config() -> Result<ClientConfig> {

@@ -99,7 +99,7 @@ impl Catalog {
             (None, Some(pool)) => partitions_needed(pool.ceiling_ru(), self.limits.partition_ru_max),
             (None, None) => 1,
         };
-        let map = change.new_map(&new.definition, partitions)?;
+        let map = change.new_map(&new.definition, partitions.max(self.limits.ranges_initial))?;
         let partitions = rows::open_partitions(&map, &self.store, &self.committer).await?;
         let (database, version, definition) = (owner.id.clone(), change.version, new.definition);
         let schema = Arc::new(Schema::new(version.number, &definition, &[], self.limits.room()));
@@ -214,7 +214,8 @@ impl Catalog {
         let old = old.ok_or_else(|| Error::invalid("The container has no throughput of its own to redistribute."))?;
         let (redistribution, throughput) =
             throughput::redistributed(&old, container.map.ranges(), targets, self.limits.partition_ru_max)?;
-        check_offer(&old, throughput, self.minimum_ru(&change.tree, &old))?;
+        check_same_kind(old.throughput, throughput)?;
+        check_minimum(throughput, self.minimum_ru(&change.tree, &old))?;
         let highest_ru = old.highest_ru.max(throughput.ceiling_ru());
         let version = change.version;
         self.publish_offer(change, Offer { version, throughput, highest_ru, redistribution, ..Offer::clone(&old) })
@@ -238,10 +239,13 @@ impl Catalog {
         let new = match asked {
             OfferChange::ToAutoscale => return Ok(old.throughput.to_autoscale(&held)),
             OfferChange::ToManual => return Ok(old.throughput.to_manual()),
-            OfferChange::To(request) => request.check(&self.limits.governance)?,
+            OfferChange::To(request) | OfferChange::ToEither(request) => request.check(&self.limits.governance)?,
         };
         let new = new.ok_or_else(|| Error::invalid("The offer names no throughput."))?;
-        check_offer(old, new, new.minimum_ru(&held))?;
+        if matches!(asked, OfferChange::To(_)) {
+            check_same_kind(old.throughput, new)?;
+        }
+        check_minimum(new, new.minimum_ru(&held))?;
         Ok(new)
     }
 
@@ -396,12 +400,16 @@ fn is_sharing(tree: &Tree, container: &Container) -> bool {
     tree.offer(OfferOwner::Container(container.rid)).is_none()
 }
 
-fn check_offer(old: &Offer, new: ProvisionedThroughput, minimum_ru: u32) -> Result<()> {
-    if std::mem::discriminant(&old.throughput) != std::mem::discriminant(&new) {
-        return Err(Error::invalid(
-            "The offer cannot change between manual and autoscale throughput without the migration header x-ms-cosmos-migrate-offer-to-autopilot or x-ms-cosmos-migrate-offer-to-manual-throughput.",
-        ));
+fn check_same_kind(old: ProvisionedThroughput, new: ProvisionedThroughput) -> Result<()> {
+    if std::mem::discriminant(&old) == std::mem::discriminant(&new) {
+        return Ok(());
     }
+    Err(Error::invalid(
+        "The offer cannot change between manual and autoscale throughput without the migration header x-ms-cosmos-migrate-offer-to-autopilot or x-ms-cosmos-migrate-offer-to-manual-throughput.",
+    ))
+}
+
+fn check_minimum(new: ProvisionedThroughput, minimum_ru: u32) -> Result<()> {
     if new.ceiling_ru() >= minimum_ru {
         return Ok(());
     }

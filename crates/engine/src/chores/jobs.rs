@@ -68,6 +68,15 @@ pub struct JobReport {
     pub outcome: Option<Outcome>,
 }
 
+impl JobReport {
+    pub fn percent(&self) -> u64 {
+        match self.outcome {
+            Some(Outcome::Done) => 100,
+            _ => self.figures.percent(),
+        }
+    }
+}
+
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -106,6 +115,11 @@ impl Jobs {
         self.board.send_modify(|board| {
             board.held.remove(&step);
         });
+    }
+
+    /// The steps that jobs stop at.
+    pub fn held(&self) -> Vec<Step> {
+        self.board.borrow().held.iter().copied().collect()
     }
 
     /// Returns when a job is held at that step.

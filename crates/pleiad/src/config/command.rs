@@ -1,4 +1,5 @@
-//! The command line: `dev`, `serve`, `inspect`, `trust`, `config`, with the flags that the table defines.
+//! The command line: `dev`, `serve`, `inspect`, `trust`, `config`, with the flags that the table defines, and the commands to
+//! a running server, which `remote` defines.
 //!
 //! Promise: a flag's words are handed on as they came; `word` judges them, so that a flag, a variable and a line
 //! of the file are refused alike.
@@ -11,6 +12,7 @@ use clap::{Arg, ArgAction, ArgGroup, ArgMatches};
 use super::source::Flags;
 use super::table::{Face, Group, Preset, Setting, TABLE};
 use super::word::Shape;
+use crate::remote::{self, Order};
 
 /// What the user asked for.
 #[derive(Debug)]
@@ -19,6 +21,7 @@ pub enum Command {
     Inspect(Flags),
     Trust { flags: Flags, act: Trust },
     Config(Print),
+    Remote { flags: Flags, order: Order },
 }
 
 /// What `pleiad trust` is to do.
@@ -52,12 +55,19 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap:
         Some(("inspect", of)) => Command::Inspect(flags(of)),
         Some(("trust", of)) => Command::Trust { flags: flags(of), act: trust(of) },
         Some(("config", of)) => Command::Config(print(of)),
-        _ => {
-            return Err(
-                tree().error(clap::error::ErrorKind::MissingSubcommand, "say what to do, for example `pleiad dev`")
-            );
-        }
+        other => return to_server(other).ok_or_else(nothing_said),
     })
+}
+
+/// What is not for this program to do, but for a server that runs.
+fn to_server(said: Option<(&str, &ArgMatches)>) -> Option<Command> {
+    let (name, of) = said?;
+    let order = remote::order(name, of)?;
+    Some(Command::Remote { flags: flags(of.subcommand().map_or(of, |(_, part)| part)), order })
+}
+
+fn nothing_said() -> clap::Error {
+    tree().error(clap::error::ErrorKind::MissingSubcommand, "say what to do, for example `pleiad dev`")
 }
 
 pub fn tree() -> clap::Command {
@@ -69,6 +79,7 @@ pub fn tree() -> clap::Command {
         .arg_required_else_help(true)
         .max_term_width(120)
         .subcommands([dev(), serve(), inspect(), trust_command(), config_command()])
+        .subcommands(remote::commands())
 }
 
 const EXAMPLES: &str = "\
@@ -78,6 +89,7 @@ Examples:
   pleiad dev --config pleiad.toml  with databases, containers and first items
   pleiad trust                     how to make this machine trust its certificate
   pleiad serve --data /var/lib/pleiad --key-file pleiad.key
+  pleiad partitions list shop/orders   what a running server's partitions hold
 
 Every setting is also an environment variable (PLEIAD_PORT) and a key in the file of --config.
 `pleiad config` prints a documented sample of that file.";

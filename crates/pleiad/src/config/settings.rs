@@ -43,6 +43,7 @@ pub struct Settings {
 
     pub partition_ru_max: u64,
     pub partition_initial_ru: u64,
+    pub ranges_initial: u32,
     pub partition_bytes_max: u64,
     pub copy_bytes_per_s: u64,
     pub key_bytes_max: u64,
@@ -142,6 +143,7 @@ fn settle(face: Face, said: Answers, environment: &Environment, declaration: Dec
         partition_ru_max: said.partition_max_ru.get(),
         partition_initial_ru: said.partition_initial_ru.min(said.partition_max_ru).get(),
         copy_bytes_per_s: said.copy_max_bytes.0.get(),
+        ranges_initial: ranges_initial(said.initial_ranges)?,
         partition_bytes_max: said.partition_max_bytes.map_or(era.partition_bytes_max, |bytes| bytes.0.get()),
         key_bytes_max: said.key_max_bytes.map_or(era.key_bytes_max, |bytes| bytes.0.get()),
         rate_limit: said.rate_limit,
@@ -218,6 +220,16 @@ fn worker_threads(said: u32) -> usize {
     match usize::try_from(said) {
         Ok(0) | Err(_) => std::thread::available_parallelism().map_or(1, usize::from),
         Ok(threads) => threads,
+    }
+}
+
+/// As many as the most throughput can make.
+const RANGES_INITIAL_MAX: u32 = 1000;
+
+fn ranges_initial(said: Option<NonZeroU64>) -> Result<u32> {
+    match said.map_or(Ok(1), |ranges| u32::try_from(ranges.get())) {
+        Ok(ranges) if ranges <= RANGES_INITIAL_MAX => Ok(ranges),
+        _ => Err(Error::invalid(format!("`initial-ranges` is at most {RANGES_INITIAL_MAX}."))),
     }
 }
 

@@ -233,6 +233,8 @@ settings! {
         /// A new container starts with one physical partition for each of these in its throughput. Never more than
         /// `partition-max-ru`.
         "partition-initial-ru" partition_initial_ru: NonZeroU64, "RU/s", Anywhere, dev Is("6000"), serve Is("10000");
+        /// The fewest physical partitions that a new container starts with, for tests that want several.
+        "initial-ranges" initial_ranges: Option<NonZeroU64>, "ranges", Anywhere, dev Is("1"), serve Absent;
         /// Data that one physical partition holds before it is split; reported as its quota. One that cannot be split is full
         /// then.
         "partition-max-bytes" partition_max_bytes: Option<ByteCount>, "bytes", Anywhere,

@@ -59,7 +59,7 @@ pub struct Address {
 }
 
 /// What a signature says about the resource.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signing<'a> {
     pub resource_type: &'static str,
     pub link: &'a str,
@@ -206,7 +206,7 @@ fn no_such_place(segment: &str, whole: &str) -> Error {
 }
 
 /// Appends the segment with every `%XX` replaced by its byte. A plus sign is a plus sign: this is a path.
-fn decode_onto(segment: &str, out: &mut String) -> Result<()> {
+pub(crate) fn decode_onto(segment: &str, out: &mut String) -> Result<()> {
     if !segment.contains('%') {
         out.push_str(segment);
         return Ok(());

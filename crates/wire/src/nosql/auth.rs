@@ -29,7 +29,7 @@ use pleiad_model::{Error, Result};
 use ring::hmac;
 use smallvec::SmallVec;
 
-use super::address::{Address, percent_decode};
+use super::address::{Signing, percent_decode};
 
 /// How far the date of a request may be from ours, either way.
 pub const SKEW_MS_MAX: u64 = 15 * 60 * 1000;
@@ -53,13 +53,20 @@ pub struct Keys {
 #[derive(Clone, Copy, Debug)]
 pub struct Presented<'a> {
     pub verb: &'a str,
-    /// For replica addresses, the address in `$resolveFor`: that is what clients sign.
-    pub address: &'a Address,
+    pub signing: Signing<'a>,
     /// Queries are reads whatever their verb, so the caller of this module decides.
     pub is_read: bool,
     pub authorization: Option<&'a str>,
     pub x_ms_date: Option<&'a str>,
     pub date: Option<&'a str>,
+}
+
+/// When a request is judged. The two differ only where a test has moved our clock: dates are signed by the clients' own,
+/// which it did not move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    pub now_ms: u64,
+    pub wall_ms: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,14 +140,14 @@ impl fmt::Debug for Keys {
 }
 
 /// Says who signed the request, or why nobody did.
-pub fn authorize(keys: &Keys, presented: &Presented<'_>, now_ms: u64) -> Result<Caller, AuthError> {
+pub fn authorize(keys: &Keys, presented: &Presented<'_>, at: Moment) -> Result<Caller, AuthError> {
     let header = presented.authorization.ok_or(AuthError::Missing)?;
     let decoded =
         percent_decode(header).ok_or(AuthError::Malformed("a percent sign without two hexadecimal digits"))?;
     let text = std::str::from_utf8(&decoded).map_err(|_| AuthError::Malformed("not UTF-8"))?;
     match Token::parse(text)? {
-        Token::Master(signature) => master(keys, presented, signature, now_ms),
-        Token::Aad(jwt) => emulator_token::check(keys, jwt, now_ms),
+        Token::Master(signature) => master(keys, presented, signature, at.wall_ms),
+        Token::Aad(jwt) => emulator_token::check(keys, jwt, at.now_ms),
         Token::Resource => Err(AuthError::ResourceTokenUnsupported),
     }
 }
@@ -169,13 +176,13 @@ impl<'a> Token<'a> {
     }
 }
 
-fn master(keys: &Keys, presented: &Presented<'_>, signature: &str, now_ms: u64) -> Result<Caller, AuthError> {
+fn master(keys: &Keys, presented: &Presented<'_>, signature: &str, wall_ms: u64) -> Result<Caller, AuthError> {
     let signature = decode_signature(signature)?;
     let date = presented.x_ms_date.or(presented.date).ok_or(AuthError::Malformed("no x-ms-date header"))?;
     let date_ms = date::parse_ms(date).ok_or(AuthError::Malformed("the date is not in RFC 1123 form"))?;
     let caller = signer(keys, presented, &signature)?;
     // The clock is judged last: only someone with a key learns what we think of theirs.
-    if now_ms.abs_diff(date_ms) > SKEW_MS_MAX {
+    if wall_ms.abs_diff(date_ms) > SKEW_MS_MAX {
         return Err(AuthError::Skewed);
     }
     match caller {
@@ -209,7 +216,7 @@ fn signer(keys: &Keys, presented: &Presented<'_>, signature: &[u8]) -> Result<Ca
 }
 
 fn string_to_sign(presented: &Presented<'_>, date: &str) -> Text {
-    let signing = presented.address.signing();
+    let signing = presented.signing;
     let mut out = Text::new();
     push_line(&mut out, presented.verb, true);
     push_line(&mut out, signing.resource_type, true);

@@ -11,14 +11,17 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use pleiad_model::{Error, Kind};
 
-use super::auth::{self, Presented};
+use super::address::Signing;
+use super::auth::{self, AuthError, Caller, Moment, Presented};
 use super::reply::{
     Handled, LAST_STATE_CHANGE, REQUEST_DURATION_MS, Refusal, Reply, TRANSPORT_REQUEST_ID, set, set_number,
 };
 use super::request::{Request, is_read};
 use super::status::Failure;
+use super::translate::needs_a_key;
 use super::{Gateway, address};
 use crate::listener::{BodyError, Origin, Service, read_body};
+use crate::management;
 use crate::metrics::Operation;
 
 impl Service for Gateway {
@@ -50,27 +53,55 @@ impl Service for Gateway {
 
 impl Gateway {
     async fn handle(&self, origin: &Origin, parts: &Parts, body: Incoming) -> Handled {
+        if let Some(path) = management::below_root(parts.uri.path()) {
+            return self.manage(path, parts, body).await;
+        }
         let address = address::parse(parts.uri.path())?;
         let signed = self.signed_address(parts, &address)?;
-        let presented = Presented {
-            verb: parts.method.as_str(),
-            address: signed.as_ref().unwrap_or(&address),
-            is_read: is_read(&parts.method, &parts.headers),
-            authorization: text(&parts.headers, AUTHORIZATION.as_str()),
-            x_ms_date: text(&parts.headers, "x-ms-date"),
-            date: text(&parts.headers, DATE.as_str()),
-        };
-        let caller = auth::authorize(&self.keys, &presented, self.engine.now_ms())?;
-        let body = match parts.method {
-            Method::GET | Method::DELETE | Method::HEAD => Bytes::new(),
-            _ => {
-                read_body(body, self.body_bytes_max).await.map_err(|error| body_failure(error, self.body_bytes_max))?
-            }
-        };
+        let signing = signed.as_ref().unwrap_or(&address).signing();
+        let caller = self.caller(parts, signing, is_read(&parts.method, &parts.headers))?;
+        let body = self.body(&parts.method, body).await?;
         let authority = parts.uri.authority().map(|authority| authority.as_str());
         let request =
             Request { method: &parts.method, address: &address, headers: &parts.headers, body, origin, authority };
         self.dispatch(&request, caller).await
+    }
+
+    /// Other paths, the same keys; nothing there costs request units.
+    async fn manage(&self, path: &str, parts: &Parts, body: Incoming) -> Handled {
+        let names = management::names(path)?;
+        let link = management::link(&names);
+        let is_read = parts.method == Method::GET;
+        let caller = self.caller(parts, management::signing(&link), is_read)?;
+        if caller == Caller::Data && !is_read {
+            return Err(needs_a_key());
+        }
+        let body = self.body(&parts.method, body).await?;
+        let asked = management::Asked { method: &parts.method, names, query: parts.uri.query(), body };
+        match self.desk.answer(&asked).await {
+            Ok(reply) => Ok(reply.charged(0.0)),
+            Err(refusal) => Err(Refusal { charge_ru: 0.0, ..refusal }),
+        }
+    }
+
+    fn caller(&self, parts: &Parts, signing: Signing<'_>, is_read: bool) -> Result<Caller, AuthError> {
+        let presented = Presented {
+            verb: parts.method.as_str(),
+            signing,
+            is_read,
+            authorization: text(&parts.headers, AUTHORIZATION.as_str()),
+            x_ms_date: text(&parts.headers, "x-ms-date"),
+            date: text(&parts.headers, DATE.as_str()),
+        };
+        let at = Moment { now_ms: self.engine.now_ms(), wall_ms: self.engine.wall_ms() };
+        auth::authorize(&self.keys, &presented, at)
+    }
+
+    async fn body(&self, method: &Method, body: Incoming) -> Result<Bytes, Failure> {
+        match *method {
+            Method::GET | Method::DELETE | Method::HEAD => Ok(Bytes::new()),
+            _ => read_body(body, self.body_bytes_max).await.map_err(|error| body_failure(error, self.body_bytes_max)),
+        }
     }
 
     /// What diagnostics show of the server and of this request.

@@ -86,12 +86,12 @@ fn check_consistency(request: &Request<'_>, account: &str) -> Result<(), Refusal
 fn check_caller(request: &Request<'_>, caller: Caller) -> Result<(), Refusal> {
     let manages = !matches!(request.address.resource, ResourceType::Items)
         && !super::request::is_read(request.method, request.headers);
-    if caller != Caller::Data || !manages {
-        return Ok(());
-    }
+    if caller == Caller::Data && manages { Err(needs_a_key()) } else { Ok(()) }
+}
+
+pub(super) fn needs_a_key() -> Refusal {
     let message = "The given request cannot be authorized by AAD token in data plane.";
-    let failure = Failure { substatus: Some(5300), ..Failure::new(StatusCode::FORBIDDEN, message) };
-    Err(failure.into())
+    Failure { substatus: Some(5300), ..Failure::new(StatusCode::FORBIDDEN, message) }.into()
 }
 
 /// A POST that is neither a query nor a plan nor a batch: those may come with a key that only reads.
@@ -99,6 +99,6 @@ fn creates(request: &Request<'_>) -> bool {
     matches!(request.post_kind(), PostKind::Create | PostKind::Upsert)
 }
 
-fn not_allowed() -> Refusal {
+pub(crate) fn not_allowed() -> Refusal {
     Failure::new(StatusCode::METHOD_NOT_ALLOWED, "This resource does not have that method.").into()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use pleiad_engine::catalog::NewContainer;
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{Container, Database, KeyStatistics};
+use pleiad_engine::{Container, Database, KEYS_TOLD, KeyStatistics};
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Error, Kind, Result, Value};
 
@@ -108,7 +108,7 @@ impl Gateway {
 async fn key_statistics(container: &Container) -> Result<Vec<KeyStatistics>> {
     let mut found = Vec::with_capacity(container.partitions.len());
     for partition in &container.partitions {
-        found.push(partition.key_statistics().await?);
+        found.push(partition.key_statistics(KEYS_TOLD).await?);
     }
     Ok(found)
 }

@@ -1,0 +1,90 @@
+//! Logical partitions: how many there are, which hold most, and which take most.
+//!
+//! Promise: memory is bounded by how many are asked for, however many there are. Sizes are exact and take a walk over all
+//! keys; request units are those of this minute and the one before, from a sample.
+
+use pleiad_model::Result;
+use pleiad_model::partition_key::PartitionKey;
+
+use crate::{ContainerName, Engine};
+
+/// What the most is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyOrder {
+    Size,
+    RequestUnits,
+}
+
+/// One logical partition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyReport {
+    pub key: PartitionKey,
+    pub range: u32,
+    pub items: u64,
+    pub bytes: u64,
+    /// What it took lately, where that was asked for.
+    pub ru: Option<f64>,
+}
+
+/// What the logical partitions of one physical partition come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartitionStatistics {
+    pub range: u32,
+    pub keys: u64,
+    pub items: u64,
+    pub item_bytes: u64,
+}
+
+impl Engine {
+    /// In the order of the hash space.
+    pub async fn statistics(&self, name: ContainerName<'_>) -> Result<Vec<PartitionStatistics>> {
+        let container = self.find_container(name)?;
+        let mut all = Vec::with_capacity(container.partitions.len());
+        for partition in &container.partitions {
+            let (range, usage) = (partition.range.id, partition.usage());
+            let keys = partition.count_keys().await?;
+            all.push(PartitionStatistics { range, keys, items: usage.items, item_bytes: usage.item_bytes });
+        }
+        Ok(all)
+    }
+
+    /// The first `top` logical partitions of a container, the largest or busiest first.
+    pub async fn top_keys(&self, name: ContainerName<'_>, by: KeyOrder, top: usize) -> Result<Vec<KeyReport>> {
+        match by {
+            KeyOrder::Size => self.largest_keys(name, top).await,
+            KeyOrder::RequestUnits => self.busiest_keys(name, top),
+        }
+    }
+
+    async fn largest_keys(&self, name: ContainerName<'_>, top: usize) -> Result<Vec<KeyReport>> {
+        let container = self.find_container(name)?;
+        let mut all = Vec::new();
+        for partition in &container.partitions {
+            for large in partition.key_statistics(top).await?.largest {
+                let (key, stats) = (PartitionKey::decode_components(&large.components)?, large.stats);
+                let (range, items, bytes) = (partition.range.id, stats.items, stats.bytes);
+                all.push(KeyReport { key, range, items, bytes, ru: None });
+            }
+        }
+        all.sort_by_key(|report| std::cmp::Reverse(report.bytes));
+        all.truncate(top);
+        Ok(all)
+    }
+
+    fn busiest_keys(&self, name: ContainerName<'_>, top: usize) -> Result<Vec<KeyReport>> {
+        let container = self.find_container(name)?;
+        let mut all = Vec::new();
+        for partition in &container.partitions {
+            for busy in partition.governor.usage().busiest_keys(self.now_ms(), top) {
+                let key = PartitionKey::decode_components(&busy.components)?;
+                all.push(KeyReport { key, range: partition.range.id, items: 0, bytes: 0, ru: Some(busy.ru) });
+            }
+        }
+        all.sort_by(|a, b| b.ru.unwrap_or(0.0).total_cmp(&a.ru.unwrap_or(0.0)));
+        all.truncate(top);
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests;

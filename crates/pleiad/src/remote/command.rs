@@ -1,0 +1,260 @@
+//! The words of the commands to a running server.
+//!
+//! Promise: an `Order` can be carried out as it is; whether its database, container or partition exists, the server says.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
+use pleiad_model::{Object, Value, json};
+
+pub const ENDPOINT: &str = "http://localhost:8081";
+
+/// What to do, where, and how to tell it.
+#[derive(Debug)]
+pub struct Order {
+    pub endpoint: Option<String>,
+    pub ca: Option<PathBuf>,
+    pub json: bool,
+    pub act: Act,
+}
+
+#[derive(Debug)]
+pub enum Act {
+    Partitions { of: Place },
+    Split { of: Place, range: Option<u32>, at: Option<Value>, wait: bool },
+    Merge { of: Place, ids: Vec<u32>, wait: bool },
+    Create { of: Place, body: Object },
+    Throughput { of: Place },
+    SetThroughput { of: Place, body: Object },
+    Keys { of: Place, by: &'static str, top: u32 },
+    Jobs { watch: bool },
+    Pause(u64),
+    Resume(u64),
+    Throttles,
+}
+
+/// `DB` or `DB/CONTAINER`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub database: String,
+    pub container: Option<String>,
+}
+
+pub fn commands() -> Vec<Command> {
+    vec![partitions(), throughput(), containers(), keys(), jobs(), throttles()]
+}
+
+fn partitions() -> Command {
+    let list = Command::new("list").about("Tell what each partition holds and gives").arg(container());
+    let split = Command::new("split")
+        .about("Split a partition in two, where its data halves, while clients go on working")
+        .arg(container())
+        .arg(number("range", "ID").help("Which one; the largest if left out"))
+        .arg(
+            Arg::new("at")
+                .long("at")
+                .value_name("KEY")
+                .help("Where: a partition key such as '[\"Sales\"]', or an effective key in hexadecimal digits"),
+        )
+        .arg(no_wait());
+    let merge = Command::new("merge")
+        .about("Merge partitions that lie side by side into one, while clients go on working")
+        .arg(container())
+        .arg(Arg::new("id").value_name("ID").required(true).num_args(2..).value_parser(value_parser!(u32)))
+        .arg(no_wait());
+    group("partitions", "See, split and merge the partitions of a container", [list, split, merge]).after_help(
+        "Examples:\n  pleiad partitions list shop/orders\n  pleiad partitions split shop/orders --range 2\n  \
+         pleiad partitions merge shop/orders 3 4",
+    )
+}
+
+fn throughput() -> Command {
+    let show = Command::new("show").about("Tell what is reserved").arg(place());
+    let set = Command::new("set")
+        .about("Reserve more or less; takes effect at once")
+        .arg(place())
+        .arg(Arg::new("ru").value_name("RU/S").required(true).value_parser(value_parser!(u32)))
+        .arg(switch("autoscale", "Scale by itself, up to this"));
+    group("throughput", "See and set the throughput of a database or container", [show, set]).after_help(
+        "Examples:\n  pleiad throughput show shop/orders\n  pleiad throughput set shop/orders 4000\n  \
+         pleiad throughput set shop 10000 --autoscale",
+    )
+}
+
+fn containers() -> Command {
+    let create = Command::new("create")
+        .about("Create a container, and its database if there is none")
+        .arg(container())
+        .arg(
+            Arg::new("partition-key")
+                .long("partition-key")
+                .value_name("PATH")
+                .required(true)
+                .action(ArgAction::Append)
+                .help("Path of the partition key, such as /customer; several for a hierarchical key"),
+        )
+        .arg(number("throughput", "RU/S").help("What to reserve for it"))
+        .arg(number("autoscale-max", "RU/S").help("What it may scale up to by itself"))
+        .group(ArgGroup::new("reserve").args(["throughput", "autoscale-max"]));
+    group("containers", "Create containers", [create])
+        .after_help("Examples:\n  pleiad containers create shop/orders --partition-key /customer --throughput 400")
+}
+
+fn keys() -> Command {
+    let top = Command::new("top")
+        .about("Tell which partition keys hold most, or take most request units")
+        .arg(container())
+        .arg(Arg::new("by").long("by").value_parser(["size", "ru"]).default_value("size").help("What counts"))
+        .arg(number("top", "COUNT").default_value("20").help("How many to tell"));
+    group("keys", "See which partition keys are large or busy", [top])
+        .after_help("Examples:\n  pleiad keys top shop/orders\n  pleiad keys top shop/orders --by ru --top 5")
+}
+
+fn jobs() -> Command {
+    let one = |name: &'static str, about: &'static str| {
+        Command::new(name)
+            .about(about)
+            .arg(Arg::new("id").value_name("ID").required(true).value_parser(value_parser!(u64)))
+    };
+    let some = [one("pause", "Stop a job at its next step"), one("resume", "Let a job go on")];
+    connected(Command::new("jobs"))
+        .about("See, pause and resume splits and merges")
+        .arg(switch("watch", "Show how they come along until none is left"))
+        .subcommands(some.map(connected))
+        .after_help("Examples:\n  pleiad jobs --watch\n  pleiad jobs pause 3")
+}
+
+fn throttles() -> Command {
+    connected(Command::new("throttles"))
+        .about("Tell who was refused for want of request units, and why")
+        .after_help("Examples:\n  pleiad throttles")
+}
+
+fn group<const N: usize>(name: &'static str, about: &'static str, parts: [Command; N]) -> Command {
+    Command::new(name)
+        .about(about)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(parts.map(connected))
+}
+
+/// How to reach the server, and how to tell what it said.
+fn connected(command: Command) -> Command {
+    const HEADING: &str = "Server";
+    let endpoint = Arg::new("endpoint")
+        .long("endpoint")
+        .value_name("URL")
+        .help_heading(HEADING)
+        .help(format!("Where the server is [default: {ENDPOINT}] [env: PLEIAD_ENDPOINT]"));
+    let ca = Arg::new("ca")
+        .long("ca")
+        .value_name("FILE")
+        .value_parser(value_parser!(PathBuf))
+        .help_heading(HEADING)
+        .help("Certificates (PEM) to believe, besides the system's and the generated one of this machine");
+    let key_file = Arg::new("key-file").long("key-file").value_name("FILE").help_heading(HEADING).help(
+        "File with the account's key [default: PLEIAD_PRIMARY_KEY, then the emulators' well-known key] [env: PLEIAD_KEY_FILE]",
+    );
+    command.arg(endpoint).arg(key_file).arg(ca).arg(switch("json", "Print the server's answer as it is"))
+}
+
+fn container() -> Arg {
+    Arg::new("of").value_name("DB/CONTAINER").required(true).value_parser(|text: &str| match parse(text) {
+        Some(place) if place.container.is_some() => Ok(place),
+        _ => Err("write it as DB/CONTAINER"),
+    })
+}
+
+fn place() -> Arg {
+    let parse = |text: &str| parse(text).ok_or("write it as DB or DB/CONTAINER");
+    Arg::new("of").value_name("DB[/CONTAINER]").required(true).value_parser(parse)
+}
+
+fn parse(text: &str) -> Option<Place> {
+    let (database, container) = match text.split_once('/') {
+        Some((database, container)) => (database, Some(container)),
+        None => (text, None),
+    };
+    let named = |name: &str| !name.is_empty() && !name.contains('/');
+    (named(database) && container.is_none_or(named))
+        .then(|| Place { database: database.to_owned(), container: container.map(str::to_owned) })
+}
+
+fn number(name: &'static str, value: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).value_parser(value_parser!(u32))
+}
+
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
+}
+
+fn no_wait() -> Arg {
+    switch("no-wait", "Only begin; `pleiad jobs` tells how it comes along")
+}
+
+/// The order that was given, if it is one of these.
+pub fn order(name: &str, of: &ArgMatches) -> Option<Order> {
+    let (act, words) = act(name, of)?;
+    Some(Order {
+        endpoint: words.get_one("endpoint").cloned(),
+        ca: words.get_one::<PathBuf>("ca").cloned(),
+        json: words.get_flag("json"),
+        act,
+    })
+}
+
+fn act<'m>(name: &str, of: &'m ArgMatches) -> Option<(Act, &'m ArgMatches)> {
+    let (part, words) = of.subcommand().unwrap_or(("", of));
+    let place = || words.get_one::<Place>("of").cloned();
+    let id = || words.get_one::<u64>("id").copied();
+    let act = match (name, part) {
+        ("partitions", "list") => Act::Partitions { of: place()? },
+        ("partitions", "split") => Act::Split {
+            of: place()?,
+            range: words.get_one("range").copied(),
+            at: words.get_one::<String>("at").map(|text| at(text)),
+            wait: !words.get_flag("no-wait"),
+        },
+        ("partitions", "merge") => {
+            Act::Merge { of: place()?, ids: words.get_many("id")?.copied().collect(), wait: !words.get_flag("no-wait") }
+        }
+        ("throughput", "show") => Act::Throughput { of: place()? },
+        ("throughput", "set") => Act::SetThroughput { of: place()?, body: reserved(words) },
+        ("containers", "create") => Act::Create { of: place()?, body: created(words) },
+        ("keys", "top") => {
+            let by = if words.get_one::<String>("by")? == "ru" { "ru" } else { "size" };
+            Act::Keys { of: place()?, by, top: *words.get_one("top")? }
+        }
+        ("jobs", "") => Act::Jobs { watch: words.get_flag("watch") },
+        ("jobs", "pause") => Act::Pause(id()?),
+        ("jobs", "resume") => Act::Resume(id()?),
+        ("throttles", _) => Act::Throttles,
+        _ => return None,
+    };
+    Some((act, words))
+}
+
+/// A key in brackets is JSON; anything else is sent as text, and the server judges it.
+fn at(text: &str) -> Value {
+    json::parse(text.as_bytes()).ok().filter(|value| value.as_array().is_some()).unwrap_or_else(|| text.into())
+}
+
+fn reserved(words: &ArgMatches) -> Object {
+    let ru = words.get_one::<u32>("ru").copied().unwrap_or_default();
+    let name = if words.get_flag("autoscale") { "autoscaleMaxThroughput" } else { "throughput" };
+    Object::new().with(name, u64::from(ru))
+}
+
+fn created(words: &ArgMatches) -> Object {
+    let paths: Vec<Value> =
+        words.get_many::<String>("partition-key").into_iter().flatten().map(|path| path.as_str().into()).collect();
+    let kind = if paths.len() > 1 { "MultiHash" } else { "Hash" };
+    let key = Object::new().with("paths", paths).with("kind", kind).with("version", 2u64);
+    let mut body = Object::new().with("partitionKey", key);
+    for (flag, name) in [("throughput", "throughput"), ("autoscale-max", "autoscaleMaxThroughput")] {
+        if let Some(ru) = words.get_one::<u32>(flag) {
+            body.set(name, u64::from(*ru));
+        }
+    }
+    body
+}

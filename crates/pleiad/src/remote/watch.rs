@@ -1,0 +1,103 @@
+//! Jobs until they end: bars on a terminal, a line per change elsewhere.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use pleiad_model::{Error, Result, Value, json};
+
+use super::client::Client;
+use super::table::{job, rows, text};
+
+const INTERVAL: Duration = Duration::from_millis(300);
+
+/// All jobs under way, until none is.
+pub async fn all(client: &Client, as_json: bool) -> Result<()> {
+    let mut shown = Shown::new(as_json);
+    loop {
+        let answer = client.send("GET", "jobs", None).await?;
+        let jobs = rows(&answer, "jobs");
+        jobs.iter().try_for_each(|job| shown.show(job))?;
+        if !jobs.iter().any(is_running) {
+            return shown.end(&answer);
+        }
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+/// One job, until it ends; its failure is ours.
+pub async fn one(client: &Client, begun: &Value, as_json: bool) -> Result<()> {
+    let mut shown = Shown::new(as_json);
+    let path = format!("jobs/{}", text(begun, "id"));
+    let mut now = begun.clone();
+    while is_running(&now) {
+        shown.show(&now)?;
+        tokio::time::sleep(INTERVAL).await;
+        now = client.send("GET", &path, None).await?;
+    }
+    shown.show(&now)?;
+    shown.end(&now)?;
+    match now.get("error").and_then(Value::as_str) {
+        Some(why) => Err(Error::unavailable(format!("the {} failed: {why}", text(&now, "kind")))),
+        None => Ok(()),
+    }
+}
+
+fn is_running(job: &Value) -> bool {
+    text(job, "status") == "running"
+}
+
+/// What the user sees.
+struct Shown {
+    as_json: bool,
+    /// On a terminal.
+    bars: Option<MultiProgress>,
+    bar_of: BTreeMap<String, ProgressBar>,
+    last: BTreeMap<String, String>,
+}
+
+impl Shown {
+    fn new(as_json: bool) -> Self {
+        let bars = (!as_json && std::io::stderr().is_terminal()).then(MultiProgress::new);
+        Shown { as_json, bars, bar_of: BTreeMap::new(), last: BTreeMap::new() }
+    }
+
+    fn show(&mut self, one: &Value) -> Result<()> {
+        let (id, line) = (text(one, "id"), job(one));
+        if self.as_json || self.last.get(&id) == Some(&line) {
+            return Ok(());
+        }
+        self.last.insert(id.clone(), line.clone());
+        match &self.bars {
+            Some(bars) => {
+                let bar = self.bar_of.entry(id).or_insert_with(|| bars.add(new_bar()));
+                draw(bar, one, line);
+                Ok(())
+            }
+            None => crate::print(&(line + "\n")),
+        }
+    }
+
+    fn end(&self, last: &Value) -> Result<()> {
+        match self.as_json {
+            true => crate::print(&(json::to_string(last) + "\n")),
+            false if self.last.is_empty() => crate::print("no jobs\n"),
+            false => Ok(()),
+        }
+    }
+}
+
+fn new_bar() -> ProgressBar {
+    // A template that cannot be read would be our mistake; the plain bar does then.
+    let style = ProgressStyle::with_template("{bar:24} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(100).with_style(style)
+}
+
+fn draw(bar: &ProgressBar, one: &Value, line: String) {
+    bar.set_position(one.get("percent").and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok()).unwrap_or(0));
+    match is_running(one) {
+        true => bar.set_message(line),
+        false => bar.finish_with_message(line),
+    }
+}

@@ -1,0 +1,130 @@
+//! Seeing and steering partitions: `/_pleiad/v1/…`, JSON, beside the protocols that applications speak.
+//!
+//! Promise: whoever has a key of the account can see what its partitions hold, give and do, and with a read-write key
+//! split, merge and scale them, with the same effect as through the protocol where that offers it too. Whatever is refused says
+//! what to do next, and changes nothing. What only tests need (`topology`) is refused by a server for real use.
+//!
+//! Requests are signed as all others are, with `pleiad` for the resource type and the decoded path for the link; the query part is
+//! not signed. For `GET /_pleiad/v1/containers/My%20Db/c/partitions?…`, every line ending in a line feed:
+//!
+//! ```text
+//! get
+//! pleiad
+//! _pleiad/v1/containers/My Db/c/partitions
+//! thu, 27 apr 2017 00:51:12 gmt
+//!
+//! ```
+//!
+//! Read in this order.
+
+mod route; // which resource a path names
+mod asked; // the query part and the body, read as types
+mod partitions; // what each holds, splits and merges
+mod keys; // logical partitions
+mod containers; // new ones
+mod throughput; // what is reserved
+mod jobs; // splits and merges under way
+mod usage; // what is used, and who was refused
+mod topology; // what only tests need
+
+use std::sync::Arc;
+
+use http::{Method, StatusCode};
+use pleiad_engine::Engine;
+use pleiad_model::env::MovedEnv;
+use pleiad_model::{Object, Result, Value, json};
+
+use crate::nosql::address::{Signing, decode_onto};
+use crate::nosql::reply::{Handled, Reply};
+use crate::nosql::translate::not_allowed;
+pub use asked::Asked;
+use route::Route;
+
+const ROOT: &str = "/_pleiad";
+
+/// The path below the root, if it is there.
+pub fn below_root(path: &str) -> Option<&str> {
+    path.strip_prefix(ROOT).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The decoded names on the path: outer and doubled slashes do not count.
+pub fn names(path: &str) -> Result<Vec<String>> {
+    let decoded = |segment: &str| {
+        let mut name = String::with_capacity(segment.len());
+        decode_onto(segment, &mut name).map(|()| name)
+    };
+    path.split('/').filter(|segment| !segment.is_empty()).map(decoded).collect()
+}
+
+/// What stands in a signature for the path.
+pub fn link(names: &[String]) -> String {
+    std::iter::once("_pleiad").chain(names.iter().map(String::as_str)).collect::<Vec<_>>().join("/")
+}
+
+pub fn signing(link: &str) -> Signing<'_> {
+    Signing { resource_type: "pleiad", link, lower_case_link: false }
+}
+
+/// Answers what is asked about partitions, and of them.
+pub struct Desk {
+    engine: Arc<Engine>,
+    /// Where tests may steer the server, the clock that they may move.
+    clock: Option<Arc<MovedEnv>>,
+}
+
+impl Desk {
+    pub fn new(engine: Arc<Engine>, clock: Option<Arc<MovedEnv>>) -> Self {
+        Desk { engine, clock }
+    }
+
+    pub async fn answer(&self, asked: &Asked<'_>) -> Handled {
+        match (asked.method, Route::parse(&asked.names)?) {
+            (&Method::GET, Route::Partitions(at)) => self.partitions(at),
+            (&Method::POST, Route::Split(at, id)) => self.split(at, id, asked).await,
+            (&Method::POST, Route::Merge(at)) => self.merge(at, asked).await,
+            (&Method::PUT, Route::Container(at)) => self.create(at, asked).await,
+            (&Method::GET, Route::Keys(at)) => self.keys(at, asked).await,
+            (&Method::GET, Route::Statistics(at)) => self.statistics(at).await,
+            (&Method::GET, Route::Throughput(of)) => self.throughput(of),
+            (&Method::PUT, Route::Throughput(of)) => self.set_throughput(of, asked).await,
+            (&Method::GET, Route::Jobs) => self.jobs(),
+            (&Method::GET, Route::Job(id)) => self.job(id),
+            (&Method::POST, Route::Pause(id)) => self.pause_job(id, true),
+            (&Method::POST, Route::Resume(id)) => self.pause_job(id, false),
+            (&Method::GET, Route::Throttles) => self.throttles(),
+            (&Method::GET, Route::Metrics) => self.metrics(),
+            (&Method::GET, Route::Alerts) => self.alerts(),
+            (&Method::GET, Route::Topology) => self.topology(),
+            (&Method::PUT, Route::Hold(step)) => self.hold(step, true),
+            (&Method::DELETE, Route::Hold(step)) => self.hold(step, false),
+            (&Method::PUT, Route::Fault(at, id)) => self.set_fault(at, id, asked),
+            (&Method::DELETE, Route::Fault(at, id)) => self.clear_fault(at, id),
+            (&Method::POST, Route::Clock) => self.move_clock(asked),
+            _ => Err(not_allowed()),
+        }
+    }
+}
+
+fn ok(value: impl Into<Value>) -> Handled {
+    Ok(told(StatusCode::OK, value))
+}
+
+fn told(status: StatusCode, value: impl Into<Value>) -> Reply {
+    let mut body = Vec::with_capacity(512);
+    json::write(&value.into(), &mut body);
+    Reply::new(status, body)
+}
+
+/// `{"partitions": […], "_count": 2}`
+fn list(name: &str, rows: Vec<Value>) -> Handled {
+    let count = rows.len() as u64;
+    ok(Object::new().with(name, rows).with("_count", count))
+}
+
+/// Ids are text, as the protocol has them.
+fn ids<'a>(of: impl IntoIterator<Item = &'a u32>) -> Vec<Value> {
+    of.into_iter().map(|id| Value::from(id.to_string())).collect()
+}
+
+#[cfg(test)]
+mod tests;

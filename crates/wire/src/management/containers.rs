@@ -1,0 +1,54 @@
+//! Containers, made from the outside: the same as through the protocol, in one request.
+//!
+//! ```text
+//! PUT containers/shop/orders   {"partitionKey": {"paths": ["/customer"]}, "throughput": 400}
+//! ```
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use pleiad_engine::catalog::NewContainer;
+use pleiad_engine::{ContainerName, Database, OfferOwner, ThroughputRequest};
+use pleiad_model::policy::ContainerDefinition;
+use pleiad_model::{Error, Kind, Object, Result};
+
+use super::asked::Asked;
+use super::throughput::{NAMES, wanted};
+use super::{Desk, told};
+use crate::nosql::reply::Handled;
+
+impl Desk {
+    /// And its database, if there is none; that one reserves nothing itself.
+    pub(super) async fn create(&self, at: ContainerName<'_>, asked: &Asked<'_>) -> Handled {
+        let ContainerName::Named { database, container } = at else {
+            return Err(Error::invalid("A new container has a name.").into());
+        };
+        let new = self.new_container(container, asked.object()?)?;
+        let database = self.database(database).await?;
+        let made = self.engine.catalog.create_container(database.rid, new).await?;
+        let offer = self.engine.catalog.tree().offer(OfferOwner::Container(made.rid)).cloned();
+        let reserved = offer.map_or_else(|| Object::new().with("kind", "shared"), |offer| self.reserved(&offer));
+        let reserved = reserved.with("partitions", made.partitions.len() as u64);
+        Ok(told(StatusCode::CREATED, reserved))
+    }
+
+    fn new_container(&self, id: &str, mut body: Object) -> Result<NewContainer> {
+        let mut reserve = body.clone();
+        reserve.retain(|name, _| NAMES.contains(&name));
+        body.retain(|name, _| !NAMES.contains(&name));
+        body.set("id", id);
+        let throughput = if reserve.is_empty() { ThroughputRequest::Unspecified } else { wanted(&reserve)? };
+        throughput.check(&self.engine.catalog.limits().governance)?;
+        Ok(NewContainer { definition: ContainerDefinition::create(&body.into())?, throughput })
+    }
+
+    async fn database(&self, id: &str) -> Result<Arc<Database>> {
+        if let Ok(found) = self.engine.find_database(id) {
+            return Ok(found);
+        }
+        match self.engine.catalog.create_database(id, ThroughputRequest::Unspecified).await {
+            Err(error) if error.kind == Kind::Conflict => self.engine.find_database(id),
+            outcome => outcome,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Logical partitions: how many there are, which hold most, which take most.
+
+use pleiad_engine::{ContainerName, KeyOrder, KeyReport};
+use pleiad_model::{Error, Object, Result, Value, json};
+
+use super::asked::Asked;
+use super::{Desk, list, ok};
+use crate::nosql::reply::Handled;
+
+const TOP: usize = 20;
+const TOP_MAX: usize = 1000;
+
+impl Desk {
+    pub(super) async fn keys(&self, at: ContainerName<'_>, asked: &Asked<'_>) -> Handled {
+        let (top, by) = (top(asked)?, order(asked)?);
+        let cap = self.engine.catalog.limits().key_bytes_max;
+        let keys = self.engine.top_keys(at, by, top).await?;
+        list("keys", keys.iter().map(|key| shown(key, cap)).collect())
+    }
+
+    pub(super) async fn statistics(&self, at: ContainerName<'_>) -> Handled {
+        let found = self.engine.statistics(at).await?;
+        let partition = |one: &pleiad_engine::PartitionStatistics| {
+            Object::new()
+                .with("id", one.range.to_string())
+                .with("logicalPartitions", one.keys)
+                .with("items", one.items)
+                .with("bytes", one.item_bytes)
+                .into()
+        };
+        let sum = |of: fn(&pleiad_engine::PartitionStatistics) -> u64| found.iter().map(of).sum::<u64>();
+        ok(Object::new()
+            .with("logicalPartitions", sum(|one| one.keys))
+            .with("items", sum(|one| one.items))
+            .with("bytes", sum(|one| one.item_bytes))
+            .with("partitions", found.iter().map(partition).collect::<Vec<Value>>()))
+    }
+}
+
+fn top(asked: &Asked<'_>) -> Result<usize> {
+    let Some(text) = asked.param("top")? else { return Ok(TOP) };
+    match text.parse() {
+        Ok(top) if (1..=TOP_MAX).contains(&top) => Ok(top),
+        _ => Err(Error::invalid(format!("'top' is {text:?}; it must be a number from 1 to {TOP_MAX}."))),
+    }
+}
+
+fn order(asked: &Asked<'_>) -> Result<KeyOrder> {
+    match asked.param("by")?.as_deref() {
+        None | Some("size") => Ok(KeyOrder::Size),
+        Some("ru") => Ok(KeyOrder::RequestUnits),
+        Some(other) => Err(Error::invalid(format!("'by' is {other:?}; keys are ordered by size or by ru."))),
+    }
+}
+
+/// `limitUse` is the size as a part of what one key may hold.
+fn shown(key: &KeyReport, cap: u64) -> Value {
+    let value = json::parse(key.key.to_json().as_bytes()).unwrap_or(Value::Null);
+    let shown = Object::new().with("partitionKey", value).with("partitionKeyRangeId", key.range.to_string());
+    match key.ru {
+        Some(ru) => shown.with("requestUnits", ru).into(),
+        None => shown
+            .with("items", key.items)
+            .with("bytes", key.bytes)
+            .with("sizeKB", key.bytes.div_ceil(1024))
+            .with("limitUse", part(key.bytes, cap))
+            .into(),
+    }
+}
+
+/// Four decimals.
+fn part(of: u64, whole: u64) -> f64 {
+    (of as f64 / whole.max(1) as f64 * 10_000.0).round() / 10_000.0
+}

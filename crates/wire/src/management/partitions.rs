@@ -1,0 +1,114 @@
+//! Physical partitions: what each holds and gives; splits and merges on demand.
+
+use http::StatusCode;
+use pleiad_engine::{ContainerName, JobKind, JobReport, PartitionReport};
+use pleiad_model::partition_key::{EffectiveKey, PartitionKey};
+use pleiad_model::{Error, Object, Result, Value, json};
+
+use super::asked::{Asked, only};
+use super::{Desk, ids, list, told};
+use crate::nosql::reply::Handled;
+
+impl Desk {
+    pub(super) fn partitions(&self, at: ContainerName<'_>) -> Handled {
+        let reports = self.engine.partitions(at)?;
+        list("partitions", reports.iter().map(shown).collect())
+    }
+
+    pub(super) fn check_range(&self, at: ContainerName<'_>, id: u32) -> Result<()> {
+        let container = self.engine.find_container(at)?;
+        if container.map.by_id(id).is_some() {
+            return Ok(());
+        }
+        let ids: Vec<String> = container.map.ranges().iter().map(|range| range.id.to_string()).collect();
+        Err(Error::not_found(format!("There is no partition {id} (any more); there are {}.", ids.join(", "))))
+    }
+
+    /// `{"at": "1FFF…"}` or `{"at": ["a key"]}`; where the bytes halve, if nothing is said.
+    pub(super) async fn split(&self, at: ContainerName<'_>, id: Option<u32>, asked: &Asked<'_>) -> Handled {
+        let body = asked.object()?;
+        only(&body, &["at"])?;
+        let place = body.get("at").map(|place| self.place(at, place)).transpose()?;
+        let waits = asked.waits()?;
+        id.map_or(Ok(()), |id| self.check_range(at, id))?;
+        let job = self.engine.split(at, id, place).await?;
+        self.begun(job, waits).await
+    }
+
+    /// `{"ids": ["1", "2"]}`
+    pub(super) async fn merge(&self, at: ContainerName<'_>, asked: &Asked<'_>) -> Handled {
+        let body = asked.object()?;
+        only(&body, &["ids"])?;
+        let ids = merged(&body)?;
+        let waits = asked.waits()?;
+        ids.iter().try_for_each(|id| self.check_range(at, *id))?;
+        let job = self.engine.merge(at, &ids).await?;
+        self.begun(job, waits).await
+    }
+
+    async fn begun(&self, job: u64, waits: bool) -> Handled {
+        if waits {
+            let report = self.engine.job_ended(job).await?;
+            return Ok(told(StatusCode::OK, self.job_shown(&report)));
+        }
+        let report = self.find_job(job)?;
+        Ok(told(StatusCode::ACCEPTED, self.job_shown(&report)))
+    }
+
+    /// A partition key value in brackets, or a place in the hash space as hexadecimal digits.
+    fn place(&self, name: ContainerName<'_>, at: &Value) -> Result<EffectiveKey> {
+        let wanted = || Error::invalid("'at' is a partition key in brackets, or an effective key as hexadecimal text.");
+        match at {
+            Value::String(hex) => EffectiveKey::parse(hex).map_err(|_| wanted()),
+            Value::Array(_) => {
+                let container = self.engine.find_container(name)?;
+                let key = PartitionKey::parse(&json::to_string(at))?;
+                let definition = container.definition.partition_key.as_ref().ok_or_else(wanted)?;
+                Ok(key.effective(definition))
+            }
+            _ => Err(wanted()),
+        }
+    }
+}
+
+fn merged(body: &Object) -> Result<Vec<u32>> {
+    let wanted = || Error::invalid("'ids' must list the partitions to merge: {\"ids\": [\"1\", \"2\"]}.");
+    let id = |value: &Value| match value {
+        Value::String(text) => text.parse().map_err(|_| wanted()),
+        value => value.as_i64().and_then(|id| u32::try_from(id).ok()).ok_or_else(wanted),
+    };
+    body.get("ids").and_then(Value::as_array).ok_or_else(wanted)?.iter().map(id).collect()
+}
+
+fn shown(report: &PartitionReport) -> Value {
+    let range = &report.range;
+    let shown = Object::new()
+        .with("id", range.id.to_string())
+        .with("minInclusive", range.keys.min.to_string())
+        .with("maxExclusive", range.keys.max.to_string())
+        .with("parents", ids(&range.parents))
+        .with("items", report.items)
+        .with("bytes", report.item_bytes)
+        .with("bytesMax", report.item_bytes_max)
+        .with("lsn", report.lsn)
+        .with("throughput", report.share_ru)
+        .with("normalizedUse", report.normalized_use);
+    with_status(shown, report).into()
+}
+
+fn with_status(shown: Object, report: &PartitionReport) -> Object {
+    match &report.job {
+        Some(job) => shown.with("status", doing(job)).with("job", job.job.id.to_string()).with("percent", job.percent()),
+        None if report.is_stuck => shown
+            .with("status", "full")
+            .with("reason", "It holds too much and cannot be split: all its items have one partition key value. Delete items, or give them a key with more values."),
+        None => shown.with("status", "online"),
+    }
+}
+
+fn doing(job: &JobReport) -> &'static str {
+    match job.job.kind {
+        JobKind::Split => "splitting",
+        JobKind::Merge => "merging",
+    }
+}

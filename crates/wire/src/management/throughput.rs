@@ -1,0 +1,77 @@
+//! What is reserved, for a container or a database: the offer, without its wrapping.
+//!
+//! ```text
+//! {"throughput": 400}                    manual
+//! {"autoscaleMaxThroughput": 4000}       autoscale; either may replace the other
+//! ```
+
+use std::sync::Arc;
+
+use pleiad_engine::{Offer, OfferChange, OfferOwner, ProvisionedThroughput, ThroughputRequest};
+use pleiad_model::{Error, Object, Result, Value};
+
+use super::asked::{Asked, only};
+use super::route::Owner;
+use super::{Desk, ok};
+use crate::nosql::reply::Handled;
+
+impl Desk {
+    pub(super) fn throughput(&self, of: Owner<'_>) -> Handled {
+        let offer = self.offer(of)?;
+        ok(self.reserved(&offer))
+    }
+
+    pub(super) async fn set_throughput(&self, of: Owner<'_>, asked: &Asked<'_>) -> Handled {
+        let wanted = wanted(&asked.object()?)?;
+        let offer = self.offer(of)?;
+        let offer = self.engine.catalog.replace_offer(offer.rid, OfferChange::ToEither(wanted), None).await?;
+        ok(self.reserved(&offer))
+    }
+
+    fn offer(&self, of: Owner<'_>) -> Result<Arc<Offer>> {
+        let (owner, otherwise) = match of {
+            Owner::Database(name) => {
+                let database = self.engine.find_database(name)?;
+                let none = format!("The database {name:?} reserves nothing itself: ask its containers.");
+                (OfferOwner::Database(database.rid), none)
+            }
+            Owner::Container(name) => {
+                let container = self.engine.find_container(name)?;
+                let none = format!(
+                    "The container shares the throughput of its database: ask databases/{}/throughput.",
+                    container.database
+                );
+                (OfferOwner::Container(container.rid), none)
+            }
+        };
+        self.engine.catalog.tree().offer(owner).cloned().ok_or_else(|| Error::not_found(otherwise))
+    }
+
+    pub(super) fn reserved(&self, offer: &Offer) -> Object {
+        let minimum = self.engine.catalog.minimum_ru(&self.engine.catalog.tree(), offer);
+        let shown = match offer.throughput {
+            ProvisionedThroughput::Manual(ru) => Object::new().with("kind", "manual").with("throughput", u64::from(ru)),
+            ProvisionedThroughput::Autoscale { max, .. } => {
+                Object::new().with("kind", "autoscale").with("autoscaleMaxThroughput", u64::from(max))
+            }
+        };
+        let pending = self.engine.catalog.is_scaling(offer);
+        shown
+            .with("minimumThroughput", u64::from(minimum))
+            .with("isPending", pending)
+            .with("offer", offer.rid.to_string())
+    }
+}
+
+/// The members that say what is wanted.
+pub(super) const NAMES: [&str; 2] = ["throughput", "autoscaleMaxThroughput"];
+
+pub(super) fn wanted(body: &Object) -> Result<ThroughputRequest> {
+    only(body, &NAMES)?;
+    let number = |name| body.get(name).and_then(Value::as_i64);
+    match (number("throughput"), number("autoscaleMaxThroughput")) {
+        (Some(ru), None) => Ok(ThroughputRequest::Manual(ru)),
+        (None, Some(max)) => Ok(ThroughputRequest::Autoscale { max, increment_percent: None }),
+        _ => Err(Error::invalid("Give 'throughput' (manual) or 'autoscaleMaxThroughput' (autoscale), as a number.")),
+    }
+}

@@ -1,0 +1,104 @@
+//! What is used, and who was refused: throttles, metrics under the names that Cosmos DB gives them, alerts.
+
+use pleiad_engine::metrics::{ContainerMetrics, PartitionMetrics};
+use pleiad_engine::{ProvisionedThroughput, Throttling};
+use pleiad_model::{Budget, Object, Value, json};
+
+use super::{Desk, list};
+use crate::nosql::reply::Handled;
+use crate::webhook::shown;
+
+impl Desk {
+    /// The latest last.
+    pub(super) fn throttles(&self) -> Handled {
+        list("throttles", self.engine.throttles().iter().map(throttle).collect())
+    }
+
+    /// The latest last.
+    pub(super) fn alerts(&self) -> Handled {
+        list("alerts", self.engine.alerts_lately().iter().map(|alert| shown(alert).into()).collect())
+    }
+
+    pub(super) fn metrics(&self) -> Handled {
+        let mut rows = Vec::new();
+        for of in &self.engine.metrics().containers {
+            let mut told = Told { of, rows: &mut rows };
+            told.container();
+            of.partitions.iter().for_each(|partition| told.partition(partition));
+        }
+        list("metrics", rows)
+    }
+}
+
+/// One container's figures, as they are added to the list.
+struct Told<'a> {
+    of: &'a ContainerMetrics,
+    rows: &'a mut Vec<Value>,
+}
+
+impl Told<'_> {
+    fn container(&mut self) {
+        let sum = |figure: fn(&PartitionMetrics) -> u64| self.of.partitions.iter().map(figure).sum::<u64>() as f64;
+        let (items, bytes) = (sum(|partition| partition.items), sum(|partition| partition.item_bytes));
+        self.add("DocumentCount", "Count", items, &[]);
+        self.add("DataUsage", "Bytes", bytes, &[]);
+        match self.of.throughput {
+            Some(ProvisionedThroughput::Manual(ru)) => self.add("ProvisionedThroughput", "Count", ru.into(), &[]),
+            Some(ProvisionedThroughput::Autoscale { max, .. }) => {
+                self.add("AutoscaleMaxThroughput", "Count", max.into(), &[]);
+            }
+            None => {}
+        }
+        if let Some(ru) = self.of.autoscaled_ru {
+            self.add("AutoscaledRU", "Count", ru, &[]);
+        }
+    }
+
+    fn partition(&mut self, partition: &PartitionMetrics) {
+        let id = partition.range.to_string();
+        let range = ("PartitionKeyRangeId", id.as_str());
+        self.add("PhysicalPartitionSizeInfo", "Bytes", partition.item_bytes as f64, &[range]);
+        self.add("PhysicalPartitionThroughputInfo", "Count", partition.share_ru, &[range]);
+        self.add("NormalizedRUConsumption", "Percent", partition.normalized * 100.0, &[range]);
+        self.add("TotalRequestUnits", "Count", partition.total_ru, &[range]);
+        self.add("TotalRequests", "Count", partition.requests as f64, &[range]);
+        self.add("TotalRequests", "Count", partition.requests_throttled as f64, &[range, ("StatusCode", "429")]);
+        for busy in &partition.busiest_keys {
+            self.add("PartitionKeyRUConsumption", "Count", busy.ru, &[range, ("PartitionKey", &busy.key)]);
+        }
+        for large in &partition.largest_keys {
+            let kb = large.bytes.div_ceil(1024) as f64;
+            self.add("PartitionKeyStatistics", "KB", kb, &[range, ("PartitionKey", &large.key)]);
+        }
+    }
+
+    fn add(&mut self, name: &str, unit: &str, value: f64, more: &[(&str, &str)]) {
+        let named = Object::new()
+            .with("DatabaseName", self.of.database.as_str())
+            .with("CollectionName", self.of.container.as_str());
+        let dimensions = more.iter().fold(named, |all, (name, value)| all.with(*name, *value));
+        let value = (value * 100.0).round() / 100.0;
+        let row = Object::new().with("name", name).with("unit", unit).with("value", value);
+        self.rows.push(row.with("dimensions", dimensions).into());
+    }
+}
+
+fn throttle(entry: &Throttling) -> Value {
+    let over = match entry.over {
+        Budget::Share => "partition",
+        Budget::Bucket => "throughputBucket",
+    };
+    let mut shown = Object::new()
+        .with("time", entry.ts_s)
+        .with("database", entry.database.as_str())
+        .with("container", entry.container.as_str())
+        .with("partitionKeyRangeId", entry.throttle.range.to_string())
+        .with("refused", entry.refused)
+        .with("over", over)
+        .with("throughput", entry.throttle.share_ru)
+        .with("used", entry.throttle.used_ru);
+    if let Some(key) = entry.throttle.busiest_key.as_ref().and_then(|key| json::parse(key.as_bytes()).ok()) {
+        shown.set("busiestKey", key);
+    }
+    shown.into()
+}
