@@ -23,6 +23,8 @@ const VERSION: &str = "2020-07-15";
 const VERSION_FIXED: &str = "2016-07-11";
 const ACTIVITY: &str = "6f0e5a2e-94d0-4bd4-8ad8-3d2a7e1f4c11";
 const PAGES_MAX: usize = 200;
+/// What is asked of the management interface about the container at hand.
+const MANAGED: [&str; 4] = ["partitions", "keys", "statistics", "throughput"];
 /// Feeds below a database; the other relative paths are below the container.
 const BELOW_DATABASE: [&str; 3] = ["colls", "users", "clientencryptionkeys"];
 
@@ -194,6 +196,9 @@ impl Asker<'_> {
         while words.asks("pages") && answer.pages.len() < PAGES_MAX {
             let Some(token) = answer.response.header("x-ms-continuation") else { break };
             let next = with(&headers, "x-ms-continuation", token);
+            if words.has("split") && answer.pages.len() == 1 {
+                self.split()?;
+            }
             let (response, json) = self.put(&words.first, &path, next, &body)?;
             answer.pages.push(show::rows(json.as_ref()).len());
             answer.body = show::joined(answer.body.take(), json);
@@ -202,6 +207,9 @@ impl Asker<'_> {
         while words.asks("changes") && answer.response.status == 200 && answer.pages.len() < PAGES_MAX {
             let position = answer.response.header("etag").ok_or("a change feed without an etag")?;
             let next = with(&headers, "if-none-match", position);
+            if words.has("split") && answer.pages.len() == 1 {
+                self.split()?;
+            }
             let (response, json) = self.put(&words.first, &path, next, &body)?;
             answer.pages.push(show::rows(json.as_ref()).len());
             answer.body = if json.is_some() { show::joined(answer.body.take(), json) } else { answer.body };
@@ -234,9 +242,12 @@ impl Asker<'_> {
     /// `docs` is below the container at hand, `colls` below the page's database, `/offers` where it says.
     pub fn path(&self, written: &str) -> String {
         let path = self.expand(written);
-        let first = path.split('/').next().unwrap_or_default();
+        let first = path.split(['/', '?']).next().unwrap_or_default();
         match first {
             "" => path,
+            managed if MANAGED.contains(&managed) => {
+                format!("/_pleiad/v1/containers/{}/{}/{path}", self.database, self.container)
+            }
             feed if BELOW_DATABASE.contains(&feed) => format!("/dbs/{}/{path}", self.database),
             _ => format!("/dbs/{}/colls/{}/{path}", self.database, self.container),
         }
@@ -272,9 +283,16 @@ impl Asker<'_> {
             [] => None,
             text => Some(json::parse(text).map_err(|e| format!("the answer is not JSON: {e}"))?),
         };
-        check_always(&response, json.as_ref())?;
+        check_always(path, &response, json.as_ref())?;
         self.masks.learn(&response, json.as_ref());
         Ok((response, json))
+    }
+
+    /// Splits the largest partition of the container at hand, and waits for it.
+    pub fn split(&mut self) -> Result<()> {
+        let path = self.path("partitions/split?wait=true");
+        let (response, _) = self.send("POST", &path, Vec::new(), "")?;
+        must_succeed(&response)
     }
 
     // ---- what stands in angle brackets ----------------------------------------------------------------------
@@ -340,11 +358,12 @@ impl Answer {
     }
 }
 
-fn check_always(response: &Response, body: Option<&Value>) -> Result<()> {
+fn check_always(path: &str, response: &Response, body: Option<&Value>) -> Result<()> {
+    let is_free = path.starts_with("/_pleiad");
     let charge = response.header("x-ms-request-charge").and_then(|charge| charge.parse::<f64>().ok());
     let told = [
         (response.header("x-ms-activity-id") == Some(ACTIVITY), "does not echo the activity id"),
-        (charge.is_some_and(|charge| charge > 0.0 || response.status == 429), "tells no charge"),
+        (charge.is_some_and(|charge| charge > 0.0 || is_free || response.status == 429), "tells no charge"),
         (body.is_none() || response.header("content-type") == Some("application/json"), "does not say that it is JSON"),
         (
             response.status < 400 || response.body.is_empty() || show::is_failure(response.status, body),

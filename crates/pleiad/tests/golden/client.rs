@@ -146,7 +146,11 @@ fn signed_resource(path: &str) -> (String, String) {
         let (_, link) = signed_resource(asked);
         return ("docs".to_owned(), link);
     }
+    let path = path.split('?').next().unwrap_or_default();
     let segments: Vec<String> = path.split('/').filter(|segment| !segment.is_empty()).map(decode).collect();
+    if segments.first().is_some_and(|first| first == "_pleiad") {
+        return ("pleiad".to_owned(), segments.join("/"));
+    }
     let feed = segments.len() % 2 == 1;
     let kind = segments.get(segments.len().wrapping_sub(if feed { 1 } else { 2 })).cloned().unwrap_or_default();
     let named = if feed { &segments[..segments.len() - 1] } else { &segments[..] };
@@ -203,6 +207,7 @@ mod tests {
         assert_eq!(signed("/dbs/My%20Db/colls/c/docs"), pair("docs", "dbs/My Db/colls/c"));
         assert_eq!(signed("/dbs/db/colls/c/docs/ID"), pair("docs", "dbs/db/colls/c/docs/ID"));
         assert_eq!(signed("/dbs/ZZZZAA==/colls/ZZZZAIzzzzo=/"), pair("colls", "zzzzaizzzzo="));
+        assert_eq!(signed("/_pleiad/v1/containers/My%20Db/c?a=b"), pair("pleiad", "_pleiad/v1/containers/My Db/c"));
         assert_eq!(signed("/offers/OOoo/"), pair("offers", "oooo"));
         assert_eq!(signed("/dbs/db/colls/c/operations/partitionkeydelete"), pair("colls", "dbs/db/colls/c"));
     }

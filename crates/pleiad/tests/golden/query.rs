@@ -111,6 +111,8 @@ impl Asker<'_> {
         for size in &PAGE_SIZES[1..] {
             match self.pass(step, body, *size)? {
                 Outcome::Rows(paged) if paged.rows == rows => {}
+                // A split between two pages changes the order of partitions.
+                Outcome::Rows(paged) if step.words.has("any") && sorted(&paged.rows) == sorted(rows) => {}
                 Outcome::Rows(paged) => {
                     let shown: Vec<String> = paged.rows.iter().map(json::to_string).collect();
                     return Err(format!("by pages of {size} the rows are {}", shown.join(" ")));
@@ -141,6 +143,9 @@ impl Asker<'_> {
             }
             if step.words.has("restart") && pages == 1 {
                 self.server.restart()?;
+            }
+            if step.words.has("split") && pages == 1 {
+                self.split()?;
             }
             let (response, json) = self.put("POST", &path, with(&headers, "x-ms-continuation", &token), body)?;
             if response.status >= 300 {
@@ -336,6 +341,12 @@ fn described(index: &Value) -> String {
     let impact = index.get("IndexImpactScore").map(text).unwrap_or_default().to_lowercase();
     let precise = if index.get("FilterPreciseSet") == Some(&Value::Bool(true)) { " precise" } else { "" };
     format!("{spec} {impact}{precise}")
+}
+
+fn sorted(rows: &[Value]) -> Vec<String> {
+    let mut rows: Vec<String> = rows.iter().map(json::to_string).collect();
+    rows.sort_unstable();
+    rows
 }
 
 #[cfg(test)]

@@ -169,6 +169,7 @@ pub fn is_failure(status: u16, body: Option<&Value>) -> bool {
         410 => "Gone",
         412 => "PreconditionFailed",
         413 => "RequestEntityTooLarge",
+        423 => "Locked",
         429 => "TooManyRequests",
         501 => "NotImplemented",
         _ => return false,
