@@ -89,7 +89,7 @@ impl Usage {
     /// else is noting is passed over; it falls on busy keys and quiet ones alike.
     fn sample(&self, minute: u64, key: &[u8], before: u64, centi: u64, share_centi: u64) {
         let step = (share_centi / 1000).max(1);
-        let crossed = before.wrapping_add(centi) / step - before / step;
+        let crossed = (before.saturating_add(centi) / step).saturating_sub(before / step);
         if crossed == 0 {
             return;
         }

@@ -178,7 +178,7 @@ async fn gateway(
         engine,
         keys,
         account,
-        Arc::new(Metrics::default()),
+        Arc::new(Metrics::new(settings.partition_key_metrics)),
         certificate,
         settings.body_bytes_max,
         https_only,

@@ -47,14 +47,16 @@ struct Labels {
 }
 
 pub struct Metrics {
+    /// Whether partition keys are told; nobody is asked for a key of the account's to see them.
+    shows_keys: bool,
     registry: Registry,
     requests: Family<Labels, Counter>,
     charge: Counter<f64, std::sync::atomic::AtomicU64>,
     duration: Histogram,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
+impl Metrics {
+    pub fn new(shows_keys: bool) -> Self {
         let mut registry = Registry::with_prefix("pleiad");
         let requests = Family::<Labels, Counter>::default();
         let charge = Counter::<f64, _>::default();
@@ -67,11 +69,9 @@ impl Default for Metrics {
             "Time from the request's headers to its answer",
             duration.clone(),
         );
-        Metrics { registry, requests, charge, duration }
+        Metrics { shows_keys, registry, requests, charge, duration }
     }
-}
 
-impl Metrics {
     pub fn request(&self, operation: Operation, status: u16, charge_ru: f64, took: Duration) {
         self.requests.get_or_create(&Labels { operation, status }).inc();
         self.charge.inc_by(charge_ru);
@@ -83,7 +83,7 @@ impl Metrics {
         // Writing to a String cannot fail.
         let _ = encode(&mut out, &self.registry);
         out.truncate(out.len() - out.strip_suffix(END).map_or(0, |_| END.len()));
-        account::render(account, &mut out);
+        account::render(account, self.shows_keys, &mut out);
         out + END
     }
 }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn requests_are_counted_by_operation_and_status() {
-        let metrics = Metrics::default();
+        let metrics = Metrics::new(false);
         metrics.request(Operation::Read, 200, 1.5, Duration::from_millis(1));
         metrics.request(Operation::Read, 404, 1.0, Duration::from_millis(1));
         let text = metrics.render(&AccountMetrics::default());

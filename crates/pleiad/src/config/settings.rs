@@ -53,6 +53,7 @@ pub struct Settings {
     pub burst_capacity: bool,
     pub container_ru_min: u64,
     pub container_ru_max: u64,
+    pub partition_key_metrics: bool,
     pub alert_webhook: Option<String>,
 
     pub header_bytes_max: usize,
@@ -151,6 +152,7 @@ fn settle(face: Face, said: Answers, environment: &Environment, declaration: Dec
         burst_capacity: said.burst_capacity,
         container_ru_min: era.container_ru_min,
         container_ru_max: said.container_max_ru.map_or(era.container_ru_max, NonZeroU64::get),
+        partition_key_metrics: said.partition_key_metrics,
         alert_webhook: said.alert_webhook.map(|url| url.0),
         header_bytes_max: to_usize(said.header_max_bytes.0),
         body_bytes_max: to_usize(said.body_max_bytes.0),

@@ -259,6 +259,8 @@ settings! {
         /// Save up to five idle minutes of each partition's throughput, and give it on top of the reserved, up to 3,000
         /// RU/s.
         "burst-capacity" burst_capacity: bool, "", Anywhere, dev Is("false"), serve Is("false");
+        /// Tell the busiest and largest partition keys in `/metrics`, which asks nobody for a key.
+        "partition-key-metrics" partition_key_metrics: bool, "", Anywhere, dev Is("true"), serve Is("false");
         /// URL that is told of hot partitions and nearly full partition keys, with a POST of JSON.
         "alert-webhook" alert_webhook: Option<Url>, "URL", Anywhere, dev Unset, serve Unset;
     }

@@ -1,6 +1,7 @@
 //! The engine's figures as series, under the names that Cosmos DB gives its metrics, in snake case.
 //!
-//! Promise: the number of series is bounded by the number of physical partitions: of keys, the few that stand out.
+//! Promise: the number of series is bounded by the number of physical partitions: of keys, the few that stand out, and
+//! only where they may be shown.
 
 use std::fmt::Write;
 
@@ -14,6 +15,9 @@ struct Family {
     help: &'static str,
     samples: fn(&ContainerMetrics, &mut Lines<'_>),
 }
+
+/// Those that tell partition keys.
+const KEY_FAMILIES: &str = "pleiad_partition_key_";
 
 const FAMILIES: [Family; 9] = [
     Family {
@@ -98,8 +102,8 @@ const FAMILIES: [Family; 9] = [
     },
 ];
 
-pub fn render(account: &AccountMetrics, out: &mut String) {
-    for family in &FAMILIES {
+pub fn render(account: &AccountMetrics, shows_keys: bool, out: &mut String) {
+    for family in FAMILIES.iter().filter(|family| shows_keys || !family.name.starts_with(KEY_FAMILIES)) {
         let _ = writeln!(out, "# HELP {} {}.\n# TYPE {0} {}", family.name, family.help, family.kind);
         let mut lines = Lines { name: family.name, out };
         account.containers.iter().for_each(|container| (family.samples)(container, &mut lines));
@@ -177,7 +181,8 @@ mod tests {
             partitions: vec![partition],
         };
         let mut text = String::new();
-        render(&AccountMetrics { containers: vec![container], alerts: 4 }, &mut text);
+        let account = AccountMetrics { containers: vec![container], alerts: 4 };
+        render(&account, true, &mut text);
         let labels = r#"database="shop",container="orders",partition_key_range_id="3""#;
         for line in [
             format!("pleiad_normalized_ru_consumption{{{labels}}} 0.25"),
@@ -189,5 +194,8 @@ mod tests {
         ] {
             assert!(text.lines().any(|have| have == line), "{line} in\n{text}");
         }
+        let mut text = String::new();
+        render(&account, false, &mut text);
+        assert!(!text.contains("partition_key=") && text.contains("pleiad_alerts_total 4"), "{text}");
     }
 }
