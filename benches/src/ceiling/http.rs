@@ -18,7 +18,7 @@ use hyper::body::Incoming;
 use pleiad_model::env::{Env, SystemEnv};
 use pleiad_wire::listener::{self, Drain, Limits, Origin, Service};
 use pleiad_wire::nosql::address;
-use pleiad_wire::nosql::auth::{self, Keys, Presented};
+use pleiad_wire::nosql::auth::{self, Keys, Moment, Presented};
 
 use crate::Result;
 use crate::process::Running;
@@ -77,13 +77,14 @@ impl Constant {
         let text = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
         let presented = Presented {
             verb: request.method().as_str(),
-            address: &address,
+            signing: address.signing(),
             is_read: true,
             authorization: text(AUTHORIZATION.as_str()),
             x_ms_date: text("x-ms-date"),
             date: text(DATE.as_str()),
         };
-        auth::authorize(&self.keys, &presented, SystemEnv.now_ms()).is_ok()
+        let now_ms = SystemEnv.now_ms();
+        auth::authorize(&self.keys, &presented, Moment { now_ms, wall_ms: now_ms }).is_ok()
     }
 }
 
