@@ -19,7 +19,7 @@ use pleiad_partition::feed::{Quota, Scope};
 use pleiad_partition::{Partition, Record, price};
 
 use crate::answer::{Answer, Place, place};
-use crate::list::{ListScope, Reach, reach};
+use crate::list::{ListScope, Reach, check_current, reach};
 use crate::meter::Meter;
 use crate::session::SessionToken;
 use crate::{Admitted, Engine};
@@ -101,6 +101,8 @@ async fn read(
     session: Option<&SessionToken>,
     served: &mut Served,
 ) -> Result<ChangePage> {
+    // Processors give each range a lease, and divide it when they hear that the range is gone.
+    check_current(at, &request.scope)?;
     let reach = reach(at, &request.scope)?;
     let mut queue = slices(at, &reach, request).await?;
     let mut records = Vec::new();

@@ -187,9 +187,20 @@ pub(crate) fn key_reach(at: &Admitted, key: &PartitionKey) -> Result<Reach> {
     Ok(Reach { keys: KeyRange::of_prefix(epk), point: None })
 }
 
+/// Also of a range that was split or merged: whoever walks it in pages, or has not heard of the change, gets its items from
+/// those that hold them now. Told "moved", some SDKs would begin again and give items twice, or ask for ever.
 fn range_keys(at: &Admitted, id: u32) -> Result<KeyRange> {
-    let found = at.container.map.by_id(id).and_then(|index| at.container.map.ranges().get(index));
-    found.map(|range| range.keys.clone()).ok_or_else(|| moved(at, id))
+    at.container.map.keys_of(id).cloned().ok_or_else(|| moved(at, id))
+}
+
+/// For whoever has to know that the range is gone.
+pub(crate) fn check_current(at: &Admitted, scope: &ListScope) -> Result<()> {
+    match scope {
+        ListScope::Range(id) | ListScope::Keys(_, Some(id)) if at.container.map.by_id(*id).is_none() => {
+            Err(moved(at, *id))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn moved(at: &Admitted, id: u32) -> Error {

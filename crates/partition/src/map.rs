@@ -1,7 +1,8 @@
 //! The partition map: who owns which range of the hash space.
 //!
 //! Promise: the ranges cover `["", "FF")` without gap or overlap, so that every effective key has
-//! exactly one owner, and ids and prefixes are given once. Arithmetic only; rows are moved by `copy`.
+//! exactly one owner, and ids and prefixes are given once. What a range covered is known for long after it has gone.
+//! Arithmetic only; rows are moved by `copy`.
 //!
 //! ```text
 //! epoch 4   [00 ───────────────── FF)  p0
@@ -27,10 +28,15 @@ pub struct Range {
     pub since: u64,
 }
 
+/// Ranges that are gone and still known: as many as a client may have missed since it last looked.
+const FORMER_MAX: usize = 1000;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionMap {
     pub epoch: u64,
     ranges: Vec<Range>,
+    /// What ranges covered that are gone, the latest last.
+    former: Vec<(u32, KeyRange)>,
 }
 
 impl PartitionMap {
@@ -42,7 +48,7 @@ impl PartitionMap {
         if ranges.is_empty() || !starts.eq(ends) {
             return Err(Error::corrupt("partition map with a gap or an overlap"));
         }
-        Ok(PartitionMap { epoch, ranges })
+        Ok(PartitionMap { epoch, ranges, former: Vec::new() })
     }
 
     pub fn ranges(&self) -> &[Range] {
@@ -66,6 +72,13 @@ impl PartitionMap {
         self.ranges.iter().position(|range| range.id == id)
     }
 
+    /// What a range covers, or covered before it was split or merged.
+    pub fn keys_of(&self, id: u32) -> Option<&KeyRange> {
+        let now = self.ranges.iter().map(|range| (range.id, &range.keys));
+        let former = self.former.iter().map(|(id, keys)| (*id, keys));
+        now.chain(former).find(|(known, _)| *known == id).map(|(_, keys)| keys)
+    }
+
     /// The first id that no range of this map has or had.
     pub fn next_id(&self) -> u32 {
         let known = self.ranges.iter().flat_map(|range| range.parents.iter().chain([&range.id]));
@@ -87,17 +100,28 @@ impl PartitionMap {
         let epoch = self.epoch + 1;
         let stay = self.ranges.iter().filter(|range| !gone.contains(&range.id)).cloned();
         let come = come.iter().map(|range| Range { since: epoch, ..range.clone() });
-        PartitionMap::new(epoch, stay.chain(come).collect())
+        let next = PartitionMap::new(epoch, stay.chain(come).collect())?;
+        let went = self.ranges.iter().filter(|range| gone.contains(&range.id));
+        let mut former = self.former.clone();
+        former.extend(went.map(|range| (range.id, range.keys.clone())));
+        former.drain(..former.len().saturating_sub(FORMER_MAX));
+        Ok(PartitionMap { former, ..next })
     }
 
     pub fn to_value(&self) -> Value {
         let ranges = self.ranges.iter().map(range_to_value).collect::<Vec<_>>();
-        Object::new().with("epoch", self.epoch).with("ranges", ranges).into()
+        let former = self.former.iter().map(|(id, keys)| keys_to_object(*id, keys).into()).collect::<Vec<Value>>();
+        Object::new().with("epoch", self.epoch).with("ranges", ranges).with("former", former).into()
     }
 
     pub fn from_value(value: &Value) -> Result<Self> {
         let ranges = value.get("ranges").and_then(Value::as_array).ok_or_else(|| Error::corrupt("partition map"))?;
-        PartitionMap::new(number(value, "epoch")?, ranges.iter().map(range_from_value).collect::<Result<_>>()?)
+        // Maps that were written before anything could split have no such member.
+        let former = value.get("former").and_then(Value::as_array).unwrap_or_default();
+        let map =
+            PartitionMap::new(number(value, "epoch")?, ranges.iter().map(range_from_value).collect::<Result<_>>()?)?;
+        let former = former.iter().map(|gone| Ok((small(gone, "id")?, keys_from_value(gone)?)));
+        Ok(PartitionMap { former: former.collect::<Result<_>>()?, ..map })
     }
 }
 
@@ -111,19 +135,24 @@ pub fn ancestry(ranges: &[&Range]) -> Vec<u32> {
 
 pub fn range_to_value(range: &Range) -> Value {
     let parents = range.parents.iter().map(|&id| Value::from(u64::from(id))).collect::<Vec<_>>();
-    Object::new()
-        .with("id", u64::from(range.id))
+    keys_to_object(range.id, &range.keys)
         .with("shard", range.shard)
         .with("prefix", u64::from(range.prefix))
-        .with("min", range.keys.min.to_string())
-        .with("max", range.keys.max.to_string())
         .with("parents", parents)
         .with("since", range.since)
         .into()
 }
 
-pub fn range_from_value(value: &Value) -> Result<Range> {
+fn keys_to_object(id: u32, keys: &KeyRange) -> Object {
+    Object::new().with("id", u64::from(id)).with("min", keys.min.to_string()).with("max", keys.max.to_string())
+}
+
+fn keys_from_value(value: &Value) -> Result<KeyRange> {
     let key = |name| EffectiveKey::parse(value.get(name).and_then(Value::as_str).unwrap_or("?"));
+    Ok(KeyRange { min: key("min")?, max: key("max")? })
+}
+
+pub fn range_from_value(value: &Value) -> Result<Range> {
     let parents = value.get("parents").and_then(Value::as_array).unwrap_or_default();
     let parent =
         |id: &Value| id.as_i64().and_then(|id| u32::try_from(id).ok()).ok_or_else(|| Error::corrupt("parents"));
@@ -131,7 +160,7 @@ pub fn range_from_value(value: &Value) -> Result<Range> {
         id: small(value, "id")?,
         shard: number(value, "shard")?,
         prefix: small(value, "prefix")?,
-        keys: KeyRange { min: key("min")?, max: key("max")? },
+        keys: keys_from_value(value)?,
         parents: parents.iter().map(parent).collect::<Result<_>>()?,
         since: number(value, "since")?,
     })

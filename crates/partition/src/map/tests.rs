@@ -85,6 +85,24 @@ fn split(map: &PartitionMap, n: usize, at: EffectiveKey) -> PartitionMap {
 }
 
 #[test]
+fn what_a_range_covered_is_known_after_it_has_gone() {
+    let one = map(1);
+    let two = split(&one, 0, epk("a"));
+    let three = split(&two, 1, epk("b").max(epk("a")));
+    assert_eq!(three.keys_of(0), Some(&KeyRange::FULL));
+    assert_eq!(three.keys_of(2), Some(&two.ranges()[1].keys), "{three:?}");
+    assert_eq!(three.keys_of(1), Some(&three.ranges()[0].keys));
+    assert_eq!((three.keys_of(9), three.by_id(0)), (None, None));
+    assert_eq!(PartitionMap::from_value(&three.to_value()).unwrap(), three);
+    let mut many = one;
+    for _ in 0..FORMER_MAX + 1 {
+        let only = many.ranges()[0].clone();
+        many = many.replaced(&[only.id], &[Range { id: only.id + 1, ..only }]).unwrap();
+    }
+    assert_eq!((many.keys_of(0), many.keys_of(1)), (None, Some(&KeyRange::FULL)), "not for ever");
+}
+
+#[test]
 fn s45_children_have_new_ids_name_all_their_ancestors_and_cover_the_parent() {
     let one = map(1);
     let two = split(&one, 0, epk("a"));

@@ -148,3 +148,43 @@ async fn s76_a_container_without_a_key_never_splits() {
     assert_eq!(engine.split(C, None, None).await.unwrap_err().kind, Kind::Invalid);
     assert_eq!((engine.partitions(C).unwrap().len(), engine.jobs().len()), (1, 0));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn s52_a_container_grows_to_five_hundred_partitions_and_works() {
+    let engine = account_with(Limits { partition_ru_max: 100, ..limits(100) }, 400).await;
+    load(&engine, "c", 300, |n| n.to_string()).await;
+    raise(&engine, 50_000).await.unwrap();
+    calm(&engine).await;
+    let at = admit(&engine, "c");
+    assert_eq!(at.container().partitions.len(), 500);
+    for n in 0..300 {
+        let (id, key) = (n.to_string(), n.to_string());
+        assert!(read(&engine, &at, &id, &key).await.result.is_ok());
+        assert!(put(&engine, &id, &key, 10).await.result.is_ok());
+    }
+    assert!(delete(&engine, &at, "0", "0").await.result.is_ok());
+    assert!(create(&engine, &at, "new", "new").await.result.is_ok());
+    let (mut rows, mut from) = (Vec::new(), None);
+    loop {
+        let page = engine.query_items(&at, ordered(from), None).await.result.unwrap();
+        rows.extend(page.rows.iter().map(|row| String::from_utf8_lossy(row).into_owned()));
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    assert!(rows.len() == 300 && rows.is_sorted(), "{rows:?}");
+}
+
+fn ordered(from: Option<crate::QueryCursor>) -> crate::ItemQuery {
+    crate::ItemQuery {
+        text: "SELECT VALUE c.id FROM c ORDER BY c.id".to_owned(),
+        parameters: crate::Parameters::default(),
+        scope: crate::ListScope::Container,
+        across: crate::Across::ByServer,
+        size: crate::PageSize { rows: 70, bytes: 1 << 20 },
+        from,
+        explain: false,
+        enable_scan: false,
+    }
+}
