@@ -19,6 +19,8 @@ mod repartition; // what may be asked about partitions
 mod session; // what a client has already seen
 mod statistics; // logical partitions, counted and compared
 #[cfg(test)]
+mod simulation; // everything at once, by chance
+#[cfg(test)]
 mod testing; // an account to work on
 mod throttle; // who was refused lately, and why
 pub mod throughput; // what may be reserved, and how many partitions it takes

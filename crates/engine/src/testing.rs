@@ -54,7 +54,10 @@ pub async fn governed(governance: Governance) -> (Arc<Engine>, Arc<ManualEnv>) {
 
 /// The account as a restart finds it.
 pub async fn reopen(store: Arc<AnyStore>, limits: Limits) -> Arc<Engine> {
-    let env = Arc::new(ManualEnv::at(START_MS, 1));
+    reopen_at(store, limits, Arc::new(ManualEnv::at(START_MS, 1))).await
+}
+
+pub async fn reopen_at(store: Arc<AnyStore>, limits: Limits, env: Arc<ManualEnv>) -> Arc<Engine> {
     let committer = Committer::start(store.clone(), Durability::Synced).unwrap();
     let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await.unwrap();
     let (meter, watch) = (Meter::new(env.clone()), Default::default());

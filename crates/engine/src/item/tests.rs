@@ -88,6 +88,33 @@ async fn s31_s38_s43_a_hundred_thousand_keys_spread_evenly() {
     assert_eq!((keys, container.items()), (100_000, 100_000));
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a minute or two: cargo test --release -p pleiad-engine s31_a_million -- --ignored --test-threads 1"]
+async fn s31_a_million_keys_take_no_more_memory_than_a_hundred_thousand() {
+    const GROWTH_KB_MAX: u64 = 128 << 10;
+    let resident_kb = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(disk(directory.path()), LIMITS).await;
+    engine.catalog.create_database("db", crate::ThroughputRequest::Unspecified).await.unwrap();
+    let container = container(&engine, "c", &["/pk"], 4).await;
+    let at = admit(&engine, "c");
+    let mut before_kb = 0;
+    for n in 0..1_000_000 {
+        create(&engine, &at, "same", &format!("key-{n}")).await.result.unwrap();
+        if n == 100_000 {
+            before_kb = resident_kb();
+        }
+    }
+    assert_eq!(container.items(), 1_000_000);
+    let grown_kb = resident_kb().saturating_sub(before_kb);
+    assert!(grown_kb < GROWTH_KB_MAX, "{grown_kb} KB more than with a hundred thousand keys");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s35_s42_one_key_for_all_items_is_allowed_and_stays_in_one_range() {
     let (engine, container, at) = world(4).await;

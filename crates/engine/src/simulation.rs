@@ -1,0 +1,97 @@
+//! Everything at once, by chance: writes, reads, walks, offers, splits, merges, holds, clock jumps, failing stores, crashes.
+//!
+//! What must hold is what clients can see: no acknowledged write is lost or there twice, every walk is complete however
+//! partitions changed under it, nobody gets more than a partition may give, and every job ends. A seed decides what is asked
+//! and in which order; jobs have threads of their own, whose timing no seed repeats. A failure prints the line
+//! that does it again:
+//!
+//! ```text
+//! PLEIAD_SIMULATION_SEED=0x9c41 cargo test --release -p pleiad-engine simulation
+//! PLEIAD_SIMULATION_SEEDS=1000  …goes on for as many
+//! ```
+
+mod model; // what clients were told
+mod walk; // pages with saved positions
+mod world; // the account, its clock and its store
+
+use model::Model;
+use pleiad_model::env::{Env, ManualEnv};
+use walk::Walks;
+use world::World;
+
+const SEEDS: u64 = 20;
+const STEPS: u64 = 1500;
+/// Little enough that some ask for more than is reserved.
+const STEP_MS: u64 = 5;
+
+/// What the seed decides.
+pub struct Chance(ManualEnv);
+
+impl Chance {
+    fn below(&self, end: u64) -> u64 {
+        self.0.random_u64() % end.max(1)
+    }
+
+    fn once_in(&self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn pick<T: Copy>(&self, of: &[T]) -> Option<T> {
+        of.get(usize::try_from(self.below(of.len() as u64)).unwrap_or(0)).copied()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn s28_s47_s48_s49_partitions_change_and_clients_notice_nothing() {
+    let number = |name: &str| {
+        let text = std::env::var(name).ok()?;
+        let digits = text.trim_start_matches("0x");
+        u64::from_str_radix(digits, if digits == text { 10 } else { 16 }).ok()
+    };
+    let seeds = match number("PLEIAD_SIMULATION_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("PLEIAD_SIMULATION_SEEDS").unwrap_or(SEEDS),
+    };
+    for seed in seeds {
+        // Printed first: a test that fails shows what it printed.
+        println!("PLEIAD_SIMULATION_SEED={seed:#x} cargo test --release -p pleiad-engine simulation");
+        let told = simulate(seed).await;
+        println!("{told}");
+    }
+}
+
+async fn simulate(seed: u64) -> String {
+    let chance = Chance(ManualEnv::at(0, seed));
+    let mut world = World::open(seed).await;
+    let (mut model, mut walks) = (Model::default(), Walks::default());
+    for _ in 0..STEPS {
+        world.pass_ms(STEP_MS);
+        step(&chance, &mut world, &mut model, &mut walks).await;
+        if !world.is_healthy() {
+            world.restart().await;
+        }
+        model.settle(&mut world).await;
+    }
+    world.settle().await;
+    walks.finish(&world, &model).await;
+    model.check(&world).await;
+    world.check().await;
+    format!("{}; {} writes, {} walks", world.told(), model.writes, walks.ended)
+}
+
+async fn step(chance: &Chance, world: &mut World, model: &mut Model, walks: &mut Walks) {
+    match chance.below(100) {
+        0..35 => model.write(chance, world, 1).await,
+        35..45 => model.write(chance, world, 8).await,
+        45..60 => model.read(chance, world).await,
+        60..84 => walks.page(chance, world, model).await,
+        84..88 => world.split(chance).await,
+        88..91 => world.merge(chance).await,
+        91..93 => world.reserve(chance).await,
+        93..96 => world.hold_or_release(chance),
+        96..98 => world.pass_time(chance),
+        _ if chance.once_in(3) => world.fail_soon(chance),
+        _ if chance.once_in(3) => world.restart().await,
+        _ => {}
+    }
+}

@@ -1,0 +1,197 @@
+//! What clients were told, and whether it is so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pleiad_model::{Error, Kind, Object, Value};
+
+use super::Chance;
+use super::world::World;
+use crate::testing::*;
+use crate::{Condition, Engine, ListScope, Quota, Record, Target, Verb, WriteOptions};
+
+const IDS: u64 = 400;
+const KEYS: u64 = 70;
+
+#[derive(Default)]
+pub struct Model {
+    /// The version of each item that is there; none if it was deleted.
+    items: BTreeMap<String, Option<i64>>,
+    /// How often an item was deleted: afterwards it is another one.
+    deaths: BTreeMap<String, u64>,
+    /// What was asked for, and nobody knows whether it was done.
+    unsure: BTreeMap<String, Option<i64>>,
+    pub writes: i64,
+}
+
+/// A write that is to be done.
+struct Draft {
+    id: String,
+    version: Option<i64>,
+    text: usize,
+}
+
+pub fn key_of(id: &str) -> String {
+    (id.parse::<u64>().unwrap_or(0) % KEYS).to_string()
+}
+
+/// The same for every version of an item.
+pub fn rank_of(id: &str) -> i64 {
+    id.parse::<i64>().unwrap_or(0) * 7919 % 101
+}
+
+pub fn version_of(record: &Record) -> i64 {
+    let body = parse(std::str::from_utf8(record.body()).unwrap());
+    body.get("n").and_then(Value::as_i64).unwrap()
+}
+
+impl Model {
+    /// The items that are there for certain, and how often each had been deleted before.
+    pub fn alive(&self) -> BTreeMap<String, u64> {
+        let there = self.items.iter().filter(|(id, version)| version.is_some() && !self.unsure.contains_key(*id));
+        there.map(|(id, _)| (id.clone(), self.deaths(id))).collect()
+    }
+
+    pub fn versions(&self) -> impl Iterator<Item = (&String, i64)> {
+        self.items.iter().filter_map(|(id, version)| version.map(|version| (id, version)))
+    }
+
+    pub fn deaths(&self, id: &str) -> u64 {
+        self.deaths.get(id).copied().unwrap_or(0)
+    }
+
+    /// Several different items at once.
+    pub async fn write(&mut self, chance: &Chance, world: &mut World, count: usize) {
+        if world.is_fenced() {
+            return;
+        }
+        let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
+        for _ in 0..count {
+            let draft = self.draft(chance);
+            drafts.insert(draft.id.clone(), draft);
+        }
+        let begin = |draft: Draft| {
+            let engine = world.engine.clone();
+            tokio::spawn(async move { (send(&engine, &draft).await, draft) })
+        };
+        for task in drafts.into_values().map(begin).collect::<Vec<_>>() {
+            let (answer, draft) = task.await.unwrap();
+            world.paid(&answer);
+            self.told(draft, answer.result.map(|_| ()));
+        }
+    }
+
+    fn draft(&mut self, chance: &Chance) -> Draft {
+        self.writes += 1;
+        let id = chance.below(IDS).to_string();
+        let is_there = self.items.get(&id).is_some_and(Option::is_some);
+        let version = if is_there && chance.once_in(6) { None } else { Some(self.writes) };
+        Draft { id, version, text: usize::try_from(chance.below(300)).unwrap() }
+    }
+
+    fn told(&mut self, draft: Draft, result: Result<(), Error>) {
+        match result {
+            Ok(()) => self.done(draft.id, draft.version),
+            Err(error) if matches!(error.kind, Kind::Throttled { .. }) => {}
+            Err(error) if matches!(error.kind, Kind::Internal | Kind::Unavailable) => {
+                self.unsure.insert(draft.id, draft.version);
+            }
+            Err(error) => panic!("{}: {error:?}", draft.id),
+        }
+    }
+
+    fn done(&mut self, id: String, version: Option<i64>) {
+        if version.is_none() {
+            *self.deaths.entry(id.clone()).or_default() += 1;
+        }
+        self.items.insert(id, version);
+    }
+
+    /// Whatever is unsure is looked at: it was done, or it was not.
+    pub async fn settle(&mut self, world: &mut World) {
+        while let Some((id, asked)) = self.unsure.first_key_value().map(|(id, asked)| (id.clone(), *asked)) {
+            let Ok(found) = self.look(world, &id).await else {
+                world.restart().await; // a read that fails, or too much is asked: another time
+                continue;
+            };
+            let told = self.items.get(&id).copied().flatten();
+            assert!(found == told || found == asked, "{id}: {found:?} is there; {told:?} was, {asked:?} was asked for");
+            self.unsure.remove(&id);
+            if found != told {
+                self.done(id, found);
+            }
+        }
+    }
+
+    async fn look(&self, world: &World, id: &str) -> Result<Option<i64>, Error> {
+        match read(&world.engine, &world.at(), id, &key_of(id)).await.result {
+            Ok(record) => Ok(Some(version_of(&record))),
+            Err(error) if error.kind == Kind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub async fn read(&self, chance: &Chance, world: &mut World) {
+        let id = chance.below(IDS).to_string();
+        let answer = read(&world.engine, &world.at(), &id, &key_of(&id)).await;
+        world.paid(&answer);
+        let told = self.items.get(&id).copied().flatten();
+        match answer.result {
+            Ok(record) => assert_eq!(Some(version_of(&record)), told, "{id}"),
+            Err(error) if error.kind == Kind::NotFound => assert_eq!(None, told, "{id}"),
+            Err(error) => tolerable(&error),
+        }
+    }
+
+    /// Every item that was acknowledged, once, in its last version, and no other.
+    pub async fn check(&self, world: &World) {
+        let at = world.at();
+        let mut found: BTreeMap<String, i64> = BTreeMap::new();
+        let mut from = None;
+        loop {
+            world.wait();
+            let quota = Quota { items: 50, bytes: 1 << 20 };
+            let page = world.engine.list_items(&at, &ListScope::Container, from, quota, None).await.result.unwrap();
+            for record in &page.records {
+                let twice = found.insert(record.id().to_owned(), version_of(record));
+                assert_eq!(twice, None, "{} is there twice", record.id());
+            }
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+        let told = self.versions().map(|(id, version)| (id.clone(), version));
+        assert_eq!(found, told.collect(), "what is there, and what was acknowledged");
+        assert_eq!(at.container().items(), found.len() as u64);
+        self.check_owners(world, found.keys().cloned().collect());
+    }
+
+    /// S28: a key is in one partition only, and that is the one that the map names.
+    fn check_owners(&self, world: &World, ids: BTreeSet<String>) {
+        let at = world.at();
+        let map = &at.container().map;
+        let definition = at.container().schema.key.clone().unwrap();
+        for id in ids {
+            let epk = pk(&key_of(&id)).effective(&definition);
+            let owners = map.ranges().iter().filter(|range| range.keys.contains(&epk)).count();
+            assert_eq!(owners, 1, "{id} at epoch {}", map.epoch);
+        }
+    }
+}
+
+/// What a client has to live with while the store fails, or when it asks for too much.
+#[track_caller]
+pub fn tolerable(error: &Error) {
+    let known = matches!(error.kind, Kind::Throttled { .. } | Kind::Internal | Kind::Unavailable);
+    assert!(known, "{error:?}");
+}
+
+async fn send(engine: &Engine, draft: &Draft) -> crate::Answer<crate::Written> {
+    let (at, key) = (admit(engine, "c"), pk(&key_of(&draft.id)));
+    let Some(version) = draft.version else {
+        return engine.delete_item(&at, Some(&key), Target::Named(&draft.id), &Condition::None).await;
+    };
+    let body = Object::new().with("id", &*draft.id).with("pk", key_of(&draft.id)).with("n", version);
+    let body: Value = body.with("rank", rank_of(&draft.id)).with("text", "x".repeat(draft.text)).into();
+    engine.create_item(&at, Some(&key), Verb::Upsert, body, &WriteOptions::default()).await
+}

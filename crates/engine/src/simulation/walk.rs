@@ -1,0 +1,185 @@
+//! Lists, queries and the change feed, a page now and a page then: whatever happens in between, a walk is complete and
+//! gives nothing twice.
+
+use std::collections::BTreeMap;
+
+use pleiad_model::Error;
+
+use super::Chance;
+use super::model::{Model, rank_of, tolerable, version_of};
+use super::world::World;
+use crate::testing::parse;
+use crate::{
+    Across, ChangeFrom, ChangeRequest, ItemQuery, ListScope, PageSize, Parameters, Position, QueryCursor, Quota,
+};
+
+const ANY: &str = "SELECT VALUE c.id FROM c WHERE c.n > 0";
+const ORDERED: &str = "SELECT VALUE c.id FROM c ORDER BY c.rank";
+
+/// One of each sort is always under way.
+#[derive(Default)]
+pub struct Walks {
+    list: Walk<Position>,
+    any: Walk<QueryCursor>,
+    ordered: Walk<QueryCursor>,
+    feed: Feed,
+    pub ended: u64,
+}
+
+/// From its first page to its last.
+struct Walk<P> {
+    begun: bool,
+    from: Option<P>,
+    /// Who was there when it began, and how often each had been deleted before.
+    alive: BTreeMap<String, u64>,
+    seen: Vec<String>,
+}
+
+impl<P> Default for Walk<P> {
+    fn default() -> Self {
+        Walk { begun: false, from: None, alive: BTreeMap::new(), seen: Vec::new() }
+    }
+}
+
+impl<P: Clone> Walk<P> {
+    fn begin(&mut self, model: &Model) -> Option<P> {
+        if !self.begun {
+            (self.begun, self.alive) = (true, model.alive());
+        }
+        self.from.clone()
+    }
+
+    /// True when that was the last page.
+    fn go_on(&mut self, what: &str, page: Result<(Vec<String>, Option<P>), Error>, model: &Model) -> bool {
+        let (ids, next) = match page {
+            Ok(page) => page,
+            Err(error) => {
+                tolerable(&error);
+                return false;
+            }
+        };
+        self.seen.extend(ids);
+        self.from = next;
+        if self.from.is_some() {
+            return false;
+        }
+        std::mem::take(self).check(what, model);
+        true
+    }
+
+    fn check(self, what: &str, model: &Model) {
+        let mut times: BTreeMap<&str, u64> = BTreeMap::new();
+        self.seen.iter().for_each(|id| *times.entry(id).or_default() += 1);
+        for (id, count) in &times {
+            // Deleted and written again it is another item, further behind.
+            let lives = 1 + model.deaths(id) - self.alive.get(*id).copied().unwrap_or(0);
+            assert!(*count <= lives, "{what}: {id} came {count} times and lived {lives} times");
+        }
+        let now = model.alive();
+        for (id, deaths) in self.alive.iter().filter(|(id, deaths)| now.get(*id) == Some(*deaths)) {
+            assert!(times.contains_key(id.as_str()), "{what}: {id} is missing (deleted {deaths} times before)");
+        }
+    }
+}
+
+impl Walks {
+    pub async fn page(&mut self, chance: &Chance, world: &mut World, model: &Model) {
+        let rows = usize::try_from(1 + chance.below(30)).unwrap();
+        self.ended += u64::from(match chance.below(4) {
+            0 => self.list_page(world, model, rows).await,
+            1 => query_page(&mut self.any, ANY, world, model, rows).await,
+            2 => self.ordered_page(world, model, rows).await,
+            _ => self.feed.page(world, rows).await.is_some_and(|count| count == 0),
+        });
+    }
+
+    async fn list_page(&mut self, world: &World, model: &Model, items: usize) -> bool {
+        let (from, quota) = (self.list.begin(model), Quota { items, bytes: 1 << 20 });
+        let page = world.engine.list_items(&world.at(), &ListScope::Container, from, quota, None).await.result;
+        let ids = page.map(|page| (page.records.iter().map(|record| record.id().to_owned()).collect(), page.next));
+        self.list.go_on("list", ids, model)
+    }
+
+    async fn ordered_page(&mut self, world: &World, model: &Model, rows: usize) -> bool {
+        let ended = query_page(&mut self.ordered, ORDERED, world, model, rows).await;
+        let ranks = self.ordered.seen.iter().map(|id| rank_of(id));
+        assert!(ranks.is_sorted(), "not in order: {:?}", self.ordered.seen);
+        ended
+    }
+
+    /// Everything to its end, when nothing changes any more.
+    pub async fn finish(&mut self, world: &World, model: &Model) {
+        while !self.list_page(world, model, 50).await {
+            world.wait();
+        }
+        while !query_page(&mut self.any, ANY, world, model, 50).await {
+            world.wait();
+        }
+        while !self.ordered_page(world, model, 50).await {
+            world.wait();
+        }
+        while self.feed.page(world, 50).await != Some(0) {
+            world.wait();
+        }
+        self.feed.check(model);
+    }
+}
+
+async fn query_page(walk: &mut Walk<QueryCursor>, text: &str, world: &World, model: &Model, rows: usize) -> bool {
+    let query = ItemQuery {
+        text: text.to_owned(),
+        parameters: Parameters::default(),
+        scope: ListScope::Container,
+        across: Across::ByServer,
+        size: PageSize { rows, bytes: 1 << 20 },
+        from: walk.begin(model),
+        explain: false,
+        enable_scan: false,
+    };
+    let page = world.engine.query_items(&world.at(), query, None).await.result;
+    let id = |row: &[u8]| parse(std::str::from_utf8(row).unwrap()).as_str().unwrap().to_owned();
+    walk.go_on(text, page.map(|page| (page.rows.iter().map(id).collect(), page.next)), model)
+}
+
+/// A reader of the change feed who never stops.
+struct Feed {
+    from: ChangeFrom,
+    /// The last version of each item that came.
+    seen: BTreeMap<String, i64>,
+}
+
+impl Default for Feed {
+    fn default() -> Self {
+        Feed { from: ChangeFrom::Beginning, seen: BTreeMap::new() }
+    }
+}
+
+impl Feed {
+    /// How many changes came, if anything did.
+    async fn page(&mut self, world: &World, items: usize) -> Option<usize> {
+        let quota = Quota { items, bytes: 1 << 20 };
+        let request = ChangeRequest { scope: ListScope::Container, from: self.from.clone(), since_s: None, quota };
+        match world.engine.change_feed(&world.at(), &request, None).await.result {
+            Ok(page) => {
+                page.records.iter().for_each(|record| self.saw(record.id(), version_of(record)));
+                self.from = ChangeFrom::Stretches(page.next);
+                Some(page.records.len())
+            }
+            Err(error) => {
+                tolerable(&error);
+                None
+            }
+        }
+    }
+
+    fn saw(&mut self, id: &str, version: i64) {
+        let before = self.seen.insert(id.to_owned(), version);
+        assert!(before.is_none_or(|before| before < version), "change feed: {id} in {version} after {before:?}");
+    }
+
+    fn check(&self, model: &Model) {
+        for (id, version) in model.versions() {
+            assert_eq!(self.seen.get(id), Some(&version), "change feed: the last version of {id}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The account, its clock and its store; what an operator, a disk and the power can do to it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pleiad_model::Kind;
+use pleiad_model::env::{Env, ManualEnv};
+use pleiad_storage::testing::{Call, Faulty, Script};
+use pleiad_storage::{AnyStore, Memory};
+
+use super::Chance;
+use crate::testing::*;
+use crate::{
+    Admitted, Answer, ContainerName, Engine, Governance, JobKind, Limits, OfferChange, OfferOwner, Step,
+    ThroughputRequest,
+};
+
+pub const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
+const PARTITIONS_MAX: usize = 24;
+/// Far longer than any job takes here.
+const SETTLED_AFTER_LOOKS: usize = 60_000;
+
+pub struct World {
+    pub engine: Arc<Engine>,
+    script: Script,
+    env: Arc<ManualEnv>,
+    limits: Limits,
+    held: Option<Step>,
+    spent: BTreeMap<u32, Spent>,
+    restarts: u64,
+}
+
+/// What one partition gave, and the most it could have.
+struct Spent {
+    since_ms: u64,
+    ru: f64,
+    largest_ru: f64,
+    share_max_ru: f64,
+}
+
+impl World {
+    pub async fn open(seed: u64) -> World {
+        let governance = Governance { enforced: seed % 2 == 1, ..LIMITS.governance };
+        let limits = Limits {
+            partition_ru_max: 1000,
+            partition_ru_initial: 1000,
+            partition_bytes_max: 12_000,
+            governance,
+            ..LIMITS
+        };
+        let (script, env) = (Script::default(), Arc::new(ManualEnv::at(1_700_000_000_000, seed)));
+        let store = Arc::new(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())));
+        let engine = reopen_at(store, limits, env.clone()).await;
+        engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
+        try_container(&engine, "db", "c", &["/pk"], ThroughputRequest::Manual(1000)).await.unwrap();
+        World { engine, script, env, limits, held: None, spent: BTreeMap::new(), restarts: 0 }
+    }
+
+    pub fn at(&self) -> Admitted {
+        admit(&self.engine, "c")
+    }
+
+    /// Whether somebody who writes now may have to wait until we release a job.
+    pub fn is_fenced(&self) -> bool {
+        matches!(self.held, Some(Step::Fence | Step::Publish))
+    }
+
+    pub fn is_healthy(&self) -> bool {
+        self.engine.check_ready().is_ok()
+    }
+
+    /// As after a crash: what was committed is there, whatever jobs were doing.
+    pub async fn restart(&mut self) {
+        let (store, _) = self.engine.catalog.hands();
+        self.engine.close().await;
+        self.script.restart();
+        self.engine = reopen_at(store, self.limits, self.env.clone()).await;
+        (self.held, self.restarts) = (None, self.restarts + 1);
+        // Budgets are not remembered over a restart.
+        self.spent.clear();
+    }
+
+    pub fn fail_soon(&self, chance: &Chance) {
+        let calls = [Call::Commit, Call::CommitKept, Call::Ingest, Call::Read];
+        let Some(call) = chance.pick(&calls) else { return };
+        self.script.fail(call, usize::try_from(chance.below(20)).unwrap());
+    }
+
+    pub fn pass_time(&self, chance: &Chance) {
+        self.env.advance_ms([10, 1_000, 60_000, 3_600_000][usize::try_from(chance.below(4)).unwrap()]);
+    }
+
+    pub fn pass_ms(&self, ms: u64) {
+        self.env.advance_ms(ms);
+    }
+
+    /// Until whoever was refused may ask again.
+    pub fn wait(&self) {
+        self.pass_ms(1000);
+    }
+
+    pub fn hold_or_release(&mut self, chance: &Chance) {
+        const STEPS: [Step; 6] = [Step::Prepare, Step::Copy, Step::CatchUp, Step::Fence, Step::Publish, Step::Drop];
+        if let Some(step) = self.held.take() {
+            self.engine.release_jobs_at(step);
+        } else if let Some(step) = chance.pick(&STEPS) {
+            self.engine.hold_jobs_at(step);
+            self.held = Some(step);
+        }
+    }
+
+    fn ids(&self) -> Vec<u32> {
+        self.engine.partitions(C).unwrap().iter().map(|report| report.range.id).collect()
+    }
+
+    pub async fn split(&mut self, chance: &Chance) {
+        let ids = self.ids();
+        if ids.len() < PARTITIONS_MAX && !self.is_fenced() {
+            let range = if chance.once_in(2) { None } else { chance.pick(&ids) };
+            refused_with_reason(self.engine.split(C, range, None).await);
+        }
+    }
+
+    pub async fn merge(&mut self, chance: &Chance) {
+        let (ids, count) = (self.ids(), 2 + usize::try_from(chance.below(2)).unwrap());
+        let windows: Vec<&[u32]> = ids.windows(count).collect();
+        if let Some(neighbours) = chance.pick(&windows).filter(|_| !self.is_fenced()) {
+            refused_with_reason(self.engine.merge(C, neighbours).await);
+        }
+    }
+
+    /// Up makes partitions split; down never does anything to them.
+    pub async fn reserve(&mut self, chance: &Chance) {
+        let ru = 400 + 100 * i64::try_from(chance.below(80)).unwrap();
+        let tree = self.engine.catalog.tree();
+        let offer = tree.offer(OfferOwner::Container(self.at().container().rid)).unwrap().rid;
+        if !self.is_fenced() {
+            let asked = OfferChange::To(ThroughputRequest::Manual(ru));
+            refused_with_reason(self.engine.catalog.replace_offer(offer, asked, None).await);
+        }
+    }
+
+    /// S65 to S68: a partition gives its share in every second, what is left of the first one, and one request beyond.
+    pub fn paid<T>(&mut self, answer: &Answer<T>) {
+        let Some(place) = answer.place.filter(|_| self.limits.governance.enforced) else { return };
+        let (at, tree) = (self.at(), self.engine.catalog.tree());
+        let offer = tree.offer(OfferOwner::Container(at.container().rid)).unwrap();
+        let share_ru = f64::from(offer.throughput.ceiling_ru()) / at.container().partitions.len() as f64;
+        let now_ms = self.env.now_ms();
+        let first = || Spent { since_ms: now_ms, ru: 0.0, largest_ru: 0.0, share_max_ru: 0.0 };
+        let spent = self.spent.entry(place.range).or_insert_with(first);
+        spent.ru += answer.charge_ru;
+        spent.largest_ru = spent.largest_ru.max(answer.charge_ru);
+        spent.share_max_ru = spent.share_max_ru.max(share_ru);
+        let seconds = (now_ms - spent.since_ms) as f64 / 1000.0 + 1.0;
+        let most_ru = spent.share_max_ru * seconds + 8.0 * spent.largest_ru;
+        assert!(spent.ru <= most_ru, "range {} gave {} RU, of {most_ru}", place.range, spent.ru);
+    }
+
+    /// Everything that was begun ends. What was given up because the store failed is begun again after a restart.
+    pub async fn settle(&mut self) {
+        self.restart().await;
+        for _ in 0..SETTLED_AFTER_LOOKS {
+            if self.engine.catalog.tree().jobs.is_empty() {
+                self.engine.catalog.chores().ended().await;
+                if self.engine.catalog.tree().jobs.is_empty() {
+                    return;
+                }
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        panic!("jobs that do not end: {:?}", self.engine.jobs());
+    }
+
+    pub async fn check(&self) {
+        all_erased(&self.engine).await;
+        assert_sound(&self.engine).await;
+        let full = self.engine.partitions(C).unwrap();
+        let full = full.iter().filter(|report| report.item_bytes > report.item_bytes_max && !report.is_stuck).count();
+        assert_eq!(full, 0, "partitions that hold too much, and nobody splits them");
+    }
+
+    pub fn told(&self) -> String {
+        let jobs = self.engine.jobs();
+        let count = |kind| jobs.iter().filter(|report| report.job.kind == kind).count();
+        let (splits, merges) = (count(JobKind::Split), count(JobKind::Merge));
+        let partitions = self.ids().len();
+        format!(
+            "{} restarts; since the last {splits} splits and {merges} merges; {partitions} partitions",
+            self.restarts
+        )
+    }
+}
+
+/// The operator may be told no, and the store may be failing.
+fn refused_with_reason<T>(asked: pleiad_model::Result<T>) {
+    if let Err(error) = asked {
+        let known = matches!(
+            error.kind,
+            Kind::Invalid | Kind::Locked | Kind::Moved { .. } | Kind::Internal | Kind::Unavailable
+        );
+        assert!(known, "{error:?}");
+    }
+}
