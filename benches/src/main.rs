@@ -17,6 +17,7 @@ mod rival; // other people's servers
 mod compare; // ours beside theirs
 mod report; // tables, JSON, pages
 mod query; // questions about a million items, beside others
+mod elastic; // what partitions and their changes cost
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ const USAGE: &str = "\
 pleiad-bench bench PLEIAD RESULT.json [PAGE.md]           ours against the ceilings
 pleiad-bench compare PLEIAD PAGE.md MODULES POSTGRES      ours beside others; MODULES and POSTGRES are directories
 pleiad-bench query PLEIAD RESULT.json KEPT POSTGRES PYTHON ITEMS FORMAT [PAGE.md]   questions, beside others
+pleiad-bench elastic PLEIAD RESULT.json ITEMS [PAGE.md]   throughput held to, many partitions, a split under load
 pleiad-bench load PLEIAD reads|creates CONNECTIONS SECONDS   one load, for a profiler to watch
 pleiad-bench http-ceiling ANSWER                          (internal) answers every signed request with that file";
 
@@ -55,6 +57,7 @@ fn dispatch(args: &[&str]) -> Result {
             &PathBuf::from(postgres),
         ),
         ["query", words @ ..] => query::command(words),
+        ["elastic", words @ ..] => elastic::command(words),
         ["load", pleiad, kind, connections, seconds] => {
             let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}` is not a number"));
             bench::one_load(&PathBuf::from(pleiad), kind, number(connections)? as usize, number(seconds)?)

@@ -22,7 +22,7 @@ pub struct Subject {
 }
 
 /// Enough for every load here, in one partition, also when budgets are enforced.
-const RU_PER_S: &str = "1000000";
+pub const RU_PER_S: u64 = 1_000_000;
 
 /// Which face of the program.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +33,15 @@ pub enum Face {
 
 impl Subject {
     pub fn start(pleiad: &Path, face: Face) -> Result<Subject> {
+        Subject::start_with(pleiad, face, &[])
+    }
+
+    /// With settings that differ from everybody else's, as variables.
+    pub fn start_with(pleiad: &Path, face: Face, settings: &[(&str, &str)]) -> Result<Subject> {
         let data = tempfile::tempdir().map_err(|e| format!("no directory for the data: {e}"))?;
-        let running = Running::start(&mut command(pleiad, face, data.path()), |line| line.contains("\"ready\":true"))?;
+        let mut command = command(pleiad, face, data.path());
+        command.envs(settings.iter().copied());
+        let running = Running::start(&mut command, |line| line.contains("\"ready\":true"))?;
         let ready: serde_json::Value =
             serde_json::from_str(&running.ready).map_err(|e| format!("the ready line: {e}"))?;
         let port =
@@ -50,12 +57,13 @@ impl Subject {
 fn command(pleiad: &Path, face: Face, data: &Path) -> Command {
     let mut command = Command::new(pleiad);
     match face {
-        Face::Serve => command.args(["serve", "--durability", "synced", "--rate-limit=false"]),
+        Face::Serve => command.args(["serve", "--durability", "synced"]).env("PLEIAD_RATE_LIMIT", "false"),
         Face::Dev => command.arg("dev"),
     };
     command.args(["--port", "0", "--quiet", "--data"]).arg(data);
     command.env("PLEIAD_PRIMARY_KEY", signed::key());
-    command.env("PLEIAD_PARTITION_MAX_RU", RU_PER_S).env("PLEIAD_PARTITION_INITIAL_RU", RU_PER_S);
+    let ru_per_s = RU_PER_S.to_string();
+    command.env("PLEIAD_PARTITION_MAX_RU", &ru_per_s).env("PLEIAD_PARTITION_INITIAL_RU", &ru_per_s);
     command.stderr(Stdio::null());
     command
 }

@@ -4,6 +4,7 @@
 //! Promise: the measured binary is built exactly as everyone's is, with nothing switched on for the occasion. What is
 //! installed for a comparison lives in ~/.cache/pleiad/compare or comes from the system's packages.
 
+mod elastic; // what partitions and their changes cost
 mod query; // questions about many items, beside others
 
 use std::fs;
@@ -18,15 +19,15 @@ const EMULATOR: &str = "@vercel/cosmosdb-server@1.0.1";
 
 /// With `--write` the table also goes into the page.
 pub fn run(args: &[String]) -> Result {
-    if let Some((first, rest)) = args.split_first()
-        && first == "query"
-    {
-        return query::run(rest);
+    match args.split_first() {
+        Some((first, rest)) if first == "query" => return query::run(rest),
+        Some((first, rest)) if first == "elastic" => return elastic::run(rest),
+        _ => {}
     }
     let write = match args {
         [] => false,
         [only] if only == "--write" => true,
-        _ => return Err("bench takes `--write`, or `query`, or nothing".to_owned()),
+        _ => return Err("bench takes `--write`, or `query`, or `elastic`, or nothing".to_owned()),
     };
     setup::ensure(&[Scope::Build])?;
     build()?;

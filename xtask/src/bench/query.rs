@@ -19,10 +19,11 @@ const ITEMS: u64 = 1_000_000;
 /// The crates that decide what is on disk.
 const STORING: [&str; 3] = ["crates/model/src", "crates/partition/src", "crates/storage/src"];
 
+/// What both commands take.
 #[derive(Debug, PartialEq, Eq)]
-struct Options {
-    items: u64,
-    write: bool,
+pub struct Options {
+    pub items: u64,
+    pub write: bool,
 }
 
 pub fn run(args: &[String]) -> Result {
@@ -43,7 +44,7 @@ pub fn run(args: &[String]) -> Result {
     Ok(())
 }
 
-fn options(args: &[String]) -> Result<Options> {
+pub fn options(args: &[String]) -> Result<Options> {
     let mut options = Options { items: ITEMS, write: false };
     let mut words = args.iter();
     while let Some(word) = words.next() {
@@ -53,7 +54,7 @@ fn options(args: &[String]) -> Result<Options> {
                 let number = words.next().and_then(|number| number.replace('_', "").parse().ok());
                 options.items = number.filter(|items| *items > 0).ok_or("--items takes a number")?;
             }
-            other => return Err(format!("bench query takes `--items N` and `--write`, not `{other}`")),
+            other => return Err(format!("it takes `--items N` and `--write`, not `{other}`")),
         }
     }
     Ok(options)

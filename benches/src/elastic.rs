@@ -1,0 +1,217 @@
+//! What elasticity costs: holding containers to their throughput, many partitions, a split while clients work.
+//!
+//! Promise: a server is compared with one that lacks the one thing that is asked about, in turns, on the same machine. Of a
+//! split it is told how long it took, and what clients noticed of it: the same load just before is what it is compared with.
+
+mod page; // the findings, for people
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::bench::round;
+use crate::load::{self, Outcome, Until};
+use crate::measure::{Figures, share};
+use crate::signed::{CONTAINER, Creates, DATABASE, Reads, Requests, Signer};
+use crate::subject::{self, Face, RU_PER_S, Subject};
+use crate::{Result, report};
+
+/// Partitions that the same container is divided into.
+const PARTITIONS: [u64; 4] = [1, 10, 100, 500];
+const CONNECTIONS: usize = 16;
+const ITEMS: u64 = 10_000;
+const ROUNDS: usize = 7;
+const ROUND: Duration = Duration::from_millis(1000);
+/// How long clients work before the split, to compare with.
+const CALM_ROUNDS: usize = 8;
+const PIECE: Duration = Duration::from_millis(500);
+/// Creates of one load never meet those of another.
+const FAR: u64 = 1_000_000_000;
+
+/// Everything one run found out.
+pub struct Findings {
+    pub governed: Versus,
+    pub partitions: Vec<(u64, Versus, Versus)>,
+    pub split: Split,
+}
+
+/// A load on one server, and its shares of what another gave in the same rounds.
+pub struct Versus {
+    pub figures: Figures,
+    pub rate_share: f64,
+    pub cpu_share: f64,
+}
+
+pub struct Split {
+    pub items: u64,
+    pub seconds: f64,
+    pub reads: [Latency; 2],
+    pub creates: [Latency; 2],
+}
+
+/// Of one load, before the split and during it.
+#[derive(Clone, Copy, Default)]
+pub struct Latency {
+    pub per_second: f64,
+    pub p50_us: f64,
+    pub p99_us: f64,
+    pub max_us: f64,
+}
+
+/// `PLEIAD RESULT.json ITEMS [PAGE.md]`
+pub fn command(words: &[&str]) -> Result {
+    let (pleiad, result, items, page) = match words {
+        [pleiad, result, items] => (pleiad, result, items, None),
+        [pleiad, result, items, page] => (pleiad, result, items, Some(PathBuf::from(page))),
+        _ => return Err("elastic takes PLEIAD RESULT.json ITEMS [PAGE.md]".to_owned()),
+    };
+    let items = items.parse().map_err(|_| format!("`{items}` is not a number of items"))?;
+    run(Path::new(pleiad), Path::new(result), items, page.as_deref())
+}
+
+fn run(pleiad: &Path, result: &Path, items: u64, page: Option<&Path>) -> Result {
+    eprintln!("holding to throughput…");
+    let governed = governed(pleiad)?;
+    eprintln!("many partitions…");
+    let partitions = partitions(pleiad)?;
+    eprintln!("splitting {items} items under load…");
+    let split = split(pleiad, items)?;
+    let findings = Findings { governed, partitions, split };
+    let table = page::table(&findings);
+    println!("{table}");
+    let json = page::json(&findings);
+    fs::write(result, format!("{json:#}\n")).map_err(|e| format!("cannot write {}: {e}", result.display()))?;
+    let fenced = || format!("{}\n\n```text\n{}\n```", report::machine(), table.trim_matches('\n'));
+    page.map_or(Ok(()), |page| report::write_between(page, "bench-elastic", &fenced()))
+}
+
+fn filled(pleiad: &Path, settings: &[(&str, &str)], items: u64) -> Result<Subject> {
+    let subject = Subject::start_with(pleiad, Face::Serve, settings)?;
+    let signer = Signer::now();
+    subject::declare(subject.address, &signer)?;
+    subject::fill(subject.address, &signer, items)?;
+    std::thread::sleep(Duration::from_secs(1)); // what the filling left to be flushed
+    Ok(subject)
+}
+
+// ---- holding to throughput --------------------------------------------------------------------------------
+
+fn governed(pleiad: &Path) -> Result<Versus> {
+    let without = filled(pleiad, &[], ITEMS)?;
+    let with = filled(pleiad, &[("PLEIAD_RATE_LIMIT", "true")], ITEMS)?;
+    let requests: Arc<dyn Requests> = Arc::new(Reads::sign(&Signer::now(), ITEMS));
+    versus(&with, &without, &mut |_| requests.clone())
+}
+
+/// In turns; `requests` are told the round, of which each server has one.
+fn versus(ours: &Subject, other: &Subject, requests: &mut dyn FnMut(u64) -> Arc<dyn Requests>) -> Result<Versus> {
+    let one = |subject: &Subject, requests| round(subject.pid(), subject.address, requests, CONNECTIONS, ROUND);
+    one(ours, requests(0))?; // warm
+    one(other, requests(0))?;
+    let (mut mine, mut theirs) = (Vec::new(), Vec::new());
+    for turn in 1..=ROUNDS as u64 {
+        mine.push(one(ours, requests(turn))?);
+        theirs.push(one(other, requests(turn))?);
+    }
+    Ok(Versus {
+        figures: Figures::median(&mine),
+        rate_share: share(&mine, &theirs, |figures| figures.per_second),
+        cpu_share: share(&mine, &theirs, |figures| figures.cpu_us),
+    })
+}
+
+// ---- many partitions --------------------------------------------------------------------------------------
+
+/// Each beside a container with one.
+fn partitions(pleiad: &Path) -> Result<Vec<(u64, Versus, Versus)>> {
+    let one = filled(pleiad, &[], ITEMS)?;
+    let mut found = Vec::new();
+    let mut next = FAR;
+    for count in PARTITIONS {
+        let initial_ru = (RU_PER_S / count).to_string();
+        let many = filled(pleiad, &[("PLEIAD_PARTITION_INITIAL_RU", &initial_ru)], ITEMS)?;
+        let read: Arc<dyn Requests> = Arc::new(Reads::sign(&Signer::now(), ITEMS));
+        let reads = versus(&many, &one, &mut |_| read.clone())?;
+        next += FAR; // further than any round gets
+        let creates =
+            versus(&many, &one, &mut |turn| Arc::new(Creates::sign(&Signer::now(), next + turn * (FAR / 1000))))?;
+        found.push((count, reads, creates));
+    }
+    Ok(found)
+}
+
+// ---- a split under load -----------------------------------------------------------------------------------
+
+fn split(pleiad: &Path, items: u64) -> Result<Split> {
+    let subject = filled(pleiad, &[], items)?;
+    let (reads, creates) = (Loader::reads(&subject, items.min(100_000)), Loader::creates(&subject));
+    let calm = [reads.pieces(CALM_ROUNDS)?, creates.pieces(CALM_ROUNDS)?];
+    let over = AtomicBool::new(false);
+    let (seconds, busy) = std::thread::scope(|scope| {
+        let loads = [&reads, &creates].map(|loader| scope.spawn(|| loader.until(&over)));
+        let began = Instant::now();
+        let asked = ask_to_split(&subject);
+        let seconds = began.elapsed().as_secs_f64();
+        over.store(true, Ordering::Relaxed);
+        let busy: Result<Vec<Latency>> = loads.into_iter().map(|load| load.join().map_err(|_| "a load")?).collect();
+        asked.and_then(|()| Ok((seconds, busy?)))
+    })?;
+    let pair = |at: usize| [calm[at], busy.get(at).copied().unwrap_or_default()];
+    Ok(Split { items, seconds, reads: pair(0), creates: pair(1) })
+}
+
+/// Returns when it has happened.
+fn ask_to_split(subject: &Subject) -> Result {
+    let link = format!("_pleiad/v1/containers/{DATABASE}/{CONTAINER}/partitions/split");
+    let path = format!("{link}?wait=true");
+    load::once(subject.address, &Signer::now().once("POST", &path, "pleiad", &link, "", "")).map(drop)
+}
+
+/// One load, a piece at a time.
+struct Loader {
+    to: std::net::SocketAddr,
+    requests: Box<dyn Fn(u64) -> Arc<dyn Requests> + Send + Sync>,
+}
+
+impl Loader {
+    fn reads(subject: &Subject, items: u64) -> Loader {
+        let reads: Arc<dyn Requests> = Arc::new(Reads::sign(&Signer::now(), items));
+        Loader { to: subject.address, requests: Box::new(move |_| reads.clone()) }
+    }
+
+    fn creates(subject: &Subject) -> Loader {
+        let piece = |n: u64| Arc::new(Creates::sign(&Signer::now(), FAR + n * 1_000_000)) as Arc<dyn Requests>;
+        Loader { to: subject.address, requests: Box::new(piece) }
+    }
+
+    fn piece(&self, n: u64) -> Result<Outcome> {
+        load::run(self.to, (self.requests)(n), CONNECTIONS / 2, Until::Elapsed(PIECE))
+    }
+
+    fn pieces(&self, count: usize) -> Result<Latency> {
+        Latency::of((0..count as u64).map(|n| self.piece(n)).collect::<Result<_>>()?)
+    }
+
+    fn until(&self, over: &AtomicBool) -> Result<Latency> {
+        let mut pieces = Vec::new();
+        let mut n = 1000; // none of those before
+        while !over.load(Ordering::Relaxed) {
+            pieces.push(self.piece(n)?);
+            n += 1;
+        }
+        Latency::of(pieces)
+    }
+}
+
+impl Latency {
+    fn of(pieces: Vec<Outcome>) -> Result<Latency> {
+        let elapsed = pieces.iter().map(|piece| piece.elapsed).sum();
+        let mut latencies: Vec<Duration> = pieces.into_iter().flat_map(|piece| piece.latencies).collect();
+        latencies.sort_unstable();
+        let all = Outcome { elapsed, latencies };
+        let [p50_us, p99_us, max_us] = [50, 99, 100].map(|percent| all.percentile_us(percent));
+        Ok(Latency { per_second: all.per_second(), p50_us, p99_us, max_us })
+    }
+}
