@@ -76,7 +76,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Suite>> {
     }
 }
 
-fn build() -> Result<PathBuf> {
+pub fn build() -> Result<PathBuf> {
     setup::ensure(&[Scope::Build, Scope::Interop])?;
     shell::run(&mut shell::cargo(["build", "--release", "--package", "pleiad"]))?;
     Ok(shell::binary())
@@ -96,10 +96,7 @@ fn report(suite: &Suite, binary: &Path) -> Outcome {
 }
 
 fn examine(suite: &Suite, binary: &Path) -> Outcome {
-    let place = Place {
-        source: shell::root().join("tests/interop").join(suite.name),
-        cache: shell::cache().join("interop").join(suite.name),
-    };
+    let place = place(suite);
     if !suites::has_file(&place.source, suite.tests) {
         return Outcome::LeftOut(format!("tests/interop/{} has no test (no *{})", suite.name, suite.tests));
     }
@@ -112,9 +109,29 @@ fn examine(suite: &Suite, binary: &Path) -> Outcome {
     }
 }
 
-fn prepare_and_run(suite: &Suite, place: &Place, binary: &Path) -> Result {
+fn place(suite: &Suite) -> Place {
+    Place {
+        source: shell::root().join("tests/interop").join(suite.name),
+        cache: shell::cache().join("interop").join(suite.name),
+    }
+}
+
+/// A suite's SDK, ready to be used.
+pub fn prepared(name: &str) -> Result<Place> {
+    let suites = chosen(&[name.to_owned()])?;
+    let suite = suites.first().ok_or("no suite")?;
+    let place = place(suite);
+    prepare(suite, &place)?;
+    Ok(place)
+}
+
+fn prepare(suite: &Suite, place: &Place) -> Result {
     fs::create_dir_all(&place.cache).map_err(|e| format!("cannot create {}: {e}", place.cache.display()))?;
-    (suite.prepare)(place)?;
+    (suite.prepare)(place)
+}
+
+fn prepare_and_run(suite: &Suite, place: &Place, binary: &Path) -> Result {
+    prepare(suite, place)?;
     let server = Server::start(Command::new(binary), &[], place.cache.join("server.log"))?;
     let limited = Server::start(Command::new(binary), &["--rate-limit"], place.cache.join("limited.log"))?;
     let certificate = place.cache.join("emulator.pem");
@@ -136,6 +153,10 @@ fn tell_where(test: &mut Command, server: &Server, certificate: &Path) {
         .env("PLEIAD_CA_FILE", certificate)
         .env("PLEIAD_README", shell::root().join("README.md")) // its snippets are tests too
         .env("NODE_EXTRA_CA_CERTS", certificate); // Node reads this one only when it starts
+    without_proxy(test);
+}
+
+pub fn without_proxy(test: &mut Command) {
     for name in ["NO_PROXY", "no_proxy"] {
         test.env(name, with_localhost(&std::env::var(name).unwrap_or_default()));
     }

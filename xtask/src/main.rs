@@ -11,6 +11,7 @@ mod interop; // real SDKs against the real binary
 mod server;
 mod rocksdb;
 mod setup; // is everything here that the build needs?
+mod soak; // partitions change under real SDKs
 mod test; // every check, in order
 mod tidy; // the house checks itself // the real binary, started and stopped
 
@@ -20,7 +21,7 @@ const USAGE: &str = "\
 cargo xtask <command>
 
   test [step…]       every check, in order; or only the steps named:
-                     fmt clippy tidy unit golden crash interop
+                     fmt clippy tidy unit golden crash interop soak
   dev [args…]        build, then `pleiad dev args…` (set up what the build needs first)
   setup              install what building and testing need (compiler, libclang, python3, node)
   tidy               the house checks itself: arrows between crates, paths and settings in the docs,
@@ -28,6 +29,7 @@ cargo xtask <command>
   interop [suite…]   real SDKs against the binary: python js rust java go
   bench [--write]    speed against the bare HTTP server and the bare store; --write: into docs/performance.md
   bench query        queries over a million items beside PostgreSQL and DuckDB; --items N, --write
+  bench elastic      throughput held to, 1 to 500 partitions, a split of a million items under load; --items N, --write
   compare            the same loads beside cosmosdb-server and PostgreSQL, into docs/performance.md";
 
 fn main() -> ExitCode {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::setup::{self, Scope};
 use crate::shell::{self, Result};
-use crate::{interop, rocksdb, tidy};
+use crate::{interop, rocksdb, soak, tidy};
 
 struct Step {
     name: &'static str,
@@ -18,7 +18,7 @@ struct Step {
     run: fn() -> Result,
 }
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step { name: "fmt", about: "rustfmt agrees", needs: &[Scope::Lint], run: fmt },
     Step { name: "clippy", about: "clippy has no objection", needs: &[Scope::Lint, Scope::Build], run: clippy },
     Step { name: "tidy", about: "the house checks itself", needs: &[Scope::Build], run: tidy::run },
@@ -26,6 +26,7 @@ const STEPS: [Step; 7] = [
     Step { name: "golden", about: "pages in several worlds", needs: &[Scope::Build], run: golden },
     Step { name: "crash", about: "kill -9 under load", needs: &[Scope::Build], run: crash },
     Step { name: "interop", about: "real SDKs", needs: &[Scope::Build, Scope::Interop], run: interop::run_all },
+    Step { name: "soak", about: "splits under real SDKs", needs: &[Scope::Build, Scope::Interop], run: soak::run },
 ];
 
 pub fn run(names: &[String]) -> Result {
