@@ -172,6 +172,17 @@ pub async fn shard_bytes(store: &impl Store, container: &Container) -> u64 {
     bytes
 }
 
+/// Waits until nothing of it is on the disk: a compaction of the store's own may still have a file in hand.
+pub async fn assert_given_back(store: &impl Store, container: &Container) {
+    for _ in 0..1000 {
+        if shard_bytes(store, container).await == 0 {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{} bytes are left", shard_bytes(store, container).await);
+}
+
 pub async fn assert_sound(engine: &Engine) {
     let report = engine.check().await.unwrap();
     assert_eq!(report.problem_count(), 0, "{report:?}");

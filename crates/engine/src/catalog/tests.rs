@@ -271,7 +271,7 @@ async fn a_change_whose_client_hangs_up_is_shown_all_the_same() {
     assert!(engine.find_container(crate::ContainerName::Rid(c.rid)).is_err());
     all_erased(&engine).await;
     let (store, _) = engine.catalog.hands();
-    assert_eq!(shard_bytes(&*store, &c).await, 0);
+    assert_given_back(&*store, &c).await;
     assert_sound(&engine).await;
 }
 
@@ -297,7 +297,7 @@ async fn a_crash_before_the_erasing_only_postpones_it() {
     let engine = open(store.clone(), LIMITS).await;
     assert!(engine.find_container(crate::ContainerName::Rid(dropped.rid)).is_err());
     all_erased(&engine).await;
-    assert_eq!(shard_bytes(&store, &dropped).await, 0);
+    assert_given_back(&store, &dropped).await;
     assert_eq!(admit(&engine, "kept").container().items(), 20);
     assert_sound(&engine).await;
 }

@@ -179,10 +179,11 @@ impl Catalog {
 
     /// Also for a container that is gone, and took the job's row along.
     async fn give_up(&self, job: &Job) -> Result<()> {
+        // While the job is remembered its log is kept: whoever goes on with it after a crash relies on that.
+        self.give_up_job(job.id).await?;
         if let Some(container) = self.tree().container_by_rid(job.container) {
             parents(container, job).iter().try_for_each(|parent| parent.end_log())?;
         }
-        self.give_up_job(job.id).await?;
         let shards: Vec<u64> = job.children.iter().map(|child| child.shard).collect();
         self.eraser().erase_all(&shards)
     }

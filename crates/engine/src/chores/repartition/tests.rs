@@ -331,6 +331,33 @@ async fn a_crash_at_any_commit_loses_nothing() {
     }
 }
 
+/// A job is given up and, before that is durable, the program ends: the next one goes on with the job, and with its log.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_crash_while_a_job_is_given_up_loses_nothing() {
+    for at in 0..4 {
+        let script = Script::default();
+        let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), ONE).await;
+        prepare(&engine).await;
+        engine.hold_jobs_at(Step::CatchUp);
+        engine.split(C, None, None).await.unwrap();
+        engine.job_held_at(Step::CatchUp).await;
+        create(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
+        script.fail(Call::Read, 0);
+        script.fail(Call::Commit, at);
+        engine.release_jobs_at(Step::CatchUp);
+        engine.catalog.chores().ended().await;
+        let (store, _) = engine.catalog.hands();
+        engine.close().await;
+        drop(engine);
+        script.restart();
+        let engine = reopen(store, ONE).await;
+        engine.catalog.chores().ended().await;
+        read(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
+        assert_eq!(admit(&engine, "c").container.items(), 601, "{at}");
+        assert_sound(&engine).await;
+    }
+}
+
 #[tokio::test]
 async fn a_job_that_cannot_be_finished_leaves_things_as_they_were() {
     let script = Script::default();
