@@ -19,7 +19,7 @@ use pleiad_model::env::{Env, ManualEnv};
 use walk::Walks;
 use world::World;
 
-const SEEDS: u64 = 8;
+const SEEDS: u64 = 20;
 const STEPS: u64 = 1500;
 /// Little enough that some ask for more than is reserved.
 const STEP_MS: u64 = 5;

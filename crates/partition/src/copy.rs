@@ -30,6 +30,8 @@ use crate::state::ShardState;
 pub use catch_up::Round;
 
 pub struct Copy {
+    /// Whose log the parents keep.
+    job: u64,
     parents: Vec<Arc<Partition>>,
     /// In the order of the hash space.
     children: Vec<Range>,
@@ -72,6 +74,7 @@ pub type Watch<'w> = &'w mut (dyn FnMut(&Figures) -> Result<()> + Send);
 
 impl Copy {
     pub fn new(
+        job: u64,
         parents: Vec<Arc<Partition>>,
         children: Vec<Range>,
         schema: Arc<Schema>,
@@ -81,13 +84,13 @@ impl Copy {
         let items_total = parents.iter().map(|parent| parent.usage().items).sum();
         let figures = Figures { items_total, ..Figures::default() };
         let (states, seen_lsn) = (vec![ShardState::default(); children.len()], vec![0; parents.len()]);
-        Copy { parents, children, schema, store, committer, states, seen_lsn, figures }
+        Copy { job, parents, children, schema, store, committer, states, seen_lsn, figures }
     }
 
     /// Copies everything as it is now. Gives what is to be written with the news that it is done.
     pub async fn run(&mut self, watch: Watch<'_>) -> Result<Batch> {
         self.clear().await?;
-        self.parents.iter().try_for_each(|parent| parent.begin_log())?;
+        self.parents.iter().try_for_each(|parent| parent.begin_log(self.job))?;
         self.committer.commit(Batch::default()).await?;
         let snapshot = self.store.snapshot().await?;
         self.stream(&snapshot, watch).await?;

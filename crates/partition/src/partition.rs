@@ -126,7 +126,7 @@ struct Sequence {
     /// Its items have gone, or are about to go, to other shards.
     fenced: bool,
     /// Somebody copies it and wants to hear of every change.
-    logged: bool,
+    logged_for: Option<u64>,
     /// The newest schema that anybody wrote under, or that was announced.
     schema_version: u64,
 }
@@ -150,8 +150,8 @@ impl Partition {
     /// A partition whose state is known, because it is about to be written.
     pub fn at(range: Range, store: Arc<AnyStore>, committer: Committer, shard: ShardState) -> Self {
         let (pending, brought) = Default::default();
-        let (closed, fenced, logged) = (false, false, false);
-        let sequence = Sequence { shard, pending, brought, closed, fenced, logged, schema_version: 0 };
+        let (closed, fenced, logged_for) = (false, false, None);
+        let sequence = Sequence { shard, pending, brought, closed, fenced, logged_for, schema_version: 0 };
         let sequencer = Sequencer { visible_lsn: AtomicU64::new(shard.lsn), state: Mutex::new(sequence) };
         let latches = (0..LATCHES).map(|_| tokio::sync::Mutex::new(())).collect();
         let unindexed = Unindexed::default();
@@ -354,7 +354,7 @@ impl Partition {
         sequence.admit(schema)?;
         let mut shard = sequence.shard;
         shard.lsn += 1;
-        let mut changes = Changes { log_lsn: sequence.logged.then_some(shard.lsn), ..Changes::default() };
+        let mut changes = Changes { log_lsn: sequence.logged_for.map(|_| shard.lsn), ..Changes::default() };
         let written = change(&mut shard, &mut changes)?;
         let (done, durable) = oneshot::channel();
         let state = Some((keyspace::state(self.range.shard), shard.encode()));

@@ -40,7 +40,7 @@ impl Catalog {
             if job.copied_under.is_some()
                 && let Some(container) = tree.container_by_rid(job.container)
             {
-                parents(container, job).iter().for_each(|parent| parent.resume_log());
+                parents(container, job).iter().for_each(|parent| parent.resume_log(job.id));
             }
             self.start_job(job.clone());
         }
@@ -86,7 +86,7 @@ impl Catalog {
         let container = self.with_settled_index(&job)?;
         let parents = parents(&container, &job);
         let (store, committer) = self.hands();
-        let mut copy = Copy::new(parents.clone(), job.children.clone(), container.schema.clone(), store, committer);
+        let mut copy = Copy::new(id, parents.clone(), job.children.clone(), container.schema.clone(), store, committer);
         let mut pace = Pace::new(self.limits().copy_bytes_per_s);
         let mut watch = |figures: &Figures| {
             self.still_valid(&job, container.schema.version)?;
@@ -182,7 +182,7 @@ impl Catalog {
         // While the job is remembered its log is kept: whoever goes on with it after a crash relies on that.
         self.give_up_job(job.id).await?;
         if let Some(container) = self.tree().container_by_rid(job.container) {
-            parents(container, job).iter().try_for_each(|parent| parent.end_log())?;
+            parents(container, job).iter().try_for_each(|parent| parent.end_log(job.id))?;
         }
         let shards: Vec<u64> = job.children.iter().map(|child| child.shard).collect();
         self.eraser().erase_all(&shards)

@@ -3,6 +3,8 @@
 //! Promise: every way gives the same rows. What `ORDER BY` asks for without an index that has it is refused here,
 //! as the service refuses it.
 
+use std::borrow::Cow;
+
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::policy::{CompositeIndex, CompositePath, Order};
 use pleiad_model::{Error, Result, Value};
@@ -44,9 +46,9 @@ pub struct Walk {
 
 impl Walk {
     /// How a sort would write what the index says.
-    pub fn sorted(&self, value: &[u8]) -> Vec<u8> {
+    pub fn sorted<'v>(&self, value: &'v [u8]) -> Cow<'v, [u8]> {
         match self.backward {
-            false => value.to_vec(),
+            false => Cow::Borrowed(value),
             true => value.iter().map(|byte| !byte).collect(),
         }
     }

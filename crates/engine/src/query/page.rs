@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use pleiad_model::env::Env;
 use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::price;
 use pleiad_query::access;
 use pleiad_query::block::Block;
 use pleiad_query::compile::{Bind, compile};
@@ -205,12 +206,22 @@ impl Job {
                 let charge_ru = tab.pay(&self.meter, page.rows.bytes());
                 Answer::priced(Ok(page), charge_ru)
             }
-            Err(error) => Answer::refused(error),
+            Err(error) => self.failed(error, tab),
         };
         match places.last() {
             Some(place) => answer.at(*place),
             None => answer,
         }
+    }
+
+    /// What was read before it failed is paid for, unless it is read again.
+    fn failed(&self, error: Error, tab: Tab) -> Answer<QueryPage> {
+        if tab.is_empty() || error.kind == Kind::Outdated {
+            tab.leave(&self.meter);
+            return Answer::refused(error);
+        }
+        let charge_ru = tab.pay(&self.meter, 0).max(price::MISS_RU);
+        Answer::priced(Err(error), charge_ru)
     }
 
     fn page(&self, places: &mut Vec<Place>, tab: &mut Tab) -> Result<QueryPage> {

@@ -133,12 +133,13 @@ impl<'p> Shared<'p> {
         work: &mut Work,
     ) -> Result<Ended> {
         let mut here = Work::default();
-        let way = self.choose(slice, stretch.after(), false, &mut here)?;
-        pass.resume(stretch.docnum, stretch.rows);
-        let ended = self.feed(&way, slice, stretch.after(), pass, &mut here)?;
+        let ended = self.choose(slice, stretch.after(), false, &mut here).and_then(|way| {
+            pass.resume(stretch.docnum, stretch.rows);
+            self.feed(&way, slice, stretch.after(), pass, &mut here)
+        });
         tab.read(tab.last(), &here);
         work.add(here);
-        Ok(ended)
+        ended
     }
 
     /// All slices into one page. What is soon done is done here; the rest on as many threads as there are cores.
@@ -162,14 +163,19 @@ impl<'p> Shared<'p> {
         let (mut sum, mut spent_us) = (None, 0.0);
         for (at, slice) in slices.iter().enumerate() {
             let mut here = Work::default();
-            let way = self.way(slice, &mut here)?;
-            spent_us += way.us;
-            if spent_us > ALONE_US_MAX && at + 1 < slices.len() {
+            let is_soon_done = self.way(slice, &mut here).and_then(|way| {
+                spent_us += way.us;
+                if spent_us > ALONE_US_MAX && at + 1 < slices.len() {
+                    return Ok(false);
+                }
+                self.add(&mut sum, slice, way, &mut here).map(|()| true)
+            });
+            if let Ok(false) = is_soon_done {
                 return self.on_threads(sum, &slices, at, tab, work)?.finish(None);
             }
-            self.add(&mut sum, slice, way, &mut here)?;
             tab.read(at, &here);
             work.add(here);
+            is_soon_done?;
         }
         sum.unwrap_or_else(|| self.pass()).finish(None)
     }
@@ -197,17 +203,17 @@ impl<'p> Shared<'p> {
                 let at = next.fetch_add(1, Atomic::Relaxed);
                 let Some(slice) = slices.get(at) else { return Ok(()) };
                 let mut work = Work::default();
-                let way = self.way(slice, &mut work)?;
-                let pass = self.slice(slice, way, &mut work)?;
+                let pass = self.way(slice, &mut work).and_then(|way| self.slice(slice, way, &mut work));
                 merging.add(at, pass, work)?;
             }
         };
-        on_threads(cores().min(slices.len()), || merging.during(run))?;
+        let done = on_threads(cores().min(slices.len()), || merging.during(run));
         let sum = merging.sum.into_inner();
         for (at, here) in sum.works {
             tab.read(from + at, &here);
             work.add(here);
         }
+        done?;
         Ok(sum.pass.unwrap_or_else(|| self.pass()))
     }
 
@@ -325,13 +331,16 @@ impl<'p> Merging<'p> {
         Merging { sum: Mutex::new(Sum { pass, ..Sum::default() }), progress: Condvar::new() }
     }
 
-    fn add(&self, at: usize, pass: Pass<'p>, work: Work) -> Result<()> {
+    /// Work that came to nothing was done all the same.
+    fn add(&self, at: usize, pass: Result<Pass<'p>>, work: Work) -> Result<()> {
         let mut sum = self.sum.lock();
+        sum.works.push((at, work));
+        let pass = pass?;
         while at > sum.merged + cores() && !sum.failed {
             self.progress.wait(&mut sum);
         }
         self.progress.notify_all();
-        sum.add(at, pass, work)
+        sum.add(at, pass)
     }
 
     /// If the work fails, or panics, nobody waits for its part.
@@ -354,8 +363,7 @@ impl Drop for Unfinished<'_, '_> {
 }
 
 impl<'p> Sum<'p> {
-    fn add(&mut self, at: usize, pass: Pass<'p>, work: Work) -> Result<()> {
-        self.works.push((at, work));
+    fn add(&mut self, at: usize, pass: Pass<'p>) -> Result<()> {
         self.waiting.insert(at, pass);
         while let Some(pass) = self.waiting.remove(&self.merged) {
             self.merged += 1;

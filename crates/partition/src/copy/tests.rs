@@ -89,7 +89,7 @@ impl World {
 
     fn copy(&self, parents: &[Arc<Partition>], children: &[Range]) -> Copy {
         let (store, committer) = (self.store.clone(), self.committer.clone());
-        Copy::new(parents.to_vec(), children.to_vec(), self.schema.clone(), store, committer)
+        Copy::new(1, parents.to_vec(), children.to_vec(), self.schema.clone(), store, committer)
     }
 
     async fn commit(&self, batch: Batch) {
@@ -257,4 +257,20 @@ async fn one_key_has_no_middle() {
         partition.write(&world.schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
     }
     assert_eq!(partition.middle().await.unwrap(), None);
+}
+
+/// A job that is given up late must not take the log from the one that came after it.
+#[tokio::test]
+async fn only_its_own_job_ends_a_log() {
+    let world = World::new(memory());
+    let parent = world.open(&range(1, KeyRange::FULL)).await;
+    parent.begin_log(1).unwrap();
+    parent.begin_log(2).unwrap();
+    parent.end_log(1).unwrap();
+    world.writes(std::slice::from_ref(&parent), 5, 20).await;
+    let logged = |rows: BTreeMap<Bytes, Bytes>| rows.keys().filter(|row| row.get(8) == Some(&(Tag::Log as u8))).count();
+    assert!(logged(rows(&world.store, 1).await) > 0);
+    parent.end_log(2).unwrap();
+    world.commit(Batch::default()).await;
+    assert_eq!(logged(rows(&world.store, 1).await), 0);
 }

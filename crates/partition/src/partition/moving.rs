@@ -14,30 +14,35 @@ use crate::commit::Entry;
 use crate::key::KeyStats;
 
 impl Partition {
-    /// Begins an empty log. What was enqueued before is in no log: whoever wants to see it waits for the committer.
-    pub fn begin_log(&self) -> Result<()> {
-        self.set_log(true)
+    /// Begins an empty log for a job. What was enqueued before is in no log: whoever wants to see it waits for the committer.
+    pub fn begin_log(&self, job: u64) -> Result<()> {
+        let mut sequence = self.sequencer.state.lock();
+        self.drop_log()?;
+        sequence.logged_for = Some(job);
+        Ok(())
     }
 
     /// Goes on with the log that is there; before anybody writes.
-    pub fn resume_log(&self) {
-        self.sequencer.state.lock().logged = true;
+    pub fn resume_log(&self, job: u64) {
+        self.sequencer.state.lock().logged_for = Some(job);
     }
 
-    /// Nobody copies any more.
-    pub fn end_log(&self) -> Result<()> {
-        self.set_log(false)
-    }
-
-    fn set_log(&self, on: bool) -> Result<()> {
+    /// That job copies no more. If another has begun since, the log is that one's.
+    pub fn end_log(&self, job: u64) -> Result<()> {
         let mut sequence = self.sequencer.state.lock();
+        if sequence.logged_for == Some(job) {
+            self.drop_log()?;
+            sequence.logged_for = None;
+        }
+        Ok(())
+    }
+
+    fn drop_log(&self) -> Result<()> {
         let mut batch = Batch::new();
         let (from, to) = keyspace::range(self.range.shard, Tag::Log);
         batch.delete_range(from, to);
         let (done, _) = oneshot::channel();
-        self.committer.enqueue(Entry { batch, state: None, owner: None, done })?;
-        sequence.logged = on;
-        Ok(())
+        self.committer.enqueue(Entry { batch, state: None, owner: None, done })
     }
 
     /// Writers hear "outdated" from now on. Readers go on.

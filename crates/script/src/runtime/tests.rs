@@ -77,7 +77,7 @@ proptest! {
 
 /// `cargo test --release -p pleiad-script -- --ignored --nocapture cost`
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "prints what calls cost, and asserts nothing: times are no test"]
 fn cost_of_an_empty_call_and_of_a_function() {
     let timed = |name: &str, times: u32, mut work: Box<dyn FnMut()>| {
         work();

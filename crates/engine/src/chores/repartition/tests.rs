@@ -309,6 +309,17 @@ async fn s59_a_stop_at_any_step_only_postpones_it() {
     }
 }
 
+/// The next run of the program, on a store that is well again, when its jobs are done.
+async fn restarted(engine: Arc<Engine>, script: &Script) -> Arc<Engine> {
+    let (store, _) = engine.catalog.hands();
+    engine.close().await;
+    drop(engine);
+    script.restart();
+    let engine = reopen(store, ONE).await;
+    engine.catalog.chores().ended().await;
+    engine
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_crash_at_any_commit_loses_nothing() {
     for (at, call) in (0..16).zip([Call::Commit, Call::CommitKept].into_iter().cycle()) {
@@ -318,12 +329,7 @@ async fn a_crash_at_any_commit_loses_nothing() {
         script.fail(call, at / 2);
         let begun = engine.split(C, None, None).await;
         engine.catalog.chores().ended().await;
-        let (store, _) = engine.catalog.hands();
-        engine.close().await;
-        drop(engine);
-        script.restart();
-        let engine = reopen(store, ONE).await;
-        engine.catalog.chores().ended().await;
+        let engine = restarted(engine, &script).await;
         assert!(begun.is_err() || ids(&engine) == [1, 2], "{at}");
         check(&engine, &BTreeMap::new()).await;
         create(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
@@ -346,12 +352,7 @@ async fn a_crash_while_a_job_is_given_up_loses_nothing() {
         script.fail(Call::Commit, at);
         engine.release_jobs_at(Step::CatchUp);
         engine.catalog.chores().ended().await;
-        let (store, _) = engine.catalog.hands();
-        engine.close().await;
-        drop(engine);
-        script.restart();
-        let engine = reopen(store, ONE).await;
-        engine.catalog.chores().ended().await;
+        let engine = restarted(engine, &script).await;
         read(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
         assert_eq!(admit(&engine, "c").container.items(), 601, "{at}");
         assert_sound(&engine).await;

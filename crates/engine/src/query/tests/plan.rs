@@ -316,6 +316,27 @@ async fn a_query_that_has_to_see_everything_is_given_up_after_a_minute() {
     }
 }
 
+/// A query that fails half-way has read what it has read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_query_that_fails_is_paid_for() {
+    let item =
+        |at: i64| (pleiad_model::Object::new().with("id", at.to_string()).with("pk", at).with("n", at).into(), None);
+    let policy = json::parse(br#"{"indexingMode":"none","automatic":false}"#).unwrap();
+    let mut most_ru: f64 = 0.0;
+    for step_ms in (1..60).map(|seconds| seconds * 1000) {
+        let items = (0..90).map(item).collect();
+        let world = World::open(&Case { keys: &["/pk"], partitions: 3, policy: policy.clone(), items, step_ms }).await;
+        let asked = Asked { text: "SELECT VALUE MAX(c.n) FROM c WHERE c.n > 0".to_owned(), parameters: Vec::new() };
+        let sent = sent(&asked, ListScope::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, true);
+        let answer = world.engine.query_items(&world.at, sent, None).await;
+        if answer.result.is_err() {
+            most_ru = most_ru.max(answer.charge_ru);
+        }
+    }
+    // Two of three partitions were read before the time was over.
+    assert!(most_ru > 2.0 * pleiad_partition::price::QUERY_RU, "{most_ru}");
+}
+
 /// An index tells strings longer than 1,000 bytes apart (300 in a composite index), but does not order them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_in_the_order_of_long_strings() {
