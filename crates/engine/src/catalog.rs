@@ -24,7 +24,7 @@ pub(crate) use rows::{erased, to_erase};
 pub use transition::Transition;
 pub use tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree};
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
 use pleiad_model::Result;
@@ -63,6 +63,11 @@ impl Catalog {
     /// The tree as it is now; it does not change under the reader.
     pub fn tree(&self) -> Arc<Tree> {
         self.current.load_full()
+    }
+
+    /// The trees to come, for whoever must not keep the account open.
+    pub(crate) fn current(&self) -> Weak<ArcSwap<Tree>> {
+        Arc::downgrade(&self.current)
     }
 
     /// For the hot path: no reference count is touched.

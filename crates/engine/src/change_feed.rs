@@ -16,6 +16,7 @@ use pleiad_model::partition_key::KeyRange;
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::change_feed::{Asked, Start};
 use pleiad_partition::feed::{Quota, Scope};
+use pleiad_partition::version::Version;
 use pleiad_partition::{Partition, Record, price};
 
 use crate::answer::{Answer, Place, place};
@@ -24,9 +25,19 @@ use crate::meter::Meter;
 use crate::session::SessionToken;
 use crate::{Admitted, Engine};
 
+/// What of the changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeMode {
+    /// Items as they are now, at their newest change.
+    LatestVersion,
+    /// Every change, deletes too, for as long as the container keeps them.
+    AllVersions,
+}
+
 /// Which changes of a container.
 #[derive(Clone, Debug)]
 pub struct ChangeRequest {
+    pub mode: ChangeMode,
     pub scope: ListScope,
     pub from: ChangeFrom,
     /// None that is older, in seconds since 1970.
@@ -54,9 +65,36 @@ pub struct ChangeStretch {
 
 #[derive(Debug)]
 pub struct ChangePage {
-    pub records: Vec<Record>,
+    pub changes: Changes,
     /// Where the next page starts, in the order in which stretches will be asked. It is never empty.
     pub next: Vec<ChangeStretch>,
+}
+
+#[derive(Debug)]
+pub enum Changes {
+    Latest(Vec<Record>),
+    Versions(Vec<Version>),
+}
+
+impl Changes {
+    pub fn len(&self) -> usize {
+        match self {
+            Changes::Latest(records) => records.len(),
+            Changes::Versions(versions) => versions.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// About the sum of point reads of what is shown.
+    fn charge_ru(&self) -> f64 {
+        match self {
+            Changes::Latest(records) => price::page(records.iter().map(|record| record.body().len())),
+            Changes::Versions(versions) => price::page(versions.iter().map(Version::bytes)),
+        }
+    }
 }
 
 /// A stretch and the one partition that holds it.
@@ -101,29 +139,59 @@ async fn read(
     session: Option<&SessionToken>,
     served: &mut Served,
 ) -> Result<ChangePage> {
+    check_mode(at, request)?;
     // Processors give each range a lease, and divide it when they hear that the range is gone.
     check_current(at, &request.scope)?;
     let reach = reach(at, &request.scope)?;
     let mut queue = slices(at, &reach, request).await?;
-    let mut records = Vec::new();
+    let mut changes = Changes::Latest(Vec::new());
     for _ in 0..queue.len() {
         let Some(mut slice) = queue.pop_front() else { break };
         served.place = Some(place(slice.partition));
         session.map_or(Ok(()), |session| session.check(slice.partition))?;
         let visit = meter.enter(at, slice.partition)?;
         let asked = asked(&reach, request, &slice.stretch);
-        let page = slice.partition.changes(&asked, request.quota).await?;
-        let charge_ru = price::page(page.records.iter().map(|record| record.body().len()));
+        (changes, slice.stretch.lsn) = page(slice.partition, request, &asked).await?;
+        let charge_ru = changes.charge_ru();
         meter.pay(visit, charge_ru, None);
         served.charge_ru += charge_ru;
-        slice.stretch.lsn = page.lsn;
         queue.push_back(slice);
-        if !page.records.is_empty() {
-            records = page.records;
+        if !changes.is_empty() {
             break;
         }
     }
-    Ok(ChangePage { records, next: queue.into_iter().map(|slice| slice.stretch).collect() })
+    Ok(ChangePage { changes, next: queue.into_iter().map(|slice| slice.stretch).collect() })
+}
+
+async fn page(partition: &Partition, request: &ChangeRequest, asked: &Asked) -> Result<(Changes, u64)> {
+    Ok(match request.mode {
+        ChangeMode::LatestVersion => {
+            let page = partition.changes(asked, request.quota).await?;
+            (Changes::Latest(page.records), page.lsn)
+        }
+        ChangeMode::AllVersions => {
+            let page = partition.versions(asked, request.quota).await?;
+            (Changes::Versions(page.versions), page.lsn)
+        }
+    })
+}
+
+/// Versions are kept where a container says so, and only from then on.
+fn check_mode(at: &Admitted, request: &ChangeRequest) -> Result<()> {
+    if request.mode == ChangeMode::LatestVersion {
+        return Ok(());
+    }
+    if !at.container.definition.keeps_versions() {
+        return Err(Error::invalid(
+            "The change feed mode All Versions and Deletes must be enabled on the container: give it a changeFeedPolicy with a retentionDuration in minutes.",
+        ));
+    }
+    if request.from == ChangeFrom::Beginning {
+        return Err(Error::invalid(
+            "The change feed mode All Versions and Deletes is read from now on or from a position, not from the beginning or a time.",
+        ));
+    }
+    Ok(())
 }
 
 fn asked(reach: &Reach, request: &ChangeRequest, stretch: &ChangeStretch) -> Asked {

@@ -1,5 +1,5 @@
-//! Work that nobody waits for. Each chore is remembered in the catalog, so that a crash only
-//! postpones it.
+//! Work that nobody waits for. Each chore is remembered in the catalog, or is found again by looking, so that a crash
+//! only postpones it.
 
 use std::sync::Arc;
 
@@ -15,10 +15,14 @@ mod grow; // more partitions where there are too few
 mod jobs; // splits and merges under way, and where to hold them
 mod reindex; // the index after a change of the policy
 mod repartition; // a split or merge, from its first byte to its last
+mod sweep; // what time undoes
 
 pub(crate) use grow::split_point;
 pub(crate) use jobs::Jobs;
 pub use jobs::{JobReport, Outcome, Step};
+pub(crate) use sweep::Sweeper;
+#[cfg(test)]
+pub(crate) use sweep::sweep;
 
 /// The chores under way. Nobody waits for one but the end of the program: a store that is in use while the process
 /// ends aborts it.

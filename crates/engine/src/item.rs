@@ -116,13 +116,13 @@ impl Engine {
             Ok(found) => found,
             Err(error) => return Answer::refused(error),
         };
-        let key = &key;
-        let delete = |at: Home| async move { at.partition.delete(&at.container.schema, key, condition).await };
+        let (key, ts_s) = (&key, self.now_s());
+        let delete = |at: Home| async move { at.partition.delete(&at.container.schema, key, condition, ts_s).await };
         self.at_home(at, key, delete).await
     }
 
     async fn write(&self, at: &Admitted, verb: Verb, draft: Draft, condition: &Condition) -> Answer<Written> {
-        let ts_s = u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX);
+        let ts_s = self.now_s();
         let draft = &draft;
         let write =
             |at: Home| async move { at.partition.write(&at.container.schema, verb, draft, condition, ts_s).await };

@@ -29,7 +29,7 @@ mod watch; // what an operator should know
 pub use admit::{Admitted, ContainerName};
 pub use answer::{Answer, Place};
 pub use catalog::{Catalog, Container, Database, EncryptionKey, Job, JobKind, Offer, OfferOwner, Reason};
-pub use change_feed::{ChangeFrom, ChangePage, ChangeRequest, ChangeStretch};
+pub use change_feed::{ChangeFrom, ChangeMode, ChangePage, ChangeRequest, ChangeStretch, Changes};
 pub use chores::{JobReport, Outcome as JobOutcome, Step};
 pub use fault::{Fault, FaultAt, FaultKind, Faults};
 pub use item::{Target, WriteOptions};
@@ -52,11 +52,14 @@ pub use pleiad_partition::index::UsableIndex;
 pub use pleiad_partition::key::LargeKey;
 pub use pleiad_partition::key_statistics::KeyStatistics;
 pub use pleiad_partition::usage::KEYS_TOLD;
+pub use pleiad_partition::version::{Version, VersionKind};
 pub use pleiad_partition::{Condition, Partition, Range, Record, Verb, Written, price};
 
 use std::sync::Arc;
 
+use chores::Sweeper;
 use meter::Meter;
+use parking_lot::Mutex;
 use pleiad_model::Result;
 use pleiad_model::env::Env;
 use pleiad_partition::{Committer, Room};
@@ -110,6 +113,7 @@ pub struct Engine {
     watch: Watch,
     /// One for each query that may run: a thread, and what it holds in memory.
     query_permits: Arc<Semaphore>,
+    sweeper: Mutex<Option<Sweeper>>,
 }
 
 impl Engine {
@@ -119,7 +123,7 @@ impl Engine {
         let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await?;
         let (meter, watch) = (Meter::new(env.clone()), Watch::default());
         let query_permits = Arc::new(Semaphore::new(query::at_once()));
-        Ok(Engine { catalog, env, committer, meter, watch, query_permits })
+        Ok(Engine { catalog, env, committer, meter, watch, query_permits, sweeper: Mutex::new(None) })
     }
 
     /// Who was refused for want of request units, the latest last.
@@ -129,6 +133,8 @@ impl Engine {
 
     /// Goes on with chores that the last run left. Whoever only looks does not call this.
     pub async fn resume_chores(&self) -> Result<()> {
+        let sweeper = Sweeper::start(&self.catalog.chores(), self.catalog.current(), self.env.clone());
+        *self.sweeper.lock() = Some(sweeper);
         self.catalog.resume_erasing().await?;
         self.catalog.resume_reindexing().await?;
         self.catalog.resume_jobs();
@@ -144,6 +150,11 @@ impl Engine {
         self.env.wall_ms()
     }
 
+    /// As items carry it.
+    fn now_s(&self) -> u32 {
+        u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX)
+    }
+
     pub fn random_u64(&self) -> u64 {
         self.env.random_u64()
     }
@@ -155,6 +166,7 @@ impl Engine {
 
     /// Finishes what is queued and makes it durable. Chores end at their next step and go on at the next start.
     pub async fn close(&self) {
+        drop(self.sweeper.lock().take());
         self.catalog.jobs().close();
         self.committer.stop().await;
         self.catalog.chores().ended().await;

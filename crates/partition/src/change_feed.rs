@@ -10,6 +10,8 @@
 //!        └ a and c were there once: each has moved on. 5 was a delete.
 //! ```
 
+mod versions; // all of them, not the newest only
+
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::{Error, Result};
 use pleiad_storage::Limit;
@@ -18,6 +20,8 @@ use crate::feed::{Quota, Scope};
 use crate::partition::Partition;
 use crate::record::Record;
 use crate::view::View;
+
+pub use versions::VersionPage;
 
 /// Where a reader begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +99,8 @@ impl Partition {
 impl View {
     /// The largest LSN known to have nothing at or below it that was written at this time or later.
     async fn lsn_before(&self, ts_s: u32) -> Result<u64> {
-        let (mut below, mut end) = (0, self.lsn());
+        let merged = self.merged_lsn();
+        let (mut below, mut end) = (merged, self.lsn());
         while below < end {
             let middle = below + (end - below) / 2;
             match self.first_change(middle).await? {
@@ -103,7 +108,8 @@ impl View {
                 _ => end = middle,
             }
         }
-        Ok(below)
+        // Among changes of merged partitions there is nothing to search by: they are all looked at.
+        Ok(if below == merged { 0 } else { below })
     }
 
     /// The first item behind an LSN.

@@ -40,8 +40,10 @@ const PROBLEMS_TOLD_MAX: usize = 100;
 
 /// Keyspaces whose every row belongs to one item.
 const POINTERS: [Tag; 4] = [Tag::Id, Tag::Member, Tag::Feed, Tag::Index];
-/// Keyspaces that are compared with the items, and the log of a copy under way. Rows elsewhere are nobody's.
-const KNOWN: [Tag; 8] = [Tag::Doc, Tag::Feed, Tag::Id, Tag::Key, Tag::Log, Tag::Member, Tag::State, Tag::Index];
+/// Keyspaces that are compared with the items, the log of a copy under way, and versions, which outlive them. Rows
+/// elsewhere are nobody's.
+const KNOWN: [Tag; 9] =
+    [Tag::Doc, Tag::Feed, Tag::Id, Tag::Key, Tag::Log, Tag::Member, Tag::State, Tag::Version, Tag::Index];
 
 /// What a check saw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -203,6 +205,9 @@ impl Check<'_> {
         let totals = [("items", state.items, self.report.items), ("bytes", state.item_bytes, self.report.item_bytes)];
         for (what, says, is) in totals.into_iter().filter(|(_, says, is)| says != is) {
             self.problem(format_args!("the state row counts {says} {what}, there are {is}"));
+        }
+        if state.versions_from.unwrap_or(0).max(state.merged_lsn) > state.lsn {
+            self.problem("the state row tells of versions or a merge behind its own LSN");
         }
         let bounds = [("LSN", state.lsn, self.seen.lsn), ("item number", state.next_item, self.seen.counter)];
         for (what, says, is) in bounds.into_iter().filter(|(_, says, is)| says < is) {

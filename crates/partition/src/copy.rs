@@ -121,9 +121,15 @@ impl Copy {
     /// What the children begin with: their items, and the parents' place in history. The first write of a merged one is
     /// later than anything its parents wrote.
     pub fn first_states(&self) -> Vec<ShardState> {
-        let newest = self.parents.iter().map(|parent| parent.usage().lsn).max().unwrap_or(0);
-        let lsn = if self.parents.len() > 1 { newest + 1 } else { newest };
-        self.states.iter().map(|state| ShardState { lsn, ..*state }).collect()
+        let parents: Vec<ShardState> = self.parents.iter().map(|parent| parent.usage()).collect();
+        let newest = parents.iter().map(|parent| parent.lsn).max().unwrap_or(0);
+        let lsn = if parents.len() > 1 { newest + 1 } else { newest };
+        let versions_from = versions_from(&parents);
+        let merged_lsn = match parents.as_slice() {
+            [parent] => parent.merged_lsn,
+            _ => newest,
+        };
+        self.states.iter().map(|state| ShardState { lsn, versions_from, merged_lsn, ..*state }).collect()
     }
 
     pub fn figures(&self) -> Figures {
@@ -142,6 +148,12 @@ impl Copy {
     fn child_of(&self, epk: &[u8]) -> usize {
         self.children.partition_point(|child| child.keys.min.as_bytes() <= epk).saturating_sub(1)
     }
+}
+
+/// Versions are complete where those of every parent are.
+fn versions_from(parents: &[ShardState]) -> Option<u64> {
+    let any = parents.iter().any(|parent| parent.versions_from.is_some());
+    parents.iter().map(|parent| parent.versions_from.unwrap_or(parent.lsn)).max().filter(|_| any)
 }
 
 #[cfg(test)]

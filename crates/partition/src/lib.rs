@@ -22,6 +22,7 @@ mod testing; // items, and a committer that stands still
 pub mod transaction; // one item's change as rows
 mod upgrade; // shards that an earlier version wrote
 pub mod usage; // what was asked for lately
+pub mod version; // one change, with what was before and after
 pub mod view; // one moment, for whoever reads many items
 
 pub use commit::Committer;

@@ -34,7 +34,7 @@ use crate::price;
 use crate::record::{Contents, Fields, Record};
 use crate::schema::Schema;
 use crate::state::{DOCNUM_COUNTER_BITS, ShardState};
-use crate::transaction::{Changes, New, Old, docnum_from_value};
+use crate::transaction::{Changes, New, Old, Versions, docnum_from_value};
 use crate::upgrade;
 use crate::view::Unindexed;
 use growth::Growth;
@@ -240,9 +240,15 @@ impl Partition {
         self.settle(queued).await
     }
 
-    pub async fn delete(&self, schema: &Schema, key: &ItemKey, condition: &Condition) -> Result<Written, Rejected> {
+    pub async fn delete(
+        &self,
+        schema: &Schema,
+        key: &ItemKey,
+        condition: &Condition,
+        ts_s: u32,
+    ) -> Result<Written, Rejected> {
         let latch = self.latch(key).await;
-        let queued = self.remove(schema, key, condition).await;
+        let queued = self.remove(schema, key, condition, ts_s).await;
         drop(latch);
         self.settle(queued).await
     }
@@ -284,7 +290,7 @@ impl Partition {
         stats.bytes += new.body.len() as u64;
         check_key_room(schema, &stats)?;
         self.keys.grows(&new.key, before, &stats, schema.room.key_bytes_max);
-        self.sequence(schema, |shard, changes| {
+        self.sequence(schema, new.ts_s, |shard, changes| {
             let docnum = next_docnum(self.range.prefix, shard)?;
             let record = Record::encode(&new.contents(docnum), shard.lsn, 0)?;
             changes.insert(self.range.shard, &New { key: &new.key, record: &record, terms: &new.terms });
@@ -310,7 +316,7 @@ impl Partition {
             check_key_room(schema, &stats)?;
             self.keys.grows(&new.key, before, &stats, schema.room.key_bytes_max);
         }
-        Ok(self.sequence(schema, |shard, changes| {
+        Ok(self.sequence(schema, new.ts_s, |shard, changes| {
             let record = Record::encode(&new.contents(old.docnum), shard.lsn, 0)?;
             let was = Old { key: new.target, record: old, terms: &old_terms };
             let now = New { key: &new.key, record: &record, terms: &new.terms };
@@ -325,7 +331,13 @@ impl Partition {
         })?)
     }
 
-    async fn remove(&self, schema: &Schema, key: &ItemKey, condition: &Condition) -> Result<Queued, Rejected> {
+    async fn remove(
+        &self,
+        schema: &Schema,
+        key: &ItemKey,
+        condition: &Condition,
+        ts_s: u32,
+    ) -> Result<Queued, Rejected> {
         let old = self.current(key).await?;
         let old = check_exists(old.as_ref())?;
         check_version(old, condition)?;
@@ -334,7 +346,7 @@ impl Partition {
         let mut stats = self.key_stats(key).await?;
         stats.items = stats.items.saturating_sub(1);
         stats.bytes = stats.bytes.saturating_sub(bytes as u64);
-        Ok(self.sequence(schema, |shard, changes| {
+        Ok(self.sequence(schema, ts_s, |shard, changes| {
             changes.remove(self.range.shard, &Old { key, record: old, terms: &terms });
             changes.count_key(self.key_row(key), &stats, key);
             shard.items = shard.items.saturating_sub(1);
@@ -348,13 +360,20 @@ impl Partition {
     fn sequence(
         &self,
         schema: &Schema,
+        ts_s: u32,
         change: impl FnOnce(&mut ShardState, &mut Changes) -> Result<Written>,
     ) -> Result<Queued> {
         let mut sequence = self.sequencer.state.lock();
         sequence.admit(schema)?;
         let mut shard = sequence.shard;
+        let kept_from = shard.versions_from;
+        shard.versions_from = schema.keeps_versions.then(|| kept_from.unwrap_or(shard.lsn));
         shard.lsn += 1;
-        let mut changes = Changes { log_lsn: sequence.logged_for.map(|_| shard.lsn), ..Changes::default() };
+        // What was kept before is of no use any more, but it is there until somebody removes it.
+        shard.versions_from = shard.versions_from.or(kept_from.map(|_| shard.lsn));
+        let versions = schema.keeps_versions.then(|| Versions::new(shard.lsn, ts_s));
+        let log_lsn = sequence.logged_for.map(|_| shard.lsn);
+        let mut changes = Changes { log_lsn, versions, ..Changes::default() };
         let written = change(&mut shard, &mut changes)?;
         let (done, durable) = oneshot::channel();
         let state = Some((keyspace::state(self.range.shard), shard.encode()));
@@ -365,6 +384,28 @@ impl Partition {
         sequence.accept(shard, changes.pending);
         self.growth.note(shard.item_bytes > schema.room.partition_bytes_max);
         Ok(Queued { written, durable })
+    }
+
+    /// Rows and a state without a place in the commit history: nobody's version changes.
+    pub(crate) async fn commit_state(&self, batch: Batch, change: impl FnOnce(&mut ShardState)) -> Result<()> {
+        let durable = self.enqueue_state(batch, change)?;
+        durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")))
+    }
+
+    fn enqueue_state(
+        &self,
+        batch: Batch,
+        change: impl FnOnce(&mut ShardState),
+    ) -> Result<oneshot::Receiver<Result<()>>> {
+        let mut sequence = self.sequencer.state.lock();
+        sequence.check_open()?;
+        let mut shard = sequence.shard;
+        change(&mut shard);
+        let (done, durable) = oneshot::channel();
+        let state = Some((keyspace::state(self.range.shard), shard.encode()));
+        self.committer.enqueue(Entry { batch, state, owner: None, done })?;
+        sequence.shard = shard;
+        Ok(durable)
     }
 
     async fn latch(&self, key: &ItemKey) -> tokio::sync::MutexGuard<'_, ()> {
@@ -402,13 +443,17 @@ impl Partition {
 
 impl Sequence {
     fn admit(&mut self, schema: &Schema) -> Result<()> {
-        if self.closed {
-            return Err(Error::new(Kind::OwnerNotFound, "Owner resource does not exist"));
-        }
-        self.check_fence()?;
+        self.check_open()?;
         self.check_schema(schema)?;
         self.schema_version = schema.version;
         Ok(())
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.closed {
+            return Err(Error::new(Kind::OwnerNotFound, "Owner resource does not exist"));
+        }
+        self.check_fence()
     }
 
     fn check_fence(&self) -> Result<()> {

@@ -19,6 +19,8 @@ pub struct Schema {
     /// Whether an item is indexed when its write does not say.
     pub automatic: bool,
     pub room: Room,
+    /// Whether every change leaves a version behind.
+    pub keeps_versions: bool,
 }
 
 /// How much may be stored, in bytes of items.
@@ -64,6 +66,7 @@ impl Schema {
             // Without an index nobody wants to be left out of it, should there be one later.
             automatic: policy.automatic || policy.mode == IndexingMode::None,
             room,
+            keeps_versions: definition.keeps_versions(),
         }
     }
 

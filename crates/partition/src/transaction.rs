@@ -12,6 +12,7 @@ use crate::index::{Term, is_priced};
 use crate::key::{ItemKey, KeyStats};
 use crate::record::Record;
 use crate::schema::Stored;
+use crate::version::{self, VersionKind};
 
 /// Rows of one transaction.
 #[derive(Default)]
@@ -21,6 +22,22 @@ pub struct Changes {
     pub pending: Vec<(Bytes, Option<Bytes>)>,
     /// While the partition is being copied: the LSN under which the log tells which items changed.
     pub log_lsn: Option<u64>,
+    /// Set while every change leaves a version.
+    pub versions: Option<Versions>,
+}
+
+/// Where in the history a transaction's versions stand.
+pub struct Versions {
+    pub lsn: u64,
+    pub ts_s: u32,
+    /// How many it has left so far.
+    count: u32,
+}
+
+impl Versions {
+    pub fn new(lsn: u64, ts_s: u32) -> Versions {
+        Versions { lsn, ts_s, count: 0 }
+    }
 }
 
 /// The version that is there now.
@@ -53,9 +70,15 @@ impl Changes {
         self.batch.put(keyspace::member(shard, new.record.epk.as_bytes(), docnum), Bytes::new());
         self.put_feed(shard, new.record);
         new.terms.iter().for_each(|term| self.put_term(shard, term, docnum));
+        self.keep(shard, VersionKind::Create, None, Some(new.record));
     }
 
     pub fn remove(&mut self, shard: u64, old: &Old<'_>) {
+        self.remove_rows(shard, old);
+        self.keep(shard, VersionKind::Delete, Some(old.record), None);
+    }
+
+    fn remove_rows(&mut self, shard: u64, old: &Old<'_>) {
         let docnum = old.record.docnum;
         self.log(shard, old.record);
         self.delete_seen(keyspace::id(shard, old.record.epk.as_bytes(), &old.key.hash));
@@ -76,7 +99,15 @@ impl Changes {
         self.put_seen(keyspace::doc(shard, docnum), new.record.bytes().clone());
         self.batch.delete(feed_row(shard, old.record));
         self.put_feed(shard, new.record);
+        self.keep(shard, VersionKind::Replace, Some(old.record), Some(new.record));
         self.change_terms(shard, docnum, old.terms, new.terms)
+    }
+
+    fn keep(&mut self, shard: u64, kind: VersionKind, previous: Option<&Record>, current: Option<&Record>) {
+        let (Some(at), Some(record)) = (&mut self.versions, previous.or(current)) else { return };
+        let row = keyspace::version(shard, at.lsn, at.count, record.docnum);
+        self.batch.put(row, version::encode(kind, at.ts_s, previous, current));
+        at.count += 1;
     }
 
     pub fn count_key(&mut self, row: Bytes, stats: &KeyStats, key: &ItemKey) {

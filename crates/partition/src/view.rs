@@ -19,6 +19,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
 use pleiad_model::{Error, Result};
+use pleiad_storage::store::Pair;
 use pleiad_storage::{AnySnapshot, AnyStore, Chunk, Direction, Limit, Snapshot, Store, keyspace};
 
 use crate::change_feed::FeedRow;
@@ -168,6 +169,23 @@ impl View {
         let (_, to) = keyspace::range(self.range.shard, keyspace::Tag::Feed);
         let Chunk { pairs, more } = self.snapshot.scan(&from, &to, Direction::Forward, limit).await?;
         Ok((pairs.iter().map(|(row, epk)| feed_row(row, epk)).collect::<Result<_>>()?, more))
+    }
+
+    /// Up to here changes are of several partitions, and their times in no order.
+    pub(crate) fn merged_lsn(&self) -> u64 {
+        self.state.merged_lsn
+    }
+
+    /// From which LSN on all versions are kept.
+    pub(crate) fn versions_from(&self) -> Option<u64> {
+        self.state.versions_from
+    }
+
+    /// Rows of versions from this one on, in order, and whether there are more.
+    pub(crate) async fn version_rows(&self, from: &[u8], limit: Limit) -> Result<(Vec<Pair>, bool)> {
+        let (_, to) = keyspace::range(self.range.shard, keyspace::Tag::Version);
+        let Chunk { pairs, more } = self.snapshot.scan(from, &to, Direction::Forward, limit).await?;
+        Ok((pairs, more))
     }
 
     /// The items with these numbers, in the order of the numbers given.

@@ -18,6 +18,7 @@
 //! shard u64 │ 's' │                                               state   what the shard must remember
 //! shard u64 │ 't' │ time u32, seconds │ docnum u64                ttl     what expires when
 //! shard u64 │ 'u' │ paths hash u64 │ EPK… │ values hash 16        unique  holder of a unique value
+//! shard u64 │ 'v' │ LSN u64 │ seq u32 │ docnum u64                version every change with its images, while a policy keeps them
 //! shard u64 │ 'x' │ path hash u64 │ value… │ docnum u64           index   every indexed path
 //! 0     u64 │ 'c' │ kind u8 │ rest…                               catalog databases, containers, maps
 //! ```
@@ -39,7 +40,7 @@ use pleiad_model::{Error, Result};
 mod read;
 pub use read::{
     belongs, decode_feed, decode_feed_v1, decode_id, decode_index, decode_key_stats, decode_log, decode_member,
-    decode_ttl, docnum_of_doc, shard_of,
+    decode_ttl, decode_version, docnum_of_doc, shard_of,
 };
 
 /// PostgreSQL refuses an index row of 2,704 bytes.
@@ -66,6 +67,7 @@ pub enum Tag {
     State = b's',
     Ttl = b't',
     Unique = b'u',
+    Version = b'v',
     Index = b'x',
 }
 
@@ -160,6 +162,17 @@ pub fn moved(key: &[u8], shard: u64) -> Vec<u8> {
     [&shard.to_be_bytes(), key.get(8..).unwrap_or_default()].concat()
 }
 
+/// `shard │ 'v' │ LSN │ seq │ docnum`. Items that are gone have versions too: whose hash range a row belongs to is said
+/// by its value, which begins with the effective key.
+pub fn version(shard: u64, lsn: u64, seq: u32, docnum: u64) -> Bytes {
+    Key::new(shard, Tag::Version).u64(lsn).u32(seq).u64(docnum).finish()
+}
+
+/// The versions of one partition from an LSN on.
+pub fn versions_from(shard: u64, lsn: u64) -> (Bytes, Bytes) {
+    (Key::new(shard, Tag::Version).u64(lsn).finish(), range(shard, Tag::Version).1)
+}
+
 /// `shard │ 's'`
 pub fn state(shard: u64) -> Bytes {
     Key::new(shard, Tag::State).finish()
@@ -177,13 +190,14 @@ pub enum Belongs {
     At(Vec<u8>),
     /// Where the item with this number belongs.
     With(u64),
-    /// Its value says: a record, or in the feed the bare EPK.
+    /// Its value says: a record, a version, or in the feed the bare EPK.
     AsValueSays,
 }
 
 /// The keyspaces that a copy of a part of a shard takes along, in the order of their tags. The log is of one copy only,
 /// and what a shard must remember is counted anew.
-pub const COPIED: [Tag; 8] = [Tag::Doc, Tag::Feed, Tag::Id, Tag::Key, Tag::Member, Tag::Ttl, Tag::Unique, Tag::Index];
+pub const COPIED: [Tag; 9] =
+    [Tag::Doc, Tag::Feed, Tag::Id, Tag::Key, Tag::Member, Tag::Ttl, Tag::Unique, Tag::Version, Tag::Index];
 
 // Ranges, always `[from, to)`.
 

@@ -148,12 +148,16 @@ impl Catalog {
         version: u64,
     ) -> Result<(Arc<Schema>, Option<Arc<Transition>>)> {
         let (was, next) = (Indexing::of(&old.definition), Indexing::of(definition));
-        if was.rules() == next.rules() && was.policy.automatic == next.policy.automatic {
+        let same_index = was.rules() == next.rules() && was.policy.automatic == next.policy.automatic;
+        if same_index && old.schema.keeps_versions == definition.keeps_versions() {
             return Ok((old.schema.clone(), old.transition.clone()));
         }
-        let transition = Transition::next(old.transition.as_deref(), was, &next)?;
+        let transition = match same_index {
+            true => old.transition.clone(),
+            false => Transition::next(old.transition.as_deref(), was, &next)?.map(Arc::new),
+        };
         old.partitions.iter().for_each(|partition| partition.expect_schema(version));
-        let transition = transition.filter(|_| old.items() > 0).map(Arc::new);
+        let transition = transition.filter(|_| old.items() > 0);
         let former = transition.as_ref().map_or(&[][..], |transition| &transition.from);
         let schema = Schema::new(version, definition, former, self.limits.room());
         Ok((Arc::new(schema), transition))

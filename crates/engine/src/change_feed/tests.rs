@@ -11,13 +11,18 @@ use std::sync::Arc;
 const WIDE: usize = 1 << 30;
 
 fn request(scope: ListScope, from: ChangeFrom, items: usize) -> ChangeRequest {
-    ChangeRequest { scope, from, since_s: None, quota: Quota { items, bytes: WIDE } }
+    ChangeRequest { mode: ChangeMode::LatestVersion, scope, from, since_s: None, quota: Quota { items, bytes: WIDE } }
 }
 
 struct World {
     engine: Arc<Engine>,
     container: Arc<Container>,
     at: Admitted,
+}
+
+struct Page {
+    records: Vec<Record>,
+    next: Vec<ChangeStretch>,
 }
 
 async fn world(partitions: i64) -> World {
@@ -37,10 +42,12 @@ impl World {
         answer.result.unwrap().lsn
     }
 
-    async fn page(&self, request: &ChangeRequest) -> ChangePage {
+    async fn page(&self, request: &ChangeRequest) -> Page {
         let answer = self.engine.change_feed(&self.at, request, None).await;
         assert!(answer.charge_ru >= 1.0 && answer.place.is_some());
-        answer.result.unwrap()
+        let page = answer.result.unwrap();
+        let Changes::Latest(records) = page.changes else { panic!("versions nobody asked for") };
+        Page { records, next: page.next }
     }
 
     /// Until nothing is new: what came, and where to go on.
@@ -219,4 +226,83 @@ async fn under_concurrent_writes_each_version_comes_at_most_once_and_the_last_on
         let newest = world.engine.read_item(&world.at, Some(&key), Target::Named(&id), None).await.result.unwrap();
         assert_eq!(lsns.last(), Some(&newest.lsn), "{id}");
     }
+}
+
+/// A container that keeps its versions for ten minutes.
+async fn versioned() -> World {
+    let engine = account().await;
+    let mut definition = definition("c", &["/pk"]);
+    definition.change_feed = Some(pleiad_model::policy::ChangeFeedPolicy { retention_minutes: 10 });
+    let database = engine.find_database("db").unwrap().rid;
+    let new = crate::catalog::NewContainer { definition, throughput: crate::ThroughputRequest::Manual(400) };
+    let container = engine.catalog.create_container(database, new).await.unwrap();
+    let at = admit(&engine, "c");
+    World { engine, container, at }
+}
+
+fn all_versions(from: ChangeFrom) -> ChangeRequest {
+    ChangeRequest { mode: ChangeMode::AllVersions, ..request(ListScope::Container, from, 100) }
+}
+
+/// Until nothing is new.
+async fn versions(world: &World, from: ChangeFrom) -> (Vec<crate::VersionKind>, ChangeFrom) {
+    let (mut kinds, mut from) = (Vec::new(), from);
+    loop {
+        let page = world.engine.change_feed(&world.at, &all_versions(from), None).await.result.unwrap();
+        from = ChangeFrom::Stretches(page.next);
+        match page.changes {
+            Changes::Versions(versions) if !versions.is_empty() => {
+                kinds.extend(versions.iter().map(|version| version.kind))
+            }
+            _ => return (kinds, from),
+        }
+    }
+}
+
+#[tokio::test]
+async fn all_versions_show_what_the_latest_version_hides() {
+    use crate::VersionKind::{Create, Delete, Replace};
+    let world = versioned().await;
+    let (none, from) = versions(&world, ChangeFrom::Now).await;
+    assert!(none.is_empty());
+    for _ in 0..3 {
+        world.upsert("1", "a").await;
+    }
+    delete(&world.engine, &world.at, "1", "a").await.result.unwrap();
+    assert_eq!(versions(&world, from).await.0, [Create, Replace, Replace, Delete]);
+    assert!(world.drain(&ListScope::Container, ChangeFrom::Beginning, 10).await.0.is_empty());
+}
+
+#[tokio::test]
+async fn all_versions_need_a_policy_and_a_position() {
+    let world = versioned().await;
+    let beginning = world.engine.change_feed(&world.at, &all_versions(ChangeFrom::Beginning), None).await;
+    assert_eq!(kind(beginning), Kind::Invalid);
+    container(&world.engine, "plain", &["/pk"], 4).await;
+    let plain = admit(&world.engine, "plain");
+    let answer = world.engine.change_feed(&plain, &all_versions(ChangeFrom::Now), None).await;
+    assert!(answer.result.unwrap_err().message.contains("All Versions and Deletes must be enabled"));
+}
+
+#[tokio::test]
+async fn versions_are_swept_after_their_retention_and_when_nobody_wants_them() {
+    let world = versioned().await;
+    let (_, from) = versions(&world, ChangeFrom::Now).await;
+    world.upsert("1", "a").await;
+    let now_s = world.engine.now_s();
+    crate::chores::sweep(&world.engine.catalog.tree(), now_s + 599, || true).await;
+    assert_eq!(versions(&world, from.clone()).await.0.len(), 1);
+    crate::chores::sweep(&world.engine.catalog.tree(), now_s + 601, || true).await;
+    let late = world.engine.change_feed(&world.at, &all_versions(from), None).await;
+    assert_eq!(kind(late), Kind::Invalid, "some are gone");
+
+    world.upsert("1", "a").await;
+    let off = |old: &pleiad_model::policy::ContainerDefinition| {
+        Ok(pleiad_model::policy::ContainerDefinition { change_feed: None, ..old.clone() })
+    };
+    world.engine.catalog.replace_container(world.container.rid, off).await.unwrap();
+    crate::chores::sweep(&world.engine.catalog.tree(), now_s, || true).await;
+    let kept = world.container.partitions.iter().filter(|partition| partition.usage().versions_from.is_some());
+    assert_eq!(kept.count(), 0);
+    assert_sound(&world.engine).await;
 }

@@ -34,7 +34,7 @@ impl Model {
         let name = (format!("k{}", dice.below(3)), format!("i{}", dice.below(8)));
         self.lsn += 1;
         if dice.below(4) == 0 && self.lsns.remove(&name).is_some() {
-            partition.delete(schema, &key(schema, &name.0, &name.1), &Condition::None).await.unwrap();
+            partition.delete(schema, &key(schema, &name.0, &name.1), &Condition::None, 7).await.unwrap();
             return;
         }
         let draft = draft(schema, &name.1, item(&name.0, &name.1, dice.below(100) as i64));

@@ -41,7 +41,7 @@ impl World {
         world.write(Verb::Create, "gone", &item("gone", 9, 9), true);
         for (id, pk) in [("gone", 9), ("i0", 0), ("i1", 1)] {
             let key = world.key(id, pk);
-            let deleted = world.partition.delete(&world.schema, &key, &Condition::None);
+            let deleted = world.partition.delete(&world.schema, &key, &Condition::None, 7);
             block_on(deleted).unwrap();
         }
         world

@@ -17,8 +17,10 @@ use super::stream::lsn_in;
 use super::{Copy, Watch};
 use crate::check::Item;
 use crate::transaction::{Changes, New, Old};
+use crate::version::epk_of;
 
 const LOG_CHUNK: Limit = Limit::rows(4096);
+const VERSIONS_CHUNK: Limit = Limit { rows: 4096, bytes: 1 << 20 };
 /// Items looked at together: of the largest, 128 MB.
 const ITEMS_AT_ONCE: usize = 32;
 /// Commits stay small, so that writers of other partitions need not wait for them.
@@ -58,6 +60,7 @@ impl Copy {
     pub async fn catch_up(&mut self, watch: Watch<'_>) -> Result<Round> {
         let snapshot = self.store.snapshot().await?;
         let mut round = Round { changes: 0, batch: Batch::new() };
+        self.copy_versions(&snapshot, &mut round.batch).await?;
         for touched in self.touched(&snapshot, &mut round.changes).await? {
             for pass in [Pass::Remove, Pass::Insert] {
                 self.pass(&snapshot, &touched, pass, &mut round.batch, watch).await?;
@@ -69,6 +72,28 @@ impl Copy {
         self.figures.changes += round.changes;
         watch(&self.figures)?;
         Ok(round)
+    }
+
+    /// Versions are never changed: those that came since are taken as they are.
+    async fn copy_versions(&self, snapshot: &AnySnapshot, batch: &mut Batch) -> Result<()> {
+        for (parent, seen) in self.parents.iter().zip(&self.seen_lsn) {
+            let (mut from, to) = keyspace::versions_from(parent.range.shard, seen + 1);
+            loop {
+                let chunk = snapshot.scan(&from, &to, Direction::Forward, VERSIONS_CHUNK).await?;
+                for (row, value) in &chunk.pairs {
+                    let Some(child) = self.children.get(self.child_of(epk_of(value)?)) else { continue };
+                    batch.put(keyspace::moved(row, child.shard), value);
+                }
+                if batch.bytes() >= BATCH_BYTES {
+                    self.committer.commit(std::mem::take(batch)).await?;
+                }
+                match chunk.pairs.last() {
+                    Some((last, _)) if chunk.more => from = keyspace::after(last),
+                    _ => break,
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn touched(&mut self, snapshot: &AnySnapshot, changes: &mut u64) -> Result<Vec<Touched>> {

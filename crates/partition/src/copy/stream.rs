@@ -13,6 +13,7 @@ use super::docnums::Docnums;
 use super::{Copy, Watch};
 use crate::record::RecordView;
 use crate::state::ShardState;
+use crate::version::epk_of;
 
 const CHUNK: Limit = Limit { rows: 4096, bytes: 1 << 20 };
 /// What is held of each child before it becomes a file.
@@ -58,6 +59,7 @@ impl Copy {
             Belongs::At(epk) => self.child_of(&epk),
             Belongs::With(docnum) => sinks.iter().position(|sink| sink.docnums.contains(docnum)).unwrap_or(last),
             Belongs::AsValueSays if tag == Tag::Doc => self.child_of(RecordView::read(value)?.epk),
+            Belongs::AsValueSays if tag == Tag::Version => self.child_of(epk_of(value)?),
             Belongs::AsValueSays => self.child_of(value),
         })
     }

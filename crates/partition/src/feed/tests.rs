@@ -23,7 +23,7 @@ async fn filled() -> (Partition, Schema, Vec<Record>) {
         let target = draft.target.clone();
         let written = partition.write(&schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
         match dice.below(4) {
-            0 => drop(partition.delete(&schema, &target, &Condition::None).await.unwrap()),
+            0 => drop(partition.delete(&schema, &target, &Condition::None, 7).await.unwrap()),
             _ => records.push(written.record.unwrap()),
         }
     }

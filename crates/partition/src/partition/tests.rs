@@ -25,7 +25,7 @@ async fn write(
 }
 
 async fn delete(partition: &Partition, schema: &Schema, pk: &str, id: &str) -> Result<Written, Kind> {
-    let done = partition.delete(schema, &key(schema, pk, id), &Condition::None).await;
+    let done = partition.delete(schema, &key(schema, pk, id), &Condition::None, 7).await;
     done.map_err(|rejected| rejected.error.kind)
 }
 

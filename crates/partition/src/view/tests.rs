@@ -31,7 +31,7 @@ async fn filled() -> (Partition, Schema, Vec<Record>) {
         let draft = draft(&schema, &id, body.into());
         let written = partition.write(&schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
         match n % 4 {
-            3 => drop(partition.delete(&schema, &draft.target, &Condition::None).await.unwrap()),
+            3 => drop(partition.delete(&schema, &draft.target, &Condition::None, 7).await.unwrap()),
             _ => records.push(written.record.unwrap()),
         }
     }
@@ -183,7 +183,7 @@ async fn a_view_stays_what_it_was() {
     let late = draft(&schema, "late", late.into());
     partition.write(&schema, Verb::Create, &late, &Condition::None, 7).await.unwrap();
     let gone = Object::new().with("id", "0").with("pk", 0i64).into();
-    partition.delete(&schema, &draft(&schema, "0", gone).target, &Condition::None).await.unwrap();
+    partition.delete(&schema, &draft(&schema, "0", gone).target, &Condition::None, 7).await.unwrap();
     assert_eq!(view.docs(0, WIDE).await.unwrap(), (all.clone(), false));
     assert_eq!(view.members_in(&KeyRange::FULL, 1000).await.unwrap(), Some(numbers(&all)));
     assert_eq!((view.lsn(), view.items()), (lsn, all.len() as u64));

@@ -117,7 +117,7 @@ pub fn tidy(words: &Words, value: &Value) -> Value {
     if let Some(only) = words.option("only") {
         object.retain(|name, _| only.split(',').any(|wanted| wanted == name));
     } else if !words.asks("system") {
-        return without_system(value);
+        return without_times(&without_system(value));
     }
     without_times(&Value::Object(object))
 }

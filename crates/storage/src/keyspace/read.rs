@@ -59,7 +59,7 @@ pub fn decode_log(key: &[u8]) -> Result<(u64, u32, u64)> {
 /// Where a row of a copied keyspace belongs.
 pub fn belongs(tag: Tag, key: &[u8]) -> Result<Belongs> {
     match tag {
-        Tag::Doc | Tag::Feed => Ok(Belongs::AsValueSays),
+        Tag::Doc | Tag::Feed | Tag::Version => Ok(Belongs::AsValueSays),
         Tag::Id | Tag::Key => decode(key, tag, "id or key", |fields| {
             let epk = fields.epk()?;
             fields.array::<16>().map(|_| Belongs::At(epk))
@@ -74,6 +74,11 @@ pub fn belongs(tag: Tag, key: &[u8]) -> Result<Belongs> {
         Tag::Index => decode_index(key).map(|(_, _, docnum)| Belongs::With(docnum)),
         Tag::Catalog | Tag::Log | Tag::State => Err(not_a("copied")),
     }
+}
+
+/// LSN, seq, docnum
+pub fn decode_version(key: &[u8]) -> Result<(u64, u32, u64)> {
+    decode(key, Tag::Version, "version", |fields| Some((fields.u64()?, fields.u32()?, fields.u64()?)))
 }
 
 /// Reads shard and tag, then the fields, and insists that nothing is left.

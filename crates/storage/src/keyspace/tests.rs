@@ -21,6 +21,8 @@ fn keys_are_as_drawn() {
     check_key(feed_from(7, 812).0, "0000000000000007 66 000000000000032c");
     check_key(log_from(7, 812).0, "0000000000000007 6c 000000000000032c");
     check_key(log(7, 812, 1, 42), "0000000000000007 6c 000000000000032c 00000001 000000000000002a");
+    check_key(version(7, 812, 1, 42), "0000000000000007 76 000000000000032c 00000001 000000000000002a");
+    check_key(versions_from(7, 812).0, "0000000000000007 76 000000000000032c");
     check_key(id(7, &[0x7F, 0], &hash), &format!("0000000000000007 69 7f00ff 0001 {hashed}"));
     check_key(key_stats(7, &[], &hash), &format!("0000000000000007 6b 0001 {hashed}"));
     check_key(member(7, &[0x7F, 0], 42), "0000000000000007 6d 7f00ff 0001 000000000000002a");
@@ -163,6 +165,7 @@ proptest! {
         prop_assert_eq!(decode_ttl(&ttl(shard, m, n)).unwrap(), (m, n));
         prop_assert_eq!(decode_feed(&feed(shard, n, m, n)).unwrap(), (n, m, n));
         prop_assert_eq!(decode_log(&log(shard, n, m, n)).unwrap(), (n, m, n));
+        prop_assert_eq!(decode_version(&version(shard, n, m, n)).unwrap(), (n, m, n));
     }
 
     #[test]
@@ -182,5 +185,6 @@ proptest! {
     fn any_bytes_decode_or_are_reported(bytes in vec(any::<u8>(), 0..60)) {
         let _ = (decode_id(&bytes), decode_key_stats(&bytes), decode_member(&bytes), decode_index(&bytes));
         let _ = (decode_ttl(&bytes), decode_feed(&bytes), decode_feed_v1(&bytes), decode_log(&bytes), docnum_of_doc(&bytes), shard_of(&bytes));
+        let _ = decode_version(&bytes);
     }
 }

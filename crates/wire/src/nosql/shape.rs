@@ -1,5 +1,7 @@
 //! Resources as JSON: the shapes this protocol's clients know.
 
+mod changes; // items in a change feed
+
 use pleiad_engine::catalog::Tree;
 use pleiad_engine::{
     Caps, Container, Database, EncryptionKey, KeyStatistics, LargeKey, Offer, OfferOwner, ProvisionedThroughput,
@@ -9,6 +11,8 @@ use pleiad_model::etag::Etag;
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::resource_id::{ContainerRid, RangeRid};
 use pleiad_model::{Object, Value, json};
+
+pub use changes::{changed_items, versions};
 
 pub fn database(database: &Database) -> Value {
     let rid = database.rid.to_string();
@@ -174,35 +178,6 @@ pub fn item_feed(container: ContainerRid, records: &[Record]) -> Vec<u8> {
     }
     close_feed(records.len(), &mut out);
     out
-}
-
-/// Items as a change feed shows them: each with the LSN of its change, or in an envelope that tells it.
-pub fn changed_items(container: ContainerRid, records: &[Record], enveloped: bool) -> Vec<u8> {
-    let mut out = Vec::with_capacity(records.iter().map(|record| record.body().len() + 300).sum::<usize>() + 64);
-    open_feed(&container.to_string(), "Documents", &mut out);
-    for (at, record) in records.iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        if enveloped {
-            out.extend_from_slice(b"{\"current\":");
-            write_changed(container, record, &mut out);
-            let metadata = format!(",\"metadata\":{{\"lsn\":{},\"crts\":{}}}}}", record.lsn, record.ts_s);
-            out.extend_from_slice(metadata.as_bytes());
-        } else {
-            write_changed(container, record, &mut out);
-        }
-    }
-    close_feed(records.len(), &mut out);
-    out
-}
-
-fn write_changed(container: ContainerRid, record: &Record, out: &mut Vec<u8>) {
-    write_item(container, &record.view(), out);
-    if out.last() == Some(&b'}') {
-        out.pop();
-    }
-    out.extend_from_slice(format!(",\"_lsn\":{}}}", record.lsn).as_bytes());
 }
 
 /// Rows that are text already.

@@ -198,7 +198,7 @@ impl Writer {
             }
             Operation::Delete { target, condition } => {
                 let (pk, id) = names(*target);
-                partition.delete(schema, &key(schema, &pk, &id), condition).await
+                partition.delete(schema, &key(schema, &pk, &id), condition, 7).await
             }
             Operation::Write { verb, target, id, n, condition } => {
                 let ((pk, old), (_, new)) = (names(*target), names((0, *id)));

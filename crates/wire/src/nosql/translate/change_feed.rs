@@ -6,7 +6,7 @@
 use std::time::UNIX_EPOCH;
 
 use http::StatusCode;
-use pleiad_engine::{Admitted, ChangeFrom, ChangeRequest, Quota};
+use pleiad_engine::{Admitted, ChangeFrom, ChangeMode, ChangeRequest, Changes, Quota};
 use pleiad_model::{Error, Result};
 
 use super::items::{PAGE_BYTES_MAX, PAGE_ITEMS, PAGE_ITEMS_MAX, list_scope};
@@ -21,10 +21,11 @@ const WIRE_FORMAT: &str = "x-ms-cosmos-changefeed-wire-format-version";
 
 impl Gateway {
     pub(super) async fn change_feed(&self, request: &Request<'_>, at: &Admitted) -> Handled {
-        check_mode(request)?;
+        let mode = mode(request)?;
         let rid = at.container().rid.to_string();
         let items = request.max_item_count()?.unwrap_or(PAGE_ITEMS).min(PAGE_ITEMS_MAX);
         let asked = ChangeRequest {
+            mode,
             scope: list_scope(request)?,
             from: self.change_from(request, &rid)?,
             since_s: since_s(request)?,
@@ -32,14 +33,17 @@ impl Gateway {
         };
         let session = request.session()?;
         let (page, place, charge_ru) = Refusal::of(self.engine.change_feed(at, &asked, session.as_ref()).await)?;
-        let reply = if page.records.is_empty() {
-            Reply::empty(StatusCode::NOT_MODIFIED)
-        } else {
-            let enveloped = request.header(WIRE_FORMAT).is_some_and(|version| !version.is_empty());
-            Reply::new(StatusCode::OK, shape::changed_items(at.container().rid, &page.records, enveloped))
+        let container = at.container();
+        let enveloped = request.header(WIRE_FORMAT).is_some_and(|version| !version.is_empty());
+        let reply = match &page.changes {
+            nothing if nothing.is_empty() => Reply::empty(StatusCode::NOT_MODIFIED),
+            Changes::Latest(records) => {
+                Reply::new(StatusCode::OK, shape::changed_items(container.rid, records, enveloped))
+            }
+            Changes::Versions(versions) => Reply::new(StatusCode::OK, shape::versions(container, versions)),
         };
         let etag = self.tokens.issue_changes(&rid, &page.next)?;
-        Ok(reply.charged(charge_ru).at(place).etag(&etag).with_number(ITEM_COUNT, page.records.len() as u64))
+        Ok(reply.charged(charge_ru).at(place).etag(&etag).with_number(ITEM_COUNT, page.changes.len() as u64))
     }
 
     fn change_from(&self, request: &Request<'_>, rid: &str) -> Result<ChangeFrom> {
@@ -50,15 +54,15 @@ impl Gateway {
     }
 }
 
-fn check_mode(request: &Request<'_>) -> Result<()> {
-    let mode = request.header("a-im").unwrap_or_default().trim();
-    if mode.eq_ignore_ascii_case(LATEST_VERSION) {
-        return Ok(());
+fn mode(request: &Request<'_>) -> Result<ChangeMode> {
+    match request.header("a-im").unwrap_or_default().trim() {
+        mode if mode.eq_ignore_ascii_case(LATEST_VERSION) => Ok(ChangeMode::LatestVersion),
+        mode if mode.eq_ignore_ascii_case(ALL_VERSIONS) => Ok(ChangeMode::AllVersions),
+        mode => {
+            let message = format!("A-IM is {mode:?}; a change feed is \"{LATEST_VERSION}\" or \"{ALL_VERSIONS}\".");
+            Err(Error::invalid(message))
+        }
     }
-    if mode.eq_ignore_ascii_case(ALL_VERSIONS) {
-        return Err(Error::refused("The change feed of all versions and deletes"));
-    }
-    Err(Error::invalid(format!("A-IM is {mode:?}; a change feed is \"{LATEST_VERSION}\" or \"{ALL_VERSIONS}\".")))
 }
 
 /// Changes before this second are not asked for. The zone is GMT; one SDK calls it UTC.

@@ -1,0 +1,105 @@
+//! All versions: every change behind an LSN with its images, and an end to them after their time.
+//!
+//! Promise: a reader gets every version behind its position or hears that some are gone, never a part without a word.
+//! The shard's state says from which LSN on they are complete.
+
+use bytes::Bytes;
+use pleiad_model::partition_key::EffectiveKey;
+use pleiad_model::{Error, Result};
+use pleiad_storage::{Batch, Limit, keyspace};
+
+use super::Asked;
+use crate::feed::Quota;
+use crate::partition::Partition;
+use crate::version::{Version, epk_of, ts_s_of};
+use crate::view::View;
+
+/// Read, or removed, at once.
+const CHUNK: Limit = Limit { rows: 1_024, bytes: 4 << 20 };
+
+#[derive(Debug, Default)]
+pub struct VersionPage {
+    pub versions: Vec<Version>,
+    /// Nothing up to here is left to see.
+    pub lsn: u64,
+}
+
+impl Partition {
+    /// The versions behind an LSN: those of one transaction at least, if there is one.
+    pub async fn versions(&self, asked: &Asked, quota: Quota) -> Result<VersionPage> {
+        let view = self.view().await?;
+        check_kept(&view, asked.after)?;
+        let (mut page, mut bytes) = (VersionPage::default(), 0);
+        let mut from = keyspace::versions_from(self.range.shard, asked.after.saturating_add(1)).0;
+        loop {
+            let (rows, more) = view.version_rows(&from, CHUNK).await?;
+            for (row, value) in &rows {
+                let (lsn, ..) = keyspace::decode_version(row)?;
+                let full = page.versions.len() >= quota.items || bytes >= quota.bytes;
+                if full && page.versions.last().is_some_and(|last| last.lsn != lsn) {
+                    page.lsn = lsn - 1;
+                    return Ok(page);
+                }
+                if asked.scope.holds(&EffectiveKey::from_bytes(epk_of(value)?)) {
+                    page.versions.push(Version::decode(lsn, value)?);
+                    bytes += page.versions.last().map_or(0, Version::bytes);
+                }
+            }
+            match rows.last() {
+                Some((last, _)) if more => from = keyspace::after(last),
+                _ => break,
+            }
+        }
+        page.lsn = view.lsn().max(asked.after);
+        Ok(page)
+    }
+
+    /// Forgets that versions were ever kept. All of them have been removed, and no more are written.
+    pub async fn forget_versions(&self) -> Result<()> {
+        self.commit_state(Batch::new(), |shard| shard.versions_from = None).await
+    }
+
+    /// Removes some of the versions that are older than this; says whether there may be more of them.
+    pub async fn trim_versions(&self, before_s: u32) -> Result<bool> {
+        let from = keyspace::versions_from(self.range.shard, 0).0;
+        let (rows, more) = self.view().await?.version_rows(&from, CHUNK).await?;
+        let mut old = 0;
+        for (_, value) in &rows {
+            if ts_s_of(value)? >= before_s {
+                break;
+            }
+            old += 1;
+        }
+        let Some(end) = end_of(&rows, old, more)? else { return Ok(false) };
+        let mut batch = Batch::new();
+        batch.delete_range(from, keyspace::versions_from(self.range.shard, end.saturating_add(1)).0);
+        self.commit_state(batch, |shard| shard.versions_from = shard.versions_from.map(|lsn| lsn.max(end))).await?;
+        Ok(more && old == rows.len())
+    }
+}
+
+/// The last LSN all of whose versions are among the first `old`. A transaction that fills a chunk goes at once.
+fn end_of(rows: &[(Bytes, Bytes)], old: usize, more: bool) -> Result<Option<u64>> {
+    let lsn_at =
+        |at: usize| rows.get(at).map(|(row, _)| keyspace::decode_version(row).map(|(lsn, ..)| lsn)).transpose();
+    let (Some(first), Some(last)) = (lsn_at(0)?, lsn_at(old.wrapping_sub(1))?) else { return Ok(None) };
+    let goes_on = lsn_at(old)? == Some(last) || (old == rows.len() && more);
+    Ok(match goes_on {
+        true if last == first && old == rows.len() => Some(last),
+        true => Some(last - 1).filter(|end| *end >= first),
+        false => Some(last),
+    })
+}
+
+/// Before the first write under a policy that keeps versions, they are complete from now on.
+fn check_kept(view: &View, after: u64) -> Result<()> {
+    if after >= view.versions_from().unwrap_or(view.lsn()) {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "The position lies before the versions that this container keeps: start from now, or keep them for longer.",
+    ))
+}
+
+#[cfg(test)]
+mod tests;
