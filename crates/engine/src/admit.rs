@@ -8,6 +8,7 @@ use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::governor::Class;
 use pleiad_partition::partition::NOT_THERE;
+use pleiad_partition::ttl::Expiry;
 
 use crate::Engine;
 use crate::catalog::{Container, Database, Tree};
@@ -25,11 +26,18 @@ pub struct Admitted {
     pub(crate) container: Arc<Container>,
     /// How the request wants to be treated when there is not enough for all.
     pub(crate) class: Class,
+    /// When it was admitted: what is over by then is not there.
+    now_s: u32,
 }
 
 impl Admitted {
     pub fn container(&self) -> &Container {
         &self.container
+    }
+
+    /// Which of its items are over.
+    pub(crate) fn expiry(&self) -> Expiry {
+        self.container.schema.expiry(self.now_s)
     }
 
     pub fn in_class(self, class: Class) -> Self {
@@ -46,7 +54,7 @@ impl Engine {
             Some(rid) if !rid.is_empty() && ContainerRid::parse(rid) != Some(container.rid) => {
                 Err(changed(rid, container.rid))
             }
-            _ => Ok(Admitted { container, class: Class::default() }),
+            _ => Ok(Admitted { container, class: Class::default(), now_s: self.now_s() }),
         }
     }
 

@@ -16,6 +16,7 @@ use pleiad_model::partition_key::KeyRange;
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::change_feed::{Asked, Start};
 use pleiad_partition::feed::{Quota, Scope};
+use pleiad_partition::ttl::Expiry;
 use pleiad_partition::version::Version;
 use pleiad_partition::{Partition, Record, price};
 
@@ -150,7 +151,7 @@ async fn read(
         served.place = Some(place(slice.partition));
         session.map_or(Ok(()), |session| session.check(slice.partition))?;
         let visit = meter.enter(at, slice.partition)?;
-        let asked = asked(&reach, request, &slice.stretch);
+        let asked = asked(&reach, request, &slice.stretch, at.expiry());
         (changes, slice.stretch.lsn) = page(slice.partition, request, &asked).await?;
         let charge_ru = changes.charge_ru();
         meter.pay(visit, charge_ru, None);
@@ -194,12 +195,12 @@ fn check_mode(at: &Admitted, request: &ChangeRequest) -> Result<()> {
     Ok(())
 }
 
-fn asked(reach: &Reach, request: &ChangeRequest, stretch: &ChangeStretch) -> Asked {
+fn asked(reach: &Reach, request: &ChangeRequest, stretch: &ChangeStretch, expiry: Expiry) -> Asked {
     let scope = match &reach.point {
         Some(epk) => Scope::Key(epk.clone()),
         None => Scope::Keys(stretch.keys.clone()),
     };
-    Asked { scope, after: stretch.lsn, since_s: request.since_s.unwrap_or(0) }
+    Asked { scope, after: stretch.lsn, since_s: request.since_s.unwrap_or(0), expiry }
 }
 
 /// What is asked, cut where partitions end, and how far each has been seen.

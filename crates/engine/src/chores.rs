@@ -22,7 +22,7 @@ pub(crate) use jobs::Jobs;
 pub use jobs::{JobReport, Outcome, Step};
 pub(crate) use sweep::Sweeper;
 #[cfg(test)]
-pub(crate) use sweep::sweep;
+pub(crate) use sweep::{Looks, sweep};
 
 /// The chores under way. Nobody waits for one but the end of the program: a store that is in use while the process
 /// ends aborts it.

@@ -58,7 +58,8 @@ impl Engine {
             Ok(visit) => visit,
             Err(error) => return Answer::refused(error).at(place),
         };
-        let answer = match partition.read(&key).await {
+        let found = partition.read(&key).await.map(|record| at.expiry().living(record));
+        let answer = match found {
             Ok(Some(record)) => {
                 let charge_ru = price::read(record.body().len());
                 Answer::priced(Ok(record), charge_ru)

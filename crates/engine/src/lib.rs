@@ -133,7 +133,7 @@ impl Engine {
 
     /// Goes on with chores that the last run left. Whoever only looks does not call this.
     pub async fn resume_chores(&self) -> Result<()> {
-        let sweeper = Sweeper::start(&self.catalog.chores(), self.catalog.current(), self.env.clone());
+        let sweeper = Sweeper::start(self.catalog.current(), self.env.clone());
         *self.sweeper.lock() = Some(sweeper);
         self.catalog.resume_erasing().await?;
         self.catalog.resume_reindexing().await?;
@@ -166,9 +166,12 @@ impl Engine {
 
     /// Finishes what is queued and makes it durable. Chores end at their next step and go on at the next start.
     pub async fn close(&self) {
-        drop(self.sweeper.lock().take());
+        let sweeper = self.sweeper.lock().take();
         self.catalog.jobs().close();
         self.committer.stop().await;
         self.catalog.chores().ended().await;
+        if let Some(sweeper) = sweeper {
+            sweeper.end().await;
+        }
     }
 }

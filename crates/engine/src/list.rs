@@ -52,6 +52,9 @@ pub struct ItemPage {
     pub next: Option<Position>,
 }
 
+/// Enough to see whether there is anything.
+const ONE: Quota = Quota { items: 1, bytes: 1 };
+
 /// What is left to read.
 pub(crate) struct Reach {
     pub keys: KeyRange,
@@ -105,7 +108,7 @@ async fn fill(
         let left = Quota { items: quota.items - records.len(), bytes: quota.bytes.saturating_sub(bytes) };
         if left.items == 0 || (left.bytes == 0 && bytes > 0) {
             // Full exactly at a boundary: say so only if there is something behind it.
-            let probe = partition.page(&scope, stretch.after(), Quota { items: 1, bytes: 1 }).await?;
+            let probe = partition.page(&scope, stretch.after(), ONE, at.expiry()).await?;
             if probe.records.is_empty() {
                 continue;
             }
@@ -122,7 +125,7 @@ async fn fill(
         };
         *served = Some(place(partition));
         session.map_or(Ok(()), |session| session.check(partition))?;
-        let page = partition.page(&scope, stretch.after(), left).await?;
+        let page = partition.page(&scope, stretch.after(), left, at.expiry()).await?;
         let sizes = || page.records.iter().map(|record| record.body().len());
         let page_bytes = sizes().sum::<usize>();
         if page_bytes > left.bytes && !records.is_empty() {

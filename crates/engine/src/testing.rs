@@ -61,7 +61,8 @@ pub async fn reopen_at(store: Arc<AnyStore>, limits: Limits, env: Arc<ManualEnv>
     let committer = Committer::start(store.clone(), Durability::Synced).unwrap();
     let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await.unwrap();
     let (meter, watch) = (Meter::new(env.clone()), Default::default());
-    let engine = Engine { catalog, env, committer, meter, watch, query_permits: Arc::new(Semaphore::new(1)) };
+    let (query_permits, sweeper) = (Arc::new(Semaphore::new(1)), parking_lot::Mutex::new(None));
+    let engine = Engine { catalog, env, committer, meter, watch, query_permits, sweeper };
     engine.resume_chores().await.unwrap();
     Arc::new(engine)
 }

@@ -19,6 +19,7 @@ use pleiad_storage::Limit;
 use crate::feed::{Quota, Scope};
 use crate::partition::Partition;
 use crate::record::Record;
+use crate::ttl::Expiry;
 use crate::view::View;
 
 pub use versions::VersionPage;
@@ -41,6 +42,8 @@ pub struct Asked {
     /// None that is older, in seconds since 1970. A merge brings together histories whose times do not grow with their
     /// LSNs, so that a reader who began at a time says so on every page.
     pub since_s: u32,
+    /// Which items are over.
+    pub expiry: Expiry,
 }
 
 #[derive(Debug)]
@@ -78,7 +81,8 @@ impl Partition {
     /// The changes behind an LSN: one transaction at least, if there is one.
     pub async fn changes(&self, asked: &Asked, quota: Quota) -> Result<ChangePage> {
         let view = self.view().await?;
-        let mut filling = Filling { records: Vec::new(), bytes: 0, quota, since_s: asked.since_s };
+        let mut filling =
+            Filling { records: Vec::new(), bytes: 0, quota, since_s: asked.since_s, expiry: asked.expiry };
         let mut from = (asked.after.saturating_add(1), 0, 0);
         loop {
             let (rows, more) = view.feed_rows(from, filling.limit()).await?;
@@ -125,6 +129,7 @@ struct Filling {
     bytes: usize,
     quota: Quota,
     since_s: u32,
+    expiry: Expiry,
 }
 
 impl Filling {
@@ -152,7 +157,7 @@ impl Filling {
     }
 
     fn take(&mut self, record: Record) {
-        if record.ts_s >= self.since_s {
+        if record.ts_s >= self.since_s && !self.expiry.is_over(&record.view()) {
             self.bytes += record.body().len();
             self.records.push(record);
         }

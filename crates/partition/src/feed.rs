@@ -9,6 +9,7 @@ use pleiad_storage::Limit;
 
 use crate::partition::Partition;
 use crate::record::Record;
+use crate::ttl::Expiry;
 use crate::view::View;
 
 /// Which of a partition's items.
@@ -50,7 +51,7 @@ const CHUNK_BYTES_MAX: usize = 4 << 20;
 
 impl Partition {
     /// The items after number `after`, in order of their numbers.
-    pub async fn page(&self, scope: &Scope, after: u64, quota: Quota) -> Result<Page> {
+    pub async fn page(&self, scope: &Scope, after: u64, quota: Quota, expiry: Expiry) -> Result<Page> {
         let view = self.view().await?;
         let mut filling = Filling { page: Page::default(), quota, bytes: 0, seen: 0 };
         let mut source = Source::of(&view, scope, after, quota.items).await?;
@@ -58,7 +59,7 @@ impl Partition {
             let (records, more) = source.next(&view, filling.limit()).await?;
             for record in records {
                 filling.seen += 1;
-                if scope.holds(&record.epk) && !filling.take(record) {
+                if scope.holds(&record.epk) && !expiry.is_over(&record.view()) && !filling.take(record) {
                     return Ok(filling.page);
                 }
             }

@@ -20,6 +20,7 @@ pub mod state; // what a shard must remember
 #[cfg(test)]
 mod testing; // items, and a committer that stands still
 pub mod transaction; // one item's change as rows
+pub mod ttl; // which items are over
 mod upgrade; // shards that an earlier version wrote
 pub mod usage; // what was asked for lately
 pub mod version; // one change, with what was before and after

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use pleiad_model::partition_key::EffectiveKey;
+use pleiad_model::partition_key::{EffectiveKey, PartitionKey};
 use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_storage::{AnySnapshot, AnyStore, Batch, Snapshot, Store, keyspace};
 use tokio::sync::oneshot;
@@ -32,7 +32,7 @@ use crate::key_statistics::KnownKeys;
 use crate::map::Range;
 use crate::price;
 use crate::record::{Contents, Fields, Record};
-use crate::schema::Schema;
+use crate::schema::{Schema, Stored};
 use crate::state::{DOCNUM_COUNTER_BITS, ShardState};
 use crate::transaction::{Changes, New, Old, Versions, docnum_from_value};
 use crate::upgrade;
@@ -275,17 +275,22 @@ impl Partition {
         new: &Prepared<'_>,
         condition: &Condition,
     ) -> Result<Queued, Rejected> {
-        let old = self.current(new.target).await?;
+        let found = self.current(new.target).await?;
+        let is_over = found.as_ref().is_some_and(|record| schema.expiry(new.ts_s).is_over(&record.view()));
+        let (old, over) = if is_over { (None, found) } else { (found, None) };
         check_write(verb, old.as_ref(), condition)?;
         match &old {
-            None => Ok(self.insert(schema, new).await?),
+            None => Ok(self.insert(schema, new, over.as_ref()).await?),
             Some(record) => self.update(schema, new, record).await,
         }
     }
 
-    async fn insert(&self, schema: &Schema, new: &Prepared<'_>) -> Result<Queued> {
+    /// `over` is an item of the same name whose time is over: it goes in the same transaction.
+    async fn insert(&self, schema: &Schema, new: &Prepared<'_>, over: Option<&Record>) -> Result<Queued> {
         let mut stats = self.key_stats(&new.key).await?;
         let before = stats.bytes;
+        let buried = over.map(|record| Buried::new(schema, new.target, record)).transpose()?;
+        buried.iter().for_each(|buried| buried.uncount(&mut stats));
         stats.items += 1;
         stats.bytes += new.body.len() as u64;
         check_key_room(schema, &stats)?;
@@ -293,6 +298,7 @@ impl Partition {
         self.sequence(schema, new.ts_s, |shard, changes| {
             let docnum = next_docnum(self.range.prefix, shard)?;
             let record = Record::encode(&new.contents(docnum), shard.lsn, 0)?;
+            buried.iter().for_each(|buried| buried.bury(self.range.shard, shard, changes));
             changes.insert(self.range.shard, &New { key: &new.key, record: &record, terms: &new.terms });
             changes.count_key(self.key_row(&new.key), &stats, &new.key);
             shard.items += 1;
@@ -304,13 +310,18 @@ impl Partition {
     }
 
     async fn update(&self, schema: &Schema, new: &Prepared<'_>, old: &Record) -> Result<Queued, Rejected> {
-        if new.key.hash != new.target.hash && self.current(&new.key).await?.is_some() {
+        let renamed = new.key.hash != new.target.hash;
+        let other = if renamed { self.current(&new.key).await? } else { None };
+        let is_over = other.as_ref().is_some_and(|other| schema.expiry(new.ts_s).is_over(&other.view()));
+        if other.is_some() && !is_over {
             return Err(rejected(Kind::Conflict, ALREADY_EXISTS, old.body().len()));
         }
+        let buried = other.as_ref().map(|other| Buried::new(schema, &new.key, other)).transpose()?;
         let old_terms = schema.stored_terms(old, &json::parse(old.body())?);
         let (old_bytes, new_bytes) = (old.body().len(), new.body.len());
         let mut stats = self.key_stats(&new.key).await?;
         let before = stats.bytes;
+        buried.iter().for_each(|buried| buried.uncount(&mut stats));
         stats.bytes = (stats.bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
         if new_bytes > old_bytes {
             check_key_room(schema, &stats)?;
@@ -320,6 +331,7 @@ impl Partition {
             let record = Record::encode(&new.contents(old.docnum), shard.lsn, 0)?;
             let was = Old { key: new.target, record: old, terms: &old_terms };
             let now = New { key: &new.key, record: &record, terms: &new.terms };
+            buried.iter().for_each(|buried| buried.bury(self.range.shard, shard, changes));
             let count = changes.update(self.range.shard, &was, &now);
             changes.count_key(self.key_row(&new.key), &stats, &new.key);
             shard.item_bytes = (shard.item_bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
@@ -338,7 +350,7 @@ impl Partition {
         condition: &Condition,
         ts_s: u32,
     ) -> Result<Queued, Rejected> {
-        let old = self.current(key).await?;
+        let old = schema.expiry(ts_s).living(self.current(key).await?);
         let old = check_exists(old.as_ref())?;
         check_version(old, condition)?;
         let terms = schema.stored_terms(old, &json::parse(old.body())?);
@@ -354,6 +366,25 @@ impl Partition {
             let charge_ru = price::delete(bytes, index::priced(&terms.possible));
             Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru })
         })?)
+    }
+
+    /// Removes an item whose time is over, unless somebody has written it since.
+    pub(crate) async fn expire_item(&self, schema: &Schema, found: &Record, now_s: u32) -> Result<Option<Queued>> {
+        let key = key_of(schema, found)?;
+        let _latch = self.latch(&key).await;
+        let current = self.current(&key).await?.filter(|current| current.docnum == found.docnum);
+        let Some(current) = current.filter(|current| schema.expiry(now_s).is_over(&current.view())) else {
+            return Ok(None);
+        };
+        let buried = Buried::new(schema, &key, &current)?;
+        let mut stats = self.key_stats(&key).await?;
+        buried.uncount(&mut stats);
+        let queued = self.sequence(schema, now_s, |shard, changes| {
+            buried.bury(self.range.shard, shard, changes);
+            changes.count_key(self.key_row(&key), &stats, &key);
+            Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru: 0.0 })
+        })?;
+        Ok(Some(queued))
     }
 
     /// Gives a transaction its place in the commit history and hands it to the committer.
@@ -497,13 +528,13 @@ impl Publish for Sequencer {
 }
 
 /// A transaction that has its place and waits to become durable.
-struct Queued {
+pub(crate) struct Queued {
     written: Written,
     durable: oneshot::Receiver<Result<()>>,
 }
 
 impl Queued {
-    async fn wait(self) -> Result<Written, Rejected> {
+    pub(crate) async fn wait(self) -> Result<Written, Rejected> {
         let durable = self.durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")));
         durable.map_err(lost)?;
         Ok(self.written)
@@ -512,6 +543,37 @@ impl Queued {
 
 fn lost(error: Error) -> Rejected {
     Rejected { error, charge_ru: 0.0 }
+}
+
+/// An item whose time is over, on its way out.
+struct Buried<'a> {
+    key: &'a ItemKey,
+    record: &'a Record,
+    terms: Stored,
+}
+
+impl<'a> Buried<'a> {
+    fn new(schema: &Schema, key: &'a ItemKey, record: &'a Record) -> Result<Self> {
+        let terms = schema.stored_terms(record, &json::parse(record.body())?);
+        Ok(Buried { key, record, terms })
+    }
+
+    fn uncount(&self, stats: &mut KeyStats) {
+        stats.items = stats.items.saturating_sub(1);
+        stats.bytes = stats.bytes.saturating_sub(self.record.body().len() as u64);
+    }
+
+    fn bury(&self, at: u64, shard: &mut ShardState, changes: &mut Changes) {
+        changes.expire(at, &Old { key: self.key, record: self.record, terms: &self.terms });
+        shard.items = shard.items.saturating_sub(1);
+        shard.item_bytes = shard.item_bytes.saturating_sub(self.record.body().len() as u64);
+    }
+}
+
+fn key_of(schema: &Schema, record: &Record) -> Result<ItemKey> {
+    let body = json::parse(record.body())?;
+    let key = schema.key.as_ref().map(|definition| PartitionKey::extract(definition, &body)).unwrap_or_default();
+    Ok(ItemKey::new(schema.key.as_ref(), &key, record.id()))
 }
 
 /// A draft with everything worked out that needs no lock.

@@ -9,6 +9,7 @@ use pleiad_model::policy::{ContainerDefinition, Geospatial, IndexingMode, Indexi
 
 use crate::index::{self, Layers, Rules, Term, UsableIndex};
 use crate::record::Record;
+use crate::ttl::Expiry;
 
 pub struct Schema {
     /// Grows with every change of the schema.
@@ -21,6 +22,8 @@ pub struct Schema {
     pub room: Room,
     /// Whether every change leaves a version behind.
     pub keeps_versions: bool,
+    /// Seconds; -1 lets only items with a time of their own be over, `None` none at all.
+    pub default_ttl: Option<i32>,
 }
 
 /// How much may be stored, in bytes of items.
@@ -67,7 +70,13 @@ impl Schema {
             automatic: policy.automatic || policy.mode == IndexingMode::None,
             room,
             keeps_versions: definition.keeps_versions(),
+            default_ttl: definition.default_ttl,
         }
+    }
+
+    /// Which items are over at this moment.
+    pub fn expiry(&self, now_s: u32) -> Expiry {
+        Expiry::new(self.default_ttl, now_s)
     }
 
     pub fn usable_index(&self) -> UsableIndex<'_> {

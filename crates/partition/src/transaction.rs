@@ -78,6 +78,12 @@ impl Changes {
         self.keep(shard, VersionKind::Delete, Some(old.record), None);
     }
 
+    /// The item's time is over.
+    pub fn expire(&mut self, shard: u64, old: &Old<'_>) {
+        self.remove_rows(shard, old);
+        self.keep(shard, VersionKind::Expire, Some(old.record), None);
+    }
+
     fn remove_rows(&mut self, shard: u64, old: &Old<'_>) {
         let docnum = old.record.docnum;
         self.log(shard, old.record);

@@ -75,7 +75,7 @@ impl TryFrom<u8> for Tag {
     type Error = Error;
 
     fn try_from(byte: u8) -> Result<Tag> {
-        const ALL: [Tag; 11] = [
+        const ALL: [Tag; 12] = [
             Tag::Catalog,
             Tag::Doc,
             Tag::Feed,
@@ -86,6 +86,7 @@ impl TryFrom<u8> for Tag {
             Tag::State,
             Tag::Ttl,
             Tag::Unique,
+            Tag::Version,
             Tag::Index,
         ];
         ALL.into_iter().find(|tag| *tag as u8 == byte).ok_or_else(|| not_a("known"))

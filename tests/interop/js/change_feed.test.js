@@ -2,7 +2,7 @@
 // The change feed: the pull model in every way it can be asked, and the older iterators.
 
 const assert = require("node:assert/strict");
-const { ChangeFeedStartFrom, StatusCodes } = require("@azure/cosmos");
+const { ChangeFeedMode, ChangeFeedStartFrom, StatusCodes } = require("@azure/cosmos");
 const { before, test } = require("node:test");
 const { overBoth } = require("./support");
 
@@ -89,4 +89,23 @@ overBoth("change feed of hierarchical keys", (world) => {
     assert.deepEqual(numbers((await of(["a"])).items), [0, 1]);
     assert.deepEqual(numbers((await of(["a", "y"])).items), [1]);
   });
+});
+
+overBoth("change feed of all versions and deletes", (world) => {
+  for (const throughput of [400, 30000]) {
+    test(`every change at ${throughput} RU/s`, async () => {
+      const changeFeedPolicy = { retentionDuration: 10 };
+      const container = await world.make("/pk", { throughput, changeFeedPolicy });
+      const changeFeedMode = ChangeFeedMode.AllVersionsAndDeletes;
+      const changes = (from) => drain(container.items.getChangeFeedIterator({ changeFeedMode, changeFeedStartFrom: from }));
+      const { here } = await changes(ChangeFeedStartFrom.Now());
+      await container.items.create({ id: "x", pk: "a", n: 1 });
+      await container.item("x", "a").replace({ id: "x", pk: "a", n: 2 });
+      await container.item("x", "a").delete();
+      const { items } = await changes(ChangeFeedStartFrom.Continuation(here));
+      assert.deepEqual(items.map((change) => change.metadata.operationType), ["create", "replace", "delete"]);
+      assert.deepEqual(items.map((change) => change.current.n), [1, 2, undefined]);
+      assert.equal(items[2].previous.n, 2);
+    });
+  }
 });

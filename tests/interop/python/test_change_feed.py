@@ -126,3 +126,25 @@ def test_the_older_form_over_several_ranges(make):
 def test_a_position_that_is_none(container):
     with refused(400):
         list(container.query_items_change_feed(partition_key_range_id="0", continuation="9" * 60))
+
+
+@pytest.mark.parametrize("throughput", [400, 30000], ids=["one range", "five ranges"])
+def test_all_versions_and_deletes(make, throughput):
+    container = make("/pk", throughput=throughput, change_feed_policy={"retentionDuration": 10})
+    assert list(container.query_items_change_feed(mode="AllVersionsAndDeletes")) == []
+    here = position(container)
+    container.create_item({"id": "x", "pk": "a", "n": 1})
+    container.replace_item("x", {"id": "x", "pk": "a", "n": 2})
+    container.delete_item("x", "a")
+    changes = list(container.query_items_change_feed(mode="AllVersionsAndDeletes", continuation=here))
+    assert [change["metadata"]["operationType"] for change in changes] == ["create", "replace", "delete"]
+    assert [change["current"].get("n") for change in changes] == [1, 2, None]
+    assert changes[1]["previous"]["n"] == 1 and changes[1]["metadata"]["previousImageLSN"] < changes[1]["metadata"]["lsn"]
+    assert changes[2]["metadata"]["id"] == "x" and changes[2]["metadata"]["partitionKey"] == {"pk": "a"}
+    assert changes[2]["metadata"]["timeToLiveExpired"] is False
+
+
+def test_all_versions_of_a_container_that_keeps_none(container):
+    with refused(400) as caught:
+        list(container.query_items_change_feed(mode="AllVersionsAndDeletes"))
+    assert "All Versions and Deletes" in caught.value.message and "must be enabled" in caught.value.message

@@ -150,7 +150,7 @@ impl Catalog {
         let (was, next) = (Indexing::of(&old.definition), Indexing::of(definition));
         let same_index = was.rules() == next.rules() && was.policy.automatic == next.policy.automatic;
         if same_index && old.schema.keeps_versions == definition.keeps_versions() {
-            return Ok((old.schema.clone(), old.transition.clone()));
+            return Ok((self.same_schema(old, definition), old.transition.clone()));
         }
         let transition = match same_index {
             true => old.transition.clone(),
@@ -161,6 +161,16 @@ impl Catalog {
         let former = transition.as_ref().map_or(&[][..], |transition| &transition.from);
         let schema = Schema::new(version, definition, former, self.limits.room());
         Ok((Arc::new(schema), transition))
+    }
+
+    /// Rows stay as they are under it; only when items are over may differ, which whoever asks finds out by itself.
+    fn same_schema(&self, old: &Container, definition: &ContainerDefinition) -> Arc<Schema> {
+        if old.schema.default_ttl == definition.default_ttl {
+            return old.schema.clone();
+        }
+        let former = old.transition.as_ref().map_or(&[][..], |transition| &transition.from);
+        let schema = Schema::new(old.schema.version, definition, former, self.limits.room());
+        Arc::new(schema)
     }
 
     /// The index is as that schema wants it.

@@ -289,10 +289,13 @@ async fn versions_are_swept_after_their_retention_and_when_nobody_wants_them() {
     let world = versioned().await;
     let (_, from) = versions(&world, ChangeFrom::Now).await;
     world.upsert("1", "a").await;
-    let now_s = world.engine.now_s();
-    crate::chores::sweep(&world.engine.catalog.tree(), now_s + 599, || true).await;
+    let sweep = async |later_s: u64| {
+        let env = pleiad_model::env::ManualEnv::at(world.engine.now_ms() + later_s * 1000, 1);
+        crate::chores::sweep(&world.engine.catalog.tree(), &mut crate::chores::Looks::default(), &env, || true).await;
+    };
+    sweep(599).await;
     assert_eq!(versions(&world, from.clone()).await.0.len(), 1);
-    crate::chores::sweep(&world.engine.catalog.tree(), now_s + 601, || true).await;
+    sweep(601).await;
     let late = world.engine.change_feed(&world.at, &all_versions(from), None).await;
     assert_eq!(kind(late), Kind::Invalid, "some are gone");
 
@@ -301,7 +304,7 @@ async fn versions_are_swept_after_their_retention_and_when_nobody_wants_them() {
         Ok(pleiad_model::policy::ContainerDefinition { change_feed: None, ..old.clone() })
     };
     world.engine.catalog.replace_container(world.container.rid, off).await.unwrap();
-    crate::chores::sweep(&world.engine.catalog.tree(), now_s, || true).await;
+    sweep(0).await;
     let kept = world.container.partitions.iter().filter(|partition| partition.usage().versions_from.is_some());
     assert_eq!(kept.count(), 0);
     assert_sound(&world.engine).await;

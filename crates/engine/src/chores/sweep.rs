@@ -1,8 +1,13 @@
-//! What time undoes, swept up: versions that were kept for long enough.
+//! What time undoes, swept up: items whose time to live is over, and versions that were kept for long enough.
 //!
 //! Promise: a thread of its own looks every second and works in small steps, one at a time, so that whoever works with a
-//! container waits for one step at most. It remembers nothing: what it does not get to is there the next time.
+//! container waits for one step at most. Nothing depends on when it comes by: what is over is not there for anybody, and
+//! what it does not get to is found the next time.
+//!
+//! To find what is over it looks at all items of a partition, a million in about a second. So it looks again only when
+//! something has been written since or the first of those it saw is due, and rests nine times as long as it looked.
 
+use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,6 +17,7 @@ use pleiad_model::env::Env;
 use pleiad_model::{Kind, Result};
 use pleiad_partition::Partition;
 use pleiad_partition::commit::block_on;
+use pleiad_partition::ttl::Purge;
 
 use super::Chores;
 use crate::catalog::{Container, Tree};
@@ -20,24 +26,33 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Between two steps of work, for whoever waits.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Dropped, it ends after the step at hand.
+/// Dropped, it ends after the step at hand. It is not one of the account's chores: those end by themselves.
 pub(crate) struct Sweeper {
-    _running: Sender<()>,
+    goes_on: Sender<()>,
+    thread: Chores,
 }
 
 impl Sweeper {
     /// Holds the tree no longer than a sweep takes.
-    pub(crate) fn start(chores: &Chores, tree: Weak<ArcSwap<Tree>>, env: Arc<dyn Env>) -> Sweeper {
-        let (running, ended) = channel();
-        chores.run("sweep", move || {
+    pub(crate) fn start(tree: Weak<ArcSwap<Tree>>, env: Arc<dyn Env>) -> Sweeper {
+        let (goes_on, ended) = channel();
+        let thread = Chores::default();
+        thread.run("sweep", move || {
+            let mut looks = Looks::default();
             while waits(&ended, EVERY) {
                 let Some(tree) = tree.upgrade() else { break };
                 let tree = tree.load_full();
-                block_on(sweep(&tree, now_s(env.as_ref()), || waits(&ended, PAUSE)));
+                block_on(sweep(&tree, &mut looks, env.as_ref(), || waits(&ended, PAUSE)));
             }
             Ok(())
         });
-        Sweeper { _running: running }
+        Sweeper { goes_on, thread }
+    }
+
+    /// Returns when it holds the store no more.
+    pub(crate) async fn end(self) {
+        drop(self.goes_on);
+        self.thread.ended().await;
     }
 }
 
@@ -46,31 +61,92 @@ fn waits(ended: &Receiver<()>, time: Duration) -> bool {
     ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
 }
 
-pub(crate) fn now_s(env: &dyn Env) -> u32 {
-    u32::try_from(env.now_ms() / 1000).unwrap_or(u32::MAX)
+/// What is known of each shard from looking at its items.
+#[derive(Default)]
+pub(crate) struct Looks(HashMap<u64, Look>);
+
+#[derive(Default)]
+struct Look {
+    purge: Purge,
+    began_ms: u64,
+    /// Of the partition, when it began.
+    lsn: u64,
+    default_ttl: Option<i32>,
+    ended_ms: Option<u64>,
+}
+
+/// How many times as long as a look took is rested.
+const REST: u64 = 9;
+
+impl Look {
+    /// Whether there may be something to find now.
+    fn is_due(&self, container: &Container, partition: &Partition, now_ms: u64) -> bool {
+        let Some(ended_ms) = self.ended_ms else { return true };
+        if self.default_ttl != container.definition.default_ttl {
+            return true;
+        }
+        let rested = now_ms.saturating_sub(ended_ms) >= REST * ended_ms.saturating_sub(self.began_ms);
+        let due = self.purge.due_s.is_some_and(|last_s| now_ms / 1000 > last_s);
+        rested && (due || self.lsn != partition.lsn())
+    }
+
+    fn begin(container: &Container, partition: &Partition, now_ms: u64) -> Look {
+        let (lsn, default_ttl) = (partition.lsn(), container.definition.default_ttl);
+        Look { began_ms: now_ms, lsn, default_ttl, ..Look::default() }
+    }
 }
 
 /// Once through the whole account, for as long as `goes_on` says so between two steps.
-pub(crate) async fn sweep(tree: &Tree, now_s: u32, mut goes_on: impl FnMut() -> bool) {
+pub(crate) async fn sweep(tree: &Tree, looks: &mut Looks, env: &dyn Env, mut goes_on: impl FnMut() -> bool) {
     for container in tree.databases.values().flat_map(|database| database.containers.values()) {
         for partition in &container.partitions {
-            while goes_on() {
-                match step(container, partition, now_s).await {
-                    Ok(true) => {}
-                    Ok(false) => break,
+            let mut more = true;
+            while more && goes_on() {
+                more = match step(container, partition, looks, env.now_ms()).await {
+                    Ok(more) => more,
                     Err(error) => {
                         tell(&error);
-                        break;
+                        false
                     }
-                }
+                };
             }
         }
     }
 }
 
 /// One step of the work in one partition; says whether there is more.
-async fn step(container: &Container, partition: &Partition, now_s: u32) -> Result<bool> {
-    trim(container, partition, now_s).await
+async fn step(container: &Container, partition: &Partition, looks: &mut Looks, now_ms: u64) -> Result<bool> {
+    let now_s = u32::try_from(now_ms / 1000).unwrap_or(u32::MAX);
+    let purges = purge(container, partition, looks, now_ms, now_s).await?;
+    Ok(trim(container, partition, now_s).await? || purges)
+}
+
+async fn purge(
+    container: &Container,
+    partition: &Partition,
+    looks: &mut Looks,
+    now_ms: u64,
+    now_s: u32,
+) -> Result<bool> {
+    let shard = partition.range.shard;
+    if container.definition.default_ttl.is_none() {
+        looks.0.remove(&shard);
+        return Ok(false);
+    }
+    let look = looks.0.entry(shard).or_insert_with(|| Look::begin(container, partition, now_ms));
+    if look.ended_ms.is_some() {
+        if !look.is_due(container, partition, now_ms) {
+            return Ok(false);
+        }
+        *look = Look::begin(container, partition, now_ms);
+    }
+    let more = partition.purge(&container.schema, now_s, &mut look.purge).await?;
+    if !more {
+        // What it removed itself is no reason to look again.
+        look.lsn += look.purge.gone;
+        look.ended_ms = Some(now_ms);
+    }
+    Ok(more)
 }
 
 async fn trim(container: &Container, partition: &Partition, now_s: u32) -> Result<bool> {
@@ -94,3 +170,6 @@ fn tell(error: &pleiad_model::Error) {
         tracing::warn!(%error, "a sweep stopped; it begins again in a moment");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -234,6 +234,9 @@ impl Feed<'_> {
     }
 
     fn item(&self, record: RecordView<'_>, pass: &mut Pass<'_>, work: &mut Work) -> Result<Flow> {
+        if self.reader.is_over(&record) {
+            return Ok(Flow::Go);
+        }
         work.items += 1;
         work.item_bytes += record.body().len() as u64;
         let document = Stored { container: self.container, record };

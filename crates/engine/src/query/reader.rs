@@ -6,6 +6,7 @@
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
 use pleiad_model::{Error, Result};
 use pleiad_partition::index::TermRange;
+use pleiad_partition::ttl::Expiry;
 use pleiad_partition::view::{Posting, View};
 use pleiad_partition::{RecordView, Schema};
 use pleiad_storage::{Direction, Limit};
@@ -15,6 +16,7 @@ use super::reach::Slice;
 
 pub struct Reader {
     view: View,
+    expiry: Expiry,
     handle: Handle,
 }
 
@@ -33,15 +35,20 @@ pub enum Probe {
 
 impl Reader {
     /// As the schema promises the rows; a newer one is `Moved`.
-    pub fn open(slice: &Slice, schema: &Schema, handle: &Handle) -> Result<Reader> {
+    pub fn open(slice: &Slice, schema: &Schema, expiry: Expiry, handle: &Handle) -> Result<Reader> {
         let view = handle.block_on(slice.partition.view())?;
         slice.partition.check_schema(schema)?;
-        Ok(Reader { view, handle: handle.clone() })
+        Ok(Reader { view, expiry, handle: handle.clone() })
     }
 
     /// How many items the partition has.
     pub fn items(&self) -> u64 {
         self.view.items()
+    }
+
+    /// Whether an item's time is over: then it is not there.
+    pub fn is_over(&self, record: &RecordView<'_>) -> bool {
+        self.expiry.is_over(record)
     }
 
     /// Shows the items behind a number, in the order of their numbers, until `visit` says stop; tells whether it did.
@@ -54,8 +61,11 @@ impl Reader {
         self.view.is_within(keys)
     }
 
-    /// How many items a slice has, without looking at them; `None` where that is not known.
+    /// How many items a slice has, without looking at them; `None` where that is not known. Rows do not tell who is over.
     pub fn count(&self, slice: &Slice) -> Result<Option<u64>> {
+        if self.expiry.is_on() {
+            return Ok(None);
+        }
         if self.is_within(&slice.keys) {
             return Ok(Some(self.items()));
         }

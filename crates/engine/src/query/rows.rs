@@ -258,7 +258,7 @@ impl<'p> Shared<'p> {
     }
 
     fn open(&self, slice: &Slice) -> Result<Reader> {
-        Reader::open(slice, &self.container.schema, &self.job.handle)
+        Reader::open(slice, &self.container.schema, self.job.at.expiry(), &self.job.handle)
     }
 
     fn choose(&self, slice: &Slice, after: u64, may_walk: bool, work: &mut Work) -> Result<Way> {

@@ -105,7 +105,6 @@ impl ContainerDefinition {
 
     pub fn not_built(&self) -> Option<&'static str> {
         let asks = [
-            (self.default_ttl.is_some(), "defaultTtl"),
             (!self.unique_keys.is_empty(), "uniqueKeyPolicy"),
             (!self.computed_properties.is_empty(), "computedProperties"),
             (self.view.is_some(), self.view.as_ref().map_or("", |(name, _)| name)),

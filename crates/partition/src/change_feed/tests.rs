@@ -15,7 +15,7 @@ const WIDE: usize = 1 << 30;
 const SHARD: u64 = 7;
 
 fn everything(after: u64) -> Asked {
-    Asked { scope: Scope::Keys(KeyRange::FULL), after, since_s: 0 }
+    Asked { scope: Scope::Keys(KeyRange::FULL), after, since_s: 0, expiry: Expiry::new(None, 7) }
 }
 
 fn by(items: usize) -> Quota {
@@ -64,7 +64,11 @@ async fn every_change_since_a_position_comes_once_in_order_at_its_newest() {
     let one = key(&schema, "k1", "").logical.epk;
     let half = KeyRange { min: EffectiveKey::MIN, max: one.clone() };
     let scopes = [Scope::Keys(KeyRange::FULL), Scope::Keys(half), Scope::Key(one)];
-    let mut readers: Vec<Asked> = scopes.iter().cloned().map(|scope| Asked { scope, after: 0, since_s: 0 }).collect();
+    let mut readers: Vec<Asked> = scopes
+        .iter()
+        .cloned()
+        .map(|scope| Asked { scope, after: 0, since_s: 0, expiry: Expiry::new(None, 7) })
+        .collect();
     let (mut model, mut dice) = (Model::default(), Dice(5));
     for _ in 0..600 {
         for _ in 0..dice.below(6) {

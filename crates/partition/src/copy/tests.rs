@@ -39,7 +39,7 @@ struct Storm {
 impl World {
     fn new(store: Arc<AnyStore>) -> World {
         let committer = Committer::start(store.clone(), LATER).unwrap();
-        World { store, committer, schema: Arc::new(schema(&["/pk"])) }
+        World { store, committer, schema: Arc::new(Schema { keeps_versions: true, ..schema(&["/pk"]) }) }
     }
 
     async fn open(&self, range: &Range) -> Arc<Partition> {
@@ -60,7 +60,7 @@ impl World {
             3 => at.write(schema, Verb::Create, &draft(schema, &id, body), &condition, 7).await,
             4 => at.write(schema, Verb::Replace, &draft(schema, &id, body), &condition, 8).await,
             5 => at.write(schema, Verb::Replace, &draft(schema, &id, item(&pk, &other, 1)), &condition, 9).await,
-            _ => at.delete(schema, &key, &condition).await,
+            _ => at.delete(schema, &key, &condition, 7).await,
         };
         !matches!(outcome, Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. }))
     }
@@ -151,6 +151,7 @@ impl World {
                         RecordView::read(doc).unwrap().epk.to_vec()
                     }
                     Belongs::AsValueSays if tag == Tag::Doc => RecordView::read(value).unwrap().epk.to_vec(),
+                    Belongs::AsValueSays if tag == Tag::Version => crate::version::epk_of(value).unwrap().to_vec(),
                     Belongs::AsValueSays => value.to_vec(),
                 };
                 if keys.contains(&EffectiveKey::from_bytes(&epk)) {

@@ -60,7 +60,7 @@ async fn pages(partition: &Partition, scope: &Scope, quota: Quota) -> Vec<Record
     let mut records = Vec::new();
     let mut after = 0;
     loop {
-        let page = partition.page(scope, after, quota).await.unwrap();
+        let page = partition.page(scope, after, quota, Expiry::new(None, 7)).await.unwrap();
         assert!(page.records.len() <= quota.items);
         assert!(page.records.len() == 1 || sizes(&page.records) <= quota.bytes);
         assert!(page.next.is_none() || !page.records.is_empty(), "a page that is followed has something");
@@ -97,9 +97,10 @@ async fn a_page_is_as_full_as_its_quota_allows() {
     let scope = Scope::Keys(KeyRange::FULL);
     for count in 1..=all.len() {
         let bytes = sizes(&all[..count]);
-        let exact = partition.page(&scope, 0, Quota { items: WIDE, bytes }).await.unwrap();
+        let exact = partition.page(&scope, 0, Quota { items: WIDE, bytes }, Expiry::new(None, 7)).await.unwrap();
         assert_eq!(exact.records.len(), count);
-        let less = partition.page(&scope, 0, Quota { items: WIDE, bytes: bytes - 1 }).await.unwrap();
+        let less =
+            partition.page(&scope, 0, Quota { items: WIDE, bytes: bytes - 1 }, Expiry::new(None, 7)).await.unwrap();
         assert_eq!(less.records.len(), (count - 1).max(1));
     }
 }
@@ -110,7 +111,7 @@ async fn an_exactly_full_last_page_is_the_last() {
     for scope in scopes(&schema) {
         let want: Vec<Record> = all.iter().filter(|record| scope.holds(&record.epk)).cloned().collect();
         for quota in [Quota { items: want.len().max(1), bytes: WIDE }, Quota { items: WIDE, bytes: sizes(&want) }] {
-            let page = partition.page(&scope, 0, quota).await.unwrap();
+            let page = partition.page(&scope, 0, quota, Expiry::new(None, 7)).await.unwrap();
             assert_eq!((page.records.len(), page.next), (want.len(), None), "{scope:?}");
         }
     }
@@ -122,10 +123,17 @@ async fn a_page_starts_after_a_number_even_if_that_item_is_gone() {
     let scope = Scope::Keys(KeyRange::FULL);
     let last = all.last().unwrap().docnum;
     for gap in all[0].docnum - 1..=last {
-        let page = partition.page(&scope, gap, Quota { items: 1, bytes: WIDE }).await.unwrap();
+        let page = partition.page(&scope, gap, Quota { items: 1, bytes: WIDE }, Expiry::new(None, 7)).await.unwrap();
         assert_eq!(page.records.first(), all.iter().find(|record| record.docnum > gap));
     }
-    assert!(partition.page(&scope, u64::MAX, Quota { items: 1, bytes: 1 }).await.unwrap().records.is_empty());
+    assert!(
+        partition
+            .page(&scope, u64::MAX, Quota { items: 1, bytes: 1 }, Expiry::new(None, 7))
+            .await
+            .unwrap()
+            .records
+            .is_empty()
+    );
 }
 
 #[tokio::test]
@@ -151,11 +159,14 @@ async fn rare_and_usual_keys_are_found_among_many_items() {
 async fn a_page_shows_one_moment() {
     let (partition, schema, all) = filled().await;
     let scope = Scope::Keys(KeyRange::FULL);
-    let page = partition.page(&scope, 0, Quota { items: 10, bytes: WIDE }).await.unwrap();
+    let page = partition.page(&scope, 0, Quota { items: 10, bytes: WIDE }, Expiry::new(None, 7)).await.unwrap();
     // What comes later is behind everything that is there: it is on a later page, once.
     let body = Object::new().with("id", "late").with("tenant", "t0").with("user", "u0");
     partition.write(&schema, Verb::Create, &draft(&schema, "late", body.into()), &Condition::None, 7).await.unwrap();
-    let rest = partition.page(&scope, page.next.unwrap(), Quota { items: 1000, bytes: WIDE }).await.unwrap();
+    let rest = partition
+        .page(&scope, page.next.unwrap(), Quota { items: 1000, bytes: WIDE }, Expiry::new(None, 7))
+        .await
+        .unwrap();
     assert_eq!(page.records.len() + rest.records.len(), all.len() + 1);
     assert_eq!(rest.records.last().unwrap().id(), "late");
 }

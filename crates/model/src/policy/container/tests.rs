@@ -149,11 +149,9 @@ fn check_not_built(members: &str, wanted: Option<&str>) {
 
 #[test]
 fn what_nobody_does_is_named() {
-    check_not_built(r#""defaultTtl":-1"#, Some("defaultTtl"));
     check_not_built(r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/a"]}]}"#, Some("uniqueKeyPolicy"));
     let computed = r#""computedProperties":[{"name":"a","query":"SELECT VALUE 1 FROM c"}]"#;
     check_not_built(computed, Some("computedProperties"));
-    check_not_built(r#""changeFeedPolicy":{"retentionDuration":1}"#, Some("changeFeedPolicy"));
     let view = r#"{"sourceCollectionId":"s","definition":"SELECT * FROM c"}"#;
     for name in VIEW_NAMES {
         check_not_built(&format!(r#""{name}":{view}"#), Some(name));

@@ -4,6 +4,7 @@ use super::*;
 use crate::partition::{Condition, Verb};
 use crate::schema::Schema;
 use crate::testing::{Dice, audit, draft, item, key, memory, open, schema};
+use crate::ttl::Expiry;
 use crate::version::VersionKind;
 use pleiad_model::partition_key::KeyRange;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ fn keeping() -> Schema {
 }
 
 fn everything(after: u64) -> Asked {
-    Asked { scope: crate::feed::Scope::Keys(KeyRange::FULL), after, since_s: 0 }
+    Asked { scope: crate::feed::Scope::Keys(KeyRange::FULL), after, since_s: 0, expiry: Expiry::new(None, 7) }
 }
 
 fn by(items: usize) -> Quota {

@@ -10,9 +10,11 @@ import com.azure.cosmos.ChangeFeedProcessorBuilder;
 import com.azure.cosmos.CosmosAsyncClient;
 import com.azure.cosmos.CosmosAsyncDatabase;
 import com.azure.cosmos.CosmosContainer;
+import com.azure.cosmos.models.ChangeFeedPolicy;
 import com.azure.cosmos.models.ChangeFeedProcessorOptions;
 import com.azure.cosmos.models.ChangeFeedProcessorState;
 import com.azure.cosmos.models.CosmosChangeFeedRequestOptions;
+import com.azure.cosmos.models.CosmosContainerProperties;
 import com.azure.cosmos.models.FeedRange;
 import com.azure.cosmos.models.FeedResponse;
 import com.azure.cosmos.models.PartitionKey;
@@ -132,6 +134,31 @@ abstract class ChangeFeedSuite {
         ranges.forEach(range -> all.addAll(read(container, beginning(range)).numbers));
         all.sort(null);
         assertEquals(LEFT, all);
+    }
+
+    @Test
+    void allVersionsAndDeletes() {
+        CosmosContainerProperties properties = new CosmosContainerProperties(unique("c"), World.key("/pk"));
+        properties.setChangeFeedPolicy(ChangeFeedPolicy.createAllVersionsAndDeletesPolicy(Duration.ofMinutes(10)));
+        world.database.createContainer(properties);
+        CosmosContainer container = world.database.getContainer(properties.getId());
+        FeedRange all = FeedRange.forFullRange();
+        String here = null;
+        CosmosChangeFeedRequestOptions now = CosmosChangeFeedRequestOptions.createForProcessingFromNow(all);
+        for (FeedResponse<JsonNode> page
+            : container.queryChangeFeed(now.allVersionsAndDeletes(), JsonNode.class).iterableByPage()) {
+            assertEquals(0, page.getResults().size());
+            here = page.getContinuationToken();
+        }
+        container.createItem(item("x", 1));
+        container.upsertItem(item("x", 2));
+        container.deleteItem("x", new PartitionKey("x"), null);
+        List<String> operations = new ArrayList<>();
+        CosmosChangeFeedRequestOptions later = continuing(here).allVersionsAndDeletes();
+        for (JsonNode change : container.queryChangeFeed(later, JsonNode.class)) {
+            operations.add(change.get("metadata").get("operationType").asText());
+        }
+        assertEquals(List.of("create", "replace", "delete"), operations);
     }
 
     @Test

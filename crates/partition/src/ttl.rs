@@ -1,0 +1,135 @@
+//! Time to live: which items are over, and how they go.
+//!
+//! Promise: whether an item is over is decided when it is asked for, from its own `ttl`, its container's default and the
+//! time; nothing of it is stored. So another default takes effect at once, and an item that is over is gone for
+//! everybody from one moment to the next, although its rows are still there. A purge removes those rows later.
+//!
+//! | container | item without `ttl` | item with -1 | item with n |
+//! |---|---|---|---|
+//! | no default | stays | stays | stays |
+//! | -1 | stays | stays | n seconds |
+//! | N | N seconds | stays | n seconds |
+//!
+//! Seconds are counted from the last write, `_ts`. An item lives through the whole of its last second: never shorter than
+//! it was promised.
+
+use pleiad_model::Result;
+
+use crate::partition::Partition;
+use crate::record::{Record, RecordView, name_hash};
+use crate::schema::Schema;
+
+/// A container's default, at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expiry {
+    default_s: Option<i32>,
+    now_s: u32,
+}
+
+/// What lives for ever.
+const FOR_EVER: i32 = -1;
+
+impl Expiry {
+    pub fn new(default_s: Option<i32>, now_s: u32) -> Expiry {
+        Expiry { default_s, now_s }
+    }
+
+    /// Whether an item may be over at all.
+    pub fn is_on(&self) -> bool {
+        self.default_s.is_some()
+    }
+
+    pub fn is_over(&self, record: &RecordView<'_>) -> bool {
+        self.last_second(record).is_some_and(|last_s| u64::from(self.now_s) > last_s)
+    }
+
+    /// The record, unless it is over.
+    pub fn living(&self, record: Option<Record>) -> Option<Record> {
+        record.filter(|record| !self.is_over(&record.view()))
+    }
+
+    /// The last second in which the item is there.
+    fn last_second(&self, record: &RecordView<'_>) -> Option<u64> {
+        let default_s = self.default_s?;
+        let ttl_s = own_ttl(record).unwrap_or(default_s);
+        (ttl_s != FOR_EVER).then(|| u64::from(record.ts_s) + u64::from(ttl_s.unsigned_abs()))
+    }
+}
+
+/// As the item says it. It was checked when the item was written.
+fn own_ttl(record: &RecordView<'_>) -> Option<i32> {
+    let text = record.property("ttl", name_hash("ttl"))?;
+    let value = pleiad_model::json::parse(text).ok()?;
+    value.as_i64().and_then(|ttl_s| i32::try_from(ttl_s).ok())
+}
+
+/// How far a purge has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Purge {
+    /// All items up to this number have been looked at.
+    pub after: u64,
+    /// When the first of those that stay will be over.
+    pub due_s: Option<u64>,
+    /// How many are gone.
+    pub gone: u64,
+}
+
+/// What one step looks at, and removes.
+const LOOKED_AT_MAX: usize = 50_000;
+const REMOVED_MAX: usize = 256;
+const FETCHED: usize = 32;
+
+impl Partition {
+    /// Looks at some items more, in the order of their numbers, and removes those that are over; says whether there are
+    /// more to look at. For threads that may wait.
+    pub async fn purge(&self, schema: &Schema, now_s: u32, purge: &mut Purge) -> Result<bool> {
+        let expiry = schema.expiry(now_s);
+        let (over, more) = self.find_over(expiry, purge).await?;
+        purge.gone += over.len() as u64;
+        self.expire(schema, now_s, &over).await?;
+        Ok(more)
+    }
+
+    async fn find_over(&self, expiry: Expiry, purge: &mut Purge) -> Result<(Vec<u64>, bool)> {
+        let view = self.view().await?;
+        let (from, mut over, mut seen, mut failed) = (purge.after, Vec::new(), 0, None);
+        let mut look = |record: RecordView<'_>| {
+            seen += 1;
+            purge.after = record.docnum;
+            match expiry.is_over(&record) {
+                true => over.push(record.docnum),
+                false => purge.due_s = purge.due_s.into_iter().chain(expiry.last_second(&record)).min(),
+            }
+            seen < LOOKED_AT_MAX && over.len() < REMOVED_MAX
+        };
+        let stopped = view
+            .visit(from, &mut |record| match record {
+                Ok(record) => look(record),
+                Err(error) => {
+                    failed = Some(error);
+                    false
+                }
+            })
+            .await?;
+        failed.map_or(Ok((over, stopped)), Err)
+    }
+
+    /// The items with these numbers go, if they are still over when their turn comes.
+    async fn expire(&self, schema: &Schema, now_s: u32, docnums: &[u64]) -> Result<()> {
+        let view = self.view().await?;
+        let mut last = None;
+        for at_once in docnums.chunks(FETCHED) {
+            for record in view.get(at_once).await?.into_iter().flatten() {
+                last = self.expire_item(schema, &record, now_s).await?.or(last);
+            }
+        }
+        // Transactions become durable in order, so that the last one stands for all.
+        match last {
+            Some(queued) => queued.wait().await.map(drop).map_err(|rejected| rejected.error),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
