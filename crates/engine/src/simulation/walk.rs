@@ -10,7 +10,8 @@ use super::model::{Model, rank_of, tolerable, version_of};
 use super::world::World;
 use crate::testing::parse;
 use crate::{
-    Across, ChangeFrom, ChangeRequest, ItemQuery, ListScope, PageSize, Parameters, Position, QueryCursor, Quota,
+    Across, ChangeFrom, ChangeMode, ChangeRequest, Changes, ItemQuery, ListScope, PageSize, Parameters, Position,
+    QueryCursor, Quota,
 };
 
 const ANY: &str = "SELECT VALUE c.id FROM c WHERE c.n > 0";
@@ -158,12 +159,14 @@ impl Feed {
     /// How many changes came, if anything did.
     async fn page(&mut self, world: &World, items: usize) -> Option<usize> {
         let quota = Quota { items, bytes: 1 << 20 };
-        let request = ChangeRequest { scope: ListScope::Container, from: self.from.clone(), since_s: None, quota };
+        let (mode, scope, from) = (ChangeMode::LatestVersion, ListScope::Container, self.from.clone());
+        let request = ChangeRequest { mode, scope, from, since_s: None, quota };
         match world.engine.change_feed(&world.at(), &request, None).await.result {
             Ok(page) => {
-                page.records.iter().for_each(|record| self.saw(record.id(), version_of(record)));
+                let Changes::Latest(records) = &page.changes else { unreachable!("not what was asked for") };
+                records.iter().for_each(|record| self.saw(record.id(), version_of(record)));
                 self.from = ChangeFrom::Stretches(page.next);
-                Some(page.records.len())
+                Some(page.changes.len())
             }
             Err(error) => {
                 tolerable(&error);

@@ -1,7 +1,9 @@
 //! Single items, one after the other and all at once.
 
 use super::*;
+use crate::state::DOCNUM_COUNTER_BITS;
 use crate::testing::{Dice, Gate, LATER, audit, draft, item, key, memory, open, range, rows, schema, schema_with};
+use pleiad_model::{Kind, json};
 use pleiad_storage::Memory;
 use pleiad_storage::testing::{Call, Faulty, Script};
 

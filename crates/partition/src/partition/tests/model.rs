@@ -7,6 +7,7 @@
 
 use super::*;
 use crate::commit::Policy;
+use parking_lot::Mutex;
 use pleiad_storage::testing::Mirror;
 use pleiad_storage::{Embedded, EmbeddedOptions};
 use std::collections::BTreeMap;

@@ -1,0 +1,66 @@
+//! What speaks against a write, with the words a client hears.
+//!
+//! Promise: pure questions about the version that is there and the room that is left; nothing is looked up or changed here.
+
+use pleiad_model::{Error, Kind, Result};
+
+use super::{Condition, Rejected, Verb};
+use crate::key::{ItemKey, KeyStats};
+use crate::price;
+use crate::record::Record;
+use crate::schema::Schema;
+
+pub const ALREADY_EXISTS: &str = "Resource with specified id or name already exists.";
+pub const NOT_THERE: &str = "Resource Not Found. Learn more: https://aka.ms/cosmosdb-tsg-not-found";
+
+pub(super) fn check_write(verb: Verb, old: Option<&Record>, condition: &Condition) -> Result<(), Rejected> {
+    match (verb, old) {
+        (Verb::Create | Verb::Upsert, None) => Ok(()),
+        (Verb::Create, Some(record)) => Err(rejected(Kind::Conflict, ALREADY_EXISTS, record.body().len())),
+        (Verb::Upsert, Some(record)) => check_version(record, condition),
+        (Verb::Replace, old) => check_version(check_exists(old)?, condition),
+    }
+}
+
+pub(super) fn check_exists(old: Option<&Record>) -> Result<&Record, Rejected> {
+    old.ok_or_else(|| Error::not_found(NOT_THERE).into())
+}
+
+pub(super) fn check_version(record: &Record, condition: &Condition) -> Result<(), Rejected> {
+    let holds = match condition {
+        Condition::None | Condition::IfAny => true,
+        Condition::IfMatch(etag) => record.etag().to_string() == *etag,
+        Condition::IfAbsent => false,
+    };
+    if holds {
+        return Ok(());
+    }
+    Err(rejected(Kind::PreconditionFailed, "One of the specified pre-condition is not met.", record.body().len()))
+}
+
+/// Only what grows is refused: a full key can still be read, trimmed and emptied.
+pub(super) fn check_key_room(schema: &Schema, stats: &KeyStats) -> Result<()> {
+    if stats.bytes <= schema.room.key_bytes_max {
+        return Ok(());
+    }
+    let limit = schema.room.key_bytes_max;
+    let message = format!(
+        "Partition key reached maximum size of {limit} bytes. Delete items of this key, or choose a key with more values."
+    );
+    Err(Error::new(Kind::KeyFull, message))
+}
+
+pub(super) fn rejected(kind: Kind, message: &str, bytes: usize) -> Rejected {
+    Rejected { error: Error::new(kind, message), charge_ru: price::refused_write(bytes) }
+}
+
+pub(super) fn id_without_item() -> Error {
+    Error::corrupt("an id without its item")
+}
+
+pub(super) fn check_identity(record: Record, key: &ItemKey) -> Result<Record> {
+    if record.id() == key.id {
+        return Ok(record);
+    }
+    Err(Error::corrupt(format_args!("item {} where {} should be", record.id(), key.id)))
+}

@@ -1,0 +1,190 @@
+//! A partition's commit history: who gets which LSN, and what of it is not durable yet.
+//!
+//! Promise: under one short lock a transaction gets the next LSN, its rows, and its place in the committer's queue; a refused
+//! one leaves nothing behind. Rows that a later writer must see stay at hand until the store has them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use pleiad_model::{Error, Kind, Result};
+use pleiad_storage::{Batch, keyspace};
+use tokio::sync::oneshot;
+
+use super::{Partition, Rejected, Written};
+use crate::commit::{Entry, Publish};
+use crate::schema::Schema;
+use crate::state::ShardState;
+use crate::transaction::{Changes, Versions};
+
+/// The part that the committer calls back into.
+pub(super) struct Sequencer {
+    visible_lsn: AtomicU64,
+    pub(super) state: Mutex<Sequence>,
+}
+
+pub(super) struct Sequence {
+    pub(super) shard: ShardState,
+    pub(super) pending: HashMap<Bytes, Pending>,
+    /// Which pending rows each LSN brought, to be dropped when it is durable.
+    brought: VecDeque<(u64, Vec<Bytes>)>,
+    pub(super) closed: bool,
+    /// Its items have gone, or are about to go, to other shards.
+    pub(super) fenced: bool,
+    /// Somebody copies it and wants to hear of every change.
+    pub(super) logged_for: Option<u64>,
+    /// The newest schema that anybody wrote under, or that was announced.
+    pub(super) schema_version: u64,
+}
+
+pub(super) struct Pending {
+    lsn: u64,
+    value: Option<Bytes>,
+}
+
+impl Partition {
+    /// Gives a transaction its place in the commit history and hands it to the committer.
+    pub(super) fn sequence(
+        &self,
+        schema: &Schema,
+        ts_s: u32,
+        change: impl FnOnce(&mut ShardState, &mut Changes) -> Result<Written>,
+    ) -> Result<Queued> {
+        let mut sequence = self.sequencer.state.lock();
+        sequence.admit(schema)?;
+        let mut shard = sequence.shard;
+        let kept_from = shard.versions_from;
+        shard.versions_from = schema.keeps_versions.then(|| kept_from.unwrap_or(shard.lsn));
+        shard.lsn += 1;
+        // What was kept before is of no use any more, but it is there until somebody removes it.
+        shard.versions_from = shard.versions_from.or(kept_from.map(|_| shard.lsn));
+        let versions = schema.keeps_versions.then(|| Versions::new(shard.lsn, ts_s));
+        let log_lsn = sequence.logged_for.map(|_| shard.lsn);
+        let mut changes = Changes { log_lsn, versions, ..Changes::default() };
+        let written = change(&mut shard, &mut changes)?;
+        let (done, durable) = oneshot::channel();
+        let state = Some((keyspace::state(self.range.shard), shard.encode()));
+        let owner: Arc<dyn Publish> = self.sequencer.clone();
+        let batch = std::mem::take(&mut changes.batch);
+        // Nothing is published before we let go of the sequence, and nothing stays behind if this is refused.
+        self.committer.enqueue(Entry { batch, state, owner: Some((owner, shard.lsn)), done })?;
+        sequence.accept(shard, changes.pending);
+        self.growth.note(shard.item_bytes > schema.room.partition_bytes_max);
+        Ok(Queued { written, durable })
+    }
+
+    /// Rows and a state without a place in the commit history: nobody's version changes.
+    pub(crate) async fn commit_state(&self, batch: Batch, change: impl FnOnce(&mut ShardState)) -> Result<()> {
+        let durable = self.enqueue_state(batch, change)?;
+        durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")))
+    }
+
+    fn enqueue_state(
+        &self,
+        batch: Batch,
+        change: impl FnOnce(&mut ShardState),
+    ) -> Result<oneshot::Receiver<Result<()>>> {
+        let mut sequence = self.sequencer.state.lock();
+        sequence.check_open()?;
+        let mut shard = sequence.shard;
+        change(&mut shard);
+        let (done, durable) = oneshot::channel();
+        let state = Some((keyspace::state(self.range.shard), shard.encode()));
+        self.committer.enqueue(Entry { batch, state, owner: None, done })?;
+        sequence.shard = shard;
+        Ok(durable)
+    }
+}
+
+impl Sequencer {
+    pub(super) fn new(shard: ShardState) -> Sequencer {
+        let (pending, brought) = Default::default();
+        let (closed, fenced, logged_for) = (false, false, None);
+        let sequence = Sequence { shard, pending, brought, closed, fenced, logged_for, schema_version: 0 };
+        Sequencer { visible_lsn: AtomicU64::new(shard.lsn), state: Mutex::new(sequence) }
+    }
+
+    pub(super) fn visible_lsn(&self) -> u64 {
+        self.visible_lsn.load(Ordering::Acquire)
+    }
+
+    /// A row that is not durable yet, or is about to go.
+    pub(super) fn pending(&self, row: &Bytes) -> Option<Option<Bytes>> {
+        self.state.lock().pending.get(row).map(|pending| pending.value.clone())
+    }
+}
+
+impl Sequence {
+    pub(super) fn admit(&mut self, schema: &Schema) -> Result<()> {
+        self.check_open()?;
+        self.check_schema(schema)?;
+        self.schema_version = schema.version;
+        Ok(())
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.closed {
+            return Err(Error::new(Kind::OwnerNotFound, "Owner resource does not exist"));
+        }
+        self.check_fence()
+    }
+
+    pub(super) fn check_fence(&self) -> Result<()> {
+        match self.fenced {
+            true => Err(Error::new(Kind::Outdated, "the partition's items have moved; read the container again")),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn check_schema(&self, schema: &Schema) -> Result<()> {
+        if schema.version >= self.schema_version {
+            return Ok(());
+        }
+        Err(Error::new(Kind::Outdated, "the container's indexing policy has changed; read the container again"))
+    }
+
+    fn accept(&mut self, shard: ShardState, pending: Vec<(Bytes, Option<Bytes>)>) {
+        self.shard = shard;
+        self.brought.push_back((shard.lsn, pending.iter().map(|(row, _)| row.clone()).collect()));
+        for (row, value) in pending {
+            self.pending.insert(row, Pending { lsn: shard.lsn, value });
+        }
+    }
+}
+
+impl Publish for Sequencer {
+    fn published(&self, lsn: u64) {
+        let mut sequence = self.state.lock();
+        while sequence.brought.front().is_some_and(|(brought, _)| *brought <= lsn) {
+            let Some((brought, rows)) = sequence.brought.pop_front() else { break };
+            for row in rows {
+                // A later writer may have left a newer value, which is not durable yet.
+                if sequence.pending.get(&row).is_some_and(|pending| pending.lsn == brought) {
+                    sequence.pending.remove(&row);
+                }
+            }
+        }
+        drop(sequence);
+        self.visible_lsn.store(lsn, Ordering::Release);
+    }
+}
+
+/// A transaction that has its place and waits to become durable.
+pub(crate) struct Queued {
+    written: Written,
+    durable: oneshot::Receiver<Result<()>>,
+}
+
+impl Queued {
+    pub(crate) async fn wait(self) -> Result<Written, Rejected> {
+        let durable = self.durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")));
+        durable.map_err(lost)?;
+        Ok(self.written)
+    }
+}
+
+pub(super) fn lost(error: Error) -> Rejected {
+    Rejected { error, charge_ru: 0.0 }
+}

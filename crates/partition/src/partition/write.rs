@@ -1,0 +1,208 @@
+//! One item's change, from what is there to a transaction that has its place: insert, update, remove, expire.
+//!
+//! Promise: the caller holds the logical partition's latch, so that what is looked up here stays true until the change is
+//! sequenced. What may be refused is in `checks`, which rows a change makes in `transaction`.
+
+use std::borrow::Cow;
+
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::{Error, Kind, Result, json};
+
+use super::checks::{ALREADY_EXISTS, check_exists, check_key_room, check_version, check_write, rejected};
+use super::sequencer::Queued;
+use super::{Condition, Draft, Partition, Rejected, Verb, Written};
+use crate::index::{self, Term};
+use crate::key::{ItemKey, KeyStats};
+use crate::price;
+use crate::record::{Contents, Fields, Record};
+use crate::schema::{Schema, Stored};
+use crate::state::{DOCNUM_COUNTER_BITS, ShardState};
+use crate::transaction::{Changes, New, Old};
+
+impl Partition {
+    pub(super) async fn put(
+        &self,
+        schema: &Schema,
+        verb: Verb,
+        new: &Prepared<'_>,
+        condition: &Condition,
+    ) -> Result<Queued, Rejected> {
+        let found = self.current(new.target).await?;
+        let is_over = found.as_ref().is_some_and(|record| schema.expiry(new.ts_s).is_over(&record.view()));
+        let (old, over) = if is_over { (None, found) } else { (found, None) };
+        check_write(verb, old.as_ref(), condition)?;
+        match &old {
+            None => Ok(self.insert(schema, new, over.as_ref()).await?),
+            Some(record) => self.update(schema, new, record).await,
+        }
+    }
+
+    /// `over` is an item of the same name whose time is over: it goes in the same transaction.
+    async fn insert(&self, schema: &Schema, new: &Prepared<'_>, over: Option<&Record>) -> Result<Queued> {
+        let mut stats = self.key_stats(&new.key).await?;
+        let before = stats.bytes;
+        let buried = over.map(|record| Buried::new(schema, new.target, record)).transpose()?;
+        buried.iter().for_each(|buried| buried.uncount(&mut stats));
+        stats.items += 1;
+        stats.bytes += new.body.len() as u64;
+        check_key_room(schema, &stats)?;
+        self.keys.grows(&new.key, before, &stats, schema.room.key_bytes_max);
+        self.sequence(schema, new.ts_s, |shard, changes| {
+            let docnum = next_docnum(self.range.prefix, shard)?;
+            let record = Record::encode(&new.contents(docnum), shard.lsn, 0)?;
+            buried.iter().for_each(|buried| buried.bury(self.range.shard, shard, changes));
+            changes.insert(self.range.shard, &New { key: &new.key, record: &record, terms: &new.terms });
+            changes.count_key(self.key_row(&new.key), &stats, &new.key);
+            shard.items += 1;
+            shard.item_bytes += new.body.len() as u64;
+            self.check_room(schema, shard)?;
+            let charge_ru = price::create(new.body.len(), index::priced(&new.terms));
+            Ok(Written { record: Some(record), created: true, lsn: shard.lsn, charge_ru })
+        })
+    }
+
+    async fn update(&self, schema: &Schema, new: &Prepared<'_>, old: &Record) -> Result<Queued, Rejected> {
+        let renamed = new.key.hash != new.target.hash;
+        let other = if renamed { self.current(&new.key).await? } else { None };
+        let is_over = other.as_ref().is_some_and(|other| schema.expiry(new.ts_s).is_over(&other.view()));
+        if other.is_some() && !is_over {
+            return Err(rejected(Kind::Conflict, ALREADY_EXISTS, old.body().len()));
+        }
+        let buried = other.as_ref().map(|other| Buried::new(schema, &new.key, other)).transpose()?;
+        let old_terms = schema.stored_terms(old, &json::parse(old.body())?);
+        let (old_bytes, new_bytes) = (old.body().len(), new.body.len());
+        let mut stats = self.key_stats(&new.key).await?;
+        let before = stats.bytes;
+        buried.iter().for_each(|buried| buried.uncount(&mut stats));
+        stats.bytes = (stats.bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
+        if new_bytes > old_bytes {
+            check_key_room(schema, &stats)?;
+            self.keys.grows(&new.key, before, &stats, schema.room.key_bytes_max);
+        }
+        Ok(self.sequence(schema, new.ts_s, |shard, changes| {
+            let record = Record::encode(&new.contents(old.docnum), shard.lsn, 0)?;
+            let was = Old { key: new.target, record: old, terms: &old_terms };
+            let now = New { key: &new.key, record: &record, terms: &new.terms };
+            buried.iter().for_each(|buried| buried.bury(self.range.shard, shard, changes));
+            let count = changes.update(self.range.shard, &was, &now);
+            changes.count_key(self.key_row(&new.key), &stats, &new.key);
+            shard.item_bytes = (shard.item_bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
+            if new_bytes > old_bytes {
+                self.check_room(schema, shard)?;
+            }
+            let charge_ru = price::replace(old_bytes, new_bytes, count.removed, count.added);
+            Ok(Written { record: Some(record), created: false, lsn: shard.lsn, charge_ru })
+        })?)
+    }
+
+    pub(super) async fn remove(
+        &self,
+        schema: &Schema,
+        key: &ItemKey,
+        condition: &Condition,
+        ts_s: u32,
+    ) -> Result<Queued, Rejected> {
+        let old = schema.expiry(ts_s).living(self.current(key).await?);
+        let old = check_exists(old.as_ref())?;
+        check_version(old, condition)?;
+        let terms = schema.stored_terms(old, &json::parse(old.body())?);
+        let bytes = old.body().len();
+        let mut stats = self.key_stats(key).await?;
+        stats.items = stats.items.saturating_sub(1);
+        stats.bytes = stats.bytes.saturating_sub(bytes as u64);
+        Ok(self.sequence(schema, ts_s, |shard, changes| {
+            changes.remove(self.range.shard, &Old { key, record: old, terms: &terms });
+            changes.count_key(self.key_row(key), &stats, key);
+            shard.items = shard.items.saturating_sub(1);
+            shard.item_bytes = shard.item_bytes.saturating_sub(bytes as u64);
+            let charge_ru = price::delete(bytes, index::priced(&terms.possible));
+            Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru })
+        })?)
+    }
+
+    /// Removes an item whose time is over, unless somebody has written it since.
+    pub(crate) async fn expire_item(&self, schema: &Schema, found: &Record, now_s: u32) -> Result<Option<Queued>> {
+        let key = key_of(schema, found)?;
+        let _latch = self.latch(&key).await;
+        let current = self.current(&key).await?.filter(|current| current.docnum == found.docnum);
+        let Some(current) = current.filter(|current| schema.expiry(now_s).is_over(&current.view())) else {
+            return Ok(None);
+        };
+        let buried = Buried::new(schema, &key, &current)?;
+        let mut stats = self.key_stats(&key).await?;
+        buried.uncount(&mut stats);
+        let queued = self.sequence(schema, now_s, |shard, changes| {
+            buried.bury(self.range.shard, shard, changes);
+            changes.count_key(self.key_row(&key), &stats, &key);
+            Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru: 0.0 })
+        })?;
+        Ok(Some(queued))
+    }
+}
+
+/// An item whose time is over, on its way out.
+struct Buried<'a> {
+    key: &'a ItemKey,
+    record: &'a Record,
+    terms: Stored,
+}
+
+impl<'a> Buried<'a> {
+    fn new(schema: &Schema, key: &'a ItemKey, record: &'a Record) -> Result<Self> {
+        let terms = schema.stored_terms(record, &json::parse(record.body())?);
+        Ok(Buried { key, record, terms })
+    }
+
+    fn uncount(&self, stats: &mut KeyStats) {
+        stats.items = stats.items.saturating_sub(1);
+        stats.bytes = stats.bytes.saturating_sub(self.record.body().len() as u64);
+    }
+
+    fn bury(&self, at: u64, shard: &mut ShardState, changes: &mut Changes) {
+        changes.expire(at, &Old { key: self.key, record: self.record, terms: &self.terms });
+        shard.items = shard.items.saturating_sub(1);
+        shard.item_bytes = shard.item_bytes.saturating_sub(self.record.body().len() as u64);
+    }
+}
+
+fn key_of(schema: &Schema, record: &Record) -> Result<ItemKey> {
+    let body = json::parse(record.body())?;
+    let key = schema.key.as_ref().map(|definition| PartitionKey::extract(definition, &body)).unwrap_or_default();
+    Ok(ItemKey::new(schema.key.as_ref(), &key, record.id()))
+}
+
+/// A draft with everything worked out that needs no lock.
+pub(super) struct Prepared<'a> {
+    target: &'a ItemKey,
+    key: Cow<'a, ItemKey>,
+    ts_s: u32,
+    indexed: bool,
+    fields: Fields,
+    body: &'a [u8],
+    terms: Vec<Term>,
+}
+
+impl<'a> Prepared<'a> {
+    pub(super) fn new(schema: &Schema, draft: &'a Draft, ts_s: u32) -> Self {
+        let (target, indexed, body) = (&draft.target, draft.indexed, draft.text.as_slice());
+        let renamed = draft.id != target.id;
+        let key = if renamed { Cow::Owned(target.renamed(&draft.id)) } else { Cow::Borrowed(target) };
+        let terms = schema.terms(&draft.body, ts_s, indexed);
+        Prepared { target, key, ts_s, indexed, fields: Fields::of(body), body, terms }
+    }
+
+    fn contents(&self, docnum: u64) -> Contents<'_> {
+        let (ts_s, indexed, fields, body) = (self.ts_s, self.indexed, &self.fields, self.body);
+        let terms = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
+        let (epk, id) = (&self.key.logical.epk, self.key.id.as_str());
+        Contents { docnum, ts_s, terms, indexed, epk, id, fields, body }
+    }
+}
+
+fn next_docnum(prefix: u32, shard: &mut ShardState) -> Result<u64> {
+    shard.next_item += 1;
+    if shard.next_item >> DOCNUM_COUNTER_BITS != 0 {
+        return Err(Error::new(Kind::QuotaExceeded, "this partition has used up its item numbers"));
+    }
+    Ok(u64::from(prefix) << DOCNUM_COUNTER_BITS | shard.next_item)
+}
