@@ -4,7 +4,8 @@
 //! durable before the tree shows them. `_rid`s are never given twice.
 //!
 //! ```text
-//! account ─┬─ database ─┬─ container ── partition map ── partitions
+//! account ─┬─ database ─┬─ container ─┬─ partition map ── partitions
+//!          │            │             └─ stored procedure, trigger, user-defined function
 //!          │            └─ client encryption key
 //!          └─ offer ─▷ database or container
 //! ```
@@ -14,6 +15,7 @@ mod job; // a split or merge under way
 mod publish; // a change becomes durable, then visible
 mod repartition; // a job begins, hands over, ends
 mod rows; // the tree as rows of the store
+mod script; // what clients have stored to be run
 mod transition; // a container whose index is being changed
 mod tree; // the resources themselves
 
@@ -21,6 +23,7 @@ pub use change::NewContainer;
 pub use job::{Job, JobKind, Reason};
 pub(crate) use repartition::{HandingOver, Wanted};
 pub(crate) use rows::{erased, to_erase};
+pub use script::{Script, ScriptDefinition, ScriptPut, Scripts, TriggerDefinition, TriggerOperation, TriggerType};
 pub use transition::Transition;
 pub use tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree};
 

@@ -13,6 +13,7 @@ mod item; // one item
 mod list; // many items, a page at a time
 pub mod metrics; // what the account is used for, in figures
 mod meter; // may it now, and what did it take
+mod script; // where scripts run, and how they fail
 mod query; // many items, by what they hold
 mod change_feed; // many items, by when they changed
 mod repartition; // what may be asked about partitions
@@ -28,7 +29,10 @@ mod watch; // what an operator should know
 
 pub use admit::{Admitted, ContainerName};
 pub use answer::{Answer, Place};
-pub use catalog::{Catalog, Container, Database, EncryptionKey, Job, JobKind, Offer, OfferOwner, Reason};
+pub use catalog::{
+    Catalog, Container, Database, EncryptionKey, Job, JobKind, Offer, OfferOwner, Reason, Script, ScriptDefinition,
+    ScriptPut,
+};
 pub use change_feed::{ChangeFrom, ChangeMode, ChangePage, ChangeRequest, ChangeStretch, Changes};
 pub use chores::{JobReport, Outcome as JobOutcome, Step};
 pub use fault::{Fault, FaultAt, FaultKind, Faults};
@@ -64,6 +68,7 @@ use pleiad_model::Result;
 use pleiad_model::env::Env;
 use pleiad_partition::{Committer, Room};
 use pleiad_storage::AnyStore;
+use script::Interpreters;
 use tokio::sync::Semaphore;
 use watch::Watch;
 
@@ -114,6 +119,7 @@ pub struct Engine {
     /// One for each query that may run: a thread, and what it holds in memory.
     query_permits: Arc<Semaphore>,
     sweeper: Mutex<Option<Sweeper>>,
+    scripts: Interpreters,
 }
 
 impl Engine {
@@ -123,7 +129,8 @@ impl Engine {
         let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await?;
         let (meter, watch) = (Meter::new(env.clone()), Watch::default());
         let query_permits = Arc::new(Semaphore::new(query::at_once()));
-        Ok(Engine { catalog, env, committer, meter, watch, query_permits, sweeper: Mutex::new(None) })
+        let (scripts, sweeper) = (Interpreters::new(env.clone()), Mutex::new(None));
+        Ok(Engine { catalog, env, committer, meter, watch, query_permits, scripts, sweeper })
     }
 
     /// Who was refused for want of request units, the latest last.

@@ -18,6 +18,7 @@ mod document; // what a query sees of an item
 mod cursor; // where the next page starts
 mod reach; // which partitions
 mod reader; // one partition, at one moment
+mod functions; // user-defined functions of a page
 mod find; // items that may meet a condition
 mod choose; // the cheapest way to them
 mod feed; // items into a pass

@@ -206,9 +206,14 @@ impl ScriptRid {
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (container, nibble, number) = ContainerRid::child_from_bytes(bytes)?;
+        Some(ScriptRid { container, kind: ScriptKind::from_nibble(nibble)?, number })
+    }
+}
+
+impl ScriptKind {
+    pub fn from_nibble(nibble: u8) -> Option<Self> {
         let kinds = [ScriptKind::UserDefinedFunction, ScriptKind::Trigger, ScriptKind::StoredProcedure];
-        let kind = kinds.into_iter().find(|kind| *kind as u8 == nibble)?;
-        Some(ScriptRid { container, kind, number })
+        kinds.into_iter().find(|kind| *kind as u8 == nibble)
     }
 }
 

@@ -58,6 +58,8 @@ pub const QUERY_RU: f64 = 2.3;
 const QUERY_INDEX_ROW_RU: f64 = 0.001;
 const QUERY_LOADED_KB_RU: f64 = 0.05;
 const QUERY_OUTPUT_KB_RU: f64 = 0.65;
+/// A call of a user-defined function.
+const FUNCTION_CALL_RU: f64 = 0.005;
 
 /// What a page of a query reads in one partition.
 pub fn query(items: u64, item_bytes: u64, index_rows: u64) -> f64 {
@@ -69,6 +71,11 @@ pub fn query(items: u64, item_bytes: u64, index_rows: u64) -> f64 {
 /// The rows of a page of a query.
 pub fn rows(bytes: usize) -> f64 {
     QUERY_OUTPUT_KB_RU * kb(bytes as f64)
+}
+
+/// What user-defined functions add to a query.
+pub fn function_calls(calls: u64) -> f64 {
+    FUNCTION_CALL_RU * calls as f64
 }
 
 fn kb(bytes: f64) -> f64 {

@@ -73,6 +73,36 @@ fn declared_in(expr: &Expr, parameters: &Parameters) -> Result<(), Fault> {
     }
 }
 
+/// The user-defined functions that a query calls, each where it is named first.
+pub fn user_functions(select: &Select) -> Vec<(&str, Span)> {
+    let mut found = Vec::new();
+    note_functions(select, &mut found);
+    found
+}
+
+fn note_functions<'q>(select: &'q Select, found: &mut Vec<(&'q str, Span)>) {
+    let noted: Result<(), std::convert::Infallible> = select.each_scalar(&mut |scalar| {
+        note_functions_in(scalar, found);
+        Ok(())
+    });
+    let Ok(()) = noted;
+}
+
+fn note_functions_in<'q>(expr: &'q Expr, found: &mut Vec<(&'q str, Span)>) {
+    match &expr.kind {
+        ExprKind::Subquery { select, .. } => return note_functions(select, found),
+        ExprKind::UserCall { function, .. } if found.iter().all(|(name, _)| name != function) => {
+            found.push((function, expr.span));
+        }
+        _ => {}
+    }
+    let noted: Result<(), std::convert::Infallible> = expr.each_child(&mut |child| {
+        note_functions_in(child, found);
+        Ok(())
+    });
+    let Ok(()) = noted;
+}
+
 /// A mistake in the text, or something that is not built.
 enum Broken {
     Fault(Fault),

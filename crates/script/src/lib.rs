@@ -8,7 +8,7 @@
 //! Program::new(name, source)
 //! Runtime::start(program, call) ─▶ Session      step(answers) ─▶ Step::Ask(operations) │ Step::Done(outcome)
 //! Pool::run(program, call, host)                the same on a thread that can be given up
-//! Functions::declare(name, source) ─▶ Udf       call(arguments) ─▶ value, undefined or error, on the caller's thread
+//! Functions::declare(program) ─▶ Udf            call(arguments) ─▶ value, undefined or error, on the caller's thread
 //! ```
 //!
 //! Carrying operations out, transactions, prices and status codes are the caller's. Read in this order.

@@ -40,11 +40,14 @@ impl Runtime {
         Runtime { desk: Desk::new(limits, env), engine: None }
     }
 
-    /// Whether the text is a function. Running it will not compile it again.
+    /// Whether the text is a function, if that is not known yet. Running it will not compile it again.
     pub fn compile(&mut self, program: &Program) -> Result<(), ScriptError> {
         self.desk.open(None);
         let desk = Rc::clone(&self.desk);
         let engine = self.engine()?;
+        if engine.programs.contains_key(&program.number()) {
+            return Ok(());
+        }
         let realm = &engine.shared;
         let made =
             realm.context.with(|ctx| compiled(&ctx, &desk, realm, program).map(|factory| (factory, realm.tidy(&ctx))));

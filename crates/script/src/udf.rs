@@ -63,10 +63,9 @@ impl Functions {
     }
 
     /// Compiles the text, so that a mistake is found before the first row.
-    pub fn declare(&self, name: impl Into<String>, source: impl Into<String>) -> Result<Udf, ScriptError> {
-        let program = Program::new(name, source);
-        self.on_this_thread(|runtime| runtime.compile(&program))?;
-        Ok(Udf { home: self.clone(), program })
+    pub fn declare(&self, program: &Program) -> Result<Udf, ScriptError> {
+        self.on_this_thread(|runtime| runtime.compile(program))?;
+        Ok(Udf { home: self.clone(), program: program.clone() })
     }
 
     fn on_this_thread<T>(&self, work: impl FnOnce(&mut Runtime) -> T) -> T {
@@ -80,7 +79,7 @@ impl Functions {
 
 impl Udf {
     /// None is undefined.
-    pub fn call(&self, arguments: &[Value]) -> Result<Option<Value>, ScriptError> {
+    pub fn call<'v>(&self, arguments: impl ExactSizeIterator<Item = &'v Value>) -> Result<Option<Value>, ScriptError> {
         self.home.on_this_thread(|runtime| {
             let result = self.call_on(runtime, arguments);
             // A timeout, memory that ran out, promises: rare enough to start anew, and certain to be clean.
@@ -92,7 +91,11 @@ impl Udf {
         })
     }
 
-    fn call_on(&self, runtime: &mut Runtime, arguments: &[Value]) -> Result<(Option<Value>, bool), ScriptError> {
+    fn call_on<'v>(
+        &self,
+        runtime: &mut Runtime,
+        arguments: impl ExactSizeIterator<Item = &'v Value>,
+    ) -> Result<(Option<Value>, bool), ScriptError> {
         let desk = Rc::clone(runtime.desk());
         desk.open(None);
         let engine = runtime.engine()?;
@@ -104,11 +107,11 @@ impl Udf {
         called.map(|(value, is_clean)| (value, is_clean && !engine.js.is_job_pending()))
     }
 
-    fn call_shared(
+    fn call_shared<'v>(
         &self,
         engine: &mut Engine,
         desk: &Desk,
-        arguments: &[Value],
+        arguments: impl ExactSizeIterator<Item = &'v Value>,
     ) -> Result<(Option<Value>, bool), ScriptError> {
         let context = engine.shared().context.clone();
         context.with(|ctx| {
@@ -119,7 +122,12 @@ impl Udf {
         })
     }
 
-    fn call_alone(&self, engine: &Engine, desk: &Rc<Desk>, arguments: &[Value]) -> Result<Option<Value>, ScriptError> {
+    fn call_alone<'v>(
+        &self,
+        engine: &Engine,
+        desk: &Rc<Desk>,
+        arguments: impl ExactSizeIterator<Item = &'v Value>,
+    ) -> Result<Option<Value>, ScriptError> {
         let realm = Realm::own(&engine.js, desk);
         let realm = realm.map_err(|_| ScriptError::out_of_memory(desk.limits.memory_bytes_max))?;
         let value = realm.context.with(|ctx| {
@@ -133,7 +141,11 @@ impl Udf {
     }
 }
 
-fn applied<'js>(ctx: &Ctx<'js>, factory: &Function<'js>, arguments: &[Value]) -> rquickjs::Result<Option<Value>> {
+fn applied<'js, 'v>(
+    ctx: &Ctx<'js>,
+    factory: &Function<'js>,
+    arguments: impl ExactSizeIterator<Item = &'v Value>,
+) -> rquickjs::Result<Option<Value>> {
     let function: Function<'js> = factory.call(())?;
     let mut args = Args::new(ctx.clone(), arguments.len());
     for argument in arguments {

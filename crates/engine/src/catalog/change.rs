@@ -103,7 +103,8 @@ impl Catalog {
         let partitions = rows::open_partitions(&map, &self.store, &self.committer).await?;
         let (database, version, definition) = (owner.id.clone(), change.version, new.definition);
         let schema = Arc::new(Schema::new(version.number, &definition, &[], self.limits.room()));
-        let container = Container { database, rid, version, definition, schema, transition: None, map, partitions };
+        let (transition, scripts) = Default::default();
+        let container = Container { database, rid, version, definition, schema, transition, scripts, map, partitions };
         let container = Arc::new(container);
         rows::put_container(&mut change.batch, &container);
         owner.put_container(container.clone());

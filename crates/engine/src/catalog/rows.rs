@@ -7,21 +7,25 @@
 //! catalog │ 'e' │ database u32 · u64     → encryption key, version
 //! catalog │ 'j' │ job u64                → a split or merge under way
 //! catalog │ 'o' │ offer u32              → owner, throughput, version
+//! catalog │ 's' │ database u32 · container u32 · kind u8 · u64
+//!                                        → script, version
 //! catalog │ 'x' │ shard u64              → (empty) rows that nobody needs any more, still to be erased
 //! ```
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use pleiad_model::env::Env;
 use pleiad_model::policy::ContainerDefinition;
-use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
+use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid, ScriptKind, ScriptRid};
 use pleiad_model::{Error, Object, Result, Value, json};
 use pleiad_partition::governor::{BucketId, Caps};
 use pleiad_partition::{Committer, Partition, PartitionMap, Schema};
 use pleiad_storage::{AnyStore, Batch, Direction, Limit, Snapshot, Store, keyspace};
 
 use super::job::Job;
+use super::script::{Script, ScriptDefinition, Scripts};
 use super::transition::Transition;
 use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, Version};
 use crate::Limits;
@@ -33,6 +37,7 @@ const CONTAINER: u8 = b'c';
 const ENCRYPTION_KEY: u8 = b'e';
 const OFFER: u8 = b'o';
 const JOB: u8 = b'j';
+const SCRIPT: u8 = b's';
 const ERASE: u8 = b'x';
 
 const CHUNK: Limit = Limit { rows: 256, bytes: 1 << 20 };
@@ -110,7 +115,17 @@ pub(super) fn put_container(batch: &mut Batch, container: &Container) {
 
 pub(super) fn delete_container(batch: &mut Batch, container: &Container) {
     batch.delete(keyspace::catalog(CONTAINER, &pair(container.rid.database.0, container.rid.number)));
+    container.scripts.iter().for_each(|script| delete_script(batch, script));
     container.map.ranges().iter().for_each(|range| to_be_erased(batch, range.shard));
+}
+
+pub(super) fn put_script(batch: &mut Batch, script: &Script) {
+    let row = versioned(script.version).with("script", script.definition.to_object());
+    put(batch, SCRIPT, &script_key(script.rid), row);
+}
+
+pub(super) fn delete_script(batch: &mut Batch, script: &Script) {
+    batch.delete(keyspace::catalog(SCRIPT, &script_key(script.rid)));
 }
 
 pub(super) fn put_job(batch: &mut Batch, job: &Job) {
@@ -217,10 +232,12 @@ async fn load_database(with: &Loader<'_>, rid: DatabaseRid, row: &[u8]) -> Resul
     let store = with.store;
     let row = json::parse(row)?;
     let mut database = Database::new(text(&row, "id")?.to_owned(), rid, version(&row)?);
+    let mut scripts = load_scripts(store, rid).await?;
     for (key, row) in scan_prefix(store, CONTAINER, &rid.0.to_be_bytes()).await? {
         let rid = ContainerRid { database: rid, number: u32::from_be_bytes(*tail(&key)?) };
         let container = load_container(with, &database.id, rid, &json::parse(&row)?).await?;
-        database.put_container(Arc::new(container));
+        let scripts = Arc::new(scripts.remove(&rid).unwrap_or_default());
+        database.put_container(Arc::new(Container { scripts, ..container }));
     }
     for (key, row) in scan_prefix(store, ENCRYPTION_KEY, &rid.0.to_be_bytes()).await? {
         let rid = ClientEncryptionKeyRid { database: rid, number: u64::from_be_bytes(*tail(&key)?) };
@@ -240,8 +257,29 @@ async fn load_container(with: &Loader<'_>, database: &str, rid: ContainerRid, ro
     let version = version(row)?;
     let schema_version = row.get("schema").map_or(Ok(version.number), |_| number(row, "schema"))?;
     let schema = Arc::new(Schema::new(schema_version, &definition, former, with.limits.room()));
-    let database = database.to_owned();
-    Ok(Container { database, rid, version, definition, schema, transition, map, partitions })
+    let (database, scripts) = (database.to_owned(), Arc::default());
+    Ok(Container { database, rid, version, definition, schema, transition, scripts, map, partitions })
+}
+
+/// The scripts of all containers of a database.
+async fn load_scripts(store: &AnyStore, database: DatabaseRid) -> Result<BTreeMap<ContainerRid, Scripts>> {
+    let mut found: BTreeMap<ContainerRid, Scripts> = BTreeMap::new();
+    for (key, row) in scan_prefix(store, SCRIPT, &database.0.to_be_bytes()).await? {
+        let rid = script_rid(database, &key)?;
+        let row = json::parse(&row)?;
+        let definition = row.get("script").ok_or_else(|| Error::corrupt("script row"))?;
+        let definition = ScriptDefinition::parse(rid.kind, definition)?;
+        found.entry(rid.container).or_default().put(Script::new(rid, version(&row)?, definition));
+    }
+    Ok(found)
+}
+
+fn script_rid(database: DatabaseRid, key: &[u8]) -> Result<ScriptRid> {
+    let [container @ .., _, _, _, _, _, _, _, _, _] = tail::<13>(key)?;
+    let [kind, ..] = tail::<9>(key)?;
+    let container = ContainerRid { database, number: u32::from_be_bytes(*container) };
+    let kind = ScriptKind::from_nibble(*kind).ok_or_else(|| Error::corrupt("kind of a script"))?;
+    Ok(ScriptRid { container, kind, number: u64::from_be_bytes(*tail(key)?) })
 }
 
 fn load_transition(row: &Value) -> Result<Option<Transition>> {
@@ -312,6 +350,11 @@ fn put(batch: &mut Batch, kind: u8, rest: &[u8], row: Object) {
 
 fn pair(database: u32, number: u32) -> [u8; 8] {
     (u64::from(database) << 32 | u64::from(number)).to_be_bytes()
+}
+
+fn script_key(rid: ScriptRid) -> Vec<u8> {
+    let container = pair(rid.container.database.0, rid.container.number);
+    [&container[..], &[rid.kind as u8], &rid.number.to_be_bytes()].concat()
 }
 
 fn encryption_key(rid: ClientEncryptionKeyRid) -> Vec<u8> {

@@ -12,6 +12,7 @@ use pleiad_partition::index::UsableIndex;
 use pleiad_partition::{Partition, PartitionMap, Schema};
 
 use super::job::Job;
+use super::script::Scripts;
 use super::transition::Transition;
 use crate::Limits;
 use crate::throughput::{self, Pool, ProvisionedThroughput, Redistribution};
@@ -59,6 +60,7 @@ pub struct Container {
     pub schema: Arc<Schema>,
     /// While its index is on the way to the current policy.
     pub transition: Option<Arc<Transition>>,
+    pub scripts: Arc<Scripts>,
     pub map: PartitionMap,
     /// In the order of the map's ranges.
     pub partitions: Vec<Arc<Partition>>,

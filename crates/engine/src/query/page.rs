@@ -3,8 +3,8 @@
 //! It is worked out on a thread that may wait. Where the rows come from is `rows`'s business.
 
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use pleiad_model::env::Env;
@@ -13,7 +13,7 @@ use pleiad_partition::price;
 use pleiad_query::access;
 use pleiad_query::block::Block;
 use pleiad_query::compile::{Bind, compile};
-use pleiad_query::expr::{Context, Room};
+use pleiad_query::expr::{Context, Room, UserFunctions};
 use pleiad_query::language::ast::Select;
 use pleiad_query::language::print::print;
 use pleiad_query::run::{self, PageSize, RowSet, Start};
@@ -25,6 +25,7 @@ use tokio::runtime::Handle;
 use super::choose::ordering;
 use super::cursor::{At, QueryCursor, Stretch, left};
 use super::feed::KeyPath;
+use super::functions::UserDefined;
 use super::reach::{self, slices};
 use super::report::{Report, Work};
 use super::rows::{Shared, cores, is_stream};
@@ -33,6 +34,7 @@ use crate::answer::{Answer, Place};
 use crate::item::CONTAINER_CHANGES_MAX;
 use crate::list::ListScope;
 use crate::meter::Meter;
+use crate::script::Interpreters;
 use crate::session::SessionToken;
 use crate::{Admitted, ContainerName, Engine};
 
@@ -81,6 +83,7 @@ pub(crate) fn at_once() -> usize {
 }
 
 /// Whether a page may go on.
+#[derive(Clone)]
 pub struct Budget {
     env: Arc<dyn Env>,
     started_ms: u64,
@@ -163,6 +166,8 @@ impl Engine {
             query: query.clone(),
             session: session.cloned(),
             budget,
+            scripts: self.scripts.clone(),
+            functions: OnceLock::new(),
             started_ms: self.now_ms(),
             handle: Handle::current(),
         };
@@ -183,6 +188,9 @@ pub(super) struct Job {
     pub query: Arc<ItemQuery>,
     pub session: Option<SessionToken>,
     pub budget: Budget,
+    pub scripts: Interpreters,
+    /// What the text calls by `udf.`, found before the first row.
+    pub functions: OnceLock<UserDefined>,
     pub started_ms: u64,
     pub handle: Handle,
 }
@@ -203,7 +211,7 @@ impl Job {
         let mut tab = Tab::default();
         let answer = match self.page(&mut places, &mut tab) {
             Ok(page) => {
-                let charge_ru = tab.pay(&self.meter, page.rows.bytes());
+                let charge_ru = tab.pay(&self.meter, price::rows(page.rows.bytes()) + self.functions_ru());
                 Answer::priced(Ok(page), charge_ru)
             }
             Err(error) => self.failed(error, tab),
@@ -220,7 +228,7 @@ impl Job {
             tab.leave(&self.meter);
             return Answer::refused(error);
         }
-        let charge_ru = tab.pay(&self.meter, 0).max(price::MISS_RU);
+        let charge_ru = tab.pay(&self.meter, self.functions_ru()).max(price::MISS_RU);
         Answer::priced(Err(error), charge_ru)
     }
 
@@ -233,11 +241,26 @@ impl Job {
         let began = Instant::now();
         let select = check::read(&self.query.text)?;
         check::check_parameters(&select, bind.parameters, &self.query.text)?;
+        self.find_functions(&select)?;
         let page = Page { bind, from: self.query.from.as_ref(), size: self.query.size, began };
         match stages(&select) {
             Some(stages) => self.staged(&stages, page, places, tab),
             None => self.read(&select, page, places, tab),
         }
+    }
+
+    fn find_functions(&self, select: &Select) -> Result<()> {
+        let named = check::user_functions(select);
+        if !named.is_empty() {
+            let found = UserDefined::find(&named, self)?;
+            self.functions.get_or_init(|| found);
+        }
+        Ok(())
+    }
+
+    /// What its functions have cost so far.
+    fn functions_ru(&self) -> f64 {
+        self.functions.get().map_or(0.0, |functions| price::function_calls(functions.calls()))
     }
 
     /// A page of rows of the container's items.
@@ -325,7 +348,7 @@ impl Job {
             env: self.budget.env.as_ref(),
             started_ms: self.started_ms,
             geospatial: self.at.container.definition.geospatial,
-            user_functions: None,
+            user_functions: self.functions.get().map(|functions| functions as &dyn UserFunctions),
             room: Room::new(ROW_BYTES_MAX),
         }
     }

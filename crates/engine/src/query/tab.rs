@@ -50,8 +50,8 @@ impl Tab {
         self.parts.into_iter().for_each(|part| meter.leave(part.visit));
     }
 
-    pub fn pay(self, meter: &Meter, row_bytes: usize) -> f64 {
-        let rows_ru = price::rows(row_bytes);
+    /// `rows_ru` is what the rows cost that were made of what was read.
+    pub fn pay(self, meter: &Meter, rows_ru: f64) -> f64 {
         if self.parts.is_empty() {
             return price::QUERY_RU + rows_ru;
         }

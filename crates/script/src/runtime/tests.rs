@@ -102,8 +102,8 @@ fn cost_of_an_empty_call_and_of_a_function() {
         }),
     );
     let function = |source: &str, argument: pleiad_model::Value| -> Box<dyn FnMut()> {
-        let udf = Functions::new(Limits::default(), env()).declare("f", source).unwrap();
-        Box::new(move || drop(udf.call(std::slice::from_ref(&argument))))
+        let udf = Functions::new(Limits::default(), env()).declare(&Program::new("f", source)).unwrap();
+        Box::new(move || drop(udf.call(std::iter::once(&argument))))
     };
     timed("function of a number", 200_000, function("x => x + 1", pleiad_model::Value::from(7i64)));
     timed("function of a string", 200_000, function("s => s.length", pleiad_model::Value::from("hello")));

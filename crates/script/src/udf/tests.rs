@@ -4,16 +4,16 @@ use pleiad_model::Value;
 
 use super::{Functions, Udf};
 use crate::testing::{TickingEnv, env, parse};
-use crate::{Cause, Limits};
+use crate::{Cause, Limits, Program};
 
 fn udf(source: &str) -> Udf {
-    Functions::new(Limits::default(), env()).declare("f", source).unwrap()
+    Functions::new(Limits::default(), env()).declare(&Program::new("f", source)).unwrap()
 }
 
 #[track_caller]
 fn gives(source: &str, arguments: &str, want: &str) {
     let arguments = parse(arguments).as_array().unwrap().to_vec();
-    assert_eq!(udf(source).call(&arguments), Ok(Some(parse(want))), "{source}");
+    assert_eq!(udf(source).call(arguments.iter()), Ok(Some(parse(want))), "{source}");
 }
 
 #[test]
@@ -38,9 +38,9 @@ fn values_go_in_and_come_out() {
 
 #[test]
 fn undefined_is_no_value() {
-    assert_eq!(udf("function () {}").call(&[]), Ok(None));
-    assert_eq!(udf("() => () => 1").call(&[]), Ok(None));
-    assert_eq!(udf("x => x.missing").call(&[parse("{}")]), Ok(None));
+    assert_eq!(udf("function () {}").call([].iter()), Ok(None));
+    assert_eq!(udf("() => () => 1").call([].iter()), Ok(None));
+    assert_eq!(udf("x => x.missing").call([parse("{}")].iter()), Ok(None));
 }
 
 #[test]
@@ -50,25 +50,27 @@ fn there_is_no_context() {
 
 #[test]
 fn what_it_throws_is_the_error() {
-    let error = udf("function () { throw new Error('no') }").call(&[]).unwrap_err();
+    let error = udf("function () { throw new Error('no') }").call([].iter()).unwrap_err();
     assert_eq!((error.cause, error.message.as_str()), (Cause::Thrown, "Error: no"));
     let home = Functions::new(Limits::default(), env());
-    assert_eq!(home.declare("f", "function (").err().unwrap().cause, Cause::Syntax);
-    assert!(udf("7").call(&[]).is_err());
-    assert!(udf("() => 1n").call(&[]).is_err());
-    assert!(udf("() => { let o = {}; o.o = o; return o }").call(&[]).is_err());
+    assert_eq!(home.declare(&Program::new("f", "function (")).err().unwrap().cause, Cause::Syntax);
+    assert!(udf("7").call([].iter()).is_err());
+    assert!(udf("() => 1n").call([].iter()).is_err());
+    assert!(udf("() => { let o = {}; o.o = o; return o }").call([].iter()).is_err());
 }
 
 #[test]
 fn it_is_bounded_and_the_next_row_is_served() {
     let home = Functions::new(Limits { memory_bytes_max: 8 << 20, ..Limits::default() }, TickingEnv::every(20));
-    let loops = home.declare("loops", "function () { while (true) {} }").unwrap();
-    let eats = home.declare("eats", "function () { let a = []; for (;;) a.push(new Array(1000).fill(1)) }").unwrap();
-    let fine = home.declare("fine", "x => x + 1").unwrap();
+    let loops = home.declare(&Program::new("loops", "function () { while (true) {} }")).unwrap();
+    let eats = home
+        .declare(&Program::new("eats", "function () { let a = []; for (;;) a.push(new Array(1000).fill(1)) }"))
+        .unwrap();
+    let fine = home.declare(&Program::new("fine", "x => x + 1")).unwrap();
     for _ in 0..2 {
-        assert_eq!(loops.call(&[]).unwrap_err().cause, Cause::TimedOut);
-        assert_eq!(eats.call(&[]).unwrap_err().cause, Cause::OutOfMemory);
-        assert_eq!(fine.call(&[parse("1")]), Ok(Some(parse("2"))));
+        assert_eq!(loops.call([].iter()).unwrap_err().cause, Cause::TimedOut);
+        assert_eq!(eats.call([].iter()).unwrap_err().cause, Cause::OutOfMemory);
+        assert_eq!(fine.call([parse("1")].iter()), Ok(Some(parse("2"))));
     }
 }
 
@@ -77,8 +79,8 @@ fn rows_do_not_see_each_other() {
     let counts = udf("function f() { n = typeof n === 'undefined' ? 1 : n + 1; f.n = (f.n || 0) + 1; return n + f.n }");
     let late = udf("async function () { leak = 1; await null; leak = 2; }");
     for _ in 0..3 {
-        assert_eq!(counts.call(&[]), Ok(Some(parse("2"))));
-        assert_eq!(late.call(&[]), Ok(Some(parse("{}"))));
+        assert_eq!(counts.call([].iter()), Ok(Some(parse("2"))));
+        assert_eq!(late.call([].iter()), Ok(Some(parse("{}"))));
     }
 }
 
@@ -90,7 +92,7 @@ fn one_function_serves_every_thread() {
             .map(|n| {
                 scope.spawn({
                     let double = double.clone();
-                    move || double.call(&[Value::from(n)])
+                    move || double.call([Value::from(n)].iter())
                 })
             })
             .collect();

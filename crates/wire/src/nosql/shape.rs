@@ -5,11 +5,11 @@ mod changes; // items in a change feed
 use pleiad_engine::catalog::Tree;
 use pleiad_engine::{
     Caps, Container, Database, EncryptionKey, KeyStatistics, LargeKey, Offer, OfferOwner, ProvisionedThroughput,
-    Record, RowSet, write_item,
+    Record, RowSet, Script, write_item,
 };
 use pleiad_model::etag::Etag;
 use pleiad_model::partition_key::PartitionKey;
-use pleiad_model::resource_id::{ContainerRid, RangeRid};
+use pleiad_model::resource_id::{ContainerRid, RangeRid, ScriptKind};
 use pleiad_model::{Object, Value, json};
 
 pub use changes::{changed_items, versions};
@@ -125,6 +125,17 @@ pub fn encryption_key(key: &EncryptionKey) -> Value {
     let object = Object::new().with("id", key.id.as_str());
     let object = key.properties.iter().fold(object, |object, (name, value)| object.with(name, value.clone()));
     system(object, &rid, link, key.version.etag(), key.version.ts_s).into()
+}
+
+pub fn script(script: &Script) -> Value {
+    let rid = script.rid.to_string();
+    let feed = match script.rid.kind {
+        ScriptKind::StoredProcedure => "sprocs",
+        ScriptKind::Trigger => "triggers",
+        ScriptKind::UserDefinedFunction => "udfs",
+    };
+    let link = format!("{}{feed}/{rid}/", container_link(script.rid.container));
+    system(script.definition.to_object(), &rid, link, script.version.etag(), script.version.ts_s).into()
 }
 
 pub fn range(container: &Container, at: usize) -> Value {

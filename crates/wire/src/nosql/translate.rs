@@ -10,9 +10,11 @@ mod metadata; // what the feeds of databases, containers, offers … have in com
 mod offers;
 mod queries; // items by what they hold
 mod ranges;
+mod scripts;
 
 use http::{Method, StatusCode};
 use pleiad_model::Error;
+use pleiad_model::resource_id::ScriptKind;
 
 use super::Gateway;
 use super::address::ResourceType;
@@ -37,9 +39,9 @@ impl Gateway {
             ResourceType::Addresses => {
                 Err(Error::refused("Direct mode (replica addresses; choose gateway mode in the client)").into())
             }
-            ResourceType::StoredProcedures => Err(Error::refused("Stored procedures").into()),
-            ResourceType::Triggers => Err(Error::refused("Triggers").into()),
-            ResourceType::UserDefinedFunctions => Err(Error::refused("User-defined functions").into()),
+            ResourceType::StoredProcedures => self.scripts(request, ScriptKind::StoredProcedure).await,
+            ResourceType::Triggers => self.scripts(request, ScriptKind::Trigger).await,
+            ResourceType::UserDefinedFunctions => self.scripts(request, ScriptKind::UserDefinedFunction).await,
             ResourceType::Users => Err(Error::refused("Users").into()),
             ResourceType::Permissions => Err(Error::refused("Permissions").into()),
             ResourceType::Attachments => Err(Error::refused("Attachments").into()),
@@ -84,8 +86,13 @@ fn check_consistency(request: &Request<'_>, account: &str) -> Result<(), Refusal
 
 /// A bearer token reaches data; what holds the data is managed with keys.
 fn check_caller(request: &Request<'_>, caller: Caller) -> Result<(), Refusal> {
-    let manages = !matches!(request.address.resource, ResourceType::Items)
-        && !super::request::is_read(request.method, request.headers);
+    let is_data = match request.address.resource {
+        ResourceType::Items => true,
+        // Running one is work on items; keeping one is not.
+        ResourceType::StoredProcedures => request.method == Method::POST && !request.address.is_feed,
+        _ => false,
+    };
+    let manages = !is_data && !super::request::is_read(request.method, request.headers);
     if caller == Caller::Data && manages { Err(needs_a_key()) } else { Ok(()) }
 }
 

@@ -7,6 +7,7 @@ use pleiad_engine::catalog::NewContainer;
 use pleiad_engine::price::METADATA_WRITE_RU;
 use pleiad_engine::{Container, Database, KEYS_TOLD, KeyStatistics};
 use pleiad_model::policy::ContainerDefinition;
+use pleiad_model::resource_id::ScriptKind;
 use pleiad_model::{Error, Kind, Result, Value};
 
 use super::metadata::{Rows, one};
@@ -92,9 +93,13 @@ impl Gateway {
         let quota = format!(
             "documentSize=2048;documentsSize={collection_kb};documentsCount=-1;collectionSize={collection_kb};storedProcedures=100;triggers=25;functions=50;"
         );
+        let stored = |kind| container.scripts.of(kind).count();
         let usage = format!(
-            "documentSize=0;documentsSize={used_kb};documentsCount={};collectionSize={used_kb};storedProcedures=0;triggers=0;functions=0;",
-            container.items()
+            "documentSize=0;documentsSize={used_kb};documentsCount={};collectionSize={used_kb};storedProcedures={};triggers={};functions={};",
+            container.items(),
+            stored(ScriptKind::StoredProcedure),
+            stored(ScriptKind::Trigger),
+            stored(ScriptKind::UserDefinedFunction),
         );
         (quota, usage)
     }

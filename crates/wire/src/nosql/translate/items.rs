@@ -167,7 +167,7 @@ fn refuse_triggers(request: &Request<'_>) -> Result<()> {
     if asked { Err(Error::refused("Triggers")) } else { Ok(()) }
 }
 
-fn told(mut reply: Reply, at: &Admitted) -> Reply {
+pub(super) fn told(mut reply: Reply, at: &Admitted) -> Reply {
     tell(&mut reply.headers, at);
     reply
 }
