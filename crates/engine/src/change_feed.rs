@@ -21,7 +21,7 @@ use pleiad_partition::version::Version;
 use pleiad_partition::{Partition, Record, price};
 
 use crate::answer::{Answer, Place, place};
-use crate::list::{ListScope, Reach, check_current, reach};
+use crate::list::{ListScope, Reach, reach};
 use crate::meter::Meter;
 use crate::session::SessionToken;
 use crate::{Admitted, Engine};
@@ -142,7 +142,7 @@ async fn read(
 ) -> Result<ChangePage> {
     check_mode(at, request)?;
     // Processors give each range a lease, and divide it when they hear that the range is gone.
-    check_current(at, &request.scope)?;
+    at.check_current(&request.scope)?;
     let reach = reach(at, &request.scope)?;
     let mut queue = slices(at, &reach, request).await?;
     let mut changes = Changes::Latest(Vec::new());

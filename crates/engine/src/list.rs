@@ -75,20 +75,23 @@ impl Engine {
             Ok(reach) => reach,
             Err(error) => return Answer::refused(error),
         };
-        let mut served = None;
-        let result = fill(&self.meter, at, &reach, from, quota, session, &mut served).await;
-        let answer = match result {
-            Ok(page) => {
-                let charge_ru = price::page(page.records.iter().map(|record| record.body().len()));
-                Answer::priced(Ok(page), charge_ru)
-            }
+        let mut served = Served::default();
+        let answer = match fill(&self.meter, at, &reach, from, quota, session, &mut served).await {
+            Ok(page) => Answer::priced(Ok(page), served.charge_ru.max(price::MISS_RU)),
             Err(error) => Answer::refused(error),
         };
-        match served {
+        match served.place {
             Some(place) => answer.at(place),
             None => answer,
         }
     }
+}
+
+/// What a page took, and where it came from last.
+#[derive(Default)]
+struct Served {
+    place: Option<Place>,
+    charge_ru: f64,
 }
 
 async fn fill(
@@ -98,7 +101,7 @@ async fn fill(
     from: Option<Position>,
     quota: Quota,
     session: Option<&SessionToken>,
-    served: &mut Option<Place>,
+    served: &mut Served,
 ) -> Result<ItemPage> {
     let mut stretches = VecDeque::from(resume(reach, from)?);
     let mut records: Vec<Record> = Vec::new();
@@ -119,11 +122,11 @@ async fn fill(
             // What is there is given; the next page asks again.
             Err(_) if !records.is_empty() => return Ok(ended(records, stretch, stretches)),
             Err(error) => {
-                served.get_or_insert(place(partition));
+                served.place.get_or_insert(place(partition));
                 return Err(error);
             }
         };
-        *served = Some(place(partition));
+        served.place = Some(place(partition));
         session.map_or(Ok(()), |session| session.check(partition))?;
         let page = partition.page(&scope, stretch.after(), left, at.expiry()).await?;
         let sizes = || page.records.iter().map(|record| record.body().len());
@@ -133,7 +136,9 @@ async fn fill(
             meter.leave(visit);
             return Ok(ended(records, stretch, stretches));
         }
-        meter.pay(visit, price::page(sizes()), None);
+        let charge_ru = price::page(sizes());
+        meter.pay(visit, charge_ru, None);
+        served.charge_ru += charge_ru;
         bytes += page_bytes;
         records.extend(page.records);
         if let Some(docnum) = page.next {
@@ -190,19 +195,21 @@ pub(crate) fn key_reach(at: &Admitted, key: &PartitionKey) -> Result<Reach> {
     Ok(Reach { keys: KeyRange::of_prefix(epk), point: None })
 }
 
-/// Also of a range that was split or merged: whoever walks it in pages, or has not heard of the change, gets its items from
-/// those that hold them now. Told "moved", some SDKs would begin again and give items twice, or ask for ever.
+/// Also of a range that was split or merged: its items come from those that hold them now. Whoever must hear of the change
+/// instead asks [`Admitted::check_current`] first.
 fn range_keys(at: &Admitted, id: u32) -> Result<KeyRange> {
     at.container.map.keys_of(id).cloned().ok_or_else(|| moved(at, id))
 }
 
-/// For whoever has to know that the range is gone.
-pub(crate) fn check_current(at: &Admitted, scope: &ListScope) -> Result<()> {
-    match scope {
-        ListScope::Range(id) | ListScope::Keys(_, Some(id)) if at.container.map.by_id(*id).is_none() => {
-            Err(moved(at, *id))
+impl Admitted {
+    /// Whether the partition that a scope names, if it names one, is still there.
+    pub fn check_current(&self, scope: &ListScope) -> Result<()> {
+        match scope {
+            ListScope::Range(id) | ListScope::Keys(_, Some(id)) if self.container.map.by_id(*id).is_none() => {
+                Err(moved(self, *id))
+            }
+            _ => Ok(()),
         }
-        _ => Ok(()),
     }
 }
 

@@ -171,7 +171,44 @@ impl Block {
     }
 }
 
+impl Block {
+    /// One look at each item: no loops over its arrays, no code of the client's.
+    pub fn is_simple(&self) -> bool {
+        let (groups, project) = match &self.output {
+            Output::Rows(project) => (None, project),
+            Output::Groups(grouping, project) => (Some(grouping), project),
+        };
+        let filters = self.filters.iter().map(|filter| &filter.node);
+        let keys = self.order.iter().map(|key| &key.node);
+        let grouped = groups.into_iter().flat_map(Grouping::nodes);
+        let mut nodes = filters.chain(keys).chain(grouped).chain(project.nodes());
+        self.reads_items && self.sources.is_empty() && nodes.all(Node::is_simple)
+    }
+}
+
+impl Grouping {
+    fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.keys.iter().chain(self.aggregates.iter().map(|(_, node)| node))
+    }
+}
+
+impl Project {
+    fn nodes(&self) -> impl Iterator<Item = &Node> {
+        let (value, properties) = match self {
+            Project::Value(node) => (Some(node), [].as_slice()),
+            Project::Object(properties) => (None, properties.as_slice()),
+        };
+        value.into_iter().chain(properties.iter().map(|(_, node)| node))
+    }
+}
+
 impl Node {
+    fn is_simple(&self) -> bool {
+        let mut simple = !matches!(self, Node::Subquery { .. } | Node::UserCall { .. });
+        self.each_child(&mut |child| simple = simple && child.is_simple());
+        simple
+    }
+
     pub fn constant(&self) -> Option<&Value> {
         match self {
             Node::Constant(value) => Some(value),

@@ -29,7 +29,7 @@ use rocksdb::{
     ColumnFamilyDescriptor, DB, DBPinnableSlice, DEFAULT_COLUMN_FAMILY_NAME, ErrorKind, Range, ReadOptions, WriteBatch,
 };
 
-use crate::patience::may_wait;
+use crate::patience::{may_wait, not_at_hand};
 use crate::store::{Batch, Durability, Op, Store, fenced, in_order};
 use ingest::Files;
 pub use options::EmbeddedOptions;
@@ -118,10 +118,10 @@ impl Store for Embedded {
         if let Some(row) = self.engine.rows.get(key) {
             return Ok(Some(row));
         }
-        let noted = self.engine.rows.note(key);
+        let moment = self.engine.rows.moment();
         let row = self.get_stored(key).await?;
         if let Some(row) = &row {
-            self.engine.rows.keep(key, row, noted);
+            self.engine.rows.keep(key, row, moment);
         }
         Ok(row)
     }
@@ -263,10 +263,10 @@ fn get_many(db: &DB, keys: &[Bytes], anywhere: &ReadOptions) -> Result<Vec<Optio
 }
 
 /// Keys that are looked up together share the way to their blocks.
-fn look_up<'db>(db: &'db DB, keys: &[Bytes], anywhere: &ReadOptions) -> Vec<Found<'db>> {
+fn look_up<'db, K: AsRef<[u8]>>(db: &'db DB, keys: &[K], anywhere: &ReadOptions) -> Vec<Found<'db>> {
     match db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME) {
         Some(family) if keys.len() >= TOGETHER_MIN => {
-            db.batched_multi_get_cf_opt(family, keys, keys.is_sorted(), anywhere)
+            db.batched_multi_get_cf_opt(family, keys, keys.is_sorted_by_key(K::as_ref), anywhere)
         }
         _ => keys.iter().map(|key| db.get_pinned_opt(key, anywhere)).collect(),
     }
@@ -303,6 +303,7 @@ fn translate(batch: &Batch) -> WriteBatch {
 /// Runs what may wait for the disk where waiting hurts nobody. Without a runtime (simple programs,
 /// tests) there is nobody to hurt.
 async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    not_at_hand()?;
     let Some(runtime) = tokio::runtime::Handle::try_current().ok().filter(|_| !may_wait()) else {
         return work();
     };

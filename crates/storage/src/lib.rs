@@ -7,7 +7,7 @@
 //! Read in this order.
 
 pub mod store; // what a store can do, and what is asked of it at once
-mod patience; // threads that may wait
+mod patience; // threads that may wait, and work that must not
 
 pub mod keyspace; // which key holds what
 
@@ -26,5 +26,5 @@ pub use any::{AnySnapshot, AnyStore};
 #[cfg(feature = "embedded")]
 pub use embedded::{Embedded, EmbeddedOptions};
 pub use memory::Memory;
-pub use patience::waiting_here;
+pub use patience::{at_hand, has_given_up, not_at_hand, waiting_here};
 pub use store::{Batch, Chunk, Direction, Durability, Limit, Op, Snapshot, Store, Visit, VisitValue};

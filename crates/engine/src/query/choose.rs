@@ -13,6 +13,7 @@ use pleiad_partition::index::{PathHash, TermRange, UsableIndex, composite_id};
 use pleiad_query::access::{Condition, Lookup, OrderPath, What, path_text};
 use pleiad_query::block::Block;
 use pleiad_query::run::{At, PageSize, Start};
+use pleiad_storage::not_at_hand;
 
 use super::find::{Cost, Finder, Found, ITEM_US, PROBE_US, SCANNED_ITEM_US, span};
 use super::reach::Slice;
@@ -155,7 +156,12 @@ pub fn choose(finder: &Finder<'_>, question: &Question<'_>) -> Result<(Choice, f
     // Looking at every value of a long list would cost more than looking at the few items there are.
     let is_worth_a_look = |lookups: usize| lookups <= LOOKUPS_FEW || lookups as f64 * PROBE_US < plain.us;
     let cost = match question.condition {
-        Some(condition) if is_worth_a_look(condition.lookups()) => finder.cost(condition)?,
+        Some(condition) if is_worth_a_look(condition.lookups()) => {
+            if condition.lookups() > LOOKUPS_FEW {
+                not_at_hand()?;
+            }
+            finder.cost(condition)?
+        }
         _ => None,
     };
     let items = finder.reader().items() as f64;

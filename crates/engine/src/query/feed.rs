@@ -11,7 +11,7 @@ use pleiad_partition::view::{Posting, behind};
 use pleiad_query::access::OrderPath;
 use pleiad_query::document::{Bound, PropertyName};
 use pleiad_query::run::{Flow, Pass};
-use pleiad_storage::{Direction, Limit};
+use pleiad_storage::{Direction, Limit, not_at_hand};
 
 use super::choose::{Choice, Walk};
 use super::document::Stored;
@@ -72,6 +72,9 @@ const CHUNK_ROWS_MAX: usize = 16 * 1024;
 /// Items asked for by number at once: along an index, where each may be the last, and from a list.
 const FETCHED_FIRST: usize = 32;
 const FETCHED_MAX: usize = 256;
+
+/// A short query that meets more than this is not short.
+const AT_HAND_BYTES_MAX: u64 = 256 << 10;
 
 impl Feed<'_> {
     pub fn run(&self, choice: &Choice, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
@@ -239,6 +242,9 @@ impl Feed<'_> {
         }
         work.items += 1;
         work.item_bytes += record.body().len() as u64;
+        if work.item_bytes > AT_HAND_BYTES_MAX {
+            not_at_hand()?;
+        }
         let document = Stored { container: self.container, record };
         pass.item(record.docnum, Bound::Item(&document))
     }

@@ -1,6 +1,7 @@
 //! One page: a query becomes a block, the block rows, and the place where they end a cursor.
 //!
-//! It is worked out on a thread that may wait. Where the rows come from is `rows`'s business.
+//! It is worked out on a thread that may wait, unless it is short and everything is at hand. Where the rows come from is
+//! `rows`'s business.
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
@@ -19,7 +20,7 @@ use pleiad_query::language::print::print;
 use pleiad_query::run::{self, PageSize, RowSet, Start};
 use pleiad_query::stages::stages;
 use pleiad_query::{Parameters, check};
-use pleiad_storage::waiting_here;
+use pleiad_storage::{at_hand, has_given_up, not_at_hand, waiting_here};
 use tokio::runtime::Handle;
 
 use super::choose::ordering;
@@ -73,6 +74,8 @@ pub struct QueryPage {
 const PAGE_MS: u64 = 5_000;
 /// What a page may take that has to see all items before it has a row. Clients wait about as long.
 const WHOLE_PAGE_MS: u64 = 60_000;
+/// A longer query takes a while to read.
+const SHORT_TEXT_BYTES: usize = 4 << 10;
 /// What may be built for one row.
 const ROW_BYTES_MAX: usize = 64 << 20;
 
@@ -155,8 +158,6 @@ impl Engine {
         query: &Arc<ItemQuery>,
         session: Option<&SessionToken>,
     ) -> Answer<QueryPage> {
-        // It goes with the work, which a client that leaves does not end at once. Closed by nobody.
-        let permit = self.query_permits.clone().acquire_owned().await;
         let abandoned = Arc::new(AtomicBool::new(false));
         let waiting = Waiting(abandoned.clone());
         let budget = Budget { env: self.env.clone(), started_ms: self.now_ms(), abandoned };
@@ -171,6 +172,13 @@ impl Engine {
             started_ms: self.now_ms(),
             handle: Handle::current(),
         };
+        if query.text.len() <= SHORT_TEXT_BYTES
+            && let Some(answer) = at_hand(|| job.run())
+        {
+            return answer;
+        }
+        // It goes with the work, which a client that leaves does not end at once. Closed by nobody.
+        let permit = self.query_permits.clone().acquire_owned().await;
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             waiting_here(|| job.run())
@@ -206,7 +214,7 @@ pub(super) struct Page<'p> {
 }
 
 impl Job {
-    fn run(self) -> Answer<QueryPage> {
+    fn run(&self) -> Answer<QueryPage> {
         let mut places = Vec::new();
         let mut tab = Tab::default();
         let answer = match self.page(&mut places, &mut tab) {
@@ -224,7 +232,7 @@ impl Job {
 
     /// What was read before it failed is paid for, unless it is read again.
     fn failed(&self, error: Error, tab: Tab) -> Answer<QueryPage> {
-        if tab.is_empty() || error.kind == Kind::Outdated {
+        if tab.is_empty() || error.kind == Kind::Outdated || has_given_up() {
             tab.leave(&self.meter);
             return Answer::refused(error);
         }
@@ -244,7 +252,10 @@ impl Job {
         self.find_functions(&select)?;
         let page = Page { bind, from: self.query.from.as_ref(), size: self.query.size, began };
         match stages(&select) {
-            Some(stages) => self.staged(&stages, page, places, tab),
+            Some(stages) => {
+                not_at_hand()?;
+                self.staged(&stages, page, places, tab)
+            }
             None => self.read(&select, page, places, tab),
         }
     }
@@ -275,6 +286,9 @@ impl Job {
         let container = &*self.at.container;
         let block = compile(select, &self.query.text, page.bind)?;
         work.compiling = page.began.elapsed();
+        if !block.is_simple() {
+            not_at_hand()?;
+        }
         let plan = reach::plan(&self.at, &self.query.scope, select, page.bind, self.query.across)?;
         let whole = || At::Stretches(plan.stretches.iter().cloned().map(Stretch::whole).collect());
         let cursor = self.cursor(select, &block, page.from, whole)?;

@@ -1,7 +1,10 @@
-//! One partition, at one moment, for a thread that may wait.
+//! One partition, at one moment, for a thread that may wait, or for work that is given up if it would have to.
 //!
 //! Promise: everything read through one reader is of the same moment. Reads are chunks, so that the store is asked
 //! seldom and memory stays bounded.
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
 use pleiad_model::{Error, Result};
@@ -9,7 +12,7 @@ use pleiad_partition::index::TermRange;
 use pleiad_partition::ttl::Expiry;
 use pleiad_partition::view::{Posting, View};
 use pleiad_partition::{RecordView, Schema};
-use pleiad_storage::{Direction, Limit};
+use pleiad_storage::{Direction, Limit, not_at_hand};
 use tokio::runtime::Handle;
 
 use super::reach::Slice;
@@ -36,9 +39,13 @@ pub enum Probe {
 impl Reader {
     /// As the schema promises the rows; a newer one is `Moved`.
     pub fn open(slice: &Slice, schema: &Schema, expiry: Expiry, handle: &Handle) -> Result<Reader> {
-        let view = handle.block_on(slice.partition.view())?;
+        let view = now(handle, slice.partition.view())?;
         slice.partition.check_schema(schema)?;
         Ok(Reader { view, expiry, handle: handle.clone() })
+    }
+
+    fn now<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        now(&self.handle, work)
     }
 
     /// How many items the partition has.
@@ -53,7 +60,7 @@ impl Reader {
 
     /// Shows the items behind a number, in the order of their numbers, until `visit` says stop; tells whether it did.
     pub fn visit(&self, after: u64, visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send)) -> Result<bool> {
-        self.handle.block_on(self.view.visit(after, visit))
+        self.now(self.view.visit(after, visit))
     }
 
     /// Whether the slice is all of the partition.
@@ -87,7 +94,7 @@ impl Reader {
         docnums: &[u64],
         visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),
     ) -> Result<bool> {
-        self.handle.block_on(self.view.visit_many(docnums, &mut |record| match record {
+        self.now(self.view.visit_many(docnums, &mut |record| match record {
             Ok(Some(record)) => visit(Ok(record)),
             Ok(None) => visit(Err(Error::corrupt("a row of an item that is not there"))),
             Err(error) => visit(Err(error)),
@@ -96,7 +103,7 @@ impl Reader {
 
     /// One logical partition's items behind a number.
     pub fn members(&self, key: &EffectiveKey, after: u64, limit: Limit) -> Result<(Vec<u64>, bool)> {
-        self.handle.block_on(self.view.members(key, after, limit))
+        self.now(self.view.members(key, after, limit))
     }
 
     /// The items of a part of the partition, if they are not too many; `None` for all of it.
@@ -104,7 +111,7 @@ impl Reader {
         if self.view.is_within(keys) {
             return Ok(None);
         }
-        self.handle.block_on(self.view.members_in(keys, PART_ITEMS_MAX))
+        self.now(self.view.members_in(keys, PART_ITEMS_MAX))
     }
 
     /// Index rows of a path, from one end of the range.
@@ -116,22 +123,30 @@ impl Reader {
         rows: usize,
     ) -> Result<(Vec<Posting>, bool)> {
         let limit = Limit { rows: rows.min(POSTINGS.rows), ..POSTINGS };
-        self.handle.block_on(self.view.postings(path, &range.from, &range.to, direction, limit))
+        self.now(self.view.postings(path, &range.from, &range.to, direction, limit))
     }
 
     pub fn has_unindexed(&self, slice: &Slice) -> Result<bool> {
-        self.handle.block_on(self.view.has_unindexed(&slice.partition))
+        self.now(self.view.has_unindexed(&slice.partition))
     }
 
     /// About how many rows the range has; the rows themselves when they are few.
     pub fn probe(&self, path: u64, range: &TermRange) -> Result<Probe> {
         let few = Limit::rows(PROBE_ROWS);
-        let (rows, more) =
-            self.handle.block_on(self.view.postings(path, &range.from, &range.to, Direction::Forward, few))?;
+        let (rows, more) = self.now(self.view.postings(path, &range.from, &range.to, Direction::Forward, few))?;
         if !more {
             return Ok(Probe::Rows(rows));
         }
-        let estimate = self.handle.block_on(self.view.estimate(path, &range.from, &range.to))?;
+        let estimate = self.now(self.view.estimate(path, &range.from, &range.to))?;
         Ok(Probe::About(estimate.max(PROBE_ROWS as u64 + 1)))
+    }
+}
+
+/// A store on this machine is done when it is first asked; only others are waited for.
+fn now<T>(handle: &Handle, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut work = pin!(work);
+    match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(done) => done,
+        Poll::Pending => not_at_hand().and_then(|()| handle.block_on(work)),
     }
 }

@@ -13,7 +13,7 @@ use pleiad_model::{Error, Kind, Result};
 use pleiad_query::access::{Condition, OrderPath};
 use pleiad_query::block::{Block, Output};
 use pleiad_query::run::{self, Feeding, Finished, PageSize, Pass, Start};
-use pleiad_storage::waiting_here;
+use pleiad_storage::{not_at_hand, waiting_here};
 
 use super::choose::{Choice, Ordering, Question, choose};
 use super::cursor::{At, Stretch, WHOLE_ITEM, in_progress};
@@ -134,6 +134,7 @@ impl<'p> Shared<'p> {
     ) -> Result<Ended> {
         let mut here = Work::default();
         let ended = self.choose(slice, stretch.after(), false, &mut here).and_then(|way| {
+            check_short(way.us)?;
             pass.resume(stretch.docnum, stretch.rows);
             self.feed(&way, slice, stretch.after(), pass, &mut here)
         });
@@ -165,6 +166,7 @@ impl<'p> Shared<'p> {
             let mut here = Work::default();
             let is_soon_done = self.way(slice, &mut here).and_then(|way| {
                 spent_us += way.us;
+                check_short(spent_us)?;
                 if spent_us > ALONE_US_MAX && at + 1 < slices.len() {
                     return Ok(false);
                 }
@@ -301,6 +303,12 @@ struct Way {
 
 /// More than this is worth another thread.
 const ALONE_US_MAX: f64 = 2_000.0;
+/// Less than this is not worth a change of threads.
+const AT_HAND_US_MAX: f64 = 500.0;
+
+fn check_short(us: f64) -> Result<()> {
+    if us > AT_HAND_US_MAX { not_at_hand() } else { Ok(()) }
+}
 
 /// Asked once: the answer is in files.
 pub fn cores() -> usize {

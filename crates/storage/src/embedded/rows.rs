@@ -4,16 +4,18 @@
 //! and of a block. Here each costs a hash. Only those two kinds of rows are kept: nothing else is
 //! looked up one by one and often.
 //!
-//! Promise: a look-up that begins after a commit returned never sees what was there before it, and no one
-//! sees new and then old. A row is kept only if no commit has touched its stripe since the reader noted
-//! it and none is at work there: what a reader brings late is let go.
+//! Promise: a look-up that begins after a commit returned never sees what was there before it, no one sees new and
+//! then old, and a snapshot sees what it would see in RocksDB. Commits are counted when they end. A row is kept only if no commit of its
+//! stripe has ended since its reader looked at the count and none is at work there, and it is shown only to snapshots that were
+//! taken after the last commit of its stripe.
 //!
 //! ```text
-//! reader   note: version 4 ── get: old ─────────────────────────── keep? version is 5: no
-//! commit        └─ begin: take the row out ── write new ── end: version := 5
+//! reader   moment: 4 ── get: old ─────────────────────────── keep? stripe changed at 5: no
+//! commit        └─ begin: take the row out ── write new ── end: moment := 5, stripe changed at 5
 //! ```
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
@@ -30,23 +32,30 @@ const VALUE_BYTES_MAX: usize = 16 * 1024;
 const OVERHEAD_BYTES: u64 = 96;
 
 pub struct Rows {
-    kept: Cache<Bytes, Bytes, Weight>,
+    kept: Cache<Bytes, Kept, Weight>,
     stripes: Box<[Mutex<Stripe>]>,
+    /// How many commits have ended.
+    moment: AtomicU64,
+}
+
+#[derive(Clone)]
+struct Kept {
+    value: Bytes,
+    /// It is the row's value for whoever looked at the count then or later.
+    since: Moment,
 }
 
 #[derive(Default)]
 struct Stripe {
-    /// Raised by every commit that changed a row here.
-    version: u64,
+    /// When the last commit that changed a row here ended.
+    changed: Moment,
     /// Commits that are changing rows here now.
     writers: u32,
 }
 
-/// What a reader noted before it went to RocksDB.
-#[derive(Clone, Copy)]
-pub struct Noted {
-    version: u64,
-}
+/// How many commits had ended when a reader began: all of them are in what it reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(u64);
 
 /// Rows that a commit is changing. They are not kept again before this is dropped, however that comes about.
 pub struct Changing {
@@ -57,7 +66,7 @@ pub struct Changing {
 impl Rows {
     pub fn new(bytes_max: usize) -> Self {
         let kept = Cache::with_weighter(bytes_max / 1024, bytes_max as u64, Weight);
-        Rows { kept, stripes: (0..STRIPES).map(|_| Mutex::default()).collect() }
+        Rows { kept, stripes: (0..STRIPES).map(|_| Mutex::default()).collect(), moment: AtomicU64::new(0) }
     }
 
     /// Whether rows of this kind are kept at all.
@@ -65,22 +74,35 @@ impl Rows {
         key.get(8).is_some_and(|tag| *tag == Tag::Doc as u8 || *tag == Tag::Id as u8)
     }
 
+    /// Whether this row would be kept.
+    pub fn keeps_row(key: &[u8], value: &[u8]) -> bool {
+        Rows::keeps(key) && value.len() <= VALUE_BYTES_MAX
+    }
+
+    /// The row as it is now.
     pub fn get(&self, key: &[u8]) -> Option<Bytes> {
-        self.kept.get(key)
+        self.kept.get(key).map(|kept| kept.value)
     }
 
-    pub fn note(&self, key: &[u8]) -> Noted {
-        Noted { version: self.stripe(stripe_of(key)).version }
+    /// The row as a snapshot has it that was taken after `moment`.
+    pub fn get_at(&self, key: &[u8], moment: Moment) -> Option<Bytes> {
+        self.kept.get(key).filter(|kept| kept.since <= moment).map(|kept| kept.value)
     }
 
-    /// Keeps what was read after `noted`, unless a commit came in between.
-    pub fn keep(&self, key: &[u8], value: &Bytes, noted: Noted) {
+    /// To be asked before RocksDB is.
+    pub fn moment(&self) -> Moment {
+        Moment(self.moment.load(Ordering::Acquire))
+    }
+
+    /// Keeps what was read after `moment`, now or in a snapshot, unless a commit came in between.
+    pub fn keep(&self, key: &[u8], value: &Bytes, moment: Moment) {
         if value.len() > VALUE_BYTES_MAX {
             return;
         }
         let stripe = self.stripe(stripe_of(key));
-        if stripe.version == noted.version && stripe.writers == 0 {
-            self.kept.insert(Bytes::copy_from_slice(key), value.clone());
+        if stripe.changed <= moment && stripe.writers == 0 {
+            let kept = Kept { value: value.clone(), since: stripe.changed };
+            self.kept.insert(Bytes::copy_from_slice(key), kept);
         }
     }
 
@@ -111,9 +133,10 @@ impl Rows {
 
 impl Drop for Changing {
     fn drop(&mut self) {
+        let ended = Moment(self.rows.moment.fetch_add(1, Ordering::AcqRel) + 1);
         for &at in &self.stripes {
             let mut stripe = self.rows.stripe(at);
-            stripe.version += 1;
+            stripe.changed = stripe.changed.max(ended);
             stripe.writers -= 1;
         }
     }
@@ -128,9 +151,9 @@ fn stripe_of(key: &[u8]) -> usize {
 #[derive(Clone)]
 struct Weight;
 
-impl Weighter<Bytes, Bytes> for Weight {
-    fn weight(&self, key: &Bytes, value: &Bytes) -> u64 {
-        key.len() as u64 + value.len() as u64 + OVERHEAD_BYTES
+impl Weighter<Bytes, Kept> for Weight {
+    fn weight(&self, key: &Bytes, kept: &Kept) -> u64 {
+        key.len() as u64 + kept.value.len() as u64 + OVERHEAD_BYTES
     }
 }
 

@@ -7,14 +7,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pleiad_model::Result;
-use rocksdb::{ReadOptions, ReadTier};
+use rocksdb::{DBPinnableSlice, ReadOptions, ReadTier};
 use self_cell::self_cell;
 
+use super::rows::{Moment as Counted, Rows as Kept};
 use super::{Engine, get_at_hand, get_many, look_up, on_thread, options, unreadable, would_wait};
+use crate::patience::{is_at_hand, not_at_hand};
 use crate::store::{Chunk, Direction, Limit, Snapshot, Visit, VisitValue};
 
 /// Longer scans go straight to a thread: even from the cache they take longer than the switch.
 const INLINE_ROWS_MAX: usize = 64;
+/// The same for work that is given up rather than moved.
+const AT_HAND_ROWS_MAX: usize = 1024;
 /// Deleted keys that a scan steps over before it is no longer a short one.
 const INLINE_SKIPS_MAX: u64 = 256;
 /// A scan that may read as much as this reads its files ahead, in pieces of up to `READAHEAD_BYTES_MAX`: RocksDB's
@@ -43,11 +47,13 @@ struct Moment<'a> {
     at_hand: ReadOptions,
     anywhere: ReadOptions,
     snapshot: rocksdb::Snapshot<'a>,
+    /// For the rows that are kept in front of RocksDB.
+    counted: Counted,
 }
 
 impl EmbeddedSnapshot {
     pub(super) fn take(engine: Arc<Engine>) -> Self {
-        EmbeddedSnapshot { view: Arc::new(View::new(engine, |engine| Moment::new(engine.db.snapshot()))) }
+        EmbeddedSnapshot { view: Arc::new(View::new(engine, |engine| Moment::take(engine))) }
     }
 
     async fn on_thread<T: Send + 'static>(&self, work: impl FnOnce(&View) -> Result<T> + Send + 'static) -> Result<T> {
@@ -57,11 +63,68 @@ impl EmbeddedSnapshot {
 }
 
 impl<'a> Moment<'a> {
-    fn new(snapshot: rocksdb::Snapshot<'a>) -> Self {
+    fn take(engine: &'a Arc<Engine>) -> Self {
+        let counted = engine.rows.moment(); // before the snapshot
+        let snapshot = engine.db.snapshot();
         let (mut at_hand, mut anywhere) = (options::read_at_hand(), ReadOptions::default());
         at_hand.set_snapshot(&snapshot);
         anywhere.set_snapshot(&snapshot);
-        Moment { at_hand, anywhere, snapshot }
+        Moment { at_hand, anywhere, snapshot, counted }
+    }
+}
+
+impl Moment<'_> {
+    /// Shows rows in the order of their keys; tells whether more are wanted. Those that were not kept are from now on.
+    fn show(&self, engine: &Engine, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
+        if is_at_hand() {
+            return self.show_at_hand(engine, keys, visit);
+        }
+        let kept: Vec<Option<Bytes>> = keys.iter().map(|key| engine.rows.get_at(key, self.counted)).collect();
+        let of_kept = || keys.iter().zip(&kept);
+        let missing: Vec<&Bytes> = of_kept().filter(|(_, kept)| kept.is_none()).map(|(key, _)| key).collect();
+        let mut looked_up = look_up(&engine.db, &missing, &self.anywhere).into_iter();
+        for (key, kept) in of_kept() {
+            let value = match kept {
+                Some(_) => None,
+                None => looked_up.next().transpose().map_err(unreadable)?.flatten(),
+            };
+            self.keep(engine, key, value.as_deref());
+            if !visit(kept.as_deref().or(value.as_deref())) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// One by one: whoever wants to know soon may not want all of them.
+    fn show_at_hand(&self, engine: &Engine, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
+        for key in keys {
+            let goes_on = match engine.rows.get_at(key, self.counted) {
+                Some(value) => visit(Some(&value)),
+                None => {
+                    let value = self.look_up_at_hand(engine, key)?;
+                    self.keep(engine, key, value.as_deref());
+                    visit(value.as_deref())
+                }
+            };
+            if !goes_on {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn look_up_at_hand<'e>(&self, engine: &'e Engine, key: &[u8]) -> Result<Option<DBPinnableSlice<'e>>> {
+        match engine.db.get_pinned_opt(key, &self.at_hand) {
+            Err(error) if would_wait(&error) => not_at_hand().map(|()| None),
+            answer => answer.map_err(unreadable),
+        }
+    }
+
+    fn keep(&self, engine: &Engine, key: &[u8], value: Option<&[u8]>) {
+        if let Some(value) = value.filter(|value| Kept::keeps_row(key, value)) {
+            engine.rows.keep(key, &Bytes::copy_from_slice(value), self.counted);
+        }
     }
 }
 
@@ -78,10 +141,8 @@ impl Snapshot for EmbeddedSnapshot {
     async fn visit_many(&self, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
         let (engine, moment) = (self.view.borrow_owner(), self.view.borrow_dependent());
         for keys in keys.chunks(LOOKED_UP_TOGETHER) {
-            for value in look_up(&engine.db, keys, &moment.anywhere) {
-                if !visit(value.map_err(unreadable)?.as_deref()) {
-                    return Ok(true);
-                }
+            if !moment.show(engine, keys, visit)? {
+                return Ok(true);
             }
         }
         Ok(false)
@@ -92,7 +153,7 @@ impl Snapshot for EmbeddedSnapshot {
             return Ok(Chunk::default());
         }
         let scan = Scan { from: from.to_vec(), to: to.to_vec(), direction, limit };
-        if limit.rows <= INLINE_ROWS_MAX {
+        if limit.rows <= if is_at_hand() { AT_HAND_ROWS_MAX } else { INLINE_ROWS_MAX } {
             match scan.run(self.view.borrow_dependent(), scan.short()) {
                 Err(error) if would_wait(&error) => {}
                 answer => return answer.map_err(unreadable),
@@ -105,6 +166,7 @@ impl Snapshot for EmbeddedSnapshot {
         if from >= to {
             return Ok(false);
         }
+        not_at_hand()?;
         let mut options = ReadOptions::default();
         options.set_readahead_size(READAHEAD_BYTES_MAX);
         options.set_iterate_upper_bound(to);

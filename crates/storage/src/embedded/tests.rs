@@ -9,6 +9,8 @@ use crate::testing::block_on;
 
 crate::exam!(exam, lasting => open);
 
+mod moments; // snapshots beside rows that are kept
+
 fn open(dir: &Path) -> Embedded {
     Embedded::open(dir, EmbeddedOptions::default()).unwrap()
 }

@@ -108,6 +108,13 @@ impl<'a> Request<'a> {
         Ok(Some(KeyRange { min, max: end.map_or(Ok(EffectiveKey::MAX), EffectiveKey::parse)? }))
     }
 
+    /// For the few places where an SDK needs to be met half-way.
+    pub fn is_from_sdk(&self, names: &[&str]) -> bool {
+        // In a browser an SDK may not set the first.
+        let agents = [self.header("user-agent"), self.header("x-ms-useragent")];
+        agents.into_iter().flatten().any(|agent| names.iter().any(|name| agent.contains(name)))
+    }
+
     pub fn session(&self) -> Result<Option<SessionToken>> {
         self.header("x-ms-session-token").filter(|text| !text.is_empty()).map(session::parse).transpose()
     }

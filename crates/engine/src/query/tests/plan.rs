@@ -337,6 +337,25 @@ async fn a_query_that_fails_is_paid_for() {
     assert!(most_ru > 2.0 * pleiad_partition::price::QUERY_RU, "{most_ru}");
 }
 
+/// Short queries are tried on the spot. One that turns out to be long is done again on a thread, and counts once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_query_that_moves_to_a_thread_counts_once() {
+    let item =
+        |at: i64| (pleiad_model::Object::new().with("id", at.to_string()).with("pk", at).with("n", at).into(), None);
+    let (items, policy) = ((0..2000).map(item).collect(), json::parse(b"{}").unwrap());
+    let world = World::open(&Case { keys: &["/pk"], partitions: 1, policy, items, step_ms: 0 }).await;
+    let usage = || world.at.container.partitions[0].governor.usage();
+    for filter in ["c.n = 3", "c.n + 1 = 4", "EXISTS(SELECT VALUE 1 WHERE c.n = 3)"] {
+        let (requests, total_ru) = (usage().requests(), usage().total_ru());
+        let asked = Asked { text: format!("SELECT VALUE c.id FROM c WHERE {filter}"), parameters: Vec::new() };
+        let sent = sent(&asked, ListScope::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, true);
+        let answer = world.engine.query_items(&world.at, sent, None).await;
+        assert!(answer.result.unwrap().rows.iter().eq([br#""3""#]), "{filter}");
+        assert_eq!(usage().requests(), requests + 1, "{filter}");
+        assert!((usage().total_ru() - total_ru - answer.charge_ru).abs() < 0.011, "{filter}");
+    }
+}
+
 /// An index tells strings longer than 1,000 bytes apart (300 in a composite index), but does not order them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_in_the_order_of_long_strings() {

@@ -6,7 +6,7 @@ use http::StatusCode;
 use pleiad_engine::{Across, Admitted, ItemQuery, PageSize, Parameters, QueryPage};
 use pleiad_model::{Error, Result, Value, json};
 
-use super::items::list_scope;
+use super::items::current_scope;
 use crate::nosql::Gateway;
 use crate::nosql::reply::{
     CONTINUATION, Handled, INDEX_UTILIZATION, ITEM_COUNT, QUERY_METRICS, QUERY_PLAN, Refusal, Reply,
@@ -37,7 +37,7 @@ impl Gateway {
         let query = ItemQuery {
             text,
             parameters,
-            scope: list_scope(request)?,
+            scope: current_scope(request, at)?,
             across: across(request),
             size: PageSize { rows: request.max_item_count()?.unwrap_or(PAGE_ROWS), bytes: PAGE_BYTES_MAX },
             from: token.map(|token| self.tokens.redeem_query(&rid, token)).transpose()?,

@@ -1,0 +1,82 @@
+//! Snapshots and the rows kept in front of RocksDB: whoever reads, in whichever order, sees what a map would show.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::keyspace;
+use crate::store::Snapshot;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u64, u8),
+    Delete(u64),
+    Take,
+    /// Through a snapshot, or as it is now.
+    Look(Option<prop::sample::Index>),
+}
+
+/// Some of the keys share a stripe.
+const DOCNUMS: [u64; 5] = [1, 2, 3, 1 + 1024, 2 + 1024];
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let docnum = || prop::sample::select(DOCNUMS.to_vec());
+    let step = prop_oneof![
+        3 => (docnum(), any::<u8>()).prop_map(|(docnum, value)| Step::Put(docnum, value)),
+        1 => docnum().prop_map(Step::Delete),
+        1 => Just(Step::Take),
+        4 => any::<Option<prop::sample::Index>>().prop_map(Step::Look),
+    ];
+    prop::collection::vec(step, 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_look_shows_its_moment(steps in steps()) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(dir.path());
+        let mut now: BTreeMap<u64, u8> = BTreeMap::new();
+        let mut taken = Vec::new();
+        for step in steps {
+            let mut batch = Batch::new();
+            match step {
+                Step::Put(docnum, value) => {
+                    now.insert(docnum, value);
+                    batch.put(keyspace::doc(7, docnum), [value]);
+                }
+                Step::Delete(docnum) => {
+                    now.remove(&docnum);
+                    batch.delete(keyspace::doc(7, docnum));
+                }
+                Step::Take => taken.push((block_on(store.snapshot()).unwrap(), now.clone())),
+                Step::Look(Some(at)) if !taken.is_empty() => {
+                    let (snapshot, then) = at.get(&taken);
+                    prop_assert_eq!(&shown(snapshot), then);
+                }
+                Step::Look(_) => prop_assert_eq!(&gotten(&store), &now),
+            }
+            block_on(store.commit(&batch, Durability::Written)).unwrap();
+        }
+    }
+}
+
+fn shown(snapshot: &EmbeddedSnapshot) -> BTreeMap<u64, u8> {
+    let keys = DOCNUMS.map(|docnum| keyspace::doc(7, docnum));
+    let (mut rows, mut docnums) = (BTreeMap::new(), DOCNUMS.into_iter());
+    let mut visit = |value: Option<&[u8]>| {
+        if let (Some(docnum), Some([value])) = (docnums.next(), value) {
+            rows.insert(docnum, *value);
+        }
+        true
+    };
+    block_on(snapshot.visit_many(&keys, &mut visit)).unwrap();
+    rows
+}
+
+fn gotten(store: &Embedded) -> BTreeMap<u64, u8> {
+    let get = |docnum| block_on(store.get(&keyspace::doc(7, docnum))).unwrap();
+    DOCNUMS.into_iter().filter_map(|docnum| Some((docnum, *get(docnum)?.first()?))).collect()
+}
