@@ -13,6 +13,7 @@ pub mod path; // which property
 pub mod partition_key; // which logical partition, and where it hashes to
 pub mod resource_id; // the `_rid` family
 pub mod item; // what an item may be called and contain
+pub mod patch; // a change of an item, told by its parts
 pub mod policy; // a container's definition and its policies
 
 pub use error::{Budget, Error, Kind, Result, Throttle};

@@ -31,6 +31,10 @@ impl Object {
         self.properties.iter().find(|(n, _)| n == name).map(|(_, v)| v)
     }
 
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
+        self.properties.iter_mut().find(|(n, _)| n == name).map(|(_, v)| v)
+    }
+
     /// Sets a property; a name that is there already keeps its place.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
         let (name, value) = (name.into(), value.into());

@@ -1,0 +1,257 @@
+//! A change of an item, told by its parts: add, set, replace, remove, incr, move.
+//!
+//! Promise: `parse` refuses what no item could take, `apply` what this one cannot; operations are applied in order, and
+//! after a refusal nobody keeps the item. Whether the `condition` holds is for whoever can read SQL to say, and whether
+//! the result is a valid item of its container for whoever stores it.
+//!
+//! ```text
+//! {"condition": "FROM c WHERE c.stock > 0",
+//!  "operations": [{"op": "incr", "path": "/stock", "value": -1}, {"op": "add", "path": "/tags/-", "value": "sold"}]}
+//! ```
+
+mod pointer; // where in an item
+
+use crate::item::SYSTEM_PROPERTIES;
+use crate::json::NESTING_MAX;
+use crate::path::PropertyPath;
+use crate::{Error, Number, Result, Value};
+use pointer::{Container, Pointer};
+
+pub const PATCH_OPERATIONS_MAX: usize = 10;
+
+const MORE: &str = "Learn more: https://aka.ms/cosmosPatchDocs";
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Patch {
+    /// SQL that begins with FROM: the item is changed only if it finds it.
+    pub condition: Option<String>,
+    operations: Vec<Operation>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Operation {
+    Add(Pointer, Value),
+    Set(Pointer, Value),
+    Replace(Pointer, Value),
+    Remove(Pointer),
+    Increment(Pointer, Number),
+    Move { from: Pointer, to: Pointer },
+}
+
+impl Patch {
+    /// The object of the picture above, or its operations alone, as one SDK sends them.
+    pub fn parse(body: &Value) -> Result<Patch> {
+        let operations = match body {
+            Value::Array(operations) => operations,
+            _ => body.get("operations").and_then(Value::as_array).ok_or_else(|| {
+                Error::invalid("The patch request is invalid: it needs an array 'operations'.")
+            })?,
+        };
+        let condition = match body.get("condition") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(_) => return Err(Error::invalid("The patch request is invalid: its condition is not a string.")),
+        };
+        check_count(operations.len())?;
+        let operations = (1..).zip(operations).map(|(n, operation)| numbered(n, Operation::parse(operation)));
+        Ok(Patch { condition, operations: operations.collect::<Result<_>>()? })
+    }
+
+    /// How many operations it has.
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Never: a patch without operations is refused.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// Refuses operations on a property that stays as it is for as long as the item lives.
+    pub fn check_key(&self, key: &PropertyPath) -> Result<()> {
+        let touches = |pointer: &&Pointer| pointer.names() == key.segments();
+        match self.operations.iter().flat_map(Operation::pointers).find(touches) {
+            None => Ok(()),
+            Some(pointer) => {
+                Err(Error::invalid(format!("The partition key of an item cannot be patched: '{pointer}'. {MORE}")))
+            }
+        }
+    }
+
+    /// Changes the item. What it is after a refusal is of no use to anybody.
+    pub fn apply(&self, item: &mut Value) -> Result<()> {
+        (1..).zip(&self.operations).try_for_each(|(n, operation)| numbered(n, operation.apply(item)))
+    }
+}
+
+fn check_count(operations: usize) -> Result<()> {
+    match operations {
+        0 => Err(Error::invalid("The patch request has no operations.")),
+        1..=PATCH_OPERATIONS_MAX => Ok(()),
+        _ => Err(Error::invalid(format!("The number of patch operations can't exceed '{PATCH_OPERATIONS_MAX}'. {MORE}"))),
+    }
+}
+
+/// Which of them it was, as the service says it.
+fn numbered<T>(n: usize, result: Result<T>) -> Result<T> {
+    result.map_err(|error| Error { message: format!("For Operation({n}): {}", error.message), ..error })
+}
+
+impl Operation {
+    fn parse(operation: &Value) -> Result<Operation> {
+        let op = operation.get("op").and_then(Value::as_str).unwrap_or_default();
+        let path = pointer_at(operation, "path")?;
+        let value = || operation.get("value").cloned().ok_or_else(|| missing(op, "value"));
+        Ok(match op {
+            "add" => Operation::Add(path, value()?),
+            "set" => Operation::Set(path, value()?),
+            "replace" => Operation::Replace(path, value()?),
+            "remove" => Operation::Remove(path),
+            "incr" => Operation::Increment(path, value()?.as_number().ok_or_else(not_a_number)?),
+            "move" => moved(pointer_at(operation, "from")?, path)?,
+            _ => return Err(Error::invalid(format!("'{op}' is not a patch operation. {MORE}"))),
+        })
+    }
+
+    fn pointers(&self) -> impl Iterator<Item = &Pointer> {
+        let (first, second) = match self {
+            Operation::Add(at, _) | Operation::Set(at, _) | Operation::Replace(at, _) => (at, None),
+            Operation::Remove(at) | Operation::Increment(at, _) => (at, None),
+            Operation::Move { from, to } => (from, Some(to)),
+        };
+        std::iter::once(first).chain(second)
+    }
+
+    fn apply(&self, item: &mut Value) -> Result<()> {
+        match self {
+            Operation::Add(at, value) => add(at, at.container(item).ok_or_else(|| at.no_parent("Add"))?, value.clone()),
+            Operation::Set(at, value) => set(at, at.container(item).ok_or_else(|| at.no_parent("Set"))?, value.clone()),
+            Operation::Replace(at, value) => {
+                check_depth(at, value)?;
+                *at.find(item).ok_or_else(|| not_there("Replace", at))? = value.clone();
+                Ok(())
+            }
+            Operation::Remove(at) => at.take(item).map(drop).ok_or_else(|| not_there("Remove", at)),
+            Operation::Increment(at, by) => increment(at, item, *by),
+            Operation::Move { from, to } => {
+                let value = from.take(item).ok_or_else(|| not_there("Move", from))?;
+                to.make_parent(item);
+                add(to, to.container(item).ok_or_else(|| to.no_parent("Move"))?, value)
+            }
+        }
+    }
+}
+
+fn pointer_at(operation: &Value, name: &str) -> Result<Pointer> {
+    let text = operation.get(name).and_then(Value::as_str).ok_or_else(|| missing("patch", name))?;
+    let pointer = Pointer::parse(text)?;
+    match pointer.names() {
+        [first, ..] if first == "id" || SYSTEM_PROPERTIES.contains(&first.as_str()) => {
+            Err(Error::invalid(format!("The system property '{text}' cannot be patched. {MORE}")))
+        }
+        _ => Ok(pointer),
+    }
+}
+
+fn moved(from: Pointer, to: Pointer) -> Result<Operation> {
+    if to.names().starts_with(from.names()) && to.names() != from.names() {
+        return Err(Error::invalid(format!("'{to}' lies inside of '{from}', which it would be moved from. {MORE}")));
+    }
+    Ok(Operation::Move { from, to })
+}
+
+/// In an array it is inserted, in an object it takes the place of what is there.
+fn add(at: &Pointer, container: Container<'_>, value: Value) -> Result<()> {
+    check_depth(at, &value)?;
+    match container {
+        Container::Object(object, name) => object.set(name, value),
+        Container::Array(items, index) if index <= items.len() => items.insert(index, value),
+        Container::Array(..) => return Err(beyond(at)),
+    }
+    Ok(())
+}
+
+/// As `add`, but what is at that place of an array goes.
+fn set(at: &Pointer, container: Container<'_>, value: Value) -> Result<()> {
+    match container {
+        Container::Array(items, index) if index < items.len() => {
+            check_depth(at, &value)?;
+            items[index] = value;
+            Ok(())
+        }
+        container => add(at, container, value),
+    }
+}
+
+fn increment(at: &Pointer, item: &mut Value, by: Number) -> Result<()> {
+    let Some(value) = at.find(item) else {
+        let container = at.container(item).ok_or_else(|| at.no_parent("Increment"))?;
+        return match container {
+            Container::Object(object, name) => {
+                object.set(name, by);
+                Ok(())
+            }
+            Container::Array(..) => Err(beyond(at)),
+        };
+    };
+    let number = value.as_number().ok_or_else(not_a_number)?;
+    *value = sum(number, by)?.into();
+    Ok(())
+}
+
+/// Integers stay integers for as long as they fit; beyond that they are what JSON has beyond that.
+fn sum(a: Number, b: Number) -> Result<Number> {
+    if let (Some(a), Some(b)) = (integer(a), integer(b)) {
+        let sum = a + b; // both are within 65 bits
+        let fits = i64::try_from(sum).map(Number::from).or_else(|_| u64::try_from(sum).map(Number::from));
+        return Ok(fits.unwrap_or(Number::Float(sum as f64)));
+    }
+    let sum = a.as_f64() + b.as_f64();
+    match sum.is_finite() {
+        true => Ok(Number::Float(sum)),
+        false => Err(Error::invalid("Increment leads to a number that is too large.")),
+    }
+}
+
+fn integer(number: Number) -> Option<i128> {
+    match number {
+        Number::Int(n) => Some(n.into()),
+        Number::UInt(n) => Some(n.into()),
+        Number::Float(_) => None,
+    }
+}
+
+/// A value deeper than any that can be read back is not put in.
+fn check_depth(at: &Pointer, value: &Value) -> Result<()> {
+    if at.names().len() + depth(value) <= NESTING_MAX {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("An item has at most {NESTING_MAX} arrays and objects inside each other.")))
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(object) => 1 + object.iter().map(|(_, value)| depth(value)).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn missing(op: &str, name: &str) -> Error {
+    Error::invalid(format!("The {op} operation needs '{name}'. {MORE}"))
+}
+
+fn not_a_number() -> Error {
+    Error::invalid(format!("Increment Operation can only be performed on numbers. {MORE}"))
+}
+
+fn not_there(op: &str, at: &Pointer) -> Error {
+    Error::invalid(format!("{op} Operation can only be performed on an existing node, no path found: '{at}'. {MORE}"))
+}
+
+fn beyond(at: &Pointer) -> Error {
+    Error::invalid(format!("The array index is beyond the end of the array: '{at}'. {MORE}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! A place in an item, as RFC 6901 writes it.
+//!
+//! ```text
+//! /a/b~1c/0      a → "b/c" → 0           ~1 is a slash, ~0 a tilde
+//! /tags/-        behind the last element of tags
+//! ```
+//!
+//! A number is an index where an array is, and a name where an object is: the item decides.
+
+use std::fmt;
+
+use crate::{Error, Object, Result, Value};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    /// At least one.
+    names: Vec<String>,
+}
+
+/// What holds the place, and where in it the place is.
+pub enum Container<'a> {
+    Object(&'a mut Object, &'a str),
+    /// The index may be behind the end.
+    Array(&'a mut Vec<Value>, usize),
+}
+
+impl Pointer {
+    pub fn parse(text: &str) -> Result<Pointer> {
+        let Some(rest) = text.strip_prefix('/').filter(|rest| !rest.is_empty()) else {
+            return Err(Error::invalid(format!("The path '{text}' must name a property and begin with '/'.")));
+        };
+        let names = rest.split('/').map(unescape).collect::<Option<_>>();
+        let names = names.ok_or_else(|| Error::invalid(format!("In the path '{text}' a '~' must be written as ~0.")))?;
+        Ok(Pointer { names })
+    }
+
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    pub fn find<'a>(&self, item: &'a mut Value) -> Option<&'a mut Value> {
+        self.names.iter().try_fold(item, child)
+    }
+
+    /// Takes out what is there.
+    pub fn take(&self, item: &mut Value) -> Option<Value> {
+        match self.container(item)? {
+            Container::Object(object, name) => object.remove(name),
+            Container::Array(items, index) if index < items.len() => Some(items.remove(index)),
+            Container::Array(..) => None,
+        }
+    }
+
+    /// `None` when nothing on the way can hold it.
+    pub fn container<'a>(&'a self, item: &'a mut Value) -> Option<Container<'a>> {
+        let (last, above) = self.names.split_last()?;
+        match above.iter().try_fold(item, child)? {
+            Value::Object(object) => Some(Container::Object(object, last)),
+            Value::Array(items) => {
+                let at = if last == "-" { items.len() } else { index(last)? };
+                Some(Container::Array(items, at))
+            }
+            _ => None,
+        }
+    }
+
+    /// The object that holds the place, if only that one is missing on the way.
+    pub fn make_parent(&self, item: &mut Value) {
+        let [above @ .., parent, _] = self.names.as_slice() else { return };
+        if let Some(Value::Object(object)) = above.iter().try_fold(item, child)
+            && object.get(parent).is_none()
+        {
+            object.set(parent.as_str(), Object::new());
+        }
+    }
+
+    pub fn no_parent(&self, op: &str) -> Error {
+        let above = self.names.len() - 1;
+        let parent = Pointer { names: self.names[..above].to_vec() };
+        Error::invalid(format!(
+            "{op} Operation can only create a child object of an existing node (array or object) and cannot create path recursively, no path found beyond: '{parent}'. {}",
+            super::MORE
+        ))
+    }
+}
+
+fn child<'a>(value: &'a mut Value, name: &String) -> Option<&'a mut Value> {
+    match value {
+        Value::Object(object) => object.get_mut(name),
+        Value::Array(items) => items.get_mut(index(name)?),
+        _ => None,
+    }
+}
+
+/// Digits, without zeros before them.
+fn index(name: &str) -> Option<usize> {
+    let canonical = name == "0" || name.starts_with(|first: char| matches!(first, '1'..='9'));
+    if canonical && name.bytes().all(|byte| byte.is_ascii_digit()) { name.parse().ok() } else { None }
+}
+
+fn unescape(name: &str) -> Option<String> {
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once('~') {
+        out.push_str(before);
+        out.push(match after.as_bytes().first()? {
+            b'0' => '~',
+            b'1' => '/',
+            _ => return None,
+        });
+        rest = &after[1..];
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.names.iter().try_for_each(|name| write!(f, "/{}", name.replace('~', "~0").replace('/', "~1")))
+    }
+}
