@@ -43,9 +43,10 @@ impl Patch {
     pub fn parse(body: &Value) -> Result<Patch> {
         let operations = match body {
             Value::Array(operations) => operations,
-            _ => body.get("operations").and_then(Value::as_array).ok_or_else(|| {
-                Error::invalid("The patch request is invalid: it needs an array 'operations'.")
-            })?,
+            _ => body
+                .get("operations")
+                .and_then(Value::as_array)
+                .ok_or_else(|| Error::invalid("The patch request is invalid: it needs an array 'operations'."))?,
         };
         let condition = match body.get("condition") {
             None | Some(Value::Null) => None,
@@ -88,7 +89,9 @@ fn check_count(operations: usize) -> Result<()> {
     match operations {
         0 => Err(Error::invalid("The patch request has no operations.")),
         1..=PATCH_OPERATIONS_MAX => Ok(()),
-        _ => Err(Error::invalid(format!("The number of patch operations can't exceed '{PATCH_OPERATIONS_MAX}'. {MORE}"))),
+        _ => {
+            Err(Error::invalid(format!("The number of patch operations can't exceed '{PATCH_OPERATIONS_MAX}'. {MORE}")))
+        }
     }
 }
 

@@ -52,11 +52,17 @@ const CHUNK_BYTES_MAX: usize = 4 << 20;
 impl Partition {
     /// The items after number `after`, in order of their numbers.
     pub async fn page(&self, scope: &Scope, after: u64, quota: Quota, expiry: Expiry) -> Result<Page> {
-        let view = self.view().await?;
+        self.view().await?.page(scope, after, quota, expiry).await
+    }
+}
+
+impl View {
+    /// As `Partition::page`, of the view's moment.
+    pub async fn page(&self, scope: &Scope, after: u64, quota: Quota, expiry: Expiry) -> Result<Page> {
         let mut filling = Filling { page: Page::default(), quota, bytes: 0, seen: 0 };
-        let mut source = Source::of(&view, scope, after, quota.items).await?;
+        let mut source = Source::of(self, scope, after, quota.items).await?;
         loop {
-            let (records, more) = source.next(&view, filling.limit()).await?;
+            let (records, more) = source.next(self, filling.limit()).await?;
             for record in records {
                 filling.seen += 1;
                 if scope.holds(&record.epk) && !expiry.is_over(&record.view()) && !filling.take(record) {

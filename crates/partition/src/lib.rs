@@ -29,6 +29,7 @@ pub mod view; // one moment, for whoever reads many items
 pub use commit::Committer;
 pub use key::ItemKey;
 pub use map::{PartitionMap, Range};
+pub use partition::transaction::{Step, Transaction};
 pub use partition::{Condition, Draft, Partition, Verb, Written};
 pub use record::{Record, RecordView};
 pub use schema::{Indexing, Room, Schema};

@@ -9,18 +9,20 @@
 //! ```
 
 mod write; // one item's change, under its latch
-mod checks; // what speaks against it
+pub(crate) mod checks; // what speaks against it
+pub mod transaction; // many items' changes as one
 mod sequencer; // its place in the commit history
 mod growth; // when there is too much in it
 mod moving; // while its items go to other shards
 mod reindex; // index rows after a change of the policy
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::{Error, Result, Value};
-use pleiad_storage::{AnySnapshot, AnyStore, Batch, Snapshot, Store, keyspace};
+use pleiad_storage::{AnyStore, Batch, Store, keyspace};
 
 use crate::commit::Committer;
 use crate::governor::Governor;
@@ -111,7 +113,10 @@ pub struct Partition {
     /// Its large logical partitions.
     pub keys: KnownKeys,
     growth: Growth,
+    /// How many transactions have begun.
+    transactions: AtomicU64,
 }
+
 impl Partition {
     /// Opens a partition of an existing container, or an empty one of a new container.
     pub async fn open(range: Range, store: Arc<AnyStore>, committer: Committer) -> Result<Self> {
@@ -129,7 +134,8 @@ impl Partition {
         let unindexed = Unindexed::default();
         let (sequencer, growth) = (Arc::new(Sequencer::new(shard)), Growth::default());
         let (governor, keys) = Default::default();
-        Partition { range, store, committer, latches, sequencer, unindexed, governor, keys, growth }
+        let transactions = AtomicU64::new(0);
+        Partition { range, store, committer, latches, sequencer, unindexed, governor, keys, growth, transactions }
     }
 
     /// The LSN up to which everything is durable and can be read.
@@ -178,12 +184,7 @@ impl Partition {
 
     /// What two look-ups of two moments cannot tell: renamed, or damaged.
     async fn read_at_one_moment(&self, key: &ItemKey) -> Result<Option<Record>> {
-        let snapshot = self.store.snapshot().await?;
-        let row = keyspace::id(self.range.shard, key.logical.epk.as_bytes(), &key.hash);
-        let Some(docnum) = get(&snapshot, row).await? else { return Ok(None) };
-        let row = keyspace::doc(self.range.shard, docnum_from_value(&docnum)?);
-        let bytes = get(&snapshot, row).await?.ok_or_else(id_without_item)?;
-        check_identity(Record::decode(bytes)?, key).map(Some)
+        self.view().await?.find(key).await
     }
 
     /// The id of the item with that number, if it is one of this key's.
@@ -232,12 +233,18 @@ impl Partition {
             Ok(queued) => return queued.wait().await,
             Err(refusal) => refusal,
         };
+        self.stand_by().await?;
+        Err(refusal)
+    }
+
+    /// Waits until everything is durable that a writer can have seen by now.
+    async fn stand_by(&self) -> Result<(), Rejected> {
         // What is missing here, or in the way, may not be so where the items are now.
         self.sequencer.state.lock().check_fence()?;
         if self.usage().lsn > self.lsn() {
             self.committer.commit(Batch::default()).await.map_err(lost)?;
         }
-        Err(refusal)
+        Ok(())
     }
 
     async fn latch(&self, key: &ItemKey) -> tokio::sync::MutexGuard<'_, ()> {
@@ -270,10 +277,6 @@ impl Partition {
             None => self.store.get(row).await,
         }
     }
-}
-
-async fn get(snapshot: &AnySnapshot, row: Bytes) -> Result<Option<Bytes>> {
-    Ok(snapshot.get_many(&[row]).await?.pop().flatten())
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Integers are big-endian. `terms` is how many rows the item has in the index: what its deletion
-//! will cost is known without parsing it. The only flag is 01: its writer wanted it out of the index.
+//! will cost is known without parsing it. Flag 01: its writer wanted it out of the index. Flag 02: it was written in a
+//! transaction, which told its etag before it had an LSN; that etag's `lsn u64 │ seq u16` follow the flags.
 //!
 //! Records of codec 1 have neither flags nor fields. They are read, and written no more.
 
@@ -31,9 +32,15 @@ pub use pleiad_model::json::lazy::name_hash;
 /// JSON text in UTF-8. Other APIs will bring their own codecs, and their own types, with them.
 const CODEC_JSON: u8 = 2;
 const CODEC_JSON_UNLISTED: u8 = 1;
+const LSN_AT: usize = 1;
 const FIXED_BYTES: usize = 1 + 8 + 2 + 4 + 8 + 4;
 
 const FLAG_NOT_INDEXED: u8 = 0x01;
+const FLAG_TAGGED: u8 = 0x02;
+
+/// What tells a version from all others of its item, besides its time: its place in the commit history, unless its etag
+/// was told before it had one.
+pub type Tag = (u64, u16);
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
@@ -45,6 +52,7 @@ pub struct Record {
     /// Whether the write left it to the policy what is indexed; otherwise nothing is.
     pub indexed: bool,
     pub epk: EffectiveKey,
+    tag: Tag,
     bytes: Bytes,
     id_at: usize,
     id_len: usize,
@@ -59,6 +67,8 @@ pub struct Contents<'a> {
     pub ts_s: u32,
     pub terms: u32,
     pub indexed: bool,
+    /// Given away already, if it was.
+    pub tag: Option<Tag>,
     pub epk: &'a EffectiveKey,
     pub id: &'a str,
     /// Of the body.
@@ -73,15 +83,21 @@ impl Record {
         let too_long = |_| Error::internal("an effective key or id is longer than a record can hold");
         let epk_len = u8::try_from(epk.len()).map_err(too_long)?;
         let id_len = u16::try_from(id.len()).map_err(too_long)?;
-        let flags = if contents.indexed { 0 } else { FLAG_NOT_INDEXED };
-        let mut out = Vec::with_capacity(FIXED_BYTES + 4 + epk.len() + id.len() + fields.len() + contents.body.len());
+        let unindexed = if contents.indexed { 0 } else { FLAG_NOT_INDEXED };
+        let tagged = if contents.tag.is_some() { FLAG_TAGGED } else { 0 };
+        let mut out = Vec::with_capacity(FIXED_BYTES + 14 + epk.len() + id.len() + fields.len() + contents.body.len());
         out.push(CODEC_JSON);
         out.extend_from_slice(&lsn.to_be_bytes());
         out.extend_from_slice(&seq.to_be_bytes());
         out.extend_from_slice(&contents.ts_s.to_be_bytes());
         out.extend_from_slice(&contents.docnum.to_be_bytes());
         out.extend_from_slice(&contents.terms.to_be_bytes());
-        out.extend_from_slice(&[flags, epk_len]);
+        out.push(unindexed | tagged);
+        if let Some((lsn, seq)) = contents.tag {
+            out.extend_from_slice(&lsn.to_be_bytes());
+            out.extend_from_slice(&seq.to_be_bytes());
+        }
+        out.push(epk_len);
         out.extend_from_slice(epk);
         out.extend_from_slice(&id_len.to_be_bytes());
         out.extend_from_slice(id);
@@ -91,10 +107,18 @@ impl Record {
     }
 
     pub fn decode(bytes: Bytes) -> Result<Record> {
-        let RecordView { lsn, seq, ts_s, docnum, terms, indexed, epk, id_at, id_len, fields_len, body_at, .. } =
+        let RecordView { lsn, seq, ts_s, docnum, terms, indexed, epk, tag, id_at, id_len, fields_len, body_at, .. } =
             RecordView::read(&bytes)?;
         let epk = EffectiveKey::from_bytes(epk);
-        Ok(Record { lsn, seq, ts_s, docnum, terms, indexed, epk, bytes, id_at, id_len, fields_len, body_at })
+        Ok(Record { lsn, seq, ts_s, docnum, terms, indexed, epk, tag, bytes, id_at, id_len, fields_len, body_at })
+    }
+
+    /// The same version at its place in the commit history, which it did not have before.
+    pub fn placed(&self, lsn: u64, seq: u16) -> Record {
+        let mut bytes = self.bytes.to_vec();
+        bytes[LSN_AT..LSN_AT + 8].copy_from_slice(&lsn.to_be_bytes());
+        bytes[LSN_AT + 8..LSN_AT + 10].copy_from_slice(&seq.to_be_bytes());
+        Record { lsn, seq, bytes: bytes.into(), ..self.clone() }
     }
 
     /// The same record, where it lies.
@@ -107,6 +131,7 @@ impl Record {
             terms: self.terms,
             indexed: self.indexed,
             epk: self.epk.as_bytes(),
+            tag: self.tag,
             bytes: &self.bytes,
             id_at: self.id_at,
             id_len: self.id_len,
@@ -145,6 +170,7 @@ pub struct RecordView<'a> {
     pub terms: u32,
     pub indexed: bool,
     pub epk: &'a [u8],
+    tag: Tag,
     bytes: &'a [u8],
     id_at: usize,
     id_len: usize,
@@ -166,7 +192,12 @@ impl<'a> RecordView<'a> {
         let docnum = u64::from_be_bytes(at.take()?);
         let terms = u32::from_be_bytes(at.take()?);
         // Without the flag, an item without index rows is as good as one that wanted none.
-        let indexed = if listed { at.take::<1>()?[0] & FLAG_NOT_INDEXED == 0 } else { terms > 0 };
+        let flags = if listed { at.take::<1>()?[0] } else { 0 };
+        let indexed = if listed { flags & FLAG_NOT_INDEXED == 0 } else { terms > 0 };
+        let tag = match flags & FLAG_TAGGED {
+            0 => (lsn, seq),
+            _ => (u64::from_be_bytes(at.take()?), u16::from_be_bytes(at.take()?)),
+        };
         let [epk_len] = at.take()?;
         let epk = at.slice(usize::from(epk_len))?;
         let id_len = usize::from(u16::from_be_bytes(at.take()?));
@@ -175,7 +206,7 @@ impl<'a> RecordView<'a> {
         let fields_len = if listed { fields::entries_bytes(u16::from_be_bytes(at.take()?)) } else { None };
         at.slice(fields_len.unwrap_or(0))?;
         let body_at = at.at;
-        Ok(RecordView { lsn, seq, ts_s, docnum, terms, indexed, epk, bytes, id_at, id_len, fields_len, body_at })
+        Ok(RecordView { lsn, seq, ts_s, docnum, terms, indexed, epk, tag, bytes, id_at, id_len, fields_len, body_at })
     }
 
     pub fn body(&self) -> &'a [u8] {
@@ -192,7 +223,8 @@ impl<'a> RecordView<'a> {
 
     pub fn etag(&self) -> Etag {
         // The docnum's range prefix tells apart the versions that two partitions wrote at one LSN.
-        Etag { lsn: self.lsn, seq: self.seq, ts_s: self.ts_s, space: (self.docnum >> 40) as u16 }
+        let (lsn, seq) = self.tag;
+        Etag { lsn, seq, ts_s: self.ts_s, space: (self.docnum >> 40) as u16 }
     }
 }
 

@@ -61,6 +61,27 @@ pub struct TermCount {
     pub added: usize,
 }
 
+impl TermCount {
+    /// What a change of terms will come to.
+    pub fn between(old: &Stored, new: &[Term]) -> TermCount {
+        let (gone, come) = differing(old, new);
+        TermCount::of(&gone, &come)
+    }
+
+    fn of(gone: &[&Term], come: &[&Term]) -> TermCount {
+        let priced = |terms: &[&Term]| terms.iter().filter(|term| is_priced(term)).count();
+        TermCount { removed: priced(gone), added: priced(come) }
+    }
+}
+
+/// The terms whose rows have to go, and those whose rows have to come.
+fn differing<'a>(old: &'a Stored, new: &'a [Term]) -> (Vec<&'a Term>, Vec<&'a Term>) {
+    let without = |terms: &[Term], term: &&Term| terms.binary_search(term).is_err();
+    let gone = old.possible.iter().filter(|term| without(new, term)).collect();
+    let come = new.iter().filter(|term| without(old.certain(), term)).collect();
+    (gone, come)
+}
+
 impl Changes {
     pub fn insert(&mut self, shard: u64, new: &New<'_>) {
         let docnum = new.record.docnum;
@@ -116,6 +137,11 @@ impl Changes {
         at.count += 1;
     }
 
+    /// Items of one transaction may have taken each other's ids: whoever has one in the end is told again.
+    pub fn claim_id(&mut self, shard: u64, key: &ItemKey, docnum: u64) {
+        self.put_seen(keyspace::id(shard, key.logical.epk.as_bytes(), &key.hash), docnum_value(docnum));
+    }
+
     pub fn count_key(&mut self, row: Bytes, stats: &KeyStats, key: &ItemKey) {
         match stats.items {
             0 => self.delete_seen(row),
@@ -125,13 +151,10 @@ impl Changes {
 
     /// From the rows that are there, or may be, to exactly those wanted.
     pub fn change_terms(&mut self, shard: u64, docnum: u64, old: &Stored, new: &[Term]) -> TermCount {
-        let without = |terms: &[Term], term: &&Term| terms.binary_search(term).is_err();
-        let gone: Vec<&Term> = old.possible.iter().filter(|term| without(new, term)).collect();
-        let come: Vec<&Term> = new.iter().filter(|term| without(old.certain(), term)).collect();
+        let (gone, come) = differing(old, new);
         gone.iter().for_each(|term| self.delete_term(shard, term, docnum));
         come.iter().for_each(|term| self.put_term(shard, term, docnum));
-        let priced = |terms: &[&Term]| terms.iter().filter(|term| is_priced(term)).count();
-        TermCount { removed: priced(&gone), added: priced(&come) }
+        TermCount::of(&gone, &come)
     }
 
     fn log(&mut self, shard: u64, record: &Record) {

@@ -116,7 +116,8 @@ mod tests {
     fn record(lsn: u64, epk: &[u8], body: &str) -> Record {
         let (epk, fields) = (EffectiveKey::from_bytes(epk), Fields::of(body.as_bytes()));
         let (docnum, ts_s, terms, indexed, id) = (9, 7, 0, true, "a");
-        let contents = Contents { docnum, ts_s, terms, indexed, epk: &epk, id, fields: &fields, body: body.as_bytes() };
+        let contents =
+            Contents { docnum, ts_s, terms, indexed, tag: None, epk: &epk, id, fields: &fields, body: body.as_bytes() };
         Record::encode(&contents, lsn, 0).unwrap()
     }
 

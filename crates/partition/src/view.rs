@@ -24,10 +24,13 @@ use pleiad_storage::{AnySnapshot, AnyStore, Chunk, Direction, Limit, Snapshot, S
 
 use crate::change_feed::FeedRow;
 use crate::index::UNINDEXED;
+use crate::key::ItemKey;
 use crate::map::Range;
 use crate::partition::Partition;
+use crate::partition::checks::{check_identity, id_without_item};
 use crate::record::{Record, RecordView};
 use crate::state::ShardState;
+use crate::transaction::docnum_from_value;
 
 /// Rows that point at items are small: a few hundred KB.
 const MEMBERS: Limit = Limit { rows: 8_192, bytes: 1 << 20 };
@@ -112,6 +115,19 @@ impl View {
     /// Whether every item's effective key is in here.
     pub fn is_within(&self, keys: &KeyRange) -> bool {
         keys.min <= self.range.keys.min && self.range.keys.max <= keys.max
+    }
+
+    /// The item with that identity.
+    pub async fn find(&self, key: &ItemKey) -> Result<Option<Record>> {
+        let row = keyspace::id(self.range.shard, key.logical.epk.as_bytes(), &key.hash);
+        let Some(docnum) = self.get_row(row).await? else { return Ok(None) };
+        let row = keyspace::doc(self.range.shard, docnum_from_value(&docnum)?);
+        let bytes = self.get_row(row).await?.ok_or_else(id_without_item)?;
+        check_identity(Record::decode(bytes)?, key).map(Some)
+    }
+
+    async fn get_row(&self, row: Bytes) -> Result<Option<Bytes>> {
+        Ok(self.snapshot.get_many(&[row]).await?.pop().flatten())
     }
 
     /// Items after number `after`, in the order of their numbers, and whether there are more.

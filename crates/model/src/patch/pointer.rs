@@ -30,7 +30,8 @@ impl Pointer {
             return Err(Error::invalid(format!("The path '{text}' must name a property and begin with '/'.")));
         };
         let names = rest.split('/').map(unescape).collect::<Option<_>>();
-        let names = names.ok_or_else(|| Error::invalid(format!("In the path '{text}' a '~' must be written as ~0.")))?;
+        let names =
+            names.ok_or_else(|| Error::invalid(format!("In the path '{text}' a '~' must be written as ~0.")))?;
         Ok(Pointer { names })
     }
 

@@ -110,6 +110,7 @@ async fn merged(changes: &[(u64, u16, u64, u32)]) -> Partition {
         let (id, body) = (docnum.to_string(), format!(r#"{{"id":"{docnum}"}}"#));
         let (epk, fields) = (EffectiveKey::MIN, Fields::of(body.as_bytes()));
         let contents = Contents {
+            tag: None,
             docnum,
             ts_s,
             terms: 0,

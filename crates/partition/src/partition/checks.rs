@@ -54,11 +54,11 @@ pub(super) fn rejected(kind: Kind, message: &str, bytes: usize) -> Rejected {
     Rejected { error: Error::new(kind, message), charge_ru: price::refused_write(bytes) }
 }
 
-pub(super) fn id_without_item() -> Error {
+pub(crate) fn id_without_item() -> Error {
     Error::corrupt("an id without its item")
 }
 
-pub(super) fn check_identity(record: Record, key: &ItemKey) -> Result<Record> {
+pub(crate) fn check_identity(record: Record, key: &ItemKey) -> Result<Record> {
     if record.id() == key.id {
         return Ok(record);
     }

@@ -13,6 +13,7 @@ use pleiad_model::{Error, Kind, Result};
 use pleiad_storage::{Batch, keyspace};
 use tokio::sync::oneshot;
 
+use super::write::next_docnum;
 use super::{Partition, Rejected, Written};
 use crate::commit::{Entry, Publish};
 use crate::schema::Schema;
@@ -46,12 +47,12 @@ pub(super) struct Pending {
 
 impl Partition {
     /// Gives a transaction its place in the commit history and hands it to the committer.
-    pub(super) fn sequence(
+    pub(super) fn sequence<T>(
         &self,
         schema: &Schema,
         ts_s: u32,
-        change: impl FnOnce(&mut ShardState, &mut Changes) -> Result<Written>,
-    ) -> Result<Queued> {
+        change: impl FnOnce(&mut ShardState, &mut Changes) -> Result<T>,
+    ) -> Result<Queued<T>> {
         let mut sequence = self.sequencer.state.lock();
         sequence.admit(schema)?;
         let mut shard = sequence.shard;
@@ -73,6 +74,11 @@ impl Partition {
         sequence.accept(shard, changes.pending);
         self.growth.note(shard.item_bytes > schema.room.partition_bytes_max);
         Ok(Queued { written, durable })
+    }
+
+    /// A number for an item of a transaction that has no place yet. If it never gets one, the number stays unused.
+    pub(super) fn reserve_docnum(&self) -> Result<u64> {
+        next_docnum(self.range.prefix, &mut self.sequencer.state.lock().shard)
     }
 
     /// Rows and a state without a place in the commit history: nobody's version changes.
@@ -172,13 +178,13 @@ impl Publish for Sequencer {
 }
 
 /// A transaction that has its place and waits to become durable.
-pub(crate) struct Queued {
-    written: Written,
+pub(crate) struct Queued<T = Written> {
+    written: T,
     durable: oneshot::Receiver<Result<()>>,
 }
 
-impl Queued {
-    pub(crate) async fn wait(self) -> Result<Written, Rejected> {
+impl<T> Queued<T> {
+    pub(crate) async fn wait(self) -> Result<T, Rejected> {
         let durable = self.durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")));
         durable.map_err(lost)?;
         Ok(self.written)

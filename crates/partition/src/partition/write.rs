@@ -173,13 +173,13 @@ fn key_of(schema: &Schema, record: &Record) -> Result<ItemKey> {
 
 /// A draft with everything worked out that needs no lock.
 pub(super) struct Prepared<'a> {
-    target: &'a ItemKey,
-    key: Cow<'a, ItemKey>,
-    ts_s: u32,
+    pub(super) target: &'a ItemKey,
+    pub(super) key: Cow<'a, ItemKey>,
+    pub(super) ts_s: u32,
     indexed: bool,
     fields: Fields,
-    body: &'a [u8],
-    terms: Vec<Term>,
+    pub(super) body: &'a [u8],
+    pub(super) terms: Vec<Term>,
 }
 
 impl<'a> Prepared<'a> {
@@ -191,15 +191,15 @@ impl<'a> Prepared<'a> {
         Prepared { target, key, ts_s, indexed, fields: Fields::of(body), body, terms }
     }
 
-    fn contents(&self, docnum: u64) -> Contents<'_> {
+    pub(super) fn contents(&self, docnum: u64) -> Contents<'_> {
         let (ts_s, indexed, fields, body) = (self.ts_s, self.indexed, &self.fields, self.body);
         let terms = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
         let (epk, id) = (&self.key.logical.epk, self.key.id.as_str());
-        Contents { docnum, ts_s, terms, indexed, epk, id, fields, body }
+        Contents { docnum, ts_s, terms, indexed, tag: None, epk, id, fields, body }
     }
 }
 
-fn next_docnum(prefix: u32, shard: &mut ShardState) -> Result<u64> {
+pub(super) fn next_docnum(prefix: u32, shard: &mut ShardState) -> Result<u64> {
     shard.next_item += 1;
     if shard.next_item >> DOCNUM_COUNTER_BITS != 0 {
         return Err(Error::new(Kind::QuotaExceeded, "this partition has used up its item numbers"));

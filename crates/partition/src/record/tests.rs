@@ -4,7 +4,7 @@ use proptest::prelude::*;
 const BODY: &[u8] = br#"{"id":"a1","n":5}"#;
 
 fn contents<'a>(epk: &'a EffectiveKey, id: &'a str, fields: &'a Fields, body: &'a [u8]) -> Contents<'a> {
-    Contents { docnum: 0x1_05, ts_s: 0x6451_fb4b, terms: 10, indexed: true, epk, id, fields, body }
+    Contents { docnum: 0x1_05, ts_s: 0x6451_fb4b, terms: 10, indexed: true, tag: None, epk, id, fields, body }
 }
 
 fn record(indexed: bool) -> Record {
@@ -22,6 +22,28 @@ fn the_drawing_in_the_header_is_true() {
     let header = "02000000000000032c00006451fb4b00000000000001050000000a0002abcd00026131";
     let fields = "000237386ae000000006eb0c34310000000f";
     assert_eq!(hex(record(true).bytes()), [header, fields, &hex(BODY)].concat());
+}
+
+#[test]
+fn a_version_keeps_the_etag_that_was_told_before_it_had_a_place() {
+    let (epk, fields) = (EffectiveKey::from_bytes(&[0xAB, 0xCD]), Fields::of(BODY));
+    let told =
+        Record::encode(&Contents { tag: Some((7, 0x8001)), ..contents(&epk, "a1", &fields, BODY) }, 0, 0).unwrap();
+    let placed = told.placed(812, 3);
+    assert_eq!((placed.lsn, placed.seq, placed.etag()), (812, 3, told.etag()));
+    assert_eq!(
+        hex(&placed.bytes()[..51]),
+        concat!(
+            "02000000000000032c00036451fb4b00000000000001050000000a",
+            "02",
+            "0000000000000007",
+            "8001",
+            "02abcd00026131",
+            "000237386ae0"
+        )
+    );
+    assert_eq!(Record::decode(placed.bytes().clone()).unwrap(), placed);
+    assert_eq!(placed.view().property("n", name_hash("n")), Some(&b"5"[..]));
 }
 
 #[test]

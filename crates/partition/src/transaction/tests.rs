@@ -23,7 +23,8 @@ impl Item {
         let text = json::to_string(&body);
         let (fields, body) = (&Fields::of(text.as_bytes()), text.as_bytes());
         let (terms_len, epk) = (terms.len() as u32, &key.logical.epk);
-        let contents = Contents { docnum, ts_s: lsn as u32, terms: terms_len, indexed: true, epk, id, fields, body };
+        let contents =
+            Contents { docnum, ts_s: lsn as u32, terms: terms_len, indexed: true, tag: None, epk, id, fields, body };
         let record = Record::encode(&contents, lsn, 0).unwrap();
         Item { key, record, terms: terms.into() }
     }

@@ -41,7 +41,9 @@ pub fn records(body: &[u8]) -> Result<Vec<&[u8]>> {
                 let (length, checksum) = (reader.u32()?, reader.u32()?);
                 let row = reader.take(length as usize)?;
                 if crc32::of(row) != checksum {
-                    return Err(Error::invalid("The batch does not arrive as it was sent: a record's checksum is wrong."));
+                    return Err(Error::invalid(
+                        "The batch does not arrive as it was sent: a record's checksum is wrong.",
+                    ));
                 }
                 rows.push(row);
                 rest = reader.rest();

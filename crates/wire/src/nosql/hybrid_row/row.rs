@@ -109,7 +109,10 @@ impl<'a> Row<'a> {
         put_header(schema.id, &mut out);
         let present = self.fixed.iter().map(Option::is_some).chain(self.variable.iter().map(Option::is_some));
         let mut mask = vec![0; schema.mask_bytes()];
-        present.enumerate().filter(|(_, present)| *present).for_each(|(column, _)| mask[column / 8] |= 1 << (column % 8));
+        present
+            .enumerate()
+            .filter(|(_, present)| *present)
+            .for_each(|(column, _)| mask[column / 8] |= 1 << (column % 8));
         out.extend_from_slice(&mask);
         self.fixed.iter().for_each(|value| out.extend_from_slice(&value.unwrap_or(0).to_le_bytes()));
         self.variable.iter().flatten().for_each(|bytes| put_counted(bytes, &mut out));
@@ -232,12 +235,12 @@ impl<'a> Reader<'a> {
 
     fn skip(&mut self, code: u8) -> Result<()> {
         let bytes = match code {
-            5 | 9 => 1,                // int8, uint8
-            6 | 10 => 2,               // int16, uint16
-            15 => 4,                   // float32
-            8 | 12 | 18 | 23 => 8,     // int64, uint64, dateTime, unixDateTime
-            17 | 19 | 22 => 16,        // decimal, guid, float128
-            24 => 12,                  // objectId
+            5 | 9 => 1,                                 // int8, uint8
+            6 | 10 => 2,                                // int16, uint16
+            15 => 4,                                    // float32
+            8 | 12 | 18 | 23 => 8,                      // int64, uint64, dateTime, unixDateTime
+            17 | 19 | 22 => 16,                         // decimal, guid, float128
+            24 => 12,                                   // objectId
             13 | 14 => return self.varuint().map(drop), // varint, varuint
             _ => return Err(invalid("a column of a type that no batch has")),
         };

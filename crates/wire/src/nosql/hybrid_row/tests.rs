@@ -35,7 +35,10 @@ fn a_stream_is_laid_out_as_drawn() {
     let mut stream = Stream::new();
     stream.push(b"row");
     let bytes = stream.finish();
-    assert_eq!(hex(&bytes), format!("81f0d8ff7f010a00000081f1d8ff7f03000000{}726f77", hex(&crc32::of(b"row").to_le_bytes())));
+    assert_eq!(
+        hex(&bytes),
+        format!("81f0d8ff7f010a00000081f1d8ff7f03000000{}726f77", hex(&crc32::of(b"row").to_le_bytes()))
+    );
     assert_eq!(records(&bytes).unwrap(), [b"row"]);
     assert!(is_hybrid_row(&bytes) && !is_hybrid_row(b"[]"));
 }
@@ -51,7 +54,8 @@ fn a_damaged_record_is_noticed() {
 
 #[test]
 fn names_that_the_schema_lacks_are_skipped() {
-    let mut bytes = Row { fixed: vec![Some(200), None], variable: vec![None, None], sparse: vec![None, None] }.write(&RESULT);
+    let mut bytes =
+        Row { fixed: vec![Some(200), None], variable: vec![None, None], sparse: vec![None, None] }.write(&RESULT);
     bytes.extend_from_slice(&[20, 7 + 2, b'x', b'y', 1, b'!']); // a name of two letters behind the seven known ones
     bytes.extend_from_slice(&[8, 6, 1, 2, 3, 4, 5, 6, 7, 8]); // a known name with an int64, which nobody asks for
     bytes.extend_from_slice(&[7, 5, 9, 0, 0, 0]);

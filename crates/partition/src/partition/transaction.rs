@@ -1,0 +1,420 @@
+//! Many changes of one logical partition as one: all of them at one LSN, or none.
+//!
+//! Promise: a transaction sees its logical partition as it was at one moment, with what it has written itself on top.
+//! Nobody else sees any of that before `commit`, and then everybody all of it. An operation that is refused has changed
+//! nothing; the transaction may go on. Whoever drops it has done nothing.
+//!
+//! ```text
+//! begin          reads a snapshot and holds nothing. What it has written must not have changed when it commits:
+//!                the first committer wins, the other is told to try again
+//! begin_latched  holds its logical partition's latch from beginning to end, so that nobody can be faster;
+//!                for those who wait for nobody
+//!
+//! snapshot   5 "a" @3     6 "b" @4
+//! own        5 "a" →                   9 "c" new        numbers and etags are final, LSNs are not
+//! commit     is "a" still @3, is there still no "c"?  one LSN: 5 "a" @8.0, 9 "c" @8.1
+//! ```
+
+mod commit; // what it has come to, as rows
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::Ordering;
+
+use pleiad_model::{Error, Kind, Result, json};
+use tokio::sync::MutexGuard;
+
+use super::checks::{ALREADY_EXISTS, check_exists, check_key_room, check_version, check_write, rejected};
+use super::write::Prepared;
+use super::{Condition, Draft, Partition, Rejected, Verb};
+use crate::feed::{Page, Quota, Scope};
+use crate::index;
+use crate::key::{ItemKey, KeyStats, LogicalKey};
+use crate::price;
+use crate::record::{Contents, Record, Tag};
+use crate::schema::{Schema, Stored};
+use crate::transaction::TermCount;
+use crate::view::View;
+
+/// What one may write, in bytes of items: it is kept in memory until its end.
+pub const TRANSACTION_BYTES_MAX: usize = 64 << 20;
+/// Changes of one LSN are told apart by 16 bits.
+pub const TRANSACTION_CHANGES_MAX: usize = u16::MAX as usize;
+
+const OTHER_KEY: &str =
+    "Requests of a transaction cannot reference partition keys other than the one for which it was begun.";
+
+pub struct Transaction<'a> {
+    partition: &'a Partition,
+    schema: &'a Schema,
+    /// Any item of its logical partition, or none.
+    scope: ItemKey,
+    ts_s: u32,
+    ground: Ground<'a>,
+    /// What its etags are made of.
+    tag: Tag,
+    /// Who has an id now, of those that were touched.
+    ids: HashMap<[u8; 16], Option<u64>>,
+    changes: BTreeMap<u64, Change>,
+    /// The versions that its writes were decided on.
+    rests_on: Vec<(ItemKey, Option<Place>)>,
+    stats: Option<KeyStats>,
+    growth: Growth,
+    written_bytes: usize,
+}
+
+/// What is below its own writes.
+enum Ground<'a> {
+    Snapshot(Box<View>),
+    Latched { _latch: MutexGuard<'a, ()> },
+}
+
+/// One version among all of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    docnum: u64,
+    lsn: u64,
+    seq: u16,
+}
+
+/// What becomes of one item.
+struct Change {
+    was: Option<Version>,
+    now: Option<Version>,
+    /// What was there went because its time was over.
+    is_over: bool,
+    writes: u16,
+}
+
+struct Version {
+    key: ItemKey,
+    record: Record,
+    terms: Stored,
+}
+
+/// By how much the logical partition grows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Growth {
+    items: i64,
+    bytes: i64,
+}
+
+/// What an operation of a transaction has come to.
+#[derive(Debug)]
+pub struct Step {
+    /// The new version; a delete leaves none. Its LSN is not known yet.
+    pub record: Option<Record>,
+    pub created: bool,
+    pub charge_ru: f64,
+}
+
+impl Partition {
+    /// A transaction of one logical partition, as it is now. It holds nobody up.
+    pub async fn begin<'a>(&'a self, schema: &'a Schema, logical: LogicalKey, ts_s: u32) -> Result<Transaction<'a>> {
+        let view = self.view().await?;
+        Ok(self.transaction(schema, logical.item(""), ts_s, Ground::Snapshot(Box::new(view))))
+    }
+
+    /// A transaction during which nobody else writes its logical partition: it must not wait for anybody.
+    pub async fn begin_latched<'a>(&'a self, schema: &'a Schema, logical: LogicalKey, ts_s: u32) -> Transaction<'a> {
+        let scope = logical.item("");
+        let latch = self.latch(&scope).await;
+        self.transaction(schema, scope, ts_s, Ground::Latched { _latch: latch })
+    }
+
+    fn transaction<'a>(&'a self, schema: &'a Schema, scope: ItemKey, ts_s: u32, ground: Ground<'a>) -> Transaction<'a> {
+        let number = self.transactions.fetch_add(1, Ordering::Relaxed);
+        let (ids, changes, rests_on, stats) = Default::default();
+        Transaction {
+            partition: self,
+            schema,
+            scope,
+            ts_s,
+            ground,
+            tag: (self.usage().lsn, tag_seq(number)),
+            ids,
+            changes,
+            rests_on,
+            stats,
+            growth: Growth::default(),
+            written_bytes: 0,
+        }
+    }
+}
+
+/// Etags of transactions have the highest bit set, which no single write's has. Two transactions that began at one LSN
+/// differ in the next eight, versions of one item in the last seven.
+fn tag_seq(number: u64) -> u16 {
+    0x8000 | (number as u16 & 0xFF) << 7
+}
+
+impl Transaction<'_> {
+    /// How far the partition had come when it began.
+    pub fn lsn(&self) -> u64 {
+        match &self.ground {
+            Ground::Snapshot(view) => view.lsn(),
+            Ground::Latched { .. } => self.partition.lsn(),
+        }
+    }
+
+    pub async fn read(&self, key: &ItemKey) -> Result<Option<Record>> {
+        if key.logical != self.scope.logical {
+            return Err(Error::invalid(OTHER_KEY));
+        }
+        Ok(self.schema.expiry(self.ts_s).living(self.find(key).await?))
+    }
+
+    /// Its items after number `after`, in the order of their numbers; those that it has created come last.
+    pub async fn items(&self, after: u64, quota: Quota) -> Result<Page> {
+        let Ground::Snapshot(view) = &self.ground else {
+            return Err(Error::internal("a latched transaction reads single items"));
+        };
+        let scope = Scope::Key(self.scope.logical.epk.clone());
+        let mut page = view.page(&scope, after, quota, self.schema.expiry(self.ts_s)).await?;
+        page.records = page.records.into_iter().filter_map(|record| self.as_changed(record)).collect();
+        if page.next.is_none() {
+            self.add_created(after, quota, &mut page);
+        }
+        Ok(page)
+    }
+
+    fn as_changed(&self, record: Record) -> Option<Record> {
+        match self.changes.get(&record.docnum) {
+            None => Some(record),
+            Some(change) => change.now.as_ref().map(|version| version.record.clone()),
+        }
+    }
+
+    fn add_created(&self, after: u64, quota: Quota, page: &mut Page) {
+        let mut bytes: usize = page.records.iter().map(|record| record.body().len()).sum();
+        let created = self.changes.range(after.saturating_add(1)..).filter(|(_, change)| change.was.is_none());
+        for version in created.filter_map(|(_, change)| change.now.as_ref()) {
+            let size = version.record.body().len();
+            let is_full = page.records.len() >= quota.items || (bytes > 0 && bytes + size > quota.bytes);
+            if is_full {
+                page.next = page.records.last().map(|record| record.docnum);
+                return;
+            }
+            bytes += size;
+            page.records.push(version.record.clone());
+        }
+    }
+
+    /// Creates, replaces or upserts an item.
+    pub async fn put(&mut self, verb: Verb, draft: &Draft, condition: &Condition) -> Result<Step, Rejected> {
+        let rests_on = self.rests_on.len();
+        let step = self.try_put(verb, draft, condition).await;
+        if step.is_err() {
+            self.rests_on.truncate(rests_on);
+        }
+        step
+    }
+
+    pub async fn delete(&mut self, key: &ItemKey, condition: &Condition) -> Result<Step, Rejected> {
+        let rests_on = self.rests_on.len();
+        let step = self.try_delete(key, condition).await;
+        if step.is_err() {
+            self.rests_on.truncate(rests_on);
+        }
+        step
+    }
+
+    async fn try_put(&mut self, verb: Verb, draft: &Draft, condition: &Condition) -> Result<Step, Rejected> {
+        if draft.target.logical != self.scope.logical {
+            return Err(Error::invalid(OTHER_KEY).into());
+        }
+        self.check_size(draft.text.len())?;
+        let new = Prepared::new(self.schema, draft, self.ts_s);
+        let found = self.find_to_write(new.target).await?;
+        let (old, over) = self.sort_out(found);
+        check_write(verb, old.as_ref(), condition)?;
+        let step = match old {
+            None => self.insert(new, over).await,
+            Some(old) => self.update(new, old).await,
+        }?;
+        if !draft.indexed {
+            self.partition.unindexed.will_be();
+        }
+        self.written_bytes += draft.text.len();
+        Ok(step)
+    }
+
+    async fn try_delete(&mut self, key: &ItemKey, condition: &Condition) -> Result<Step, Rejected> {
+        if key.logical != self.scope.logical {
+            return Err(Error::invalid(OTHER_KEY).into());
+        }
+        let found = self.find_to_write(key).await?;
+        let (old, _) = self.sort_out(found);
+        check_version(check_exists(old.as_ref())?, condition)?;
+        self.check_size(0)?;
+        let Some(old) = old else { return Err(Error::internal("an item that was there is not").into()) };
+        let bytes = old.body().len();
+        let change = touch(&mut self.changes, self.schema, key, old)?;
+        let terms = change.now.take().map(|version| version.terms.possible);
+        let terms = terms.or_else(|| change.was.as_ref().map(|version| version.terms.possible.clone()));
+        let charge_ru = price::delete(bytes, index::priced(&terms.unwrap_or_default()));
+        self.ids.insert(key.hash, None);
+        self.growth.add(-1, -(bytes as i64));
+        Ok(Step { record: None, created: false, charge_ru })
+    }
+
+    async fn insert(&mut self, new: Prepared<'_>, over: Option<Record>) -> Result<Step, Rejected> {
+        let mut growth = Growth { items: 1, bytes: new.body.len() as i64 };
+        over.iter().for_each(|over| growth.add(-1, -(over.body().len() as i64)));
+        self.check_growth(growth).await?;
+        if let Some(over) = over {
+            self.bury(new.target, over)?;
+        }
+        let docnum = self.partition.reserve_docnum()?;
+        let record = Record::encode(&Contents { tag: Some(self.tag), ..new.contents(docnum) }, 0, 0)?;
+        let charge_ru = price::create(new.body.len(), index::priced(&new.terms));
+        let now = Version { key: new.key.into_owned(), record: record.clone(), terms: new.terms.into() };
+        self.ids.insert(now.key.hash, Some(docnum));
+        self.changes.insert(docnum, Change { was: None, now: Some(now), is_over: false, writes: 1 });
+        self.growth.add(growth.items, growth.bytes);
+        Ok(Step { record: Some(record), created: true, charge_ru })
+    }
+
+    async fn update(&mut self, new: Prepared<'_>, old: Record) -> Result<Step, Rejected> {
+        let (old_bytes, new_bytes, docnum) = (old.body().len(), new.body.len(), old.docnum);
+        let over = match new.key.hash == new.target.hash {
+            true => None,
+            false => self.make_way(&new.key, old_bytes).await?,
+        };
+        let mut growth = Growth { items: 0, bytes: new_bytes as i64 - old_bytes as i64 };
+        over.iter().for_each(|over| growth.add(-1, -(over.body().len() as i64)));
+        self.check_growth(growth).await?;
+        if let Some(over) = over {
+            self.bury(&new.key, over)?;
+        }
+        let change = touch(&mut self.changes, self.schema, new.target, old)?;
+        let tag = (self.tag.0, self.tag.1 | change.writes & 0x7F);
+        let record = Record::encode(&Contents { tag: Some(tag), ..new.contents(docnum) }, 0, 0)?;
+        let count = change.latest().map(|terms| TermCount::between(terms, &new.terms)).unwrap_or_default();
+        self.ids.insert(new.target.hash, None);
+        self.ids.insert(new.key.hash, Some(docnum));
+        change.now = Some(Version { key: new.key.into_owned(), record: record.clone(), terms: new.terms.into() });
+        change.writes += 1;
+        self.growth.add(growth.items, growth.bytes);
+        let charge_ru = price::replace(old_bytes, new_bytes, count.removed, count.added);
+        Ok(Step { record: Some(record), created: false, charge_ru })
+    }
+
+    /// An id that another item has cannot be taken, unless that one is over.
+    async fn make_way(&mut self, key: &ItemKey, looked_at_bytes: usize) -> Result<Option<Record>, Rejected> {
+        let found = self.find_to_write(key).await?;
+        match self.sort_out(found) {
+            (Some(_), _) => Err(rejected(Kind::Conflict, ALREADY_EXISTS, looked_at_bytes)),
+            (None, over) => Ok(over),
+        }
+    }
+
+    fn bury(&mut self, key: &ItemKey, over: Record) -> Result<()> {
+        let change = touch(&mut self.changes, self.schema, key, over)?;
+        (change.now, change.is_over) = (None, true);
+        self.ids.insert(key.hash, None);
+        Ok(())
+    }
+
+    /// One that is there, or one that is over.
+    fn sort_out(&self, found: Option<Record>) -> (Option<Record>, Option<Record>) {
+        match found {
+            Some(record) if self.schema.expiry(self.ts_s).is_over(&record.view()) => (None, Some(record)),
+            found => (found, None),
+        }
+    }
+
+    /// As it is for this transaction.
+    async fn find(&self, key: &ItemKey) -> Result<Option<Record>> {
+        let Some(docnum) = self.ids.get(&key.hash) else { return self.find_below(key).await };
+        let change = docnum.and_then(|docnum| self.changes.get(&docnum));
+        Ok(change.and_then(|change| change.now.as_ref()).map(|version| version.record.clone()))
+    }
+
+    async fn find_below(&self, key: &ItemKey) -> Result<Option<Record>> {
+        match &self.ground {
+            Ground::Snapshot(view) => view.find(key).await,
+            Ground::Latched { .. } => self.partition.current(key).await,
+        }
+    }
+
+    /// Notes what the write will rest on.
+    async fn find_to_write(&mut self, key: &ItemKey) -> Result<Option<Record>> {
+        let found = self.find(key).await?;
+        if matches!(self.ground, Ground::Snapshot(_)) && !self.ids.contains_key(&key.hash) {
+            self.rests_on.push((key.clone(), found.as_ref().map(Place::of)));
+        }
+        Ok(found)
+    }
+
+    /// Only what grows is refused.
+    async fn check_growth(&mut self, growth: Growth) -> Result<()> {
+        if growth.bytes <= 0 {
+            return Ok(());
+        }
+        let stats = match &self.stats {
+            Some(stats) => stats.clone(),
+            None => self.partition.key_stats(&self.scope).await?,
+        };
+        let mut after = self.growth;
+        after.add(growth.items, growth.bytes);
+        check_key_room(self.schema, &after.of(&stats))?;
+        self.stats = Some(stats);
+        Ok(())
+    }
+
+    fn check_size(&self, bytes: usize) -> Result<()> {
+        if self.written_bytes + bytes <= TRANSACTION_BYTES_MAX && self.changes.len() < TRANSACTION_CHANGES_MAX {
+            return Ok(());
+        }
+        let message = format!(
+            "A transaction changes at most {TRANSACTION_CHANGES_MAX} items and writes at most {TRANSACTION_BYTES_MAX} bytes."
+        );
+        Err(Error::new(Kind::TooLarge, message))
+    }
+}
+
+/// The item's change, begun if it was not touched before.
+fn touch<'c>(
+    changes: &'c mut BTreeMap<u64, Change>,
+    schema: &Schema,
+    key: &ItemKey,
+    old: Record,
+) -> Result<&'c mut Change> {
+    use std::collections::btree_map::Entry;
+    match changes.entry(old.docnum) {
+        Entry::Occupied(there) => Ok(there.into_mut()),
+        Entry::Vacant(place) => {
+            let terms = schema.stored_terms(&old, &json::parse(old.body())?);
+            let was = Version { key: key.clone(), record: old, terms };
+            Ok(place.insert(Change { was: Some(was), now: None, is_over: false, writes: 0 }))
+        }
+    }
+}
+
+impl Change {
+    /// The terms of the version that a write replaces.
+    fn latest(&self) -> Option<&Stored> {
+        self.now.as_ref().or(self.was.as_ref()).map(|version| &version.terms)
+    }
+}
+
+impl Place {
+    fn of(record: &Record) -> Place {
+        Place { docnum: record.docnum, lsn: record.lsn, seq: record.seq }
+    }
+}
+
+impl Growth {
+    fn add(&mut self, items: i64, bytes: i64) {
+        self.items += items;
+        self.bytes += bytes;
+    }
+
+    fn of(&self, stats: &KeyStats) -> KeyStats {
+        let items = stats.items.saturating_add_signed(self.items);
+        KeyStats { items, bytes: stats.bytes.saturating_add_signed(self.bytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! The end of a transaction: what it rests on still holds, and what it has come to goes into one batch.
+//!
+//! Promise: either every change of it has its place at one LSN, or none has. What an item was on the way does not show:
+//! one change per item is left, from what was there to what is there.
+
+use pleiad_model::{Error, Kind, Result};
+
+use super::super::checks::check_key_room;
+use super::{Change, Ground, Growth, Place, Rejected, Transaction, Version};
+use crate::key::KeyStats;
+use crate::state::ShardState;
+use crate::transaction::{Changes, New, Old};
+
+impl Transaction<'_> {
+    /// Makes everything durable and visible at once; tells the LSN, or that of the moment it has seen if it wrote nothing.
+    /// `Kind::RetryWith`: somebody was faster. `Kind::Outdated`: the items have moved, begin again where they are.
+    pub async fn commit(self) -> Result<u64, Rejected> {
+        let (partition, seen) = (self.partition, self.lsn());
+        if self.changes.values().all(Change::is_nothing) {
+            drop(self);
+            partition.stand_by().await?;
+            return Ok(seen);
+        }
+        let latch = match &self.ground {
+            Ground::Latched { .. } => None,
+            Ground::Snapshot(_) => Some(partition.latch(&self.scope).await),
+        };
+        self.check_foundations().await?;
+        let stats = partition.key_stats(&self.scope).await?;
+        let after = self.growth.of(&stats);
+        if self.growth.bytes > 0 {
+            check_key_room(self.schema, &after)?;
+            partition.keys.grows(&self.scope, stats.bytes, &after, self.schema.room.key_bytes_max);
+        }
+        let queued = partition.sequence(self.schema, self.ts_s, |shard, rows| self.lay_out(shard, rows, &after))?;
+        drop((latch, self));
+        queued.wait().await
+    }
+
+    /// Ends without a change. The refusal waits for the writes it rests on: nobody hears "already exists" of a write that is
+    /// lost, nor "not found" where the items are not any more.
+    pub async fn give_up(self, refusal: Rejected) -> Rejected {
+        let (partition, is_latched) = (self.partition, matches!(self.ground, Ground::Latched { .. }));
+        drop(self);
+        if !is_latched {
+            return refusal;
+        }
+        match partition.stand_by().await {
+            Ok(()) => refusal,
+            Err(other) => other,
+        }
+    }
+
+    /// Whether everything is still there that was written over, and nothing where something was put.
+    async fn check_foundations(&self) -> Result<()> {
+        for (key, seen) in &self.rests_on {
+            let now = self.partition.current(key).await?.as_ref().map(Place::of);
+            if now != *seen {
+                return Err(Error::new(Kind::RetryWith, FASTER));
+            }
+        }
+        Ok(())
+    }
+
+    /// What goes comes first, since its id may belong to another item then.
+    fn lay_out(&self, shard: &mut ShardState, rows: &mut Changes, stats: &KeyStats) -> Result<u64> {
+        let at = self.partition.range.shard;
+        let mut growth = Growth::default();
+        self.changes.values().for_each(|change| change.go(at, rows, &mut growth));
+        let stays = self.changes.values().filter(|change| change.now.is_some());
+        for (seq, change) in (0..).zip(stays) {
+            change.come(at, shard.lsn, seq, rows, &mut growth);
+        }
+        for (docnum, now) in self.changes.iter().filter_map(|(docnum, change)| Some((*docnum, change.renamed()?))) {
+            rows.claim_id(at, &now.key, docnum);
+        }
+        rows.count_key(self.partition.key_row(&self.scope), stats, &self.scope);
+        shard.items = shard.items.saturating_add_signed(growth.items);
+        shard.item_bytes = shard.item_bytes.saturating_add_signed(growth.bytes);
+        if growth.bytes > 0 {
+            self.partition.check_room(self.schema, shard)?;
+        }
+        Ok(shard.lsn)
+    }
+}
+
+const FASTER: &str = "Another request has changed an item that this transaction has written. Try again.";
+
+impl Change {
+    fn is_nothing(&self) -> bool {
+        self.was.is_none() && self.now.is_none()
+    }
+
+    fn renamed(&self) -> Option<&Version> {
+        let (was, now) = (self.was.as_ref()?, self.now.as_ref()?);
+        (was.key.hash != now.key.hash).then_some(now)
+    }
+
+    fn go(&self, at: u64, rows: &mut Changes, growth: &mut Growth) {
+        let (Some(was), None) = (&self.was, &self.now) else { return };
+        let old = Old { key: &was.key, record: &was.record, terms: &was.terms };
+        match self.is_over {
+            true => rows.expire(at, &old),
+            false => rows.remove(at, &old),
+        }
+        growth.add(-1, -(was.record.body().len() as i64));
+    }
+
+    fn come(&self, at: u64, lsn: u64, seq: u16, rows: &mut Changes, growth: &mut Growth) {
+        let Some(now) = &self.now else { return };
+        let record = now.record.placed(lsn, seq);
+        let new = New { key: &now.key, record: &record, terms: &now.terms.possible };
+        growth.add(1, record.body().len() as i64);
+        let Some(was) = &self.was else { return rows.insert(at, &new) };
+        growth.add(-1, -(was.record.body().len() as i64));
+        rows.update(at, &Old { key: &was.key, record: &was.record, terms: &was.terms }, &new);
+    }
+}

@@ -1,0 +1,239 @@
+//! All or nothing, at one LSN, seen by nobody before; and what happens when two meet.
+
+mod model; // many of them at once, by chance
+
+use pleiad_model::Value;
+
+use super::*;
+use crate::change_feed::Asked;
+use crate::testing::{audit, draft, item, key, memory, open, schema};
+
+const NOW_S: u32 = 1_000;
+const ALL: Quota = Quota { items: 100, bytes: 1 << 20 };
+
+fn logical(schema: &Schema, pk: &str) -> LogicalKey {
+    key(schema, pk, "").logical
+}
+
+async fn create(partition: &Partition, schema: &Schema, id: &str, n: i64) {
+    let draft = draft(schema, id, item("p", id, n));
+    partition.write(schema, Verb::Create, &draft, &Condition::None, NOW_S).await.unwrap();
+}
+
+async fn put(tx: &mut Transaction<'_>, schema: &Schema, verb: Verb, id: &str, n: i64) -> Result<Step, Rejected> {
+    tx.put(verb, &draft(schema, id, item("p", id, n)), &Condition::None).await
+}
+
+fn n_of(record: &Record) -> i64 {
+    let body = json::parse(record.body()).unwrap();
+    body.get("n").and_then(Value::as_i64).unwrap()
+}
+
+async fn read(partition: &Partition, schema: &Schema, id: &str) -> Option<i64> {
+    partition.read(&key(schema, "p", id)).await.unwrap().as_ref().map(n_of)
+}
+
+async fn read_in(tx: &Transaction<'_>, schema: &Schema, id: &str) -> Option<i64> {
+    tx.read(&key(schema, "p", id)).await.unwrap().as_ref().map(n_of)
+}
+
+#[tokio::test]
+async fn s114_everything_comes_at_one_lsn_and_stays_hidden_until_then() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    create(&partition, &schema, "a", 1).await;
+    let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
+    put(&mut tx, &schema, Verb::Replace, "a", 2).await.unwrap();
+    let b = put(&mut tx, &schema, Verb::Create, "b", 3).await.unwrap();
+    put(&mut tx, &schema, Verb::Upsert, "b", 4).await.unwrap();
+    put(&mut tx, &schema, Verb::Create, "c", 5).await.unwrap();
+    tx.delete(&key(&schema, "p", "c"), &Condition::None).await.unwrap();
+    assert_eq!((read_in(&tx, &schema, "b").await, read_in(&tx, &schema, "c").await), (Some(4), None));
+    assert_eq!((read(&partition, &schema, "a").await, read(&partition, &schema, "b").await), (Some(1), None));
+
+    assert_eq!(tx.commit().await.unwrap(), 2);
+    assert_eq!((partition.lsn(), partition.usage().items), (2, 2));
+    assert_eq!((read(&partition, &schema, "a").await, read(&partition, &schema, "b").await), (Some(2), Some(4)));
+    let stored = partition.read(&key(&schema, "p", "b")).await.unwrap().unwrap();
+    assert_eq!(stored.docnum, b.record.unwrap().docnum);
+    audit(&partition, &schema).await;
+}
+
+#[tokio::test]
+async fn s114_a_transaction_that_is_dropped_has_done_nothing() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    let mut tx = partition.begin_latched(&schema, logical(&schema, "p"), NOW_S).await;
+    put(&mut tx, &schema, Verb::Create, "a", 1).await.unwrap();
+    let refusal = put(&mut tx, &schema, Verb::Create, "a", 2).await.unwrap_err();
+    assert_eq!(tx.give_up(refusal).await.error.kind, Kind::Conflict);
+    assert_eq!((partition.lsn(), read(&partition, &schema, "a").await), (0, None));
+    create(&partition, &schema, "a", 3).await;
+    audit(&partition, &schema).await;
+}
+
+#[tokio::test]
+async fn an_etag_that_was_told_inside_is_the_items_afterwards() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
+    let first = put(&mut tx, &schema, Verb::Create, "a", 1).await.unwrap().record.unwrap().etag();
+    let condition = Condition::IfMatch(first.to_string());
+    let second = tx.put(Verb::Replace, &draft(&schema, "a", item("p", "a", 2)), &condition).await.unwrap();
+    let second = second.record.unwrap().etag();
+    assert_ne!(first, second);
+    let stale = tx.put(Verb::Replace, &draft(&schema, "a", item("p", "a", 3)), &condition).await;
+    assert_eq!(stale.unwrap_err().error.kind, Kind::PreconditionFailed);
+    create(&partition, &schema, "other", 0).await; // takes the LSN that the transaction may have hoped for
+    tx.commit().await.unwrap();
+    assert_eq!(partition.read(&key(&schema, "p", "a")).await.unwrap().unwrap().etag(), second);
+}
+
+#[tokio::test]
+async fn s117_it_sees_one_moment_and_the_first_committer_wins() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    create(&partition, &schema, "a", 1).await;
+    let mut late = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
+    let mut soon = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
+    put(&mut soon, &schema, Verb::Replace, "a", 2).await.unwrap();
+    soon.commit().await.unwrap();
+    assert_eq!(read_in(&late, &schema, "a").await, Some(1));
+    put(&mut late, &schema, Verb::Replace, "a", 3).await.unwrap();
+    assert_eq!(late.commit().await.unwrap_err().error.kind, Kind::RetryWith);
+    assert_eq!(read(&partition, &schema, "a").await, Some(2));
+}
+
+#[tokio::test]
+async fn two_who_create_one_item_do_not_both_succeed() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
+    put(&mut tx, &schema, Verb::Create, "a", 1).await.unwrap();
+    create(&partition, &schema, "a", 2).await;
+    assert_eq!(tx.commit().await.unwrap_err().error.kind, Kind::RetryWith);
+    assert_eq!(read(&partition, &schema, "a").await, Some(2));
+}
+
+#[tokio::test]
+async fn a_refused_operation_is_no_reason_to_fail_later() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    create(&partition, &schema, "a", 1).await;
+    let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
+    assert!(put(&mut tx, &schema, Verb::Create, "a", 2).await.is_err());
+    put(&mut tx, &schema, Verb::Create, "b", 3).await.unwrap();
+    let replaced = draft(&schema, "a", item("p", "a", 9));
+    partition.write(&schema, Verb::Replace, &replaced, &Condition::None, NOW_S).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(read(&partition, &schema, "b").await, Some(3));
+}
+
+#[tokio::test]
+async fn s116_items_of_another_key_are_out_of_reach() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
+    let other = draft(&schema, "a", item("q", "a", 1));
+    let refusal = tx.put(Verb::Create, &other, &Condition::None).await.unwrap_err();
+    assert_eq!(refusal.error.kind, Kind::Invalid);
+    assert!(tx.delete(&key(&schema, "q", "a"), &Condition::None).await.is_err());
+    assert!(tx.read(&key(&schema, "q", "a")).await.is_err());
+}
+
+#[tokio::test]
+async fn items_may_change_their_ids_with_each_other() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    for (id, n) in [("a", 1), ("b", 2), ("c", 3)] {
+        create(&partition, &schema, id, n).await;
+    }
+    let mut tx = partition.begin_latched(&schema, logical(&schema, "p"), NOW_S).await;
+    for (from, to, n) in [("a", "spare", 1), ("c", "a", 3), ("b", "c", 2), ("spare", "b", 1)] {
+        tx.put(Verb::Replace, &draft(&schema, from, item("p", to, n)), &Condition::None).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    let mut found = Vec::new();
+    for id in ["a", "b", "c", "spare"] {
+        found.push(read(&partition, &schema, id).await);
+    }
+    assert_eq!(found, [Some(3), Some(1), Some(2), None]);
+    audit(&partition, &schema).await;
+}
+
+#[tokio::test]
+async fn an_item_deleted_and_created_again_is_a_new_one() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    create(&partition, &schema, "a", 1).await;
+    let before = partition.read(&key(&schema, "p", "a")).await.unwrap().unwrap().docnum;
+    let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
+    tx.delete(&key(&schema, "p", "a"), &Condition::None).await.unwrap();
+    put(&mut tx, &schema, Verb::Create, "a", 2).await.unwrap();
+    tx.commit().await.unwrap();
+    let after = partition.read(&key(&schema, "p", "a")).await.unwrap().unwrap();
+    assert!(after.docnum > before && n_of(&after) == 2);
+    audit(&partition, &schema).await;
+}
+
+#[tokio::test]
+async fn s117_its_items_are_those_of_its_moment_and_its_own() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    for (id, n) in [("a", 1), ("b", 2), ("c", 3)] {
+        create(&partition, &schema, id, n).await;
+    }
+    let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
+    create(&partition, &schema, "later", 9).await;
+    put(&mut tx, &schema, Verb::Create, "d", 4).await.unwrap();
+    put(&mut tx, &schema, Verb::Replace, "b", 20).await.unwrap();
+    tx.delete(&key(&schema, "p", "a"), &Condition::None).await.unwrap();
+    put(&mut tx, &schema, Verb::Create, "e", 5).await.unwrap();
+    let all = tx.items(0, ALL).await.unwrap();
+    assert_eq!(all.records.iter().map(n_of).collect::<Vec<_>>(), [20, 3, 4, 5]);
+    let (mut paged, mut after) = (Vec::new(), 0);
+    loop {
+        let page = tx.items(after, Quota { items: 1, bytes: 1 << 20 }).await.unwrap();
+        paged.extend(page.records.iter().map(n_of));
+        match page.next {
+            Some(next) => after = next,
+            None => break,
+        }
+    }
+    assert_eq!(paged, [20, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn the_change_feed_never_cuts_one() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    for batch in 0..3 {
+        let mut tx = partition.begin_latched(&schema, logical(&schema, "p"), NOW_S).await;
+        for n in 0..10 {
+            put(&mut tx, &schema, Verb::Create, &format!("{batch}-{n}"), n).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+    }
+    let (mut after, mut sizes) = (0, Vec::new());
+    while after < partition.lsn() {
+        let scope = Scope::Key(logical(&schema, "p").epk);
+        let asked = Asked { scope, after, since_s: 0, expiry: schema.expiry(NOW_S) };
+        let page = partition.changes(&asked, Quota { items: 3, bytes: 1 << 20 }).await.unwrap();
+        (after, sizes) = (page.lsn, [sizes, vec![page.records.len()]].concat());
+    }
+    assert_eq!(sizes, [10, 10, 10]);
+}
+
+#[tokio::test]
+async fn a_transaction_meets_a_fence_and_leaves_nothing() {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
+    put(&mut tx, &schema, Verb::Create, "a", 1).await.unwrap();
+    partition.sequencer.state.lock().fenced = true;
+    assert_eq!(tx.commit().await.unwrap_err().error.kind, Kind::Outdated);
+    let mut tx = partition.begin_latched(&schema, logical(&schema, "p"), NOW_S).await;
+    let missing = put(&mut tx, &schema, Verb::Replace, "a", 1).await.unwrap_err();
+    assert_eq!(tx.give_up(missing).await.error.kind, Kind::Outdated);
+    assert_eq!(partition.lsn(), 0);
+}
