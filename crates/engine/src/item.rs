@@ -9,12 +9,13 @@ use pleiad_model::item::{ITEM_BYTES_MAX, SYSTEM_PROPERTIES, check_item_id, check
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Kind, Result, Value, json};
-use pleiad_partition::partition::{NOT_THERE, Rejected};
+use pleiad_partition::partition::NOT_THERE;
 use pleiad_partition::{Condition, Draft, ItemKey, Partition, Record, Verb, Written, price};
 
 use crate::answer::{Answer, place};
+use crate::home::{Home, Settled, home};
 use crate::session::SessionToken;
-use crate::{Admitted, Container, ContainerName, Engine};
+use crate::{Admitted, Engine};
 
 /// Which item is meant.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +31,6 @@ pub struct WriteOptions {
     /// `None` leaves it to the container's policy.
     pub indexed: Option<bool>,
 }
-
-/// How many changes of its container one request sits out.
-pub(crate) const CONTAINER_CHANGES_MAX: usize = 8;
 
 const KEY_MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the collection or doesn't match partition key field values specified in the document.";
 const KEY_MISSING: &str = "PartitionKey value must be supplied for this operation.";
@@ -118,78 +116,24 @@ impl Engine {
             Err(error) => return Answer::refused(error),
         };
         let (key, ts_s) = (&key, self.now_s());
-        let delete = |at: Home| async move { at.partition.delete(&at.container.schema, key, condition, ts_s).await };
-        self.at_home(at, key, delete).await
+        let delete = |at: Home| async move {
+            at.partition.delete(&at.container.schema, key, condition, ts_s).await.map(Settled::from)
+        };
+        self.at_home(at, &key.logical, delete).await
     }
 
     async fn write(&self, at: &Admitted, verb: Verb, draft: Draft, condition: &Condition) -> Answer<Written> {
         let ts_s = self.now_s();
         let draft = &draft;
-        let write =
-            |at: Home| async move { at.partition.write(&at.container.schema, verb, draft, condition, ts_s).await };
-        self.at_home(at, &draft.target, write).await
-    }
-
-    /// A write that comes while the container's indexing policy or its partitions change is done again when the change is
-    /// published. Its client does not notice.
-    async fn at_home<F: Future<Output = Result<Written, Rejected>>>(
-        &self,
-        at: &Admitted,
-        key: &ItemKey,
-        write: impl Fn(Home) -> F,
-    ) -> Answer<Written> {
-        let mut container = at.container.clone();
-        for _ in 0..CONTAINER_CHANGES_MAX {
-            let partition = match home(&container, key) {
-                Ok(partition) => partition.clone(),
-                Err(error) => return Answer::refused(error),
-            };
-            let visit = match self.meter.enter(at, partition.clone()) {
-                Ok(visit) => visit,
-                Err(error) => return Answer::refused(error).at(place(&partition)),
-            };
-            let outcome = write(Home { partition: partition.clone(), container: container.clone() }).await;
-            if !matches!(&outcome, Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. })) {
-                let answer = settle(&partition, outcome);
-                self.meter.pay(visit, answer.charge_ru, Some(&key.logical));
-                if partition.hear_growth() {
-                    self.catalog.consider(container.rid);
-                }
-                return answer;
-            }
-            self.meter.leave(visit);
-            self.catalog.settled().await;
-            container = match self.admit(ContainerName::Rid(at.container.rid), None) {
-                Ok(newer) => newer.container,
-                Err(error) => return Answer::refused(error),
-            };
-        }
-        let changing = Error::new(Kind::RetryWith, "The container is changing all the time. Try again.");
-        Answer::refused(self.check_ready().err().unwrap_or(changing))
-    }
-}
-
-/// Where an item is written, and under which schema.
-struct Home {
-    partition: Arc<Partition>,
-    container: Arc<Container>,
-}
-
-/// A write answers with its own LSN, whatever happened at the partition since.
-fn settle(partition: &Partition, outcome: Result<Written, Rejected>) -> Answer<Written> {
-    let mut place = place(partition);
-    match outcome {
-        Ok(written) => {
-            place.lsn = written.lsn;
-            let charge_ru = written.charge_ru;
-            Answer::priced(Ok(written), charge_ru).at(place)
-        }
-        Err(Rejected { error, charge_ru }) => Answer::priced(Err(error), charge_ru).at(place),
+        let write = |at: Home| async move {
+            at.partition.write(&at.container.schema, verb, draft, condition, ts_s).await.map(Settled::from)
+        };
+        self.at_home(at, &draft.target.logical, write).await
     }
 }
 
 /// Checks an item against the rules and makes it ready to be stored.
-fn draft(
+pub(crate) fn draft(
     at: &Admitted,
     key: Option<&PartitionKey>,
     body: Value,
@@ -226,7 +170,7 @@ fn key_of_body(at: &Admitted, given: Option<&PartitionKey>, body: &Value) -> Res
 }
 
 /// The partition and identity of an existing item.
-async fn locate<'a>(
+pub(crate) async fn locate<'a>(
     at: &'a Admitted,
     key: Option<&PartitionKey>,
     target: Target<'_>,
@@ -236,12 +180,12 @@ async fn locate<'a>(
     match target {
         Target::Named(id) => {
             let key = ItemKey::new(definition, &key, id);
-            Ok((home(&at.container, &key)?, key))
+            Ok((home(&at.container, &key.logical)?, key))
         }
         Target::Rid(rid) if rid.container != at.container.rid => Err(Error::not_found(NOT_THERE)),
         Target::Rid(rid) => {
             let nameless = ItemKey::new(definition, &key, "");
-            let partition = home(&at.container, &nameless)?;
+            let partition = home(&at.container, &nameless.logical)?;
             let id = partition.id_of(rid.docnum, &nameless.logical.epk).await?;
             let id = id.ok_or_else(|| Error::not_found(NOT_THERE))?;
             Ok((partition, nameless.renamed(&id)))
@@ -249,7 +193,7 @@ async fn locate<'a>(
     }
 }
 
-fn key_of_request(at: &Admitted, key: Option<&PartitionKey>) -> Result<PartitionKey> {
+pub(crate) fn key_of_request(at: &Admitted, key: Option<&PartitionKey>) -> Result<PartitionKey> {
     let Some(definition) = &at.container.schema.key else { return Ok(PartitionKey::default()) };
     let key = key.ok_or_else(|| Error::invalid(KEY_MISSING))?;
     if !key.matches_shape(definition) {
@@ -257,10 +201,6 @@ fn key_of_request(at: &Admitted, key: Option<&PartitionKey>) -> Result<Partition
     }
     key.check_size(definition)?;
     Ok(key.clone())
-}
-
-fn home<'a>(container: &'a Container, key: &ItemKey) -> Result<&'a Arc<Partition>> {
-    container.partition(container.map.locate(&key.logical.epk))
 }
 
 /// The limit is on the item's text in UTF-8, however the client escaped it.

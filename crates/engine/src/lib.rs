@@ -10,6 +10,9 @@ pub mod check; // is the whole account sound
 mod chores; // work that nobody waits for
 mod fault; // partitions that answer wrongly, on command
 mod item; // one item
+mod home; // where it is written, and written again
+mod patch; // one item, changed by its parts
+mod batch; // many operations in one request
 mod list; // many items, a page at a time
 pub mod metrics; // what the account is used for, in figures
 mod meter; // may it now, and what did it take
@@ -29,6 +32,7 @@ mod watch; // what an operator should know
 
 pub use admit::{Admitted, ContainerName};
 pub use answer::{Answer, Place};
+pub use batch::{BATCH_OPERATIONS_MAX, BatchAction, BatchOperation, Done, OperationAnswer};
 pub use catalog::{
     Catalog, Container, Database, EncryptionKey, Job, JobKind, Offer, OfferOwner, Reason, Script, ScriptDefinition,
     ScriptPut,

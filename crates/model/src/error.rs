@@ -55,6 +55,8 @@ pub enum Kind {
     Conflict,
     /// The condition on the resource's version does not hold.
     PreconditionFailed,
+    /// Another operation of the same transaction failed, so that this one did not take place.
+    FailedDependency,
     /// The request or its answer is larger than the limit.
     TooLarge,
     /// It took longer than it may; asking for less helps.

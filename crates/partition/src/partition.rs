@@ -41,7 +41,7 @@ use growth::Growth;
 use sequencer::{Queued, Sequencer, lost};
 use write::Prepared;
 
-pub use checks::{ALREADY_EXISTS, NOT_THERE};
+pub use checks::{ALREADY_EXISTS, CONDITION_FAILS, NOT_THERE};
 
 /// Writers of different logical partitions seldom share one of these.
 const LATCHES: usize = 64;
@@ -76,6 +76,16 @@ pub enum Condition {
     IfMatch(String),
     /// There is none.
     IfAbsent,
+}
+
+impl Condition {
+    pub fn holds(&self, record: &Record) -> bool {
+        match self {
+            Condition::None | Condition::IfAny => true,
+            Condition::IfMatch(etag) => record.etag().to_string() == *etag,
+            Condition::IfAbsent => false,
+        }
+    }
 }
 
 /// The outcome of a write.

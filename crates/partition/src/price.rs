@@ -43,6 +43,9 @@ pub fn replace(old_bytes: usize, new_bytes: usize, removed_terms: usize, added_t
     size_part(old_bytes) + size_part(new_bytes) + TERM_RU * (removed_terms + added_terms) as f64
 }
 
+/// What each operation of a patch adds to the price of a replace.
+pub const PATCH_OPERATION_RU: f64 = 0.4;
+
 pub fn delete(bytes: usize, terms: usize) -> f64 {
     size_part(bytes) + TERM_RU * terms as f64
 }

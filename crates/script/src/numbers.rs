@@ -15,6 +15,7 @@ pub fn number(kind: Kind) -> u16 {
         Kind::NotFound | Kind::OwnerNotFound | Kind::SessionNotAvailable => 404,
         Kind::Conflict => 409,
         Kind::PreconditionFailed => 412,
+        Kind::FailedDependency => 424,
         Kind::TooLarge => 413,
         Kind::TimedOut => 408,
         Kind::Throttled { .. } => 429,

@@ -5,6 +5,7 @@ pub mod address; // which resource a path names
 pub mod auth; // who is asking
 pub(crate) mod request; // headers and bodies, read as types
 pub mod binary_json; // bodies in Cosmos's binary form
+pub mod batch; // many operations in one body, and their results
 pub mod hybrid_row; // records as one SDK sends and wants them
 mod session; // session tokens as text
 mod continuation; // where the next page starts, signed

@@ -32,7 +32,7 @@ use super::report::{Report, Work};
 use super::rows::{Shared, cores, is_stream};
 use super::tab::Tab;
 use crate::answer::{Answer, Place};
-use crate::item::CONTAINER_CHANGES_MAX;
+use crate::home::CONTAINER_CHANGES_MAX;
 use crate::list::ListScope;
 use crate::meter::Meter;
 use crate::script::Interpreters;

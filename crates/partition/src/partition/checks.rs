@@ -11,6 +11,7 @@ use crate::record::Record;
 use crate::schema::Schema;
 
 pub const ALREADY_EXISTS: &str = "Resource with specified id or name already exists.";
+pub const CONDITION_FAILS: &str = "One of the specified pre-condition is not met.";
 pub const NOT_THERE: &str = "Resource Not Found. Learn more: https://aka.ms/cosmosdb-tsg-not-found";
 
 pub(super) fn check_write(verb: Verb, old: Option<&Record>, condition: &Condition) -> Result<(), Rejected> {
@@ -27,15 +28,10 @@ pub(super) fn check_exists(old: Option<&Record>) -> Result<&Record, Rejected> {
 }
 
 pub(super) fn check_version(record: &Record, condition: &Condition) -> Result<(), Rejected> {
-    let holds = match condition {
-        Condition::None | Condition::IfAny => true,
-        Condition::IfMatch(etag) => record.etag().to_string() == *etag,
-        Condition::IfAbsent => false,
-    };
-    if holds {
+    if condition.holds(record) {
         return Ok(());
     }
-    Err(rejected(Kind::PreconditionFailed, "One of the specified pre-condition is not met.", record.body().len()))
+    Err(rejected(Kind::PreconditionFailed, CONDITION_FAILS, record.body().len()))
 }
 
 /// Only what grows is refused: a full key can still be read, trimmed and emptied.

@@ -57,15 +57,8 @@ impl<'a> Request<'a> {
         post_kind(self.headers)
     }
 
-    /// The body as JSON, whichever of the two forms the client sent.
     pub fn json(&self) -> Result<Value> {
-        if self.body.is_empty() {
-            return Err(Error::invalid("The request needs a JSON body."));
-        }
-        if binary_json::is_binary(&self.body) {
-            return binary_json::decode(&self.body);
-        }
-        json::parse(&self.body)
+        json_of(&self.body)
     }
 
     pub fn container_name(&self) -> Result<ContainerName<'_>> {
@@ -121,12 +114,7 @@ impl<'a> Request<'a> {
 
     /// Conditions on an item that a write is about to change.
     pub fn write_condition(&self) -> Condition {
-        match (self.header("if-match"), self.header("if-none-match")) {
-            (Some("*"), _) => Condition::IfAny,
-            (Some(etag), _) => Condition::IfMatch(etag.to_owned()),
-            (None, Some("*")) => Condition::IfAbsent,
-            _ => Condition::None,
-        }
+        condition(self.header("if-match"), self.header("if-none-match"))
     }
 
     /// Several preferences may stand in one header.
@@ -178,6 +166,39 @@ impl<'a> Request<'a> {
             (None, Some(text)) => autoscale_of(&json::parse(text.as_bytes())?),
             (None, None) => Ok(ThroughputRequest::Unspecified),
         }
+    }
+}
+
+/// A body as JSON, whichever of the two forms the client sent.
+pub fn json_of(body: &[u8]) -> Result<Value> {
+    if body.is_empty() {
+        return Err(Error::invalid("The request needs a JSON body."));
+    }
+    if binary_json::is_binary(body) {
+        return binary_json::decode(body);
+    }
+    json::parse(body)
+}
+
+pub fn condition(if_match: Option<&str>, if_none_match: Option<&str>) -> Condition {
+    match (if_match, if_none_match) {
+        (Some("*"), _) => Condition::IfAny,
+        (Some(etag), _) => Condition::IfMatch(etag.to_owned()),
+        (None, Some("*")) => Condition::IfAbsent,
+        _ => Condition::None,
+    }
+}
+
+/// The words, or the numbers that one SDK sends for them.
+pub fn indexing_directive(word: Option<&str>) -> Result<Option<bool>> {
+    match word {
+        None | Some("" | "0") => Ok(None),
+        Some("1") => Ok(Some(false)),
+        Some("2") => Ok(Some(true)),
+        Some(word) if word.eq_ignore_ascii_case("default") => Ok(None),
+        Some(word) if word.eq_ignore_ascii_case("exclude") => Ok(Some(false)),
+        Some(word) if word.eq_ignore_ascii_case("include") => Ok(Some(true)),
+        Some(word) => Err(Error::invalid(format!("{word:?} is not an indexing directive."))),
     }
 }
 

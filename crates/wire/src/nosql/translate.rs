@@ -1,6 +1,7 @@
 //! Requests become calls of the engine, answers become replies: one room per kind of resource.
 
 mod account; // what the account tells about itself
+mod batches; // many operations in one request
 mod change_feed; // items by when they changed
 mod containers;
 mod databases;

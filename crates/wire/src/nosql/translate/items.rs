@@ -3,6 +3,7 @@
 use http::{Method, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use pleiad_engine::{Admitted, Condition, ListScope, Quota, Target, Verb, WriteOptions};
+use pleiad_model::patch::Patch;
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Result};
 
@@ -11,7 +12,7 @@ use crate::nosql::Gateway;
 use crate::nosql::reply::{
     ALT_CONTENT_PATH, CONTENT_PATH, CONTINUATION, Handled, ITEM_COUNT, ITEM_LOCAL_LSN, ITEM_LSN, Refusal, Reply,
 };
-use crate::nosql::request::{PostKind, Request};
+use crate::nosql::request::{PostKind, Request, indexing_directive};
 use crate::nosql::shape;
 
 pub(super) const PAGE_ITEMS: usize = 100;
@@ -40,11 +41,11 @@ impl Gateway {
                 PostKind::Upsert => self.create_item(request, at, Verb::Upsert).await,
                 PostKind::Query => self.query_items(request, at).await,
                 PostKind::QueryPlan => self.query_plan(request, at),
-                PostKind::Batch => Err(Error::refused("Transactional batch and bulk").into()),
+                PostKind::Batch => self.batch(request, at).await,
             },
             (&Method::PUT, false) => self.replace_item(request, at).await,
             (&Method::DELETE, false) => self.delete_item(request, at).await,
-            (&Method::PATCH, false) => Err(Error::refused("Patch").into()),
+            (&Method::PATCH, false) => self.patch_item(request, at).await,
             (&Method::GET, true) if request.header("a-im").is_some() => self.change_feed(request, at).await,
             (&Method::GET, true) => self.list_items(request, at).await,
             _ => Err(not_allowed()),
@@ -77,6 +78,13 @@ impl Gateway {
         let key = request.partition_key()?;
         let options = write_options(request, Verb::Replace)?;
         let answer = self.engine.replace_item(at, key.as_ref(), target(request)?, request.json()?, &options).await;
+        self.written(request, at, answer)
+    }
+
+    async fn patch_item(&self, request: &Request<'_>, at: &Admitted) -> Handled {
+        let (key, patch) = (request.partition_key()?, Patch::parse(&request.json()?)?);
+        let (target, condition) = (target(request)?, request.write_condition());
+        let answer = self.engine.patch_item(at, key.as_ref(), target, &patch, &condition).await;
         self.written(request, at, answer)
     }
 
@@ -155,20 +163,8 @@ fn target<'a>(request: &'a Request<'_>) -> Result<Target<'a>> {
 /// A create looks at no version: conditions on it are ignored, as the service does.
 fn write_options(request: &Request<'_>, verb: Verb) -> Result<WriteOptions> {
     let condition = if verb == Verb::Create { Condition::None } else { request.write_condition() };
-    Ok(WriteOptions { condition, indexed: indexing_directive(request)? })
-}
-
-/// The words, or the numbers that one SDK sends for them.
-fn indexing_directive(request: &Request<'_>) -> Result<Option<bool>> {
-    match request.header("x-ms-indexing-directive") {
-        None | Some("" | "0") => Ok(None),
-        Some("1") => Ok(Some(false)),
-        Some("2") => Ok(Some(true)),
-        Some(word) if word.eq_ignore_ascii_case("default") => Ok(None),
-        Some(word) if word.eq_ignore_ascii_case("exclude") => Ok(Some(false)),
-        Some(word) if word.eq_ignore_ascii_case("include") => Ok(Some(true)),
-        Some(word) => Err(Error::invalid(format!("{word:?} is not an indexing directive."))),
-    }
+    let indexed = indexing_directive(request.header("x-ms-indexing-directive"))?;
+    Ok(WriteOptions { condition, indexed })
 }
 
 /// A write whose trigger would not run must not look as if it had.

@@ -1,0 +1,322 @@
+//! Many operations in one request: all or nothing, or each for itself.
+//!
+//! Promise: a batch is one transaction of one logical partition, in the order of its operations; when one fails nothing has
+//! happened, and the others say that they depended on it. In bulk every operation has its own outcome; those of one
+//! logical partition take place in their order and are made durable together.
+//!
+//! ```text
+//! batch   create a · replace b (404) · read c     424 · 404 · 424
+//! bulk    create a · replace b (404) · read c     201 · 404 · 200
+//! ```
+
+mod together; // futures that wait for each other
+
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::patch::Patch;
+use pleiad_model::{Error, Kind, Result, Value};
+use pleiad_partition::key::LogicalKey;
+use pleiad_partition::partition::{NOT_THERE, Rejected};
+use pleiad_partition::{Condition, ItemKey, Record, Step, Transaction, Verb, price};
+
+use crate::home::{Home, Settled};
+use crate::item::{draft, key_of_request};
+use crate::patch::Change;
+use crate::{Admitted, Answer, Engine, ListScope, WriteOptions};
+
+pub const BATCH_OPERATIONS_MAX: usize = 100;
+
+pub struct BatchOperation {
+    /// A body that nobody can read fails its operation, not the request.
+    pub action: Result<BatchAction>,
+    /// Which item is meant, where the body does not say.
+    pub id: Option<String>,
+    /// In bulk every operation has its own.
+    pub key: Option<PartitionKey>,
+    pub options: WriteOptions,
+    /// The version that a reader has already.
+    pub known_etag: Option<String>,
+}
+
+pub enum BatchAction {
+    Create(Value),
+    Upsert(Value),
+    Replace(Value),
+    Patch(Patch),
+    Read,
+    Delete,
+}
+
+#[derive(Debug)]
+pub struct OperationAnswer {
+    pub result: Result<Done>,
+    pub charge_ru: f64,
+}
+
+#[derive(Debug)]
+pub enum Done {
+    Created(Record),
+    Replaced(Record),
+    Read(Record),
+    /// The reader has this version.
+    Unchanged(Record),
+    Deleted,
+}
+
+impl Engine {
+    /// All or nothing, in one logical partition.
+    pub async fn run_batch(
+        &self,
+        at: &Admitted,
+        key: Option<&PartitionKey>,
+        operations: &[BatchOperation],
+    ) -> Answer<Vec<OperationAnswer>> {
+        let key = match check_count(operations).and_then(|()| key_of_request(at, key)) {
+            Ok(key) => key,
+            Err(error) => return Answer::refused(error),
+        };
+        let operations: Vec<(usize, &BatchOperation)> = operations.iter().enumerate().collect();
+        let group = Group { logical: LogicalKey::new(at.container.schema.key.as_ref(), &key), key, operations };
+        let answer = self.run_group(at, &group, Failure::EndsAll).await;
+        Answer { result: answer.result.map(in_order), place: answer.place, charge_ru: answer.charge_ru }
+    }
+
+    /// Each for itself. `range` is where the client believes they belong. Without `go_on` the first failure is the last
+    /// operation.
+    pub async fn run_bulk(
+        &self,
+        at: &Admitted,
+        key: Option<&PartitionKey>,
+        range: Option<u32>,
+        operations: &[BatchOperation],
+        go_on: bool,
+    ) -> Answer<Vec<OperationAnswer>> {
+        let checked = check_count(operations).and_then(|()| range.map_or(Ok(()), |range| at.check_current(&ListScope::Range(range))));
+        if let Err(error) = checked {
+            return Answer::refused(error);
+        }
+        let (groups, mut answers) = groups(at, key, operations);
+        let groups = if go_on { groups } else { one_by_one(groups) };
+        let (mut place, mut charge_ru) = (None, 0.0);
+        let mut take = |group: &Group<'_>, answer: Answer<Vec<(usize, OperationAnswer)>>| {
+            (place, charge_ru) = (answer.place.or(place), charge_ru + answer.charge_ru);
+            match answer.result {
+                Ok(done) => answers.extend(done),
+                Err(error) => answers.extend(group.refused(&error)),
+            }
+        };
+        if go_on {
+            let running = groups.iter().map(|group| self.run_group(at, group, Failure::IsItsOwn));
+            let done = together::all(running.collect()).await;
+            groups.iter().zip(done).for_each(|(group, answer)| take(group, answer));
+        } else {
+            let mut failed = false;
+            for group in &groups {
+                let answer = match failed {
+                    true => Answer::priced(Err(dependent()), 0.0),
+                    false => self.run_group(at, group, Failure::IsItsOwn).await,
+                };
+                failed |= answer.result.as_ref().map_or(true, |done| done.iter().any(|(_, one)| one.result.is_err()));
+                take(group, answer);
+            }
+        }
+        Answer { result: Ok(in_order(answers)), place, charge_ru }
+    }
+
+    async fn run_group(
+        &self,
+        at: &Admitted,
+        group: &Group<'_>,
+        failure: Failure,
+    ) -> Answer<Vec<(usize, OperationAnswer)>> {
+        let ts_s = self.now_s();
+        let run = |home: Home| async move {
+            let mut tx = home.partition.begin_latched(&home.container.schema, group.logical.clone(), ts_s).await;
+            let mut answers = Vec::with_capacity(group.operations.len());
+            for (number, operation) in &group.operations {
+                let answer = self.run_operation(at, &mut tx, group, operation).await;
+                let failed = answer.result.is_err();
+                answers.push((*number, answer));
+                if failed && failure == Failure::EndsAll {
+                    return end(tx, answers, group).await;
+                }
+            }
+            let charge_ru = answers.iter().map(|(_, answer)| answer.charge_ru).sum();
+            let lsn = tx.commit().await?;
+            Ok(Settled { value: answers, lsn, charge_ru })
+        };
+        self.at_home(at, &group.logical, run).await
+    }
+
+    async fn run_operation(
+        &self,
+        at: &Admitted,
+        tx: &mut Transaction<'_>,
+        group: &Group<'_>,
+        operation: &BatchOperation,
+    ) -> OperationAnswer {
+        match self.try_operation(at, tx, group, operation).await {
+            Ok((done, charge_ru)) => OperationAnswer { result: Ok(done), charge_ru },
+            Err(Rejected { error, charge_ru }) => OperationAnswer { result: Err(error), charge_ru },
+        }
+    }
+
+    async fn try_operation(
+        &self,
+        at: &Admitted,
+        tx: &mut Transaction<'_>,
+        group: &Group<'_>,
+        operation: &BatchOperation,
+    ) -> Result<(Done, f64), Rejected> {
+        let (key, options) = (Some(&group.key), &operation.options);
+        match operation.action.as_ref().map_err(Error::clone)? {
+            BatchAction::Create(body) => {
+                let draft = draft(at, key, body.clone(), options, None)?;
+                put(tx.put(Verb::Create, &draft, &Condition::None).await?)
+            }
+            BatchAction::Upsert(body) => {
+                let draft = draft(at, key, body.clone(), options, None)?;
+                put(tx.put(Verb::Upsert, &draft, &options.condition).await?)
+            }
+            BatchAction::Replace(body) => {
+                let draft = draft(at, key, body.clone(), options, Some(group.item(operation)?))?;
+                put(tx.put(Verb::Replace, &draft, &options.condition).await?)
+            }
+            BatchAction::Patch(patch) => {
+                let (change, target) = (Change::new(at, patch)?, group.item(operation)?);
+                put(change.apply(at, &*self.env, tx, key, &target, &options.condition).await?)
+            }
+            BatchAction::Read => {
+                let record = tx.read(&group.item(operation)?).await?.ok_or_else(|| Error::not_found(NOT_THERE))?;
+                Ok(read(record, operation.known_etag.as_deref()))
+            }
+            BatchAction::Delete => {
+                let step = tx.delete(&group.item(operation)?, &options.condition).await?;
+                Ok((Done::Deleted, step.charge_ru))
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Failure {
+    EndsAll,
+    IsItsOwn,
+}
+
+/// Operations of one logical partition, with their places in the request.
+struct Group<'o> {
+    logical: LogicalKey,
+    key: PartitionKey,
+    operations: Vec<(usize, &'o BatchOperation)>,
+}
+
+impl Group<'_> {
+    fn item(&self, operation: &BatchOperation) -> Result<ItemKey> {
+        let missing = || Error::invalid("The batch operation needs the 'id' of an item.");
+        operation.id.as_ref().map(|id| self.logical.clone().item(id)).ok_or_else(missing)
+    }
+
+    /// The whole of it was refused.
+    fn refused(&self, error: &Error) -> Vec<(usize, OperationAnswer)> {
+        let refused = |(number, _): &(usize, &BatchOperation)| {
+            (*number, OperationAnswer { result: Err(error.clone()), charge_ru: 0.0 })
+        };
+        self.operations.iter().map(refused).collect()
+    }
+}
+
+/// The last answer is a failure: nothing has happened.
+async fn end(
+    tx: Transaction<'_>,
+    mut answers: Vec<(usize, OperationAnswer)>,
+    group: &Group<'_>,
+) -> Result<Settled<Vec<(usize, OperationAnswer)>>, Rejected> {
+    let charge_ru = answers.iter().map(|(_, answer)| answer.charge_ru).sum();
+    let Some((culprit, OperationAnswer { result: Err(error), charge_ru: price_ru })) = answers.pop() else {
+        return Err(Error::internal("a batch ended without a failure").into());
+    };
+    let lsn = tx.lsn();
+    let Rejected { error, .. } = match tx.give_up(Rejected { error, charge_ru: price_ru }).await {
+        outdated if outdated.error.kind == Kind::Outdated => return Err(outdated),
+        refusal => refusal,
+    };
+    let answer = |(number, _): &(usize, &BatchOperation)| {
+        let (result, charge_ru) = if *number == culprit { (Err(error.clone()), price_ru) } else { (Err(dependent()), 0.0) };
+        (*number, OperationAnswer { result, charge_ru })
+    };
+    Ok(Settled { value: group.operations.iter().map(answer).collect(), lsn, charge_ru })
+}
+
+fn dependent() -> Error {
+    Error::new(Kind::FailedDependency, "Another operation of the same request failed.")
+}
+
+fn check_count(operations: &[BatchOperation]) -> Result<()> {
+    match operations.len() {
+        0 => Err(Error::invalid("Batch request has no operations.")),
+        1..=BATCH_OPERATIONS_MAX => Ok(()),
+        _ => Err(Error::invalid("Batch request has more operations than what is supported.")),
+    }
+}
+
+/// By logical partition, in the order in which they come; those without a usable key are answered already.
+fn groups<'o>(
+    at: &Admitted,
+    key: Option<&PartitionKey>,
+    operations: &'o [BatchOperation],
+) -> (Vec<Group<'o>>, Vec<(usize, OperationAnswer)>) {
+    let (mut groups, mut refused) = (Vec::<Group<'o>>::new(), Vec::new());
+    for (number, operation) in operations.iter().enumerate() {
+        let key = match key_of_request(at, operation.key.as_ref().or(key)) {
+            Ok(key) => key,
+            Err(error) => {
+                refused.push((number, OperationAnswer { result: Err(error), charge_ru: 0.0 }));
+                continue;
+            }
+        };
+        match groups.iter_mut().find(|group| group.key == key) {
+            Some(group) => group.operations.push((number, operation)),
+            None => {
+                let logical = LogicalKey::new(at.container.schema.key.as_ref(), &key);
+                groups.push(Group { logical, key, operations: vec![(number, operation)] });
+            }
+        }
+    }
+    (groups, refused)
+}
+
+/// In the order of the request.
+fn one_by_one(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
+    let mut single: Vec<Group<'_>> = groups
+        .into_iter()
+        .flat_map(|Group { logical, key, operations }| {
+            operations.into_iter().map(move |operation| {
+                Group { logical: logical.clone(), key: key.clone(), operations: vec![operation] }
+            })
+        })
+        .collect();
+    single.sort_by_key(|group| group.operations.first().map(|(number, _)| *number));
+    single
+}
+
+fn in_order(mut answers: Vec<(usize, OperationAnswer)>) -> Vec<OperationAnswer> {
+    answers.sort_by_key(|(number, _)| *number);
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}
+
+fn put(step: Step) -> Result<(Done, f64), Rejected> {
+    let Step { record, created, charge_ru } = step;
+    let record = record.ok_or_else(|| Error::internal("a write left no item"))?;
+    Ok((if created { Done::Created(record) } else { Done::Replaced(record) }, charge_ru))
+}
+
+fn read(record: Record, known_etag: Option<&str>) -> (Done, f64) {
+    if known_etag.is_some_and(|known| known == record.etag().to_string()) {
+        return (Done::Unchanged(record), price::MISS_RU);
+    }
+    let charge_ru = price::read(record.body().len());
+    (Done::Read(record), charge_ru)
+}
+
+#[cfg(test)]
+mod tests;

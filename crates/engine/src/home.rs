@@ -1,0 +1,93 @@
+//! Where a write is done, and done again when its container changes meanwhile.
+//!
+//! Promise: a write goes to the partition that owns its key under the newest schema, and is paid for there once, however
+//! often it had to be begun. What it does there is someone else's job; it must leave nothing behind when the partition says
+//! `Kind::Outdated`.
+
+use std::sync::Arc;
+
+use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::key::LogicalKey;
+use pleiad_partition::partition::Rejected;
+use pleiad_partition::{Partition, Written};
+
+use crate::answer::{Answer, place};
+use crate::{Admitted, Container, ContainerName, Engine};
+
+/// How many changes of its container one request sits out.
+pub(crate) const CONTAINER_CHANGES_MAX: usize = 8;
+
+/// Where an item is written, and under which schema.
+pub(crate) struct Home {
+    pub partition: Arc<Partition>,
+    pub container: Arc<Container>,
+}
+
+/// What was done there: how far the partition has come with it, and the price.
+pub(crate) struct Settled<T> {
+    pub value: T,
+    pub lsn: u64,
+    pub charge_ru: f64,
+}
+
+impl From<Written> for Settled<Written> {
+    fn from(written: Written) -> Self {
+        Settled { lsn: written.lsn, charge_ru: written.charge_ru, value: written }
+    }
+}
+
+impl Engine {
+    /// A write that comes while the container's indexing policy or its partitions change is done again when the change is
+    /// published. Its client does not notice.
+    pub(crate) async fn at_home<T, F: Future<Output = Result<Settled<T>, Rejected>>>(
+        &self,
+        at: &Admitted,
+        key: &LogicalKey,
+        write: impl Fn(Home) -> F,
+    ) -> Answer<T> {
+        let mut container = at.container.clone();
+        for _ in 0..CONTAINER_CHANGES_MAX {
+            let partition = match home(&container, key) {
+                Ok(partition) => partition.clone(),
+                Err(error) => return Answer::refused(error),
+            };
+            let visit = match self.meter.enter(at, partition.clone()) {
+                Ok(visit) => visit,
+                Err(error) => return Answer::refused(error).at(place(&partition)),
+            };
+            let outcome = write(Home { partition: partition.clone(), container: container.clone() }).await;
+            if !matches!(&outcome, Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. })) {
+                let answer = settle(&partition, outcome);
+                self.meter.pay(visit, answer.charge_ru, Some(key));
+                if partition.hear_growth() {
+                    self.catalog.consider(container.rid);
+                }
+                return answer;
+            }
+            self.meter.leave(visit);
+            self.catalog.settled().await;
+            container = match self.admit(ContainerName::Rid(at.container.rid), None) {
+                Ok(newer) => newer.container,
+                Err(error) => return Answer::refused(error),
+            };
+        }
+        let changing = Error::new(Kind::RetryWith, "The container is changing all the time. Try again.");
+        Answer::refused(self.check_ready().err().unwrap_or(changing))
+    }
+}
+
+/// A write answers with its own LSN, whatever happened at the partition since.
+fn settle<T>(partition: &Partition, outcome: Result<Settled<T>, Rejected>) -> Answer<T> {
+    let mut place = place(partition);
+    match outcome {
+        Ok(Settled { value, lsn, charge_ru }) => {
+            place.lsn = lsn;
+            Answer::priced(Ok(value), charge_ru).at(place)
+        }
+        Err(Rejected { error, charge_ru }) => Answer::priced(Err(error), charge_ru).at(place),
+    }
+}
+
+pub(crate) fn home<'a>(container: &'a Container, key: &LogicalKey) -> Result<&'a Arc<Partition>> {
+    container.partition(container.map.locate(&key.epk))
+}

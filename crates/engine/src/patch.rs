@@ -1,0 +1,99 @@
+//! One item, changed by its parts.
+//!
+//! Promise: the item is read, tested and written with nobody in between. What the operations do is `model::patch`'s job.
+
+use pleiad_model::env::Env;
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::patch::Patch;
+use pleiad_model::{Error, Kind, Result, json};
+use pleiad_partition::partition::{CONDITION_FAILS, NOT_THERE, Rejected};
+use pleiad_partition::{Condition, ItemKey, Record, Step, Transaction, Verb, Written, price};
+use pleiad_query::Query;
+
+use crate::home::{Home, Settled};
+use crate::item::{Target, draft, locate};
+use crate::{Admitted, Answer, Engine, WriteOptions, write_item};
+
+impl Engine {
+    pub async fn patch_item(
+        &self,
+        at: &Admitted,
+        key: Option<&PartitionKey>,
+        target: Target<'_>,
+        patch: &Patch,
+        condition: &Condition,
+    ) -> Answer<Written> {
+        let target = match locate(at, key, target).await {
+            Ok((_, target)) => target,
+            Err(error) => return Answer::refused(error),
+        };
+        let change = match Change::new(at, patch) {
+            Ok(change) => change,
+            Err(error) => return Answer::refused(error),
+        };
+        let (target, change, ts_s) = (&target, &change, self.now_s());
+        let write = |home: Home| async move {
+            let mut tx = home.partition.begin_latched(&home.container.schema, target.logical.clone(), ts_s).await;
+            match change.apply(at, &*self.env, &mut tx, key, target, condition).await {
+                Ok(step) => Ok(Settled::from(written(step, tx.commit().await?))),
+                Err(refusal) => Err(tx.give_up(refusal).await),
+            }
+        };
+        self.at_home(at, &target.logical, write).await
+    }
+}
+
+fn written(step: Step, lsn: u64) -> Written {
+    let Step { record, created, charge_ru } = step;
+    Written { record: record.map(|record| record.placed(lsn, 0)), created, lsn, charge_ru }
+}
+
+/// A patch that this container's items may get.
+pub(crate) struct Change<'p> {
+    patch: &'p Patch,
+    condition: Option<Query>,
+}
+
+impl<'p> Change<'p> {
+    pub fn new(at: &Admitted, patch: &'p Patch) -> Result<Self> {
+        let paths = at.container.schema.key.iter().flat_map(|key| &key.paths);
+        paths.into_iter().try_for_each(|path| patch.check_key(path))?;
+        let condition = patch.condition.as_ref().map(|text| pleiad_query::parse(&format!("SELECT VALUE 1 {text}")));
+        Ok(Change { patch, condition: condition.transpose()? })
+    }
+
+    /// Replaces the item by what the patch makes of it.
+    pub async fn apply(
+        &self,
+        at: &Admitted,
+        env: &dyn Env,
+        tx: &mut Transaction<'_>,
+        key: Option<&PartitionKey>,
+        target: &ItemKey,
+        condition: &Condition,
+    ) -> Result<Step, Rejected> {
+        let old = tx.read(target).await?.ok_or_else(|| Error::not_found(NOT_THERE))?;
+        let refuse = |error: Error| Rejected { error, charge_ru: price::refused_write(old.body().len()) };
+        if !condition.holds(&old) || !self.is_met(at, env, &old).map_err(refuse)? {
+            return Err(refuse(Error::new(Kind::PreconditionFailed, CONDITION_FAILS)));
+        }
+        let mut body = json::parse(old.body())?;
+        self.patch.apply(&mut body).map_err(refuse)?;
+        let options = WriteOptions { indexed: Some(old.indexed), ..WriteOptions::default() };
+        let draft = draft(at, key, body, &options, Some(target.clone())).map_err(refuse)?;
+        let step = tx.put(Verb::Replace, &draft, &Condition::None).await?;
+        Ok(Step { charge_ru: step.charge_ru + price::PATCH_OPERATION_RU * self.patch.len() as f64, ..step })
+    }
+
+    fn is_met(&self, at: &Admitted, env: &dyn Env, old: &Record) -> Result<bool> {
+        let Some(query) = &self.condition else { return Ok(true) };
+        let mut text = Vec::new();
+        write_item(at.container.rid, &old.view(), &mut text);
+        let item = json::parse(&text)?;
+        let found = query.run_over(&Default::default(), env, std::iter::once(&item))?;
+        Ok(!found.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests;

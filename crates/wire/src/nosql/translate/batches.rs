@@ -1,0 +1,42 @@
+//! Many operations in one request: a transaction, or bulk.
+
+use http::StatusCode;
+use pleiad_engine::Admitted;
+use pleiad_model::{Error, Kind};
+
+use crate::nosql::Gateway;
+use crate::nosql::batch::{self, Format};
+use crate::nosql::reply::{Handled, Refusal, Reply};
+use crate::nosql::request::Request;
+
+/// Of the whole body.
+pub(super) const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+impl Gateway {
+    pub(super) async fn batch(&self, request: &Request<'_>, at: &Admitted) -> Handled {
+        check_size(request.body.len())?;
+        let format = Format::of(&request.body);
+        let (sent, minimal) = batch::parse(format, &request.body)?;
+        let key = request.partition_key()?;
+        let answer = match request.flag("x-ms-cosmos-batch-atomic") {
+            true => self.engine.run_batch(at, key.as_ref(), &sent).await,
+            false => {
+                let go_on = request.flag("x-ms-cosmos-batch-continue-on-error");
+                self.engine.run_bulk(at, key.as_ref(), request.range_id()?, &sent, go_on).await
+            }
+        };
+        let (answers, place, charge_ru) = Refusal::of(answer)?;
+        let failed = answers.iter().any(|answer| answer.result.is_err());
+        let status = if failed { StatusCode::MULTI_STATUS } else { StatusCode::OK };
+        let body = batch::write(format, at.container().rid, answers, &minimal);
+        Ok(Reply::new(status, body).charged(charge_ru).at(place))
+    }
+}
+
+fn check_size(bytes: usize) -> Result<(), Error> {
+    if bytes <= BATCH_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("Request size is too large: a batch has at most {BATCH_BYTES_MAX} bytes, this one has {bytes}.");
+    Err(Error::new(Kind::TooLarge, message))
+}
