@@ -187,7 +187,7 @@ impl Engine {
             }
             BatchAction::Read => {
                 let record = tx.read(&group.item(operation)?).await?.ok_or_else(|| Error::not_found(NOT_THERE))?;
-                Ok(read(record, operation.known_etag.as_deref()))
+                Ok(seen(record, operation.known_etag.as_deref()))
             }
             BatchAction::Delete => {
                 let step = tx.delete(&group.item(operation)?, &options.condition).await?;
@@ -241,7 +241,8 @@ async fn end(
         refusal => refusal,
     };
     let answer = |(number, _): &(usize, &BatchOperation)| {
-        let (result, charge_ru) = if *number == culprit { (Err(error.clone()), price_ru) } else { (Err(dependent()), 0.0) };
+        let (result, charge_ru) =
+            if *number == culprit { (Err(error.clone()), price_ru) } else { (Err(dependent()), 0.0) };
         (*number, OperationAnswer { result, charge_ru })
     };
     Ok(Settled { value: group.operations.iter().map(answer).collect(), lsn, charge_ru })
@@ -290,8 +291,10 @@ fn one_by_one(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
     let mut single: Vec<Group<'_>> = groups
         .into_iter()
         .flat_map(|Group { logical, key, operations }| {
-            operations.into_iter().map(move |operation| {
-                Group { logical: logical.clone(), key: key.clone(), operations: vec![operation] }
+            operations.into_iter().map(move |operation| Group {
+                logical: logical.clone(),
+                key: key.clone(),
+                operations: vec![operation],
             })
         })
         .collect();
@@ -310,7 +313,7 @@ fn put(step: Step) -> Result<(Done, f64), Rejected> {
     Ok((if created { Done::Created(record) } else { Done::Replaced(record) }, charge_ru))
 }
 
-fn read(record: Record, known_etag: Option<&str>) -> (Done, f64) {
+fn seen(record: Record, known_etag: Option<&str>) -> (Done, f64) {
     if known_etag.is_some_and(|known| known == record.etag().to_string()) {
         return (Done::Unchanged(record), price::MISS_RU);
     }

@@ -40,7 +40,7 @@ impl Pointer {
     }
 
     pub fn find<'a>(&self, item: &'a mut Value) -> Option<&'a mut Value> {
-        self.names.iter().try_fold(item, child)
+        self.names.iter().try_fold(item, |at, name| child(at, name))
     }
 
     /// Takes out what is there.
@@ -55,7 +55,7 @@ impl Pointer {
     /// `None` when nothing on the way can hold it.
     pub fn container<'a>(&'a self, item: &'a mut Value) -> Option<Container<'a>> {
         let (last, above) = self.names.split_last()?;
-        match above.iter().try_fold(item, child)? {
+        match above.iter().try_fold(item, |at, name| child(at, name))? {
             Value::Object(object) => Some(Container::Object(object, last)),
             Value::Array(items) => {
                 let at = if last == "-" { items.len() } else { index(last)? };
@@ -68,7 +68,7 @@ impl Pointer {
     /// The object that holds the place, if only that one is missing on the way.
     pub fn make_parent(&self, item: &mut Value) {
         let [above @ .., parent, _] = self.names.as_slice() else { return };
-        if let Some(Value::Object(object)) = above.iter().try_fold(item, child)
+        if let Some(Value::Object(object)) = above.iter().try_fold(item, |at, name| child(at, name))
             && object.get(parent).is_none()
         {
             object.set(parent.as_str(), Object::new());
@@ -85,7 +85,7 @@ impl Pointer {
     }
 }
 
-fn child<'a>(value: &'a mut Value, name: &String) -> Option<&'a mut Value> {
+fn child<'a>(value: &'a mut Value, name: &str) -> Option<&'a mut Value> {
     match value {
         Value::Object(object) => object.get_mut(name),
         Value::Array(items) => items.get_mut(index(name)?),

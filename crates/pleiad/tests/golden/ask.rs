@@ -227,6 +227,9 @@ impl Asker<'_> {
             (key.is_some(), "x-ms-documentdb-partitionkey", key.as_deref().unwrap_or_default()),
             (words.has("upsert"), "x-ms-documentdb-is-upsert", "True"),
             (words.has("query"), "x-ms-documentdb-isquery", "True"),
+            (words.has("batch") || words.has("bulk"), "x-ms-cosmos-is-batch-request", "True"),
+            (words.has("batch"), "x-ms-cosmos-batch-atomic", "True"),
+            (words.has("bulk"), "x-ms-cosmos-batch-continue-on-error", "True"),
             (words.has("query"), "content-type", "application/query+json"),
             (words.body.is_some() || step.body.is_some(), "content-type", "application/json"),
         ];

@@ -6,6 +6,7 @@
 //! Documents 2                       a feed: its name and how many
 //! {"id":"1"}                        a row, or the body; system properties only with `+system`
 //! Resource Not Found. …             or the message of a refusal
+//! 201 {"id":"1"}                    an operation of a batch: its status and its item or message
 //! ```
 
 use pleiad_model::{Object, Value, json};
@@ -79,10 +80,28 @@ fn body(words: &Words, answer: &Answer, masks: &mut Masks) -> Vec<String> {
     if answer.response.status >= 400 {
         return vec![hide_range(masks.hide(message(body)), answer)];
     }
-    match feed(body) {
-        Some((name, rows)) => shown_feed(words, name, rows, masks),
-        None => pretty(&tidy(words, body), masks),
+    match (feed(body), body) {
+        (Some((name, rows)), _) => shown_feed(words, name, rows, masks),
+        (None, Value::Array(results)) => results.iter().flat_map(|result| shown_result(words, result, masks)).collect(),
+        (None, _) => pretty(&tidy(words, body), masks),
     }
+}
+
+/// One operation of a batch: `404/0 Resource Not Found. …`, `200 {"id":"1"}`.
+fn shown_result(words: &Words, result: &Value, masks: &mut Masks) -> Vec<String> {
+    let number = |name: &str| result.get(name).and_then(Value::as_i64);
+    let (status, substatus) = (number("statusCode").unwrap_or_default(), number("subStatusCode"));
+    let mut line = substatus.map_or(status.to_string(), |substatus| format!("{status}/{substatus}"));
+    if words.asks("charge") {
+        line += &format!(" charge {}", result.get("requestCharge").map(json::to_string).unwrap_or_default());
+    }
+    if status >= 400 {
+        return vec![format!("{line} {}", masks.hide(message(result)))];
+    }
+    let Some(item) = result.get("resourceBody") else { return vec![line] };
+    let mut lines = pretty(&tidy(words, item), masks);
+    lines[0].insert_str(0, &format!("{line} "));
+    lines
 }
 
 /// Which partition it was depends on the world.

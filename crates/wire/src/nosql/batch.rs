@@ -76,7 +76,8 @@ struct Sent {
 impl Sent {
     fn understood(self) -> Result<BatchOperation> {
         let indexed = indexing_directive(self.indexing_directive.as_deref())?;
-        let options = WriteOptions { condition: condition(self.if_match.as_deref(), self.if_none_match.as_deref()), indexed };
+        let options =
+            WriteOptions { condition: condition(self.if_match.as_deref(), self.if_none_match.as_deref()), indexed };
         let key = self.key.as_deref().map(PartitionKey::parse).transpose()?;
         let known_etag = self.if_none_match.filter(|_| self.operation == OperationType::Read);
         Ok(BatchOperation { action: action(self.operation, self.body), id: self.id, key, options, known_etag })

@@ -1,0 +1,157 @@
+//! Both forms of a batch, read and written; the .NET one byte by byte.
+
+use pleiad_engine::Condition;
+use proptest::prelude::*;
+
+use super::hybrid::{OPERATION, RESULT};
+use super::*;
+use crate::nosql::hybrid_row::Stream;
+use crate::nosql::hybrid_row::row::{Row, Sparse};
+
+/// An operation as the .NET SDK writes it.
+struct Wanted<'a> {
+    operation: u32,
+    key: Option<&'a str>,
+    id: Option<&'a str>,
+    body: Option<&'a str>,
+    if_match: Option<&'a str>,
+    minimal: bool,
+}
+
+const NOTHING: Wanted<'static> =
+    Wanted { operation: 2, key: None, id: None, body: None, if_match: None, minimal: false };
+
+fn encode(operations: &[Wanted<'_>]) -> Vec<u8> {
+    let mut stream = Stream::new();
+    for wanted in operations {
+        let text = |text: Option<&'static str>| text.map(str::as_bytes);
+        let bytes = |value: Option<&str>| value.map(|value| value.as_bytes().to_vec());
+        let (key, id, body, if_match) =
+            (bytes(wanted.key), bytes(wanted.id), bytes(wanted.body), bytes(wanted.if_match));
+        let row = Row {
+            fixed: vec![Some(wanted.operation), Some(2)],
+            variable: vec![key.as_deref(), text(None), id.as_deref(), text(None), body.as_deref()],
+            sparse: vec![
+                None,
+                if_match.as_deref().map(Sparse::Bytes),
+                None,
+                None,
+                wanted.minimal.then_some(Sparse::Bool(true)),
+            ],
+        };
+        stream.push(&row.write(&OPERATION));
+    }
+    stream.finish()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn a_read_is_laid_out_as_drawn() {
+    let body = encode(&[Wanted { id: Some("a"), ..NOTHING }]);
+    let row = "817054e17f130200000002000000".to_owned() + "0161";
+    let record = hex(&body[10..]);
+    assert_eq!(hex(&body[..10]), "81f0d8ff7f010a000000");
+    assert!(record.starts_with("81f1d8ff7f10000000") && record.ends_with(&row), "{record}");
+}
+
+#[test]
+fn every_verb_of_the_net_sdk_is_known() {
+    let item = Some(r#"{"id":"a","pk":"p"}"#);
+    let operations = [
+        Wanted { operation: 0, body: item, minimal: true, ..NOTHING },
+        Wanted { operation: 20, body: item, ..NOTHING },
+        Wanted { operation: 5, id: Some("a"), body: item, if_match: Some("\"e\""), ..NOTHING },
+        Wanted {
+            operation: 1,
+            id: Some("a"),
+            body: Some(r#"{"operations":[{"op":"remove","path":"/n"}]}"#),
+            ..NOTHING
+        },
+        Wanted { id: Some("a"), key: Some("[\"p\"]"), ..NOTHING },
+        Wanted { operation: 4, id: Some("a"), ..NOTHING },
+    ];
+    let body = encode(&operations);
+    assert_eq!(Format::of(&body), Format::HybridRow);
+    let (parsed, minimal) = parse(Format::HybridRow, &body).unwrap();
+    let verbs: Vec<&str> = parsed.iter().map(|operation| verb(operation.action.as_ref().unwrap())).collect();
+    assert_eq!(verbs, ["create", "upsert", "replace", "patch", "read", "delete"]);
+    assert_eq!(minimal, [true, false, false, false, false, false]);
+    assert_eq!(parsed[2].options.condition, Condition::IfMatch("\"e\"".into()));
+    assert_eq!(parsed[4].key, Some(PartitionKey::parse("[\"p\"]").unwrap()));
+    assert!(parse(Format::HybridRow, &encode(&[Wanted { operation: 9, ..NOTHING }])).is_err());
+}
+
+fn verb(action: &BatchAction) -> &'static str {
+    match action {
+        BatchAction::Create(_) => "create",
+        BatchAction::Upsert(_) => "upsert",
+        BatchAction::Replace(_) => "replace",
+        BatchAction::Patch(_) => "patch",
+        BatchAction::Read => "read",
+        BatchAction::Delete => "delete",
+    }
+}
+
+#[test]
+fn an_operation_that_makes_no_sense_fails_alone() {
+    let body = encode(&[
+        Wanted { operation: 0, body: Some("{"), ..NOTHING },
+        Wanted { operation: 0, ..NOTHING },
+        Wanted { operation: 1, body: Some("{}"), ..NOTHING },
+    ]);
+    let (parsed, _) = parse(Format::HybridRow, &body).unwrap();
+    assert!(parsed.iter().all(|operation| operation.action.is_err()));
+}
+
+#[test]
+fn keys_of_bulk_come_as_text_or_as_arrays() {
+    let text = br#"[{"operationType":"Read","id":"1","partitionKey":"[\"a\"]"},{"operationType":"read","id":"1","partitionKey":["a"]}]"#;
+    let (parsed, _) = parse(Format::Json, text).unwrap();
+    assert_eq!(parsed[0].key, parsed[1].key);
+    assert_eq!(parsed[0].key, Some(PartitionKey::parse("[\"a\"]").unwrap()));
+    assert!(parse(Format::Json, br#"[{"operationType":"Read","partitionKey":"a"}]"#).is_err());
+}
+
+fn failed() -> OperationAnswer {
+    let kind = pleiad_model::Kind::Throttled {
+        retry_after: std::time::Duration::from_millis(12),
+        over: pleiad_model::Budget::Share,
+    };
+    OperationAnswer { result: Err(Error::new(kind, "later")), charge_ru: 0.0 }
+}
+
+#[test]
+fn results_have_the_form_of_their_request() {
+    let container = ContainerRid::parse("AAAAAYAAAAE=").unwrap_or_else(|| panic!("a rid"));
+    let deleted = || OperationAnswer { result: Ok(Done::Deleted), charge_ru: 5.349 };
+    let text = write(Format::Json, container, vec![deleted(), failed()], &[false, false]);
+    assert_eq!(
+        String::from_utf8(text).unwrap(),
+        r#"[{"statusCode":204,"requestCharge":5.35},{"statusCode":429,"subStatusCode":3200,"requestCharge":0.0,"retryAfterMilliseconds":12,"message":"later"}]"#
+    );
+    let records = write(Format::HybridRow, container, vec![deleted(), failed()], &[false, false]);
+    let rows = crate::nosql::hybrid_row::records(&records).unwrap();
+    let rows: Vec<Row<'_>> = rows.iter().map(|row| Row::read(&RESULT, row).unwrap()).collect();
+    assert_eq!(rows[0].fixed, [Some(204), Some(0)]);
+    assert_eq!(rows[0].sparse, [None, Some(Sparse::F64(5.35))]);
+    assert_eq!(rows[1].fixed, [Some(429), Some(3200)]);
+    assert_eq!(rows[1].sparse, [Some(Sparse::U32(12)), Some(Sparse::F64(0.0))]);
+}
+
+proptest! {
+    #[test]
+    fn any_json_is_a_batch_or_refused(text in "[\\[\\]{}a-z:,\" ]{0,60}") {
+        let _ = parse(Format::Json, text.as_bytes());
+    }
+
+    #[test]
+    fn any_bytes_are_a_batch_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        let mut stream = Stream::new();
+        stream.push(&[&[0x81, 0x70, 0x54, 0xE1, 0x7F][..], &bytes].concat());
+        let _ = parse(Format::HybridRow, &stream.finish());
+        let _ = parse(Format::HybridRow, &bytes);
+    }
+}

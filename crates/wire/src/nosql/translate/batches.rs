@@ -37,6 +37,7 @@ fn check_size(bytes: usize) -> Result<(), Error> {
     if bytes <= BATCH_BYTES_MAX {
         return Ok(());
     }
-    let message = format!("Request size is too large: a batch has at most {BATCH_BYTES_MAX} bytes, this one has {bytes}.");
+    let message =
+        format!("Request size is too large: a batch has at most {BATCH_BYTES_MAX} bytes, this one has {bytes}.");
     Err(Error::new(Kind::TooLarge, message))
 }
