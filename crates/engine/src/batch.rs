@@ -90,7 +90,8 @@ impl Engine {
         operations: &[BatchOperation],
         go_on: bool,
     ) -> Answer<Vec<OperationAnswer>> {
-        let checked = check_count(operations).and_then(|()| range.map_or(Ok(()), |range| at.check_current(&ListScope::Range(range))));
+        let checked = check_count(operations)
+            .and_then(|()| range.map_or(Ok(()), |range| at.check_current(&ListScope::Range(range))));
         if let Err(error) = checked {
             return Answer::refused(error);
         }
