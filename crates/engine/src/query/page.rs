@@ -263,6 +263,7 @@ impl Job {
     fn find_functions(&self, select: &Select) -> Result<()> {
         let named = check::user_functions(select);
         if !named.is_empty() {
+            not_at_hand()?; // scripts do not run where requests are served
             let found = UserDefined::find(&named, self)?;
             self.functions.get_or_init(|| found);
         }
