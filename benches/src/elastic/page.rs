@@ -10,7 +10,8 @@ use super::{Findings, Latency, Versus};
 const GOVERNED_RATE_MIN: f64 = 0.98;
 /// Of a container with one partition.
 const PARTITIONS_RATE_MIN: f64 = 0.90;
-const PAUSE_MS_MAX: f64 = 250.0;
+/// What a split may add to the longest answer.
+const ADDED_MS_MAX: f64 = 250.0;
 
 pub fn table(findings: &Findings) -> String {
     let mut out = String::new();
@@ -57,7 +58,9 @@ fn latency(out: &mut String, what: &str, latency: Latency) {
 fn goals(out: &mut String, findings: &Findings) {
     let flat = findings.partitions.iter().flat_map(|(_, reads, creates)| [reads.rate_share, creates.rate_share]);
     let flattest = flat.fold(f64::INFINITY, f64::min);
-    let pause_ms = findings.split.reads[1].max_us.max(findings.split.creates[1].max_us) / 1e3;
+    let [before_us, during_us] =
+        [0, 1].map(|at| findings.split.reads[at].max_us.max(findings.split.creates[at].max_us));
+    let added_ms = (during_us - before_us).max(0.0) / 1e3;
     let _ = writeln!(out, "\ngoals");
     let mut goal = |holds: bool, what: &str, found: String| {
         let _ = writeln!(out, "  {:<7} {what:<46} {found}", if holds { "holds" } else { "MISSED" });
@@ -65,7 +68,8 @@ fn goals(out: &mut String, findings: &Findings) {
     let rate = findings.governed.rate_share;
     goal(rate >= GOVERNED_RATE_MIN, "held to throughput, rate of point reads", share(rate, GOVERNED_RATE_MIN));
     goal(flattest >= PARTITIONS_RATE_MIN, "many partitions, the least rate", share(flattest, PARTITIONS_RATE_MIN));
-    goal(pause_ms <= PAUSE_MS_MAX, "split, the longest answer", format!("{pause_ms:.0} ms (want ≤ {PAUSE_MS_MAX} ms)"));
+    let added = format!("{added_ms:.0} ms (want ≤ {ADDED_MS_MAX} ms)");
+    goal(added_ms <= ADDED_MS_MAX, "split, added to the longest answer", added);
 }
 
 fn share(found: f64, limit: f64) -> String {
