@@ -166,8 +166,17 @@ impl Maker {
         let (ts_s, indexed) = (1, true);
         let terms = self.schema.terms(&value, ts_s, indexed);
         let (fields, body) = (&Fields::of(body.as_bytes()), body.as_bytes());
-        let contents =
-            Contents { docnum: n + 1, ts_s, terms: terms.len() as u32, indexed, epk, id: &key.id, fields, body };
+        let contents = Contents {
+            docnum: n + 1,
+            ts_s,
+            terms: terms.len() as u32,
+            indexed,
+            tag: None,
+            epk,
+            id: &key.id,
+            fields,
+            body,
+        };
         let record = Record::encode(&contents, n + 1, 0).map_err(|e| e.to_string())?;
         let mut changes = Changes::default();
         changes.insert(SHARD, &New { key: &key, record: &record, terms: &terms });
