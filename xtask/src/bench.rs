@@ -6,6 +6,7 @@
 
 mod elastic; // what partitions and their changes cost
 mod query; // questions about many items, beside others
+mod scripts; // what scripts and batches cost
 
 use std::fs;
 use std::path::PathBuf;
@@ -22,12 +23,13 @@ pub fn run(args: &[String]) -> Result {
     match args.split_first() {
         Some((first, rest)) if first == "query" => return query::run(rest),
         Some((first, rest)) if first == "elastic" => return elastic::run(rest),
+        Some((first, rest)) if first == "scripts" => return scripts::run(rest),
         _ => {}
     }
     let write = match args {
         [] => false,
         [only] if only == "--write" => true,
-        _ => return Err("bench takes `--write`, or `query`, or `elastic`, or nothing".to_owned()),
+        _ => return Err("bench takes `--write`, or `query`, or `elastic`, or `scripts`, or nothing".to_owned()),
     };
     setup::ensure(&[Scope::Build])?;
     build()?;

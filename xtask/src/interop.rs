@@ -152,6 +152,7 @@ fn tell_where(test: &mut Command, server: &Server, certificate: &Path) {
         .env("PLEIAD_KEY", EMULATOR_KEY)
         .env("PLEIAD_CA_FILE", certificate)
         .env("PLEIAD_README", shell::root().join("README.md")) // its snippets are tests too
+        .env("PLEIAD_SCRIPTS", shell::root().join("tests/interop/scripts")) // what all of them have the server run
         .env("NODE_EXTRA_CA_CERTS", certificate); // Node reads this one only when it starts
     without_proxy(test);
 }

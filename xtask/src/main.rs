@@ -29,6 +29,7 @@ cargo xtask <command>
   interop [suite…]   real SDKs against the binary: python js rust java go
   bench [--write]    speed against the bare HTTP server and the bare store; --write: into docs/performance.md
   bench query        queries over a million items beside PostgreSQL and DuckDB; --items N, --write
+  bench scripts      stored procedures, functions in queries, batches against the same work without them; --write
   bench elastic      throughput held to, 1 to 500 partitions, a split of a million items under load; --items N, --write
   compare            the same loads beside cosmosdb-server and PostgreSQL, into docs/performance.md";
 

@@ -40,6 +40,11 @@ impl Admitted {
         self.container.schema.expiry(self.now_s)
     }
 
+    /// The same request, at a newer version of its container.
+    pub(crate) fn at(&self, container: Arc<Container>) -> Self {
+        Admitted { container, ..self.clone() }
+    }
+
     pub fn in_class(self, class: Class) -> Self {
         Admitted { class, ..self }
     }

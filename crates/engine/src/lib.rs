@@ -17,6 +17,7 @@ mod list; // many items, a page at a time
 pub mod metrics; // what the account is used for, in figures
 mod meter; // may it now, and what did it take
 mod script; // where scripts run, and how they fail
+mod procedure; // scripts in transactions
 mod query; // many items, by what they hold
 mod change_feed; // many items, by when they changed
 mod repartition; // what may be asked about partitions
@@ -42,6 +43,7 @@ pub use chores::{JobReport, Outcome as JobOutcome, Step};
 pub use fault::{Fault, FaultAt, FaultKind, Faults};
 pub use item::{Target, WriteOptions};
 pub use list::{ItemPage, ListScope, Position};
+pub use procedure::{Cursors, Executed, ItemWrite, ScriptContext, Triggered, Triggers};
 pub use query::{
     Across, CursorAt, IndexUse, ItemQuery, PageSize, Parameters, QueryCursor, QueryPage, Report, RowSet, Stretch,
     write_item,
@@ -62,6 +64,7 @@ pub use pleiad_partition::key_statistics::KeyStatistics;
 pub use pleiad_partition::usage::KEYS_TOLD;
 pub use pleiad_partition::version::{Version, VersionKind};
 pub use pleiad_partition::{Condition, Partition, Range, Record, Verb, Written, price};
+pub use pleiad_script::{Cause as ScriptCause, ScriptError};
 
 use std::sync::Arc;
 

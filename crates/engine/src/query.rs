@@ -26,16 +26,19 @@ mod tab; // what a page owes, and to whom
 mod rows; // slices, one after the other or all at once and merged
 mod page; // one page
 mod staged; // a query over the rows of another one
+mod inside; // a query inside a transaction
 mod report; // how it was done
 
 pub use cursor::{At as CursorAt, QueryCursor, Stretch};
 pub(crate) use cursor::{WHOLE_ITEM, in_progress, left};
 pub use document::write_item;
+pub(crate) use inside::Inside;
 pub(crate) use page::at_once;
 pub use page::{Across, ItemQuery, QueryPage};
 pub use pleiad_query::Parameters;
 pub use pleiad_query::run::{PageSize, RowSet};
 pub(crate) use reach::next_slice;
+pub(crate) use reader::Moment;
 pub use report::{IndexUse, Report};
 
 #[cfg(test)]

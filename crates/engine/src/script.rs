@@ -7,18 +7,30 @@ use std::sync::Arc;
 
 use pleiad_model::env::Env;
 use pleiad_model::{Error, Kind};
-use pleiad_script::{Cause, Functions, Limits, ScriptError};
+use pleiad_script::{Cause, Functions, Limits, Pool, ScriptError};
+use tokio::sync::Semaphore;
 
 /// Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Interpreters {
     pub functions: Functions,
+    pub procedures: Pool,
+    /// One for each call that may be under way: a script, and the thread that carries out what it asks for.
+    pub permits: Arc<Semaphore>,
 }
 
 impl Interpreters {
     pub fn new(env: Arc<dyn Env>) -> Self {
-        Interpreters { functions: Functions::new(Limits::default(), env) }
+        let (limits, threads) = (Limits::default(), threads());
+        let functions = Functions::new(limits.clone(), env.clone());
+        let permits = Arc::new(Semaphore::new(threads));
+        Interpreters { functions, procedures: Pool::new(limits, env, threads), permits }
     }
+}
+
+/// More than there are cores: a script waits for the store now and then.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).saturating_mul(4).max(8)
 }
 
 pub(crate) fn failed(error: &ScriptError) -> Error {

@@ -61,6 +61,10 @@ pub const QUERY_RU: f64 = 2.3;
 const QUERY_INDEX_ROW_RU: f64 = 0.001;
 const QUERY_LOADED_KB_RU: f64 = 0.05;
 const QUERY_OUTPUT_KB_RU: f64 = 0.65;
+/// A call of a stored procedure or trigger, and each millisecond that it takes beyond what is usual.
+const SCRIPT_RU: f64 = 1.0;
+const SCRIPT_MS_RU: f64 = 0.01;
+const SCRIPT_MS_FREE: u64 = 200;
 /// A call of a user-defined function.
 const FUNCTION_CALL_RU: f64 = 0.005;
 
@@ -79,6 +83,11 @@ pub fn rows(bytes: usize) -> f64 {
 /// What user-defined functions add to a query.
 pub fn function_calls(calls: u64) -> f64 {
     FUNCTION_CALL_RU * calls as f64
+}
+
+/// A script that ran for so long, besides what it asked for.
+pub fn script(elapsed_ms: u64) -> f64 {
+    SCRIPT_RU + SCRIPT_MS_RU * elapsed_ms.saturating_sub(SCRIPT_MS_FREE) as f64
 }
 
 fn kb(bytes: f64) -> f64 {

@@ -45,7 +45,7 @@ pub struct Gateway {
     account: Account,
     /// Who answers what is asked about partitions.
     desk: Desk,
-    tokens: Tokens,
+    tokens: Arc<Tokens>,
     metrics: Arc<Metrics>,
     /// The authority that signed our certificate, for clients to download.
     certificate: Option<Bytes>,
@@ -69,7 +69,7 @@ impl Gateway {
         body_bytes_max: usize,
         https_only: bool,
     ) -> Self {
-        let tokens = Tokens::new(&engine.catalog.secret().await);
+        let tokens = Arc::new(Tokens::new(&engine.catalog.secret().await));
         let (activity_seed, activities) = (engine.random_u64(), AtomicU64::new(0));
         let started = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(engine.now_ms()));
         let started = HeaderValue::from_str(&started).unwrap_or(HeaderValue::from_static(""));

@@ -28,6 +28,7 @@ use super::cursor::{At, QueryCursor, Stretch, left};
 use super::feed::KeyPath;
 use super::functions::UserDefined;
 use super::reach::{self, slices};
+use super::reader::Moment;
 use super::report::{Report, Work};
 use super::rows::{Shared, cores, is_stream};
 use super::tab::Tab;
@@ -94,6 +95,12 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// For a page that nobody can walk away from.
+    pub fn begin(env: Arc<dyn Env>) -> Budget {
+        let started_ms = env.now_ms();
+        Budget { env, started_ms, abandoned: Arc::default() }
+    }
+
     /// Time is up: a page can end here.
     pub fn is_over(&self) -> Result<bool> {
         self.check()?;
@@ -171,6 +178,7 @@ impl Engine {
             functions: OnceLock::new(),
             started_ms: self.now_ms(),
             handle: Handle::current(),
+            moment: None,
         };
         if query.text.len() <= SHORT_TEXT_BYTES
             && let Some(answer) = at_hand(|| job.run())
@@ -201,6 +209,8 @@ pub(super) struct Job {
     pub functions: OnceLock<UserDefined>,
     pub started_ms: u64,
     pub handle: Handle,
+    /// Set inside a transaction.
+    pub moment: Option<Moment>,
 }
 
 /// What is asked of a query's rows.
@@ -214,7 +224,7 @@ pub(super) struct Page<'p> {
 }
 
 impl Job {
-    fn run(&self) -> Answer<QueryPage> {
+    pub(super) fn run(&self) -> Answer<QueryPage> {
         let mut places = Vec::new();
         let mut tab = Tab::default();
         let answer = match self.page(&mut places, &mut tab) {

@@ -3,7 +3,9 @@
 //! Promise: everything read through one reader is of the same moment. Reads are chunks, so that the store is asked
 //! seldom and memory stays bounded.
 
+use std::collections::BTreeMap;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
@@ -11,16 +13,24 @@ use pleiad_model::{Error, Result};
 use pleiad_partition::index::TermRange;
 use pleiad_partition::ttl::Expiry;
 use pleiad_partition::view::{Posting, View};
-use pleiad_partition::{RecordView, Schema};
+use pleiad_partition::{Record, RecordView, Schema};
 use pleiad_storage::{Direction, Limit, not_at_hand};
 use tokio::runtime::Handle;
 
 use super::reach::Slice;
 
 pub struct Reader {
-    view: View,
+    view: Arc<View>,
+    /// What whoever reads has written since, by number.
+    own: Arc<BTreeMap<u64, Option<Record>>>,
     expiry: Expiry,
     handle: Handle,
+}
+
+/// A moment that was chosen before, and what whoever reads has written since then.
+pub(crate) struct Moment {
+    pub view: Arc<View>,
+    pub own: Arc<BTreeMap<u64, Option<Record>>>,
 }
 
 /// What one look at the index may bring.
@@ -38,10 +48,38 @@ pub enum Probe {
 
 impl Reader {
     /// As the schema promises the rows; a newer one is `Moved`.
-    pub fn open(slice: &Slice, schema: &Schema, expiry: Expiry, handle: &Handle) -> Result<Reader> {
-        let view = now(handle, slice.partition.view())?;
+    pub fn open(
+        slice: &Slice,
+        schema: &Schema,
+        expiry: Expiry,
+        handle: &Handle,
+        moment: Option<&Moment>,
+    ) -> Result<Reader> {
+        let (view, own) = match moment {
+            Some(moment) => (moment.view.clone(), moment.own.clone()),
+            None => (Arc::new(now(handle, slice.partition.view())?), Arc::default()),
+        };
         slice.partition.check_schema(schema)?;
-        Ok(Reader { view, expiry, handle: handle.clone() })
+        Ok(Reader { view, own, expiry, handle: handle.clone() })
+    }
+
+    /// Whether some items were written by whoever reads: no index knows those.
+    pub fn has_own(&self) -> bool {
+        !self.own.is_empty()
+    }
+
+    /// Items behind a number that may be wanted: those that an index found, or all of the slice, and each that was
+    /// written by whoever reads, who has removed some.
+    pub fn with_own(&self, slice: &Slice, found: Option<Vec<u64>>, after: u64) -> Result<Vec<u64>> {
+        let mut docnums = match found {
+            Some(found) => found,
+            None => self.now(self.view.members_in(&slice.keys, usize::MAX))?.unwrap_or_default(),
+        };
+        docnums.retain(|docnum| !self.own.contains_key(docnum));
+        docnums.extend(self.own.iter().filter(|(_, record)| record.is_some()).map(|(docnum, _)| *docnum));
+        docnums.retain(|docnum| *docnum > after);
+        docnums.sort_unstable();
+        Ok(docnums)
     }
 
     fn now<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
@@ -70,7 +108,7 @@ impl Reader {
 
     /// How many items a slice has, without looking at them; `None` where that is not known. Rows do not tell who is over.
     pub fn count(&self, slice: &Slice) -> Result<Option<u64>> {
-        if self.expiry.is_on() {
+        if self.expiry.is_on() || !self.own.is_empty() {
             return Ok(None);
         }
         if self.is_within(&slice.keys) {
@@ -90,6 +128,33 @@ impl Reader {
 
     /// Shows the items with these numbers, until `visit` says stop; tells whether it did. They are known to be there.
     pub fn visit_many(
+        &self,
+        docnums: &[u64],
+        visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),
+    ) -> Result<bool> {
+        if self.own.is_empty() {
+            return self.visit_stored(docnums, visit);
+        }
+        let mut rest = docnums;
+        while let Some((first, others)) = rest.split_first() {
+            if let Some(Some(record)) = self.own.get(first) {
+                if !visit(Ok(record.view())) {
+                    return Ok(true);
+                }
+                rest = others;
+                continue;
+            }
+            let stored = rest.iter().position(|docnum| self.own.contains_key(docnum)).unwrap_or(rest.len());
+            let (stored, behind) = rest.split_at(stored.max(1));
+            if self.visit_stored(stored, visit)? {
+                return Ok(true);
+            }
+            rest = behind;
+        }
+        Ok(false)
+    }
+
+    fn visit_stored(
         &self,
         docnums: &[u64],
         visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),

@@ -254,18 +254,23 @@ impl<'p> Shared<'p> {
     /// Taken before the partition is read, so that the token never promises more than was seen.
     fn enter(&self, slice: &Slice, tab: &mut Tab) -> Result<Place> {
         let place = place(&slice.partition);
+        if self.job.moment.is_some() {
+            tab.within();
+            return Ok(place);
+        }
         self.job.session.as_ref().map_or(Ok(()), |session| session.check(&slice.partition))?;
         tab.enter(&self.job.meter, &self.job.at, &slice.partition)?;
         Ok(place)
     }
 
     fn open(&self, slice: &Slice) -> Result<Reader> {
-        Reader::open(slice, &self.container.schema, self.job.at.expiry(), &self.job.handle)
+        Reader::open(slice, &self.container.schema, self.job.at.expiry(), &self.job.handle, self.job.moment.as_ref())
     }
 
     fn choose(&self, slice: &Slice, after: u64, may_walk: bool, work: &mut Work) -> Result<Way> {
         let began = Instant::now();
         let reader = self.open(slice)?;
+        let may_walk = may_walk && !reader.has_own();
         let context = self.job.context();
         let (choice, us) = {
             let index = self.container.schema.usable_index();
@@ -274,6 +279,13 @@ impl<'p> Shared<'p> {
             let (ordering, start) = (&self.ordering, &self.start);
             let question = Question { slice, condition, ordering, start, size, may_walk, after };
             choose(&finder, &question)?
+        };
+        let choice = match choice {
+            choice if !reader.has_own() => choice,
+            Choice::Found(docnums) | Choice::Part(docnums) => {
+                Choice::Found(reader.with_own(slice, Some(docnums), after)?)
+            }
+            _ => Choice::Found(reader.with_own(slice, None, after)?),
         };
         work.looking_up += began.elapsed();
         work.chose(slice.partition.range.id, &choice);

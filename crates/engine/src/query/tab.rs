@@ -18,7 +18,8 @@ pub struct Tab {
 }
 
 struct Part {
-    visit: Visit<Arc<Partition>>,
+    /// None where somebody else pays for the request as a whole.
+    visit: Option<Visit<Arc<Partition>>>,
     charge_ru: f64,
 }
 
@@ -30,8 +31,13 @@ impl Tab {
     /// The request at one more partition; what it does there is noted with `read`.
     pub fn enter(&mut self, meter: &Meter, at: &Admitted, partition: &Arc<Partition>) -> Result<()> {
         let visit = meter.enter(at, partition.clone())?;
-        self.parts.push(Part { visit, charge_ru: 0.0 });
+        self.parts.push(Part { visit: Some(visit), charge_ru: 0.0 });
         Ok(())
+    }
+
+    /// The request is at this partition already.
+    pub fn within(&mut self) {
+        self.parts.push(Part { visit: None, charge_ru: 0.0 });
     }
 
     /// What was read at the partition that was entered at this place.
@@ -47,7 +53,7 @@ impl Tab {
 
     /// Nothing was done at any of them.
     pub fn leave(self, meter: &Meter) {
-        self.parts.into_iter().for_each(|part| meter.leave(part.visit));
+        self.parts.into_iter().filter_map(|part| part.visit).for_each(|visit| meter.leave(visit));
     }
 
     /// `rows_ru` is what the rows cost that were made of what was read.
@@ -57,7 +63,10 @@ impl Tab {
         }
         let read_ru: f64 = self.parts.iter().map(|part| part.charge_ru).sum();
         for Part { visit, charge_ru } in self.parts {
-            meter.pay(visit, charge_ru + rows_ru * charge_ru / read_ru.max(price::QUERY_RU), None);
+            let share_ru = charge_ru + rows_ru * charge_ru / read_ru.max(price::QUERY_RU);
+            if let Some(visit) = visit {
+                meter.pay(visit, share_ru, None);
+            }
         }
         read_ru + rows_ru
     }

@@ -16,8 +16,10 @@
 //! ```
 
 mod commit; // what it has come to, as rows
+mod look; // what others may read through it
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pleiad_model::{Error, Kind, Result, json};
@@ -64,7 +66,7 @@ pub struct Transaction<'a> {
 
 /// What is below its own writes.
 enum Ground<'a> {
-    Snapshot(Box<View>),
+    Snapshot(Arc<View>),
     Latched { _latch: MutexGuard<'a, ()> },
 }
 
@@ -111,7 +113,7 @@ impl Partition {
     /// A transaction of one logical partition, as it is now. It holds nobody up.
     pub async fn begin<'a>(&'a self, schema: &'a Schema, logical: LogicalKey, ts_s: u32) -> Result<Transaction<'a>> {
         let view = self.view().await?;
-        Ok(self.transaction(schema, logical.item(""), ts_s, Ground::Snapshot(Box::new(view))))
+        Ok(self.transaction(schema, logical.item(""), ts_s, Ground::Snapshot(Arc::new(view))))
     }
 
     /// A transaction during which nobody else writes its logical partition: it must not wait for anybody.

@@ -200,6 +200,7 @@ names! {
     RESOURCE_USAGE = "x-ms-resource-usage";
     RETRY_AFTER_MS = "x-ms-retry-after-ms";
     SCHEMA_VERSION = "x-ms-schemaversion";
+    SCRIPT_LOG = "x-ms-documentdb-script-log-results";
     SERVICE_VERSION = "x-ms-serviceversion";
     SESSION_TOKEN = "x-ms-session-token";
     SUBSTATUS = "x-ms-substatus";

@@ -1,6 +1,7 @@
 //! The protocol's own numbers: what each kind of failure is called on this wire.
 
 use http::StatusCode;
+use pleiad_engine::{ScriptCause, ScriptError};
 use pleiad_model::{Budget, Error, Kind, Object, Throttle, json};
 
 use super::auth::AuthError;
@@ -46,6 +47,26 @@ impl From<Error> for Failure {
         };
         let Error { message, throttle, .. } = error;
         Failure { status, substatus, message, retry_after_ms, additional_info: None, throttle }
+    }
+}
+
+/// What a script that could not be compiled is told apart by.
+const SCRIPT_COMPILE_ERROR: u32 = 0xFFFF;
+
+/// A script's own number is told where it is one of the protocol's.
+impl From<&ScriptError> for Failure {
+    fn from(error: &ScriptError) -> Self {
+        let (status, substatus) = match error.cause {
+            ScriptCause::Syntax => (StatusCode::BAD_REQUEST, Some(SCRIPT_COMPILE_ERROR)),
+            ScriptCause::Thrown => {
+                (StatusCode::BAD_REQUEST, error.number.filter(|n| (400..600).contains(n)).map(u32::from))
+            }
+            ScriptCause::OutOfMemory => (StatusCode::BAD_REQUEST, None),
+            ScriptCause::TimedOut => (StatusCode::REQUEST_TIMEOUT, None),
+            ScriptCause::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, None),
+            ScriptCause::Busy => (StatusCode::SERVICE_UNAVAILABLE, None),
+        };
+        Failure { substatus, ..Failure::new(status, error.to_string()) }
     }
 }
 

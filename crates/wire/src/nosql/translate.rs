@@ -9,6 +9,7 @@ mod encryption_keys;
 mod items;
 mod metadata; // what the feeds of databases, containers, offers … have in common
 mod offers;
+mod procedures; // scripts at work
 mod queries; // items by what they hold
 mod ranges;
 mod scripts;

@@ -85,7 +85,7 @@ impl Gateway {
     }
 
     /// What a container may hold and what it holds; sizes in KB.
-    fn quota(&self, container: &Container) -> (String, String) {
+    pub(super) fn quota(&self, container: &Container) -> (String, String) {
         let limits = self.engine.catalog.limits();
         let partitions = container.partitions.len() as u64;
         let collection_kb = (limits.partition_bytes_max / 1024).saturating_mul(partitions);

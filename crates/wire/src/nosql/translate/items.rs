@@ -8,11 +8,12 @@ use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Result};
 
 use super::not_allowed;
+use super::procedures::triggers;
 use crate::nosql::Gateway;
 use crate::nosql::reply::{
     ALT_CONTENT_PATH, CONTENT_PATH, CONTINUATION, Handled, ITEM_COUNT, ITEM_LOCAL_LSN, ITEM_LSN, Refusal, Reply,
 };
-use crate::nosql::request::{PostKind, Request, indexing_directive};
+use crate::nosql::request::{PostKind, Request, indexing_directive, is_read};
 use crate::nosql::shape;
 
 pub(super) const PAGE_ITEMS: usize = 100;
@@ -33,7 +34,10 @@ impl Gateway {
     }
 
     async fn items_of(&self, request: &Request<'_>, at: &Admitted) -> Handled {
-        refuse_triggers(request)?;
+        let triggers = triggers(request)?;
+        if !triggers.is_empty() && !is_read(request.method, request.headers) {
+            return self.write_with_triggers(request, at, &triggers).await;
+        }
         match (request.method, request.address.is_feed) {
             (&Method::GET, false) => self.read_item(request, at).await,
             (&Method::POST, true) => match request.post_kind() {
@@ -95,7 +99,7 @@ impl Gateway {
         Ok(Reply::empty(StatusCode::NO_CONTENT).charged(charge_ru).at(place))
     }
 
-    fn written(
+    pub(super) fn written(
         &self,
         request: &Request<'_>,
         at: &Admitted,
@@ -152,7 +156,7 @@ pub(super) fn current_scope(request: &Request<'_>, at: &Admitted) -> Result<List
     Ok(scope)
 }
 
-fn target<'a>(request: &'a Request<'_>) -> Result<Target<'a>> {
+pub(super) fn target<'a>(request: &'a Request<'_>) -> Result<Target<'a>> {
     let name = request.address.segment(2).unwrap_or_default();
     if !request.address.by_rid {
         return Ok(Target::Named(name));
@@ -161,17 +165,10 @@ fn target<'a>(request: &'a Request<'_>) -> Result<Target<'a>> {
 }
 
 /// A create looks at no version: conditions on it are ignored, as the service does.
-fn write_options(request: &Request<'_>, verb: Verb) -> Result<WriteOptions> {
+pub(super) fn write_options(request: &Request<'_>, verb: Verb) -> Result<WriteOptions> {
     let condition = if verb == Verb::Create { Condition::None } else { request.write_condition() };
     let indexed = indexing_directive(request.header("x-ms-indexing-directive"))?;
     Ok(WriteOptions { condition, indexed })
-}
-
-/// A write whose trigger would not run must not look as if it had.
-fn refuse_triggers(request: &Request<'_>) -> Result<()> {
-    let named = ["x-ms-documentdb-pre-trigger-include", "x-ms-documentdb-post-trigger-include"];
-    let asked = named.into_iter().any(|name| request.header(name).is_some_and(|triggers| !triggers.is_empty()));
-    if asked { Err(Error::refused("Triggers")) } else { Ok(()) }
 }
 
 pub(super) fn told(mut reply: Reply, at: &Admitted) -> Reply {
@@ -180,7 +177,7 @@ pub(super) fn told(mut reply: Reply, at: &Admitted) -> Reply {
 }
 
 /// Whose item it is: SDKs keep session tokens by this.
-fn tell(headers: &mut http::HeaderMap, at: &Admitted) {
+pub(super) fn tell(headers: &mut http::HeaderMap, at: &Admitted) {
     let container = at.container();
     let path = format!("dbs/{}/colls/{}", container.database, container.definition.id);
     crate::nosql::reply::set(headers, ALT_CONTENT_PATH, &encode_path(&path));

@@ -8,7 +8,7 @@ use pleiad_engine::{Admitted, Script, ScriptDefinition, ScriptPut};
 use pleiad_model::resource_id::{ScriptKind, ScriptRid};
 use pleiad_model::{Error, Result};
 
-use super::items::told;
+use super::items::{tell, told};
 use super::metadata::{Rows, one};
 use super::not_allowed;
 use crate::nosql::Gateway;
@@ -33,11 +33,17 @@ impl Gateway {
                 Ok(Reply::empty(StatusCode::NO_CONTENT).charged(METADATA_WRITE_RU))
             }
             (&Method::POST, false) if kind == ScriptKind::StoredProcedure => {
-                Err(Error::refused("Execution of stored procedures").into())
+                self.execute(request, &at, &find(request, &at, kind)?).await
             }
             _ => Err(not_allowed()),
         };
-        reply.map(|reply| told(reply, &at))
+        match reply {
+            Ok(reply) => Ok(told(reply, &at)),
+            Err(mut refusal) => {
+                tell(&mut refusal.headers, &at);
+                Err(refusal)
+            }
+        }
     }
 
     async fn post_script(&self, request: &Request<'_>, at: &Admitted, kind: ScriptKind) -> Handled {

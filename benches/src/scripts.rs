@@ -1,0 +1,290 @@
+//! What scripts and batches cost, against the same work without them.
+//!
+//! Promise: every figure is a ratio of two loads that took turns on one server: an empty stored procedure and a point read, a
+//! procedure that inserts a hundred items or a batch of a hundred and a hundred creates on one connection, a query that calls a
+//! function for each item and the same query without the call.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::bench::round;
+use crate::load;
+use crate::measure::{Figures, median, share};
+use crate::signed::{CONTAINER, DATABASE, Reads, Requests, Signer};
+use crate::subject::{self, Face, Subject};
+use crate::{Result, item, report};
+
+const CONNECTIONS: usize = 16;
+const ROUNDS: usize = 5;
+const ROUND: Duration = Duration::from_millis(1000);
+const ITEMS: u64 = 100_000;
+/// Items that one procedure or batch writes.
+const TOGETHER: u64 = 100;
+/// Writes of one load never meet those of another.
+const FAR: u64 = 1_000_000_000;
+
+const EMPTY_CPU_MAX: f64 = 4.0;
+const CALL_US_MAX: f64 = 1.0;
+const BATCH_RATE_MIN: f64 = 5.0;
+
+const EMPTY: &str = "function () {}";
+const INSERT: &str = "function (documents) { documents.forEach(d => { if (!__.createDocument(__.getSelfLink(), d)) throw new Error('late') }) }";
+const FUNCTION: &str = "function (n) { return n % 7 }";
+const PLAIN: &str = "SELECT VALUE COUNT(1) FROM c WHERE c.count % 7 = 3";
+const CALLING: &str = "SELECT VALUE COUNT(1) FROM c WHERE udf.f(c.count) = 3";
+
+/// Everything one run found out.
+struct Findings {
+    read: Figures,
+    empty: Figures,
+    empty_cpu: f64,
+    /// Items per second: one by one, by a procedure, by a batch.
+    single: f64,
+    inserted: f64,
+    batched: f64,
+    plain_ms: f64,
+    calling_ms: f64,
+}
+
+/// `PLEIAD RESULT.json [PAGE.md]`
+pub fn command(words: &[&str]) -> Result {
+    let (pleiad, result, page) = match words {
+        [pleiad, result] => (pleiad, result, None),
+        [pleiad, result, page] => (pleiad, result, Some(PathBuf::from(page))),
+        _ => return Err("scripts takes PLEIAD RESULT.json [PAGE.md]".to_owned()),
+    };
+    let findings = run(Path::new(pleiad))?;
+    let table = table(&findings);
+    println!("{table}");
+    let json = findings.json();
+    fs::write(result, format!("{json:#}\n")).map_err(|e| format!("cannot write {result}: {e}"))?;
+    let fenced = || format!("{}\n\n```text\n{}\n```", report::machine(), table.trim_matches('\n'));
+    page.map_or(Ok(()), |page| report::write_between(&page, "bench-scripts", &fenced()))
+}
+
+fn run(pleiad: &Path) -> Result<Findings> {
+    let subject = Subject::start(pleiad, Face::Serve)?;
+    let signer = Signer::now();
+    subject::declare(subject.address, &signer)?;
+    subject::fill(subject.address, &signer, ITEMS)?;
+    store(&subject, &signer, "sprocs", "empty", EMPTY)?;
+    store(&subject, &signer, "sprocs", "insert", INSERT)?;
+    store(&subject, &signer, "udfs", "f", FUNCTION)?;
+    std::thread::sleep(Duration::from_secs(1)); // what the filling left to be flushed
+    let (read, empty, empty_cpu) = empty_calls(&subject)?;
+    let [single, inserted, batched] = writes(&subject)?;
+    let (plain_ms, calling_ms) = queries(&subject)?;
+    Ok(Findings { read, empty, empty_cpu, single, inserted, batched, plain_ms, calling_ms })
+}
+
+fn link() -> String {
+    format!("dbs/{DATABASE}/colls/{CONTAINER}")
+}
+
+fn store(subject: &Subject, signer: &Signer, feed: &str, id: &str, body: &str) -> Result {
+    let text = json!({"id": id, "body": body}).to_string();
+    let request = signer.once("POST", &format!("{}/{feed}", link()), feed, &link(), "", &text);
+    load::once(subject.address, &request).map(drop)
+}
+
+// ---- an empty call ----------------------------------------------------------------------------------------
+
+fn empty_calls(subject: &Subject) -> Result<(Figures, Figures, f64)> {
+    let reads: Arc<dyn Requests> = Arc::new(Reads::sign(&Signer::now(), 10_000));
+    let calls: Arc<dyn Requests> = Arc::new(Same(call(&Signer::now(), "empty", &item::partition_key(0), "[]")));
+    let one =
+        |requests: &Arc<dyn Requests>| round(subject.pid(), subject.address, requests.clone(), CONNECTIONS, ROUND);
+    one(&reads)?; // warm
+    one(&calls)?;
+    let (mut read, mut called) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        read.push(one(&reads)?);
+        called.push(one(&calls)?);
+    }
+    let cpu = share(&called, &read, |figures| figures.cpu_us);
+    Ok((Figures::median(&read), Figures::median(&called), cpu))
+}
+
+/// The same request again and again.
+struct Same(Vec<u8>);
+
+impl Requests for Same {
+    fn write(&self, _: u64, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+}
+
+fn call(signer: &Signer, id: &str, key: &str, arguments: &str) -> Vec<u8> {
+    let path = format!("{}/sprocs/{id}", link());
+    let key = format!("content-type: application/json\r\nx-ms-documentdb-partitionkey: [\"{key}\"]\r\n");
+    signer.once("POST", &path, "sprocs", &path, &key, arguments)
+}
+
+// ---- a hundred items --------------------------------------------------------------------------------------
+
+/// All of one key, on one connection.
+fn writes(subject: &Subject) -> Result<[f64; 3]> {
+    let mut rates = [Vec::new(), Vec::new(), Vec::new()];
+    for turn in 0..=ROUNDS as u64 {
+        let ways: [(Arc<dyn Requests>, u64); 3] = [
+            (Arc::new(Writes::new(Way::Single, turn)), 1),
+            (Arc::new(Writes::new(Way::Procedure, turn)), TOGETHER),
+            (Arc::new(Writes::new(Way::Batch, turn)), TOGETHER),
+        ];
+        for (rates, (requests, items)) in rates.iter_mut().zip(ways) {
+            let figures = round(subject.pid(), subject.address, requests, 1, ROUND)?;
+            if turn > 0 {
+                rates.push(figures.per_second * items as f64);
+            }
+        }
+    }
+    Ok(rates.map(median))
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Single,
+    Procedure,
+    Batch,
+}
+
+struct Writes {
+    way: Way,
+    first: u64,
+    head: String,
+}
+
+impl Writes {
+    fn new(way: Way, turn: u64) -> Writes {
+        let (link, signer) = (link(), Signer::now());
+        let head = match way {
+            Way::Single => signer.head("POST", &format!("{link}/docs"), "docs", &link),
+            Way::Procedure => {
+                let path = format!("{link}/sprocs/insert");
+                signer.head("POST", &path, "sprocs", &path)
+            }
+            Way::Batch => {
+                let head = signer.head("POST", &format!("{link}/docs"), "docs", &link);
+                format!("{head}x-ms-cosmos-is-batch-request: True\r\nx-ms-cosmos-batch-atomic: True\r\n")
+            }
+        };
+        let first = FAR * (1 + way as u64) + turn * (FAR / 100);
+        Writes { way, first, head: format!("{head}content-type: application/json\r\n") }
+    }
+
+    fn body(&self, n: u64) -> String {
+        match self.way {
+            Way::Single => document(self.first + n),
+            Way::Procedure => format!("[[{}]]", self.documents(n, "", "")),
+            Way::Batch => format!("[{}]", self.documents(n, r#"{"operationType":"Create","resourceBody":"#, "}")),
+        }
+    }
+
+    fn documents(&self, n: u64, before: &str, after: &str) -> String {
+        let documents = (0..TOGETHER).map(|i| format!("{before}{}{after}", document(self.first + n * TOGETHER + i)));
+        documents.collect::<Vec<_>>().join(",")
+    }
+}
+
+impl Requests for Writes {
+    fn write(&self, n: u64, out: &mut Vec<u8>) {
+        let (head, body) = (&self.head, self.body(n));
+        let length = body.len();
+        out.extend_from_slice(
+            format!("{head}x-ms-documentdb-partitionkey: [\"one\"]\r\ncontent-length: {length}\r\n\r\n{body}")
+                .as_bytes(),
+        );
+    }
+}
+
+/// An item of 1 KB under one key.
+fn document(n: u64) -> String {
+    let mut text = String::with_capacity(item::ITEM_BYTES);
+    item::write_body(n, &mut text);
+    text.replacen(&format!("\"pk\":\"{}\"", item::partition_key(n)), "\"pk\":\"one\"", 1)
+}
+
+// ---- a function for each item -----------------------------------------------------------------------------
+
+fn queries(subject: &Subject) -> Result<(f64, f64)> {
+    let (mut plain, mut calling) = (Vec::new(), Vec::new());
+    for turn in 0..=ROUNDS {
+        let (one, other) = (asked(subject, PLAIN)?, asked(subject, CALLING)?);
+        if turn > 0 {
+            plain.push(one);
+            calling.push(other);
+        }
+    }
+    Ok((median(plain), median(calling)))
+}
+
+/// How long one query takes, in milliseconds.
+fn asked(subject: &Subject, text: &str) -> Result<f64> {
+    let headers = "content-type: application/query+json\r\nx-ms-documentdb-isquery: True\r\n\
+                   x-ms-documentdb-query-enablecrosspartition: True\r\nx-pleiad-cross-partition: true\r\n";
+    let body = json!({"query": text}).to_string();
+    let request = Signer::now().once("POST", &format!("{}/docs", link()), "docs", &link(), headers, &body);
+    let began = Instant::now();
+    load::once(subject.address, &request)?;
+    Ok(began.elapsed().as_secs_f64() * 1e3)
+}
+
+// ---- for people -------------------------------------------------------------------------------------------
+
+impl Findings {
+    /// One partition is read by one thread, so that the difference is what the calls took.
+    fn call_us(&self) -> f64 {
+        (self.calling_ms - self.plain_ms) * 1e3 / ITEMS as f64
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "read": self.read.json(), "empty": self.empty.json(), "empty_cpu": self.empty_cpu,
+            "items_per_second": {"single": self.single, "procedure": self.inserted, "batch": self.batched},
+            "query_ms": {"plain": self.plain_ms, "calling": self.calling_ms}, "call_us": self.call_us(),
+        })
+    }
+}
+
+fn table(findings: &Findings) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "\n16 connections                      ops/s       p50 µs     CPU µs each"); // into a String
+    for (what, figures) in [("point read", &findings.read), ("empty stored procedure", &findings.empty)] {
+        let Figures { per_second, p50_us, cpu_us, .. } = figures;
+        let _ = writeln!(out, "  {what:<28} {per_second:>10.0} {p50_us:>12.0} {cpu_us:>15.1}");
+    }
+    let _ = writeln!(out, "\none connection, durable           items/s    share of creates");
+    let ways = [
+        ("creates, one by one", findings.single),
+        ("procedure that inserts 100", findings.inserted),
+        ("batch of 100", findings.batched),
+    ];
+    for (what, rate) in ways {
+        let _ = writeln!(out, "  {what:<28} {rate:>10.0} {:>18.1}x", rate / findings.single);
+    }
+    let _ = writeln!(out, "\na query over {ITEMS} items             ms");
+    let _ = writeln!(out, "  without a call               {:>10.1}", findings.plain_ms);
+    let _ = writeln!(out, "  with a call for each         {:>10.1}", findings.calling_ms);
+    goals(&mut out, findings);
+    out
+}
+
+fn goals(out: &mut String, findings: &Findings) {
+    let _ = writeln!(out, "\ngoals");
+    let mut goal = |holds: bool, what: &str, found: String| {
+        let _ = writeln!(out, "  {:<7} {what:<46} {found}", if holds { "holds" } else { "MISSED" });
+    };
+    let (cpu, call_us, batch) = (findings.empty_cpu, findings.call_us(), findings.batched / findings.single);
+    goal(cpu <= EMPTY_CPU_MAX, "empty procedure, CPU of a point read", format!("{cpu:.2}x (want ≤ {EMPTY_CPU_MAX}x)"));
+    goal(
+        call_us <= CALL_US_MAX,
+        "user-defined function, per call",
+        format!("{call_us:.2} µs (want ≤ {CALL_US_MAX} µs)"),
+    );
+    goal(batch >= BATCH_RATE_MIN, "batch of 100, rate of creates", format!("{batch:.1}x (want ≥ {BATCH_RATE_MIN}x)"));
+}

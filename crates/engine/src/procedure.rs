@@ -1,0 +1,186 @@
+//! Scripts in transactions: stored procedures, and triggers around a write.
+//!
+//! Promise: a script sees the items of one logical partition as they were at one moment, with its own writes; everything it
+//! has written becomes visible at once when it ends well, and nothing of it otherwise. It holds nobody up. If somebody
+//! else was faster it is run again from the beginning, of which nobody has seen anything.
+//!
+//! ```text
+//! request ─ permit ─▶ a thread that may wait          a script's own thread
+//!                     begin                 ─ call ─▶ runs until it wants something
+//!                     carry out, charge    ◀─ asks ─
+//!                                          ─ tells ─▶ …
+//!                     commit, or drop       ◀─ done ─
+//! ```
+
+mod host; // what scripts ask for, carried out
+mod trigger; // scripts around a write
+
+use std::sync::Arc;
+
+use pleiad_model::env::Env;
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::key::LogicalKey;
+use pleiad_partition::partition::Rejected;
+use pleiad_script::{Entry, ScriptError};
+use pleiad_storage::waiting_here;
+use tokio::runtime::Handle;
+
+use crate::home::{Home, Settled};
+use crate::item::key_of_request;
+use crate::meter::Meter;
+use crate::query::QueryCursor;
+use crate::script::Interpreters;
+use crate::{Admitted, Answer, Engine, Script};
+use host::Host;
+pub use trigger::{ItemWrite, Triggered, Triggers};
+
+#[cfg(test)]
+mod tests;
+
+/// How often a script is run that others are always faster than, and for how long.
+const TRIES_MAX: usize = 64;
+const TRYING_MS_MAX: u64 = 5_000;
+
+/// What a script is told besides its arguments.
+#[derive(Clone)]
+pub struct ScriptContext {
+    pub cursors: Arc<dyn Cursors>,
+    /// What a container may hold and what it holds, as the protocol says it.
+    pub quota_max: String,
+    pub quota_used: String,
+    /// Whether `console.log` is kept.
+    pub is_logging: bool,
+}
+
+/// How a protocol spells where a query goes on: scripts carry that around, and hand it to their callers.
+pub trait Cursors: Send + Sync {
+    fn write(&self, cursor: &QueryCursor) -> String;
+    fn read(&self, text: &str) -> Result<QueryCursor>;
+}
+
+/// What a stored procedure has come to.
+#[derive(Debug)]
+pub struct Executed {
+    /// What it answered with, as JSON text. If it failed, nothing has happened.
+    pub result: Result<Option<String>, ScriptError>,
+    pub log: String,
+}
+
+impl Engine {
+    pub async fn execute_procedure(
+        &self,
+        at: &Admitted,
+        key: Option<&PartitionKey>,
+        script: &Arc<Script>,
+        arguments: Vec<String>,
+        context: ScriptContext,
+    ) -> Answer<Executed> {
+        let key = match key_of_request(at, key) {
+            Ok(key) => key,
+            Err(error) => return Answer::refused(error),
+        };
+        let script = script.clone();
+        self.in_transaction(at, key, context, move |host| {
+            let outcome = host.run(&script, Entry::Procedure { arguments: arguments.clone() });
+            let log = outcome.log;
+            Ok(match outcome.error {
+                None => Ended::Commit(Executed { result: Ok(outcome.response_body), log }),
+                Some(error) => Ended::GiveUp(Executed { result: Err(error), log }),
+            })
+        })
+        .await
+    }
+
+    /// `work` may be done several times; only the last time counts.
+    async fn in_transaction<T: Send + 'static>(
+        &self,
+        at: &Admitted,
+        key: PartitionKey,
+        context: ScriptContext,
+        work: impl Fn(&mut Host<'_>) -> Result<Ended<T>, Rejected> + Send + Sync + 'static,
+    ) -> Answer<T> {
+        let logical = LogicalKey::new(at.container.schema.key.as_ref(), &key);
+        let task = Arc::new(Task {
+            at: at.clone(),
+            key,
+            logical: logical.clone(),
+            context,
+            env: self.env.clone(),
+            meter: self.meter.clone(),
+            scripts: self.scripts.clone(),
+            handle: Handle::current(),
+        });
+        let work = Arc::new(work);
+        let run = |home: Home| {
+            let (task, work) = (task.clone(), work.clone());
+            async move {
+                // It goes with the work, which a client that leaves does not end. Closed by nobody.
+                let permit = task.scripts.permits.clone().acquire_owned().await;
+                let done = tokio::task::spawn_blocking(move || {
+                    let _permit = permit;
+                    waiting_here(|| task.tries(&home, &*work))
+                });
+                done.await
+                    .unwrap_or_else(|_| Err(Error::internal("a script's transaction stopped unexpectedly").into()))
+            }
+        };
+        self.at_home(at, &logical, run).await
+    }
+}
+
+/// How a transaction ends.
+enum Ended<T> {
+    Commit(T),
+    /// Nothing of it happens.
+    GiveUp(T),
+}
+
+/// One request's work, for a thread that may wait.
+struct Task {
+    at: Admitted,
+    key: PartitionKey,
+    logical: LogicalKey,
+    context: ScriptContext,
+    env: Arc<dyn Env>,
+    meter: Meter,
+    scripts: Interpreters,
+    handle: Handle,
+}
+
+impl Task {
+    fn tries<T>(
+        &self,
+        home: &Home,
+        work: &(impl Fn(&mut Host<'_>) -> Result<Ended<T>, Rejected> + ?Sized),
+    ) -> Result<Settled<T>, Rejected> {
+        let began_ms = self.env.now_ms();
+        let mut tries = 1;
+        loop {
+            let done = self.try_once(home, work);
+            let was_slower = matches!(&done, Err(Rejected { error: Error { kind: Kind::RetryWith, .. }, .. }));
+            let is_enough = tries >= TRIES_MAX || self.env.now_ms().saturating_sub(began_ms) >= TRYING_MS_MAX;
+            if !was_slower || is_enough {
+                return done;
+            }
+            tries += 1;
+        }
+    }
+
+    fn try_once<T>(
+        &self,
+        home: &Home,
+        work: &(impl Fn(&mut Host<'_>) -> Result<Ended<T>, Rejected> + ?Sized),
+    ) -> Result<Settled<T>, Rejected> {
+        let mut host = Host::begin(self, home)?;
+        let ended = work(&mut host);
+        let (tx, charge_ru) = host.end()?;
+        match ended.map_err(|refusal| Rejected { charge_ru: refusal.charge_ru + charge_ru, ..refusal })? {
+            Ended::Commit(value) => {
+                let lsn = self.handle.block_on(tx.commit())?;
+                Ok(Settled { value, lsn, charge_ru })
+            }
+            Ended::GiveUp(value) => Ok(Settled { value, lsn: tx.lsn(), charge_ru }),
+        }
+    }
+}

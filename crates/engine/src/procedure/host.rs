@@ -1,0 +1,262 @@
+//! What a script asks of its collection, carried out in its transaction.
+//!
+//! Promise: an operation that fails has changed nothing, and the script is told why; whether that ends the script is its own
+//! business. Items of another partition key are out of reach. Everything is paid for, also what failed.
+
+use std::sync::Arc;
+
+use pleiad_model::resource_id::ItemRid;
+use pleiad_model::{Error, Kind, Object, Result, Value, json};
+use pleiad_partition::partition::{NOT_THERE, Rejected};
+use pleiad_partition::{Condition, ItemKey, Record, Step, Transaction, Verb, price};
+use pleiad_query::run::PageSize;
+use pleiad_script::{
+    Action, Answer, Call, Collection, DocumentLink, Entry, Indexing, Operation, Outcome, Page, Query, Reply,
+};
+
+use super::Task;
+use crate::home::Home;
+use crate::item::draft;
+use crate::list::ListScope;
+use crate::query::{Across, Inside, ItemQuery, Moment, Parameters};
+use crate::{Admitted, Script, WriteOptions, write_item};
+
+/// Rows of a page where a script leaves it to us.
+const PAGE_ROWS: usize = 1000;
+const PAGE_BYTES_MAX: usize = 4 << 20;
+
+/// What reading all documents is.
+const ALL: &str = "SELECT * FROM root";
+
+const OTHER_KEY: &str = "Requests originating from scripts cannot reference partition keys other than the one for which client request was submitted.";
+
+pub(super) struct Host<'h> {
+    task: &'h Task,
+    inside: Inside,
+    tx: Transaction<'h>,
+    charge_ru: f64,
+    /// The container has changed meanwhile: everything has to be done again.
+    outdated: Option<Error>,
+}
+
+impl<'h> Host<'h> {
+    pub fn begin(task: &'h Task, home: &'h Home) -> Result<Self> {
+        let ts_s = u32::try_from(task.env.now_ms() / 1000).unwrap_or(u32::MAX);
+        let begin = home.partition.begin(&home.container.schema, task.logical.clone(), ts_s);
+        let inside = Inside {
+            at: task.at.at(home.container.clone()),
+            env: task.env.clone(),
+            meter: task.meter.clone(),
+            scripts: task.scripts.clone(),
+            handle: task.handle.clone(),
+        };
+        Ok(Host { task, inside, tx: task.handle.block_on(begin)?, charge_ru: 0.0, outdated: None })
+    }
+
+    /// The transaction, and what it has cost.
+    pub fn end(self) -> Result<(Transaction<'h>, f64), Rejected> {
+        match self.outdated {
+            Some(error) => Err(error.into()),
+            None => Ok((self.tx, self.charge_ru)),
+        }
+    }
+
+    pub fn at(&self) -> &Admitted {
+        &self.inside.at
+    }
+
+    /// Runs a script to its end.
+    pub fn run(&mut self, script: &Script, entry: Entry) -> Outcome {
+        let call = Call { entry, collection: self.collection(), is_logging: self.task.context.is_logging };
+        let pool = &self.task.scripts.procedures;
+        let outcome = pool
+            .run(&script.program, call, |asked| asked.into_iter().map(|operation| self.answer(operation)).collect());
+        self.charge_ru += price::script(outcome.work.elapsed_ms);
+        outcome
+    }
+
+    fn collection(&self) -> Collection {
+        let (container, context) = (self.at().container(), &self.task.context);
+        Collection {
+            self_link: format!("dbs/{}/colls/{}/", container.rid.database, container.rid),
+            alt_link: format!("dbs/{}/colls/{}", container.database, container.definition.id),
+            quota_max: context.quota_max.clone(),
+            quota_used: context.quota_used.clone(),
+        }
+    }
+
+    fn answer(&mut self, operation: Operation) -> Answer {
+        let reply = match self.carry_out(operation.action) {
+            Ok(reply) => reply,
+            Err(Rejected { error, charge_ru }) => {
+                self.charge_ru += charge_ru;
+                if error.kind == Kind::Outdated {
+                    self.outdated = Some(error.clone());
+                }
+                Reply::Failed(error)
+            }
+        };
+        Answer { ticket: operation.ticket, reply }
+    }
+
+    fn carry_out(&mut self, action: Action) -> Result<Reply, Rejected> {
+        match action {
+            Action::Create { body, indexing } => {
+                let step = self.put(Verb::Create, parsed(&body)?, &options(None, indexing), None)?;
+                self.resource(step)
+            }
+            Action::Upsert { body, etag, indexing } => {
+                let step = self.put(Verb::Upsert, parsed(&body)?, &options(etag, indexing), None)?;
+                self.resource(step)
+            }
+            Action::Replace { link, body, etag, indexing } => {
+                let target = self.key_of(&link)?;
+                let step = self.put(Verb::Replace, parsed(&body)?, &options(etag, indexing), Some(target))?;
+                self.resource(step)
+            }
+            Action::Delete { link, etag } => {
+                let target = self.key_of(&link)?;
+                self.delete(&target, &condition(etag))?;
+                Ok(Reply::Deleted)
+            }
+            Action::Read { link, if_none_match } => self.read(&link, if_none_match.as_deref()),
+            Action::Query { query, page } => self.query(query, &page),
+            Action::ReadFeed { page } => {
+                let all = Query { text: ALL.to_owned(), parameters: Vec::new(), may_scan: true };
+                self.query(all, &page)
+            }
+        }
+    }
+
+    /// Creates, replaces or upserts an item.
+    pub fn put(
+        &mut self,
+        verb: Verb,
+        body: Value,
+        options: &WriteOptions,
+        target: Option<ItemKey>,
+    ) -> Result<Step, Rejected> {
+        let draft = draft(&self.inside.at, Some(&self.task.key), body, options, target).map_err(of_script)?;
+        let step = self.task.handle.block_on(self.tx.put(verb, &draft, &options.condition))?;
+        self.charge_ru += step.charge_ru;
+        Ok(step)
+    }
+
+    pub fn delete(&mut self, target: &ItemKey, condition: &Condition) -> Result<Step, Rejected> {
+        let step = self.task.handle.block_on(self.tx.delete(target, condition))?;
+        self.charge_ru += step.charge_ru;
+        Ok(step)
+    }
+
+    fn read(&mut self, link: &DocumentLink, known_etag: Option<&str>) -> Result<Reply, Rejected> {
+        let key = self.key_of(link)?;
+        let record = self.task.handle.block_on(self.tx.read(&key))?;
+        let record = record.ok_or_else(|| Error::not_found(NOT_THERE))?;
+        if known_etag.is_some_and(|etag| etag == record.etag().to_string()) {
+            self.charge_ru += price::MISS_RU;
+            return Ok(Reply::NotModified);
+        }
+        self.charge_ru += price::read(record.body().len());
+        Ok(Reply::Resource(self.text(&record)?))
+    }
+
+    fn query(&mut self, query: Query, page: &Page) -> Result<Reply, Rejected> {
+        let cursors = &self.task.context.cursors;
+        let from = page.continuation.as_deref().map(|text| cursors.read(text)).transpose()?;
+        let rows = page.size.map_or(PAGE_ROWS, |size| usize::try_from(size).unwrap_or(PAGE_ROWS).max(1));
+        let asked = ItemQuery {
+            text: query.text,
+            parameters: parameters(query.parameters)?,
+            scope: self.scope(),
+            across: Across::ByServer,
+            size: PageSize { rows, bytes: PAGE_BYTES_MAX },
+            from,
+            explain: false,
+            enable_scan: query.may_scan,
+        };
+        let answer = self.inside.query(asked, self.moment()?);
+        let page = answer.result.map_err(|error| Rejected { error, charge_ru: answer.charge_ru })?;
+        self.charge_ru += answer.charge_ru;
+        let mut documents = vec![b'['];
+        page.rows.join(&mut documents);
+        documents.push(b']');
+        let continuation = page.next.as_ref().map(|cursor| cursors.write(cursor));
+        Ok(Reply::Feed { documents: utf8(documents)?, continuation })
+    }
+
+    fn moment(&self) -> Result<Moment> {
+        let view = self.tx.view().ok_or_else(|| Error::internal("a script's transaction has no moment"))?;
+        Ok(Moment { view, own: Arc::new(self.tx.own_writes()) })
+    }
+
+    fn scope(&self) -> ListScope {
+        match self.at().container.schema.key {
+            Some(_) => ListScope::Key(self.task.key.clone()),
+            None => ListScope::Container,
+        }
+    }
+
+    fn key_of(&self, link: &DocumentLink) -> Result<ItemKey> {
+        match link {
+            DocumentLink::Id(id) => Ok(self.task.logical.clone().item(id)),
+            DocumentLink::Rid(rid) => {
+                let rid = ItemRid::parse(rid).filter(|rid| rid.container == self.at().container.rid);
+                self.key_of_rid(rid.ok_or_else(|| Error::not_found(NOT_THERE))?)
+            }
+        }
+    }
+
+    pub fn key_of_rid(&self, rid: ItemRid) -> Result<ItemKey> {
+        let key = self.task.handle.block_on(self.tx.key_of(rid.docnum))?;
+        key.ok_or_else(|| Error::not_found(NOT_THERE))
+    }
+
+    pub fn key_of_name(&self, id: &str) -> ItemKey {
+        self.task.logical.clone().item(id)
+    }
+
+    fn resource(&self, step: Step) -> Result<Reply, Rejected> {
+        let record = step.record.ok_or_else(|| Error::internal("a write left no item"))?;
+        Ok(Reply::Resource(self.text(&record)?))
+    }
+
+    /// As a client would get it.
+    pub fn text(&self, record: &Record) -> Result<String> {
+        let mut text = Vec::new();
+        write_item(self.at().container.rid, &record.view(), &mut text);
+        utf8(text)
+    }
+}
+
+fn parsed(body: &str) -> Result<Value> {
+    json::parse(body.as_bytes())
+}
+
+fn utf8(text: Vec<u8>) -> Result<String> {
+    String::from_utf8(text).map_err(|_| Error::corrupt("an item's text"))
+}
+
+fn options(etag: Option<String>, indexing: Indexing) -> WriteOptions {
+    let indexed = match indexing {
+        Indexing::Default => None,
+        Indexing::Include => Some(true),
+        Indexing::Exclude => Some(false),
+    };
+    WriteOptions { condition: condition(etag), indexed }
+}
+
+fn condition(etag: Option<String>) -> Condition {
+    etag.map_or(Condition::None, Condition::IfMatch)
+}
+
+fn parameters(given: Vec<(String, Value)>) -> Result<Parameters> {
+    let one = |(name, value): (String, Value)| Value::from(Object::new().with("name", name).with("value", value));
+    Parameters::from_value(Some(&given.into_iter().map(one).collect::<Vec<_>>().into()))
+}
+
+fn of_script(error: Error) -> Error {
+    match error.kind {
+        Kind::KeyMismatch => Error::invalid(OTHER_KEY),
+        _ => error,
+    }
+}

@@ -1,0 +1,192 @@
+//! Scripts around a write: a pre-trigger that may change what is written, a post-trigger that sees what came of it.
+//!
+//! Promise: the write, and everything its triggers have done, happen together or not at all. A trigger runs only when a
+//! request names it; one that is not there, or is for another time or operation, fails the request before anything is done.
+
+use std::sync::Arc;
+
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::resource_id::{ItemRid, ScriptKind};
+use pleiad_model::{Error, Result, Value, json};
+use pleiad_partition::partition::Rejected;
+use pleiad_partition::{Verb, Written};
+use pleiad_script::{Entry, OperationType, Outcome};
+
+use super::host::Host;
+use super::{Ended, ScriptContext};
+use crate::catalog::{TriggerDefinition, TriggerType};
+use crate::item::{Target, key_of_request};
+use crate::script::failed;
+use crate::{Admitted, Answer, Engine, Script, WriteOptions};
+
+/// The triggers that a request names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Triggers {
+    pub pre: Option<String>,
+    pub post: Option<String>,
+}
+
+/// A write that triggers may stand around.
+#[derive(Clone, Debug)]
+pub enum ItemWrite<'a> {
+    Create(Value),
+    Upsert(Value),
+    Replace(Target<'a>, Value),
+    Delete(Target<'a>),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Triggered {
+    pub written: Written,
+    /// What the post-trigger answers with in place of the item.
+    pub response_body: Option<String>,
+}
+
+impl Triggers {
+    pub fn is_empty(&self) -> bool {
+        self.pre.is_none() && self.post.is_none()
+    }
+}
+
+impl Engine {
+    pub async fn write_with_triggers(
+        &self,
+        at: &Admitted,
+        key: Option<&PartitionKey>,
+        write: ItemWrite<'_>,
+        options: &WriteOptions,
+        triggers: &Triggers,
+        context: ScriptContext,
+    ) -> Answer<Triggered> {
+        let prepared = key_of_request(at, key)
+            .and_then(|key| Ok((key, Around::new(at, Planned::new(write), options.clone(), triggers)?)));
+        let (key, around) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Answer::refused(error),
+        };
+        let mut answer = self.in_transaction(at, key, context, move |host| around.run(host)).await;
+        if let (Ok(done), Some(place)) = (&mut answer.result, &answer.place) {
+            done.written.lsn = place.lsn;
+            done.written.record = done.written.record.take().map(|record| record.placed(place.lsn, record.seq));
+        }
+        answer
+    }
+}
+
+/// A write with its triggers, ready to be done.
+struct Around {
+    pre: Option<Arc<Script>>,
+    post: Option<Arc<Script>>,
+    planned: Planned,
+    options: WriteOptions,
+}
+
+struct Planned {
+    operation: OperationType,
+    target: Option<OwnedTarget>,
+    body: Option<Value>,
+}
+
+enum OwnedTarget {
+    Named(String),
+    Rid(ItemRid),
+}
+
+impl Planned {
+    fn new(write: ItemWrite<'_>) -> Self {
+        let (operation, target, body) = match write {
+            ItemWrite::Create(body) => (OperationType::Create, None, Some(body)),
+            ItemWrite::Upsert(body) => (OperationType::Upsert, None, Some(body)),
+            ItemWrite::Replace(target, body) => (OperationType::Replace, Some(target), Some(body)),
+            ItemWrite::Delete(target) => (OperationType::Delete, Some(target), None),
+        };
+        let owned = |target: Target<'_>| match target {
+            Target::Named(id) => OwnedTarget::Named(id.to_owned()),
+            Target::Rid(rid) => OwnedTarget::Rid(rid),
+        };
+        Planned { operation, target: target.map(owned), body }
+    }
+}
+
+impl Around {
+    fn new(at: &Admitted, planned: Planned, options: WriteOptions, triggers: &Triggers) -> Result<Self> {
+        let find =
+            |name: &Option<String>, when| name.as_ref().map(|name| find(at, name, when, planned.operation)).transpose();
+        let (pre, post) = (find(&triggers.pre, TriggerType::Pre)?, find(&triggers.post, TriggerType::Post)?);
+        Ok(Around { pre, post, planned, options })
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<Ended<Triggered>, Rejected> {
+        let operation = self.planned.operation;
+        let mut body = self.planned.body.clone();
+        if let Some(script) = &self.pre {
+            let request_body = body.as_ref().map(json::to_string);
+            let outcome = succeeded(host.run(script, Entry::PreTrigger { operation, request_body }))?;
+            if let Some(changed) = outcome.request_body {
+                body = Some(json::parse(changed.as_bytes())?);
+            }
+        }
+        let request_body = body.as_ref().map(json::to_string);
+        let written = self.write(host, body)?;
+        let mut response_body = None;
+        if let Some(script) = &self.post {
+            let shown = written.record.as_ref().map(|record| host.text(record)).transpose()?;
+            let entry = Entry::PostTrigger { operation, request_body, response_body: shown };
+            response_body = succeeded(host.run(script, entry))?.response_body;
+        }
+        Ok(Ended::Commit(Triggered { written, response_body }))
+    }
+
+    fn write(&self, host: &mut Host<'_>, body: Option<Value>) -> Result<Written, Rejected> {
+        let target = self.planned.target.as_ref().map(|target| match target {
+            OwnedTarget::Named(id) => Ok(host.key_of_name(id)),
+            OwnedTarget::Rid(rid) => host.key_of_rid(*rid),
+        });
+        let target = target.transpose()?;
+        let verb = match self.planned.operation {
+            OperationType::Create => Verb::Create,
+            OperationType::Upsert => Verb::Upsert,
+            OperationType::Replace => Verb::Replace,
+            OperationType::Delete => {
+                let target = target.ok_or_else(|| Error::internal("a delete without an item"))?;
+                let step = host.delete(&target, &self.options.condition)?;
+                return Ok(Written { record: None, created: false, lsn: 0, charge_ru: step.charge_ru });
+            }
+        };
+        let step = host.put(verb, body.unwrap_or(Value::Null), &self.options, target)?;
+        Ok(Written { record: step.record, created: step.created, lsn: 0, charge_ru: step.charge_ru })
+    }
+}
+
+fn find(at: &Admitted, name: &str, when: TriggerType, operation: OperationType) -> Result<Arc<Script>> {
+    let script = at.container.scripts.named(ScriptKind::Trigger, name);
+    let script = script.ok_or_else(|| Error::invalid(format!("The trigger '{name}' could not be found.")))?;
+    match &script.definition.trigger {
+        Some(TriggerDefinition { when: its, .. }) if *its != when => {
+            let (its, wanted) = (word(*its), word(when));
+            Err(Error::invalid(format!(
+                "The trigger '{name}' is a {its}-trigger; the request names it as a {wanted}-trigger."
+            )))
+        }
+        Some(trigger) if trigger.operation.covers(operation) => Ok(script.clone()),
+        _ => {
+            let operation = operation.name();
+            Err(Error::invalid(format!("The trigger '{name}' is not for this operation, which is {operation}.")))
+        }
+    }
+}
+
+fn word(when: TriggerType) -> &'static str {
+    match when {
+        TriggerType::Pre => "pre",
+        TriggerType::Post => "post",
+    }
+}
+
+fn succeeded(outcome: Outcome) -> Result<Outcome, Rejected> {
+    match &outcome.error {
+        None => Ok(outcome),
+        Some(error) => Err(Rejected { error: failed(error), charge_ru: 0.0 }),
+    }
+}

@@ -1,0 +1,37 @@
+//! Script text and arguments: whatever they are, a call ends with a value or an error, in time, and the next call is not
+//! the worse for it.
+
+#![no_main]
+
+use std::sync::{Arc, LazyLock};
+
+use libfuzzer_sys::fuzz_target;
+use pleiad_model::env::SystemEnv;
+use pleiad_model::{Error, json};
+use pleiad_script::{Answer, Call, Collection, Entry, Functions, Limits, Pool, Program, Reply};
+
+static LIMITS: LazyLock<Limits> =
+    LazyLock::new(|| Limits { soft_ms: 80, hard_ms: 100, memory_bytes_max: 8 << 20, ..Limits::default() });
+static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::new(LIMITS.clone(), Arc::new(SystemEnv), 2));
+static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| Functions::new(LIMITS.clone(), Arc::new(SystemEnv)));
+
+fuzz_target!(|input: (&str, Vec<&str>)| {
+    let (source, arguments) = input;
+    let program = Program::new("fuzzed", source);
+    let call = |arguments: Vec<String>| {
+        let collection = Collection { self_link: "dbs/a/colls/b/".into(), ..Collection::default() };
+        Call { entry: Entry::Procedure { arguments }, collection, is_logging: true }
+    };
+    let given = arguments.iter().map(|&text| text.to_owned()).collect();
+    POOL.run(&program, call(given), |asked| {
+        let refuse = |ticket| Answer { ticket, reply: Reply::Failed(Error::not_found("nothing is here")) };
+        asked.into_iter().map(|operation| refuse(operation.ticket)).collect()
+    });
+    if let Ok(function) = FUNCTIONS.declare(&program) {
+        let values: Vec<_> = arguments.iter().filter_map(|text| json::parse(text.as_bytes()).ok()).collect();
+        let _ = function.call(values.iter());
+    }
+    let sound = Program::new("sound", "function (x) { __.response.setBody([x, typeof leaked, [].concat(1)]) }");
+    let outcome = POOL.run(&sound, call(vec!["7".to_owned()]), |_| Vec::new());
+    assert_eq!(outcome.response_body.as_deref(), Some(r#"[7,"undefined",[1]]"#), "{:?}", outcome.error);
+});

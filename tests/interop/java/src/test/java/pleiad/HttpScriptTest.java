@@ -1,0 +1,8 @@
+package pleiad;
+
+/** Scripts over http. */
+class HttpScriptTest extends ScriptSuite {
+    HttpScriptTest() {
+        super(World.Scheme.HTTP);
+    }
+}
