@@ -220,11 +220,4 @@ overBoth("items", (world) => {
     assert.equal((await old.item("x", "a").read()).statusCode, 200);
     assert.notEqual((await old.read()).resource._rid, before._rid);
   });
-
-  test("a batch and a patch say that they are not built", async () => {
-    await container.items.create({ id: "unbuilt", pk: "a" });
-    const patch = await refused(container.item("unbuilt", "a").patch([{ op: "add", path: "/n", value: 1 }]), 501);
-    assert.match(patch.message, /patch/i);
-    await assert.rejects(container.items.batch([{ operationType: "Create", resourceBody: { id: "b", pk: "a" } }], "a"), /batch/i);
-  });
 });

@@ -9,6 +9,7 @@ mod support; // set-up; the only module that knows how a client is made
 mod readings; // what queries ask about
 
 mod account;
+mod batch;
 mod change_feed;
 mod containers;
 mod hierarchical;
