@@ -13,6 +13,7 @@ mod item; // one item
 mod home; // where it is written, and written again
 mod patch; // one item, changed by its parts
 mod batch; // many operations in one request
+mod erase; // all items of a key
 mod list; // many items, a page at a time
 pub mod metrics; // what the account is used for, in figures
 mod meter; // may it now, and what did it take

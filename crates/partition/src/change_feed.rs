@@ -149,7 +149,9 @@ impl Filling {
                 if self.is_full() && !self.continues(row.lsn) {
                     return Ok(Some(row.lsn - 1));
                 }
-                self.take(record);
+                if !view.is_gone(self.expiry, &record.view()) {
+                    self.take(record);
+                }
                 rows = &rows[1..];
             }
         }
@@ -157,7 +159,7 @@ impl Filling {
     }
 
     fn take(&mut self, record: Record) {
-        if record.ts_s >= self.since_s && !self.expiry.is_over(&record.view()) {
+        if record.ts_s >= self.since_s {
             self.bytes += record.body().len();
             self.records.push(record);
         }

@@ -42,8 +42,8 @@ const PROBLEMS_TOLD_MAX: usize = 100;
 const POINTERS: [Tag; 4] = [Tag::Id, Tag::Member, Tag::Feed, Tag::Index];
 /// Keyspaces that are compared with the items, the log of a copy under way, and versions, which outlive them. Rows
 /// elsewhere are nobody's.
-const KNOWN: [Tag; 9] =
-    [Tag::Doc, Tag::Feed, Tag::Id, Tag::Key, Tag::Log, Tag::Member, Tag::State, Tag::Version, Tag::Index];
+const KNOWN: [Tag; 10] =
+    [Tag::Doc, Tag::Erased, Tag::Feed, Tag::Id, Tag::Key, Tag::Log, Tag::Member, Tag::State, Tag::Version, Tag::Index];
 
 /// What a check saw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -65,7 +65,7 @@ impl View {
             let (records, more) = source.next(self, filling.limit()).await?;
             for record in records {
                 filling.seen += 1;
-                if scope.holds(&record.epk) && !expiry.is_over(&record.view()) && !filling.take(record) {
+                if scope.holds(&record.epk) && !self.is_gone(expiry, &record.view()) && !filling.take(record) {
                     return Ok(filling.page);
                 }
             }

@@ -6,6 +6,7 @@ pub mod change_feed; // what happened since
 pub mod check; // is everything there that should be, and nothing else
 pub mod commit; // many transactions become one durable batch
 pub mod copy; // a partition's items in other shards, while it goes on working
+pub mod erased; // keys whose items were all deleted at once
 pub mod feed; // many items, in order, a page at a time
 pub mod governor; // whether a request may be served now
 pub mod index; // which terms an item puts into the index

@@ -11,6 +11,7 @@
 mod write; // one item's change, under its latch
 pub(crate) mod checks; // what speaks against it
 pub mod transaction; // many items' changes as one
+mod erase; // all items of a key
 mod sequencer; // its place in the commit history
 mod growth; // when there is too much in it
 mod moving; // while its items go to other shards
@@ -25,6 +26,7 @@ use pleiad_model::{Error, Result, Value};
 use pleiad_storage::{AnyStore, Batch, Store, keyspace};
 
 use crate::commit::Committer;
+use crate::erased::{Erased, Marks};
 use crate::governor::Governor;
 use crate::key::{ItemKey, KeyStats};
 use crate::key_statistics::KnownKeys;
@@ -123,6 +125,8 @@ pub struct Partition {
     /// Its large logical partitions.
     pub keys: KnownKeys,
     growth: Growth,
+    /// Its keys whose items were all deleted.
+    pub(crate) marks: Marks,
     /// How many transactions have begun.
     transactions: AtomicU64,
 }
@@ -135,7 +139,13 @@ impl Partition {
             upgrade::feed_rows(&store, &committer, range.shard).await?;
         }
         let shard = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
-        Ok(Partition::at(range, store, committer, shard))
+        let erased = Erased::load(&store, range.shard).await?;
+        Ok(Partition { marks: Marks::new(erased), ..Partition::at(range, store, committer, shard) })
+    }
+
+    /// It has the items of these, and what is erased there.
+    pub fn inherit<'a>(&self, parents: impl Iterator<Item = &'a Partition>) {
+        parents.for_each(|parent| self.marks.add_all(&parent.marks.get(), &self.range.keys));
     }
 
     /// A partition whose state is known, because it is about to be written.
@@ -144,8 +154,20 @@ impl Partition {
         let unindexed = Unindexed::default();
         let (sequencer, growth) = (Arc::new(Sequencer::new(shard)), Growth::default());
         let (governor, keys) = Default::default();
-        let transactions = AtomicU64::new(0);
-        Partition { range, store, committer, latches, sequencer, unindexed, governor, keys, growth, transactions }
+        let (transactions, marks) = (AtomicU64::new(0), Marks::default());
+        Partition {
+            range,
+            store,
+            committer,
+            latches,
+            sequencer,
+            unindexed,
+            governor,
+            keys,
+            growth,
+            marks,
+            transactions,
+        }
     }
 
     /// The LSN up to which everything is durable and can be read.
@@ -186,7 +208,7 @@ impl Partition {
         // The item may go between the two look-ups; then it is not there.
         let Some(bytes) = self.store.get(&keyspace::doc(self.range.shard, docnum)).await? else { return Ok(None) };
         match check_identity(Record::decode(bytes)?, key) {
-            Ok(record) => Ok(Some(record)),
+            Ok(record) => Ok(Some(record).filter(|record| !self.marks.cover(&record.view(), self.lsn()))),
             // It may also have got another id.
             Err(_) => self.read_at_one_moment(key).await,
         }
@@ -194,7 +216,8 @@ impl Partition {
 
     /// What two look-ups of two moments cannot tell: renamed, or damaged.
     async fn read_at_one_moment(&self, key: &ItemKey) -> Result<Option<Record>> {
-        self.view().await?.find(key).await
+        let view = self.view().await?;
+        Ok(view.find(key).await?.filter(|record| !self.marks.cover(&record.view(), view.lsn())))
     }
 
     /// The id of the item with that number, if it is one of this key's.
@@ -234,6 +257,11 @@ impl Partition {
         let queued = self.remove(schema, key, condition, ts_s).await;
         drop(latch);
         self.settle(queued).await
+    }
+
+    /// Whether a writer finds an item gone, although its rows are there.
+    fn is_gone(&self, schema: &Schema, ts_s: u32, record: &Record) -> bool {
+        schema.expiry(ts_s).is_over(&record.view()) || self.marks.cover(&record.view(), u64::MAX)
     }
 
     /// Waits until the outcome is durable. A refusal waits too, for the writes it rests on: whoever

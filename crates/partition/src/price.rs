@@ -43,6 +43,9 @@ pub fn replace(old_bytes: usize, new_bytes: usize, removed_terms: usize, added_t
     size_part(old_bytes) + size_part(new_bytes) + TERM_RU * (removed_terms + added_terms) as f64
 }
 
+/// Deleting all items of a key. What that removes in the background costs nothing.
+pub const ERASE_KEY_RU: f64 = 5.0;
+
 /// What each operation of a patch adds to the price of a replace.
 pub const PATCH_OPERATION_RU: f64 = 0.4;
 

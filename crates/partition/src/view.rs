@@ -23,6 +23,7 @@ use pleiad_storage::store::Pair;
 use pleiad_storage::{AnySnapshot, AnyStore, Chunk, Direction, Limit, Snapshot, Store, keyspace};
 
 use crate::change_feed::FeedRow;
+use crate::erased::Erased;
 use crate::index::UNINDEXED;
 use crate::key::ItemKey;
 use crate::map::Range;
@@ -31,6 +32,7 @@ use crate::partition::checks::{check_identity, id_without_item};
 use crate::record::{Record, RecordView};
 use crate::state::ShardState;
 use crate::transaction::docnum_from_value;
+use crate::ttl::Expiry;
 
 /// Rows that point at items are small: a few hundred KB.
 const MEMBERS: Limit = Limit { rows: 8_192, bytes: 1 << 20 };
@@ -46,6 +48,7 @@ pub struct View {
     state: ShardState,
     snapshot: AnySnapshot,
     store: Arc<AnyStore>,
+    erased: Arc<Erased>,
     /// What an index row takes on the disk, once somebody asked.
     index_row_bytes: OnceLock<f64>,
 }
@@ -83,11 +86,13 @@ pub type Posting = (Bytes, u64);
 impl Partition {
     /// The partition as it is now. What a writer has been told is in it.
     pub async fn view(&self) -> Result<View> {
+        // Before the snapshot: a key that is swept up in between is not there in it.
+        let erased = self.marks.get();
         let snapshot = self.store.snapshot().await?;
         let row = snapshot.get_many(&[keyspace::state(self.range.shard)]).await?.pop().flatten();
         let state = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
         let (range, store) = (self.range.clone(), self.store.clone());
-        Ok(View { range, state, snapshot, store, index_row_bytes: OnceLock::new() })
+        Ok(View { range, state, snapshot, store, erased, index_row_bytes: OnceLock::new() })
     }
 }
 
@@ -105,6 +110,16 @@ impl View {
         let found = self.snapshot.scan(&from, &to, Direction::Forward, Limit::rows(1)).await?;
         of.unindexed.found(!found.pairs.is_empty());
         Ok(!found.pairs.is_empty())
+    }
+
+    /// Whether an item is gone, although its rows are there.
+    pub fn is_gone(&self, expiry: Expiry, record: &RecordView<'_>) -> bool {
+        expiry.is_over(record) || self.erased.covers(record, self.state.lsn)
+    }
+
+    /// Whether rows do not tell who is gone.
+    pub fn has_gone(&self, expiry: Expiry) -> bool {
+        expiry.is_on() || !self.erased.is_empty()
     }
 
     /// How many items there are.

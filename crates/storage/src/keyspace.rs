@@ -10,6 +10,7 @@
 //!
 //! ```text
 //! shard u64 │ 'd' │ docnum u64                                    doc     an item's record
+//! shard u64 │ 'e' │ EPK…                                          erased  up to which LSN a key's items are gone
 //! shard u64 │ 'f' │ LSN u64 │ seq u32 │ docnum u64                feed    the newest change of each item
 //! shard u64 │ 'i' │ EPK… │ hash 16                                id      finds the item of an id
 //! shard u64 │ 'k' │ EPK… │ hash 16                                key     statistics of a logical partition
@@ -39,8 +40,8 @@ use pleiad_model::{Error, Result};
 
 mod read;
 pub use read::{
-    belongs, decode_feed, decode_feed_v1, decode_id, decode_index, decode_key_stats, decode_log, decode_member,
-    decode_ttl, decode_version, docnum_of_doc, shard_of,
+    belongs, decode_erased, decode_feed, decode_feed_v1, decode_id, decode_index, decode_key_stats, decode_log,
+    decode_member, decode_ttl, decode_version, docnum_of_doc, shard_of,
 };
 
 /// PostgreSQL refuses an index row of 2,704 bytes.
@@ -59,6 +60,7 @@ const EPK_END: [u8; 2] = [0x00, 0x01];
 pub enum Tag {
     Catalog = b'c',
     Doc = b'd',
+    Erased = b'e',
     Feed = b'f',
     Id = b'i',
     Key = b'k',
@@ -75,9 +77,10 @@ impl TryFrom<u8> for Tag {
     type Error = Error;
 
     fn try_from(byte: u8) -> Result<Tag> {
-        const ALL: [Tag; 12] = [
+        const ALL: [Tag; 13] = [
             Tag::Catalog,
             Tag::Doc,
+            Tag::Erased,
             Tag::Feed,
             Tag::Id,
             Tag::Key,
@@ -111,6 +114,11 @@ pub fn member(shard: u64, epk: &[u8], docnum: u64) -> Bytes {
 /// `shard │ 'k' │ EPK │ hash`: the hash covers the key components.
 pub fn key_stats(shard: u64, epk: &[u8], hash: &[u8; 16]) -> Bytes {
     Key::new(shard, Tag::Key).epk(epk).raw(hash).finish()
+}
+
+/// `shard │ 'e' │ EPK`, `00…00 07 │ 65 │ 7f 00 ff 00 01` for EPK `7f 00`
+pub fn erased(shard: u64, epk: &[u8]) -> Bytes {
+    Key::new(shard, Tag::Erased).epk(epk).finish()
 }
 
 /// `shard │ 'x' │ path hash │ value │ docnum`
@@ -197,8 +205,8 @@ pub enum Belongs {
 
 /// The keyspaces that a copy of a part of a shard takes along, in the order of their tags. The log is of one copy only,
 /// and what a shard must remember is counted anew.
-pub const COPIED: [Tag; 9] =
-    [Tag::Doc, Tag::Feed, Tag::Id, Tag::Key, Tag::Member, Tag::Ttl, Tag::Unique, Tag::Version, Tag::Index];
+pub const COPIED: [Tag; 10] =
+    [Tag::Doc, Tag::Erased, Tag::Feed, Tag::Id, Tag::Key, Tag::Member, Tag::Ttl, Tag::Unique, Tag::Version, Tag::Index];
 
 // Ranges, always `[from, to)`.
 

@@ -148,7 +148,9 @@ impl Catalog {
             match new {
                 Some(state) => {
                     let (store, committer) = (self.store.clone(), self.committer.clone());
-                    Some(Arc::new(Partition::at(range.clone(), store, committer, *state)))
+                    let child = Partition::at(range.clone(), store, committer, *state);
+                    child.inherit(old.partitions.iter().map(|parent| &**parent));
+                    Some(Arc::new(child))
                 }
                 None => old.partitions.iter().find(|partition| partition.range.id == range.id).cloned(),
             }

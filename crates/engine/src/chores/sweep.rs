@@ -1,4 +1,5 @@
-//! What time undoes, swept up: items whose time to live is over, and versions that were kept for long enough.
+//! What is over, swept up: items whose time to live is over, items of keys that were erased, and versions that were kept
+//! for long enough.
 //!
 //! Promise: a thread of its own looks every second and works in small steps, one at a time, so that whoever works with a
 //! container waits for one step at most. Nothing depends on when it comes by: what is over is not there for anybody, and
@@ -118,7 +119,8 @@ pub(crate) async fn sweep(tree: &Tree, looks: &mut Looks, env: &dyn Env, mut goe
 async fn step(container: &Container, partition: &Partition, looks: &mut Looks, now_ms: u64) -> Result<bool> {
     let now_s = u32::try_from(now_ms / 1000).unwrap_or(u32::MAX);
     let purges = purge(container, partition, looks, now_ms, now_s).await?;
-    Ok(trim(container, partition, now_s).await? || purges)
+    let erases = partition.sweep_erased(&container.schema, now_s).await?;
+    Ok(trim(container, partition, now_s).await? || purges || erases)
 }
 
 async fn purge(

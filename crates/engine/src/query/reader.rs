@@ -93,7 +93,7 @@ impl Reader {
 
     /// Whether an item's time is over: then it is not there.
     pub fn is_over(&self, record: &RecordView<'_>) -> bool {
-        self.expiry.is_over(record)
+        self.view.is_gone(self.expiry, record)
     }
 
     /// Shows the items behind a number, in the order of their numbers, until `visit` says stop; tells whether it did.
@@ -108,7 +108,7 @@ impl Reader {
 
     /// How many items a slice has, without looking at them; `None` where that is not known. Rows do not tell who is over.
     pub fn count(&self, slice: &Slice) -> Result<Option<u64>> {
-        if self.expiry.is_on() || !self.own.is_empty() {
+        if self.view.has_gone(self.expiry) || !self.own.is_empty() {
             return Ok(None);
         }
         if self.is_within(&slice.keys) {

@@ -179,7 +179,7 @@ impl Publish for Sequencer {
 
 /// A transaction that has its place and waits to become durable.
 pub(crate) struct Queued<T = Written> {
-    written: T,
+    pub(super) written: T,
     durable: oneshot::Receiver<Result<()>>,
 }
 

@@ -26,7 +26,7 @@ use pleiad_model::{Error, Kind, Result, json};
 use tokio::sync::MutexGuard;
 
 use super::checks::{ALREADY_EXISTS, check_exists, check_key_room, check_version, check_write, rejected};
-use super::write::Prepared;
+use super::write::{Prepared, key_of};
 use super::{Condition, Draft, Partition, Rejected, Verb};
 use crate::feed::{Page, Quota, Scope};
 use crate::index;
@@ -162,7 +162,7 @@ impl Transaction<'_> {
         if key.logical != self.scope.logical {
             return Err(Error::invalid(OTHER_KEY));
         }
-        Ok(self.schema.expiry(self.ts_s).living(self.find(key).await?))
+        Ok(self.sort_out(self.find(key).await?).0)
     }
 
     /// Its items after number `after`, in the order of their numbers; those that it has created come last.
@@ -311,8 +311,9 @@ impl Transaction<'_> {
     }
 
     fn bury(&mut self, key: &ItemKey, over: Record) -> Result<()> {
+        let is_over = self.schema.expiry(self.ts_s).is_over(&over.view());
         let change = touch(&mut self.changes, self.schema, key, over)?;
-        (change.now, change.is_over) = (None, true);
+        (change.now, change.is_over) = (None, is_over);
         self.ids.insert(key.hash, None);
         Ok(())
     }
@@ -320,9 +321,30 @@ impl Transaction<'_> {
     /// One that is there, or one that is over.
     fn sort_out(&self, found: Option<Record>) -> (Option<Record>, Option<Record>) {
         match found {
-            Some(record) if self.schema.expiry(self.ts_s).is_over(&record.view()) => (None, Some(record)),
+            Some(record) if self.is_gone(&record) => (None, Some(record)),
             found => (found, None),
         }
+    }
+
+    fn is_gone(&self, record: &Record) -> bool {
+        // What it has written itself has no LSN yet, and is there.
+        let is_own = self.changes.get(&record.docnum).is_some_and(|change| change.now.is_some());
+        !is_own
+            && match &self.ground {
+                Ground::Snapshot(view) => view.is_gone(self.schema.expiry(self.ts_s), &record.view()),
+                Ground::Latched { .. } => self.partition.is_gone(self.schema, self.ts_s, record),
+            }
+    }
+
+    /// Removes an item if it is still this version, gone or not.
+    pub(super) async fn erase(&mut self, found: &Record) -> Result<()> {
+        let key = key_of(self.schema, found)?;
+        let current = self.find(&key).await?.filter(|current| Place::of(current) == Place::of(found));
+        let Some(current) = current else { return Ok(()) };
+        self.growth.add(-1, -(current.body().len() as i64));
+        touch(&mut self.changes, self.schema, &key, current)?;
+        self.ids.insert(key.hash, None);
+        Ok(())
     }
 
     /// As it is for this transaction.
@@ -343,7 +365,8 @@ impl Transaction<'_> {
     async fn find_to_write(&mut self, key: &ItemKey) -> Result<Option<Record>> {
         let found = self.find(key).await?;
         if matches!(self.ground, Ground::Snapshot(_)) && !self.ids.contains_key(&key.hash) {
-            self.rests_on.push((key.clone(), found.as_ref().map(Place::of)));
+            let there = found.as_ref().filter(|record| !self.is_gone(record));
+            self.rests_on.push((key.clone(), there.map(Place::of)));
         }
         Ok(found)
     }

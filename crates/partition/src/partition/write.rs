@@ -28,7 +28,7 @@ impl Partition {
         condition: &Condition,
     ) -> Result<Queued, Rejected> {
         let found = self.current(new.target).await?;
-        let is_over = found.as_ref().is_some_and(|record| schema.expiry(new.ts_s).is_over(&record.view()));
+        let is_over = found.as_ref().is_some_and(|record| self.is_gone(schema, new.ts_s, record));
         let (old, over) = if is_over { (None, found) } else { (found, None) };
         check_write(verb, old.as_ref(), condition)?;
         match &old {
@@ -64,7 +64,7 @@ impl Partition {
     async fn update(&self, schema: &Schema, new: &Prepared<'_>, old: &Record) -> Result<Queued, Rejected> {
         let renamed = new.key.hash != new.target.hash;
         let other = if renamed { self.current(&new.key).await? } else { None };
-        let is_over = other.as_ref().is_some_and(|other| schema.expiry(new.ts_s).is_over(&other.view()));
+        let is_over = other.as_ref().is_some_and(|other| self.is_gone(schema, new.ts_s, other));
         if other.is_some() && !is_over {
             return Err(rejected(Kind::Conflict, ALREADY_EXISTS, old.body().len()));
         }
@@ -102,7 +102,7 @@ impl Partition {
         condition: &Condition,
         ts_s: u32,
     ) -> Result<Queued, Rejected> {
-        let old = schema.expiry(ts_s).living(self.current(key).await?);
+        let old = self.current(key).await?.filter(|record| !self.is_gone(schema, ts_s, record));
         let old = check_exists(old.as_ref())?;
         check_version(old, condition)?;
         let terms = schema.stored_terms(old, &json::parse(old.body())?);
@@ -165,7 +165,7 @@ impl<'a> Buried<'a> {
     }
 }
 
-fn key_of(schema: &Schema, record: &Record) -> Result<ItemKey> {
+pub(super) fn key_of(schema: &Schema, record: &Record) -> Result<ItemKey> {
     let body = json::parse(record.body())?;
     let key = schema.key.as_ref().map(|definition| PartitionKey::extract(definition, &body)).unwrap_or_default();
     Ok(ItemKey::new(schema.key.as_ref(), &key, record.id()))

@@ -64,6 +64,7 @@ pub fn belongs(tag: Tag, key: &[u8]) -> Result<Belongs> {
             let epk = fields.epk()?;
             fields.array::<16>().map(|_| Belongs::At(epk))
         }),
+        Tag::Erased => decode_erased(key).map(Belongs::At),
         Tag::Member => decode_member(key).map(|(epk, _)| Belongs::At(epk)),
         Tag::Unique => decode(key, tag, "unique", |fields| {
             fields.u64()?;
@@ -74,6 +75,11 @@ pub fn belongs(tag: Tag, key: &[u8]) -> Result<Belongs> {
         Tag::Index => decode_index(key).map(|(_, _, docnum)| Belongs::With(docnum)),
         Tag::Catalog | Tag::Log | Tag::State => Err(not_a("copied")),
     }
+}
+
+/// EPK
+pub fn decode_erased(key: &[u8]) -> Result<Vec<u8>> {
+    decode(key, Tag::Erased, "erased", |fields| fields.epk())
 }
 
 /// LSN, seq, docnum

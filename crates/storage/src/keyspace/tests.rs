@@ -21,6 +21,7 @@ fn keys_are_as_drawn() {
     check_key(feed_from(7, 812).0, "0000000000000007 66 000000000000032c");
     check_key(log_from(7, 812).0, "0000000000000007 6c 000000000000032c");
     check_key(log(7, 812, 1, 42), "0000000000000007 6c 000000000000032c 00000001 000000000000002a");
+    check_key(erased(7, &[0x7F, 0]), "0000000000000007 65 7f00ff0001");
     check_key(version(7, 812, 1, 42), "0000000000000007 76 000000000000032c 00000001 000000000000002a");
     check_key(versions_from(7, 812).0, "0000000000000007 76 000000000000032c");
     check_key(id(7, &[0x7F, 0], &hash), &format!("0000000000000007 69 7f00ff 0001 {hashed}"));
@@ -159,12 +160,13 @@ proptest! {
         prop_assert_eq!(docnum_of_doc(&doc(shard, n)).unwrap(), n);
         prop_assert_eq!(decode_id(&id(shard, &epk, &hash)).unwrap(), (epk.clone(), hash));
         prop_assert_eq!(decode_key_stats(&key_stats(shard, &epk, &hash)).unwrap(), (epk.clone(), hash));
-        prop_assert_eq!(decode_member(&member(shard, &epk, n)).unwrap(), (epk, n));
+        prop_assert_eq!(decode_member(&member(shard, &epk, n)).unwrap(), (epk.clone(), n));
         let entry = index(shard, n, &value, n);
         prop_assert_eq!(decode_index(&entry).unwrap(), (n, &value[..], n));
         prop_assert_eq!(decode_ttl(&ttl(shard, m, n)).unwrap(), (m, n));
         prop_assert_eq!(decode_feed(&feed(shard, n, m, n)).unwrap(), (n, m, n));
         prop_assert_eq!(decode_log(&log(shard, n, m, n)).unwrap(), (n, m, n));
+        prop_assert_eq!(decode_erased(&erased(shard, &epk)).unwrap(), epk.clone());
         prop_assert_eq!(decode_version(&version(shard, n, m, n)).unwrap(), (n, m, n));
     }
 
@@ -185,6 +187,6 @@ proptest! {
     fn any_bytes_decode_or_are_reported(bytes in vec(any::<u8>(), 0..60)) {
         let _ = (decode_id(&bytes), decode_key_stats(&bytes), decode_member(&bytes), decode_index(&bytes));
         let _ = (decode_ttl(&bytes), decode_feed(&bytes), decode_feed_v1(&bytes), decode_log(&bytes), docnum_of_doc(&bytes), shard_of(&bytes));
-        let _ = decode_version(&bytes);
+        let _ = (decode_version(&bytes), decode_erased(&bytes));
     }
 }

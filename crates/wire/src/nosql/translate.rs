@@ -47,7 +47,7 @@ impl Gateway {
             ResourceType::Users => Err(Error::refused("Users").into()),
             ResourceType::Permissions => Err(Error::refused("Permissions").into()),
             ResourceType::Attachments => Err(Error::refused("Attachments").into()),
-            ResourceType::Operations => Err(Error::refused("Deleting all items of a partition key").into()),
+            ResourceType::Operations => self.operations(request).await,
         }
     }
 

@@ -54,7 +54,8 @@ impl Transaction<'_> {
     /// Whether everything is still there that was written over, and nothing where something was put.
     async fn check_foundations(&self) -> Result<()> {
         for (key, seen) in &self.rests_on {
-            let now = self.partition.current(key).await?.as_ref().map(Place::of);
+            let now = self.partition.current(key).await?;
+            let now = now.filter(|now| !self.partition.is_gone(self.schema, self.ts_s, now)).as_ref().map(Place::of);
             if now != *seen {
                 return Err(Error::new(Kind::RetryWith, FASTER));
             }

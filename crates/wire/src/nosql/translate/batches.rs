@@ -1,9 +1,11 @@
-//! Many operations in one request: a transaction, or bulk.
+//! Many items in one request: a transaction, bulk, all items of a key.
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 use pleiad_engine::Admitted;
 use pleiad_model::{Error, Kind};
 
+use super::items::told;
+use super::not_allowed;
 use crate::nosql::Gateway;
 use crate::nosql::batch::{self, Format};
 use crate::nosql::reply::{Handled, Refusal, Reply};
@@ -13,6 +15,18 @@ use crate::nosql::request::Request;
 pub(super) const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 impl Gateway {
+    /// Verbs on a container that are not resources: `POST operations/partitionkeydelete`.
+    pub(super) async fn operations(&self, request: &Request<'_>) -> Handled {
+        let at = self.engine.admit(request.container_name()?, request.intended_rid())?.in_class(request.class()?);
+        let known = request.address.last().is_some_and(|name| name.eq_ignore_ascii_case("partitionkeydelete"));
+        if request.method != Method::POST || !known {
+            return Err(not_allowed());
+        }
+        let key = request.partition_key()?;
+        let ((), place, charge_ru) = Refusal::of(self.engine.erase_key(&at, key.as_ref()).await)?;
+        Ok(told(Reply::empty(StatusCode::OK).charged(charge_ru).at(place), &at))
+    }
+
     pub(super) async fn batch(&self, request: &Request<'_>, at: &Admitted) -> Handled {
         check_size(request.body.len())?;
         let format = Format::of(&request.body);

@@ -1,0 +1,16 @@
+//! A patch and an item, both by chance: whatever is applied leaves an item that can be written and read again.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pleiad_model::json;
+use pleiad_model::patch::Patch;
+
+fuzz_target!(|texts: (&[u8], &[u8])| {
+    let (Ok(body), Ok(mut item)) = (json::parse(texts.0), json::parse(texts.1)) else { return };
+    if let Ok(patch) = Patch::parse(&body)
+        && patch.apply(&mut item).is_ok()
+    {
+        json::parse(json::to_string(&item).as_bytes()).expect("what a patch leaves can be read");
+    }
+});
