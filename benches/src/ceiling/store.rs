@@ -179,7 +179,7 @@ impl Maker {
         };
         let record = Record::encode(&contents, n + 1, 0).map_err(|e| e.to_string())?;
         let mut changes = Changes::default();
-        changes.insert(SHARD, &New { key: &key, record: &record, terms: &terms });
+        changes.insert(SHARD, &New { key: &key, record: &record, terms: &terms, claims: &[] });
         let row = keyspace::key_stats(SHARD, epk.as_bytes(), &key.logical.hash());
         changes.count_key(row, &KeyStats { items: 1, bytes: body.len() as u64 }, &key);
         Ok(changes.batch)

@@ -7,8 +7,8 @@
 //! item's number in its key or its value.
 //!
 //! ```text
-//! item ──▶ its id, member, feed and index rows are there     so there are at least as many rows as items need
-//! rows counted = rows that items need                        so there are no others
+//! item ──▶ its id, member, feed, unique and index rows are there     so there are at least as many rows as items need
+//! rows counted = rows that items need                                so there are no others
 //! ```
 //!
 //! Only when a count is off are the rows walked a second time, to name the strays. While the index is being changed to
@@ -39,11 +39,22 @@ use walk::Walk;
 const PROBLEMS_TOLD_MAX: usize = 100;
 
 /// Keyspaces whose every row belongs to one item.
-const POINTERS: [Tag; 4] = [Tag::Id, Tag::Member, Tag::Feed, Tag::Index];
+const POINTERS: [Tag; 5] = [Tag::Id, Tag::Member, Tag::Feed, Tag::Unique, Tag::Index];
 /// Keyspaces that are compared with the items, the log of a copy under way, and versions, which outlive them. Rows
 /// elsewhere are nobody's.
-const KNOWN: [Tag; 10] =
-    [Tag::Doc, Tag::Erased, Tag::Feed, Tag::Id, Tag::Key, Tag::Log, Tag::Member, Tag::State, Tag::Version, Tag::Index];
+const KNOWN: [Tag; 11] = [
+    Tag::Doc,
+    Tag::Erased,
+    Tag::Feed,
+    Tag::Id,
+    Tag::Key,
+    Tag::Log,
+    Tag::Member,
+    Tag::State,
+    Tag::Unique,
+    Tag::Version,
+    Tag::Index,
+];
 
 /// What a check saw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -158,7 +169,11 @@ impl Check<'_> {
     }
 
     async fn pointers(&mut self, tag: Tag) -> Result<()> {
-        let needed = if tag == Tag::Index { self.report.index_rows } else { self.report.items };
+        let needed = match tag {
+            Tag::Index => self.report.index_rows,
+            Tag::Unique => self.report.items * self.schema.unique.len() as u64,
+            _ => self.report.items,
+        };
         if self.count(tag).await? == needed { Ok(()) } else { self.strays(tag).await }
     }
 
@@ -257,7 +272,8 @@ fn tag_of(row: &[u8]) -> Option<u8> {
 
 /// The keyspace of a row, as people call it.
 fn name(row: &[u8]) -> &'static str {
-    let names = [(Tag::Id, "id"), (Tag::Member, "member"), (Tag::Feed, "feed"), (Tag::Index, "index")];
+    let names =
+        [(Tag::Id, "id"), (Tag::Member, "member"), (Tag::Feed, "feed"), (Tag::Unique, "unique"), (Tag::Index, "index")];
     names.into_iter().find(|&(tag, _)| tag_of(row) == Some(tag as u8)).map_or("unknown", |(_, name)| name)
 }
 

@@ -59,7 +59,7 @@ impl ItemKey {
 }
 
 /// Cryptographic, because the components and the id are the client's choice.
-fn hash128(parts: &[&[u8]]) -> [u8; 16] {
+pub(crate) fn hash128(parts: &[&[u8]]) -> [u8; 16] {
     let mut context = Context::new(&SHA256);
     parts.iter().for_each(|part| context.update(part));
     let mut out = [0; 16];

@@ -21,6 +21,7 @@ pub mod state; // what a shard must remember
 #[cfg(test)]
 mod testing; // items, and a committer that stands still
 pub mod transaction; // one item's change as rows
+pub mod unique; // values that one item of a key may have
 pub mod ttl; // which items are over
 mod upgrade; // shards that an earlier version wrote
 pub mod usage; // what was asked for lately

@@ -36,6 +36,7 @@ use crate::record::Record;
 use crate::schema::Schema;
 use crate::state::ShardState;
 use crate::transaction::docnum_from_value;
+use crate::unique::Claim;
 use crate::upgrade;
 use crate::view::Unindexed;
 use checks::{check_identity, id_without_item};
@@ -43,7 +44,7 @@ use growth::Growth;
 use sequencer::{Queued, Sequencer, lost};
 use write::Prepared;
 
-pub use checks::{ALREADY_EXISTS, CONDITION_FAILS, NOT_THERE};
+pub use checks::{ALREADY_EXISTS, CONDITION_FAILS, NOT_THERE, UNIQUE_TAKEN};
 
 /// Writers of different logical partitions seldom share one of these.
 const LATCHES: usize = 64;
@@ -294,9 +295,19 @@ impl Partition {
     async fn current(&self, key: &ItemKey) -> Result<Option<Record>> {
         let row = keyspace::id(self.range.shard, key.logical.epk.as_bytes(), &key.hash);
         let Some(docnum) = self.newest(&row).await? else { return Ok(None) };
-        let row = keyspace::doc(self.range.shard, docnum_from_value(&docnum)?);
-        let bytes = self.newest(&row).await?.ok_or_else(id_without_item)?;
-        check_identity(Record::decode(bytes)?, key).map(Some)
+        check_identity(self.numbered(docnum_from_value(&docnum)?).await?, key).map(Some)
+    }
+
+    /// The item that a row points at, durable or not.
+    async fn numbered(&self, docnum: u64) -> Result<Record> {
+        let bytes = self.newest(&keyspace::doc(self.range.shard, docnum)).await?.ok_or_else(id_without_item)?;
+        Record::decode(bytes)
+    }
+
+    /// Who holds a unique value, durable or not.
+    async fn holder(&self, claim: &Claim, key: &ItemKey) -> Result<Option<u64>> {
+        let row = self.newest(&claim.row(self.range.shard, key.logical.epk.as_bytes())).await?;
+        row.map(|docnum| docnum_from_value(&docnum)).transpose()
     }
 
     async fn key_stats(&self, key: &ItemKey) -> Result<KeyStats> {

@@ -10,6 +10,7 @@ use pleiad_model::policy::{ContainerDefinition, Geospatial, IndexingMode, Indexi
 use crate::index::{self, Layers, Rules, Term, UsableIndex};
 use crate::record::Record;
 use crate::ttl::Expiry;
+use crate::unique::UniqueKeys;
 
 pub struct Schema {
     /// Grows with every change of the schema.
@@ -24,6 +25,7 @@ pub struct Schema {
     pub keeps_versions: bool,
     /// Seconds; -1 lets only items with a time of their own be over, `None` none at all.
     pub default_ttl: Option<i32>,
+    pub unique: UniqueKeys,
 }
 
 /// How much may be stored, in bytes of items.
@@ -71,6 +73,7 @@ impl Schema {
             room,
             keeps_versions: definition.keeps_versions(),
             default_ttl: definition.default_ttl,
+            unique: UniqueKeys::new(&definition.unique_keys),
         }
     }
 

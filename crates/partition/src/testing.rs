@@ -8,7 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use pleiad_model::partition_key::{KeyRange, PartitionKey};
-use pleiad_model::policy::ContainerDefinition;
+use pleiad_model::path::PropertyPath;
+use pleiad_model::policy::{ContainerDefinition, UniqueKey};
 use pleiad_model::{Object, Value, json};
 use pleiad_storage::{AnyStore, Batch, Direction, Limit, Memory, Snapshot, Store, keyspace};
 use tokio::sync::oneshot;
@@ -18,6 +19,7 @@ use crate::key::ItemKey;
 use crate::map::Range;
 use crate::partition::{Draft, Partition};
 use crate::schema::{Indexing, Room, Schema};
+use crate::unique::UniqueKeys;
 
 /// Long enough never to strike during a test.
 pub const LATER: Policy = Policy::SyncedWithin(Duration::from_secs(3600));
@@ -38,6 +40,15 @@ pub fn schema_with(paths: &[&str], version: u64, policy: &str, former: &[&str]) 
     };
     let former: Vec<Indexing> = former.iter().map(|policy| Indexing::of(&definition(policy))).collect();
     Schema::new(version, &definition(policy), &former, Room::UNLIMITED)
+}
+
+/// Keys in `/pk`, and one unique key.
+pub fn unique_schema(path: &str) -> Schema {
+    Schema { unique: unique_key(path), ..schema(&["/pk"]) }
+}
+
+pub fn unique_key(path: &str) -> UniqueKeys {
+    UniqueKeys::new(&[UniqueKey { paths: vec![PropertyPath::parse(path).unwrap()] }])
 }
 
 pub fn range(shard: u64, prefix: u32) -> Range {

@@ -1,7 +1,7 @@
 //! One item's change as rows: what is put, what is removed, what later writers must see before the
 //! batch is durable.
 //!
-//! Promise: `id`, `member`, `index`, `feed` and `key` rows change in the same batch as the item
+//! Promise: `id`, `member`, `index`, `unique`, `feed` and `key` rows change in the same batch as the item
 //! they point at. Which change to make is decided in `partition`.
 
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use crate::index::{Term, is_priced};
 use crate::key::{ItemKey, KeyStats};
 use crate::record::Record;
 use crate::schema::Stored;
+use crate::unique::Claim;
 use crate::version::{self, VersionKind};
 
 /// Rows of one transaction.
@@ -45,6 +46,7 @@ pub struct Old<'a> {
     pub key: &'a ItemKey,
     pub record: &'a Record,
     pub terms: &'a Stored,
+    pub claims: &'a [Claim],
 }
 
 /// The version that will be there.
@@ -52,9 +54,10 @@ pub struct New<'a> {
     pub key: &'a ItemKey,
     pub record: &'a Record,
     pub terms: &'a [Term],
+    pub claims: &'a [Claim],
 }
 
-/// How many index rows a change removed and added, of those that are paid for.
+/// How many index rows and claims a change removed and added, of those that are paid for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TermCount {
     pub removed: usize,
@@ -66,6 +69,13 @@ impl TermCount {
     pub fn between(old: &Stored, new: &[Term]) -> TermCount {
         let (gone, come) = differing(old, new);
         TermCount::of(&gone, &come)
+    }
+
+    /// What a change of unique values will come to.
+    pub fn of_claims(old: &[Claim], new: &[Claim]) -> TermCount {
+        let without =
+            |claims: &[Claim], others: &[Claim]| claims.iter().filter(|claim| !others.contains(claim)).count();
+        TermCount { removed: without(old, new), added: without(new, old) }
     }
 
     fn of(gone: &[&Term], come: &[&Term]) -> TermCount {
@@ -82,6 +92,14 @@ fn differing<'a>(old: &'a Stored, new: &'a [Term]) -> (Vec<&'a Term>, Vec<&'a Te
     (gone, come)
 }
 
+impl std::ops::Add for TermCount {
+    type Output = TermCount;
+
+    fn add(self, other: TermCount) -> TermCount {
+        TermCount { removed: self.removed + other.removed, added: self.added + other.added }
+    }
+}
+
 impl Changes {
     pub fn insert(&mut self, shard: u64, new: &New<'_>) {
         let docnum = new.record.docnum;
@@ -91,6 +109,9 @@ impl Changes {
         self.batch.put(keyspace::member(shard, new.record.epk.as_bytes(), docnum), Bytes::new());
         self.put_feed(shard, new.record);
         new.terms.iter().for_each(|term| self.put_term(shard, term, docnum));
+        new.claims
+            .iter()
+            .for_each(|claim| self.put_seen(claim.row(shard, new.record.epk.as_bytes()), docnum_value(docnum)));
         self.keep(shard, VersionKind::Create, None, Some(new.record));
     }
 
@@ -113,6 +134,7 @@ impl Changes {
         self.batch.delete(keyspace::member(shard, old.record.epk.as_bytes(), docnum));
         self.batch.delete(feed_row(shard, old.record));
         old.terms.possible.iter().for_each(|term| self.delete_term(shard, term, docnum));
+        old.claims.iter().for_each(|claim| self.delete_seen(claim.row(shard, old.record.epk.as_bytes())));
     }
 
     /// The item keeps its number, and so its `_rid` and its `member` row.
@@ -127,7 +149,18 @@ impl Changes {
         self.batch.delete(feed_row(shard, old.record));
         self.put_feed(shard, new.record);
         self.keep(shard, VersionKind::Replace, Some(old.record), Some(new.record));
-        self.change_terms(shard, docnum, old.terms, new.terms)
+        let count = self.change_terms(shard, docnum, old.terms, new.terms);
+        count + self.change_claims(shard, old, new)
+    }
+
+    /// What the item had and has not any more is free for others.
+    fn change_claims(&mut self, shard: u64, old: &Old<'_>, new: &New<'_>) -> TermCount {
+        let (epk, docnum) = (new.record.epk.as_bytes(), docnum_value(new.record.docnum));
+        let gone = old.claims.iter().filter(|claim| !new.claims.contains(claim));
+        let come = new.claims.iter().filter(|claim| !old.claims.contains(claim));
+        gone.for_each(|claim| self.delete_seen(claim.row(shard, epk)));
+        come.for_each(|claim| self.put_seen(claim.row(shard, epk), docnum.clone()));
+        TermCount::of_claims(old.claims, new.claims)
     }
 
     fn keep(&mut self, shard: u64, kind: VersionKind, previous: Option<&Record>, current: Option<&Record>) {
@@ -140,6 +173,12 @@ impl Changes {
     /// Items of one transaction may have taken each other's ids: whoever has one in the end is told again.
     pub fn claim_id(&mut self, shard: u64, key: &ItemKey, docnum: u64) {
         self.put_seen(keyspace::id(shard, key.logical.epk.as_bytes(), &key.hash), docnum_value(docnum));
+    }
+
+    /// The same for unique values.
+    pub fn claim(&mut self, shard: u64, claims: &[Claim], record: &Record) {
+        let (epk, docnum) = (record.epk.as_bytes(), docnum_value(record.docnum));
+        claims.iter().for_each(|claim| self.put_seen(claim.row(shard, epk), docnum.clone()));
     }
 
     pub fn count_key(&mut self, row: Bytes, stats: &KeyStats, key: &ItemKey) {

@@ -33,6 +33,7 @@ use crate::record::{Record, RecordView};
 use crate::state::ShardState;
 use crate::transaction::docnum_from_value;
 use crate::ttl::Expiry;
+use crate::unique::Claim;
 
 /// Rows that point at items are small: a few hundred KB.
 const MEMBERS: Limit = Limit { rows: 8_192, bytes: 1 << 20 };
@@ -139,6 +140,12 @@ impl View {
         let row = keyspace::doc(self.range.shard, docnum_from_value(&docnum)?);
         let bytes = self.get_row(row).await?.ok_or_else(id_without_item)?;
         check_identity(Record::decode(bytes)?, key).map(Some)
+    }
+
+    /// Who holds a unique value of that logical partition.
+    pub(crate) async fn holder(&self, claim: &Claim, epk: &[u8]) -> Result<Option<u64>> {
+        let row = self.get_row(claim.row(self.range.shard, epk)).await?;
+        row.map(|docnum| docnum_from_value(&docnum)).transpose()
     }
 
     async fn get_row(&self, row: Bytes) -> Result<Option<Bytes>> {

@@ -97,15 +97,15 @@ impl ContainerDefinition {
         object
     }
 
-    /// The first setting that asks for something which nobody does in this version. Settings that only
-    /// help queries are not among them: without the help an answer is slower, not different.
+    /// Whether changes leave versions behind, for the feed of all of them.
     pub fn keeps_versions(&self) -> bool {
         self.change_feed.is_some_and(|feed| feed.retention_minutes > 0)
     }
 
+    /// The first setting that asks for something which nobody does in this version. Settings that only
+    /// help queries are not among them: without the help an answer is slower, not different.
     pub fn not_built(&self) -> Option<&'static str> {
         let asks = [
-            (!self.unique_keys.is_empty(), "uniqueKeyPolicy"),
             (!self.computed_properties.is_empty(), "computedProperties"),
             (self.view.is_some(), self.view.as_ref().map_or("", |(name, _)| name)),
             (self.data_masking.as_ref().is_some_and(masks), "dataMaskingPolicy"),

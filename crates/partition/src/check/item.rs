@@ -14,7 +14,8 @@ use crate::key::ItemKey;
 use crate::map::Range;
 use crate::record::Record;
 use crate::schema::{Schema, Stored};
-use crate::transaction::{docnum_value, feed_row};
+use crate::transaction::{New, Old, docnum_value, feed_row};
+use crate::unique::Claim;
 
 pub struct Item {
     /// By its row; the record says it too.
@@ -23,6 +24,7 @@ pub struct Item {
     /// By its body.
     pub key: ItemKey,
     pub terms: Stored,
+    pub claims: Vec<Claim>,
 }
 
 impl Item {
@@ -33,7 +35,8 @@ impl Item {
         let key = schema.key.as_ref().map(|definition| PartitionKey::extract(definition, &body));
         let key = ItemKey::new(schema.key.as_ref(), &key.unwrap_or_default(), item_id(&body)?);
         let terms = schema.stored_terms(&record, &body);
-        Ok(Item { docnum, record, key, terms })
+        let claims = schema.unique.claims(&key.logical, &body);
+        Ok(Item { docnum, record, key, terms, claims })
     }
 
     /// What the record says that its row, its body or its partition does not.
@@ -51,10 +54,11 @@ impl Item {
     /// Every row that must exist because of this item, its own aside.
     pub fn rows(&self, shard: u64) -> Vec<Pair> {
         let (record, epk) = (&self.record, self.record.epk.as_bytes());
-        let mut rows = Vec::with_capacity(3 + self.terms.certain().len());
+        let mut rows = Vec::with_capacity(3 + self.claims.len() + self.terms.certain().len());
         rows.push((keyspace::id(shard, epk, &self.key.hash), docnum_value(self.docnum)));
         rows.push((keyspace::member(shard, epk, self.docnum), Bytes::new()));
         rows.push((feed_row(shard, record), Bytes::copy_from_slice(epk)));
+        rows.extend(self.claims.iter().map(|claim| (claim.row(shard, epk), docnum_value(self.docnum))));
         rows.extend(self.terms.certain().iter().map(|term| (self.index_row(shard, term), Bytes::new())));
         rows
     }
@@ -63,6 +67,15 @@ impl Item {
     pub fn may_have(&self, shard: u64, row: &[u8]) -> bool {
         self.rows(shard).iter().any(|(own, _)| own == row)
             || self.terms.possible.iter().any(|term| self.index_row(shard, term) == row)
+    }
+
+    /// As what goes, or comes: a copy does one or the other.
+    pub fn as_old(&self) -> Old<'_> {
+        Old { key: &self.key, record: &self.record, terms: &self.terms, claims: &self.claims }
+    }
+
+    pub fn as_new(&self) -> New<'_> {
+        New { key: &self.key, record: &self.record, terms: &self.terms.possible, claims: &self.claims }
     }
 
     fn index_row(&self, shard: u64, term: &Term) -> Bytes {

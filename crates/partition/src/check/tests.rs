@@ -90,7 +90,8 @@ impl World {
 }
 
 fn schema() -> Schema {
-    let body = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+    let body = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},
+                   "uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/n"]},{"paths":["/deep/text","/id"]}]}}"#;
     let definition = ContainerDefinition::create(&json::parse(body.as_bytes()).unwrap()).unwrap();
     Schema::new(1, &definition, &[], crate::Room::UNLIMITED)
 }
@@ -138,7 +139,7 @@ fn no_row_that_points_or_counts_can_change_unnoticed() {
 fn on_the_way_to_another_policy_rows_of_both_are_sound_and_others_are_not() {
     let new = r#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/deep/*"}],
                   "compositeIndexes":[[{"path":"/n"},{"path":"/pk"}]]}"#;
-    let way = crate::testing::schema_with(&["/pk"], 2, new, &["{}"]);
+    let way = Schema { unique: schema().unique, ..crate::testing::schema_with(&["/pk"], 2, new, &["{}"]) };
     let world = World { schema: way, ..World::lived_in() };
     assert_eq!(world.check().problems, Problems::default());
     let path = |name| crate::index::PathHash::ROOT.property(name).finish();
@@ -163,6 +164,7 @@ fn rows_without_an_item_are_named() {
         (keyspace::member(SHARD, epk.as_bytes(), number), vec![], "the member row"),
         (keyspace::feed(SHARD, 999, 0, number), epk.as_bytes().to_vec(), "the feed row"),
         (keyspace::index(SHARD, 5, &[1], number), vec![], "the index row"),
+        (keyspace::unique(SHARD, 5, epk.as_bytes(), &[9; 16]), number.to_be_bytes().to_vec(), "the unique row"),
         (keyspace::key_stats(SHARD, &[0x11; 16], &[9; 16]), vec![0; 16], "without items"),
         (keyspace::ttl(SHARD, 5, number), vec![], "of a kind that items do not have"),
     ];

@@ -16,7 +16,7 @@ use super::docnums::Docnums;
 use super::stream::lsn_in;
 use super::{Copy, Watch};
 use crate::check::Item;
-use crate::transaction::{Changes, New, Old};
+use crate::transaction::Changes;
 use crate::version::epk_of;
 
 const LOG_CHUNK: Limit = Limit::rows(4096);
@@ -174,13 +174,12 @@ impl Copy {
         for change in differing {
             match (pass, &change.old, &change.new) {
                 (Pass::Remove, Some(old), _) => {
-                    changes.remove(range.shard, &Old { key: &old.key, record: &old.record, terms: &old.terms });
+                    changes.remove(range.shard, &old.as_old());
                     state.items = state.items.saturating_sub(1);
                     state.item_bytes = state.item_bytes.saturating_sub(old.record.body().len() as u64);
                 }
                 (Pass::Insert, _, Some(new)) => {
-                    let terms = &new.terms.possible;
-                    changes.insert(range.shard, &New { key: &new.key, record: &new.record, terms });
+                    changes.insert(range.shard, &new.as_new());
                     state.items += 1;
                     state.item_bytes += new.record.body().len() as u64;
                 }

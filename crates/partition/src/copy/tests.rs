@@ -14,7 +14,7 @@ use super::*;
 use crate::key::ItemKey;
 use crate::partition::{Condition, Rejected, Verb};
 use crate::record::RecordView;
-use crate::testing::{Dice, LATER, audit, draft, item, key, memory, rows, schema};
+use crate::testing::{Dice, LATER, audit, draft, item, key, memory, rows, unique_schema};
 
 const KEYS: u64 = 9;
 const IDS: u64 = 14;
@@ -39,7 +39,7 @@ struct Storm {
 impl World {
     fn new(store: Arc<AnyStore>) -> World {
         let committer = Committer::start(store.clone(), LATER).unwrap();
-        World { store, committer, schema: Arc::new(Schema { keeps_versions: true, ..schema(&["/pk"]) }) }
+        World { store, committer, schema: Arc::new(Schema { keeps_versions: true, ..unique_schema("/n") }) }
     }
 
     async fn open(&self, range: &Range) -> Arc<Partition> {

@@ -12,6 +12,7 @@ use crate::schema::Schema;
 
 pub const ALREADY_EXISTS: &str = "Resource with specified id or name already exists.";
 pub const CONDITION_FAILS: &str = "One of the specified pre-condition is not met.";
+pub const UNIQUE_TAKEN: &str = "Resource with specified id, name, or unique index already exists.";
 pub const NOT_THERE: &str = "Resource Not Found. Learn more: https://aka.ms/cosmosdb-tsg-not-found";
 
 pub(super) fn check_write(verb: Verb, old: Option<&Record>, condition: &Condition) -> Result<(), Rejected> {
@@ -23,7 +24,7 @@ pub(super) fn check_write(verb: Verb, old: Option<&Record>, condition: &Conditio
     }
 }
 
-pub(super) fn check_exists(old: Option<&Record>) -> Result<&Record, Rejected> {
+pub(super) fn check_exists<R>(old: Option<R>) -> Result<R, Rejected> {
     old.ok_or_else(|| Error::not_found(NOT_THERE).into())
 }
 

@@ -9,6 +9,7 @@ use pleiad_storage::testing::{Call, Faulty, Script};
 
 mod model; // many writers against a naive model
 mod reindex; // index rows after a change of the policy
+mod unique; // values that one item may have
 
 async fn create(partition: &Partition, schema: &Schema, pk: &str, id: &str, n: i64) -> Result<Written, Kind> {
     write(partition, schema, Verb::Create, id, item(pk, id, n), Condition::None).await

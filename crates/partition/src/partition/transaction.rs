@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 use pleiad_model::{Error, Kind, Result, json};
 use tokio::sync::MutexGuard;
 
-use super::checks::{ALREADY_EXISTS, check_exists, check_key_room, check_version, check_write, rejected};
+use super::checks::{ALREADY_EXISTS, UNIQUE_TAKEN, check_exists, check_key_room, check_version, check_write, rejected};
 use super::write::{Prepared, key_of};
 use super::{Condition, Draft, Partition, Rejected, Verb};
 use crate::feed::{Page, Quota, Scope};
@@ -35,6 +35,7 @@ use crate::price;
 use crate::record::{Contents, Record, Tag};
 use crate::schema::{Schema, Stored};
 use crate::transaction::TermCount;
+use crate::unique::Claim;
 use crate::view::View;
 
 /// What one may write, in bytes of items: it is kept in memory until its end.
@@ -57,8 +58,12 @@ pub struct Transaction<'a> {
     /// Who has an id now, of those that were touched.
     ids: HashMap<[u8; 16], Option<u64>>,
     changes: BTreeMap<u64, Change>,
+    /// Who holds a unique value now, of those that were touched.
+    held: HashMap<Claim, Option<u64>>,
     /// The versions that its writes were decided on.
     rests_on: Vec<(ItemKey, Option<Place>)>,
+    /// The holders that its writes were decided on.
+    rests_on_claims: Vec<(Claim, Option<u64>)>,
     stats: Option<KeyStats>,
     growth: Growth,
     written_bytes: usize,
@@ -91,6 +96,7 @@ struct Version {
     key: ItemKey,
     record: Record,
     terms: Stored,
+    claims: Vec<Claim>,
 }
 
 /// By how much the logical partition grows.
@@ -125,7 +131,7 @@ impl Partition {
 
     fn transaction<'a>(&'a self, schema: &'a Schema, scope: ItemKey, ts_s: u32, ground: Ground<'a>) -> Transaction<'a> {
         let number = self.transactions.fetch_add(1, Ordering::Relaxed);
-        let (ids, changes, rests_on, stats) = Default::default();
+        let (ids, changes, held, rests_on, rests_on_claims, stats) = Default::default();
         Transaction {
             partition: self,
             schema,
@@ -135,7 +141,9 @@ impl Partition {
             tag: (self.usage().lsn, tag_seq(number)),
             ids,
             changes,
+            held,
             rests_on,
+            rests_on_claims,
             stats,
             growth: Growth::default(),
             written_bytes: 0,
@@ -203,10 +211,11 @@ impl Transaction<'_> {
 
     /// Creates, replaces or upserts an item.
     pub async fn put(&mut self, verb: Verb, draft: &Draft, condition: &Condition) -> Result<Step, Rejected> {
-        let rests_on = self.rests_on.len();
+        let (rests_on, rests_on_claims) = (self.rests_on.len(), self.rests_on_claims.len());
         let step = self.try_put(verb, draft, condition).await;
         if step.is_err() {
             self.rests_on.truncate(rests_on);
+            self.rests_on_claims.truncate(rests_on_claims);
         }
         step
     }
@@ -251,25 +260,29 @@ impl Transaction<'_> {
         let Some(old) = old else { return Err(Error::internal("an item that was there is not").into()) };
         let bytes = old.body().len();
         let change = touch(&mut self.changes, self.schema, key, old)?;
-        let terms = change.now.take().map(|version| version.terms.possible);
-        let terms = terms.or_else(|| change.was.as_ref().map(|version| version.terms.possible.clone()));
-        let charge_ru = price::delete(bytes, index::priced(&terms.unwrap_or_default()));
+        let rows = change.latest().map_or(0, |version| index::priced(&version.terms.possible) + version.claims.len());
+        let claims = change.leave();
+        let charge_ru = price::delete(bytes, rows);
         self.ids.insert(key.hash, None);
+        self.held.extend(claims.into_iter().map(|claim| (claim, None)));
         self.growth.add(-1, -(bytes as i64));
         Ok(Step { record: None, created: false, charge_ru })
     }
 
     async fn insert(&mut self, new: Prepared<'_>, over: Option<Record>) -> Result<Step, Rejected> {
+        let over = self.clear_claims(&new.claims, None, over).await?;
         let mut growth = Growth { items: 1, bytes: new.body.len() as i64 };
         over.iter().for_each(|over| growth.add(-1, -(over.body().len() as i64)));
         self.check_growth(growth).await?;
-        if let Some(over) = over {
-            self.bury(new.target, over)?;
+        for over in over {
+            self.bury(over)?;
         }
         let docnum = self.partition.reserve_docnum()?;
         let record = Record::encode(&Contents { tag: Some(self.tag), ..new.contents(docnum) }, 0, 0)?;
-        let charge_ru = price::create(new.body.len(), index::priced(&new.terms));
-        let now = Version { key: new.key.into_owned(), record: record.clone(), terms: new.terms.into() };
+        let charge_ru = price::create(new.body.len(), index::priced(&new.terms) + new.claims.len());
+        self.held.extend(new.claims.iter().map(|claim| (*claim, Some(docnum))));
+        let (key, terms, claims) = (new.key.into_owned(), new.terms.into(), new.claims);
+        let now = Version { key, record: record.clone(), terms, claims };
         self.ids.insert(now.key.hash, Some(docnum));
         self.changes.insert(docnum, Change { was: None, now: Some(now), is_over: false, writes: 1 });
         self.growth.add(growth.items, growth.bytes);
@@ -282,19 +295,24 @@ impl Transaction<'_> {
             true => None,
             false => self.make_way(&new.key, old_bytes).await?,
         };
+        let over = self.clear_claims(&new.claims, Some(docnum), over).await?;
         let mut growth = Growth { items: 0, bytes: new_bytes as i64 - old_bytes as i64 };
         over.iter().for_each(|over| growth.add(-1, -(over.body().len() as i64)));
         self.check_growth(growth).await?;
-        if let Some(over) = over {
-            self.bury(&new.key, over)?;
+        for over in over {
+            self.bury(over)?;
         }
         let change = touch(&mut self.changes, self.schema, new.target, old)?;
         let tag = (self.tag.0, self.tag.1 | change.writes & 0x7F);
         let record = Record::encode(&Contents { tag: Some(tag), ..new.contents(docnum) }, 0, 0)?;
-        let count = change.latest().map(|terms| TermCount::between(terms, &new.terms)).unwrap_or_default();
+        let count = change.latest().map(|version| version.count_to(&new)).unwrap_or_default();
+        let former = change.leave();
+        self.held.extend(former.into_iter().map(|claim| (claim, None)));
+        self.held.extend(new.claims.iter().map(|claim| (*claim, Some(docnum))));
         self.ids.insert(new.target.hash, None);
         self.ids.insert(new.key.hash, Some(docnum));
-        change.now = Some(Version { key: new.key.into_owned(), record: record.clone(), terms: new.terms.into() });
+        let (key, terms, claims) = (new.key.into_owned(), new.terms.into(), new.claims);
+        change.now = Some(Version { key, record: record.clone(), terms, claims });
         change.writes += 1;
         self.growth.add(growth.items, growth.bytes);
         let charge_ru = price::replace(old_bytes, new_bytes, count.removed, count.added);
@@ -310,10 +328,54 @@ impl Transaction<'_> {
         }
     }
 
-    fn bury(&mut self, key: &ItemKey, over: Record) -> Result<()> {
+    /// Items that hold what a new version claims: one that is there is in the way, those that are over go, with those that go
+    /// anyway. `own` is the number of the item that is written.
+    async fn clear_claims(
+        &mut self,
+        claims: &[Claim],
+        own: Option<u64>,
+        over: Option<Record>,
+    ) -> Result<Vec<Record>, Rejected> {
+        let mut over: Vec<Record> = over.into_iter().collect();
+        for claim in claims {
+            let holder = self.find_holder(claim).await?.filter(|holder| Some(*holder) != own);
+            let Some(holder) = holder.filter(|holder| over.iter().all(|over| over.docnum != *holder)) else { continue };
+            match self.sort_out(self.numbered(holder).await?) {
+                (Some(taken), _) => return Err(rejected(Kind::Conflict, UNIQUE_TAKEN, taken.body().len())),
+                (None, gone) => over.extend(gone),
+            }
+        }
+        Ok(over)
+    }
+
+    /// As it is for this transaction. Notes what the write will rest on.
+    async fn find_holder(&mut self, claim: &Claim) -> Result<Option<u64>> {
+        if let Some(holder) = self.held.get(claim) {
+            return Ok(*holder);
+        }
+        let Ground::Snapshot(view) = &self.ground else { return self.partition.holder(claim, &self.scope).await };
+        let holder = view.holder(claim, self.scope.logical.epk.as_bytes()).await?;
+        self.rests_on_claims.push((*claim, holder));
+        Ok(holder)
+    }
+
+    async fn numbered(&self, docnum: u64) -> Result<Option<Record>> {
+        if let Some(change) = self.changes.get(&docnum) {
+            return Ok(change.now.as_ref().map(|version| version.record.clone()));
+        }
+        match &self.ground {
+            Ground::Snapshot(view) => Ok(view.get(&[docnum]).await?.pop().flatten()),
+            Ground::Latched { .. } => self.partition.numbered(docnum).await.map(Some),
+        }
+    }
+
+    fn bury(&mut self, over: Record) -> Result<()> {
+        let key = self.scope.renamed(over.id());
         let is_over = self.schema.expiry(self.ts_s).is_over(&over.view());
-        let change = touch(&mut self.changes, self.schema, key, over)?;
-        (change.now, change.is_over) = (None, is_over);
+        let change = touch(&mut self.changes, self.schema, &key, over)?;
+        let claims = change.leave();
+        change.is_over = is_over;
+        self.held.extend(claims.into_iter().map(|claim| (claim, None)));
         self.ids.insert(key.hash, None);
         Ok(())
     }
@@ -342,7 +404,8 @@ impl Transaction<'_> {
         let current = self.find(&key).await?.filter(|current| Place::of(current) == Place::of(found));
         let Some(current) = current else { return Ok(()) };
         self.growth.add(-1, -(current.body().len() as i64));
-        touch(&mut self.changes, self.schema, &key, current)?;
+        let claims = touch(&mut self.changes, self.schema, &key, current)?.leave();
+        self.held.extend(claims.into_iter().map(|claim| (claim, None)));
         self.ids.insert(key.hash, None);
         Ok(())
     }
@@ -409,17 +472,32 @@ fn touch<'c>(
     match changes.entry(old.docnum) {
         Entry::Occupied(there) => Ok(there.into_mut()),
         Entry::Vacant(place) => {
-            let terms = schema.stored_terms(&old, &json::parse(old.body())?);
-            let was = Version { key: key.clone(), record: old, terms };
+            let body = json::parse(old.body())?;
+            let (terms, claims) = (schema.stored_terms(&old, &body), schema.unique.claims(&key.logical, &body));
+            let was = Version { key: key.clone(), record: old, terms, claims };
             Ok(place.insert(Change { was: Some(was), now: None, is_over: false, writes: 0 }))
         }
     }
 }
 
 impl Change {
-    /// The terms of the version that a write replaces.
-    fn latest(&self) -> Option<&Stored> {
-        self.now.as_ref().or(self.was.as_ref()).map(|version| &version.terms)
+    /// The version that a write replaces.
+    fn latest(&self) -> Option<&Version> {
+        self.now.as_ref().or(self.was.as_ref())
+    }
+
+    /// The latest version goes; what it claimed is free.
+    fn leave(&mut self) -> Vec<Claim> {
+        let claims = self.latest().map(|version| version.claims.clone());
+        self.now = None;
+        claims.unwrap_or_default()
+    }
+}
+
+impl Version {
+    /// The rows that differ in the one that follows.
+    fn count_to(&self, next: &Prepared<'_>) -> TermCount {
+        TermCount::between(&self.terms, &next.terms) + TermCount::of_claims(&self.claims, &next.claims)
     }
 }
 

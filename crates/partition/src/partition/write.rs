@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::{Error, Kind, Result, json};
 
-use super::checks::{ALREADY_EXISTS, check_exists, check_key_room, check_version, check_write, rejected};
+use super::checks::{ALREADY_EXISTS, UNIQUE_TAKEN, check_exists, check_key_room, check_version, check_write, rejected};
 use super::sequencer::Queued;
 use super::{Condition, Draft, Partition, Rejected, Verb, Written};
 use crate::index::{self, Term};
@@ -18,6 +18,7 @@ use crate::record::{Contents, Fields, Record};
 use crate::schema::{Schema, Stored};
 use crate::state::{DOCNUM_COUNTER_BITS, ShardState};
 use crate::transaction::{Changes, New, Old};
+use crate::unique::Claim;
 
 impl Partition {
     pub(super) async fn put(
@@ -31,60 +32,60 @@ impl Partition {
         let is_over = found.as_ref().is_some_and(|record| self.is_gone(schema, new.ts_s, record));
         let (old, over) = if is_over { (None, found) } else { (found, None) };
         check_write(verb, old.as_ref(), condition)?;
-        match &old {
-            None => Ok(self.insert(schema, new, over.as_ref()).await?),
+        match old {
+            None => self.insert(schema, new, over).await,
             Some(record) => self.update(schema, new, record).await,
         }
     }
 
     /// `over` is an item of the same name whose time is over: it goes in the same transaction.
-    async fn insert(&self, schema: &Schema, new: &Prepared<'_>, over: Option<&Record>) -> Result<Queued> {
+    async fn insert(&self, schema: &Schema, new: &Prepared<'_>, over: Option<Record>) -> Result<Queued, Rejected> {
+        let over = over.map(|record| Leaving::new(schema, new.target.clone(), record)).transpose()?;
+        let over = self.make_way(schema, new, None, over).await?;
         let mut stats = self.key_stats(&new.key).await?;
         let before = stats.bytes;
-        let buried = over.map(|record| Buried::new(schema, new.target, record)).transpose()?;
-        buried.iter().for_each(|buried| buried.uncount(&mut stats));
+        over.iter().for_each(|leaving| leaving.uncount(&mut stats));
         stats.items += 1;
         stats.bytes += new.body.len() as u64;
         check_key_room(schema, &stats)?;
         self.keys.grows(&new.key, before, &stats, schema.room.key_bytes_max);
-        self.sequence(schema, new.ts_s, |shard, changes| {
+        Ok(self.sequence(schema, new.ts_s, |shard, changes| {
             let docnum = next_docnum(self.range.prefix, shard)?;
             let record = Record::encode(&new.contents(docnum), shard.lsn, 0)?;
-            buried.iter().for_each(|buried| buried.bury(self.range.shard, shard, changes));
-            changes.insert(self.range.shard, &New { key: &new.key, record: &record, terms: &new.terms });
+            over.iter().for_each(|leaving| leaving.expire(self.range.shard, shard, changes));
+            changes.insert(self.range.shard, &new.as_new(&record));
             changes.count_key(self.key_row(&new.key), &stats, &new.key);
             shard.items += 1;
             shard.item_bytes += new.body.len() as u64;
             self.check_room(schema, shard)?;
-            let charge_ru = price::create(new.body.len(), index::priced(&new.terms));
+            let charge_ru = price::create(new.body.len(), index::priced(&new.terms) + new.claims.len());
             Ok(Written { record: Some(record), created: true, lsn: shard.lsn, charge_ru })
-        })
+        })?)
     }
 
-    async fn update(&self, schema: &Schema, new: &Prepared<'_>, old: &Record) -> Result<Queued, Rejected> {
+    async fn update(&self, schema: &Schema, new: &Prepared<'_>, old: Record) -> Result<Queued, Rejected> {
         let renamed = new.key.hash != new.target.hash;
         let other = if renamed { self.current(&new.key).await? } else { None };
         let is_over = other.as_ref().is_some_and(|other| self.is_gone(schema, new.ts_s, other));
         if other.is_some() && !is_over {
             return Err(rejected(Kind::Conflict, ALREADY_EXISTS, old.body().len()));
         }
-        let buried = other.as_ref().map(|other| Buried::new(schema, &new.key, other)).transpose()?;
-        let old_terms = schema.stored_terms(old, &json::parse(old.body())?);
-        let (old_bytes, new_bytes) = (old.body().len(), new.body.len());
+        let over = other.map(|other| Leaving::new(schema, new.key.clone().into_owned(), other)).transpose()?;
+        let over = self.make_way(schema, new, Some(old.docnum), over).await?;
+        let old = Leaving::new(schema, new.target.clone(), old)?;
+        let (old_bytes, new_bytes) = (old.record.body().len(), new.body.len());
         let mut stats = self.key_stats(&new.key).await?;
         let before = stats.bytes;
-        buried.iter().for_each(|buried| buried.uncount(&mut stats));
+        over.iter().for_each(|leaving| leaving.uncount(&mut stats));
         stats.bytes = (stats.bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
         if new_bytes > old_bytes {
             check_key_room(schema, &stats)?;
             self.keys.grows(&new.key, before, &stats, schema.room.key_bytes_max);
         }
         Ok(self.sequence(schema, new.ts_s, |shard, changes| {
-            let record = Record::encode(&new.contents(old.docnum), shard.lsn, 0)?;
-            let was = Old { key: new.target, record: old, terms: &old_terms };
-            let now = New { key: &new.key, record: &record, terms: &new.terms };
-            buried.iter().for_each(|buried| buried.bury(self.range.shard, shard, changes));
-            let count = changes.update(self.range.shard, &was, &now);
+            let record = Record::encode(&new.contents(old.record.docnum), shard.lsn, 0)?;
+            over.iter().for_each(|leaving| leaving.expire(self.range.shard, shard, changes));
+            let count = changes.update(self.range.shard, &old.as_old(), &new.as_new(&record));
             changes.count_key(self.key_row(&new.key), &stats, &new.key);
             shard.item_bytes = (shard.item_bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
             if new_bytes > old_bytes {
@@ -95,6 +96,30 @@ impl Partition {
         })?)
     }
 
+    /// Whoever holds one of the new version's unique values is in the way, unless it is gone already: then it goes in the
+    /// same transaction, with those that go anyway. `own` is the number of the item that is written.
+    async fn make_way(
+        &self,
+        schema: &Schema,
+        new: &Prepared<'_>,
+        own: Option<u64>,
+        over: Option<Leaving>,
+    ) -> Result<Vec<Leaving>, Rejected> {
+        let mut over: Vec<Leaving> = over.into_iter().collect();
+        for claim in &new.claims {
+            let Some(holder) = self.holder(claim, &new.key).await? else { continue };
+            if own == Some(holder) || over.iter().any(|leaving| leaving.record.docnum == holder) {
+                continue;
+            }
+            let record = self.numbered(holder).await?;
+            if !self.is_gone(schema, new.ts_s, &record) {
+                return Err(rejected(Kind::Conflict, UNIQUE_TAKEN, record.body().len()));
+            }
+            over.push(Leaving::new(schema, new.key.renamed(record.id()), record)?);
+        }
+        Ok(over)
+    }
+
     pub(super) async fn remove(
         &self,
         schema: &Schema,
@@ -103,19 +128,17 @@ impl Partition {
         ts_s: u32,
     ) -> Result<Queued, Rejected> {
         let old = self.current(key).await?.filter(|record| !self.is_gone(schema, ts_s, record));
-        let old = check_exists(old.as_ref())?;
-        check_version(old, condition)?;
-        let terms = schema.stored_terms(old, &json::parse(old.body())?);
-        let bytes = old.body().len();
+        let old = check_exists(old)?;
+        check_version(&old, condition)?;
+        let old = Leaving::new(schema, key.clone(), old)?;
         let mut stats = self.key_stats(key).await?;
-        stats.items = stats.items.saturating_sub(1);
-        stats.bytes = stats.bytes.saturating_sub(bytes as u64);
+        old.uncount(&mut stats);
         Ok(self.sequence(schema, ts_s, |shard, changes| {
-            changes.remove(self.range.shard, &Old { key, record: old, terms: &terms });
+            changes.remove(self.range.shard, &old.as_old());
             changes.count_key(self.key_row(key), &stats, key);
-            shard.items = shard.items.saturating_sub(1);
-            shard.item_bytes = shard.item_bytes.saturating_sub(bytes as u64);
-            let charge_ru = price::delete(bytes, index::priced(&terms.possible));
+            old.uncount_shard(shard);
+            let rows = index::priced(&old.terms.possible) + old.claims.len();
+            let charge_ru = price::delete(old.record.body().len(), rows);
             Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru })
         })?)
     }
@@ -128,29 +151,35 @@ impl Partition {
         let Some(current) = current.filter(|current| schema.expiry(now_s).is_over(&current.view())) else {
             return Ok(None);
         };
-        let buried = Buried::new(schema, &key, &current)?;
-        let mut stats = self.key_stats(&key).await?;
-        buried.uncount(&mut stats);
+        let leaving = Leaving::new(schema, key, current)?;
+        let mut stats = self.key_stats(&leaving.key).await?;
+        leaving.uncount(&mut stats);
         let queued = self.sequence(schema, now_s, |shard, changes| {
-            buried.bury(self.range.shard, shard, changes);
-            changes.count_key(self.key_row(&key), &stats, &key);
+            leaving.expire(self.range.shard, shard, changes);
+            changes.count_key(self.key_row(&leaving.key), &stats, &leaving.key);
             Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru: 0.0 })
         })?;
         Ok(Some(queued))
     }
 }
 
-/// An item whose time is over, on its way out.
-struct Buried<'a> {
-    key: &'a ItemKey,
-    record: &'a Record,
+/// A version on its way out, with what it put beside itself.
+struct Leaving {
+    key: ItemKey,
+    record: Record,
     terms: Stored,
+    claims: Vec<Claim>,
 }
 
-impl<'a> Buried<'a> {
-    fn new(schema: &Schema, key: &'a ItemKey, record: &'a Record) -> Result<Self> {
-        let terms = schema.stored_terms(record, &json::parse(record.body())?);
-        Ok(Buried { key, record, terms })
+impl Leaving {
+    fn new(schema: &Schema, key: ItemKey, record: Record) -> Result<Self> {
+        let body = json::parse(record.body())?;
+        let (terms, claims) = (schema.stored_terms(&record, &body), schema.unique.claims(&key.logical, &body));
+        Ok(Leaving { key, record, terms, claims })
+    }
+
+    fn as_old(&self) -> Old<'_> {
+        Old { key: &self.key, record: &self.record, terms: &self.terms, claims: &self.claims }
     }
 
     fn uncount(&self, stats: &mut KeyStats) {
@@ -158,10 +187,15 @@ impl<'a> Buried<'a> {
         stats.bytes = stats.bytes.saturating_sub(self.record.body().len() as u64);
     }
 
-    fn bury(&self, at: u64, shard: &mut ShardState, changes: &mut Changes) {
-        changes.expire(at, &Old { key: self.key, record: self.record, terms: &self.terms });
+    fn uncount_shard(&self, shard: &mut ShardState) {
         shard.items = shard.items.saturating_sub(1);
         shard.item_bytes = shard.item_bytes.saturating_sub(self.record.body().len() as u64);
+    }
+
+    /// Its time is over.
+    fn expire(&self, at: u64, shard: &mut ShardState, changes: &mut Changes) {
+        changes.expire(at, &self.as_old());
+        self.uncount_shard(shard);
     }
 }
 
@@ -180,6 +214,7 @@ pub(super) struct Prepared<'a> {
     fields: Fields,
     pub(super) body: &'a [u8],
     pub(super) terms: Vec<Term>,
+    pub(super) claims: Vec<Claim>,
 }
 
 impl<'a> Prepared<'a> {
@@ -188,7 +223,12 @@ impl<'a> Prepared<'a> {
         let renamed = draft.id != target.id;
         let key = if renamed { Cow::Owned(target.renamed(&draft.id)) } else { Cow::Borrowed(target) };
         let terms = schema.terms(&draft.body, ts_s, indexed);
-        Prepared { target, key, ts_s, indexed, fields: Fields::of(body), body, terms }
+        let claims = schema.unique.claims(&target.logical, &draft.body);
+        Prepared { target, key, ts_s, indexed, fields: Fields::of(body), body, terms, claims }
+    }
+
+    fn as_new<'n>(&'n self, record: &'n Record) -> New<'n> {
+        New { key: &self.key, record, terms: &self.terms, claims: &self.claims }
     }
 
     pub(super) fn contents(&self, docnum: u64) -> Contents<'_> {

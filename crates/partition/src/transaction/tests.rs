@@ -3,7 +3,7 @@
 use super::*;
 use crate::record::{Contents, Fields};
 use crate::schema::Schema;
-use crate::testing::{item, key, memory, rows, schema};
+use crate::testing::{item, key, memory, rows, schema, unique_schema};
 use pleiad_model::json;
 use pleiad_storage::keyspace::Tag;
 use pleiad_storage::{AnyStore, Durability, Store};
@@ -14,27 +14,29 @@ struct Item {
     key: ItemKey,
     record: Record,
     terms: Stored,
+    claims: Vec<Claim>,
 }
 
 impl Item {
     fn new(schema: &Schema, id: &str, n: i64, docnum: u64, lsn: u64) -> Item {
         let (body, key) = (item("a", id, n), key(schema, "a", id));
         let terms = schema.terms(&body, lsn as u32, true);
+        let claims = schema.unique.claims(&key.logical, &body);
         let text = json::to_string(&body);
         let (fields, body) = (&Fields::of(text.as_bytes()), text.as_bytes());
         let (terms_len, epk) = (terms.len() as u32, &key.logical.epk);
         let contents =
             Contents { docnum, ts_s: lsn as u32, terms: terms_len, indexed: true, tag: None, epk, id, fields, body };
         let record = Record::encode(&contents, lsn, 0).unwrap();
-        Item { key, record, terms: terms.into() }
+        Item { key, record, terms: terms.into(), claims }
     }
 
     fn new_one(&self) -> New<'_> {
-        New { key: &self.key, record: &self.record, terms: &self.terms.possible }
+        New { key: &self.key, record: &self.record, terms: &self.terms.possible, claims: &self.claims }
     }
 
     fn old_one(&self) -> Old<'_> {
-        Old { key: &self.key, record: &self.record, terms: &self.terms }
+        Old { key: &self.key, record: &self.record, terms: &self.terms, claims: &self.claims }
     }
 }
 
@@ -49,6 +51,32 @@ async fn apply(store: &AnyStore, changes: &Changes) {
 /// How many rows of each tag there are.
 async fn tags(store: &AnyStore) -> String {
     rows(store, SHARD).await.keys().map(|row| char::from(row[8])).collect()
+}
+
+#[tokio::test]
+async fn unique_values_are_claimed_kept_and_set_free() {
+    let (store, schema) = (memory(), unique_schema("/n"));
+    let (item, renamed, other) =
+        (Item::new(&schema, "1", 5, 1, 1), Item::new(&schema, "2", 5, 1, 2), Item::new(&schema, "2", 6, 1, 3));
+    let mut changes = Changes::default();
+    changes.insert(SHARD, &item.new_one());
+    apply(&store, &changes).await;
+    assert_eq!(tags(&store).await, "dfimuxxxx");
+    let row = item.claims[0].row(SHARD, item.record.epk.as_bytes());
+    let mut changes = Changes::default();
+    let count = changes.update(SHARD, &item.old_one(), &renamed.new_one());
+    apply(&store, &changes).await;
+    assert_eq!(count, TermCount { removed: 1, added: 1 }, "only the id's term has changed");
+    assert!(store.get(&row).await.unwrap().is_some());
+    let mut changes = Changes::default();
+    let count = changes.update(SHARD, &renamed.old_one(), &other.new_one());
+    apply(&store, &changes).await;
+    assert_eq!(count, TermCount { removed: 2, added: 2 });
+    assert_eq!((store.get(&row).await.unwrap(), tags(&store).await.as_str()), (None, "dfimuxxxx"));
+    let mut changes = Changes::default();
+    changes.remove(SHARD, &other.old_one());
+    apply(&store, &changes).await;
+    assert_eq!(tags(&store).await, "");
 }
 
 #[tokio::test]

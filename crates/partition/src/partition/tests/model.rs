@@ -1,4 +1,4 @@
-//! Many writers at once against a naive model.
+//! Many writers at once against a naive model, in a container where no two items of a key have the same `n`.
 //!
 //! The LSNs of the writes that succeeded put them into one order. Replayed in that order over a map,
 //! each of them must have been allowed; each that was refused must have had a reason at some moment
@@ -7,6 +7,7 @@
 
 use super::*;
 use crate::commit::Policy;
+use crate::testing::{unique_key, unique_schema};
 use parking_lot::Mutex;
 use pleiad_storage::testing::Mirror;
 use pleiad_storage::{Embedded, EmbeddedOptions};
@@ -16,6 +17,8 @@ use std::time::Duration;
 const TASKS: u64 = 6;
 const KEYS: u64 = 3;
 const IDS: u64 = 4;
+/// Few enough to be in each other's way.
+const VALUES: u64 = 12;
 
 /// Which item: key and id.
 type Name = (u64, u64);
@@ -73,16 +76,26 @@ fn judge(state: &State, operation: &Operation) -> Result<bool, Kind> {
     };
     match operation {
         Operation::Write { verb: Verb::Create, target, .. } if state.contains_key(target) => Err(Kind::Conflict),
-        Operation::Write { verb: Verb::Create, .. } => Ok(true),
-        Operation::Write { verb: Verb::Upsert, target, .. } if !state.contains_key(target) => Ok(true),
-        Operation::Write { target, id, condition, .. } => {
+        Operation::Write { verb: Verb::Create | Verb::Upsert, target, n, .. } if !state.contains_key(target) => {
+            if is_taken(state, target, *n) {
+                Err(Kind::Conflict)
+            } else {
+                Ok(true)
+            }
+        }
+        Operation::Write { target, id, n, condition, .. } => {
             allowed(target, condition)?;
             let taken = *id != target.1 && state.contains_key(&(target.0, *id));
-            if taken { Err(Kind::Conflict) } else { Ok(false) }
+            if taken || is_taken(state, target, *n) { Err(Kind::Conflict) } else { Ok(false) }
         }
         Operation::Delete { target, condition } => allowed(target, condition),
         Operation::Read { .. } => Ok(false),
     }
+}
+
+/// Whether another item of the key has it.
+fn is_taken(state: &State, target: &Name, n: i64) -> bool {
+    state.iter().any(|(name, version)| name.0 == target.0 && name != target && version.n == n)
 }
 
 fn apply(state: &State, operation: &Operation, lsn: u64, version: Option<&Version>) -> State {
@@ -167,7 +180,7 @@ impl Writer {
 
     fn choose(&mut self) -> Operation {
         let target = (self.dice.below(KEYS), self.dice.below(IDS));
-        let n = self.dice.below(1000) as i64;
+        let n = self.dice.below(VALUES) as i64;
         let (condition, rename) = (self.condition(), self.dice.below(IDS));
         match self.dice.below(10) {
             0..=1 => Operation::Write { verb: Verb::Create, target, id: target.1, n, condition },
@@ -260,7 +273,7 @@ async fn change_policies(partition: Arc<Partition>, shared: Shared, seed: u64) {
     let mut former = vec![POLICIES[0]];
     for version in 2..12 {
         let policy = POLICIES[dice.below(4) as usize];
-        let next = Arc::new(schema_with(&["/pk"], version, policy, &former));
+        let next = Arc::new(unique(schema_with(&["/pk"], version, policy, &former)));
         // In this order: who tries in between is refused and comes again.
         partition.expect_schema(version);
         *shared.lock() = next.clone();
@@ -270,12 +283,16 @@ async fn change_policies(partition: Arc<Partition>, shared: Shared, seed: u64) {
         }
         partition.reindex(&next, |_| ()).await.unwrap();
         former = vec![policy];
-        *shared.lock() = Arc::new(schema_with(&["/pk"], version, policy, &[]));
+        *shared.lock() = Arc::new(unique(schema_with(&["/pk"], version, policy, &[])));
     }
 }
 
+fn unique(schema: Schema) -> Schema {
+    Schema { unique: unique_key("/n"), ..schema }
+}
+
 async fn examine(store: Arc<AnyStore>, policy: Policy, seed: u64, operations: usize) {
-    let shared = Arc::new(Mutex::new(Arc::new(schema(&["/pk"]))));
+    let shared = Arc::new(Mutex::new(Arc::new(unique_schema("/n"))));
     let committer = Committer::start(store.clone(), policy).unwrap();
     let partition = Arc::new(Partition::open(range(7, 3), store.clone(), committer.clone()).await.unwrap());
     let changing = tokio::spawn(change_policies(partition.clone(), shared.clone(), seed));
@@ -318,7 +335,7 @@ async fn the_same_writes_leave_the_same_rows_in_memory_and_on_disk() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Embedded::open(dir.path(), EmbeddedOptions::default()).unwrap();
     let store = Arc::new(AnyStore::Mirror(Mirror(Memory::new(), disk)));
-    let (partition, schema) = (Arc::new(open(&store).await), Arc::new(schema(&["/pk"])));
+    let (partition, schema) = (Arc::new(open(&store).await), Arc::new(unique_schema("/n")));
     let shared = Arc::new(Mutex::new(schema.clone()));
     let writer = Writer { partition: partition.clone(), schema: shared, dice: Dice(99), known: Vec::new() };
     let events = writer.run(600).await;

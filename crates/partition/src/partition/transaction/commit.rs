@@ -60,6 +60,11 @@ impl Transaction<'_> {
                 return Err(Error::new(Kind::RetryWith, FASTER));
             }
         }
+        for (claim, seen) in &self.rests_on_claims {
+            if self.partition.holder(claim, &self.scope).await? != *seen {
+                return Err(Error::new(Kind::RetryWith, FASTER));
+            }
+        }
         Ok(())
     }
 
@@ -74,6 +79,9 @@ impl Transaction<'_> {
         }
         for (docnum, now) in self.changes.iter().filter_map(|(docnum, change)| Some((*docnum, change.renamed()?))) {
             rows.claim_id(at, &now.key, docnum);
+        }
+        for now in self.changes.values().filter_map(|change| change.now.as_ref()) {
+            rows.claim(at, &now.claims, &now.record);
         }
         rows.count_key(self.partition.key_row(&self.scope), stats, &self.scope);
         shard.items = shard.items.saturating_add_signed(growth.items);
@@ -99,7 +107,7 @@ impl Change {
 
     fn go(&self, at: u64, rows: &mut Changes, growth: &mut Growth) {
         let (Some(was), None) = (&self.was, &self.now) else { return };
-        let old = Old { key: &was.key, record: &was.record, terms: &was.terms };
+        let old = was.as_old();
         match self.is_over {
             true => rows.expire(at, &old),
             false => rows.remove(at, &old),
@@ -110,10 +118,16 @@ impl Change {
     fn come(&self, at: u64, lsn: u64, seq: u16, rows: &mut Changes, growth: &mut Growth) {
         let Some(now) = &self.now else { return };
         let record = now.record.placed(lsn, seq);
-        let new = New { key: &now.key, record: &record, terms: &now.terms.possible };
+        let new = New { key: &now.key, record: &record, terms: &now.terms.possible, claims: &now.claims };
         growth.add(1, record.body().len() as i64);
         let Some(was) = &self.was else { return rows.insert(at, &new) };
         growth.add(-1, -(was.record.body().len() as i64));
-        rows.update(at, &Old { key: &was.key, record: &was.record, terms: &was.terms }, &new);
+        rows.update(at, &was.as_old(), &new);
+    }
+}
+
+impl Version {
+    fn as_old(&self) -> Old<'_> {
+        Old { key: &self.key, record: &self.record, terms: &self.terms, claims: &self.claims }
     }
 }

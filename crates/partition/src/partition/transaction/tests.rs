@@ -1,6 +1,7 @@
 //! All or nothing, at one LSN, seen by nobody before; and what happens when two meet.
 
 mod model; // many of them at once, by chance
+mod unique; // values that one item may have
 
 use pleiad_model::Value;
 

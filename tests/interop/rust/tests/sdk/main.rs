@@ -21,3 +21,4 @@ mod query_pages;
 mod recreated;
 mod text;
 mod throughput;
+mod unique_keys;
