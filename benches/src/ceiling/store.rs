@@ -154,7 +154,7 @@ impl Maker {
         let definition = r#"{"id":"items","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
         let definition = json::parse(definition.as_bytes()).map_err(|e| e.to_string())?;
         let definition = ContainerDefinition::create(&definition).map_err(|e| e.to_string())?;
-        Ok(Maker { schema: Schema::new(1, &definition, &[], Room::UNLIMITED) })
+        Ok(Maker { schema: Schema::new(1, &definition, &Default::default(), &[], Room::UNLIMITED) })
     }
 
     fn create(&self, n: u64) -> Result<Batch> {

@@ -8,6 +8,7 @@ mod admit; // may it, and where does it live
 pub mod catalog; // databases, containers, offers: the resource tree
 pub mod check; // is the whole account sound
 mod chores; // work that nobody waits for
+mod computed; // properties that no item stores
 mod fault; // partitions that answer wrongly, on command
 mod item; // one item
 mod home; // where it is written, and written again

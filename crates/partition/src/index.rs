@@ -16,11 +16,13 @@
 //! The last is how whoever reads the index finds the items that are not in it.
 
 pub mod order; // values as bytes whose order is the values' order
+mod computed; // properties that no item stores
 mod path; // paths and composite indexes as numbers
 mod rules; // a policy, and the terms it asks for
 mod spatial; // where geometry is found
 mod usable; // what a query may rely on
 
+pub use computed::{Computed, Extract};
 pub use order::{TermRange, Type};
 pub use path::{PathHash, composite_id, spatial_id};
 pub use rules::Rules;

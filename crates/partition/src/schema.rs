@@ -7,7 +7,7 @@ use pleiad_model::Value;
 use pleiad_model::partition_key::PartitionKeyDefinition;
 use pleiad_model::policy::{ContainerDefinition, Geospatial, IndexingMode, IndexingPolicy};
 
-use crate::index::{self, Layers, Rules, Term, UsableIndex};
+use crate::index::{self, Computed, Layers, Rules, Term, UsableIndex};
 use crate::record::Record;
 use crate::ttl::Expiry;
 use crate::unique::UniqueKeys;
@@ -46,28 +46,36 @@ impl Room {
 pub struct Indexing {
     pub policy: IndexingPolicy,
     pub geospatial: Geospatial,
+    pub computed: Computed,
 }
 
 impl Indexing {
-    pub fn of(definition: &ContainerDefinition) -> Indexing {
-        Indexing { policy: definition.indexing.clone(), geospatial: definition.geospatial }
+    /// `computed` are the definition's computed properties.
+    pub fn of(definition: &ContainerDefinition, computed: Computed) -> Indexing {
+        Indexing { policy: definition.indexing.clone(), geospatial: definition.geospatial, computed }
     }
 
     /// Equal rules give equal terms.
     pub fn rules(&self) -> Rules {
-        Rules::new(&self.policy, self.geospatial)
+        Rules::new(&self.policy, self.geospatial, &self.computed)
     }
 }
 
 impl Schema {
     /// `former` are the policies whose terms may still be in the index.
-    pub fn new(version: u64, definition: &ContainerDefinition, former: &[Indexing], room: Room) -> Schema {
+    pub fn new(
+        version: u64,
+        definition: &ContainerDefinition,
+        computed: &Computed,
+        former: &[Indexing],
+        room: Room,
+    ) -> Schema {
         let former = former.iter().map(Indexing::rules).collect();
         let policy = &definition.indexing;
         Schema {
             version,
             key: definition.partition_key.clone(),
-            index: Layers::new(Rules::new(policy, definition.geospatial), former),
+            index: Layers::new(Rules::new(policy, definition.geospatial, computed), former),
             // Without an index nobody wants to be left out of it, should there be one later.
             automatic: policy.automatic || policy.mode == IndexingMode::None,
             room,

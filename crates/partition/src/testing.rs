@@ -15,6 +15,7 @@ use pleiad_storage::{AnyStore, Batch, Direction, Limit, Memory, Snapshot, Store,
 use tokio::sync::oneshot;
 
 use crate::commit::{Committer, Entry, Policy, Publish};
+use crate::index::Computed;
 use crate::key::ItemKey;
 use crate::map::Range;
 use crate::partition::{Draft, Partition};
@@ -38,8 +39,9 @@ pub fn schema_with(paths: &[&str], version: u64, policy: &str, former: &[&str]) 
         let policy = json::parse(policy.as_bytes()).unwrap();
         ContainerDefinition::create(&body.with("indexingPolicy", policy).into()).unwrap()
     };
-    let former: Vec<Indexing> = former.iter().map(|policy| Indexing::of(&definition(policy))).collect();
-    Schema::new(version, &definition(policy), &former, Room::UNLIMITED)
+    let former: Vec<Indexing> =
+        former.iter().map(|policy| Indexing::of(&definition(policy), Computed::default())).collect();
+    Schema::new(version, &definition(policy), &Computed::default(), &former, Room::UNLIMITED)
 }
 
 /// Keys in `/pk`, and one unique key.

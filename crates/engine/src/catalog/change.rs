@@ -20,6 +20,7 @@ use super::publish::Change;
 use super::rows;
 use super::transition::Transition;
 use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree};
+use crate::computed::{self, ComputedProperties};
 use crate::throughput::{
     self, Held, MANUAL_RU_MIN, OfferChange, ProvisionedThroughput, SHARED_CONTAINERS_MAX, ThroughputRequest,
     partitions_needed,
@@ -75,6 +76,7 @@ impl Catalog {
     pub async fn create_container(&self, database: DatabaseRid, new: NewContainer) -> Result<Arc<Container>> {
         check_resource_name(&new.definition.id)?;
         check_built(&new.definition)?;
+        let computed = ComputedProperties::of(&new.definition)?;
         let asked = new.throughput.check(&self.limits.governance)?;
         let mut change = self.begin().await;
         let mut owner = change.owner(database)?;
@@ -102,9 +104,11 @@ impl Catalog {
         let map = change.new_map(&new.definition, partitions.max(self.limits.ranges_initial))?;
         let partitions = rows::open_partitions(&map, &self.store, &self.committer).await?;
         let (database, version, definition) = (owner.id.clone(), change.version, new.definition);
-        let schema = Arc::new(Schema::new(version.number, &definition, &[], self.limits.room()));
+        let room = self.limits.room();
+        let schema = Arc::new(Schema::new(version.number, &definition, &computed.indexed, &[], room));
         let (transition, scripts) = Default::default();
-        let container = Container { database, rid, version, definition, schema, transition, scripts, map, partitions };
+        let container =
+            Container { database, rid, version, definition, computed, schema, transition, scripts, map, partitions };
         let container = Arc::new(container);
         rows::put_container(&mut change.batch, &container);
         owner.put_container(container.clone());
@@ -127,8 +131,9 @@ impl Catalog {
         let old = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
         let definition = replace(&old.definition)?;
         check_built(&definition)?;
-        let next = self.next_schema(&old, &definition, change.version.number)?;
-        let container = Container { version: change.version, definition, ..Container::clone(&old) };
+        let computed = ComputedProperties::of(&definition)?;
+        let next = self.next_schema(&old, &definition, &computed, change.version.number)?;
+        let container = Container { version: change.version, definition, computed, ..Container::clone(&old) };
         let container = Arc::new(Container { schema: next.0, transition: next.1, ..container });
         // Only a transition that is new has nobody working on it.
         change.reindex = Some(container.clone())
@@ -146,12 +151,14 @@ impl Catalog {
         &self,
         old: &Container,
         definition: &ContainerDefinition,
+        computed: &ComputedProperties,
         version: u64,
     ) -> Result<(Arc<Schema>, Option<Arc<Transition>>)> {
-        let (was, next) = (Indexing::of(&old.definition), Indexing::of(definition));
+        let was = Indexing::of(&old.definition, old.computed.indexed.clone());
+        let next = Indexing::of(definition, computed.indexed.clone());
         let same_index = was.rules() == next.rules() && was.policy.automatic == next.policy.automatic;
         if same_index && old.schema.keeps_versions == definition.keeps_versions() {
-            return Ok((self.same_schema(old, definition), old.transition.clone()));
+            return Ok((self.same_schema(old, definition, computed), old.transition.clone()));
         }
         let transition = match same_index {
             true => old.transition.clone(),
@@ -160,17 +167,22 @@ impl Catalog {
         old.partitions.iter().for_each(|partition| partition.expect_schema(version));
         let transition = transition.filter(|_| old.items() > 0);
         let former = transition.as_ref().map_or(&[][..], |transition| &transition.from);
-        let schema = Schema::new(version, definition, former, self.limits.room());
+        let schema = Schema::new(version, definition, &computed.indexed, former, self.limits.room());
         Ok((Arc::new(schema), transition))
     }
 
     /// Rows stay as they are under it; only when items are over may differ, which whoever asks finds out by itself.
-    fn same_schema(&self, old: &Container, definition: &ContainerDefinition) -> Arc<Schema> {
-        if old.schema.default_ttl == definition.default_ttl {
+    fn same_schema(
+        &self,
+        old: &Container,
+        definition: &ContainerDefinition,
+        computed: &ComputedProperties,
+    ) -> Arc<Schema> {
+        if old.schema.default_ttl == definition.default_ttl && old.computed.indexed == computed.indexed {
             return old.schema.clone();
         }
         let former = old.transition.as_ref().map_or(&[][..], |transition| &transition.from);
-        let schema = Schema::new(old.schema.version, definition, former, self.limits.room());
+        let schema = Schema::new(old.schema.version, definition, &computed.indexed, former, self.limits.room());
         Arc::new(schema)
     }
 
@@ -182,7 +194,8 @@ impl Catalog {
             return Ok(());
         }
         let mut owner = change.owner(rid.database)?;
-        let schema = Schema::new(schema_version, &old.definition, &[], self.limits.room());
+        let computed = &old.computed.indexed;
+        let schema = Schema::new(schema_version, &old.definition, computed, &[], self.limits.room());
         // What clients see of the container is as before, its etag included.
         let container = Container { schema: Arc::new(schema), transition: None, ..Container::clone(&old) };
         rows::put_container(&mut change.batch, &container);
@@ -374,6 +387,7 @@ fn owner_missing() -> Error {
 }
 
 fn check_built(definition: &ContainerDefinition) -> Result<()> {
+    computed::check(definition)?;
     match definition.not_built() {
         Some(setting) => Err(Error::refused(format_args!("The container setting {setting}"))),
         None => Ok(()),

@@ -29,6 +29,7 @@ use super::script::{Script, ScriptDefinition, Scripts};
 use super::transition::Transition;
 use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, Version};
 use crate::Limits;
+use crate::computed::ComputedProperties;
 use crate::throughput::{ProvisionedThroughput, Redistribution};
 
 const COUNTERS: u8 = b'n';
@@ -256,9 +257,10 @@ async fn load_container(with: &Loader<'_>, database: &str, rid: ContainerRid, ro
     let former = transition.as_ref().map_or(&[][..], |transition| &transition.from);
     let version = version(row)?;
     let schema_version = row.get("schema").map_or(Ok(version.number), |_| number(row, "schema"))?;
-    let schema = Arc::new(Schema::new(schema_version, &definition, former, with.limits.room()));
-    let (database, scripts) = (database.to_owned(), Arc::default());
-    Ok(Container { database, rid, version, definition, schema, transition, scripts, map, partitions })
+    let computed = ComputedProperties::of(&definition)?;
+    let schema = Schema::new(schema_version, &definition, &computed.indexed, former, with.limits.room());
+    let (database, schema, scripts) = (database.to_owned(), Arc::new(schema), Arc::default());
+    Ok(Container { database, rid, version, definition, computed, schema, transition, scripts, map, partitions })
 }
 
 /// The scripts of all containers of a database.

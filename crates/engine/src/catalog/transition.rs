@@ -5,9 +5,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pleiad_model::policy::{Geospatial, IndexingPolicy};
+use pleiad_model::policy::{ComputedProperty, Geospatial, IndexingPolicy};
 use pleiad_model::{Error, Kind, Object, Result, Value};
 use pleiad_partition::Indexing;
+
+use crate::computed::ComputedProperties;
 
 /// Every write works out its rows under each of them.
 const FORMER_MAX: usize = 8;
@@ -27,7 +29,7 @@ impl Transition {
     pub fn anew() -> Result<Transition> {
         let nothing = Object::new().with("indexingMode", "none").with("automatic", false);
         let policy = IndexingPolicy::parse(Some(&nothing.into()))?;
-        let from = vec![Indexing { policy, geospatial: Geospatial::Geography }];
+        let from = vec![Indexing { policy, geospatial: Geospatial::Geography, computed: Default::default() }];
         Ok(Transition { from, anew: true, ..Transition::default() })
     }
 
@@ -69,7 +71,10 @@ impl Transition {
     pub fn to_value(&self) -> Value {
         let from = |indexing: &Indexing| {
             let object = Object::new().with("indexingPolicy", indexing.policy.to_value());
-            Value::Object(object.with("geospatial", indexing.geospatial.as_str()))
+            let object = object.with("geospatial", indexing.geospatial.as_str());
+            Value::Object(
+                object.with("computedProperties", ComputedProperty::to_value(indexing.computed.definitions())),
+            )
         };
         let from: Vec<Value> = self.from.iter().map(from).collect();
         Object::new().with("from", from).with("anew", self.anew).into()
@@ -80,7 +85,10 @@ impl Transition {
         let indexing = |entry: &Value| {
             let policy = IndexingPolicy::parse(entry.get("indexingPolicy"))?;
             let geospatial = entry.get("geospatial").and_then(Value::as_str).and_then(Geospatial::parse);
-            Ok(Indexing { policy, geospatial: geospatial.ok_or_else(corrupt)? })
+            let geospatial = geospatial.ok_or_else(corrupt)?;
+            let definitions = entry.get("computedProperties").map_or(Ok(Vec::new()), ComputedProperty::parse_all)?;
+            let computed = ComputedProperties::new(&definitions, geospatial)?.indexed;
+            Ok(Indexing { policy, geospatial, computed })
         };
         let from = value.get("from").and_then(Value::as_array).ok_or_else(corrupt)?;
         let from = from.iter().map(indexing).collect::<Result<Vec<_>>>()?;

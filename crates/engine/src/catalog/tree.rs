@@ -15,6 +15,7 @@ use super::job::Job;
 use super::script::Scripts;
 use super::transition::Transition;
 use crate::Limits;
+use crate::computed::ComputedProperties;
 use crate::throughput::{self, Pool, ProvisionedThroughput, Redistribution};
 
 #[derive(Clone, Default)]
@@ -57,6 +58,7 @@ pub struct Container {
     pub rid: ContainerRid,
     pub version: Version,
     pub definition: ContainerDefinition,
+    pub(crate) computed: ComputedProperties,
     pub schema: Arc<Schema>,
     /// While its index is on the way to the current policy.
     pub transition: Option<Arc<Transition>>,

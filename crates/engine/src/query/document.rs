@@ -7,12 +7,15 @@ use std::fmt::Write;
 
 use pleiad_model::resource_id::{ContainerRid, ItemRid};
 use pleiad_partition::RecordView;
+use pleiad_query::computed::Computed;
 use pleiad_query::document::{Document, PropertyName};
 
 /// A stored item in its container.
 pub struct Stored<'a> {
     pub container: ContainerRid,
     pub record: RecordView<'a>,
+    /// What the container computes of it; `SELECT *` does not show that.
+    pub computed: &'a Computed,
 }
 
 impl Stored<'_> {
@@ -36,18 +39,43 @@ impl Stored<'_> {
     }
 }
 
+/// The item as its computed properties see it: without them.
+struct Bare<'a>(&'a Stored<'a>);
+
 impl Document for Stored<'_> {
     fn property(&self, name: &PropertyName) -> Option<Cow<'_, [u8]>> {
+        if !self.computed.is_empty()
+            && let Some(value) = self.computed.text(&name.text, &Bare(self))
+        {
+            return value.map(Cow::Owned);
+        }
+        self.own(name)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        write_item(self.container, &self.record, out);
+    }
+}
+
+impl Document for Bare<'_> {
+    fn property(&self, name: &PropertyName) -> Option<Cow<'_, [u8]>> {
+        self.0.own(name)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
+    }
+}
+
+impl Stored<'_> {
+    /// Stored, or made by the system.
+    fn own(&self, name: &PropertyName) -> Option<Cow<'_, [u8]>> {
         if name.text.starts_with('_')
             && let Some(text) = self.system(&name.text)
         {
             return Some(Cow::Owned(text));
         }
         self.record.property(&name.text, name.hash).map(Cow::Borrowed)
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        write_item(self.container, &self.record, out);
     }
 }
 

@@ -9,6 +9,7 @@ use pleiad_partition::index::order::{
 };
 use pleiad_partition::view::{Posting, behind};
 use pleiad_query::access::OrderPath;
+use pleiad_query::computed::Computed;
 use pleiad_query::document::{Bound, PropertyName};
 use pleiad_query::run::{Flow, Pass};
 use pleiad_storage::{Direction, Limit, not_at_hand};
@@ -24,6 +25,7 @@ pub struct Feed<'f> {
     pub reader: &'f Reader,
     pub slice: &'f Slice,
     pub container: ContainerRid,
+    pub computed: &'f Computed,
     pub budget: &'f Budget,
     /// Where the keys of `ORDER BY` are, for a walk.
     pub order: &'f [KeyPath],
@@ -215,7 +217,7 @@ impl Feed<'_> {
 
     /// What the index says of the item.
     fn key_of(&self, record: RecordView<'_>) -> Result<Vec<u8>> {
-        let document = Stored { container: self.container, record };
+        let document = Stored { container: self.container, record, computed: self.computed };
         let value_at =
             |path: &KeyPath| Bound::Item(&document).text(&path.steps).map(|text| json::parse(&text)).transpose();
         if let [path] = self.order {
@@ -245,7 +247,7 @@ impl Feed<'_> {
         if work.item_bytes > AT_HAND_BYTES_MAX {
             not_at_hand()?;
         }
-        let document = Stored { container: self.container, record };
+        let document = Stored { container: self.container, record, computed: self.computed };
         pass.item(record.docnum, Bound::Item(&document))
     }
 }

@@ -297,6 +297,7 @@ impl<'p> Shared<'p> {
             reader: &way.reader,
             slice,
             container: self.container.rid,
+            computed: &self.container.computed.queried,
             budget: &self.job.budget,
             order: &self.keys,
             wanted: self.wanted(),

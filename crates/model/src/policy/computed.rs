@@ -16,7 +16,7 @@ pub struct ComputedProperty {
 }
 
 impl ComputedProperty {
-    pub(super) fn parse_all(body: &Value) -> Result<Vec<Self>> {
+    pub fn parse_all(body: &Value) -> Result<Vec<Self>> {
         let properties = read::array(body)?.iter().map(Self::parse).collect::<Result<Vec<_>>>()?;
         let count = properties.len();
         if count > COMPUTED_PROPERTIES_MAX {
@@ -33,7 +33,12 @@ impl ComputedProperty {
         }
     }
 
-    pub(super) fn to_object(&self) -> Object {
+    /// As a container's definition lists them.
+    pub fn to_value(all: &[Self]) -> Value {
+        read::render(all, Self::to_object)
+    }
+
+    fn to_object(&self) -> Object {
         Object::new().with("name", self.name.as_str()).with("query", self.query.as_str())
     }
 

@@ -82,7 +82,7 @@ impl ContainerDefinition {
         object.set("conflictResolutionPolicy", self.conflict_resolution.to_object());
         object.set("geospatialConfig", self.geospatial.to_object());
         let computed = filled(&self.computed_properties);
-        set(&mut object, "computedProperties", computed.map(|all| read::render(all, ComputedProperty::to_object)));
+        set(&mut object, "computedProperties", computed.map(ComputedProperty::to_value));
         let vectors = filled(&self.vector_embeddings);
         set(&mut object, "vectorEmbeddingPolicy", vectors.map(VectorEmbedding::policy_to_object));
         set(&mut object, "fullTextPolicy", self.full_text.as_ref().map(FullTextPolicy::to_object));
@@ -106,7 +106,6 @@ impl ContainerDefinition {
     /// help queries are not among them: without the help an answer is slower, not different.
     pub fn not_built(&self) -> Option<&'static str> {
         let asks = [
-            (!self.computed_properties.is_empty(), "computedProperties"),
             (self.view.is_some(), self.view.as_ref().map_or("", |(name, _)| name)),
             (self.data_masking.as_ref().is_some_and(masks), "dataMaskingPolicy"),
             (self.analytical_storage_ttl.is_some_and(|ttl| ttl != 0), "analyticalStorageTtl"),

@@ -93,7 +93,7 @@ fn schema() -> Schema {
     let body = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},
                    "uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/n"]},{"paths":["/deep/text","/id"]}]}}"#;
     let definition = ContainerDefinition::create(&json::parse(body.as_bytes()).unwrap()).unwrap();
-    Schema::new(1, &definition, &[], crate::Room::UNLIMITED)
+    Schema::new(1, &definition, &Default::default(), &[], crate::Room::UNLIMITED)
 }
 
 fn item(id: &str, pk: i64, n: i64) -> String {

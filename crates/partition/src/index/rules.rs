@@ -10,6 +10,7 @@ use pleiad_model::{Number, Value};
 use pleiad_spatial::cells::Space;
 
 use super::Term;
+use super::computed::{Computed, Made};
 use super::order::{encode_component, encode_scalar, encode_undefined};
 use super::path::{PathHash, composite_id, directions, ts};
 use super::spatial::SpatialRule;
@@ -19,21 +20,26 @@ pub struct Rules {
     matcher: IndexMatcher,
     composites: Vec<CompositeIndex>,
     spatial: Vec<SpatialRule>,
+    made: Made,
 }
 
 impl Rules {
-    pub fn new(policy: &IndexingPolicy, geospatial: Geospatial) -> Rules {
+    pub fn new(policy: &IndexingPolicy, geospatial: Geospatial, computed: &Computed) -> Rules {
         let matcher = policy.matcher();
         if policy.mode == IndexingMode::None {
-            return Rules { matcher, composites: Vec::new(), spatial: Vec::new() };
+            return Rules { matcher, composites: Vec::new(), spatial: Vec::new(), made: Made::default() };
         }
         let composites = policy.composite.iter().filter(|index| has_rows(index)).cloned().collect();
         let spatial = policy.spatial.iter().map(|index| SpatialRule::new(index, geospatial)).collect();
-        Rules { matcher, composites, spatial }
+        Rules { matcher, composites, spatial, made: Made::new(policy, computed) }
     }
 
     pub fn matcher(&self) -> &IndexMatcher {
         &self.matcher
+    }
+
+    pub fn made(&self) -> &Made {
+        &self.made
     }
 
     pub fn composites(&self) -> &[CompositeIndex] {
@@ -48,7 +54,8 @@ impl Rules {
     /// The terms of an item that was last written at `ts_s`, sorted, each once.
     pub fn terms(&self, item: &Value, ts_s: u32) -> Vec<Term> {
         let system = Value::Number(Number::Int(i64::from(ts_s)));
-        let item = Item { body: item, ts: &system };
+        let seen = self.made.seen(item, ts_s);
+        let item = Item { body: &seen, ts: &system };
         let mut found = Vec::new();
         collect_children(item.body, self.matcher.root(), PathHash::ROOT, &mut found);
         self.add_time(item, &mut found);

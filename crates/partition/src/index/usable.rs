@@ -12,6 +12,7 @@ use pleiad_model::Value;
 use pleiad_model::policy::{CompositeIndex, Step};
 use pleiad_spatial::cells::Space;
 
+use super::computed::Origin;
 use super::{Rules, Term, composite_id};
 
 /// The policy that holds, over those whose terms may still be there.
@@ -30,7 +31,11 @@ pub struct UsableIndex<'a>(&'a Layers);
 impl Layers {
     pub fn new(current: Rules, former: Vec<Rules>) -> Layers {
         let has = |rules: &Rules, id| rules.composites().iter().any(|index| composite_id(index) == id);
-        let everywhere = |index: &&CompositeIndex| former.iter().all(|rules| has(rules, composite_id(index)));
+        let same = |index: &CompositeIndex, rules: &Rules| {
+            index.paths.iter().all(|path| is_same(&current, rules, &path.path.steps))
+        };
+        let everywhere =
+            |index: &&CompositeIndex| former.iter().all(|rules| has(rules, composite_id(index)) && same(index, rules));
         let composites = current.composites().iter().filter(everywhere).cloned().collect();
         Layers { current, former, composites }
     }
@@ -69,20 +74,27 @@ impl Layers {
         terms
     }
 
-    fn all(&self, holds: impl Fn(&Rules) -> bool) -> bool {
-        holds(&self.current) && self.former.iter().all(holds)
+    /// Whether all of them say so, of the same values.
+    fn all(&self, steps: &[Step], holds: impl Fn(&Rules) -> bool) -> bool {
+        self.is_known(steps) && holds(&self.current) && self.former.iter().all(holds)
+    }
+
+    /// Whether what lies at the path came about in the same way under all of them, and is in the index at all.
+    fn is_known(&self, steps: &[Step]) -> bool {
+        self.current.made().origin(steps) != Origin::Unknown
+            && self.former.iter().all(|rules| is_same(&self.current, rules, steps))
     }
 }
 
 impl<'a> UsableIndex<'a> {
     /// Does the index know every value at this path? Items under `index::UNINDEXED` aside.
     pub fn indexes(self, steps: &[Step]) -> bool {
-        self.0.all(|rules| rules.matcher().indexes(steps))
+        self.0.all(steps, |rules| rules.matcher().indexes(steps))
     }
 
     /// Does it know the items that have no value there as well?
     pub fn is_explicit(self, steps: &[Step]) -> bool {
-        self.0.all(|rules| rules.matcher().is_explicit(steps))
+        self.0.all(steps, |rules| rules.matcher().is_explicit(steps))
     }
 
     /// Those that have a row for every item. Their rows are under `index::composite_id`.
@@ -93,6 +105,11 @@ impl<'a> UsableIndex<'a> {
     /// The space whose cells tell where the geometry at this path is. Its rows are under `index::spatial_id`.
     pub fn spatial(self, steps: &[Step]) -> Option<Space> {
         let everywhere = |space: &Space| self.0.former.iter().all(|rules| rules.spaces(steps).any(|has| has == *space));
-        self.0.current.spaces(steps).find(everywhere)
+        self.0.current.spaces(steps).find(everywhere).filter(|_| self.0.is_known(steps))
     }
+}
+
+/// Whether both keep the same values at this path: stored ones, or computed in the same way.
+fn is_same(one: &Rules, other: &Rules, steps: &[Step]) -> bool {
+    one.made().origin(steps) == other.made().origin(steps)
 }

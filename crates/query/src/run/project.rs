@@ -127,7 +127,7 @@ pub fn write_value(value: &Value, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-fn is_json(value: &Value) -> bool {
+pub fn is_json(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.as_f64().is_finite(),
         Value::Array(items) => items.iter().all(is_json),

@@ -171,7 +171,7 @@ fn policies_that_come_too_fast_are_told_to_wait() {
         let policy = format!(r#"{{"excludedPaths":[{{"path":"/x{n}/?"}}],"includedPaths":[{{"path":"/*"}}]}}"#);
         let mut definition = definition("c", &["/pk"]);
         definition.indexing = pleiad_model::policy::IndexingPolicy::parse(Some(&parse(&policy))).unwrap();
-        Indexing::of(&definition)
+        Indexing::of(&definition, Default::default())
     };
     let mut transition: Option<Transition> = None;
     for n in 0..8 {

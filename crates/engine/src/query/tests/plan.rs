@@ -280,7 +280,7 @@ async fn check_known(policy: &str, values: &[String], fillers: usize, sql: &str)
     let known = values.iter().map(Some).chain(std::iter::repeat_n(None, fillers));
     let items = known.enumerate().map(|(at, s)| item(at, s)).collect();
     let policy = json::parse(policy.as_bytes()).unwrap();
-    let case = Case { keys: &["/pk"], partitions: 1, policy, items, step_ms: 0 };
+    let case = Case { keys: &["/pk"], partitions: 1, policy, computed: vec![], items, step_ms: 0 };
     let world = World::open(&case).await;
     let asked = Asked { text: sql.to_owned(), parameters: Vec::new() };
     let block = exam::compiled(&asked).unwrap();
@@ -303,6 +303,7 @@ async fn a_query_that_has_to_see_everything_is_given_up_after_a_minute() {
         partitions: 3,
         policy: policy.clone(),
         items: (0..9).map(item).collect(),
+        computed: vec![],
         step_ms,
     };
     for (step_ms, ends) in [(1, true), (61_000, false)] {
@@ -325,7 +326,15 @@ async fn a_query_that_fails_is_paid_for() {
     let mut most_ru: f64 = 0.0;
     for step_ms in (1..60).map(|seconds| seconds * 1000) {
         let items = (0..90).map(item).collect();
-        let world = World::open(&Case { keys: &["/pk"], partitions: 3, policy: policy.clone(), items, step_ms }).await;
+        let world = World::open(&Case {
+            keys: &["/pk"],
+            partitions: 3,
+            policy: policy.clone(),
+            computed: vec![],
+            items,
+            step_ms,
+        })
+        .await;
         let asked = Asked { text: "SELECT VALUE MAX(c.n) FROM c WHERE c.n > 0".to_owned(), parameters: Vec::new() };
         let sent = sent(&asked, ListScope::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, true);
         let answer = world.engine.query_items(&world.at, sent, None).await;
@@ -343,7 +352,7 @@ async fn a_query_that_moves_to_a_thread_counts_once() {
     let item =
         |at: i64| (pleiad_model::Object::new().with("id", at.to_string()).with("pk", at).with("n", at).into(), None);
     let (items, policy) = ((0..2000).map(item).collect(), json::parse(b"{}").unwrap());
-    let world = World::open(&Case { keys: &["/pk"], partitions: 1, policy, items, step_ms: 0 }).await;
+    let world = World::open(&Case { keys: &["/pk"], partitions: 1, policy, computed: vec![], items, step_ms: 0 }).await;
     let usage = || world.at.container.partitions[0].governor.usage();
     for filter in ["c.n = 3", "c.n + 1 = 4", "EXISTS(SELECT VALUE 1 WHERE c.n = 3)"] {
         let (requests, total_ru) = (usage().requests(), usage().total_ru());

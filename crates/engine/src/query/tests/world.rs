@@ -23,6 +23,8 @@ pub struct Case {
     pub keys: &'static [&'static str],
     pub partitions: u32,
     pub policy: Value,
+    /// Properties that the container computes: of themselves, so that a scan of the items tells what they are.
+    pub computed: Vec<&'static str>,
     /// Body, and what the write says about indexing.
     pub items: Vec<(Value, Option<bool>)>,
     /// How much later it is whenever someone looks.
@@ -53,7 +55,8 @@ impl Case {
             let Value::Object(object) = item else { unreachable!() };
             object.set("id", at.to_string());
         }
-        Case { keys, partitions, policy, items, step_ms: [0, 0, 0, 700, 3_000][chance.below(5)] }
+        let computed = computed(items.len() + partitions as usize, keys);
+        Case { keys, partitions, policy, computed, items, step_ms: [0, 0, 0, 700, 3_000][chance.below(5)] }
     }
 
     pub fn without_index(&self) -> Case {
@@ -66,6 +69,10 @@ impl Case {
         let paths = self.keys.iter().map(|path| Value::from(*path)).collect::<Vec<_>>();
         let key = Object::new().with("paths", paths).with("kind", kind).with("version", 2i64);
         let body = Object::new().with("id", "c").with("partitionKey", key).with("indexingPolicy", self.policy.clone());
+        let computed = |name: &&str| -> Value {
+            Object::new().with("name", *name).with("query", format!("SELECT VALUE c.{name} FROM c")).into()
+        };
+        let body = body.with("computedProperties", self.computed.iter().map(computed).collect::<Vec<_>>());
         ContainerDefinition::create(&body.into()).unwrap_or_else(|error| panic!("{error}\n{self}"))
     }
 }
@@ -74,12 +81,22 @@ impl Display for Case {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "partition key {:?}, {} partitions, {} ms a look", self.keys, self.partitions, self.step_ms)?;
         writeln!(f, "indexing policy {}", json::to_string(&self.policy))?;
+        writeln!(f, "computed properties {:?}", self.computed)?;
         for (item, indexed) in &self.items {
             let text = json::to_string(item);
             writeln!(f, "{}{text}", if indexed.is_some() { "(not indexed) " } else { "" })?;
         }
         Ok(())
     }
+}
+
+const COMPUTED: &[&str] = &["a", "b", "n", "s", "t", "o", "loc"];
+
+/// In half of the cases some of them; a partition key is not computed.
+fn computed(turn: usize, keys: &[&str]) -> Vec<&'static str> {
+    let is_key = |name: &str| keys.iter().any(|key| key.split('/').nth(1) == Some(name));
+    let chosen = COMPUTED.iter().enumerate().filter(|(at, _)| turn % 2 == 1 && (turn / 2 + at).is_multiple_of(3));
+    chosen.map(|(_, name)| *name).filter(|name| !is_key(name)).collect()
 }
 
 /// Strings that an index has only the beginning of, and the same one of all.

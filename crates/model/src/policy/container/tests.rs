@@ -149,8 +149,6 @@ fn check_not_built(members: &str, wanted: Option<&str>) {
 
 #[test]
 fn what_nobody_does_is_named() {
-    let computed = r#""computedProperties":[{"name":"a","query":"SELECT VALUE 1 FROM c"}]"#;
-    check_not_built(computed, Some("computedProperties"));
     let view = r#"{"sourceCollectionId":"s","definition":"SELECT * FROM c"}"#;
     for name in VIEW_NAMES {
         check_not_built(&format!(r#""{name}":{view}"#), Some(name));
@@ -169,6 +167,7 @@ fn what_asks_for_nothing_or_only_helps_queries_is_accepted() {
     let nothing = r#""uniqueKeyPolicy":{"uniqueKeys":[]},"changeFeedPolicy":{"retentionDuration":0},"dataMaskingPolicy":{"includedPaths":[]},"analyticalStorageTtl":0"#;
     check_not_built(nothing, None);
     check_not_built(r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/a"]}]}"#, None);
+    check_not_built(r#""computedProperties":[{"name":"a","query":"SELECT VALUE 1 FROM c"}]"#, None);
     let helps = r#""geospatialConfig":{"type":"Geometry"},
         "vectorEmbeddingPolicy":{"vectorEmbeddings":[{"path":"/v","dimensions":3}]},"fullTextPolicy":{"defaultLanguage":"en-US","fullTextPaths":[{"path":"/t"}]},
         "indexingPolicy":{"vectorIndexes":[{"path":"/v","type":"flat"}],"fullTextIndexes":[{"path":"/t"}],"compositeIndexes":[[{"path":"/a"},{"path":"/b"}]]}"#;

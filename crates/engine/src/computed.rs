@@ -1,0 +1,57 @@
+//! Computed properties, between those who know the language and those who keep the index.
+//!
+//! Promise: a container's definitions are compiled once, when it is created, replaced or loaded; queries and the index ask the same
+//! compiled ones, so that what an index finds is what a query sees.
+
+use std::sync::Arc;
+
+use pleiad_model::policy::{ComputedProperty, ContainerDefinition, Geospatial};
+use pleiad_model::{Error, Result, Value};
+use pleiad_partition::index::{Computed as Indexed, Extract};
+use pleiad_query::computed::Computed;
+
+/// The same properties, for either side.
+#[derive(Clone)]
+pub(crate) struct ComputedProperties {
+    pub queried: Arc<Computed>,
+    pub indexed: Indexed,
+}
+
+struct Extractor(Arc<Computed>);
+
+impl Extract for Extractor {
+    fn extract(&self, item: &Value) -> Vec<(String, Option<Value>)> {
+        self.0.values(item).map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+impl ComputedProperties {
+    pub fn of(definition: &ContainerDefinition) -> Result<ComputedProperties> {
+        ComputedProperties::new(&definition.computed_properties, definition.geospatial)
+    }
+
+    pub fn new(definitions: &[ComputedProperty], geospatial: Geospatial) -> Result<ComputedProperties> {
+        let queried = Arc::new(Computed::compile(definitions, geospatial)?);
+        let indexed = match definitions {
+            [] => Indexed::default(),
+            _ => Indexed::new(definitions.to_vec(), Arc::new(Extractor(queried.clone()))),
+        };
+        Ok(ComputedProperties { queried, indexed })
+    }
+}
+
+/// What else a definition must hold to: where an item lies is told by what it stores.
+pub(crate) fn check(definition: &ContainerDefinition) -> Result<()> {
+    let paths = definition.partition_key.iter().flat_map(|key| &key.paths);
+    let mut names = paths.filter_map(|path| path.segments().first());
+    let is_computed = |name: &&String| definition.computed_properties.iter().any(|property| property.name == **name);
+    match names.find(is_computed) {
+        Some(name) => Err(Error::invalid(format!(
+            "The computed property '{name}' cannot have the name of a partition key. Choose another name."
+        ))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

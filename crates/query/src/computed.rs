@@ -1,0 +1,158 @@
+//! Computed properties: what a container works out of each of its items, for queries and for its index.
+//!
+//! Promise: a definition that is accepted looks at one item and at nothing else; not at a clock, not at chance, not at another
+//! computed property. So its value can be kept in an index, and worked out again to take it out. A value that is none
+//! in JSON, or too large, is undefined; so an item can always be written and read.
+//!
+//! ```text
+//! {"name":"low","query":"SELECT VALUE LOWER(c.name) FROM c"}      c.low in a query     item {"name":"Ann"} has "ann" there
+//! ```
+//!
+//! How many there may be and what they may be called is checked with the container's definition, in `model`.
+
+use pleiad_model::env::ManualEnv;
+use pleiad_model::item::SYSTEM_PROPERTIES;
+use pleiad_model::policy::{ComputedProperty, Geospatial};
+use pleiad_model::{Error, Result, Value, json};
+
+use crate::Parameters;
+use crate::block::{Block, Node, Output, Project};
+use crate::check::{self, has_aggregate};
+use crate::compile::{Bind, compile};
+use crate::document::{Bound, Document, Frame};
+use crate::expr::functions::Varies;
+use crate::expr::{Context, Room, evaluate};
+use crate::language::ast::{ExprKind, Select, SelectSpec};
+use crate::run::is_json;
+
+/// What a value may take while it is worked out.
+const VALUE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// The computed properties of a container, ready to be asked.
+pub struct Computed {
+    properties: Vec<Property>,
+    geospatial: Geospatial,
+}
+
+struct Property {
+    name: String,
+    node: Node,
+}
+
+impl Computed {
+    /// Says what is wrong with a definition, if anything is.
+    pub fn compile(definitions: &[ComputedProperty], geospatial: Geospatial) -> Result<Computed> {
+        let property = |definition: &ComputedProperty| {
+            let node = read(definition, geospatial).map_err(|why| told(definition, &why))?;
+            check_node(&node, definition, definitions)?;
+            Ok(Property { name: definition.name.clone(), node })
+        };
+        Ok(Computed { properties: definitions.iter().map(property).collect::<Result<_>>()?, geospatial })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.properties.is_empty()
+    }
+
+    /// The JSON text of a property; `None` if it is none of these, `Some(None)` if this item has no value there.
+    pub fn text(&self, name: &str, item: &dyn Document) -> Option<Option<Vec<u8>>> {
+        let property = self.properties.iter().find(|property| property.name == name)?;
+        let value = self.value(property, Bound::Item(item));
+        Some(value.map(|value| json::to_string(&value).into_bytes()))
+    }
+
+    /// Name and value of each, for an item with its system properties as far as `check_node` lets them be named.
+    pub fn values<'c>(&'c self, item: &'c Value) -> impl Iterator<Item = (&'c str, Option<Value>)> {
+        self.properties.iter().map(|property| (property.name.as_str(), self.value(property, Bound::Value(item))))
+    }
+
+    fn value(&self, property: &Property, item: Bound<'_>) -> Option<Value> {
+        let frame = Frame { slot: 0, bound: item, outer: None };
+        let cx = Context {
+            env: &ManualEnv::default(),
+            started_ms: 0,
+            geospatial: self.geospatial,
+            user_functions: None,
+            room: Room::new(VALUE_BYTES_MAX),
+        };
+        let value = evaluate(&property.node, Some(&frame), &cx).ok()??.into_owned();
+        is_json(&value).then_some(value)
+    }
+}
+
+/// `SELECT VALUE <scalar> FROM c`, and nothing else.
+fn read(definition: &ComputedProperty, geospatial: Geospatial) -> Result<Node> {
+    let text = &definition.query;
+    let select = check::read(text)?;
+    check_shape(&select)?;
+    let parameters = Parameters::default();
+    check::check_parameters(&select, &parameters, text)?;
+    let Block { output, .. } = compile(&select, text, Bind { parameters: &parameters, geospatial, started_ms: None })?;
+    match output {
+        Output::Rows(Project::Value(node)) => Ok(node),
+        _ => Err(Error::invalid("it selects one value with SELECT VALUE")),
+    }
+}
+
+fn check_shape(select: &Select) -> Result<()> {
+    let from_root = matches!(select.from.as_slice(), [root] if !root.each && matches!(root.of.kind, ExprKind::Name(_)));
+    let wrong = [
+        (!matches!(select.spec, SelectSpec::Value(_)), "it selects one value with SELECT VALUE"),
+        (!from_root, "its FROM names the container and nothing else"),
+        (select.filter.is_some(), "it has no WHERE"),
+        (!select.group_by.is_empty(), "it has no GROUP BY"),
+        (select.order_by.is_some(), "it has no ORDER BY"),
+        (select.distinct, "it has no DISTINCT"),
+        (select.top.is_some() || select.offset_limit.is_some(), "it has no TOP, OFFSET or LIMIT"),
+        (has_aggregate(&select.spec), "it has no aggregate"),
+    ];
+    match wrong.into_iter().find(|(is, _)| *is) {
+        Some((_, rule)) => Err(Error::invalid(rule)),
+        None => Ok(()),
+    }
+}
+
+/// What the value may depend on.
+fn check_node(node: &Node, definition: &ComputedProperty, all: &[ComputedProperty]) -> Result<()> {
+    let broken = match node {
+        Node::Slot(_) => Some("it names properties of the item, not the item as a whole"),
+        Node::Path { steps, .. } => steps.first().and_then(|first| broken_name(&first.text, definition, all)),
+        Node::Subquery { .. } => Some("it has no subquery"),
+        Node::UserCall { .. } => Some("it calls no user-defined function"),
+        Node::Call { function, .. } if function.varies != Varies::Never => {
+            Some("it calls no function of time or chance")
+        }
+        Node::Call { function, .. } if function.name.starts_with("ST_") => Some("it calls no spatial function"),
+        _ => None,
+    };
+    if let Some(rule) = broken {
+        return Err(told(definition, &Error::invalid(rule)));
+    }
+    let mut below = Ok(());
+    node.each_child(&mut |child| {
+        if below.is_ok() {
+            below = check_node(child, definition, all);
+        }
+    });
+    below
+}
+
+fn broken_name(name: &str, definition: &ComputedProperty, all: &[ComputedProperty]) -> Option<&'static str> {
+    if all.iter().any(|other| other.name == name && other.name != definition.name) {
+        return Some("it names no other computed property");
+    }
+    // Made when an item is read: there are none of them when it is indexed.
+    let made = name != "_ts" && SYSTEM_PROPERTIES.contains(&name);
+    made.then_some("of the system properties it names only _ts")
+}
+
+fn told(definition: &ComputedProperty, why: &Error) -> Error {
+    let name = &definition.name;
+    Error {
+        message: format!("The definition of the computed property '{name}' is invalid: {}", why.message),
+        ..why.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests;
