@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Consistency, Error, Kind, Result};
 use pleiad_partition::governor::Class;
 use pleiad_partition::partition::NOT_THERE;
 use pleiad_partition::ttl::Expiry;
@@ -28,6 +28,8 @@ pub struct Admitted {
     pub(crate) class: Class,
     /// When it was admitted: what is over by then is not there.
     now_s: u32,
+    /// What its reads promise.
+    consistency: Consistency,
 }
 
 impl Admitted {
@@ -48,6 +50,20 @@ impl Admitted {
     pub fn in_class(self, class: Class) -> Self {
         Admitted { class, ..self }
     }
+
+    /// Without this, as in a session.
+    pub fn reading_at(self, consistency: Consistency) -> Self {
+        Admitted { consistency, ..self }
+    }
+
+    pub fn consistency(&self) -> Consistency {
+        self.consistency
+    }
+
+    /// What a read costs at its level, given what it costs at one replica.
+    pub(crate) fn read_ru(&self, charge_ru: f64) -> f64 {
+        charge_ru * f64::from(self.consistency.reads())
+    }
 }
 
 impl Engine {
@@ -59,7 +75,10 @@ impl Engine {
             Some(rid) if !rid.is_empty() && ContainerRid::parse(rid) != Some(container.rid) => {
                 Err(changed(rid, container.rid))
             }
-            _ => Ok(Admitted { container, class: Class::default(), now_s: self.now_s() }),
+            _ => {
+                let (class, now_s, consistency) = (Class::default(), self.now_s(), Consistency::Session);
+                Ok(Admitted { container, class, now_s, consistency })
+            }
         }
     }
 

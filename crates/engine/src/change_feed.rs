@@ -153,7 +153,7 @@ async fn read(
         let visit = meter.enter(at, slice.partition)?;
         let asked = asked(&reach, request, &slice.stretch, at.expiry());
         (changes, slice.stretch.lsn) = page(slice.partition, request, &asked).await?;
-        let charge_ru = changes.charge_ru();
+        let charge_ru = at.read_ru(changes.charge_ru());
         meter.pay(visit, charge_ru, None);
         served.charge_ru += charge_ru;
         queue.push_back(slice);

@@ -57,7 +57,7 @@ impl Engine {
             Err(error) => return Answer::refused(error).at(place),
         };
         let found = partition.read(&key).await.map(|record| at.expiry().living(record));
-        let answer = match found {
+        let mut answer = match found {
             Ok(Some(record)) => {
                 let charge_ru = price::read(record.body().len());
                 Answer::priced(Ok(record), charge_ru)
@@ -65,6 +65,7 @@ impl Engine {
             Ok(None) => Answer::refused(Error::not_found(NOT_THERE)),
             Err(error) => Answer::refused(error),
         };
+        answer.charge_ru = at.read_ru(answer.charge_ru);
         self.meter.pay(visit, answer.charge_ru, Some(&key.logical));
         answer.at(place)
     }

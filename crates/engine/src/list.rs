@@ -77,7 +77,7 @@ impl Engine {
         };
         let mut served = Served::default();
         let answer = match fill(&self.meter, at, &reach, from, quota, session, &mut served).await {
-            Ok(page) => Answer::priced(Ok(page), served.charge_ru.max(price::MISS_RU)),
+            Ok(page) => Answer::priced(Ok(page), served.charge_ru.max(at.read_ru(price::MISS_RU))),
             Err(error) => Answer::refused(error),
         };
         match served.place {
@@ -136,7 +136,7 @@ async fn fill(
             meter.leave(visit);
             return Ok(ended(records, stretch, stretches));
         }
-        let charge_ru = price::page(sizes());
+        let charge_ru = at.read_ru(price::page(sizes()));
         meter.pay(visit, charge_ru, None);
         served.charge_ru += charge_ru;
         bytes += page_bytes;

@@ -4,6 +4,7 @@
 
 pub mod env; // where time and chance come from
 pub mod error; // what a caller can do about a failure
+pub mod consistency; // how much a read may lag behind
 pub mod etag; // one version of one resource
 pub mod number; // JSON numbers, exact as integers, compared as doubles
 pub mod value; // one JSON value
@@ -16,6 +17,7 @@ pub mod item; // what an item may be called and contain
 pub mod patch; // a change of an item, told by its parts
 pub mod policy; // a container's definition and its policies
 
+pub use consistency::Consistency;
 pub use error::{Budget, Error, Kind, Result, Throttle};
 pub use number::Number;
 pub use value::{Object, Value};

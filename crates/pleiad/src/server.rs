@@ -164,11 +164,8 @@ async fn gateway(
     let [secondary, primary_ro, secondary_ro] =
         [text(&keys.secondary), text(&keys.primary_read_only), text(&keys.secondary_read_only)];
     let keys = Keys::new(keys.primary.reveal(), secondary.as_deref(), primary_ro.as_deref(), secondary_ro.as_deref())?;
-    let account = Account {
-        id: "pleiad".to_owned(),
-        region: "Local".to_owned(),
-        consistency: settings.consistency.as_str().to_owned(),
-    };
+    let account =
+        Account { id: "pleiad".to_owned(), region: "Local".to_owned(), consistency: settings.consistency.into() };
     let certificate = match authority {
         Some(path) => std::fs::read(path).ok().map(Bytes::from),
         None => None,

@@ -22,6 +22,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use ::http::HeaderValue;
 use bytes::Bytes;
 use pleiad_engine::Engine;
+use pleiad_model::Consistency;
 use pleiad_model::env::MovedEnv;
 
 use crate::management::Desk;
@@ -35,7 +36,8 @@ pub struct Account {
     /// Not `localhost`: one SDK takes that as a sign to ignore the addresses it is given.
     pub id: String,
     pub region: String,
-    pub consistency: String,
+    /// What reads promise unless they ask for less.
+    pub consistency: Consistency,
 }
 
 /// Answers HTTP requests for one account.

@@ -1,6 +1,5 @@
 """Session tokens: every answer has one, it moves only when something is written, and it is honoured."""
 
-import pytest
 from conftest import connect, header, refused
 
 TOKEN = "x-ms-session-token"
@@ -55,17 +54,3 @@ def test_a_token_from_the_future_is_404_1002(container):
     with refused(404, 1002):
         container.read_item("x", "a", session_token=ahead)
     assert container.read_item("x", "a", session_token=token)["id"] == "x"
-
-
-@pytest.mark.parametrize("level", ["Session", "ConsistentPrefix", "Eventual"])
-def test_weaker_consistency_is_accepted(scheme, database, container, level):
-    there = connect(scheme, consistency_level=level).get_database_client(database.id).get_container_client(container.id)
-    there.create_item({"id": "x", "pk": "a"})
-    assert there.read_item("x", "a")["id"] == "x"
-
-
-def test_stronger_consistency_than_the_accounts_is_400(scheme, database, container):
-    container.create_item({"id": "x", "pk": "a"})
-    there = connect(scheme, consistency_level="Strong").get_database_client(database.id).get_container_client(container.id)
-    with refused(400):
-        there.read_item("x", "a")

@@ -229,7 +229,7 @@ impl Job {
         let mut tab = Tab::default();
         let answer = match self.page(&mut places, &mut tab) {
             Ok(page) => {
-                let charge_ru = tab.pay(&self.meter, price::rows(page.rows.bytes()) + self.functions_ru());
+                let charge_ru = tab.pay(&self.meter, &self.at, price::rows(page.rows.bytes()) + self.functions_ru());
                 Answer::priced(Ok(page), charge_ru)
             }
             Err(error) => self.failed(error, tab),
@@ -246,7 +246,7 @@ impl Job {
             tab.leave(&self.meter);
             return Answer::refused(error);
         }
-        let charge_ru = tab.pay(&self.meter, self.functions_ru()).max(price::MISS_RU);
+        let charge_ru = tab.pay(&self.meter, &self.at, self.functions_ru()).max(price::MISS_RU);
         Answer::priced(Err(error), charge_ru)
     }
 

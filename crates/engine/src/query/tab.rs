@@ -20,6 +20,7 @@ pub struct Tab {
 struct Part {
     /// None where somebody else pays for the request as a whole.
     visit: Option<Visit<Arc<Partition>>>,
+    /// At one replica.
     charge_ru: f64,
 }
 
@@ -57,17 +58,17 @@ impl Tab {
     }
 
     /// `rows_ru` is what the rows cost that were made of what was read.
-    pub fn pay(self, meter: &Meter, rows_ru: f64) -> f64 {
+    pub fn pay(self, meter: &Meter, at: &Admitted, rows_ru: f64) -> f64 {
         if self.parts.is_empty() {
-            return price::QUERY_RU + rows_ru;
+            return at.read_ru(price::QUERY_RU + rows_ru);
         }
         let read_ru: f64 = self.parts.iter().map(|part| part.charge_ru).sum();
         for Part { visit, charge_ru } in self.parts {
             let share_ru = charge_ru + rows_ru * charge_ru / read_ru.max(price::QUERY_RU);
             if let Some(visit) = visit {
-                meter.pay(visit, share_ru, None);
+                meter.pay(visit, at.read_ru(share_ru), None);
             }
         }
-        read_ru + rows_ru
+        at.read_ru(read_ru + rows_ru)
     }
 }

@@ -202,6 +202,19 @@ choice! {
         Eventual = "Eventual",
     }
 }
+
+impl From<Consistency> for pleiad_model::Consistency {
+    fn from(said: Consistency) -> Self {
+        match said {
+            Consistency::Strong => Self::Strong,
+            Consistency::BoundedStaleness => Self::BoundedStaleness,
+            Consistency::Session => Self::Session,
+            Consistency::ConsistentPrefix => Self::ConsistentPrefix,
+            Consistency::Eventual => Self::Eventual,
+        }
+    }
+}
+
 choice! {
     /// Whose limits hold: the service's of that year, or today's.
     Profile { Of2016 = "2016", Of2017 = "2017", Of2018 = "2018", Current = "current" }

@@ -4,10 +4,10 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use pleiad_engine::{BucketId, Class, Condition, ContainerName, Priority, SessionToken, ThroughputRequest};
+use pleiad_engine::{Admitted, BucketId, Class, Condition, ContainerName, Priority, SessionToken, ThroughputRequest};
 use pleiad_model::partition_key::{EffectiveKey, KeyRange, PartitionKey};
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
-use pleiad_model::{Error, Result, Value, json};
+use pleiad_model::{Consistency, Error, Result, Value, json};
 
 use super::address::Address;
 use super::{binary_json, session};
@@ -108,7 +108,26 @@ impl<'a> Request<'a> {
         agents.into_iter().flatten().any(|agent| names.iter().any(|name| agent.contains(name)))
     }
 
-    pub fn session(&self) -> Result<Option<SessionToken>> {
+    /// What a read promises: what the account does, or less.
+    pub fn consistency(&self, account: Consistency) -> Result<Consistency> {
+        let Some(asked) = self.header("x-ms-consistency-level").filter(|level| !level.is_empty()) else {
+            return Ok(account);
+        };
+        match Consistency::parse(asked) {
+            Some(level) if level <= account => Ok(level),
+            Some(_) => Err(Error::invalid(format!(
+                "ConsistencyLevel {asked} specified in the request is invalid when service is configured with consistency level {}. Ensure the request consistency level is not stronger than the service consistency level.",
+                account.as_str()
+            ))),
+            None => Err(Error::invalid(format!("{asked:?} is not a consistency level."))),
+        }
+    }
+
+    /// What the client has seen. Only in a session does it count: weaker reads may lag behind, stronger ones do not.
+    pub fn session(&self, at: &Admitted) -> Result<Option<SessionToken>> {
+        if at.consistency() != Consistency::Session {
+            return Ok(None);
+        }
         self.header("x-ms-session-token").filter(|text| !text.is_empty()).map(session::parse).transpose()
     }
 

@@ -27,7 +27,7 @@ use super::status::Failure;
 
 impl Gateway {
     pub(super) async fn dispatch(&self, request: &Request<'_>, caller: Caller) -> Handled {
-        check_consistency(request, &self.account.consistency)?;
+        request.consistency(self.account.consistency)?;
         check_caller(request, caller)?;
         match request.address.resource {
             ResourceType::Account => self.account(request),
@@ -69,20 +69,6 @@ impl Gateway {
         }
         let owner = admitted.container().rid.to_string();
         Ok(Reply::new(StatusCode::OK, super::shape::feed(&owner, "Conflicts", &[])))
-    }
-}
-
-/// From the weakest to the strongest.
-const CONSISTENCY_LEVELS: [&str; 5] = ["Eventual", "ConsistentPrefix", "Session", "BoundedStaleness", "Strong"];
-
-fn check_consistency(request: &Request<'_>, account: &str) -> Result<(), Refusal> {
-    let Some(asked) = request.header("x-ms-consistency-level").filter(|level| !level.is_empty()) else { return Ok(()) };
-    let rank = |level: &str| CONSISTENCY_LEVELS.iter().position(|known| known.eq_ignore_ascii_case(level));
-    match (rank(asked), rank(account)) {
-        (Some(asked), Some(most)) if asked <= most => Ok(()),
-        (Some(_), _) => Err(Error::invalid(format!("ConsistencyLevel {asked} specified in the request is invalid when service is configured with consistency level {account}. Ensure the request consistency level is not stronger than the service consistency level.")).into()),
-        (None, _) => Err(Error::invalid(format!("{asked:?} is not a consistency level."))
-            .into()),
     }
 }
 

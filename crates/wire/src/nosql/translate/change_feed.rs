@@ -31,7 +31,7 @@ impl Gateway {
             since_s: since_s(request)?,
             quota: Quota { items, bytes: PAGE_BYTES_MAX },
         };
-        let session = request.session()?;
+        let session = request.session(at)?;
         let (page, place, charge_ru) = Refusal::of(self.engine.change_feed(at, &asked, session.as_ref()).await)?;
         let container = at.container();
         let enveloped = request.header(WIRE_FORMAT).is_some_and(|version| !version.is_empty());

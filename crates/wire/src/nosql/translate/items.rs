@@ -22,7 +22,9 @@ pub(super) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 impl Gateway {
     pub(super) async fn items(&self, request: &Request<'_>) -> Handled {
-        let at = self.engine.admit(request.container_name()?, request.intended_rid())?.in_class(request.class()?);
+        let level = request.consistency(self.account.consistency)?;
+        let at = self.engine.admit(request.container_name()?, request.intended_rid())?;
+        let at = at.in_class(request.class()?).reading_at(level);
         let handled = self.items_of(request, &at).await;
         match handled {
             Ok(reply) => Ok(told(reply, &at)),
@@ -57,7 +59,7 @@ impl Gateway {
     }
 
     async fn read_item(&self, request: &Request<'_>, at: &Admitted) -> Handled {
-        let (key, session) = (request.partition_key()?, request.session()?);
+        let (key, session) = (request.partition_key()?, request.session(at)?);
         let answer = self.engine.read_item(at, key.as_ref(), target(request)?, session.as_ref()).await;
         let (record, place, charge_ru) = Refusal::of(answer)?;
         let etag = record.etag().to_string();
@@ -122,7 +124,7 @@ impl Gateway {
         let from = token.map(|token| self.tokens.redeem(&rid, token)).transpose()?;
         let items = request.max_item_count()?.unwrap_or(PAGE_ITEMS).min(PAGE_ITEMS_MAX);
         let quota = Quota { items, bytes: PAGE_BYTES_MAX };
-        let session = request.session()?;
+        let session = request.session(at)?;
         let answer = self.engine.list_items(at, &current_scope(request, at)?, from, quota, session.as_ref()).await;
         let (page, place, charge_ru) = Refusal::of(answer)?;
         let body = shape::item_feed(at.container().rid, &page.records);

@@ -44,7 +44,7 @@ impl Gateway {
             explain: explains(request),
             enable_scan: request.flag("x-ms-documentdb-query-enable-scan"),
         };
-        let session = request.session()?;
+        let session = request.session(at)?;
         let answer = self.engine.query_items(at, query, session.as_ref()).await;
         let (page, place, charge_ru) = match Refusal::of(answer) {
             Err(refusal) => return Err(self.with_plan(request, at, refusal)),
