@@ -19,6 +19,7 @@ use pleiad_model::env::{Env, SystemEnv};
 use pleiad_wire::listener::{self, Drain, Limits, Origin, Service};
 use pleiad_wire::nosql::address;
 use pleiad_wire::nosql::auth::{self, Keys, Moment, Presented};
+use pleiad_wire::nosql::continuation::Tokens;
 
 use crate::Result;
 use crate::process::Running;
@@ -49,6 +50,7 @@ pub fn serve(answer: &Path) -> Result {
 
 struct Constant {
     keys: Keys,
+    tokens: Tokens,
     headers: HeaderMap,
     body: Bytes,
 }
@@ -69,7 +71,8 @@ impl Constant {
         headers.remove(CONTENT_LENGTH);
         headers.remove(DATE);
         let keys = Keys::new(&signed::key(), None, None, None).map_err(|e| e.to_string())?;
-        Ok(Constant { keys, headers, body: Bytes::copy_from_slice(&answer[head_bytes..]) })
+        let tokens = Tokens::new(&[0; 32]);
+        Ok(Constant { keys, tokens, headers, body: Bytes::copy_from_slice(&answer[head_bytes..]) })
     }
 
     fn is_signed(&self, request: &Request<Incoming>) -> bool {
@@ -84,7 +87,7 @@ impl Constant {
             date: text(DATE.as_str()),
         };
         let now_ms = SystemEnv.now_ms();
-        auth::authorize(&self.keys, &presented, Moment { now_ms, wall_ms: now_ms }).is_ok()
+        auth::authorize(&self.keys, &self.tokens, &presented, Moment { now_ms, wall_ms: now_ms }).is_ok()
     }
 }
 

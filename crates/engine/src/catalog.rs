@@ -1,4 +1,4 @@
-//! The catalog: an account's databases, containers, offers and encryption keys.
+//! The catalog: an account's databases, containers, offers, encryption keys, users and permissions.
 //!
 //! Promise: readers see one whole tree at a time and never wait; changes take turns, and are
 //! durable before the tree shows them. `_rid`s are never given twice.
@@ -6,7 +6,8 @@
 //! ```text
 //! account ─┬─ database ─┬─ container ─┬─ partition map ── partitions
 //!          │            │             └─ stored procedure, trigger, user-defined function
-//!          │            └─ client encryption key
+//!          │            ├─ client encryption key
+//!          │            └─ user ── permission
 //!          └─ offer ─▷ database or container
 //! ```
 
@@ -18,6 +19,7 @@ mod rows; // the tree as rows of the store
 mod script; // what clients have stored to be run
 mod transition; // a container whose index is being changed
 mod tree; // the resources themselves
+mod users; // who may what
 
 pub use change::NewContainer;
 pub use job::{Job, JobKind, Reason};
@@ -26,6 +28,7 @@ pub(crate) use rows::{erased, to_erase};
 pub use script::{Script, ScriptDefinition, ScriptPut, Scripts, TriggerDefinition, TriggerOperation, TriggerType};
 pub use transition::Transition;
 pub use tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree};
+pub use users::{Grant, Permission, User};
 
 use std::sync::{Arc, Weak};
 

@@ -37,8 +37,8 @@ pub use admit::{Admitted, ContainerName};
 pub use answer::{Answer, Place};
 pub use batch::{BATCH_OPERATIONS_MAX, BatchAction, BatchOperation, Done, OperationAnswer};
 pub use catalog::{
-    Catalog, Container, Database, EncryptionKey, Job, JobKind, Offer, OfferOwner, Reason, Script, ScriptDefinition,
-    ScriptPut,
+    Catalog, Container, Database, EncryptionKey, Grant, Job, JobKind, Offer, OfferOwner, Permission, Reason, Script,
+    ScriptDefinition, ScriptPut, User,
 };
 pub use change_feed::{ChangeFrom, ChangeMode, ChangePage, ChangeRequest, ChangeStretch, Changes};
 pub use chores::{JobReport, Outcome as JobOutcome, Step};

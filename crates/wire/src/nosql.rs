@@ -3,12 +3,14 @@
 mod http; // one request, from its first line to its answer
 pub mod address; // which resource a path names
 pub mod auth; // who is asking
+pub mod resource_token; // what a permission is worth to whoever carries it
+mod permit; // what it allows
 pub(crate) mod request; // headers and bodies, read as types
 pub mod binary_json; // bodies in Cosmos's binary form
 pub mod batch; // many operations in one body, and their results
 pub mod hybrid_row; // records as one SDK sends and wants them
 mod session; // session tokens as text
-mod continuation; // where the next page starts, signed
+pub mod continuation; // where the next page starts, signed
 pub(crate) mod translate; // requests to the engine, answers from it
 mod query_metrics; // how a page of a query was made
 mod shape; // resources as JSON

@@ -68,6 +68,7 @@ impl Catalog {
         for key in database.encryption_keys.values() {
             rows::delete_encryption_key(&mut change.batch, key);
         }
+        database.users.values().for_each(|user| rows::delete_user(&mut change.batch, user));
         change.tree.remove_database(&database);
         change.erase = database.containers.values().cloned().collect();
         self.publish(change).await

@@ -7,10 +7,15 @@
 //! catalog │ 'e' │ database u32 · u64     → encryption key, version
 //! catalog │ 'j' │ job u64                → a split or merge under way
 //! catalog │ 'o' │ offer u32              → owner, throughput, version
+//! catalog │ 'p' │ database u32 · user u32 · u64
+//!                                        → permission, version
 //! catalog │ 's' │ database u32 · container u32 · kind u8 · u64
 //!                                        → script, version
+//! catalog │ 'u' │ database u32 · u32     → user, version
 //! catalog │ 'x' │ shard u64              → (empty) rows that nobody needs any more, still to be erased
 //! ```
+
+mod users; // who may what
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +23,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pleiad_model::env::Env;
 use pleiad_model::policy::ContainerDefinition;
-use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid, ScriptKind, ScriptRid};
+use pleiad_model::resource_id::{
+    ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid, PermissionRid, ScriptKind, ScriptRid, UserRid,
+};
 use pleiad_model::{Error, Object, Result, Value, json};
 use pleiad_partition::governor::{BucketId, Caps};
 use pleiad_partition::{Committer, Partition, PartitionMap, Schema};
@@ -31,6 +38,7 @@ use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, V
 use crate::Limits;
 use crate::computed::ComputedProperties;
 use crate::throughput::{ProvisionedThroughput, Redistribution};
+pub(super) use users::{delete_permission, delete_user, put_permission, put_user};
 
 const COUNTERS: u8 = b'n';
 const DATABASE: u8 = b'd';
@@ -52,6 +60,8 @@ pub(super) struct Counters {
     pub encryption_key: u64,
     pub offer: u32,
     pub shard: u64,
+    pub user: u32,
+    pub permission: u64,
     pub secret: [u8; 32],
 }
 
@@ -59,7 +69,8 @@ impl Counters {
     fn new(env: &dyn Env) -> Self {
         let mut secret = [0; 32];
         secret.as_chunks_mut::<8>().0.iter_mut().for_each(|chunk| *chunk = env.random_u64().to_be_bytes());
-        Counters { version: 0, database: 0, container: 0, encryption_key: 0, offer: 0, shard: 0, secret }
+        let (version, database, container, encryption_key, offer, shard, user, permission) = Default::default();
+        Counters { version, database, container, encryption_key, offer, shard, user, permission, secret }
     }
 
     pub fn put(&self, batch: &mut Batch) {
@@ -71,6 +82,8 @@ impl Counters {
             .with("encryptionKey", self.encryption_key)
             .with("offer", u64::from(self.offer))
             .with("shard", self.shard)
+            .with("user", u64::from(self.user))
+            .with("permission", self.permission)
             .with("secret", secret);
         put(batch, COUNTERS, &[], row);
     }
@@ -89,6 +102,9 @@ impl Counters {
             encryption_key: number(value, "encryptionKey")?,
             offer: small(value, "offer")?,
             shard: number(value, "shard")?,
+            // Rows from before there were users have none of these.
+            user: value.get("user").map_or(Ok(0), |_| small(value, "user"))?,
+            permission: value.get("permission").map_or(Ok(0), |_| number(value, "permission"))?,
             secret,
         })
     }
@@ -245,6 +261,7 @@ async fn load_database(with: &Loader<'_>, rid: DatabaseRid, row: &[u8]) -> Resul
         let key = load_encryption_key(rid, &json::parse(&row)?)?;
         database.encryption_keys.insert(key.rid.number, Arc::new(key));
     }
+    users::load_users(store, &mut database).await?;
     Ok(database)
 }
 

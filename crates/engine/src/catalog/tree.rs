@@ -14,6 +14,7 @@ use pleiad_partition::{Partition, PartitionMap, Schema};
 use super::job::Job;
 use super::script::Scripts;
 use super::transition::Transition;
+use super::users::User;
 use crate::Limits;
 use crate::computed::ComputedProperties;
 use crate::throughput::{self, Pool, ProvisionedThroughput, Redistribution};
@@ -34,6 +35,7 @@ pub struct Database {
     pub version: Version,
     pub containers: BTreeMap<u32, Arc<Container>>,
     pub encryption_keys: BTreeMap<u64, Arc<EncryptionKey>>,
+    pub users: BTreeMap<u32, Arc<User>>,
     /// What its containers draw on together, if it reserves throughput.
     pub pool: Arc<Pool>,
     by_name: HashMap<String, u32>,
@@ -141,8 +143,8 @@ impl Tree {
 
 impl Database {
     pub(super) fn new(id: String, rid: DatabaseRid, version: Version) -> Self {
-        let (containers, encryption_keys, pool, by_name) = Default::default();
-        Database { id, rid, version, containers, encryption_keys, pool, by_name }
+        let (containers, encryption_keys, users, pool, by_name) = Default::default();
+        Database { id, rid, version, containers, encryption_keys, users, pool, by_name }
     }
 
     pub fn container(&self, name: &str) -> Option<&Arc<Container>> {

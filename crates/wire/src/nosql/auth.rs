@@ -1,7 +1,7 @@
 //! Who is asking.
 //!
 //! Promise: a `Caller` exists only for a request that was signed with one of the account's keys over its own verb,
-//! resource and date, not more than fifteen minutes ago. Comparisons take the same time whatever the bytes are.
+//! resource and date, not more than fifteen minutes ago; or that carries a token which we signed and which has not expired. Comparisons take the same time whatever the bytes are.
 //! What a caller may do beyond reading and writing, and which status a refusal gets, is someone else's job.
 //!
 //! The string to sign, for `POST /dbs/My%20Db/colls/c/docs`; every line ends in a line feed, the fifth is usually empty:
@@ -30,6 +30,8 @@ use ring::hmac;
 use smallvec::SmallVec;
 
 use super::address::{Signing, percent_decode};
+use super::continuation::Tokens;
+use super::resource_token::Ticket;
 
 /// How far the date of a request may be from ours, either way.
 pub const SKEW_MS_MAX: u64 = 15 * 60 * 1000;
@@ -77,6 +79,8 @@ pub enum Caller {
     ReadOnly,
     /// An emulator token: items as with a read-write key, but no management of what holds them.
     Data,
+    /// A token from a permission: what that allows.
+    Permitted(Ticket),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,8 +95,10 @@ pub enum AuthError {
     Skewed,
     /// Signed with a read-only key, but not a read.
     ReadOnlyKey,
-    /// A token from a permission; those are not built.
-    ResourceTokenUnsupported,
+    /// A token that no permission of ours gave.
+    BadToken,
+    /// A token from a permission, after its time.
+    Expired,
     /// A bearer token that is not an emulator token of this account.
     AadNotAccepted,
 }
@@ -140,7 +146,7 @@ impl fmt::Debug for Keys {
 }
 
 /// Says who signed the request, or why nobody did.
-pub fn authorize(keys: &Keys, presented: &Presented<'_>, at: Moment) -> Result<Caller, AuthError> {
+pub fn authorize(keys: &Keys, tokens: &Tokens, presented: &Presented<'_>, at: Moment) -> Result<Caller, AuthError> {
     let header = presented.authorization.ok_or(AuthError::Missing)?;
     let decoded =
         percent_decode(header).ok_or(AuthError::Malformed("a percent sign without two hexadecimal digits"))?;
@@ -148,7 +154,7 @@ pub fn authorize(keys: &Keys, presented: &Presented<'_>, at: Moment) -> Result<C
     match Token::parse(text)? {
         Token::Master(signature) => master(keys, presented, signature, at.wall_ms),
         Token::Aad(jwt) => emulator_token::check(keys, jwt, at.now_ms),
-        Token::Resource => Err(AuthError::ResourceTokenUnsupported),
+        Token::Resource(signature) => permitted(tokens, signature, at.now_ms),
     }
 }
 
@@ -156,7 +162,7 @@ pub fn authorize(keys: &Keys, presented: &Presented<'_>, at: Moment) -> Result<C
 enum Token<'a> {
     Master(&'a str),
     Aad(&'a str),
-    Resource,
+    Resource(&'a str),
 }
 
 impl<'a> Token<'a> {
@@ -169,11 +175,19 @@ impl<'a> Token<'a> {
         match (kind, version) {
             ("master", "1.0") => Ok(Token::Master(signature)),
             ("aad", "1.0") => Ok(Token::Aad(signature)),
-            ("resource", "1" | "1.0") => Ok(Token::Resource),
+            ("resource", "1" | "1.0") => Ok(Token::Resource(signature)),
             ("master" | "aad" | "resource", _) => Err(AuthError::Malformed("the token version must be 1.0")),
             _ => Err(AuthError::Malformed("the token type must be master, resource or aad")),
         }
     }
+}
+
+fn permitted(tokens: &Tokens, signature: &str, now_ms: u64) -> Result<Caller, AuthError> {
+    let ticket = Ticket::redeem(signature, tokens).ok_or(AuthError::BadToken)?;
+    if now_ms / 1000 >= ticket.expires_s {
+        return Err(AuthError::Expired);
+    }
+    Ok(Caller::Permitted(ticket))
 }
 
 fn master(keys: &Keys, presented: &Presented<'_>, signature: &str, wall_ms: u64) -> Result<Caller, AuthError> {

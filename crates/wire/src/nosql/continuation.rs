@@ -51,12 +51,12 @@ impl Tokens {
     }
 
     /// Signs the bytes and spells them in ASCII.
-    fn seal(&self, owner: &str, bytes: Vec<u8>) -> String {
+    pub(super) fn seal(&self, owner: &str, bytes: Vec<u8>) -> String {
         URL_SAFE_NO_PAD.encode(self.sign(owner, bytes))
     }
 
     /// The bytes that were sealed for this owner.
-    fn unseal(&self, owner: &str, token: &str) -> Option<Vec<u8>> {
+    pub(super) fn unseal(&self, owner: &str, token: &str) -> Option<Vec<u8>> {
         self.verify(owner, URL_SAFE_NO_PAD.decode(token).ok()?)
     }
 

@@ -4,8 +4,8 @@ mod changes; // items in a change feed
 
 use pleiad_engine::catalog::Tree;
 use pleiad_engine::{
-    Caps, Container, Database, EncryptionKey, KeyStatistics, LargeKey, Offer, OfferOwner, ProvisionedThroughput,
-    Record, RowSet, Script, write_item,
+    Caps, Container, Database, EncryptionKey, KeyStatistics, LargeKey, Offer, OfferOwner, Permission,
+    ProvisionedThroughput, Record, RowSet, Script, User, write_item,
 };
 use pleiad_model::etag::Etag;
 use pleiad_model::partition_key::PartitionKey;
@@ -136,6 +136,21 @@ pub fn script(script: &Script) -> Value {
     };
     let link = format!("{}{feed}/{rid}/", container_link(script.rid.container));
     system(script.definition.to_object(), &rid, link, script.version.etag(), script.version.ts_s).into()
+}
+
+pub fn user(user: &User) -> Value {
+    let rid = user.rid.to_string();
+    let link = format!("dbs/{}/users/{rid}/", user.rid.database);
+    let object = Object::new().with("id", user.id.as_str());
+    system(object, &rid, link, user.version.etag(), user.version.ts_s).with("_permissions", "permissions/").into()
+}
+
+pub fn permission(permission: &Permission, token: &str) -> Value {
+    let (rid, user) = (permission.rid.to_string(), permission.rid.user);
+    let link = format!("dbs/{}/users/{user}/permissions/{rid}/", user.database);
+    let object = permission.grant.add_to(Object::new().with("id", permission.id.as_str()));
+    let object = system(object, &rid, link, permission.version.etag(), permission.version.ts_s);
+    object.with("_token", token).into()
 }
 
 pub fn range(container: &Container, at: usize) -> Value {

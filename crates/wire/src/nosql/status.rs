@@ -122,7 +122,13 @@ impl From<AuthError> for Failure {
             AuthError::ReadOnlyKey => {
                 Failure::new(FORBIDDEN, "The given request is not permitted for the provided read-only key.")
             }
-            AuthError::ResourceTokenUnsupported => Failure::from(Error::refused("Authorization by resource token")),
+            AuthError::BadToken => Failure::new(
+                UNAUTHORIZED,
+                "The authorization token is not valid: it was not issued by this account, or was changed on its way.",
+            ),
+            AuthError::Expired => {
+                Failure::new(FORBIDDEN, "The authorization token has expired. Read the permission again for another.")
+            }
             AuthError::AadNotAccepted => Failure::new(
                 UNAUTHORIZED,
                 "The bearer token is not accepted: this server knows its account keys and the emulator's test token.",

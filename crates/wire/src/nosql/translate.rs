@@ -13,6 +13,7 @@ mod procedures; // scripts at work
 mod queries; // items by what they hold
 mod ranges;
 mod scripts;
+mod users; // and their permissions
 
 use http::{Method, StatusCode};
 use pleiad_model::Error;
@@ -20,7 +21,8 @@ use pleiad_model::resource_id::ScriptKind;
 
 use super::Gateway;
 use super::address::ResourceType;
-use super::auth::Caller;
+use super::auth::{AuthError, Caller};
+use super::permit;
 use super::reply::{Handled, Refusal, Reply};
 use super::request::{PostKind, Request};
 use super::status::Failure;
@@ -28,7 +30,7 @@ use super::status::Failure;
 impl Gateway {
     pub(super) async fn dispatch(&self, request: &Request<'_>, caller: Caller) -> Handled {
         request.consistency(self.account.consistency)?;
-        check_caller(request, caller)?;
+        self.check_caller(request, caller)?;
         match request.address.resource {
             ResourceType::Account => self.account(request),
             ResourceType::Databases => self.databases(request).await,
@@ -37,6 +39,8 @@ impl Gateway {
             ResourceType::Offers => self.offers(request).await,
             ResourceType::Ranges => self.ranges(request),
             ResourceType::ClientEncryptionKeys => self.encryption_keys(request).await,
+            ResourceType::Users => self.users(request).await,
+            ResourceType::Permissions => self.permissions(request).await,
             ResourceType::Conflicts => self.conflicts(request),
             ResourceType::Addresses => {
                 Err(Error::refused("Direct mode (replica addresses; choose gateway mode in the client)").into())
@@ -44,10 +48,21 @@ impl Gateway {
             ResourceType::StoredProcedures => self.scripts(request, ScriptKind::StoredProcedure).await,
             ResourceType::Triggers => self.scripts(request, ScriptKind::Trigger).await,
             ResourceType::UserDefinedFunctions => self.scripts(request, ScriptKind::UserDefinedFunction).await,
-            ResourceType::Users => Err(Error::refused("Users").into()),
-            ResourceType::Permissions => Err(Error::refused("Permissions").into()),
             ResourceType::Attachments => Err(Error::refused("Attachments").into()),
             ResourceType::Operations => self.operations(request).await,
+        }
+    }
+
+    fn check_caller(&self, request: &Request<'_>, caller: Caller) -> Result<(), Refusal> {
+        let gives_tokens = request.address.resource == ResourceType::Permissions;
+        match caller {
+            Caller::ReadWrite => Ok(()),
+            Caller::Permitted(ticket) => permit::check(&self.engine, ticket, request),
+            // Whoever reads a permission gets what it allows.
+            Caller::ReadOnly if gives_tokens => Err(AuthError::ReadOnlyKey.into()),
+            Caller::Data if gives_tokens => Err(needs_a_key()),
+            Caller::ReadOnly => Ok(()),
+            Caller::Data => check_data(request),
         }
     }
 
@@ -73,7 +88,7 @@ impl Gateway {
 }
 
 /// A bearer token reaches data; what holds the data is managed with keys.
-fn check_caller(request: &Request<'_>, caller: Caller) -> Result<(), Refusal> {
+fn check_data(request: &Request<'_>) -> Result<(), Refusal> {
     let is_data = match request.address.resource {
         ResourceType::Items => true,
         // Running one is work on items; keeping one is not.
@@ -81,7 +96,7 @@ fn check_caller(request: &Request<'_>, caller: Caller) -> Result<(), Refusal> {
         _ => false,
     };
     let manages = !is_data && !super::request::is_read(request.method, request.headers);
-    if caller == Caller::Data && manages { Err(needs_a_key()) } else { Ok(()) }
+    if manages { Err(needs_a_key()) } else { Ok(()) }
 }
 
 pub(super) fn needs_a_key() -> Refusal {

@@ -1,0 +1,175 @@
+//! Users of a database, and what each is permitted.
+//!
+//! Promise: names are unique among a database's users and among a user's permissions, and a user has one permission for a resource at
+//! most. What a permission allows a request to do is asked by whoever knows requests.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pleiad_model::item::check_resource_name;
+use pleiad_model::resource_id::{DatabaseRid, PermissionRid, UserRid};
+use pleiad_model::{Error, Object, Result, Value};
+use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
+
+use super::publish::Change;
+use super::tree::{Database, Tree, Version};
+use super::{Catalog, rows};
+
+#[derive(Clone)]
+pub struct User {
+    pub id: String,
+    pub rid: UserRid,
+    pub version: Version,
+    pub permissions: BTreeMap<u64, Arc<Permission>>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Permission {
+    pub id: String,
+    pub rid: PermissionRid,
+    pub version: Version,
+    pub grant: Grant,
+}
+
+/// What is permitted, as its author wrote it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grant {
+    pub mode: String,
+    pub resource: String,
+    /// `["a"]`: only items of this partition key.
+    pub key: Option<Value>,
+}
+
+impl Grant {
+    /// With the names of the protocol, as clients see it and as it is stored.
+    pub fn add_to(&self, object: Object) -> Object {
+        let object = object.with("permissionMode", self.mode.as_str()).with("resource", self.resource.as_str());
+        match &self.key {
+            Some(key) => object.with("resourcePartitionKey", key.clone()),
+            None => object,
+        }
+    }
+}
+
+impl User {
+    pub fn permission(&self, name: &str) -> Option<&Arc<Permission>> {
+        self.permissions.values().find(|permission| permission.id == name)
+    }
+}
+
+impl Database {
+    pub fn user(&self, name: &str) -> Option<&Arc<User>> {
+        self.users.values().find(|user| user.id == name)
+    }
+}
+
+impl Tree {
+    pub fn permission(&self, rid: PermissionRid) -> Option<&Arc<Permission>> {
+        let user = self.database_by_rid(rid.user.database)?.users.get(&rid.user.number)?;
+        user.permissions.get(&rid.number)
+    }
+}
+
+impl Catalog {
+    /// Creates a user, or gives the one that is replaced another name.
+    pub async fn put_user(&self, database: DatabaseRid, id: &str, replaced: Option<UserRid>) -> Result<Arc<User>> {
+        check_resource_name(id)?;
+        let mut change = self.begin().await;
+        let mut owner = change.owner(database)?;
+        let old = replaced.map(|rid| owner.users.get(&rid.number).cloned().ok_or_else(missing)).transpose()?;
+        if owner.user(id).is_some_and(|taken| Some(taken.rid) != replaced) {
+            return Err(Error::conflict(ALREADY_EXISTS));
+        }
+        let rid = replaced.unwrap_or_else(|| change.next_user(database));
+        let permissions = old.map(|old| old.permissions.clone()).unwrap_or_default();
+        let user = Arc::new(User { id: id.to_owned(), rid, version: change.version, permissions });
+        rows::put_user(&mut change.batch, &user);
+        owner.users.insert(rid.number, user.clone());
+        change.tree.put_database(owner);
+        self.publish(change).await?;
+        Ok(user)
+    }
+
+    /// With all its permissions.
+    pub async fn delete_user(&self, rid: UserRid) -> Result<()> {
+        let mut change = self.begin().await;
+        let mut owner = change.owner(rid.database)?;
+        let user = owner.users.remove(&rid.number).ok_or_else(missing)?;
+        rows::delete_user(&mut change.batch, &user);
+        change.tree.put_database(owner);
+        self.publish(change).await
+    }
+
+    /// Creates a permission, or replaces the one given; tokens of the former version are worth nothing afterwards.
+    pub async fn put_permission(
+        &self,
+        user: UserRid,
+        id: &str,
+        grant: Grant,
+        replaced: Option<PermissionRid>,
+    ) -> Result<Arc<Permission>> {
+        check_resource_name(id)?;
+        let mut change = self.begin().await;
+        let mut owner = change.user(user)?;
+        if replaced.is_some_and(|rid| !owner.permissions.contains_key(&rid.number)) {
+            return Err(missing());
+        }
+        let mut others = owner.permissions.values().filter(|other| Some(other.rid) != replaced);
+        if others.any(|other| other.id == id || is_same_resource(&other.grant, &grant)) {
+            return Err(Error::conflict(ALREADY_EXISTS));
+        }
+        let rid = replaced.unwrap_or_else(|| change.next_permission(user));
+        let permission = Arc::new(Permission { id: id.to_owned(), rid, version: change.version, grant });
+        rows::put_permission(&mut change.batch, &permission);
+        owner.permissions.insert(rid.number, permission.clone());
+        change.put_user(owner)?;
+        self.publish(change).await?;
+        Ok(permission)
+    }
+
+    pub async fn delete_permission(&self, rid: PermissionRid) -> Result<()> {
+        let mut change = self.begin().await;
+        let mut owner = change.user(rid.user)?;
+        let permission = owner.permissions.remove(&rid.number).ok_or_else(missing)?;
+        rows::delete_permission(&mut change.batch, permission.rid);
+        change.put_user(owner)?;
+        self.publish(change).await
+    }
+}
+
+impl Change {
+    fn user(&self, rid: UserRid) -> Result<User> {
+        let database = self.owner(rid.database)?;
+        database.users.get(&rid.number).map(|user| User::clone(user)).ok_or_else(missing)
+    }
+
+    fn put_user(&mut self, user: User) -> Result<()> {
+        let mut database = self.owner(user.rid.database)?;
+        database.users.insert(user.rid.number, Arc::new(user));
+        self.tree.put_database(database);
+        Ok(())
+    }
+
+    fn next_user(&mut self, database: DatabaseRid) -> UserRid {
+        self.counters.user += 1;
+        UserRid { database, number: self.counters.user }
+    }
+
+    fn next_permission(&mut self, user: UserRid) -> PermissionRid {
+        self.counters.permission += 1;
+        PermissionRid { user, number: self.counters.permission }
+    }
+}
+
+/// A user may hold a whole container, and one of its keys beside it.
+fn is_same_resource(one: &Grant, other: &Grant) -> bool {
+    let plain = |grant: &Grant| grant.resource.trim_matches('/').to_owned();
+    plain(one) == plain(other) && one.key == other.key
+}
+
+fn missing() -> Error {
+    Error::not_found(NOT_THERE)
+}
+
+#[cfg(test)]
+mod tests;

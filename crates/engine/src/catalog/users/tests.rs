@@ -1,0 +1,79 @@
+//! Users and permissions come, change, go, and outlive a restart.
+
+use super::*;
+use crate::testing::*;
+use crate::{Engine, ThroughputRequest};
+use pleiad_model::Kind;
+
+fn grant(resource: &str, key: Option<&str>) -> Grant {
+    Grant { mode: "Read".to_owned(), resource: resource.to_owned(), key: key.map(parse) }
+}
+
+fn told(engine: &Engine) -> Vec<String> {
+    let tree = engine.catalog.tree();
+    let users = tree.databases.values().flat_map(|database| database.users.values());
+    users
+        .map(|user| {
+            let permissions = user.permissions.values().map(|p| format!("{} {:?} {}", p.id, p.grant, p.version.number));
+            format!("{} {}: {}", user.id, user.rid, permissions.collect::<Vec<_>>().join(", "))
+        })
+        .collect()
+}
+
+fn kind_of<T>(result: Result<T>) -> Option<Kind> {
+    result.err().map(|error| error.kind)
+}
+
+#[tokio::test]
+async fn users_and_permissions_outlive_a_restart_and_go_with_their_owners() {
+    let engine = account().await;
+    let db = engine.find_database("db").unwrap().rid;
+    let other = engine.catalog.create_database("other", ThroughputRequest::Unspecified).await.unwrap().rid;
+    let ann = engine.catalog.put_user(db, "ann", None).await.unwrap();
+    let bob = engine.catalog.put_user(db, "bob", None).await.unwrap();
+    engine.catalog.put_user(other, "ann", None).await.unwrap();
+    let whole = engine.catalog.put_permission(ann.rid, "p", grant("dbs/db/colls/c", None), None).await.unwrap();
+    engine.catalog.put_permission(ann.rid, "q", grant("dbs/db/colls/c", Some(r#"["a"]"#)), None).await.unwrap();
+    engine.catalog.put_permission(bob.rid, "p", grant("dbs/db/colls/c", None), None).await.unwrap();
+    let (store, _) = engine.catalog.hands();
+    let before = told(&engine);
+    engine.close().await;
+    let engine = reopen(store, LIMITS).await;
+    assert_eq!(told(&engine), before);
+
+    let again =
+        engine.catalog.put_permission(ann.rid, "r", grant("dbs/db/colls/d", None), Some(whole.rid)).await.unwrap();
+    assert!(again.rid == whole.rid && again.version.number > whole.version.number);
+    engine.catalog.put_user(db, "anna", Some(ann.rid)).await.unwrap();
+    engine.catalog.delete_user(bob.rid).await.unwrap();
+    engine.catalog.delete_database(other).await.unwrap();
+    let (store, _) = engine.catalog.hands();
+    let before = told(&engine);
+    assert!(before.len() == 1 && before[0].starts_with("anna "), "{before:?}");
+    engine.close().await;
+    let engine = reopen(store, LIMITS).await;
+    assert_eq!(told(&engine), before);
+    assert_eq!(engine.catalog.tree().permission(whole.rid).map(|p| p.id.clone()).as_deref(), Some("r"));
+    engine.catalog.delete_permission(whole.rid).await.unwrap();
+    assert!(engine.catalog.tree().permission(whole.rid).is_none());
+}
+
+#[tokio::test]
+async fn names_and_resources_are_taken_once() {
+    let engine = account().await;
+    let db = engine.find_database("db").unwrap().rid;
+    let ann = engine.catalog.put_user(db, "ann", None).await.unwrap();
+    let bob = engine.catalog.put_user(db, "bob", None).await.unwrap();
+    assert_eq!(kind_of(engine.catalog.put_user(db, "ann", None).await), Some(Kind::Conflict));
+    assert_eq!(kind_of(engine.catalog.put_user(db, "ann", Some(bob.rid)).await), Some(Kind::Conflict));
+    assert_eq!(kind_of(engine.catalog.put_user(db, "bob", Some(bob.rid)).await), None);
+    let put = async |id: &str, resource: &str| {
+        kind_of(engine.catalog.put_permission(ann.rid, id, grant(resource, None), None).await)
+    };
+    assert_eq!(put("p", "dbs/db/colls/c").await, None);
+    assert_eq!(put("p", "dbs/db/colls/d").await, Some(Kind::Conflict));
+    assert_eq!(put("q", "/dbs/db/colls/c/").await, Some(Kind::Conflict));
+    assert_eq!(put("q", "dbs/db/colls/c/docs/1").await, None);
+    engine.catalog.delete_user(ann.rid).await.unwrap();
+    assert_eq!(put("p", "dbs/db/colls/c").await, Some(Kind::NotFound));
+}

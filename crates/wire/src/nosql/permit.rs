@@ -1,0 +1,160 @@
+//! What the carrier of a resource token may do.
+//!
+//! Promise: everything that no line here allows is 403. A permission is for a container, or for one item of it, and may be narrowed to one
+//! partition key; in mode `Read` it reads, in mode `All` it writes as well. None manages what holds the data.
+//!
+//! | request | container | item | partition key |
+//! |---|---|---|---|
+//! | the account; the container itself, its ranges, query plans | read | read | read |
+//! | one item | by mode | that one, by mode | under that key, by mode |
+//! | create, upsert | All | no | under that key, All |
+//! | feeds, queries, changes | read | no | under that key |
+//! | conflicts, scripts | by mode | no | procedures, under that key, All |
+//! | anything else | no | no | no |
+//!
+//! SDKs read the account, and the container for its key, before they do anything else.
+
+use http::{Method, StatusCode};
+use pleiad_engine::{Container, ContainerName, Engine, Grant};
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::resource_id::{ContainerRid, ItemRid};
+use pleiad_model::{Error, Result, json};
+
+use super::address::{self, Address, ResourceType};
+use super::reply::Refusal;
+use super::request::{PostKind, Request, is_read};
+use super::resource_token::Ticket;
+use super::status::Failure;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    None,
+    Read,
+    All,
+}
+
+impl Mode {
+    pub fn parse(text: &str) -> Option<Mode> {
+        let known = [("none", Mode::None), ("read", Mode::Read), ("all", Mode::All)];
+        known.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, mode)| mode)
+    }
+}
+
+/// A grant, read.
+struct Scope {
+    mode: Mode,
+    /// Of the container, or of an item in it.
+    resource: Address,
+    key: Option<PartitionKey>,
+}
+
+impl Scope {
+    fn read(grant: &Grant) -> Result<Scope> {
+        let mode = Mode::parse(&grant.mode)
+            .ok_or_else(|| Error::invalid("The permissionMode is neither 'Read' nor 'All'."))?;
+        let resource = address::parse(&grant.resource)?;
+        let key = grant.key.as_ref().map(|key| PartitionKey::parse(&json::to_string(key))).transpose()?;
+        Ok(Scope { mode, resource, key })
+    }
+
+    fn item(&self) -> Option<&str> {
+        (self.resource.resource == ResourceType::Items).then(|| self.resource.segment(2)).flatten()
+    }
+}
+
+/// Whether a permission can be made of it.
+pub fn check_grant(grant: &Grant) -> Result<()> {
+    let scope = Scope::read(grant)?;
+    match (scope.resource.resource, scope.resource.is_feed) {
+        (ResourceType::Containers | ResourceType::Items, false) => Ok(()),
+        _ => Err(Error::refused("A permission for anything but a container or an item")),
+    }
+}
+
+/// Whether the carrier of a token may make this request.
+pub fn check(engine: &Engine, ticket: Ticket, request: &Request<'_>) -> Result<(), Refusal> {
+    let permission = engine.catalog.with_tree(|tree| tree.permission(ticket.permission).cloned());
+    let permission = permission.filter(|permission| permission.version.number == ticket.version);
+    let permission = permission.ok_or_else(|| {
+        let message = "The authorization token is not valid: its permission was replaced or deleted. Read the permission again for another.";
+        Failure::new(StatusCode::UNAUTHORIZED, message)
+    })?;
+    let scope = Scope::read(&permission.grant)?;
+    if scope.mode != Mode::None
+        && (is_account(request) || (is_same_container(engine, &scope, request) && allows(&scope, request)?))
+    {
+        return Ok(());
+    }
+    Err(insufficient().into())
+}
+
+fn insufficient() -> Failure {
+    Failure::new(
+        StatusCode::FORBIDDEN,
+        "Insufficient permissions provided in the authorization header for the corresponding request. Please retry with another authorization header.",
+    )
+}
+
+fn is_account(request: &Request<'_>) -> bool {
+    request.address.resource == ResourceType::Account && *request.method == Method::GET
+}
+
+/// Of requests within the permission's container.
+fn allows(scope: &Scope, request: &Request<'_>) -> Result<bool> {
+    let by_mode = scope.mode == Mode::All || is_read(request.method, request.headers);
+    Ok(match request.address.resource {
+        ResourceType::Containers => *request.method == Method::GET,
+        ResourceType::Ranges => by_mode,
+        ResourceType::Items if is_plan(request) => true,
+        ResourceType::Items => by_mode && is_item(scope, request) && is_key(scope, request)?,
+        ResourceType::StoredProcedures if scope.key.is_some() => {
+            let runs = *request.method == Method::POST && !request.address.is_feed;
+            runs && by_mode && scope.item().is_none() && is_key(scope, request)?
+        }
+        ResourceType::StoredProcedures
+        | ResourceType::Triggers
+        | ResourceType::UserDefinedFunctions
+        | ResourceType::Conflicts => by_mode && scope.item().is_none() && scope.key.is_none(),
+        _ => false,
+    })
+}
+
+fn is_plan(request: &Request<'_>) -> bool {
+    *request.method == Method::POST && request.post_kind() == PostKind::QueryPlan
+}
+
+fn is_same_container(engine: &Engine, scope: &Scope, request: &Request<'_>) -> bool {
+    let find = |name| engine.find_container(name).ok().map(|container: std::sync::Arc<Container>| container.rid);
+    let granted = container_name(&scope.resource).and_then(find);
+    let asked = container_name(request.address).and_then(find);
+    granted.is_some() && granted == asked
+}
+
+fn container_name(address: &Address) -> Option<ContainerName<'_>> {
+    let (database, container) = (address.segment(0)?, address.segment(1)?);
+    match address.by_rid {
+        true => ContainerRid::parse(container).map(ContainerName::Rid),
+        false => Some(ContainerName::Named { database, container }),
+    }
+}
+
+/// A permission for one item is for requests that name it, in the same way.
+fn is_item(scope: &Scope, request: &Request<'_>) -> bool {
+    let Some(granted) = scope.item() else { return true };
+    let Some(asked) = request.address.segment(2).filter(|_| !request.address.is_feed) else { return false };
+    match (scope.resource.by_rid, request.address.by_rid) {
+        (false, false) => granted == asked,
+        (true, true) => ItemRid::parse(granted).is_some_and(|rid| ItemRid::parse(asked) == Some(rid)),
+        _ => false,
+    }
+}
+
+/// A permission for one partition key is for requests that say so; of a hierarchical key it may be the beginning.
+fn is_key(scope: &Scope, request: &Request<'_>) -> Result<bool> {
+    let Some(granted) = &scope.key else { return Ok(true) };
+    let asked = request.partition_key()?;
+    Ok(asked.is_some_and(|asked| asked.components().starts_with(granted.components())))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! The whole matrix: every kind of permission, every scope, every operation, and exactly what the table at the top of `permit` says.
+
+use super::*;
+use crate::listener::Origin;
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// What a request is, and whether it writes.
+struct Asked {
+    method: Method,
+    path: &'static str,
+    headers: &'static [(&'static str, &'static str)],
+}
+
+const KEY: &str = "x-ms-documentdb-partitionkey";
+const QUERY: (&str, &str) = ("x-ms-documentdb-isquery", "True");
+const PLAN: (&str, &str) = ("x-ms-cosmos-is-query-plan-request", "True");
+const UPSERT: (&str, &str) = ("x-ms-documentdb-is-upsert", "True");
+const A: (&str, &str) = (KEY, r#"["a"]"#);
+const B: (&str, &str) = (KEY, r#"["b"]"#);
+
+fn asked(method: Method, path: &'static str, headers: &'static [(&'static str, &'static str)]) -> Asked {
+    Asked { method, path, headers }
+}
+
+fn grant(mode: &str, resource: &str, key: Option<&str>) -> Scope {
+    let key = key.map(|key| json::parse(key.as_bytes()).unwrap());
+    let grant = Grant { mode: mode.to_owned(), resource: resource.to_owned(), key };
+    check_grant(&grant).unwrap();
+    Scope::read(&grant).unwrap()
+}
+
+fn is_allowed(scope: &Scope, asked: &Asked) -> bool {
+    let address = address::parse(asked.path).unwrap();
+    let headers: HeaderMap = asked
+        .headers
+        .iter()
+        .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+        .collect();
+    let nowhere = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
+    let origin = Origin { secure: false, local: nowhere, peer: nowhere };
+    let (method, address) = (&asked.method, &address);
+    let request =
+        Request { method, address, headers: &headers, body: Default::default(), origin: &origin, authority: None };
+    scope.mode != Mode::None && allows(scope, &request).unwrap()
+}
+
+/// By scope: container, item `1`, key `["a"]`, item `1` under key `["a"]`. `r` is allowed in both modes, `w` in mode All, `-` in none.
+fn matrix() -> Vec<(Asked, &'static str)> {
+    use Method as M;
+    const C: &str = "/dbs/d/colls/c";
+    const DOCS: &str = "/dbs/d/colls/c/docs";
+    const ONE: &str = "/dbs/d/colls/c/docs/1";
+    const TWO: &str = "/dbs/d/colls/c/docs/2";
+    vec![
+        (asked(M::GET, C, &[]), "rrrr"),
+        (asked(M::PUT, C, &[]), "----"),
+        (asked(M::DELETE, C, &[]), "----"),
+        (asked(M::GET, "/dbs/d/colls/c/pkranges", &[]), "rrrr"),
+        (asked(M::POST, DOCS, &[PLAN]), "rrrr"),
+        (asked(M::GET, ONE, &[A]), "rrrr"),
+        (asked(M::GET, ONE, &[B]), "rr--"),
+        (asked(M::GET, ONE, &[]), "rr--"),
+        (asked(M::GET, TWO, &[A]), "r-r-"),
+        (asked(M::PUT, ONE, &[A]), "wwww"),
+        (asked(M::PUT, TWO, &[A]), "w-w-"),
+        (asked(M::PUT, ONE, &[B]), "ww--"),
+        (asked(M::PATCH, ONE, &[A]), "wwww"),
+        (asked(M::DELETE, ONE, &[A]), "wwww"),
+        (asked(M::DELETE, TWO, &[B]), "w---"),
+        (asked(M::POST, DOCS, &[A]), "w-w-"),
+        (asked(M::POST, DOCS, &[B]), "w---"),
+        (asked(M::POST, DOCS, &[]), "w---"),
+        (asked(M::POST, DOCS, &[A, UPSERT]), "w-w-"),
+        (asked(M::GET, DOCS, &[]), "r---"),
+        (asked(M::GET, DOCS, &[A]), "r-r-"),
+        (asked(M::GET, DOCS, &[("a-im", "Incremental Feed")]), "r---"),
+        (asked(M::GET, DOCS, &[A, ("a-im", "Incremental Feed")]), "r-r-"),
+        (asked(M::POST, DOCS, &[QUERY]), "r---"),
+        (asked(M::POST, DOCS, &[A, QUERY]), "r-r-"),
+        (asked(M::POST, DOCS, &[B, QUERY]), "r---"),
+        (asked(M::GET, "/dbs/d/colls/c/sprocs", &[]), "r---"),
+        (asked(M::POST, "/dbs/d/colls/c/sprocs", &[A]), "w---"),
+        (asked(M::POST, "/dbs/d/colls/c/sprocs/s", &[A]), "w-w-"),
+        (asked(M::POST, "/dbs/d/colls/c/sprocs/s", &[B]), "w---"),
+        (asked(M::GET, "/dbs/d/colls/c/triggers", &[]), "r---"),
+        (asked(M::POST, "/dbs/d/colls/c/udfs", &[]), "w---"),
+        (asked(M::GET, "/dbs/d/colls/c/conflicts", &[]), "r---"),
+        (asked(M::POST, "/dbs/d/colls/c/operations/partitionkeydelete", &[A]), "----"),
+        (asked(M::GET, "/dbs/d/users/u/permissions/p", &[]), "----"),
+        (asked(M::GET, "/dbs/d/users", &[]), "----"),
+        (asked(M::GET, "/dbs/d", &[]), "----"),
+        (asked(M::GET, "/dbs", &[]), "----"),
+        (asked(M::GET, "/offers", &[]), "----"),
+        (asked(M::GET, "/dbs/d/clientencryptionkeys/k", &[]), "----"),
+    ]
+}
+
+#[test]
+fn s131_every_permission_allows_exactly_what_the_table_says() {
+    let (container, item, key) = ("dbs/d/colls/c", "dbs/d/colls/c/docs/1", Some(r#"["a"]"#));
+    let scopes = [(container, None), (item, None), (container, key), (item, key)];
+    for (asked, by_scope) in matrix() {
+        for ((resource, key), wanted) in scopes.iter().zip(by_scope.chars()) {
+            let got = ["None", "Read", "All"].map(|mode| is_allowed(&grant(mode, resource, *key), &asked));
+            let wanted = [false, wanted == 'r', wanted != '-'];
+            let Asked { method, path, headers } = &asked;
+            assert_eq!(got, wanted, "{method} {path} {headers:?} with {resource} {key:?}, in modes None, Read, All");
+        }
+    }
+}
+
+#[test]
+fn items_are_named_in_the_same_way() {
+    let (by_rid, other) = ("/dbs/AQAAAA==/colls/AQAAAIAAAAE=/docs/AQAAAIAAAAEBAAAAAAAAAA==", "/dbs/d/colls/c/docs/1");
+    let scope = grant("Read", by_rid, None);
+    assert!(is_allowed(&scope, &asked(Method::GET, by_rid, &[])));
+    assert!(!is_allowed(&scope, &asked(Method::GET, other, &[])));
+    assert!(!is_allowed(&grant("Read", other, None), &asked(Method::GET, by_rid, &[])));
+}
+
+#[test]
+fn of_a_hierarchical_key_the_beginning_is_enough() {
+    let scope = grant("Read", "dbs/d/colls/c", Some(r#"["a"]"#));
+    assert!(is_allowed(&scope, &asked(Method::GET, "/dbs/d/colls/c/docs/1", &[(KEY, r#"["a","x"]"#)])));
+    let scope = grant("Read", "dbs/d/colls/c", Some(r#"["a","x"]"#));
+    assert!(!is_allowed(&scope, &asked(Method::GET, "/dbs/d/colls/c/docs", &[A])));
+}
+
+#[test]
+fn a_permission_is_for_a_container_or_an_item() {
+    let check = |mode: &str, resource: &str| {
+        check_grant(&Grant { mode: mode.to_owned(), resource: resource.to_owned(), key: None })
+            .map_err(|error| error.kind)
+    };
+    assert_eq!(check("read", "/dbs/d/colls/c/"), Ok(()));
+    assert_eq!(check("Some", "dbs/d/colls/c"), Err(pleiad_model::Kind::Invalid));
+    assert_eq!(check("Read", "dbs/d"), Err(pleiad_model::Kind::Refused));
+    assert_eq!(check("Read", "dbs/d/colls/c/docs"), Err(pleiad_model::Kind::Refused));
+    assert!(check("Read", "nowhere/d").is_err());
+}

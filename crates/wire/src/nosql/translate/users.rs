@@ -1,0 +1,171 @@
+//! Users, their permissions, and the tokens that come of reading one.
+
+use std::sync::Arc;
+
+use http::{Method, StatusCode};
+use pleiad_engine::price::METADATA_WRITE_RU;
+use pleiad_engine::{Database, Grant, Permission, User};
+use pleiad_model::resource_id::{PermissionRid, UserRid};
+use pleiad_model::{Error, Result, Value};
+
+use super::metadata::{Rows, id_of, one};
+use super::{creates, not_allowed};
+use crate::nosql::reply::{Handled, Reply};
+use crate::nosql::request::{PostKind, Request};
+use crate::nosql::resource_token::Ticket;
+use crate::nosql::{Gateway, permit, shape};
+
+/// How long a token is good for.
+const EXPIRY_S: u64 = 3600;
+const EXPIRY_S_MIN: u64 = 10;
+const EXPIRY_S_MAX: u64 = 24 * 3600;
+
+impl Gateway {
+    pub(super) async fn users(&self, request: &Request<'_>) -> Handled {
+        let database = self.owner_of(request)?;
+        let owner = database.rid.to_string();
+        match (request.method, request.address.is_feed) {
+            (&Method::GET, true) => self.list(request, user_rows(&database, &owner)),
+            (&Method::POST, true) if request.post_kind() == PostKind::Query => {
+                self.query(request, user_rows(&database, &owner))
+            }
+            (&Method::POST, true) if creates(request) => {
+                let body = request.json()?;
+                let replaced = upserted(request, database.user(id_of(&body)?)).map(|user| user.rid);
+                self.put_user(request, &database, &body, replaced).await
+            }
+            (&Method::GET, false) => Ok(one(request, StatusCode::OK, &shape::user(&*find_user(&database, request)?))),
+            (&Method::PUT, false) => {
+                let user = find_user(&database, request)?;
+                self.put_user(request, &database, &request.json()?, Some(user.rid)).await
+            }
+            (&Method::DELETE, false) => {
+                self.engine.catalog.delete_user(find_user(&database, request)?.rid).await?;
+                Ok(Reply::empty(StatusCode::NO_CONTENT).charged(METADATA_WRITE_RU))
+            }
+            _ => Err(not_allowed()),
+        }
+    }
+
+    async fn put_user(
+        &self,
+        request: &Request<'_>,
+        database: &Database,
+        body: &Value,
+        replaced: Option<UserRid>,
+    ) -> Handled {
+        let user = self.engine.catalog.put_user(database.rid, id_of(body)?, replaced).await?;
+        Ok(one(request, put_status(replaced.is_some()), &shape::user(&user)).charged(METADATA_WRITE_RU))
+    }
+
+    pub(super) async fn permissions(&self, request: &Request<'_>) -> Handled {
+        let user = find_user(&*self.owner_of(request)?, request)?;
+        let owner = user.rid.to_string();
+        let expires_s = self.expires_s(request)?;
+        match (request.method, request.address.is_feed) {
+            (&Method::GET, true) => self.list(request, self.permission_rows(&user, &owner, expires_s)),
+            (&Method::POST, true) if request.post_kind() == PostKind::Query => {
+                self.query(request, self.permission_rows(&user, &owner, expires_s))
+            }
+            (&Method::POST, true) if creates(request) => {
+                let body = request.json()?;
+                let replaced = upserted(request, user.permission(id_of(&body)?)).map(|permission| permission.rid);
+                self.put_permission(request, &user, &body, replaced, expires_s).await
+            }
+            (&Method::GET, false) => {
+                let permission = find_permission(&user, request)?;
+                Ok(one(request, StatusCode::OK, &self.permission(&permission, expires_s)))
+            }
+            (&Method::PUT, false) => {
+                let permission = find_permission(&user, request)?;
+                self.put_permission(request, &user, &request.json()?, Some(permission.rid), expires_s).await
+            }
+            (&Method::DELETE, false) => {
+                self.engine.catalog.delete_permission(find_permission(&user, request)?.rid).await?;
+                Ok(Reply::empty(StatusCode::NO_CONTENT).charged(METADATA_WRITE_RU))
+            }
+            _ => Err(not_allowed()),
+        }
+    }
+
+    async fn put_permission(
+        &self,
+        request: &Request<'_>,
+        user: &User,
+        body: &Value,
+        replaced: Option<PermissionRid>,
+        expires_s: u64,
+    ) -> Handled {
+        let grant = grant(body)?;
+        let permission = self.engine.catalog.put_permission(user.rid, id_of(body)?, grant, replaced).await?;
+        let shown = self.permission(&permission, expires_s);
+        Ok(one(request, put_status(replaced.is_some()), &shown).charged(METADATA_WRITE_RU))
+    }
+
+    fn permission_rows<'a>(&self, user: &User, owner: &'a str, expires_s: u64) -> Rows<'a> {
+        let shown = |(&number, permission): (&u64, &Arc<Permission>)| (number, self.permission(permission, expires_s));
+        Rows { owner, array: "Permissions", numbered: user.permissions.iter().map(shown).collect() }
+    }
+
+    /// With a token of its own, every time it is read.
+    fn permission(&self, permission: &Permission, expires_s: u64) -> Value {
+        shape::permission(permission, &Ticket::new(permission, expires_s).issue(&self.tokens))
+    }
+
+    fn expires_s(&self, request: &Request<'_>) -> Result<u64> {
+        let asked = request.header("x-ms-documentdb-expiry-seconds").filter(|seconds| !seconds.is_empty());
+        let seconds = asked.map_or(Ok(EXPIRY_S), |seconds| seconds.trim().parse());
+        let seconds = seconds.ok().filter(|seconds| (EXPIRY_S_MIN..=EXPIRY_S_MAX).contains(seconds));
+        let seconds = seconds.ok_or_else(|| {
+            Error::invalid(format!(
+                "The header x-ms-documentdb-expiry-seconds must be a number from {EXPIRY_S_MIN} to {EXPIRY_S_MAX}."
+            ))
+        })?;
+        Ok(self.engine.now_ms() / 1000 + seconds)
+    }
+}
+
+fn put_status(replaced: bool) -> StatusCode {
+    if replaced { StatusCode::OK } else { StatusCode::CREATED }
+}
+
+/// What an upsert finds under the name it brings.
+fn upserted<'a, T>(request: &Request<'_>, found: Option<&'a Arc<T>>) -> Option<&'a Arc<T>> {
+    found.filter(|_| request.post_kind() == PostKind::Upsert)
+}
+
+fn user_rows<'a>(database: &Database, owner: &'a str) -> Rows<'a> {
+    let numbered = database.users.iter().map(|(&number, user)| (u64::from(number), shape::user(user)));
+    Rows { owner, array: "Users", numbered: numbered.collect() }
+}
+
+fn find_user(database: &Database, request: &Request<'_>) -> Result<Arc<User>> {
+    let name = request.address.segment(1).unwrap_or_default();
+    let rid = UserRid::parse(name).filter(|rid| request.address.by_rid && rid.database == database.rid);
+    let found = match rid {
+        Some(rid) => database.users.get(&rid.number),
+        None => database.user(name),
+    };
+    found.cloned().ok_or_else(|| Error::not_found("There is no such user."))
+}
+
+fn find_permission(user: &User, request: &Request<'_>) -> Result<Arc<Permission>> {
+    let name = request.address.segment(2).unwrap_or_default();
+    let found = match PermissionRid::parse(name).filter(|rid| request.address.by_rid && rid.user == user.rid) {
+        Some(rid) => user.permissions.get(&rid.number),
+        None => user.permission(name),
+    };
+    found.cloned().ok_or_else(|| Error::not_found("There is no such permission."))
+}
+
+/// As it was sent: clients compare what they get back.
+fn grant(body: &Value) -> Result<Grant> {
+    let text = |name: &str| {
+        let value = body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+        value.map(str::to_owned).ok_or_else(|| Error::invalid(format!("A permission needs '{name}', a string.")))
+    };
+    let key = body.get("resourcePartitionKey").filter(|key| **key != Value::Null).cloned();
+    let grant = Grant { mode: text("permissionMode")?, resource: text("resource")?, key };
+    permit::check_grant(&grant)?;
+    Ok(grant)
+}

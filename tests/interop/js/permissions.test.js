@@ -1,0 +1,54 @@
+"use strict";
+// Users, permissions and resource tokens: S131.
+
+const assert = require("node:assert/strict");
+const { before, test } = require("node:test");
+const { overBoth, refused, unique } = require("./support");
+
+overBoth("permissions", (world) => {
+  let container;
+  let user;
+  before(async () => {
+    container = await world.make("/pk");
+    for (const pk of ["a", "b"]) await container.items.create({ id: "1", pk });
+    ({ user } = await world.database.users.create({ id: unique("u") }));
+  });
+
+  const link = (...more) => ["dbs", world.database.id, "colls", container.id, ...more].join("/");
+  const permit = async (permissionMode, resource, more = {}) =>
+    (await user.permissions.create({ id: unique("p"), permissionMode, resource, ...more })).resource;
+  const carrying = (permission) =>
+    world
+      .connect({ key: undefined, resourceTokens: { [permission.resource]: permission._token } })
+      .database(world.database.id)
+      .container(container.id);
+
+  test("S131: a container to read, and to write", async () => {
+    const permission = await permit("Read", link());
+    const reader = carrying(permission);
+    assert.equal((await reader.item("1", "a").read()).resource.id, "1");
+    await refused(reader.items.create({ id: "2", pk: "a" }), 403);
+    await user.permission(permission.id).delete();
+    const writer = carrying(await permit("All", link()));
+    await writer.items.create({ id: "2", pk: "a" });
+    await writer.item("2", "a").delete();
+    await refused(writer.delete(), 403);
+  });
+
+  test("S131: one partition key", async () => {
+    const permission = await permit("All", link(), { resourcePartitionKey: ["a"] });
+    const there = carrying(permission);
+    assert.equal((await there.item("1", "a").read()).resource.id, "1");
+    await refused(there.item("1", "b").read(), 403);
+    await refused(there.items.create({ id: "2", pk: "b" }), 403);
+  });
+
+  test("users and permissions are listed and go", async () => {
+    const { resources } = await world.database.users.readAll().fetchAll();
+    assert.ok(resources.some(({ id }) => id === user.id));
+    const { resources: permissions } = await user.permissions.readAll().fetchAll();
+    for (const { id } of permissions) await user.permission(id).delete();
+    assert.equal((await user.permissions.readAll().fetchAll()).resources.length, 0);
+    await user.delete();
+  });
+});
