@@ -1,5 +1,7 @@
 //! Partitions split and merge while clients work, and whatever else happens meanwhile.
 
+mod transactions; // batches and erased keys meanwhile
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

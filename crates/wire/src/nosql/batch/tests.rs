@@ -130,7 +130,7 @@ fn results_have_the_form_of_their_request() {
     let text = write(Format::Json, container, vec![deleted(), failed()], &[false, false]);
     assert_eq!(
         String::from_utf8(text).unwrap(),
-        r#"[{"statusCode":204,"requestCharge":5.35},{"statusCode":429,"subStatusCode":3200,"requestCharge":0.0,"retryAfterMilliseconds":12,"message":"later"}]"#
+        r#"[{"statusCode":204,"requestCharge":5.35},{"statusCode":429,"subStatusCode":3200,"requestCharge":0,"retryAfterMilliseconds":12,"message":"later"}]"#
     );
     let records = write(Format::HybridRow, container, vec![deleted(), failed()], &[false, false]);
     let rows = crate::nosql::hybrid_row::records(&records).unwrap();
