@@ -90,11 +90,13 @@ impl Marks {
         others.0.iter().filter(|mark| within.contains(&mark.epk)).cloned().for_each(|mark| self.add(mark));
     }
 
-    /// Unless there is a newer one.
-    pub fn remove(&self, mark: &Mark) {
+    /// Tells whether it was there: a newer one may have taken its place.
+    pub fn remove(&self, mark: &Mark) -> bool {
         let mut erased = self.erased.write();
+        let was_there = erased.0.contains(mark);
         let marks: Vec<Mark> = erased.0.iter().filter(|other| *other != mark).cloned().collect();
         self.any.store(!marks.is_empty(), Ordering::Release);
         *erased = Arc::new(Erased(marks));
+        was_there
     }
 }

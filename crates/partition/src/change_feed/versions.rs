@@ -11,6 +11,7 @@ use pleiad_storage::{Batch, Limit, keyspace};
 use super::Asked;
 use crate::feed::Quota;
 use crate::partition::Partition;
+use crate::state::ShardState;
 use crate::version::{Version, epk_of, ts_s_of};
 use crate::view::View;
 
@@ -56,7 +57,7 @@ impl Partition {
 
     /// Forgets that versions were ever kept. All of them have been removed, and no more are written.
     pub async fn forget_versions(&self) -> Result<()> {
-        self.commit_state(Batch::new(), |shard| shard.versions_from = None).await
+        self.commit_state(|shard, _| shard.versions_from = None).await
     }
 
     /// Removes some of the versions that are older than this; says whether there may be more of them.
@@ -71,9 +72,12 @@ impl Partition {
             old += 1;
         }
         let Some(end) = end_of(&rows, old, more)? else { return Ok(false) };
-        let mut batch = Batch::new();
-        batch.delete_range(from, keyspace::versions_from(self.range.shard, end.saturating_add(1)).0);
-        self.commit_state(batch, |shard| shard.versions_from = shard.versions_from.map(|lsn| lsn.max(end))).await?;
+        let to = keyspace::versions_from(self.range.shard, end.saturating_add(1)).0;
+        let trim = |shard: &mut ShardState, batch: &mut Batch| {
+            batch.delete_range(from, to);
+            shard.versions_from = shard.versions_from.map(|lsn| lsn.max(end));
+        };
+        self.commit_state(trim).await?;
         Ok(more && old == rows.len())
     }
 }

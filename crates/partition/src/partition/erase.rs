@@ -3,7 +3,7 @@
 //! Promise: `erase_key` answers when nobody sees an item of the key any more that was written before. If the partition is
 //! being copied, the copy would not hear of a mark: then the items are removed before the answer.
 
-use pleiad_model::Result;
+use pleiad_model::{Error, Kind, Result};
 use pleiad_storage::{Batch, Limit, keyspace};
 
 use super::{Partition, Rejected};
@@ -11,6 +11,7 @@ use crate::erased::Mark;
 use crate::key::LogicalKey;
 use crate::record::Record;
 use crate::schema::Schema;
+use crate::state::ShardState;
 
 /// Removed in one transaction.
 const ITEMS_AT_ONCE: usize = 200;
@@ -26,10 +27,14 @@ impl Partition {
         }
         let latch = self.latch(&key.clone().item("")).await;
         let queued = self.sequence(schema, ts_s, |shard, changes| {
+            if changes.log_lsn.is_some() {
+                return Err(Error::new(Kind::Outdated, "a copy of the partition has begun; ask again"));
+            }
             changes.batch.put(keyspace::erased(self.range.shard, key.epk.as_bytes()), shard.lsn.to_be_bytes());
+            // Here, so that a sweep that ends with the mark before does not take this one's row.
+            self.marks.add(Mark { epk: key.epk.clone(), lsn: shard.lsn });
             Ok(shard.lsn)
         })?;
-        self.marks.add(Mark { epk: key.epk.clone(), lsn: queued.written });
         drop(latch);
         queued.wait().await
     }
@@ -40,10 +45,12 @@ impl Partition {
         if self.erase_some(schema, &mark, ts_s).await? {
             return Ok(true);
         }
-        let mut batch = Batch::default();
-        batch.delete(keyspace::erased(self.range.shard, mark.epk.as_bytes()));
-        self.commit_state(batch, |_| ()).await?;
-        self.marks.remove(&mark);
+        let forget = |_: &mut ShardState, batch: &mut Batch| {
+            if self.marks.remove(&mark) {
+                batch.delete(keyspace::erased(self.range.shard, mark.epk.as_bytes()));
+            }
+        };
+        self.commit_state(forget).await?;
         Ok(!self.marks.get().is_empty())
     }
 

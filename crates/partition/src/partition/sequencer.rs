@@ -82,20 +82,16 @@ impl Partition {
     }
 
     /// Rows and a state without a place in the commit history: nobody's version changes.
-    pub(crate) async fn commit_state(&self, batch: Batch, change: impl FnOnce(&mut ShardState)) -> Result<()> {
-        let durable = self.enqueue_state(batch, change)?;
+    pub(crate) async fn commit_state(&self, change: impl FnOnce(&mut ShardState, &mut Batch)) -> Result<()> {
+        let durable = self.enqueue_state(change)?;
         durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")))
     }
 
-    fn enqueue_state(
-        &self,
-        batch: Batch,
-        change: impl FnOnce(&mut ShardState),
-    ) -> Result<oneshot::Receiver<Result<()>>> {
+    fn enqueue_state(&self, change: impl FnOnce(&mut ShardState, &mut Batch)) -> Result<oneshot::Receiver<Result<()>>> {
         let mut sequence = self.sequencer.state.lock();
         sequence.check_open()?;
-        let mut shard = sequence.shard;
-        change(&mut shard);
+        let (mut shard, mut batch) = (sequence.shard, Batch::new());
+        change(&mut shard, &mut batch);
         let (done, durable) = oneshot::channel();
         let state = Some((keyspace::state(self.range.shard), shard.encode()));
         self.committer.enqueue(Entry { batch, state, owner: None, done })?;

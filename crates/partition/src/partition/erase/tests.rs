@@ -94,3 +94,18 @@ async fn a_transaction_that_wrote_what_is_erased_meanwhile_fails() {
     assert_eq!(tx.commit().await.unwrap_err().error.kind, pleiad_model::Kind::RetryWith);
     assert_eq!(seen(&partition, &schema, "p").await, (0, 0));
 }
+
+/// A sweep that ends while the key is erased again must not take the new mark's row with it.
+#[tokio::test]
+async fn a_newer_mark_survives_the_sweep_of_an_older_one() {
+    let (store, schema, partition) = filled().await;
+    let logical = key(&schema, "p", "").logical;
+    let first = partition.erase_key(&schema, &logical, NOW_S).await.unwrap();
+    create(&partition, &schema, "p", "new", 1).await;
+    let old = Mark { epk: logical.epk.clone(), lsn: first };
+    while partition.erase_some(&schema, &old, NOW_S).await.unwrap() {}
+    let second = partition.erase_key(&schema, &logical, NOW_S).await.unwrap();
+    assert!(!partition.marks.remove(&old) && partition.marks.get().first().is_some_and(|mark| mark.lsn == second));
+    drop(partition);
+    assert_eq!(seen(&open(&store).await, &schema, "p").await, (0, 0));
+}
