@@ -27,6 +27,8 @@ struct Inner {
     name: String,
     source: String,
     has_own_realm: bool,
+    is_plain: bool,
+    is_stateless: bool,
 }
 
 impl Program {
@@ -34,7 +36,9 @@ impl Program {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let (name, source) = (name.into(), source.into());
         let (number, has_own_realm) = (NUMBERS.fetch_add(1, Ordering::Relaxed), wants_own_realm(&source));
-        Program { inner: Arc::new(Inner { number, name, source, has_own_realm }) }
+        let is_plain = !has_own_realm && is_plain(&source);
+        let is_stateless = is_plain && is_stateless(&source);
+        Program { inner: Arc::new(Inner { number, name, source, has_own_realm, is_plain, is_stateless }) }
     }
 
     pub fn name(&self) -> &str {
@@ -51,6 +55,16 @@ impl Program {
 
     pub(crate) fn has_own_realm(&self) -> bool {
         self.inner.has_own_realm
+    }
+
+    /// It cannot have left anything in the global object.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.inner.is_plain
+    }
+
+    /// Its function is as good as new after a call.
+    pub(crate) fn is_stateless(&self) -> bool {
+        self.inner.is_stateless
     }
 
     /// The text as the body of a function that makes the script's function, so that each call has a fresh one.
@@ -190,6 +204,65 @@ fn wants_own_realm(source: &str) -> bool {
             || word.text == "constructor" && before(source, word.start).ends_with('.')
             || word.text == "prototype" && !is_borrowed_method(after)
             || BUILT_IN.contains(&word.text) && !is_plain_use(before(source, word.start), after)
+    })
+}
+
+/// Whether nothing is assigned but what is declared on the spot, and nobody asks who is `this` or reaches into an object by a
+/// name that is worked out. A script with anything else, harmless or not, is swept after; so is one with a slash, which may
+/// begin a regular expression and mislead `code_only`.
+fn is_plain(source: &str) -> bool {
+    const TELLING: [&str; 7] = ["this", "async", "await", "yield", "in", "of", "with"];
+    const SIGNS: [&str; 5] = ["++", "--", "`", "/", "\\"];
+    let code = &code_only(source);
+    let is_quiet = !words(code).iter().any(|word| TELLING.contains(&word.text));
+    is_quiet
+        && !SIGNS.iter().any(|sign| code.contains(sign))
+        && !code.match_indices('[').any(|(at, _)| reaches_in(before(code, at)))
+        && assignments(code).all(|at| is_declaration(code, at))
+}
+
+/// Whether a bracket behind this opens a member.
+fn reaches_in(left: &str) -> bool {
+    left.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | ')' | ']' | '}' | '"' | '\''))
+}
+
+/// Whether a plain text is one function and nothing around it, so that it has nothing to remember by but itself, and does not
+/// reach for what could write on that.
+fn is_stateless(source: &str) -> bool {
+    let code = code_only(source);
+    let code = code.trim();
+    let Some(body) = code.find('{') else { return false };
+    let mut depth = 0;
+    let end = code.char_indices().skip_while(|(at, _)| *at < body).find(|(_, c)| {
+        depth += i32::from(*c == '{') - i32::from(*c == '}');
+        depth == 0
+    });
+    let is_whole = end.is_some_and(|(at, _)| at + 1 == code.len());
+    is_whole && code.starts_with("function") && !words(code).iter().any(|word| word.text == "Object")
+}
+
+/// Where an equals sign stands that compares nothing and is no arrow.
+fn assignments(code: &str) -> impl Iterator<Item = usize> {
+    let is_assignment = |at: &usize| match (&code.as_bytes()[..*at], &code.as_bytes()[at + 1..]) {
+        (_, [b'=' | b'>', ..]) | ([.., b'=' | b'!'], _) => false,
+        ([.., one, other], _) if one == other => true, // a >>= b
+        ([.., b'<' | b'>'], _) => false,
+        _ => true,
+    };
+    code.match_indices('=').map(|(at, _)| at).filter(is_assignment)
+}
+
+/// `var name =`, and its kin.
+fn is_declaration(code: &str, at: usize) -> bool {
+    let left = code[..at].trim_end();
+    let Some(name) = words(left).last().copied().filter(|word| word.start + word.text.len() == left.len()) else {
+        return false;
+    };
+    let keyword = before(left, name.start);
+    ["var", "let", "const"].iter().any(|word| {
+        keyword
+            .strip_suffix(word)
+            .is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$' || c == '.'))
     })
 }
 

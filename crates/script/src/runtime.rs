@@ -30,6 +30,8 @@ pub struct Runtime {
 /// Fields are dropped in this order: what lives in the engine before the engine.
 pub(crate) struct Engine {
     programs: HashMap<u64, Kept<Function<'static>>>,
+    /// Functions that are as good as new after a call.
+    instances: HashMap<u64, Kept<Function<'static>>>,
     shared: Realm,
     pub js: rquickjs::Runtime,
     garbage_bytes_max: usize,
@@ -99,8 +101,13 @@ impl Engine {
         let clock = Rc::clone(desk);
         js.set_interrupt_handler(Some(Box::new(move || clock.is_time_over())));
         let shared = Realm::shared(&js, desk)?;
-        let engine =
-            Engine { programs: HashMap::new(), shared, js, garbage_bytes_max: desk.limits.memory_bytes_max / 8 };
+        let engine = Engine {
+            programs: HashMap::new(),
+            instances: HashMap::new(),
+            shared,
+            js,
+            garbage_bytes_max: desk.limits.memory_bytes_max / 8,
+        };
         engine.expect_garbage();
         Ok(engine)
     }
@@ -133,9 +140,28 @@ impl Engine {
         kept.restore(ctx).map_err(|error| failure::caught(ctx, desk, program, &error))
     }
 
+    /// The script's function: a fresh one, unless it cannot tell the difference.
+    pub fn function<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        desk: &Desk,
+        program: &Program,
+    ) -> Result<Function<'js>, ScriptError> {
+        let caught = |error| failure::caught(ctx, desk, program, &error);
+        if let Some(kept) = self.instances.get(&program.number()) {
+            return kept.clone().restore(ctx).map_err(caught);
+        }
+        let made: Function<'js> = self.factory(ctx, desk, program)?.call(()).map_err(caught)?;
+        if program.is_stateless() {
+            self.instances.insert(program.number(), Kept::save(ctx, made.clone()));
+        }
+        Ok(made)
+    }
+
     fn remember(&mut self, program: &Program, factory: Kept<Function<'static>>, programs_max: usize) {
         if self.programs.len() >= programs_max {
             self.programs.clear();
+            self.instances.clear();
         }
         self.programs.insert(program.number(), factory);
     }

@@ -1,7 +1,7 @@
 //! User-defined functions: a value for some values, within a query.
 //!
-//! Promise: each call has a fresh function and leaves nothing behind, so the result depends on the arguments alone
-//! (and on time and chance, if the function asks for them). It runs on the caller's thread, in an engine that the
+//! Promise: each call has a fresh function, or one that cannot remember, and leaves nothing behind, so the result depends on the
+//! arguments alone (and on time and chance, if the function asks for them). It runs on the caller's thread, in an engine that the
 //! thread keeps, because a query calls it once per row. There is no context: `getContext` is undefined.
 //!
 //! Time is bounded wherever the engine looks at its clock. Native loops that do not look are kept short by
@@ -115,10 +115,10 @@ impl Udf {
     ) -> Result<(Option<Value>, bool), ScriptError> {
         let context = engine.shared().context.clone();
         context.with(|ctx| {
-            let factory = engine.factory(&ctx, desk, &self.program)?;
-            let value = applied(&ctx, &factory, arguments);
+            let function = engine.function(&ctx, desk, &self.program)?;
+            let value = applied(&ctx, &function, arguments);
             let value = value.map_err(|error| failure::caught(&ctx, desk, &self.program, &error))?;
-            Ok((value, engine.shared().tidy(&ctx)))
+            Ok((value, self.program.is_plain() || engine.shared().tidy(&ctx)))
         })
     }
 
@@ -133,7 +133,8 @@ impl Udf {
         let value = realm.context.with(|ctx| {
             let raised = |error| failure::caught(&ctx, desk, &self.program, &error);
             let factory = compiled(&ctx, desk, &realm, &self.program)?.restore(&ctx).map_err(raised)?;
-            applied(&ctx, &factory, arguments).map_err(raised)
+            let function: Function<'_> = factory.call(()).map_err(raised)?;
+            applied(&ctx, &function, arguments).map_err(raised)
         });
         drop(realm);
         engine.js.run_gc();
@@ -143,13 +144,12 @@ impl Udf {
 
 fn applied<'js, 'v>(
     ctx: &Ctx<'js>,
-    factory: &Function<'js>,
+    function: &Function<'js>,
     arguments: impl ExactSizeIterator<Item = &'v Value>,
 ) -> rquickjs::Result<Option<Value>> {
-    let function: Function<'js> = factory.call(())?;
     let mut args = Args::new(ctx.clone(), arguments.len());
     for argument in arguments {
         args.push_arg(to_js(ctx, argument)?)?;
     }
-    from_js(ctx, args.apply(&function)?)
+    from_js(ctx, args.apply(function)?)
 }

@@ -50,3 +50,52 @@ fn a_script_of_several_functions_is_entered_at_the_first() {
     assert_eq!(texts.len(), 2);
     assert!(texts[1].ends_with(";return main}"), "{}", texts[1]);
 }
+
+#[test]
+fn what_cannot_touch_the_global_object_is_told_by_its_text() {
+    let is_plain = |source: &str| Program::new("f", source).is_plain();
+    let plain = [
+        "function tax(n) { if (n === undefined) throw 'no'; if (n <= 1000) return n * 0.1; else return n >= 5 ? 1 : 2 }",
+        "x => x.name == 'a = b'",
+        "function (a) { var b = a.c; const d = [b || 1]; return d.map(x => x * 2) }",
+    ];
+    plain.iter().for_each(|source| assert!(is_plain(source), "{source}"));
+    let not = [
+        "function () { n = 1 }",
+        "function () { var a = b = 1 }",
+        "function () { var a = 1, b = 2 }",
+        "function (x) { x += 1 }",
+        "function (x) { n ??= 1; m >>= 2; o **= 3 }",
+        "function () { return n++ }",
+        "function () { this.n }",
+        "function () { for (n in {}) {} }",
+        "function () { for (n of []) {} }",
+        "function () { [n] = [1] }",
+        "function () { ({ n } = { n: 1 }) }",
+        "function () { return `${n = 1}` }",
+        "async function () { }",
+        "function () { return Function('n = 1')() }",
+        "function () { myvar = 1 }",
+        "function () { x.var = 1 }",
+        "function (m) { m >>= 2 }",
+        "function (m) { m <<= 2 }",
+        "function () { return x['constr' + 'uctor']('n = 1')() }",
+        "function () { return /'/, n = 1 }",
+    ];
+    not.iter().for_each(|source| assert!(!is_plain(source), "{source}"));
+}
+
+#[test]
+fn a_function_with_nothing_around_it_has_nothing_to_remember_by() {
+    let is_stateless = |source: &str| Program::new("f", source).is_stateless();
+    assert!(is_stateless("  function tax(n) { if (n < 1) { return 1 } return 2 } // done"));
+    let not = [
+        "const seen = [1]; function f(x) { return seen.push(x) }",
+        "function (c) { return x => c.push(x) }([1])",
+        "function (c) { return x => c.push(x) }([1]) || function () {}",
+        "function f() { return Object.assign(f, { n: 1 }) }",
+        "x => x",
+        "function f() { f.n = 1 }",
+    ];
+    not.iter().for_each(|source| assert!(!is_stateless(source), "{source}"));
+}
