@@ -19,7 +19,7 @@ use pleiad_partition::partition::{NOT_THERE, Rejected};
 use pleiad_partition::{Condition, ItemKey, Record, Step, Transaction, Verb, price};
 
 use crate::home::{Home, Settled};
-use crate::item::{draft, key_of_request};
+use crate::item::{KEY_MISMATCH, draft, key_of_request};
 use crate::patch::Change;
 use crate::{Admitted, Answer, Engine, ListScope, WriteOptions};
 
@@ -269,7 +269,7 @@ fn groups<'o>(
 ) -> (Vec<Group<'o>>, Vec<(usize, OperationAnswer)>) {
     let (mut groups, mut refused) = (Vec::<Group<'o>>::new(), Vec::new());
     for (number, operation) in operations.iter().enumerate() {
-        let key = match key_of_request(at, operation.key.as_ref().or(key)) {
+        let key = match key_of_operation(at, key, operation) {
             Ok(key) => key,
             Err(error) => {
                 refused.push((number, OperationAnswer { result: Err(error), charge_ru: 0.0 }));
@@ -285,6 +285,14 @@ fn groups<'o>(
         }
     }
     (groups, refused)
+}
+
+/// A request for one key stays with it, whatever its operations say: what its sender may do was decided by that key.
+fn key_of_operation(at: &Admitted, key: Option<&PartitionKey>, operation: &BatchOperation) -> Result<PartitionKey> {
+    match (&operation.key, key) {
+        (Some(own), Some(given)) if own != given => Err(Error::new(Kind::KeyMismatch, KEY_MISMATCH)),
+        (own, given) => key_of_request(at, own.as_ref().or(given)),
+    }
 }
 
 /// In the order of the request.

@@ -32,7 +32,7 @@ pub struct WriteOptions {
     pub indexed: Option<bool>,
 }
 
-const KEY_MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the collection or doesn't match partition key field values specified in the document.";
+pub(crate) const KEY_MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the collection or doesn't match partition key field values specified in the document.";
 const KEY_MISSING: &str = "PartitionKey value must be supplied for this operation.";
 
 impl Engine {

@@ -92,6 +92,15 @@ async fn bulk_answers_in_the_order_of_the_request() {
 }
 
 #[tokio::test]
+async fn bulk_for_one_key_stays_with_it() {
+    let (engine, at) = world().await;
+    let operations: Vec<BatchOperation> = ["a", "b"].iter().flat_map(|key| creates(0..1, key)).collect();
+    let answers = engine.run_bulk(&at, Some(&pk("a")), None, &operations, true).await.result.unwrap();
+    assert_eq!(kinds(&answers), [None, Some(Kind::KeyMismatch)]);
+    assert_eq!(kind(read(&engine, &at, "0", "b").await), Kind::NotFound);
+}
+
+#[tokio::test]
 async fn bulk_keeps_the_order_within_a_key() {
     let (engine, at) = world().await;
     let operations = [
