@@ -10,13 +10,14 @@ const [WRITERS, KEYS, SLOTS, LIVE] = [2, 40, 12, 500];
 const TEXT = "x".repeat(700);
 const IS_KILLED = process.env.SOAK_KILLED === "1";
 const AWAY_MS = 50;
-const DRAINED_AFTER = 3; // empty answers of the change feed in a row
+const SILENT_AFTER = 3; // empty answers of the change feed in a row
 
 const items = new Map(); // what we know: {id, pk, slot, rank, told, tried, leaving}
 const differences = [];
 const counts = {};
 const longest_ms = {};
 let stopping = false;
+let writing = true;
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const below = (end) => Math.floor(Math.random() * end);
@@ -156,7 +157,7 @@ async function follow() {
   const [container, byItem] = [connect(), new Map()];
   let from = ChangeFeedStartFrom.Beginning();
   let [iterator, empty] = [undefined, 0];
-  while (!stopping || empty < DRAINED_AFTER) {
+  while (writing || empty < SILENT_AFTER) {
     const page = await timed("page of changes", () => {
       iterator ??= container.items.getChangeFeedIterator({ changeFeedStartFrom: from, maxItemCount: 50 });
       return iterator.readNext().catch((error) => {
@@ -166,8 +167,8 @@ async function follow() {
     });
     from = ChangeFeedStartFrom.Continuation(page.continuationToken);
     for (const change of page.result ?? []) saw(change, byItem);
-    empty = page.statusCode === StatusCodes.NotModified ? empty + 1 : 0;
-    if (empty > 0) await pause(5);
+    empty = page.statusCode === StatusCodes.NotModified && !writing ? empty + 1 : 0;
+    if (page.statusCode === StatusCodes.NotModified) await pause(5);
   }
   for (const [id, version] of settled()) {
     if (byItem.get(id) !== version) {
@@ -208,7 +209,10 @@ const watched = (what, actor) =>
 async function main() {
   process.stdin.on("end", () => (stopping = true)).resume();
   const writers = [...Array(WRITERS).keys()].map((number) => watched(`writer ${number}`, () => write(number)));
-  await Promise.all([...writers, watched("reader", read), watched("querier", query), watched("follower", follow)]);
+  const others = [watched("reader", read), watched("querier", query), watched("follower", follow)];
+  await Promise.all(writers);
+  writing = false;
+  await Promise.all(others);
   await watched("at the end", checkAll);
   process.stdout.write(`${JSON.stringify({ sdk: NAME, items: settled().size, counts, longest_ms, differences })}\n`, () => process.exit(0));
 }

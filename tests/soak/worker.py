@@ -5,6 +5,7 @@ there before it began and no item twice; the change feed tells a key's changes i
 the line of JSON that it prints at the end. worker.js does the same with the JavaScript SDK.
 """
 
+import base64
 import json
 import logging
 import os
@@ -26,7 +27,7 @@ AWAY_S = 0.05
 # When a merged range is split elsewhere, this SDK shows its position to all of both halves, and not only to where it had been: it
 # gives some changes again. All come, and no item goes back to an older version: that is all that can be asked of it.
 REPEATS = os.environ.get("SOAK_MERGED") == "1"
-DRAINED_AFTER = 3  # empty answers of the change feed in a row
+SILENT_AFTER = 3  # empty answers of the change feed in a row, at least
 
 
 class Item:
@@ -181,19 +182,31 @@ def compare(ledger, what, before, rows):
 class Follower:
     """Reads the change feed of the container, and goes on where it stopped."""
 
-    def __init__(self, ledger):
-        self.ledger, self.container, self.here = ledger, connect(), None
+    def __init__(self, ledger, writers):
+        self.ledger, self.writers, self.container, self.here = ledger, writers, connect(), None
         self.by_item, self.by_key = {}, {}
 
     def run(self):
         while not self.ledger.stopping.is_set():
             self.turn()
+        for writer in self.writers:
+            writer.join()
+        self.catch_up()
+        for id, version in self.missing().items():
+            self.ledger.differs(f"change feed: {id} was last seen in version {self.by_item.get(id)}, it is {version}")
+
+    def catch_up(self):
+        """Until nothing more comes. After merges that takes as many empty answers as the SDK's continuation has places: it lists a range
+        once for each that it came from, by the hundred, and calls an answer empty as soon as it meets a range for the second time."""
         empty = 0
-        while empty < DRAINED_AFTER:
+        while empty < SILENT_AFTER or (self.missing() and empty < self.places()):
             empty = 0 if self.turn() else empty + 1
-        for id, version in self.ledger.settled().items():
-            if self.by_item.get(id) != version:
-                self.ledger.differs(f"change feed: {id} was last seen in version {self.by_item.get(id)}, it is {version}")
+
+    def missing(self):
+        return {id: version for id, version in self.ledger.settled().items() if self.by_item.get(id) != version}
+
+    def places(self):
+        return len(json.loads(base64.b64decode(self.here))["continuation"]["continuation"])
 
     def turn(self):
         changes, self.here = self.ledger.timed("catching up", self.page)
@@ -239,9 +252,10 @@ def check_all(ledger):
 def main():
     logging.getLogger("azure").setLevel(logging.CRITICAL)  # it tells of every split that it has hidden
     ledger = Ledger()
-    actors = [(f"writer {number}", lambda number=number: write(ledger, number)) for number in range(WRITERS)]
-    actors += [("reader", lambda: read(ledger)), ("querier", lambda: query(ledger)), ("follower", Follower(ledger).run)]
-    threads = [threading.Thread(target=watched, args=(ledger, *actor)) for actor in actors]
+    actor = lambda what, run: threading.Thread(target=watched, args=(ledger, what, run))
+    writers = [actor(f"writer {number}", lambda number=number: write(ledger, number)) for number in range(WRITERS)]
+    others = [("reader", lambda: read(ledger)), ("querier", lambda: query(ledger)), ("follower", Follower(ledger, writers).run)]
+    threads = writers + [actor(what, run) for what, run in others]
     threading.Thread(target=lambda: (sys.stdin.read(), ledger.stopping.set()), daemon=True).start()
     for thread in threads:
         thread.start()

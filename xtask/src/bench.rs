@@ -8,6 +8,7 @@ mod elastic; // what partitions and their changes cost
 mod query; // questions about many items, beside others
 mod scripts; // what scripts and batches cost
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 
@@ -32,16 +33,31 @@ pub fn run(args: &[String]) -> Result {
         _ => return Err("bench takes `--write`, or `query`, or `elastic`, or `scripts`, or nothing".to_owned()),
     };
     setup::ensure(&[Scope::Build])?;
+    measure("bench", &[], write)
+}
+
+/// Builds, and runs one part of the bench program; with `write` its table goes into the page.
+fn measure(part: &str, more: &[&OsStr], write: bool) -> Result {
     build()?;
-    let result = shell::target().join("bench.json");
-    let mut bench = shell::command(program(), ["bench"]);
-    bench.arg(shell::binary()).arg(&result);
+    let result =
+        shell::target().join(if part == "bench" { "bench.json".to_owned() } else { format!("bench-{part}.json") });
+    let mut bench = shell::command(program(), [part]);
+    bench.arg(shell::binary()).arg(&result).args(more);
     if write {
         bench.arg(shell::root().join(PAGE));
     }
     shell::run(&mut bench)?;
     println!("the figures as JSON: {}", result.display());
     Ok(())
+}
+
+/// What a part takes that has no other options.
+fn only_write(part: &str, args: &[String]) -> Result<bool> {
+    match args {
+        [] => Ok(false),
+        [only] if only == "--write" => Ok(true),
+        _ => Err(format!("bench {part} takes `--write` or nothing")),
+    }
 }
 
 pub fn compare() -> Result {

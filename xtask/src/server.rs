@@ -162,22 +162,22 @@ mod tests {
     }
 
     /// A shell that plays the server; the arguments of the real one are lost on it.
-    fn play(test: &str, script: &str) -> Result<Server> {
-        let mut shell = Command::new("sh");
+    fn play(script: &str) -> Result<Server> {
+        let (dir, mut shell) = (tempfile::tempdir().unwrap(), Command::new("sh"));
         shell.args(["-c", script]);
-        Server::start(shell, &[], std::env::temp_dir().join(format!("pleiad-xtask-{}-{test}.log", std::process::id())))
+        Server::start(shell, &[], dir.path().join("server.log"))
     }
 
     #[test]
     fn a_server_is_awaited_and_stopped() {
-        let server = play("ready", &format!("echo starting; echo '{READY}'; exec sleep 60")).unwrap();
+        let server = play(&format!("echo starting; echo '{READY}'; exec sleep 60")).unwrap();
         assert_eq!((server.endpoint.as_str(), server.port), ("http://localhost:40117", 40117));
         server.stop().unwrap();
     }
 
     #[test]
     fn a_server_that_does_not_start_says_why() {
-        let told = play("dead", "echo the port is taken >&2; exit 1").err().unwrap();
+        let told = play("echo the port is taken >&2; exit 1").err().unwrap();
         assert!(told.contains("did not say it was ready") && told.contains("the port is taken"), "{told}");
     }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use super::{PAGE, build, program};
+use super::measure;
 use crate::setup::{self, Scope};
 use crate::shell::{self, Result};
 
@@ -31,17 +31,9 @@ pub fn run(args: &[String]) -> Result {
     setup::ensure(&[Scope::Build])?;
     let python = environment("duckdb", DUCKDB)?.join("bin/python");
     let postgres = postgres()?;
-    build()?;
-    let result = shell::target().join("bench-query.json");
-    let mut bench = shell::command(program(), ["query"]);
-    bench.arg(shell::binary()).arg(&result).arg(shell::cache().join("bench-query")).arg(postgres).arg(python);
-    bench.arg(options.items.to_string()).arg(format_on_disk()?);
-    if options.write {
-        bench.arg(shell::root().join(PAGE));
-    }
-    shell::run(&mut bench)?;
-    println!("the figures as JSON: {}", result.display());
-    Ok(())
+    let (cache, items, format) = (shell::cache().join("bench-query"), options.items.to_string(), format_on_disk()?);
+    let more = [cache.as_os_str(), postgres.as_os_str(), python.as_os_str(), items.as_ref(), format.as_ref()];
+    measure("query", &more, options.write)
 }
 
 pub fn options(args: &[String]) -> Result<Options> {

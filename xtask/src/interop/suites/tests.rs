@@ -3,16 +3,18 @@
 use std::cell::Cell;
 use std::path::PathBuf;
 
+use tempfile::TempDir;
+
 use super::*;
 
-fn place(test: &str) -> Place {
-    let base = std::env::temp_dir().join(format!("pleiad-xtask-{}-{test}", std::process::id()));
-    let _ = fs::remove_dir_all(&base);
-    let place = Place { source: base.join("source"), cache: base.join("cache") };
+/// The directory is gone when its handle is.
+fn place() -> (Place, TempDir) {
+    let base = tempfile::tempdir().unwrap();
+    let place = Place { source: base.path().join("source"), cache: base.path().join("cache") };
     fs::create_dir_all(&place.source).unwrap();
     fs::create_dir_all(&place.cache).unwrap();
     fs::write(place.source.join("pins"), "sdk==1").unwrap();
-    place
+    (place, base)
 }
 
 fn installs(place: &Place, toolchain: &str, outcome: Result) -> bool {
@@ -26,7 +28,7 @@ fn installs(place: &Place, toolchain: &str, outcome: Result) -> bool {
 
 #[test]
 fn installs_again_only_when_pins_or_toolchain_change_or_it_failed() {
-    let place = place("stamp");
+    let (place, _base) = place();
     assert!(installs(&place, "3.11", Err("no network".to_owned())));
     assert!(installs(&place, "3.11", Ok(())), "a failure is not remembered as done");
     assert!(!installs(&place, "3.11", Ok(())));
@@ -38,7 +40,7 @@ fn installs_again_only_when_pins_or_toolchain_change_or_it_failed() {
 
 #[test]
 fn a_copy_loses_what_the_source_lost_and_keeps_what_was_installed() {
-    let place = place("copy");
+    let (place, _base) = place();
     let copy = place.cache.join("suite");
     let write = |path: PathBuf| {
         fs::create_dir_all(path.parent().unwrap()).unwrap();

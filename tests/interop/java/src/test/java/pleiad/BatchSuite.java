@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.azure.cosmos.CosmosContainer;
 import com.azure.cosmos.CosmosException;
@@ -18,38 +17,15 @@ import com.azure.cosmos.models.CosmosPatchItemRequestOptions;
 import com.azure.cosmos.models.CosmosPatchOperations;
 import com.azure.cosmos.models.PartitionKey;
 import com.azure.cosmos.models.ThroughputProperties;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.List;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInstance;
 
 /** Transactional batch, bulk, patch and read many; run once per scheme by its subclasses. */
-@TestInstance(TestInstance.Lifecycle.PER_CLASS)
-abstract class BatchSuite {
-    private static final ObjectMapper JSON = new ObjectMapper();
-
-    private final World.Scheme scheme;
-    private World world;
-
+abstract class BatchSuite extends InWorld {
     BatchSuite(World.Scheme scheme) {
-        this.scheme = scheme;
-    }
-
-    @BeforeAll
-    void open() {
-        assumeTrue(World.endpoint(scheme) != null, "no endpoint was given");
-        world = new World(scheme);
-    }
-
-    @AfterAll
-    void close() {
-        if (world != null) {
-            world.close();
-        }
+        super(scheme);
     }
 
     private CosmosContainer make(int throughput) {

@@ -2,7 +2,6 @@ package pleiad;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import static pleiad.World.unique;
 
 import com.azure.cosmos.ChangeFeedProcessor;
@@ -20,7 +19,6 @@ import com.azure.cosmos.models.FeedResponse;
 import com.azure.cosmos.models.PartitionKey;
 import com.azure.cosmos.models.ThroughputProperties;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.Duration;
 import java.time.Instant;
@@ -29,35 +27,14 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.BooleanSupplier;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInstance;
 
 /** The change feed by pulling and by the change feed processor; run once per scheme by its subclasses. */
-@TestInstance(TestInstance.Lifecycle.PER_CLASS)
-abstract class ChangeFeedSuite {
-    private static final ObjectMapper JSON = new ObjectMapper();
+abstract class ChangeFeedSuite extends InWorld {
     private static final List<Integer> LEFT = List.of(0, 1, 2, 5, 6, 7, 8, 9, 33);
 
-    private final World.Scheme scheme;
-    private World world;
-
     ChangeFeedSuite(World.Scheme scheme) {
-        this.scheme = scheme;
-    }
-
-    @BeforeAll
-    void open() {
-        assumeTrue(World.endpoint(scheme) != null, "no endpoint was given");
-        world = new World(scheme);
-    }
-
-    @AfterAll
-    void close() {
-        if (world != null) {
-            world.close();
-        }
+        super(scheme);
     }
 
     /** Ten items with ten keys; number 3 was replaced and number 4 deleted. */

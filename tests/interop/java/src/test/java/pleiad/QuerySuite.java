@@ -3,7 +3,6 @@ package pleiad;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import static pleiad.World.refused;
 
 import com.azure.cosmos.CosmosClient;
@@ -16,7 +15,6 @@ import com.azure.cosmos.models.SqlParameter;
 import com.azure.cosmos.models.SqlQuerySpec;
 import com.azure.cosmos.models.ThroughputProperties;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -28,41 +26,26 @@ import java.util.Map;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInstance;
 
 /** Queries over five partitions and over one key, as the Java SDK drives them; run once per scheme by its subclasses. */
-@TestInstance(TestInstance.Lifecycle.PER_CLASS)
-abstract class QuerySuite {
-    private static final ObjectMapper JSON = new ObjectMapper();
+abstract class QuerySuite extends InWorld {
     private static final int RANGES = 5;
     private static final String ONE_KEY = "device 7";
     /** Expectations are computed from these and never typed by hand. */
     private static final List<ObjectNode> READINGS = IntStream.range(0, 150).mapToObj(QuerySuite::reading).toList();
 
-    private final World.Scheme scheme;
-    private World world;
     private CosmosContainer container;
 
     QuerySuite(World.Scheme scheme) {
-        this.scheme = scheme;
+        super(scheme);
     }
 
     @BeforeAll
-    void open() {
-        assumeTrue(World.endpoint(scheme) != null, "no endpoint was given");
-        world = new World(scheme);
+    void fill() {
         container = world.make(ThroughputProperties.createManualThroughput(6000 * RANGES), "/pk");
         READINGS.forEach(item -> container.createItem(item));
-    }
-
-    @AfterAll
-    void close() {
-        if (world != null) {
-            world.close();
-        }
     }
 
     private static ObjectNode reading(int n) {

@@ -2,7 +2,6 @@ package pleiad;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import static pleiad.World.refused;
 
 import com.azure.cosmos.CosmosContainer;
@@ -17,7 +16,6 @@ import com.azure.cosmos.models.PartitionKey;
 import com.azure.cosmos.models.TriggerOperation;
 import com.azure.cosmos.models.TriggerType;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -25,34 +23,12 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInstance;
 
 /** Stored procedures, triggers and user-defined functions; the scripts are in PLEIAD_SCRIPTS. */
-@TestInstance(TestInstance.Lifecycle.PER_CLASS)
-abstract class ScriptSuite {
-    private static final ObjectMapper JSON = new ObjectMapper();
-
-    private final World.Scheme scheme;
-    private World world;
-
+abstract class ScriptSuite extends InWorld {
     ScriptSuite(World.Scheme scheme) {
-        this.scheme = scheme;
-    }
-
-    @BeforeAll
-    void open() {
-        assumeTrue(World.endpoint(scheme) != null, "no endpoint was given");
-        world = new World(scheme);
-    }
-
-    @AfterAll
-    void close() {
-        if (world != null) {
-            world.close();
-        }
+        super(scheme);
     }
 
     private static String source(String name) throws IOException {

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import static pleiad.World.refused;
 import static pleiad.World.unique;
 
@@ -26,41 +25,19 @@ import com.azure.cosmos.models.SqlParameter;
 import com.azure.cosmos.models.SqlQuerySpec;
 import com.azure.cosmos.models.ThroughputProperties;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Base64;
 import java.util.List;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInstance;
 import reactor.core.publisher.Flux;
 
 /** What the Java SDK sees in gateway mode; run once per scheme by its subclasses. */
-@TestInstance(TestInstance.Lifecycle.PER_CLASS)
-abstract class Suite {
-    private static final ObjectMapper JSON = new ObjectMapper();
+abstract class Suite extends InWorld {
     private static final PartitionKey A = new PartitionKey("a");
 
-    private final World.Scheme scheme;
-    private World world;
-
     Suite(World.Scheme scheme) {
-        this.scheme = scheme;
-    }
-
-    @BeforeAll
-    void open() {
-        assumeTrue(World.endpoint(scheme) != null, "no endpoint was given");
-        world = new World(scheme);
-    }
-
-    @AfterAll
-    void close() {
-        if (world != null) {
-            world.close();
-        }
+        super(scheme);
     }
 
     /** An item: item("id", "x", "pk", "a", "n", 1). */
