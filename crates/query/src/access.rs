@@ -11,8 +11,9 @@ use std::ops::Bound;
 
 use pleiad_model::Value;
 use pleiad_model::policy::Step as IndexStep;
+use pleiad_vector::Measure;
 
-use crate::block::{Block, Node};
+use crate::block::{Block, Distance, Node, Operand, Search};
 use crate::expr::functions::Function;
 use crate::expr::like::Pattern;
 use crate::expr::{Context, Term};
@@ -133,6 +134,28 @@ pub fn order_paths(block: &Block) -> Option<Vec<OrderPath>> {
     let path = |node| paths.path(node).filter(|path| path.iter().all(|step| matches!(step, IndexStep::Property(_))));
     let keys = block.order.iter();
     keys.map(|key| Some(OrderPath { path: path(&key.node)?, descending: key.descending })).collect()
+}
+
+/// `ORDER BY VectorDistance(c.path, constant)` and nothing else: which items are nearest to a vector.
+#[derive(Debug)]
+pub struct Nearest<'b> {
+    pub path: Vec<IndexStep>,
+    pub to: &'b [f32],
+    pub measure: Measure,
+    pub search: Search,
+}
+
+pub fn nearest(block: &Block) -> Option<Nearest<'_>> {
+    let [only] = block.order.as_slice() else { return None };
+    let Node::Distance(distance) = &only.node else { return None };
+    let Distance { measure, search, left, right } = &**distance;
+    let (to, node) = match (left, right) {
+        (Operand::Known(to), Operand::Computed(node)) | (Operand::Computed(node), Operand::Known(to)) => (to, node),
+        _ => return None,
+    };
+    let is_property = |step: &IndexStep| matches!(step, IndexStep::Property(_));
+    let path = derive::Paths::of(block).path(node).filter(|path| block.reads_items && path.iter().all(is_property))?;
+    Some(Nearest { path, to, measure: *measure, search: *search })
 }
 
 pub use explain::path_text;

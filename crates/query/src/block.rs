@@ -3,6 +3,7 @@
 //! Promise: a block can be run without looking at the text again, and nothing in it depends on a row.
 
 use pleiad_model::Value;
+use pleiad_vector::Measure;
 
 use crate::document::PropertyName;
 use crate::expr::aggregate::AggregateKind;
@@ -130,6 +131,7 @@ pub enum Node {
         function: &'static Function,
         arguments: Vec<Node>,
     },
+    Distance(Box<Distance>),
     UserCall {
         function: String,
         arguments: Vec<Node>,
@@ -138,6 +140,31 @@ pub enum Node {
         form: SubqueryForm,
         block: Box<Block>,
     },
+}
+
+/// How near two vectors are. One of them at least is to be computed.
+pub struct Distance {
+    pub measure: Measure,
+    pub left: Operand,
+    pub right: Operand,
+    pub search: Search,
+}
+
+pub enum Operand {
+    /// A vector as the measure wants it.
+    Known(Vec<f32>),
+    Computed(Node),
+}
+
+/// How hard to look for the nearest.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Search {
+    /// At every vector.
+    pub brute_force: bool,
+    /// How many candidates a graph is walked with, for each row that is wanted.
+    pub list_multiplier: Option<f64>,
+    /// How many candidates are measured exactly, for each row that is wanted.
+    pub rerank_multiplier: Option<f64>,
 }
 
 pub enum Step {
@@ -258,6 +285,9 @@ impl Node {
             }
             Node::Object(properties) => properties.iter().for_each(|(_, node)| visit(node)),
             Node::Call { arguments, .. } | Node::UserCall { arguments, .. } => arguments.iter().for_each(visit),
+            Node::Distance(distance) => {
+                [&distance.left, &distance.right].into_iter().filter_map(Operand::node).for_each(visit)
+            }
         }
     }
 
@@ -273,6 +303,15 @@ impl Node {
         let mut last = own;
         self.each_child(&mut |child| last = last.max(child.last_slot()));
         last
+    }
+}
+
+impl Operand {
+    pub fn node(&self) -> Option<&Node> {
+        match self {
+            Operand::Known(_) => None,
+            Operand::Computed(node) => Some(node),
+        }
     }
 }
 

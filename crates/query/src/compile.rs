@@ -3,11 +3,12 @@
 //! Promise: every name is a slot, every parameter a value, and whatever does not depend on a row is worked out
 //! once, here. Rules that a query can break without being meaningless (`SC2101` and the like) are `check`'s.
 
+mod distance; // how near vectors are
 mod group; // expressions over a group
 mod scalar; // one expression
 
 use pleiad_model::env::ManualEnv;
-use pleiad_model::policy::Geospatial;
+use pleiad_model::policy::{Geospatial, VectorEmbedding};
 use pleiad_model::{Error, Result, Value};
 
 use crate::Parameters;
@@ -17,6 +18,8 @@ use crate::expr::functions::Varies;
 use crate::expr::{Context, Room, evaluate};
 use crate::language::ast::{self, Expr, ExprKind, OrderBy, Select, SelectItem, SelectSpec};
 use crate::language::{Fault, Span};
+
+pub use distance::is_distance;
 
 /// What constants may grow to while they are folded.
 const FOLDED_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -29,6 +32,8 @@ pub const PARAMETER_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub struct Bind<'q> {
     pub parameters: &'q Parameters,
     pub geospatial: Geospatial,
+    /// What the container says of its vectors.
+    pub embeddings: &'q [VectorEmbedding],
     /// When the run began; a plan that others will run has no such time.
     pub started_ms: Option<u64>,
 }
@@ -172,11 +177,16 @@ impl<'q> Compiler<'q> {
         match order {
             None => Ok(Vec::new()),
             Some(OrderBy::Rank(_)) => Err(Error::refused("The query clause ORDER BY RANK")),
-            Some(OrderBy::Keys(keys)) => keys
-                .iter()
-                .map(|key| Ok(OrderKey { node: self.scalar(&key.expr)?, descending: key.descending }))
-                .collect(),
+            Some(OrderBy::Keys(keys)) => keys.iter().map(|key| self.order_key(key)).collect(),
         }
+    }
+
+    fn order_key(&mut self, key: &'q ast::OrderKey) -> Result<OrderKey> {
+        let descending = match &key.expr.kind {
+            ExprKind::Call { arguments, .. } if is_distance(&key.expr) => self.descends(arguments, &key.expr)?,
+            _ => key.descending,
+        };
+        Ok(OrderKey { node: self.scalar(&key.expr)?, descending })
     }
 
     // SELECT

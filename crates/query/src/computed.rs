@@ -87,7 +87,8 @@ fn read(definition: &ComputedProperty, geospatial: Geospatial) -> Result<Node> {
     check_shape(&select)?;
     let parameters = Parameters::default();
     check::check_parameters(&select, &parameters, text)?;
-    let Block { output, .. } = compile(&select, text, Bind { parameters: &parameters, geospatial, started_ms: None })?;
+    let Block { output, .. } =
+        compile(&select, text, Bind { parameters: &parameters, geospatial, embeddings: &[], started_ms: None })?;
     match output {
         Output::Rows(Project::Value(node)) => Ok(node),
         _ => Err(Error::invalid("it selects one value with SELECT VALUE")),
@@ -122,6 +123,7 @@ fn check_node(node: &Node, definition: &ComputedProperty, all: &[ComputedPropert
         Node::Call { function, .. } if function.varies != Varies::Never => {
             Some("it calls no function of time or chance")
         }
+        Node::Distance(_) => Some("it calls no vector function"),
         Node::Call { function, .. } if function.name.starts_with("ST_") => Some("it calls no spatial function"),
         _ => None,
     };

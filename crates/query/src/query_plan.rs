@@ -22,8 +22,8 @@ use pleiad_model::partition_key::PartitionKeyDefinition;
 use pleiad_model::{Object, Result, Value};
 
 use crate::check::{self, Counts};
-use crate::compile::Bind;
-use crate::language::ast::{Select, SelectSpec};
+use crate::compile::{Bind, compile, is_distance};
+use crate::language::ast::{OrderBy, OrderKey, Select, SelectSpec};
 use crate::language::print::print_expr;
 use crate::route::{QueryRange, Reach, ranges, route};
 use shape::{Column, Shape};
@@ -45,7 +45,8 @@ pub fn query_plan(
     let counts = check::check_parameters(&select, bind.parameters, text)?;
     let reach = definition.map_or(Reach::Everything, |definition| route(&select, bind, definition));
     let is_single = definition.is_some_and(|definition| reach.single(definition).is_some());
-    let plan = Plan::of(&select, counts, is_single)?;
+    let nearest = nearest_first(&select, text, bind)?;
+    let plan = Plan::of(&select, counts, is_single, nearest)?;
     features::check(&plan, supported_features)?;
     let ranges = match definition {
         Some(definition) => ranges(&reach, definition),
@@ -59,21 +60,38 @@ pub fn query_plan(
     Ok(Value::from(answer))
 }
 
+/// `ORDER BY VectorDistance(…)`: the nearest first, which is down for similarities and up for distances. `None` for any
+/// other query.
+fn nearest_first(select: &Select, text: &str, bind: Bind<'_>) -> Result<Option<Direction>> {
+    match &select.order_by {
+        Some(OrderBy::Keys(keys)) if keys.iter().any(|key| is_distance(&key.expr)) => {
+            let block = compile(select, text, bind)?;
+            Ok(block.order.first().map(|key| direction(key.descending)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// As plans spell it.
+type Direction = &'static str;
+
 struct Plan<'q> {
     select: &'q Select,
     shape: Shape<'q>,
     /// What the client counts; a query that passes through counts for itself.
     counts: Counts,
+    /// Set if no range gives its rows before it has seen them all, and which way they are sorted.
+    nearest: Option<Direction>,
 }
 
 impl<'q> Plan<'q> {
-    fn of(select: &'q Select, mut counts: Counts, is_single: bool) -> Result<Self> {
+    fn of(select: &'q Select, mut counts: Counts, is_single: bool, nearest: Option<Direction>) -> Result<Self> {
         let shape = Shape::of(select)?;
         // One partition can skip and stop by itself.
         if is_single && matches!(shape, Shape::Rows) && !select.distinct {
             counts.offset_limit = None;
         }
-        Ok(Plan { select, shape, counts })
+        Ok(Plan { select, shape, counts, nearest })
     }
 
     fn to_object(&self) -> Result<Object> {
@@ -86,7 +104,7 @@ impl<'q> Plan<'q> {
             .with("top", count(self.counts.top))
             .with("offset", count(self.counts.offset_limit.map(|(offset, _)| offset)))
             .with("limit", count(self.counts.offset_limit.map(|(_, limit)| limit)))
-            .with("orderBy", texts(order_by.iter().map(|key| direction(key.descending).to_owned()).collect()))
+            .with("orderBy", texts(order_by.iter().map(|key| self.direction(key).to_owned()).collect()))
             .with("orderByExpressions", texts(order_by.iter().map(|key| print_expr(&key.expr)).collect()))
             .with("groupByExpressions", texts(group_by))
             .with("groupByAliases", texts(self.shape.columns().iter().map(|column| column.name.clone()).collect()))
@@ -98,8 +116,12 @@ impl<'q> Plan<'q> {
             .with("rewrittenQuery", rewrite::rewrite(self)?)
             .with("hasSelectValue", matches!(self.select.spec, SelectSpec::Value(_)))
             .with("dCountInfo", self.distinct_count())
-            .with("hasNonStreamingOrderBy", false);
+            .with("hasNonStreamingOrderBy", self.nearest.is_some());
         Ok(info)
+    }
+
+    fn direction(&self, key: &OrderKey) -> Direction {
+        self.nearest.unwrap_or_else(|| direction(key.descending))
     }
 
     fn distinct_type(&self) -> &'static str {
@@ -119,7 +141,7 @@ impl<'q> Plan<'q> {
     }
 }
 
-fn direction(descending: bool) -> &'static str {
+fn direction(descending: bool) -> Direction {
     if descending { "Descending" } else { "Ascending" }
 }
 

@@ -5,14 +5,15 @@
 
 use super::tree::Tree;
 
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("pleiad", &["wire", "engine", "storage", "model"]),
     ("wire", &["engine", "model"]),
-    ("engine", &["query", "script", "partition", "spatial", "storage", "model"]),
-    ("partition", &["spatial", "storage", "model"]),
-    ("query", &["spatial", "model"]),
+    ("engine", &["query", "script", "partition", "spatial", "vector", "storage", "model"]),
+    ("partition", &["spatial", "vector", "storage", "model"]),
+    ("query", &["spatial", "vector", "model"]),
     ("script", &["model"]),
     ("spatial", &["model"]),
+    ("vector", &["model"]),
     ("storage", &["model"]),
     ("model", &[]),
     ("benches", &["wire", "engine", "partition", "storage", "model"]),

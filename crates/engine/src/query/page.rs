@@ -254,6 +254,7 @@ impl Job {
         let bind = Bind {
             parameters: &self.query.parameters,
             geospatial: self.at.container.definition.geospatial,
+            embeddings: &self.at.container.definition.vector_embeddings,
             started_ms: Some(self.started_ms),
         };
         let began = Instant::now();

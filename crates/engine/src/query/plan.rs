@@ -9,7 +9,7 @@ use crate::{Admitted, Engine};
 
 /// What the most able client lists.
 const ALL_FEATURES: &str = "Aggregate,NonValueAggregate,MultipleAggregates,CountIf,ListAndSetAggregate,GroupBy,DCount,\
-                            Distinct,OrderBy,MultipleOrderBy,OffsetAndLimit,Top,CompositeAggregate";
+                            Distinct,OrderBy,MultipleOrderBy,NonStreamingOrderBy,OffsetAndLimit,Top,CompositeAggregate";
 
 impl Engine {
     /// `features` are those that the client knows; without them it is taken to know all.
@@ -20,7 +20,9 @@ impl Engine {
         parameters: &Parameters,
         features: Option<&str>,
     ) -> Result<Value> {
-        let bind = Bind { parameters, geospatial: at.container.definition.geospatial, started_ms: None };
+        let definition = &at.container.definition;
+        let (geospatial, embeddings) = (definition.geospatial, definition.vector_embeddings.as_slice());
+        let bind = Bind { parameters, geospatial, embeddings, started_ms: None };
         let features = features.unwrap_or(ALL_FEATURES);
         query_plan(text, bind, at.container.schema.key.as_ref(), features)
     }

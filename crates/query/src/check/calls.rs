@@ -10,8 +10,7 @@ use crate::language::ast::Expr;
 use crate::language::{Fault, Span};
 
 /// Understood, and not built.
-const LATER: [&str; 9] = [
-    "VECTORDISTANCE",
+const LATER: [&str; 7] = [
     "FULLTEXTCONTAINS",
     "FULLTEXTCONTAINSALL",
     "FULLTEXTCONTAINSANY",
@@ -19,7 +18,6 @@ const LATER: [&str; 9] = [
     "RRF",
     "_FULLTEXTSCORE",
     "_FULLTEXTWORDCOUNT",
-    "_VECTORSCORE",
 ];
 
 const AGGREGATE: Arity = Arity { min: 1, max: Some(1) };

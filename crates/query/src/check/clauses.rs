@@ -7,6 +7,7 @@ use pleiad_model::Error;
 use super::groups::is_aggregated;
 use super::names::Scope;
 use super::{Broken, Checked, Checker, Nesting, Place};
+use crate::compile::is_distance as is_vector_distance;
 use crate::language::ast::{Expr, ExprKind, OrderBy, OrderKey, Select, SelectSpec, Step};
 use crate::language::{Fault, Span};
 
@@ -97,9 +98,9 @@ fn check_order_keys(select: &Select, keys: &[OrderKey]) -> Result<(), Fault> {
         return Err(Fault::plain(span, "ORDER BY cannot be combined with an aggregate, which gives one row."));
     }
     if let [only] = keys
-        && is_distance(&only.expr)
+        && (is_distance(&only.expr) || is_vector_distance(&only.expr))
     {
-        return Ok(());
+        return check_direction(only);
     }
     match keys.iter().find(|key| !is_document_path(&key.expr, select)) {
         None => Ok(()),
@@ -109,6 +110,17 @@ fn check_order_keys(select: &Select, keys: &[OrderKey]) -> Result<(), Fault> {
             let fault = Fault::coded(key.expr.span, "2206", NOT_A_PATH);
             Err(fault.with_hint("Sort by a property, or by a computed property of the container."))
         }
+    }
+}
+
+/// The nearest comes first, whichever way that is.
+fn check_direction(key: &OrderKey) -> Result<(), Fault> {
+    match key.direction {
+        Some(at) if is_vector_distance(&key.expr) => Err(Fault::plain(
+            at,
+            "Specifying a sorting order (ASC or DESC) with VectorDistance function is not supported.",
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -228,8 +228,31 @@ fn text_and_nesting_have_a_limit_with_two_sides() {
 }
 
 #[test]
+fn the_nearest_come_first_and_in_no_other_direction() {
+    accepts("SELECT TOP 1 c.id FROM c ORDER BY VectorDistance(c.v, [1, 2])");
+    accepts("SELECT TOP 1 c.id FROM c ORDER BY _VectorScore(c.v, @v, true, {'dataType': 'Int8'})");
+    for direction in ["ASC", "DESC"] {
+        check(
+            &format!("SELECT TOP 1 c.id FROM c ORDER BY VectorDistance(c.v, [1, 2]) {direction}"),
+            "",
+            "Specifying a sorting order (ASC or DESC) with VectorDistance function is not supported.",
+        );
+    }
+    check("SELECT * FROM c ORDER BY c.a, VectorDistance(c.v, [1, 2])", "2206", "document path");
+    check(
+        "SELECT VALUE VectorDistance(c.v) FROM c",
+        "SC2050",
+        "The VECTORDISTANCE function requires 2 to 4 argument(s).",
+    );
+    check(
+        "SELECT * FROM c WHERE EXISTS(SELECT 1 FROM t IN c.t ORDER BY VectorDistance(t.v, [1]))",
+        "SC2202",
+        "subqueries",
+    );
+}
+
+#[test]
 fn what_comes_later_is_refused_by_name() {
-    refuses("SELECT TOP 1 c.id FROM c ORDER BY VectorDistance(c.v, [1, 2])", "VectorDistance");
     refuses("SELECT * FROM c WHERE FullTextContains(c.t, 'a')", "FullTextContains");
     refuses("SELECT TOP 1 * FROM c ORDER BY RANK FullTextScore(c.t, 'a')", "ORDER BY RANK");
     check(

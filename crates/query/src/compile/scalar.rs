@@ -70,7 +70,7 @@ impl<'q> Compiler<'q> {
         self.scalar(expr).map(Box::new)
     }
 
-    fn all(&mut self, exprs: &'q [Expr]) -> Result<Vec<Node>> {
+    pub(super) fn all(&mut self, exprs: &'q [Expr]) -> Result<Vec<Node>> {
         exprs.iter().map(|expr| self.scalar(expr)).collect()
     }
 
@@ -142,6 +142,9 @@ impl<'q> Compiler<'q> {
         if arguments.len() < arity.min || arity.max.is_some_and(|max| arguments.len() > max) {
             let message = format!("The {} function requires {} argument(s).", function.name, words(arity));
             return Err(self.fault(expr.span, "SC2050", message));
+        }
+        if function.name == functions::VECTOR_DISTANCE {
+            return self.distance(arguments, expr);
         }
         Ok(Node::Call { function, arguments: self.all(arguments)? })
     }

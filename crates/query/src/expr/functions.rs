@@ -23,6 +23,7 @@ mod sets; // arrays as sets
 mod dates; // points in time
 mod items; // choices, and the item itself
 mod spatial; // GeoJSON
+mod vector; // how near vectors are
 mod unbuilt; // known by name only
 
 use std::collections::HashMap;
@@ -31,6 +32,8 @@ use std::sync::LazyLock;
 use pleiad_model::Result;
 
 use super::{Context, Term};
+
+pub use vector::{UNSAID, VECTOR_DISTANCE};
 
 pub struct Function {
     /// As the documentation writes it, in upper case; looked up whatever the case.
@@ -82,7 +85,7 @@ impl Function {
     }
 }
 
-const FAMILIES: [&[Function]; 14] = [
+const FAMILIES: [&[Function]; 15] = [
     math::FUNCTIONS,
     integers::FUNCTIONS,
     types::FUNCTIONS,
@@ -96,11 +99,12 @@ const FAMILIES: [&[Function]; 14] = [
     dates::FUNCTIONS,
     items::FUNCTIONS,
     spatial::FUNCTIONS,
+    vector::FUNCTIONS,
     unbuilt::FUNCTIONS,
 ];
 
 /// A second spelling, and the function it calls.
-const ALIASES: [(&str, &str); 13] = [
+const ALIASES: [(&str, &str); 14] = [
     ("INTBITWISEAND", "INTBITAND"),
     ("INTBITWISELEFTSHIFT", "INTBITLEFTSHIFT"),
     ("INTBITWISENOT", "INTBITNOT"),
@@ -115,6 +119,7 @@ const ALIASES: [(&str, &str); 13] = [
     ("_REGEX_MATCH", "REGEXMATCH"),
     ("_TRY_ARRAY_CONTAINS", "ARRAY_CONTAINS"),
     ("_OBJECTTOARRAY", "OBJECTTOARRAY"),
+    ("_VECTORSCORE", VECTOR_DISTANCE),
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {

@@ -55,6 +55,8 @@ pub enum OrderBy {
 pub struct OrderKey {
     pub expr: Expr,
     pub descending: bool,
+    /// Where `ASC` or `DESC` stands, if one does.
+    pub direction: Option<Span>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -41,6 +41,7 @@ fn needed(plan: &Plan<'_>) -> Vec<&'static str> {
         ("DCount", distinct_count),
         ("Distinct", plan.select.distinct || distinct_count),
         ("OrderBy", !shape.order_by().is_empty()),
+        ("NonStreamingOrderBy", plan.nearest.is_some()),
         ("MultipleOrderBy", shape.order_by().len() > 1),
         ("OffsetAndLimit", plan.counts.offset_limit.is_some()),
         ("Top", plan.counts.top.is_some()),

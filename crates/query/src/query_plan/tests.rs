@@ -32,7 +32,7 @@ fn plan_for(text: &str, features: &str) -> Result<Value> {
     };
     let parameters = r#"[{"name": "@n", "value": 42}, {"name": "@m", "value": 1337}]"#;
     let parameters = Parameters::from_value(Some(&json::parse(parameters.as_bytes())?))?;
-    let bind = Bind { parameters: &parameters, geospatial: Geospatial::Geography, started_ms: None };
+    let bind = Bind { parameters: &parameters, geospatial: Geospatial::Geography, embeddings: &[], started_ms: None };
     query_plan(text, bind, Some(&definition), features)
 }
 
@@ -190,6 +190,32 @@ fn order_by() {
         r#"{"offset": 1, "limit": 2}"#,
         r#"SELECT c._rid, [{"item": c.k}] AS orderByItems, c AS payload FROM c WHERE ((c.key = 5) AND ({documentdb-formattableorderbyquery-filter})) ORDER BY c.k OFFSET 0 LIMIT 3"#,
     );
+}
+
+#[test]
+fn the_nearest_first_is_down_or_up_as_the_distance_function_says() {
+    for (options, way) in [
+        ("", "Descending"),
+        (", true, {\"distanceFunction\": \"dotproduct\"}", "Descending"),
+        (", false, {\"distanceFunction\": \"euclidean\"}", "Ascending"),
+    ] {
+        let call = format!("VECTORDISTANCE(c.v, [1, 2]{options})");
+        check_plan(
+            &format!("SELECT TOP 3 c.id FROM c ORDER BY {call}"),
+            &format!(
+                r#"{{"top": 3, "orderBy": ["{way}"], "orderByExpressions": [{}], "hasNonStreamingOrderBy": true}}"#,
+                json::to_string(&Value::from(call.as_str()))
+            ),
+            &format!(
+                r#"SELECT TOP 3 c._rid, [{{"item": {call}}}] AS orderByItems, {{"id": c.id}} AS payload FROM c WHERE ({{documentdb-formattableorderbyquery-filter}}) ORDER BY {call}"#
+            ),
+        );
+    }
+    let text = "SELECT TOP 3 * FROM c ORDER BY VectorDistance(c.v, [1])";
+    for features in [JAVASCRIPT, DOTNET, JAVA, PYTHON, RUST] {
+        check_missing(text, features, &[]);
+    }
+    check_missing(text, "OrderBy,Top", &["NonStreamingOrderBy"]);
 }
 
 #[test]

@@ -14,8 +14,8 @@ macro_rules! unbuilt {
 
 #[rustfmt::skip]
 pub const FUNCTIONS: &[Function] = unbuilt![
-    // Vectors and full text.
-    "VECTORDISTANCE", "_VECTORSCORE", "FULLTEXTCONTAINS", "FULLTEXTCONTAINSALL", "FULLTEXTCONTAINSANY",
+    // Full text.
+    "FULLTEXTCONTAINS", "FULLTEXTCONTAINSALL", "FULLTEXTCONTAINSANY",
     "FULLTEXTSCORE", "_FULLTEXTSCORE", "_FULLTEXTWORDCOUNT", "RRF",
     // Names that occur in queries which client libraries write, without a word on what they mean.
     "HASH", "ANY", "_COMPARE_OBJECTS", "_COMPARE_BSON_BINARYDATA", "_PROXY_PROJECTION",

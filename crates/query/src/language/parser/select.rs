@@ -106,11 +106,10 @@ impl Parser<'_> {
 
     fn order_key(&mut self) -> Parsed<OrderKey> {
         let expr = self.scalar()?;
+        let at = self.token.span;
         let descending = self.accept_keyword("DESC");
-        if !descending {
-            self.accept_keyword("ASC");
-        }
-        Ok(OrderKey { expr, descending })
+        let direction = (descending || self.accept_keyword("ASC")).then_some(at);
+        Ok(OrderKey { expr, descending, direction })
     }
 
     fn offset_limit(&mut self) -> Parsed<Option<(Expr, Expr)>> {

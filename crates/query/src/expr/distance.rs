@@ -1,0 +1,34 @@
+//! How near two vectors are, in one row.
+//!
+//! Promise: undefined unless both sides are vectors of the kind that the measure compares. What is compared, and how, was
+//! settled when the query was compiled.
+
+use std::borrow::Cow;
+
+use pleiad_model::{Result, Value};
+use pleiad_vector::Measure;
+
+use super::{Context, Term, evaluate};
+use crate::block::{Distance, Operand};
+use crate::document::Rows;
+
+pub fn between<'a>(distance: &'a Distance, rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+    let Some(left) = vector(&distance.left, distance.measure, rows, cx)? else { return Ok(None) };
+    let Some(right) = vector(&distance.right, distance.measure, rows, cx)? else { return Ok(None) };
+    Ok(distance.measure.between(&left, &right).map(|distance| Cow::Owned(Value::from(distance))))
+}
+
+fn vector<'a>(
+    operand: &'a Operand,
+    measure: Measure,
+    rows: Rows<'a>,
+    cx: &Context<'_>,
+) -> Result<Option<Cow<'a, [f32]>>> {
+    match operand {
+        Operand::Known(vector) => Ok(Some(Cow::Borrowed(vector))),
+        Operand::Computed(node) => {
+            let value = evaluate(node, rows, cx)?;
+            Ok(value.and_then(|value| measure.vector(&value)).map(Cow::Owned))
+        }
+    }
+}

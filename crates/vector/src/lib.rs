@@ -1,0 +1,18 @@
+//! vector: embeddings, how near they are to each other, and how the nearest are found.
+//!
+//! Promise: no JSON and no stored bytes make this crate panic; a vector that exists has finite elements which its data
+//! type can hold; one pair of vectors has one distance, whoever computes it. Where vectors are stored, which items
+//! have them and how a query asks is decided elsewhere.
+//!
+//! Read in this order.
+//!
+//! ```text
+//! [0.1, 0.2, 0.3]
+//!    element   Value → vector → bytes → vector        float32, float16, int8, uint8
+//!    measure   two vectors → cosine, dot product, euclidean; which of two is nearer
+//! ```
+
+pub mod element; // numbers of a data type, and their bytes
+pub mod measure; // how near two vectors are
+
+pub use measure::{Kind, Measure};

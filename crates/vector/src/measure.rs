@@ -1,0 +1,109 @@
+//! How near two vectors are.
+//!
+//! Promise: a pure function of the elements, added up in one order in doubles, so that a distance computed from an item and one
+//! computed from its stored row are equal, and rows sort as the function says. Vectors of different lengths, or of which one
+//! has no direction under `cosine`, have no distance.
+//!
+//! | function | range | nearest |
+//! |---|---|---|
+//! | cosine | -1 … 1 | 1 |
+//! | dotproduct | -∞ … ∞ | ∞ |
+//! | euclidean | 0 … ∞ | 0 |
+
+use std::cmp::Ordering;
+
+use pleiad_model::Value;
+use pleiad_model::policy::{DistanceFunction, VectorDataType, VectorEmbedding};
+
+use crate::element;
+
+/// What vectors are, for whoever stores them: equal kinds have equal bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    pub data_type: VectorDataType,
+    pub dimensions: usize,
+}
+
+/// What is compared, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    pub function: DistanceFunction,
+    pub data_type: VectorDataType,
+    /// Others have no distance; `None` if two vectors only have to agree with each other.
+    pub dimensions: Option<usize>,
+}
+
+impl Kind {
+    pub fn of(embedding: &VectorEmbedding) -> Kind {
+        Kind { data_type: embedding.data_type, dimensions: usize::try_from(embedding.dimensions).unwrap_or(usize::MAX) }
+    }
+}
+
+impl Measure {
+    pub fn of(embedding: &VectorEmbedding) -> Measure {
+        let Kind { data_type, dimensions } = Kind::of(embedding);
+        Measure { function: embedding.distance_function, data_type, dimensions: Some(dimensions) }
+    }
+
+    /// A value as one of the two.
+    pub fn vector(&self, value: &Value) -> Option<Vec<f32>> {
+        let vector = element::parse(value, self.data_type)?;
+        self.dimensions.is_none_or(|dimensions| dimensions == vector.len()).then_some(vector)
+    }
+
+    /// Whether larger is nearer.
+    pub fn is_similarity(&self) -> bool {
+        is_similarity(self.function)
+    }
+
+    pub fn between(&self, left: &[f32], right: &[f32]) -> Option<f64> {
+        distance(self.function, left, right)
+    }
+}
+
+pub fn is_similarity(function: DistanceFunction) -> bool {
+    match function {
+        DistanceFunction::Cosine | DistanceFunction::DotProduct => true,
+        DistanceFunction::Euclidean => false,
+    }
+}
+
+/// The nearer first.
+pub fn nearer(function: DistanceFunction, left: f64, right: f64) -> Ordering {
+    if is_similarity(function) { right.total_cmp(&left) } else { left.total_cmp(&right) }
+}
+
+pub fn distance(function: DistanceFunction, left: &[f32], right: &[f32]) -> Option<f64> {
+    if left.len() != right.len() {
+        return None;
+    }
+    let distance = match function {
+        DistanceFunction::DotProduct => sum(left, right, |a, b| a * b),
+        DistanceFunction::Euclidean => sum(left, right, |a, b| (a - b) * (a - b)).sqrt(),
+        DistanceFunction::Cosine => {
+            let lengths = sum(left, left, |a, b| a * b) * sum(right, right, |a, b| a * b);
+            (sum(left, right, |a, b| a * b) / lengths.sqrt()).clamp(-1.0, 1.0)
+        }
+    };
+    // Not -0.0, which would sort apart from 0.
+    distance.is_finite().then_some(distance + 0.0)
+}
+
+/// Sums in this many lanes go through a processor's wide registers.
+const LANES: usize = 8;
+
+fn sum(left: &[f32], right: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
+    let mut lanes = [0.0f64; LANES];
+    let (left_chunks, right_chunks) = (left.chunks_exact(LANES), right.chunks_exact(LANES));
+    let rest = left_chunks.remainder().iter().zip(right_chunks.remainder());
+    let rest: f64 = rest.map(|(a, b)| term(f64::from(*a), f64::from(*b))).sum();
+    for (a, b) in left_chunks.zip(right_chunks) {
+        for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
+            *lane += term(f64::from(*a), f64::from(*b));
+        }
+    }
+    lanes.iter().sum::<f64>() + rest
+}
+
+#[cfg(test)]
+mod tests;
