@@ -7,6 +7,7 @@ use pleiad_vector::Measure;
 
 use crate::document::PropertyName;
 use crate::expr::aggregate::AggregateKind;
+use crate::expr::full_text::FullText;
 use crate::expr::functions::Function;
 use crate::expr::like::Pattern;
 use crate::language::ast::{BinaryOp, SubqueryForm, UnaryOp};
@@ -136,6 +137,8 @@ pub enum Node {
         function: String,
         arguments: Vec<Node>,
     },
+    /// Boxed: few queries have one.
+    FullText(Box<FullText>),
     Subquery {
         form: SubqueryForm,
         block: Box<Block>,
@@ -288,6 +291,7 @@ impl Node {
             Node::Distance(distance) => {
                 [&distance.left, &distance.right].into_iter().filter_map(Operand::node).for_each(visit)
             }
+            Node::FullText(call) => call.each_child(visit),
         }
     }
 

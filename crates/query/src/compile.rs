@@ -4,11 +4,12 @@
 //! once, here. Rules that a query can break without being meaningless (`SC2101` and the like) are `check`'s.
 
 mod distance; // how near vectors are
+mod full_text; // what texts are asked
 mod group; // expressions over a group
 mod scalar; // one expression
 
 use pleiad_model::env::ManualEnv;
-use pleiad_model::policy::{Geospatial, VectorEmbedding};
+use pleiad_model::policy::{FullTextPolicy, Geospatial, VectorEmbedding};
 use pleiad_model::{Error, Result, Value};
 
 use crate::Parameters;
@@ -34,6 +35,8 @@ pub struct Bind<'q> {
     pub geospatial: Geospatial,
     /// What the container says of its vectors.
     pub embeddings: &'q [VectorEmbedding],
+    /// In which language text is; without one, English.
+    pub full_text: Option<&'q FullTextPolicy>,
     /// When the run began; a plan that others will run has no such time.
     pub started_ms: Option<u64>,
 }

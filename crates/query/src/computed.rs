@@ -87,8 +87,11 @@ fn read(definition: &ComputedProperty, geospatial: Geospatial) -> Result<Node> {
     check_shape(&select)?;
     let parameters = Parameters::default();
     check::check_parameters(&select, &parameters, text)?;
-    let Block { output, .. } =
-        compile(&select, text, Bind { parameters: &parameters, geospatial, embeddings: &[], started_ms: None })?;
+    let Block { output, .. } = compile(
+        &select,
+        text,
+        Bind { parameters: &parameters, geospatial, embeddings: &[], full_text: None, started_ms: None },
+    )?;
     match output {
         Output::Rows(Project::Value(node)) => Ok(node),
         _ => Err(Error::invalid("it selects one value with SELECT VALUE")),

@@ -9,6 +9,7 @@ mod arithmetic; // numbers and bits
 pub mod compare; // equal, less
 mod context; // what evaluation may use besides the row
 mod distance; // how near vectors are
+pub mod full_text; // what a text contains, and how relevant it is
 pub mod functions; // the built-ins
 pub mod like; // patterns
 mod quick; // a property against a constant, without parsing
@@ -54,6 +55,7 @@ pub fn evaluate<'a>(node: &'a Node, rows: Rows<'a>, cx: &Context<'_>) -> Result<
         Node::Call { function, arguments } => call(function, arguments, rows, cx),
         Node::Distance(distance) => distance::between(distance, rows, cx),
         Node::UserCall { function, arguments } => user_call(function, arguments, rows, cx),
+        Node::FullText(call) => call.evaluate(rows, cx),
         Node::Subquery { form, block } => subquery(*form, block, rows, cx).map(|value| value.map(Cow::Owned)),
     }
 }

@@ -5,14 +5,15 @@
 
 use super::tree::Tree;
 
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("pleiad", &["wire", "engine", "storage", "model"]),
     ("wire", &["engine", "model"]),
-    ("engine", &["query", "script", "partition", "spatial", "vector", "storage", "model"]),
-    ("partition", &["spatial", "vector", "storage", "model"]),
-    ("query", &["spatial", "vector", "model"]),
+    ("engine", &["query", "script", "partition", "spatial", "text", "vector", "storage", "model"]),
+    ("partition", &["spatial", "text", "vector", "storage", "model"]),
+    ("query", &["spatial", "text", "vector", "model"]),
     ("script", &["model"]),
     ("spatial", &["model"]),
+    ("text", &["model"]),
     ("vector", &["model"]),
     ("storage", &["model"]),
     ("model", &[]),

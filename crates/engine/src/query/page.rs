@@ -255,6 +255,7 @@ impl Job {
             parameters: &self.query.parameters,
             geospatial: self.at.container.definition.geospatial,
             embeddings: &self.at.container.definition.vector_embeddings,
+            full_text: self.at.container.definition.full_text.as_ref(),
             started_ms: Some(self.started_ms),
         };
         let began = Instant::now();

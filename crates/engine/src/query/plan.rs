@@ -22,7 +22,8 @@ impl Engine {
     ) -> Result<Value> {
         let definition = &at.container.definition;
         let (geospatial, embeddings) = (definition.geospatial, definition.vector_embeddings.as_slice());
-        let bind = Bind { parameters, geospatial, embeddings, started_ms: None };
+        let full_text = definition.full_text.as_ref();
+        let bind = Bind { parameters, geospatial, embeddings, full_text, started_ms: None };
         let features = features.unwrap_or(ALL_FEATURES);
         query_plan(text, bind, at.container.schema.key.as_ref(), features)
     }

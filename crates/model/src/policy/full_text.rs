@@ -3,6 +3,7 @@
 //! Promise: every path has a language, its own or the policy's, and every full-text index stands on a
 //! path of the policy. The sentences are Cosmos's; clients compare them.
 
+use super::index_path::Step;
 use super::read;
 use crate::path::PropertyPath;
 use crate::{Error, Object, Result, Value};
@@ -12,7 +13,18 @@ use crate::{Error, Object, Result, Value};
 pub struct Language(&'static str);
 
 impl Language {
-    const ALL: [&'static str; 7] = ["en-US", "de-DE", "es-ES", "fr-FR", "it-IT", "pt-BR", "pt-PT"];
+    /// What text is read as where no policy speaks of it.
+    pub const ENGLISH: Language = Language("en-US");
+
+    pub const ALL: [Language; 7] = [
+        Language::ENGLISH,
+        Language("de-DE"),
+        Language("es-ES"),
+        Language("fr-FR"),
+        Language("it-IT"),
+        Language("pt-BR"),
+        Language("pt-PT"),
+    ];
 
     pub fn as_str(self) -> &'static str {
         self.0
@@ -20,9 +32,8 @@ impl Language {
 
     fn parse(value: &Value) -> Result<Self> {
         let text = read::text(value)?;
-        let known = Self::ALL.into_iter().find(|known| *known == text);
-        known.map(Language).ok_or_else(|| {
-            let supported = Self::ALL.map(|known| format!("\"{known}\"")).join(", ");
+        Self::ALL.into_iter().find(|known| known.0 == text).ok_or_else(|| {
+            let supported = Self::ALL.map(|known| format!("\"{}\"", known.0)).join(", ");
             Error::invalid(format!(
                 "The Full Text Policy contains an unsupported language {text}. Supported languages are: {supported}."
             ))
@@ -49,6 +60,12 @@ pub struct FullTextIndex {
 }
 
 impl FullTextPolicy {
+    /// In which language the text at a path is; English where nothing is said.
+    pub fn language(&self, steps: &[Step]) -> Language {
+        let path = self.paths.iter().find(|known| is_at(&known.path, steps));
+        path.and_then(|path| path.language).or(self.default_language).unwrap_or(Language::ENGLISH)
+    }
+
     pub(super) fn parse(body: &Value) -> Result<Self> {
         let body = read::object(body)?;
         let default_language = read::optional(body, "defaultLanguage", Language::parse)?;
@@ -112,6 +129,11 @@ impl FullTextIndex {
     pub(super) fn to_object(&self) -> Object {
         read::path_entry(self.path.as_str())
     }
+}
+
+fn is_at(path: &PropertyPath, steps: &[Step]) -> bool {
+    let named = |(name, step): (&String, &Step)| matches!(step, Step::Property(property) if property == name);
+    path.segments().len() == steps.len() && path.segments().iter().zip(steps).all(named)
 }
 
 /// Every index against the policy.

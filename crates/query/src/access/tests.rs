@@ -14,8 +14,13 @@ fn explain(sql: &str) -> String {
     let list = json::parse(br#"[{"name":"@n","value":7},{"name":"@u"},{"name":"@list","value":[1,"a",[2]]}]"#).unwrap();
     let parameters = Parameters::from_value(Some(&list)).unwrap();
     let select = check::read(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let bind =
-        Bind { parameters: &parameters, geospatial: Geospatial::Geography, embeddings: &[], started_ms: Some(0) };
+    let bind = Bind {
+        parameters: &parameters,
+        geospatial: Geospatial::Geography,
+        embeddings: &[],
+        full_text: None,
+        started_ms: Some(0),
+    };
     let block = compile(&select, sql, bind).unwrap_or_else(|error| panic!("{sql}: {error}"));
     condition(&block).map_or(NONE.to_owned(), |condition| condition.to_string())
 }

@@ -1,24 +1,11 @@
 //! Functions: whether they exist, and how many arguments they take.
 
-use pleiad_model::Error;
-
 use super::names::Scope;
-use super::{Broken, Checked, Checker, Place, suggest};
+use super::{Checked, Checker, Place, suggest};
 use crate::expr::aggregate::AggregateKind;
 use crate::expr::functions::{self, Arity};
 use crate::language::ast::Expr;
 use crate::language::{Fault, Span};
-
-/// Understood, and not built.
-const LATER: [&str; 7] = [
-    "FULLTEXTCONTAINS",
-    "FULLTEXTCONTAINSALL",
-    "FULLTEXTCONTAINSANY",
-    "FULLTEXTSCORE",
-    "RRF",
-    "_FULLTEXTSCORE",
-    "_FULLTEXTWORDCOUNT",
-];
 
 const AGGREGATE: Arity = Arity { min: 1, max: Some(1) };
 
@@ -36,12 +23,10 @@ impl<'q> Checker<'q> {
             check_arity(&upper, AGGREGATE, call, arguments)?;
             return self.aggregate(call, arguments, scope, place);
         }
-        if upper == "FULLTEXTSCORE" {
-            let message = "The FullTextScore function is only allowed in the ORDER BY RANK clause.";
+        if let "FULLTEXTSCORE" | "RRF" = upper.as_str() {
+            let name = if upper == "RRF" { "RRF" } else { "FullTextScore" };
+            let message = format!("The {name} function is only allowed in the ORDER BY RANK clause.");
             return Err(Fault::coded(name_of(call, function), "SC2240", message).into());
-        }
-        if LATER.contains(&upper.as_str()) {
-            return Err(Broken::Error(Error::refused(format_args!("The function {function}"))));
         }
         let Some(known) = functions::find(function) else { return Err(unknown(call, function).into()) };
         check_arity(known.name, known.arity, call, arguments)?;

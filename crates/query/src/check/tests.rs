@@ -253,11 +253,15 @@ fn the_nearest_come_first_and_in_no_other_direction() {
 
 #[test]
 fn what_comes_later_is_refused_by_name() {
-    refuses("SELECT * FROM c WHERE FullTextContains(c.t, 'a')", "FullTextContains");
     refuses("SELECT TOP 1 * FROM c ORDER BY RANK FullTextScore(c.t, 'a')", "ORDER BY RANK");
-    check(
-        "SELECT FullTextScore(c.t, 'a') FROM c",
-        "SC2240",
-        "The FullTextScore function is only allowed in the ORDER BY RANK clause.",
-    );
+}
+
+#[test]
+fn full_text_functions() {
+    accepts("SELECT FullTextContains(c.t, 'a') FROM c WHERE FullTextContainsAny(c.t, 'a', @b)");
+    check("SELECT FullTextContains(c.t) FROM c", "SC2050", "The FULLTEXTCONTAINS function requires 2 argument(s).");
+    check("SELECT FullTextContainsAll(c.t) FROM c", "SC2050", "requires at least 2 argument(s).");
+    let elsewhere = "function is only allowed in the ORDER BY RANK clause.";
+    check("SELECT FullTextScore(c.t, 'a') FROM c", "SC2240", &format!("The FullTextScore {elsewhere}"));
+    check("SELECT * FROM c WHERE RRF(c.a, c.b) > 1", "SC2240", &format!("The RRF {elsewhere}"));
 }

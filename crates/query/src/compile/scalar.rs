@@ -146,7 +146,10 @@ impl<'q> Compiler<'q> {
         if function.name == functions::VECTOR_DISTANCE {
             return self.distance(arguments, expr);
         }
-        Ok(Node::Call { function, arguments: self.all(arguments)? })
+        match self.full_text(function.name, arguments)? {
+            Some(node) => Ok(node),
+            None => Ok(Node::Call { function, arguments: self.all(arguments)? }),
+        }
     }
 }
 

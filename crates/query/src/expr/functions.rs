@@ -24,6 +24,7 @@ mod dates; // points in time
 mod items; // choices, and the item itself
 mod spatial; // GeoJSON
 mod vector; // how near vectors are
+mod full_text; // words in texts
 mod unbuilt; // known by name only
 
 use std::collections::HashMap;
@@ -85,7 +86,7 @@ impl Function {
     }
 }
 
-const FAMILIES: [&[Function]; 15] = [
+const FAMILIES: [&[Function]; 16] = [
     math::FUNCTIONS,
     integers::FUNCTIONS,
     types::FUNCTIONS,
@@ -100,6 +101,7 @@ const FAMILIES: [&[Function]; 15] = [
     items::FUNCTIONS,
     spatial::FUNCTIONS,
     vector::FUNCTIONS,
+    full_text::FUNCTIONS,
     unbuilt::FUNCTIONS,
 ];
 

@@ -32,7 +32,13 @@ fn plan_for(text: &str, features: &str) -> Result<Value> {
     };
     let parameters = r#"[{"name": "@n", "value": 42}, {"name": "@m", "value": 1337}]"#;
     let parameters = Parameters::from_value(Some(&json::parse(parameters.as_bytes())?))?;
-    let bind = Bind { parameters: &parameters, geospatial: Geospatial::Geography, embeddings: &[], started_ms: None };
+    let bind = Bind {
+        parameters: &parameters,
+        geospatial: Geospatial::Geography,
+        embeddings: &[],
+        full_text: None,
+        started_ms: None,
+    };
     query_plan(text, bind, Some(&definition), features)
 }
 

@@ -28,7 +28,13 @@ fn parameters() -> Parameters {
 }
 
 fn reach(text: &str, definition: &PartitionKeyDefinition) -> Reach {
-    let bind = Bind { parameters: &parameters(), geospatial: Geospatial::Geography, embeddings: &[], started_ms: None };
+    let bind = Bind {
+        parameters: &parameters(),
+        geospatial: Geospatial::Geography,
+        embeddings: &[],
+        full_text: None,
+        started_ms: None,
+    };
     route(&parse(text).unwrap_or_else(|fault| panic!("{text}: {fault:?}")), bind, definition)
 }
 

@@ -245,7 +245,13 @@ fn every_stretch_goes_on_at_its_own_place() {
     let parameters = Parameters::default();
     let env = ManualEnv::default();
     let query = parse("SELECT VALUE t FROM c JOIN t IN c.tags").unwrap();
-    let bind = Bind { parameters: &parameters, geospatial: Geospatial::Geography, embeddings: &[], started_ms: None };
+    let bind = Bind {
+        parameters: &parameters,
+        geospatial: Geospatial::Geography,
+        embeddings: &[],
+        full_text: None,
+        started_ms: None,
+    };
     let block = compile(query.select(), query.text(), bind).unwrap();
     let room = Room::new(BUILT_BYTES_MAX);
     let cx = Context { env: &env, started_ms: 0, geospatial: bind.geospatial, user_functions: None, room };

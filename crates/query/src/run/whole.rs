@@ -44,8 +44,13 @@ impl Query {
         rows: impl Iterator<Item = &'a Value>,
     ) -> Result<RowSet> {
         let started_ms = env.now_ms();
-        let bind =
-            Bind { parameters, geospatial: Geospatial::Geography, embeddings: &[], started_ms: Some(started_ms) };
+        let bind = Bind {
+            parameters,
+            geospatial: Geospatial::Geography,
+            embeddings: &[],
+            full_text: None,
+            started_ms: Some(started_ms),
+        };
         let block = compile(&self.select, &self.text, bind)?;
         let cx = Context {
             env,

@@ -29,8 +29,13 @@ const FEATURES: &str = "Aggregate,NonValueAggregate,MultipleAggregates,CountIf,L
 pub fn any_text_is_a_query_or_an_error(text: &str) {
     let parameters = Default::default();
     let env = ManualEnv::default();
-    let bind =
-        Bind { parameters: &parameters, geospatial: Geospatial::Geography, embeddings: &[], started_ms: Some(0) };
+    let bind = Bind {
+        parameters: &parameters,
+        geospatial: Geospatial::Geography,
+        embeddings: &[],
+        full_text: None,
+        started_ms: Some(0),
+    };
     if let Ok(plan) = query_plan(text, bind, None, FEATURES) {
         let rewritten = plan.get("queryInfo").and_then(|info| info.get("rewrittenQuery")).and_then(Value::as_str);
         if let Some(rewritten) = rewritten.filter(|text| !text.is_empty()) {
@@ -89,7 +94,13 @@ pub fn compiled(asked: &Asked) -> Option<Block> {
     compile(
         &select,
         &asked.text,
-        Bind { parameters: &parameters, geospatial: Geospatial::Geography, embeddings: &[], started_ms: Some(0) },
+        Bind {
+            parameters: &parameters,
+            geospatial: Geospatial::Geography,
+            embeddings: &[],
+            full_text: None,
+            started_ms: Some(0),
+        },
     )
     .ok()
 }

@@ -54,8 +54,13 @@ fn generated_queries_are_queries() {
     for seed in 0..1_000 {
         let asked = query(&mut Chance::of_seed(seed), &[]);
         let parameters = asked.parameters();
-        let bind =
-            Bind { parameters: &parameters, geospatial: Geospatial::Geography, embeddings: &[], started_ms: Some(0) };
+        let bind = Bind {
+            parameters: &parameters,
+            geospatial: Geospatial::Geography,
+            embeddings: &[],
+            full_text: None,
+            started_ms: Some(0),
+        };
         let Ok(select) = check::read(&asked.text) else { continue };
         let Ok(block) = compile(&select, &asked.text, bind) else { continue };
         read += 1;

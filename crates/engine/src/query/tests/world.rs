@@ -270,8 +270,13 @@ impl World {
     pub fn by_key(&self, keys: &KeyRange, asked: &Asked) -> Vec<Value> {
         let definition = self.at.container.schema.key.as_ref().unwrap();
         let parameters = asked.parameters();
-        let bind =
-            Bind { parameters: &parameters, geospatial: Geospatial::Geography, embeddings: &[], started_ms: Some(0) };
+        let bind = Bind {
+            parameters: &parameters,
+            geospatial: Geospatial::Geography,
+            embeddings: &[],
+            full_text: None,
+            started_ms: Some(0),
+        };
         let route::Reach::Keys(named) = route::route(&check::read(&asked.text).unwrap(), bind, definition) else {
             return self.within(keys);
         };

@@ -27,8 +27,11 @@ fn run(text: &str) -> Result<String> {
     let definition = ContainerDefinition::create(&json::parse(CONTAINER.as_bytes())?)?;
     let parameters = Parameters::from_value(Some(&json::parse(br#"[{"name": "@v", "value": [4, 0]}]"#)?))?;
     let (geospatial, embeddings) = (Geospatial::Geography, definition.vector_embeddings.as_slice());
-    let block =
-        compile(&check::read(text)?, text, Bind { parameters: &parameters, geospatial, embeddings, started_ms: None })?;
+    let block = compile(
+        &check::read(text)?,
+        text,
+        Bind { parameters: &parameters, geospatial, embeddings, full_text: None, started_ms: None },
+    )?;
     let env = ManualEnv::default();
     let cx = Context { env: &env, started_ms: 0, geospatial, user_functions: None, room: Room::new(1 << 20) };
     let size = PageSize { rows: 100, bytes: 1 << 20 };

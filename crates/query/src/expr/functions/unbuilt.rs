@@ -14,9 +14,6 @@ macro_rules! unbuilt {
 
 #[rustfmt::skip]
 pub const FUNCTIONS: &[Function] = unbuilt![
-    // Full text.
-    "FULLTEXTCONTAINS", "FULLTEXTCONTAINSALL", "FULLTEXTCONTAINSANY",
-    "FULLTEXTSCORE", "_FULLTEXTSCORE", "_FULLTEXTWORDCOUNT", "RRF",
     // Names that occur in queries which client libraries write, without a word on what they mean.
     "HASH", "ANY", "_COMPARE_OBJECTS", "_COMPARE_BSON_BINARYDATA", "_PROXY_PROJECTION",
     "_M_EVAL_EQ", "_M_EVAL_GT", "_M_EVAL_GTE", "_M_EVAL_IN", "_M_EVAL_LT", "_M_EVAL_LTE", "_M_EVAL_NEQ", "_M_EVAL_NIN",

@@ -1,0 +1,101 @@
+//! Full-text calls: the language of the path, and terms that are read once.
+
+use pleiad_model::policy::{FullTextPolicy, Language, Step};
+use pleiad_model::{Error, Result, Value};
+use pleiad_text::{Analyzer, DISTANCE_MAX, Statistics};
+
+use super::Compiler;
+use crate::block::Node;
+use crate::expr::full_text::{Ask, FullText, Terms, search};
+use crate::language::ast::Expr;
+
+impl<'q> Compiler<'q> {
+    /// `None` for other functions. How many arguments there are is known to be right.
+    pub(super) fn full_text(&mut self, name: &str, arguments: &'q [Expr]) -> Result<Option<Node>> {
+        let ask = match name {
+            "FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL" => Ask::All,
+            "FULLTEXTCONTAINSANY" => Ask::Any,
+            "_FULLTEXTWORDCOUNT" => Ask::Length,
+            "_FULLTEXTSCORE" => return self.full_text_score(arguments).map(Some),
+            _ => return Ok(None),
+        };
+        let Some((text, terms)) = arguments.split_first() else { return Ok(None) };
+        let text = self.scalar(text)?;
+        let terms = terms.iter().map(|term| self.scalar(term)).collect::<Result<_>>()?;
+        self.text_node(ask, text, terms).map(Some)
+    }
+
+    /// `_FullTextScore(path, [terms], documents, words, [hits])`: what SDKs write once they know the statistics.
+    fn full_text_score(&mut self, arguments: &'q [Expr]) -> Result<Node> {
+        let [text, terms, documents, words, hits] = arguments else { return Ok(Node::Undefined) };
+        let text = self.scalar(text)?;
+        let constants = [terms, documents, words, hits].map(|argument| self.scalar(argument));
+        let [terms, documents, words, hits] = constants;
+        let (terms, hits) = (list(terms?)?, list(hits?)?);
+        let hits = hits.iter().map(count).collect::<Result<Vec<f64>>>()?;
+        if hits.len() != terms.len() {
+            return Err(misused());
+        }
+        let statistics = Statistics { documents: count(value(&documents?)?)?, words: count(value(&words?)?)?, hits };
+        let terms = terms.into_iter().map(Node::Constant).collect();
+        self.text_node(Ask::Score(statistics), text, terms)
+    }
+
+    fn text_node(&self, ask: Ask, text: Node, terms: Vec<Node>) -> Result<Node> {
+        let analyzer = Analyzer::new(language(self.bind.full_text, &text));
+        let known = terms.iter().map(Node::constant).collect::<Option<Vec<&Value>>>();
+        let terms = match known {
+            None => Terms::Computed(terms),
+            Some(values) => {
+                values.iter().try_for_each(|value| check_distance(value))?;
+                match values.iter().map(|value| search(analyzer, value)).collect() {
+                    Some(searches) => Terms::Known(searches),
+                    // A term that is none.
+                    None => return Ok(Node::Undefined),
+                }
+            }
+        };
+        Ok(Node::FullText(Box::new(FullText { ask, text, analyzer, terms })))
+    }
+}
+
+/// As the policy says of the path; anything else is read as the policy's default says.
+fn language(policy: Option<&FullTextPolicy>, text: &Node) -> Language {
+    let steps: Vec<Step> = match text {
+        Node::Path { slot: 0, steps } => steps.iter().map(|step| Step::Property(step.text.clone())).collect(),
+        _ => Vec::new(),
+    };
+    policy.map_or(Language::ENGLISH, |policy| policy.language(&steps))
+}
+
+fn check_distance(term: &Value) -> Result<()> {
+    match term.get("distance").map(|distance| distance.as_i64()) {
+        None => Ok(()),
+        Some(Some(distance)) if (0..=i64::from(DISTANCE_MAX)).contains(&distance) => Ok(()),
+        _ => {
+            Err(Error::invalid(format!("The distance of a full-text term is a whole number from 0 to {DISTANCE_MAX}.")))
+        }
+    }
+}
+
+fn value(node: &Node) -> Result<&Value> {
+    node.constant().ok_or_else(misused)
+}
+
+fn list(node: Node) -> Result<Vec<Value>> {
+    match node {
+        Node::Constant(Value::Array(values)) => Ok(values),
+        _ => Err(misused()),
+    }
+}
+
+fn count(value: &Value) -> Result<f64> {
+    value.as_number().map(|number| number.as_f64()).ok_or_else(misused)
+}
+
+fn misused() -> Error {
+    Error::invalid(
+        "_FullTextScore takes a property, its terms, the number of documents, the number of words and how many documents \
+         have each term. Write ORDER BY RANK FullTextScore(c.text, 'term'), and leave the rest to the SDK.",
+    )
+}

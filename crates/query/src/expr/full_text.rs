@@ -1,0 +1,109 @@
+//! Full-text functions over one row.
+//!
+//! Promise: an answer depends on the text, the terms and the language that the container's policy gives the path, so an index
+//! and a scan agree. What is no text contains nothing, not even false: the answer is undefined, as it is for a term that is
+//! none. What words are, and how relevance is worked out, is `pleiad_text`'s job.
+
+use std::borrow::Cow;
+
+use pleiad_model::{Number, Result, Value};
+use pleiad_text::{Analyzer, DISTANCE_MAX, Search, Statistics, bm25};
+
+use super::{Context, Term, evaluate};
+use crate::block::Node;
+use crate::document::Rows;
+
+/// A call, compiled: the language is known, and so are terms that are constants.
+pub struct FullText {
+    pub ask: Ask,
+    pub text: Node,
+    pub analyzer: Analyzer,
+    pub terms: Terms,
+}
+
+/// What is asked of the text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ask {
+    All,
+    Any,
+    /// How many words it has; none if it is no text, so that sums have a value.
+    Length,
+    Score(Statistics),
+}
+
+pub enum Terms {
+    Known(Vec<Search>),
+    Computed(Vec<Node>),
+}
+
+impl FullText {
+    pub fn each_child<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
+        visit(&self.text);
+        if let Terms::Computed(nodes) = &self.terms {
+            nodes.iter().for_each(visit);
+        }
+    }
+
+    pub(super) fn evaluate<'a>(&'a self, rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+        let value = evaluate(&self.text, rows, cx)?;
+        let text = value.as_deref().and_then(Value::as_str);
+        if self.ask == Ask::Length {
+            let words = text.map_or(0, |text| self.analyzer.count(text));
+            return Ok(number(Number::Int(words as i64)));
+        }
+        let (Some(text), Some(terms)) = (text, self.searches(rows, cx)?) else { return Ok(None) };
+        Ok(self.answer(text, &terms))
+    }
+
+    fn answer<'a>(&self, text: &str, terms: &[Search]) -> Term<'a> {
+        let words = self.analyzer.words(text);
+        let truth = |truth| Some(Cow::Owned(Value::Bool(truth)));
+        match &self.ask {
+            Ask::All => truth(terms.iter().all(|term| term.is_in(&words))),
+            Ask::Any => truth(terms.iter().any(|term| term.is_in(&words))),
+            Ask::Length => number(Number::Int(words.len() as i64)),
+            Ask::Score(statistics) => {
+                let occurrences = terms.iter().map(|term| term.hits(&words));
+                number(Number::from(bm25(statistics, occurrences, words.len())))
+            }
+        }
+    }
+
+    fn searches<'a>(&'a self, rows: Rows<'a>, cx: &Context<'_>) -> Result<Option<Cow<'a, [Search]>>> {
+        match &self.terms {
+            Terms::Known(terms) => Ok(Some(Cow::Borrowed(terms))),
+            Terms::Computed(nodes) => {
+                let mut terms = Vec::with_capacity(nodes.len());
+                for node in nodes {
+                    let value = evaluate(node, rows, cx)?;
+                    let Some(term) = value.as_deref().and_then(|value| search(self.analyzer, value)) else {
+                        return Ok(None);
+                    };
+                    terms.push(term);
+                }
+                Ok(Some(Cow::Owned(terms)))
+            }
+        }
+    }
+}
+
+/// A term: a string, or `{"term": "red", "distance": 1}` for one with mistakes in it.
+pub fn search(analyzer: Analyzer, term: &Value) -> Option<Search> {
+    match term {
+        Value::String(text) => Some(Search::new(analyzer, text)),
+        Value::Object(object) => {
+            let text = object.get("term")?.as_str()?;
+            let distance = object.get("distance").map_or(Some(0), Value::as_i64)?;
+            let distance = u8::try_from(distance).ok().filter(|distance| *distance <= DISTANCE_MAX)?;
+            Some(Search::fuzzy(analyzer, text, distance))
+        }
+        _ => None,
+    }
+}
+
+fn number<'a>(number: Number) -> Term<'a> {
+    Some(Cow::Owned(Value::Number(number)))
+}
+
+#[cfg(test)]
+mod tests;

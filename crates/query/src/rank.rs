@@ -1,0 +1,171 @@
+//! `ORDER BY RANK`: scores, and how several of them become one order.
+//!
+//! Promise: what is read here can be ranked: each component scores one property, and has a weight. Texts that run the components
+//! are `query_plan::hybrid`'s; who runs them, a client or the engine, fuses them in the same way.
+//!
+//! ```text
+//! ORDER BY RANK RRF(FullTextScore(c.text, "swim"), VectorDistance(c.image, [1, 2]), [2, 1])
+//!    component   score of each item      rank of each: 1, 2, 2, 3 …     equal scores share a rank
+//!    fused       Σ weight / (60 + rank)                                 a negative weight ranks the lowest score first
+//! ```
+
+use std::collections::BTreeMap;
+
+use pleiad_model::Value;
+
+use crate::language::Fault;
+use crate::language::ast::{Expr, ExprKind, OrderBy, Select, UnaryOp};
+
+/// How fast a rank loses weight, as the method was published.
+const RRF_CONSTANT: f64 = 60.0;
+
+/// Components in the order of the text; at least one.
+pub struct Ranking<'q> {
+    pub components: Vec<Component<'q>>,
+    /// Whether the text gives weights.
+    pub is_weighted: bool,
+}
+
+pub struct Component<'q> {
+    pub score: Score<'q>,
+    pub weight: f64,
+    pub expr: &'q Expr,
+}
+
+#[derive(Clone, Copy)]
+pub enum Score<'q> {
+    Text { property: &'q Expr, terms: &'q [Expr] },
+    /// What `VectorDistance` is called with.
+    Vector(&'q [Expr]),
+}
+
+impl<'q> Ranking<'q> {
+    /// Of the scoring function behind `RANK`.
+    pub fn read(score: &'q Expr) -> Result<Ranking<'q>, Fault> {
+        match &score.kind {
+            ExprKind::Call { function, arguments } if function.eq_ignore_ascii_case("RRF") => fused(score, arguments),
+            _ => {
+                let component = component(score, 1.0)?;
+                Ok(Ranking { components: vec![component], is_weighted: false })
+            }
+        }
+    }
+}
+
+fn fused<'q>(call: &Expr, arguments: &'q [Expr]) -> Result<Ranking<'q>, Fault> {
+    let (scores, weights) = match arguments.split_last() {
+        Some((last, scores)) if is_no_score(last) => (scores, Some(last)),
+        _ => (arguments, None),
+    };
+    if scores.len() < 2 {
+        return Err(Fault::coded(call.span, "SC2050", "The RRF function requires at least 2 argument(s)."));
+    }
+    let is_weighted = weights.is_some();
+    let weights = match weights {
+        Some(weights) => numbers(weights).filter(|numbers| numbers.len() == scores.len()).ok_or_else(|| unweighted(weights))?,
+        None => vec![1.0; scores.len()],
+    };
+    let components = scores.iter().zip(weights).map(|(score, weight)| component(score, weight)).collect::<Result<_, _>>()?;
+    Ok(Ranking { components, is_weighted })
+}
+
+fn is_no_score(expr: &Expr) -> bool {
+    !matches!(expr.kind, ExprKind::Call { .. })
+}
+
+fn component(expr: &Expr, weight: f64) -> Result<Component<'_>, Fault> {
+    let ExprKind::Call { function, arguments } = &expr.kind else { return Err(unranked(expr)) };
+    let score = match (function.to_ascii_uppercase().as_str(), arguments.as_slice()) {
+        ("FULLTEXTSCORE", [property, terms @ ..]) if !terms.is_empty() => Score::Text { property, terms },
+        ("FULLTEXTSCORE", _) => {
+            let message = "The FULLTEXTSCORE function requires at least 2 argument(s).";
+            return Err(Fault::coded(expr.span, "SC2050", message));
+        }
+        ("VECTORDISTANCE", arguments) => Score::Vector(arguments),
+        _ => return Err(unranked(expr)),
+    };
+    Ok(Component { score, weight, expr })
+}
+
+fn unranked(expr: &Expr) -> Fault {
+    let message = "The ORDER BY RANK clause must be followed by a VectorDistance and/or a FullTextScore function call.";
+    Fault::coded(expr.span, "SC2221", message).with_hint("Several of them go into RRF(…).")
+}
+
+fn unweighted(weights: &Expr) -> Fault {
+    let message = "The weights of the RRF function must be a literal array of numbers, one for each component score.";
+    Fault::coded(weights.span, "SC2229", message)
+}
+
+fn numbers(expr: &Expr) -> Option<Vec<f64>> {
+    match &expr.kind {
+        ExprKind::Array(items) => items.iter().map(number).collect(),
+        ExprKind::Constant(Value::Array(items)) => items.iter().map(|item| Some(item.as_number()?.as_f64())).collect(),
+        _ => None,
+    }
+}
+
+fn number(expr: &Expr) -> Option<f64> {
+    match &expr.kind {
+        ExprKind::Constant(value) => Some(value.as_number()?.as_f64()),
+        ExprKind::Unary { op: UnaryOp::Minus, operand } => number(operand).map(|number| -number),
+        _ => None,
+    }
+}
+
+/// Whether a text is one of those that run a component: a client reads no further than its first page.
+pub fn is_component(select: &Select) -> bool {
+    let is_score = |expr: &Expr| match &expr.kind {
+        ExprKind::Call { function, .. } => {
+            ["_FULLTEXTSCORE", "_VECTORSCORE"].iter().any(|name| function.eq_ignore_ascii_case(name))
+        }
+        _ => false,
+    };
+    match &select.order_by {
+        Some(OrderBy::Keys(keys)) => matches!(keys.as_slice(), [key] if is_score(&key.expr)),
+        _ => false,
+    }
+}
+
+/// How a component's scores become ranks, and what those count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fusing {
+    pub ascending: bool,
+    pub weight: f64,
+}
+
+/// An item as the components have scored it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scored {
+    pub rid: String,
+    /// One for each component.
+    pub scores: Vec<f64>,
+    pub payload: Value,
+}
+
+/// One order of all items that some component found. Those of a single component have theirs.
+pub fn fuse(components: &[Fusing], rows: Vec<Scored>) -> Vec<Scored> {
+    if components.len() < 2 {
+        return rows;
+    }
+    let once: BTreeMap<String, Scored> = rows.into_iter().map(|row| (row.rid.clone(), row)).collect();
+    let mut rows: Vec<(f64, Scored)> = once.into_values().map(|row| (0.0, row)).collect();
+    for (at, component) in components.iter().enumerate() {
+        let score = |(_, row): &(f64, Scored)| row.scores.get(at).copied().unwrap_or(f64::MIN);
+        let upwards = |a: &(f64, Scored), b: &(f64, Scored)| score(a).total_cmp(&score(b));
+        rows.sort_by(|a, b| if component.ascending { upwards(a, b) } else { upwards(b, a) });
+        let (mut rank, mut last) = (0.0, None);
+        for row in &mut rows {
+            let score = score(row);
+            if last.replace(score) != Some(score) {
+                rank += 1.0;
+            }
+            row.0 += component.weight / (RRF_CONSTANT + rank);
+        }
+    }
+    rows.sort_by(|(a, one), (b, other)| b.total_cmp(a).then_with(|| one.rid.cmp(&other.rid)));
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+#[cfg(test)]
+mod tests;

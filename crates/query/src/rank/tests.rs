@@ -1,0 +1,36 @@
+use super::*;
+
+fn scored(rid: &str, scores: &[f64]) -> Scored {
+    Scored { rid: rid.to_owned(), scores: scores.to_vec(), payload: Value::Null }
+}
+
+fn order(components: &[(bool, f64)], rows: &[Scored]) -> String {
+    let components: Vec<Fusing> =
+        components.iter().map(|(ascending, weight)| Fusing { ascending: *ascending, weight: *weight }).collect();
+    fuse(&components, rows.to_vec()).into_iter().map(|row| row.rid).collect()
+}
+
+#[test]
+fn ranks_are_fused_and_ties_share_one() {
+    // a: ranks 1 and 3, b: 2 and 1, c: 2 and 2; 2 counts for both b and c.
+    let rows = [scored("a", &[9.0, 0.0]), scored("b", &[5.0, 7.0]), scored("c", &[5.0, 6.0])];
+    assert_eq!(order(&[(false, 1.0), (false, 1.0)], &rows), "bac");
+    let fused = |ranks: [f64; 2]| ranks.map(|rank| 1.0 / (60.0 + rank)).iter().sum::<f64>();
+    assert!(fused([2.0, 1.0]) > fused([1.0, 3.0]) && fused([1.0, 3.0]) > fused([2.0, 2.0]));
+}
+
+#[test]
+fn weights_and_directions() {
+    let rows = [scored("a", &[9.0, 0.0]), scored("b", &[5.0, 6.0]), scored("c", &[4.0, 7.0])];
+    assert_eq!(order(&[(false, 10.0), (false, 1.0)], &rows), "abc");
+    assert_eq!(order(&[(false, 1.0), (false, 10.0)], &rows), "cba");
+    assert_eq!(order(&[(true, 1.0), (true, 0.1)], &rows), "cba");
+}
+
+#[test]
+fn an_item_counts_once_and_a_single_component_has_its_order() {
+    let rows = [scored("b", &[1.0, 1.0]), scored("a", &[2.0, 2.0]), scored("b", &[1.0, 1.0])];
+    assert_eq!(order(&[(false, 1.0), (false, 1.0)], &rows), "ab");
+    assert_eq!(order(&[(false, 1.0)], &rows[..2]), "ba");
+    assert_eq!(order(&[(false, 1.0), (false, 1.0)], &[]), "");
+}

@@ -1,0 +1,42 @@
+//! How relevant a text is to a search: BM25, over the statistics of a whole container.
+//!
+//! ```text
+//! score  = Σ IDF(t) · f · (k1 + 1) / (f + k1 · (1 - b + b · length / average length))       k1 = 1.2, b = 0.75
+//! IDF(t) = ln(1 + (N - n + 0.5) / (n + 0.5))                     N texts, n of them with t
+//! ```
+//!
+//! The sum is over the terms of the search; f is how often a term, a keyword or a phrase, occurs in the text. The 1 inside the
+//! logarithm keeps a term that more than half of the texts have from counting against them.
+
+const K1: f64 = 1.2;
+const B: f64 = 0.75;
+
+/// What is known of all texts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    pub documents: f64,
+    /// In all of them together.
+    pub words: f64,
+    /// For each term of a search, how many texts have it.
+    pub hits: Vec<f64>,
+}
+
+/// `occurrences` of each term in a text of so many words; never below zero, and zero where there are none.
+pub fn bm25(statistics: &Statistics, occurrences: impl Iterator<Item = u32>, length: usize) -> f64 {
+    let average = statistics.words / statistics.documents;
+    let norm = if average > 0.0 { length as f64 / average } else { 1.0 };
+    let terms = statistics.hits.iter().zip(occurrences);
+    terms.map(|(hits, occurs)| term(rarity(statistics.documents, *hits), f64::from(occurs), norm)).sum()
+}
+
+fn term(rarity: f64, occurs: f64, norm: f64) -> f64 {
+    rarity * occurs * (K1 + 1.0) / (occurs + K1 * (1.0 - B + B * norm))
+}
+
+fn rarity(documents: f64, hits: f64) -> f64 {
+    let without = (documents - hits).max(0.0);
+    (1.0 + (without + 0.5) / (hits.max(0.0) + 0.5)).ln()
+}
+
+#[cfg(test)]
+mod tests;

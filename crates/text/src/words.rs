@@ -1,0 +1,121 @@
+//! Text to words.
+//!
+//! Promise: a word is lower case, stemmed, not empty and free of the byte 00; what it was made of is at most `WORD_BYTES_MAX`
+//! bytes. Words keep their places, also where a stop word was dropped between them, so that a phrase is found as it was
+//! written.
+//!
+//! ```text
+//! "The king of rock"     king 1, rock 3         two words
+//! ```
+
+use std::borrow::Cow;
+
+use pleiad_model::policy::Language;
+use rust_stemmers::{Algorithm, Stemmer};
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::stop_words;
+
+/// Longer words are cut: they are keys of an index.
+pub const WORD_BYTES_MAX: usize = 255;
+
+/// Makes words of the texts of one language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Analyzer {
+    language: Language,
+}
+
+/// The words of one text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    /// In the order of their places.
+    words: Vec<(u32, String)>,
+}
+
+impl Analyzer {
+    pub fn new(language: Language) -> Analyzer {
+        Analyzer { language }
+    }
+
+    pub fn language(self) -> Language {
+        self.language
+    }
+
+    pub fn words(self, text: &str) -> Words {
+        let stemmer = Stemmer::create(algorithm(self.language));
+        let mut words = Vec::new();
+        for (place, word) in (0..).zip(text.unicode_words()) {
+            let word = lower(word);
+            if !self.is_dropped(&word) {
+                words.push((place, stemmer.stem(cut(&word)).into_owned()));
+            }
+        }
+        Words { words }
+    }
+
+    /// How many words a text has, which needs no stems.
+    pub fn count(self, text: &str) -> usize {
+        text.unicode_words().filter(|word| !self.is_dropped(&lower(word))).count()
+    }
+
+    fn is_dropped(self, word: &str) -> bool {
+        word.contains('\0') || self.language == Language::ENGLISH && stop_words::is_english(word)
+    }
+}
+
+impl Words {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Each with its place, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.words.iter().map(|(place, word)| (*place, word.as_str()))
+    }
+
+    /// Each once, in the order of bytes, with how often it occurs.
+    pub fn counted(&self) -> Vec<(&str, u32)> {
+        let mut words: Vec<&str> = self.words.iter().map(|(_, word)| word.as_str()).collect();
+        words.sort_unstable();
+        let groups = words.chunk_by(|a, b| a == b);
+        groups.filter_map(|group| Some((*group.first()?, u32::try_from(group.len()).unwrap_or(u32::MAX)))).collect()
+    }
+
+    /// The one at a place, unless a stop word was there.
+    pub(crate) fn at(&self, place: u32) -> Option<&str> {
+        let found = self.words.binary_search_by_key(&place, |(place, _)| *place).ok()?;
+        self.words.get(found).map(|(_, word)| word.as_str())
+    }
+}
+
+/// Most words are lower case already.
+fn lower(word: &str) -> Cow<'_, str> {
+    match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        true => Cow::Borrowed(word),
+        false => Cow::Owned(word.to_lowercase()),
+    }
+}
+
+fn cut(word: &str) -> &str {
+    let end = (0..=WORD_BYTES_MAX.min(word.len())).rev().find(|end| word.is_char_boundary(*end));
+    end.and_then(|end| word.get(..end)).unwrap_or(word)
+}
+
+fn algorithm(language: Language) -> Algorithm {
+    match language.as_str() {
+        "de-DE" => Algorithm::German,
+        "es-ES" => Algorithm::Spanish,
+        "fr-FR" => Algorithm::French,
+        "it-IT" => Algorithm::Italian,
+        "pt-BR" | "pt-PT" => Algorithm::Portuguese,
+        _ => Algorithm::English,
+    }
+}
+
+#[cfg(test)]
+mod tests;

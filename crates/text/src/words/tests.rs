@@ -1,0 +1,63 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn words(text: &str) -> String {
+    let words = Analyzer::new(Language::ENGLISH).words(text);
+    words.iter().map(|(place, word)| format!("{word} {place}")).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn stems_in_lower_case_with_their_places() {
+    assert_eq!(words("The Runners were running!"), "runner 1, were 2, run 3");
+    assert_eq!(words("The king of rock"), "king 1, rock 3");
+    assert_eq!(words("e-mail: can't, 3.14 café_au"), "e 0, mail 1, can't 2, 3.14 3, café_au 4");
+    assert_eq!(words(" \u{0}…!? the of"), "");
+}
+
+fn named(tag: &str) -> Analyzer {
+    Analyzer::new(Language::ALL.into_iter().find(|language| language.as_str() == tag).unwrap())
+}
+
+#[test]
+fn every_language_has_its_stems_and_only_english_drops_words() {
+    let of = |tag: &str, text: &str| {
+        let words = named(tag).words(text);
+        words.iter().map(|(_, word)| word.to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(of("de-DE", "die Häuser in the"), "die haus in the");
+    assert_eq!(of("es-ES", "corriendo corrieron"), "corr corr");
+    assert_eq!(of("fr-FR", "continuellement continuer"), "continuel continu");
+    assert_eq!(of("it-IT", "abbandonata abbandonate"), "abbandon abbandon");
+    assert_eq!(of("pt-BR", "quilométricas quilométricos"), of("pt-PT", "quilométricas quilométricos"));
+}
+
+#[test]
+fn counted() {
+    let words = Analyzer::new(Language::ENGLISH).words("Run, runs and a dog: RUNNING");
+    assert_eq!(words.counted(), [("dog", 1), ("run", 3)]);
+    assert_eq!((words.len(), words.at(0), words.at(2)), (4, Some("run"), None));
+}
+
+#[test]
+fn long_words_are_cut_between_letters() {
+    let long = "ß".repeat(400);
+    let words = Analyzer::new(Language::ENGLISH).words(&long);
+    assert_eq!(words.iter().map(|(_, word)| word.len()).collect::<Vec<_>>(), [254]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// Stemmers cut into strings: no text may make them fail, in no language.
+    #[test]
+    fn any_text_has_words(text in ".{0,40}", letters in "[a-zàâäçéèêëîïôöùûüñõãß' ]{0,40}", language in 0usize..7) {
+        let analyzer = Analyzer::new(Language::ALL[language]);
+        for text in [text, letters] {
+            let words = analyzer.words(&text);
+            prop_assert_eq!(words.len(), analyzer.count(&text));
+            prop_assert!(words.iter().all(|(_, word)| !word.is_empty() && !word.contains('\0')));
+            prop_assert_eq!(words.counted().iter().map(|(_, count)| *count as usize).sum::<usize>(), words.len());
+        }
+    }
+}
