@@ -7,7 +7,7 @@
 //! item's number in its key or its value.
 //!
 //! ```text
-//! item ──▶ its id, member, feed, unique and index rows are there     so there are at least as many rows as items need
+//! item ──▶ its id, member, feed, unique, index and vector rows are there     so there are at least as many rows as items need
 //! rows counted = rows that items need                                so there are no others
 //! ```
 //!
@@ -21,6 +21,7 @@ use pleiad_model::Result;
 use pleiad_storage::store::Pair;
 use pleiad_storage::{AnySnapshot, Direction, Limit, Snapshot, Store, keyspace};
 
+use crate::index::{Keyspace, Term};
 use crate::map::Range;
 use crate::partition::Partition;
 use crate::schema::Schema;
@@ -39,13 +40,14 @@ use walk::Walk;
 const PROBLEMS_TOLD_MAX: usize = 100;
 
 /// Keyspaces whose every row belongs to one item.
-const POINTERS: [Tag; 5] = [Tag::Id, Tag::Member, Tag::Feed, Tag::Unique, Tag::Index];
-/// Keyspaces that are compared with the items, the log of a copy under way, and versions, which outlive them. Rows
-/// elsewhere are nobody's.
-const KNOWN: [Tag; 11] = [
+const POINTERS: [Tag; 6] = [Tag::Id, Tag::Member, Tag::Feed, Tag::Unique, Tag::Index, Tag::Vector];
+/// Keyspaces that are compared with the items, the log of a copy under way, graphs, which may be behind, and versions, which
+/// outlive them. Rows elsewhere are nobody's.
+const KNOWN: [Tag; 13] = [
     Tag::Doc,
     Tag::Erased,
     Tag::Feed,
+    Tag::Graph,
     Tag::Id,
     Tag::Key,
     Tag::Log,
@@ -54,6 +56,7 @@ const KNOWN: [Tag; 11] = [
     Tag::Unique,
     Tag::Version,
     Tag::Index,
+    Tag::Vector,
 ];
 
 /// What a check saw.
@@ -65,6 +68,7 @@ pub struct Report {
     /// Logical partitions.
     pub keys: u64,
     pub index_rows: u64,
+    pub vector_rows: u64,
     pub problems: Problems,
 }
 
@@ -133,7 +137,9 @@ impl Check<'_> {
     async fn item(&mut self, item: &Item) -> Result<()> {
         self.report.items += 1;
         self.report.item_bytes += item.record.body().len() as u64;
-        self.report.index_rows += item.terms.certain().len() as u64;
+        let (index_rows, vector_rows) = counted(item.terms.certain());
+        self.report.index_rows += index_rows;
+        self.report.vector_rows += vector_rows;
         self.seen.lsn = self.seen.lsn.max(item.record.lsn);
         self.number(item);
         for fault in item.faults(self.range) {
@@ -171,6 +177,7 @@ impl Check<'_> {
     async fn pointers(&mut self, tag: Tag) -> Result<()> {
         let needed = match tag {
             Tag::Index => self.report.index_rows,
+            Tag::Vector => self.report.vector_rows,
             Tag::Unique => self.report.items * self.schema.unique.len() as u64,
             _ => self.report.items,
         };
@@ -256,11 +263,18 @@ impl Check<'_> {
     }
 }
 
+/// How many rows terms have in the index, and how many vectors they are.
+fn counted(terms: &[Term]) -> (u64, u64) {
+    let vectors = terms.iter().filter(|term| term.keyspace == Keyspace::Vector).count();
+    ((terms.len() - vectors) as u64, vectors as u64)
+}
+
 /// The number of the item that a row belongs to.
 fn pointed(tag: Tag, (row, value): &Pair) -> Result<u64> {
     match tag {
         Tag::Member => keyspace::decode_member(row).map(|(_, docnum)| docnum),
         Tag::Index => keyspace::decode_index(row).map(|(_, _, docnum)| docnum),
+        Tag::Vector => keyspace::decode_vector(row).map(|(_, docnum)| docnum),
         Tag::Feed => keyspace::decode_feed(row).map(|(_, _, docnum)| docnum),
         _ => docnum_from_value(value),
     }
@@ -272,8 +286,14 @@ fn tag_of(row: &[u8]) -> Option<u8> {
 
 /// The keyspace of a row, as people call it.
 fn name(row: &[u8]) -> &'static str {
-    let names =
-        [(Tag::Id, "id"), (Tag::Member, "member"), (Tag::Feed, "feed"), (Tag::Unique, "unique"), (Tag::Index, "index")];
+    let names = [
+        (Tag::Id, "id"),
+        (Tag::Member, "member"),
+        (Tag::Feed, "feed"),
+        (Tag::Unique, "unique"),
+        (Tag::Index, "index"),
+        (Tag::Vector, "vector"),
+    ];
     names.into_iter().find(|&(tag, _)| tag_of(row) == Some(tag as u8)).map_or("unknown", |(_, name)| name)
 }
 

@@ -11,6 +11,7 @@
 //! | the time of the last write | of `/_ts` | a number |
 //! | a composite index | of its paths and their orders | its components, one after the other |
 //! | a geometry under a spatial index | of its path, as a spatial one | a cell |
+//! | a vector under a vector index | of its path, as a vector's | its elements, in a row of their own keyspace |
 //! | an item that its writer wanted out of the index | 0 | nothing |
 //!
 //! The last is how whoever reads the index finds the items that are not in it.
@@ -21,18 +22,58 @@ mod path; // paths and composite indexes as numbers
 mod rules; // a policy, and the terms it asks for
 mod spatial; // where geometry is found
 mod usable; // what a query may rely on
+mod vector; // the vectors of an item
 
 pub use computed::{Computed, Extract};
 pub use order::{TermRange, Type};
 pub use path::{PathHash, composite_id, spatial_id};
 pub use rules::Rules;
 pub use usable::{Layers, UsableIndex};
+pub use vector::VectorRule;
 
-/// One (path, value) pair. Sorted and unique within an item.
+use bytes::Bytes;
+use pleiad_storage::keyspace;
+
+/// One (path, value) pair, and where its row is. Sorted and unique within an item.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term {
+    pub keyspace: Keyspace,
     pub path: u64,
     pub value: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Keyspace {
+    /// The value is part of the row's key: it is what is searched for.
+    Index,
+    /// The value lies in the row: it is what is found.
+    Vector,
+}
+
+impl Term {
+    pub fn index(path: u64, value: Vec<u8>) -> Term {
+        Term { keyspace: Keyspace::Index, path, value }
+    }
+
+    pub fn vector(path: u64, value: Vec<u8>) -> Term {
+        Term { keyspace: Keyspace::Vector, path, value }
+    }
+
+    /// The row of the item with this number.
+    pub fn row(&self, shard: u64, docnum: u64) -> Bytes {
+        match self.keyspace {
+            Keyspace::Index => keyspace::index(shard, self.path, &self.value, docnum),
+            Keyspace::Vector => keyspace::vector(shard, self.path, docnum),
+        }
+    }
+
+    /// What lies in it.
+    pub fn content(&self) -> &[u8] {
+        match self.keyspace {
+            Keyspace::Index => &[],
+            Keyspace::Vector => &self.value,
+        }
+    }
 }
 
 /// The path hash of items that are not in the index.
@@ -40,7 +81,7 @@ pub const UNINDEXED: u64 = 0;
 
 /// The only term of an item that its writer wanted out of the index.
 pub fn unindexed() -> Vec<Term> {
-    vec![Term { path: UNINDEXED, value: Vec::new() }]
+    vec![Term::index(UNINDEXED, Vec::new())]
 }
 
 /// Is it paid for? What the service itself adds is not.

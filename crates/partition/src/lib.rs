@@ -13,6 +13,7 @@ pub mod index; // which terms an item puts into the index
 pub mod key; // an item's identity, and what a logical partition weighs
 pub mod key_statistics; // which logical partitions are large
 pub mod map; // who owns which range of the hash space
+pub mod nearest; // the items whose vectors are nearest
 pub mod partition; // one partition: read, check, write
 pub mod price; // what the work costs in request units
 pub mod record; // an item as bytes

@@ -5,7 +5,7 @@
 
 use pleiad_model::Value;
 use pleiad_model::partition_key::PartitionKeyDefinition;
-use pleiad_model::policy::{ContainerDefinition, Geospatial, IndexingMode, IndexingPolicy};
+use pleiad_model::policy::{ContainerDefinition, Geospatial, IndexingMode, IndexingPolicy, VectorEmbedding};
 
 use crate::index::{self, Computed, Layers, Rules, Term, UsableIndex};
 use crate::record::Record;
@@ -46,18 +46,20 @@ impl Room {
 pub struct Indexing {
     pub policy: IndexingPolicy,
     pub geospatial: Geospatial,
+    pub embeddings: Vec<VectorEmbedding>,
     pub computed: Computed,
 }
 
 impl Indexing {
     /// `computed` are the definition's computed properties.
     pub fn of(definition: &ContainerDefinition, computed: Computed) -> Indexing {
-        Indexing { policy: definition.indexing.clone(), geospatial: definition.geospatial, computed }
+        let (policy, embeddings) = (definition.indexing.clone(), definition.vector_embeddings.clone());
+        Indexing { policy, geospatial: definition.geospatial, embeddings, computed }
     }
 
     /// Equal rules give equal terms.
     pub fn rules(&self) -> Rules {
-        Rules::new(&self.policy, self.geospatial, &self.computed)
+        Rules::new(&self.policy, self.geospatial, &self.embeddings, &self.computed)
     }
 }
 
@@ -71,11 +73,12 @@ impl Schema {
         room: Room,
     ) -> Schema {
         let former = former.iter().map(Indexing::rules).collect();
-        let policy = &definition.indexing;
+        let (policy, embeddings) = (&definition.indexing, &definition.vector_embeddings);
+        let current = Rules::new(policy, definition.geospatial, embeddings, computed);
         Schema {
             version,
             key: definition.partition_key.clone(),
-            index: Layers::new(Rules::new(policy, definition.geospatial, computed), former),
+            index: Layers::new(current, former),
             // Without an index nobody wants to be left out of it, should there be one later.
             automatic: policy.automatic || policy.mode == IndexingMode::None,
             room,

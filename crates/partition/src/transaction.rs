@@ -207,11 +207,11 @@ impl Changes {
     }
 
     fn put_term(&mut self, shard: u64, term: &Term, docnum: u64) {
-        self.batch.put(keyspace::index(shard, term.path, &term.value, docnum), Bytes::new());
+        self.batch.put(term.row(shard, docnum), term.content());
     }
 
     fn delete_term(&mut self, shard: u64, term: &Term, docnum: u64) {
-        self.batch.delete(keyspace::index(shard, term.path, &term.value, docnum));
+        self.batch.delete(term.row(shard, docnum));
     }
 
     fn put_seen(&mut self, key: Bytes, value: Bytes) {

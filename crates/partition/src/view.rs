@@ -9,6 +9,7 @@
 //! members    effective key ──▶ docnum               one logical partition's
 //! members_in effective keys ──▶ docnum              a stretch of the hash space
 //! postings   path, encoded value ──▶ docnum         what the index says
+//! visit_vectors  path ──▶ docnum, vector             what is near is found among
 //! feed_rows  LSN ──▶ docnum, effective key           what changed when
 //! get, load, visit_many  docnum ──▶ item            those that were found
 //! ```
@@ -275,6 +276,35 @@ impl View {
         let (from, to) = self.index_rows(path, from, to);
         let Chunk { pairs, more } = self.snapshot.scan(&from, &to, direction, limit).await?;
         Ok((pairs.into_iter().map(|(row, _)| posting(row)).collect::<Result<_>>()?, more))
+    }
+
+    /// Shows the vectors of a path, in the order of their items' numbers, until `visit` says stop; tells whether it did. For
+    /// threads that may wait.
+    pub async fn visit_vectors(&self, path: u64, visit: &mut (dyn FnMut(u64, &[u8]) -> bool + Send)) -> Result<bool> {
+        let (from, to) = keyspace::vector_range(self.range.shard, path);
+        let mut damaged = None;
+        let stopped = self
+            .snapshot
+            .visit(&from, &to, &mut |row, vector| match keyspace::decode_vector(row) {
+                Ok((_, docnum)) => visit(docnum, vector),
+                Err(error) => {
+                    damaged = Some(error);
+                    false
+                }
+            })
+            .await?;
+        damaged.map_or(Ok(stopped), Err)
+    }
+
+    /// Shows the vectors of these items, in the order of the numbers given.
+    pub async fn visit_vectors_of(
+        &self,
+        path: u64,
+        docnums: &[u64],
+        visit: &mut (dyn FnMut(Option<&[u8]>) -> bool + Send),
+    ) -> Result<bool> {
+        let rows: Vec<Bytes> = docnums.iter().map(|&docnum| keyspace::vector(self.range.shard, path, docnum)).collect();
+        self.snapshot.visit_many(&rows, visit).await
     }
 
     /// Roughly how many rows `postings` would find. Rows written lately may not be counted.

@@ -12,6 +12,7 @@
 //! shard u64 │ 'd' │ docnum u64                                    doc     an item's record
 //! shard u64 │ 'e' │ EPK…                                          erased  up to which LSN a key's items are gone
 //! shard u64 │ 'f' │ LSN u64 │ seq u32 │ docnum u64                feed    the newest change of each item
+//! shard u64 │ 'g' │ path hash u64 │ docnum u64                      graph   an item's neighbours among the vectors of a path
 //! shard u64 │ 'i' │ EPK… │ hash 16                                id      finds the item of an id
 //! shard u64 │ 'k' │ EPK… │ hash 16                                key     statistics of a logical partition
 //! shard u64 │ 'l' │ LSN u64 │ seq u32 │ docnum u64                log     every change, for copies to catch up
@@ -21,6 +22,7 @@
 //! shard u64 │ 'u' │ paths hash u64 │ EPK… │ values hash 16        unique  holder of a unique value
 //! shard u64 │ 'v' │ LSN u64 │ seq u32 │ docnum u64                version every change with its images, while a policy keeps them
 //! shard u64 │ 'x' │ path hash u64 │ value… │ docnum u64           index   every indexed path
+//! shard u64 │ 'z' │ path hash u64 │ docnum u64                      vector  an item's vector at a path
 //! 0     u64 │ 'c' │ kind u8 │ rest…                               catalog databases, containers, maps
 //! ```
 //!
@@ -40,8 +42,8 @@ use pleiad_model::{Error, Result};
 
 mod read;
 pub use read::{
-    belongs, decode_erased, decode_feed, decode_feed_v1, decode_id, decode_index, decode_key_stats, decode_log,
-    decode_member, decode_ttl, decode_version, docnum_of_doc, shard_of,
+    belongs, decode_erased, decode_feed, decode_feed_v1, decode_graph, decode_id, decode_index, decode_key_stats,
+    decode_log, decode_member, decode_ttl, decode_vector, decode_version, docnum_of_doc, shard_of,
 };
 
 /// PostgreSQL refuses an index row of 2,704 bytes.
@@ -62,6 +64,7 @@ pub enum Tag {
     Doc = b'd',
     Erased = b'e',
     Feed = b'f',
+    Graph = b'g',
     Id = b'i',
     Key = b'k',
     Log = b'l',
@@ -71,17 +74,19 @@ pub enum Tag {
     Unique = b'u',
     Version = b'v',
     Index = b'x',
+    Vector = b'z',
 }
 
 impl TryFrom<u8> for Tag {
     type Error = Error;
 
     fn try_from(byte: u8) -> Result<Tag> {
-        const ALL: [Tag; 13] = [
+        const ALL: [Tag; 15] = [
             Tag::Catalog,
             Tag::Doc,
             Tag::Erased,
             Tag::Feed,
+            Tag::Graph,
             Tag::Id,
             Tag::Key,
             Tag::Log,
@@ -91,6 +96,7 @@ impl TryFrom<u8> for Tag {
             Tag::Unique,
             Tag::Version,
             Tag::Index,
+            Tag::Vector,
         ];
         ALL.into_iter().find(|tag| *tag as u8 == byte).ok_or_else(|| not_a("known"))
     }
@@ -131,6 +137,16 @@ pub fn index_into(out: &mut Vec<u8>, shard: u64, path_hash: u64, value: &[u8], d
     out.clear();
     let key = Key { bytes: std::mem::take(out) };
     *out = key.shard(shard).tag(Tag::Index).u64(path_hash).raw(value).u64(docnum).check();
+}
+
+/// `shard │ 'z' │ path hash │ docnum`, `00…00 07 │ 7a │ 00…00 05 │ 00…00 2a`
+pub fn vector(shard: u64, path_hash: u64, docnum: u64) -> Bytes {
+    Key::new(shard, Tag::Vector).u64(path_hash).u64(docnum).finish()
+}
+
+/// `shard │ 'g' │ path hash │ docnum`. No item has the number 0: there it says how far the graph has come.
+pub fn graph(shard: u64, path_hash: u64, docnum: u64) -> Bytes {
+    Key::new(shard, Tag::Graph).u64(path_hash).u64(docnum).finish()
 }
 
 /// `shard │ 'u' │ paths hash │ EPK │ values hash`
@@ -204,9 +220,20 @@ pub enum Belongs {
 }
 
 /// The keyspaces that a copy of a part of a shard takes along, in the order of their tags. The log is of one copy only,
-/// and what a shard must remember is counted anew.
-pub const COPIED: [Tag; 10] =
-    [Tag::Doc, Tag::Erased, Tag::Feed, Tag::Id, Tag::Key, Tag::Member, Tag::Ttl, Tag::Unique, Tag::Version, Tag::Index];
+/// what a shard must remember is counted anew, and a graph is made anew: half of one is none.
+pub const COPIED: [Tag; 11] = [
+    Tag::Doc,
+    Tag::Erased,
+    Tag::Feed,
+    Tag::Id,
+    Tag::Key,
+    Tag::Member,
+    Tag::Ttl,
+    Tag::Unique,
+    Tag::Version,
+    Tag::Index,
+    Tag::Vector,
+];
 
 // Ranges, always `[from, to)`.
 
@@ -244,6 +271,16 @@ pub fn epk_exact(shard: u64, tag: Tag, epk: &[u8]) -> (Bytes, Bytes) {
 /// The index entries of a path whose encoded value begins with `prefix`; empty means all of the path.
 pub fn index_range(shard: u64, path_hash: u64, prefix: &[u8]) -> (Bytes, Bytes) {
     span(Key::new(shard, Tag::Index).u64(path_hash).raw(prefix).bytes)
+}
+
+/// The vectors of a path.
+pub fn vector_range(shard: u64, path_hash: u64) -> (Bytes, Bytes) {
+    span(Key::new(shard, Tag::Vector).u64(path_hash).bytes)
+}
+
+/// The graph over the vectors of a path.
+pub fn graph_range(shard: u64, path_hash: u64) -> (Bytes, Bytes) {
+    span(Key::new(shard, Tag::Graph).u64(path_hash).bytes)
 }
 
 /// The first key behind `key`: where a forward scan goes on.

@@ -10,9 +10,12 @@
 //! [0.1, 0.2, 0.3]
 //!    element   Value → vector → bytes → vector        float32, float16, int8, uint8
 //!    measure   two vectors → cosine, dot product, euclidean; which of two is nearer
+//!    near      items and their distances, the nearest first
 //! ```
 
 pub mod element; // numbers of a data type, and their bytes
 pub mod measure; // how near two vectors are
+mod near; // what was found, the nearest first
 
 pub use measure::{Kind, Measure};
+pub use near::{Near, Ranking};

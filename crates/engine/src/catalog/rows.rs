@@ -28,7 +28,7 @@ use pleiad_model::resource_id::{
 };
 use pleiad_model::{Error, Object, Result, Value, json};
 use pleiad_partition::governor::{BucketId, Caps};
-use pleiad_partition::{Committer, Partition, PartitionMap, Schema};
+use pleiad_partition::{Committer, Indexing, Partition, PartitionMap, Schema};
 use pleiad_storage::{AnyStore, Batch, Direction, Limit, Snapshot, Store, keyspace};
 
 use super::job::Job;
@@ -119,11 +119,15 @@ pub(super) fn delete_database(batch: &mut Batch, database: &Database) {
     batch.delete(keyspace::catalog(DATABASE, &database.rid.0.to_be_bytes()));
 }
 
+/// Which indexes have rows: from 2 on, vector indexes.
+const LAYOUT: i64 = 2;
+
 pub(super) fn put_container(batch: &mut Batch, container: &Container) {
     let mut row = versioned(container.version)
         .with("definition", container.definition.to_object())
         .with("map", container.map.to_value())
-        .with("schema", container.schema.version);
+        .with("schema", container.schema.version)
+        .with("layout", LAYOUT);
     if let Some(transition) = &container.transition {
         row.set("transition", transition.to_value());
     }
@@ -270,11 +274,12 @@ async fn load_container(with: &Loader<'_>, database: &str, rid: ContainerRid, ro
     let definition = ContainerDefinition::create(row.get("definition").ok_or_else(missing)?)?;
     let map = PartitionMap::from_value(row.get("map").ok_or_else(missing)?)?;
     let partitions = open_partitions(&map, with.store, with.committer).await?;
-    let transition = load_transition(row)?.map(Arc::new);
-    let former = transition.as_ref().map_or(&[][..], |transition| &transition.from);
     let version = version(row)?;
     let schema_version = row.get("schema").map_or(Ok(version.number), |_| number(row, "schema"))?;
     let computed = ComputedProperties::of(&definition)?;
+    let indexing = Indexing::of(&definition, computed.indexed.clone());
+    let transition = load_transition(row, indexing)?.map(Arc::new);
+    let former = transition.as_ref().map_or(&[][..], |transition| &transition.from);
     let schema = Schema::new(schema_version, &definition, &computed.indexed, former, with.limits.room());
     let (database, schema, scripts) = (database.to_owned(), Arc::new(schema), Arc::default());
     Ok(Container { database, rid, version, definition, computed, schema, transition, scripts, map, partitions })
@@ -301,11 +306,12 @@ fn script_rid(database: DatabaseRid, key: &[u8]) -> Result<ScriptRid> {
     Ok(ScriptRid { container, kind, number: u64::from_be_bytes(*tail(key)?) })
 }
 
-fn load_transition(row: &Value) -> Result<Option<Transition>> {
+fn load_transition(row: &Value, indexing: Indexing) -> Result<Option<Transition>> {
     match (row.get("schema"), row.get("transition")) {
         // Rows from before schemas were numbered: nobody reads that layout of the index.
         (None, _) => Transition::anew().map(Some),
         (Some(_), Some(transition)) => Transition::from_value(transition).map(Some),
+        (Some(_), None) if row.get("layout").is_none() => Ok(Transition::unfilled(indexing)),
         (Some(_), None) => Ok(None),
     }
 }

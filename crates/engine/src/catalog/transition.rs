@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pleiad_model::policy::{ComputedProperty, Geospatial, IndexingPolicy};
+use pleiad_model::policy::{ComputedProperty, Geospatial, IndexingPolicy, VectorEmbedding};
 use pleiad_model::{Error, Kind, Object, Result, Value};
 use pleiad_partition::Indexing;
 
@@ -29,8 +29,21 @@ impl Transition {
     pub fn anew() -> Result<Transition> {
         let nothing = Object::new().with("indexingMode", "none").with("automatic", false);
         let policy = IndexingPolicy::parse(Some(&nothing.into()))?;
-        let from = vec![Indexing { policy, geospatial: Geospatial::Geography, computed: Default::default() }];
+        let from = vec![Indexing {
+            policy,
+            geospatial: Geospatial::Geography,
+            embeddings: Vec::new(),
+            computed: Default::default(),
+        }];
         Ok(Transition { from, anew: true, ..Transition::default() })
+    }
+
+    /// The way of a container whose policy has indexes that had no rows when it was written.
+    pub fn unfilled(indexing: Indexing) -> Option<Transition> {
+        let policy = IndexingPolicy { vector: Vec::new(), ..indexing.policy.clone() };
+        let from = Indexing { policy, ..indexing.clone() };
+        let differs = from.rules() != indexing.rules();
+        differs.then(|| Transition { from: vec![from], ..Transition::default() })
     }
 
     /// The way to `next` for a container that may have come only part of an earlier one. `None` if nothing differs.
@@ -72,6 +85,7 @@ impl Transition {
         let from = |indexing: &Indexing| {
             let object = Object::new().with("indexingPolicy", indexing.policy.to_value());
             let object = object.with("geospatial", indexing.geospatial.as_str());
+            let object = object.with("vectorEmbeddingPolicy", VectorEmbedding::policy_to_object(&indexing.embeddings));
             Value::Object(
                 object.with("computedProperties", ComputedProperty::to_value(indexing.computed.definitions())),
             )
@@ -88,7 +102,9 @@ impl Transition {
             let geospatial = geospatial.ok_or_else(corrupt)?;
             let definitions = entry.get("computedProperties").map_or(Ok(Vec::new()), ComputedProperty::parse_all)?;
             let computed = ComputedProperties::new(&definitions, geospatial)?.indexed;
-            Ok(Indexing { policy, geospatial, computed })
+            let embeddings =
+                entry.get("vectorEmbeddingPolicy").map_or(Ok(Vec::new()), VectorEmbedding::parse_policy)?;
+            Ok(Indexing { policy, geospatial, embeddings, computed })
         };
         let from = value.get("from").and_then(Value::as_array).ok_or_else(corrupt)?;
         let from = from.iter().map(indexing).collect::<Result<Vec<_>>>()?;

@@ -9,8 +9,8 @@ use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::policy::{CompositeIndex, CompositePath, Order};
 use pleiad_model::{Error, Result, Value};
 use pleiad_partition::index::order::{Decoded, decode_component, encode_component, encode_scalar};
-use pleiad_partition::index::{PathHash, TermRange, UsableIndex, composite_id};
-use pleiad_query::access::{Condition, Lookup, OrderPath, What, path_text};
+use pleiad_partition::index::{PathHash, TermRange, UsableIndex, VectorRule, composite_id};
+use pleiad_query::access::{Condition, Lookup, Nearest, OrderPath, What, path_text};
 use pleiad_query::block::Block;
 use pleiad_query::run::{At, PageSize, Start};
 use pleiad_storage::not_at_hand;
@@ -31,6 +31,8 @@ pub enum Choice {
     Found(Found),
     /// In the order that the query asks for.
     Walk(Walk),
+    /// The nearest to a vector first.
+    Nearest(Nearby),
     /// They need not be seen: so many are there.
     Count(u64),
 }
@@ -53,6 +55,14 @@ impl Walk {
             true => value.iter().map(|byte| !byte).collect(),
         }
     }
+}
+
+/// Items in the order of their distance, from a vector index.
+#[derive(Clone, Debug)]
+pub struct Nearby {
+    pub rule: VectorRule,
+    /// What the index is called.
+    pub name: String,
 }
 
 /// The index that has the order a query asks for, if it asks for one.
@@ -127,6 +137,7 @@ pub struct Question<'a> {
     pub slice: &'a Slice,
     pub condition: Option<&'a Condition<'a>>,
     pub ordering: &'a Ordering,
+    pub nearest: Option<&'a Nearest<'a>>,
     pub start: &'a Start,
     pub size: PageSize,
     /// Walking in the order of the query pays: the pass can stop, and the index has the order of all that is there.
@@ -142,6 +153,9 @@ const LOOKUPS_FEW: usize = 8;
 pub fn choose(finder: &Finder<'_>, question: &Question<'_>) -> Result<(Choice, f64)> {
     let plain = plain(finder, question)?;
     let has_unindexed = finder.reader().has_unindexed(question.slice)?;
+    if let Some(rule) = vector_index(finder, question).filter(|_| question.may_walk && !has_unindexed) {
+        return nearest(finder, question, rule, plain);
+    }
     let walk = walk(question).filter(|_| question.may_walk && !has_unindexed);
     // A filter on the key of the order alone: every item of the walk counts, so it is as short as the page.
     let bound = match (&walk, question.condition) {
@@ -186,8 +200,43 @@ pub fn choose(finder: &Finder<'_>, question: &Question<'_>) -> Result<(Choice, f
     Ok((plain.choice, plain.us))
 }
 
+/// The index that holds the vectors which the query compares.
+fn vector_index<'a>(finder: &Finder<'a>, question: &Question<'_>) -> Option<&'a VectorRule> {
+    let nearest = question.nearest?;
+    finder.index().vector(&nearest.path).filter(|rule| rule.fits(&nearest.measure))
+}
+
+/// A stored vector is compared sooner than one in an item, which has to be read first; unless a filter leaves few items.
+fn nearest(finder: &Finder<'_>, question: &Question<'_>, rule: &VectorRule, plain: Plain) -> Result<(Choice, f64)> {
+    let (items, dimensions) = (finder.reader().items() as f64, rule.kind.dimensions as f64);
+    let read_us = ITEM_US + dimensions * READ_ELEMENT_US;
+    let cost = question.condition.map_or(Ok(None), |condition| finder.cost(condition))?;
+    let found_us = cost.map_or(f64::INFINITY, |cost| cost.us() + cost.items * read_us);
+    let plain_us = plain.us + plain.items * dimensions * READ_ELEMENT_US;
+    let share = cost.map_or(1.0, |cost| (cost.items / items.max(1.0)).clamp(1e-6, 1.0));
+    let walked = (wanted(question) / share).min(items);
+    let us = items * (VECTOR_US + dimensions * ELEMENT_US) + walked * read_us;
+    if us <= found_us.min(plain_us) {
+        let name = path_text(&rule.steps);
+        return Ok((Choice::Nearest(Nearby { rule: rule.clone(), name }), us));
+    }
+    match question.condition {
+        Some(condition) if found_us < plain_us => match finder.find(condition, question.after)? {
+            Some(found) => Ok((Choice::Found(found), found_us)),
+            None => Ok((plain.choice, plain_us)),
+        },
+        _ => Ok((plain.choice, plain_us)),
+    }
+}
+
+/// A stored vector, and each of its elements; an element that is read from an item's text.
+const VECTOR_US: f64 = 0.3;
+const ELEMENT_US: f64 = 0.001;
+const READ_ELEMENT_US: f64 = 0.03;
+
 struct Plain {
     choice: Choice,
+    items: f64,
     us: f64,
 }
 
@@ -200,15 +249,15 @@ fn plain(finder: &Finder<'_>, question: &Question<'_>) -> Result<Plain> {
             let (members, more) =
                 finder.reader().members(key, question.after, pleiad_storage::Limit::rows(MEMBERS_PROBED))?;
             let members = if more { items.max(MEMBERS_PROBED as f64) } else { members.len() as f64 };
-            Ok(Plain { choice: Choice::Members(key.clone()), us: members * ITEM_US })
+            Ok(Plain { choice: Choice::Members(key.clone()), items: members, us: members * ITEM_US })
         }
         None => {
-            let scan = Plain { choice: Choice::Scan, us: items * SCANNED_ITEM_US };
+            let scan = Plain { choice: Choice::Scan, items, us: items * SCANNED_ITEM_US };
             // A feed range, or the beginning of a hierarchical key.
             Ok(match finder.reader().part(&question.slice.keys)? {
                 Some(part) if part.len() as f64 * ITEM_US < scan.us => {
                     let left = part.into_iter().filter(|docnum| *docnum > question.after).collect::<Vec<_>>();
-                    Plain { us: left.len() as f64 * ITEM_US, choice: Choice::Part(left) }
+                    Plain { items: left.len() as f64, us: left.len() as f64 * ITEM_US, choice: Choice::Part(left) }
                 }
                 _ => scan,
             })

@@ -7,14 +7,17 @@ use pleiad_partition::RecordView;
 use pleiad_partition::index::order::{
     Decoded, Type, decode_component, encode_component, encode_scalar, encode_undefined,
 };
+use pleiad_partition::nearest::Wanted;
 use pleiad_partition::view::{Posting, behind};
-use pleiad_query::access::OrderPath;
+use pleiad_query::access::{Nearest, OrderPath};
 use pleiad_query::computed::Computed;
 use pleiad_query::document::{Bound, PropertyName};
-use pleiad_query::run::{Flow, Pass};
+use pleiad_query::order::encode_key;
+use pleiad_query::run::{At, Flow, Pass, Start};
 use pleiad_storage::{Direction, Limit, not_at_hand};
+use pleiad_vector::{Near, Ranking};
 
-use super::choose::{Choice, Walk};
+use super::choose::{Choice, Nearby, Walk};
 use super::document::Stored;
 use super::page::Budget;
 use super::reach::Slice;
@@ -29,6 +32,9 @@ pub struct Feed<'f> {
     pub budget: &'f Budget,
     /// Where the keys of `ORDER BY` are, for a walk.
     pub order: &'f [KeyPath],
+    /// What the items of a vector index are near to, and where the page begins among them.
+    pub nearest: Option<&'f Nearest<'f>>,
+    pub start: &'f Start,
     /// About how many rows are wanted.
     pub wanted: usize,
     /// Rows in order of arrival can end when the time of a page is over; all else is complete or nothing.
@@ -85,6 +91,7 @@ impl Feed<'_> {
             Choice::Members(key) => self.members(key, after, pass, work),
             Choice::Part(docnums) | Choice::Found(docnums) => self.fetch(docnums, pass, work),
             Choice::Walk(walk) => self.walk(walk, pass, work),
+            Choice::Nearest(nearby) => self.nearby(nearby, pass, work),
             Choice::Count(items) => {
                 pass.count(*items);
                 Ok(Ended::Exhausted)
@@ -180,6 +187,34 @@ impl Feed<'_> {
         }
     }
 
+    /// Items in the order of their distance.
+    fn nearby(&self, nearby: &Nearby, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+        let Some(nearest) = self.nearest else { return Ok(Ended::Unordered) };
+        let function = nearest.measure.function;
+        let wanted = Wanted { rule: &nearby.rule, function, to: nearest.to };
+        let Some(mut nears) = self.reader.nearest_of_all(wanted)? else { return Ok(Ended::Unordered) };
+        work.index_rows += nears.len() as u64;
+        if let At::Key(after) = &self.start.at {
+            nears.retain(|near| !is_given(near, after, nearest.measure.is_similarity()));
+        }
+        self.fetch_nears(Ranking::new(nears, function), pass, work)
+    }
+
+    fn fetch_nears(&self, mut ranking: Ranking, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+        let mut count = self.wanted.clamp(FETCHED_FIRST, FETCHED_MAX);
+        loop {
+            let docnums: Vec<u64> = ranking.next(count).iter().map(|near| near.docnum).collect();
+            if docnums.is_empty() {
+                return Ok(Ended::Exhausted);
+            }
+            match self.fetch(&docnums, pass, work)? {
+                Ended::Exhausted => self.budget.check()?,
+                ended => return Ok(ended),
+            }
+            count = count.saturating_mul(4);
+        }
+    }
+
     /// Only items that can still matter are fetched. A row that does not say what its item says is of another path
     /// whose hash is the same: it is passed over.
     fn step(&self, walk: &Walk, batch: &[Posting], pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
@@ -258,6 +293,17 @@ struct Met {
     bytes: usize,
     /// Whether all items of the partition are in the slice.
     everywhere: bool,
+}
+
+/// Whether an earlier page was done with the item. The last one comes again: it may have further rows.
+///
+/// distance │ docnum u64 │ row u32, as `run` sorts them
+fn is_given(near: &Near, after: &[u8], descending: bool) -> bool {
+    let mut key = Vec::with_capacity(after.len());
+    encode_key(Some(&near.distance.into()), descending, &mut key);
+    let docnum = if descending { !near.docnum } else { near.docnum };
+    key.extend_from_slice(&docnum.to_be_bytes());
+    key.as_slice() < after.get(..key.len()).unwrap_or(after)
 }
 
 /// Notes an end that was met, and says whether there was none.

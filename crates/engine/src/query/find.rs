@@ -68,6 +68,10 @@ impl<'a> Finder<'a> {
         Finder { reader, index, cx, budget, small: RefCell::default() }
     }
 
+    pub fn index(&self) -> UsableIndex<'a> {
+        self.index
+    }
+
     pub fn reader(&self) -> &'a Reader {
         self.reader
     }

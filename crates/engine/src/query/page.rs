@@ -316,6 +316,7 @@ impl Job {
             keys: KeyPath::of(order.as_deref().unwrap_or_default()),
             order: order.unwrap_or_default(),
             ordering,
+            nearest: access::nearest(&block),
             start: cursor.start(),
             size: page.size,
         };
@@ -347,6 +348,7 @@ impl Job {
         }
         let condition = shared.condition.as_ref();
         let report = report.with_indexes(condition, &shared.order, &shared.ordering, usable);
+        let report = report.with_nearest(shared.nearest.as_ref(), usable);
         let report = match &container.schema.key {
             Some(key) if plan.is_one_key => report.with_keys(key.paths.iter().map(|path| path.as_str())),
             _ => report,

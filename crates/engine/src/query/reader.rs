@@ -11,10 +11,12 @@ use std::task::{Context, Poll, Waker};
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
 use pleiad_model::{Error, Result};
 use pleiad_partition::index::TermRange;
+use pleiad_partition::nearest::Wanted;
 use pleiad_partition::ttl::Expiry;
 use pleiad_partition::view::{Posting, View};
 use pleiad_partition::{Record, RecordView, Schema};
 use pleiad_storage::{Direction, Limit, not_at_hand};
+use pleiad_vector::Near;
 use tokio::runtime::Handle;
 
 use super::reach::Slice;
@@ -189,6 +191,11 @@ impl Reader {
     ) -> Result<(Vec<Posting>, bool)> {
         let limit = Limit { rows: rows.min(POSTINGS.rows), ..POSTINGS };
         self.now(self.view.postings(path, &range.from, &range.to, direction, limit))
+    }
+
+    /// How near the vectors of a path are to another; `None` if they are too many to hold.
+    pub fn nearest_of_all(&self, wanted: Wanted<'_>) -> Result<Option<Vec<Near>>> {
+        self.now(self.view.nearest_of_all(wanted))
     }
 
     pub fn has_unindexed(&self, slice: &Slice) -> Result<bool> {

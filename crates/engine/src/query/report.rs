@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pleiad_partition::index::UsableIndex;
-use pleiad_query::access::{Condition, Lookup, OrderPath, What, path_text};
+use pleiad_query::access::{Condition, Lookup, Nearest, OrderPath, What, path_text};
 use pleiad_query::run::RowSet;
 
 use super::choose::{Choice, Ordering};
@@ -50,6 +50,7 @@ impl Work {
             }
             Choice::Walk(walk) if walk.backward => format!("index {} backwards", walk.name),
             Choice::Walk(walk) => format!("index {}", walk.name),
+            Choice::Nearest(nearby) => format!("vector index {}", nearby.name),
             Choice::Count(_) => "count of items".to_owned(),
         };
         self.ways.insert(range, way);
@@ -133,6 +134,16 @@ impl Report {
             Ordering::None | Ordering::Sort => {}
         }
         self.suggest(&lookups);
+        self
+    }
+
+    /// The vector index that the order speaks to.
+    pub fn with_nearest(mut self, nearest: Option<&Nearest<'_>>, index: UsableIndex<'_>) -> Self {
+        if let Some(nearest) = nearest {
+            let utilized = index.vector(&nearest.path).is_some_and(|rule| rule.fits(&nearest.measure));
+            let specs = vec![path_text(&nearest.path)];
+            self.note(IndexUse { specs, utilized, precise: true, impact_is_high: true });
+        }
         self
     }
 

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 use pleiad_model::{Error, Kind, Result};
-use pleiad_query::access::{Condition, OrderPath};
+use pleiad_query::access::{Condition, Nearest, OrderPath};
 use pleiad_query::block::{Block, Output};
 use pleiad_query::run::{self, Feeding, Finished, PageSize, Pass, Start};
 use pleiad_storage::{not_at_hand, waiting_here};
@@ -36,6 +36,7 @@ pub struct Shared<'p> {
     pub order: Vec<OrderPath>,
     pub keys: Vec<KeyPath>,
     pub ordering: Ordering,
+    pub nearest: Option<Nearest<'p>>,
     pub start: Start,
     pub size: PageSize,
 }
@@ -241,7 +242,7 @@ impl<'p> Shared<'p> {
     }
 
     fn fill(&self, pass: &mut Pass<'p>, slice: &Slice, way: Way, work: &mut Work) -> Result<()> {
-        pass.expect_order(matches!(way.choice, Choice::Walk(_)));
+        pass.expect_order(matches!(way.choice, Choice::Walk(_) | Choice::Nearest(_)));
         if self.feed(&way, slice, 0, pass, work)? == Ended::Unordered {
             // What was met already is met again, and is the same row.
             pass.expect_order(false);
@@ -277,7 +278,8 @@ impl<'p> Shared<'p> {
             let finder = Finder::new(&reader, index, &context, &self.job.budget);
             let (condition, size) = (self.condition.as_ref(), self.size);
             let (ordering, start) = (&self.ordering, &self.start);
-            let question = Question { slice, condition, ordering, start, size, may_walk, after };
+            let nearest = self.nearest.as_ref();
+            let question = Question { slice, condition, ordering, nearest, start, size, may_walk, after };
             choose(&finder, &question)?
         };
         let choice = match choice {
@@ -300,6 +302,8 @@ impl<'p> Shared<'p> {
             computed: &self.container.computed.queried,
             budget: &self.job.budget,
             order: &self.keys,
+            nearest: self.nearest.as_ref(),
+            start: &self.start,
             wanted: self.wanted(),
             may_end_early: is_stream(self.block),
         };

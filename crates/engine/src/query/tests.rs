@@ -1,5 +1,6 @@
 //! Every plan gives what a scan of all items gives (S100 to S110): queries by chance over items by chance, against the
 //! same query over the same items in memory.
 
+mod nearest; // the nearest to a vector
 mod plan; // the property
 mod world; // items in an account, by chance

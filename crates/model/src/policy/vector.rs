@@ -64,7 +64,7 @@ pub struct VectorIndex {
 }
 
 impl VectorEmbedding {
-    pub(super) fn parse_policy(body: &Value) -> Result<Vec<Self>> {
+    pub fn parse_policy(body: &Value) -> Result<Vec<Self>> {
         let embeddings = read::each(read::object(body)?, "vectorEmbeddings", Self::parse)?;
         match read::repeated(embeddings.iter().map(|embedding| &embedding.path)) {
             Some(path) => Err(Error::invalid(format!(
@@ -75,7 +75,7 @@ impl VectorEmbedding {
         }
     }
 
-    pub(super) fn policy_to_object(embeddings: &[Self]) -> Object {
+    pub fn policy_to_object(embeddings: &[Self]) -> Object {
         Object::new().with("vectorEmbeddings", read::render(embeddings, Self::to_object))
     }
 

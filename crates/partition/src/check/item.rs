@@ -59,14 +59,15 @@ impl Item {
         rows.push((keyspace::member(shard, epk, self.docnum), Bytes::new()));
         rows.push((feed_row(shard, record), Bytes::copy_from_slice(epk)));
         rows.extend(self.claims.iter().map(|claim| (claim.row(shard, epk), docnum_value(self.docnum))));
-        rows.extend(self.terms.certain().iter().map(|term| (self.index_row(shard, term), Bytes::new())));
+        let content = |term: &Term| Bytes::copy_from_slice(term.content());
+        rows.extend(self.terms.certain().iter().map(|term| (term.row(shard, self.docnum), content(term))));
         rows
     }
 
     /// Is this one of the item's rows, or one that it may have while the index is being changed?
     pub fn may_have(&self, shard: u64, row: &[u8]) -> bool {
         self.rows(shard).iter().any(|(own, _)| own == row)
-            || self.terms.possible.iter().any(|term| self.index_row(shard, term) == row)
+            || self.terms.possible.iter().any(|term| term.row(shard, self.docnum) == row)
     }
 
     /// As what goes, or comes: a copy does one or the other.
@@ -76,10 +77,6 @@ impl Item {
 
     pub fn as_new(&self) -> New<'_> {
         New { key: &self.key, record: &self.record, terms: &self.terms.possible, claims: &self.claims }
-    }
-
-    fn index_row(&self, shard: u64, term: &Term) -> Bytes {
-        keyspace::index(shard, term.path, &term.value, self.docnum)
     }
 }
 

@@ -7,16 +7,19 @@
 //! /a/[]/b              FF 61 │ FE │ FF 62                         FNV-1a, mixed
 //! (/a asc, /b desc)    FD │ FF 61 │ 00 │ FF 62 │ 01
 //! /loc, spatial        FC │ FF 6c 6f 63
+//! /v, int8 × 3         FB │ FF 76 │ 02 │ 00 00 00 03                 type, dimensions
 //! ```
 //!
 //! No byte above F7 is in UTF-8: whatever a property is called, it looks like no other path.
 
-use pleiad_model::policy::{CompositeIndex, CompositePath, Order, Step};
+use pleiad_model::policy::{CompositeIndex, CompositePath, Order, Step, VectorDataType};
+use pleiad_vector::Kind;
 
 const PROPERTY: u8 = 0xFF;
 const ELEMENT: u8 = 0xFE;
 const COMPOSITE: u8 = 0xFD;
 const SPATIAL: u8 = 0xFC;
+const VECTOR: u8 = 0xFB;
 
 /// Hash of a path, grown one step at a time.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +84,19 @@ pub fn directions(index: &CompositeIndex) -> impl Iterator<Item = bool> {
 /// The number under which the geometry at a path has its rows.
 pub fn spatial_id(steps: &[Step]) -> u64 {
     PathHash::spatial_root().steps(steps).finish()
+}
+
+/// The number under which the vectors at a path have their rows. Vectors of another kind have others.
+pub fn vector_id(steps: &[Step], kind: Kind) -> u64 {
+    let data_type = match kind.data_type {
+        VectorDataType::Float32 => 0,
+        VectorDataType::Float16 => 1,
+        VectorDataType::Int8 => 2,
+        VectorDataType::Uint8 => 3,
+    };
+    let dimensions = u32::try_from(kind.dimensions).unwrap_or(u32::MAX).to_be_bytes();
+    let path = PathHash::ROOT.byte(VECTOR).steps(steps).byte(data_type);
+    dimensions.into_iter().fold(path, PathHash::byte).finish()
 }
 
 /// Of `/_ts`.

@@ -4,7 +4,8 @@
 //! that are made when an item is read has no rows and is not among `composites`.
 
 use pleiad_model::policy::{
-    CompositeIndex, Geospatial, IndexMatcher, IndexingMode, IndexingPolicy, Node, Step, is_made_when_read,
+    CompositeIndex, Geospatial, IndexMatcher, IndexingMode, IndexingPolicy, Node, Step, VectorEmbedding,
+    is_made_when_read,
 };
 use pleiad_model::{Number, Value};
 use pleiad_spatial::cells::Space;
@@ -14,24 +15,33 @@ use super::computed::{Computed, Made};
 use super::order::{encode_component, encode_scalar, encode_undefined};
 use super::path::{PathHash, composite_id, directions, ts};
 use super::spatial::SpatialRule;
+use super::vector::VectorRule;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
     matcher: IndexMatcher,
     composites: Vec<CompositeIndex>,
     spatial: Vec<SpatialRule>,
+    vectors: Vec<VectorRule>,
     made: Made,
 }
 
 impl Rules {
-    pub fn new(policy: &IndexingPolicy, geospatial: Geospatial, computed: &Computed) -> Rules {
+    pub fn new(
+        policy: &IndexingPolicy,
+        geospatial: Geospatial,
+        embeddings: &[VectorEmbedding],
+        computed: &Computed,
+    ) -> Rules {
         let matcher = policy.matcher();
         if policy.mode == IndexingMode::None {
-            return Rules { matcher, composites: Vec::new(), spatial: Vec::new(), made: Made::default() };
+            let (composites, spatial, vectors, made) = Default::default();
+            return Rules { matcher, composites, spatial, vectors, made };
         }
         let composites = policy.composite.iter().filter(|index| has_rows(index)).cloned().collect();
         let spatial = policy.spatial.iter().map(|index| SpatialRule::new(index, geospatial)).collect();
-        Rules { matcher, composites, spatial, made: Made::new(policy, computed) }
+        let vectors = policy.vector.iter().filter_map(|index| VectorRule::new(index, embeddings)).collect();
+        Rules { matcher, composites, spatial, vectors, made: Made::new(policy, computed) }
     }
 
     pub fn matcher(&self) -> &IndexMatcher {
@@ -51,6 +61,11 @@ impl Rules {
         self.spatial.iter().filter(|rule| rule.covers(steps)).map(SpatialRule::space)
     }
 
+    /// The vector indexes.
+    pub fn vectors(&self) -> &[VectorRule] {
+        &self.vectors
+    }
+
     /// The terms of an item that was last written at `ts_s`, sorted, each once.
     pub fn terms(&self, item: &Value, ts_s: u32) -> Vec<Term> {
         let system = Value::Number(Number::Int(i64::from(ts_s)));
@@ -62,6 +77,7 @@ impl Rules {
         self.add_missing(item, &mut found);
         found.extend(self.composites.iter().map(|index| composite(index, item)));
         self.spatial.iter().for_each(|rule| rule.collect(item.body, &mut found));
+        found.extend(self.vectors.iter().filter_map(|rule| rule.term(item.body)));
         found.sort_unstable();
         found.dedup();
         found
@@ -69,13 +85,13 @@ impl Rules {
 
     fn add_time(&self, item: Item<'_>, found: &mut Vec<Term>) {
         if self.matcher.root().property("_ts").indexes_scalar() {
-            found.push(Term { path: ts(), value: encode_scalar(item.ts) });
+            found.push(Term::index(ts(), encode_scalar(item.ts)));
         }
     }
 
     fn add_missing(&self, item: Item<'_>, found: &mut Vec<Term>) {
         let missing = self.matcher.explicit_paths().iter().filter(|steps| item.at(steps).is_none());
-        found.extend(missing.map(|steps| Term { path: PathHash::of(steps).finish(), value: encode_undefined() }));
+        found.extend(missing.map(|steps| Term::index(PathHash::of(steps).finish(), encode_undefined())));
     }
 }
 
@@ -100,7 +116,7 @@ impl<'a> Item<'a> {
 
 fn collect(value: &Value, node: Node<'_>, path: PathHash, found: &mut Vec<Term>) {
     if node.indexes_scalar() {
-        found.push(Term { path: path.finish(), value: encode_scalar(value) });
+        found.push(Term::index(path.finish(), encode_scalar(value)));
     }
     collect_children(value, node, path, found);
 }
@@ -129,5 +145,5 @@ fn composite(index: &CompositeIndex, item: Item<'_>) -> Term {
     for (path, descending) in index.paths.iter().zip(directions(index)) {
         encode_component(item.at(&path.path.steps), descending, &mut value);
     }
-    Term { path: composite_id(index), value }
+    Term::index(composite_id(index), value)
 }

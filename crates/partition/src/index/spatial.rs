@@ -59,7 +59,7 @@ impl SpatialRule {
     fn visit(&self, value: &Value, path: PathHash, found: &mut Vec<Term>) {
         if let Ok(shape) = Geometry::parse(value, self.geospatial) {
             let cells = cells::cover(&shape, &self.space);
-            found.extend(cells.iter().map(|cell| Term { path: path.finish(), value: cell.to_bytes() }));
+            found.extend(cells.iter().map(|cell| Term::index(path.finish(), cell.to_bytes())));
         }
         // Geometry may hold other members, and those geometry.
         if self.below {

@@ -10,7 +10,7 @@ fn policy(text: &str) -> IndexingPolicy {
 }
 
 fn rules(text: &str) -> Rules {
-    Rules::new(&policy(text), Geospatial::Geography, &Computed::default())
+    Rules::new(&policy(text), Geospatial::Geography, &[], &Computed::default())
 }
 
 fn terms(item: &str, policy: &str) -> Vec<Term> {
@@ -29,7 +29,7 @@ fn term(text: &str) -> Term {
         "undefined" => order::encode_undefined(),
         value => order::encode_scalar(&json::parse(value.as_bytes()).unwrap()),
     };
-    Term { path: PathHash::of(&steps(path)).finish(), value }
+    Term::index(PathHash::of(&steps(path)).finish(), value)
 }
 
 /// The item has these terms and those that every item has.
@@ -196,6 +196,6 @@ fn a_spatial_index_is_usable_where_every_layer_has_it() {
     let layers = Layers::new(rules(new), vec![rules(old)]);
     assert!(layers.usable().spatial(&steps("a.x")).is_some());
     assert!(layers.usable().spatial(&steps("a")).is_none() && layers.usable().spatial(&steps("b")).is_none());
-    let flat = Rules::new(&policy(new), Geospatial::Geometry, &Computed::default());
+    let flat = Rules::new(&policy(new), Geospatial::Geometry, &[], &Computed::default());
     assert!(Layers::new(flat, vec![rules(old)]).usable().spatial(&steps("a.x")).is_none(), "other cells");
 }

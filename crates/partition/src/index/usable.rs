@@ -13,7 +13,7 @@ use pleiad_model::policy::{CompositeIndex, Step};
 use pleiad_spatial::cells::Space;
 
 use super::computed::Origin;
-use super::{Rules, Term, composite_id};
+use super::{Rules, Term, VectorRule, composite_id};
 
 /// The policy that holds, over those whose terms may still be there.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +100,21 @@ impl<'a> UsableIndex<'a> {
     /// Those that have a row for every item. Their rows are under `index::composite_id`.
     pub fn composites(self) -> &'a [CompositeIndex] {
         &self.0.composites
+    }
+
+    /// The index that has the vectors at this path.
+    pub fn vector(self, steps: &[Step]) -> Option<&'a VectorRule> {
+        self.vectors().find(|rule| rule.steps == steps)
+    }
+
+    /// Those that have a row for every item with a vector.
+    pub fn vectors(self) -> impl Iterator<Item = &'a VectorRule> {
+        let layers = self.0;
+        let everywhere = move |rule: &&VectorRule| {
+            layers.is_known(&rule.steps)
+                && layers.former.iter().all(|rules| rules.vectors().iter().any(|has| has.id == rule.id))
+        };
+        layers.current.vectors().iter().filter(everywhere)
     }
 
     /// The space whose cells tell where the geometry at this path is. Its rows are under `index::spatial_id`.

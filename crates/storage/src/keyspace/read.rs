@@ -36,6 +36,16 @@ pub fn decode_index(key: &[u8]) -> Result<(u64, &[u8], u64)> {
     })
 }
 
+/// path hash, docnum
+pub fn decode_vector(key: &[u8]) -> Result<(u64, u64)> {
+    decode(key, Tag::Vector, "vector", |fields| Some((fields.u64()?, fields.u64()?)))
+}
+
+/// path hash, docnum
+pub fn decode_graph(key: &[u8]) -> Result<(u64, u64)> {
+    decode(key, Tag::Graph, "graph", |fields| Some((fields.u64()?, fields.u64()?)))
+}
+
 /// time in seconds, docnum
 pub fn decode_ttl(key: &[u8]) -> Result<(u32, u64)> {
     decode(key, Tag::Ttl, "ttl", |fields| Some((fields.u32()?, fields.u64()?)))
@@ -73,7 +83,8 @@ pub fn belongs(tag: Tag, key: &[u8]) -> Result<Belongs> {
         }),
         Tag::Ttl => decode_ttl(key).map(|(_, docnum)| Belongs::With(docnum)),
         Tag::Index => decode_index(key).map(|(_, _, docnum)| Belongs::With(docnum)),
-        Tag::Catalog | Tag::Log | Tag::State => Err(not_a("copied")),
+        Tag::Vector => decode_vector(key).map(|(_, docnum)| Belongs::With(docnum)),
+        Tag::Catalog | Tag::Graph | Tag::Log | Tag::State => Err(not_a("copied")),
     }
 }
 

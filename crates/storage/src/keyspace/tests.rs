@@ -31,6 +31,8 @@ fn keys_are_as_drawn() {
     check_key(ttl(7, 0x6543_2100, 42), "0000000000000007 74 65432100 000000000000002a");
     check_key(unique(7, 9, &[1], &hash), &format!("0000000000000007 75 0000000000000009 01 0001 {hashed}"));
     check_key(index(7, 9, b"v", 42), "0000000000000007 78 0000000000000009 76 000000000000002a");
+    check_key(vector(7, 5, 42), "0000000000000007 7a 0000000000000005 000000000000002a");
+    check_key(graph(7, 5, 42), "0000000000000007 67 0000000000000005 000000000000002a");
     check_key(catalog(3, b"db"), "0000000000000000 63 03 6462");
 }
 
@@ -46,6 +48,7 @@ fn ranges_are_as_drawn() {
     check_key(epk_range(7, Tag::Id, &[], None).1, "0000000000000007 6a");
     check_key(catalog_range(3, b"").1, "0000000000000000 63 04");
     check_key(catalog_range(0xFF, b"").1, "0000000000000000 64");
+    check_key(vector_range(7, u64::MAX).1, "0000000000000007 7b");
     check_key(after(b"a"), "61 00");
 }
 
@@ -74,6 +77,7 @@ fn rows_tell_where_they_belong() {
     assert_eq!(belongs(Tag::Member, &member(7, &epk, 42)).unwrap(), at);
     assert_eq!(belongs(Tag::Unique, &unique(7, 9, &epk, &hash)).unwrap(), at);
     assert_eq!(belongs(Tag::Index, &index(7, 9, b"v", 42)).unwrap(), Belongs::With(42));
+    assert_eq!(belongs(Tag::Vector, &vector(7, 9, 42)).unwrap(), Belongs::With(42));
     assert_eq!(belongs(Tag::Ttl, &ttl(7, 5, 42)).unwrap(), Belongs::With(42));
     assert_eq!(belongs(Tag::Doc, &doc(7, 42)).unwrap(), Belongs::AsValueSays);
     assert!(belongs(Tag::Log, &log(7, 1, 0, 42)).is_err() && belongs(Tag::Id, &doc(7, 42)).is_err());

@@ -1,0 +1,203 @@
+//! The nearest items are those that sorting all of them gives, whatever index the policy has, and whatever happened before.
+//!
+//! ```text
+//! again: PLEIAD_NEAREST_SEED=17 cargo test --release -p pleiad-engine query::tests::nearest
+//! ```
+
+use std::collections::BTreeMap;
+
+use pleiad_model::policy::{ContainerDefinition, DistanceFunction, VectorDataType};
+use pleiad_model::{Object, Value, json};
+use pleiad_query::testing::Chance;
+use pleiad_storage::Memory;
+use pleiad_vector::{element, measure};
+
+use crate::catalog::NewContainer;
+use crate::query::{Across, ItemQuery, PageSize, Parameters};
+use crate::testing::*;
+use crate::*;
+
+const DIMENSIONS: usize = 6;
+const INDEXES: [&str; 4] = ["", "flat", "quantizedFlat", "diskANN"];
+const FUNCTIONS: [DistanceFunction; 3] =
+    [DistanceFunction::Cosine, DistanceFunction::DotProduct, DistanceFunction::Euclidean];
+const TYPES: [VectorDataType; 4] =
+    [VectorDataType::Float32, VectorDataType::Float16, VectorDataType::Int8, VectorDataType::Uint8];
+const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
+
+/// What a container is like.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    function: DistanceFunction,
+    data_type: VectorDataType,
+    index: &'static str,
+}
+
+impl Case {
+    fn by_chance(chance: &mut Chance<'_>) -> Case {
+        Case {
+            function: FUNCTIONS[chance.below(3)],
+            data_type: TYPES[chance.below(4)],
+            index: INDEXES[chance.below(INDEXES.len())],
+        }
+    }
+
+    fn body(&self, index: &str) -> Value {
+        let indexes = match index {
+            "" => String::new(),
+            kind => format!(r#","vectorIndexes":[{{"path":"/v","type":"{kind}"}}]"#),
+        };
+        parse(&format!(
+            r#"{{"id":"c","partitionKey":{{"paths":["/pk"],"kind":"Hash","version":2}},
+                "vectorEmbeddingPolicy":{{"vectorEmbeddings":[{{"path":"/v","dataType":"{}","dimensions":{DIMENSIONS},
+                    "distanceFunction":"{}"}}]}},
+                "indexingPolicy":{{"includedPaths":[{{"path":"/*"}}],"excludedPaths":[{{"path":"/v/*"}}]{indexes}}}}}"#,
+            self.data_type.as_str(),
+            self.function.as_str(),
+        ))
+    }
+}
+
+/// An account, and what it should hold.
+struct World {
+    engine: std::sync::Arc<Engine>,
+    case: Case,
+    items: BTreeMap<u64, Value>,
+}
+
+impl World {
+    async fn open(case: Case, index: &str) -> World {
+        let engine = open(Memory::new(), LIMITS).await;
+        let database = engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap().rid;
+        let definition = ContainerDefinition::create(&case.body(index)).unwrap();
+        let new = NewContainer { definition, throughput: ThroughputRequest::Manual(400) };
+        engine.catalog.create_container(database, new).await.unwrap();
+        World { engine, case, items: BTreeMap::new() }
+    }
+
+    async fn write(&mut self, chance: &mut Chance<'_>, ids: usize) {
+        let id = chance.below(ids) as u64;
+        let at = admit(&self.engine, "c");
+        let key = pk(&(id % 9).to_string());
+        if chance.once_in(5) {
+            let _ =
+                self.engine.delete_item(&at, Some(&key), Target::Named(&id.to_string()), &Condition::None).await.result;
+            self.items.remove(&id);
+            return;
+        }
+        let mut item = Object::new().with("id", id.to_string()).with("pk", (id % 9).to_string());
+        item.set("n", chance.below(10) as i64);
+        if let Some(vector) = vector(chance) {
+            item.set("v", vector);
+        }
+        let item = Value::from(item);
+        let options = WriteOptions::default();
+        self.engine.create_item(&at, Some(&key), Verb::Upsert, item.clone(), &options).await.result.unwrap();
+        self.items.insert(id, item);
+    }
+
+    async fn change_index(&self, index: &str) {
+        let rid = admit(&self.engine, "c").container.rid;
+        let body = self.case.body(index);
+        self.engine.catalog.replace_container(rid, |old| old.replace(&body)).await.unwrap();
+        while admit(&self.engine, "c").container.transition.is_some() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn split(&self) {
+        let job = self.engine.split(C, None, None).await.unwrap();
+        self.engine.job_ended(job).await.unwrap();
+    }
+
+    /// Distances of all items that have one, in order, by sorting them all.
+    fn sorted(&self, to: &[f32], least: i64) -> Vec<f64> {
+        let distance = |item: &Value| {
+            let vector = element::parse(item.get("v")?, self.case.data_type).filter(|v| v.len() == DIMENSIONS)?;
+            measure::distance(self.case.function, &vector, to)
+        };
+        let wanted = self.items.values().filter(|item| item.get("n").and_then(Value::as_i64) >= Some(least));
+        let mut distances: Vec<f64> = wanted.filter_map(distance).collect();
+        distances.sort_by(|a, b| measure::nearer(self.case.function, *a, *b));
+        distances
+    }
+
+    async fn ask(&self, text: &str, to: &[f32], size: usize) -> (Vec<(u64, f64)>, String) {
+        let to = json::to_string(&element::to_value(to));
+        let parameters = parse(&format!(r#"[{{"name":"@v","value":{to}}}]"#));
+        let (mut rows, mut from, mut way) = (Vec::new(), None, String::new());
+        loop {
+            let query = ItemQuery {
+                text: text.to_owned(),
+                parameters: Parameters::from_value(Some(&parameters)).unwrap(),
+                scope: ListScope::Container,
+                across: Across::ByServer,
+                size: PageSize { rows: size, bytes: 1 << 22 },
+                from,
+                enable_scan: false,
+                explain: true,
+            };
+            let page = self.engine.query_items(&admit(&self.engine, "c"), query, None).await.result.unwrap();
+            way = page.report.ways.first().map_or(way, |(way, _)| way.clone());
+            for row in page.rows.iter() {
+                let row = json::parse(row).unwrap();
+                let id = row.get("id").and_then(Value::as_str).unwrap().parse().unwrap();
+                rows.push((id, row.get("d").and_then(Value::as_number).unwrap().as_f64()));
+            }
+            from = match page.next {
+                Some(next) => Some(next),
+                None => return (rows, way),
+            };
+        }
+    }
+
+    async fn check(&self, chance: &mut Chance<'_>, seed: u64) -> String {
+        let to: Vec<f32> = (0..DIMENSIONS).map(|_| chance.below(20) as f32).collect();
+        let least = if chance.once_in(2) { 0 } else { chance.below(10) as i64 };
+        let (skip, take) = (chance.below(4), chance.below(30));
+        let brute = chance.once_in(3);
+        let call = format!("VectorDistance(c.v, @v, {brute})");
+        let text =
+            format!("SELECT c.id, {call} AS d FROM c WHERE c.n >= {least} ORDER BY {call} OFFSET {skip} LIMIT {take}");
+        let (rows, way) = self.ask(&text, &to, 1 + chance.below(40)).await;
+        let want: Vec<f64> = self.sorted(&to, least).into_iter().skip(skip).take(take).collect();
+        let got: Vec<f64> = rows.iter().map(|(_, distance)| *distance).collect();
+        assert_eq!(got, want, "{text} {to:?} by {way} of {:?}\nagain: PLEIAD_NEAREST_SEED={seed}", self.case);
+        assert!(rows.iter().all(|(id, _)| self.items.contains_key(id)));
+        way
+    }
+}
+
+/// Whole numbers fit every type; some items have none, or one of other dimensions.
+fn vector(chance: &mut Chance<'_>) -> Option<Value> {
+    if chance.once_in(8) {
+        return None;
+    }
+    let dimensions = if chance.once_in(10) { DIMENSIONS + 1 } else { DIMENSIONS };
+    Some(Value::Array((0..dimensions).map(|_| Value::from(chance.below(20) as i64)).collect()))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_nearest_are_those_that_a_sort_gives() {
+    let only = std::env::var("PLEIAD_NEAREST_SEED").ok().and_then(|seed| seed.parse().ok());
+    let mut indexed = 0;
+    for seed in only.map_or(0..30, |seed: u64| seed..seed + 1) {
+        let chance = &mut Chance::of_seed(seed);
+        let case = Case::by_chance(chance);
+        let first = INDEXES[chance.below(INDEXES.len())];
+        let mut world = World::open(case, first).await;
+        for step in 0..180 {
+            world.write(chance, 80).await;
+            match step {
+                60 if first == case.index || first.is_empty() || case.index.is_empty() => {
+                    world.change_index(case.index).await;
+                }
+                120 if chance.once_in(3) => world.split().await,
+                _ if step % 12 == 0 => indexed += usize::from(world.check(chance, seed).await.contains("vector index")),
+                _ => {}
+            }
+        }
+        assert_sound(&world.engine).await;
+    }
+    assert!(only.is_some() || indexed > 20, "an index is hardly ever used: {indexed}");
+}

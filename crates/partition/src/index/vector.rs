@@ -1,0 +1,58 @@
+//! The vectors of an item, as a vector index keeps them.
+//!
+//! Promise: every item that has a vector of the embedding's kind at the path has a row with exactly its elements, whatever the
+//! index is called: so all of them can be found exactly, and a graph over them is only the quicker way. What is no such vector
+//! has no distance to anything and no row.
+
+use pleiad_model::Value;
+use pleiad_model::policy::{DistanceFunction, Step, VectorEmbedding, VectorIndex, VectorIndexType};
+use pleiad_vector::{Kind, Measure, element};
+
+use super::Term;
+use super::path::vector_id;
+
+/// One vector index of a policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VectorRule {
+    pub steps: Vec<Step>,
+    /// The number of its rows.
+    pub id: u64,
+    pub kind: Kind,
+    pub function: DistanceFunction,
+    pub index: VectorIndexType,
+    /// How many candidates are held while a graph is built.
+    pub search_list_size: Option<u32>,
+}
+
+impl VectorRule {
+    /// `None` without an embedding at its path, which no definition lacks.
+    pub fn new(index: &VectorIndex, embeddings: &[VectorEmbedding]) -> Option<VectorRule> {
+        let segments = index.path.segments();
+        let embedding = embeddings.iter().find(|embedding| embedding.path.segments() == segments)?;
+        let steps: Vec<Step> = segments.iter().cloned().map(Step::Property).collect();
+        let kind = Kind::of(embedding);
+        Some(VectorRule {
+            id: vector_id(&steps, kind),
+            steps,
+            kind,
+            function: embedding.distance_function,
+            index: index.kind,
+            search_list_size: index.search_list_size,
+        })
+    }
+
+    /// Whether the stored vectors are what is compared.
+    pub fn fits(&self, measure: &Measure) -> bool {
+        measure.data_type == self.kind.data_type && measure.dimensions == Some(self.kind.dimensions)
+    }
+
+    pub fn term(&self, item: &Value) -> Option<Term> {
+        let value = self.steps.iter().try_fold(item, |value, step| match step {
+            Step::Property(name) => value.get(name),
+            Step::Element => None,
+        })?;
+        let vector = element::parse(value, self.kind.data_type)?;
+        (vector.len() == self.kind.dimensions)
+            .then(|| Term::vector(self.id, element::encode(&vector, self.kind.data_type)))
+    }
+}

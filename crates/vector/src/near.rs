@@ -1,0 +1,63 @@
+//! What was found, the nearest first.
+//!
+//! Promise: the order is that of `ORDER BY VectorDistance`: by distance, and of equally near items by number, in the
+//! direction of the distances.
+
+use std::cmp::Ordering;
+
+use pleiad_model::policy::DistanceFunction;
+
+use crate::measure::{is_similarity, nearer};
+
+/// An item, and how near it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Near {
+    pub distance: f64,
+    pub docnum: u64,
+}
+
+impl Near {
+    pub fn order(&self, other: &Near, function: DistanceFunction) -> Ordering {
+        let ties = self.docnum.cmp(&other.docnum);
+        let ties = if is_similarity(function) { ties.reverse() } else { ties };
+        nearer(function, self.distance, other.distance).then(ties)
+    }
+}
+
+/// Many of them, of which the first are wanted in order, and perhaps more later.
+pub struct Ranking {
+    nears: Vec<Near>,
+    function: DistanceFunction,
+    given: usize,
+}
+
+impl Ranking {
+    pub fn new(nears: Vec<Near>, function: DistanceFunction) -> Ranking {
+        Ranking { nears, function, given: 0 }
+    }
+
+    pub fn len(&self) -> usize {
+        self.nears.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.nears.is_empty()
+    }
+
+    /// The next so many, in order; none when all were given.
+    pub fn next(&mut self, count: usize) -> &[Near] {
+        let function = self.function;
+        let left = self.nears.get_mut(self.given..).unwrap_or_default();
+        let count = count.min(left.len());
+        if count < left.len() && count > 0 {
+            left.select_nth_unstable_by(count - 1, |a, b| a.order(b, function));
+        }
+        let next = left.get_mut(..count).unwrap_or_default();
+        next.sort_unstable_by(|a, b| a.order(b, function));
+        self.given += count;
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests;
