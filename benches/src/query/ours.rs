@@ -35,6 +35,9 @@ const INDEXING_POLICY: &str = r#"{"indexingMode":"consistent","automatic":true,"
 const CREATES_PER_SIGNATURE: u64 = 50_000;
 const CREATE_CONNECTIONS: usize = 64;
 
+/// Nobody else was asked in so short a time.
+const IN_USE: Duration = Duration::from_millis(50);
+
 /// How long a server may go on with what loading left to do.
 const SETTLE_MAX: Duration = Duration::from_secs(300);
 
@@ -48,6 +51,7 @@ pub struct Pleiad {
     running: Running,
     address: SocketAddr,
     stream: TcpStream,
+    used: Instant,
 }
 
 impl Pleiad {
@@ -69,7 +73,7 @@ impl Pleiad {
         let ready: Value = serde_json::from_str(&running.ready).map_err(|e| format!("the ready line: {e}"))?;
         let port = ready["port"].as_u64().and_then(|port| u16::try_from(port).ok());
         let address = SocketAddr::from(([127, 0, 0, 1], port.ok_or("a ready line without port")?));
-        Ok(Pleiad { running, address, stream: connect(address)? })
+        Ok(Pleiad { running, address, stream: connect(address)?, used: Instant::now() })
     }
 
     pub fn pid(&self) -> u32 {
@@ -110,12 +114,16 @@ impl Pleiad {
             }
         }
         let ms = begun.elapsed().as_secs_f64() * 1e3;
+        self.used = Instant::now();
         let rows = pages.iter().map(|page| rows(page)).collect::<Result<Vec<_>>>()?.concat();
         Ok(Taken { ms, answer: Answer::of_json(&rows) })
     }
 
     /// A connection that is open and in use: while others were asked, the server may have hung up on an idle one.
     fn greet(&mut self, signer: &Signer) -> Result {
+        if self.used.elapsed() < IN_USE {
+            return Ok(());
+        }
         self.stream = connect(self.address)?;
         self.page(&signer.once("GET", "", "", "", "", "")).map(drop)
     }

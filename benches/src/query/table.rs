@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Taken};
 use super::questions::{Kind, Question};
-use super::{Asked, QUICK_MS, ROUNDS, ROUNDS_IF_QUICK};
+use super::{Asked, IN_A_ROW, QUICK_MS, ROUNDS, ROUNDS_IF_QUICK, VERY_QUICK_MS};
 use crate::Result;
 use crate::measure::median;
 
@@ -59,10 +59,15 @@ impl Cell {
         }
     }
 
-    /// Shall it be asked in this round?
-    pub fn wants(&self, round: usize) -> bool {
-        let rounds = |warm: &Taken| if warm.ms < QUICK_MS { ROUNDS_IF_QUICK } else { ROUNDS };
-        self.warm.as_ref().is_ok_and(|warm| round < rounds(warm))
+    /// How often it shall be asked in this round.
+    pub fn wants(&self, round: usize) -> usize {
+        let Ok(warm) = &self.warm else { return 0 };
+        match self.best_ms().map_or(warm.ms, |best| best.min(warm.ms)) {
+            ..VERY_QUICK_MS if round < ROUNDS_IF_QUICK => IN_A_ROW,
+            ..QUICK_MS if round < ROUNDS_IF_QUICK => 1,
+            _ if round < ROUNDS => 1,
+            _ => 0,
+        }
     }
 
     pub fn add(&mut self, taken: Result<Taken>) {
@@ -267,6 +272,6 @@ mod tests {
     fn another_answer_than_the_rivals_is_no_figure() {
         let mut wrong = cell(&[1.0]);
         wrong.compare(&Answer { rows: 1, sum: 7.0 });
-        assert_eq!((wrong.show().as_str(), wrong.wants(0)), ("-", false));
+        assert_eq!((wrong.show().as_str(), wrong.wants(0)), ("-", 0));
     }
 }

@@ -50,11 +50,22 @@ pub fn compile(select: &Select, text: &str, bind: Bind<'_>) -> Result<Block> {
 
 /// The value of an expression that looks at no row; the outer `None` says that it does, or that there is no room.
 pub fn constant(expr: &Expr, bind: Bind<'_>, room: &Room) -> Option<Option<Value>> {
+    if is_path(expr) {
+        return None; // seen at once, without a message that nobody reads
+    }
     let mut compiler = Compiler { text: "", bind, room, names: Vec::new(), grouped: None, root: Root::Bound };
     match compiler.scalar(expr).ok()? {
         Node::Constant(value) => Some(Some(value)),
         Node::Undefined => Some(None),
         _ => None,
+    }
+}
+
+fn is_path(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Name(_) => true,
+        ExprKind::Access { base, .. } => is_path(base),
+        _ => false,
     }
 }
 

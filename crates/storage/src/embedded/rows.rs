@@ -1,8 +1,8 @@
 //! Rows that were read lately, whole, in front of RocksDB.
 //!
-//! A point read is two look-ups, of an id and of an item; each costs RocksDB a search of its write buffer
-//! and of a block. Here each costs a hash. Only those two kinds of rows are kept: nothing else is
-//! looked up one by one and often.
+//! A point read is two look-ups, of an id and of an item, and a query begins with a look at the state of its partitions; each costs
+//! RocksDB a search of its write buffer and of a block. Here each costs a hash. Only those three kinds of rows are kept: nothing
+//! else is looked up one by one and often.
 //!
 //! Promise: a look-up that begins after a commit returned never sees what was there before it, no one sees new and
 //! then old, and a snapshot sees what it would see in RocksDB. Commits are counted when they end. A row is kept only if no commit of its
@@ -71,7 +71,7 @@ impl Rows {
 
     /// Whether rows of this kind are kept at all.
     pub fn keeps(key: &[u8]) -> bool {
-        key.get(8).is_some_and(|tag| *tag == Tag::Doc as u8 || *tag == Tag::Id as u8)
+        key.get(8).is_some_and(|tag| [Tag::Doc, Tag::Id, Tag::State].iter().any(|kept| *tag == *kept as u8))
     }
 
     /// Whether this row would be kept.

@@ -56,6 +56,10 @@ impl EmbeddedSnapshot {
         EmbeddedSnapshot { view: Arc::new(View::new(engine, |engine| Moment::take(engine))) }
     }
 
+    async fn get_anywhere(&self, keys: Vec<Bytes>) -> Result<Vec<Option<Bytes>>> {
+        self.on_thread(move |view| get_many(&view.borrow_owner().db, &keys, &view.borrow_dependent().anywhere)).await
+    }
+
     async fn on_thread<T: Send + 'static>(&self, work: impl FnOnce(&View) -> Result<T> + Send + 'static) -> Result<T> {
         let view = Arc::clone(&self.view);
         on_thread(move || work(&view)).await
@@ -131,11 +135,20 @@ impl Moment<'_> {
 impl Snapshot for EmbeddedSnapshot {
     async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
         let (engine, moment) = (self.view.borrow_owner(), self.view.borrow_dependent());
-        if let Some(found) = get_at_hand(&engine.db, keys, &moment.at_hand)? {
-            return Ok(found);
+        let kept = keys.iter().map(|key| engine.rows.get_at(key, moment.counted).map(Some));
+        if let Some(kept) = kept.collect() {
+            return Ok(kept);
         }
-        let keys = keys.to_vec();
-        self.on_thread(move |view| get_many(&view.borrow_owner().db, &keys, &view.borrow_dependent().anywhere)).await
+        let found = match get_at_hand(&engine.db, keys, &moment.at_hand)? {
+            Some(found) => found,
+            None => self.get_anywhere(keys.to_vec()).await?,
+        };
+        for (key, value) in keys.iter().zip(&found) {
+            if let Some(value) = value.as_ref().filter(|value| Kept::keeps_row(key, value)) {
+                engine.rows.keep(key, value, moment.counted);
+            }
+        }
+        Ok(found)
     }
 
     async fn visit_many(&self, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {

@@ -10,9 +10,12 @@ fn change(rows: &Arc<Rows>, key: &Bytes) -> Changing {
 }
 
 #[test]
-fn items_and_ids_are_kept_and_nothing_else() {
-    assert!(Rows::keeps(&keyspace::doc(7, 1)) && Rows::keeps(&keyspace::id(7, b"e", &[1; 16])));
-    assert!(!Rows::keeps(&keyspace::feed(7, 1, 1, 1)) && !Rows::keeps(&keyspace::state(7)) && !Rows::keeps(b""));
+fn items_ids_and_states_are_kept_and_nothing_else() {
+    let kept = [keyspace::doc(7, 1), keyspace::id(7, b"e", &[1; 16]), keyspace::state(7)];
+    assert!(kept.iter().all(|key| Rows::keeps(key)));
+    assert!(
+        !Rows::keeps(&keyspace::feed(7, 1, 1, 1)) && !Rows::keeps(&keyspace::member(7, b"e", 1)) && !Rows::keeps(b"")
+    );
 }
 
 #[test]

@@ -55,6 +55,7 @@ proptest! {
                 Step::Look(Some(at)) if !taken.is_empty() => {
                     let (snapshot, then) = at.get(&taken);
                     prop_assert_eq!(&shown(snapshot), then);
+                    prop_assert_eq!(&gotten_then(snapshot), then);
                 }
                 Step::Look(_) => prop_assert_eq!(&gotten(&store), &now),
             }
@@ -74,6 +75,11 @@ fn shown(snapshot: &EmbeddedSnapshot) -> BTreeMap<u64, u8> {
     };
     block_on(snapshot.visit_many(&keys, &mut visit)).unwrap();
     rows
+}
+
+fn gotten_then(snapshot: &EmbeddedSnapshot) -> BTreeMap<u64, u8> {
+    let get = |docnum| block_on(snapshot.get_many(&[keyspace::doc(7, docnum)])).unwrap().pop().flatten();
+    DOCNUMS.into_iter().filter_map(|docnum| Some((docnum, *get(docnum)?.first()?))).collect()
 }
 
 fn gotten(store: &Embedded) -> BTreeMap<u64, u8> {
