@@ -8,6 +8,7 @@ mod declare; // what the configuration wants to exist
 use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use pleiad_engine::{Durability as Policy, Engine, Governance, Limits as EngineLimits};
@@ -16,7 +17,9 @@ use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, Embedded, EmbeddedOptions, Memory};
 use pleiad_wire::listener::{self, Drain, Limits, tls_config_of};
 use pleiad_wire::metrics::Metrics;
+use pleiad_wire::nosql::access::Access;
 use pleiad_wire::nosql::auth::Keys;
+use pleiad_wire::nosql::auth::bearer::Issuer;
 use pleiad_wire::nosql::{Account, Gateway};
 use pleiad_wire::webhook::Webhook;
 use tokio::net::TcpListener;
@@ -170,6 +173,7 @@ async fn gateway(
         Some(path) => std::fs::read(path).ok().map(Bytes::from),
         None => None,
     };
+    let access = access(settings).await?;
     let https_only = !settings.protocols.has_http();
     let gateway = Gateway::new(
         engine,
@@ -180,11 +184,30 @@ async fn gateway(
         settings.body_bytes_max,
         https_only,
     )
-    .await;
+    .await
+    .open_to(access);
     Ok(match clock {
         Some(clock) => gateway.steered(clock),
         None => gateway,
     })
+}
+
+/// How often files are looked at that may have changed.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Whose bearer tokens are accepted, kept up to date while the server runs.
+async fn access(settings: &Settings) -> Result<Arc<Access>> {
+    let Some(tokens) = settings.tokens.clone() else { return Ok(Arc::default()) };
+    let issuer = Issuer { name: tokens.issuer, audiences: tokens.audiences };
+    let access = Arc::new(Access::open(issuer, &tokens.keys, tokens.roles).await?);
+    let looked_after = access.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            looked_after.refresh().await;
+        }
+    });
+    Ok(access)
 }
 
 fn limits(settings: &Settings) -> Limits {

@@ -5,6 +5,9 @@ pub mod address; // which resource a path names
 pub mod auth; // who is asking
 pub mod resource_token; // what a permission is worth to whoever carries it
 mod permit; // what it allows
+pub mod roles; // which principal may do what where
+mod file_stamp; // whether a file has changed
+pub mod access; // what a bearer token is worth
 pub(crate) mod request; // headers and bodies, read as types
 pub mod binary_json; // bodies in Cosmos's binary form
 pub mod batch; // many operations in one body, and their results
@@ -29,6 +32,7 @@ use pleiad_model::env::MovedEnv;
 
 use crate::management::Desk;
 use crate::metrics::Metrics;
+use access::Access;
 use auth::Keys;
 use continuation::Tokens;
 
@@ -46,6 +50,7 @@ pub struct Account {
 pub struct Gateway {
     engine: Arc<Engine>,
     keys: Keys,
+    access: Arc<Access>,
     account: Account,
     /// Who answers what is asked about partitions.
     desk: Desk,
@@ -81,6 +86,7 @@ impl Gateway {
         Gateway {
             engine,
             keys,
+            access: Arc::default(),
             account,
             desk,
             tokens,
@@ -93,6 +99,12 @@ impl Gateway {
             started,
             requests: AtomicU64::new(1),
         }
+    }
+
+    /// Takes bearer tokens of others than an emulator's.
+    pub fn open_to(mut self, access: Arc<Access>) -> Self {
+        self.access = access;
+        self
     }
 
     /// Lets tests steer the server, and move this clock of its.

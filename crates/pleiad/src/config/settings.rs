@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pleiad_model::{Error, Result};
+use pleiad_wire::nosql::auth::bearer::keyring::KeyPlace;
 
 use super::address;
 use super::file::ConfigFile;
 use super::keys::Keys;
 use super::source::{Environment, Flags, Words, config_path};
 use super::table::{Answers, Face};
-use super::word::{Consistency, DurabilityWord, LogFormat, LogLevel, Tls};
+use super::word::{Consistency, DurabilityWord, LogFormat, LogLevel, Tls, Url};
 use crate::seed::Declaration;
 
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub struct Settings {
     pub protocols: Protocols,
 
     pub keys: Keys,
+    /// Whose bearer tokens are accepted, if anybody's.
+    pub tokens: Option<Tokens>,
     pub own_certificate: Option<OwnCertificate>,
     /// What a generated certificate is for.
     pub certificate_names: Vec<String>,
@@ -105,6 +108,15 @@ pub enum Durability {
     Written { sync_interval: Duration },
 }
 
+/// Bearer tokens: who signs them, with what, for whom, and what they are worth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tokens {
+    pub keys: KeyPlace,
+    pub issuer: String,
+    pub audiences: Vec<String>,
+    pub roles: Option<PathBuf>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnCertificate {
     pub chain: PathBuf,
@@ -134,6 +146,7 @@ fn settle(face: Face, said: Answers, environment: &Environment, declaration: Dec
         addresses,
         protocols: protocols(face, said.tls, own_certificate.is_some()),
         keys: Keys::settle(face, given, said.key_file.as_deref())?,
+        tokens: tokens(said.token_keys, said.token_keys_url, said.token_issuer, said.token_audience, said.roles)?,
         own_certificate,
         certificate_names: address::certificate_names(&said.host, &said.host_name, machine_name(environment)),
         certificate_dir: certificate_dir(&storage, home),
@@ -166,6 +179,31 @@ fn settle(face: Face, said: Answers, environment: &Environment, declaration: Dec
         log_format: said.log_format,
         declaration,
     })
+}
+
+fn tokens(
+    file: Option<PathBuf>,
+    url: Option<Url>,
+    issuer: Option<String>,
+    audiences: Vec<String>,
+    roles: Option<PathBuf>,
+) -> Result<Option<Tokens>> {
+    let keys = match (file, url) {
+        (Some(_), Some(_)) => return Err(Error::invalid("give either `token-keys` or `token-keys-url`, not both.")),
+        (Some(path), None) => Some(KeyPlace::File(path)),
+        (None, Some(url)) => Some(KeyPlace::Url(url.0)),
+        (None, None) => None,
+    };
+    match (keys, issuer) {
+        (Some(keys), Some(issuer)) if !audiences.is_empty() => Ok(Some(Tokens { keys, issuer, audiences, roles })),
+        (Some(_), _) => {
+            Err(Error::invalid("token keys need `token-issuer` and `token-audience`: whose tokens, for whom."))
+        }
+        (None, None) if audiences.is_empty() && roles.is_none() => Ok(None),
+        (None, _) => Err(Error::invalid(
+            "`roles`, `token-issuer` and `token-audience` are for bearer tokens, which need `token-keys` or `token-keys-url`.",
+        )),
+    }
 }
 
 fn own_certificate(chain: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<OwnCertificate>> {

@@ -210,6 +210,17 @@ settings! {
         "primary-read-only-key" primary_read_only_key: Option<Key>, "base64", NotFlag, dev Unset, serve Unset;
         /// A second key that may only read.
         "secondary-read-only-key" secondary_read_only_key: Option<Key>, "base64", NotFlag, dev Unset, serve Unset;
+        /// File with the public keys (JSON Web Key Set) that bearer tokens are signed with. Taken again when it changes.
+        "token-keys" token_keys: Option<PathBuf>, "", Anywhere, dev Unset, serve Unset;
+        /// URL that answers with those keys. Asked again every hour, and when a token names a key that is not among them.
+        "token-keys-url" token_keys_url: Option<Url>, "URL", Anywhere, dev Unset, serve Unset;
+        /// Who issues bearer tokens: what their claim `iss` says.
+        "token-issuer" token_issuer: Option<String>, "", Anywhere, dev Unset, serve Unset;
+        /// For whom bearer tokens are: what their claim `aud` says. May be given several times.
+        "token-audience" token_audience: Vec<String>, "", Anywhere, dev Unset, serve Unset;
+        /// File with role definitions and assignments (JSON): what the carriers of bearer tokens may do. Taken again when it changes;
+        /// a file with anything wrong in it is not.
+        "roles" roles: Option<PathBuf>, "", Anywhere, dev Unset, serve Unset;
     }
     Data {
         /// Directory that holds the data and the generated certificates.

@@ -108,6 +108,13 @@ impl Word for Url {
     }
 }
 
+/// Any text.
+impl Word for String {
+    fn read(text: &str) -> Result<Self, String> {
+        if text.is_empty() { Err("a text".to_owned()) } else { Ok(text.to_owned()) }
+    }
+}
+
 impl Word for PathBuf {
     const SHAPE: Shape = Shape::Path;
 

@@ -1,7 +1,8 @@
 //! Who is asking.
 //!
 //! Promise: a `Caller` exists only for a request that was signed with one of the account's keys over its own verb,
-//! resource and date, not more than fifteen minutes ago; or that carries a token which we signed and which has not expired. Comparisons take the same time whatever the bytes are.
+//! resource and date, not more than fifteen minutes ago; or that carries a token which we, or an issuer that we were told to trust, signed and
+//! which has not expired. Comparisons take the same time whatever the bytes are.
 //! What a caller may do beyond reading and writing, and which status a refusal gets, is someone else's job.
 //!
 //! The string to sign, for `POST /dbs/My%20Db/colls/c/docs`; every line ends in a line feed, the fifth is usually empty:
@@ -16,6 +17,7 @@
 //!
 //! Signed with the emulator's key: `TNO0TdGvOKRJlzJCLBBitENSMvXu8d3IiDZwl96dshA=`.
 
+pub mod bearer; // tokens of an issuer that we trust
 mod date;
 mod emulator_token;
 #[cfg(test)]
@@ -32,6 +34,8 @@ use smallvec::SmallVec;
 use super::address::{Signing, percent_decode};
 use super::continuation::Tokens;
 use super::resource_token::Ticket;
+pub use bearer::Principal;
+use bearer::keyring::Keyring;
 
 /// How far the date of a request may be from ours, either way.
 pub const SKEW_MS_MAX: u64 = 15 * 60 * 1000;
@@ -71,7 +75,16 @@ pub struct Moment {
     pub wall_ms: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whose word counts.
+#[derive(Clone, Copy)]
+pub struct Trust<'a> {
+    pub keys: &'a Keys,
+    pub tokens: &'a Tokens,
+    /// Nobody's bearer tokens without it, except an emulator's.
+    pub keyring: Option<&'a Keyring>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// One of the two read-write keys.
     ReadWrite,
@@ -81,6 +94,8 @@ pub enum Caller {
     Data,
     /// A token from a permission: what that allows.
     Permitted(Ticket),
+    /// A token from the issuer: what their roles allow.
+    Principal(Principal),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,8 +114,12 @@ pub enum AuthError {
     BadToken,
     /// A token from a permission, after its time.
     Expired,
-    /// A bearer token that is not an emulator token of this account.
+    /// A bearer token that is not an emulator token of this account, where no issuer is trusted.
     AadNotAccepted,
+    /// A bearer token that is not good; says why.
+    Bearer(&'static str),
+    /// A bearer token signed with a key that the issuer may have, but we do not.
+    UnknownKey,
 }
 
 impl Keys {
@@ -146,15 +165,23 @@ impl fmt::Debug for Keys {
 }
 
 /// Says who signed the request, or why nobody did.
-pub fn authorize(keys: &Keys, tokens: &Tokens, presented: &Presented<'_>, at: Moment) -> Result<Caller, AuthError> {
+pub fn authorize(trust: Trust<'_>, presented: &Presented<'_>, at: Moment) -> Result<Caller, AuthError> {
     let header = presented.authorization.ok_or(AuthError::Missing)?;
     let decoded =
         percent_decode(header).ok_or(AuthError::Malformed("a percent sign without two hexadecimal digits"))?;
     let text = std::str::from_utf8(&decoded).map_err(|_| AuthError::Malformed("not UTF-8"))?;
     match Token::parse(text)? {
-        Token::Master(signature) => master(keys, presented, signature, at.wall_ms),
-        Token::Aad(jwt) => emulator_token::check(keys, jwt, at.now_ms),
-        Token::Resource(signature) => permitted(tokens, signature, at.now_ms),
+        Token::Master(signature) => master(trust.keys, presented, signature, at.wall_ms),
+        Token::Aad(jwt) => bearer(trust, jwt, at),
+        Token::Resource(signature) => permitted(trust.tokens, signature, at.now_ms),
+    }
+}
+
+/// What an issuer signs has its clock's time, which no test moves.
+fn bearer(trust: Trust<'_>, jwt: &str, at: Moment) -> Result<Caller, AuthError> {
+    match (emulator_token::check(trust.keys, jwt, at.now_ms), trust.keyring) {
+        (Err(_), Some(keyring)) => keyring.check(jwt, at.wall_ms).map(Caller::Principal),
+        (emulated, _) => emulated,
     }
 }
 

@@ -11,14 +11,14 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use pleiad_model::{Error, Kind};
 
+use super::access::needs_a_key;
 use super::address::Signing;
-use super::auth::{self, AuthError, Caller, Moment, Presented};
+use super::auth::{self, AuthError, Caller, Moment, Presented, Trust};
 use super::reply::{
     Handled, LAST_STATE_CHANGE, REQUEST_DURATION_MS, Refusal, Reply, TRANSPORT_REQUEST_ID, set, set_number,
 };
 use super::request::{Request, is_read};
 use super::status::Failure;
-use super::translate::needs_a_key;
 use super::{Gateway, address};
 use crate::listener::{BodyError, Origin, Service, read_body};
 use crate::management;
@@ -59,7 +59,7 @@ impl Gateway {
         let address = address::parse(parts.uri.path())?;
         let signed = self.signed_address(parts, &address)?;
         let signing = signed.as_ref().unwrap_or(&address).signing();
-        let caller = self.caller(parts, signing, is_read(&parts.method, &parts.headers))?;
+        let caller = self.caller(parts, signing, is_read(&parts.method, &parts.headers)).await?;
         let body = self.body(&parts.method, body).await?;
         let authority = parts.uri.authority().map(|authority| authority.as_str());
         let request =
@@ -72,9 +72,10 @@ impl Gateway {
         let names = management::names(path)?;
         let link = management::link(&names);
         let is_read = parts.method == Method::GET;
-        let caller = self.caller(parts, management::signing(&link), is_read)?;
-        if matches!(caller, Caller::Permitted(_)) || (caller == Caller::Data && !is_read) {
-            return Err(needs_a_key());
+        match self.caller(parts, management::signing(&link), is_read).await? {
+            Caller::ReadWrite | Caller::ReadOnly => {}
+            Caller::Data if is_read => {}
+            _ => return Err(needs_a_key(&self.account.id, &parts.method, parts.uri.path().trim_start_matches('/'))),
         }
         let body = self.body(&parts.method, body).await?;
         let asked = management::Asked { method: &parts.method, names, query: parts.uri.query(), body };
@@ -84,7 +85,8 @@ impl Gateway {
         }
     }
 
-    fn caller(&self, parts: &Parts, signing: Signing<'_>, is_read: bool) -> Result<Caller, AuthError> {
+    /// Issuers change their keys, so a token with an unknown one may be worth a second look.
+    async fn caller(&self, parts: &Parts, signing: Signing<'_>, is_read: bool) -> Result<Caller, AuthError> {
         let presented = Presented {
             verb: parts.method.as_str(),
             signing,
@@ -94,7 +96,14 @@ impl Gateway {
             date: text(&parts.headers, DATE.as_str()),
         };
         let at = Moment { now_ms: self.engine.now_ms(), wall_ms: self.engine.wall_ms() };
-        auth::authorize(&self.keys, &self.tokens, &presented, at)
+        let keyring = self.access.keyring.as_ref();
+        let trust = Trust { keys: &self.keys, tokens: &self.tokens, keyring };
+        match (auth::authorize(trust, &presented, at), keyring) {
+            (Err(AuthError::UnknownKey), Some(keyring)) if keyring.look_again().await => {
+                auth::authorize(trust, &presented, at)
+            }
+            (judged, _) => judged,
+        }
     }
 
     async fn body(&self, method: &Method, body: Incoming) -> Result<Bytes, Failure> {

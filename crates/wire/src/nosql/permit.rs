@@ -1,16 +1,18 @@
 //! What the carrier of a resource token may do.
 //!
-//! Promise: everything that no line here allows is 403. A permission is for a container, or for one item of it, and may be narrowed to one
-//! partition key; in mode `Read` it reads, in mode `All` it writes as well. None manages what holds the data.
+//! Promise: everything that no line here allows is 403. A permission is for a container, or for one thing in it (an item, a script, a conflict),
+//! and may be narrowed to one partition key; in mode `Read` it reads, in mode `All` it writes as well. None manages what holds the data.
 //!
-//! | request | container | item | partition key |
-//! |---|---|---|---|
-//! | the account; the container itself, its ranges, query plans | read | read | read |
-//! | one item | by mode | that one, by mode | under that key, by mode |
-//! | create, upsert | All | no | under that key, All |
-//! | feeds, queries, changes | read | no | under that key |
-//! | conflicts, scripts | by mode | no | procedures, under that key, All |
-//! | anything else | no | no | no |
+//! | request | container | item | script, conflict | partition key |
+//! |---|---|---|---|---|
+//! | the account; the container itself, its ranges, query plans | read | read | read | read |
+//! | one item | by mode | that one, by mode | no | under that key, by mode |
+//! | create, upsert | All | no | no | under that key, All |
+//! | feeds, queries, changes | read | no | no | under that key |
+//! | all items of a key, deleted | All | no | no | that key, All |
+//! | a procedure, run | All | no | that one, All | under that key, All |
+//! | conflicts, scripts | by mode | no | that one, by mode | no |
+//! | anything else | no | no | no | no |
 //!
 //! SDKs read the account, and the container for its key, before they do anything else.
 
@@ -43,7 +45,7 @@ impl Mode {
 /// A grant, read.
 struct Scope {
     mode: Mode,
-    /// Of the container, or of an item in it.
+    /// Of the container, or of one thing in it.
     resource: Address,
     key: Option<PartitionKey>,
 }
@@ -57,8 +59,9 @@ impl Scope {
         Ok(Scope { mode, resource, key })
     }
 
-    fn item(&self) -> Option<&str> {
-        (self.resource.resource == ResourceType::Items).then(|| self.resource.segment(2)).flatten()
+    /// The one thing in the container that it is for, if it is not for all of it.
+    fn one(&self) -> Option<(ResourceType, &str)> {
+        self.resource.segment(2).map(|name| (self.resource.resource, name))
     }
 }
 
@@ -66,8 +69,20 @@ impl Scope {
 pub fn check_grant(grant: &Grant) -> Result<()> {
     let scope = Scope::read(grant)?;
     match (scope.resource.resource, scope.resource.is_feed) {
-        (ResourceType::Containers | ResourceType::Items, false) => Ok(()),
-        _ => Err(Error::refused("A permission for anything but a container or an item")),
+        (ResourceType::Attachments, _) => Err(Error::refused("A permission for an attachment")),
+        (
+            ResourceType::Containers
+            | ResourceType::Items
+            | ResourceType::StoredProcedures
+            | ResourceType::Triggers
+            | ResourceType::UserDefinedFunctions
+            | ResourceType::Conflicts,
+            false,
+        ) => Ok(()),
+        _ => Err(Error::invalid(format!(
+            "A permission cannot be for {:?}: it is for a container, an item, a script or a conflict.",
+            grant.resource
+        ))),
     }
 }
 
@@ -106,15 +121,16 @@ fn allows(scope: &Scope, request: &Request<'_>) -> Result<bool> {
         ResourceType::Containers => *request.method == Method::GET,
         ResourceType::Ranges => by_mode,
         ResourceType::Items if is_plan(request) => true,
-        ResourceType::Items => by_mode && is_item(scope, request) && is_key(scope, request)?,
+        ResourceType::Items => by_mode && is_one(scope, request) && is_key(scope, request)?,
+        ResourceType::Operations => by_mode && scope.one().is_none() && is_key(scope, request)?,
         ResourceType::StoredProcedures if scope.key.is_some() => {
             let runs = *request.method == Method::POST && !request.address.is_feed;
-            runs && by_mode && scope.item().is_none() && is_key(scope, request)?
+            runs && by_mode && is_one(scope, request) && is_key(scope, request)?
         }
         ResourceType::StoredProcedures
         | ResourceType::Triggers
         | ResourceType::UserDefinedFunctions
-        | ResourceType::Conflicts => by_mode && scope.item().is_none() && scope.key.is_none(),
+        | ResourceType::Conflicts => by_mode && is_one(scope, request) && scope.key.is_none(),
         _ => false,
     })
 }
@@ -138,14 +154,23 @@ fn container_name(address: &Address) -> Option<ContainerName<'_>> {
     }
 }
 
-/// A permission for one item is for requests that name it, in the same way.
-fn is_item(scope: &Scope, request: &Request<'_>) -> bool {
-    let Some(granted) = scope.item() else { return true };
-    let Some(asked) = request.address.segment(2).filter(|_| !request.address.is_feed) else { return false };
+/// A permission for one thing is for requests that name it, in the same way.
+fn is_one(scope: &Scope, request: &Request<'_>) -> bool {
+    let Some((kind, granted)) = scope.one() else { return true };
+    let named = request.address.resource == kind && !request.address.is_feed;
+    let Some(asked) = request.address.segment(2).filter(|_| named) else { return false };
     match (scope.resource.by_rid, request.address.by_rid) {
         (false, false) => granted == asked,
-        (true, true) => ItemRid::parse(granted).is_some_and(|rid| ItemRid::parse(asked) == Some(rid)),
+        (true, true) => is_same_rid(kind, granted, asked),
         _ => false,
+    }
+}
+
+/// Of an item there are several spellings.
+fn is_same_rid(kind: ResourceType, granted: &str, asked: &str) -> bool {
+    match kind {
+        ResourceType::Items => ItemRid::parse(granted).is_some_and(|rid| ItemRid::parse(asked) == Some(rid)),
+        _ => granted == asked,
     }
 }
 

@@ -133,6 +133,13 @@ impl From<AuthError> for Failure {
                 UNAUTHORIZED,
                 "The bearer token is not accepted: this server knows its account keys and the emulator's test token.",
             ),
+            AuthError::Bearer(why) => {
+                Failure::new(UNAUTHORIZED, format!("The authorization token is not valid: {why}."))
+            }
+            AuthError::UnknownKey => Failure::new(
+                UNAUTHORIZED,
+                "The authorization token is not valid: it was signed with a key that its issuer does not have.",
+            ),
         }
     }
 }

@@ -20,6 +20,7 @@ use pleiad_model::Error;
 use pleiad_model::resource_id::ScriptKind;
 
 use super::Gateway;
+use super::access::Subject;
 use super::address::ResourceType;
 use super::auth::{AuthError, Caller};
 use super::permit;
@@ -54,15 +55,17 @@ impl Gateway {
     }
 
     fn check_caller(&self, request: &Request<'_>, caller: Caller) -> Result<(), Refusal> {
-        let gives_tokens = request.address.resource == ResourceType::Permissions;
-        match caller {
+        let carries = |subject| self.access.check(&self.engine, &self.account.id, subject, request);
+        match &caller {
             Caller::ReadWrite => Ok(()),
-            Caller::Permitted(ticket) => permit::check(&self.engine, ticket, request),
+            Caller::Permitted(ticket) => permit::check(&self.engine, *ticket, request),
+            Caller::Data => carries(Subject::Contributor),
+            Caller::Principal(principal) => carries(Subject::Principal(principal)),
             // Whoever reads a permission gets what it allows.
-            Caller::ReadOnly if gives_tokens => Err(AuthError::ReadOnlyKey.into()),
-            Caller::Data if gives_tokens => Err(needs_a_key()),
+            Caller::ReadOnly if request.address.resource == ResourceType::Permissions => {
+                Err(AuthError::ReadOnlyKey.into())
+            }
             Caller::ReadOnly => Ok(()),
-            Caller::Data => check_data(request),
         }
     }
 
@@ -85,23 +88,6 @@ impl Gateway {
         let owner = admitted.container().rid.to_string();
         Ok(Reply::new(StatusCode::OK, super::shape::feed(&owner, "Conflicts", &[])))
     }
-}
-
-/// A bearer token reaches data; what holds the data is managed with keys.
-fn check_data(request: &Request<'_>) -> Result<(), Refusal> {
-    let is_data = match request.address.resource {
-        ResourceType::Items => true,
-        // Running one is work on items; keeping one is not.
-        ResourceType::StoredProcedures => request.method == Method::POST && !request.address.is_feed,
-        _ => false,
-    };
-    let manages = !is_data && !super::request::is_read(request.method, request.headers);
-    if manages { Err(needs_a_key()) } else { Ok(()) }
-}
-
-pub(super) fn needs_a_key() -> Refusal {
-    let message = "The given request cannot be authorized by AAD token in data plane.";
-    Failure { substatus: Some(5300), ..Failure::new(StatusCode::FORBIDDEN, message) }.into()
 }
 
 /// A POST that is neither a query nor a plan nor a batch: those may come with a key that only reads.

@@ -1,8 +1,7 @@
 //! The bearer token that test suites make for an emulator.
 //!
 //! It looks like a JSON Web Token of Microsoft Entra, but its third part is no signature: it is the primary key's text.
-//! Who has that may do everything anyway, so nothing is given away. Tokens that a real issuer signed are not accepted:
-//! we do not know its keys.
+//! Who has that may do everything anyway, so nothing is given away. Tokens that a real issuer signed are `bearer`'s business.
 //!
 //! ```text
 //! base64url {"typ":"JWT","alg":"RS256","x5t":"CosmosEmulatorPrimaryMaster","kid":"CosmosEmulatorPrimaryMaster"}

@@ -19,6 +19,10 @@ fn tokens() -> Tokens {
     Tokens::new(&[7; 32])
 }
 
+fn authorize(presented: &Presented<'_>, at: Moment) -> Result<Caller, AuthError> {
+    super::authorize(Trust { keys: &keys(), tokens: &tokens(), keyring: None }, presented, at)
+}
+
 fn keys() -> Keys {
     Keys::new(PRIMARY, Some(SECONDARY), Some(READ_ONLY), Some("cmVhZCBvbmx5IDI=")).unwrap()
 }
@@ -41,7 +45,7 @@ fn percent_encoded(text: &str) -> String {
 
 fn authorized(key: &str, verb: &str, path: &str, text: &str) -> Result<Caller, AuthError> {
     let address = address::parse(path).unwrap();
-    authorize(&keys(), &tokens(), &presented(verb, &address, &signed(key, text)), at(DATE_MS))
+    authorize(&presented(verb, &address, &signed(key, text)), at(DATE_MS))
 }
 
 /// As SDKs send it, percent-encoded, and as it is.
@@ -50,7 +54,7 @@ fn check_vector(verb: &str, path: &str, signature: &str) {
     let address = address::parse(path).unwrap();
     let plain = format!("type=master&ver=1.0&sig={signature}");
     for header in [percent_encoded(&plain), plain] {
-        let got = authorize(&keys(), &tokens(), &presented(verb, &address, &header), at(DATE_MS));
+        let got = authorize(&presented(verb, &address, &header), at(DATE_MS));
         assert_eq!(got, Ok(Caller::ReadWrite), "{verb} {path} {header}");
     }
 }
@@ -93,7 +97,7 @@ fn a_query_is_a_read_although_it_is_posted() {
     let address = address::parse("/dbs/d/colls/c/docs").unwrap();
     let header = signed(READ_ONLY, &format!("post\ndocs\ndbs/d/colls/c\n{}\n\n", DATE.to_lowercase()));
     let query = Presented { is_read: true, ..presented("POST", &address, &header) };
-    assert_eq!(authorize(&keys(), &tokens(), &query, at(DATE_MS)), Ok(Caller::ReadOnly));
+    assert_eq!(authorize(&query, at(DATE_MS)), Ok(Caller::ReadOnly));
 }
 
 #[test]
@@ -116,7 +120,7 @@ fn a_signature_is_good_for_its_own_request_only() {
 fn fifteen_minutes_either_way_are_close_enough() {
     let address = address::parse("/").unwrap();
     let header = signed(PRIMARY, &format!("get\n\n\n{}\n\n", DATE.to_lowercase()));
-    let at = |now_ms| authorize(&keys(), &tokens(), &presented("GET", &address, &header), at(now_ms));
+    let at = |now_ms| authorize(&presented("GET", &address, &header), at(now_ms));
     assert_eq!(at(DATE_MS + SKEW_MS_MAX), Ok(Caller::ReadWrite));
     assert_eq!(at(DATE_MS - SKEW_MS_MAX), Ok(Caller::ReadWrite));
     assert_eq!(at(DATE_MS + SKEW_MS_MAX + 1), Err(AuthError::Skewed));
@@ -129,12 +133,7 @@ fn the_date_header_will_do() {
     let lower = DATE.to_lowercase();
     let with = |text: &str, x_ms_date, date| {
         let header = signed(PRIMARY, text);
-        authorize(
-            &keys(),
-            &tokens(),
-            &Presented { x_ms_date, date, ..presented("GET", &address, &header) },
-            at(DATE_MS),
-        )
+        authorize(&Presented { x_ms_date, date, ..presented("GET", &address, &header) }, at(DATE_MS))
     };
     assert_eq!(with(&format!("get\n\n\n\n{lower}\n"), None, Some(DATE)), Ok(Caller::ReadWrite));
     assert_eq!(with(&format!("get\n\n\n{lower}\n{lower}\n"), Some(DATE), Some(DATE)), Ok(Caller::ReadWrite));
@@ -146,7 +145,7 @@ fn the_date_header_will_do() {
 #[test]
 fn headers_that_cannot_be_read_say_so() {
     let address = address::parse("/").unwrap();
-    let got = |header| authorize(&keys(), &tokens(), &presented("GET", &address, header), at(DATE_MS));
+    let got = |header| authorize(&presented("GET", &address, header), at(DATE_MS));
     for header in ["", "Bearer x", "type=master", "type=master&ver=1.0&sig=", "type=master&ver=1.0&sig=AAAA", "%"] {
         assert!(matches!(got(header), Err(AuthError::Malformed(_))), "{header}");
     }
@@ -155,7 +154,7 @@ fn headers_that_cannot_be_read_say_so() {
     }
     assert_eq!(got("type%3Dresource%26ver%3D1%26sig%3Dabc"), Err(AuthError::BadToken));
     let missing = Presented { authorization: None, ..presented("GET", &address, "") };
-    assert_eq!(authorize(&keys(), &tokens(), &missing, at(DATE_MS)), Err(AuthError::Missing));
+    assert_eq!(authorize(&missing, at(DATE_MS)), Err(AuthError::Missing));
 }
 
 #[test]
@@ -175,7 +174,7 @@ fn with_token(header: &str, claims: &str, secret: &str, now_ms: u64) -> Result<C
     let authorization = format!("type=aad&ver=1.0&sig={}.{}.{}", part(header), part(claims), part(secret));
     let address = address::parse("/dbs/d/colls/c/docs").unwrap();
     let presented = Presented { x_ms_date: None, ..presented("POST", &address, &authorization) };
-    authorize(&keys(), &tokens(), &presented, at(now_ms))
+    authorize(&presented, at(now_ms))
 }
 
 #[test]
@@ -194,7 +193,7 @@ fn other_tokens_do_not() {
     assert_eq!(with_token(TOKEN_HEADER, &foreign, PRIMARY, DATE_MS), refused);
     assert_eq!(with_token(TOKEN_HEADER, TOKEN_CLAIMS, PRIMARY, DATE_MS + 2 * 3600 * 1000), refused);
     let address = address::parse("/").unwrap();
-    let got = authorize(&keys(), &tokens(), &presented("GET", &address, "type=aad&ver=1.0&sig=a.b.c.d"), at(DATE_MS));
+    let got = authorize(&presented("GET", &address, "type=aad&ver=1.0&sig=a.b.c.d"), at(DATE_MS));
     assert_eq!(got, refused);
 }
 
@@ -221,7 +220,7 @@ proptest! {
     fn no_header_panics(header in "(type=|master|aad|resource|&|ver=1.0|sig=|%|=|\\.|[A-Za-z0-9+/é]){0,12}", date in "\\PC{0,40}") {
         let address = address::parse("/dbs/d").unwrap();
         let presented = Presented { x_ms_date: Some(&date), ..presented("GET", &address, &header) };
-        prop_assert!(authorize(&keys(), &tokens(), &presented, at(0)).is_err());
+        prop_assert!(authorize(&presented, at(0)).is_err());
     }
 
     #[test]
@@ -256,5 +255,5 @@ fn a_clock_that_a_test_moved_is_not_held_against_signatures() {
     let text = format!("get\ndbs\ndbs/d\n{}\n\n", DATE.to_lowercase());
     let header = signed(PRIMARY, &text);
     let moved = Moment { now_ms: DATE_MS + 10 * SKEW_MS_MAX, wall_ms: DATE_MS };
-    assert_eq!(authorize(&keys(), &tokens(), &presented("GET", &address, &header), moved), Ok(Caller::ReadWrite));
+    assert_eq!(authorize(&presented("GET", &address, &header), moved), Ok(Caller::ReadWrite));
 }

@@ -44,7 +44,7 @@ fn is_allowed(scope: &Scope, asked: &Asked) -> bool {
     scope.mode != Mode::None && allows(scope, &request).unwrap()
 }
 
-/// By scope: container, item `1`, key `["a"]`, item `1` under key `["a"]`. `r` is allowed in both modes, `w` in mode All, `-` in none.
+/// By scope: container, item `1`, key `["a"]`, item `1` under key `["a"]`, procedure `s`, that under key `["a"]`, trigger `t`. `r` is allowed in both modes, `w` in mode All, `-` in none.
 fn matrix() -> Vec<(Asked, &'static str)> {
     use Method as M;
     const C: &str = "/dbs/d/colls/c";
@@ -52,53 +52,74 @@ fn matrix() -> Vec<(Asked, &'static str)> {
     const ONE: &str = "/dbs/d/colls/c/docs/1";
     const TWO: &str = "/dbs/d/colls/c/docs/2";
     vec![
-        (asked(M::GET, C, &[]), "rrrr"),
-        (asked(M::PUT, C, &[]), "----"),
-        (asked(M::DELETE, C, &[]), "----"),
-        (asked(M::GET, "/dbs/d/colls/c/pkranges", &[]), "rrrr"),
-        (asked(M::POST, DOCS, &[PLAN]), "rrrr"),
-        (asked(M::GET, ONE, &[A]), "rrrr"),
-        (asked(M::GET, ONE, &[B]), "rr--"),
-        (asked(M::GET, ONE, &[]), "rr--"),
-        (asked(M::GET, TWO, &[A]), "r-r-"),
-        (asked(M::PUT, ONE, &[A]), "wwww"),
-        (asked(M::PUT, TWO, &[A]), "w-w-"),
-        (asked(M::PUT, ONE, &[B]), "ww--"),
-        (asked(M::PATCH, ONE, &[A]), "wwww"),
-        (asked(M::DELETE, ONE, &[A]), "wwww"),
-        (asked(M::DELETE, TWO, &[B]), "w---"),
-        (asked(M::POST, DOCS, &[A]), "w-w-"),
-        (asked(M::POST, DOCS, &[B]), "w---"),
-        (asked(M::POST, DOCS, &[]), "w---"),
-        (asked(M::POST, DOCS, &[A, UPSERT]), "w-w-"),
-        (asked(M::GET, DOCS, &[]), "r---"),
-        (asked(M::GET, DOCS, &[A]), "r-r-"),
-        (asked(M::GET, DOCS, &[("a-im", "Incremental Feed")]), "r---"),
-        (asked(M::GET, DOCS, &[A, ("a-im", "Incremental Feed")]), "r-r-"),
-        (asked(M::POST, DOCS, &[QUERY]), "r---"),
-        (asked(M::POST, DOCS, &[A, QUERY]), "r-r-"),
-        (asked(M::POST, DOCS, &[B, QUERY]), "r---"),
-        (asked(M::GET, "/dbs/d/colls/c/sprocs", &[]), "r---"),
-        (asked(M::POST, "/dbs/d/colls/c/sprocs", &[A]), "w---"),
-        (asked(M::POST, "/dbs/d/colls/c/sprocs/s", &[A]), "w-w-"),
-        (asked(M::POST, "/dbs/d/colls/c/sprocs/s", &[B]), "w---"),
-        (asked(M::GET, "/dbs/d/colls/c/triggers", &[]), "r---"),
-        (asked(M::POST, "/dbs/d/colls/c/udfs", &[]), "w---"),
-        (asked(M::GET, "/dbs/d/colls/c/conflicts", &[]), "r---"),
-        (asked(M::POST, "/dbs/d/colls/c/operations/partitionkeydelete", &[A]), "----"),
-        (asked(M::GET, "/dbs/d/users/u/permissions/p", &[]), "----"),
-        (asked(M::GET, "/dbs/d/users", &[]), "----"),
-        (asked(M::GET, "/dbs/d", &[]), "----"),
-        (asked(M::GET, "/dbs", &[]), "----"),
-        (asked(M::GET, "/offers", &[]), "----"),
-        (asked(M::GET, "/dbs/d/clientencryptionkeys/k", &[]), "----"),
+        (asked(M::GET, C, &[]), "rrrrrrr"),
+        (asked(M::PUT, C, &[]), "-------"),
+        (asked(M::DELETE, C, &[]), "-------"),
+        (asked(M::GET, "/dbs/d/colls/c/pkranges", &[]), "rrrrrrr"),
+        (asked(M::POST, DOCS, &[PLAN]), "rrrrrrr"),
+        (asked(M::GET, ONE, &[A]), "rrrr---"),
+        (asked(M::GET, ONE, &[B]), "rr-----"),
+        (asked(M::GET, ONE, &[]), "rr-----"),
+        (asked(M::GET, TWO, &[A]), "r-r----"),
+        (asked(M::PUT, ONE, &[A]), "wwww---"),
+        (asked(M::PUT, TWO, &[A]), "w-w----"),
+        (asked(M::PUT, ONE, &[B]), "ww-----"),
+        (asked(M::PATCH, ONE, &[A]), "wwww---"),
+        (asked(M::DELETE, ONE, &[A]), "wwww---"),
+        (asked(M::DELETE, TWO, &[B]), "w------"),
+        (asked(M::POST, DOCS, &[A]), "w-w----"),
+        (asked(M::POST, DOCS, &[B]), "w------"),
+        (asked(M::POST, DOCS, &[]), "w------"),
+        (asked(M::POST, DOCS, &[A, UPSERT]), "w-w----"),
+        (asked(M::GET, DOCS, &[]), "r------"),
+        (asked(M::GET, DOCS, &[A]), "r-r----"),
+        (asked(M::GET, DOCS, &[("a-im", "Incremental Feed")]), "r------"),
+        (asked(M::GET, DOCS, &[A, ("a-im", "Incremental Feed")]), "r-r----"),
+        (asked(M::POST, DOCS, &[QUERY]), "r------"),
+        (asked(M::POST, DOCS, &[A, QUERY]), "r-r----"),
+        (asked(M::POST, DOCS, &[B, QUERY]), "r------"),
+        (asked(M::GET, "/dbs/d/colls/c/sprocs", &[]), "r------"),
+        (asked(M::POST, "/dbs/d/colls/c/sprocs", &[A]), "w------"),
+        (asked(M::POST, "/dbs/d/colls/c/sprocs/s", &[A]), "w-w-ww-"),
+        (asked(M::POST, "/dbs/d/colls/c/sprocs/s", &[B]), "w---w--"),
+        (asked(M::GET, "/dbs/d/colls/c/triggers", &[]), "r------"),
+        (asked(M::POST, "/dbs/d/colls/c/udfs", &[]), "w------"),
+        (asked(M::GET, "/dbs/d/colls/c/conflicts", &[]), "r------"),
+        (asked(M::POST, "/dbs/d/colls/c/operations/partitionkeydelete", &[A]), "w-w----"),
+        (asked(M::POST, "/dbs/d/colls/c/operations/partitionkeydelete", &[B]), "w------"),
+        (asked(M::POST, "/dbs/d/colls/c/operations/partitionkeydelete", &[]), "w------"),
+        (asked(M::GET, "/dbs/d/colls/c/sprocs/s", &[]), "r---r--"),
+        (asked(M::PUT, "/dbs/d/colls/c/sprocs/s", &[A]), "w---w--"),
+        (asked(M::DELETE, "/dbs/d/colls/c/sprocs/s", &[]), "w---w--"),
+        (asked(M::POST, "/dbs/d/colls/c/sprocs/other", &[A]), "w-w----"),
+        (asked(M::GET, "/dbs/d/colls/c/triggers/t", &[]), "r-----r"),
+        (asked(M::PUT, "/dbs/d/colls/c/triggers/t", &[]), "w-----w"),
+        (asked(M::DELETE, "/dbs/d/colls/c/triggers/other", &[]), "w------"),
+        (asked(M::GET, "/dbs/d/colls/c/udfs/t", &[]), "r------"),
+        (asked(M::DELETE, "/dbs/d/colls/c/conflicts/x", &[]), "w------"),
+        (asked(M::GET, "/dbs/d/colls/c/docs/1/attachments", &[]), "-------"),
+        (asked(M::GET, "/dbs/d/users/u/permissions/p", &[]), "-------"),
+        (asked(M::GET, "/dbs/d/users", &[]), "-------"),
+        (asked(M::GET, "/dbs/d", &[]), "-------"),
+        (asked(M::GET, "/dbs", &[]), "-------"),
+        (asked(M::GET, "/offers", &[]), "-------"),
+        (asked(M::GET, "/dbs/d/clientencryptionkeys/k", &[]), "-------"),
     ]
 }
 
 #[test]
 fn s131_every_permission_allows_exactly_what_the_table_says() {
     let (container, item, key) = ("dbs/d/colls/c", "dbs/d/colls/c/docs/1", Some(r#"["a"]"#));
-    let scopes = [(container, None), (item, None), (container, key), (item, key)];
+    let (procedure, trigger) = ("dbs/d/colls/c/sprocs/s", "dbs/d/colls/c/triggers/t");
+    let scopes = [
+        (container, None),
+        (item, None),
+        (container, key),
+        (item, key),
+        (procedure, None),
+        (procedure, key),
+        (trigger, None),
+    ];
     for (asked, by_scope) in matrix() {
         for ((resource, key), wanted) in scopes.iter().zip(by_scope.chars()) {
             let got = ["None", "Read", "All"].map(|mode| is_allowed(&grant(mode, resource, *key), &asked));
@@ -127,14 +148,20 @@ fn of_a_hierarchical_key_the_beginning_is_enough() {
 }
 
 #[test]
-fn a_permission_is_for_a_container_or_an_item() {
+fn a_permission_is_for_a_container_or_one_thing_in_it() {
     let check = |mode: &str, resource: &str| {
         check_grant(&Grant { mode: mode.to_owned(), resource: resource.to_owned(), key: None })
             .map_err(|error| error.kind)
     };
     assert_eq!(check("read", "/dbs/d/colls/c/"), Ok(()));
     assert_eq!(check("Some", "dbs/d/colls/c"), Err(pleiad_model::Kind::Invalid));
-    assert_eq!(check("Read", "dbs/d"), Err(pleiad_model::Kind::Refused));
-    assert_eq!(check("Read", "dbs/d/colls/c/docs"), Err(pleiad_model::Kind::Refused));
+    for one in ["docs/1", "sprocs/s", "triggers/t", "udfs/f", "conflicts/x"] {
+        assert_eq!(check("All", &format!("dbs/d/colls/c/{one}")), Ok(()), "{one}");
+    }
+    for wrong in ["dbs/d", "dbs/d/colls", "dbs/d/colls/c/docs", "dbs/d/users/u", "offers/o", "dbs/d/colls/c/pkranges/0"]
+    {
+        assert_eq!(check("Read", wrong), Err(pleiad_model::Kind::Invalid), "{wrong}");
+    }
+    assert_eq!(check("Read", "dbs/d/colls/c/docs/1/attachments/a"), Err(pleiad_model::Kind::Refused));
     assert!(check("Read", "nowhere/d").is_err());
 }

@@ -1,0 +1,123 @@
+//! Bearer tokens: JSON Web Tokens from an issuer whose keys we were given.
+//!
+//! Promise: a `Principal` exists only for a token that one of the issuer's keys signed, that was made for us, and whose time it is. The
+//! algorithm must suit the key, so that nobody chooses a weaker one; `none` and shared secrets are not among them. What the principal may do
+//! is `roles`' business.
+//!
+//! ```text
+//! base64url {"alg":"RS256","kid":"k1"} . base64url {"iss":…,"aud":…,"exp":…,"nbf":…,"oid":…,"groups":[…]} . base64url signature
+//! └──────────────────────────────── what is signed ────────────────────────────────────────────────────┘
+//! ```
+
+mod key_set; // an issuer's public keys
+pub mod keyring; // where they come from, and when they are fetched again
+
+#[cfg(test)]
+pub mod tests;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use pleiad_model::{Value, json};
+
+pub use key_set::KeySet;
+
+use super::AuthError;
+
+/// How far an issuer's clock may be from ours.
+const SKEW_S: i64 = 5 * 60;
+
+/// Whose tokens are accepted.
+#[derive(Clone, Debug)]
+pub struct Issuer {
+    /// What `iss` must be.
+    pub name: String,
+    /// What `aud` must be, or contain: one of these.
+    pub audiences: Vec<String>,
+}
+
+/// Who a token is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Principal {
+    /// The object id of the user or application.
+    pub id: String,
+    /// Those of the groups they are in.
+    pub groups: Vec<String>,
+}
+
+impl Principal {
+    /// Everything that an assignment may be made to.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.id.as_str()).chain(self.groups.iter().map(String::as_str))
+    }
+}
+
+pub(super) fn check(issuer: &Issuer, keys: &KeySet, jwt: &str, now_s: i64) -> Result<Principal, AuthError> {
+    let claims = signed_claims(keys, jwt)?;
+    check_claims(issuer, &claims, now_s).map_err(AuthError::Bearer)?;
+    principal(&claims).ok_or(AuthError::Bearer("it names no principal: the claim 'oid' is missing"))
+}
+
+/// The claims, once a key of ours vouches for them.
+fn signed_claims(keys: &KeySet, jwt: &str) -> Result<Value, AuthError> {
+    const UNREADABLE: AuthError = AuthError::Bearer("it is not a signed JSON Web Token");
+    let (signed, signature) = jwt.rsplit_once('.').ok_or(UNREADABLE)?;
+    let (header, claims) = signed.split_once('.').ok_or(UNREADABLE)?;
+    let header = part(header).and_then(|bytes| json::parse(&bytes).ok()).ok_or(UNREADABLE)?;
+    if header.get("crit").is_some() {
+        return Err(AuthError::Bearer("it has critical extensions"));
+    }
+    let signature = part(signature).ok_or(UNREADABLE)?;
+    let name = |name| header.get(name).and_then(Value::as_str);
+    let algorithm = name("alg").ok_or(UNREADABLE)?;
+    match keys.verify(name("kid"), algorithm, signed.as_bytes(), &signature) {
+        key_set::Verdict::Signed => {}
+        key_set::Verdict::NoSuchKey => return Err(AuthError::UnknownKey),
+        key_set::Verdict::NotSigned => return Err(AuthError::Bearer("its signature is not the issuer's")),
+    }
+    part(claims).and_then(|bytes| json::parse(&bytes).ok()).ok_or(UNREADABLE)
+}
+
+fn part(text: &str) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(text).ok()
+}
+
+fn check_claims(issuer: &Issuer, claims: &Value, now_s: i64) -> Result<(), &'static str> {
+    if claims.get("iss").and_then(Value::as_str) != Some(&issuer.name) {
+        return Err("it is from another issuer");
+    }
+    if !is_for(&issuer.audiences, claims.get("aud")) {
+        return Err("it is for another audience");
+    }
+    let expires_s = claims.get("exp").and_then(seconds).ok_or("it never expires: the claim 'exp' is missing")?;
+    if now_s >= expires_s.saturating_add(SKEW_S) {
+        return Err("it has expired");
+    }
+    match claims.get("nbf").map(|time| seconds(time).ok_or("its claim 'nbf' is no time")).transpose()? {
+        Some(from_s) if now_s < from_s.saturating_sub(SKEW_S) => Err("it is not valid yet"),
+        _ => Ok(()),
+    }
+}
+
+/// A slash at the end does not count: what clients make of an account's address has one or not.
+fn is_for(audiences: &[String], claim: Option<&Value>) -> bool {
+    let ours = |claim: &Value| {
+        let claim = claim.as_str().map(|text| text.trim_end_matches('/'));
+        audiences.iter().any(|audience| claim == Some(audience.trim_end_matches('/')))
+    };
+    match claim {
+        Some(Value::Array(claims)) => claims.iter().any(ours),
+        Some(claim) => ours(claim),
+        None => false,
+    }
+}
+
+/// Times may have a fraction.
+fn seconds(value: &Value) -> Option<i64> {
+    value.as_number().map(|number| number.as_f64()).filter(|seconds| seconds.is_finite()).map(|seconds| seconds as i64)
+}
+
+fn principal(claims: &Value) -> Option<Principal> {
+    let id = claims.get("oid").and_then(Value::as_str).filter(|id| !id.is_empty())?.to_owned();
+    let groups = claims.get("groups").and_then(Value::as_array).unwrap_or_default();
+    Some(Principal { id, groups: groups.iter().filter_map(Value::as_str).map(str::to_owned).collect() })
+}

@@ -1,0 +1,76 @@
+//! Where a role holds, and where a request is: the account, a database, or a container of one.
+//!
+//! ```text
+//! /                        the account
+//! /dbs/shop                a database and its containers
+//! /dbs/shop/colls/orders   a container
+//! /subscriptions/…/databaseAccounts/any/dbs/shop   as the service spells it: what is before the account's parts is passed over
+//! ```
+
+use std::fmt;
+
+use pleiad_model::{Error, Result};
+
+const ACCOUNT: &str = "/databaseaccounts/";
+
+/// Names, not resource ids; none is the account.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    names: Vec<String>,
+}
+
+impl Scope {
+    pub fn account() -> Scope {
+        Scope::default()
+    }
+
+    pub fn database(database: &str) -> Scope {
+        Scope { names: vec![database.to_owned()] }
+    }
+
+    pub fn container(database: &str, container: &str) -> Scope {
+        Scope { names: vec![database.to_owned(), container.to_owned()] }
+    }
+
+    pub fn parse(text: &str) -> Result<Scope> {
+        let wrong = || {
+            Error::invalid(format!(
+                "The scope {text:?} is neither '/' nor '/dbs/{{name}}' nor '/dbs/{{name}}/colls/{{name}}'."
+            ))
+        };
+        let parts: Vec<&str> =
+            below_account(text).ok_or_else(wrong)?.split('/').filter(|part| !part.is_empty()).collect();
+        match parts[..] {
+            [] => Ok(Scope::account()),
+            ["dbs", database] => Ok(Scope::database(database)),
+            ["dbs", database, "colls", container] => Ok(Scope::container(database, container)),
+            _ => Err(wrong()),
+        }
+    }
+
+    /// Whether what holds here holds there.
+    pub fn covers(&self, place: &Scope) -> bool {
+        place.names.starts_with(&self.names)
+    }
+}
+
+/// What follows the account's name; all of it, when no account is named.
+fn below_account(text: &str) -> Option<&str> {
+    if !text.starts_with('/') {
+        return None;
+    }
+    let Some(at) = text.to_ascii_lowercase().find(ACCOUNT) else { return Some(text) };
+    let named = text.get(at + ACCOUNT.len()..)?;
+    Some(named.find('/').and_then(|end| named.get(end..)).unwrap_or_default())
+}
+
+/// As refusals name a resource.
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.names[..] {
+            [database] => write!(f, "dbs/{database}"),
+            [database, container, ..] => write!(f, "dbs/{database}/colls/{container}"),
+            [] => f.write_str("/"),
+        }
+    }
+}

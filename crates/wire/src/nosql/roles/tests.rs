@@ -1,0 +1,203 @@
+//! Files of roles, good and bad, and what they allow. Which request takes which action, the walk through all routes in
+//! `crates/pleiad/tests/access.rs` shows.
+
+use super::*;
+use proptest::prelude::*;
+
+const READER: &str = "00000000-0000-0000-0000-000000000001";
+const CONTRIBUTOR: &str = "00000000-0000-0000-0000-000000000002";
+
+fn principal(id: &str, groups: &[&str]) -> Principal {
+    Principal { id: id.to_owned(), groups: groups.iter().map(|group| (*group).to_owned()).collect() }
+}
+
+fn custom(id: &str, actions: &str, scopes: &str) -> String {
+    format!(
+        r#"{{"id":"{id}","roleName":"{id}","type":"CustomRole","assignableScopes":[{scopes}],"permissions":[{{"dataActions":[{actions}]}}]}}"#
+    )
+}
+
+fn assignment(role: &str, principal: &str, scope: &str) -> String {
+    format!(r#"{{"roleDefinitionId":"{role}","principalId":"{principal}","scope":"{scope}"}}"#)
+}
+
+fn file(definitions: &[String], assignments: &[String]) -> String {
+    let (definitions, assignments) = (definitions.join(","), assignments.join(","));
+    format!(r#"{{"sqlRoleDefinitions":[{definitions}],"sqlRoleAssignments":[{assignments}]}}"#)
+}
+
+fn roles(definitions: &[String], assignments: &[String]) -> Roles {
+    parse(file(definitions, assignments).as_bytes()).unwrap()
+}
+
+#[track_caller]
+fn refused(text: &str, why: &str) {
+    let error = parse(text.as_bytes()).unwrap_err();
+    assert!(error.message.contains(why), "{error}");
+}
+
+fn allowed(roles: &Roles, who: &Principal, place: &Scope) -> Vec<Action> {
+    Action::ALL.iter().copied().filter(|action| roles.allow(who, *action, place)).collect()
+}
+
+#[test]
+fn the_two_built_in_roles_are_there() {
+    use Action::*;
+    let roles = roles(&[], &[assignment(READER, "r", "/"), assignment(CONTRIBUTOR, "c", "/")]);
+    let reads = [ReadMetadata, ReadItem, ExecuteQuery, ReadChangeFeed];
+    assert_eq!(allowed(&roles, &principal("r", &[]), &Scope::container("d", "c")), reads);
+    assert_eq!(allowed(&roles, &principal("c", &[]), &Scope::container("d", "c")), Action::ALL);
+    assert_eq!(allowed(&roles, &principal("nobody", &[]), &Scope::account()), []);
+    assert_eq!(allowed(&Roles::default(), &principal("c", &[]), &Scope::account()), []);
+}
+
+#[test]
+fn a_role_holds_at_its_scope_and_below() {
+    let roles = roles(&[], &[assignment(READER, "a", "/dbs/d"), assignment(READER, "b", "/dbs/d/colls/c")]);
+    let may = |who: &str, place: Scope| roles.allow(&principal(who, &[]), Action::ReadItem, &place);
+    assert!(may("a", Scope::database("d")) && may("a", Scope::container("d", "c")));
+    assert!(!may("a", Scope::account()) && !may("a", Scope::database("D")) && !may("a", Scope::container("e", "c")));
+    assert!(may("b", Scope::container("d", "c")));
+    assert!(!may("b", Scope::database("d")) && !may("b", Scope::container("d", "c2")));
+    assert!(roles.allow_somewhere(&principal("b", &[]), Action::ReadMetadata));
+    assert!(!roles.allow_somewhere(&principal("b", &[]), Action::CreateItem));
+}
+
+#[test]
+fn a_group_has_what_is_assigned_to_it_and_ids_are_guids() {
+    let roles = roles(&[], &[assignment(CONTRIBUTOR, "AA-01", "/"), assignment(READER, "me", "/")]);
+    assert!(roles.allow(&principal("me", &["aa-01"]), Action::DeleteItem, &Scope::account()));
+    assert!(!roles.allow(&principal("me", &["aa-02"]), Action::DeleteItem, &Scope::account()));
+}
+
+#[test]
+fn wildcards_stand_for_what_begins_like_them() {
+    use Action::*;
+    let of = |name: &str| {
+        let set = ActionSet::named(&format!("Microsoft.DocumentDB/databaseAccounts/{name}"));
+        set.map(|set| Action::ALL.iter().copied().filter(|action| set.has(*action)).collect::<Vec<_>>())
+    };
+    let items = [CreateItem, ReadItem, ReplaceItem, UpsertItem, DeleteItem, UnmaskItem];
+    assert_eq!(of("sqlDatabases/containers/items/*").unwrap(), items);
+    assert_eq!(of("sqldatabases/CONTAINERS/*").unwrap(), Action::ALL[1..]);
+    assert_eq!(of("readMetadata").unwrap(), [ReadMetadata]);
+    for wrong in ["sqlDatabases/write", "sqlDatabases/containers/items/re*", "readMetadata/*", "", "sqlContainers/*"] {
+        assert!(of(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn what_is_denied_is_taken_out_of_what_is_allowed() {
+    let prefix = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers";
+    let role = format!(
+        r#"{{"id":"x","roleName":"x","assignableScopes":["/"],"permissions":[{{"dataActions":["{prefix}/items/*"],"notDataActions":["{prefix}/items/delete"]}}]}}"#
+    );
+    let roles = roles(&[role], &[assignment("x", "me", "/")]);
+    let may = |action| roles.allow(&principal("me", &[]), action, &Scope::account());
+    assert!(may(Action::CreateItem) && !may(Action::DeleteItem));
+}
+
+#[test]
+fn the_services_own_spellings_are_read() {
+    let account = "/subscriptions/s/resourceGroups/g/providers/Microsoft.DocumentDB/databaseAccounts/acc";
+    let definition = format!(
+        r#"{{"id":"{account}/sqlRoleDefinitions/R1","name":"R1","type":"Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions","properties":{{"roleName":"Mine","type":"CustomRole","assignableScopes":["{account}/dbs/d"],"permissions":[{{"dataActions":["Microsoft.DocumentDB/databaseAccounts/readMetadata"]}}]}}}}"#
+    );
+    let by_hand = r#"{"Id":"r2","RoleName":"x","Type":"CustomRole","AssignableScopes":["/"],"Permissions":[{"DataActions":["Microsoft.DocumentDB/databaseAccounts/readMetadata"]}]}"#;
+    let assigned = assignment(&format!("{account}/sqlRoleDefinitions/r1"), "me", &format!("{account}/dbs/d/colls/c"));
+    let roles = roles(&[definition, by_hand.to_owned()], &[assigned, assignment("R2", "you", "/")]);
+    assert!(roles.allow(&principal("me", &[]), Action::ReadMetadata, &Scope::container("d", "c")));
+    assert!(roles.allow(&principal("you", &[]), Action::ReadMetadata, &Scope::account()));
+}
+
+#[test]
+fn a_file_with_anything_wrong_is_refused_and_says_where() {
+    let action = r#""Microsoft.DocumentDB/databaseAccounts/readMetadata""#;
+    let good = custom("a", action, r#""/dbs/d""#);
+    refused("", "not valid JSON");
+    refused("[]", "is a JSON object");
+    refused(r#"{"roles":[]}"#, r#"no "roles""#);
+    refused(r#"{"sqlRoleAssignments":{}}"#, "not an array");
+    refused(&file(&["1".to_owned()], &[]), "sqlRoleDefinitions[0]: An object was expected");
+    refused(&file(&[good.clone(), good.clone()], &[]), "another role with the id a");
+    refused(&file(&[custom(READER, action, r#""/""#)], &[]), "another role");
+    refused(
+        &file(&[custom("a", r#""Microsoft.DocumentDB/write""#, r#""/""#)], &[]),
+        "[Microsoft.DocumentDB/write] does not",
+    );
+    refused(&file(&[custom("a", action, "")], &[]), "'assignableScopes' is empty");
+    refused(&file(&[custom("a", action, r#""dbs/d""#)], &[]), "neither '/'");
+    refused(&file(&[good.replace("CustomRole", "BuiltInRole")], &[]), "CustomRole");
+    refused(&file(&[], &[assignment("b", "me", "/")]), "sqlRoleAssignments[0]: There is no role with the id b");
+    refused(&file(std::slice::from_ref(&good), &[assignment("a", "me", "/")]), "not assignable at '/'");
+    refused(&file(&[good], &[assignment("a", "", "/dbs/d")]), "'principalId' is missing");
+    refused(&file(&[], &[assignment(READER, "me", "/dbs/d/docs/1")]), "neither '/'");
+}
+
+#[test]
+fn an_account_has_a_hundred_roles_and_two_thousand_assignments() {
+    let action = r#""Microsoft.DocumentDB/databaseAccounts/readMetadata""#;
+    let definitions = |count: usize| (0..count).map(|n| custom(&n.to_string(), action, r#""/""#)).collect::<Vec<_>>();
+    let assignments = |count: usize| (0..count).map(|n| assignment(READER, &n.to_string(), "/")).collect::<Vec<_>>();
+    assert!(parse(file(&definitions(100), &assignments(2000)).as_bytes()).is_ok());
+    refused(&file(&definitions(101), &[]), "at most 100");
+    refused(&file(&[], &assignments(2001)), "at most 2000");
+}
+
+#[test]
+fn the_newest_good_file_holds() {
+    let path = std::env::temp_dir().join(format!("pleiad-roles-{}.json", std::process::id()));
+    let me = principal("me", &[]);
+    std::fs::write(&path, file(&[], &[assignment(READER, "me", "/")])).unwrap();
+    let book = book::Book::open(path.clone()).unwrap();
+    let may = |action| book.roles().allow(&me, action, &Scope::account());
+    assert!(may(Action::ReadItem) && !may(Action::CreateItem));
+    std::fs::write(&path, "half a fi").unwrap();
+    book.refresh();
+    assert!(may(Action::ReadItem));
+    std::fs::write(&path, file(&[], &[assignment(CONTRIBUTOR, "me", "/dbs/d"), assignment(CONTRIBUTOR, "me", "/")]))
+        .unwrap();
+    book.refresh();
+    assert!(may(Action::CreateItem));
+    std::fs::remove_file(&path).unwrap();
+    book.refresh();
+    assert!(may(Action::CreateItem), "a file that is gone takes nobody's rights");
+    assert!(book::Book::open(path).is_err(), "but nothing starts without it");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Deny by default, from the other side: what is allowed, some assignment allows.
+    #[test]
+    fn nothing_is_allowed_that_no_assignment_says(
+        assigned in prop::collection::vec((0..3usize, 0..4usize, 0..5usize), 0..6), who in 0..3usize, place in 0..5usize,
+    ) {
+        let scopes = ["/", "/dbs/d", "/dbs/d/colls/c", "/dbs/d/colls/e", "/dbs/x"];
+        let ids = [READER, CONTRIBUTOR, "w", "q"];
+        let prefix = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers";
+        let own = [
+            custom("w", &format!(r#""{prefix}/items/create""#), r#""/""#),
+            custom("q", &format!(r#""{prefix}/executeQuery""#), r#""/""#),
+        ];
+        let assignments: Vec<String> =
+            assigned.iter().map(|(who, role, scope)| assignment(ids[*role], &who.to_string(), scopes[*scope])).collect();
+        let roles = roles(&own, &assignments);
+        let asked = Scope::parse(scopes[place]).unwrap();
+        for action in Action::ALL {
+            let expected = assigned.iter().any(|(assignee, role, scope)| {
+                let reads = matches!(action, Action::ReadMetadata | Action::ReadItem | Action::ExecuteQuery | Action::ReadChangeFeed);
+                let has = [reads, true, *action == Action::CreateItem, *action == Action::ExecuteQuery][*role];
+                *assignee == who && has && Scope::parse(scopes[*scope]).unwrap().covers(&asked)
+            });
+            prop_assert_eq!(roles.allow(&principal(&who.to_string(), &[]), *action, &asked), expected);
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_file_or_refused(text in "\\PC{0,60}", scope in "(/|dbs|colls|databaseAccounts|x|é){0,8}") {
+        let _ = parse(text.as_bytes());
+        let _ = Scope::parse(&scope);
+        let _ = parse(file(&[], &[assignment(READER, "me", &scope)]).as_bytes());
+    }
+}
