@@ -132,7 +132,9 @@ fn prepare(suite: &Suite, place: &Place) -> Result {
 
 fn prepare_and_run(suite: &Suite, place: &Place, binary: &Path) -> Result {
     prepare(suite, place)?;
-    let server = Server::start(Command::new(binary), &[], place.cache.join("server.log"))?;
+    let tokens = token_settings();
+    let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+    let server = Server::start(Command::new(binary), &tokens, place.cache.join("server.log"))?;
     let limited = Server::start(Command::new(binary), &["--rate-limit"], place.cache.join("limited.log"))?;
     let certificate = place.cache.join("emulator.pem");
     fs::write(&certificate, server.certificate()?)
@@ -145,6 +147,21 @@ fn prepare_and_run(suite: &Suite, place: &Place, binary: &Path) -> Result {
     stopped.and(ran) // a server that died is why the suite failed; say that first
 }
 
+/// Whose bearer tokens the server takes: tests/interop/tokens/README.md.
+fn token_settings() -> [String; 4] {
+    let file = |name: &str| tokens().join(name).display().to_string();
+    [
+        format!("--token-keys={}", file("keys.json")),
+        format!("--roles={}", file("roles.json")),
+        "--token-issuer=https://issuer.example/".to_owned(),
+        "--token-audience=https://cosmos.azure.com".to_owned(),
+    ]
+}
+
+fn tokens() -> PathBuf {
+    shell::root().join("tests/interop/tokens")
+}
+
 /// The environment every suite reads.
 fn tell_where(test: &mut Command, server: &Server, certificate: &Path) {
     test.env("PLEIAD_ENDPOINT", &server.endpoint)
@@ -153,6 +170,7 @@ fn tell_where(test: &mut Command, server: &Server, certificate: &Path) {
         .env("PLEIAD_CA_FILE", certificate)
         .env("PLEIAD_README", shell::root().join("README.md")) // its snippets are tests too
         .env("PLEIAD_SCRIPTS", shell::root().join("tests/interop/scripts")) // what all of them have the server run
+        .env("PLEIAD_TOKENS", tokens()) // what they sign bearer tokens with
         .env("NODE_EXTRA_CA_CERTS", certificate); // Node reads this one only when it starts
     without_proxy(test);
 }

@@ -15,6 +15,8 @@ mod page; // a file becomes questions
 mod words; // one line of a page, cut into words
 #[path = "golden/world.rs"]
 mod world; // a server to ask
+#[path = "golden/bearer.rs"]
+mod bearer; // tokens, as an issuer signs them
 #[path = "golden/client.rs"]
 mod client; // requests, signed as a client signs them
 #[path = "golden/ask.rs"]

@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[path = "golden/bearer.rs"]
+mod bearer; // tokens, as an issuer signs them
 #[path = "golden/client.rs"]
 mod client; // requests, signed as a client signs them
 

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use pleiad_model::env::{Env, SystemEnv};
 use ring::hmac;
 
-use crate::Result;
+use crate::{Result, bearer};
 
 /// The key every Cosmos emulator has; public, and in the documentation of every SDK.
 pub const EMULATOR_KEY: &str =
@@ -112,12 +112,15 @@ fn read_line(from: &mut BufReader<TcpStream>) -> std::io::Result<String> {
 
 // ---- signing ------------------------------------------------------------------------------------------------
 
-/// How a question is signed: `signed wrong-key`, `signed read-only`, `signed 16m-ago`, `signed 16m-ahead`.
+/// How a question is signed: `signed wrong-key`, `signed read-only`, `signed 16m-ago`, `signed 16m-ahead`, `signed token:reader`.
 pub fn authorization(signed: Option<&str>, method: &str, path: &str) -> Result<Vec<(String, String)>> {
     let (key, minutes) = match signed {
         Some("not") => return Ok(Vec::new()),
         Some("wrong-key") => (UNKNOWN_KEY, 0),
         Some("read-only") => (READ_ONLY_KEY, 0),
+        Some(token) if token.contains("token") => {
+            return Ok(vec![("authorization".to_owned(), bearer::authorization(token)?)]);
+        }
         Some(offset) => (EMULATOR_KEY, minutes(offset)?),
         None => (EMULATOR_KEY, 0),
     };

@@ -51,7 +51,7 @@ impl Principal {
     }
 }
 
-pub(super) fn check(issuer: &Issuer, keys: &KeySet, jwt: &str, now_s: i64) -> Result<Principal, AuthError> {
+pub fn check(issuer: &Issuer, keys: &KeySet, jwt: &str, now_s: i64) -> Result<Principal, AuthError> {
     let claims = signed_claims(keys, jwt)?;
     check_claims(issuer, &claims, now_s).map_err(AuthError::Bearer)?;
     principal(&claims).ok_or(AuthError::Bearer("it names no principal: the claim 'oid' is missing"))

@@ -1,0 +1,336 @@
+//! Who may do what: every credential, every route, and exactly the documented answers.
+//!
+//! Promise: the table below is the whole of it. A route that is missing there is missing here; a cell that is wrong fails with its name.
+//!
+//! ```text
+//! .  let through        3  403        0  403/5300, management        1  403/5301, metadata        2  403/5302, data
+//! ```
+//!
+//! Nobody gets anywhere without a credential (401), and the account's key opens everything: those two columns need no table.
+
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+#[path = "golden/bearer.rs"]
+mod bearer; // tokens, as an issuer signs them
+#[path = "golden/client.rs"]
+mod client; // requests, signed as a client signs them
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use pleiad_model::{Value, json};
+use tempfile::TempDir;
+
+use client::{Client, EMULATOR_KEY, READ_ONLY_KEY, Request, Response, authorization};
+
+type Result<T, E = String> = std::result::Result<T, E>;
+
+/// The columns: the read-only key; tokens of permissions for the container, item `1`, key `["a"]`, each to read and for all;
+/// principals with the reader's role on the account, the contributor's on it, the reader's on the database, the contributor's on the
+/// container, a role of one's own there (metadata, create, run procedures), no role; the emulator's token.
+const CREDENTIALS: [&str; 14] = [
+    "read-only",
+    "container-read",
+    "container-all",
+    "item-read",
+    "item-all",
+    "key-read",
+    "key-all",
+    "token:reader",
+    "token:contributor",
+    "token:database-reader",
+    "token:container-contributor",
+    "token:collector",
+    "token:nobody",
+    "emulator-token",
+];
+
+/// `KEY a` is a header; what follows is the body. `<n>` is another number each time.
+const TABLE: &str = r#"
+.  ......  .....1.  GET /
+.  333333  ..1111.  GET /dbs
+.  333333  ..1111.  POST /dbs QUERY {"query":"SELECT * FROM c"}
+3  333333  0000000  POST /dbs {"id":"new"}
+.  333333  ...111.  GET /dbs/golden1
+.  333333  ..1111.  GET /dbs/away
+.  333333  ...111.  GET /dbs/golden1/colls
+.  333333  ...111.  POST /dbs/golden1/colls QUERY {"query":"SELECT * FROM c"}
+3  333333  0000000  POST /dbs/golden1/colls {"id":"new","partitionKey":{"paths":["/pk"]}}
+.  ......  .....1.  GET /dbs/golden1/colls/c
+.  ......  .....1.  GET <c>
+.  333333  ...111.  GET /dbs/golden1/colls/other
+.  333333  ..1111.  GET /dbs/away/colls/c
+.  333333  ..1111.  GET <away>
+3  333333  0000000  PUT /dbs/golden1/colls/c {"id":"c","partitionKey":{"paths":["/pk"]}}
+.  ......  .....1.  GET /dbs/golden1/colls/c/pkranges
+.  ......  ....22.  POST /dbs/golden1/colls/c/docs PLAN {"query":"SELECT * FROM c"}
+.  ......  ....22.  GET /dbs/golden1/colls/c/docs/1 KEY a
+.  ....33  ....22.  GET /dbs/golden1/colls/c/docs/1 KEY b
+.  ..33..  ....22.  GET /dbs/golden1/colls/c/docs/2 KEY a
+.  333333  ...222.  GET /dbs/golden1/colls/other/docs/1 KEY a
+.  333333  ..2222.  GET /dbs/away/colls/c/docs/1 KEY a
+3  3.3.3.  2.2.22.  PUT /dbs/golden1/colls/c/docs/1 KEY a {"id":"1","pk":"a"}
+3  3.333.  2.2.22.  PUT /dbs/golden1/colls/c/docs/2 KEY a {"id":"2","pk":"a"}
+3  3.3.33  2.2.22.  PUT /dbs/golden1/colls/c/docs/1 KEY b {"id":"1","pk":"b"}
+3  3.3.3.  2.2.22.  PATCH /dbs/golden1/colls/c/docs/1 KEY a [{"op":"set","path":"/n","value":1}]
+3  3.333.  2.2.22.  DELETE /dbs/golden1/colls/c/docs/gone KEY a
+3  3.333.  2.2..2.  POST /dbs/golden1/colls/c/docs KEY a {"id":"new<n>","pk":"a"}
+3  3.3333  2.2..2.  POST /dbs/golden1/colls/c/docs KEY b {"id":"new<n>","pk":"b"}
+3  3.333.  2.2.22.  POST /dbs/golden1/colls/c/docs KEY a UPSERT {"id":"1","pk":"a"}
+3  333333  2.2222.  POST /dbs/golden1/colls/other/docs KEY a UPSERT {"id":"1","pk":"a"}
+3  3.333.  2.2..2.  POST /dbs/golden1/colls/c/docs KEY a BATCH [{"operationType":"Create","resourceBody":{"id":"new<n>","pk":"a"}}]
+3  3.333.  2.2.22.  POST /dbs/golden1/colls/c/docs KEY a BATCH [{"operationType":"Create","resourceBody":{"id":"new<n>","pk":"a"}},{"operationType":"Read","id":"1"}]
+3  3.333.  ....22.  POST /dbs/golden1/colls/c/docs KEY a BATCH [{"operationType":"Read","id":"1"}]
+.  ..3333  ....22.  GET /dbs/golden1/colls/c/docs
+.  ..33..  ....22.  GET /dbs/golden1/colls/c/docs KEY a
+.  ..3333  ....22.  GET /dbs/golden1/colls/c/docs CHANGES
+.  ..33..  ....22.  GET /dbs/golden1/colls/c/docs KEY a CHANGES
+.  ..3333  ....22.  POST /dbs/golden1/colls/c/docs QUERY {"query":"SELECT * FROM c"}
+.  ..33..  ....22.  POST /dbs/golden1/colls/c/docs KEY a QUERY {"query":"SELECT * FROM c"}
+.  ..3333  ....22.  POST /dbs/golden1/colls/c/docs KEY b QUERY {"query":"SELECT * FROM c"}
+3  3.3333  2.2.22.  POST /dbs/golden1/colls/c/operations/partitionkeydelete KEY nobody
+.  ..3333  2.2.22.  GET /dbs/golden1/colls/c/conflicts
+3  3.3333  2.2.22.  DELETE /dbs/golden1/colls/c/conflicts/gone KEY a
+.  ..3333  0000000  GET /dbs/golden1/colls/c/sprocs
+.  ..3333  0000000  GET /dbs/golden1/colls/c/sprocs/s
+3  3.3333  0000000  POST /dbs/golden1/colls/c/sprocs {"id":"new<n>","body":"function() {}"}
+3  3.3333  0000000  PUT /dbs/golden1/colls/c/sprocs/s {"id":"s","body":"function() {}"}
+3  3.3333  0000000  DELETE /dbs/golden1/colls/c/sprocs/gone
+3  3.333.  2.2..2.  POST /dbs/golden1/colls/c/sprocs/s KEY a []
+3  3.3333  2.2..2.  POST /dbs/golden1/colls/c/sprocs/s KEY b []
+.  ..3333  0000000  GET /dbs/golden1/colls/c/triggers
+3  3.3333  0000000  POST /dbs/golden1/colls/c/triggers {"id":"new<n>","body":"function() {}","triggerType":"Pre","triggerOperation":"All"}
+.  ..3333  0000000  GET /dbs/golden1/colls/c/udfs
+3  3.3333  0000000  POST /dbs/golden1/colls/c/udfs {"id":"new<n>","body":"function() {}"}
+.  333333  0000000  GET /dbs/golden1/colls/c/docs/1/attachments
+.  333333  0000000  GET /dbs/golden1/users
+.  333333  0000000  GET /dbs/golden1/users/u
+3  333333  0000000  POST /dbs/golden1/users {"id":"new<n>"}
+3  333333  0000000  DELETE /dbs/golden1/users/gone
+3  333333  0000000  GET /dbs/golden1/users/u/permissions
+3  333333  0000000  POST /dbs/golden1/users/u/permissions {"id":"new<n>","permissionMode":"All","resource":"dbs/golden1/colls/new<n>"}
+.  333333  ...111.  GET /dbs/golden1/clientencryptionkeys
+3  333333  0000000  POST /dbs/golden1/clientencryptionkeys {"id":"new<n>"}
+.  333333  0000000  GET /offers
+.  333333  0000000  POST /offers QUERY {"query":"SELECT * FROM c"}
+3  333333  0000000  PUT /offers/AAAA {}
+.  333333  .....1.  GET /addresses/?$resolveFor=dbs/golden1/colls/c
+.  000000  000000.  GET /_pleiad/v1/containers/golden1/c/partitions
+3  000000  0000000  POST /_pleiad/v1/containers/golden1/c/partitions/split {}
+3  333333  0000000  DELETE /dbs/golden1/colls/c
+3  333333  0000000  DELETE /dbs/golden1
+"#;
+
+struct Server {
+    child: Child,
+    client: Client,
+    roles: std::path::PathBuf,
+    /// Gone with the server.
+    _data: TempDir,
+    /// Tokens of permissions, by the name of their column.
+    tokens: Vec<(&'static str, String)>,
+    /// Paths that hold resource ids.
+    places: Vec<(&'static str, String)>,
+    asked: usize,
+}
+
+impl Server {
+    fn start() -> Server {
+        let data = TempDir::new().unwrap();
+        let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/auth");
+        let roles = data.path().join("roles.json");
+        std::fs::copy(golden.join("roles.json"), &roles).unwrap();
+        let mut pleiad = Command::new(env!("CARGO_BIN_EXE_pleiad"));
+        pleiad.args(["dev", "--quiet", "--port=0", "--tls=off", "--log-level=error", "--ephemeral"]);
+        pleiad.arg("--token-keys").arg(golden.join("token_keys.json")).arg("--roles").arg(&roles);
+        pleiad.arg(format!("--token-issuer={}", bearer::ISSUER)).arg(format!("--token-audience={}", bearer::AUDIENCE));
+        pleiad.env_clear().env("PLEIAD_PRIMARY_KEY", EMULATOR_KEY).env("PLEIAD_PRIMARY_READ_ONLY_KEY", READ_ONLY_KEY);
+        let mut child = pleiad.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let port = json::parse(line.as_bytes()).unwrap().get("port").and_then(Value::as_i64).unwrap();
+        let client = Client::new(u16::try_from(port).unwrap());
+        Server { child, client, roles, _data: data, tokens: Vec::new(), places: Vec::new(), asked: 0 }
+    }
+
+    /// One request in the table's words.
+    fn ask(&mut self, credential: Option<&str>, line: &str) -> Response {
+        let (line, body) = split_body(line);
+        let mut words = line.split_whitespace();
+        let (method, path) = (words.next().unwrap(), self.path(words.next().unwrap()));
+        self.asked += 1;
+        let body = body.replace("<n>", &self.asked.to_string());
+        let mut headers = self.signed(credential, method, &path);
+        while let Some(word) = words.next() {
+            let (name, value) = match word {
+                "KEY" => ("x-ms-documentdb-partitionkey", format!("[{:?}]", words.next().unwrap())),
+                "QUERY" => ("x-ms-documentdb-isquery", "True".to_owned()),
+                "PLAN" => ("x-ms-cosmos-is-query-plan-request", "True".to_owned()),
+                "UPSERT" => ("x-ms-documentdb-is-upsert", "True".to_owned()),
+                "BATCH" => ("x-ms-cosmos-is-batch-request", "True".to_owned()),
+                "CHANGES" => ("a-im", "Incremental Feed".to_owned()),
+                other => panic!("{other}"),
+            };
+            headers.push((name.to_owned(), value));
+        }
+        if line.contains("BATCH") {
+            headers.push(("x-ms-cosmos-batch-atomic".to_owned(), "True".to_owned()));
+        }
+        self.client.send(&Request { method, path: &path, headers, body: body.as_bytes() }).unwrap()
+    }
+
+    fn path(&self, written: &str) -> String {
+        let known = self.places.iter().find(|(name, _)| *name == written);
+        known.map_or(written.to_owned(), |(_, path)| path.clone())
+    }
+
+    fn signed(&self, credential: Option<&str>, method: &str, path: &str) -> Vec<(String, String)> {
+        let issued = self.tokens.iter().find(|(name, _)| Some(*name) == credential);
+        match issued {
+            Some((_, token)) => vec![("authorization".to_owned(), token.replace('&', "%26").replace('=', "%3D"))],
+            None => authorization(credential, method, path).unwrap(),
+        }
+    }
+
+    fn make(&mut self, line: &str) -> Value {
+        let response = self.ask(None, line);
+        let told = String::from_utf8_lossy(&response.body).into_owned();
+        assert!((200..300).contains(&response.status), "{line}: {} {told}", response.status);
+        json::parse(&response.body).unwrap_or(Value::Null)
+    }
+
+    /// Two databases, three containers, an item or two in each, a procedure, and a user with a permission for each column.
+    fn furnish(&mut self) {
+        for line in [
+            r#"POST /dbs {"id":"golden1"}"#,
+            r#"POST /dbs {"id":"away"}"#,
+            r#"POST /dbs/golden1/colls {"id":"c","partitionKey":{"paths":["/pk"]}}"#,
+            r#"POST /dbs/golden1/colls {"id":"other","partitionKey":{"paths":["/pk"]}}"#,
+            r#"POST /dbs/away/colls {"id":"c","partitionKey":{"paths":["/pk"]}}"#,
+            r#"POST /dbs/golden1/colls/c/docs KEY a {"id":"1","pk":"a"}"#,
+            r#"POST /dbs/golden1/colls/c/docs KEY a {"id":"2","pk":"a"}"#,
+            r#"POST /dbs/golden1/colls/c/sprocs {"id":"s","body":"function() {}"}"#,
+            r#"POST /dbs/golden1/users {"id":"u"}"#,
+        ] {
+            self.make(line);
+        }
+        for (name, path) in [("<c>", "/dbs/golden1/colls/c"), ("<away>", "/dbs/away/colls/c")] {
+            let container = self.make(&format!("GET {path}"));
+            let link = container.get("_self").and_then(Value::as_str).unwrap();
+            self.places.push((name, format!("/{}", link.trim_end_matches('/'))));
+        }
+        let scopes = [
+            ("container", r#""dbs/golden1/colls/c""#),
+            ("item", r#""dbs/golden1/colls/c/docs/1""#),
+            ("key", r#""dbs/golden1/colls/c","resourcePartitionKey":["a"]"#),
+        ];
+        for (scope, resource) in scopes {
+            for mode in ["read", "all"] {
+                self.grant(
+                    CREDENTIALS.into_iter().find(|name| *name == format!("{scope}-{mode}")).unwrap(),
+                    mode,
+                    resource,
+                );
+            }
+        }
+    }
+
+    /// A user has one permission for a resource, so each has a user of its own.
+    fn grant(&mut self, name: &'static str, mode: &str, resource: &str) {
+        self.make(&format!(r#"POST /dbs/golden1/users {{"id":"{name}"}}"#));
+        let permission = self.make(&format!(
+            r#"POST /dbs/golden1/users/{name}/permissions {{"id":"p","permissionMode":"{mode}","resource":{resource}}}"#
+        ));
+        self.tokens.push((name, permission.get("_token").and_then(Value::as_str).unwrap().to_owned()));
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill(); // ended by itself already
+        let _ = self.child.wait();
+    }
+}
+
+fn split_body(line: &str) -> (&str, &str) {
+    let at = line.find(" {").or_else(|| line.find(" [")).map_or(line.len(), |at| at + 1);
+    line.split_at(at)
+}
+
+fn cell(response: &Response) -> char {
+    match (response.status, response.header("x-ms-substatus").unwrap_or("0")) {
+        (401, _) => 'u',
+        (403, "5300") => '0',
+        (403, "5301") => '1',
+        (403, "5302") => '2',
+        (403, "0") => '3',
+        (403, _) => '?',
+        (500.., _) if response.status != 501 => '!',
+        _ => '.',
+    }
+}
+
+#[test]
+fn s131_every_credential_reaches_exactly_what_is_documented() {
+    let mut server = Server::start();
+    server.furnish();
+    let mut wrong = Vec::new();
+    for row in TABLE.lines().filter(|row| !row.is_empty()) {
+        let (cells, line) = row.split_at(row.find(|c: char| c.is_ascii_uppercase()).unwrap());
+        let wanted: Vec<char> = cells.chars().filter(|c| !c.is_whitespace()).collect();
+        assert_eq!(wanted.len(), CREDENTIALS.len(), "{row}");
+        let told: Vec<char> = CREDENTIALS.iter().map(|name| cell(&server.ask(Some(name), line))).collect();
+        let others = ["not", "wrong-key", "expired-token:contributor"].map(|name| cell(&server.ask(Some(name), line)));
+        let group = cell(&server.ask(Some("token:somebody+readers"), line));
+        let key = cell(&server.ask(None, line));
+        if told != wanted || others != ['u'; 3] || group != wanted[7] || key != '.' {
+            wrong.push(format!("{line}\n  wanted {wanted:?}\n  got    {told:?} {others:?} {group} {key}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn roles_are_read_again_when_the_file_changes_and_a_bad_one_is_not() {
+    let mut server = Server::start();
+    server.furnish();
+    let read = "GET /dbs/golden1/colls/c/docs/1 KEY a";
+    assert_eq!(cell(&server.ask(Some("token:newcomer"), read)), '2');
+    let assignment =
+        r#"{"roleDefinitionId":"00000000-0000-0000-0000-000000000001","principalId":"newcomer","scope":"/"}"#;
+    std::fs::write(&server.roles, format!(r#"{{"sqlRoleAssignments":[{assignment}]}}"#)).unwrap();
+    let began = Instant::now();
+    while cell(&server.ask(Some("token:newcomer"), read)) != '.' {
+        assert!(began.elapsed() < Duration::from_secs(30), "the file was not read again");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(cell(&server.ask(Some("token:reader"), read)), '2', "who is not assigned any more may not any more");
+    std::fs::write(&server.roles, r#"{"sqlRoleAssignments":[{"principalId":"reader"}]}"#).unwrap();
+    std::thread::sleep(Duration::from_millis(2500));
+    assert_eq!(cell(&server.ask(Some("token:newcomer"), read)), '.');
+}
+
+#[test]
+fn a_server_that_cannot_judge_tokens_does_not_start() {
+    let refuses = |flags: &[&str], why: &str| {
+        let mut pleiad = Command::new(env!("CARGO_BIN_EXE_pleiad"));
+        pleiad.args(["dev", "--quiet", "--port=0", "--tls=off", "--ephemeral"]).args(flags).env_clear();
+        let output = pleiad.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && told.contains(why), "{flags:?}: {told}");
+    };
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/auth");
+    let file = |name: &str| golden.join(name).to_str().unwrap().to_owned();
+    let (keys, roles) =
+        (format!("--token-keys={}", file("token_keys.json")), format!("--roles={}", file("roles.json")));
+    let whose = ["--token-issuer=i", "--token-audience=a"];
+    refuses(&[&roles], "token-keys");
+    refuses(&[&keys], "token-issuer");
+    refuses(&[&keys, &roles, "--token-issuer=i"], "token-audience");
+    refuses(&[&keys, "--token-keys-url=http://localhost:1/", whose[0], whose[1]], "not both");
+    refuses(&["--token-keys=/nowhere", whose[0], whose[1]], "/nowhere");
+    refuses(&[&keys, "--roles=/nowhere", whose[0], whose[1]], "/nowhere");
+    let keys_as_roles = format!("--roles={}", file("token_keys.json"));
+    refuses(&[&keys, &keys_as_roles, whose[0], whose[1]], "token_keys.json");
+}
