@@ -115,7 +115,7 @@ const TABLE: &str = r#"
 .  333333  0000000  GET /offers
 .  333333  0000000  POST /offers QUERY {"query":"SELECT * FROM c"}
 3  333333  0000000  PUT /offers/AAAA {}
-.  333333  .....1.  GET /addresses/?$resolveFor=dbs/golden1/colls/c
+.  333333  .....1.  GET /addresses/?$resolveFor=dbs/golden1/colls/c/docs
 .  000000  000000.  GET /_pleiad/v1/containers/golden1/c/partitions
 3  000000  0000000  POST /_pleiad/v1/containers/golden1/c/partitions/split {}
 3  333333  0000000  DELETE /dbs/golden1/colls/c
