@@ -138,7 +138,7 @@ struct Server {
 impl Server {
     fn start() -> Server {
         let data = TempDir::new().unwrap();
-        let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/auth");
+        let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
         let roles = data.path().join("roles.json");
         std::fs::copy(golden.join("roles.json"), &roles).unwrap();
         let mut pleiad = Command::new(env!("CARGO_BIN_EXE_pleiad"));
@@ -320,7 +320,7 @@ fn a_server_that_cannot_judge_tokens_does_not_start() {
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && told.contains(why), "{flags:?}: {told}");
     };
-    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/auth");
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let file = |name: &str| golden.join(name).to_str().unwrap().to_owned();
     let (keys, roles) =
         (format!("--token-keys={}", file("token_keys.json")), format!("--roles={}", file("roles.json")));

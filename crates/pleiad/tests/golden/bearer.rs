@@ -1,4 +1,4 @@
-//! Bearer tokens as an issuer signs them, with the key whose public half is in tests/golden/auth/token_keys.json.
+//! Bearer tokens as an issuer signs them, with the key whose public half is in crates/pleiad/tests/golden/token_keys.json.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
