@@ -8,7 +8,7 @@ use pleiad_model::Result;
 #[cfg(feature = "embedded")]
 use crate::embedded::{Embedded, EmbeddedSnapshot};
 use crate::memory::{Memory, MemorySnapshot};
-use crate::store::{Batch, Chunk, Direction, Durability, Limit, Snapshot, Store, Visit, VisitValue};
+use crate::store::{Batch, Chunk, Direction, Durability, Keep, Kept, Limit, Snapshot, Store, Visit, VisitValue};
 #[cfg(any(test, feature = "testing"))]
 use crate::testing::{Faulty, FaultySnapshot};
 #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
@@ -90,6 +90,40 @@ impl Store for AnyStore {
 
     async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
         each!(AnyStore, self, store => store.size_bytes(from, to).await)
+    }
+}
+
+impl Keep for AnyStore {
+    async fn keep(&self, name: &str, taken_ms: u64) -> Result<Kept> {
+        each!(AnyStore, self, store => store.keep(name, taken_ms).await)
+    }
+
+    async fn kept(&self) -> Result<Vec<Kept>> {
+        each!(AnyStore, self, store => store.kept().await)
+    }
+
+    async fn forget(&self, name: &str) -> Result<bool> {
+        each!(AnyStore, self, store => store.forget(name).await)
+    }
+
+    async fn revive(&self, name: &str) -> Result<Option<AnyStore>> {
+        Ok(match self {
+            AnyStore::Memory(store) => store.revive(name).await?.map(AnyStore::Memory),
+            #[cfg(feature = "embedded")]
+            AnyStore::Embedded(store) => store.revive(name).await?.map(AnyStore::Embedded),
+            #[cfg(any(test, feature = "testing"))]
+            AnyStore::Faulty(store) => store.revive(name).await?.map(AnyStore::Faulty),
+            #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
+            AnyStore::Mirror(store) => store.revive(name).await?.map(AnyStore::Mirror),
+        })
+    }
+
+    async fn take_over(&self) -> Result<()> {
+        each!(AnyStore, self, store => store.take_over().await)
+    }
+
+    fn retire(&self) {
+        each!(AnyStore, self, store => store.retire());
     }
 }
 

@@ -16,8 +16,10 @@
 
 mod directory;
 mod ingest;
+mod keep;
 mod options;
 mod rows;
+mod shelf;
 mod snapshot;
 
 use std::path::Path;
@@ -26,12 +28,15 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use pleiad_model::{Error, Result};
 use rocksdb::{
-    ColumnFamilyDescriptor, DB, DBPinnableSlice, DEFAULT_COLUMN_FAMILY_NAME, ErrorKind, Range, ReadOptions, WriteBatch,
+    Cache, ColumnFamilyDescriptor, DB, DBPinnableSlice, DEFAULT_COLUMN_FAMILY_NAME, ErrorKind, Range, ReadOptions,
+    WriteBatch,
 };
 
 use crate::patience::{may_wait, not_at_hand};
 use crate::store::{Batch, Durability, Op, Store, fenced, in_order};
+use directory::Home;
 use ingest::Files;
+use keep::Remains;
 pub use options::EmbeddedOptions;
 use rows::{Changing, Rows};
 pub use snapshot::EmbeddedSnapshot;
@@ -49,14 +54,23 @@ impl Embedded {
     pub fn open(dir: impl AsRef<Path>, options: EmbeddedOptions) -> Result<Self> {
         let dir = dir.as_ref();
         let home = directory::prepare(dir)?;
-        // Named, since only named families can be asked for many keys at once.
-        let engine = options::engine(&options);
-        let family = ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, engine.clone());
-        let db = DB::open_cf_descriptors(&engine, home, [family]);
-        let db = db.map_err(|error| directory::cannot_open(dir, error))?;
+        let blocks = options::block_cache(&options);
+        let store = Embedded::at(home, options, blocks)?;
         directory::adopt(dir)?;
-        let files = Files::new(dir, engine)?;
-        Ok(Embedded { engine: Arc::new(Engine::new(db, files, Rows::new(options.row_cache_bytes))) })
+        store.engine.remains.home.sweep()?;
+        store.shelf().sweep()?;
+        Ok(store)
+    }
+
+    fn at(home: Home, options: EmbeddedOptions, blocks: Cache) -> Result<Self> {
+        // Named, since only named families can be asked for many keys at once.
+        let engine = options::engine(&options, &blocks);
+        let family = ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, engine.clone());
+        let db = DB::open_cf_descriptors(&engine, home.files(), [family]);
+        let db = db.map_err(|error| directory::cannot_open(&home.dir, error))?;
+        let (files, rows) = (Files::new(home.ingest(), engine)?, Rows::new(options.row_cache_bytes));
+        let chosen = Chosen { options, blocks };
+        Ok(Embedded { engine: Arc::new(Engine::new(db, files, rows, chosen, Remains::new(home))) })
     }
 
     async fn check_guards(&self, batch: &Batch) -> Result<()> {
@@ -185,12 +199,22 @@ struct Engine {
     files: Files,
     /// Why no write is taken any more.
     poison: OnceLock<String>,
+    chosen: Chosen,
+    /// Dropped behind the database.
+    remains: Remains,
+}
+
+/// What a second store in the same directory is opened with.
+#[derive(Clone)]
+struct Chosen {
+    options: EmbeddedOptions,
+    blocks: Cache,
 }
 
 impl Engine {
-    fn new(db: DB, files: Files, rows: Rows) -> Self {
+    fn new(db: DB, files: Files, rows: Rows, chosen: Chosen, remains: Remains) -> Self {
         let (at_hand, anywhere) = (options::read_at_hand(), ReadOptions::default());
-        Engine { db, at_hand, anywhere, rows: Arc::new(rows), files, poison: OnceLock::new() }
+        Engine { db, at_hand, anywhere, rows: Arc::new(rows), files, poison: OnceLock::new(), chosen, remains }
     }
 
     fn get(&self, key: &[u8], options: &ReadOptions) -> Result<Option<Bytes>, rocksdb::Error> {

@@ -27,4 +27,4 @@ pub use any::{AnySnapshot, AnyStore};
 pub use embedded::{Embedded, EmbeddedOptions};
 pub use memory::Memory;
 pub use patience::{at_hand, has_given_up, not_at_hand, waiting_here};
-pub use store::{Batch, Chunk, Direction, Durability, Limit, Op, Snapshot, Store, Visit, VisitValue};
+pub use store::{Batch, Chunk, Direction, Durability, Keep, Kept, Limit, Op, Snapshot, Store, Visit, VisitValue};

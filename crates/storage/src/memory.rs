@@ -2,22 +2,37 @@
 //!
 //! Promise: the same answers as a store on disk, until the process ends. A persistent tree holds the
 //! pairs, so a snapshot is a clone of its root and a commit works on a clone that it publishes at the
-//! end: no reader ever sees half of one. Durability means nothing here and is ignored.
+//! end: no reader ever sees half of one. A kept state is another clone. Durability means nothing here and is ignored.
 
+use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use imbl::OrdMap;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use pleiad_model::Result;
 
-use crate::store::{Batch, Chunk, Direction, Durability, Limit, Op, Snapshot, Store, fenced, in_order};
+use crate::store::{Batch, Chunk, Direction, Durability, Keep, Kept, Limit, Op, Snapshot, Store, fenced, in_order};
 
-type Tree = OrdMap<Bytes, Bytes>;
+#[derive(Clone, Debug, Default)]
+struct Tree {
+    rows: OrdMap<Bytes, Bytes>,
+    /// Of keys and values.
+    bytes: usize,
+}
 
 #[derive(Debug, Default)]
 pub struct Memory {
     newest: RwLock<Tree>,
+    /// Shared with those that are revived from it.
+    kept: Arc<Mutex<BTreeMap<String, KeptTree>>>,
+}
+
+#[derive(Debug)]
+struct KeptTree {
+    taken_ms: u64,
+    tree: Tree,
 }
 
 #[derive(Clone, Debug)]
@@ -35,7 +50,7 @@ impl Store for Memory {
     type Snapshot = MemorySnapshot;
 
     async fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
-        Ok(self.newest.read().get(key).cloned())
+        Ok(self.newest.read().rows.get(key).cloned())
     }
 
     async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
@@ -78,6 +93,41 @@ impl Store for Memory {
     }
 }
 
+impl Keep for Memory {
+    async fn keep(&self, name: &str, taken_ms: u64) -> Result<Kept> {
+        let kept = KeptTree { taken_ms, tree: self.newest.read().clone() };
+        let told = kept.told(name);
+        self.kept.lock().insert(name.to_owned(), kept);
+        Ok(told)
+    }
+
+    async fn kept(&self) -> Result<Vec<Kept>> {
+        Ok(self.kept.lock().iter().map(|(name, kept)| kept.told(name)).collect())
+    }
+
+    async fn forget(&self, name: &str) -> Result<bool> {
+        Ok(self.kept.lock().remove(name).is_some())
+    }
+
+    async fn revive(&self, name: &str) -> Result<Option<Memory>> {
+        let tree = self.kept.lock().get(name).map(|kept| kept.tree.clone());
+        Ok(tree.map(|tree| Memory { newest: RwLock::new(tree), kept: self.kept.clone() }))
+    }
+
+    /// There is no next start.
+    async fn take_over(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn retire(&self) {}
+}
+
+impl KeptTree {
+    fn told(&self, name: &str) -> Kept {
+        Kept { name: name.to_owned(), taken_ms: self.taken_ms, bytes: self.tree.bytes as u64 }
+    }
+}
+
 impl Snapshot for MemorySnapshot {
     async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
         Ok(get_many(&self.tree, keys))
@@ -106,28 +156,42 @@ fn take<'a>(pairs: impl Iterator<Item = (&'a Bytes, &'a Bytes)>, limit: Limit) -
 }
 
 fn get_many(tree: &Tree, keys: &[Bytes]) -> Vec<Option<Bytes>> {
-    keys.iter().map(|key| tree.get(key).cloned()).collect()
+    keys.iter().map(|key| tree.rows.get(key).cloned()).collect()
 }
 
 /// The pairs of `[from, to)`; none when that is upside down, which a tree's range would panic at.
 fn pairs<'a>(tree: &'a Tree, from: &[u8], to: &[u8]) -> impl DoubleEndedIterator<Item = (&'a Bytes, &'a Bytes)> {
     let to = to.max(from);
-    tree.range::<_, [u8]>((Bound::Included(from), Bound::Excluded(to)))
+    tree.rows.range::<_, [u8]>((Bound::Included(from), Bound::Excluded(to)))
 }
 
 fn holds(tree: &Tree, guard: Op<'_>) -> bool {
     match guard {
-        Op::Expect { key, value } => tree.get(key).map(Bytes::as_ref) == value,
+        Op::Expect { key, value } => tree.rows.get(key).map(Bytes::as_ref) == value,
         _ => true,
     }
 }
 
 fn apply(tree: &mut Tree, op: Op<'_>) {
     match op {
-        Op::Put { key, value } => drop(tree.insert(Bytes::copy_from_slice(key), Bytes::copy_from_slice(value))),
-        Op::Delete { key } => drop(tree.remove(key)),
+        Op::Put { key, value } => tree.put(key, value),
+        Op::Delete { key } => tree.remove(key),
         Op::DeleteRange { from, to } => remove_range(tree, from, to),
         Op::Expect { .. } => {}
+    }
+}
+
+impl Tree {
+    fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.remove(key);
+        self.bytes += key.len() + value.len();
+        self.rows.insert(Bytes::copy_from_slice(key), Bytes::copy_from_slice(value));
+    }
+
+    fn remove(&mut self, key: &[u8]) {
+        if let Some(value) = self.rows.remove(key) {
+            self.bytes -= key.len() + value.len();
+        }
     }
 }
 

@@ -13,7 +13,9 @@ use bytes::Bytes;
 use pleiad_model::{Error, Kind, Result};
 
 mod batch;
+mod keep;
 pub use batch::{Batch, Op};
+pub use keep::{Keep, Kept};
 
 pub trait Store: Send + Sync + 'static {
     type Snapshot: Snapshot;

@@ -1,37 +1,124 @@
 //! What the data directory looks like.
 //!
 //! ```text
-//! <dir>/FORMAT   the version of our layout, "2\n": synced before the first data that an older Pleiad would not know
-//! <dir>/store/   RocksDB's files, its LOCK among them
-//! <dir>/ingest/  files on their way into the store; what a crash left here is thrown away
+//! <dir>/FORMAT        the version of our layout, "3\n": synced before the first data that an older Pleiad would not know
+//! <dir>/LIVE          which store counts, "2\n"; without it, the one that has no number
+//! <dir>/store-2/      RocksDB's files, its LOCK among them; other stores are left from before, and are thrown away
+//! <dir>/ingest-2/     files on their way into the store; what a crash left here is thrown away
+//! <dir>/snapshots/7/  a state that was kept: `shelf`
 //! ```
 //!
 //! Promise: a directory of an older Pleiad becomes ours, and the older one will not open it again. One of a newer
 //! Pleiad, or one in use, is refused with a sentence that says so, and is left as it was. Other files in the directory are nobody's business.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use pleiad_model::{Error, Result};
 
 /// Raised when bytes on disk change their meaning. What is older is understood: the layers above rewrite what they need.
 ///
-/// 2: feed rows carry their item's number and effective key.
-const FORMAT: u32 = 2;
+/// 2: feed rows carry their item's number and effective key. 3: LIVE says which store counts.
+const FORMAT: u32 = 3;
 const FORMAT_OLDEST: u32 = 1;
 
+/// Where one store lives in its data directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    pub dir: PathBuf,
+    /// 0 is the first one.
+    pub number: u64,
+}
+
+impl Home {
+    pub fn files(&self) -> PathBuf {
+        self.dir.join(numbered("store", self.number))
+    }
+
+    pub fn ingest(&self) -> PathBuf {
+        self.dir.join(numbered("ingest", self.number))
+    }
+
+    /// A home that nobody has or had in this directory.
+    pub fn next(&self) -> Result<Home> {
+        let taken = entries(&self.dir)?.iter().filter_map(|name| number_of(name)).max().unwrap_or(0);
+        Ok(Home { dir: self.dir.clone(), number: taken.max(self.number) + 1 })
+    }
+
+    /// From here on this is the store that counts.
+    pub fn declare_live(&self) -> Result<()> {
+        let written = sync(&self.files()).and_then(|()| write_whole(&self.dir, "LIVE", &format!("{}\n", self.number)));
+        written.map_err(|error| cannot_use(&self.dir, error))
+    }
+
+    /// Nothing of this store is left. What cannot be removed goes at the next start.
+    pub fn clear(&self) {
+        for gone in [self.files(), self.ingest()] {
+            let _ = fs::remove_dir_all(gone); // not there is as good
+        }
+    }
+
+    /// Throws away what a crash left of other stores. By now nobody else can have the directory open.
+    pub fn sweep(&self) -> Result<()> {
+        if live(&self.dir)? != self.number {
+            let dir = self.dir.display();
+            return Err(Error::unavailable(format!("another Pleiad uses this directory: {dir}; stop it first")));
+        }
+        let numbers = entries(&self.dir)?.into_iter().filter_map(|name| number_of(&name));
+        numbers.filter(|number| *number != self.number).for_each(|number| Home { number, ..self.clone() }.clear());
+        Ok(())
+    }
+}
+
+fn numbered(what: &str, number: u64) -> String {
+    if number == 0 { what.to_owned() } else { format!("{what}-{number}") }
+}
+
+/// The number of the store that an entry of the directory belongs to, if it belongs to one.
+fn number_of(entry: &str) -> Option<u64> {
+    match entry.strip_prefix("store").or_else(|| entry.strip_prefix("ingest"))? {
+        "" => Some(0),
+        rest => rest.strip_prefix('-')?.parse().ok(),
+    }
+}
+
+/// The names in a directory; one that is not there has none.
+pub fn entries(dir: &Path) -> Result<Vec<String>> {
+    let found = match fs::read_dir(dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        found => found.and_then(Iterator::collect::<io::Result<Vec<_>>>),
+    };
+    let found = found.map_err(|error| cannot_use(dir, error))?;
+    Ok(found.iter().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+}
+
 /// Makes the directory ours and says where RocksDB lives.
-pub fn prepare(dir: &Path) -> Result<PathBuf> {
-    let home = dir.join("store");
+pub fn prepare(dir: &Path) -> Result<Home> {
     make(dir).map_err(|error| cannot_use(dir, error))?;
+    let home = Home { dir: dir.to_owned(), number: live(dir)? };
     match fs::read_to_string(dir.join("FORMAT")) {
         Ok(text) => check(dir, &text)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => found(dir, &home)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => found(dir, &home.files())?,
         Err(error) => return Err(cannot_use(dir, error)),
     }
-    make(&home).map_err(|error| cannot_use(dir, error))?;
+    if home.number > 0 && !home.files().is_dir() {
+        let (dir, files) = (dir.display(), home.files());
+        return Err(Error::invalid(format!("{dir}/LIVE names {}, which is not there", files.display())));
+    }
+    make(&home.files()).map_err(|error| cannot_use(dir, error))?;
     Ok(home)
+}
+
+/// The number of the store that counts.
+fn live(dir: &Path) -> Result<u64> {
+    match fs::read_to_string(dir.join("LIVE")) {
+        Ok(text) => text.trim().parse().map_err(|_| {
+            Error::invalid(format!("{}/LIVE is not ours: it must be a number; choose another directory", dir.display()))
+        }),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(cannot_use(dir, error)),
+    }
 }
 
 /// Makes an older directory one of this version; by now nobody else can have it open.
@@ -44,7 +131,7 @@ pub fn adopt(dir: &Path) -> Result<()> {
 
 /// A directory is there for certain only when the one above it was synced; RocksDB syncs what is
 /// below `store`. Data is its owner's business: what we make, nobody else can look into.
-fn make(dir: &Path) -> io::Result<()> {
+pub fn make(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         return Ok(());
     }
@@ -54,7 +141,7 @@ fn make(dir: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(dir) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
         _ => File::open(above)?.sync_all(),
     }
 }
@@ -81,13 +168,22 @@ fn found(dir: &Path, home: &Path) -> Result<()> {
     write_format(dir).map_err(|error| cannot_use(dir, error))
 }
 
-/// Whole or not at all: a crash leaves FORMAT.new behind at worst, which the next start writes over.
 fn write_format(dir: &Path) -> io::Result<()> {
-    let draft = dir.join("FORMAT.new");
+    write_whole(dir, "FORMAT", &format!("{FORMAT}\n"))
+}
+
+/// Whole or not at all: a crash leaves FORMAT.new behind at worst, which the next start writes over.
+pub fn write_whole(dir: &Path, name: &str, text: &str) -> io::Result<()> {
+    let draft = dir.join(format!("{name}.new"));
     let mut file = File::create(&draft)?;
-    file.write_all(format!("{FORMAT}\n").as_bytes())?;
+    file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    fs::rename(&draft, dir.join("FORMAT"))?;
+    fs::rename(&draft, dir.join(name))?;
+    sync(dir)
+}
+
+/// The names in a directory survive a power cut.
+pub fn sync(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 

@@ -22,8 +22,7 @@ pub struct Files {
 
 impl Files {
     /// Nobody else has the directory open by now.
-    pub fn new(dir: &Path, options: Options) -> Result<Files> {
-        let dir = dir.join("ingest");
+    pub fn new(dir: PathBuf, options: Options) -> Result<Files> {
         match fs::remove_dir_all(&dir) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot_use(&dir, error)),
             _ => Ok(Files { dir, options, next: AtomicU64::new(1) }),

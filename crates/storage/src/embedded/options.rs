@@ -37,10 +37,15 @@ impl Default for EmbeddedOptions {
     }
 }
 
-pub fn engine(chosen: &EmbeddedOptions) -> Options {
+/// Stores of one directory share it: files that a kept state has in common with another are cached once.
+pub fn block_cache(chosen: &EmbeddedOptions) -> Cache {
+    Cache::new_hyper_clock_cache(chosen.block_cache_bytes, 0)
+}
+
+pub fn engine(chosen: &EmbeddedOptions, blocks: &Cache) -> Options {
     let mut options = Options::default();
     options.create_if_missing(true);
-    options.set_block_based_table_factory(&table(chosen));
+    options.set_block_based_table_factory(&table(blocks));
     options.set_max_background_jobs(chosen.background_jobs);
     options.set_max_open_files(chosen.open_files_max);
     recovery(&mut options);
@@ -98,9 +103,9 @@ fn quiet(options: &mut Options) {
 /// Filters and indexes are cut into blocks and cached like data, so that the cache's size is the whole
 /// price: a large store in a small cache keeps the parts it uses. Inserting asks first whether the id is
 /// taken, so filters answer "no" most of the time and the bottom level keeps its own.
-fn table(chosen: &EmbeddedOptions) -> BlockBasedOptions {
+fn table(blocks: &Cache) -> BlockBasedOptions {
     let mut table = BlockBasedOptions::default();
-    table.set_block_cache(&Cache::new_hyper_clock_cache(chosen.block_cache_bytes, 0));
+    table.set_block_cache(blocks);
     table.set_block_size(8 * 1024);
     table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash); // a get finds its row without a search
     table.set_data_block_hash_ratio(0.75);

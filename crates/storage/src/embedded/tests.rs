@@ -10,6 +10,7 @@ use crate::testing::block_on;
 crate::exam!(exam, lasting => open);
 
 mod moments; // snapshots beside rows that are kept
+mod states; // whole states, kept and revived
 
 fn open(dir: &Path) -> Embedded {
     Embedded::open(dir, EmbeddedOptions::default()).unwrap()
@@ -61,8 +62,8 @@ fn a_directory_has_one_user() {
 fn a_newer_format_is_refused_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
-    assert_eq!(format_of(dir.path()), "2\n");
-    fs::write(dir.path().join("FORMAT"), "3\n").unwrap();
+    assert_eq!(format_of(dir.path()), "3\n");
+    fs::write(dir.path().join("FORMAT"), "4\n").unwrap();
     let error = refusal(dir.path());
     assert_eq!(error.kind, Kind::Invalid);
     assert!(error.message.contains("newer Pleiad"), "{error}");
@@ -81,7 +82,7 @@ fn an_older_format_becomes_ours_once_nobody_else_has_it_open() {
     assert_eq!(format_of(dir.path()), "1\n");
     drop(first);
     drop(open(dir.path()));
-    assert_eq!(format_of(dir.path()), "2\n");
+    assert_eq!(format_of(dir.path()), "3\n");
 }
 
 fn format_of(dir: &Path) -> String {

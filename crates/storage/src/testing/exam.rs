@@ -9,7 +9,7 @@ use std::path::Path;
 use bytes::Bytes;
 use pleiad_model::Kind;
 
-use crate::store::{Batch, Direction, Durability, Limit, Pair, Snapshot, Store};
+use crate::store::{Batch, Direction, Durability, Keep, Limit, Pair, Snapshot, Store};
 
 /// Makes a module of tests that examine a store.
 ///
@@ -36,6 +36,10 @@ macro_rules! exam {
             fn what_was_acknowledged_is_there_after_reopening() {
                 $crate::testing::exam::reopen($open);
             }
+            #[test]
+            fn the_store_that_took_over_last_is_found_again() {
+                $crate::testing::exam::found_again($open);
+            }
         }
     };
     (@questions $open:expr) => {
@@ -57,6 +61,9 @@ macro_rules! exam {
             only_rows_in_order_are_ingested
             a_visit_shows_what_a_scan_gives
             a_large_batch_is_one
+            a_kept_state_comes_back_as_it_was
+            a_revived_store_is_another
+            a_name_is_kept_once_until_it_is_forgotten
         );
     };
     (@each $open:expr; $($question:ident)*) => {
@@ -413,4 +420,98 @@ async fn check<S: Store>(store: &S, want: &str) {
 fn show(pairs: &[Pair]) -> String {
     let show = |(key, value): &Pair| format!("{}={}", key.escape_ascii(), value.escape_ascii()).replace("\\x00", "\\0");
     pairs.iter().map(show).collect::<Vec<_>>().join(" ")
+}
+
+pub async fn a_kept_state_comes_back_as_it_was<S: Keep>(store: &S) {
+    write(store, &[("a", "1"), ("b", "1")]).await;
+    store.drop_range(b"x", b"y").await.expect("a drop");
+    let kept = store.keep("clean", 7).await.expect("a kept state");
+    assert_eq!((kept.name.as_str(), kept.taken_ms, kept.bytes > 0), ("clean", 7, true));
+    for round in 0..3 {
+        write(store, &[("a", "2"), ("c", "2")]).await;
+        store.drop_range(b"b", b"bb").await.expect("a drop");
+        let revived = store.revive("clean").await.expect("a revival").expect("a state of that name");
+        assert_eq!(everything(&revived).await, [("a", "1"), ("b", "1")].map(pair), "round {round}");
+        revived.retire();
+    }
+    assert_eq!(everything(store).await, [("a", "2"), ("c", "2")].map(pair));
+    assert!(store.revive("Clean").await.expect("no failure").is_none());
+}
+
+/// Each has its own rows; what is kept is everybody's.
+pub async fn a_revived_store_is_another<S: Keep>(store: &S) {
+    write(store, &[("a", "1")]).await;
+    store.keep("one", 1).await.expect("a kept state");
+    let revived = store.revive("one").await.expect("a revival").expect("a state of that name");
+    write(store, &[("old", "1")]).await;
+    write(&revived, &[("new", "1")]).await;
+    let mut rows = Batch::new();
+    rows.put("z", "1");
+    revived.ingest(&rows).await.expect("an ingest");
+    store.ingest(&rows).await.expect("an ingest");
+    revived.take_over().await.expect("it takes over");
+    store.retire();
+    assert_eq!(everything(store).await, [("a", "1"), ("old", "1"), ("z", "1")].map(pair));
+    revived.keep("two", 2).await.expect("a kept state");
+    let again = revived.revive("two").await.expect("a revival").expect("a state of that name");
+    assert_eq!(everything(&again).await, [("a", "1"), ("new", "1"), ("z", "1")].map(pair));
+    let names: Vec<String> = again.kept().await.expect("a list").into_iter().map(|kept| kept.name).collect();
+    assert_eq!(names, ["one", "two"]);
+}
+
+pub async fn a_name_is_kept_once_until_it_is_forgotten<S: Keep>(store: &S) {
+    for (round, name) in ["b/../é\n ", "a", "b/../é\n "].into_iter().enumerate() {
+        write(store, &[("round", ["0", "1", "2"][round])]).await;
+        store.keep(name, round as u64).await.expect("a kept state");
+    }
+    let kept = store.kept().await.expect("a list");
+    assert_eq!(
+        kept.iter().map(|kept| (kept.name.as_str(), kept.taken_ms)).collect::<Vec<_>>(),
+        [("a", 1), ("b/../é\n ", 2)]
+    );
+    let revived = store.revive("b/../é\n ").await.expect("a revival").expect("a state of that name");
+    assert_eq!(everything(&revived).await, [("round", "2")].map(pair));
+    assert!(store.forget("a").await.expect("no failure") && !store.forget("a").await.expect("no failure"));
+    assert_eq!(store.kept().await.expect("a list").len(), 1);
+    assert!(store.revive("a").await.expect("no failure").is_none());
+}
+
+/// Opening the directory again finds one of them, all of it, and every state that was kept.
+pub fn found_again<S: Keep>(open: impl Fn(&Path) -> S) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let store = open(dir.path());
+    block_on(async {
+        write(&store, &[("a", "1")]).await;
+        store.keep("one", 1).await.expect("a kept state");
+        write(&store, &[("a", "2")]).await;
+        drop(store.revive("one").await.expect("a revival"));
+    });
+    drop(store);
+    let store = open(dir.path());
+    assert_eq!(block_on(everything(&store)), [("a", "2")].map(pair), "nothing has taken over");
+    let revived = block_on(async {
+        let revived = store.revive("one").await.expect("a revival").expect("a state of that name");
+        write(&revived, &[("b", "3")]).await;
+        revived.take_over().await.expect("it takes over");
+        revived
+    });
+    drop((store, revived));
+    let store = open(dir.path());
+    assert_eq!(block_on(everything(&store)), [("a", "1"), ("b", "3")].map(pair));
+    assert_eq!(block_on(store.kept()).expect("a list").len(), 1);
+}
+
+async fn write(store: &impl Store, rows: &[(&str, &str)]) {
+    let mut batch = Batch::new();
+    rows.iter().for_each(|(key, value)| batch.put(key, value));
+    store.commit(&batch, Durability::Synced).await.expect("a commit");
+}
+
+async fn everything(store: &impl Store) -> Vec<Pair> {
+    let snapshot = store.snapshot().await.expect("a snapshot");
+    snapshot.scan(&[], &[0xFF; 8], Direction::Forward, Limit::NONE).await.expect("a scan").pairs
+}
+
+fn pair((key, value): (&str, &str)) -> Pair {
+    (Bytes::copy_from_slice(key.as_bytes()), Bytes::copy_from_slice(value.as_bytes()))
 }

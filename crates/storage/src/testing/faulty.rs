@@ -10,7 +10,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use pleiad_model::{Error, Result};
 
-use crate::store::{Batch, Chunk, Direction, Durability, Limit, Snapshot, Store};
+use crate::store::{Batch, Chunk, Direction, Durability, Keep, Kept, Limit, Snapshot, Store};
 
 /// What can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub enum Call {
     Sync,
     /// An ingest that leaves nothing behind; writes go on.
     Ingest,
+    /// A revived store that does not take over; the former one goes on.
+    TakeOver,
 }
 
 /// The plan of failures, shared by whoever holds a clone.
@@ -140,6 +142,38 @@ impl<S: Store> Store for Faulty<S> {
 
     async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
         self.store.size_bytes(from, to).await
+    }
+}
+
+impl<S: Keep> Keep for Faulty<S> {
+    async fn keep(&self, name: &str, taken_ms: u64) -> Result<Kept> {
+        self.script.healthy()?;
+        self.store.keep(name, taken_ms).await
+    }
+
+    async fn kept(&self) -> Result<Vec<Kept>> {
+        self.store.kept().await
+    }
+
+    async fn forget(&self, name: &str) -> Result<bool> {
+        self.store.forget(name).await
+    }
+
+    async fn revive(&self, name: &str) -> Result<Option<Self>> {
+        self.script.read()?;
+        let revived = self.store.revive(name).await?;
+        Ok(revived.map(|store| Faulty { store, script: self.script.clone() }))
+    }
+
+    async fn take_over(&self) -> Result<()> {
+        match self.script.strikes(Call::TakeOver) {
+            true => Err(Error::unavailable("a revived store did not take over, as scripted")),
+            false => self.store.take_over().await,
+        }
+    }
+
+    fn retire(&self) {
+        self.store.retire();
     }
 }
 

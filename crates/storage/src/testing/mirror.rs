@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use bytes::Bytes;
 use pleiad_model::{Kind, Result};
 
-use crate::store::{Batch, Chunk, Direction, Durability, Limit, Snapshot, Store};
+use crate::store::{Batch, Chunk, Direction, Durability, Keep, Kept, Limit, Snapshot, Store};
 
 pub struct Mirror<A, B>(pub A, pub B);
 
@@ -47,6 +47,34 @@ impl<A: Store, B: Store> Store for Mirror<A, B> {
 
     async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
         self.0.size_bytes(from, to).await
+    }
+}
+
+impl<A: Keep, B: Keep> Keep for Mirror<A, B> {
+    async fn keep(&self, name: &str, taken_ms: u64) -> Result<Kept> {
+        self.1.keep(name, taken_ms).await?;
+        self.0.keep(name, taken_ms).await
+    }
+
+    async fn kept(&self) -> Result<Vec<Kept>> {
+        self.0.kept().await
+    }
+
+    async fn forget(&self, name: &str) -> Result<bool> {
+        same("forget", self.0.forget(name).await, self.1.forget(name).await)
+    }
+
+    async fn revive(&self, name: &str) -> Result<Option<Self>> {
+        Ok(self.0.revive(name).await?.zip(self.1.revive(name).await?).map(|(left, right)| Mirror(left, right)))
+    }
+
+    async fn take_over(&self) -> Result<()> {
+        same("take_over", self.0.take_over().await, self.1.take_over().await)
+    }
+
+    fn retire(&self) {
+        self.0.retire();
+        self.1.retire();
     }
 }
 

@@ -1,0 +1,91 @@
+//! Keeping whole states, and going back to one: hard links to the same files.
+//!
+//! Promise: RocksDB's files never change once they are written, so a state is kept and revived by giving its files another name
+//! each; only the manifest is copied. Two stores of one directory are never confused: each has a directory of its own, and
+//! LIVE is replaced in one step.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pleiad_model::{Error, Result};
+use rocksdb::checkpoint::Checkpoint;
+
+use super::directory::Home;
+use super::shelf::Shelf;
+use super::{Embedded, Engine};
+use crate::store::{Keep, Kept};
+
+impl Keep for Embedded {
+    async fn keep(&self, name: &str, taken_ms: u64) -> Result<Kept> {
+        self.engine.healthy()?;
+        let (shelf, name) = (self.shelf(), name.to_owned());
+        self.on_thread(move |engine| shelf.put(&name, taken_ms, |to| engine.checkpoint(to))).await
+    }
+
+    async fn kept(&self) -> Result<Vec<Kept>> {
+        let shelf = self.shelf();
+        self.on_thread(move |_| shelf.list()).await
+    }
+
+    async fn forget(&self, name: &str) -> Result<bool> {
+        let (shelf, name) = (self.shelf(), name.to_owned());
+        self.on_thread(move |_| shelf.remove(&name)).await
+    }
+
+    async fn revive(&self, name: &str) -> Result<Option<Embedded>> {
+        let (shelf, name) = (self.shelf(), name.to_owned());
+        self.on_thread(move |engine| {
+            let home = engine.remains.home.next()?;
+            if !shelf.link(&name, &home.files())? {
+                return Ok(None);
+            }
+            let revived = Embedded::at(home.clone(), engine.chosen.options.clone(), engine.chosen.blocks.clone());
+            if revived.is_err() {
+                home.clear();
+            }
+            revived.map(Some)
+        })
+        .await
+    }
+
+    async fn take_over(&self) -> Result<()> {
+        self.on_thread(|engine| engine.remains.home.declare_live()).await
+    }
+
+    fn retire(&self) {
+        self.engine.remains.doomed.store(true, Ordering::Release);
+    }
+}
+
+impl Embedded {
+    pub(super) fn shelf(&self) -> Shelf {
+        Shelf::of(&self.engine.remains.home.dir)
+    }
+}
+
+impl Engine {
+    /// What is still in memory is flushed first: a state has no log to be replayed.
+    fn checkpoint(&self, to: &std::path::Path) -> Result<()> {
+        let made = Checkpoint::new(&self.db).and_then(|checkpoint| checkpoint.create_checkpoint(to));
+        made.map_err(|error| Error::unavailable(format!("the snapshot cannot be taken: {error}")))
+    }
+}
+
+/// What is left when the database is closed.
+pub struct Remains {
+    pub home: Home,
+    doomed: AtomicBool,
+}
+
+impl Remains {
+    pub fn new(home: Home) -> Remains {
+        Remains { home, doomed: AtomicBool::new(false) }
+    }
+}
+
+impl Drop for Remains {
+    fn drop(&mut self) {
+        if self.doomed.load(Ordering::Acquire) {
+            self.home.clear();
+        }
+    }
+}

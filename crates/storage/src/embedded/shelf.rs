@@ -1,0 +1,158 @@
+//! Where states are kept.
+//!
+//! ```text
+//! <dir>/snapshots/7/store/   RocksDB's files, linked
+//! <dir>/snapshots/7/KEPT     when it was taken, and its name: "1700000000000\nbefore the migration"
+//! ```
+//!
+//! Promise: an entry counts while it has its KEPT, which comes last and goes first; whatever a crash leaves without one is thrown
+//! away. Of two with one name the later counts, so that replacing one has no moment without. Names are text, never
+//! file names.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use pleiad_model::{Error, Result};
+
+use super::directory::{cannot_use, entries, make, sync, write_whole};
+use crate::store::Kept;
+
+#[derive(Clone)]
+pub struct Shelf {
+    dir: PathBuf,
+}
+
+struct Entry {
+    number: u64,
+    kept: Kept,
+}
+
+/// RocksDB writes these anew.
+const LEFT_OUT: [&str; 3] = ["LOCK", "LOG", "OPTIONS"];
+
+impl Shelf {
+    pub fn of(dir: &Path) -> Shelf {
+        Shelf { dir: dir.join("snapshots") }
+    }
+
+    pub fn put(&self, name: &str, taken_ms: u64, make_files: impl FnOnce(&Path) -> Result<()>) -> Result<Kept> {
+        let former = self.entries()?;
+        let taken = entries(&self.dir)?.iter().filter_map(|name| name.parse().ok()).max().unwrap_or(0u64);
+        let dir = self.at(taken + 1);
+        let made = make(&dir).map_err(|error| self.failed(error)).and_then(|()| {
+            make_files(&dir.join("store"))?;
+            let kept = write_whole(&dir, "KEPT", &format!("{taken_ms}\n{name}"));
+            kept.and_then(|()| size_bytes(&dir.join("store"))).map_err(|error| self.failed(error))
+        });
+        if made.is_err() {
+            let _ = fs::remove_dir_all(&dir); // the next start looks again
+        }
+        let bytes = made?;
+        former.iter().filter(|entry| entry.kept.name == name).try_for_each(|entry| self.take_down(entry.number))?;
+        Ok(Kept { name: name.to_owned(), taken_ms, bytes })
+    }
+
+    pub fn list(&self) -> Result<Vec<Kept>> {
+        let mut kept: Vec<Kept> = self.entries()?.into_iter().map(|entry| entry.kept).collect();
+        kept.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(kept)
+    }
+
+    pub fn remove(&self, name: &str) -> Result<bool> {
+        let found = self.find(name)?;
+        if let Some(number) = found {
+            self.take_down(number)?;
+        }
+        Ok(found.is_some())
+    }
+
+    /// Gives the files of a state a second home. False if there is no such state.
+    pub fn link(&self, name: &str, home: &Path) -> Result<bool> {
+        let Some(number) = self.find(name)? else { return Ok(false) };
+        let from = self.at(number).join("store");
+        // Opening the store writes its manifest anew, and syncs that and the directory.
+        let linked = make(home).and_then(|()| {
+            fs::read_dir(&from)?.try_for_each(|file| link(&from, home, &file?.file_name().to_string_lossy()))
+        });
+        if linked.is_err() {
+            let _ = fs::remove_dir_all(home); // the next start looks again
+        }
+        linked.map(|()| true).map_err(|error| self.failed(error))
+    }
+
+    /// Throws away what a crash left.
+    pub fn sweep(&self) -> Result<()> {
+        let known = self.entries()?;
+        for name in entries(&self.dir)? {
+            let is_known = name.parse().is_ok_and(|number: u64| known.iter().any(|entry| entry.number == number));
+            if !is_known {
+                let _ = fs::remove_dir_all(self.dir.join(name)); // not there is as good
+            }
+        }
+        Ok(())
+    }
+
+    fn at(&self, number: u64) -> PathBuf {
+        self.dir.join(number.to_string())
+    }
+
+    fn find(&self, name: &str) -> Result<Option<u64>> {
+        Ok(self.entries()?.iter().find(|entry| entry.kept.name == name).map(|entry| entry.number))
+    }
+
+    /// Those that count.
+    fn entries(&self) -> Result<Vec<Entry>> {
+        let mut numbers: Vec<u64> = entries(&self.dir)?.iter().filter_map(|name| name.parse().ok()).collect();
+        numbers.sort_unstable_by(|a, b| b.cmp(a));
+        let mut found: Vec<Entry> = Vec::new();
+        for entry in numbers.into_iter().map(|number| self.entry(number)) {
+            match entry? {
+                Some(entry) if found.iter().all(|later| later.kept.name != entry.kept.name) => found.push(entry),
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    fn entry(&self, number: u64) -> Result<Option<Entry>> {
+        let label = self.at(number).join("KEPT");
+        let text = match fs::read_to_string(&label) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            text => text.map_err(|error| self.failed(error))?,
+        };
+        let parts = text.split_once('\n').and_then(|(taken, name)| Some((taken.parse().ok()?, name.to_owned())));
+        let (taken_ms, name) = parts.ok_or_else(|| Error::corrupt(format_args!("{}", label.display())))?;
+        let bytes = size_bytes(&self.at(number).join("store")).map_err(|error| self.failed(error))?;
+        Ok(Some(Entry { number, kept: Kept { name, taken_ms, bytes } }))
+    }
+
+    fn take_down(&self, number: u64) -> Result<()> {
+        let dir = self.at(number);
+        let gone = fs::remove_file(dir.join("KEPT")).and_then(|()| sync(&dir));
+        gone.and_then(|()| fs::remove_dir_all(&dir)).map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        cannot_use(&self.dir, error)
+    }
+}
+
+/// Tables never change, so that one file may have two names; RocksDB writes on in some of the others.
+fn link(from: &Path, to: &Path, name: &str) -> io::Result<()> {
+    if LEFT_OUT.iter().any(|left_out| name.starts_with(left_out)) {
+        return Ok(());
+    }
+    let (old, new) = (from.join(name), to.join(name));
+    let is_table = name.ends_with(".sst");
+    if is_table && fs::hard_link(&old, &new).is_ok() {
+        return Ok(());
+    }
+    fs::copy(&old, &new)?;
+    // Where a file system knows no links; other files are small, and are written anew when the store is opened.
+    if is_table { File::open(&new)?.sync_all() } else { Ok(()) }
+}
+
+fn size_bytes(dir: &Path) -> io::Result<u64> {
+    fs::read_dir(dir)?.map(|file| Ok(file?.metadata()?.len())).sum()
+}

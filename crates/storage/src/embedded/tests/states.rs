@@ -1,0 +1,102 @@
+//! Kept states as directories: what a crash leaves, and what is given back.
+
+use super::*;
+use crate::store::Keep;
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names = directory::entries(dir).unwrap();
+    names.sort_unstable();
+    names
+}
+
+fn kept(store: &Embedded) -> Vec<String> {
+    block_on(store.kept()).unwrap().into_iter().map(|kept| kept.name).collect()
+}
+
+#[test]
+fn what_a_crash_leaves_is_thrown_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    put(&store, "a", Durability::Synced).unwrap();
+    block_on(store.keep("one", 1)).unwrap();
+    drop(store);
+    for left in ["store-7", "ingest-9", "snapshots/2/store", "snapshots/3", "store-x", "ingest"] {
+        fs::create_dir_all(dir.path().join(left)).unwrap();
+        fs::write(dir.path().join(left).join("file"), "").unwrap();
+    }
+    let store = open(dir.path());
+    assert_eq!(kept(&store), ["one"]);
+    assert_eq!(names(&dir.path().join("snapshots")), ["1"]);
+    assert_eq!(names(dir.path()), ["FORMAT", "snapshots", "store", "store-x"], "nobody's business stays");
+}
+
+/// A replaced state is there twice for a moment.
+#[test]
+fn of_two_states_with_one_name_the_later_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    put(&store, "a", Durability::Synced).unwrap();
+    block_on(store.keep("one", 1)).unwrap();
+    block_on(store.keep("other", 2)).unwrap();
+    let label = dir.path().join("snapshots/2/KEPT");
+    fs::write(&label, "2\none").unwrap();
+    assert_eq!(block_on(store.kept()).unwrap().iter().map(|kept| kept.taken_ms).collect::<Vec<_>>(), [2]);
+    drop(store);
+    let store = open(dir.path());
+    assert_eq!((kept(&store), names(&dir.path().join("snapshots"))), (vec!["one".to_owned()], vec!["2".to_owned()]));
+    fs::write(&label, "yesterday").unwrap();
+    assert_eq!(block_on(store.kept()).unwrap_err().kind, Kind::Internal);
+}
+
+#[test]
+fn a_retired_store_goes_when_its_last_reader_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    put(&store, "a", Durability::Synced).unwrap();
+    block_on(store.keep("one", 1)).unwrap();
+    let revived = block_on(store.revive("one")).unwrap().unwrap();
+    block_on(revived.take_over()).unwrap();
+    store.retire();
+    let reader = block_on(store.snapshot()).unwrap();
+    drop(store);
+    assert!(dir.path().join("store").exists());
+    assert_eq!(block_on(crate::Snapshot::get_many(&reader, &["a".into()])).unwrap(), [Some("1".into())]);
+    drop(reader);
+    assert_eq!(names(dir.path()), ["FORMAT", "LIVE", "snapshots", "store-1"]);
+    assert!(refusal(dir.path()).message.contains("another Pleiad uses this directory"));
+    put(&revived, "b", Durability::Synced).unwrap();
+    drop(revived);
+    assert_eq!(block_on(open(dir.path()).get(b"b")).unwrap(), Some("1".into()));
+}
+
+#[test]
+fn a_directory_without_its_live_store_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    for (live, why) in [("3\n", "not there"), ("three", "must be a number")] {
+        fs::write(dir.path().join("LIVE"), live).unwrap();
+        let error = refusal(dir.path());
+        assert!(error.kind == Kind::Invalid && error.message.contains(why), "{error}");
+    }
+}
+
+/// Tables that a state shares with the store take no room of their own.
+#[test]
+fn a_state_is_made_of_links() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    put(&store, "a", Durability::Synced).unwrap();
+    block_on(store.keep("one", 1)).unwrap();
+    let revived = block_on(store.revive("one")).unwrap().unwrap();
+    let tables = |of: &str| -> Vec<fs::Metadata> {
+        let files = fs::read_dir(dir.path().join(of)).unwrap().map(|file| file.unwrap());
+        let tables = files.filter(|file| file.path().extension().is_some_and(|end| end == "sst"));
+        tables.map(|file| file.metadata().unwrap()).collect()
+    };
+    for of in ["store", "snapshots/1/store", "store-1"] {
+        assert_eq!(tables(of).len(), 1, "{of}");
+        #[cfg(unix)]
+        assert_eq!(std::os::unix::fs::MetadataExt::nlink(&tables(of)[0]), 3, "{of}");
+    }
+    drop(revived);
+}
