@@ -2,7 +2,7 @@
 //!
 //! Promise: each suite meets a fresh server with no data and is told where it is through its environment
 //! (PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY, PLEIAD_CA_FILE), and another that holds containers to their
-//! throughput (PLEIAD_ENDPOINT_LIMITED). Everything that is downloaded or
+//! throughput (PLEIAD_ENDPOINT_LIMITED), and a third whose account may be restored as a whole (PLEIAD_ENDPOINT_RESTORED). Everything that is downloaded or
 //! compiled for a suite lives in ~/.cache/pleiad/interop; the working tree stays as it was.
 //! What a suite asserts is the suite's business: tests/interop/<name>.
 
@@ -136,14 +136,15 @@ fn prepare_and_run(suite: &Suite, place: &Place, binary: &Path) -> Result {
     let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
     let server = Server::start(Command::new(binary), &tokens, place.cache.join("server.log"))?;
     let limited = Server::start(Command::new(binary), &["--rate-limit"], place.cache.join("limited.log"))?;
+    let restored = Server::start(Command::new(binary), &[], place.cache.join("restored.log"))?;
     let certificate = place.cache.join("emulator.pem");
     fs::write(&certificate, server.certificate()?)
         .map_err(|e| format!("cannot write {}: {e}", certificate.display()))?;
     let mut test = (suite.test)(place);
     tell_where(&mut test, &server, &certificate);
-    test.env("PLEIAD_ENDPOINT_LIMITED", &limited.endpoint);
+    test.env("PLEIAD_ENDPOINT_LIMITED", &limited.endpoint).env("PLEIAD_ENDPOINT_RESTORED", &restored.endpoint);
     let ran = shell::run(&mut test);
-    let stopped = server.stop().and(limited.stop());
+    let stopped = server.stop().and(limited.stop()).and(restored.stop());
     stopped.and(ran) // a server that died is why the suite failed; say that first
 }
 

@@ -12,18 +12,23 @@
 //! ```
 
 mod change; // create, replace, delete
+mod copy; // a database once more, under another name
 mod job; // a split or merge under way
 mod publish; // a change becomes durable, then visible
 mod repartition; // a job begins, hands over, ends
 mod rows; // the tree as rows of the store
+mod restore; // the account goes back, and clients do not notice by what they hold
 mod script; // what clients have stored to be run
 mod transition; // a container whose index is being changed
 mod tree; // the resources themselves
 mod users; // who may what
 
 pub use change::NewContainer;
+pub(crate) use copy::CopyPlan;
+pub use copy::DatabaseCopy;
 pub use job::{Job, JobKind, Reason};
 pub(crate) use repartition::{HandingOver, Wanted};
+pub(crate) use restore::carry_over;
 pub(crate) use rows::{erased, to_erase};
 pub use script::{Script, ScriptDefinition, ScriptPut, Scripts, TriggerDefinition, TriggerOperation, TriggerType};
 pub use transition::Transition;

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::catalog::{Catalog, Container, erased, to_erase};
 
+mod copy; // a database under another name
 mod grow; // more partitions where there are too few
 mod jobs; // splits and merges under way, and where to hold them
 mod reindex; // the index after a change of the policy
@@ -19,7 +20,7 @@ mod sweep; // what time undoes
 
 pub(crate) use grow::split_point;
 pub(crate) use jobs::Jobs;
-pub use jobs::{JobReport, Outcome, Step};
+pub use jobs::{JobReport, Outcome, Step, Task};
 pub(crate) use sweep::Sweeper;
 #[cfg(test)]
 pub(crate) use sweep::{Looks, sweep};
@@ -32,7 +33,7 @@ pub(crate) struct Chores {
 }
 
 /// One chore, until it is dropped.
-struct Running(Chores);
+pub(crate) struct Running(Chores);
 
 impl Chores {
     /// Returns when no chore holds the store any more.
@@ -41,7 +42,7 @@ impl Chores {
         let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
     }
 
-    fn enter(&self) -> Running {
+    pub(crate) fn enter(&self) -> Running {
         self.running.send_modify(|running| *running += 1);
         Running(self.clone())
     }
@@ -99,7 +100,7 @@ impl Eraser {
         self.start(ranges.map(|range| range.shard).collect());
     }
 
-    fn start(self, shards: Vec<u64>) {
+    pub(crate) fn start(self, shards: Vec<u64>) {
         if !shards.is_empty() {
             self.chores.clone().run("erase", move || self.erase_all(&shards));
         }

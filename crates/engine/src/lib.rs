@@ -10,6 +10,7 @@ pub mod check; // is the whole account sound
 mod chores; // work that nobody waits for
 mod computed; // properties that no item stores
 mod fault; // partitions that answer wrongly, on command
+mod live; // the account while it is served, and snapshots of it
 mod item; // one item
 mod home; // where it is written, and written again
 mod patch; // one item, changed by its parts
@@ -37,14 +38,15 @@ pub use admit::{Admitted, ContainerName};
 pub use answer::{Answer, Place};
 pub use batch::{BATCH_OPERATIONS_MAX, BatchAction, BatchOperation, Done, OperationAnswer};
 pub use catalog::{
-    Catalog, Container, Database, EncryptionKey, Grant, Job, JobKind, Offer, OfferOwner, Permission, Reason, Script,
-    ScriptDefinition, ScriptPut, User,
+    Catalog, Container, Database, DatabaseCopy, EncryptionKey, Grant, Job, JobKind, Offer, OfferOwner, Permission,
+    Reason, Script, ScriptDefinition, ScriptPut, User,
 };
 pub use change_feed::{ChangeFrom, ChangeMode, ChangePage, ChangeRequest, ChangeStretch, Changes};
-pub use chores::{JobReport, Outcome as JobOutcome, Step};
+pub use chores::{JobReport, Outcome as JobOutcome, Step, Task as JobTask};
 pub use fault::{Fault, FaultAt, FaultKind, Faults};
 pub use item::{Target, WriteOptions};
 pub use list::{ItemPage, ListScope, Position};
+pub use live::{Live, Restored};
 pub use procedure::{Cursors, Executed, ItemWrite, ScriptContext, Triggered, Triggers};
 pub use query::{
     Across, CursorAt, IndexUse, ItemQuery, PageSize, Parameters, QueryCursor, QueryPage, Report, RowSet, Stretch,
@@ -68,7 +70,10 @@ pub use pleiad_partition::version::{Version, VersionKind};
 pub use pleiad_partition::{Condition, Partition, Range, Record, Verb, Written, price};
 pub use pleiad_script::{Cause as ScriptCause, ScriptError};
 
+pub use pleiad_storage::Kept as AccountSnapshot;
+
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use chores::Sweeper;
 use meter::Meter;
@@ -129,17 +134,29 @@ pub struct Engine {
     query_permits: Arc<Semaphore>,
     sweeper: Mutex<Option<Sweeper>>,
     scripts: Interpreters,
+    durability: Durability,
+    /// Another engine answers for the account.
+    retired: AtomicBool,
 }
 
 impl Engine {
     pub async fn open(store: AnyStore, durability: Durability, limits: Limits, env: Arc<dyn Env>) -> Result<Engine> {
-        let store = Arc::new(store);
+        Engine::open_on(Arc::new(store), durability, limits, env).await
+    }
+
+    async fn open_on(
+        store: Arc<AnyStore>,
+        durability: Durability,
+        limits: Limits,
+        env: Arc<dyn Env>,
+    ) -> Result<Engine> {
         let committer = Committer::start(store.clone(), durability)?;
         let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await?;
         let (meter, watch) = (Meter::new(env.clone()), Watch::default());
         let query_permits = Arc::new(Semaphore::new(query::at_once()));
         let (scripts, sweeper) = (Interpreters::new(env.clone()), Mutex::new(None));
-        Ok(Engine { catalog, env, committer, meter, watch, query_permits, scripts, sweeper })
+        let retired = AtomicBool::new(false);
+        Ok(Engine { catalog, env, committer, meter, watch, query_permits, scripts, sweeper, durability, retired })
     }
 
     /// Who was refused for want of request units, the latest last.

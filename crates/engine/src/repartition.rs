@@ -39,7 +39,8 @@ impl Engine {
         let item_bytes_max = self.catalog.limits().partition_bytes_max;
         let (minute, jobs) = (self.now_ms() / 60_000, self.jobs());
         let replaces = |job: &&JobReport, id: u32| {
-            job.outcome.is_none() && job.job.container == container.rid && job.job.parents.contains(&id)
+            let work = job.task.repartition().filter(|_| job.outcome.is_none());
+            work.is_some_and(|work| work.container == container.rid && work.parents.contains(&id))
         };
         let report = |partition: &Arc<Partition>| {
             let (usage, used) = (partition.usage(), partition.governor.usage());
@@ -88,7 +89,7 @@ impl Engine {
         Ok(self.catalog.begin_job(container, wanted).await?.id)
     }
 
-    /// Splits and merges under way, and those that ended lately.
+    /// Splits, merges and copies under way, and those that ended lately.
     pub fn jobs(&self) -> Vec<JobReport> {
         self.catalog.jobs().reports()
     }
@@ -100,6 +101,11 @@ impl Engine {
 
     pub fn resume_job(&self, id: u64) -> Result<()> {
         self.catalog.jobs().pause(id, false)
+    }
+
+    /// Ends a job that is not done yet, and waits for that; what it has made so far is given up.
+    pub async fn cancel_job(&self, id: u64) -> Result<JobReport> {
+        self.catalog.jobs().cancel(id).await
     }
 
     /// Waits for the end of a job.

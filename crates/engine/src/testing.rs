@@ -58,12 +58,8 @@ pub async fn reopen(store: Arc<AnyStore>, limits: Limits) -> Arc<Engine> {
 }
 
 pub async fn reopen_at(store: Arc<AnyStore>, limits: Limits, env: Arc<ManualEnv>) -> Arc<Engine> {
-    let committer = Committer::start(store.clone(), Durability::Synced).unwrap();
-    let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await.unwrap();
-    let (meter, watch) = (Meter::new(env.clone()), Default::default());
-    let (query_permits, sweeper) = (Arc::new(Semaphore::new(1)), parking_lot::Mutex::new(None));
-    let scripts = crate::script::Interpreters::new(env.clone());
-    let engine = Engine { catalog, env, committer, meter, watch, query_permits, scripts, sweeper };
+    let engine = Engine::open_on(store, Durability::Synced, limits, env).await.unwrap();
+    let engine = Engine { query_permits: Arc::new(Semaphore::new(1)), ..engine };
     engine.resume_chores().await.unwrap();
     Arc::new(engine)
 }

@@ -10,7 +10,8 @@
 //! fence ── all that was queued is durable ── one more round                                         the last one
 //! ```
 //!
-//! A split has one parent and several children, a merge several parents and one child.
+//! A split has one parent and several children, a merge several parents and one child. What is copied for another container has one of
+//! each, and no log: it stays as it was at its snapshot.
 
 mod catch_up; // what changed since, item by item
 mod docnums; // sets of item numbers
@@ -19,7 +20,7 @@ mod stream; // rows of parents, in order, into children
 use std::sync::Arc;
 
 use pleiad_model::{Error, Result};
-use pleiad_storage::{AnyStore, Batch, Store, keyspace};
+use pleiad_storage::{AnySnapshot, AnyStore, Batch, Snapshot, Store, keyspace};
 
 use crate::commit::Committer;
 use crate::map::Range;
@@ -69,6 +70,18 @@ impl Figures {
     }
 }
 
+/// Of several copies, one after the other.
+impl std::ops::AddAssign for Figures {
+    fn add_assign(&mut self, other: Figures) {
+        self.items_total += other.items_total;
+        self.items += other.items;
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+        self.terms += other.terms;
+        self.changes += other.changes;
+    }
+}
+
 /// Told how far it has come after every chunk: may make it wait, and ends it by failing.
 pub type Watch<'w> = &'w mut (dyn FnMut(&Figures) -> Result<()> + Send);
 
@@ -95,6 +108,18 @@ impl Copy {
         let snapshot = self.store.snapshot().await?;
         self.stream(&snapshot, watch).await?;
         Ok(self.states_batch())
+    }
+
+    /// Copies one partition as it was into a shard that nobody has used, its place in history included: the child begins with
+    /// exactly what the parent had.
+    pub async fn duplicate(&mut self, snapshot: &AnySnapshot, watch: Watch<'_>) -> Result<()> {
+        self.stream(snapshot, watch).await?;
+        let mut batch = Batch::new();
+        for (parent, child) in self.parents.iter().zip(&self.children) {
+            let row = snapshot.get_many(&[keyspace::state(parent.range.shard)]).await?.pop().flatten();
+            row.into_iter().for_each(|row| batch.put(keyspace::state(child.shard), row));
+        }
+        self.store.ingest(&batch).await
     }
 
     /// Goes on behind a copy that was finished before a restart.

@@ -108,6 +108,39 @@ impl PartitionMap {
         Ok(PartitionMap { former, ..next })
     }
 
+    /// This map in force once more, after `now` of the same container: the account went back to what it was. A map is known by its
+    /// epoch. If clients know another one, the ranges come under ids that nobody has seen, as children of all that
+    /// was in their place, so that clients find them as they find those of a split or merge.
+    pub fn again(&self, now: &PartitionMap) -> PartitionMap {
+        if self.epoch == now.epoch {
+            return self.clone();
+        }
+        let epoch = self.epoch.max(now.epoch) + 1;
+        let ids = self.next_id().max(now.next_id())..;
+        let renewed = |(range, id): (&Range, u32)| {
+            let replaced = now.ranges.iter().filter(|other| other.keys.intersect(&range.keys).is_some());
+            let parents = ancestry(&replaced.chain([range]).collect::<Vec<_>>());
+            Range { id, parents, since: epoch, ..range.clone() }
+        };
+        let ranges = self.ranges.iter().zip(ids).map(renewed).collect();
+        let gone = |map: &PartitionMap| {
+            let went = map.ranges.iter().map(|range| (range.id, range.keys.clone()));
+            map.former.iter().cloned().chain(went).collect::<Vec<_>>()
+        };
+        let newer = gone(now);
+        let mut former = gone(self);
+        former.retain(|(id, _)| newer.iter().all(|(known, _)| known != id));
+        former.extend(newer);
+        former.drain(..former.len().saturating_sub(FORMER_MAX));
+        PartitionMap { epoch, ranges, former }
+    }
+
+    /// The same ranges, with their rows elsewhere.
+    pub fn in_shards(&self, mut next: impl FnMut() -> u64) -> PartitionMap {
+        let ranges = self.ranges.iter().map(|range| Range { shard: next(), ..range.clone() }).collect();
+        PartitionMap { ranges, ..self.clone() }
+    }
+
     pub fn to_value(&self) -> Value {
         let ranges = self.ranges.iter().map(range_to_value).collect::<Vec<_>>();
         let former = self.former.iter().map(|(id, keys)| keys_to_object(*id, keys).into()).collect::<Vec<Value>>();

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pleiad_engine::{Alert, Engine};
+use pleiad_engine::{Alert, Live};
 use pleiad_wire::webhook::Webhook;
 use tokio::sync::mpsc;
 
@@ -14,12 +14,13 @@ const EVERY: Duration = Duration::from_secs(10);
 const LOOKS: u64 = 30;
 const WAITING_MAX: usize = 64;
 
-pub fn watch(engine: Arc<Engine>, webhook: Option<Webhook>) {
+pub fn watch(live: Arc<Live>, webhook: Option<Webhook>) {
     let told = webhook.map(teller);
     tokio::spawn(async move {
         let mut ticks = tokio::time::interval(EVERY);
         for tick in 0u64.. {
             ticks.tick().await;
+            let engine = live.engine();
             for alert in engine.alerts() {
                 pass_on(told.as_ref(), alert);
             }

@@ -1,4 +1,5 @@
-//! Commands to a running server: `pleiad partitions`, `throughput`, `containers`, `keys`, `jobs`, `throttles`.
+//! Commands to a running server: `pleiad partitions`, `throughput`, `containers`, `databases`, `keys`, `jobs`, `throttles`,
+//! `snapshot`.
 //!
 //! Promise: a client like any other. It knows the management interface, signs with an account key, and tells what the server
 //! said: as tables for people, as the server's own JSON with `--json`. A failure says what to do next, and the exit code is 1.
@@ -36,7 +37,7 @@ pub fn run(order: &Order, settings: &Settings, environment: &Environment) -> Res
 async fn carry_out(order: &Order, client: &Client) -> Result<()> {
     match &order.act {
         Act::Jobs { watch: true } => watch::all(client, order.json).await,
-        Act::Split { wait: true, .. } | Act::Merge { wait: true, .. } => {
+        Act::Split { wait: true, .. } | Act::Merge { wait: true, .. } | Act::CopyDatabase { wait: true, .. } => {
             let job = ask(client, &order.act).await?;
             watch::one(client, &job, order.json).await
         }
@@ -75,12 +76,25 @@ fn request(act: &Act) -> (&'static str, String, Option<Object>) {
         Act::Jobs { .. } => ("GET", "jobs".to_owned(), None),
         Act::Pause(id) => ("POST", format!("jobs/{id}/pause"), None),
         Act::Resume(id) => ("POST", format!("jobs/{id}/resume"), None),
+        Act::Cancel(id) => ("DELETE", format!("jobs/{id}"), None),
+        Act::CopyDatabase { from, to, .. } => {
+            ("POST", format!("databases/{}/copy", encoded(from)), Some(Object::new().with("to", to.as_str())))
+        }
         Act::Throttles => ("GET", "throttles".to_owned(), None),
+        Act::Snapshots => ("GET", "snapshots".to_owned(), None),
+        Act::Take { name, replace } => {
+            ("PUT", format!("snapshots/{}", encoded(name)), Some(Object::new().with("replace", *replace)))
+        }
+        Act::Restore { name } => ("POST", format!("snapshots/{}/restore", encoded(name)), None),
+        Act::Forget { name } => ("DELETE", format!("snapshots/{}", encoded(name)), None),
     }
 }
 
+fn encoded(name: &str) -> String {
+    utf8_percent_encode(name, KEPT).to_string()
+}
+
 fn below(of: &Place, rest: &str) -> String {
-    let encoded = |name: &str| utf8_percent_encode(name, KEPT).to_string();
     let path = match &of.container {
         Some(container) => format!("containers/{}/{}/{rest}", encoded(&of.database), encoded(container)),
         None => format!("databases/{}/{rest}", encoded(&of.database)),
@@ -96,8 +110,20 @@ fn tell(answer: &Value, as_json: bool, act: &Act) -> Result<()> {
         (_, Act::Keys { by: "ru", .. }) => table::busiest_keys(answer),
         (_, Act::Keys { .. }) => table::largest_keys(answer),
         (_, Act::Throttles) => table::throttles(answer),
+        (_, Act::Snapshots) => table::snapshots(answer),
+        (_, Act::Take { .. }) => table::taken(answer),
+        (_, Act::Restore { .. }) => table::restored(answer),
+        (_, Act::Forget { name }) => format!("snapshot {name} is deleted\n"),
         (_, Act::Jobs { .. }) => table::jobs(answer),
-        (_, Act::Split { .. } | Act::Merge { .. } | Act::Pause(_) | Act::Resume(_)) => table::job(answer) + "\n",
+        (
+            _,
+            Act::Split { .. }
+            | Act::Merge { .. }
+            | Act::CopyDatabase { .. }
+            | Act::Pause(_)
+            | Act::Resume(_)
+            | Act::Cancel(_),
+        ) => table::job(answer) + "\n",
     };
     crate::print(&text)
 }

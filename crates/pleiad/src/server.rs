@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pleiad_engine::{Durability as Policy, Engine, Governance, Limits as EngineLimits};
+use pleiad_engine::{Durability as Policy, Engine, Governance, Limits as EngineLimits, Live};
 use pleiad_model::env::{Env, MovedEnv, SystemEnv};
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, Embedded, EmbeddedOptions, Memory};
@@ -20,7 +20,7 @@ use pleiad_wire::metrics::Metrics;
 use pleiad_wire::nosql::access::Access;
 use pleiad_wire::nosql::auth::Keys;
 use pleiad_wire::nosql::auth::bearer::Issuer;
-use pleiad_wire::nosql::{Account, Gateway};
+use pleiad_wire::nosql::{Account, Front};
 use pleiad_wire::webhook::Webhook;
 use tokio::net::TcpListener;
 
@@ -47,21 +47,21 @@ async fn serve(settings: Settings) -> Result<()> {
     let identity = https.then(|| certificate::identity(&settings, SystemEnv.now_ms())).transpose()?;
     let authority = identity.as_ref().and_then(|identity| identity.authority.clone());
     let clock = (settings.face == Face::Dev).then(Arc::<MovedEnv>::default);
-    let engine = Arc::new(open(&settings, clock.clone()).await?);
-    declare::apply(&engine, &settings.declaration).await?;
+    let live = Live::new(open(&settings, clock.clone()).await?);
+    declare::apply(&live.engine(), &settings.declaration).await?;
 
-    let gateway = Arc::new(gateway(&settings, engine.clone(), clock, authority.as_deref()).await?);
+    let front = Arc::new(front(&settings, live.clone(), clock, authority.as_deref()).await?);
     let tls = identity.map(|Identity { chain, key, .. }| tls_config_of(chain, key)).transpose()?;
     let drain = Drain::new();
     for (socket, _) in sockets {
-        let accepting = listener::serve(socket, tls.clone(), limits(&settings), gateway.clone(), drain.clone());
+        let accepting = listener::serve(socket, tls.clone(), limits(&settings), front.clone(), drain.clone());
         tokio::spawn(async move {
             if let Err(error) = accepting.await {
                 tracing::error!(%error, "a listener ended");
             }
         });
     }
-    alerts::watch(engine.clone(), settings.alert_webhook.as_deref().map(Webhook::new).transpose()?);
+    alerts::watch(live.clone(), settings.alert_webhook.as_deref().map(Webhook::new).transpose()?);
     let stop = stop_signal()?;
     let endpoints = Endpoints::new(&settings, port);
     banner::print(&settings, &endpoints, authority.as_deref());
@@ -73,7 +73,7 @@ async fn serve(settings: Settings) -> Result<()> {
     if !drain.wait(settings.shutdown_timeout).await {
         tracing::warn!("some requests did not finish in time");
     }
-    engine.close().await;
+    live.close().await;
     Ok(())
 }
 
@@ -156,12 +156,12 @@ async fn open(settings: &Settings, clock: Option<Arc<MovedEnv>>) -> Result<Engin
     Ok(engine)
 }
 
-async fn gateway(
+async fn front(
     settings: &Settings,
-    engine: Arc<Engine>,
+    live: Arc<Live>,
     clock: Option<Arc<MovedEnv>>,
     authority: Option<&std::path::Path>,
-) -> Result<Gateway> {
+) -> Result<Front> {
     let keys = &settings.keys;
     let text = |key: &Option<crate::config::Key>| key.as_ref().map(|key| key.reveal().to_owned());
     let [secondary, primary_ro, secondary_ro] =
@@ -175,8 +175,8 @@ async fn gateway(
     };
     let access = access(settings).await?;
     let https_only = !settings.protocols.has_http();
-    let gateway = Gateway::new(
-        engine,
+    let front = Front::new(
+        live,
         keys,
         account,
         Arc::new(Metrics::new(settings.partition_key_metrics)),
@@ -187,8 +187,8 @@ async fn gateway(
     .await
     .open_to(access);
     Ok(match clock {
-        Some(clock) => gateway.steered(clock),
-        None => gateway,
+        Some(clock) => front.steered(clock),
+        None => front,
     })
 }
 

@@ -118,6 +118,11 @@ const TABLE: &str = r#"
 .  333333  .....1.  GET /addresses/?$resolveFor=dbs/golden1/colls/c/docs
 .  000000  000000.  GET /_pleiad/v1/containers/golden1/c/partitions
 3  000000  0000000  POST /_pleiad/v1/containers/golden1/c/partitions/split {}
+.  000000  000000.  GET /_pleiad/v1/snapshots
+3  000000  0000000  PUT /_pleiad/v1/snapshots/s {}
+3  000000  0000000  POST /_pleiad/v1/snapshots/s/restore {}
+3  000000  0000000  DELETE /_pleiad/v1/snapshots/s
+3  000000  0000000  POST /_pleiad/v1/databases/golden1/copy {"to":"x"}
 3  333333  0000000  DELETE /dbs/golden1/colls/c
 3  333333  0000000  DELETE /dbs/golden1
 "#;

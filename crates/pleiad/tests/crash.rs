@@ -18,6 +18,8 @@ mod client; // signed requests
 mod load; // what is asked, and what must be there
 #[path = "crash/power.rs"]
 mod power; // what is lost with the power
+#[path = "crash/restore.rs"]
+mod restore; // accounts that go back
 #[path = "crash/scratch.rs"]
 mod scratch; // containers that come and go
 #[path = "crash/server.rs"]
@@ -149,4 +151,34 @@ fn a_busy_dev_syncs_as_often_as_it_promised() {
     fleet.compare(&server);
     assert_ne!(fleet.items(), 0, "seven tenths of a second, and not one sync");
     server.kill();
+}
+
+/// Whenever it happens, the account is the one that was or the one of the snapshot, all of it.
+#[test]
+fn a_kill_during_a_restore_leaves_one_account_or_the_other() {
+    let mut chance = seed("restore");
+    let site = site();
+    let mut account = restore::Account::prepare(&site);
+    for round in 0..KILLS {
+        let face = if round % 2 == 0 { Face::Dev } else { Face::Serve };
+        account.restore_until_killed(site.start(face), moment(&mut chance, 0, 150));
+        account.check(site.start(face));
+    }
+    site.inspect();
+    println!("{account}");
+}
+
+#[test]
+fn a_power_cut_during_a_restore_leaves_one_account_or_the_other() {
+    let mut chance = seed("restore, power");
+    let mut site = site();
+    let mut power = Power::new(&mut site);
+    let mut account = restore::Account::prepare(&site);
+    for round in 0..POWER_CUTS {
+        account.restore_until_killed(site.start(Face::Serve), moment(&mut chance, 0, 250));
+        power.cut(if round % 2 == 0 { Luck::None } else { Luck::Some(&mut chance) });
+        account.check(site.start(Face::Serve));
+    }
+    site.inspect();
+    println!("{account}");
 }

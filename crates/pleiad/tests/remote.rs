@@ -144,6 +144,43 @@ fn partitions_are_split_and_merged_from_the_command_line() {
 }
 
 #[test]
+fn snapshots_are_taken_and_restored_from_the_command_line() {
+    let server = Server::start(&["--tls=off"]);
+    server.says(&["containers", "create", "db/c", "--partition-key", "/pk"]);
+    assert_eq!(server.says(&["snapshot", "list"]), "no snapshots\n");
+    let told = server.says(&["snapshot", "take", "before the test"]);
+    assert!(told.starts_with("snapshot before the test is taken ("), "{told}");
+    server.refuses(&["snapshot", "take", "before the test"], "say that it is to be replaced. (409)");
+    server.says(&["snapshot", "take", "before the test", "--replace"]);
+    server.says(&["containers", "create", "db/more", "--partition-key", "/pk"]);
+    let told = server.says(&["snapshot", "restore", "before the test"]);
+    assert!(told.starts_with("the account is what it was on ") && told.trim_end().ends_with(" ms"), "{told}");
+    server.refuses(&["partitions", "list", "db/more"], "(404)");
+    server.says(&["partitions", "list", "db/c"]);
+    let listed = server.says(&["snapshot", "list"]);
+    assert!(listed.lines().count() == 2 && listed.starts_with("NAME") && listed.contains(" GMT"), "{listed}");
+    assert_eq!(server.says(&["snapshot", "delete", "before the test"]), "snapshot before the test is deleted\n");
+    server.refuses(&["snapshot", "restore", "before the test"], "There is no snapshot named");
+    server.refuses(&["snapshot", "take", "a/b"], "(400)");
+}
+
+#[test]
+fn databases_are_copied_from_the_command_line() {
+    let server = Server::start(&["--tls=off"]);
+    server.says(&["containers", "create", "db/c", "--partition-key", "/pk"]);
+    let told = server.says(&["databases", "copy", "db", "a copy"]);
+    assert!(told.trim_end().ends_with("copy db → a copy  done"), "{told}");
+    server.says(&["partitions", "list", "a copy/c"]);
+    let begun = server.json(&["databases", "copy", "db", "another", "--no-wait"]);
+    let id = begun.get("id").and_then(Value::as_str).unwrap().to_owned();
+    let ended = server.json(&["jobs", "cancel", &id]);
+    assert!(["cancelled", "done"].contains(&ended.get("status").and_then(Value::as_str).unwrap()));
+    server.refuses(&["databases", "copy", "none", "more"], "(404)");
+    server.refuses(&["databases", "copy", "db", "a copy"], "(409)");
+    server.refuses(&["jobs", "cancel", "999"], "There is no job 999");
+}
+
+#[test]
 fn the_generated_certificate_is_believed_when_it_is_given() {
     let server = Server::start(&["--tls=on"]);
     let (endpoint, authority) = (format!("https://localhost:{}", server.port), server.authority());

@@ -23,7 +23,8 @@ mod partitions; // what each holds, splits and merges
 mod keys; // logical partitions
 mod containers; // new ones
 mod throughput; // what is reserved
-mod jobs; // splits and merges under way
+mod jobs; // splits, merges and copies under way
+pub mod snapshots; // the whole account, taken and restored
 mod usage; // what is used, and who was refused
 mod topology; // what only tests need
 
@@ -89,6 +90,8 @@ impl Desk {
             (&Method::PUT, Route::Throughput(of)) => self.set_throughput(of, asked).await,
             (&Method::GET, Route::Jobs) => self.jobs(),
             (&Method::GET, Route::Job(id)) => self.job(id),
+            (&Method::DELETE, Route::Job(id)) => self.cancel_job(id).await,
+            (&Method::POST, Route::CopyDatabase(from)) => self.copy_database(from, asked).await,
             (&Method::POST, Route::Pause(id)) => self.pause_job(id, true),
             (&Method::POST, Route::Resume(id)) => self.pause_job(id, false),
             (&Method::GET, Route::Throttles) => self.throttles(),

@@ -26,11 +26,10 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use ::http::HeaderValue;
 use bytes::Bytes;
-use pleiad_engine::Engine;
+use pleiad_engine::{Engine, Live};
 use pleiad_model::Consistency;
 use pleiad_model::env::MovedEnv;
 
-use crate::management::Desk;
 use crate::metrics::Metrics;
 use access::Access;
 use auth::Keys;
@@ -47,13 +46,13 @@ pub struct Account {
 }
 
 /// Answers HTTP requests for one account.
-pub struct Gateway {
-    engine: Arc<Engine>,
+pub struct Front {
+    live: Arc<Live>,
     keys: Keys,
     access: Arc<Access>,
-    account: Account,
-    /// Who answers what is asked about partitions.
-    desk: Desk,
+    account: Arc<Account>,
+    /// Where tests may steer the server, the clock that they may move.
+    clock: Option<Arc<MovedEnv>>,
     tokens: Arc<Tokens>,
     metrics: Arc<Metrics>,
     /// The authority that signed our certificate, for clients to download.
@@ -68,9 +67,17 @@ pub struct Gateway {
     requests: AtomicU64,
 }
 
-impl Gateway {
+/// Answers one request: from one engine, whatever happens to the account meanwhile.
+pub struct Gateway {
+    engine: Arc<Engine>,
+    account: Arc<Account>,
+    access: Arc<Access>,
+    tokens: Arc<Tokens>,
+}
+
+impl Front {
     pub async fn new(
-        engine: Arc<Engine>,
+        live: Arc<Live>,
         keys: Keys,
         account: Account,
         metrics: Arc<Metrics>,
@@ -78,17 +85,18 @@ impl Gateway {
         body_bytes_max: usize,
         https_only: bool,
     ) -> Self {
+        let engine = live.engine();
+        // A snapshot of the account has the same secret.
         let tokens = Arc::new(Tokens::new(&engine.catalog.secret().await));
         let (activity_seed, activities) = (engine.random_u64(), AtomicU64::new(0));
         let started = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(engine.now_ms()));
         let started = HeaderValue::from_str(&started).unwrap_or(HeaderValue::from_static(""));
-        let desk = Desk::new(engine.clone(), None);
-        Gateway {
-            engine,
+        Front {
+            live,
             keys,
             access: Arc::default(),
-            account,
-            desk,
+            account: Arc::new(account),
+            clock: None,
             tokens,
             metrics,
             certificate,
@@ -109,7 +117,12 @@ impl Gateway {
 
     /// Lets tests steer the server, and move this clock of its.
     pub fn steered(mut self, clock: Arc<MovedEnv>) -> Self {
-        self.desk = Desk::new(self.engine.clone(), Some(clock));
+        self.clock = Some(clock);
         self
+    }
+
+    fn gateway(&self, engine: Arc<Engine>) -> Gateway {
+        let (account, access) = (self.account.clone(), self.access.clone());
+        Gateway { engine, account, access, tokens: self.tokens.clone() }
     }
 }

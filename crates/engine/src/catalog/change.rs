@@ -40,7 +40,7 @@ impl Catalog {
         check_resource_name(id)?;
         let throughput = throughput.check(&self.limits.governance)?;
         let mut change = self.begin().await;
-        if change.tree.database(id).is_some() {
+        if change.tree.is_name_taken(id) {
             return Err(Error::conflict(ALREADY_EXISTS));
         }
         change.counters.database += 1;
@@ -61,6 +61,7 @@ impl Catalog {
         rows::delete_database(&mut change.batch, &database);
         change.remove_offer(OfferOwner::Database(rid));
         for container in database.containers.values() {
+            change.counters.remember(container);
             rows::delete_container(&mut change.batch, container);
             change.remove_offer(OfferOwner::Container(container.rid));
             change.remove_jobs_of(container.rid);
@@ -209,6 +210,7 @@ impl Catalog {
         let mut change = self.begin().await;
         let mut owner = change.owner(rid.database)?;
         let container = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
+        change.counters.remember(&container);
         rows::delete_container(&mut change.batch, &container);
         change.remove_offer(OfferOwner::Container(rid));
         change.remove_jobs_of(rid);

@@ -14,6 +14,7 @@ use pleiad_storage::Batch;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use super::Catalog;
+use super::copy::DatabaseCopy;
 use super::job::Job;
 use super::rows::Counters;
 use super::tree::{Container, Tree, Version};
@@ -32,6 +33,8 @@ pub(super) struct Change {
     pub reindex: Option<Arc<Container>>,
     /// A split or merge that begins.
     pub job: Option<Arc<Job>>,
+    /// A database that is to be copied.
+    pub copy: Option<Arc<DatabaseCopy>>,
     /// A container that may need more partitions.
     pub grow: Option<ContainerRid>,
 }
@@ -46,7 +49,7 @@ impl Catalog {
         let version = Version { number: counters.version, ts_s };
         let tree = Tree::clone(&self.current.load());
         let (batch, erase) = Default::default();
-        Change { turn, tree, counters, batch, version, erase, reindex: None, job: None, grow: None }
+        Change { turn, tree, counters, batch, version, erase, reindex: None, job: None, copy: None, grow: None }
     }
 
     pub(super) async fn publish(&self, mut change: Change) -> Result<()> {
@@ -78,6 +81,9 @@ impl Publish for Waiting {
         }
         if let Some(job) = change.job {
             self.catalog.start_job(job);
+        }
+        if let Some(copy) = change.copy {
+            self.catalog.start_copy(copy);
         }
         if let Some(container) = change.grow {
             self.catalog.consider(container);

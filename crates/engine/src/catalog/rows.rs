@@ -1,6 +1,7 @@
 //! The tree as rows of the store: JSON text, one row per resource.
 //!
 //! ```text
+//! catalog │ 'b' │ job u64                → a database that is being copied
 //! catalog │ 'n' │                        → counters and the account's secret
 //! catalog │ 'd' │ database u32           → id, version
 //! catalog │ 'c' │ database u32 · u32     → definition, partition map, version, schema's version, transition
@@ -15,6 +16,8 @@
 //! catalog │ 'x' │ shard u64              → (empty) rows that nobody needs any more, still to be erased
 //! ```
 
+mod copies; // databases that are being copied
+mod carry; // what must not be given twice, after the rows went back to an earlier moment
 mod users; // who may what
 
 use std::collections::BTreeMap;
@@ -38,6 +41,8 @@ use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, V
 use crate::Limits;
 use crate::computed::ComputedProperties;
 use crate::throughput::{ProvisionedThroughput, Redistribution};
+pub(super) use carry::{Seen, SeenContainer, carry_over};
+pub(super) use copies::{delete_copy, put_copy};
 pub(super) use users::{delete_permission, delete_user, put_permission, put_user};
 
 const COUNTERS: u8 = b'n';
@@ -62,6 +67,9 @@ pub(super) struct Counters {
     pub shard: u64,
     pub user: u32,
     pub permission: u64,
+    /// The highest LSN and item number in containers that are gone.
+    pub gone_lsn: u64,
+    pub gone_item: u64,
     pub secret: [u8; 32],
 }
 
@@ -70,7 +78,45 @@ impl Counters {
         let mut secret = [0; 32];
         secret.as_chunks_mut::<8>().0.iter_mut().for_each(|chunk| *chunk = env.random_u64().to_be_bytes());
         let (version, database, container, encryption_key, offer, shard, user, permission) = Default::default();
-        Counters { version, database, container, encryption_key, offer, shard, user, permission, secret }
+        let (gone_lsn, gone_item) = Default::default();
+        Counters {
+            version,
+            database,
+            container,
+            encryption_key,
+            offer,
+            shard,
+            user,
+            permission,
+            gone_lsn,
+            gone_item,
+            secret,
+        }
+    }
+
+    /// A container goes, and clients may remember how far it came.
+    pub fn remember(&mut self, container: &Container) {
+        for state in container.partitions.iter().map(|partition| partition.usage()) {
+            self.gone_lsn = self.gone_lsn.max(state.lsn);
+            self.gone_item = self.gone_item.max(state.next_item);
+        }
+    }
+
+    /// Those of an earlier moment, so that nothing given since is given again.
+    pub fn beyond(&self, given: &Counters) -> Counters {
+        Counters {
+            version: self.version.max(given.version),
+            database: self.database.max(given.database),
+            container: self.container.max(given.container),
+            encryption_key: self.encryption_key.max(given.encryption_key),
+            offer: self.offer.max(given.offer),
+            shard: self.shard.max(given.shard),
+            user: self.user.max(given.user),
+            permission: self.permission.max(given.permission),
+            gone_lsn: self.gone_lsn.max(given.gone_lsn),
+            gone_item: self.gone_item.max(given.gone_item),
+            secret: self.secret,
+        }
     }
 
     pub fn put(&self, batch: &mut Batch) {
@@ -84,6 +130,8 @@ impl Counters {
             .with("shard", self.shard)
             .with("user", u64::from(self.user))
             .with("permission", self.permission)
+            .with("goneLsn", self.gone_lsn)
+            .with("goneItem", self.gone_item)
             .with("secret", secret);
         put(batch, COUNTERS, &[], row);
     }
@@ -95,6 +143,8 @@ impl Counters {
             let digits = hex.get(2 * at..2 * at + 2).ok_or_else(|| Error::corrupt("account secret"))?;
             *byte = u8::from_str_radix(digits, 16).map_err(|_| Error::corrupt("account secret"))?;
         }
+        // Rows of earlier versions have not all of them.
+        let later = |name| value.get(name).map_or(Ok(0), |_| number(value, name));
         Ok(Counters {
             version: number(value, "version")?,
             database: small(value, "database")?,
@@ -102,9 +152,10 @@ impl Counters {
             encryption_key: number(value, "encryptionKey")?,
             offer: small(value, "offer")?,
             shard: number(value, "shard")?,
-            // Rows from before there were users have none of these.
             user: value.get("user").map_or(Ok(0), |_| small(value, "user"))?,
-            permission: value.get("permission").map_or(Ok(0), |_| number(value, "permission"))?,
+            permission: later("permission")?,
+            gone_lsn: later("goneLsn")?,
+            gone_item: later("goneItem")?,
             secret,
         })
     }
@@ -221,8 +272,8 @@ pub(super) struct Loader<'a> {
 
 pub(super) async fn load(with: &Loader<'_>, env: &dyn Env) -> Result<(Tree, Counters)> {
     let store = with.store;
-    let counters = match store.get(&keyspace::catalog(COUNTERS, &[])).await? {
-        Some(row) => Counters::from_value(&json::parse(&row)?)?,
+    let counters = match load_counters(store).await? {
+        Some(counters) => counters,
         None => found_account(with.committer, env).await?,
     };
     let mut tree = Tree::default();
@@ -237,7 +288,13 @@ pub(super) async fn load(with: &Loader<'_>, env: &dyn Env) -> Result<(Tree, Coun
         let job = Job::from_value(u64::from_be_bytes(*tail(&key)?), &json::parse(&row)?)?;
         tree.jobs.insert(job.id, Arc::new(job));
     }
+    copies::load_copies(store, &mut tree).await?;
     Ok((tree, counters))
+}
+
+async fn load_counters(store: &AnyStore) -> Result<Option<Counters>> {
+    let row = store.get(&keyspace::catalog(COUNTERS, &[])).await?;
+    row.map(|row| Counters::from_value(&json::parse(&row)?)).transpose()
 }
 
 /// The first start on an empty store: the secret must be kept before anything is signed with it.

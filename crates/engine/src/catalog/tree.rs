@@ -11,6 +11,7 @@ use pleiad_partition::governor::Caps;
 use pleiad_partition::index::UsableIndex;
 use pleiad_partition::{Partition, PartitionMap, Schema};
 
+use super::copy::DatabaseCopy;
 use super::job::Job;
 use super::script::Scripts;
 use super::transition::Transition;
@@ -25,6 +26,8 @@ pub struct Tree {
     pub offers: BTreeMap<u32, Arc<Offer>>,
     /// Splits and merges under way.
     pub jobs: BTreeMap<u64, Arc<Job>>,
+    /// Databases that are being copied.
+    pub copies: BTreeMap<u64, Arc<DatabaseCopy>>,
     by_name: HashMap<String, u32>,
 }
 
@@ -124,6 +127,11 @@ impl Tree {
             let partitions = &container.partitions;
             can_split && partitions.len() < needed as usize && !partitions.iter().all(|partition| partition.is_stuck())
         })
+    }
+
+    /// Whether a database has the name, or will have it.
+    pub fn is_name_taken(&self, name: &str) -> bool {
+        self.by_name.contains_key(name) || self.copies.values().any(|copy| copy.to == name)
     }
 
     pub fn jobs_of(&self, container: ContainerRid) -> impl Iterator<Item = &Arc<Job>> {

@@ -150,12 +150,12 @@ impl Change {
         Ok(())
     }
 
-    fn next_user(&mut self, database: DatabaseRid) -> UserRid {
+    pub(super) fn next_user(&mut self, database: DatabaseRid) -> UserRid {
         self.counters.user += 1;
         UserRid { database, number: self.counters.user }
     }
 
-    fn next_permission(&mut self, user: UserRid) -> PermissionRid {
+    pub(super) fn next_permission(&mut self, user: UserRid) -> PermissionRid {
         self.counters.permission += 1;
         PermissionRid { user, number: self.counters.permission }
     }

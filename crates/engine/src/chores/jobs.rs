@@ -1,19 +1,19 @@
-//! Splits and merges under way: how far each has come, and where they can be held.
+//! Splits, merges and copies of databases under way: how far each has come, and where they can be held.
 //!
-//! Promise: whoever holds a step sees every job stop there until it is released; a paused job stops at its next chunk. A
-//! program that ends waits for none of them. Nothing here is remembered beyond the process: what a job needs to
+//! Promise: whoever holds a step sees every job stop there until it is released; a paused job stops at its next chunk, and a
+//! cancelled one ends there. A program that ends waits for none of them. Nothing here is remembered beyond the process: what a job needs to
 //! go on is in the catalog.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use pleiad_model::{Error, Result};
+use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::commit::block_on;
 use pleiad_partition::copy::Figures;
 use tokio::sync::watch;
 
-use crate::catalog::Job;
+use crate::catalog::{DatabaseCopy, Job};
 
 /// Jobs that have ended and are still told of.
 const ENDED_MAX: usize = 100;
@@ -54,13 +54,39 @@ impl fmt::Display for Step {
     }
 }
 
+/// What a job is to do.
+#[derive(Clone, Debug)]
+pub enum Task {
+    /// A split or merge.
+    Repartition(Arc<Job>),
+    Copy(Arc<DatabaseCopy>),
+}
+
+impl Task {
+    pub fn id(&self) -> u64 {
+        match self {
+            Task::Repartition(job) => job.id,
+            Task::Copy(copy) => copy.id,
+        }
+    }
+
+    pub fn repartition(&self) -> Option<&Job> {
+        match self {
+            Task::Repartition(job) => Some(job),
+            Task::Copy(_) => None,
+        }
+    }
+}
+
 /// A job as one may ask about it.
 #[derive(Clone, Debug)]
 pub struct JobReport {
-    pub job: Arc<Job>,
+    pub task: Task,
     pub step: Step,
     pub figures: Figures,
     pub paused: bool,
+    /// It is to end as soon as it can.
+    pub cancelled: bool,
     /// It waits for somebody to release it.
     pub held: bool,
     /// How long writers were stopped, once they were.
@@ -82,7 +108,21 @@ impl JobReport {
 pub enum Outcome {
     Done,
     Failed(String),
+    /// Somebody did not want it any more.
+    Cancelled,
 }
+
+impl Outcome {
+    pub(super) fn of(ended: Result<()>) -> Outcome {
+        match ended {
+            Ok(()) => Outcome::Done,
+            Err(error) if error.kind == Kind::Refused && error.message == CANCELLED => Outcome::Cancelled,
+            Err(error) => Outcome::Failed(error.message),
+        }
+    }
+}
+
+const CANCELLED: &str = "the job was cancelled";
 
 #[derive(Clone, Default)]
 pub(crate) struct Jobs {
@@ -132,18 +172,27 @@ impl Jobs {
     pub async fn ended(&self, id: u64) -> Result<JobReport> {
         let known = |board: &Board| !board.running.contains_key(&id);
         let _ = self.board.subscribe().wait_for(known).await;
-        let ended = self.board.borrow().ended.iter().find(|report| report.job.id == id).cloned();
+        let ended = self.board.borrow().ended.iter().find(|report| report.task.id() == id).cloned();
         ended.ok_or_else(|| unknown(id))
     }
 
     pub fn pause(&self, id: u64, paused: bool) -> Result<()> {
-        let mut found = false;
-        self.board.send_modify(|board| {
-            if let Some(report) = board.running.get_mut(&id) {
-                (report.paused, found) = (paused, true);
-            }
-        });
-        if found { Ok(()) } else { Err(unknown(id)) }
+        self.steer(id, |report| report.paused = paused)
+    }
+
+    /// Returns when it has ended, one way or the other.
+    pub async fn cancel(&self, id: u64) -> Result<JobReport> {
+        self.steer(id, |report| report.cancelled = true)?;
+        self.ended(id).await
+    }
+
+    fn steer(&self, id: u64, change: impl FnOnce(&mut JobReport)) -> Result<()> {
+        let is_known = self.board.borrow().running.contains_key(&id);
+        if !is_known {
+            return Err(unknown(id));
+        }
+        self.change(id, change);
+        Ok(())
     }
 
     /// The program ends: nobody is held any longer.
@@ -151,10 +200,10 @@ impl Jobs {
         self.board.send_modify(|board| board.closing = true);
     }
 
-    pub(super) fn enter(&self, job: &Arc<Job>) {
-        let (job, step, figures) = (job.clone(), Step::Prepare, Figures::default());
-        let report = JobReport { job, step, figures, paused: false, held: false, fence_ms: None, outcome: None };
-        self.board.send_modify(|board| drop(board.running.insert(report.job.id, report)));
+    pub(super) fn enter(&self, task: Task) {
+        let (step, figures, paused, cancelled) = (Step::Prepare, Figures::default(), false, false);
+        let report = JobReport { task, step, figures, paused, cancelled, held: false, fence_ms: None, outcome: None };
+        self.board.send_modify(|board| drop(board.running.insert(report.task.id(), report)));
     }
 
     /// Begins a step, and waits there as long as it is held.
@@ -198,13 +247,19 @@ impl Jobs {
     }
 
     fn wait(&self, id: u64, must: impl Fn(&Board, &JobReport) -> bool) -> Result<()> {
-        let stays = |board: &Board| board.running.get(&id).is_some_and(|report| must(board, report));
+        let is_cancelled = |board: &Board| board.running.get(&id).is_some_and(|report| report.cancelled);
+        let stays =
+            |board: &Board| !is_cancelled(board) && board.running.get(&id).is_some_and(|report| must(board, report));
         if stays(&self.board.borrow()) {
             self.change(id, |report| report.held = true);
             let _ = block_on(self.board.subscribe().wait_for(|board| board.closing || !stays(board)));
             self.change(id, |report| report.held = false);
         }
-        if self.is_closing() { Err(Error::unavailable("the server is stopping")) } else { Ok(()) }
+        match self.is_closing() {
+            true => Err(Error::unavailable("the server is stopping")),
+            false if is_cancelled(&self.board.borrow()) => Err(Error::new(Kind::Refused, CANCELLED)),
+            false => Ok(()),
+        }
     }
 }
 

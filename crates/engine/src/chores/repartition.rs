@@ -22,7 +22,7 @@ use pleiad_partition::Partition;
 use pleiad_partition::commit::block_on;
 use pleiad_partition::copy::{Copy, Figures};
 
-use super::jobs::{Outcome, Step};
+use super::jobs::{Outcome, Step, Task};
 use crate::catalog::{Catalog, Container, HandingOver, Job};
 
 /// A round that followed no more than this is followed by the last one.
@@ -30,7 +30,7 @@ const LAST_ROUND_CHANGES: u64 = 256;
 /// A partition that is written to faster than we follow is fenced all the same.
 const ROUNDS_MAX: usize = 64;
 /// How often somebody looks who waits for what nobody announces.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 impl Catalog {
     /// Goes on where the last run of the program stopped. Nobody writes yet.
@@ -44,13 +44,14 @@ impl Catalog {
             }
             self.start_job(job.clone());
         }
+        tree.copies.values().for_each(|copy| self.start_copy(copy.clone()));
         let containers = tree.databases.values().flat_map(|database| database.containers.values());
         containers.for_each(|container| self.consider(container.rid));
     }
 
     /// On a thread of its own.
     pub(crate) fn start_job(&self, job: Arc<Job>) {
-        self.jobs().enter(&job);
+        self.jobs().enter(Task::Repartition(job.clone()));
         let catalog = self.clone();
         self.chores().run("repartition", move || block_on(catalog.see_through(&job)));
     }
@@ -72,9 +73,9 @@ impl Catalog {
                 self.give_up(job).await?;
             }
         }
-        let outcome = ended.as_ref().err().map_or(Outcome::Done, |error| Outcome::Failed(error.message.clone()));
-        self.jobs().end(job.id, outcome);
-        if ended.is_ok() {
+        let is_done = ended.is_ok();
+        self.jobs().end(job.id, Outcome::of(ended));
+        if is_done {
             self.consider(job.container);
         }
         Ok(())
@@ -205,18 +206,18 @@ fn gone() -> Error {
 }
 
 /// Copies no faster than it may.
-struct Pace {
+pub(super) struct Pace {
     bytes_per_s: f64,
     began: Instant,
 }
 
 impl Pace {
-    fn new(bytes_per_s: u64) -> Pace {
+    pub fn new(bytes_per_s: u64) -> Pace {
         Pace { bytes_per_s: bytes_per_s.max(1) as f64, began: Instant::now() }
     }
 
     /// Waits until so many bytes are due, a second at most: whoever pauses or ends the job wants to be heard.
-    fn keep(&mut self, bytes: u64) {
+    pub fn keep(&mut self, bytes: u64) {
         let due = Duration::from_secs_f64((bytes as f64 / self.bytes_per_s).min(1e9));
         match due.checked_sub(self.began.elapsed()) {
             Some(early) => std::thread::sleep(early.min(Duration::from_secs(1))),

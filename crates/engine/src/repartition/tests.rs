@@ -63,6 +63,7 @@ async fn a_cut_where_somebody_says() {
     let at = pleiad_model::partition_key::EffectiveKey::parse("10").unwrap();
     let job = engine.split(C, Some(0), Some(at.clone())).await.unwrap();
     let report = engine.job_ended(job).await.unwrap();
-    assert_eq!((report.job.kind, report.job.reason), (JobKind::Split, Reason::Request));
+    let job = report.task.repartition().unwrap();
+    assert_eq!((job.kind, job.reason), (JobKind::Split, Reason::Request));
     assert_eq!(engine.partitions(C).unwrap()[1].range.keys.min, at);
 }

@@ -182,7 +182,8 @@ impl World {
 
     pub fn told(&self) -> String {
         let jobs = self.engine.jobs();
-        let count = |kind| jobs.iter().filter(|report| report.job.kind == kind).count();
+        let count =
+            |kind| jobs.iter().filter(|report| report.task.repartition().is_some_and(|job| job.kind == kind)).count();
         let (splits, merges) = (count(JobKind::Split), count(JobKind::Merge));
         let partitions = self.ids().len();
         format!(

@@ -130,3 +130,49 @@ fn a_merge_takes_neighbours_only_and_its_ids_are_never_given_again() {
     assert_eq!(merged.ranges().iter().map(|range| range.id).collect::<Vec<_>>(), [0, 3]);
     assert_eq!((merged.ranges()[1].parents.clone(), merged.next_id()), (vec![1, 2], 4));
 }
+
+/// A map after splits at the places of some keys.
+fn splits(map: &PartitionMap, keys: &[String]) -> PartitionMap {
+    keys.iter().fold(map.clone(), |map, key| {
+        let at = epk(key);
+        let n = map.locate(&at);
+        if map.ranges()[n].keys.min == at { map } else { split(&map, n, at) }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Clients know `now`: the earlier map comes back as if it were split and merged from that.
+    #[test]
+    fn an_earlier_map_comes_back_under_ids_that_nobody_knows(
+        count in 1u32..4,
+        before in prop::collection::vec("[a-z]{1,3}", 0..4),
+        since in prop::collection::vec("[a-z]{1,3}", 0..6),
+    ) {
+        let then = splits(&map(count), &before);
+        let now = splits(&then, &since);
+        let again = then.again(&now);
+        let places = |map: &PartitionMap| -> Vec<(KeyRange, u64, u32)> {
+            map.ranges().iter().map(|range| (range.keys.clone(), range.shard, range.prefix)).collect()
+        };
+        prop_assert_eq!(places(&again), places(&then), "the rows are where they were");
+        if now == then {
+            prop_assert_eq!(again, then);
+            return Ok(());
+        }
+        prop_assert!(again.epoch > now.epoch && again.ranges().iter().all(|range| range.since == again.epoch));
+        for range in again.ranges() {
+            prop_assert!(now.keys_of(range.id).is_none() && range.id < again.next_id());
+            for gone in now.ranges().iter().filter(|gone| gone.keys.intersect(&range.keys).is_some()) {
+                prop_assert!(range.parents.contains(&gone.id));
+            }
+        }
+        for gone in then.ranges().iter().chain(now.ranges()) {
+            prop_assert_eq!(again.keys_of(gone.id), Some(&gone.keys));
+        }
+        prop_assert_eq!(again.again(&again), again.clone());
+        prop_assert!(then.again(&again).ranges().iter().all(|range| again.keys_of(range.id).is_none()));
+        prop_assert_eq!(PartitionMap::from_value(&again.to_value()).unwrap(), again);
+    }
+}

@@ -30,7 +30,13 @@ pub enum Act {
     Jobs { watch: bool },
     Pause(u64),
     Resume(u64),
+    Cancel(u64),
+    CopyDatabase { from: String, to: String, wait: bool },
     Throttles,
+    Snapshots,
+    Take { name: String, replace: bool },
+    Restore { name: String },
+    Forget { name: String },
 }
 
 /// `DB` or `DB/CONTAINER`.
@@ -41,7 +47,7 @@ pub struct Place {
 }
 
 pub fn commands() -> Vec<Command> {
-    vec![partitions(), throughput(), containers(), keys(), jobs(), throttles()]
+    vec![partitions(), throughput(), containers(), databases(), keys(), jobs(), throttles(), snapshot()]
 }
 
 fn partitions() -> Command {
@@ -100,6 +106,15 @@ fn containers() -> Command {
         .after_help("Examples:\n  pleiad containers create shop/orders --partition-key /customer --throughput 400")
 }
 
+fn databases() -> Command {
+    let copy = Command::new("copy")
+        .about("Copy a whole database, as it is now, under another name, while clients go on working")
+        .arg(Arg::new("from").value_name("FROM").required(true))
+        .arg(Arg::new("to").value_name("TO").required(true))
+        .arg(no_wait());
+    group("databases", "Copy databases", [copy]).after_help("Examples:\n  pleiad databases copy shop shop-test")
+}
+
 fn keys() -> Command {
     let top = Command::new("top")
         .about("Tell which partition keys hold most, or take most request units")
@@ -116,9 +131,13 @@ fn jobs() -> Command {
             .about(about)
             .arg(Arg::new("id").value_name("ID").required(true).value_parser(value_parser!(u64)))
     };
-    let some = [one("pause", "Stop a job at its next step"), one("resume", "Let a job go on")];
+    let some = [
+        one("pause", "Stop a job at its next step"),
+        one("resume", "Let a job go on"),
+        one("cancel", "End a job; what it has made so far is given up"),
+    ];
     connected(Command::new("jobs"))
-        .about("See, pause and resume splits and merges")
+        .about("See, pause, resume and cancel splits, merges and copies")
         .arg(switch("watch", "Show how they come along until none is left"))
         .subcommands(some.map(connected))
         .after_help("Examples:\n  pleiad jobs --watch\n  pleiad jobs pause 3")
@@ -128,6 +147,21 @@ fn throttles() -> Command {
     connected(Command::new("throttles"))
         .about("Tell who was refused for want of request units, and why")
         .after_help("Examples:\n  pleiad throttles")
+}
+
+fn snapshot() -> Command {
+    let name = || Arg::new("name").value_name("NAME").required(true);
+    let take = Command::new("take")
+        .about("Keep the whole account as it is now, under a name; nobody is stopped")
+        .arg(name())
+        .arg(switch("replace", "Also if there is one of that name, which then goes"));
+    let list = Command::new("list").about("Tell which snapshots there are, how large, and since when");
+    let restore = Command::new("restore")
+        .about("Make the account what it was when the snapshot was taken; what came later is gone")
+        .arg(name());
+    let delete = Command::new("delete").about("Delete a snapshot; the account stays as it is").arg(name());
+    group("snapshot", "Take and restore snapshots of the whole account", [take, list, restore, delete])
+        .after_help("Examples:\n  pleiad snapshot take clean\n  pleiad snapshot restore clean\n  pleiad snapshot list")
 }
 
 fn group<const N: usize>(name: &'static str, about: &'static str, parts: [Command; N]) -> Command {
@@ -207,6 +241,7 @@ fn act<'m>(name: &str, of: &'m ArgMatches) -> Option<(Act, &'m ArgMatches)> {
     let (part, words) = of.subcommand().unwrap_or(("", of));
     let place = || words.get_one::<Place>("of").cloned();
     let id = || words.get_one::<u64>("id").copied();
+    let name_given = || words.get_one::<String>("name").cloned();
     let act = match (name, part) {
         ("partitions", "list") => Act::Partitions { of: place()? },
         ("partitions", "split") => Act::Split {
@@ -228,7 +263,17 @@ fn act<'m>(name: &str, of: &'m ArgMatches) -> Option<(Act, &'m ArgMatches)> {
         ("jobs", "") => Act::Jobs { watch: words.get_flag("watch") },
         ("jobs", "pause") => Act::Pause(id()?),
         ("jobs", "resume") => Act::Resume(id()?),
+        ("jobs", "cancel") => Act::Cancel(id()?),
+        ("databases", "copy") => Act::CopyDatabase {
+            from: words.get_one::<String>("from").cloned()?,
+            to: words.get_one::<String>("to").cloned()?,
+            wait: !words.get_flag("no-wait"),
+        },
         ("throttles", _) => Act::Throttles,
+        ("snapshot", "list") => Act::Snapshots,
+        ("snapshot", "take") => Act::Take { name: name_given()?, replace: words.get_flag("replace") },
+        ("snapshot", "restore") => Act::Restore { name: name_given()? },
+        ("snapshot", "delete") => Act::Forget { name: name_given()? },
         _ => return None,
     };
     Some((act, words))

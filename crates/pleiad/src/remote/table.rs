@@ -112,6 +112,31 @@ pub fn throttles(answer: &Value) -> String {
     render(&COLUMNS, rows(answer, "throttles").iter().map(row).collect(), "nobody was refused")
 }
 
+pub fn snapshots(answer: &Value) -> String {
+    const COLUMNS: [Column; 3] = [("NAME", false), ("TAKEN", false), ("SIZE", true)];
+    let row = |one: &Value| vec![text(one, "name"), moment(one), bytes(one, "bytes")];
+    render(&COLUMNS, rows(answer, "snapshots").iter().map(row).collect(), "no snapshots")
+}
+
+pub fn taken(answer: &Value) -> String {
+    format!("snapshot {} is taken ({})\n", text(answer, "name"), bytes(answer, "bytes"))
+}
+
+pub fn restored(answer: &Value) -> String {
+    format!(
+        "the account is what it was on {}: snapshot {}, restored in {} ms\n",
+        moment(answer),
+        text(answer, "name"),
+        text(answer, "tookMs")
+    )
+}
+
+/// In UTC, as the protocol writes dates.
+fn moment(of: &Value) -> String {
+    let ms = of.get("takenMs").and_then(Value::as_i64).and_then(|ms| u64::try_from(ms).ok()).unwrap_or_default();
+    httpdate::fmt_http_date(std::time::UNIX_EPOCH + std::time::Duration::from_millis(ms))
+}
+
 /// Of the day, in UTC.
 fn time(entry: &Value) -> String {
     let s = entry.get("time").and_then(Value::as_i64).unwrap_or_default().rem_euclid(86_400);
@@ -125,17 +150,13 @@ pub fn jobs(answer: &Value) -> String {
     }
 }
 
-/// `7 split shop/orders 0 → 1 2  copy 45%`
+/// `7 split shop/orders 0 → 1 2  copy 45%`, `8 copy shop → test  copy 45%`
 pub fn job(one: &Value) -> String {
-    let what = format!(
-        "{} {} {}/{} {} → {}",
-        text(one, "id"),
-        text(one, "kind"),
-        text(one, "database"),
-        text(one, "container"),
-        listed(one, "parents"),
-        listed(one, "children")
-    );
+    let what = format!("{} {} {}", text(one, "id"), text(one, "kind"), text(one, "database"));
+    let what = match one.get("to") {
+        Some(_) => format!("{what} → {}", text(one, "to")),
+        None => format!("{what}/{} {} → {}", text(one, "container"), listed(one, "parents"), listed(one, "children")),
+    };
     let flag = |name, shown| if one.get(name).and_then(Value::as_bool) == Some(true) { shown } else { "" };
     match text(one, "status").as_str() {
         "running" => {

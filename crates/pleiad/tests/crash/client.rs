@@ -71,12 +71,20 @@ impl Client {
         head + "\r\n"
     }
 
-    /// A feed signs its parent and the type of its children, a resource itself and its own type.
+    /// A feed signs its parent and the type of its children, a resource itself and its own type; the management interface
+    /// its path.
     fn signature(&self, verb: &str, path: &str, date: &str) -> String {
         let parts: Vec<&str> = path.split('/').collect();
+        if parts[0] == "_pleiad" {
+            return self.signed(verb, "pleiad", path, date);
+        }
         let is_feed = parts.len() % 2 == 1;
         let kind = parts[if is_feed { parts.len() - 1 } else { parts.len() - 2 }];
         let link = if is_feed { parts[..parts.len() - 1].join("/") } else { path.to_owned() };
+        self.signed(verb, kind, &link, date)
+    }
+
+    fn signed(&self, verb: &str, kind: &str, link: &str, date: &str) -> String {
         let text = format!("{}\n{kind}\n{link}\n{}\n\n", verb.to_lowercase(), date.to_lowercase());
         let signature = BASE64_STANDARD.encode(hmac::sign(&self.key, text.as_bytes()));
         let signature = signature.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");

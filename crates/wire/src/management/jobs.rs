@@ -1,8 +1,9 @@
-//! Splits and merges: how far each has come.
+//! Splits, merges and copies of databases: how far each has come.
 
-use pleiad_engine::{JobOutcome, JobReport};
+use pleiad_engine::{DatabaseCopy, Job, JobOutcome, JobReport, JobTask};
 use pleiad_model::{Error, Object, Result, Value};
 
+use super::asked::{Asked, only};
 use super::{Desk, ids, list, ok};
 use crate::nosql::reply::Handled;
 
@@ -23,8 +24,29 @@ impl Desk {
         self.job(id)
     }
 
+    /// Answers when it has ended; one that had ended before stays as it is.
+    pub(super) async fn cancel_job(&self, id: u64) -> Handled {
+        let report = match self.find_job(id)? {
+            ended if ended.outcome.is_some() => ended,
+            _ => self.engine.cancel_job(id).await?,
+        };
+        ok(self.job_shown(&report))
+    }
+
+    /// `POST databases/shop/copy {"to": "shop-test"}`
+    pub(super) async fn copy_database(&self, from: &str, asked: &Asked<'_>) -> Handled {
+        let body = asked.object()?;
+        only(&body, &["to"])?;
+        let to = body.get("to").and_then(Value::as_str);
+        let to = to.ok_or_else(|| Error::invalid("'to' says what the copy is called: {\"to\": \"name\"}."))?;
+        let waits = asked.waits()?;
+        self.engine.find_database(from)?;
+        let id = self.engine.copy_database(from, to).await?;
+        self.begun(id, waits).await
+    }
+
     pub(super) fn find_job(&self, id: u64) -> Result<JobReport> {
-        let found = self.engine.jobs().into_iter().find(|report| report.job.id == id);
+        let found = self.engine.jobs().into_iter().find(|report| report.task.id() == id);
         found.ok_or_else(|| {
             Error::not_found(format!("There is no job {id} among those under way or ended lately: see GET jobs."))
         })
@@ -32,20 +54,11 @@ impl Desk {
 
     /// Times are milliseconds since 1970.
     pub(super) fn job_shown(&self, report: &JobReport) -> Value {
-        let job = &report.job;
-        let tree = self.engine.catalog.tree();
-        let container = tree.container_by_rid(job.container);
-        let children = job.children.iter().map(|child| &child.id);
-        let mut shown = Object::new().with("id", job.id.to_string()).with("kind", job.kind.to_string());
-        if let Some(container) = container {
-            shown.set("database", container.database.as_str());
-            shown.set("container", container.definition.id.as_str());
-        }
-        shown = shown
-            .with("parents", ids(&job.parents))
-            .with("children", ids(children))
-            .with("reason", job.reason.to_string())
-            .with("startedMs", job.started_ms)
+        let shown = match &report.task {
+            JobTask::Repartition(job) => self.repartition_shown(job),
+            JobTask::Copy(copy) => self.copy_shown(copy),
+        };
+        let mut shown = shown
             .with("step", report.step.to_string())
             .with("percent", report.percent())
             .with("items", report.figures.items)
@@ -57,12 +70,35 @@ impl Desk {
         }
         with_outcome(shown, report.outcome.as_ref()).into()
     }
+
+    fn repartition_shown(&self, job: &Job) -> Object {
+        let tree = self.engine.catalog.tree();
+        let mut shown = Object::new().with("id", job.id.to_string()).with("kind", job.kind.to_string());
+        if let Some(container) = tree.container_by_rid(job.container) {
+            shown.set("database", container.database.as_str());
+            shown.set("container", container.definition.id.as_str());
+        }
+        shown
+            .with("parents", ids(&job.parents))
+            .with("children", ids(job.children.iter().map(|child| &child.id)))
+            .with("reason", job.reason.to_string())
+            .with("startedMs", job.started_ms)
+    }
+
+    fn copy_shown(&self, copy: &DatabaseCopy) -> Object {
+        let mut shown = Object::new().with("id", copy.id.to_string()).with("kind", "copy");
+        if let Some(database) = self.engine.catalog.tree().database_by_rid(copy.from) {
+            shown.set("database", database.id.as_str());
+        }
+        shown.with("to", copy.to.as_str()).with("reason", "request").with("startedMs", copy.started_ms)
+    }
 }
 
 fn with_outcome(shown: Object, outcome: Option<&JobOutcome>) -> Object {
     match outcome {
         None => shown.with("status", "running"),
         Some(JobOutcome::Done) => shown.with("status", "done"),
+        Some(JobOutcome::Cancelled) => shown.with("status", "cancelled"),
         Some(JobOutcome::Failed(why)) => shown.with("status", "failed").with("error", why.as_str()),
     }
 }

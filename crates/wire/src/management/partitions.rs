@@ -46,7 +46,7 @@ impl Desk {
         self.begun(job, waits).await
     }
 
-    async fn begun(&self, job: u64, waits: bool) -> Handled {
+    pub(super) async fn begun(&self, job: u64, waits: bool) -> Handled {
         if waits {
             let report = self.engine.job_ended(job).await?;
             return Ok(told(StatusCode::OK, self.job_shown(&report)));
@@ -98,7 +98,7 @@ fn shown(report: &PartitionReport) -> Value {
 
 fn with_status(shown: Object, report: &PartitionReport) -> Object {
     match &report.job {
-        Some(job) => shown.with("status", doing(job)).with("job", job.job.id.to_string()).with("percent", job.percent()),
+        Some(job) => shown.with("status", doing(job)).with("job", job.task.id().to_string()).with("percent", job.percent()),
         None if report.is_stuck => shown
             .with("status", "full")
             .with("reason", "It holds too much and cannot be split: all its items have one partition key value. Delete items, or give them a key with more values."),
@@ -107,8 +107,8 @@ fn with_status(shown: Object, report: &PartitionReport) -> Object {
 }
 
 fn doing(job: &JobReport) -> &'static str {
-    match job.job.kind {
-        JobKind::Split => "splitting",
-        JobKind::Merge => "merging",
+    match job.task.repartition().map(|job| job.kind) {
+        Some(JobKind::Merge) => "merging",
+        _ => "splitting",
     }
 }

@@ -11,9 +11,11 @@
 //!                                      statistics                GET
 //!                                      throughput                GET PUT
 //! v1/databases/{database}/throughput                             GET PUT
+//! v1/databases/{database}/copy                                   POST
 //! v1/jobs                                                        GET
-//! v1/jobs/{id}                                                   GET
+//! v1/jobs/{id}                                                   GET DELETE
 //! v1/jobs/{id}/pause, resume                                     POST
+//! v1/snapshots, snapshots/{name}, snapshots/{name}/restore       `snapshots`
 //! v1/throttles, metrics, alerts                                  GET
 //! v1/topology                                                    GET
 //! v1/topology/holds/{step}                                       PUT DELETE   tests
@@ -34,6 +36,7 @@ pub enum Route<'a> {
     Keys(ContainerName<'a>),
     Statistics(ContainerName<'a>),
     Throughput(Owner<'a>),
+    CopyDatabase(&'a str),
     Jobs,
     Job(u64),
     Pause(u64),
@@ -65,6 +68,7 @@ impl<'a> Route<'a> {
                 return Route::of_container(ContainerName::Named { database, container }, rest);
             }
             ["v1", "databases", database, "throughput"] => Route::Throughput(Owner::Database(database)),
+            ["v1", "databases", database, "copy"] => Route::CopyDatabase(database),
             ["v1", "jobs"] => Route::Jobs,
             ["v1", "jobs", id] => Route::Job(id.parse().ok()?),
             ["v1", "jobs", id, "pause"] => Route::Pause(id.parse().ok()?),

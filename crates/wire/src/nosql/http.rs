@@ -1,5 +1,6 @@
 //! One HTTP request, from its first line to its answer: who, what, where, how much.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
+use pleiad_engine::Engine;
 use pleiad_model::{Error, Kind};
 
 use super::access::needs_a_key;
@@ -19,12 +21,12 @@ use super::reply::{
 };
 use super::request::{Request, is_read};
 use super::status::Failure;
-use super::{Gateway, address};
+use super::{Front, address};
 use crate::listener::{BodyError, Origin, Service, read_body};
 use crate::management;
 use crate::metrics::Operation;
 
-impl Service for Gateway {
+impl Service for Front {
     async fn call(&self, origin: &Origin, request: http::Request<Incoming>) -> Response<Full<Bytes>> {
         let began = Instant::now();
         let (parts, body) = request.into_parts();
@@ -51,7 +53,7 @@ impl Service for Gateway {
     }
 }
 
-impl Gateway {
+impl Front {
     async fn handle(&self, origin: &Origin, parts: &Parts, body: Incoming) -> Handled {
         if let Some(path) = management::below_root(parts.uri.path()) {
             return self.manage(path, parts, body).await;
@@ -64,7 +66,22 @@ impl Gateway {
         let authority = parts.uri.authority().map(|authority| authority.as_str());
         let request =
             Request { method: &parts.method, address: &address, headers: &parts.headers, body, origin, authority };
-        self.dispatch(&request, caller).await
+        let mut engine = self.live.engine();
+        loop {
+            let handled = self.gateway(engine.clone()).dispatch(&request, &caller).await;
+            if !self.has_changed(&mut engine).await? {
+                return handled;
+            }
+        }
+    }
+
+    /// Whoever was being answered while the account went back to a snapshot is answered once more, by the engine that counts.
+    async fn has_changed(&self, engine: &mut Arc<Engine>) -> Result<bool, Error> {
+        let is_retired = engine.is_retired();
+        if is_retired {
+            *engine = self.live.successor().await?;
+        }
+        Ok(is_retired)
     }
 
     /// Other paths, the same keys; nothing there costs request units.
@@ -79,9 +96,23 @@ impl Gateway {
         }
         let body = self.body(&parts.method, body).await?;
         let asked = management::Asked { method: &parts.method, names, query: parts.uri.query(), body };
-        match self.desk.answer(&asked).await {
+        let handled = match management::snapshots::Route::parse(&asked.names) {
+            Some(route) => management::snapshots::answer(&self.live, route, &asked).await,
+            None => self.ask_desk(&asked).await,
+        };
+        match handled {
             Ok(reply) => Ok(reply.charged(0.0)),
             Err(refusal) => Err(Refusal { charge_ru: 0.0, ..refusal }),
+        }
+    }
+
+    async fn ask_desk(&self, asked: &management::Asked<'_>) -> Handled {
+        let mut engine = self.live.engine();
+        loop {
+            let handled = management::Desk::new(engine.clone(), self.clock.clone()).answer(asked).await;
+            if !self.has_changed(&mut engine).await? {
+                return handled;
+            }
         }
     }
 
@@ -95,7 +126,8 @@ impl Gateway {
             x_ms_date: text(&parts.headers, "x-ms-date"),
             date: text(&parts.headers, DATE.as_str()),
         };
-        let at = Moment { now_ms: self.engine.now_ms(), wall_ms: self.engine.wall_ms() };
+        let engine = self.live.engine();
+        let at = Moment { now_ms: engine.now_ms(), wall_ms: engine.wall_ms() };
         let keyring = self.access.keyring.as_ref();
         let trust = Trust { keys: &self.keys, tokens: &self.tokens, keyring };
         match (auth::authorize(trust, &presented, at), keyring) {
@@ -142,7 +174,7 @@ impl Gateway {
             "/health" => Some(plain("text/plain; charset=utf-8", "ok\n".into())),
             "/ready" => Some(self.ready()),
             "/metrics" => {
-                let text = self.metrics.render(&self.engine.metrics());
+                let text = self.metrics.render(&self.live.engine().metrics());
                 Some(plain("text/plain; version=0.0.4; charset=utf-8", text.into()))
             }
             "/_explorer/emulator.pem" => self.certificate.clone().map(|pem| plain("application/x-pem-file", pem)),
@@ -151,7 +183,7 @@ impl Gateway {
     }
 
     fn ready(&self) -> Response<Full<Bytes>> {
-        match self.engine.check_ready() {
+        match self.live.engine().check_ready() {
             Ok(()) => plain("text/plain; charset=utf-8", "ready\n".into()),
             Err(error) => {
                 let mut response = plain("text/plain; charset=utf-8", format!("not ready: {error}\n").into());

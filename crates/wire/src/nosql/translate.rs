@@ -29,7 +29,7 @@ use super::request::{PostKind, Request};
 use super::status::Failure;
 
 impl Gateway {
-    pub(super) async fn dispatch(&self, request: &Request<'_>, caller: Caller) -> Handled {
+    pub(super) async fn dispatch(&self, request: &Request<'_>, caller: &Caller) -> Handled {
         request.consistency(self.account.consistency)?;
         self.check_caller(request, caller)?;
         match request.address.resource {
@@ -54,9 +54,9 @@ impl Gateway {
         }
     }
 
-    fn check_caller(&self, request: &Request<'_>, caller: Caller) -> Result<(), Refusal> {
+    fn check_caller(&self, request: &Request<'_>, caller: &Caller) -> Result<(), Refusal> {
         let carries = |subject| self.access.check(&self.engine, &self.account.id, subject, request);
-        match &caller {
+        match caller {
             Caller::ReadWrite => Ok(()),
             Caller::Permitted(ticket) => permit::check(&self.engine, *ticket, request),
             Caller::Data => carries(Subject::Contributor),

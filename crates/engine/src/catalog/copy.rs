@@ -1,0 +1,232 @@
+//! A database once more, under another name.
+//!
+//! Promise: the copy is the whole database at one moment: containers with their policies, partitions and throughput, items with
+//! their etags and times, scripts, encryption keys, users and permissions. Nobody sees any of it before all of it is there. Its
+//! `_rid`s are new. The row is there from before the first byte is copied until the database is shown, in the same batch
+//! as which it goes; so a crash leaves either a copy to be begun again, or the database. Bytes are moved by
+//! `chores::copy`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pleiad_model::item::check_resource_name;
+use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid, ScriptRid};
+use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
+use pleiad_partition::{PartitionMap, Schema};
+use pleiad_storage::{AnySnapshot, Batch, Store};
+
+use super::publish::Change;
+use super::script::Script;
+use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner};
+use super::users::{Grant, Permission, User};
+use super::{Catalog, rows};
+
+/// A database that is being copied, as the catalog remembers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseCopy {
+    /// Among all jobs.
+    pub id: u64,
+    pub from: DatabaseRid,
+    pub to: String,
+    /// Where the items go; to be erased if it comes to nothing.
+    pub shards: Vec<u64>,
+    pub started_ms: u64,
+}
+
+/// One moment of the database, and where its items go.
+pub(crate) struct CopyPlan {
+    pub snapshot: AnySnapshot,
+    pub containers: Vec<(Arc<Container>, PartitionMap)>,
+    database: Arc<Database>,
+    offers: Vec<Arc<Offer>>,
+}
+
+impl Catalog {
+    pub(crate) async fn begin_copy(&self, from: &str, to: &str) -> Result<u64> {
+        check_resource_name(to)?;
+        let mut change = self.begin().await;
+        let from = change.tree.database(from).ok_or_else(|| Error::not_found(NOT_THERE))?.rid;
+        if change.tree.is_name_taken(to) {
+            return Err(Error::conflict(ALREADY_EXISTS));
+        }
+        let (id, started_ms) = (change.version.number, self.env.now_ms());
+        let copy = Arc::new(DatabaseCopy { id, from, to: to.to_owned(), shards: Vec::new(), started_ms });
+        change.put_copy(&copy);
+        change.copy = Some(copy);
+        self.publish(change).await?;
+        Ok(id)
+    }
+
+    /// Settles what is copied, and at which moment. Whoever begins again after a crash takes another moment.
+    pub(crate) async fn plan_copy(&self, id: u64) -> Result<CopyPlan> {
+        let mut change = self.begin().await;
+        let copy = change.tree.copies.get(&id).cloned().ok_or_else(gone)?;
+        let database = change.tree.database_by_rid(copy.from).cloned().ok_or_else(gone)?;
+        if database.containers.values().any(|container| container.transition.is_some()) {
+            return Err(Error::new(Kind::Locked, "an index is on its way to another policy"));
+        }
+        // With the turn in hand the catalog stands still; and all that it let happen is in the snapshot.
+        self.committer.commit(Batch::default()).await?;
+        let snapshot = self.store.snapshot().await?;
+        let is_of = |offer: &&Arc<Offer>| match offer.owner {
+            OfferOwner::Database(rid) => rid == copy.from,
+            OfferOwner::Container(rid) => rid.database == copy.from,
+        };
+        let offers = change.tree.offers.values().filter(is_of).cloned().collect();
+        copy.shards.iter().for_each(|shard| rows::to_be_erased(&mut change.batch, *shard));
+        let mut shards = Vec::new();
+        let mut containers = Vec::new();
+        for container in database.containers.values() {
+            let map = container.map.in_shards(|| {
+                change.counters.shard += 1;
+                shards.push(change.counters.shard);
+                change.counters.shard
+            });
+            containers.push((container.clone(), map));
+        }
+        change.put_copy(&DatabaseCopy { shards, ..DatabaseCopy::clone(&copy) });
+        self.publish(change).await?;
+        self.eraser().start(copy.shards.clone());
+        Ok(CopyPlan { snapshot, containers, database, offers })
+    }
+
+    /// The copy is shown.
+    pub(crate) async fn finish_copy(&self, id: u64, plan: &CopyPlan) -> Result<()> {
+        let mut change = self.begin().await;
+        let copy = change.remove_copy(id).ok_or_else(gone)?;
+        change.counters.database += 1;
+        let rid = DatabaseRid(change.counters.database);
+        let mut database = Database::new(copy.to.clone(), rid, change.version);
+        rows::put_database(&mut change.batch, &database);
+        let mut containers = BTreeMap::new();
+        for (old, map) in &plan.containers {
+            let container = self.copied(&mut change, old, map, &database).await?;
+            containers.insert(old.rid, container.rid);
+            database.put_container(Arc::new(container));
+        }
+        for offer in &plan.offers {
+            change.copy_offer(offer, rid, &containers);
+        }
+        change.copy_encryption_keys(&plan.database, &mut database);
+        change.copy_users(&plan.database, &mut database);
+        change.tree.put_database(database);
+        self.publish(change).await
+    }
+
+    async fn copied(
+        &self,
+        change: &mut Change,
+        old: &Container,
+        map: &PartitionMap,
+        owner: &Database,
+    ) -> Result<Container> {
+        change.counters.container += 1;
+        let rid = ContainerRid { database: owner.rid, number: change.counters.container };
+        let partitions = rows::open_partitions(map, &self.store, &self.committer).await?;
+        let version = change.version;
+        let (definition, computed) = (old.definition.clone(), old.computed.clone());
+        let schema = Arc::new(Schema::new(version.number, &definition, &computed.indexed, &[], self.limits.room()));
+        let mut scripts = super::Scripts::default();
+        for script in old.scripts.iter() {
+            let copied = Script::new(ScriptRid { container: rid, ..script.rid }, version, script.definition.clone());
+            rows::put_script(&mut change.batch, &copied);
+            scripts.put(copied);
+        }
+        let (database, map, scripts) = (owner.id.clone(), map.clone(), Arc::new(scripts));
+        let container = Container {
+            database,
+            rid,
+            version,
+            definition,
+            computed,
+            schema,
+            transition: None,
+            scripts,
+            map,
+            partitions,
+        };
+        rows::put_container(&mut change.batch, &container);
+        Ok(container)
+    }
+
+    /// Nothing is left of it.
+    pub(crate) async fn give_up_copy(&self, id: u64) -> Result<()> {
+        let mut change = self.begin().await;
+        let Some(copy) = change.remove_copy(id) else { return Ok(()) };
+        copy.shards.iter().for_each(|shard| rows::to_be_erased(&mut change.batch, *shard));
+        self.publish(change).await?;
+        self.eraser().start(copy.shards.clone());
+        Ok(())
+    }
+}
+
+impl Change {
+    fn put_copy(&mut self, copy: &DatabaseCopy) {
+        rows::put_copy(&mut self.batch, copy);
+        self.tree.copies.insert(copy.id, Arc::new(copy.clone()));
+    }
+
+    fn remove_copy(&mut self, id: u64) -> Option<Arc<DatabaseCopy>> {
+        rows::delete_copy(&mut self.batch, id);
+        self.tree.copies.remove(&id)
+    }
+
+    fn copy_offer(&mut self, old: &Offer, rid: DatabaseRid, containers: &BTreeMap<ContainerRid, ContainerRid>) {
+        let owner = match old.owner {
+            OfferOwner::Database(_) => OfferOwner::Database(rid),
+            OfferOwner::Container(container) => match containers.get(&container) {
+                Some(rid) => OfferOwner::Container(*rid),
+                None => return,
+            },
+        };
+        self.counters.offer += 1;
+        let offer = Offer { rid: OfferRid(self.counters.offer), owner, version: self.version, ..old.clone() };
+        rows::put_offer(&mut self.batch, &offer);
+        self.tree.offers.insert(offer.rid.0, Arc::new(offer));
+    }
+
+    fn copy_encryption_keys(&mut self, from: &Database, to: &mut Database) {
+        for old in from.encryption_keys.values() {
+            self.counters.encryption_key += 1;
+            let rid = ClientEncryptionKeyRid { database: to.rid, number: self.counters.encryption_key };
+            let key = EncryptionKey { rid, version: self.version, ..EncryptionKey::clone(old) };
+            rows::put_encryption_key(&mut self.batch, &key);
+            to.encryption_keys.insert(rid.number, Arc::new(key));
+        }
+    }
+
+    fn copy_users(&mut self, from: &Database, to: &mut Database) {
+        for old in from.users.values() {
+            let rid = self.next_user(to.rid);
+            let mut permissions = BTreeMap::new();
+            for permission in old.permissions.values() {
+                let (rid, grant) = (self.next_permission(rid), granted_in(from, to, &permission.grant));
+                let permission = Permission { id: permission.id.clone(), rid, version: self.version, grant };
+                rows::put_permission(&mut self.batch, &permission);
+                permissions.insert(rid.number, Arc::new(permission));
+            }
+            let user = User { id: old.id.clone(), rid, version: self.version, permissions };
+            rows::put_user(&mut self.batch, &user);
+            to.users.insert(rid.number, Arc::new(user));
+        }
+    }
+}
+
+/// The same right in the copy: what was granted by `_rid` is granted by name.
+fn granted_in(from: &Database, to: &Database, grant: &Grant) -> Grant {
+    let names: Vec<&str> = grant.resource.trim_matches('/').split('/').collect();
+    let by_rid = |rid: &str| from.containers.values().find(|container| container.rid.to_string() == rid);
+    let resource = match names.as_slice() {
+        ["dbs", _, "colls", container, rest @ ..] => {
+            let container = by_rid(container).map_or(*container, |found| found.definition.id.as_str());
+            [&["dbs", to.id.as_str(), "colls", container], rest].concat().join("/")
+        }
+        _ => grant.resource.clone(),
+    };
+    Grant { resource, ..grant.clone() }
+}
+
+fn gone() -> Error {
+    Error::new(Kind::Outdated, "the database is gone, or nobody wants it copied any more")
+}

@@ -1,0 +1,29 @@
+//! What clients may hold of an account that is about to go back to an earlier moment.
+//!
+//! Promise: asked when nobody writes any more, it knows every LSN, item number and range id that was given. How rows are made to
+//! follow it is `rows::carry`'s business; when, `live`'s.
+
+use std::sync::Arc;
+
+use pleiad_model::Result;
+use pleiad_storage::AnyStore;
+
+use super::Catalog;
+use super::rows::{self, Seen, SeenContainer};
+use super::tree::Container;
+
+/// Makes `store`, which holds the account as it once was, follow what `of` has shown since.
+pub(crate) async fn carry_over(store: &AnyStore, of: &Catalog) -> Result<()> {
+    let counters = of.change.lock().await.clone();
+    let tree = of.tree();
+    let containers = tree.databases.values().flat_map(|database| database.containers.values());
+    let containers = containers.map(|container| (container.rid, seen(container))).collect();
+    rows::carry_over(store, &Seen { counters, containers }).await
+}
+
+fn seen(container: &Arc<Container>) -> SeenContainer {
+    let states = || container.partitions.iter().map(|partition| partition.usage());
+    let lsn = states().map(|state| state.lsn).max().unwrap_or(0);
+    let item = states().map(|state| state.next_item).max().unwrap_or(0);
+    SeenContainer { map: container.map.clone(), lsn, item }
+}

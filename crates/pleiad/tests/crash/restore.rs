@@ -1,0 +1,92 @@
+//! An account with a snapshot, and writes behind it that a restore undoes.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use pleiad_model::{Object, Value};
+
+use crate::client::{Client, Request};
+use crate::load::{DATABASE, expect};
+use crate::server::{Face, Server, Site};
+
+const SNAPSHOT: &str = "_pleiad/v1/snapshots/clean";
+/// In the snapshot.
+const CLEAN: i64 = 50;
+
+/// What was asked for since the server was last looked at.
+#[derive(Default)]
+pub struct Account {
+    /// Items that were acknowledged behind the snapshot.
+    later: BTreeSet<i64>,
+    acknowledged: bool,
+    went_back: u64,
+    stayed: u64,
+}
+
+impl Account {
+    pub fn prepare(site: &Site) -> Account {
+        let server = site.start(Face::Serve);
+        let mut client = server.client();
+        let key = pleiad_model::json::parse(br#"{"paths":["/pk"],"kind":"Hash","version":2}"#).unwrap();
+        let body = Object::new().with("id", "undone").with("partitionKey", key);
+        expect(&client.send(&Request::new("POST", format!("{DATABASE}/colls")).body(&body.into())).unwrap(), &[201]);
+        (0..CLEAN).for_each(|n| create(&mut client, n));
+        expect(&client.send(&Request::new("PUT", SNAPSHOT)).unwrap(), &[201]);
+        server.kill();
+        Account::default()
+    }
+
+    /// Writes something, asks for a restore, and does not let it end, or just so.
+    pub fn restore_until_killed(&mut self, server: Server, after: Duration) {
+        let mut client = server.client();
+        let first = 1000 + i64::try_from(self.went_back + self.stayed).unwrap() * 10;
+        for n in first..first + 5 {
+            create(&mut client, n);
+            self.later.insert(n);
+        }
+        let restoring = std::thread::spawn(move || client.send(&Request::new("POST", format!("{SNAPSHOT}/restore"))));
+        std::thread::sleep(after);
+        server.kill();
+        self.acknowledged = restoring.join().unwrap().is_ok_and(|response| response.status == 200);
+    }
+
+    #[track_caller]
+    pub fn check(&mut self, server: Server) {
+        let mut client = server.client();
+        let found = items(&mut client);
+        let clean: BTreeSet<i64> = (0..CLEAN).collect();
+        if found == clean {
+            self.later.clear();
+            self.went_back += 1;
+        } else {
+            let all: BTreeSet<i64> = clean.union(&self.later).copied().collect();
+            assert_eq!(found, all, "neither the account that was nor the one of the snapshot");
+            assert!(!self.acknowledged, "a restore that was acknowledged is undone");
+            self.stayed += 1;
+        }
+        let kept = client.send(&Request::new("GET", SNAPSHOT)).unwrap();
+        expect(&kept, &[200]);
+        server.kill();
+    }
+}
+
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} restores were done, {} were not", self.went_back, self.stayed)
+    }
+}
+
+fn create(client: &mut Client, n: i64) {
+    let item = Object::new().with("id", n.to_string()).with("pk", n).with("n", n);
+    let request = Request::new("POST", format!("{DATABASE}/colls/undone/docs")).body(&item.into());
+    expect(&client.send(&request.header("x-ms-documentdb-partitionkey", format!("[{n}]"))).unwrap(), &[201]);
+}
+
+fn items(client: &mut Client) -> BTreeSet<i64> {
+    let request = Request::new("GET", format!("{DATABASE}/colls/undone/docs")).header("x-ms-max-item-count", "1000");
+    let response = client.send(&request).unwrap();
+    expect(&response, &[200]);
+    let documents = response.body.get("Documents").and_then(Value::as_array).unwrap();
+    documents.iter().map(|item| item.get("n").and_then(Value::as_i64).unwrap()).collect()
+}
