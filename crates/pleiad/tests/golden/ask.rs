@@ -23,6 +23,7 @@ const VERSION: &str = "2020-07-15";
 const VERSION_FIXED: &str = "2016-07-11";
 const ACTIVITY: &str = "6f0e5a2e-94d0-4bd4-8ad8-3d2a7e1f4c11";
 const PAGES_MAX: usize = 200;
+const SPLITS_MAX: u32 = 3;
 /// What is asked of the management interface about the container at hand.
 const MANAGED: [&str; 4] = ["partitions", "keys", "statistics", "throughput"];
 /// Feeds below a database; the other relative paths are below the container.
@@ -45,6 +46,8 @@ pub struct Asker<'a> {
     saved: HashMap<String, Answer>,
     /// How many items a list has given an id.
     listed: u32,
+    /// How often each container was split, in a world that does so.
+    splits: HashMap<String, u32>,
     pub masks: Masks,
 }
 
@@ -52,8 +55,8 @@ pub struct Asker<'a> {
 pub fn run(page: &Page, server: &mut Server) -> Result<Vec<Vec<String>>> {
     let database = server.next_database();
     let masks = Masks::new(&database, server.client.port);
-    let (container, definitions, saved, listed) = Default::default();
-    let mut asker = Asker { server, database, container, definitions, saved, listed, masks };
+    let (container, definitions, saved, listed, splits) = Default::default();
+    let mut asker = Asker { server, database, container, definitions, saved, listed, splits, masks };
     let answers = asker.create_database(page).and_then(|()| asker.steps(page));
     asker.clear()?;
     answers
@@ -63,6 +66,9 @@ impl Asker<'_> {
     fn steps(&mut self, page: &Page) -> Result<Vec<Vec<String>>> {
         let mut answers = Vec::new();
         for step in &page.steps {
+            if self.server.splits && !step.is_scene() {
+                self.split_quietly()?;
+            }
             let answer = self.step(step).map_err(|why| format!("line {}: {why}", step.line))?;
             if step.is_answered() {
                 answers.push(answer);
@@ -289,6 +295,18 @@ impl Asker<'_> {
         check_always(path, &response, json.as_ref())?;
         self.masks.learn(&response, json.as_ref());
         Ok((response, json))
+    }
+
+    /// Splits the container at hand between two questions, a few times, if there is one that can be.
+    fn split_quietly(&mut self) -> Result<()> {
+        let is_keyed = |definition: &ContainerDefinition| definition.partition_key.is_some();
+        let times = self.splits.entry(self.container.clone()).or_default();
+        if *times >= SPLITS_MAX || !self.definitions.get(&self.container).is_some_and(is_keyed) {
+            return Ok(());
+        }
+        *times += 1;
+        let path = self.path("partitions/split?wait=true");
+        self.send("POST", &path, Vec::new(), "").map(drop)
     }
 
     /// Splits the largest partition of the container at hand, and waits for it.

@@ -109,6 +109,10 @@ impl Page {
 }
 
 impl Step {
+    pub fn is_scene(&self) -> bool {
+        SCENE.contains(&self.words.first.as_str())
+    }
+
     fn parse(lines: &[String], at: &mut usize) -> Result<Step> {
         let line = *at + 1;
         let words = words::parse(&lines[*at]).map_err(|why| format!("line {line}: {why}"))?;

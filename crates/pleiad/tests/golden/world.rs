@@ -1,7 +1,7 @@
 //! A world: the real binary with a store and a number of partitions, started for the pages and stopped after them.
 //!
 //! Promise: a container that reserves nothing in particular has as many partitions as the world says. A page that
-//! says `settings` fixes that itself, and is run once per store.
+//! says `settings` fixes that itself, and is run once per store. In one world more, partitions split while a page is asked.
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
@@ -30,6 +30,8 @@ pub struct World {
     flags: Vec<String>,
     name: String,
     tells_plans: bool,
+    /// The container at hand is split between questions.
+    splits: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +48,7 @@ pub struct Server {
     data: TempDir,
     pages: u32,
     pub tells_plans: bool,
+    pub splits: bool,
 }
 
 impl Settings {
@@ -58,14 +61,22 @@ impl World {
     pub fn all(settings: &Settings) -> Vec<World> {
         let in_store = |store| match settings.0.as_slice() {
             [] => PARTITIONS.map(|partitions| World::divided(store, partitions)).to_vec(),
-            flags => vec![World { store, flags: flags.to_vec(), name: flags.join(" "), tells_plans: true }],
+            flags => {
+                vec![World { store, flags: flags.to_vec(), name: flags.join(" "), tells_plans: true, splits: false }]
+            }
         };
-        [Store::Memory, Store::Embedded].into_iter().flat_map(in_store).collect()
+        let splitting = settings.0.is_empty().then(World::splitting);
+        [Store::Memory, Store::Embedded].into_iter().flat_map(in_store).chain(splitting).collect()
     }
 
     /// The one whose answers a page states.
     pub fn stated(settings: &Settings) -> Option<World> {
         World::all(settings).into_iter().find(|world| world.tells_plans)
+    }
+
+    /// One partition, and more with every question.
+    fn splitting() -> World {
+        World { name: "splitting".to_owned(), splits: true, ..World::divided(Store::Embedded, 1) }
     }
 
     fn divided(store: Store, partitions: u32) -> World {
@@ -75,14 +86,15 @@ impl World {
             flags: vec![format!("--partition-initial-ru={initial_ru}")],
             name: format!("{partitions} partitions"),
             tells_plans: partitions == PARTITIONS_TOLD,
+            splits: false,
         }
     }
 
     pub fn start(&self) -> Result<Server> {
         let data = TempDir::new().map_err(|e| e.to_string())?;
         let (child, client) = self.greet(&data)?;
-        let tells_plans = self.tells_plans;
-        Ok(Server { world: self.clone(), child, client, data, pages: 0, tells_plans })
+        let (tells_plans, splits) = (self.tells_plans, self.splits);
+        Ok(Server { world: self.clone(), child, client, data, pages: 0, tells_plans, splits })
     }
 
     /// Waits for the ready line, which tells the port.

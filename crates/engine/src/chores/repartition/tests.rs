@@ -1,6 +1,7 @@
 //! Partitions split and merge while clients work, and whatever else happens meanwhile.
 
 mod transactions; // batches and erased keys meanwhile
+mod unique; // values that one item may have
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

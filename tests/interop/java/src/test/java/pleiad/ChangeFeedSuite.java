@@ -164,6 +164,28 @@ abstract class ChangeFeedSuite extends InWorld {
         }
     }
 
+    /** Its lease is divided: what came before the split is not told again, what comes after is told once. */
+    @Test
+    void aProcessorGoesOnBehindASplit() {
+        CosmosContainer source = changed(400);
+        CosmosContainer leases = world.make("/id");
+        try (CosmosAsyncClient client = World.builder(scheme).buildAsyncClient()) {
+            CosmosAsyncDatabase database = client.getDatabase(world.database.getId());
+            Queue<Integer> seen = new ConcurrentLinkedQueue<>();
+            ChangeFeedProcessor processor = processor(database, source, leases, seen);
+            processor.start().block();
+            waitFor(() -> seen.size() >= LEFT.size());
+            Management.split(world.database.getId(), source.getId());
+            for (int n = 100; n < 120; n++) {
+                source.createItem(item("behind the split " + n, n));
+            }
+            waitFor(() -> seen.size() >= LEFT.size() + 20);
+            waitFor(() -> processor.getCurrentState().block().size() == 2);
+            processor.stop().block();
+            assertEquals(LEFT.size() + 20, seen.size(), "nothing twice: " + seen);
+        }
+    }
+
     private static int lag(ChangeFeedProcessor processor) {
         List<ChangeFeedProcessorState> states = processor.getCurrentState().block();
         assertTrue(!states.isEmpty(), "there are leases");

@@ -1,0 +1,85 @@
+"use strict";
+// Everything a container has, while its partitions split and merge: clients that know keys notice nothing.
+
+const assert = require("node:assert/strict");
+const { ChangeFeedMode, ChangeFeedStartFrom, StatusCodes } = require("@azure/cosmos");
+const { test } = require("node:test");
+const { manage } = require("./management");
+const { ENDPOINTS, KEY, count, overBoth, refused } = require("./support");
+
+const numbers = (items) => items.map((item) => item.n).sort((a, b) => a - b);
+
+overBoth("splits", (world) => {
+  const ask = (method, container, path, body) =>
+    manage(ENDPOINTS.http, KEY, method, `containers/${world.database.id}/${container.id}/${path}`, body);
+  const split = (container) => ask("POST", container, "partitions/split?wait=true", {});
+  const merge = async (container) => {
+    const { partitions } = await ask("GET", container, "partitions");
+    await ask("POST", container, "partitions/merge?wait=true", { ids: partitions.map((one) => one.id) });
+  };
+  const fill = async (container, from, to) => {
+    for (const n of count(to - from)) await container.items.create({ id: `${from + n}`, pk: `${from + n}`, n: from + n });
+  };
+
+  /** Until nothing is new; `between` happens after the first page. */
+  async function drain(container, options, between = async () => {}) {
+    const items = [];
+    let pages = 0;
+    for await (const page of container.items.getChangeFeedIterator({ maxItemCount: 5, ...options }).getAsyncIterator()) {
+      if (page.statusCode === StatusCodes.NotModified) return { items, here: page.continuationToken };
+      items.push(...page.result);
+      if (pages++ === 0) await between();
+    }
+  }
+
+  test("a change feed that is read while its partition splits has everything once", async () => {
+    const container = await world.make("/pk", { throughput: 400 });
+    await fill(container, 0, 40);
+    const start = { changeFeedStartFrom: ChangeFeedStartFrom.Beginning() };
+    const { items, here } = await drain(container, start, () => split(container));
+    assert.deepEqual(numbers(items), count(40));
+    await fill(container, 40, 50);
+    await merge(container);
+    await fill(container, 50, 60);
+    const later = await drain(container, { changeFeedStartFrom: ChangeFeedStartFrom.Continuation(here) });
+    assert.deepEqual(numbers(later.items), count(20).map((n) => 40 + n));
+  });
+
+  test("all versions and deletes too", async () => {
+    const container = await world.make("/pk", { throughput: 400, changeFeedPolicy: { retentionDuration: 60 } });
+    const mode = { changeFeedMode: ChangeFeedMode.AllVersionsAndDeletes };
+    const { here } = await drain(container, { ...mode, changeFeedStartFrom: ChangeFeedStartFrom.Now() });
+    await fill(container, 0, 20);
+    await container.item("3", "3").delete();
+    const from = { ...mode, changeFeedStartFrom: ChangeFeedStartFrom.Continuation(here) };
+    const { items } = await drain(container, from, async () => {
+      await split(container);
+      await container.item("4", "4").delete();
+    });
+    const kinds = items.map((change) => change.metadata.operationType);
+    assert.equal(kinds.filter((kind) => kind === "create").length, 20);
+    assert.equal(kinds.filter((kind) => kind === "delete").length, 2);
+  });
+
+  test("unique values stay unique", async () => {
+    const uniqueKeyPolicy = { uniqueKeys: [{ paths: ["/mail"] }] };
+    const container = await world.make("/pk", { throughput: 400, uniqueKeyPolicy });
+    for (const n of count(20)) await container.items.create({ id: `${n}`, pk: `${n}`, mail: "x", n });
+    for (const step of [split, split, merge]) {
+      await step(container);
+      for (const n of count(20)) await refused(container.items.create({ id: "other", pk: `${n}`, mail: "x" }), 409);
+    }
+    const { resources } = await container.items.readAll().fetchAll();
+    assert.deepEqual(numbers(resources), count(20));
+  });
+
+  test("a query in pages goes on", async () => {
+    const container = await world.make("/pk", { throughput: 400 });
+    await fill(container, 0, 40);
+    const pages = container.items.query("SELECT * FROM c ORDER BY c.n", { maxItemCount: 7 });
+    const seen = [...(await pages.fetchNext()).resources];
+    await split(container);
+    while (pages.hasMoreResults()) seen.push(...((await pages.fetchNext()).resources ?? []));
+    assert.deepEqual(seen.map((item) => item.n), count(40));
+  });
+});
