@@ -26,6 +26,7 @@ mod tab; // what a page owes, and to whom
 mod rows; // slices, one after the other or all at once and merged
 mod page; // one page
 mod staged; // a query over the rows of another one
+mod ranked; // scores of several queries, fused
 mod inside; // a query inside a transaction
 mod report; // how it was done
 

@@ -90,6 +90,24 @@ impl Report {
         Report { rows: rows.len() as u64, row_bytes: rows.bytes() as u64, ..self }
     }
 
+    /// Both together, for a page that took several queries.
+    pub fn and(mut self, other: Report) -> Self {
+        self.items += other.items;
+        self.item_bytes += other.item_bytes;
+        self.index_rows += other.index_rows;
+        self.compiling += other.compiling;
+        self.looking_up += other.looking_up;
+        for (way, partitions) in other.ways {
+            match self.ways.iter_mut().find(|(known, _)| *known == way) {
+                Some((_, known)) => *known = partitions.max(*known),
+                None => self.ways.push((way, partitions)),
+            }
+        }
+        other.single.into_iter().for_each(|seen| self.note(seen));
+        self.composite.extend(other.composite);
+        self
+    }
+
     pub fn new(work: &Work, rows: &RowSet) -> Self {
         let mut ways: Vec<(String, usize)> = Vec::new();
         for way in work.ways.values() {
