@@ -331,6 +331,8 @@ impl Job {
             order: order.unwrap_or_default(),
             ordering,
             nearest: access::nearest(&block),
+            relevant: access::relevant(&block),
+            tallies: access::tallies(&block),
             start: cursor.start(),
             size: page.size,
         };
@@ -363,6 +365,7 @@ impl Job {
         let condition = shared.condition.as_ref();
         let report = report.with_indexes(condition, &shared.order, &shared.ordering, usable);
         let report = report.with_nearest(shared.nearest.as_ref(), usable);
+        let report = report.with_texts(condition, shared.relevant.as_ref(), usable);
         let report = match &container.schema.key {
             Some(key) if plan.is_one_key => report.with_keys(key.paths.iter().map(|path| path.as_str())),
             _ => report,
