@@ -127,8 +127,9 @@ pub fn is_component(select: &Select) -> bool {
         }
         _ => false,
     };
+    let is_merged = select.spec.items().iter().any(|item| item.name() == Some("orderByItems"));
     match &select.order_by {
-        Some(OrderBy::Keys(keys)) => matches!(keys.as_slice(), [key] if is_score(&key.expr)),
+        Some(OrderBy::Keys(keys)) => is_merged && matches!(keys.as_slice(), [key] if is_score(&key.expr)),
         _ => false,
     }
 }

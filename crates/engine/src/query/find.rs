@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::ops::Bound;
 
 use pleiad_model::{Result, Value};
-use pleiad_partition::index::order::{Decoded, Type as TermType, decode};
 use pleiad_partition::index::full_text::word_range;
+use pleiad_partition::index::order::{Decoded, Type as TermType, decode};
 use pleiad_partition::index::{PathHash, TermRange, UNINDEXED, UsableIndex, full_text_id, spatial_id};
 use pleiad_partition::view::{Posting, behind};
 use pleiad_query::access::{Condition, Lookup, Near, StringTest, Type, What, Word};

@@ -3,9 +3,7 @@
 //! Promise: compiled once, it is asked about every item. A composite index over array elements or over properties
 //! that are made when an item is read has no rows and is not among `composites`.
 
-use pleiad_model::policy::{
-    CompositeIndex, IndexMatcher, IndexingMode, Node, Step, is_made_when_read,
-};
+use pleiad_model::policy::{CompositeIndex, IndexMatcher, IndexingMode, Node, Step, is_made_when_read};
 use pleiad_model::{Number, Value};
 use pleiad_spatial::cells::Space;
 

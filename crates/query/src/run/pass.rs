@@ -60,7 +60,16 @@ impl<'q> Pass<'q> {
             Output::Rows(_) if !block.order.is_empty() => Collect::Smallest(Smallest::new(start.clone(), size)),
             Output::Rows(_) => Collect::Stream(Stream::new(start.clone(), size)),
         };
-        Pass { block, cx, start, size, keep_undefined: feeding.keep_undefined, collect, unscored: false, key: Vec::new() }
+        Pass {
+            block,
+            cx,
+            start,
+            size,
+            keep_undefined: feeding.keep_undefined,
+            collect,
+            unscored: false,
+            key: Vec::new(),
+        }
     }
 
     /// The items that come next begin behind so many rows of this one, where rows come in order of arrival.
