@@ -23,9 +23,11 @@ mod find; // items that may meet a condition
 mod choose; // the cheapest way to them
 mod feed; // items into a pass
 mod tab; // what a page owes, and to whom
+mod relevance; // texts by how relevant they are
 mod rows; // slices, one after the other or all at once and merged
 mod page; // one page
 mod staged; // a query over the rows of another one
+mod ranked; // scores of several queries, fused
 mod inside; // a query inside a transaction
 mod report; // how it was done
 

@@ -12,12 +12,14 @@
 //! | a composite index | of its paths and their orders | its components, one after the other |
 //! | a geometry under a spatial index | of its path, as a spatial one | a cell |
 //! | a vector under a vector index | of its path, as a vector's | its elements, in a row of their own keyspace |
+//! | a word of a text under a full-text index, and how many it has | of its path and language, as a text | `full_text` says |
 //! | an item that its writer wanted out of the index | 0 | nothing |
 //!
 //! The last is how whoever reads the index finds the items that are not in it.
 
 pub mod order; // values as bytes whose order is the values' order
 mod computed; // properties that no item stores
+pub mod full_text; // the words of texts
 mod path; // paths and composite indexes as numbers
 mod rules; // a policy, and the terms it asks for
 mod spatial; // where geometry is found
@@ -26,7 +28,7 @@ mod vector; // the vectors of an item
 
 pub use computed::{Computed, Extract};
 pub use order::{TermRange, Type};
-pub use path::{PathHash, composite_id, spatial_id};
+pub use path::{PathHash, composite_id, full_text_id, spatial_id};
 pub use rules::Rules;
 pub use usable::{Layers, UsableIndex};
 pub use vector::VectorRule;

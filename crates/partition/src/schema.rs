@@ -5,7 +5,9 @@
 
 use pleiad_model::Value;
 use pleiad_model::partition_key::PartitionKeyDefinition;
-use pleiad_model::policy::{ContainerDefinition, Geospatial, IndexingMode, IndexingPolicy, VectorEmbedding};
+use pleiad_model::policy::{
+    ContainerDefinition, FullTextPolicy, Geospatial, IndexingMode, IndexingPolicy, VectorEmbedding,
+};
 
 use crate::index::{self, Computed, Layers, Rules, Term, UsableIndex};
 use crate::record::Record;
@@ -47,6 +49,7 @@ pub struct Indexing {
     pub policy: IndexingPolicy,
     pub geospatial: Geospatial,
     pub embeddings: Vec<VectorEmbedding>,
+    pub full_text: Option<FullTextPolicy>,
     pub computed: Computed,
 }
 
@@ -54,12 +57,13 @@ impl Indexing {
     /// `computed` are the definition's computed properties.
     pub fn of(definition: &ContainerDefinition, computed: Computed) -> Indexing {
         let (policy, embeddings) = (definition.indexing.clone(), definition.vector_embeddings.clone());
-        Indexing { policy, geospatial: definition.geospatial, embeddings, computed }
+        let full_text = definition.full_text.clone();
+        Indexing { policy, geospatial: definition.geospatial, embeddings, full_text, computed }
     }
 
     /// Equal rules give equal terms.
     pub fn rules(&self) -> Rules {
-        Rules::new(&self.policy, self.geospatial, &self.embeddings, &self.computed)
+        Rules::new(self)
     }
 }
 
@@ -73,8 +77,7 @@ impl Schema {
         room: Room,
     ) -> Schema {
         let former = former.iter().map(Indexing::rules).collect();
-        let (policy, embeddings) = (&definition.indexing, &definition.vector_embeddings);
-        let current = Rules::new(policy, definition.geospatial, embeddings, computed);
+        let (policy, current) = (&definition.indexing, Indexing::of(definition, computed.clone()).rules());
         Schema {
             version,
             key: definition.partition_key.clone(),

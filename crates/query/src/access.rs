@@ -10,10 +10,11 @@ mod explain; // conditions as text
 use std::ops::Bound;
 
 use pleiad_model::Value;
-use pleiad_model::policy::Step as IndexStep;
+use pleiad_model::policy::{Language, Step as IndexStep};
 use pleiad_vector::Measure;
 
-use crate::block::{Block, Distance, Node, Operand, Search};
+use crate::block::{Block, Distance, Node, Operand, Output, Search};
+use crate::expr::full_text::Ask;
 use crate::expr::functions::Function;
 use crate::expr::like::Pattern;
 use crate::expr::{Context, Term};
@@ -26,6 +27,7 @@ pub enum Condition<'b> {
     Any(Vec<Condition<'b>>),
     Is(Lookup<'b>),
     Near(Near<'b>),
+    Word(Word<'b>),
 }
 
 /// One place in items, and what its value must be.
@@ -84,6 +86,15 @@ pub struct Near<'b> {
     pub distance: f64,
 }
 
+/// A text that has this word.
+#[derive(Debug)]
+pub struct Word<'b> {
+    pub path: Vec<IndexStep>,
+    /// Words of other languages are others.
+    pub language: Language,
+    pub word: &'b str,
+}
+
 /// One key of `ORDER BY`, when it is a path of properties.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderPath {
@@ -111,7 +122,7 @@ impl Condition<'_> {
     pub fn lookups(&self) -> usize {
         match self {
             Condition::Nothing => 0,
-            Condition::Is(_) | Condition::Near(_) => 1,
+            Condition::Is(_) | Condition::Near(_) | Condition::Word(_) => 1,
             Condition::All(all) | Condition::Any(all) => all.iter().map(Condition::lookups).sum(),
         }
     }
@@ -149,6 +160,9 @@ pub fn nearest(block: &Block) -> Option<Nearest<'_>> {
     let [only] = block.order.as_slice() else { return None };
     let Node::Distance(distance) = &only.node else { return None };
     let Distance { measure, search, left, right } = &**distance;
+    if only.descending != measure.is_similarity() {
+        return None; // the farthest first
+    }
     let (to, node) = match (left, right) {
         (Operand::Known(to), Operand::Computed(node)) | (Operand::Computed(node), Operand::Known(to)) => (to, node),
         _ => return None,
@@ -156,6 +170,43 @@ pub fn nearest(block: &Block) -> Option<Nearest<'_>> {
     let is_property = |step: &IndexStep| matches!(step, IndexStep::Property(_));
     let path = derive::Paths::of(block).path(node).filter(|path| block.reads_items && path.iter().all(is_property))?;
     Some(Nearest { path, to, measure: *measure, search: *search })
+}
+
+/// `ORDER BY _FullTextScore(c.path, …) DESC` and nothing else: which items are relevant.
+#[derive(Debug)]
+pub struct Relevant<'b> {
+    pub path: Vec<IndexStep>,
+    /// An item that does not meet it has the score 0.
+    pub condition: Condition<'b>,
+}
+
+/// `None` also if an index cannot tell.
+pub fn relevant(block: &Block) -> Option<Relevant<'_>> {
+    let [only] = block.order.as_slice() else { return None };
+    let Node::FullText(call) = &only.node else { return None };
+    if !block.reads_items || !only.descending || !matches!(call.ask, Ask::Score(_)) {
+        return None;
+    }
+    let paths = derive::Paths::of(block);
+    Some(Relevant { path: paths.path(&call.text)?, condition: Condition::Any(paths.searches(call)?) })
+}
+
+/// What a query that only counts words and hits asks of one text: the sum of lengths, or how many texts have a word.
+#[derive(Debug)]
+pub enum Tally<'b> {
+    Items,
+    Words { path: Vec<IndexStep>, language: Language },
+    Hits(Word<'b>),
+}
+
+/// One for each aggregate of a block that asks for nothing else.
+pub fn tallies(block: &Block) -> Option<Vec<Tally<'_>>> {
+    let Output::Groups(grouping, _) = &block.output else { return None };
+    if !grouping.whole || !block.reads_items || !block.sources.is_empty() || !block.filters.is_empty() {
+        return None;
+    }
+    let paths = derive::Paths::of(block);
+    grouping.aggregates.iter().map(|(kind, node)| paths.tally(*kind, node)).collect()
 }
 
 pub use explain::path_text;

@@ -234,7 +234,8 @@ impl Project {
 
 impl Node {
     fn is_simple(&self) -> bool {
-        let mut simple = !matches!(self, Node::Subquery { .. } | Node::UserCall { .. });
+        // A text is many words.
+        let mut simple = !matches!(self, Node::Subquery { .. } | Node::UserCall { .. } | Node::FullText(_));
         self.each_child(&mut |child| simple = simple && child.is_simple());
         simple
     }

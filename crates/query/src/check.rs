@@ -16,6 +16,7 @@ mod clauses; // which clauses go together
 mod counts; // TOP, OFFSET, LIMIT
 mod groups; // aggregates and GROUP BY
 mod names; // what identifiers stand for
+mod rank; // what may be ranked
 mod suggest; // names that people write for others
 
 use std::collections::HashSet;
@@ -50,7 +51,7 @@ pub fn read(text: &str) -> Result<Select> {
 /// `text` is what the tree was parsed from; faults point into it.
 pub fn check(select: &Select, text: &str) -> Result<()> {
     let mut checker = Checker::default();
-    checker.block(select, &Scope::outermost(), Nesting::Outermost).map_err(|broken| broken.into_error(text))
+    checker.block(select, &Scope::outermost(), Nesting::Outermost).map_err(|fault| fault.into_error(text))
 }
 
 /// Every parameter that the text uses is declared, and those that count are counts: these.
@@ -103,28 +104,7 @@ fn note_functions_in<'q>(expr: &'q Expr, found: &mut Vec<(&'q str, Span)>) {
     let Ok(()) = noted;
 }
 
-/// A mistake in the text, or something that is not built.
-enum Broken {
-    Fault(Fault),
-    Error(Error),
-}
-
-type Checked = Result<(), Broken>;
-
-impl Broken {
-    fn into_error(self, text: &str) -> Error {
-        match self {
-            Broken::Fault(fault) => fault.into_error(text),
-            Broken::Error(error) => error,
-        }
-    }
-}
-
-impl From<Fault> for Broken {
-    fn from(fault: Fault) -> Self {
-        Broken::Fault(fault)
-    }
-}
+type Checked = Result<(), Fault>;
 
 /// Where a block stands.
 #[derive(Clone, Copy, PartialEq)]
@@ -183,13 +163,13 @@ impl<'q> Checker<'q> {
 
     fn scalar(&mut self, expr: &'q Expr, scope: &Scope<'q>, place: Place) -> Checked {
         match &expr.kind {
-            ExprKind::Name(name) => Ok(scope.resolve(name, expr.span)?),
+            ExprKind::Name(name) => scope.resolve(name, expr.span),
             ExprKind::Call { function, arguments } => self.call(expr, function, arguments, scope, place),
             ExprKind::UserCall { function, arguments } => {
                 self.user_function(function, expr.span)?;
                 self.scalars(arguments, scope, place)
             }
-            ExprKind::Subquery { .. } if place == Place::Aggregate => Err(groups::nested(expr.span).into()),
+            ExprKind::Subquery { .. } if place == Place::Aggregate => Err(groups::nested(expr.span)),
             ExprKind::Subquery { select, .. } => self.block(select, scope, Nesting::Subquery),
             _ => expr.each_child(&mut |child| self.scalar(child, scope, place)),
         }

@@ -197,7 +197,9 @@ impl<'q> Compiler<'q> {
 
     fn order_key(&mut self, key: &'q ast::OrderKey) -> Result<OrderKey> {
         let descending = match &key.expr.kind {
-            ExprKind::Call { arguments, .. } if is_distance(&key.expr) => self.descends(arguments, &key.expr)?,
+            ExprKind::Call { arguments, .. } if is_distance(&key.expr) && key.direction.is_none() => {
+                self.descends(arguments, &key.expr)?
+            }
             _ => key.descending,
         };
         Ok(OrderKey { node: self.scalar(&key.expr)?, descending })

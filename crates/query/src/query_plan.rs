@@ -15,6 +15,7 @@
 //! Which keys a filter allows is `route`'s; which partitions hold them, the engine's.
 
 mod features; // what a client must be able to do
+mod hybrid; // scores that are ranked
 mod rewrite; // the text for one range
 mod shape; // what has to be merged
 
@@ -28,6 +29,7 @@ use crate::language::print::print_expr;
 use crate::route::{QueryRange, Reach, ranges, route};
 use shape::{Column, Shape};
 
+pub use hybrid::{GlobalStatistics, Hybrid, scored};
 pub(crate) use shape::gathers;
 pub use shape::needs_merge;
 
@@ -45,19 +47,26 @@ pub fn query_plan(
     let counts = check::check_parameters(&select, bind.parameters, text)?;
     let reach = definition.map_or(Reach::Everything, |definition| route(&select, bind, definition));
     let is_single = definition.is_some_and(|definition| reach.single(definition).is_some());
-    let nearest = nearest_first(&select, text, bind)?;
-    let plan = Plan::of(&select, counts, is_single, nearest)?;
-    features::check(&plan, supported_features)?;
     let ranges = match definition {
         Some(definition) => ranges(&reach, definition),
         None if select.from.is_empty() => vec![QueryRange::nothing()],
         None => vec![QueryRange::everything()],
     };
-    let answer = Object::new()
-        .with("partitionedQueryExecutionInfoVersion", VERSION)
-        .with("queryInfo", plan.to_object()?)
-        .with("queryRanges", ranges.iter().map(QueryRange::to_value).collect::<Vec<_>>());
-    Ok(Value::from(answer))
+    let answer = Object::new().with("partitionedQueryExecutionInfoVersion", VERSION);
+    let answer = match Hybrid::of(&select, text, bind, counts)? {
+        Some(hybrid) => {
+            features::check_hybrid(&hybrid, counts, supported_features)?;
+            answer.with("hybridSearchQueryInfo", hybrid.to_object())
+        }
+        None => {
+            let nearest = nearest_first(&select, text, bind)?;
+            let plan = Plan::of(&select, counts, is_single, nearest)?;
+            features::check(&plan, supported_features)?;
+            answer.with("queryInfo", plan.to_object()?)
+        }
+    };
+    let ranges = ranges.iter().map(QueryRange::to_value).collect::<Vec<_>>();
+    Ok(Value::from(answer.with("queryRanges", ranges)))
 }
 
 /// `ORDER BY VectorDistance(…)`: the nearest first, which is down for similarities and up for distances. `None` for any

@@ -34,7 +34,10 @@ pub struct Component<'q> {
 
 #[derive(Clone, Copy)]
 pub enum Score<'q> {
-    Text { property: &'q Expr, terms: &'q [Expr] },
+    Text {
+        property: &'q Expr,
+        terms: &'q [Expr],
+    },
     /// What `VectorDistance` is called with.
     Vector(&'q [Expr]),
 }
@@ -62,10 +65,13 @@ fn fused<'q>(call: &Expr, arguments: &'q [Expr]) -> Result<Ranking<'q>, Fault> {
     }
     let is_weighted = weights.is_some();
     let weights = match weights {
-        Some(weights) => numbers(weights).filter(|numbers| numbers.len() == scores.len()).ok_or_else(|| unweighted(weights))?,
+        Some(weights) => {
+            numbers(weights).filter(|numbers| numbers.len() == scores.len()).ok_or_else(|| unweighted(weights))?
+        }
         None => vec![1.0; scores.len()],
     };
-    let components = scores.iter().zip(weights).map(|(score, weight)| component(score, weight)).collect::<Result<_, _>>()?;
+    let components =
+        scores.iter().zip(weights).map(|(score, weight)| component(score, weight)).collect::<Result<_, _>>()?;
     Ok(Ranking { components, is_weighted })
 }
 
@@ -121,8 +127,9 @@ pub fn is_component(select: &Select) -> bool {
         }
         _ => false,
     };
+    let is_merged = select.spec.items().iter().any(|item| item.name() == Some("orderByItems"));
     match &select.order_by {
-        Some(OrderBy::Keys(keys)) => matches!(keys.as_slice(), [key] if is_score(&key.expr)),
+        Some(OrderBy::Keys(keys)) => is_merged && matches!(keys.as_slice(), [key] if is_score(&key.expr)),
         _ => false,
     }
 }

@@ -170,7 +170,7 @@ pub(super) fn delete_database(batch: &mut Batch, database: &Database) {
     batch.delete(keyspace::catalog(DATABASE, &database.rid.0.to_be_bytes()));
 }
 
-/// Which indexes have rows: from 2 on, vector indexes.
+/// Which indexes have rows: from 2 on, vector and full-text indexes.
 const LAYOUT: i64 = 2;
 
 pub(super) fn put_container(batch: &mut Batch, container: &Container) {

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pleiad_model::policy::{ComputedProperty, Geospatial, IndexingPolicy, VectorEmbedding};
+use pleiad_model::policy::{ComputedProperty, FullTextPolicy, Geospatial, IndexingPolicy, VectorEmbedding};
 use pleiad_model::{Error, Kind, Object, Result, Value};
 use pleiad_partition::Indexing;
 
@@ -33,6 +33,7 @@ impl Transition {
             policy,
             geospatial: Geospatial::Geography,
             embeddings: Vec::new(),
+            full_text: None,
             computed: Default::default(),
         }];
         Ok(Transition { from, anew: true, ..Transition::default() })
@@ -40,7 +41,7 @@ impl Transition {
 
     /// The way of a container whose policy has indexes that had no rows when it was written.
     pub fn unfilled(indexing: Indexing) -> Option<Transition> {
-        let policy = IndexingPolicy { vector: Vec::new(), ..indexing.policy.clone() };
+        let policy = IndexingPolicy { vector: Vec::new(), full_text: Vec::new(), ..indexing.policy.clone() };
         let from = Indexing { policy, ..indexing.clone() };
         let differs = from.rules() != indexing.rules();
         differs.then(|| Transition { from: vec![from], ..Transition::default() })
@@ -85,7 +86,11 @@ impl Transition {
         let from = |indexing: &Indexing| {
             let object = Object::new().with("indexingPolicy", indexing.policy.to_value());
             let object = object.with("geospatial", indexing.geospatial.as_str());
-            let object = object.with("vectorEmbeddingPolicy", VectorEmbedding::policy_to_object(&indexing.embeddings));
+            let mut object =
+                object.with("vectorEmbeddingPolicy", VectorEmbedding::policy_to_object(&indexing.embeddings));
+            if let Some(policy) = &indexing.full_text {
+                object.set("fullTextPolicy", policy.to_object());
+            }
             Value::Object(
                 object.with("computedProperties", ComputedProperty::to_value(indexing.computed.definitions())),
             )
@@ -104,7 +109,8 @@ impl Transition {
             let computed = ComputedProperties::new(&definitions, geospatial)?.indexed;
             let embeddings =
                 entry.get("vectorEmbeddingPolicy").map_or(Ok(Vec::new()), VectorEmbedding::parse_policy)?;
-            Ok(Indexing { policy, geospatial, embeddings, computed })
+            let full_text = entry.get("fullTextPolicy").map(FullTextPolicy::parse).transpose()?;
+            Ok(Indexing { policy, geospatial, embeddings, full_text, computed })
         };
         let from = value.get("from").and_then(Value::as_array).ok_or_else(corrupt)?;
         let from = from.iter().map(indexing).collect::<Result<Vec<_>>>()?;

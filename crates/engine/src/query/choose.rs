@@ -35,6 +35,8 @@ pub enum Choice {
     Nearest(Nearby),
     /// They need not be seen: so many are there.
     Count(u64),
+    /// The same of several figures, one for each aggregate.
+    Tally(Vec<u64>),
 }
 
 /// A way through an index that meets items in the order of the query's keys.

@@ -37,6 +37,8 @@ pub struct Feed<'f> {
     pub start: &'f Start,
     /// About how many rows are wanted.
     pub wanted: usize,
+    /// Items that the pass has seen already, in order.
+    pub seen: &'f [u64],
     /// Rows in order of arrival can end when the time of a page is over; all else is complete or nothing.
     pub may_end_early: bool,
 }
@@ -92,6 +94,10 @@ impl Feed<'_> {
             Choice::Part(docnums) | Choice::Found(docnums) => self.fetch(docnums, pass, work),
             Choice::Walk(walk) => self.walk(walk, pass, work),
             Choice::Nearest(nearby) => self.nearby(nearby, pass, work),
+            Choice::Tally(figures) => {
+                pass.tally(figures);
+                Ok(Ended::Exhausted)
+            }
             Choice::Count(items) => {
                 pass.count(*items);
                 Ok(Ended::Exhausted)
@@ -274,7 +280,7 @@ impl Feed<'_> {
     }
 
     fn item(&self, record: RecordView<'_>, pass: &mut Pass<'_>, work: &mut Work) -> Result<Flow> {
-        if self.reader.is_over(&record) {
+        if self.reader.is_over(&record) || self.seen.binary_search(&record.docnum).is_ok() {
             return Ok(Flow::Go);
         }
         work.items += 1;

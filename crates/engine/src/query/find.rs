@@ -8,10 +8,11 @@ use std::collections::HashMap;
 use std::ops::Bound;
 
 use pleiad_model::{Result, Value};
+use pleiad_partition::index::full_text::word_range;
 use pleiad_partition::index::order::{Decoded, Type as TermType, decode};
-use pleiad_partition::index::{PathHash, TermRange, UNINDEXED, UsableIndex, spatial_id};
+use pleiad_partition::index::{PathHash, TermRange, UNINDEXED, UsableIndex, full_text_id, spatial_id};
 use pleiad_partition::view::{Posting, behind};
-use pleiad_query::access::{Condition, Lookup, Near, StringTest, Type, What};
+use pleiad_query::access::{Condition, Lookup, Near, StringTest, Type, What, Word};
 use pleiad_query::expr::Context;
 use pleiad_spatial::{Geometry, cells};
 use pleiad_storage::Direction;
@@ -106,6 +107,13 @@ impl<'a> Finder<'a> {
                 }
                 None => Ok(None),
             },
+            Condition::Word(word) => match self.word_range(word) {
+                Some((path, range)) => {
+                    let rows = self.estimate(path, &range)?;
+                    Ok(Some(Cost { rows, items: rows }))
+                }
+                None => Ok(None),
+            },
             Condition::All(all) => {
                 let mut best: Option<Cost> = None;
                 for condition in all {
@@ -143,6 +151,10 @@ impl<'a> Finder<'a> {
             Condition::Nothing => Ok(Some(Vec::new())),
             Condition::Is(lookup) => self.find_lookup(lookup, after),
             Condition::Near(near) => self.find_near(near, after),
+            Condition::Word(word) => match self.word_range(word) {
+                Some((path, range)) => self.collect(path, &[range], after, None),
+                None => Ok(None),
+            },
             Condition::All(all) => self.find_all(all, after),
             Condition::Any(any) => {
                 let mut union = Vec::new();
@@ -265,6 +277,12 @@ impl<'a> Finder<'a> {
         Some((spatial_id(&near.path), ranges))
     }
 
+    /// The rows of a full-text index that hold the word.
+    fn word_range(&self, word: &Word<'_>) -> Option<(u64, TermRange)> {
+        let language = self.index.full_text(&word.path).filter(|language| *language == word.language)?;
+        Some((full_text_id(&word.path, language), word_range(word.word)))
+    }
+
     fn find_near(&self, near: &Near<'_>, after: u64) -> Result<Option<Found>> {
         match self.near_ranges(near) {
             Some((path, ranges)) => self.collect(path, &ranges, after, None),
@@ -315,7 +333,7 @@ fn in_order(mut found: Found) -> Found {
     found
 }
 
-fn intersection(left: Found, right: Found) -> Found {
+pub fn intersection(left: Found, right: Found) -> Found {
     let mut right = right.into_iter().peekable();
     let mut kept = left;
     kept.retain(|docnum| {

@@ -17,6 +17,8 @@ use pleiad_query::compile::{Bind, compile};
 use pleiad_query::expr::{Context, Room, UserFunctions};
 use pleiad_query::language::ast::Select;
 use pleiad_query::language::print::print;
+use pleiad_query::query_plan::Hybrid;
+use pleiad_query::rank::is_component;
 use pleiad_query::run::{self, PageSize, RowSet, Start};
 use pleiad_query::stages::stages;
 use pleiad_query::{Parameters, check};
@@ -79,6 +81,9 @@ const WHOLE_PAGE_MS: u64 = 60_000;
 const SHORT_TEXT_BYTES: usize = 4 << 10;
 /// What may be built for one row.
 const ROW_BYTES_MAX: usize = 64 << 20;
+
+/// What rows that another query reads may take in memory.
+pub(super) const HELD: PageSize = PageSize { rows: usize::MAX, bytes: 64 << 20 };
 
 /// How many queries run at the same time; others wait their turn. More than there are cores, because some wait for
 /// the disk.
@@ -217,6 +222,8 @@ pub(super) struct Job {
 #[derive(Clone, Copy)]
 pub(super) struct Page<'p> {
     pub bind: Bind<'p>,
+    pub scope: &'p ListScope,
+    pub across: Across,
     pub from: Option<&'p QueryCursor>,
     pub size: PageSize,
     /// When somebody began to read the text.
@@ -260,9 +267,16 @@ impl Job {
         };
         let began = Instant::now();
         let select = check::read(&self.query.text)?;
-        check::check_parameters(&select, bind.parameters, &self.query.text)?;
+        let counts = check::check_parameters(&select, bind.parameters, &self.query.text)?;
         self.find_functions(&select)?;
-        let page = Page { bind, from: self.query.from.as_ref(), size: self.query.size, began };
+        // Whoever fuses components reads no further than the first page of each.
+        let size = if is_component(&select) { HELD } else { self.query.size };
+        let (scope, across) = (&self.query.scope, self.query.across);
+        let page = Page { bind, scope, across, from: self.query.from.as_ref(), size, began };
+        if let Some(hybrid) = Hybrid::of(&select, &self.query.text, bind, counts)? {
+            not_at_hand()?;
+            return self.ranked(&hybrid, &select, page, places, tab);
+        }
         match stages(&select) {
             Some(stages) => {
                 not_at_hand()?;
@@ -302,7 +316,7 @@ impl Job {
         if !block.is_simple() {
             not_at_hand()?;
         }
-        let plan = reach::plan(&self.at, &self.query.scope, select, page.bind, self.query.across)?;
+        let plan = reach::plan(&self.at, page.scope, select, page.bind, page.across)?;
         let whole = || At::Stretches(plan.stretches.iter().cloned().map(Stretch::whole).collect());
         let cursor = self.cursor(select, &block, page.from, whole)?;
         let order = access::order_paths(&block);
@@ -317,6 +331,8 @@ impl Job {
             order: order.unwrap_or_default(),
             ordering,
             nearest: access::nearest(&block),
+            relevant: access::relevant(&block),
+            tallies: access::tallies(&block),
             start: cursor.start(),
             size: page.size,
         };
@@ -349,6 +365,7 @@ impl Job {
         let condition = shared.condition.as_ref();
         let report = report.with_indexes(condition, &shared.order, &shared.ordering, usable);
         let report = report.with_nearest(shared.nearest.as_ref(), usable);
+        let report = report.with_texts(condition, shared.relevant.as_ref(), usable);
         let report = match &container.schema.key {
             Some(key) if plan.is_one_key => report.with_keys(key.paths.iter().map(|path| path.as_str())),
             _ => report,
@@ -383,7 +400,7 @@ impl Job {
     }
 
     /// Tells queries apart; a cursor of one is of no use to another.
-    fn fingerprint(&self, select: &Select) -> u64 {
+    pub(super) fn fingerprint(&self, select: &Select) -> u64 {
         let mut hasher = Fingerprint(FNV_BASIS);
         match select.order_by {
             // A client that resumes a sorted query narrows its filter. The cursor is a key: it means the same.
@@ -413,7 +430,7 @@ impl Hasher for Fingerprint {
     }
 }
 
-fn other_query() -> Error {
+pub(super) fn other_query() -> Error {
     Error::invalid("The continuation token belongs to another query: start again without it.")
 }
 

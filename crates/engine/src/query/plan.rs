@@ -9,7 +9,8 @@ use crate::{Admitted, Engine};
 
 /// What the most able client lists.
 const ALL_FEATURES: &str = "Aggregate,NonValueAggregate,MultipleAggregates,CountIf,ListAndSetAggregate,GroupBy,DCount,\
-                            Distinct,OrderBy,MultipleOrderBy,NonStreamingOrderBy,OffsetAndLimit,Top,CompositeAggregate";
+                            Distinct,OrderBy,MultipleOrderBy,NonStreamingOrderBy,HybridSearch,WeightedRankFusion,\
+                            OffsetAndLimit,Top,CompositeAggregate";
 
 impl Engine {
     /// `features` are those that the client knows; without them it is taken to know all.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use pleiad_model::policy::Step;
 use pleiad_partition::index::UsableIndex;
-use pleiad_query::access::{Condition, Lookup, Nearest, OrderPath, What, path_text};
+use pleiad_query::access::{Condition, Lookup, Nearest, OrderPath, Relevant, What, path_text};
 use pleiad_query::run::RowSet;
 
 use super::choose::{Choice, Ordering};
@@ -52,7 +53,16 @@ impl Work {
             Choice::Walk(walk) => format!("index {}", walk.name),
             Choice::Nearest(nearby) => format!("vector index {}", nearby.name),
             Choice::Count(_) => "count of items".to_owned(),
+            Choice::Tally(_) => "full-text statistics".to_owned(),
         };
+        self.ways.insert(range, way);
+    }
+}
+
+impl Work {
+    /// Items were found in another way than was chosen first.
+    pub fn found(&mut self, range: u32, way: String, rows: usize) {
+        self.index_rows += rows as u64;
         self.ways.insert(range, way);
     }
 }
@@ -88,6 +98,24 @@ impl Report {
     /// The same work, for a query that makes other rows of it.
     pub fn giving(self, rows: &RowSet) -> Self {
         Report { rows: rows.len() as u64, row_bytes: rows.bytes() as u64, ..self }
+    }
+
+    /// Both together, for a page that took several queries.
+    pub fn and(mut self, other: Report) -> Self {
+        self.items += other.items;
+        self.item_bytes += other.item_bytes;
+        self.index_rows += other.index_rows;
+        self.compiling += other.compiling;
+        self.looking_up += other.looking_up;
+        for (way, partitions) in other.ways {
+            match self.ways.iter_mut().find(|(known, _)| *known == way) {
+                Some((_, known)) => *known = partitions.max(*known),
+                None => self.ways.push((way, partitions)),
+            }
+        }
+        other.single.into_iter().for_each(|seen| self.note(seen));
+        self.composite.extend(other.composite);
+        self
     }
 
     pub fn new(work: &Work, rows: &RowSet) -> Self {
@@ -147,6 +175,23 @@ impl Report {
         self
     }
 
+    /// Which full-text indexes the filter and the order speak to.
+    pub fn with_texts(
+        mut self,
+        condition: Option<&Condition<'_>>,
+        relevant: Option<&Relevant<'_>>,
+        index: UsableIndex<'_>,
+    ) -> Self {
+        let mut paths = Vec::new();
+        condition.iter().for_each(|condition| texts(condition, &mut paths));
+        relevant.iter().for_each(|relevant| texts(&relevant.condition, &mut paths));
+        for path in paths {
+            let (specs, utilized) = (vec![path_text(path)], index.full_text(path).is_some());
+            self.note(IndexUse { specs, utilized, precise: true, impact_is_high: true });
+        }
+        self
+    }
+
     /// Partition keys route a request; the service counts that as an index on their paths.
     pub fn with_keys<'k>(mut self, paths: impl Iterator<Item = &'k str>) -> Self {
         for path in paths {
@@ -194,7 +239,16 @@ fn gather<'c, 'b>(condition: &'c Condition<'b>, found: &mut Vec<&'c Lookup<'b>>)
     match condition {
         Condition::Is(lookup) => found.push(lookup),
         Condition::All(all) | Condition::Any(all) => all.iter().for_each(|condition| gather(condition, found)),
-        Condition::Nothing | Condition::Near(_) => {}
+        Condition::Nothing | Condition::Near(_) | Condition::Word(_) => {}
+    }
+}
+
+/// The paths whose texts are searched.
+fn texts<'c>(condition: &'c Condition<'_>, found: &mut Vec<&'c [Step]>) {
+    match condition {
+        Condition::Word(word) if !found.contains(&word.path.as_slice()) => found.push(&word.path),
+        Condition::All(all) | Condition::Any(all) => all.iter().for_each(|condition| texts(condition, found)),
+        _ => {}
     }
 }
 

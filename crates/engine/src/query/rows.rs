@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 use pleiad_model::{Error, Kind, Result};
-use pleiad_query::access::{Condition, Nearest, OrderPath};
+use pleiad_query::access::{Condition, Nearest, OrderPath, Relevant, Tally};
 use pleiad_query::block::{Block, Output};
 use pleiad_query::run::{self, Feeding, Finished, PageSize, Pass, Start};
 use pleiad_storage::{not_at_hand, waiting_here};
@@ -37,6 +37,8 @@ pub struct Shared<'p> {
     pub keys: Vec<KeyPath>,
     pub ordering: Ordering,
     pub nearest: Option<Nearest<'p>>,
+    pub relevant: Option<Relevant<'p>>,
+    pub tallies: Option<Vec<Tally<'p>>>,
     pub start: Start,
     pub size: PageSize,
 }
@@ -137,7 +139,7 @@ impl<'p> Shared<'p> {
         let ended = self.choose(slice, stretch.after(), false, &mut here).and_then(|way| {
             check_short(way.us)?;
             pass.resume(stretch.docnum, stretch.rows);
-            self.feed(&way, slice, stretch.after(), pass, &mut here)
+            self.feed(&way, slice, stretch.after(), &[], pass, &mut here)
         });
         tab.read(tab.last(), &here);
         work.add(here);
@@ -231,6 +233,14 @@ impl<'p> Shared<'p> {
                 return Ok(Way { choice, us: 0.0, reader });
             }
         }
+        if self.tallies.is_some() {
+            let reader = self.open(slice)?;
+            if let Some(figures) = self.tallied(slice, &reader, work)? {
+                let choice = Choice::Tally(figures);
+                work.chose(slice.partition.range.id, &choice);
+                return Ok(Way { choice, us: 0.0, reader });
+            }
+        }
         // Each row once, in order, means to look at all of them anyway.
         self.choose(slice, 0, !self.block.distinct, work)
     }
@@ -242,12 +252,15 @@ impl<'p> Shared<'p> {
     }
 
     fn fill(&self, pass: &mut Pass<'p>, slice: &Slice, way: Way, work: &mut Work) -> Result<()> {
+        if let Some(hits) = self.hits(slice, &way)? {
+            return self.by_score(pass, slice, way, hits, work);
+        }
         pass.expect_order(matches!(way.choice, Choice::Walk(_) | Choice::Nearest(_)));
-        if self.feed(&way, slice, 0, pass, work)? == Ended::Unordered {
+        if self.feed(&way, slice, 0, &[], pass, work)? == Ended::Unordered {
             // What was met already is met again, and is the same row.
             pass.expect_order(false);
             let way = self.choose(slice, 0, false, work)?;
-            self.feed(&way, slice, 0, pass, work)?;
+            self.feed(&way, slice, 0, &[], pass, work)?;
         }
         Ok(())
     }
@@ -294,7 +307,15 @@ impl<'p> Shared<'p> {
         Ok(Way { choice, us, reader })
     }
 
-    fn feed(&self, way: &Way, slice: &Slice, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    pub(super) fn feed(
+        &self,
+        way: &Way,
+        slice: &Slice,
+        after: u64,
+        seen: &[u64],
+        pass: &mut Pass<'_>,
+        work: &mut Work,
+    ) -> Result<Ended> {
         let feed = Feed {
             reader: &way.reader,
             slice,
@@ -305,6 +326,7 @@ impl<'p> Shared<'p> {
             nearest: self.nearest.as_ref(),
             start: &self.start,
             wanted: self.wanted(),
+            seen,
             may_end_early: is_stream(self.block),
         };
         feed.run(&way.choice, after, pass, work)
@@ -312,10 +334,10 @@ impl<'p> Shared<'p> {
 }
 
 /// A way to the items of a slice, and about how long it is.
-struct Way {
-    choice: Choice,
-    us: f64,
-    reader: Reader,
+pub(super) struct Way {
+    pub choice: Choice,
+    pub us: f64,
+    pub reader: Reader,
 }
 
 /// More than this is worth another thread.

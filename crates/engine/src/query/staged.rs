@@ -7,17 +7,14 @@ use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_query::compile::compile;
 use pleiad_query::document::Bound;
 use pleiad_query::language::ast::Select;
-use pleiad_query::run::{self, Feeding, Finished, Flow, PageSize, Pass, Start};
+use pleiad_query::run::{self, Feeding, Finished, Flow, Pass, Start};
 use pleiad_query::stages::{Stages, stages};
 
 use super::cursor::{At, QueryCursor};
-use super::page::{Job, Page, QueryPage};
+use super::page::{HELD, Job, Page, QueryPage};
 use super::report::Report;
 use super::tab::Tab;
 use crate::answer::Place;
-
-/// What the inner query's rows may take in memory.
-const HELD: PageSize = PageSize { rows: usize::MAX, bytes: 64 << 20 };
 
 impl Job {
     pub(super) fn staged(

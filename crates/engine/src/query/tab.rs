@@ -48,6 +48,11 @@ impl Tab {
         }
     }
 
+    /// What one more query of the same page owes.
+    pub fn absorb(&mut self, other: Tab) {
+        self.parts.extend(other.parts);
+    }
+
     pub fn last(&self) -> usize {
         self.parts.len().saturating_sub(1)
     }

@@ -66,7 +66,7 @@ impl FullTextPolicy {
         path.and_then(|path| path.language).or(self.default_language).unwrap_or(Language::ENGLISH)
     }
 
-    pub(super) fn parse(body: &Value) -> Result<Self> {
+    pub fn parse(body: &Value) -> Result<Self> {
         let body = read::object(body)?;
         let default_language = read::optional(body, "defaultLanguage", Language::parse)?;
         let paths = read::each(body, "fullTextPaths", FullTextPath::parse)?;
@@ -81,7 +81,7 @@ impl FullTextPolicy {
         Ok(FullTextPolicy { default_language, paths })
     }
 
-    pub(super) fn to_object(&self) -> Object {
+    pub fn to_object(&self) -> Object {
         let mut object = Object::new();
         if let Some(language) = self.default_language {
             object.set("defaultLanguage", language.as_str());

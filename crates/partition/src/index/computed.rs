@@ -80,7 +80,8 @@ impl Made {
         let included = policy.included.iter().map(|path| path.steps.as_slice());
         let composite = policy.composite.iter().flat_map(|index| &index.paths).map(|path| path.path.steps.as_slice());
         let spatial = policy.spatial.iter().map(|index| index.path.steps.as_slice());
-        let firsts = included.chain(composite).chain(spatial).filter_map(first_name);
+        let texts = policy.full_text.iter().filter_map(|index| index.path.segments().first().map(String::as_str));
+        let firsts = included.chain(composite).chain(spatial).filter_map(first_name).chain(texts);
         let mut listed: Vec<String> = firsts.filter(|name| computed.find(name).is_some()).map(str::to_owned).collect();
         listed.sort_unstable();
         listed.dedup();

@@ -8,11 +8,12 @@
 //! (/a asc, /b desc)    FD │ FF 61 │ 00 │ FF 62 │ 01
 //! /loc, spatial        FC │ FF 6c 6f 63
 //! /v, int8 × 3         FB │ FF 76 │ 02 │ 00 00 00 03                 type, dimensions
+//! /t, text, en-US      FA │ 65 6e 2d 55 53 │ FF 74
 //! ```
 //!
 //! No byte above F7 is in UTF-8: whatever a property is called, it looks like no other path.
 
-use pleiad_model::policy::{CompositeIndex, CompositePath, Order, Step, VectorDataType};
+use pleiad_model::policy::{CompositeIndex, CompositePath, Language, Order, Step, VectorDataType};
 use pleiad_vector::Kind;
 
 const PROPERTY: u8 = 0xFF;
@@ -20,6 +21,7 @@ const ELEMENT: u8 = 0xFE;
 const COMPOSITE: u8 = 0xFD;
 const SPATIAL: u8 = 0xFC;
 const VECTOR: u8 = 0xFB;
+const TEXT: u8 = 0xFA;
 
 /// Hash of a path, grown one step at a time.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +99,12 @@ pub fn vector_id(steps: &[Step], kind: Kind) -> u64 {
     let dimensions = u32::try_from(kind.dimensions).unwrap_or(u32::MAX).to_be_bytes();
     let path = PathHash::ROOT.byte(VECTOR).steps(steps).byte(data_type);
     dimensions.into_iter().fold(path, PathHash::byte).finish()
+}
+
+/// The number under which the words of the text at a path have their rows.
+pub fn full_text_id(steps: &[Step], language: Language) -> u64 {
+    let root = PathHash::ROOT.byte(TEXT);
+    language.as_str().bytes().fold(root, PathHash::byte).steps(steps).finish()
 }
 
 /// Of `/_ts`.

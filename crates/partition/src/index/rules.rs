@@ -3,19 +3,18 @@
 //! Promise: compiled once, it is asked about every item. A composite index over array elements or over properties
 //! that are made when an item is read has no rows and is not among `composites`.
 
-use pleiad_model::policy::{
-    CompositeIndex, Geospatial, IndexMatcher, IndexingMode, IndexingPolicy, Node, Step, VectorEmbedding,
-    is_made_when_read,
-};
+use pleiad_model::policy::{CompositeIndex, IndexMatcher, IndexingMode, Node, Step, is_made_when_read};
 use pleiad_model::{Number, Value};
 use pleiad_spatial::cells::Space;
 
 use super::Term;
-use super::computed::{Computed, Made};
+use super::computed::Made;
+use super::full_text::TextRule;
 use super::order::{encode_component, encode_scalar, encode_undefined};
 use super::path::{PathHash, composite_id, directions, ts};
 use super::spatial::SpatialRule;
 use super::vector::VectorRule;
+use crate::schema::Indexing;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
@@ -23,25 +22,23 @@ pub struct Rules {
     composites: Vec<CompositeIndex>,
     spatial: Vec<SpatialRule>,
     vectors: Vec<VectorRule>,
+    texts: Vec<TextRule>,
     made: Made,
 }
 
 impl Rules {
-    pub fn new(
-        policy: &IndexingPolicy,
-        geospatial: Geospatial,
-        embeddings: &[VectorEmbedding],
-        computed: &Computed,
-    ) -> Rules {
+    pub fn new(of: &Indexing) -> Rules {
+        let policy = &of.policy;
         let matcher = policy.matcher();
         if policy.mode == IndexingMode::None {
-            let (composites, spatial, vectors, made) = Default::default();
-            return Rules { matcher, composites, spatial, vectors, made };
+            let (composites, spatial, vectors, texts, made) = Default::default();
+            return Rules { matcher, composites, spatial, vectors, texts, made };
         }
         let composites = policy.composite.iter().filter(|index| has_rows(index)).cloned().collect();
-        let spatial = policy.spatial.iter().map(|index| SpatialRule::new(index, geospatial)).collect();
-        let vectors = policy.vector.iter().filter_map(|index| VectorRule::new(index, embeddings)).collect();
-        Rules { matcher, composites, spatial, vectors, made: Made::new(policy, computed) }
+        let spatial = policy.spatial.iter().map(|index| SpatialRule::new(index, of.geospatial)).collect();
+        let vectors = policy.vector.iter().filter_map(|index| VectorRule::new(index, &of.embeddings)).collect();
+        let texts = policy.full_text.iter().map(|index| TextRule::new(index, of.full_text.as_ref())).collect();
+        Rules { matcher, composites, spatial, vectors, texts, made: Made::new(policy, &of.computed) }
     }
 
     pub fn matcher(&self) -> &IndexMatcher {
@@ -66,6 +63,11 @@ impl Rules {
         &self.vectors
     }
 
+    /// The full-text indexes.
+    pub fn texts(&self) -> &[TextRule] {
+        &self.texts
+    }
+
     /// The terms of an item that was last written at `ts_s`, sorted, each once.
     pub fn terms(&self, item: &Value, ts_s: u32) -> Vec<Term> {
         let system = Value::Number(Number::Int(i64::from(ts_s)));
@@ -78,6 +80,7 @@ impl Rules {
         found.extend(self.composites.iter().map(|index| composite(index, item)));
         self.spatial.iter().for_each(|rule| rule.collect(item.body, &mut found));
         found.extend(self.vectors.iter().filter_map(|rule| rule.term(item.body)));
+        self.texts.iter().for_each(|rule| rule.collect(item.body, &mut found));
         found.sort_unstable();
         found.dedup();
         found

@@ -1,6 +1,7 @@
 //! Items, policies and the terms that come of them, as tables.
 
 use super::*;
+use crate::schema::Indexing;
 use pleiad_model::json;
 use pleiad_model::policy::{CompositeIndex, Geospatial, IndexingPolicy, Step};
 use std::collections::BTreeSet;
@@ -9,8 +10,13 @@ fn policy(text: &str) -> IndexingPolicy {
     IndexingPolicy::parse(Some(&json::parse(text.as_bytes()).unwrap())).unwrap()
 }
 
+fn indexing(text: &str) -> Indexing {
+    let (geospatial, computed) = (Geospatial::Geography, Computed::default());
+    Indexing { policy: policy(text), geospatial, embeddings: Vec::new(), full_text: None, computed }
+}
+
 fn rules(text: &str) -> Rules {
-    Rules::new(&policy(text), Geospatial::Geography, &[], &Computed::default())
+    indexing(text).rules()
 }
 
 fn terms(item: &str, policy: &str) -> Vec<Term> {
@@ -196,6 +202,6 @@ fn a_spatial_index_is_usable_where_every_layer_has_it() {
     let layers = Layers::new(rules(new), vec![rules(old)]);
     assert!(layers.usable().spatial(&steps("a.x")).is_some());
     assert!(layers.usable().spatial(&steps("a")).is_none() && layers.usable().spatial(&steps("b")).is_none());
-    let flat = Rules::new(&policy(new), Geospatial::Geometry, &[], &Computed::default());
+    let flat = Indexing { geospatial: Geospatial::Geometry, ..indexing(new) }.rules();
     assert!(Layers::new(flat, vec![rules(old)]).usable().spatial(&steps("a.x")).is_none(), "other cells");
 }

@@ -9,7 +9,7 @@
 //! ```
 
 use pleiad_model::Value;
-use pleiad_model::policy::{CompositeIndex, Step};
+use pleiad_model::policy::{CompositeIndex, Language, Step};
 use pleiad_spatial::cells::Space;
 
 use super::computed::Origin;
@@ -115,6 +115,13 @@ impl<'a> UsableIndex<'a> {
                 && layers.former.iter().all(|rules| rules.vectors().iter().any(|has| has.id == rule.id))
         };
         layers.current.vectors().iter().filter(everywhere)
+    }
+
+    /// The language of the words that the index has of every text at this path. Their rows are under `index::full_text_id`.
+    pub fn full_text(self, steps: &[Step]) -> Option<Language> {
+        let rule = self.0.current.texts().iter().find(|rule| rule.steps == steps)?;
+        let everywhere = self.0.former.iter().all(|rules| rules.texts().contains(rule));
+        (everywhere && self.0.is_known(steps)).then_some(rule.language)
     }
 
     /// The space whose cells tell where the geometry at this path is. Its rows are under `index::spatial_id`.

@@ -4,9 +4,12 @@ use std::ops::Bound;
 
 use pleiad_model::Value;
 use pleiad_model::policy::Step as IndexStep;
+use pleiad_text::Search;
 
-use super::{Condition, Lookup, Near, StringTest, Type, What};
+use super::{Condition, Lookup, Near, StringTest, Tally, Type, What, Word};
 use crate::block::{Block, Like, Node, Source, SourceOf, Step};
+use crate::expr::aggregate::AggregateKind;
+use crate::expr::full_text::{Ask, FullText, Terms};
 use crate::language::ast::{BinaryOp, SubqueryForm, UnaryOp};
 
 /// Where in the item each slot lies; `None` for slots that hold something computed.
@@ -97,6 +100,11 @@ impl Paths {
                 Some(Condition::Is(Lookup { path: self.path(operand)?, what }))
             }
             Node::Call { function, arguments } => self.call(function.name, node, arguments),
+            Node::FullText(call) => match call.ask {
+                Ask::All => self.searches(call).map(Condition::All),
+                Ask::Any => self.searches(call).map(Condition::Any),
+                Ask::Length | Ask::Score(_) => None,
+            },
             Node::Subquery { form: SubqueryForm::Exists, block } => self.exists(block),
             _ => None,
         }
@@ -247,6 +255,37 @@ impl Paths {
             _ => return None,
         };
         Some(Condition::Near(Near { path, region, distance }))
+    }
+
+    // Full text.
+
+    /// For each term of a call, what a text has in which it occurs; `None` if that cannot be told of one of them.
+    pub fn searches<'b>(&self, call: &'b FullText) -> Option<Vec<Condition<'b>>> {
+        let (path, language) = (self.path(&call.text)?, call.analyzer.language());
+        let Terms::Known(terms) = &call.terms else { return None };
+        let word = |word| Condition::Word(Word { path: path.clone(), language, word });
+        let term = |term: &'b Search| {
+            let words: Vec<Condition<'b>> = term.needed()?.map(word).collect();
+            Some(if words.is_empty() { Condition::Nothing } else { Condition::All(words) })
+        };
+        terms.iter().map(term).collect()
+    }
+
+    /// What an aggregate asks of texts, if that is all it asks.
+    pub fn tally<'b>(&self, kind: AggregateKind, node: &'b Node) -> Option<Tally<'b>> {
+        match (kind, node) {
+            (AggregateKind::Count, Node::Constant(_)) => Some(Tally::Items),
+            (AggregateKind::Sum, Node::FullText(call)) if call.ask == Ask::Length => {
+                Some(Tally::Words { path: self.path(&call.text)?, language: call.analyzer.language() })
+            }
+            (AggregateKind::CountIf, Node::FullText(call)) if call.ask == Ask::All => {
+                let Terms::Known(terms) = &call.terms else { return None };
+                let [term] = terms.as_slice() else { return None };
+                let (path, language) = (self.path(&call.text)?, call.analyzer.language());
+                Some(Tally::Hits(Word { path, language, word: term.keyword()? }))
+            }
+            _ => None,
+        }
     }
 
     /// Some row of the subquery meets all of its filters, so the item has values that do.

@@ -44,6 +44,7 @@ impl Display for Condition<'_> {
             Condition::Any(any) => list(f, any, " | "),
             Condition::Is(lookup) => lookup.fmt(f),
             Condition::Near(near) => near.fmt(f),
+            Condition::Word(word) => write!(f, "{} has {}", path_text(&word.path), json::to_string(&word.word.into())),
         }
     }
 }

@@ -26,9 +26,9 @@ impl<'q> Checker<'q> {
         if let "FULLTEXTSCORE" | "RRF" = upper.as_str() {
             let name = if upper == "RRF" { "RRF" } else { "FullTextScore" };
             let message = format!("The {name} function is only allowed in the ORDER BY RANK clause.");
-            return Err(Fault::coded(name_of(call, function), "SC2240", message).into());
+            return Err(Fault::coded(name_of(call, function), "SC2240", message));
         }
-        let Some(known) = functions::find(function) else { return Err(unknown(call, function).into()) };
+        let Some(known) = functions::find(function) else { return Err(unknown(call, function)) };
         check_arity(known.name, known.arity, call, arguments)?;
         self.scalars(arguments, scope, place)
     }

@@ -2,11 +2,9 @@
 
 use std::collections::HashSet;
 
-use pleiad_model::Error;
-
 use super::groups::is_aggregated;
 use super::names::Scope;
-use super::{Broken, Checked, Checker, Nesting, Place};
+use super::{Checked, Checker, Nesting, Place};
 use crate::compile::is_distance as is_vector_distance;
 use crate::language::ast::{Expr, ExprKind, OrderBy, OrderKey, Select, SelectSpec, Step};
 use crate::language::{Fault, Span};
@@ -78,12 +76,12 @@ impl<'q> Checker<'q> {
     pub(super) fn order_by(&mut self, select: &'q Select, scope: &Scope<'q>) -> Checked {
         match &select.order_by {
             None => Ok(()),
-            Some(OrderBy::Rank(_)) => Err(Broken::Error(Error::refused("The query clause ORDER BY RANK"))),
+            Some(OrderBy::Rank(score)) => self.rank(select, score, scope),
             Some(OrderBy::Keys(keys)) => {
                 for key in keys {
                     self.scalar(&key.expr, scope, Place::Row("ORDER BY"))?;
                 }
-                Ok(check_order_keys(select, keys)?)
+                check_order_keys(select, keys)
             }
         }
     }
@@ -98,7 +96,7 @@ fn check_order_keys(select: &Select, keys: &[OrderKey]) -> Result<(), Fault> {
         return Err(Fault::plain(span, "ORDER BY cannot be combined with an aggregate, which gives one row."));
     }
     if let [only] = keys
-        && (is_distance(&only.expr) || is_vector_distance(&only.expr))
+        && (is_scalar_order(&only.expr) || is_vector_distance(&only.expr))
     {
         return check_direction(only);
     }
@@ -113,10 +111,10 @@ fn check_order_keys(select: &Select, keys: &[OrderKey]) -> Result<(), Fault> {
     }
 }
 
-/// The nearest comes first, whichever way that is.
+/// The nearest comes first, whichever way that is. Query plans say which way, and call it a score.
 fn check_direction(key: &OrderKey) -> Result<(), Fault> {
     match key.direction {
-        Some(at) if is_vector_distance(&key.expr) => Err(Fault::plain(
+        Some(at) if is_vector_distance(&key.expr) && !is_call(&key.expr, "_VECTORSCORE") => Err(Fault::plain(
             at,
             "Specifying a sorting order (ASC or DESC) with VectorDistance function is not supported.",
         )),
@@ -124,13 +122,17 @@ fn check_direction(key: &OrderKey) -> Result<(), Fault> {
     }
 }
 
-/// Distances are the expressions that an index can give in order.
-fn is_distance(expr: &Expr) -> bool {
-    matches!(&expr.kind, ExprKind::Call { function, .. } if function.eq_ignore_ascii_case("ST_DISTANCE"))
+/// Distances are the expressions that an index can give in order; query plans sort by scores.
+fn is_scalar_order(expr: &Expr) -> bool {
+    is_call(expr, "ST_DISTANCE") || is_call(expr, "_FULLTEXTSCORE")
+}
+
+fn is_call(expr: &Expr, name: &str) -> bool {
+    matches!(&expr.kind, ExprKind::Call { function, .. } if function.eq_ignore_ascii_case(name))
 }
 
 /// `c.a.b`, where `c` is the item or what `FROM c.x` took out of it.
-fn is_document_path(expr: &Expr, select: &Select) -> bool {
+pub(super) fn is_document_path(expr: &Expr, select: &Select) -> bool {
     let ExprKind::Access { base, steps } = &expr.kind else { return false };
     let ExprKind::Name(name) = &base.kind else { return false };
     let Some(root) = select.from.first() else { return false };

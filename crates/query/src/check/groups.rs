@@ -52,10 +52,10 @@ impl<'q> Checker<'q> {
     ) -> Checked {
         match place {
             Place::Select => self.scalars(arguments, scope, Place::Aggregate),
-            Place::Aggregate => Err(nested(call.span).into()),
+            Place::Aggregate => Err(nested(call.span)),
             Place::Row(clause) => {
                 let message = format!("An aggregate function cannot stand in {clause}: it looks at one row at a time.");
-                Err(Fault::plain(call.span, message).into())
+                Err(Fault::plain(call.span, message))
             }
         }
     }

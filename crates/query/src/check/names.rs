@@ -57,7 +57,7 @@ impl<'q> Scope<'q> {
 
 impl<'q> Checker<'q> {
     /// What the block's own scalars see.
-    pub(super) fn sources(&mut self, select: &'q Select, outside: &Scope<'q>) -> Result<Scope<'q>, super::Broken> {
+    pub(super) fn sources(&mut self, select: &'q Select, outside: &Scope<'q>) -> Result<Scope<'q>, Fault> {
         let mut scope = outside.clone();
         for (at, source) in select.from.iter().enumerate() {
             self.source(&source.of, &scope)?;

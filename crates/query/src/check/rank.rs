@@ -29,7 +29,10 @@ fn check_property(property: &Expr, select: &Select) -> Result<(), Fault> {
     if is_document_path(property, select) {
         return Ok(());
     }
-    Err(Fault::plain(property.span, "The first argument of FullTextScore must be a property of the item, such as c.text."))
+    Err(Fault::plain(
+        property.span,
+        "The first argument of FullTextScore must be a property of the item, such as c.text.",
+    ))
 }
 
 /// The service tells three wrong sources apart.
@@ -47,7 +50,11 @@ fn check_beside(select: &Select, span: Span) -> Result<(), Fault> {
     if first.is_some_and(|first| matches!(first.of.kind, ExprKind::Subquery { .. })) {
         return source("SC2225", "A subquery in FROM");
     }
-    let wrong = [(select.distinct, "DISTINCT"), (!select.group_by.is_empty(), "GROUP BY"), (is_aggregated(select), "An aggregate")];
+    let wrong = [
+        (select.distinct, "DISTINCT"),
+        (!select.group_by.is_empty(), "GROUP BY"),
+        (is_aggregated(select), "An aggregate"),
+    ];
     match wrong.into_iter().find(|(is, _)| *is) {
         Some((_, what)) => Err(Fault::plain(span, format!("{what} cannot be combined with ORDER BY RANK."))),
         None => Ok(()),

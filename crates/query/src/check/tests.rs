@@ -39,12 +39,6 @@ fn check_at(text: &str, code: &str, at: &str) {
     assert_eq!((found.as_str(), &text[start as usize..end as usize]), (code, at), "{text}: {message}");
 }
 
-#[track_caller]
-fn refuses(text: &str, name: &str) {
-    let error = read(text).expect_err(text);
-    assert!(error.kind == Kind::Refused && error.message.contains(name), "{text}: {error:?}");
-}
-
 #[test]
 fn what_clients_write_is_accepted() {
     for text in [
@@ -252,11 +246,6 @@ fn the_nearest_come_first_and_in_no_other_direction() {
 }
 
 #[test]
-fn what_comes_later_is_refused_by_name() {
-    refuses("SELECT TOP 1 * FROM c ORDER BY RANK FullTextScore(c.t, 'a')", "ORDER BY RANK");
-}
-
-#[test]
 fn full_text_functions() {
     accepts("SELECT FullTextContains(c.t, 'a') FROM c WHERE FullTextContainsAny(c.t, 'a', @b)");
     check("SELECT FullTextContains(c.t) FROM c", "SC2050", "The FULLTEXTCONTAINS function requires 2 argument(s).");
@@ -264,4 +253,36 @@ fn full_text_functions() {
     let elsewhere = "function is only allowed in the ORDER BY RANK clause.";
     check("SELECT FullTextScore(c.t, 'a') FROM c", "SC2240", &format!("The FullTextScore {elsewhere}"));
     check("SELECT * FROM c WHERE RRF(c.a, c.b) > 1", "SC2240", &format!("The RRF {elsewhere}"));
+}
+
+#[test]
+fn what_may_be_ranked() {
+    accepts("SELECT TOP 1 * FROM c ORDER BY RANK FullTextScore(c.t, 'a')");
+    accepts(
+        "SELECT TOP 1 * FROM c ORDER BY RANK RRF(FullTextScore(c.t.u, @a, 'b'), VectorDistance(c.v, [1, 2]), [-1, 2.5])",
+    );
+    accepts("SELECT * FROM c ORDER BY _FullTextScore(c.t, ['a'], 1, 2, [3]) DESC");
+    accepts("SELECT * FROM c ORDER BY _VectorScore(c.v, [1]) DESC");
+    check(
+        "SELECT TOP 1 * FROM c ORDER BY RANK FullTextScore(c.t, 'a') DESC",
+        "",
+        "Specifying a sort order (ASC or DESC) in the ORDER BY RANK clause is not allowed.",
+    );
+    check("SELECT * FROM c ORDER BY RANK ABS(c.n)", "SC2221", "VectorDistance and/or a FullTextScore");
+    check("SELECT * FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'a'))", "SC2050", "at least 2");
+    let weights = |weights: &str| {
+        format!("SELECT * FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'a'), FullTextScore(c.u, 'b'), {weights})")
+    };
+    accepts(&weights("[1, 2]"));
+    for wrong in ["[1]", "[1, 2, 3]", "[1, 'a']", "@w", "7"] {
+        check(&weights(wrong), "SC2229", "literal array of numbers");
+    }
+    let score = "ORDER BY RANK FullTextScore(c.t, 'a')";
+    check(&format!("SELECT * FROM c IN c.list {score}"), "SC2223", "IN");
+    check(&format!("SELECT c FROM c JOIN x IN c.list {score}"), "SC2224", "JOIN");
+    check(&format!("SELECT * FROM (SELECT VALUE c FROM c) c {score}"), "SC2225", "subquery");
+    check(&format!("SELECT DISTINCT c.a FROM c {score}"), "", "DISTINCT");
+    check(&format!("SELECT VALUE COUNT(1) FROM c {score}"), "", "aggregate");
+    check("SELECT * FROM c ORDER BY RANK FullTextScore('text', 'a')", "", "property of the item");
+    check("SELECT * FROM c ORDER BY RANK FullTextScore(d.t, 'a')", "SC2001", "'d'");
 }

@@ -147,6 +147,15 @@ impl Aggregator {
         }
     }
 
+    /// What some values come to, worked out elsewhere; only counts and sums know what to do with it.
+    pub fn tally(&mut self, figure: u64) {
+        match &mut self.state {
+            State::Count(count) => *count += figure,
+            State::Sum { sum, count, .. } => (*sum, *count) = (sum.plus(Number::from(figure)), *count + 1),
+            _ => {}
+        }
+    }
+
     pub fn add(&mut self, value: Option<&Value>, cx: &Context<'_>) -> Result<()> {
         let wanted = self.kind.wanted();
         match (&mut self.state, value) {

@@ -55,6 +55,12 @@ impl FullText {
         Ok(self.answer(text, &terms))
     }
 
+    /// The score of a text without any of the terms.
+    pub(crate) fn least<'a>(&'a self, rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+        let value = evaluate(&self.text, rows, cx)?;
+        Ok(value.as_deref().and_then(Value::as_str).and_then(|_| number(Number::from(0.0))))
+    }
+
     fn answer<'a>(&self, text: &str, terms: &[Search]) -> Term<'a> {
         let words = self.analyzer.words(text);
         let truth = |truth| Some(Cow::Owned(Value::Bool(truth)));

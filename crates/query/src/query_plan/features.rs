@@ -5,14 +5,30 @@
 
 use pleiad_model::{Error, Result};
 
-use super::Plan;
 use super::shape::Shape;
+use super::{Hybrid, Plan};
+use crate::check::Counts;
 use crate::expr::aggregate::AggregateKind;
 
 /// `supported` is the header, with or without blanks after its commas.
 pub(super) fn check(plan: &Plan<'_>, supported: &str) -> Result<()> {
+    check_all(needed(plan), supported)
+}
+
+pub(super) fn check_hybrid(hybrid: &Hybrid, counts: Counts, supported: &str) -> Result<()> {
+    let table = [
+        ("HybridSearch", true),
+        ("NonStreamingOrderBy", true),
+        ("WeightedRankFusion", hybrid.is_weighted()),
+        ("OffsetAndLimit", counts.offset_limit.is_some()),
+        ("Top", counts.top.is_some()),
+    ];
+    check_all(table.into_iter().filter(|(_, needed)| *needed).map(|(feature, _)| feature).collect(), supported)
+}
+
+fn check_all(needed: Vec<&'static str>, supported: &str) -> Result<()> {
     let is_supported = |feature: &str| supported.split(',').any(|listed| listed.trim().eq_ignore_ascii_case(feature));
-    let missing: Vec<&str> = needed(plan).into_iter().filter(|feature| !is_supported(feature)).collect();
+    let missing: Vec<&str> = needed.into_iter().filter(|feature| !is_supported(feature)).collect();
     if missing.is_empty() {
         return Ok(());
     }

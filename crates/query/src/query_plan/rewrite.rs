@@ -20,7 +20,7 @@ use crate::language::print::{print, print_expr, print_from, print_list, print_st
 use crate::language::{self, Span};
 
 /// Clients put the condition of their place in the order here; at the beginning, `true`.
-const ORDER_FILTER: &str = "{documentdb-formattableorderbyquery-filter}";
+pub(super) const ORDER_FILTER: &str = "{documentdb-formattableorderbyquery-filter}";
 
 /// Empty when the original text will do.
 pub(super) fn rewrite(plan: &Plan<'_>) -> Result<String> {
@@ -45,11 +45,13 @@ pub(super) fn rewrite(plan: &Plan<'_>) -> Result<String> {
 fn readable(text: String) -> Result<String> {
     let sent = text.replace(ORDER_FILTER, "true");
     if !text.is_empty() && language::parse(&sent).is_err() {
-        return Err(Error::invalid(
-            "The query nests too deeply to run over several partitions. Flatten it or split it.",
-        ));
+        return Err(too_deep());
     }
     Ok(text)
+}
+
+pub(super) fn too_deep() -> Error {
+    Error::invalid("The query nests too deeply to run over several partitions. Flatten it or split it.")
 }
 
 fn rows(plan: &Plan<'_>) -> String {
@@ -96,7 +98,7 @@ fn order_key(key: &OrderKey) -> String {
     print_expr(&key.expr) + if key.descending { " DESC" } else { "" }
 }
 
-fn order_filter(select: &Select) -> String {
+pub(super) fn order_filter(select: &Select) -> String {
     let filter = match &select.filter {
         None => format!("({ORDER_FILTER})"),
         Some(filter) => format!("(({}) AND ({ORDER_FILTER}))", print_expr(filter)),
@@ -108,7 +110,7 @@ fn order_filter(select: &Select) -> String {
     }
 }
 
-fn payload(spec: &SelectSpec, root: &str) -> String {
+pub(super) fn payload(spec: &SelectSpec, root: &str) -> String {
     match spec {
         SelectSpec::Star(_) => root.to_owned(),
         SelectSpec::Value(item) => print_expr(&item.expr),

@@ -89,6 +89,14 @@ impl<'q> GroupTable<'q> {
         }
     }
 
+    /// What each aggregate comes to over rows that nobody looks at.
+    pub fn tally(&mut self, figures: &[u64]) {
+        self.count(0);
+        if let Some(entry) = self.groups.get_mut(&[][..]) {
+            entry.aggregators.iter_mut().zip(figures).for_each(|(aggregator, figure)| aggregator.tally(*figure));
+        }
+    }
+
     fn open(&mut self, keys: Vec<Option<Value>>) {
         let aggregators = self.grouping.aggregates.iter().map(|(kind, _)| Aggregator::new(*kind)).collect();
         let entry = Entry { keys, aggregators };

@@ -3,7 +3,7 @@
 //! Promise: passes over different items of one query can be merged, in any order, and give the page that one
 //! pass over all of them would give; except streams, whose order is the order of arrival.
 
-use pleiad_model::{Error, Result};
+use pleiad_model::{Error, Result, Value};
 
 use super::Flow;
 use super::collect::{DistinctSorted, Smallest, Stream, by_count, emit};
@@ -11,7 +11,7 @@ use super::groups::GroupTable;
 use super::page::{At, Finished, PageSize, RowSet, Start};
 use super::project::{project, write, write_value};
 use super::rows::each_row;
-use crate::block::{Block, Output, Project};
+use crate::block::{Block, Node, Output, Project};
 use crate::document::{Bound, Frame, Rows};
 use crate::expr::{Context, evaluate};
 use crate::order;
@@ -24,6 +24,8 @@ pub struct Pass<'q> {
     /// Whether a row without the one key of `ORDER BY` is a row.
     keep_undefined: bool,
     collect: Collect<'q>,
+    /// Items that come are known to have no score but 0.
+    unscored: bool,
     key: Vec<u8>,
 }
 
@@ -58,7 +60,16 @@ impl<'q> Pass<'q> {
             Output::Rows(_) if !block.order.is_empty() => Collect::Smallest(Smallest::new(start.clone(), size)),
             Output::Rows(_) => Collect::Stream(Stream::new(start.clone(), size)),
         };
-        Pass { block, cx, start, size, keep_undefined: feeding.keep_undefined, collect, key: Vec::new() }
+        Pass {
+            block,
+            cx,
+            start,
+            size,
+            keep_undefined: feeding.keep_undefined,
+            collect,
+            unscored: false,
+            key: Vec::new(),
+        }
     }
 
     /// The items that come next begin behind so many rows of this one, where rows come in order of arrival.
@@ -79,6 +90,18 @@ impl<'q> Pass<'q> {
         if let Collect::Smallest(smallest) = &mut self.collect {
             smallest.expect_order(ordered);
         }
+    }
+
+    /// Whether the items that come next may have one of the terms that `ORDER BY` scores.
+    pub fn expect_hits(&mut self, hits: bool) {
+        self.unscored = !hits;
+    }
+
+    /// Whether an item with the score 0 may change the page.
+    pub fn admits_unscored(&self) -> bool {
+        let mut least = Vec::new();
+        order::encode_key(Some(&Value::from(0.0)), true, &mut least);
+        self.admits(&least)
     }
 
     /// Whether an item whose sort key begins like this may change the page.
@@ -118,7 +141,8 @@ impl<'q> Pass<'q> {
                 each_row(block, outer, cx, &mut |rows| distinct(smallest, output, rows, cx, key))
             }
             (Collect::Smallest(smallest), Output::Rows(output)) => {
-                let mut sorting = Sorting { block, cx, docnum, row: 0, keep_undefined: self.keep_undefined };
+                let (keep_undefined, unscored) = (self.keep_undefined, self.unscored);
+                let mut sorting = Sorting { block, cx, docnum, row: 0, keep_undefined, unscored };
                 let key = &mut self.key;
                 each_row(block, outer, cx, &mut |rows| {
                     if !sorting.key(rows, key)? {
@@ -128,7 +152,8 @@ impl<'q> Pass<'q> {
                 })
             }
             (Collect::DistinctSorted(rows), Output::Rows(output)) => {
-                let mut sorting = Sorting { block, cx, docnum, row: 0, keep_undefined: self.keep_undefined };
+                let keep_undefined = self.keep_undefined;
+                let mut sorting = Sorting { block, cx, docnum, row: 0, keep_undefined, unscored: false };
                 let key = &mut self.key;
                 each_row(block, outer, cx, &mut |frame| {
                     if sorting.key(frame, key)?
@@ -150,6 +175,13 @@ impl<'q> Pass<'q> {
     pub fn count(&mut self, rows: u64) {
         if let Collect::Groups(table) = &mut self.collect {
             table.count(rows);
+        }
+    }
+
+    /// The aggregates of items that need not be seen (`access::tallies`), one figure for each.
+    pub fn tally(&mut self, figures: &[u64]) {
+        if let Collect::Groups(table) = &mut self.collect {
+            table.tally(figures);
         }
     }
 
@@ -199,6 +231,7 @@ struct Sorting<'s> {
     docnum: u64,
     row: u32,
     keep_undefined: bool,
+    unscored: bool,
 }
 
 impl Sorting<'_> {
@@ -207,13 +240,17 @@ impl Sorting<'_> {
         key.clear();
         let order = &self.block.order;
         for part in order {
-            let value = evaluate(&part.node, rows, self.cx)?;
+            let value = match &part.node {
+                Node::FullText(call) if self.unscored => call.least(rows, self.cx)?,
+                node => evaluate(node, rows, self.cx)?,
+            };
             if value.is_none() && order.len() == 1 && !self.keep_undefined {
                 return Ok(false);
             }
             order::encode_key(value.as_deref(), part.descending, key);
         }
-        let backwards = order.first().is_some_and(|first| first.descending);
+        // Many texts have the same score, 0: of those the first that come will do.
+        let backwards = order.first().is_some_and(|first| first.descending && !matches!(first.node, Node::FullText(_)));
         let docnum = if backwards { !self.docnum } else { self.docnum };
         key.extend_from_slice(&docnum.to_be_bytes());
         key.extend_from_slice(&self.row.to_be_bytes());

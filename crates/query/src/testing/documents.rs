@@ -25,6 +25,8 @@ const STRINGS: &[&str] = &[
     "ab",
     "abc",
     "abd",
+    "abc ab, the Abc",
+    "B ab abc",
     "b",
     "A",
     "aB",

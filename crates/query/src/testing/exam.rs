@@ -23,7 +23,8 @@ const ROW_BYTES_MAX: usize = 8 << 20;
 
 /// What every client knows how to do.
 const FEATURES: &str = "Aggregate,NonValueAggregate,MultipleAggregates,CountIf,ListAndSetAggregate,GroupBy,DCount,\
-                        Distinct,OrderBy,MultipleOrderBy,OffsetAndLimit,Top,CompositeAggregate";
+                        Distinct,OrderBy,MultipleOrderBy,NonStreamingOrderBy,HybridSearch,WeightedRankFusion,\
+                        OffsetAndLimit,Top,CompositeAggregate";
 
 /// Any text is a query or an error, and so is its plan; it runs, in bounded time and memory.
 pub fn any_text_is_a_query_or_an_error(text: &str) {
@@ -37,6 +38,7 @@ pub fn any_text_is_a_query_or_an_error(text: &str) {
         started_ms: Some(0),
     };
     if let Ok(plan) = query_plan(text, bind, None, FEATURES) {
+        check_components(&plan);
         let rewritten = plan.get("queryInfo").and_then(|info| info.get("rewrittenQuery")).and_then(Value::as_str);
         if let Some(rewritten) = rewritten.filter(|text| !text.is_empty()) {
             // SDKs put their own filter where this stands.
@@ -48,6 +50,21 @@ pub fn any_text_is_a_query_or_an_error(text: &str) {
     let rows: Vec<Value> = (0..3).map(|seed| Value::from(document(&mut Chance::of_seed(seed)))).collect();
     if let Err(error) = query.run_over(&parameters, &env, rows.iter()) {
         assert!(error.kind != Kind::Internal, "{error}");
+    }
+}
+
+/// The texts of a ranked query's plan, filled in as SDKs do.
+fn check_components(plan: &Value) {
+    let Some(info) = plan.get("hybridSearchQueryInfo") else { return };
+    let components = info.get("componentQueryInfos").and_then(Value::as_array).unwrap_or_default();
+    for text in components.iter().filter_map(|component| component.get("rewrittenQuery")?.as_str()) {
+        let mut filled = text.replace("{documentdb-formattableorderbyquery-filter}", "true");
+        filled = filled.replace("{documentdb-formattablehybridsearchquery-totaldocumentcount}", "3");
+        for at in 0..components.len() {
+            let placeholder = |of: &str| format!("{{documentdb-formattablehybridsearchquery-{of}-{at}}}");
+            filled = filled.replace(&placeholder("totalwordcount"), "3").replace(&placeholder("hitcountsarray"), "[1]");
+        }
+        assert!(check::read(&filled).is_ok(), "a component that does not parse: {filled}");
     }
 }
 

@@ -34,6 +34,7 @@ const TYPES: &[&str] = &[
     "IS_INTEGER",
     "IS_FINITE_NUMBER",
 ];
+const TERMS: &[&str] = &["a", "ab", "AB", "abc", "b", "x", "ab abc", "abc ab", "the", "", "1", "aé"];
 const SEARCHES: &[&str] = &["STARTSWITH", "CONTAINS", "ENDSWITH", "STRINGEQUALS"];
 
 impl Writer<'_, '_> {
@@ -56,7 +57,7 @@ impl Writer<'_, '_> {
         {
             return self.about(&path, value);
         }
-        match self.chance.below(20) {
+        match self.chance.below(22) {
             0..=3 => self.comparison(),
             4 => self.between(),
             5 => self.is_in(),
@@ -69,6 +70,7 @@ impl Writer<'_, '_> {
             15 | 16 => self.spatial(),
             17 => self.bare(),
             18 => self.computed(),
+            19 | 20 => self.full_text(),
             _ => self.on_key(),
         }
     }
@@ -204,6 +206,17 @@ impl Writer<'_, '_> {
         let flag = self.chance.pick(&["", "", ", true", ", false", ", null", ", undefined"]);
         let what = if self.chance.once_in(8) { self.literal() } else { self.text() };
         format!("{function}({}, {what}{flag})", self.path())
+    }
+
+    pub fn full_text(&mut self) -> String {
+        let (function, terms) = match self.chance.below(3) {
+            0 => ("FullTextContains", 1),
+            1 => ("FullTextContainsAll", 2),
+            _ => ("FullTextContainsAny", 2),
+        };
+        let path = if self.chance.once_in(3) { self.path() } else { format!("{}.s", self.aliases[0]) };
+        let terms: Vec<String> = (0..terms).map(|_| format!("{:?}", self.chance.pick(TERMS))).collect();
+        format!("{function}({path}, {})", terms.join(", "))
     }
 
     fn regular(&mut self) -> String {

@@ -5,8 +5,9 @@ use std::ops::Bound;
 use pleiad_model::Value;
 use pleiad_model::policy::Step;
 use pleiad_spatial::Geometry;
+use pleiad_text::Analyzer;
 
-use crate::access::{Condition, Lookup, Near, Type, What};
+use crate::access::{Condition, Lookup, Near, Type, What, Word};
 use crate::expr::Context;
 use crate::expr::compare::{same, total_order};
 
@@ -21,6 +22,7 @@ pub fn holds(condition: &Condition<'_>, document: &Value, cx: &Context<'_>) -> b
         Condition::Any(any) => any.iter().any(|one| holds(one, document, cx)),
         Condition::Is(Lookup { path, what }) => at(document, path).into_iter().any(|value| is(value, what, cx)),
         Condition::Near(near) => at(document, &near.path).into_iter().any(|value| is_near(value, near, cx)),
+        Condition::Word(word) => at(document, &word.path).into_iter().any(|value| has_word(value, word)),
     }
 }
 
@@ -64,6 +66,11 @@ fn type_of(value: &Value) -> Option<Type> {
         Value::Array(_) => Type::Array,
         Value::Object(_) => Type::Object,
     })
+}
+
+fn has_word(value: &Value, wanted: &Word<'_>) -> bool {
+    let words = value.as_str().map(|text| Analyzer::new(wanted.language).words(text)).unwrap_or_default();
+    words.iter().any(|(_, word)| word == wanted.word)
 }
 
 fn is_near(value: &Value, near: &Near<'_>, cx: &Context<'_>) -> bool {

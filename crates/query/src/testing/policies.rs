@@ -44,6 +44,9 @@ pub fn policy(chance: &mut Chance<'_>) -> Value {
         policy.set("compositeIndexes", composites);
     }
     if chance.once_in(2) {
+        policy.set("fullTextIndexes", list(&["/s"]));
+    }
+    if chance.once_in(2) {
         policy.set("spatialIndexes", vec![spatial(chance)]);
     }
     policy.into()

@@ -101,7 +101,10 @@ impl Writer<'_, '_> {
 
     fn ordered(&mut self, rest: &Rest) -> String {
         let keys = 1 + self.chance.below(2);
-        let keys: Vec<String> = (0..keys).map(|_| self.order_key()).collect();
+        let keys: Vec<String> = match self.chance.once_in(6) {
+            true => vec![format!("_FullTextScore({}.s, [\"a\", \"ab abc\"], 20, 60, [5, 1]) DESC", self.aliases[0])],
+            false => (0..keys).map(|_| self.order_key()).collect(),
+        };
         let (top, page) = self.bounds();
         let distinct = if self.chance.once_in(6) { "DISTINCT " } else { "" };
         let what = self.what();
@@ -137,7 +140,11 @@ impl Writer<'_, '_> {
     fn aggregate(&mut self) -> String {
         let function = self.chance.pick(&["COUNT", "SUM", "MIN", "MAX", "AVG"]);
         match self.chance.below(3) {
-            0 => "COUNT(1)".to_owned(),
+            0 => match self.chance.below(4) {
+                0 => format!("SUM(_FullTextWordCount({}.s))", self.aliases[0]),
+                1 => format!("COUNTIF({})", self.full_text()),
+                _ => "COUNT(1)".to_owned(),
+            },
             _ => format!("{function}({})", self.path()),
         }
     }

@@ -73,6 +73,9 @@ impl Case {
             Object::new().with("name", *name).with("query", format!("SELECT VALUE c.{name} FROM c")).into()
         };
         let body = body.with("computedProperties", self.computed.iter().map(computed).collect::<Vec<_>>());
+        let texts = Object::new().with("path", "/s").into();
+        let texts = Object::new().with("defaultLanguage", "en-US").with("fullTextPaths", vec![texts]);
+        let body = body.with("fullTextPolicy", texts);
         ContainerDefinition::create(&body.into()).unwrap_or_else(|error| panic!("{error}\n{self}"))
     }
 }

@@ -99,9 +99,18 @@ impl Parser<'_> {
         // `RANK` may also be an alias: it is the keyword only when the scoring function follows it.
         if self.at_keyword("RANK") && matches!(self.ahead.token, Token::Word(_)) {
             self.advance();
-            return Ok(Some(OrderBy::Rank(self.scalar()?)));
+            return Ok(Some(OrderBy::Rank(self.ranked()?)));
         }
         Ok(Some(OrderBy::Keys(self.list(Self::order_key)?)))
+    }
+
+    fn ranked(&mut self) -> Parsed<Expr> {
+        let score = self.scalar()?;
+        if self.at_keyword("ASC") || self.at_keyword("DESC") {
+            let message = "Specifying a sort order (ASC or DESC) in the ORDER BY RANK clause is not allowed.";
+            return Err(Fault::plain(self.token.span, message).with_hint("The most relevant comes first."));
+        }
+        Ok(score)
     }
 
     fn order_key(&mut self) -> Parsed<OrderKey> {

@@ -1,0 +1,123 @@
+//! Texts by how relevant they are, from a full-text index.
+//!
+//! Promise: the rows are those of a scan. Items that have one of the terms are found through the index and scored; all others have
+//! the score 0, so of those the first ones will do, and none of their words is looked at. Statistics are sums over index rows,
+//! where every item has its rows and none of them is over.
+//!
+//! ```text
+//! ORDER BY _FullTextScore(c.text, ["swim"], …) DESC
+//!    hits   rows of "swim" ──▶ items ──▶ scores
+//!    rest   items in their order, as many as are still wanted
+//! ```
+
+use pleiad_model::Result;
+use pleiad_partition::index::TermRange;
+use pleiad_partition::index::full_text::{decode_length, length_range, word_range};
+use pleiad_partition::index::full_text_id;
+use pleiad_partition::view::{Posting, behind};
+use pleiad_query::access::{Tally, path_text};
+use pleiad_query::run::Pass;
+use pleiad_storage::Direction;
+
+use super::choose::Choice;
+use super::find::{Finder, Found, intersection};
+use super::reach::Slice;
+use super::reader::Reader;
+use super::report::Work;
+use super::rows::{Shared, Way};
+
+impl<'p> Shared<'p> {
+    /// Items that may have a score; `None` if no index can tell.
+    pub(super) fn hits(&self, slice: &Slice, way: &Way) -> Result<Option<Found>> {
+        let Some(relevant) = self.relevant.as_ref().filter(|_| !way.reader.has_own()) else { return Ok(None) };
+        let cx = self.job.context();
+        let finder = Finder::new(&way.reader, self.container.schema.usable_index(), &cx, &self.job.budget);
+        let Some(mut hits) = finder.find(&relevant.condition, 0)? else { return Ok(None) };
+        if way.reader.has_unindexed(slice)? {
+            let Some(unindexed) = finder.unindexed(0)? else { return Ok(None) };
+            hits.extend(unindexed);
+            hits.sort_unstable();
+            hits.dedup();
+        }
+        // A filter that an index knows leaves out some of them.
+        Ok(Some(match &way.choice {
+            Choice::Found(found) => intersection(hits, found.clone()),
+            _ => hits,
+        }))
+    }
+
+    /// Those that have a score, then as many of the rest as are wanted.
+    pub(super) fn by_score(
+        &self,
+        pass: &mut Pass<'p>,
+        slice: &Slice,
+        way: Way,
+        hits: Found,
+        work: &mut Work,
+    ) -> Result<()> {
+        let name = self.relevant.as_ref().map(|relevant| path_text(&relevant.path)).unwrap_or_default();
+        work.found(slice.partition.range.id, format!("full-text index {name}"), hits.len());
+        let Way { choice, us, reader } = way;
+        let scored = Way { choice: Choice::Found(hits), us, reader };
+        pass.expect_hits(true);
+        pass.expect_order(false);
+        self.feed(&scored, slice, 0, &[], pass, work)?;
+        let Way { choice: Choice::Found(hits), reader, .. } = scored else { return Ok(()) };
+        if pass.admits_unscored() {
+            pass.expect_hits(false);
+            pass.expect_order(true);
+            self.feed(&Way { choice, us, reader }, slice, 0, &hits, pass, work)?;
+        }
+        Ok(())
+    }
+
+    /// What each aggregate comes to in this slice; `None` if items have to be looked at.
+    pub(super) fn tallied(&self, slice: &Slice, reader: &Reader, work: &mut Work) -> Result<Option<Vec<u64>>> {
+        let Some(tallies) = &self.tallies else { return Ok(None) };
+        if !reader.is_within(&slice.keys) || reader.has_unindexed(slice)? {
+            return Ok(None);
+        }
+        let Some(items) = reader.count(slice)? else { return Ok(None) };
+        let mut figures = Vec::with_capacity(tallies.len());
+        for tally in tallies {
+            let figure = match tally {
+                Tally::Items => Some(items),
+                Tally::Words { path, language } => {
+                    let is_indexed = self.container.schema.usable_index().full_text(path) == Some(*language);
+                    let length = |(value, _): &Posting| decode_length(value).map_or(0, u64::from);
+                    let sum = || self.sum(reader, full_text_id(path, *language), length_range(), &length, work);
+                    is_indexed.then(sum).transpose()?
+                }
+                Tally::Hits(word) => {
+                    let is_indexed = self.container.schema.usable_index().full_text(&word.path) == Some(word.language);
+                    let id = full_text_id(&word.path, word.language);
+                    is_indexed.then(|| self.sum(reader, id, word_range(word.word), &|_| 1, work)).transpose()?
+                }
+            };
+            let Some(figure) = figure else { return Ok(None) };
+            figures.push(figure);
+        }
+        Ok(Some(figures))
+    }
+
+    fn sum(
+        &self,
+        reader: &Reader,
+        path: u64,
+        mut range: TermRange,
+        of: &dyn Fn(&Posting) -> u64,
+        work: &mut Work,
+    ) -> Result<u64> {
+        let mut sum = 0u64;
+        loop {
+            self.job.budget.check()?;
+            let (rows, more) = reader.postings(path, &range, Direction::Forward, usize::MAX)?;
+            work.index_rows += rows.len() as u64;
+            sum += rows.iter().map(of).sum::<u64>();
+            match rows.last() {
+                Some(last) if more => range.from = behind(last, Direction::Forward),
+                _ => return Ok(sum),
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The words of a text in the index.
+//!
+//! Promise: every text at the path of a full-text index has a row for each of its words, and one for its length; so a search that
+//! reads the rows of a word misses no text that has it, and sums of lengths and counts of rows are what a scan would count. What
+//! is no text has no rows.
+//!
+//! ```text
+//! word     word │ 00 │ how often u32        "run" twice    72 75 6e │ 00 │ 00 00 00 02
+//! length   00 │ words u32                   12 words       00 │ 00 00 00 0c
+//! ```
+//!
+//! No word is empty or has the byte 00. Paths of different languages have different numbers: their words are not the same.
+
+use pleiad_model::Value;
+use pleiad_model::policy::{FullTextIndex, FullTextPolicy, Language, Step};
+use pleiad_text::Analyzer;
+
+use super::path::full_text_id;
+use super::{Term, TermRange};
+
+const END: u8 = 0x00;
+/// Behind all rows of a word, and behind all lengths.
+const BEHIND: u8 = 0x01;
+
+/// One full-text index of a policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextRule {
+    pub steps: Vec<Step>,
+    pub language: Language,
+}
+
+impl TextRule {
+    pub fn new(index: &FullTextIndex, policy: Option<&FullTextPolicy>) -> TextRule {
+        let steps: Vec<Step> = index.path.segments().iter().cloned().map(Step::Property).collect();
+        let language = policy.map_or(Language::ENGLISH, |policy| policy.language(&steps));
+        TextRule { steps, language }
+    }
+
+    /// The number under which its rows are.
+    pub fn id(&self) -> u64 {
+        full_text_id(&self.steps, self.language)
+    }
+
+    pub fn collect(&self, item: &Value, found: &mut Vec<Term>) {
+        let Some(text) = self.text(item) else { return };
+        let (path, words) = (self.id(), Analyzer::new(self.language).words(text));
+        found.push(Term::index(path, length_row(u32::try_from(words.len()).unwrap_or(u32::MAX))));
+        found.extend(words.counted().into_iter().map(|(word, count)| Term::index(path, word_row(word, count))));
+    }
+
+    fn text<'v>(&self, item: &'v Value) -> Option<&'v str> {
+        let value = self.steps.iter().try_fold(item, |value, step| match step {
+            Step::Property(name) => value.get(name),
+            Step::Element => None,
+        });
+        value?.as_str()
+    }
+}
+
+fn word_row(word: &str, count: u32) -> Vec<u8> {
+    [word.as_bytes(), &[END], &count.to_be_bytes()].concat()
+}
+
+fn length_row(words: u32) -> Vec<u8> {
+    [&[END][..], &words.to_be_bytes()].concat()
+}
+
+/// The rows of texts that have a word.
+pub fn word_range(word: &str) -> TermRange {
+    let row = |end| [word.as_bytes(), &[end]].concat();
+    TermRange { from: row(END), to: row(BEHIND) }
+}
+
+/// The rows that tell how long texts are.
+pub fn length_range() -> TermRange {
+    TermRange { from: vec![END], to: vec![BEHIND] }
+}
+
+/// What a row of `length_range` says.
+pub fn decode_length(value: &[u8]) -> Option<u32> {
+    let (end, words) = value.split_first()?;
+    (*end == END).then(|| words.try_into().map(u32::from_be_bytes).ok())?
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,295 @@
+//! `ORDER BY RANK`: the texts that score items, and what is needed to fuse their scores.
+//!
+//! Promise: whoever gathers the statistics of all ranges, fills them into each component's text, runs that on every range and
+//! fuses the scores as `rank` does, gets what the query means. Clients do so with the plan, the engine with the same texts.
+//!
+//! ```text
+//! SELECT TOP 10 * FROM c ORDER BY RANK FullTextScore(c.text, "swim")
+//!    statistics  SELECT COUNT(1) AS documentCount, [{"totalWordCount": SUM(_FullTextWordCount(c.text)),
+//!                "hitCounts": [COUNTIF(FullTextContains(c.text, "swim"))]}] AS fullTextStatistics FROM c
+//!    component   SELECT TOP 120 c._rid, [{"item": score}] AS orderByItems,
+//!                {"payload": c, "componentScores": [(score ?? -1)]} AS payload FROM c WHERE (…) ORDER BY score DESC
+//!    score       _FullTextScore(c.text, ["swim"], {…-totaldocumentcount}, {…-totalwordcount-0}, {…-hitcountsarray-0})
+//! ```
+//!
+//! A component gives more rows than the query wants: what one ranks low another may rank high.
+
+use pleiad_model::{Error, Object, Result, Value, json};
+
+use super::rewrite::{ORDER_FILTER, order_filter, payload, too_deep};
+use crate::check::Counts;
+use crate::compile::{Bind, compile, constant};
+use crate::expr::Room;
+use crate::language;
+use crate::language::ast::{Expr, OrderBy, OrderKey, Select};
+use crate::language::print::{print_expr, print_from, print_list};
+use crate::rank::{Component, Fusing, Ranking, Score, Scored};
+
+/// What a component gives at least.
+const COMPONENT_ROWS_MIN: u64 = 120;
+/// Terms are written into each text.
+const TERM_BYTES_MAX: usize = 64 * 1024;
+
+const DOCUMENTS: &str = "{documentdb-formattablehybridsearchquery-totaldocumentcount}";
+
+/// Terms are counted by those components that have some, in their order.
+fn words(number: usize) -> String {
+    format!("{{documentdb-formattablehybridsearchquery-totalwordcount-{number}}}")
+}
+
+fn hits(number: usize) -> String {
+    format!("{{documentdb-formattablehybridsearchquery-hitcountsarray-{number}}}")
+}
+
+/// A query that is ranked.
+pub struct Hybrid {
+    statistics: String,
+    parts: Vec<Part>,
+    /// How many parts need statistics.
+    counted: usize,
+    is_weighted: bool,
+    skip: Option<u64>,
+    take: Option<u64>,
+    /// Rows of each component.
+    top: Option<u64>,
+}
+
+struct Part {
+    score: String,
+    text: String,
+    fusing: Fusing,
+}
+
+/// What all ranges together know of the terms.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GlobalStatistics {
+    documents: u64,
+    /// How many words, and how many documents have each term.
+    texts: Vec<(u64, Vec<u64>)>,
+}
+
+impl Hybrid {
+    /// `None` for a query that is not ranked.
+    pub fn of(select: &Select, text: &str, bind: Bind<'_>, counts: Counts) -> Result<Option<Hybrid>> {
+        let Some(OrderBy::Rank(score)) = &select.order_by else { return Ok(None) };
+        let ranking = Ranking::read(score).map_err(|fault| fault.into_error(text))?;
+        let mut scores = Scores::default();
+        for component in &ranking.components {
+            scores.add(component, select, text, bind)?;
+        }
+        let (skip, take) = match counts.offset_limit {
+            Some((skip, take)) => (Some(skip), Some(take)),
+            None => (None, counts.top),
+        };
+        let top = take.map(|take| (2 * (skip.unwrap_or(0) + take)).clamp(COMPONENT_ROWS_MIN, u64::from(u32::MAX)));
+        let statistics = format!(
+            "SELECT COUNT(1) AS documentCount, [{}] AS fullTextStatistics{}",
+            scores.statistics.join(", "),
+            print_from(&select.from)
+        );
+        let (counted, parts) = (scores.statistics.len(), scores.into_parts(select, top)?);
+        Ok(Some(Hybrid { statistics, parts, counted, is_weighted: ranking.is_weighted, skip, take, top }))
+    }
+
+    pub fn is_weighted(&self) -> bool {
+        self.is_weighted
+    }
+
+    /// What each range has to be asked before the components can be; `None` if they need nothing.
+    pub fn statistics_query(&self) -> Option<&str> {
+        (self.counted > 0).then_some(self.statistics.as_str())
+    }
+
+    /// The texts of the components, filled in.
+    pub fn component_queries(&self, statistics: &GlobalStatistics) -> impl Iterator<Item = String> {
+        self.parts.iter().map(|part| statistics.fill(&part.text))
+    }
+
+    pub fn fusing(&self) -> Vec<Fusing> {
+        self.parts.iter().map(|part| part.fusing).collect()
+    }
+
+    /// Rows to pass over, and rows to give.
+    pub fn window(&self) -> (u64, Option<u64>) {
+        (self.skip.unwrap_or(0), self.take)
+    }
+
+    pub(super) fn to_object(&self) -> Object {
+        let count = |n: Option<u64>| n.map_or(Value::Null, Value::from);
+        let weights = self.parts.iter().filter(|_| self.is_weighted).map(|part| Value::from(part.fusing.weight));
+        Object::new()
+            .with("globalStatisticsQuery", self.statistics.as_str())
+            .with("componentQueryInfos", self.parts.iter().map(|part| self.component(part).into()).collect::<Vec<_>>())
+            .with("componentWithoutPayloadQueryInfos", Vec::new())
+            .with("projectionQueryInfo", Value::Null)
+            .with("componentWeights", weights.collect::<Vec<_>>())
+            .with("skip", count(self.skip))
+            .with("take", count(self.take))
+            .with("requiresGlobalStatistics", self.counted > 0)
+    }
+
+    fn component(&self, part: &Part) -> Object {
+        Object::new()
+            .with("distinctType", "None")
+            .with("top", self.top.map_or(Value::Null, Value::from))
+            .with("offset", Value::Null)
+            .with("limit", Value::Null)
+            .with("orderBy", vec![super::direction(!part.fusing.ascending).into()])
+            .with("orderByExpressions", vec![part.score.as_str().into()])
+            .with("groupByExpressions", Vec::new())
+            .with("groupByAliases", Vec::new())
+            .with("aggregates", Vec::new())
+            .with("groupByAliasToAggregateType", Object::new())
+            .with("rewrittenQuery", part.text.as_str())
+            .with("hasSelectValue", false)
+            .with("dCountInfo", Value::Null)
+            .with("hasNonStreamingOrderBy", true)
+    }
+}
+
+/// The components' scores as texts, before there are texts of the components: each of those needs all scores.
+#[derive(Default)]
+struct Scores {
+    scores: Vec<(String, Fusing)>,
+    /// What stands for a score that an item has not.
+    unscored: Vec<&'static str>,
+    statistics: Vec<String>,
+}
+
+impl Scores {
+    fn add(&mut self, component: &Component<'_>, select: &Select, text: &str, bind: Bind<'_>) -> Result<()> {
+        let is_reversed = component.weight < 0.0;
+        let (score, descends, unscored) = match component.score {
+            Score::Text { property, terms } => {
+                let terms = values(terms, bind)?;
+                (self.text_score(property, &terms), true, "-1")
+            }
+            Score::Vector(arguments) => {
+                let descends = descends(component.expr, select, text, bind)?;
+                (format!("_VectorScore({})", print_list(arguments)), descends, "-1e308")
+            }
+        };
+        let ascending = descends == is_reversed;
+        self.unscored.push(if ascending { "1e308" } else { unscored });
+        self.scores.push((score, Fusing { ascending, weight: component.weight.abs() }));
+        Ok(())
+    }
+
+    fn text_score(&mut self, property: &Expr, terms: &[Value]) -> String {
+        let (number, property) = (self.statistics.len(), print_expr(property));
+        let terms: Vec<String> = terms.iter().map(json::to_string).collect();
+        let counted = terms.iter().map(|term| format!("COUNTIF(FullTextContains({property}, {term}))"));
+        self.statistics.push(format!(
+            r#"{{"totalWordCount": SUM(_FullTextWordCount({property})), "hitCounts": [{}]}}"#,
+            counted.collect::<Vec<_>>().join(", ")
+        ));
+        format!("_FullTextScore({property}, [{}], {DOCUMENTS}, {}, {})", terms.join(", "), words(number), hits(number))
+    }
+
+    fn into_parts(self, select: &Select, top: Option<u64>) -> Result<Vec<Part>> {
+        let scored =
+            self.scores.iter().zip(&self.unscored).map(|((score, _), unscored)| format!("({score} ?? {unscored})"));
+        let all = scored.collect::<Vec<_>>().join(", ");
+        let counted = GlobalStatistics::of_nothing(&self.statistics);
+        let part = |(score, fusing): (String, Fusing)| {
+            let text = text(select, top, &score, &all, fusing);
+            match language::parse(&counted.fill(&text)) {
+                Ok(_) => Ok(Part { score, text, fusing }),
+                Err(_) => Err(too_deep()),
+            }
+        };
+        self.scores.into_iter().map(part).collect()
+    }
+}
+
+fn text(select: &Select, top: Option<u64>, score: &str, all: &str, fusing: Fusing) -> String {
+    let root = select.from.first().and_then(|source| source.name()).unwrap_or_default();
+    format!(
+        r#"SELECT {top}{root}._rid, [{{"item": {score}}}] AS orderByItems, {{"payload": {payload}, "componentScores": [{all}]}} AS payload{from} WHERE {filter} ORDER BY {score} {direction}"#,
+        top = top.map_or(String::new(), |top| format!("TOP {top} ")),
+        payload = payload(&select.spec, root),
+        from = print_from(&select.from),
+        filter = order_filter(select),
+        direction = if fusing.ascending { "ASC" } else { "DESC" },
+    )
+}
+
+/// The terms of a score; a list of them may stand in their place.
+fn values(terms: &[Expr], bind: Bind<'_>) -> Result<Vec<Value>> {
+    let room = Room::new(TERM_BYTES_MAX);
+    let mut found = Vec::new();
+    for term in terms {
+        match constant(term, bind, &room) {
+            Some(Some(Value::Array(terms))) => found.extend(terms),
+            Some(Some(term)) => found.push(term),
+            _ => return Err(not_a_term()),
+        }
+    }
+    let is_term =
+        |term: &Value| matches!(term, Value::String(_)) || term.get("term").is_some_and(|of| of.as_str().is_some());
+    if found.iter().all(is_term) { Ok(found) } else { Err(not_a_term()) }
+}
+
+fn not_a_term() -> Error {
+    Error::invalid(
+        "The terms of FullTextScore must be string literals, parameters that are strings, or objects like \
+         {\"term\": \"red\", \"distance\": 1}.",
+    )
+}
+
+/// Whether the nearest vectors have the greatest scores.
+fn descends(distance: &Expr, select: &Select, text: &str, bind: Bind<'_>) -> Result<bool> {
+    let key = OrderKey { expr: distance.clone(), descending: false, direction: None };
+    let sorted = Select { order_by: Some(OrderBy::Keys(vec![key])), ..select.clone() };
+    Ok(compile(&sorted, text, bind)?.order.first().is_some_and(|key| key.descending))
+}
+
+impl GlobalStatistics {
+    /// Takes in what one range knows: a row of the statistics query.
+    pub fn add(&mut self, row: &Value) -> Result<()> {
+        let wrong = || Error::internal("statistics of another shape");
+        let whole =
+            |value: Option<&Value>| value.and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok()).ok_or_else(wrong);
+        let list = |value: Option<&Value>| value.and_then(Value::as_array).map(<[Value]>::to_vec).ok_or_else(wrong);
+        self.documents += whole(row.get("documentCount"))?;
+        for (at, text) in list(row.get("fullTextStatistics"))?.iter().enumerate() {
+            let hits = list(text.get("hitCounts"))?.iter().map(|hit| whole(Some(hit))).collect::<Result<Vec<_>>>()?;
+            if self.texts.len() <= at {
+                self.texts.push((0, vec![0; hits.len()]));
+            }
+            if let Some((words, sums)) = self.texts.get_mut(at) {
+                *words += whole(text.get("totalWordCount"))?;
+                sums.iter_mut().zip(hits).for_each(|(sum, hits)| *sum += hits);
+            }
+        }
+        Ok(())
+    }
+
+    fn of_nothing(statistics: &[String]) -> GlobalStatistics {
+        GlobalStatistics { documents: 0, texts: vec![(0, Vec::new()); statistics.len()] }
+    }
+
+    fn fill(&self, text: &str) -> String {
+        let mut filled = text.replace(ORDER_FILTER, "true").replace(DOCUMENTS, &self.documents.to_string());
+        for (at, (total, sums)) in self.texts.iter().enumerate() {
+            let sums: Vec<String> = sums.iter().map(u64::to_string).collect();
+            filled =
+                filled.replace(&words(at), &total.to_string()).replace(&hits(at), &format!("[{}]", sums.join(",")));
+        }
+        filled
+    }
+}
+
+/// A component's row.
+pub fn scored(row: &Value) -> Result<Scored> {
+    let read = || {
+        let outer = row.get("payload")?;
+        let scores = outer.get("componentScores")?.as_array()?;
+        let scores = scores.iter().map(|score| Some(score.as_number()?.as_f64())).collect::<Option<_>>()?;
+        Some(Scored { rid: row.get("_rid")?.as_str()?.to_owned(), scores, payload: outer.get("payload")?.clone() })
+    };
+    read().ok_or_else(|| Error::internal("a component's row of another shape"))
+}
+
+#[cfg(test)]
+mod tests;
