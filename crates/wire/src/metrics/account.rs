@@ -100,6 +100,26 @@ const FAMILIES: [Family; 9] = [
             }
         },
     },
+    Family {
+        name: "pleiad_global_secondary_index_propagation_latency",
+        kind: "gauge",
+        help: "For how long an index has not seen all changes of its source, seconds",
+        samples: |container, out| {
+            if let Some(index) = &container.global_index {
+                out.sample(container, None, &[("status", index.status)], index.behind_ms as f64 / 1000.0);
+            }
+        },
+    },
+    Family {
+        name: "pleiad_global_secondary_index_build",
+        kind: "gauge",
+        help: "How much of an index is built, percent",
+        samples: |container, out| {
+            if let Some(index) = &container.global_index {
+                out.sample(container, None, &[], index.built_percent as f64);
+            }
+        },
+    },
 ];
 
 pub fn render(account: &AccountMetrics, shows_keys: bool, out: &mut String) {
@@ -178,6 +198,7 @@ mod tests {
             rid: ContainerRid { database: pleiad_model::resource_id::DatabaseRid(1), number: 1 },
             throughput: Some(ProvisionedThroughput::Manual(400)),
             autoscaled_ru: None,
+            global_index: None,
             partitions: vec![partition],
         };
         let mut text = String::new();
