@@ -75,7 +75,7 @@ impl Catalog {
         self.publish(change).await
     }
 
-    pub async fn create_container(&self, database: DatabaseRid, new: NewContainer) -> Result<Arc<Container>> {
+    pub async fn create_container(&self, database: DatabaseRid, mut new: NewContainer) -> Result<Arc<Container>> {
         check_resource_name(&new.definition.id)?;
         check_built(&new.definition)?;
         let computed = ComputedProperties::of(&new.definition)?;
@@ -85,7 +85,6 @@ impl Catalog {
         if owner.container(&new.definition.id).is_some() {
             return Err(Error::conflict(ALREADY_EXISTS));
         }
-        let mut new = NewContainer { definition: new.definition, ..new };
         new.definition.indexed_by.clear();
         let source = global_index::bind(&owner, &mut new.definition)?;
         let asked = match &source {

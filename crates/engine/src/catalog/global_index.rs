@@ -11,7 +11,6 @@ use pleiad_query::projection::Projection;
 
 use super::Catalog;
 use super::publish::Change;
-use super::rows;
 use super::tree::{Container, Database};
 use crate::throughput::ProvisionedThroughput;
 
@@ -77,7 +76,6 @@ impl Catalog {
 
     /// The source has one index less.
     pub(super) fn remove_index(&self, change: &mut Change, owner: &mut Database, index: &Container) -> Result<()> {
-        rows::delete_progress(&mut change.batch, index.rid);
         let source = index.definition.global_index.as_ref().and_then(|index| index.source_rid);
         let Some(source) = source.and_then(|rid| owner.containers.get(&rid.number).cloned()) else { return Ok(()) };
         let mut definition = source.definition.clone();

@@ -139,6 +139,7 @@ pub(super) fn put_container(batch: &mut Batch, container: &Container) {
 
 pub(super) fn delete_container(batch: &mut Batch, container: &Container) {
     batch.delete(keyspace::catalog(CONTAINER, &pair(container.rid.database.0, container.rid.number)));
+    delete_progress(batch, container.rid);
     container.scripts.iter().for_each(|script| delete_script(batch, script));
     container.map.ranges().iter().for_each(|range| to_be_erased(batch, range.shard));
 }
@@ -147,7 +148,7 @@ pub(crate) fn put_progress(batch: &mut Batch, index: ContainerRid, stretches: &[
     put(batch, PROGRESS, &pair(index.database.0, index.number), progress::to_object(stretches));
 }
 
-pub(super) fn delete_progress(batch: &mut Batch, index: ContainerRid) {
+fn delete_progress(batch: &mut Batch, index: ContainerRid) {
     batch.delete(keyspace::catalog(PROGRESS, &pair(index.database.0, index.number)));
 }
 

@@ -39,8 +39,10 @@ use super::Chores;
 use crate::catalog::{Catalog, Container, Distant, Followed, put_progress};
 use crate::home::{CONTAINER_CHANGES_MAX, home};
 
-/// How often an index that has seen everything looks again.
+/// How often indexes that have seen everything look again.
 const EVERY: Duration = Duration::from_millis(20);
+/// How often it is looked whether there are any.
+const EVERY_WITHOUT: Duration = Duration::from_millis(250);
 /// What is carried out at once.
 const PAGE: Quota = Quota { items: 256, bytes: 1 << 20 };
 
@@ -55,9 +57,12 @@ impl Keeper {
         let (goes_on, ended) = channel();
         let thread = Chores::default();
         thread.run("global indexes", move || {
-            while waits(&ended, EVERY) {
+            let mut pause = EVERY;
+            while waits(&ended, pause) {
                 let Some(catalog) = catalog.upgrade() else { break };
-                while block_on(keep_all(&catalog)) && waits(&ended, Duration::ZERO) {}
+                let indexes = indexes(&catalog);
+                pause = if indexes.is_empty() { EVERY_WITHOUT } else { EVERY };
+                while block_on(keep_all(&catalog, &indexes)) && waits(&ended, Duration::ZERO) {}
             }
             Ok(())
         });
@@ -75,15 +80,23 @@ fn waits(ended: &Receiver<()>, time: Duration) -> bool {
     ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
 }
 
+fn indexes(catalog: &Catalog) -> Vec<ContainerRid> {
+    catalog.with_tree(|tree| {
+        let containers = tree.databases.values().flat_map(|database| database.containers.values());
+        let indexes = containers.filter(|container| container.definition.global_index.is_some());
+        indexes.map(|index| index.rid).collect()
+    })
+}
+
 /// One page for every index that has one; says whether there may be more.
-async fn keep_all(catalog: &Catalog) -> bool {
-    let tree = catalog.tree();
-    let containers = tree.databases.values().flat_map(|database| database.containers.values());
+async fn keep_all(catalog: &Catalog, indexes: &[ContainerRid]) -> bool {
     let mut more = false;
-    for index in containers.filter(|container| container.definition.global_index.is_some()) {
-        match keep(catalog, index).await {
+    for rid in indexes {
+        // Looked up every time: who splits a partition waits for whoever holds it.
+        let Some(index) = catalog.with_tree(|tree| tree.container_by_rid(*rid).cloned()) else { continue };
+        match keep(catalog, &index).await {
             Ok(went_on) => more |= went_on,
-            Err(error) => tell(index, &error),
+            Err(error) => tell(&index, &error),
         }
     }
     more
@@ -97,7 +110,7 @@ fn tell(index: &Container, error: &Error) {
 }
 
 /// Goes on with one index; says whether there may be more.
-async fn keep(catalog: &Catalog, index: &Arc<Container>) -> Result<bool> {
+async fn keep(catalog: &Catalog, index: &Container) -> Result<bool> {
     let Some(source) = source_of(catalog, index) else { return Ok(false) };
     let known = index.progress.stretches();
     let mut pieces = match known.is_empty() {
@@ -278,7 +291,7 @@ impl Work<'_> {
 
     async fn carry_out_one(&self, docnum: u64, effect: Effect, key: impl Fn(&Value) -> PartitionKey) -> Result<()> {
         let id = ItemRid { container: self.source.rid, docnum }.to_string();
-        let is = effect.is.as_ref().map(|item| key(item));
+        let is = effect.is.as_ref().map(&key);
         if let (Some(item), Some(at)) = (effect.is, &is) {
             self.upsert(at, &id, item).await?;
         }

@@ -19,7 +19,7 @@ struct Family {
 /// Those that tell partition keys.
 const KEY_FAMILIES: &str = "pleiad_partition_key_";
 
-const FAMILIES: [Family; 9] = [
+const FAMILIES: [Family; 11] = [
     Family {
         name: "pleiad_normalized_ru_consumption",
         kind: "gauge",
