@@ -13,7 +13,9 @@
 
 mod change; // create, replace, delete
 mod copy; // a database once more, under another name
+mod global_index; // an index and its source
 mod job; // a split or merge under way
+mod progress; // how far an index has come with its source
 mod publish; // a change becomes durable, then visible
 mod repartition; // a job begins, hands over, ends
 mod rows; // the tree as rows of the store
@@ -27,9 +29,11 @@ pub use change::NewContainer;
 pub(crate) use copy::CopyPlan;
 pub use copy::DatabaseCopy;
 pub use job::{Job, JobKind, Reason};
+pub(crate) use progress::Followed;
+pub use progress::Progress;
 pub(crate) use repartition::{HandingOver, Wanted};
 pub(crate) use restore::carry_over;
-pub(crate) use rows::{erased, to_erase};
+pub(crate) use rows::{erased, put_progress, to_erase};
 pub use script::{Script, ScriptDefinition, ScriptPut, Scripts, TriggerDefinition, TriggerOperation, TriggerType};
 pub use transition::Transition;
 pub use tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree};
@@ -41,6 +45,7 @@ use arc_swap::ArcSwap;
 use pleiad_model::Result;
 use pleiad_model::env::Env;
 use pleiad_partition::Committer;
+use pleiad_partition::commit::WeakCommitter;
 use pleiad_storage::AnyStore;
 use rows::{Counters, Loader};
 
@@ -95,6 +100,24 @@ impl Catalog {
         &self.limits
     }
 
+    /// For whoever must not keep the account open while it waits.
+    pub(crate) fn downgrade(&self) -> Distant {
+        Distant {
+            current: Arc::downgrade(&self.current),
+            change: Arc::downgrade(&self.change),
+            store: Arc::downgrade(&self.store),
+            committer: self.committer.downgrade(),
+            chores: self.chores.clone(),
+            jobs: self.jobs.clone(),
+            limits: self.limits,
+            env: self.env.clone(),
+        }
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.env.now_ms()
+    }
+
     pub(crate) fn hands(&self) -> (Arc<AnyStore>, Committer) {
         (self.store.clone(), self.committer.clone())
     }
@@ -115,6 +138,33 @@ impl Catalog {
     /// A secret of this account's, for signing what clients carry for us.
     pub async fn secret(&self) -> [u8; 32] {
         self.change.lock().await.secret
+    }
+}
+
+/// A catalog that may be gone.
+pub(crate) struct Distant {
+    current: Weak<ArcSwap<Tree>>,
+    change: Weak<tokio::sync::Mutex<Counters>>,
+    store: Weak<AnyStore>,
+    committer: WeakCommitter,
+    chores: Chores,
+    jobs: Jobs,
+    limits: Limits,
+    env: Arc<dyn Env>,
+}
+
+impl Distant {
+    pub(crate) fn upgrade(&self) -> Option<Catalog> {
+        Some(Catalog {
+            current: self.current.upgrade()?,
+            change: self.change.upgrade()?,
+            store: self.store.upgrade()?,
+            committer: self.committer.upgrade()?,
+            chores: self.chores.clone(),
+            jobs: self.jobs.clone(),
+            limits: self.limits,
+            env: self.env.clone(),
+        })
     }
 }
 

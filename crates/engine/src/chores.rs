@@ -12,12 +12,14 @@ use tokio::sync::watch;
 use crate::catalog::{Catalog, Container, erased, to_erase};
 
 mod copy; // a database under another name
+mod global_index; // indexes that follow their source
 mod grow; // more partitions where there are too few
 mod jobs; // splits and merges under way, and where to hold them
 mod reindex; // the index after a change of the policy
 mod repartition; // a split or merge, from its first byte to its last
 mod sweep; // what time undoes
 
+pub(crate) use global_index::Keeper;
 pub(crate) use grow::split_point;
 pub(crate) use jobs::Jobs;
 pub use jobs::{JobReport, Outcome, Step, Task};

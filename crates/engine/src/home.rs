@@ -45,6 +45,9 @@ impl Engine {
         key: &LogicalKey,
         write: impl Fn(Home) -> F,
     ) -> Answer<T> {
+        if let Some(index) = &at.container.definition.global_index {
+            return Answer::refused(read_only(&index.source));
+        }
         let mut container = at.container.clone();
         for _ in 0..CONTAINER_CHANGES_MAX {
             let partition = match home(&container, key) {
@@ -74,6 +77,14 @@ impl Engine {
         let changing = Error::new(Kind::RetryWith, "The container is changing all the time. Try again.");
         Answer::refused(self.check_ready().err().unwrap_or(changing))
     }
+}
+
+/// An index is filled from its source and by nobody else.
+fn read_only(source: &str) -> Error {
+    let message = format!(
+        "Write operations are not allowed on a global secondary index container: it is read-only. Write to its source container '{source}'."
+    );
+    Error::new(Kind::Forbidden, message)
 }
 
 /// A write answers with its own LSN, whatever happened at the partition since.

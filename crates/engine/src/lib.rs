@@ -75,7 +75,7 @@ pub use pleiad_storage::Kept as AccountSnapshot;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use chores::Sweeper;
+use chores::{Keeper, Sweeper};
 use meter::Meter;
 use parking_lot::Mutex;
 use pleiad_model::Result;
@@ -132,7 +132,8 @@ pub struct Engine {
     watch: Watch,
     /// One for each query that may run: a thread, and what it holds in memory.
     query_permits: Arc<Semaphore>,
-    sweeper: Mutex<Option<Sweeper>>,
+    /// Threads that look after the account for as long as it is open.
+    caretakers: Mutex<Option<(Sweeper, Keeper)>>,
     scripts: Interpreters,
     durability: Durability,
     /// Another engine answers for the account.
@@ -154,9 +155,9 @@ impl Engine {
         let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await?;
         let (meter, watch) = (Meter::new(env.clone()), Watch::default());
         let query_permits = Arc::new(Semaphore::new(query::at_once()));
-        let (scripts, sweeper) = (Interpreters::new(env.clone()), Mutex::new(None));
+        let (scripts, caretakers) = (Interpreters::new(env.clone()), Mutex::new(None));
         let retired = AtomicBool::new(false);
-        Ok(Engine { catalog, env, committer, meter, watch, query_permits, scripts, sweeper, durability, retired })
+        Ok(Engine { catalog, env, committer, meter, watch, query_permits, scripts, caretakers, durability, retired })
     }
 
     /// Who was refused for want of request units, the latest last.
@@ -167,7 +168,7 @@ impl Engine {
     /// Goes on with chores that the last run left. Whoever only looks does not call this.
     pub async fn resume_chores(&self) -> Result<()> {
         let sweeper = Sweeper::start(self.catalog.current(), self.env.clone());
-        *self.sweeper.lock() = Some(sweeper);
+        *self.caretakers.lock() = Some((sweeper, Keeper::start(self.catalog.downgrade())));
         self.catalog.resume_erasing().await?;
         self.catalog.resume_reindexing().await?;
         self.catalog.resume_jobs();
@@ -199,12 +200,13 @@ impl Engine {
 
     /// Finishes what is queued and makes it durable. Chores end at their next step and go on at the next start.
     pub async fn close(&self) {
-        let sweeper = self.sweeper.lock().take();
+        let caretakers = self.caretakers.lock().take();
         self.catalog.jobs().close();
         self.committer.stop().await;
         self.catalog.chores().ended().await;
-        if let Some(sweeper) = sweeper {
+        if let Some((sweeper, keeper)) = caretakers {
             sweeper.end().await;
+            keeper.end().await;
         }
     }
 }

@@ -28,7 +28,19 @@ pub struct ContainerMetrics {
     pub throughput: Option<ProvisionedThroughput>,
     /// What an autoscale resource scaled to in the last hour: its busiest second, a tenth of the maximum at least.
     pub autoscaled_ru: Option<f64>,
+    /// Of a global secondary index.
+    pub global_index: Option<IndexMetrics>,
     pub partitions: Vec<PartitionMetrics>,
+}
+
+/// How an index follows its source.
+#[derive(Clone, Debug)]
+pub struct IndexMetrics {
+    /// In the service's words: built, or being built.
+    pub status: &'static str,
+    pub built_percent: u64,
+    /// For how long there has been something that it has not seen.
+    pub behind_ms: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -87,6 +99,11 @@ pub(crate) fn container_metrics(tree: &Tree, container: &Container, now_ms: u64)
         rid: container.rid,
         throughput,
         autoscaled_ru,
+        global_index: container.definition.global_index.is_some().then(|| IndexMetrics {
+            status: container.index_status(),
+            built_percent: container.progress.percent(),
+            behind_ms: container.progress.behind_ms(now_ms),
+        }),
         partitions: container.partitions.iter().map(|partition| partition_metrics(partition, now_ms)).collect(),
     }
 }

@@ -27,6 +27,7 @@ mod vector; // vectorEmbeddingPolicy, vectorIndexes
 mod computed; // computedProperties
 mod conflict; // conflictResolutionPolicy
 mod encryption; // clientEncryptionPolicy
+mod global_index; // materializedViewDefinition, globalSecondaryIndexDefinition
 mod unique_key; // uniqueKeyPolicy
 
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use conflict::ConflictResolution;
 pub use container::{ChangeFeedPolicy, ContainerDefinition};
 pub use encryption::{ClientEncryptionPolicy, EncryptedPath, EncryptionType};
 pub use full_text::{FullTextIndex, FullTextPath, FullTextPolicy, Language};
+pub use global_index::{GlobalIndex, IndexedBy};
 pub use index_path::{End, IndexPath, Step};
 pub use indexing::{EXCLUDED_PATHS_MAX, INCLUDED_PATHS_MAX, IndexingMode, IndexingPolicy};
 pub use key::{HASH_PATHS_MAX, MULTI_HASH_PATHS_MAX};

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -60,6 +60,17 @@ pub struct Committer {
     hold: Arc<Hold>,
 }
 
+/// A committer that may have stopped because nobody needs it.
+pub struct WeakCommitter {
+    hold: Weak<Hold>,
+}
+
+impl WeakCommitter {
+    pub fn upgrade(&self) -> Option<Committer> {
+        self.hold.upgrade().map(|hold| Committer { hold })
+    }
+}
+
 /// When the last of its owners lets go, the thread finishes what is queued and closes the store.
 struct Hold {
     shared: Arc<Shared>,
@@ -91,6 +102,11 @@ impl Committer {
         let thread = std::thread::Builder::new().name("committer".into()).spawn(move || serve(theirs));
         thread.map_err(|e| Error::unavailable(format!("cannot start the committer thread: {e}")))?;
         Ok(Committer { hold: Arc::new(Hold { shared }) })
+    }
+
+    /// For whoever must not keep it at work.
+    pub fn downgrade(&self) -> WeakCommitter {
+        WeakCommitter { hold: Arc::downgrade(&self.hold) }
     }
 
     /// Takes a transaction, or refuses it and has kept nothing of it. Callers that need an order among their own hold

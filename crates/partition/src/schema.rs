@@ -85,7 +85,7 @@ impl Schema {
             // Without an index nobody wants to be left out of it, should there be one later.
             automatic: policy.automatic || policy.mode == IndexingMode::None,
             room,
-            keeps_versions: definition.keeps_versions(),
+            keeps_versions: definition.records_versions(),
             default_ttl: definition.default_ttl,
             unique: UniqueKeys::new(&definition.unique_keys),
         }

@@ -24,6 +24,7 @@ pub mod compile; // names, constants, subqueries
 pub mod block; // a query that can be run
 pub mod document; // what a query sees of a row
 pub mod computed; // properties that no item stores
+pub mod projection; // what a global secondary index keeps of an item
 pub mod access; // what an index could find
 pub mod run; // items in, a page out
 pub mod expr; // one scalar over one row

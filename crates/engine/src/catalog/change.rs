@@ -16,6 +16,7 @@ use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
 use pleiad_partition::{Indexing, PartitionMap, Range, Schema};
 
 use super::Catalog;
+use super::global_index;
 use super::publish::Change;
 use super::rows;
 use super::transition::Transition;
@@ -75,7 +76,7 @@ impl Catalog {
         self.publish(change).await
     }
 
-    pub async fn create_container(&self, database: DatabaseRid, new: NewContainer) -> Result<Arc<Container>> {
+    pub async fn create_container(&self, database: DatabaseRid, mut new: NewContainer) -> Result<Arc<Container>> {
         check_resource_name(&new.definition.id)?;
         check_built(&new.definition)?;
         let computed = ComputedProperties::of(&new.definition)?;
@@ -85,6 +86,12 @@ impl Catalog {
         if owner.container(&new.definition.id).is_some() {
             return Err(Error::conflict(ALREADY_EXISTS));
         }
+        new.definition.indexed_by.clear();
+        let source = global_index::bind(&owner, &mut new.definition)?;
+        let asked = match &source {
+            Some(_) if !self.limits.governance.serverless => Some(global_index::throughput(asked)?),
+            _ => asked,
+        };
         let pool = change.tree.offer(OfferOwner::Database(database)).map(|offer| offer.throughput);
         let throughput = match (asked, pool) {
             (None, Some(_)) => None,
@@ -108,12 +115,26 @@ impl Catalog {
         let (database, version, definition) = (owner.id.clone(), change.version, new.definition);
         let room = self.limits.room();
         let schema = Arc::new(Schema::new(version.number, &definition, &computed.indexed, &[], room));
-        let (transition, scripts) = Default::default();
-        let container =
-            Container { database, rid, version, definition, computed, schema, transition, scripts, map, partitions };
+        let (transition, scripts, progress) = Default::default();
+        let container = Container {
+            database,
+            rid,
+            version,
+            definition,
+            computed,
+            schema,
+            transition,
+            scripts,
+            progress,
+            map,
+            partitions,
+        };
         let container = Arc::new(container);
         rows::put_container(&mut change.batch, &container);
         owner.put_container(container.clone());
+        if let Some(source) = source {
+            self.add_index(&mut change, &mut owner, &source, &container)?;
+        }
         change.tree.put_database(owner);
         if let Some(throughput) = throughput {
             change.put_offer(OfferOwner::Container(rid), throughput);
@@ -133,17 +154,29 @@ impl Catalog {
         let old = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
         let definition = replace(&old.definition)?;
         check_built(&definition)?;
+        let container = self.put_definition(&mut change, &mut owner, &old, definition)?;
+        change.tree.put_database(owner);
+        self.publish(change).await?;
+        Ok(container)
+    }
+
+    /// A container under another definition. Must be published without another pause, as `next_schema` says.
+    pub(super) fn put_definition(
+        &self,
+        change: &mut Change,
+        owner: &mut Database,
+        old: &Container,
+        definition: ContainerDefinition,
+    ) -> Result<Arc<Container>> {
         let computed = ComputedProperties::of(&definition)?;
-        let next = self.next_schema(&old, &definition, &computed, change.version.number)?;
-        let container = Container { version: change.version, definition, computed, ..Container::clone(&old) };
+        let next = self.next_schema(old, &definition, &computed, change.version.number)?;
+        let container = Container { version: change.version, definition, computed, ..Container::clone(old) };
         let container = Arc::new(Container { schema: next.0, transition: next.1, ..container });
         // Only a transition that is new has nobody working on it.
         change.reindex = Some(container.clone())
             .filter(|new| new.transition.is_some() && new.schema.version == change.version.number);
         rows::put_container(&mut change.batch, &container);
         owner.put_container(container.clone());
-        change.tree.put_database(owner);
-        self.publish(change).await?;
         Ok(container)
     }
 
@@ -159,7 +192,7 @@ impl Catalog {
         let was = Indexing::of(&old.definition, old.computed.indexed.clone());
         let next = Indexing::of(definition, computed.indexed.clone());
         let same_index = was.rules() == next.rules() && was.policy.automatic == next.policy.automatic;
-        if same_index && old.schema.keeps_versions == definition.keeps_versions() {
+        if same_index && old.schema.keeps_versions == definition.records_versions() {
             return Ok((self.same_schema(old, definition, computed), old.transition.clone()));
         }
         let transition = match same_index {
@@ -210,11 +243,13 @@ impl Catalog {
         let mut change = self.begin().await;
         let mut owner = change.owner(rid.database)?;
         let container = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
+        global_index::check_no_source(&container)?;
         change.counters.remember(&container);
         rows::delete_container(&mut change.batch, &container);
         change.remove_offer(OfferOwner::Container(rid));
         change.remove_jobs_of(rid);
         owner.remove_container(&container);
+        self.remove_index(&mut change, &mut owner, &container)?;
         change.tree.put_database(owner);
         change.erase.push(container);
         self.publish(change).await

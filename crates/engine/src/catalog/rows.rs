@@ -6,6 +6,7 @@
 //! catalog │ 'd' │ database u32           → id, version
 //! catalog │ 'c' │ database u32 · u32     → definition, partition map, version, schema's version, transition
 //! catalog │ 'e' │ database u32 · u64     → encryption key, version
+//! catalog │ 'g' │ database u32 · u32     → how far a global secondary index has come with its source
 //! catalog │ 'j' │ job u64                → a split or merge under way
 //! catalog │ 'o' │ offer u32              → owner, throughput, version
 //! catalog │ 'p' │ database u32 · user u32 · u64
@@ -35,6 +36,7 @@ use pleiad_partition::{Committer, Indexing, Partition, PartitionMap, Schema};
 use pleiad_storage::{AnyStore, Batch, Direction, Limit, Snapshot, Store, keyspace};
 
 use super::job::Job;
+use super::progress::{self, Followed, Progress};
 use super::script::{Script, ScriptDefinition, Scripts};
 use super::transition::Transition;
 use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, Version};
@@ -49,6 +51,7 @@ const COUNTERS: u8 = b'n';
 const DATABASE: u8 = b'd';
 const CONTAINER: u8 = b'c';
 const ENCRYPTION_KEY: u8 = b'e';
+const PROGRESS: u8 = b'g';
 const OFFER: u8 = b'o';
 const JOB: u8 = b'j';
 const SCRIPT: u8 = b's';
@@ -187,8 +190,17 @@ pub(super) fn put_container(batch: &mut Batch, container: &Container) {
 
 pub(super) fn delete_container(batch: &mut Batch, container: &Container) {
     batch.delete(keyspace::catalog(CONTAINER, &pair(container.rid.database.0, container.rid.number)));
+    delete_progress(batch, container.rid);
     container.scripts.iter().for_each(|script| delete_script(batch, script));
     container.map.ranges().iter().for_each(|range| to_be_erased(batch, range.shard));
+}
+
+pub(crate) fn put_progress(batch: &mut Batch, index: ContainerRid, stretches: &[Followed]) {
+    put(batch, PROGRESS, &pair(index.database.0, index.number), progress::to_object(stretches));
+}
+
+fn delete_progress(batch: &mut Batch, index: ContainerRid) {
+    batch.delete(keyspace::catalog(PROGRESS, &pair(index.database.0, index.number)));
 }
 
 pub(super) fn put_script(batch: &mut Batch, script: &Script) {
@@ -339,7 +351,25 @@ async fn load_container(with: &Loader<'_>, database: &str, rid: ContainerRid, ro
     let former = transition.as_ref().map_or(&[][..], |transition| &transition.from);
     let schema = Schema::new(schema_version, &definition, &computed.indexed, former, with.limits.room());
     let (database, schema, scripts) = (database.to_owned(), Arc::new(schema), Arc::default());
-    Ok(Container { database, rid, version, definition, computed, schema, transition, scripts, map, partitions })
+    let progress = load_progress(with.store, rid).await?;
+    Ok(Container {
+        database,
+        rid,
+        version,
+        definition,
+        computed,
+        schema,
+        transition,
+        scripts,
+        progress,
+        map,
+        partitions,
+    })
+}
+
+async fn load_progress(store: &AnyStore, rid: ContainerRid) -> Result<Arc<Progress>> {
+    let row = store.get(&keyspace::catalog(PROGRESS, &pair(rid.database.0, rid.number))).await?;
+    row.map_or(Ok(Arc::default()), |row| Progress::load(&json::parse(&row)?).map(Arc::new))
 }
 
 /// The scripts of all containers of a database.

@@ -13,6 +13,7 @@ use pleiad_partition::{Partition, PartitionMap, Schema};
 
 use super::copy::DatabaseCopy;
 use super::job::Job;
+use super::progress::Progress;
 use super::script::Scripts;
 use super::transition::Transition;
 use super::users::User;
@@ -68,6 +69,8 @@ pub struct Container {
     /// While its index is on the way to the current policy.
     pub transition: Option<Arc<Transition>>,
     pub scripts: Arc<Scripts>,
+    /// Of a global secondary index, with its source.
+    pub progress: Arc<Progress>,
     pub map: PartitionMap,
     /// In the order of the map's ranges.
     pub partitions: Vec<Arc<Partition>>,

@@ -103,7 +103,7 @@ pub(crate) async fn sweep(tree: &Tree, looks: &mut Looks, env: &dyn Env, mut goe
         for partition in &container.partitions {
             let mut more = true;
             while more && goes_on() {
-                more = match step(container, partition, looks, env.now_ms()).await {
+                more = match step(tree, container, partition, looks, env.now_ms()).await {
                     Ok(more) => more,
                     Err(error) => {
                         tell(&error);
@@ -116,11 +116,17 @@ pub(crate) async fn sweep(tree: &Tree, looks: &mut Looks, env: &dyn Env, mut goe
 }
 
 /// One step of the work in one partition; says whether there is more.
-async fn step(container: &Container, partition: &Partition, looks: &mut Looks, now_ms: u64) -> Result<bool> {
+async fn step(
+    tree: &Tree,
+    container: &Container,
+    partition: &Partition,
+    looks: &mut Looks,
+    now_ms: u64,
+) -> Result<bool> {
     let now_s = u32::try_from(now_ms / 1000).unwrap_or(u32::MAX);
     let purges = purge(container, partition, looks, now_ms, now_s).await?;
     let erases = partition.sweep_erased(&container.schema, now_s).await?;
-    Ok(trim(container, partition, now_s).await? || purges || erases)
+    Ok(trim(tree, container, partition, now_s).await? || purges || erases)
 }
 
 async fn purge(
@@ -151,19 +157,30 @@ async fn purge(
     Ok(more)
 }
 
-async fn trim(container: &Container, partition: &Partition, now_s: u32) -> Result<bool> {
+async fn trim(tree: &Tree, container: &Container, partition: &Partition, now_s: u32) -> Result<bool> {
     if partition.usage().versions_from.is_none() {
         return Ok(false);
     }
-    if container.definition.keeps_versions() {
+    if container.definition.records_versions() {
         let minutes = container.definition.change_feed.map_or(0, |feed| feed.retention_minutes);
-        return partition.trim_versions(now_s.saturating_sub(minutes.saturating_mul(60))).await;
+        let before_s = match container.definition.keeps_versions() {
+            true => now_s.saturating_sub(minutes.saturating_mul(60)),
+            false => u32::MAX,
+        };
+        return partition.trim_versions(before_s, seen_by_indexes(tree, container, partition)).await;
     }
-    let more = partition.trim_versions(u32::MAX).await?;
+    let more = partition.trim_versions(u32::MAX, u64::MAX).await?;
     if !more {
         partition.forget_versions().await?;
     }
     Ok(more)
+}
+
+/// Up to which LSN no index needs the versions of a partition.
+fn seen_by_indexes(tree: &Tree, container: &Container, partition: &Partition) -> u64 {
+    let indexes = container.definition.indexed_by.iter().filter_map(|index| tree.container_by_rid(index.rid));
+    let seen = indexes.map(|index| index.progress.needs_none_up_to(&partition.range.keys));
+    seen.min().unwrap_or(u64::MAX)
 }
 
 /// A partition that goes away in the middle of it is nothing to tell of.

@@ -11,6 +11,7 @@ use super::computed::ComputedProperty;
 use super::conflict::ConflictResolution;
 use super::encryption::ClientEncryptionPolicy;
 use super::full_text::{self, FullTextPolicy};
+use super::global_index::{GlobalIndex, IndexedBy};
 use super::indexing::{IndexingMode, IndexingPolicy};
 use super::spatial::{self, Geospatial};
 use super::unique_key::UniqueKey;
@@ -20,8 +21,8 @@ use crate::item;
 use crate::partition_key::{KeyVersion, PartitionKeyDefinition};
 use crate::{Error, Object, Result, Value};
 
-/// Two names for the same thing: the older and the newer.
-const VIEW_NAMES: [&str; 2] = ["materializedViewDefinition", "globalSecondaryIndexDefinition"];
+/// Where a container says which indexes it is the source of.
+const INDEXED_BY: &str = "materializedViews";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContainerDefinition {
@@ -41,8 +42,10 @@ pub struct ContainerDefinition {
     pub change_feed: Option<ChangeFeedPolicy>,
     /// Seconds; -1 keeps forever, 0 is off.
     pub analytical_storage_ttl: Option<i32>,
-    /// The member's name and its body, kept as it came: done by nobody.
-    pub view: Option<(&'static str, Object)>,
+    /// What fills it, if clients do not.
+    pub global_index: Option<GlobalIndex>,
+    /// What it fills. Not for clients to say: the engine keeps it.
+    pub indexed_by: Vec<IndexedBy>,
     /// Kept as it came: done by nobody.
     pub data_masking: Option<Object>,
 }
@@ -70,6 +73,8 @@ impl ContainerDefinition {
         // The same properties, in the spelling they were created with.
         next.partition_key = self.partition_key.clone();
         next.unique_keys = self.unique_keys.clone();
+        next.global_index = self.global_index.clone();
+        next.indexed_by = self.indexed_by.clone();
         Ok(next)
     }
 
@@ -90,23 +95,29 @@ impl ContainerDefinition {
         set(&mut object, "clientEncryptionPolicy", encryption.map(ClientEncryptionPolicy::to_object));
         set(&mut object, "changeFeedPolicy", self.change_feed.map(ChangeFeedPolicy::to_object));
         set(&mut object, "analyticalStorageTtl", self.analytical_storage_ttl.map(i64::from));
-        if let Some((name, view)) = &self.view {
-            object.set(*name, view.clone());
+        if let Some(index) = &self.global_index {
+            index.put(&mut object);
         }
+        let indexed_by: Vec<Value> = self.indexed_by.iter().map(IndexedBy::to_value).collect();
+        set(&mut object, INDEXED_BY, filled(&indexed_by).map(<[Value]>::to_vec));
         set(&mut object, "dataMaskingPolicy", self.data_masking.clone());
         object
     }
 
-    /// Whether changes leave versions behind, for the feed of all of them.
+    /// Whether clients may read all versions of its items.
     pub fn keeps_versions(&self) -> bool {
         self.change_feed.is_some_and(|feed| feed.retention_minutes > 0)
+    }
+
+    /// Whether changes leave versions behind: for clients, or for the indexes that are filled from them.
+    pub fn records_versions(&self) -> bool {
+        self.keeps_versions() || !self.indexed_by.is_empty()
     }
 
     /// The first setting that asks for something which nobody does in this version. Settings that only
     /// help queries are not among them: without the help an answer is slower, not different.
     pub fn not_built(&self) -> Option<&'static str> {
         let asks = [
-            (self.view.is_some(), self.view.as_ref().map_or("", |(name, _)| name)),
             (self.data_masking.as_ref().is_some_and(masks), "dataMaskingPolicy"),
             (self.analytical_storage_ttl.is_some_and(|ttl| ttl != 0), "analyticalStorageTtl"),
             (self.indexing.mode == IndexingMode::Lazy, "indexingMode lazy"),
@@ -137,7 +148,8 @@ impl ContainerDefinition {
             client_encryption: read::optional(body, "clientEncryptionPolicy", ClientEncryptionPolicy::parse)?,
             change_feed: read::optional(body, "changeFeedPolicy", ChangeFeedPolicy::parse)?,
             analytical_storage_ttl: read::optional(body, "analyticalStorageTtl", analytical_storage_ttl)?,
-            view: view(body)?,
+            global_index: GlobalIndex::parse(body)?,
+            indexed_by: read::each(body, INDEXED_BY, IndexedBy::parse)?,
             data_masking: read::optional(body, "dataMaskingPolicy", read::object)?.cloned(),
         })
     }
@@ -149,6 +161,14 @@ impl ContainerDefinition {
         spatial::check(&self.indexing.spatial, self.geospatial)?;
         if let Some(policy) = &self.client_encryption {
             policy.check(self.partition_key.as_ref())?;
+        }
+        if let Some(index) = &self.global_index
+            && (self.partition_key.is_none() || !self.unique_keys.is_empty())
+        {
+            return Err(Error::invalid(format!(
+                "A container with {} has a partition key and no unique keys.",
+                index.member()
+            )));
         }
         if self.default_ttl.is_some() && self.indexing.mode == IndexingMode::None {
             return Err(Error::invalid(
@@ -180,7 +200,10 @@ impl ContainerDefinition {
         let changed = [
             (self.conflict_resolution != next.conflict_resolution, "conflictResolutionPolicy"),
             (self.client_encryption != next.client_encryption, "clientEncryptionPolicy"),
-            (self.view != next.view, VIEW_NAMES[0]),
+            (
+                !same_option(self.global_index.as_ref(), next.global_index.as_ref(), GlobalIndex::same),
+                self.global_index.as_ref().or(next.global_index.as_ref()).map_or("", GlobalIndex::member),
+            ),
         ];
         match changed.into_iter().find(|(changed, _)| *changed) {
             Some((_, name)) => {
@@ -224,12 +247,6 @@ fn analytical_storage_ttl(value: &Value) -> Result<i32> {
 
 fn seconds(given: i64) -> Option<i32> {
     i32::try_from(given).ok().filter(|ttl| *ttl >= -1)
-}
-
-fn view(body: &Object) -> Result<Option<(&'static str, Object)>> {
-    let name = VIEW_NAMES.into_iter().find(|name| read::member(body, name).is_some());
-    let Some(name) = name else { return Ok(None) };
-    Ok(read::optional(body, name, read::object)?.map(|view| (name, view.clone())))
 }
 
 /// A masking policy without paths asks for nothing.

@@ -30,6 +30,16 @@ impl Partition {
     pub async fn versions(&self, asked: &Asked, quota: Quota) -> Result<VersionPage> {
         let view = self.view().await?;
         check_kept(&view, asked.after)?;
+        self.read_versions(&view, asked, quota).await
+    }
+
+    /// The same for whoever sees to it that none behind its position is removed, also where a merge has brought together partitions
+    /// of which one began to keep them later.
+    pub async fn kept_versions(&self, asked: &Asked, quota: Quota) -> Result<VersionPage> {
+        self.read_versions(&self.view().await?, asked, quota).await
+    }
+
+    async fn read_versions(&self, view: &View, asked: &Asked, quota: Quota) -> Result<VersionPage> {
         let (mut page, mut bytes) = (VersionPage::default(), 0);
         let mut from = keyspace::versions_from(self.range.shard, asked.after.saturating_add(1)).0;
         loop {
@@ -60,13 +70,13 @@ impl Partition {
         self.commit_state(|shard, _| shard.versions_from = None).await
     }
 
-    /// Removes some of the versions that are older than this; says whether there may be more of them.
-    pub async fn trim_versions(&self, before_s: u32) -> Result<bool> {
+    /// Removes some of the versions that are older than this, up to an LSN; says whether there may be more of them.
+    pub async fn trim_versions(&self, before_s: u32, up_to: u64) -> Result<bool> {
         let from = keyspace::versions_from(self.range.shard, 0).0;
         let (rows, more) = self.view().await?.version_rows(&from, CHUNK).await?;
         let mut old = 0;
-        for (_, value) in &rows {
-            if ts_s_of(value)? >= before_s {
+        for (row, value) in &rows {
+            if ts_s_of(value)? >= before_s || keyspace::decode_version(row)?.0 > up_to {
                 break;
             }
             old += 1;

@@ -4,6 +4,7 @@
 //! carries anything; a refusal names its status in `code` (S87).
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::policy::ContainerDefinition;
@@ -24,6 +25,8 @@ const VERSION_FIXED: &str = "2016-07-11";
 const ACTIVITY: &str = "6f0e5a2e-94d0-4bd4-8ad8-3d2a7e1f4c11";
 const PAGES_MAX: usize = 200;
 const SPLITS_MAX: u32 = 3;
+/// What happens in the background takes this long at most.
+const EVENTUALLY: Duration = Duration::from_secs(20);
 /// What is asked of the management interface about the container at hand.
 const MANAGED: [&str; 4] = ["partitions", "keys", "statistics", "throughput"];
 /// Feeds below a database; the other relative paths are below the container.
@@ -181,7 +184,10 @@ impl Asker<'_> {
 
     fn question(&mut self, step: &Step) -> Result<Vec<String>> {
         let words = &step.words;
-        let answer = self.answer(step)?;
+        let answer = match words.option("eventually") {
+            Some(rows) => self.awaited(step, rows.parse().map_err(|_| format!("{rows} is no number of rows"))?)?,
+            None => self.answer(step)?,
+        };
         if !step.is_answered() {
             must_succeed(&answer.response)?;
         }
@@ -190,6 +196,18 @@ impl Asker<'_> {
             self.saved.insert(name.to_owned(), answer);
         }
         Ok(shown)
+    }
+
+    /// Asked again until it has so many rows; what it has after a while is the answer.
+    fn awaited(&mut self, step: &Step, rows: usize) -> Result<Answer> {
+        let began = Instant::now();
+        loop {
+            let answer = self.answer(step)?;
+            if show::rows(answer.body.as_ref()).len() == rows || began.elapsed() > EVENTUALLY {
+                return Ok(answer);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     fn answer(&mut self, step: &Step) -> Result<Answer> {

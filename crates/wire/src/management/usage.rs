@@ -52,6 +52,11 @@ impl Told<'_> {
         if let Some(ru) = self.of.autoscaled_ru {
             self.add("AutoscaledRU", "Count", ru, &[]);
         }
+        if let Some(index) = &self.of.global_index {
+            let status = ("GlobalSecondaryIndexStatus", index.status);
+            let behind_s = index.behind_ms as f64 / 1000.0;
+            self.add("GlobalSecondaryIndexPropagationLatency", "Seconds", behind_s, &[status]);
+        }
     }
 
     fn partition(&mut self, partition: &PartitionMetrics) {

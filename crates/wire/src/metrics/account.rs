@@ -19,7 +19,7 @@ struct Family {
 /// Those that tell partition keys.
 const KEY_FAMILIES: &str = "pleiad_partition_key_";
 
-const FAMILIES: [Family; 9] = [
+const FAMILIES: [Family; 11] = [
     Family {
         name: "pleiad_normalized_ru_consumption",
         kind: "gauge",
@@ -97,6 +97,26 @@ const FAMILIES: [Family; 9] = [
         samples: |container, out| {
             if let Some(ru) = container.autoscaled_ru {
                 out.sample(container, None, &[], ru);
+            }
+        },
+    },
+    Family {
+        name: "pleiad_global_secondary_index_propagation_latency",
+        kind: "gauge",
+        help: "For how long an index has not seen all changes of its source, seconds",
+        samples: |container, out| {
+            if let Some(index) = &container.global_index {
+                out.sample(container, None, &[("status", index.status)], index.behind_ms as f64 / 1000.0);
+            }
+        },
+    },
+    Family {
+        name: "pleiad_global_secondary_index_build",
+        kind: "gauge",
+        help: "How much of an index is built, percent",
+        samples: |container, out| {
+            if let Some(index) = &container.global_index {
+                out.sample(container, None, &[], index.built_percent as f64);
             }
         },
     },
@@ -178,6 +198,7 @@ mod tests {
             rid: ContainerRid { database: pleiad_model::resource_id::DatabaseRid(1), number: 1 },
             throughput: Some(ProvisionedThroughput::Manual(400)),
             autoscaled_ru: None,
+            global_index: None,
             partitions: vec![partition],
         };
         let mut text = String::new();

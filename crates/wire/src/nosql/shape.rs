@@ -25,7 +25,10 @@ pub fn container(container: &Container) -> Value {
     let rid = container.rid.to_string();
     let version = container.version;
     let link = container_link(container.rid);
-    let object = system(container.definition.to_object(), &rid, link, version.etag(), version.ts_s);
+    let mut object = system(container.definition.to_object(), &rid, link, version.etag(), version.ts_s);
+    if let Some(index) = &container.definition.global_index {
+        object.set(index.member(), index.to_object().with("status", container.index_status()));
+    }
     object
         .with("_docs", "docs/")
         .with("_sprocs", "sprocs/")

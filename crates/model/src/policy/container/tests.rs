@@ -149,16 +149,42 @@ fn check_not_built(members: &str, wanted: Option<&str>) {
 
 #[test]
 fn what_nobody_does_is_named() {
-    let view = r#"{"sourceCollectionId":"s","definition":"SELECT * FROM c"}"#;
-    for name in VIEW_NAMES {
-        check_not_built(&format!(r#""{name}":{view}"#), Some(name));
-    }
     check_not_built(r#""dataMaskingPolicy":{"includedPaths":[{"path":"/a"}]}"#, Some("dataMaskingPolicy"));
     check_not_built(r#""analyticalStorageTtl":-1"#, Some("analyticalStorageTtl"));
     check_not_built(r#""indexingPolicy":{"indexingMode":"lazy"}"#, Some("indexingMode lazy"));
     let source =
         r#""vectorEmbeddingPolicy":{"vectorEmbeddings":[{"path":"/v","embeddingSource":{"authType":"Entra"}}]}"#;
     check_not_built(source, Some("embeddingSource"));
+}
+
+#[test]
+fn a_global_secondary_index_has_a_source_and_a_definition() {
+    for name in ["materializedViewDefinition", "globalSecondaryIndexDefinition"] {
+        let members = format!(r#""{name}":{{"sourceCollectionId":"s","definition":"SELECT * FROM c"}}"#);
+        check_not_built(&members, None);
+        let index = create(&members);
+        let view = index.global_index.clone().unwrap();
+        assert_eq!((view.source.as_str(), view.source_rid, view.member()), ("s", None, name));
+        let sent_back = format!(
+            r#""{name}":{{"sourceCollectionId":"s","sourceCollectionRid":"AQAAAIAAAAE=","definition":"SELECT * FROM c","status":"Active"}}"#
+        );
+        assert_eq!(index.replace(&body(&sent_back)).unwrap().global_index, Some(view));
+        check_invalid(index.replace(&body(&members.replace('*', "c.a"))), "is fixed at creation");
+        check_invalid(index.replace(&body("")), "is fixed at creation");
+    }
+    check_refused(r#""materializedViewDefinition":{"sourceCollectionId":"s"}"#, "needs 'definition'");
+    let unique = r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/a"]}]}"#;
+    let view = r#""materializedViewDefinition":{"sourceCollectionId":"s","definition":"SELECT * FROM c"}"#;
+    check_refused(&format!("{unique},{view}"), "no unique keys");
+}
+
+#[test]
+fn the_indexes_of_a_source_are_not_for_clients_to_change() {
+    let source = create(r#""materializedViews":[{"id":"i","_rid":"AQAAAIAAAAI="}]"#);
+    assert_eq!(source.indexed_by.len(), 1);
+    assert!(source.records_versions() && !source.keeps_versions());
+    assert_eq!(ContainerDefinition::create(&source.to_object().into()), Ok(source.clone()));
+    assert_eq!(source.replace(&body("")).unwrap().indexed_by, source.indexed_by);
 }
 
 #[test]

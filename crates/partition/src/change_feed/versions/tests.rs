@@ -94,11 +94,11 @@ async fn versions_go_when_their_time_is_over_and_old_positions_hear_of_it() {
     for ts_s in 100..120 {
         put(&partition, &schema, "x", ts_s).await;
     }
-    while partition.trim_versions(110).await.unwrap() {}
+    while partition.trim_versions(110, u64::MAX).await.unwrap() {}
     assert!(partition.versions(&everything(9), by(99)).await.is_err());
     let page = partition.versions(&everything(10), by(99)).await.unwrap();
     assert_eq!(page.versions.iter().map(|version| version.lsn).collect::<Vec<_>>(), (11..=20).collect::<Vec<_>>());
-    while partition.trim_versions(u32::MAX).await.unwrap() {}
+    while partition.trim_versions(u32::MAX, u64::MAX).await.unwrap() {}
     assert!(partition.versions(&everything(20), by(99)).await.unwrap().versions.is_empty());
     assert!(partition.versions(&everything(19), by(99)).await.is_err());
     partition.forget_versions().await.unwrap();

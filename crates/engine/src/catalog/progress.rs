@@ -1,0 +1,153 @@
+//! How far a global secondary index has come with its source.
+//!
+//! Promise: positions are stretches of the source's hash space, as those of change feed readers, so that splits and merges do not matter to
+//! them. What is told here is durable: nothing behind it is read again, and versions up to it may be removed.
+//!
+//! ```text
+//! [00 ──── 7F)  lsn 40, build until 812     items as they are, in the order of their newest change
+//! [7F ──── FF)  lsn 977                     every change since, by its versions
+//! ```
+
+use parking_lot::Mutex;
+use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::{Error, Object, Result, Value};
+
+/// One stretch of the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Followed {
+    pub keys: KeyRange,
+    /// Seen up to here.
+    pub lsn: u64,
+    /// While items are taken as they are: up to here. What comes behind is taken from versions.
+    pub build_until: Option<u64>,
+}
+
+impl Followed {
+    /// Versions up to here are not needed.
+    fn needs_none_up_to(&self) -> u64 {
+        self.build_until.unwrap_or(self.lsn)
+    }
+
+    /// How much of it is built.
+    fn built(&self) -> f64 {
+        match self.build_until {
+            Some(until) if until > 0 => self.lsn as f64 / until as f64,
+            _ => 1.0,
+        }
+    }
+}
+
+/// What is known of one index; shared by all versions of its container.
+#[derive(Debug, Default)]
+pub struct Progress(Mutex<Told>);
+
+#[derive(Clone, Debug, Default)]
+struct Told {
+    stretches: Vec<Followed>,
+    behind_since_ms: Option<u64>,
+}
+
+impl Progress {
+    /// None before it has begun.
+    pub fn stretches(&self) -> Vec<Followed> {
+        self.0.lock().stretches.clone()
+    }
+
+    pub(crate) fn set(&self, stretches: Vec<Followed>) {
+        self.0.lock().stretches = stretches;
+    }
+
+    /// Notes whether there is something that it has not seen.
+    pub(crate) fn note(&self, is_behind: bool, now_ms: u64) {
+        let mut told = self.0.lock();
+        told.behind_since_ms = is_behind.then(|| told.behind_since_ms.unwrap_or(now_ms));
+    }
+
+    pub fn is_built(&self) -> bool {
+        let told = self.0.lock();
+        !told.stretches.is_empty() && told.stretches.iter().all(|stretch| stretch.build_until.is_none())
+    }
+
+    /// Of the first build.
+    pub fn percent(&self) -> u64 {
+        let told = self.0.lock();
+        let built: f64 = told.stretches.iter().map(Followed::built).sum();
+        (100.0 * built / told.stretches.len().max(1) as f64) as u64
+    }
+
+    /// For how long there has been something that it has not seen.
+    pub fn behind_ms(&self, now_ms: u64) -> u64 {
+        self.0.lock().behind_since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms))
+    }
+
+    /// Up to which LSN it needs no versions of these keys.
+    pub(crate) fn needs_none_up_to(&self, keys: &KeyRange) -> u64 {
+        let told = self.0.lock();
+        let of_these = told.stretches.iter().filter(|stretch| stretch.keys.intersect(keys).is_some());
+        of_these.map(Followed::needs_none_up_to).min().unwrap_or(0)
+    }
+
+    pub(super) fn load(row: &Value) -> Result<Progress> {
+        let stretches = row.get("stretches").and_then(Value::as_array).ok_or_else(corrupt)?;
+        let stretches = stretches.iter().map(stretch).collect::<Result<_>>()?;
+        Ok(Progress(Mutex::new(Told { stretches, behind_since_ms: None })))
+    }
+}
+
+pub(super) fn to_object(stretches: &[Followed]) -> Object {
+    let one = |stretch: &Followed| {
+        let keys = &stretch.keys;
+        let object = Object::new().with("min", keys.min.to_string()).with("max", keys.max.to_string());
+        let object = object.with("lsn", stretch.lsn);
+        Value::from(stretch.build_until.into_iter().fold(object, |object, until| object.with("until", until)))
+    };
+    Object::new().with("stretches", stretches.iter().map(one).collect::<Vec<_>>())
+}
+
+fn stretch(row: &Value) -> Result<Followed> {
+    let key = |name| EffectiveKey::parse(row.get(name).and_then(Value::as_str).unwrap_or("?"));
+    let number = |value: &Value| value.as_i64().and_then(|n| u64::try_from(n).ok()).ok_or_else(corrupt);
+    Ok(Followed {
+        keys: KeyRange { min: key("min")?, max: key("max")? },
+        lsn: number(row.get("lsn").ok_or_else(corrupt)?)?,
+        build_until: row.get("until").map(number).transpose()?,
+    })
+}
+
+fn corrupt() -> Error {
+    Error::corrupt("progress of a global secondary index")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_read_back_as_written_and_versions_are_kept_for_the_slowest() {
+        let middle = EffectiveKey::parse("20000000000000000000000000000000").unwrap();
+        let keys = [
+            KeyRange { min: EffectiveKey::MIN, max: middle.clone() },
+            KeyRange { min: middle, max: EffectiveKey::MAX },
+        ];
+        let [low, high] = keys.clone();
+        let building = Followed { keys: low, lsn: 40, build_until: Some(80) };
+        let following = Followed { keys: high, lsn: 77, build_until: None };
+        let row = Value::from(to_object(&[building.clone(), following.clone()]));
+        let progress = Progress::load(&row).unwrap();
+        assert_eq!(progress.stretches(), [building, following]);
+        assert_eq!(keys.each_ref().map(|keys| progress.needs_none_up_to(keys)), [80, 77]);
+        assert_eq!((progress.is_built(), progress.percent()), (false, 75));
+        assert_eq!(Progress::default().needs_none_up_to(&keys[0]), 0, "before it has begun, all of them are needed");
+        assert!(Progress::load(&Value::from(Object::new())).is_err());
+    }
+
+    #[test]
+    fn it_is_behind_since_it_was_first_noticed() {
+        let progress = Progress::default();
+        progress.note(true, 100);
+        progress.note(true, 200);
+        assert_eq!(progress.behind_ms(350), 250);
+        progress.note(false, 400);
+        assert_eq!(progress.behind_ms(450), 0);
+    }
+}

@@ -1,0 +1,274 @@
+//! Indexes follow their source: through every kind of change, splits of either, merges, restarts. A model holds what the source holds; the
+//! index must come to hold its projection.
+
+use std::collections::BTreeMap;
+
+use pleiad_model::Object;
+use pleiad_model::policy::ContainerDefinition;
+use pleiad_storage::Memory;
+
+use super::*;
+use crate::catalog::NewContainer;
+use crate::testing::*;
+use crate::{Admitted, ContainerName, Engine, Limits, ListScope, Position, Target, ThroughputRequest, WriteOptions};
+
+/// Few partitions to begin with, and no need for many items to split them.
+const FEW: Limits = Limits { partition_ru_initial: 10_000, ..LIMITS };
+
+async fn shop() -> Arc<Engine> {
+    let engine = open(Memory::new(), FEW).await;
+    engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
+    container(&engine, "orders", &["/pk"], 4).await;
+    engine
+}
+
+fn index(id: &str, key: &str, definition: &str) -> ContainerDefinition {
+    let key = Object::new().with("paths", vec![Value::from(key)]).with("kind", "Hash").with("version", 2i64);
+    let view = Object::new().with("sourceCollectionId", "orders").with("definition", definition);
+    let body = Object::new().with("id", id).with("partitionKey", key).with("materializedViewDefinition", view);
+    ContainerDefinition::create(&body.into()).unwrap()
+}
+
+async fn try_add(
+    engine: &Engine,
+    definition: ContainerDefinition,
+    throughput: ThroughputRequest,
+) -> Result<Arc<Container>> {
+    let database = engine.find_database("db").unwrap().rid;
+    engine.catalog.create_container(database, NewContainer { definition, throughput }).await
+}
+
+async fn add(engine: &Engine, id: &str, key: &str, definition: &str) -> Arc<Container> {
+    try_add(engine, index(id, key, definition), ThroughputRequest::Unspecified).await.unwrap()
+}
+
+fn order(id: &str, pk: &str, city: &str, n: i64) -> Value {
+    Object::new().with("id", id).with("pk", pk).with("city", city).with("n", n).into()
+}
+
+async fn put(engine: &Engine, item: Value) {
+    let key = pk(item.get("pk").and_then(Value::as_str).unwrap());
+    let at = admit(engine, "orders");
+    engine.create_item(&at, Some(&key), Verb::Upsert, item, &WriteOptions::default()).await.result.unwrap();
+}
+
+/// Until the index has seen all there is.
+async fn caught_up(engine: &Engine, name: &str) {
+    for _ in 0..20_000 {
+        let (index, source) = (admit(engine, name), admit(engine, "orders"));
+        let stretches = index.container().progress.stretches();
+        let seen = |partition: &Arc<Partition>| {
+            stretches
+                .iter()
+                .filter(|stretch| stretch.keys.intersect(&partition.range.keys).is_some())
+                .all(|stretch| stretch.build_until.is_none() && stretch.lsn >= partition.lsn())
+        };
+        if !stretches.is_empty() && source.container().partitions.iter().all(seen) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("{name} stays behind");
+}
+
+async fn items(engine: &Engine, at: &Admitted) -> Vec<Value> {
+    let (mut found, mut from): (Vec<Value>, Option<Position>) = (Vec::new(), None);
+    loop {
+        let quota = Quota { items: 100, bytes: usize::MAX };
+        let page = engine.list_items(at, &ListScope::Container, from, quota, None).await.result.unwrap();
+        found.extend(page.records.iter().map(|record| json::parse(record.body()).unwrap()));
+        match page.next {
+            Some(next) => from = Some(next),
+            None => return found,
+        }
+    }
+}
+
+/// By the source's id and key, without the id that the index gave.
+async fn held(engine: &Engine, name: &str) -> BTreeMap<String, String> {
+    let mut held = BTreeMap::new();
+    for item in items(engine, &admit(engine, name)).await {
+        let Value::Object(mut item) = item else { panic!() };
+        assert!(item.remove("id").is_some());
+        let named = format!("{:?}/{:?}", item.get("pk"), item.get("_id"));
+        let twice = held.insert(named, json::to_string(&item.into()));
+        assert_eq!(twice, None, "an item is in the index twice");
+    }
+    held
+}
+
+/// What it should hold, of what the source holds now.
+async fn expected(engine: &Engine, definition: &str) -> BTreeMap<String, String> {
+    let projection = Projection::parse(definition).unwrap();
+    let source = items(engine, &admit(engine, "orders")).await;
+    let projected = source.iter().map(|item| projection.apply(item));
+    projected
+        .map(|item| (format!("{:?}/{:?}", item.get("pk"), item.get("_id")), json::to_string(&item.into())))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_is_built_and_follows_under_its_own_key() {
+    let engine = shop().await;
+    for n in 0..700 {
+        put(&engine, order(&n.to_string(), &format!("p{}", n % 7), ["Rome", "Oslo"][n % 2], n as i64)).await;
+    }
+    let definition = "SELECT c.id, c.pk, c.city FROM c";
+    let index = add(&engine, "by_city", "/city", definition).await;
+    assert_eq!(
+        index.definition.global_index.as_ref().unwrap().source_rid,
+        Some(admit(&engine, "orders").container().rid)
+    );
+    caught_up(&engine, "by_city").await;
+    assert_eq!(held(&engine, "by_city").await, expected(&engine, definition).await);
+    assert_eq!(admit(&engine, "by_city").container().index_status(), "Active");
+
+    put(&engine, order("3", "p3", "Lima", 0)).await; // moves to another key
+    put(&engine, Object::new().with("id", "4").with("pk", "p4").into()).await; // has none any more
+    delete(&engine, &admit(&engine, "orders"), "5", "p5").await.result.unwrap();
+    caught_up(&engine, "by_city").await;
+    let now = held(&engine, "by_city").await;
+    assert_eq!(now, expected(&engine, definition).await);
+    assert_eq!(now.len(), 699);
+    let at = admit(&engine, "by_city");
+    let lima =
+        engine.list_items(&at, &ListScope::Key(pk("Lima")), None, Quota { items: 9, bytes: 1 << 20 }, None).await;
+    assert_eq!(lima.result.unwrap().records.len(), 1);
+    assert_sound(&engine).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_do_not_write_to_an_index() {
+    let engine = shop().await;
+    put(&engine, order("1", "p", "Rome", 1)).await;
+    add(&engine, "by_city", "/city", "SELECT * FROM c").await;
+    caught_up(&engine, "by_city").await;
+    let at = admit(&engine, "by_city");
+    let id = items(&engine, &at).await[0].get("id").and_then(Value::as_str).unwrap().to_owned();
+    let body: Value = Object::new().with("id", "x").with("city", "Rome").into();
+    let (key, options) = (pk("Rome"), WriteOptions::default());
+    assert_eq!(kind(engine.create_item(&at, Some(&key), Verb::Upsert, body.clone(), &options).await), Kind::Forbidden);
+    let one = Target::Named(&id);
+    assert_eq!(kind(engine.replace_item(&at, Some(&key), one, body, &options).await), Kind::Forbidden);
+    assert_eq!(kind(engine.delete_item(&at, Some(&key), one, &Condition::None).await), Kind::Forbidden);
+    assert_eq!(kind(engine.erase_key(&at, Some(&key)).await), Kind::Forbidden);
+    assert!(engine.read_item(&at, Some(&key), one, None).await.result.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_needs_a_source_a_projection_and_autoscale() {
+    let engine = shop().await;
+    let refused = async |definition: ContainerDefinition, throughput| {
+        try_add(&engine, definition, throughput).await.err().expect("is refused").kind
+    };
+    let unsaid = || ThroughputRequest::Unspecified;
+    let mut nowhere = index("i", "/city", "SELECT * FROM c");
+    nowhere.global_index.as_mut().unwrap().source = "nothing".to_owned();
+    assert_eq!(refused(nowhere, unsaid()).await, Kind::Invalid);
+    assert_eq!(refused(index("i", "/city", "SELECT * FROM c WHERE c.n > 1"), unsaid()).await, Kind::Invalid);
+    assert_eq!(refused(index("i", "/city", "SELECT * FROM c"), ThroughputRequest::Manual(400)).await, Kind::Invalid);
+    add(&engine, "i", "/city", "SELECT * FROM c").await;
+    let mut second = index("j", "/city", "SELECT * FROM c");
+    second.global_index.as_mut().unwrap().source = "i".to_owned();
+    assert_eq!(refused(second, unsaid()).await, Kind::Invalid);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_stays_while_it_has_an_index_and_keeps_versions_only_for_that_long() {
+    let engine = shop().await;
+    let index = add(&engine, "by_city", "/city", "SELECT * FROM c").await;
+    let source = admit(&engine, "orders").container().rid;
+    let names = |engine: &Engine| {
+        let at = admit(engine, "orders");
+        at.container().definition.indexed_by.iter().map(|index| index.id.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&engine), ["by_city"]);
+    assert_eq!(engine.catalog.delete_container(source).await.unwrap_err().kind, Kind::Invalid);
+    put(&engine, order("1", "p", "Rome", 1)).await;
+    caught_up(&engine, "by_city").await;
+    assert!(admit(&engine, "orders").container().schema.keeps_versions);
+    engine.catalog.delete_container(index.rid).await.unwrap();
+    assert!(names(&engine).is_empty() && !admit(&engine, "orders").container().schema.keeps_versions);
+    put(&engine, order("2", "p", "Rome", 1)).await;
+    // What is there already is built anew.
+    add(&engine, "by_city", "/city", "SELECT * FROM c").await;
+    caught_up(&engine, "by_city").await;
+    assert_eq!(held(&engine, "by_city").await.len(), 2);
+    let again = admit(&engine, "by_city").container().rid;
+    engine.catalog.delete_container(again).await.unwrap();
+    engine.catalog.delete_container(source).await.unwrap();
+}
+
+/// Numbers that are the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+async fn split(engine: &Engine, name: &str) {
+    let named = ContainerName::Named { database: "db", container: name };
+    let Ok(job) = engine.split(named, None, None).await else { return };
+    engine.job_ended(job).await.unwrap();
+}
+
+async fn merge(engine: &Engine, name: &str) {
+    // The job waits for whoever holds what it merges: nobody here.
+    let ranges: Vec<u32> = admit(engine, name).container().partitions.iter().map(|one| one.range.id).take(2).collect();
+    let named = ContainerName::Named { database: "db", container: name };
+    let Ok(job) = engine.merge(named, &ranges).await else { return };
+    engine.job_ended(job).await.unwrap();
+}
+
+async fn restart(engine: Arc<Engine>) -> Arc<Engine> {
+    let (store, _) = engine.catalog.hands();
+    engine.close().await;
+    drop(engine);
+    reopen(store, FEW).await
+}
+
+async fn change(engine: &Engine, chance: &mut Chance) {
+    const CITIES: [&str; 5] = ["Rome", "Oslo", "Lima", "Cairo", "Quito"];
+    let (id, key) = (chance.below(40).to_string(), format!("p{}", chance.below(6)));
+    let city = CITIES[chance.below(5) as usize];
+    let at = admit(engine, "orders");
+    match chance.below(10) {
+        0..6 => put(engine, order(&id, &key, city, chance.below(100) as i64)).await,
+        // May not be there.
+        6..8 => drop(delete(engine, &at, &id, &key).await),
+        8 => {
+            let (renamed, options) = (order(&chance.below(40).to_string(), &key, city, 0), WriteOptions::default());
+            drop(engine.replace_item(&at, Some(&pk(&key)), Target::Named(&id), renamed, &options).await);
+        }
+        _ => put(engine, Object::new().with("id", id).with("pk", key).into()).await,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_happens_an_index_is_the_projection_of_its_source() {
+    let indexes = [("by_city", "/city", "SELECT c.id, c.pk, c.city FROM c"), ("by_n", "/n", "SELECT * FROM c")];
+    for seed in 0..20 {
+        let (mut engine, mut chance) = (shop().await, Chance(seed));
+        for step in 0..400 {
+            if step == 60 || step == 150 {
+                let (id, key, definition) = indexes[usize::from(step == 150)];
+                add(&engine, id, key, definition).await;
+            }
+            match chance.below(60) {
+                0 => split(&engine, "orders").await,
+                1 if step > 60 => split(&engine, "by_city").await,
+                2 => merge(&engine, "orders").await,
+                3 => engine = restart(engine).await,
+                _ => change(&engine, &mut chance).await,
+            }
+        }
+        for (name, _, definition) in indexes {
+            caught_up(&engine, name).await;
+            assert_eq!(held(&engine, name).await, expected(&engine, definition).await, "{name}, seed {seed}");
+        }
+        assert_sound(&engine).await;
+    }
+}
