@@ -70,7 +70,7 @@ pub use pleiad_script::{Cause as ScriptCause, ScriptError};
 
 use std::sync::Arc;
 
-use chores::Sweeper;
+use chores::{Sketcher, Sweeper};
 use meter::Meter;
 use parking_lot::Mutex;
 use pleiad_model::Result;
@@ -128,6 +128,7 @@ pub struct Engine {
     /// One for each query that may run: a thread, and what it holds in memory.
     query_permits: Arc<Semaphore>,
     sweeper: Mutex<Option<Sweeper>>,
+    sketcher: Mutex<Option<Sketcher>>,
     scripts: Interpreters,
 }
 
@@ -138,8 +139,8 @@ impl Engine {
         let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await?;
         let (meter, watch) = (Meter::new(env.clone()), Watch::default());
         let query_permits = Arc::new(Semaphore::new(query::at_once()));
-        let (scripts, sweeper) = (Interpreters::new(env.clone()), Mutex::new(None));
-        Ok(Engine { catalog, env, committer, meter, watch, query_permits, scripts, sweeper })
+        let (scripts, sweeper, sketcher) = (Interpreters::new(env.clone()), Mutex::default(), Mutex::default());
+        Ok(Engine { catalog, env, committer, meter, watch, query_permits, scripts, sweeper, sketcher })
     }
 
     /// Who was refused for want of request units, the latest last.
@@ -151,6 +152,7 @@ impl Engine {
     pub async fn resume_chores(&self) -> Result<()> {
         let sweeper = Sweeper::start(self.catalog.current(), self.env.clone());
         *self.sweeper.lock() = Some(sweeper);
+        *self.sketcher.lock() = Some(Sketcher::start(self.catalog.current()));
         self.catalog.resume_erasing().await?;
         self.catalog.resume_reindexing().await?;
         self.catalog.resume_jobs();
@@ -182,12 +184,15 @@ impl Engine {
 
     /// Finishes what is queued and makes it durable. Chores end at their next step and go on at the next start.
     pub async fn close(&self) {
-        let sweeper = self.sweeper.lock().take();
+        let (sweeper, sketcher) = (self.sweeper.lock().take(), self.sketcher.lock().take());
         self.catalog.jobs().close();
         self.committer.stop().await;
         self.catalog.chores().ended().await;
         if let Some(sweeper) = sweeper {
             sweeper.end().await;
+        }
+        if let Some(sketcher) = sketcher {
+            sketcher.end().await;
         }
     }
 }

@@ -61,9 +61,9 @@ pub async fn reopen_at(store: Arc<AnyStore>, limits: Limits, env: Arc<ManualEnv>
     let committer = Committer::start(store.clone(), Durability::Synced).unwrap();
     let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await.unwrap();
     let (meter, watch) = (Meter::new(env.clone()), Default::default());
-    let (query_permits, sweeper) = (Arc::new(Semaphore::new(1)), parking_lot::Mutex::new(None));
+    let (query_permits, sweeper, sketcher) = (Arc::new(Semaphore::new(1)), Default::default(), Default::default());
     let scripts = crate::script::Interpreters::new(env.clone());
-    let engine = Engine { catalog, env, committer, meter, watch, query_permits, scripts, sweeper };
+    let engine = Engine { catalog, env, committer, meter, watch, query_permits, scripts, sweeper, sketcher };
     engine.resume_chores().await.unwrap();
     Arc::new(engine)
 }
