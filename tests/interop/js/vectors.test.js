@@ -6,6 +6,7 @@ const { before, test } = require("node:test");
 const { count, overBoth, refused } = require("./support");
 
 const ITEMS = 60;
+const RANGES = 5;
 const vectorEmbeddingPolicy = {
   vectorEmbeddings: [
     { path: "/near", dataType: "float32", dimensions: 3, distanceFunction: "euclidean" },
@@ -77,10 +78,10 @@ overBoth("vectors", (world) => {
     const ranges = async () => (await container.readPartitionKeyRanges().fetchAll()).resources.length;
     for (const _ of count(200)) {
       await nearest();
-      if ((await ranges()) > 3) break;
+      if ((await ranges()) > RANGES) break;
       await new Promise((done) => setTimeout(done, 100));
     }
-    assert.ok((await ranges()) > 3, "nothing was split");
+    assert.ok((await ranges()) > RANGES, "nothing was split");
     await nearest();
   });
 });

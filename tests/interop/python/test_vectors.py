@@ -51,6 +51,7 @@ def cosine(a, b):
 
 MEASURES = {"c.near": (euclidean, False), "c.alike": (cosine, True), "c.o.dot": (dot, True)}
 ITEMS = 120
+RANGES = 5
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +102,7 @@ def test_policies_are_kept(vectors):
 
 
 def test_the_nearest_come_first_over_all_partitions(vectors):
-    assert len(list(vectors.read_feed_ranges())) == 3
+    assert len(list(vectors.read_feed_ranges())) == RANGES
     check_nearest(vectors)
 
 
@@ -168,7 +169,7 @@ def test_a_split_changes_no_answer(vectors):
     vectors.replace_throughput(60000)
     for _ in range(300):
         check_nearest(vectors)
-        if len(list(vectors.read_feed_ranges(force_refresh=True))) > 3:
+        if len(list(vectors.read_feed_ranges(force_refresh=True))) > RANGES:
             break
         time.sleep(0.1)
     else:
