@@ -19,6 +19,7 @@ mod report; // tables, JSON, pages
 mod query; // questions about a million items, beside others
 mod elastic; // what partitions and their changes cost
 mod scripts; // what scripts and batches cost
+mod vector; // the nearest vectors, by graph
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ pleiad-bench compare PLEIAD PAGE.md MODULES POSTGRES      ours beside others; MO
 pleiad-bench query PLEIAD RESULT.json KEPT POSTGRES PYTHON ITEMS FORMAT [PAGE.md]   questions, beside others
 pleiad-bench elastic PLEIAD RESULT.json ITEMS [PAGE.md]   throughput held to, many partitions, a split under load
 pleiad-bench scripts PLEIAD RESULT.json [PAGE.md]         scripts and batches against the same work without them
+pleiad-bench vector PLEIAD RESULT.json ITEMS [PAGE.md]    the nearest vectors by graph, against looking at every one
 pleiad-bench load PLEIAD reads|creates CONNECTIONS SECONDS   one load, for a profiler to watch
 pleiad-bench http-ceiling ANSWER                          (internal) answers every signed request with that file";
 
@@ -61,6 +63,7 @@ fn dispatch(args: &[&str]) -> Result {
         ["query", words @ ..] => query::command(words),
         ["elastic", words @ ..] => elastic::command(words),
         ["scripts", words @ ..] => scripts::command(words),
+        ["vector", words @ ..] => vector::command(words),
         ["load", pleiad, kind, connections, seconds] => {
             let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}` is not a number"));
             bench::one_load(&PathBuf::from(pleiad), kind, number(connections)? as usize, number(seconds)?)

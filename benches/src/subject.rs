@@ -18,7 +18,7 @@ use crate::{Result, item};
 pub struct Subject {
     running: Running,
     pub address: SocketAddr,
-    _data: TempDir,
+    data: TempDir,
 }
 
 /// Enough for every load here, in one partition, also when budgets are enforced.
@@ -39,6 +39,16 @@ impl Subject {
     /// With settings that differ from everybody else's, as variables.
     pub fn start_with(pleiad: &Path, face: Face, settings: &[(&str, &str)]) -> Result<Subject> {
         let data = tempfile::tempdir().map_err(|e| format!("no directory for the data: {e}"))?;
+        Subject::on(data, pleiad, face, settings)
+    }
+
+    /// Ends it and starts it again on the same data.
+    pub fn restart(self, pleiad: &Path, face: Face) -> Result<Subject> {
+        self.running.end()?;
+        Subject::on(self.data, pleiad, face, &[])
+    }
+
+    fn on(data: TempDir, pleiad: &Path, face: Face, settings: &[(&str, &str)]) -> Result<Subject> {
         let mut command = command(pleiad, face, data.path());
         command.envs(settings.iter().copied());
         let running = Running::start(&mut command, |line| line.contains("\"ready\":true"))?;
@@ -46,7 +56,7 @@ impl Subject {
             serde_json::from_str(&running.ready).map_err(|e| format!("the ready line: {e}"))?;
         let port =
             ready["port"].as_u64().and_then(|port| u16::try_from(port).ok()).ok_or("a ready line without port")?;
-        Ok(Subject { running, address: SocketAddr::from(([127, 0, 0, 1], port)), _data: data })
+        Ok(Subject { running, address: SocketAddr::from(([127, 0, 0, 1], port)), data })
     }
 
     pub fn pid(&self) -> u32 {

@@ -7,6 +7,7 @@
 mod elastic; // what partitions and their changes cost
 mod query; // questions about many items, beside others
 mod scripts; // what scripts and batches cost
+mod vector; // the nearest vectors, by graph
 
 use std::ffi::OsStr;
 use std::fs;
@@ -25,12 +26,17 @@ pub fn run(args: &[String]) -> Result {
         Some((first, rest)) if first == "query" => return query::run(rest),
         Some((first, rest)) if first == "elastic" => return elastic::run(rest),
         Some((first, rest)) if first == "scripts" => return scripts::run(rest),
+        Some((first, rest)) if first == "vector" => return vector::run(rest),
         _ => {}
     }
     let write = match args {
         [] => false,
         [only] if only == "--write" => true,
-        _ => return Err("bench takes `--write`, or `query`, or `elastic`, or `scripts`, or nothing".to_owned()),
+        _ => {
+            return Err(
+                "bench takes `--write`, or `query`, or `elastic`, or `scripts`, or `vector`, or nothing".to_owned()
+            );
+        }
     };
     setup::ensure(&[Scope::Build])?;
     measure("bench", &[], write)

@@ -30,6 +30,7 @@ cargo xtask <command>
   bench [--write]    speed against the bare HTTP server and the bare store; --write: into docs/performance.md
   bench query        queries over a million items beside PostgreSQL and DuckDB; --items N, --write
   bench scripts      stored procedures, functions in queries, batches against the same work without them; --write
+  bench vector       the nearest of 100,000 vectors by graph, against looking at every one; --write
   bench elastic      throughput held to, 1 to 500 partitions, a split of a million items under load; --items N, --write
   compare            the same loads beside cosmosdb-server and PostgreSQL, into docs/performance.md";
 

@@ -17,12 +17,16 @@ mod grow; // more partitions where there are too few
 mod jobs; // splits and merges under way, and where to hold them
 mod reindex; // the index after a change of the policy
 mod repartition; // a split or merge, from its first byte to its last
+mod sketch; // pictures of vectors, behind the writers
 mod sweep; // what time undoes
 
 pub(crate) use global_index::Keeper;
 pub(crate) use grow::split_point;
 pub(crate) use jobs::Jobs;
 pub use jobs::{JobReport, Outcome, Step, Task};
+pub(crate) use sketch::Sketcher;
+#[cfg(test)]
+pub(crate) use sketch::tend_all;
 pub(crate) use sweep::Sweeper;
 #[cfg(test)]
 pub(crate) use sweep::{Looks, sweep};

@@ -75,7 +75,7 @@ pub use pleiad_storage::Kept as AccountSnapshot;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use chores::{Keeper, Sweeper};
+use chores::{Keeper, Sketcher, Sweeper};
 use meter::Meter;
 use parking_lot::Mutex;
 use pleiad_model::Result;
@@ -133,7 +133,7 @@ pub struct Engine {
     /// One for each query that may run: a thread, and what it holds in memory.
     query_permits: Arc<Semaphore>,
     /// Threads that look after the account for as long as it is open.
-    caretakers: Mutex<Option<(Sweeper, Keeper)>>,
+    caretakers: Mutex<Option<(Sweeper, Keeper, Sketcher)>>,
     scripts: Interpreters,
     durability: Durability,
     /// Another engine answers for the account.
@@ -168,7 +168,8 @@ impl Engine {
     /// Goes on with chores that the last run left. Whoever only looks does not call this.
     pub async fn resume_chores(&self) -> Result<()> {
         let sweeper = Sweeper::start(self.catalog.current(), self.env.clone());
-        *self.caretakers.lock() = Some((sweeper, Keeper::start(self.catalog.downgrade())));
+        let (keeper, sketcher) = (Keeper::start(self.catalog.downgrade()), Sketcher::start(self.catalog.current()));
+        *self.caretakers.lock() = Some((sweeper, keeper, sketcher));
         self.catalog.resume_erasing().await?;
         self.catalog.resume_reindexing().await?;
         self.catalog.resume_jobs();
@@ -204,9 +205,10 @@ impl Engine {
         self.catalog.jobs().close();
         self.committer.stop().await;
         self.catalog.chores().ended().await;
-        if let Some((sweeper, keeper)) = caretakers {
+        if let Some((sweeper, keeper, sketcher)) = caretakers {
             sweeper.end().await;
             keeper.end().await;
+            sketcher.end().await;
         }
     }
 }

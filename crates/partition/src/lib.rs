@@ -18,6 +18,7 @@ pub mod partition; // one partition: read, check, write
 pub mod price; // what the work costs in request units
 pub mod record; // an item as bytes
 pub mod schema; // what of a container's definition decides how its items are stored
+pub mod sketches; // pictures of vectors, for searches
 pub mod state; // what a shard must remember
 #[cfg(test)]
 mod testing; // items, and a committer that stands still

@@ -34,6 +34,7 @@ use crate::map::Range;
 use crate::price;
 use crate::record::Record;
 use crate::schema::Schema;
+use crate::sketches::Sketches;
 use crate::state::ShardState;
 use crate::transaction::docnum_from_value;
 use crate::unique::Claim;
@@ -130,6 +131,7 @@ pub struct Partition {
     pub(crate) marks: Marks,
     /// How many transactions have begun.
     transactions: AtomicU64,
+    pub(crate) sketches: Sketches,
 }
 
 impl Partition {
@@ -168,6 +170,7 @@ impl Partition {
             growth,
             marks,
             transactions,
+            sketches: Sketches::default(),
         }
     }
 
@@ -179,6 +182,12 @@ impl Partition {
     /// Items and bytes, counting what is about to become durable.
     pub fn usage(&self) -> ShardState {
         self.sequencer.state.lock().shard
+    }
+
+    /// Whether its container, or its items, are going away.
+    pub(crate) fn is_ending(&self) -> bool {
+        let sequence = self.sequencer.state.lock();
+        sequence.closed || sequence.fenced
     }
 
     /// Accepts no more writes: the container is going away.

@@ -11,11 +11,18 @@
 //!    element   Value → vector → bytes → vector        float32, float16, int8, uint8
 //!    measure   two vectors → cosine, dot product, euclidean; which of two is nearer
 //!    near      items and their distances, the nearest first
+//!    code      a vector in a byte per element, for estimates
+//!    graph     from anywhere a short walk leads near anything
+//!    sketch    codes and graph of many items' vectors, in memory
 //! ```
 
 pub mod element; // numbers of a data type, and their bytes
 pub mod measure; // how near two vectors are
 mod near; // what was found, the nearest first
+mod code; // vectors in a byte per element
+mod graph; // neighbours
+mod sketch; // an approximate picture of many vectors
 
 pub use measure::{Kind, Measure};
 pub use near::{Near, Ranking};
+pub use sketch::{Changed, Plan, Sketch};

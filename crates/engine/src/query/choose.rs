@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use pleiad_model::partition_key::EffectiveKey;
-use pleiad_model::policy::{CompositeIndex, CompositePath, Order};
+use pleiad_model::policy::{CompositeIndex, CompositePath, Order, VectorIndexType};
 use pleiad_model::{Error, Result, Value};
 use pleiad_partition::index::order::{Decoded, decode_component, encode_component, encode_scalar};
 use pleiad_partition::index::{PathHash, TermRange, UsableIndex, VectorRule, composite_id};
@@ -63,6 +63,8 @@ impl Walk {
 #[derive(Clone, Debug)]
 pub struct Nearby {
     pub rule: VectorRule,
+    /// Candidates that are asked of a sketch; without, every vector is looked at.
+    pub list: Option<usize>,
     /// What the index is called.
     pub name: String,
 }
@@ -217,10 +219,13 @@ fn nearest(finder: &Finder<'_>, question: &Question<'_>, rule: &VectorRule, plai
     let plain_us = plain.us + plain.items * dimensions * READ_ELEMENT_US;
     let share = cost.map_or(1.0, |cost| (cost.items / items.max(1.0)).clamp(1e-6, 1.0));
     let walked = (wanted(question) / share).min(items);
-    let us = items * (VECTOR_US + dimensions * ELEMENT_US) + walked * read_us;
+    let every_us = items * (VECTOR_US + dimensions * ELEMENT_US);
+    let sketch_us = |list: usize| SKETCH_US + list as f64 * (CANDIDATE_US + dimensions * CODE_US);
+    let list = sketch_list(question, rule, walked).filter(|list| sketch_us(*list) < every_us);
+    let us = list.map_or(every_us, sketch_us) + walked * read_us;
     if us <= found_us.min(plain_us) {
         let name = path_text(&rule.steps);
-        return Ok((Choice::Nearest(Nearby { rule: rule.clone(), name }), us));
+        return Ok((Choice::Nearest(Nearby { rule: rule.clone(), list, name }), us));
     }
     match question.condition {
         Some(condition) if found_us < plain_us => match finder.find(condition, question.after)? {
@@ -231,6 +236,30 @@ fn nearest(finder: &Finder<'_>, question: &Question<'_>, rule: &VectorRule, plai
     }
 }
 
+/// How many candidates to ask of a sketch. A page that goes on behind another looks at every vector: what the first one did not
+/// find is not lost to it.
+fn sketch_list(question: &Question<'_>, rule: &VectorRule, walked: f64) -> Option<usize> {
+    let nearest = question.nearest?;
+    let may = !nearest.search.brute_force && nearest.measure.function == rule.function;
+    if !may || matches!(question.start.at, At::Key(_)) || !question.slice.partition.has_sketch(rule) {
+        return None;
+    }
+    let (multiplier, least) = match rule.index {
+        VectorIndexType::DiskAnn => (nearest.search.list_multiplier.unwrap_or(LIST_MULTIPLIER), LIST_MIN),
+        _ => (nearest.search.rerank_multiplier.unwrap_or(RERANK_MULTIPLIER), RERANK_MIN),
+    };
+    Some((walked * multiplier).max(least) as usize)
+}
+
+/// Candidates for each row that is wanted, and at least: of a walk through a graph, and of codes whose vectors are measured.
+const LIST_MULTIPLIER: f64 = 4.0;
+const LIST_MIN: f64 = 100.0;
+const RERANK_MULTIPLIER: f64 = 5.0;
+const RERANK_MIN: f64 = 50.0;
+/// A search by sketch: as such, for each candidate, and for each element of one.
+const SKETCH_US: f64 = 50.0;
+const CANDIDATE_US: f64 = 3.6;
+const CODE_US: f64 = 0.006;
 /// A stored vector, and each of its elements; an element that is read from an item's text.
 const VECTOR_US: f64 = 0.3;
 const ELEMENT_US: f64 = 0.001;

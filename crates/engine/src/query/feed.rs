@@ -1,5 +1,7 @@
 //! Items of a slice into a pass, by the chosen way.
 
+use std::collections::HashSet;
+
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Result, json};
@@ -193,17 +195,28 @@ impl Feed<'_> {
         }
     }
 
-    /// Items in the order of their distance.
+    /// Items in the order of their distance. A filter may drop what a sketch finds first: then more is asked of it, and in the
+    /// end every vector is looked at.
     fn nearby(&self, nearby: &Nearby, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
         let Some(nearest) = self.nearest else { return Ok(Ended::Unordered) };
-        let function = nearest.measure.function;
-        let wanted = Wanted { rule: &nearby.rule, function, to: nearest.to };
+        let wanted = Wanted { rule: &nearby.rule, function: nearest.measure.function, to: nearest.to };
+        let (mut seen, mut list) = (HashSet::new(), nearby.list);
+        while let Some(candidates) = list {
+            let Some(nears) = self.reader.nearest_about(self.slice, wanted, candidates)? else { break };
+            work.index_rows += nears.len() as u64;
+            let nears = nears.into_iter().filter(|near| seen.insert(near.docnum)).collect();
+            match self.fetch_nears(Ranking::new(nears, wanted.function), pass, work)? {
+                Ended::Exhausted => list = candidates.checked_mul(8),
+                ended => return Ok(ended),
+            }
+        }
         let Some(mut nears) = self.reader.nearest_of_all(wanted)? else { return Ok(Ended::Unordered) };
         work.index_rows += nears.len() as u64;
+        nears.retain(|near| !seen.contains(&near.docnum));
         if let At::Key(after) = &self.start.at {
             nears.retain(|near| !is_given(near, after, nearest.measure.is_similarity()));
         }
-        self.fetch_nears(Ranking::new(nears, function), pass, work)
+        self.fetch_nears(Ranking::new(nears, wanted.function), pass, work)
     }
 
     fn fetch_nears(&self, mut ranking: Ranking, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {

@@ -198,6 +198,11 @@ impl Reader {
         self.now(self.view.nearest_of_all(wanted))
     }
 
+    /// About the nearest `list` of them; `None` if all have to be looked at.
+    pub fn nearest_about(&self, slice: &Slice, wanted: Wanted<'_>, list: usize) -> Result<Option<Vec<Near>>> {
+        self.now(slice.partition.nearest_about(&self.view, wanted, list))
+    }
+
     pub fn has_unindexed(&self, slice: &Slice) -> Result<bool> {
         self.now(self.view.has_unindexed(&slice.partition))
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pleiad_model::policy::Step;
+use pleiad_model::policy::{Step, VectorIndexType};
 use pleiad_partition::index::UsableIndex;
 use pleiad_query::access::{Condition, Lookup, Nearest, OrderPath, Relevant, What, path_text};
 use pleiad_query::run::RowSet;
@@ -51,7 +51,11 @@ impl Work {
             }
             Choice::Walk(walk) if walk.backward => format!("index {} backwards", walk.name),
             Choice::Walk(walk) => format!("index {}", walk.name),
-            Choice::Nearest(nearby) => format!("vector index {}", nearby.name),
+            Choice::Nearest(nearby) => match (nearby.list, nearby.rule.index) {
+                (None, _) => format!("vector index {}, every vector", nearby.name),
+                (Some(_), VectorIndexType::DiskAnn) => format!("vector index {}, graph", nearby.name),
+                (Some(_), _) => format!("vector index {}, codes", nearby.name),
+            },
             Choice::Count(_) => "count of items".to_owned(),
             Choice::Tally(_) => "full-text statistics".to_owned(),
         };

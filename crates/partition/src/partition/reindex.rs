@@ -81,6 +81,12 @@ impl Partition {
         self.enqueue_rows(schema, changes.batch).map(Some)
     }
 
+    /// Rows that belong to no version.
+    pub(crate) async fn write_rows(&self, schema: &Schema, batch: Batch) -> Result<()> {
+        let durable = self.enqueue_rows(schema, batch)?;
+        durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")))
+    }
+
     /// A place in the commit history without an LSN: nobody's version changes.
     fn enqueue_rows(&self, schema: &Schema, batch: Batch) -> Result<Durable> {
         let mut sequence = self.sequencer.state.lock();

@@ -18,6 +18,7 @@ both!(
     order_by_values_of_every_type,
     s107_the_same_order_for_every_page_size,
     s109_top_offset_and_limit_are_global,
+    the_nearest_vectors_come_first,
     distinct,
     aggregates_and_groups_over_one_key,
     aggregates_and_groups_across_partitions_are_more_than_this_sdk_can,
@@ -246,6 +247,16 @@ async fn s109_top_offset_and_limit_are_global(world: World) {
         assert_eq!(ask(&container, "SELECT TOP 4 VALUE c.n FROM c", scope.clone()).await.unwrap(), unordered[..4]);
         let part = ask(&container, "SELECT VALUE c.n FROM c OFFSET 2 LIMIT 5", scope).await.unwrap();
         assert_eq!(part, unordered[2..7]);
+    }
+}
+
+async fn the_nearest_vectors_come_first(world: World) {
+    let container = world.readings().await;
+    for (scope, items) in scopes() {
+        let numbers: Vec<Value> = items.iter().map(|item| item["n"].clone()).collect();
+        let distance = "VectorDistance([c.n, 1], [0, 1], false, {'distanceFunction': 'euclidean'})";
+        let text = format!("SELECT TOP 5 VALUE c.n FROM c ORDER BY {distance}");
+        assert_eq!(ask(&container, text.as_str(), scope).await.unwrap(), numbers[..5]);
     }
 }
 

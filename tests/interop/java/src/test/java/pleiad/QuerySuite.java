@@ -142,6 +142,13 @@ abstract class QuerySuite extends InWorld {
     }
 
     @Test
+    void theNearestVectorsComeFirst() {
+        String distance = "VectorDistance([c.n, 1], [0, 1], false, {'distanceFunction': 'euclidean'})";
+        List<String> nearest = texts(ask("SELECT TOP 10 VALUE c.id FROM c ORDER BY " + distance, everywhere()));
+        assertEquals(ids(item -> true).subList(0, 10), nearest);
+    }
+
+    @Test
     void aggregates() {
         double sum = READINGS.stream().mapToInt(item -> item.get("n").asInt()).sum();
         Map<String, Double> wanted = Map.of("COUNT(1)", (double) READINGS.size(), "SUM(c.n)", sum, "AVG(c.n)", sum / READINGS.size(),

@@ -1,0 +1,276 @@
+//! How fast the nearest vectors are found, and how many of them: by the graph of a diskANN index against looking at every vector.
+//!
+//! Promise: both are asked of one server, for the same vectors, in turns; what looking at every vector gives is the truth that
+//! the graph's answer is held against. After the load, after a restart and after a split it is the same question.
+//!
+//! The vectors are made up: `CLUSTERS` centres whose elements are normally distributed, and around each of them points with 0.6 of that
+//! spread. The seed is fixed. Questions are points of the same kind that are not stored.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::load::{self, Until};
+use crate::signed::{CONTAINER, DATABASE, Requests, Signer};
+use crate::subject::{Face, RU_PER_S, Subject};
+use crate::{Result, report};
+
+const DIMENSIONS: usize = 384;
+const CLUSTERS: usize = 2_000;
+const SPREAD: f32 = 0.6;
+const NEAREST: usize = 10;
+const QUESTIONS: usize = 100;
+const CONNECTIONS: usize = 16;
+const SEED: u64 = 20_261_116;
+/// How long a graph may take before we give up.
+const BUILT_WITHIN: Duration = Duration::from_secs(1_800);
+
+const RECALL_MIN: f64 = 0.95;
+const SPEED_MIN: f64 = 10.0;
+
+/// What one moment showed.
+struct Moment {
+    when: &'static str,
+    /// Until searches went by the graph.
+    ready_s: f64,
+    recall: f64,
+    every_ms: f64,
+    graph_ms: f64,
+    graph_p99_ms: f64,
+}
+
+/// `PLEIAD RESULT.json ITEMS [PAGE.md]`
+pub fn command(words: &[&str]) -> Result {
+    let (pleiad, result, items, page) = match words {
+        [pleiad, result, items] => (pleiad, result, items, None),
+        [pleiad, result, items, page] => (pleiad, result, items, Some(PathBuf::from(page))),
+        _ => return Err("vector takes PLEIAD RESULT.json ITEMS [PAGE.md]".to_owned()),
+    };
+    let items: u64 = items.parse().map_err(|_| format!("`{items}` is not a number of items"))?;
+    let (load_s, moments) = run(Path::new(pleiad), items)?;
+    let table = table(items, load_s, &moments);
+    println!("{table}");
+    let json = json(items, load_s, &moments);
+    fs::write(result, format!("{json:#}\n")).map_err(|e| format!("cannot write {result}: {e}"))?;
+    let fenced = || format!("{}\n\n```text\n{}\n```", report::machine(), table.trim_matches('\n'));
+    page.map_or(Ok(()), |page| report::write_between(&page, "bench-vector", &fenced()))
+}
+
+fn run(pleiad: &Path, items: u64) -> Result<(f64, Vec<Moment>)> {
+    let subject = Subject::start(pleiad, Face::Serve)?;
+    declare(&subject)?;
+    eprintln!("loading {items} vectors…");
+    let began = Instant::now();
+    load::run(subject.address, Arc::new(Loads::new()), CONNECTIONS, Until::Answered(items))?;
+    let load_s = began.elapsed().as_secs_f64();
+    let mut source = Points::new(SEED + 1);
+    let questions: Vec<Vec<f32>> = (0..QUESTIONS).map(|_| source.point()).collect();
+    let mut moments = vec![moment(&subject, "after the load", &questions)?];
+    eprintln!("restarting…");
+    let subject = subject.restart(pleiad, Face::Serve)?;
+    moments.push(moment(&subject, "after a restart", &questions)?);
+    eprintln!("splitting…");
+    let link = format!("_pleiad/v1/containers/{DATABASE}/{CONTAINER}/partitions/split");
+    let split = Signer::now().once("POST", &format!("{link}?wait=true"), "pleiad", &link, "", "");
+    load::once(subject.address, &split)?;
+    moments.push(moment(&subject, "after a split", &questions)?);
+    Ok((load_s, moments))
+}
+
+fn declare(subject: &Subject) -> Result {
+    let signer = Signer::now();
+    let database = json!({"id": DATABASE}).to_string();
+    load::once(subject.address, &signer.once("POST", "dbs", "dbs", "", "", &database))?;
+    let container = json!({
+        "id": CONTAINER,
+        "partitionKey": {"paths": ["/id"], "kind": "Hash", "version": 2},
+        "vectorEmbeddingPolicy": {"vectorEmbeddings": [
+            {"path": "/v", "dataType": "float32", "dimensions": DIMENSIONS, "distanceFunction": "cosine"}]},
+        "indexingPolicy": {
+            "includedPaths": [{"path": "/*"}], "excludedPaths": [{"path": "/v/*"}],
+            "vectorIndexes": [{"path": "/v", "type": "diskANN"}]},
+    });
+    let throughput = format!("x-ms-offer-throughput: {RU_PER_S}\r\n");
+    let (path, link) = (format!("dbs/{DATABASE}/colls"), format!("dbs/{DATABASE}"));
+    load::once(subject.address, &signer.once("POST", &path, "colls", &link, &throughput, &container.to_string()))
+        .map(drop)
+}
+
+// ---- vectors ----------------------------------------------------------------------------------------------
+
+/// The same seed, the same points.
+struct Points {
+    state: u64,
+    centres: Arc<Vec<Vec<f32>>>,
+}
+
+impl Points {
+    fn new(seed: u64) -> Points {
+        let mut points = Points { state: SEED | 1, centres: Arc::default() };
+        let centres = (0..CLUSTERS).map(|_| (0..DIMENSIONS).map(|_| points.normal()).collect());
+        points.centres = Arc::new(centres.collect());
+        points.at(seed)
+    }
+
+    /// The same centres, from another place on.
+    fn at(&self, seed: u64) -> Points {
+        let mixed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (seed >> 7);
+        Points { state: mixed | 1, centres: self.centres.clone() }
+    }
+
+    fn uniform(&mut self) -> f32 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        (self.state >> 40) as f32 / (1u64 << 24) as f32
+    }
+
+    /// Near enough: a sum of six, of mean 0 and spread 1.
+    fn normal(&mut self) -> f32 {
+        ((0..6).map(|_| self.uniform()).sum::<f32>() - 3.0) * std::f32::consts::SQRT_2
+    }
+
+    fn point(&mut self) -> Vec<f32> {
+        let _ = self.uniform();
+        let at = (self.uniform() * CLUSTERS as f32) as usize % CLUSTERS;
+        let centres = self.centres.clone();
+        centres[at].iter().map(|element| element + SPREAD * self.normal()).collect()
+    }
+}
+
+fn text(vector: &[f32]) -> String {
+    let elements: Vec<String> = vector.iter().map(|element| format!("{element:.4}")).collect();
+    format!("[{}]", elements.join(","))
+}
+
+/// Creates of one item each.
+struct Loads {
+    points: Points,
+    head: String,
+}
+
+impl Loads {
+    fn new() -> Loads {
+        let link = format!("dbs/{DATABASE}/colls/{CONTAINER}");
+        let head = Signer::now().head("POST", &format!("{link}/docs"), "docs", &link);
+        Loads { points: Points::new(SEED), head: format!("{head}content-type: application/json\r\n") }
+    }
+}
+
+impl Requests for Loads {
+    fn write(&self, n: u64, out: &mut Vec<u8>) {
+        let vector = text(&self.points.at(SEED + 1_000 + n).point());
+        let body = format!(r#"{{"id":"{n}","n":{},"v":{vector}}}"#, n % 100);
+        let (head, length) = (&self.head, body.len());
+        let key = format!("x-ms-documentdb-partitionkey: [\"{n}\"]\r\ncontent-length: {length}\r\n\r\n");
+        out.extend_from_slice(format!("{head}{key}{body}").as_bytes());
+    }
+}
+
+// ---- questions --------------------------------------------------------------------------------------------
+
+#[derive(Clone, Copy)]
+enum Way {
+    Graph,
+    Every,
+}
+
+fn question(vector: &[f32], way: Way, signer: &Signer) -> Vec<u8> {
+    let brute_force = matches!(way, Way::Every);
+    let query =
+        format!("SELECT TOP {NEAREST} VALUE c.id FROM c ORDER BY VectorDistance(c.v, {}, {brute_force})", text(vector));
+    let headers = "content-type: application/query+json\r\nx-ms-documentdb-isquery: True\r\n\
+                   x-ms-documentdb-query-enablecrosspartition: True\r\nx-pleiad-cross-partition: true\r\n\
+                   x-ms-cosmos-populateindexmetrics: True\r\n";
+    let link = format!("dbs/{DATABASE}/colls/{CONTAINER}");
+    signer.once("POST", &format!("{link}/docs"), "docs", &link, headers, &json!({"query": query}).to_string())
+}
+
+fn ids(answer: &[u8]) -> Result<Vec<String>> {
+    let body = answer.windows(4).position(|end| end == b"\r\n\r\n").map(|at| &answer[at + 4..]);
+    let body: Value = serde_json::from_slice(body.unwrap_or_default()).map_err(|e| format!("the answer: {e}"))?;
+    let rows = body["Documents"].as_array().ok_or("an answer without rows")?;
+    Ok(rows.iter().filter_map(|row| row.as_str().map(str::to_owned)).collect())
+}
+
+/// All of them, one after the other.
+struct Asked(Vec<Vec<u8>>);
+
+impl Requests for Asked {
+    fn write(&self, n: u64, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0[n as usize % self.0.len()]);
+    }
+}
+
+fn moment(subject: &Subject, when: &'static str, questions: &[Vec<f32>]) -> Result<Moment> {
+    let ready_s = ready(subject, &questions[0])?;
+    let signer = Signer::now();
+    let mut hits = 0;
+    for vector in questions {
+        let truth = ids(&load::once(subject.address, &question(vector, Way::Every, &signer))?)?;
+        let found = ids(&load::once(subject.address, &question(vector, Way::Graph, &signer))?)?;
+        hits += truth.iter().filter(|id| found.contains(id)).count();
+    }
+    let ask = |way: Way| {
+        let requests = Asked(questions.iter().map(|vector| question(vector, way, &signer)).collect());
+        load::run(subject.address, Arc::new(requests), 1, Until::Answered(questions.len() as u64))
+    };
+    let (every, graph) = (ask(Way::Every)?, ask(Way::Graph)?);
+    let recall = hits as f64 / (questions.len() * NEAREST) as f64;
+    let [every_ms, graph_ms] = [&every, &graph].map(|outcome| outcome.percentile_us(50) / 1e3);
+    Ok(Moment { when, ready_s, recall, every_ms, graph_ms, graph_p99_ms: graph.percentile_us(99) / 1e3 })
+}
+
+/// Waits until no partition looks at every vector.
+fn ready(subject: &Subject, vector: &[f32]) -> Result<f64> {
+    let began = Instant::now();
+    while began.elapsed() < BUILT_WITHIN {
+        let answer = load::once(subject.address, &question(vector, Way::Graph, &Signer::now()))?;
+        let text = String::from_utf8_lossy(&answer);
+        let way = text.lines().find_map(|line| line.strip_prefix("x-pleiad-query-plan: ")).unwrap_or_default();
+        if way.contains("graph") && !way.contains("every vector") && !way.contains("scan") {
+            return Ok(began.elapsed().as_secs_f64());
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    Err("the graph was not ready in half an hour".to_owned())
+}
+
+// ---- for people -------------------------------------------------------------------------------------------
+
+fn json(items: u64, load_s: f64, moments: &[Moment]) -> Value {
+    let moment = |moment: &Moment| {
+        json!({"when": moment.when, "ready_s": moment.ready_s, "recall": moment.recall, "every_ms": moment.every_ms,
+               "graph_ms": moment.graph_ms, "graph_p99_ms": moment.graph_p99_ms})
+    };
+    json!({"items": items, "load_s": load_s, "moments": moments.iter().map(moment).collect::<Vec<_>>()})
+}
+
+fn table(items: u64, load_s: f64, moments: &[Moment]) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "\n{items} vectors of {DIMENSIONS} float32, cosine; loaded in {load_s:.0} s"); // into a String
+    let _ = writeln!(
+        out,
+        "\nthe {NEAREST} nearest        graph ready   recall   every vector      graph   graph p99   faster"
+    );
+    for Moment { when, ready_s, recall, every_ms, graph_ms, graph_p99_ms } in moments {
+        let _ = writeln!(
+            out,
+            "  {when:<18} {ready_s:>9.1} s {recall:>8.3} {every_ms:>11.1} ms {graph_ms:>7.2} ms {graph_p99_ms:>8.2} ms {:>7.0}x",
+            every_ms / graph_ms
+        );
+    }
+    let _ = writeln!(out, "\ngoals");
+    let least = |of: fn(&Moment) -> f64| moments.iter().map(of).fold(f64::INFINITY, f64::min);
+    let (recall, faster) = (least(|moment| moment.recall), least(|moment| moment.every_ms / moment.graph_ms));
+    let mut goal = |holds: bool, what: &str, found: String| {
+        let _ = writeln!(out, "  {:<7} {what:<34} {found}", if holds { "holds" } else { "MISSED" });
+    };
+    goal(recall >= RECALL_MIN, "recall of the ten nearest, least", format!("{recall:.3} (want ≥ {RECALL_MIN})"));
+    goal(faster >= SPEED_MIN, "speed of every vector, least", format!("{faster:.0}x (want ≥ {SPEED_MIN}x)"));
+    out
+}

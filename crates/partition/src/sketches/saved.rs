@@ -1,0 +1,95 @@
+//! A graph as rows.
+//!
+//! Promise: rows are hints. A list may name items that are gone, or be missing: whoever reads it leaves out the ones and links the
+//! others anew. So rows are written in any portions, and only the LSN is written last.
+//!
+//! ```text
+//! graph row of an item    docnum u64 │ docnum u64 │ …                 its neighbours
+//! graph row of 0          LSN u64 │ function u8                       up to where the items' lists are of their vectors
+//! ```
+
+use pleiad_model::policy::DistanceFunction;
+use pleiad_model::{Error, Result};
+use pleiad_storage::{Batch, Snapshot, Store, keyspace};
+use pleiad_vector::{Changed, Sketch};
+
+use crate::index::VectorRule;
+use crate::partition::Partition;
+use crate::schema::Schema;
+
+/// What is written at once: writers wait for no more.
+const BATCH_BYTES: usize = 1 << 20;
+
+fn function_code(function: DistanceFunction) -> u8 {
+    match function {
+        DistanceFunction::Cosine => 0,
+        DistanceFunction::DotProduct => 1,
+        DistanceFunction::Euclidean => 2,
+    }
+}
+
+pub fn encode_neighbours(neighbours: &[u64]) -> Vec<u8> {
+    neighbours.iter().flat_map(|docnum| docnum.to_be_bytes()).collect()
+}
+
+pub fn decode_neighbours(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.as_chunks::<8>().0.iter().map(|docnum| u64::from_be_bytes(*docnum))
+}
+
+pub fn encode_place(lsn: u64, function: DistanceFunction) -> Vec<u8> {
+    [&lsn.to_be_bytes()[..], &[function_code(function)]].concat()
+}
+
+/// `None` if it is of another function.
+pub fn decode_place(bytes: &[u8], function: DistanceFunction) -> Result<Option<u64>> {
+    let (lsn, rest) = bytes.split_first_chunk().ok_or_else(|| Error::corrupt("the place of a graph"))?;
+    Ok((rest == [function_code(function)]).then(|| u64::from_be_bytes(*lsn)))
+}
+
+impl Partition {
+    /// Up to where the rows of a graph tell of a partition.
+    pub(super) async fn saved_lsn(&self, rule: &VectorRule) -> Result<Option<u64>> {
+        let row = self.store.get(&keyspace::graph(self.range.shard, rule.id, 0)).await?;
+        row.map_or(Ok(None), |row| decode_place(&row, rule.function))
+    }
+
+    /// Gives every item the neighbours that its row names.
+    pub(super) async fn relink(&self, rule: &VectorRule, sketch: &mut Sketch) -> Result<()> {
+        let (from, to) = keyspace::graph_range(self.range.shard, rule.id);
+        let snapshot = self.store.snapshot().await?;
+        snapshot
+            .visit(&from, &to, &mut |row, bytes| {
+                if let Ok((_, docnum @ 1..)) = keyspace::decode_graph(row) {
+                    sketch.relink(docnum, decode_neighbours(bytes));
+                }
+                true
+            })
+            .await?;
+        sketch.restored();
+        Ok(())
+    }
+
+    pub(super) async fn save(&self, schema: &Schema, rule: &VectorRule, changed: Vec<Changed>, lsn: u64) -> Result<()> {
+        let (shard, mut batch) = (self.range.shard, Batch::new());
+        for (docnum, neighbours) in changed {
+            let row = keyspace::graph(shard, rule.id, docnum);
+            match neighbours {
+                Some(neighbours) => batch.put(row, encode_neighbours(&neighbours)),
+                None => batch.delete(row),
+            }
+            if batch.bytes() >= BATCH_BYTES {
+                self.write_rows(schema, std::mem::take(&mut batch)).await?;
+            }
+        }
+        batch.put(keyspace::graph(shard, rule.id, 0), encode_place(lsn, rule.function));
+        self.write_rows(schema, batch).await
+    }
+
+    /// Nothing is left of a graph that no policy asks for.
+    pub(super) async fn forget(&self, schema: &Schema, path: u64) -> Result<()> {
+        let (from, to) = keyspace::graph_range(self.range.shard, path);
+        let mut batch = Batch::new();
+        batch.delete_range(from, to);
+        self.write_rows(schema, batch).await
+    }
+}

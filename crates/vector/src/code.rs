@@ -1,0 +1,125 @@
+//! Vectors in a byte per element: near enough to find candidates by, small enough to hold in memory.
+//!
+//! Promise: a code is of one vector and of nothing else, so vectors come and go without anything being learned anew. Lengths
+//! between codes are estimates; whoever ranks what was found measures the vectors themselves.
+//!
+//! ```text
+//! [0.5, -1.0, 0.25]    largest 1.0, so a step is 1/127     codes [64, -127, 32]    step 0.00787
+//! a · b    ≈  step a × step b × Σ code a × code b
+//! |a - b|² ≈  |a|² + |b|² - 2 a · b
+//! ```
+//!
+//! Under `cosine` vectors are brought to length 1 first: then those at the smallest angle are the nearest.
+
+use pleiad_model::policy::DistanceFunction;
+
+/// The largest magnitude of a code.
+const CODE_MAX: f32 = 127.0;
+
+/// Many codes, each under the place it was given.
+#[derive(Clone, Debug)]
+pub struct Codes {
+    dimensions: usize,
+    function: DistanceFunction,
+    codes: Vec<i8>,
+    /// Step and squared length of each.
+    sizes: Vec<(f32, f32)>,
+}
+
+/// One vector to measure against others.
+#[derive(Clone, Debug)]
+pub struct Code {
+    code: Vec<i8>,
+    step: f32,
+    /// Of its code, squared.
+    length: f32,
+}
+
+impl Codes {
+    pub fn new(dimensions: usize, function: DistanceFunction) -> Codes {
+        Codes { dimensions, function, codes: Vec::new(), sizes: Vec::new() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.sizes.len()
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.codes.capacity() + self.sizes.capacity() * size_of::<(f32, f32)>()
+    }
+
+    pub fn encode(&self, vector: &[f32]) -> Code {
+        let norm = vector.iter().map(|element| element * element).sum::<f32>().sqrt();
+        let scale = match self.function {
+            DistanceFunction::Cosine if norm > 0.0 => 1.0 / norm,
+            _ => 1.0,
+        };
+        let largest = vector.iter().fold(0.0f32, |largest, element| largest.max(element.abs())) * scale;
+        let step = if largest > 0.0 { largest / CODE_MAX } else { 1.0 };
+        let code: Vec<i8> = vector.iter().map(|element| (element * scale / step).round() as i8).collect();
+        let length = dot(&code, &code) as f32 * step * step;
+        Code { code, step, length }
+    }
+
+    /// The vector itself, about.
+    pub fn code(&self, at: u32) -> Code {
+        let (step, length) = self.size(at);
+        Code { code: self.slice(at).to_vec(), step, length }
+    }
+
+    /// Puts a code at a place, which may be the first behind the last.
+    pub fn put(&mut self, at: u32, code: &Code) {
+        let at = at as usize;
+        if at >= self.sizes.len() {
+            self.sizes.resize(at + 1, (0.0, 0.0));
+            self.codes.resize((at + 1) * self.dimensions, 0);
+        }
+        if let Some(size) = self.sizes.get_mut(at) {
+            *size = (code.step, code.length);
+        }
+        let place = at * self.dimensions..(at + 1) * self.dimensions;
+        if let Some(place) = self.codes.get_mut(place).filter(|place| place.len() == code.code.len()) {
+            place.copy_from_slice(&code.code);
+        }
+    }
+
+    /// How far two of them are apart, squared.
+    pub fn apart(&self, one: u32, other: u32) -> f32 {
+        let ((step, length), (other_step, other_length)) = (self.size(one), self.size(other));
+        let dot = dot(self.slice(one), self.slice(other)) as f32 * step * other_step;
+        length + other_length - 2.0 * dot
+    }
+
+    /// How far one is from a vector: less is nearer, whatever the function.
+    pub fn away(&self, at: u32, from: &Code) -> f32 {
+        let (step, length) = self.size(at);
+        let dot = dot(self.slice(at), &from.code) as f32 * step * from.step;
+        match self.function {
+            DistanceFunction::DotProduct => -dot,
+            DistanceFunction::Cosine | DistanceFunction::Euclidean => length + from.length - 2.0 * dot,
+        }
+    }
+
+    /// How far a vector is from one of them as the graph sees it, squared.
+    pub fn apart_from(&self, at: u32, from: &Code) -> f32 {
+        let (step, length) = self.size(at);
+        length + from.length - 2.0 * dot(self.slice(at), &from.code) as f32 * step * from.step
+    }
+
+    fn size(&self, at: u32) -> (f32, f32) {
+        self.sizes.get(at as usize).copied().unwrap_or_default()
+    }
+
+    fn slice(&self, at: u32) -> &[i8] {
+        let at = at as usize;
+        self.codes.get(at * self.dimensions..(at + 1) * self.dimensions).unwrap_or_default()
+    }
+}
+
+/// At most 4,096 × 127², which fits; `wrapping_add` lets the sum go through wide registers.
+fn dot(left: &[i8], right: &[i8]) -> i32 {
+    left.iter().zip(right).fold(0i32, |sum, (a, b)| sum.wrapping_add(i32::from(*a) * i32::from(*b)))
+}
+
+#[cfg(test)]
+mod tests;

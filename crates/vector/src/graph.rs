@@ -1,0 +1,206 @@
+//! A graph over codes: from anywhere, a short walk leads near anything.
+//!
+//! Promise: every list of neighbours has at most `DEGREE_MAX` places of nodes that are there, never its own. Which nodes
+//! count as found, and under which names, is for `sketch` to say.
+//!
+//! This is the Vamana graph of DiskANN, grown one node at a time: a new node is linked to those that a walk towards it has met, of
+//! which one is left out if another that was taken is much nearer to it; and each of them is linked back, by the same rule.
+//!
+//! ```text
+//! walk(L)     the L nearest met so far; go on from the nearest that was not gone from; end when there is none
+//! choose      nearest first; leave out b if taken a has  ALPHA × apart(a, b) <= away(b)
+//! ```
+
+use crate::code::{Code, Codes};
+
+/// How many neighbours a node has after they were chosen.
+pub const DEGREE: usize = 32;
+/// How many it has at most: choosing among them at every link back would be most of the work.
+const DEGREE_MAX: usize = 48;
+/// How much nearer a detour must be, in squared lengths, for the direct way to be left out.
+const ALPHA: f32 = 1.44;
+/// Where walks begin, if there are so many nodes.
+const ENTRIES_MAX: usize = 24;
+/// Candidates from which neighbours are chosen.
+const CANDIDATES_MAX: usize = 400;
+
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// `DEGREE_MAX` places per node.
+    neighbours: Vec<u32>,
+    degrees: Vec<u8>,
+    entries: Vec<u32>,
+}
+
+/// A node met on a walk, and how far away it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Met {
+    pub away: f32,
+    pub at: u32,
+}
+
+impl Graph {
+    pub fn bytes(&self) -> usize {
+        self.neighbours.capacity() * size_of::<u32>() + self.degrees.capacity()
+    }
+
+    pub fn neighbours(&self, at: u32) -> &[u32] {
+        let at = at as usize;
+        let degree = self.degrees.get(at).map_or(0, |degree| usize::from(*degree));
+        self.neighbours.get(at * DEGREE_MAX..at * DEGREE_MAX + degree).unwrap_or_default()
+    }
+
+    pub fn set_neighbours(&mut self, at: u32, neighbours: &[u32]) {
+        let at = at as usize;
+        if at >= self.degrees.len() {
+            self.degrees.resize(at + 1, 0);
+            self.neighbours.resize((at + 1) * DEGREE_MAX, 0);
+        }
+        let count = neighbours.len().min(DEGREE_MAX);
+        if let Some(degree) = self.degrees.get_mut(at) {
+            *degree = count as u8;
+        }
+        let places = self.neighbours.get_mut(at * DEGREE_MAX..at * DEGREE_MAX + count);
+        if let (Some(places), Some(neighbours)) = (places, neighbours.get(..count)) {
+            places.copy_from_slice(neighbours);
+        }
+    }
+
+    /// Where walks begin: nodes from all over, so that no region is far from all of them.
+    pub fn enter_at(&mut self, nodes: impl Iterator<Item = u32>) {
+        self.entries = nodes.take(ENTRIES_MAX).collect();
+    }
+
+    pub fn wants_entry(&self, nodes: usize) -> bool {
+        self.entries.len() < ENTRIES_MAX && nodes.is_power_of_two() || self.entries.is_empty()
+    }
+
+    pub fn add_entry(&mut self, at: u32) {
+        self.entries.push(at);
+    }
+
+    /// The nearest that a walk meets, in order; with `length`, how far a node is away.
+    pub fn walk(&self, list: usize, nodes: usize, length: impl Fn(u32) -> f32) -> Vec<Met> {
+        let mut seen = Seen::new(nodes);
+        let mut nearest = Nearest::new(list);
+        for &entry in self.entries.iter().filter(|entry| (**entry as usize) < nodes) {
+            if seen.first_time(entry) {
+                nearest.meet(Met { away: length(entry), at: entry });
+            }
+        }
+        while let Some(at) = nearest.next() {
+            for &neighbour in self.neighbours(at) {
+                if seen.first_time(neighbour) {
+                    nearest.meet(Met { away: length(neighbour), at: neighbour });
+                }
+            }
+        }
+        nearest.met
+    }
+
+    /// Links a node, whose code is in its place, into the graph; tells whose lists changed.
+    pub fn link(
+        &mut self,
+        at: u32,
+        code: &Code,
+        codes: &Codes,
+        list: usize,
+        is_usable: impl Fn(u32) -> bool,
+    ) -> Vec<u32> {
+        let met = self.walk(list, codes.len(), |other| codes.apart_from(other, code));
+        let met: Vec<Met> = met.into_iter().filter(|met| met.at != at && is_usable(met.at)).collect();
+        let chosen = choose(met, codes);
+        self.set_neighbours(at, &chosen);
+        for &neighbour in &chosen {
+            self.link_back(neighbour, at, codes);
+        }
+        chosen.into_iter().chain([at]).collect()
+    }
+
+    fn link_back(&mut self, from: u32, to: u32, codes: &Codes) {
+        let known = self.neighbours(from);
+        if known.contains(&to) {
+            return;
+        }
+        let all: Vec<u32> = known.iter().copied().chain([to]).collect();
+        let all = if all.len() <= DEGREE_MAX { all } else { self.chosen(from, all, codes) };
+        self.set_neighbours(from, &all);
+    }
+
+    /// The neighbours of a node, of these.
+    pub fn chosen(&self, of: u32, candidates: Vec<u32>, codes: &Codes) -> Vec<u32> {
+        let mut met: Vec<Met> =
+            candidates.into_iter().filter(|at| *at != of).map(|at| Met { away: codes.apart(of, at), at }).collect();
+        met.sort_unstable_by(|a, b| a.away.total_cmp(&b.away).then(a.at.cmp(&b.at)));
+        met.dedup_by_key(|met| met.at);
+        choose(met, codes)
+    }
+}
+
+/// Neighbours in all directions: `met` comes nearest first.
+fn choose(met: Vec<Met>, codes: &Codes) -> Vec<u32> {
+    let mut taken: Vec<u32> = Vec::with_capacity(DEGREE);
+    for candidate in met.into_iter().take(CANDIDATES_MAX) {
+        let has_detour = |taken: &u32| ALPHA * codes.apart(*taken, candidate.at) <= candidate.away;
+        if !taken.iter().any(has_detour) {
+            taken.push(candidate.at);
+            if taken.len() == DEGREE {
+                break;
+            }
+        }
+    }
+    taken
+}
+
+/// The nearest of those that were met.
+struct Nearest {
+    met: Vec<Met>,
+    gone_from: Vec<bool>,
+    list: usize,
+    /// All before it were gone from.
+    first: usize,
+}
+
+impl Nearest {
+    fn new(list: usize) -> Nearest {
+        let list = list.max(1);
+        Nearest { met: Vec::with_capacity(list + 1), gone_from: Vec::with_capacity(list + 1), list, first: 0 }
+    }
+
+    fn meet(&mut self, met: Met) {
+        if self.met.len() >= self.list && self.met.last().is_some_and(|last| met.away >= last.away) {
+            return;
+        }
+        let place = self.met.partition_point(|known| known.away <= met.away);
+        self.met.insert(place, met);
+        self.gone_from.insert(place, false);
+        self.met.truncate(self.list);
+        self.gone_from.truncate(self.list);
+        self.first = self.first.min(place);
+    }
+
+    fn next(&mut self) -> Option<u32> {
+        let ahead = self.gone_from.get(self.first..)?.iter().position(|gone| !gone)?;
+        self.first += ahead;
+        *self.gone_from.get_mut(self.first)? = true;
+        self.met.get(self.first).map(|met| met.at)
+    }
+}
+
+/// A bit per node.
+struct Seen(Vec<u64>);
+
+impl Seen {
+    fn new(nodes: usize) -> Seen {
+        Seen(vec![0; nodes.div_ceil(64)])
+    }
+
+    /// A node beyond the last is not looked at.
+    fn first_time(&mut self, at: u32) -> bool {
+        let (word, bit) = (at as usize / 64, 1u64 << (at % 64));
+        let Some(word) = self.0.get_mut(word) else { return false };
+        let first = *word & bit == 0;
+        *word |= bit;
+        first
+    }
+}

@@ -1,0 +1,220 @@
+//! An approximate picture of a partition's vectors, in memory: codes, and perhaps a graph over them.
+//!
+//! Promise: a search gives numbers of items that were put and not removed, each once, about nearest first. What it gives is
+//! re-checked by whoever asked: a sketch may be behind, and its lengths are estimates.
+//!
+//! ```text
+//! put(docnum, vector)      remove(docnum)           search(vector, list) → docnums
+//! take_changed → rows      restore(rows, vectors)   so that a graph is not built twice
+//! ```
+//!
+//! A removed node stays as a place that walks lead through, until `is_worn` says that there are too many: then `renewed` makes a
+//! sketch without them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use pleiad_model::policy::DistanceFunction;
+
+use crate::code::{Code, Codes};
+use crate::graph::{DEGREE, Graph};
+
+/// What a sketch is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    pub dimensions: usize,
+    pub function: DistanceFunction,
+    /// Candidates held while a node is linked; without, there is no graph and every code is looked at.
+    pub list: Option<usize>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Sketch {
+    plan: Plan,
+    codes: Codes,
+    graph: Graph,
+    /// Whose place it is; `None` of a node that was removed.
+    docnums: Vec<Option<u64>>,
+    places: HashMap<u64, u32>,
+    /// Items whose lists are to be written; those that are gone are to be removed.
+    changed: BTreeSet<u64>,
+}
+
+/// What is to be written of an item: its neighbours, or that it has none any more.
+pub type Changed = (u64, Option<Vec<u64>>);
+
+impl Sketch {
+    pub fn new(plan: Plan) -> Sketch {
+        let (graph, docnums, places, changed) = Default::default();
+        Sketch { plan, codes: Codes::new(plan.dimensions, plan.function), graph, docnums, places, changed }
+    }
+
+    /// How many items it knows.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    pub fn bytes(&self) -> usize {
+        let items = self.docnums.capacity() * size_of::<Option<u64>>() + self.places.capacity() * 2 * size_of::<u64>();
+        self.codes.bytes() + self.graph.bytes() + items
+    }
+
+    pub fn contains(&self, docnum: u64) -> bool {
+        self.places.contains_key(&docnum)
+    }
+
+    pub fn docnums(&self) -> impl Iterator<Item = u64> {
+        self.places.keys().copied()
+    }
+
+    /// An item's vector, in place of an earlier one.
+    pub fn put(&mut self, docnum: u64, vector: &[f32]) {
+        self.remove(docnum);
+        let (at, code) = self.place(docnum, vector);
+        self.link(at, &code);
+    }
+
+    fn place(&mut self, docnum: u64, vector: &[f32]) -> (u32, Code) {
+        let at = u32::try_from(self.docnums.len()).unwrap_or(u32::MAX);
+        let code = self.codes.encode(vector);
+        self.codes.put(at, &code);
+        self.docnums.push(Some(docnum));
+        self.places.insert(docnum, at);
+        (at, code)
+    }
+
+    fn link(&mut self, at: u32, code: &Code) {
+        let Some(list) = self.plan.list else { return };
+        let docnums = &self.docnums;
+        let is_there = |at: u32| docnums.get(at as usize).is_some_and(Option::is_some);
+        let changed = self.graph.link(at, code, &self.codes, list, is_there);
+        self.changed.extend(changed.into_iter().filter_map(|at| self.docnums.get(at as usize).copied().flatten()));
+        if self.graph.wants_entry(self.docnums.len()) {
+            self.graph.add_entry(at);
+        }
+    }
+
+    pub fn remove(&mut self, docnum: u64) {
+        let Some(at) = self.places.remove(&docnum) else { return };
+        if let Some(place) = self.docnums.get_mut(at as usize) {
+            *place = None;
+        }
+        if self.plan.list.is_some() {
+            self.changed.insert(docnum);
+        }
+    }
+
+    /// About the nearest `list` items, in order.
+    pub fn search(&self, to: &[f32], list: usize) -> Vec<u64> {
+        let to = self.codes.encode(to);
+        let at = match self.plan.list {
+            Some(_) => {
+                let met = self.graph.walk(list, self.docnums.len(), |at| self.codes.away(at, &to));
+                met.into_iter().map(|met| met.at).collect()
+            }
+            None => self.scan(&to, list),
+        };
+        at.into_iter().filter_map(|at: u32| self.docnums.get(at as usize).copied().flatten()).collect()
+    }
+
+    fn scan(&self, to: &Code, list: usize) -> Vec<u32> {
+        let there = (0u32..).zip(&self.docnums).filter(|(_, docnum)| docnum.is_some());
+        let mut all: Vec<(f32, u32)> = there.map(|(at, _)| (self.codes.away(at, to), at)).collect();
+        if list < all.len() && list > 0 {
+            all.select_nth_unstable_by(list - 1, |a, b| a.0.total_cmp(&b.0));
+            all.truncate(list);
+        }
+        all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        all.into_iter().map(|(_, at)| at).collect()
+    }
+
+    // Coming back.
+
+    /// What changed since it was last asked, for rows.
+    pub fn take_changed(&mut self) -> Vec<Changed> {
+        let changed = std::mem::take(&mut self.changed);
+        changed.into_iter().map(|docnum| (docnum, self.neighbours(docnum))).collect()
+    }
+
+    pub fn changed(&self) -> usize {
+        self.changed.len()
+    }
+
+    fn neighbours(&self, docnum: u64) -> Option<Vec<u64>> {
+        let at = self.places.get(&docnum)?;
+        let neighbours = self.graph.neighbours(*at).iter();
+        Some(neighbours.filter_map(|at| self.docnums.get(*at as usize).copied().flatten()).collect())
+    }
+
+    /// An item that will have a row, before `relink`.
+    pub fn restore(&mut self, docnum: u64, vector: &[f32]) {
+        self.place(docnum, vector);
+    }
+
+    /// The neighbours that an item had. Those that are gone are left out.
+    pub fn relink(&mut self, docnum: u64, neighbours: impl Iterator<Item = u64>) {
+        let Some(&at) = self.places.get(&docnum) else { return };
+        let places: Vec<u32> =
+            neighbours.filter_map(|other| self.places.get(&other).copied()).filter(|to| *to != at).collect();
+        self.graph.set_neighbours(at, &places);
+    }
+
+    /// Behind the last `relink`: walks may begin.
+    pub fn restored(&mut self) {
+        let step = self.docnums.len().div_ceil(DEGREE).max(1);
+        let last = u32::try_from(self.docnums.len()).unwrap_or(u32::MAX);
+        self.graph.enter_at((0..last).step_by(step));
+    }
+
+    /// Items that no walk can leave: they have no neighbours. Each is to be put again.
+    pub fn unlinked(&self) -> Vec<u64> {
+        let alone = self.places.iter().filter(|(_, at)| self.graph.neighbours(**at).is_empty());
+        alone.map(|(docnum, _)| *docnum).collect()
+    }
+
+    // Growing old.
+
+    /// Too many of its nodes are of nobody.
+    pub fn is_worn(&self) -> bool {
+        let removed = self.docnums.len() - self.places.len();
+        removed > 64 && removed * 4 > self.docnums.len()
+    }
+
+    /// The same items, and nothing that was removed. Whoever had a removed node for a neighbour gets its neighbours to choose
+    /// from.
+    pub fn renewed(&self) -> Sketch {
+        let mut next = Sketch::new(self.plan);
+        let mut moved: Vec<Option<u32>> = Vec::with_capacity(self.docnums.len());
+        for (at, docnum) in (0u32..).zip(&self.docnums) {
+            moved.push(docnum.map(|docnum| {
+                let to = u32::try_from(next.docnums.len()).unwrap_or(u32::MAX);
+                next.codes.put(to, &self.codes.code(at));
+                next.docnums.push(Some(docnum));
+                next.places.insert(docnum, to);
+                to
+            }));
+        }
+        let to = |at: &u32| moved.get(*at as usize).copied().flatten();
+        for (at, docnum) in (0u32..).zip(&self.docnums) {
+            let (Some(docnum), Some(place)) = (docnum, to(&at)) else { continue };
+            let own = self.graph.neighbours(at);
+            let mut kept: Vec<u32> = own.iter().filter_map(to).collect();
+            if kept.len() < own.len() {
+                let lost = own.iter().filter(|at| to(at).is_none());
+                kept.extend(lost.flat_map(|at| self.graph.neighbours(*at)).filter_map(to));
+                kept = next.graph.chosen(place, kept, &next.codes);
+                next.changed.insert(*docnum);
+            }
+            next.graph.set_neighbours(place, &kept);
+        }
+        next.changed.extend(&self.changed);
+        next.restored();
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests;
