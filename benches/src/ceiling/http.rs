@@ -18,7 +18,7 @@ use hyper::body::Incoming;
 use pleiad_model::env::{Env, SystemEnv};
 use pleiad_wire::listener::{self, Drain, Limits, Origin, Service};
 use pleiad_wire::nosql::address;
-use pleiad_wire::nosql::auth::{self, Keys, Moment, Presented};
+use pleiad_wire::nosql::auth::{self, Keys, Moment, Presented, Trust};
 use pleiad_wire::nosql::continuation::Tokens;
 
 use crate::Result;
@@ -87,7 +87,8 @@ impl Constant {
             date: text(DATE.as_str()),
         };
         let now_ms = SystemEnv.now_ms();
-        auth::authorize(&self.keys, &self.tokens, &presented, Moment { now_ms, wall_ms: now_ms }).is_ok()
+        let trust = Trust { keys: &self.keys, tokens: &self.tokens, keyring: None };
+        auth::authorize(trust, &presented, Moment { now_ms, wall_ms: now_ms }).is_ok()
     }
 }
 

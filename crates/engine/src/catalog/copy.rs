@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pleiad_model::item::check_resource_name;
+use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid, ScriptRid};
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
@@ -41,6 +42,9 @@ pub(crate) struct CopyPlan {
     database: Arc<Database>,
     offers: Vec<Arc<Offer>>,
 }
+
+/// What the containers of the copy are called, by what those of the original are.
+type NewRids = BTreeMap<ContainerRid, ContainerRid>;
 
 impl Catalog {
     pub(crate) async fn begin_copy(&self, from: &str, to: &str) -> Result<u64> {
@@ -99,10 +103,9 @@ impl Catalog {
         let rid = DatabaseRid(change.counters.database);
         let mut database = Database::new(copy.to.clone(), rid, change.version);
         rows::put_database(&mut change.batch, &database);
-        let mut containers = BTreeMap::new();
+        let containers = change.new_rids(rid, plan);
         for (old, map) in &plan.containers {
-            let container = self.copied(&mut change, old, map, &database).await?;
-            containers.insert(old.rid, container.rid);
+            let container = self.copied(&mut change, (old, map), plan, &database, &containers).await?;
             database.put_container(Arc::new(container));
         }
         for offer in &plan.offers {
@@ -117,21 +120,26 @@ impl Catalog {
     async fn copied(
         &self,
         change: &mut Change,
-        old: &Container,
-        map: &PartitionMap,
+        (old, map): (&Container, &PartitionMap),
+        plan: &CopyPlan,
         owner: &Database,
+        rids: &NewRids,
     ) -> Result<Container> {
-        change.counters.container += 1;
-        let rid = ContainerRid { database: owner.rid, number: change.counters.container };
+        let rid = rids.get(&old.rid).copied().ok_or_else(gone)?;
         let partitions = rows::open_partitions(map, &self.store, &self.committer).await?;
         let version = change.version;
-        let (definition, computed) = (old.definition.clone(), old.computed.clone());
+        let (definition, computed) = (defined_among(&old.definition, rids), old.computed.clone());
         let schema = Arc::new(Schema::new(version.number, &definition, &computed.indexed, &[], self.limits.room()));
         let mut scripts = super::Scripts::default();
         for script in old.scripts.iter() {
             let copied = Script::new(ScriptRid { container: rid, ..script.rid }, version, script.definition.clone());
             rows::put_script(&mut change.batch, &copied);
             scripts.put(copied);
+        }
+        // An index has what its source had up to there, in the same snapshot.
+        let progress = rows::progress_in(&plan.snapshot, old.rid).await?;
+        if definition.global_index.is_some() {
+            rows::put_progress(&mut change.batch, rid, &progress.stretches());
         }
         let (database, map, scripts) = (owner.id.clone(), map.clone(), Arc::new(scripts));
         let container = Container {
@@ -143,6 +151,7 @@ impl Catalog {
             schema,
             transition: None,
             scripts,
+            progress,
             map,
             partitions,
         };
@@ -172,7 +181,16 @@ impl Change {
         self.tree.copies.remove(&id)
     }
 
-    fn copy_offer(&mut self, old: &Offer, rid: DatabaseRid, containers: &BTreeMap<ContainerRid, ContainerRid>) {
+    fn new_rids(&mut self, database: DatabaseRid, plan: &CopyPlan) -> NewRids {
+        let mut rids = NewRids::new();
+        for (old, _) in &plan.containers {
+            self.counters.container += 1;
+            rids.insert(old.rid, ContainerRid { database, number: self.counters.container });
+        }
+        rids
+    }
+
+    fn copy_offer(&mut self, old: &Offer, rid: DatabaseRid, containers: &NewRids) {
         let owner = match old.owner {
             OfferOwner::Database(_) => OfferOwner::Database(rid),
             OfferOwner::Container(container) => match containers.get(&container) {
@@ -211,6 +229,18 @@ impl Change {
             to.users.insert(rid.number, Arc::new(user));
         }
     }
+}
+
+/// The same definition in the copy, where an index and its source know each other as here.
+fn defined_among(old: &ContainerDefinition, rids: &NewRids) -> ContainerDefinition {
+    let mut definition = old.clone();
+    if let Some(index) = &mut definition.global_index {
+        index.source_rid = index.source_rid.and_then(|rid| rids.get(&rid).copied());
+    }
+    for index in &mut definition.indexed_by {
+        index.rid = rids.get(&index.rid).copied().unwrap_or(index.rid);
+    }
+    definition
 }
 
 /// The same right in the copy: what was granted by `_rid` is granted by name.

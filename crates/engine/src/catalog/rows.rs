@@ -33,7 +33,7 @@ use pleiad_model::resource_id::{
 use pleiad_model::{Error, Object, Result, Value, json};
 use pleiad_partition::governor::{BucketId, Caps};
 use pleiad_partition::{Committer, Indexing, Partition, PartitionMap, Schema};
-use pleiad_storage::{AnyStore, Batch, Direction, Limit, Snapshot, Store, keyspace};
+use pleiad_storage::{AnySnapshot, AnyStore, Batch, Direction, Limit, Snapshot, Store, keyspace};
 
 use super::job::Job;
 use super::progress::{self, Followed, Progress};
@@ -200,7 +200,7 @@ pub(crate) fn put_progress(batch: &mut Batch, index: ContainerRid, stretches: &[
 }
 
 fn delete_progress(batch: &mut Batch, index: ContainerRid) {
-    batch.delete(keyspace::catalog(PROGRESS, &pair(index.database.0, index.number)));
+    batch.delete(progress_key(index));
 }
 
 pub(super) fn put_script(batch: &mut Batch, script: &Script) {
@@ -368,8 +368,20 @@ async fn load_container(with: &Loader<'_>, database: &str, rid: ContainerRid, ro
 }
 
 async fn load_progress(store: &AnyStore, rid: ContainerRid) -> Result<Arc<Progress>> {
-    let row = store.get(&keyspace::catalog(PROGRESS, &pair(rid.database.0, rid.number))).await?;
+    read_progress(store.get(&progress_key(rid)).await?)
+}
+
+/// As it was at that moment.
+pub(super) async fn progress_in(snapshot: &AnySnapshot, rid: ContainerRid) -> Result<Arc<Progress>> {
+    read_progress(snapshot.get_many(&[progress_key(rid)]).await?.pop().flatten())
+}
+
+fn read_progress(row: Option<Bytes>) -> Result<Arc<Progress>> {
     row.map_or(Ok(Arc::default()), |row| Progress::load(&json::parse(&row)?).map(Arc::new))
+}
+
+fn progress_key(rid: ContainerRid) -> Bytes {
+    keyspace::catalog(PROGRESS, &pair(rid.database.0, rid.number))
 }
 
 /// The scripts of all containers of a database.

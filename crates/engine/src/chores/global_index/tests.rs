@@ -9,6 +9,7 @@ use pleiad_storage::Memory;
 
 use super::*;
 use crate::catalog::NewContainer;
+use crate::chores::Outcome;
 use crate::testing::*;
 use crate::{Admitted, ContainerName, Engine, Limits, ListScope, Position, Target, ThroughputRequest, WriteOptions};
 
@@ -271,4 +272,30 @@ async fn whatever_happens_an_index_is_the_projection_of_its_source() {
         }
         assert_sound(&engine).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_copied_database_an_index_follows_the_copied_source() {
+    let engine = shop().await;
+    let definition = "SELECT c.id, c.pk, c.city FROM c";
+    add(&engine, "by_city", "/city", definition).await;
+    for n in 0..50 {
+        put(&engine, order(&n.to_string(), "p", ["Rome", "Oslo"][n % 2], 1)).await;
+    }
+    // There and back, from wherever the index has come to.
+    for (from, to) in [("db", "copy"), ("copy", "db")] {
+        let job = engine.copy_database(from, to).await.unwrap();
+        assert_eq!(engine.job_ended(job).await.unwrap().outcome, Some(Outcome::Done));
+        let rid = engine.find_database(from).unwrap().rid;
+        engine.catalog.delete_database(rid).await.unwrap();
+    }
+    delete(&engine, &admit(&engine, "orders"), "7", "p").await.result.unwrap();
+    put(&engine, order("8", "p", "Lima", 2)).await;
+    caught_up(&engine, "by_city").await;
+    assert_eq!(held(&engine, "by_city").await, expected(&engine, definition).await);
+    let (index, source) = (admit(&engine, "by_city"), admit(&engine, "orders"));
+    assert_eq!(index.container().definition.global_index.as_ref().unwrap().source_rid, Some(source.container().rid));
+    engine.catalog.delete_container(index.container().rid).await.unwrap();
+    engine.catalog.delete_container(source.container().rid).await.unwrap();
+    assert_sound(&engine).await;
 }
