@@ -94,7 +94,7 @@ impl Job {
         let rows = rows.iter().skip(whole(skip)).take(take.map_or(usize::MAX, whole));
         let (given, more) = fill(rows.skip(whole(passed)), page.size);
         let passed = passed + given.len() as u64;
-        let next = more.then(|| QueryCursor { query, skip: 0, take: None, passed, at: At::Row(passed) });
+        let next = more.then_some(QueryCursor { query, skip: 0, take: None, passed, at: At::Row(passed) });
         Ok((given, next))
     }
 }

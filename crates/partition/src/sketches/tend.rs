@@ -96,7 +96,7 @@ impl Partition {
                 if decode(rule, bytes, &mut vector) {
                     sketch.put(docnum, &vector);
                 }
-                sketch.len() % BUILT_AT_ONCE != 0 || (goes_on() && !self.is_ending())
+                !sketch.len().is_multiple_of(BUILT_AT_ONCE) || (goes_on() && !self.is_ending())
             })
             .await?;
         Ok(!stopped)
