@@ -201,14 +201,18 @@ impl Engine {
 
     /// Finishes what is queued and makes it durable. Chores end at their next step and go on at the next start.
     pub async fn close(&self) {
-        let caretakers = self.caretakers.lock().take();
+        let mut caretakers = None;
+        let taken = self.caretakers.lock().take();
+        if let Some((sweeper, keeper, sketcher)) = taken {
+            sketcher.end().await; // while it can still write what it is about to
+            caretakers = Some((sweeper, keeper));
+        }
         self.catalog.jobs().close();
         self.committer.stop().await;
         self.catalog.chores().ended().await;
-        if let Some((sweeper, keeper, sketcher)) = caretakers {
+        if let Some((sweeper, keeper)) = caretakers {
             sweeper.end().await;
             keeper.end().await;
-            sketcher.end().await;
         }
     }
 }

@@ -87,9 +87,12 @@ fn plan(rule: &VectorRule) -> Option<Plan> {
 }
 
 impl Partition {
-    /// Whether a search need not look at every vector.
+    /// Whether a search need not look at every vector: there is a sketch, and it is not far behind.
     pub fn has_sketch(&self, rule: &VectorRule) -> bool {
-        self.sketches.get(rule).is_some()
+        self.sketches.get(rule).is_some_and(|held| {
+            let behind = self.lsn().saturating_sub(held.lsn.load(Ordering::Acquire));
+            usize::try_from(behind).unwrap_or(usize::MAX) <= behind_max(held.sketch.read().len())
+        })
     }
 
     pub fn sketch_bytes(&self) -> usize {
@@ -110,7 +113,7 @@ impl Partition {
             }
             (sketch.search(wanted.to, list), sketch.len())
         };
-        let Some(mut docnums) = changed_behind(view, lsn, BEHIND_MIN.max(known / 16)).await? else { return Ok(None) };
+        let Some(mut docnums) = changed_behind(view, lsn, behind_max(known)).await? else { return Ok(None) };
         let seen: HashSet<u64> = docnums.iter().copied().collect();
         docnums.extend(found.iter().filter(|docnum| !seen.contains(docnum)));
         let nears = view.nearest_of(wanted, &docnums).await?;
@@ -130,6 +133,11 @@ impl Held {
             missing.extend(found.iter().filter(|docnum| !there.contains(docnum)));
         }
     }
+}
+
+/// So many changes are looked at one by one.
+fn behind_max(known: usize) -> usize {
+    BEHIND_MIN.max(known / 16)
 }
 
 /// Items that changed behind an LSN; `None` if they are more than `max`.

@@ -162,6 +162,14 @@ impl Sketch {
         self.graph.set_neighbours(at, &places);
     }
 
+    /// An item's neighbours, found anew where it is: others may know it by its place.
+    pub fn link_again(&mut self, docnum: u64) {
+        if let Some(&at) = self.places.get(&docnum) {
+            let code = self.codes.code(at);
+            self.link(at, &code);
+        }
+    }
+
     /// Behind the last `relink`: walks may begin.
     pub fn restored(&mut self) {
         let step = self.docnums.len().div_ceil(DEGREE).max(1);
@@ -169,7 +177,7 @@ impl Sketch {
         self.graph.enter_at((0..last).step_by(step));
     }
 
-    /// Items that no walk can leave: they have no neighbours. Each is to be put again.
+    /// Items that no walk can leave: they have no neighbours. Each is to be linked again.
     pub fn unlinked(&self) -> Vec<u64> {
         let alone = self.places.iter().filter(|(_, at)| self.graph.neighbours(**at).is_empty());
         alone.map(|(docnum, _)| *docnum).collect()

@@ -102,7 +102,7 @@ impl Partition {
         Ok(!stopped)
     }
 
-    /// From its rows: what changed since they were written, and what they do not link, is put anew.
+    /// From its rows: what changed since they were written, and what they do not link, is linked anew.
     async fn come_back(
         &self,
         view: &View,
@@ -121,9 +121,7 @@ impl Partition {
             if !goes_on() || self.is_ending() {
                 return Ok(false);
             }
-            for (docnum, vector) in vectors(view, rule, some).await? {
-                put(sketch, docnum, vector.as_deref());
-            }
+            some.iter().for_each(|docnum| sketch.link_again(*docnum));
         }
         Ok(true)
     }

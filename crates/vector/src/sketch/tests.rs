@@ -129,6 +129,18 @@ fn rows_make_the_same_graph_again() {
     assert_eq!(again.unlinked(), [9_999]);
     again.remove(9_999);
     assert!(recall(&again, &points, &mut source, Cosine) > 0.97);
+
+    // Lists that are of later than the rest name items that have none.
+    let mut half = Sketch::new(Plan { dimensions: 32, function: Cosine, list: Some(100) });
+    points.iter().for_each(|(docnum, point)| half.restore(*docnum, point));
+    let early = rows.iter().filter(|(docnum, _)| *docnum % 2 == 0);
+    early.for_each(|(docnum, neighbours)| half.relink(*docnum, neighbours.iter().copied()));
+    half.restored();
+    let unlinked = half.unlinked();
+    assert!(unlinked.len() >= points.len() / 2);
+    unlinked.into_iter().for_each(|docnum| half.link_again(docnum));
+    assert!(half.unlinked().is_empty() && half.len() == points.len());
+    assert!(recall(&half, &points, &mut source, Cosine) > 0.97);
 }
 
 #[test]

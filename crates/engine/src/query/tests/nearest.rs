@@ -77,7 +77,7 @@ impl World {
     }
 
     async fn write(&mut self, chance: &mut Chance<'_>, ids: usize) {
-        let id = chance.below(ids) as u64;
+        let id = many(chance, ids);
         let at = admit(&self.engine, "c");
         let key = pk(&(id % 9).to_string());
         if chance.once_in(5) {
@@ -167,6 +167,12 @@ impl World {
         assert!(rows.iter().all(|(id, _)| self.items.contains_key(id)));
         way
     }
+}
+
+/// A number below `end`, of which chance gives 256 at a time.
+fn many(chance: &mut Chance<'_>, end: usize) -> u64 {
+    let apart = end.div_ceil(256);
+    (chance.below(256.min(end)) * apart + chance.below(apart)) as u64
 }
 
 /// Whole numbers fit every type; some items have none, or one of other dimensions.
