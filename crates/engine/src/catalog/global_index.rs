@@ -14,6 +14,8 @@ use super::publish::Change;
 use super::tree::{Container, Database};
 use crate::throughput::ProvisionedThroughput;
 
+/// At most this many of one source.
+const INDEXES_MAX: usize = 5;
 /// What an index reserves unless told otherwise.
 const AUTOSCALE_RU: u32 = 1000;
 
@@ -33,6 +35,10 @@ pub(super) fn bind(owner: &Database, definition: &mut ContainerDefinition) -> Re
     })?;
     if source.definition.global_index.is_some() {
         return Err(Error::invalid("A global secondary index cannot be the source of another."));
+    }
+    if source.definition.indexed_by.len() >= INDEXES_MAX {
+        let message = format!("A container is the source of at most {INDEXES_MAX} global secondary indexes.");
+        return Err(Error::invalid(message));
     }
     index.source_rid = Some(source.rid);
     Ok(Some(source))

@@ -291,7 +291,13 @@ async fn versions_are_swept_after_their_retention_and_when_nobody_wants_them() {
     world.upsert("1", "a").await;
     let sweep = async |later_s: u64| {
         let env = pleiad_model::env::ManualEnv::at(world.engine.now_ms() + later_s * 1000, 1);
-        crate::chores::sweep(&world.engine.catalog.tree(), &mut crate::chores::Looks::default(), &env, || true).await;
+        crate::chores::sweep(
+            &world.engine.catalog.current().upgrade().unwrap(),
+            &mut crate::chores::Looks::default(),
+            &env,
+            || true,
+        )
+        .await;
     };
     sweep(599).await;
     assert_eq!(versions(&world, from.clone()).await.0.len(), 1);

@@ -35,15 +35,14 @@ pub(crate) struct Sweeper {
 
 impl Sweeper {
     /// Holds the tree no longer than a sweep takes.
-    pub(crate) fn start(tree: Weak<ArcSwap<Tree>>, env: Arc<dyn Env>) -> Sweeper {
+    pub(crate) fn start(trees: Weak<ArcSwap<Tree>>, env: Arc<dyn Env>) -> Sweeper {
         let (goes_on, ended) = channel();
         let thread = Chores::default();
         thread.run("sweep", move || {
             let mut looks = Looks::default();
             while waits(&ended, EVERY) {
-                let Some(tree) = tree.upgrade() else { break };
-                let tree = tree.load_full();
-                block_on(sweep(&tree, &mut looks, env.as_ref(), || waits(&ended, PAUSE)));
+                let Some(trees) = trees.upgrade() else { break };
+                block_on(sweep(&trees, &mut looks, env.as_ref(), || waits(&ended, PAUSE)));
             }
             Ok(())
         });
@@ -98,12 +97,13 @@ impl Look {
 }
 
 /// Once through the whole account, for as long as `goes_on` says so between two steps.
-pub(crate) async fn sweep(tree: &Tree, looks: &mut Looks, env: &dyn Env, mut goes_on: impl FnMut() -> bool) {
+pub(crate) async fn sweep(trees: &ArcSwap<Tree>, looks: &mut Looks, env: &dyn Env, mut goes_on: impl FnMut() -> bool) {
+    let tree = trees.load_full();
     for container in tree.databases.values().flat_map(|database| database.containers.values()) {
         for partition in &container.partitions {
             let mut more = true;
             while more && goes_on() {
-                more = match step(tree, container, partition, looks, env.now_ms()).await {
+                more = match step(trees, container, partition, looks, env.now_ms()).await {
                     Ok(more) => more,
                     Err(error) => {
                         tell(&error);
@@ -117,8 +117,8 @@ pub(crate) async fn sweep(tree: &Tree, looks: &mut Looks, env: &dyn Env, mut goe
 
 /// One step of the work in one partition; says whether there is more.
 async fn step(
-    tree: &Tree,
-    container: &Container,
+    trees: &ArcSwap<Tree>,
+    container: &Arc<Container>,
     partition: &Partition,
     looks: &mut Looks,
     now_ms: u64,
@@ -126,7 +126,7 @@ async fn step(
     let now_s = u32::try_from(now_ms / 1000).unwrap_or(u32::MAX);
     let purges = purge(container, partition, looks, now_ms, now_s).await?;
     let erases = partition.sweep_erased(&container.schema, now_s).await?;
-    Ok(trim(tree, container, partition, now_s).await? || purges || erases)
+    Ok(trim(trees, container, partition, now_s).await? || purges || erases)
 }
 
 async fn purge(
@@ -157,20 +157,23 @@ async fn purge(
     Ok(more)
 }
 
-async fn trim(tree: &Tree, container: &Container, partition: &Partition, now_s: u32) -> Result<bool> {
+/// Nothing that a reader may still want: an index that the container gets meanwhile wants what comes after it.
+async fn trim(trees: &ArcSwap<Tree>, container: &Arc<Container>, partition: &Partition, now_s: u32) -> Result<bool> {
     if partition.usage().versions_from.is_none() {
         return Ok(false);
     }
-    if container.definition.records_versions() {
-        let minutes = container.definition.change_feed.map_or(0, |feed| feed.retention_minutes);
-        let before_s = match container.definition.keeps_versions() {
-            true => now_s.saturating_sub(minutes.saturating_mul(60)),
-            false => u32::MAX,
-        };
-        return partition.trim_versions(before_s, seen_by_indexes(tree, container, partition)).await;
+    let up_to = seen_by_indexes(&trees.load(), container, partition).min(partition.lsn());
+    // What was just worked out holds only if the container had no other index then.
+    if !trees.load().container_by_rid(container.rid).is_some_and(|newest| Arc::ptr_eq(newest, container)) {
+        return Ok(false);
     }
-    let more = partition.trim_versions(u32::MAX, u64::MAX).await?;
-    if !more {
+    let kept_for_s = container.definition.change_feed.map_or(0, |feed| feed.retention_minutes.saturating_mul(60));
+    let before_s = match container.definition.keeps_versions() {
+        true => now_s.saturating_sub(kept_for_s),
+        false => u32::MAX,
+    };
+    let more = partition.trim_versions(before_s, up_to).await?;
+    if !more && !container.definition.records_versions() {
         partition.forget_versions().await?;
     }
     Ok(more)

@@ -22,8 +22,8 @@ async fn nobody_sees_them_and_the_others_stay() {
     create(&engine, &at, "1", "b").await.result.unwrap();
     assert_eq!(listed().await.result.unwrap().records.len(), 10);
 
-    let tree = engine.catalog.tree();
-    sweep(&tree, &mut Looks::default(), &*engine.env, || true).await;
+    let trees = engine.catalog.current().upgrade().unwrap();
+    sweep(&trees, &mut Looks::default(), &*engine.env, || true).await;
     assert_eq!(listed().await.result.unwrap().records.len(), 10);
     assert_eq!(spread(&at.container).iter().sum::<u64>(), 10);
     assert_sound(&engine).await;

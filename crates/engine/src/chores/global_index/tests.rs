@@ -172,6 +172,10 @@ async fn an_index_needs_a_source_a_projection_and_autoscale() {
     let mut second = index("j", "/city", "SELECT * FROM c");
     second.global_index.as_mut().unwrap().source = "i".to_owned();
     assert_eq!(refused(second, unsaid()).await, Kind::Invalid);
+    for id in ["2", "3", "4", "5"] {
+        add(&engine, id, "/city", "SELECT * FROM c").await;
+    }
+    assert_eq!(refused(index("6", "/city", "SELECT * FROM c"), unsaid()).await, Kind::Invalid, "five are the most");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -99,7 +99,7 @@ impl World {
     }
 
     async fn sweep(&self, looks: &mut Looks) {
-        sweep(&self.engine.catalog.tree(), looks, self.env.as_ref(), || true).await;
+        sweep(&self.engine.catalog.current().upgrade().unwrap(), looks, self.env.as_ref(), || true).await;
     }
 
     /// Rows there are, over or not.
