@@ -113,10 +113,13 @@ fn tell(index: &Container, error: &Error) {
 async fn keep(catalog: &Catalog, index: &Container) -> Result<bool> {
     let Some(source) = source_of(catalog, index) else { return Ok(false) };
     let known = index.progress.stretches();
-    let mut pieces = match known.is_empty() {
-        true => begin(&source),
-        false => cut(&source, &known),
-    };
+    if known.is_empty() {
+        // Durable before anything is built: a build that was cut short and begun anew, with a later end, would never hear of
+        // keys under which it has already put something.
+        save(catalog, index, begin(&source)).await?;
+        return Ok(true);
+    }
+    let mut pieces = cut(&source, &known);
     let is_behind = pieces.iter().any(Piece::is_behind);
     index.progress.note(is_behind, catalog.now_ms());
     if is_behind {
@@ -127,12 +130,17 @@ async fn keep(catalog: &Catalog, index: &Container) -> Result<bool> {
     }
     let now: Vec<Followed> = joined(pieces.into_iter().map(|piece| piece.followed).collect());
     if now != known {
-        let mut batch = Batch::default();
-        put_progress(&mut batch, index.rid, &now);
-        catalog.hands().1.commit(batch).await?;
-        index.progress.set(now);
+        save(catalog, index, now).await?;
     }
     Ok(is_behind)
+}
+
+async fn save(catalog: &Catalog, index: &Container, now: Vec<Followed>) -> Result<()> {
+    let mut batch = Batch::default();
+    put_progress(&mut batch, index.rid, &now);
+    catalog.hands().1.commit(batch).await?;
+    index.progress.set(now);
+    Ok(())
 }
 
 fn source_of(catalog: &Catalog, index: &Container) -> Option<Arc<Container>> {
@@ -158,12 +166,12 @@ impl Piece {
 }
 
 /// Every write from now on leaves a version: the tree that shows the index shows its source so.
-fn begin(source: &Container) -> Vec<Piece> {
-    let piece = |partition: &Arc<Partition>| {
+fn begin(source: &Container) -> Vec<Followed> {
+    let stretch = |partition: &Arc<Partition>| {
         let (keys, build_until) = (partition.range.keys.clone(), Some(partition.lsn()));
-        Piece { followed: Followed { keys, lsn: 0, build_until }, partition: partition.clone() }
+        Followed { keys, lsn: 0, build_until }
     };
-    source.partitions.iter().map(piece).collect()
+    source.partitions.iter().map(stretch).collect()
 }
 
 /// What was followed, as the source's partitions are now.
