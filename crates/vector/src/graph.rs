@@ -7,9 +7,13 @@
 //! which one is left out if another that was taken is much nearer to it; and each of them is linked back, by the same rule.
 //!
 //! ```text
-//! walk(L)     the L nearest met so far; go on from the nearest that was not gone from; end when there is none
+//! walk(L)     the L nearest met so far, entries first; go on from the nearest that was not gone from; end when there is none
 //! choose      nearest first; leave out b if taken a has  ALPHA × apart(a, b) <= away(b)
+//! cover       a node is an entry unless one of its nearest neighbours is
 //! ```
+//!
+//! Vectors come in clusters, and the neighbours of a node in a large one are all in it: no way leads there from outside. But such a
+//! cluster has an entry of its own, and to look at all entries is a small part of a walk.
 
 use crate::code::{Code, Codes};
 
@@ -19,8 +23,10 @@ pub const DEGREE: usize = 32;
 const DEGREE_MAX: usize = 48;
 /// How much nearer a detour must be, in squared lengths, for the direct way to be left out.
 const ALPHA: f32 = 1.44;
-/// Where walks begin, if there are so many nodes.
-const ENTRIES_MAX: usize = 24;
+/// Of so many of a node's neighbours, one is an entry, or it is one itself.
+const COVERED_BY: usize = 32;
+/// Where walks begin, at most: they look at all of them.
+const ENTRIES_MAX: usize = 1 << 14;
 /// Candidates from which neighbours are chosen.
 const CANDIDATES_MAX: usize = 400;
 
@@ -30,6 +36,7 @@ pub struct Graph {
     neighbours: Vec<u32>,
     degrees: Vec<u8>,
     entries: Vec<u32>,
+    is_entry: Vec<bool>,
 }
 
 /// A node met on a walk, and how far away it is.
@@ -41,7 +48,7 @@ pub struct Met {
 
 impl Graph {
     pub fn bytes(&self) -> usize {
-        self.neighbours.capacity() * size_of::<u32>() + self.degrees.capacity()
+        self.neighbours.capacity() * size_of::<u32>() + self.degrees.capacity() + self.is_entry.capacity()
     }
 
     pub fn neighbours(&self, at: u32) -> &[u32] {
@@ -66,17 +73,25 @@ impl Graph {
         }
     }
 
-    /// Where walks begin: nodes from all over, so that no region is far from all of them.
-    pub fn enter_at(&mut self, nodes: impl Iterator<Item = u32>) {
-        self.entries = nodes.take(ENTRIES_MAX).collect();
-    }
-
-    pub fn wants_entry(&self, nodes: usize) -> bool {
-        self.entries.len() < ENTRIES_MAX && nodes.is_power_of_two() || self.entries.is_empty()
-    }
-
-    pub fn add_entry(&mut self, at: u32) {
+    /// Sees to it that walks begin near a node which has its neighbours.
+    pub fn cover(&mut self, at: u32) {
+        if self.is_covered(at) || self.entries.len() >= ENTRIES_MAX {
+            return;
+        }
         self.entries.push(at);
+        let at = at as usize;
+        self.is_entry.resize(self.is_entry.len().max(at + 1), false);
+        if let Some(is_entry) = self.is_entry.get_mut(at) {
+            *is_entry = true;
+        }
+    }
+
+    pub fn is_covered(&self, at: u32) -> bool {
+        self.is_entry(at) || self.neighbours(at).iter().take(COVERED_BY).any(|at| self.is_entry(*at))
+    }
+
+    pub fn is_entry(&self, at: u32) -> bool {
+        self.is_entry.get(at as usize).is_some_and(|is| *is)
     }
 
     /// The nearest that a walk meets, in order; with `length`, how far a node is away.

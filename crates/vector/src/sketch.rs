@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 use pleiad_model::policy::DistanceFunction;
 
 use crate::code::{Code, Codes};
-use crate::graph::{DEGREE, Graph};
+use crate::graph::Graph;
 
 /// What a sketch is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,9 +92,7 @@ impl Sketch {
         let is_there = |at: u32| docnums.get(at as usize).is_some_and(Option::is_some);
         let changed = self.graph.link(at, code, &self.codes, list, is_there);
         self.changed.extend(changed.into_iter().filter_map(|at| self.docnums.get(at as usize).copied().flatten()));
-        if self.graph.wants_entry(self.docnums.len()) {
-            self.graph.add_entry(at);
-        }
+        self.graph.cover(at);
     }
 
     pub fn remove(&mut self, docnum: u64) {
@@ -172,9 +170,13 @@ impl Sketch {
 
     /// Behind the last `relink`: walks may begin.
     pub fn restored(&mut self) {
-        let step = self.docnums.len().div_ceil(DEGREE).max(1);
         let last = u32::try_from(self.docnums.len()).unwrap_or(u32::MAX);
-        self.graph.enter_at((0..last).step_by(step));
+        for at in 0..last {
+            // Those that have none are linked again, and covered then.
+            if !self.graph.neighbours(at).is_empty() {
+                self.graph.cover(at);
+            }
+        }
     }
 
     /// Items that no walk can leave: they have no neighbours. Each is to be linked again.

@@ -143,6 +143,26 @@ fn rows_make_the_same_graph_again() {
     assert!(recall(&half, &points, &mut source, Cosine) > 0.97);
 }
 
+/// The neighbours of a node in a large cluster are all in it, and so no way leads in from outside.
+#[test]
+fn walks_begin_near_every_item_also_in_clusters_without_a_way_in() {
+    let mut source = Points::new(11, 40, 64);
+    let points = points(&mut source, 40 * 60);
+    let mut sketch = built(Some(100), Cosine, &points);
+    let mut again = Sketch::new(Plan { dimensions: 64, function: Cosine, list: Some(100) });
+    points.iter().for_each(|(docnum, point)| again.restore(*docnum, point));
+    for (docnum, neighbours) in sketch.take_changed() {
+        again.relink(docnum, neighbours.into_iter().flatten());
+    }
+    again.restored();
+    for sketch in [&sketch, &again] {
+        assert!(recall(sketch, &points, &mut source, Cosine) > 0.97);
+    }
+    let places = 0..u32::try_from(points.len()).unwrap();
+    assert!(places.clone().all(|at| again.graph.is_covered(at)));
+    assert!(places.filter(|at| again.graph.is_entry(*at)).count() < points.len() / 8, "few are looked at");
+}
+
 #[test]
 fn small_ones_are_whole() {
     let mut sketch = Sketch::new(Plan { dimensions: 2, function: Euclidean, list: Some(50) });
