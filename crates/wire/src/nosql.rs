@@ -50,7 +50,7 @@ pub struct Front {
     live: Arc<Live>,
     keys: Keys,
     access: Arc<Access>,
-    account: Arc<Account>,
+    account: Account,
     /// Where tests may steer the server, the clock that they may move.
     clock: Option<Arc<MovedEnv>>,
     tokens: Arc<Tokens>,
@@ -68,11 +68,11 @@ pub struct Front {
 }
 
 /// Answers one request: from one engine, whatever happens to the account meanwhile.
-pub struct Gateway {
-    engine: Arc<Engine>,
-    account: Arc<Account>,
-    access: Arc<Access>,
-    tokens: Arc<Tokens>,
+pub struct Gateway<'f> {
+    engine: &'f Engine,
+    account: &'f Account,
+    access: &'f Access,
+    tokens: &'f Arc<Tokens>,
 }
 
 impl Front {
@@ -95,7 +95,7 @@ impl Front {
             live,
             keys,
             access: Arc::default(),
-            account: Arc::new(account),
+            account,
             clock: None,
             tokens,
             metrics,
@@ -121,8 +121,7 @@ impl Front {
         self
     }
 
-    fn gateway(&self, engine: Arc<Engine>) -> Gateway {
-        let (account, access) = (self.account.clone(), self.access.clone());
-        Gateway { engine, account, access, tokens: self.tokens.clone() }
+    fn gateway<'f>(&'f self, engine: &'f Engine) -> Gateway<'f> {
+        Gateway { engine, account: &self.account, access: &self.access, tokens: &self.tokens }
     }
 }

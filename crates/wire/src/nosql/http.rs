@@ -68,7 +68,7 @@ impl Front {
             Request { method: &parts.method, address: &address, headers: &parts.headers, body, origin, authority };
         let mut engine = self.live.engine();
         loop {
-            let handled = self.gateway(engine.clone()).dispatch(&request, &caller).await;
+            let handled = self.gateway(&engine).dispatch(&request, &caller).await;
             if !self.has_changed(&mut engine).await? {
                 return handled;
             }

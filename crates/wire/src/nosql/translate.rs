@@ -28,7 +28,7 @@ use super::reply::{Handled, Refusal, Reply};
 use super::request::{PostKind, Request};
 use super::status::Failure;
 
-impl Gateway {
+impl Gateway<'_> {
     pub(super) async fn dispatch(&self, request: &Request<'_>, caller: &Caller) -> Handled {
         request.consistency(self.account.consistency)?;
         self.check_caller(request, caller)?;
@@ -55,10 +55,10 @@ impl Gateway {
     }
 
     fn check_caller(&self, request: &Request<'_>, caller: &Caller) -> Result<(), Refusal> {
-        let carries = |subject| self.access.check(&self.engine, &self.account.id, subject, request);
+        let carries = |subject| self.access.check(self.engine, &self.account.id, subject, request);
         match caller {
             Caller::ReadWrite => Ok(()),
-            Caller::Permitted(ticket) => permit::check(&self.engine, *ticket, request),
+            Caller::Permitted(ticket) => permit::check(self.engine, *ticket, request),
             Caller::Data => carries(Subject::Contributor),
             Caller::Principal(principal) => carries(Subject::Principal(principal)),
             // Whoever reads a permission gets what it allows.

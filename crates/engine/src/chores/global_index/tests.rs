@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use pleiad_model::Object;
+use pleiad_model::env::ManualEnv;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_storage::Memory;
 
 use super::*;
 use crate::catalog::NewContainer;
-use crate::chores::Outcome;
+use crate::chores::{Looks, Outcome, sweep};
 use crate::testing::*;
 use crate::{Admitted, ContainerName, Engine, Limits, ListScope, Position, Target, ThroughputRequest, WriteOptions};
 
@@ -301,5 +302,32 @@ async fn in_a_copied_database_an_index_follows_the_copied_source() {
     assert_eq!(index.container().definition.global_index.as_ref().unwrap().source_rid, Some(source.container().rid));
     engine.catalog.delete_container(index.container().rid).await.unwrap();
     engine.catalog.delete_container(source.container().rid).await.unwrap();
+    assert_sound(&engine).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_time_or_a_deleted_key_takes_from_the_source_leaves_the_index() {
+    let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));
+    let engine = reopen_at(Arc::new(Memory::new().into()), FEW, env.clone()).await;
+    let database = engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
+    let definition = ContainerDefinition { default_ttl: Some(-1), ..definition("orders", &["/pk"]) };
+    let new = NewContainer { definition, throughput: ThroughputRequest::Manual(400) };
+    engine.catalog.create_container(database.rid, new).await.unwrap();
+    let definition = "SELECT c.id, c.pk, c.city FROM c";
+    add(&engine, "by_city", "/city", definition).await;
+    for n in 0..30 {
+        let Value::Object(item) = order(&n.to_string(), &format!("p{}", n % 3), "Rome", 1) else { panic!() };
+        put(&engine, if n % 2 == 0 { item.with("ttl", 10i64).into() } else { item.into() }).await;
+    }
+    caught_up(&engine, "by_city").await;
+    assert_eq!(held(&engine, "by_city").await.len(), 30);
+
+    engine.erase_key(&admit(&engine, "orders"), Some(&pk("p1"))).await.result.unwrap();
+    env.advance_ms(11_000);
+    sweep(&engine.catalog.current().upgrade().unwrap(), &mut Looks::default(), &*engine.env, || true).await;
+    caught_up(&engine, "by_city").await;
+    let left = held(&engine, "by_city").await;
+    assert_eq!(left, expected(&engine, definition).await);
+    assert_eq!(left.len(), 10, "the odd ones of two keys");
     assert_sound(&engine).await;
 }

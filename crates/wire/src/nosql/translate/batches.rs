@@ -14,7 +14,7 @@ use crate::nosql::request::Request;
 /// Of the whole body.
 pub(super) const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-impl Gateway {
+impl Gateway<'_> {
     /// Verbs on a container that are not resources: `POST operations/partitionkeydelete`.
     pub(super) async fn operations(&self, request: &Request<'_>) -> Handled {
         let at = self.engine.admit(request.container_name()?, request.intended_rid())?.in_class(request.class()?);

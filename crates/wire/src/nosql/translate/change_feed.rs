@@ -19,7 +19,7 @@ const ALL_VERSIONS: &str = "Full-Fidelity Feed";
 /// Puts each change into an envelope, `{"current": …, "metadata": …}`.
 const WIRE_FORMAT: &str = "x-ms-cosmos-changefeed-wire-format-version";
 
-impl Gateway {
+impl Gateway<'_> {
     pub(super) async fn change_feed(&self, request: &Request<'_>, at: &Admitted) -> Handled {
         let mode = mode(request)?;
         let rid = at.container().rid.to_string();

@@ -24,7 +24,7 @@ const VERSION_PARTITIONED: &str = "2015-12-16";
 /// Since this version a container must have one.
 const VERSION_KEY_REQUIRED: &str = "2018-12-31";
 
-impl Gateway {
+impl Gateway<'_> {
     pub(super) async fn containers(&self, request: &Request<'_>) -> Handled {
         match (request.method, request.address.is_feed) {
             (&Method::GET, true) => {

@@ -11,7 +11,7 @@ use crate::nosql::reply::{Handled, Reply};
 use crate::nosql::request::{PostKind, Request};
 use crate::nosql::shape;
 
-impl Gateway {
+impl Gateway<'_> {
     pub(super) async fn databases(&self, request: &Request<'_>) -> Handled {
         match (request.method, request.address.is_feed) {
             (&Method::GET, true) => self.list(request, self.database_rows()),

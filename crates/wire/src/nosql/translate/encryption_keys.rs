@@ -18,7 +18,7 @@ use crate::nosql::shape;
 /// What a key consists of, besides its name.
 const PROPERTIES: [&str; 3] = ["encryptionAlgorithm", "wrappedDataEncryptionKey", "keyWrapMetadata"];
 
-impl Gateway {
+impl Gateway<'_> {
     pub(super) async fn encryption_keys(&self, request: &Request<'_>) -> Handled {
         let database = self.owner_of(request)?;
         let owner = database.rid.to_string();

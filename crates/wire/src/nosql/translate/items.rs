@@ -20,7 +20,7 @@ pub(super) const PAGE_ITEMS: usize = 100;
 pub(super) const PAGE_ITEMS_MAX: usize = 1000;
 pub(super) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-impl Gateway {
+impl Gateway<'_> {
     pub(super) async fn items(&self, request: &Request<'_>) -> Handled {
         let level = request.consistency(self.account.consistency)?;
         let at = self.engine.admit(request.container_name()?, request.intended_rid())?;

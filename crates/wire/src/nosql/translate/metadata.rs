@@ -20,7 +20,7 @@ pub(super) struct Rows<'a> {
 
 const PAGE_ROWS: usize = 100;
 
-impl Gateway {
+impl Gateway<'_> {
     pub(super) fn list(&self, request: &Request<'_>, rows: Rows<'_>) -> Handled {
         let after = match request.header("x-ms-continuation").filter(|token| !token.is_empty()) {
             Some(token) => self.tokens.redeem(rows.owner, token)?.0.first().map_or(0, |stretch| stretch.docnum),

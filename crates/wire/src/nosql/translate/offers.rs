@@ -14,7 +14,7 @@ use crate::nosql::reply::{Handled, MIN_THROUGHPUT, OFFER_REPLACE_PENDING, Reply}
 use crate::nosql::request::{PostKind, Request, autoscale_of};
 use crate::nosql::shape;
 
-impl Gateway {
+impl Gateway<'_> {
     pub(super) async fn offers(&self, request: &Request<'_>) -> Handled {
         if self.engine.catalog.limits().governance.serverless {
             let message = "Reading or replacing offers is not supported for serverless accounts.";

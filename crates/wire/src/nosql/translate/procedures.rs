@@ -20,7 +20,7 @@ use crate::nosql::status::Failure;
 /// Scripts hand continuations to their callers in bodies, which have room.
 const TOKEN_BYTES_MAX: usize = 64 * 1024;
 
-impl Gateway {
+impl Gateway<'_> {
     pub(super) async fn execute(&self, request: &Request<'_>, at: &Admitted, script: &Arc<Script>) -> Handled {
         let (key, arguments) = (request.partition_key()?, arguments(request)?);
         let context = self.script_context(request, at);

@@ -28,7 +28,7 @@ const CROSS_PARTITION: u32 = 1004;
 /// Has the server do all of a query that spans partitions, for clients that cannot.
 const SERVED_WHOLE: &str = "x-pleiad-cross-partition";
 
-impl Gateway {
+impl Gateway<'_> {
     pub(super) async fn query_items(&self, request: &Request<'_>, at: &Admitted) -> Handled {
         let began = Instant::now();
         let rid = at.container().rid.to_string();

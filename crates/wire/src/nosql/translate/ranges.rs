@@ -12,7 +12,7 @@ use crate::nosql::reply::{Handled, ITEM_COUNT, Reply};
 use crate::nosql::request::Request;
 use crate::nosql::shape;
 
-impl Gateway {
+impl Gateway<'_> {
     pub(super) fn ranges(&self, request: &Request<'_>) -> Handled {
         if request.method != Method::GET {
             return Err(not_allowed());

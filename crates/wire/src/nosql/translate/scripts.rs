@@ -16,7 +16,7 @@ use crate::nosql::reply::{Handled, Reply};
 use crate::nosql::request::{PostKind, Request};
 use crate::nosql::shape;
 
-impl Gateway {
+impl Gateway<'_> {
     pub(super) async fn scripts(&self, request: &Request<'_>, kind: ScriptKind) -> Handled {
         let at = self.engine.admit(request.container_name()?, request.intended_rid())?.in_class(request.class()?);
         let reply = match (request.method, request.address.is_feed) {

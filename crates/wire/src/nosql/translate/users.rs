@@ -20,7 +20,7 @@ const EXPIRY_S: u64 = 3600;
 const EXPIRY_S_MIN: u64 = 10;
 const EXPIRY_S_MAX: u64 = 24 * 3600;
 
-impl Gateway {
+impl Gateway<'_> {
     pub(super) async fn users(&self, request: &Request<'_>) -> Handled {
         let database = self.owner_of(request)?;
         let owner = database.rid.to_string();
@@ -109,7 +109,7 @@ impl Gateway {
 
     /// With a token of its own, every time it is read.
     fn permission(&self, permission: &Permission, expires_s: u64) -> Value {
-        shape::permission(permission, &Ticket::new(permission, expires_s).issue(&self.tokens))
+        shape::permission(permission, &Ticket::new(permission, expires_s).issue(self.tokens))
     }
 
     fn expires_s(&self, request: &Request<'_>) -> Result<u64> {
