@@ -1,8 +1,9 @@
 //! `pleiad serve` on kept data, asked over HTTP as any client asks it.
 //!
-//! Promise: the items were created through the protocol, in a container of two partitions; a question is one signed
-//! POST per page on a keep-alive connection, and its time runs until the last page is here. The server itself
-//! crosses the partitions and merges, so that a page is the answer and not an SDK's raw material.
+//! Promise: the items were created through the protocol, in a container of one partition, which holds fifty times as much. A
+//! question is one signed POST per page on a keep-alive connection; its time runs from the first page's request, which is signed by then,
+//! until the last page is here. The server itself merges what needs merging, so that a page is the answer and not an SDK's raw
+//! material.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -21,11 +22,10 @@ use crate::process::{self, Running};
 use crate::signed::{self, CONTAINER, DATABASE, Requests, Signer};
 use crate::{Result, answer};
 
-/// Lets the server do the whole of a query that crosses partitions, merging included.
+/// Lets the server do the whole of a query without a partition key, merging included.
 const WHOLE_QUERY: &str = "x-pleiad-cross-partition";
 
-/// Two physical partitions: the container reserves twice what one gives.
-const PARTITION_RU_PER_S: &str = "500000";
+/// As much as one physical partition is made to give here.
 const CONTAINER_RU_PER_S: &str = "1000000";
 
 /// What is scanned for is not indexed, and nobody seeks a description.
@@ -37,6 +37,8 @@ const CREATE_CONNECTIONS: usize = 64;
 
 /// Nobody else was asked in so short a time.
 const IN_USE: Duration = Duration::from_millis(50);
+
+const CHUNK_BYTES: usize = 256 << 10;
 
 /// How long a server may go on with what loading left to do.
 const SETTLE_MAX: Duration = Duration::from_secs(300);
@@ -52,12 +54,16 @@ pub struct Pleiad {
     address: SocketAddr,
     stream: TcpStream,
     used: Instant,
+    cores: Cores,
+    last_core: usize,
+    /// Where answers arrive.
+    chunk: Vec<u8>,
 }
 
 impl Pleiad {
     /// `format` tells versions of what is written to disk apart.
     pub fn open(pleiad: &Path, format: &str, shelf: &Shelf, items: u64) -> Result<Pleiad> {
-        let recipe = format!("{format}{INDEXING_POLICY}{CONTAINER_RU_PER_S}{PARTITION_RU_PER_S}");
+        let recipe = format!("{format}{INDEXING_POLICY}{CONTAINER_RU_PER_S}");
         let dir = shelf.keep("pleiad", &recipe, |dir| fill(pleiad, dir, items))?;
         Pleiad::start(pleiad, &dir)
     }
@@ -67,13 +73,15 @@ impl Pleiad {
         command.args(["serve", "--port=0", "--quiet", "--durability=written", "--rate-limit=false", "--data"]).arg(dir);
         command.args(["--block-cache-mb", &CACHE_MB.to_string()]).stderr(Stdio::null());
         command.env("PLEIAD_PRIMARY_KEY", signed::key());
-        command.env("PLEIAD_PARTITION_MAX_RU", PARTITION_RU_PER_S);
-        command.env("PLEIAD_PARTITION_INITIAL_RU", PARTITION_RU_PER_S);
+        command.env("PLEIAD_PARTITION_MAX_RU", CONTAINER_RU_PER_S);
+        command.env("PLEIAD_PARTITION_INITIAL_RU", CONTAINER_RU_PER_S);
         let running = Running::start(&mut command, |line| line.contains("\"ready\":true"))?;
         let ready: Value = serde_json::from_str(&running.ready).map_err(|e| format!("the ready line: {e}"))?;
         let port = ready["port"].as_u64().and_then(|port| u16::try_from(port).ok());
         let address = SocketAddr::from(([127, 0, 0, 1], port.ok_or("a ready line without port")?));
-        Ok(Pleiad { running, address, stream: connect(address)?, used: Instant::now() })
+        let (stream, used, chunk) = (connect(address)?, Instant::now(), vec![0; CHUNK_BYTES]);
+        let last_core = std::thread::available_parallelism().map_or(1, |cores| cores.get()) - 1;
+        Ok(Pleiad { running, address, stream, used, cores: Cores::All, last_core, chunk })
     }
 
     pub fn pid(&self) -> u32 {
@@ -84,39 +92,39 @@ impl Pleiad {
         self.running.end()
     }
 
-    /// Where all its threads, and those they start, may run.
-    pub fn run_on(&self, cores: Cores) -> Result {
-        let last = std::thread::available_parallelism().map_or(1, |cores| cores.get()) - 1;
+    /// Where all its threads, and those they start, may run, and whoever asks: where the kernel would put that decides more than
+    /// the server does.
+    pub fn run_on(&mut self, cores: Cores) -> Result {
+        if self.cores == cores {
+            return Ok(());
+        }
         let list = match cores {
             Cores::One => PINNED_CORE.to_string(),
-            Cores::All => format!("0-{last}"),
+            Cores::All => format!("0-{}", self.last_core),
         };
-        let mut taskset = Command::new("taskset");
-        let done = taskset.args(["-a", "-c", "-p", &list, &self.pid().to_string()]).stdout(Stdio::null()).status();
-        match done {
-            Ok(status) if status.success() => Ok(()),
-            _ => Err("`taskset` cannot choose the server's cores".to_owned()),
-        }
+        place(&["-a", "-c", "-p", &list, &self.pid().to_string()])?;
+        place(&["-c", "-p", &list, &std::process::id().to_string()])?; // the main thread, which asks
+        self.cores = cores;
+        Ok(())
     }
 
-    pub fn ask(&mut self, sql: &str) -> Result<Taken> {
+    pub fn ask(&mut self, sql: &str, times: usize) -> Result<Vec<Taken>> {
         let signer = Signer::now();
         self.greet(&signer)?;
-        let begun = Instant::now();
-        let mut pages = Vec::new();
-        let mut continuation = None;
-        loop {
-            let page = self.page(&query(&signer, sql, continuation.as_deref()))?;
-            continuation = header(&page, "x-ms-continuation")?;
-            pages.push(page);
-            if continuation.is_none() {
-                break;
-            }
-        }
-        let ms = begun.elapsed().as_secs_f64() * 1e3;
+        let first = query(&signer, sql, None);
+        let heard = (0..times).map(|_| self.pages(&signer, sql, &first)).collect::<Result<Vec<_>>>()?;
         self.used = Instant::now();
-        let rows = pages.iter().map(|page| rows(page)).collect::<Result<Vec<_>>>()?.concat();
-        Ok(Taken { ms, answer: Answer::of_json(&rows) })
+        heard.into_iter().map(|(ms, pages)| Ok(Taken { ms, answer: answer_of(&pages)? })).collect()
+    }
+
+    /// All pages of an answer, and how long they took.
+    fn pages(&mut self, signer: &Signer, sql: &str, first: &[u8]) -> Result<(f64, Vec<Vec<u8>>)> {
+        let begun = Instant::now();
+        let mut pages = vec![self.page(first)?];
+        while let Some(token) = pages.last().map_or(Ok(None), |page| header(page, "x-ms-continuation"))? {
+            pages.push(self.page(&query(signer, sql, Some(&token)))?);
+        }
+        Ok((begun.elapsed().as_secs_f64() * 1e3, pages))
     }
 
     /// A connection that is open and in use: while others were asked, the server may have hung up on an idle one.
@@ -130,16 +138,23 @@ impl Pleiad {
 
     fn page(&mut self, request: &[u8]) -> Result<Vec<u8>> {
         self.stream.write_all(request).map_err(|e| format!("cannot send: {e}"))?;
-        let (mut received, mut chunk) = (Vec::new(), vec![0; 256 * 1024]);
+        let mut received = Vec::new();
         loop {
-            match self.stream.read(&mut chunk).map_err(|e| format!("cannot receive: {e}"))? {
+            match self.stream.read(&mut self.chunk).map_err(|e| format!("cannot receive: {e}"))? {
                 0 => return Err("the server hung up".to_owned()),
-                got => received.extend_from_slice(&chunk[..got]),
+                got => received.extend_from_slice(&self.chunk[..got]),
             }
             if answer::whole(&received).map_err(|_| refusal(&received))?.is_some() {
                 return Ok(received);
             }
         }
+    }
+}
+
+fn place(words: &[&str]) -> Result {
+    match Command::new("taskset").args(words).stdout(Stdio::null()).status() {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err("`taskset` cannot choose cores".to_owned()),
     }
 }
 
@@ -177,6 +192,11 @@ fn header(answer: &[u8], name: &str) -> Result<Option<String>> {
     head.parse(answer).map_err(|e| format!("not an HTTP answer: {e}"))?;
     let found = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
     Ok(found.map(|header| String::from_utf8_lossy(header.value).into_owned()).filter(|value| !value.is_empty()))
+}
+
+fn answer_of(pages: &[Vec<u8>]) -> Result<Answer> {
+    let rows = pages.iter().map(|page| rows(page)).collect::<Result<Vec<_>>>()?.concat();
+    Ok(Answer::of_json(&rows))
 }
 
 /// What is in the `Documents` of a page.

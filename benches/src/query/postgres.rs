@@ -15,6 +15,8 @@ use crate::process::Running;
 use crate::rival::postgres::{User, finish, free_port};
 
 const END: &str = "-- end of the answer";
+/// How psql tells a time.
+const TIME: &str = "Time: ";
 
 /// Made after the rows are there. The GIN index answers containment, at any depth and in arrays; ranges and orders need
 /// an index of their own, for each path. Without statistics PostgreSQL expects as many categories as items, and sorts.
@@ -69,14 +71,20 @@ impl Postgres {
         Ok(Postgres { talk, _server: server, version })
     }
 
-    pub fn ask(&mut self, sql: &str) -> Result<Taken> {
-        let text = format!("\\timing on\n{sql};\n\\timing off\nSELECT '{END}';\n");
-        let lines = self.talk.ask(&text, END)?;
-        let (time, rows) = lines.split_last().ok_or("psql said nothing")?;
-        let ms = time.strip_prefix("Time: ").and_then(|rest| rest.split(' ').next()?.parse().ok());
-        let ms = ms.ok_or_else(|| format!("no time from psql: {time}"))?;
-        Ok(Taken { ms, answer: Answer::of_lines(rows.iter().map(String::as_str)) })
+    pub fn ask(&mut self, sql: &str, times: usize) -> Result<Vec<Taken>> {
+        let asked = format!("{sql};\n").repeat(times);
+        let lines = self.talk.ask(&format!("\\timing on\n{asked}\\timing off\nSELECT '{END}';\n"), END)?;
+        let answers = lines.split_inclusive(|line| line.starts_with(TIME));
+        answers.map(taken).collect()
     }
+}
+
+/// Rows, and at their end how long they took.
+fn taken(lines: &[String]) -> Result<Taken> {
+    let (time, rows) = lines.split_last().ok_or("psql said nothing")?;
+    let ms = time.strip_prefix(TIME).and_then(|rest| rest.split(' ').next()?.parse().ok());
+    let ms = ms.ok_or_else(|| format!("no time from psql: {time}"))?;
+    Ok(Taken { ms, answer: Answer::of_lines(rows.iter().map(String::as_str)) })
 }
 
 /// Where the user that runs the server gets to: root's home is closed to others.
@@ -118,7 +126,7 @@ impl Server {
     }
 
     fn client(&self, program: &str) -> Command {
-        let mut command = Command::new(self.programs.join(program));
+        let mut command = pinned(&self.programs.join(program));
         command.args(["--host", "127.0.0.1", "--username", "bench", "--port", &self.port.to_string()]);
         command
     }

@@ -40,7 +40,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    pub fn new(warm: Result<Taken>) -> Cell {
+    pub fn new(warm: Result<Vec<Taken>>) -> Cell {
+        let warm = warm.and_then(|taken| taken.first().copied().ok_or("no answer".to_owned()));
         Cell { warm, times_ms: Vec::new() }
     }
 
@@ -70,9 +71,9 @@ impl Cell {
         }
     }
 
-    pub fn add(&mut self, taken: Result<Taken>) {
+    pub fn add(&mut self, taken: Result<Vec<Taken>>) {
         match taken {
-            Ok(taken) => self.times_ms.push(taken.ms),
+            Ok(taken) => self.times_ms.extend(taken.iter().map(|taken| taken.ms)),
             Err(error) => self.warm = Err(error),
         }
     }
@@ -101,6 +102,7 @@ impl Cell {
 /// Three digits at least, and none that mean nothing.
 fn ms(value: f64) -> String {
     match value {
+        ..1.0 => format!("{value:.3}"),
         ..10.0 => format!("{value:.2}"),
         ..100.0 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
@@ -161,7 +163,7 @@ fn goals(findings: &Findings) -> Vec<Goal> {
 pub fn text(findings: &Findings) -> String {
     let (postgres, duckdb) = &findings.versions;
     let mut out = format!(
-        "\n{} items of 1 KB in two partitions; milliseconds, best (median)\nPostgreSQL {postgres}, DuckDB {duckdb}\n\n",
+        "\n{} items of 1 KB in one partition; milliseconds, best (median)\nPostgreSQL {postgres}, DuckDB {duckdb}\n\n",
         grouped(findings.items)
     );
     out.push_str(&line("", ["Pleiad", "Pleiad", "PostgreSQL", "DuckDB", "Pleiad to", "Pleiad to"]));

@@ -49,8 +49,8 @@ pub use list::{ItemPage, ListScope, Position};
 pub use live::{Live, Restored};
 pub use procedure::{Cursors, Executed, ItemWrite, ScriptContext, Triggered, Triggers};
 pub use query::{
-    Across, CursorAt, IndexUse, ItemQuery, PageSize, Parameters, QueryCursor, QueryPage, Report, RowSet, Stretch,
-    write_item,
+    Across, CursorAt, IndexUse, ItemQuery, PageSize, Parameters, QueryCursor, QueryPage, Report, RowSet, Sharing,
+    Stretch, write_item,
 };
 pub use repartition::PartitionReport;
 pub use session::SessionToken;
@@ -86,7 +86,7 @@ use script::Interpreters;
 use tokio::sync::Semaphore;
 use watch::Watch;
 
-/// Limits that decide when and how a container is partitioned. Settings, so that tests can scale them down.
+/// Limits that decide when and how a container is partitioned, and a query shared out. Settings, so that tests can scale them down.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The most a physical partition can give.
@@ -100,6 +100,7 @@ pub struct Limits {
     pub governance: Governance,
     /// What a split or merge may copy in a second.
     pub copy_bytes_per_s: u64,
+    pub sharing: Sharing,
 }
 
 impl Limits {
@@ -119,6 +120,7 @@ impl Default for Limits {
             ranges_initial: 1,
             governance: Governance::default(),
             copy_bytes_per_s: 256 << 20,
+            sharing: Sharing::USUAL,
         }
     }
 }

@@ -16,6 +16,7 @@ mod metadata; // the few resources of an account
 mod plan; // for clients that merge by themselves
 mod document; // what a query sees of an item
 mod cursor; // where the next page starts
+mod statements; // texts that were read lately
 mod reach; // which partitions
 mod reader; // one partition, at one moment
 mod functions; // user-defined functions of a page
@@ -25,6 +26,7 @@ mod feed; // items into a pass
 mod tab; // what a page owes, and to whom
 mod relevance; // texts by how relevant they are
 mod rows; // slices, one after the other or all at once and merged
+mod threads; // all at once: on all cores, the long ones in pieces
 mod page; // one page
 mod staged; // a query over the rows of another one
 mod ranked; // scores of several queries, fused
@@ -42,6 +44,7 @@ pub use pleiad_query::run::{PageSize, RowSet};
 pub(crate) use reach::next_slice;
 pub(crate) use reader::Moment;
 pub use report::{IndexUse, Report};
+pub use threads::Sharing;
 
 #[cfg(test)]
 mod tests;

@@ -29,6 +29,7 @@ pub const LIMITS: Limits = Limits {
         container_ru_max: 1_000_000,
     },
     copy_bytes_per_s: u64::MAX,
+    sharing: Sharing::USUAL,
 };
 const START_MS: u64 = 1_700_000_000_000;
 const LATER: Durability = Durability::SyncedWithin(Duration::from_secs(3600));

@@ -103,7 +103,7 @@ impl Partition {
             seen < LOOKED_AT_MAX && over.len() < REMOVED_MAX
         };
         let stopped = view
-            .visit(from, &mut |record| match record {
+            .visit(from, u64::MAX, &mut |record| match record {
                 Ok(record) => look(record),
                 Err(error) => {
                     failed = Some(error);

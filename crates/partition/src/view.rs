@@ -162,15 +162,16 @@ impl View {
         Ok((records, more))
     }
 
-    /// Shows every item after number `after`, in the order of their numbers, until `visit` says stop; tells whether it
-    /// did. For threads that may wait.
+    /// Shows every item after number `after`, up to number `upto`, in the order of their numbers, until `visit` says stop; tells
+    /// whether it did. For threads that may wait.
     pub async fn visit(
         &self,
         after: u64,
+        upto: u64,
         visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),
     ) -> Result<bool> {
         let from = keyspace::doc(self.range.shard, after.saturating_add(1));
-        let (_, to) = keyspace::range(self.range.shard, keyspace::Tag::Doc);
+        let to = keyspace::after(&keyspace::doc(self.range.shard, upto));
         self.snapshot.visit(&from, &to, &mut |_, bytes| visit(RecordView::read(bytes))).await
     }
 

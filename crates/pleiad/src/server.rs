@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pleiad_engine::{Durability as Policy, Engine, Governance, Limits as EngineLimits, Live};
+use pleiad_engine::{Durability as Policy, Engine, Governance, Limits as EngineLimits, Live, Sharing};
 use pleiad_model::env::{Env, MovedEnv, SystemEnv};
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, Embedded, EmbeddedOptions, Memory};
@@ -138,6 +138,7 @@ async fn open(settings: &Settings, clock: Option<Arc<MovedEnv>>) -> Result<Engin
         ranges_initial: settings.ranges_initial,
         key_bytes_max: settings.key_bytes_max,
         copy_bytes_per_s: settings.copy_bytes_per_s,
+        sharing: Sharing::USUAL,
         governance: Governance {
             enforced: settings.rate_limit,
             serverless: settings.serverless,

@@ -50,7 +50,7 @@ pub fn compile(select: &Select, text: &str, bind: Bind<'_>) -> Result<Block> {
 
 /// The value of an expression that looks at no row; the outer `None` says that it does, or that there is no room.
 pub fn constant(expr: &Expr, bind: Bind<'_>, room: &Room) -> Option<Option<Value>> {
-    if is_path(expr) {
+    if names_a_row(expr) {
         return None; // seen at once, without a message that nobody reads
     }
     let mut compiler = Compiler { text: "", bind, room, names: Vec::new(), grouped: None, root: Root::Bound };
@@ -61,12 +61,10 @@ pub fn constant(expr: &Expr, bind: Bind<'_>, room: &Room) -> Option<Option<Value
     }
 }
 
-fn is_path(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Name(_) => true,
-        ExprKind::Access { base, .. } => is_path(base),
-        _ => false,
-    }
+/// Outside its subqueries, which have names of their own.
+fn names_a_row(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Name(_))
+        || expr.each_child(&mut |child| if names_a_row(child) { Err(()) } else { Ok(()) }).is_err()
 }
 
 struct Compiler<'q> {

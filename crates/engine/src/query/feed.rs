@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::resource_id::ContainerRid;
-use pleiad_model::{Result, json};
+use pleiad_model::{Error, Result, json};
 use pleiad_partition::RecordView;
 use pleiad_partition::index::order::{
     Decoded, Type, decode_component, encode_component, encode_scalar, encode_undefined,
@@ -25,6 +25,7 @@ use super::page::Budget;
 use super::reach::Slice;
 use super::reader::Reader;
 use super::report::Work;
+use super::threads::Piece;
 
 pub struct Feed<'f> {
     pub reader: &'f Reader,
@@ -91,7 +92,7 @@ const AT_HAND_BYTES_MAX: u64 = 256 << 10;
 impl Feed<'_> {
     pub fn run(&self, choice: &Choice, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
         match choice {
-            Choice::Scan => self.scan(after, pass, work),
+            Choice::Scan => self.scan(after, u64::MAX, pass, work),
             Choice::Members(key) => self.members(key, after, pass, work),
             Choice::Part(docnums) | Choice::Found(docnums) => self.fetch(docnums, pass, work),
             Choice::Walk(walk) => self.walk(walk, pass, work),
@@ -107,15 +108,26 @@ impl Feed<'_> {
         }
     }
 
+    /// One of the pieces that a long way was cut in.
+    pub fn run_piece(&self, choice: &Choice, piece: &Piece, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+        match (choice, piece) {
+            (Choice::Scan, Piece::Docnums { after, upto }) => self.scan(*after, *upto, pass, work),
+            (Choice::Found(docnums) | Choice::Part(docnums), Piece::Found(places)) => {
+                self.fetch(docnums.get(places.clone()).unwrap_or_default(), pass, work)
+            }
+            _ => Err(Error::internal("a piece of another way")),
+        }
+    }
+
     /// Small pages begin with small chunks.
     fn first_rows(&self) -> usize {
         self.wanted.clamp(16, CHUNK_ROWS_MAX)
     }
 
     /// Items are looked at where they lie. The clock is asked now and then.
-    fn scan(&self, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    fn scan(&self, after: u64, upto: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
         let (mut ended, mut met) = (Ok(Ended::Exhausted), self.met());
-        self.reader.visit(after, &mut |record| {
+        self.reader.visit(after, upto, &mut |record| {
             go_on(&mut ended, record.and_then(|item| self.meet(item, &mut met, pass, work)))
         })?;
         ended

@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 
 use super::page::{Budget, ItemQuery, Job, QueryPage};
 use super::reader::Moment;
+use super::threads::Sharing;
 use crate::meter::Meter;
 use crate::script::Interpreters;
 use crate::{Admitted, Answer};
@@ -37,6 +38,7 @@ impl Inside {
             functions: OnceLock::new(),
             started_ms: self.env.now_ms(),
             handle: self.handle.clone(),
+            sharing: Sharing::USUAL,
             moment: Some(moment),
         };
         job.run()

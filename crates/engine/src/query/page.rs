@@ -33,7 +33,9 @@ use super::reach::{self, slices};
 use super::reader::Moment;
 use super::report::{Report, Work};
 use super::rows::{Shared, cores, is_stream};
+use super::statements;
 use super::tab::Tab;
+use super::threads::Sharing;
 use crate::answer::{Answer, Place};
 use crate::home::CONTAINER_CHANGES_MAX;
 use crate::list::ListScope;
@@ -183,6 +185,7 @@ impl Engine {
             functions: OnceLock::new(),
             started_ms: self.now_ms(),
             handle: Handle::current(),
+            sharing: self.catalog.limits().sharing,
             moment: None,
         };
         if query.text.len() <= SHORT_TEXT_BYTES
@@ -214,6 +217,7 @@ pub(super) struct Job {
     pub functions: OnceLock<UserDefined>,
     pub started_ms: u64,
     pub handle: Handle,
+    pub sharing: Sharing,
     /// Set inside a transaction.
     pub moment: Option<Moment>,
 }
@@ -266,23 +270,23 @@ impl Job {
             started_ms: Some(self.started_ms),
         };
         let began = Instant::now();
-        let select = check::read(&self.query.text)?;
-        let counts = check::check_parameters(&select, bind.parameters, &self.query.text)?;
-        self.find_functions(&select)?;
+        let select = &*statements::read(&self.query.text)?;
+        let counts = check::check_parameters(select, bind.parameters, &self.query.text)?;
+        self.find_functions(select)?;
         // Whoever fuses components reads no further than the first page of each.
-        let size = if is_component(&select) { HELD } else { self.query.size };
+        let size = if is_component(select) { HELD } else { self.query.size };
         let (scope, across) = (&self.query.scope, self.query.across);
         let page = Page { bind, scope, across, from: self.query.from.as_ref(), size, began };
-        if let Some(hybrid) = Hybrid::of(&select, &self.query.text, bind, counts)? {
+        if let Some(hybrid) = Hybrid::of(select, &self.query.text, bind, counts)? {
             not_at_hand()?;
-            return self.ranked(&hybrid, &select, page, places, tab);
+            return self.ranked(&hybrid, select, page, places, tab);
         }
-        match stages(&select) {
+        match stages(select) {
             Some(stages) => {
                 not_at_hand()?;
                 self.staged(&stages, page, places, tab)
             }
-            None => self.read(&select, page, places, tab),
+            None => self.read(select, page, places, tab),
         }
     }
 
@@ -352,7 +356,7 @@ impl Job {
             (finished, next)
         };
         let next = next.zip(finished.next).map(|(at, start)| QueryCursor {
-            query: cursor.query,
+            query: self.fingerprint(select),
             skip: start.skip,
             take: start.take,
             passed: cursor.passed + cursor.skip.saturating_sub(start.skip) + finished.rows.len() as u64,
@@ -381,11 +385,11 @@ impl Job {
         from: Option<&QueryCursor>,
         beginning: impl FnOnce() -> At,
     ) -> Result<QueryCursor> {
-        let query = self.fingerprint(select);
         match from {
-            Some(cursor) if cursor.query != query => Err(other_query()),
+            Some(cursor) if cursor.query != self.fingerprint(select) => Err(other_query()),
             Some(cursor) => Ok(cursor.clone()),
-            None => Ok(QueryCursor { query, skip: block.offset, take: block.take, passed: 0, at: beginning() }),
+            // Which query it is of is said when there is another page.
+            None => Ok(QueryCursor { query: 0, skip: block.offset, take: block.take, passed: 0, at: beginning() }),
         }
     }
 

@@ -98,9 +98,21 @@ impl Reader {
         self.view.is_gone(self.expiry, record)
     }
 
-    /// Shows the items behind a number, in the order of their numbers, until `visit` says stop; tells whether it did.
-    pub fn visit(&self, after: u64, visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send)) -> Result<bool> {
-        self.now(self.view.visit(after, visit))
+    /// Shows the items behind a number, up to another, in the order of their numbers, until `visit` says stop; tells whether
+    /// it did.
+    pub fn visit(
+        &self,
+        after: u64,
+        upto: u64,
+        visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),
+    ) -> Result<bool> {
+        self.now(self.view.visit(after, upto, visit))
+    }
+
+    /// The first item behind a number.
+    pub fn first_behind(&self, after: u64) -> Result<Option<u64>> {
+        let (first, _) = self.now(self.view.docs(after, Limit::rows(1)))?;
+        Ok(first.first().map(|record| record.docnum))
     }
 
     /// Whether the slice is all of the partition.

@@ -1,19 +1,17 @@
 //! The rows of a page.
 //!
 //! Rows in order of arrival come from one slice after the other. Everything else needs to see all slices: what is soon
-//! done is done on the spot, the rest on one thread per core, and merged in the order of the slices.
+//! done is done on the spot, the rest on all cores (`threads`), and merged in the order of the slices.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use std::time::Instant;
 
-use parking_lot::{Condvar, Mutex};
 use pleiad_model::{Error, Kind, Result};
 use pleiad_query::access::{Condition, Nearest, OrderPath, Relevant, Tally};
 use pleiad_query::block::{Block, Output};
 use pleiad_query::run::{self, Feeding, Finished, PageSize, Pass, Start};
-use pleiad_storage::{not_at_hand, waiting_here};
+use pleiad_storage::not_at_hand;
 
 use super::choose::{Choice, Ordering, Question, choose};
 use super::cursor::{At, Stretch, WHOLE_ITEM, in_progress};
@@ -48,7 +46,7 @@ pub fn is_stream(block: &Block) -> bool {
 }
 
 impl<'p> Shared<'p> {
-    fn pass(&self) -> Pass<'p> {
+    pub(super) fn pass(&self) -> Pass<'p> {
         let keep_undefined = match &self.ordering {
             Ordering::Path { keep_undefined, .. } => *keep_undefined,
             _ => false,
@@ -167,20 +165,27 @@ impl<'p> Shared<'p> {
         let (mut sum, mut spent_us) = (None, 0.0);
         for (at, slice) in slices.iter().enumerate() {
             let mut here = Work::default();
-            let is_soon_done = self.way(slice, &mut here).and_then(|way| {
-                spent_us += way.us;
-                check_short(spent_us)?;
-                if spent_us > ALONE_US_MAX && at + 1 < slices.len() {
-                    return Ok(false);
+            let rest = self.way(slice, &mut here).and_then(|way| {
+                // Those behind it are likely to take as long.
+                let us = spent_us + way.us * (slices.len() - at) as f64;
+                check_short(us)?;
+                if us > self.job.sharing.alone_us_max && (at + 1 < slices.len() || self.is_long(&way)) {
+                    return Ok(Some(way));
                 }
-                self.add(&mut sum, slice, way, &mut here).map(|()| true)
+                spent_us += way.us;
+                self.add(&mut sum, slice, way, &mut here).map(|()| None)
             });
-            if let Ok(false) = is_soon_done {
-                return self.on_threads(sum, &slices, at, tab, work)?.finish(None);
+            if let Ok(Some(way)) = rest {
+                let (sum, works) = self.on_threads(sum, &slices[at..], way, here);
+                for (behind, here) in works {
+                    tab.read(at + behind, &here);
+                    work.add(here);
+                }
+                return sum?.finish(None);
             }
             tab.read(at, &here);
             work.add(here);
-            is_soon_done?;
+            rest?;
         }
         sum.unwrap_or_else(|| self.pass()).finish(None)
     }
@@ -192,38 +197,8 @@ impl<'p> Shared<'p> {
         }
     }
 
-    fn on_threads(
-        &self,
-        sum: Option<Pass<'p>>,
-        slices: &[Slice],
-        from: usize,
-        tab: &mut Tab,
-        work: &mut Work,
-    ) -> Result<Pass<'p>> {
-        let slices = slices.get(from..).unwrap_or_default();
-        let next = AtomicUsize::new(0);
-        let merging = Merging::new(sum);
-        let run = || -> Result<()> {
-            loop {
-                let at = next.fetch_add(1, Atomic::Relaxed);
-                let Some(slice) = slices.get(at) else { return Ok(()) };
-                let mut work = Work::default();
-                let pass = self.way(slice, &mut work).and_then(|way| self.slice(slice, way, &mut work));
-                merging.add(at, pass, work)?;
-            }
-        };
-        let done = on_threads(cores().min(slices.len()), || merging.during(run));
-        let sum = merging.sum.into_inner();
-        for (at, here) in sum.works {
-            tab.read(from + at, &here);
-            work.add(here);
-        }
-        done?;
-        Ok(sum.pass.unwrap_or_else(|| self.pass()))
-    }
-
     /// How the items of a slice that is merged with others are come by.
-    fn way(&self, slice: &Slice, work: &mut Work) -> Result<Way> {
+    pub(super) fn way(&self, slice: &Slice, work: &mut Work) -> Result<Way> {
         self.job.budget.check()?;
         if self.block.only_counts() {
             let reader = self.open(slice)?;
@@ -245,7 +220,7 @@ impl<'p> Shared<'p> {
         self.choose(slice, 0, !self.block.distinct, work)
     }
 
-    fn slice(&self, slice: &Slice, way: Way, work: &mut Work) -> Result<Pass<'p>> {
+    pub(super) fn slice(&self, slice: &Slice, way: Way, work: &mut Work) -> Result<Pass<'p>> {
         let mut pass = self.pass();
         self.fill(&mut pass, slice, way, work)?;
         Ok(pass)
@@ -316,7 +291,11 @@ impl<'p> Shared<'p> {
         pass: &mut Pass<'_>,
         work: &mut Work,
     ) -> Result<Ended> {
-        let feed = Feed {
+        self.feeder(way, slice, seen).run(&way.choice, after, pass, work)
+    }
+
+    pub(super) fn feeder<'f>(&'f self, way: &'f Way, slice: &'f Slice, seen: &'f [u64]) -> Feed<'f> {
+        Feed {
             reader: &way.reader,
             slice,
             container: self.container.rid,
@@ -328,8 +307,7 @@ impl<'p> Shared<'p> {
             wanted: self.wanted(),
             seen,
             may_end_early: is_stream(self.block),
-        };
-        feed.run(&way.choice, after, pass, work)
+        }
     }
 }
 
@@ -340,8 +318,6 @@ pub(super) struct Way {
     pub reader: Reader,
 }
 
-/// More than this is worth another thread.
-const ALONE_US_MAX: f64 = 2_000.0;
 /// Less than this is not worth a change of threads.
 const AT_HAND_US_MAX: f64 = 500.0;
 
@@ -355,72 +331,8 @@ pub fn cores() -> usize {
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(2, usize::from))
 }
 
-/// What the slices gave so far. They are merged in their own order, whichever is ready first: lists and sums of
-/// fractions depend on it.
-#[derive(Default)]
-struct Sum<'p> {
-    pass: Option<Pass<'p>>,
-    works: Vec<(usize, Work)>,
-    merged: usize,
-    waiting: BTreeMap<usize, Pass<'p>>,
-    /// There will be no sum.
-    failed: bool,
-}
-
-/// The sum, and word of its progress. Who is far ahead waits, so that few passes are held at once.
-struct Merging<'p> {
-    sum: Mutex<Sum<'p>>,
-    progress: Condvar,
-}
-
-impl<'p> Merging<'p> {
-    fn new(pass: Option<Pass<'p>>) -> Self {
-        Merging { sum: Mutex::new(Sum { pass, ..Sum::default() }), progress: Condvar::new() }
-    }
-
-    /// Work that came to nothing was done all the same.
-    fn add(&self, at: usize, pass: Result<Pass<'p>>, work: Work) -> Result<()> {
-        let mut sum = self.sum.lock();
-        sum.works.push((at, work));
-        let pass = pass?;
-        while at > sum.merged + cores() && !sum.failed {
-            self.progress.wait(&mut sum);
-        }
-        self.progress.notify_all();
-        sum.add(at, pass)
-    }
-
-    /// If the work fails, or panics, nobody waits for its part.
-    fn during(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
-        let unfinished = Unfinished(self);
-        work()?;
-        std::mem::forget(unfinished);
-        Ok(())
-    }
-}
-
-/// Work that ends without its part of the sum.
-struct Unfinished<'m, 'p>(&'m Merging<'p>);
-
-impl Drop for Unfinished<'_, '_> {
-    fn drop(&mut self) {
-        self.0.sum.lock().failed = true;
-        self.0.progress.notify_all();
-    }
-}
-
-impl<'p> Sum<'p> {
-    fn add(&mut self, at: usize, pass: Pass<'p>) -> Result<()> {
-        self.waiting.insert(at, pass);
-        while let Some(pass) = self.waiting.remove(&self.merged) {
-            self.merged += 1;
-            merge(&mut self.pass, pass)?;
-        }
-        Ok(())
-    }
-}
-
-fn merge<'p>(sum: &mut Option<Pass<'p>>, pass: Pass<'p>) -> Result<()> {
+/// They are merged in their own order, whichever is ready first: lists and sums of fractions depend on it.
+pub(super) fn merge<'p>(sum: &mut Option<Pass<'p>>, pass: Pass<'p>) -> Result<()> {
     match sum {
         Some(sum) => sum.merge(pass),
         none => {
@@ -428,16 +340,6 @@ fn merge<'p>(sum: &mut Option<Pass<'p>>, pass: Pass<'p>) -> Result<()> {
             Ok(())
         }
     }
-}
-
-fn on_threads(threads: usize, run: impl Fn() -> Result<()> + Sync) -> Result<()> {
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| waiting_here(&run))).collect();
-        let join = |worker: std::thread::ScopedJoinHandle<'_, Result<()>>| {
-            worker.join().unwrap_or_else(|_| Err(Error::internal("a query stopped unexpectedly")))
-        };
-        workers.into_iter().map(join).collect::<Result<Vec<()>>>().map(|_| ())
-    })
 }
 
 fn stopped(start: &Start, stretch: Stretch, left: VecDeque<Stretch>) -> At {

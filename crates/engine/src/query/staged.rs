@@ -64,6 +64,7 @@ impl Job {
         let next = finished.next.is_some().then(|| QueryCursor {
             skip: cursor.skip + given,
             take: cursor.take.map(|take| take.saturating_sub(given)),
+            query: self.fingerprint(outer),
             ..cursor
         });
         Ok((finished, next))

@@ -100,6 +100,9 @@ impl<'q> Compiler<'q> {
     /// Properties straight below a slot are a path; anything else walks value by value.
     fn access(&mut self, base: &'q Expr, steps: &'q [ast::Step]) -> Result<Node> {
         let base = self.scalar(base)?;
+        if let (Node::Slot(slot), Some(steps)) = (&base, names(steps)) {
+            return Ok(Node::Path { slot: *slot, steps });
+        }
         let steps = steps.iter().map(|step| self.step(step)).collect::<Result<Vec<_>>>()?;
         let Node::Slot(slot) = base else { return Ok(Node::Access { base: Box::new(base), steps }) };
         let split = steps.iter().position(|step| matches!(step, Step::Index(_))).unwrap_or(steps.len());
@@ -163,6 +166,11 @@ fn words(arity: functions::Arity) -> String {
         Some(max) => format!("{} to {max}", arity.min),
         None => format!("at least {}", arity.min),
     }
+}
+
+/// Steps that are all names of properties, as nearly all are.
+fn names(steps: &[ast::Step]) -> Option<Vec<PropertyName>> {
+    steps.iter().map(|step| step.property().map(PropertyName::new)).collect()
 }
 
 impl Step {

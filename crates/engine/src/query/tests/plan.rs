@@ -14,8 +14,8 @@ use pleiad_query::access::order_paths;
 use pleiad_query::block::{Block, Output};
 use pleiad_query::testing::{Asked, Chance, exam, query};
 
-use super::world::{Case, World, size};
-use crate::query::{Across, ItemQuery, PageSize, QueryCursor};
+use super::world::{Case, SHARED, World, size};
+use crate::query::{Across, ItemQuery, PageSize, QueryCursor, QueryPage};
 use crate::{ListScope, Quota};
 
 const WORLDS: u64 = 200;
@@ -284,8 +284,7 @@ async fn check_known(policy: &str, values: &[String], fillers: usize, sql: &str)
     let known = values.iter().map(Some).chain(std::iter::repeat_n(None, fillers));
     let items = known.enumerate().map(|(at, s)| item(at, s)).collect();
     let policy = json::parse(policy.as_bytes()).unwrap();
-    let case = Case { keys: &["/pk"], partitions: 1, policy, computed: vec![], items, step_ms: 0 };
-    let world = World::open(&case).await;
+    let world = World::open(&Case::of(policy, 1, items)).await;
     let asked = Asked { text: sql.to_owned(), parameters: Vec::new() };
     let block = exam::compiled(&asked).unwrap();
     let size = PageSize { rows: 1, bytes: 1 << 20 };
@@ -302,14 +301,7 @@ async fn a_query_that_has_to_see_everything_is_given_up_after_a_minute() {
     let item =
         |at: i64| (pleiad_model::Object::new().with("id", at.to_string()).with("pk", at).with("n", at).into(), None);
     let policy = json::parse(br#"{"indexingMode":"none","automatic":false}"#).unwrap();
-    let case = |step_ms| Case {
-        keys: &["/pk"],
-        partitions: 3,
-        policy: policy.clone(),
-        items: (0..9).map(item).collect(),
-        computed: vec![],
-        step_ms,
-    };
+    let case = |step_ms| Case { step_ms, ..Case::of(policy.clone(), 3, (0..9).map(item).collect()) };
     for (step_ms, ends) in [(1, true), (61_000, false)] {
         let world = World::open(&case(step_ms)).await;
         let asked = Asked { text: "SELECT VALUE MAX(c.n) FROM c WHERE c.n > 0".to_owned(), parameters: Vec::new() };
@@ -329,16 +321,8 @@ async fn a_query_that_fails_is_paid_for() {
     let policy = json::parse(br#"{"indexingMode":"none","automatic":false}"#).unwrap();
     let mut most_ru: f64 = 0.0;
     for step_ms in (1..60).map(|seconds| seconds * 1000) {
-        let items = (0..90).map(item).collect();
-        let world = World::open(&Case {
-            keys: &["/pk"],
-            partitions: 3,
-            policy: policy.clone(),
-            computed: vec![],
-            items,
-            step_ms,
-        })
-        .await;
+        let case = Case::of(policy.clone(), 3, (0..90).map(item).collect());
+        let world = World::open(&Case { step_ms, ..case }).await;
         let asked = Asked { text: "SELECT VALUE MAX(c.n) FROM c WHERE c.n > 0".to_owned(), parameters: Vec::new() };
         let sent = sent(&asked, ListScope::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, true);
         let answer = world.engine.query_items(&world.at, sent, None).await;
@@ -356,7 +340,7 @@ async fn a_query_that_moves_to_a_thread_counts_once() {
     let item =
         |at: i64| (pleiad_model::Object::new().with("id", at.to_string()).with("pk", at).with("n", at).into(), None);
     let (items, policy) = ((0..2000).map(item).collect(), json::parse(b"{}").unwrap());
-    let world = World::open(&Case { keys: &["/pk"], partitions: 1, policy, computed: vec![], items, step_ms: 0 }).await;
+    let world = World::open(&Case::of(policy, 1, items)).await;
     let usage = || world.at.container.partitions[0].governor.usage();
     for filter in ["c.n = 3", "c.n + 1 = 4", "EXISTS(SELECT VALUE 1 WHERE c.n = 3)"] {
         let (requests, total_ru) = (usage().requests(), usage().total_ru());
@@ -366,6 +350,36 @@ async fn a_query_that_moves_to_a_thread_counts_once() {
         assert!(answer.result.unwrap().rows.iter().eq([br#""3""#]), "{filter}");
         assert_eq!(usage().requests(), requests + 1, "{filter}");
         assert!((usage().total_ru() - total_ru - answer.charge_ru).abs() < 0.011, "{filter}");
+    }
+}
+
+/// Pieces are nobody's business: not on the bill, and not in the report.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_query_that_is_shared_out_says_and_costs_what_it_does_alone() {
+    let item = |at: i64| {
+        let item = pleiad_model::Object::new().with("id", at.to_string()).with("pk", at);
+        (item.with("n", at as f64 / 10.0).with("even", at % 2 == 0).into(), None)
+    };
+    let case = Case::of(json::parse(b"{}").unwrap(), 2, (0..500).map(item).collect());
+    let alone = World::open(&case).await;
+    let shared = World::open(&Case { sharing: SHARED, ..case }).await;
+    for sql in [
+        "SELECT VALUE COUNT(1) FROM c WHERE c.n * 2 > 5",
+        "SELECT c.even, MAX(c.n) AS most, COUNT(1) AS items FROM c GROUP BY c.even",
+        "SELECT VALUE COUNT(c.pk) FROM c WHERE c.even = true AND c.n > 3",
+        "SELECT DISTINCT VALUE c.pk % 7 FROM c",
+        "SELECT TOP 5 VALUE c.id FROM c WHERE c.pk > 7 ORDER BY c.pk % 11",
+    ] {
+        let mut told = Vec::new();
+        for world in [&alone, &shared] {
+            let asked = Asked { text: sql.to_owned(), parameters: Vec::new() };
+            let sent = sent(&asked, ListScope::Container, PageSize { rows: 100, bytes: 1 << 20 }, None, true);
+            let answer = world.engine.query_items(&world.at, sent, None).await;
+            let QueryPage { rows, report, .. } = answer.result.unwrap();
+            let rows: Vec<_> = rows.iter().map(<[u8]>::to_vec).collect();
+            told.push((rows, answer.charge_ru, report.items, report.index_rows, report.ways));
+        }
+        assert_eq!(told[0], told[1], "{sql}");
     }
 }
 

@@ -29,7 +29,11 @@ pub struct Case {
     pub items: Vec<(Value, Option<bool>)>,
     /// How much later it is whenever someone looks.
     pub step_ms: u64,
+    pub sharing: Sharing,
 }
+
+/// However little there is, it is done by several threads, a few items each.
+pub const SHARED: Sharing = Sharing { alone_us_max: 0.0, docnums: 7, found: 3 };
 
 const KEYS: &[&[&str]] =
     &[&["/pk"], &["/pk"], &["/pk", "/n"], &["/pk", "/o/a"], &["/s"], &["/id"], &["/a", "/b", "/pk"]];
@@ -56,7 +60,14 @@ impl Case {
             object.set("id", at.to_string());
         }
         let computed = computed(items.len() + partitions as usize, keys);
-        Case { keys, partitions, policy, computed, items, step_ms: [0, 0, 0, 700, 3_000][chance.below(5)] }
+        let step_ms = [0, 0, 0, 700, 3_000][chance.below(5)];
+        let sharing = if items.len() % 2 == 1 { SHARED } else { Sharing::USUAL };
+        Case { keys, partitions, policy, computed, items, step_ms, sharing }
+    }
+
+    /// Nothing by chance.
+    pub fn of(policy: Value, partitions: u32, items: Vec<(Value, Option<bool>)>) -> Case {
+        Case { keys: &["/pk"], partitions, policy, computed: vec![], items, step_ms: 0, sharing: Sharing::USUAL }
     }
 
     pub fn without_index(&self) -> Case {
@@ -172,7 +183,8 @@ pub struct World {
 
 impl World {
     pub async fn open(case: &Case) -> World {
-        let limits = Limits { partition_ru_initial: if case.partitions == 1 { 10_000 } else { 400 }, ..LIMITS };
+        let partition_ru_initial = if case.partitions == 1 { 10_000 } else { 400 };
+        let limits = Limits { partition_ru_initial, sharing: case.sharing, ..LIMITS };
         let env = Arc::new(Steps { now_ms: AtomicU64::new(1_700_000_000_000), step_ms: case.step_ms });
         let later = Durability::SyncedWithin(std::time::Duration::from_secs(3600));
         let engine = Engine::open(pleiad_storage::Memory::new().into(), later, limits, env).await.unwrap();
