@@ -25,7 +25,8 @@ async fn s114_a_batch_is_all_or_nothing(world: World) {
     let batch = TransactionalBatch::new("a").delete_item("new", None).read_item("nobody", None);
     let failed = container.execute_transactional_batch(batch, None).await;
     if let Ok(failed) = failed {
-        let codes: Vec<u16> = failed.into_model().unwrap().results().iter().map(|result| result.status_code()).collect();
+        let codes: Vec<u16> =
+            failed.into_model().unwrap().results().iter().map(|result| result.status_code()).collect();
         assert_eq!(codes, [424, 404]);
     }
     assert_eq!(read(&container, "a", "new").await.unwrap()["n"], 2);

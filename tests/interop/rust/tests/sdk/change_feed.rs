@@ -74,7 +74,6 @@ async fn nothing_from_now_then_what_comes(world: World) {
 
 async fn of_one_key(world: World) {
     let container = filled(&world, 30_000).await;
-    let (numbers, _) =
-        changes(&container, FeedScope::partition("key 3"), ChangeFeedStartFrom::Beginning, None).await;
+    let (numbers, _) = changes(&container, FeedScope::partition("key 3"), ChangeFeedStartFrom::Beginning, None).await;
     assert_eq!(numbers, [33]);
 }

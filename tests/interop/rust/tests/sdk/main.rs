@@ -6,19 +6,30 @@
 
 mod support; // set-up; the only module that knows how a client is made
 
+mod management; // splits, snapshots and copies, beside the SDK
 mod readings; // what queries ask about
 
 mod account;
 mod batch;
 mod change_feed;
+mod computed_properties;
 mod containers;
+mod full_text;
+mod global_indexes;
 mod hierarchical;
 mod items;
 mod keys;
 mod many;
+mod policies;
 mod queries;
 mod query_pages;
 mod recreated;
+mod roles;
+mod sessions;
+mod snapshots;
+mod splits;
 mod text;
 mod throughput;
+mod ttl;
 mod unique_keys;
+mod vectors;

@@ -9,8 +9,8 @@ use azure_data_cosmos::options::{
     ContentResponseOnWrite, CreateContainerOptions, ItemReadOptions, ItemWriteOptions, OperationOptions, Precondition,
 };
 use azure_data_cosmos::{
-    AccountReference, CosmosClient, CosmosClientBuilder, CosmosError, CosmosRuntime, PartitionKey, Result,
-    RoutingStrategy,
+    AccountEndpoint, AccountReference, CosmosClient, CosmosClientBuilder, CosmosError, CosmosRuntime, PartitionKey,
+    Result, RoutingStrategy,
 };
 pub use serde_json::{json, Value};
 
@@ -37,6 +37,10 @@ impl Scheme {
             Scheme::Https => "PLEIAD_ENDPOINT_HTTPS",
         };
         std::env::var(name).ok()
+    }
+
+    pub fn account(self) -> AccountEndpoint {
+        self.endpoint().expect("an endpoint").parse().expect("a URL")
     }
 }
 
@@ -71,6 +75,11 @@ where
     });
 }
 
+/// For a test that makes its own world.
+pub fn block_on(body: impl Future<Output = ()>) {
+    RUNTIME.block_on(body);
+}
+
 /// Registers each test once per scheme: `both!(creates, deletes)`.
 macro_rules! both {
     ($($name:ident),+ $(,)?) => {
@@ -90,8 +99,11 @@ pub async fn connect(scheme: Scheme) -> Result<CosmosClient> {
 }
 
 pub async fn connect_with(scheme: Scheme, builder: CosmosClientBuilder, key: &str) -> Result<CosmosClient> {
-    let endpoint = scheme.endpoint().expect("an endpoint").parse().expect("a URL");
-    let account = AccountReference::with_authentication_key(endpoint, key.to_owned());
+    let account = AccountReference::with_authentication_key(scheme.account(), key.to_owned());
+    connect_as(account, builder).await
+}
+
+pub async fn connect_as(account: AccountReference, builder: CosmosClientBuilder) -> Result<CosmosClient> {
     // Clients of one runtime share what they know about containers; one process would know too much.
     let builder = builder.with_runtime(CosmosRuntime::builder().build().await?);
     builder.build(account, RoutingStrategy::PreferredRegions(Vec::new())).await
@@ -125,6 +137,33 @@ impl World {
         self.database.create_container(properties, Some(options)).await?;
         self.database.container_client(name, None).await
     }
+
+    /// A container of two partitions with the key `/pk` and whatever else its definition says. What this SDK has no
+    /// name for, it keeps and sends as it is.
+    pub async fn define(&self, definition: Value) -> Result<ContainerClient> {
+        let throughput = ThroughputProperties::manual(12_000);
+        let options = CreateContainerOptions::default().with_throughput(throughput);
+        let mut properties =
+            json!({"id": unique("c"), "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});
+        for (name, value) in definition.as_object().expect("a definition is an object") {
+            properties[name] = value.clone();
+        }
+        let properties: ContainerProperties = serde_json::from_value(properties).expect("a definition");
+        let name = properties.id.to_string();
+        self.database.create_container(properties, Some(options)).await?;
+        self.database.container_client(name, None).await
+    }
+}
+
+/// Something that happens in the background, within twenty seconds.
+pub async fn eventually<F: Future<Output = bool>>(holds: impl Fn() -> F) {
+    for _ in 0..400 {
+        if holds().await {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("it did not happen within twenty seconds");
 }
 
 /// The point operations in the shapes the tests use: with the content of what was written, and as plain JSON.

@@ -1,0 +1,53 @@
+//! The server's own interface, asked as docs/management.md says: splits, snapshots, copies.
+
+use azure_core::credentials::Secret;
+use azure_core::hmac::hmac_sha256;
+use azure_core::http::{new_http_client, Method, Request, Url};
+use azure_core::time::{to_rfc7231, OffsetDateTime};
+use azure_data_cosmos::clients::ContainerClient;
+
+use crate::support::*;
+
+/// The answer as JSON, or null if it has no body; a refusal panics.
+pub async fn manage(endpoint: &str, method: Method, path: &str, body: Option<Value>) -> Value {
+    let path = format!("_pleiad/v1/{path}");
+    let link = path.split('?').next().unwrap_or_default();
+    let date = to_rfc7231(&OffsetDateTime::now_utc());
+    let signed = format!("{}\npleiad\n{link}\n{}\n\n", method.as_str().to_lowercase(), date.to_lowercase());
+    let signature = hmac_sha256(&signed, &Secret::from(key())).expect("a signature");
+
+    let url = Url::parse(endpoint).and_then(|base| base.join(&format!("/{path}"))).expect("a URL");
+    let mut request = Request::new(url, method);
+    request.insert_header("x-ms-date", date);
+    request.insert_header("authorization", format!("type=master&ver=1.0&sig={signature}"));
+    request.set_body(body.map(|body| body.to_string()).unwrap_or_default());
+    let answer = new_http_client(None).execute_request(&request).await.expect("an answer");
+    let (status, body) = (u16::from(answer.status()), answer.into_body().collect_string().await.expect("a text"));
+    assert!((200..300).contains(&status), "{path}: {status} {body}");
+    serde_json::from_str(&body).unwrap_or_default()
+}
+
+impl World {
+    /// Splits the largest partition in two; returns when it has happened.
+    pub async fn split(&self, container: &ContainerClient) {
+        self.steer(container, "split", json!({})).await;
+    }
+
+    /// Makes one partition of all.
+    pub async fn merge(&self, container: &ContainerClient) {
+        let listed = self.partitions(container, Method::Get, "", None).await;
+        let partitions = listed["partitions"].as_array().expect("partitions");
+        let ids: Vec<&Value> = partitions.iter().map(|partition| &partition["id"]).collect();
+        self.steer(container, "merge", json!({"ids": ids})).await;
+    }
+
+    async fn steer(&self, container: &ContainerClient, what: &str, body: Value) {
+        self.partitions(container, Method::Post, &format!("/{what}?wait=true"), Some(body)).await;
+    }
+
+    async fn partitions(&self, container: &ContainerClient, method: Method, more: &str, body: Option<Value>) -> Value {
+        let name = container.read(None).await.expect("the container").into_model().expect("its definition").id;
+        let path = format!("containers/{}/{name}/partitions{more}", self.database_name);
+        manage(&self.scheme.endpoint().expect("an endpoint"), method, &path, body).await
+    }
+}
