@@ -56,15 +56,23 @@ func overBoth(t *testing.T, body func(w *world)) {
 // connect makes a client of its own, with caches of its own.
 func (w *world) connect(key string) *azcosmos.Client {
 	w.Helper()
+	endpoint, options := w.place()
+	return must(azcosmos.NewClientWithKey(endpoint, must(azcosmos.NewKeyCredential(key))(w), options))(w)
+}
+
+// place is where the server is, and how it is spoken to.
+func (w *world) place() (string, *azcosmos.ClientOptions) {
+	w.Helper()
 	endpoint, options := os.Getenv("PLEIAD_ENDPOINT"), &azcosmos.ClientOptions{EnableContentResponseOnWrite: !w.quiet}
 	options.PerCallPolicies = w.policies
 	if w.scheme == "https" {
 		endpoint = os.Getenv("PLEIAD_ENDPOINT_HTTPS")
 		options.Transport = trusting(w)
 	}
-	credential := must(azcosmos.NewKeyCredential(key))(w)
-	return must(azcosmos.NewClientWithKey(endpoint, credential, options))(w)
+	return endpoint, options
 }
+
+func (w *world) key() string { return os.Getenv("PLEIAD_KEY") }
 
 // trusting is an HTTP client that trusts our CA and nobody else.
 func trusting(w *world) *http.Client {

@@ -108,18 +108,13 @@ impl<'a> Request<'a> {
         agents.into_iter().flatten().any(|agent| names.iter().any(|name| agent.contains(name)))
     }
 
-    /// What a read promises: what the account does, or less.
+    /// What a read promises: what the account does, or less; or what a strategy says, which counts before a level.
     pub fn consistency(&self, account: Consistency) -> Result<Consistency> {
-        let Some(asked) = self.header("x-ms-consistency-level").filter(|level| !level.is_empty()) else {
-            return Ok(account);
-        };
-        match Consistency::parse(asked) {
-            Some(level) if level <= account => Ok(level),
-            Some(_) => Err(Error::invalid(format!(
-                "ConsistencyLevel {asked} specified in the request is invalid when service is configured with consistency level {}. Ensure the request consistency level is not stronger than the service consistency level.",
-                account.as_str()
-            ))),
-            None => Err(Error::invalid(format!("{asked:?} is not a consistency level."))),
+        let asked = |name: &str| self.header(name).filter(|value| !value.is_empty());
+        match (asked("x-ms-cosmos-read-consistency-strategy"), asked("x-ms-consistency-level")) {
+            (Some(strategy), _) if !strategy.eq_ignore_ascii_case("Default") => by_strategy(strategy, account),
+            (_, Some(level)) => at_most(level, account),
+            _ => Ok(account),
         }
     }
 
@@ -197,6 +192,34 @@ pub fn json_of(body: &[u8]) -> Result<Value> {
         return binary_json::decode(body);
     }
     json::parse(body)
+}
+
+/// A read may be weaker than the account promises, and not stronger.
+fn at_most(asked: &str, account: Consistency) -> Result<Consistency> {
+    match Consistency::parse(asked) {
+        Some(level) if level <= account => Ok(level),
+        Some(_) => Err(Error::invalid(format!(
+            "ConsistencyLevel {asked} specified in the request is invalid when service is configured with consistency level {}. Ensure the request consistency level is not stronger than the service consistency level.",
+            account.as_str()
+        ))),
+        None => Err(Error::invalid(format!("{asked:?} is not a consistency level."))),
+    }
+}
+
+/// What one read wants, by itself. The newest committed version is had by asking two replicas, whatever the account promises;
+/// that of all regions takes an account whose writes wait for them.
+fn by_strategy(asked: &str, account: Consistency) -> Result<Consistency> {
+    match asked.to_ascii_lowercase().as_str() {
+        "eventual" => Ok(Consistency::Eventual),
+        "session" => Ok(Consistency::Session),
+        "latestcommitted" => Ok(account.max(Consistency::BoundedStaleness)),
+        "globalstrong" if account == Consistency::Strong => Ok(Consistency::Strong),
+        "globalstrong" => Err(Error::invalid(format!(
+            "ReadConsistencyStrategy GlobalStrong is only valid on accounts with strong consistency; this one's is {}.",
+            account.as_str()
+        ))),
+        _ => Err(Error::invalid(format!("{asked:?} is not a read consistency strategy."))),
+    }
 }
 
 pub fn condition(if_match: Option<&str>, if_none_match: Option<&str>) -> Condition {

@@ -3,13 +3,16 @@ package pleiad;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static pleiad.World.unique;
+import static pleiad.World.waitFor;
 
 import com.azure.cosmos.ChangeFeedProcessor;
 import com.azure.cosmos.ChangeFeedProcessorBuilder;
 import com.azure.cosmos.CosmosAsyncClient;
 import com.azure.cosmos.CosmosAsyncDatabase;
 import com.azure.cosmos.CosmosContainer;
+import com.azure.cosmos.models.ChangeFeedOperationType;
 import com.azure.cosmos.models.ChangeFeedPolicy;
+import com.azure.cosmos.models.ChangeFeedProcessorItem;
 import com.azure.cosmos.models.ChangeFeedProcessorOptions;
 import com.azure.cosmos.models.ChangeFeedProcessorState;
 import com.azure.cosmos.models.CosmosChangeFeedRequestOptions;
@@ -23,10 +26,11 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** The change feed by pulling and by the change feed processor; run once per scheme by its subclasses. */
@@ -113,12 +117,16 @@ abstract class ChangeFeedSuite extends InWorld {
         assertEquals(LEFT, all);
     }
 
-    @Test
-    void allVersionsAndDeletes() {
+    private CosmosContainer keepingVersions() {
         CosmosContainerProperties properties = new CosmosContainerProperties(unique("c"), World.key("/pk"));
         properties.setChangeFeedPolicy(ChangeFeedPolicy.createAllVersionsAndDeletesPolicy(Duration.ofMinutes(10)));
-        world.database.createContainer(properties);
-        CosmosContainer container = world.database.getContainer(properties.getId());
+        return world.define(properties, 12000);
+    }
+
+    /** All versions, with a split after the first page. */
+    @Test
+    void allVersionsAndDeletes() {
+        CosmosContainer container = keepingVersions();
         FeedRange all = FeedRange.forFullRange();
         String here = null;
         CosmosChangeFeedRequestOptions now = CosmosChangeFeedRequestOptions.createForProcessingFromNow(all);
@@ -127,15 +135,74 @@ abstract class ChangeFeedSuite extends InWorld {
             assertEquals(0, page.getResults().size());
             here = page.getContinuationToken();
         }
-        container.createItem(item("x", 1));
-        container.upsertItem(item("x", 2));
-        container.deleteItem("x", new PartitionKey("x"), null);
+        for (int n = 0; n < 10; n++) {
+            container.createItem(item("key " + n, n));
+            container.upsertItem(item("key " + n, n + 100));
+        }
         List<String> operations = new ArrayList<>();
-        CosmosChangeFeedRequestOptions later = continuing(here).allVersionsAndDeletes();
-        for (JsonNode change : container.queryChangeFeed(later, JsonNode.class)) {
+        CosmosChangeFeedRequestOptions later = continuing(here).allVersionsAndDeletes().setMaxItemCount(3);
+        boolean split = false;
+        for (FeedResponse<JsonNode> page : container.queryChangeFeed(later, JsonNode.class).iterableByPage()) {
+            page.getResults().forEach(change -> operations.add(change.get("metadata").get("operationType").asText()));
+            if (!split) {
+                split = true;
+                Management.split(world.database.getId(), container.getId());
+                container.deleteItem("key 3", new PartitionKey("key 3"), null);
+            }
+            here = page.getContinuationToken();
+        }
+        for (JsonNode change
+            : container.queryChangeFeed(continuing(here).allVersionsAndDeletes(), JsonNode.class)) {
             operations.add(change.get("metadata").get("operationType").asText());
         }
-        assertEquals(List.of("create", "replace", "delete"), operations);
+        assertEquals(10, Collections.frequency(operations, "create"), operations.toString());
+        assertEquals(10, Collections.frequency(operations, "replace"), operations.toString());
+        assertEquals(1, Collections.frequency(operations, "delete"), operations.toString());
+    }
+
+    /** Each change once, with its images, in the order of its key, before and behind a split. */
+    @Test
+    void aProcessorOfAllVersions() {
+        CosmosContainer source = keepingVersions();
+        CosmosContainer leases = world.make("/id");
+        try (CosmosAsyncClient client = World.builder(scheme).buildAsyncClient()) {
+            CosmosAsyncDatabase database = client.getDatabase(world.database.getId());
+            Queue<ChangeFeedProcessorItem> seen = new ConcurrentLinkedQueue<>();
+            ChangeFeedProcessor processor = builder(database, source, leases)
+                .handleAllVersionsAndDeletesChanges((List<ChangeFeedProcessorItem> changes) -> seen.addAll(changes))
+                .options(options().setStartFromBeginning(false))
+                .buildChangeFeedProcessor();
+            processor.start().block();
+            waitFor(() -> processor.getCurrentState().block().size() == 2);
+            change(source);
+            waitFor(() -> seen.size() >= 30);
+            Management.split(world.database.getId(), source.getId());
+            change(source);
+            waitFor(() -> seen.size() >= 60);
+            processor.stop().block();
+            assertEquals(60, seen.size(), "nothing twice");
+            List<String> ofOneKey = seen.stream().filter(change -> number(change) % 10 == 3)
+                .map(change -> change.getChangeFeedMetaData().getOperationType() + " " + number(change))
+                .toList();
+            List<String> once = List.of("create 3", "replace 103", "delete 103");
+            assertEquals(Stream.concat(once.stream(), once.stream()).toList(), ofOneKey);
+        }
+    }
+
+    /** Ten items are created, replaced and deleted. */
+    private static void change(CosmosContainer source) {
+        for (int n = 0; n < 10; n++) {
+            String key = "key " + n;
+            source.createItem(item(key, n));
+            source.upsertItem(item(key, n + 100));
+            source.deleteItem(key, new PartitionKey(key), null);
+        }
+    }
+
+    /** The item's number, or what it was. */
+    private static int number(ChangeFeedProcessorItem change) {
+        boolean isDelete = change.getChangeFeedMetaData().getOperationType() == ChangeFeedOperationType.DELETE;
+        return (isDelete ? change.getPrevious() : change.getCurrent()).get("n").asInt();
     }
 
     @Test
@@ -186,6 +253,31 @@ abstract class ChangeFeedSuite extends InWorld {
         }
     }
 
+    /** The handler that tells more of each change, with the newest version only. */
+    @Test
+    void aProcessorOfLatestVersionsBehindASplit() {
+        CosmosContainer source = changed(12000);
+        CosmosContainer leases = world.make("/id");
+        try (CosmosAsyncClient client = World.builder(scheme).buildAsyncClient()) {
+            CosmosAsyncDatabase database = client.getDatabase(world.database.getId());
+            Queue<Integer> seen = new ConcurrentLinkedQueue<>();
+            ChangeFeedProcessor processor = builder(database, source, leases)
+                .handleLatestVersionChanges((List<ChangeFeedProcessorItem> changes) ->
+                    changes.forEach(change -> seen.add(change.getCurrent().get("n").asInt())))
+                .options(options())
+                .buildChangeFeedProcessor();
+            processor.start().block();
+            waitFor(() -> seen.size() >= LEFT.size());
+            Management.split(world.database.getId(), source.getId());
+            for (int n = 100; n < 120; n++) {
+                source.createItem(item("behind the split " + n, n));
+            }
+            waitFor(() -> seen.size() >= LEFT.size() + 20);
+            processor.stop().block();
+            assertEquals(LEFT.size() + 20, seen.size(), "nothing twice: " + seen);
+        }
+    }
+
     private static int lag(ChangeFeedProcessor processor) {
         List<ChangeFeedProcessorState> states = processor.getCurrentState().block();
         assertTrue(!states.isEmpty(), "there are leases");
@@ -194,31 +286,27 @@ abstract class ChangeFeedSuite extends InWorld {
 
     private ChangeFeedProcessor processor(
         CosmosAsyncDatabase database, CosmosContainer source, CosmosContainer leases, Queue<Integer> seen) {
-        ChangeFeedProcessorOptions options = new ChangeFeedProcessorOptions()
+        return builder(database, source, leases)
+            .handleChanges((List<JsonNode> items) -> items.forEach(item -> seen.add(item.get("n").asInt())))
+            .options(options())
+            .buildChangeFeedProcessor();
+    }
+
+    private static ChangeFeedProcessorBuilder builder(
+        CosmosAsyncDatabase database, CosmosContainer source, CosmosContainer leases) {
+        return new ChangeFeedProcessorBuilder()
+            .hostName(unique("host"))
+            .feedContainer(database.getContainer(source.getId()))
+            .leaseContainer(database.getContainer(leases.getId()));
+    }
+
+    private static ChangeFeedProcessorOptions options() {
+        return new ChangeFeedProcessorOptions()
             .setStartFromBeginning(true)
             .setLeasePrefix("suite")
             .setFeedPollDelay(Duration.ofMillis(100))
             .setLeaseAcquireInterval(Duration.ofMillis(500))
             .setLeaseRenewInterval(Duration.ofSeconds(1))
             .setLeaseExpirationInterval(Duration.ofSeconds(5));
-        return new ChangeFeedProcessorBuilder()
-            .hostName(unique("host"))
-            .feedContainer(database.getContainer(source.getId()))
-            .leaseContainer(database.getContainer(leases.getId()))
-            .handleChanges((List<JsonNode> items) -> items.forEach(item -> seen.add(item.get("n").asInt())))
-            .options(options)
-            .buildChangeFeedProcessor();
-    }
-
-    private static void waitFor(BooleanSupplier holds) {
-        Instant end = Instant.now().plus(Duration.ofSeconds(60));
-        while (!holds.getAsBoolean()) {
-            assertTrue(Instant.now().isBefore(end), "it did not happen within a minute");
-            try {
-                Thread.sleep(50);
-            } catch (InterruptedException interrupted) {
-                throw new IllegalStateException(interrupted);
-            }
-        }
     }
 }

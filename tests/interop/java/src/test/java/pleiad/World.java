@@ -2,6 +2,7 @@ package pleiad;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.azure.cosmos.CosmosClient;
 import com.azure.cosmos.CosmosClientBuilder;
@@ -19,9 +20,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
 import java.security.cert.CertificateFactory;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.function.Executable;
 
 /**
@@ -59,11 +63,12 @@ final class World implements AutoCloseable {
     }
 
     static CosmosClientBuilder builder(Scheme scheme) {
-        return new CosmosClientBuilder()
-            .endpoint(endpoint(scheme))
-            .key(System.getenv("PLEIAD_KEY"))
-            .gatewayMode()
-            .contentResponseOnWriteEnabled(true);
+        return stranger(scheme).key(System.getenv("PLEIAD_KEY"));
+    }
+
+    /** A client to be that has no credential yet. */
+    static CosmosClientBuilder stranger(Scheme scheme) {
+        return new CosmosClientBuilder().endpoint(endpoint(scheme)).gatewayMode().contentResponseOnWriteEnabled(true);
     }
 
     CosmosContainer make(String... paths) {
@@ -78,6 +83,12 @@ final class World implements AutoCloseable {
         } else {
             database.createContainer(properties, throughput);
         }
+        return database.getContainer(properties.getId());
+    }
+
+    /** A container as it is described. */
+    CosmosContainer define(CosmosContainerProperties properties, int throughput) {
+        database.createContainer(properties, ThroughputProperties.createManualThroughput(throughput));
         return database.getContainer(properties.getId());
     }
 
@@ -97,6 +108,19 @@ final class World implements AutoCloseable {
         CosmosException failure = assertThrows(CosmosException.class, call);
         assertEquals(status, failure.getStatusCode(), failure.getMessage());
         return failure;
+    }
+
+    /** Something that happens in the background, within a minute. */
+    static void waitFor(BooleanSupplier holds) {
+        Instant end = Instant.now().plus(Duration.ofSeconds(60));
+        while (!holds.getAsBoolean()) {
+            assertTrue(Instant.now().isBefore(end), "it did not happen within a minute");
+            try {
+                Thread.sleep(50);
+            } catch (InterruptedException interrupted) {
+                throw new IllegalStateException(interrupted);
+            }
+        }
     }
 
     @Override

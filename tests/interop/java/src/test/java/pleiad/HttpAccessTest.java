@@ -1,0 +1,8 @@
+package pleiad;
+
+/** Roles, permissions and sessions over http. */
+class HttpAccessTest extends AccessSuite {
+    HttpAccessTest() {
+        super(World.Scheme.HTTP);
+    }
+}
