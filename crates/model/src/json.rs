@@ -158,7 +158,27 @@ pub fn write(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
+/// As `write`, but every double shows that it is one: `2.0`. For readers that tell a number's type by its text.
+pub fn write_doubles(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Number(Number::Float(n)) if n.is_finite() => {
+            out.extend_from_slice(zmij::Buffer::new().format_finite(*n).as_bytes());
+        }
+        Value::Array(items) => array(items, out, write_doubles),
+        Value::Object(members) => object(members, out, write_doubles),
+        other => write(other, out),
+    }
+}
+
 pub fn write_array(items: &[Value], out: &mut Vec<u8>) {
+    array(items, out, write);
+}
+
+pub fn write_object(members: &Object, out: &mut Vec<u8>) {
+    object(members, out, write);
+}
+
+fn array(items: &[Value], out: &mut Vec<u8>, write: impl Fn(&Value, &mut Vec<u8>)) {
     out.push(b'[');
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
@@ -169,9 +189,9 @@ pub fn write_array(items: &[Value], out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-pub fn write_object(object: &Object, out: &mut Vec<u8>) {
+fn object(members: &Object, out: &mut Vec<u8>, write: impl Fn(&Value, &mut Vec<u8>)) {
     out.push(b'{');
-    for (at, (name, value)) in object.iter().enumerate() {
+    for (at, (name, value)) in members.iter().enumerate() {
         if at > 0 {
             out.push(b',');
         }

@@ -13,6 +13,7 @@ const {
   EncryptionType,
   KeyEncryptionAlgorithm,
 } = require("@azure/cosmos");
+const { split } = require("./management");
 const { key, overBoth, plain, refused, unique } = require("./support");
 
 const AEAD = EncryptionAlgorithm.AEAD_AES_256_CBC_HMAC_SHA256;
@@ -74,7 +75,7 @@ overBoth("client-side encryption", (world) => {
     const { resource: stored } = await blind.item("1", "a").read();
     assert.equal(stored.name, "Ada");
     for (const name of ["ssn", "age"]) assert.match(stored[name], /^[A-Za-z0-9+/]+=*$/);
-    assert.doesNotMatch(JSON.stringify(stored), /London|123-45|36/);
+    assert.doesNotMatch(JSON.stringify(stored), /London|123-45/);
     await database.delete();
   });
 
@@ -82,6 +83,7 @@ overBoth("client-side encryption", (world) => {
     const { database, container } = await encrypted();
     await container.items.create(PERSON);
     await container.items.create({ ...PERSON, id: "2", pk: "b", ssn: "987-65-4321" });
+    await split(container);
     const query = new EncryptionQueryBuilder("SELECT * FROM c WHERE c.ssn = @ssn AND c.age = @age");
     query.addParameter("@ssn", PERSON.ssn, "/ssn");
     query.addParameter("@age", { value: 36, numberType: CosmosEncryptedNumberType.Integer }, "/age");

@@ -3,6 +3,7 @@
 
 const assert = require("node:assert/strict");
 const { before, test } = require("node:test");
+const { merge, split } = require("./management");
 const { count, overBoth, refused } = require("./support");
 
 const computedProperties = [{ name: "low", query: "SELECT VALUE LOWER(c.name) FROM c" }];
@@ -16,12 +17,21 @@ overBoth("computed properties", (world) => {
   });
   const ask = async (text) => (await container.items.query(text).fetchAll()).resources;
 
-  test("in SELECT, WHERE, ORDER BY and GROUP BY", async () => {
+  async function everyClause() {
     assert.equal((await ask("SELECT VALUE c.id FROM c WHERE c.low = 'n3'")).length, 5);
     const ordered = await ask("SELECT VALUE c.low FROM c ORDER BY c.low");
     assert.deepEqual(ordered, ["n0", "n1", "n2", "n3"].flatMap((low) => Array(5).fill(low)));
     const groups = await ask("SELECT c.low, COUNT(1) AS n FROM c GROUP BY c.low");
     assert.deepEqual(groups.map(({ low, n }) => [low, n]).sort(), [0, 1, 2, 3].map((n) => [`n${n}`, 5]));
+  }
+
+  test("in SELECT, WHERE, ORDER BY and GROUP BY", everyClause);
+
+  test("behind a split and a merge", async () => {
+    await split(container);
+    await everyClause();
+    await merge(container);
+    await everyClause();
   });
 
   test("not in SELECT * and not in a point read", async () => {

@@ -3,6 +3,7 @@
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
+const { split } = require("./management");
 const { count, overBoth, refused } = require("./support");
 
 overBoth("consistency", (world) => {
@@ -18,6 +19,17 @@ overBoth("consistency", (world) => {
         assert.equal((await container.items.readAll().fetchAll()).resources.length, 5);
       }
       for (const level of ["BoundedStaleness", "Strong"]) await refused(through(level).item("3", "k3").read(), 400);
+    });
+
+    test(`S130: who is handed a token reads the write, also behind a split (${throughput} RU/s)`, async () => {
+      const container = await world.make("/pk", { throughput });
+      const other = world.connect().database(world.database.id).container(container.id);
+      for (const n of count(9)) {
+        if (n % 3 === 2) await split(container);
+        const { headers } = await container.items.create({ id: "x", pk: `k${n}`, n });
+        const sessionToken = headers["x-ms-session-token"];
+        assert.equal((await other.item("x", `k${n}`).read({ sessionToken })).resource.n, n);
+      }
     });
   }
 });

@@ -4,6 +4,7 @@
 
 const assert = require("node:assert/strict");
 const { before, test } = require("node:test");
+const { split } = require("./management");
 const { overBoth, refused } = require("./support");
 
 // No stop words and no two forms of one word: words are what they look like.
@@ -126,6 +127,16 @@ overBoth("full text", (world) => {
   test("text and vectors", async () => {
     const query = "SELECT TOP 15 c.id FROM c ORDER BY RANK RRF(FullTextScore(c.text, 'grape'), VectorDistance(c.v, [60, 12]))";
     checkOrder(await all(query), rrf([bm25("text", ["grape"]), distances([60, 12])]), 15);
+  });
+
+  test("a split changes no answer", async () => {
+    for (const _ of [1, 2]) {
+      await split(container);
+      const query = "SELECT TOP 20 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'drum', 'elbow')";
+      checkOrder(await all(query), bm25("text", ["drum", "elbow"]), 20);
+      const near = "SELECT TOP 15 c.id FROM c ORDER BY RANK RRF(FullTextScore(c.text, 'grape'), VectorDistance(c.v, [60, 12]))";
+      checkOrder(await all(near), rrf([bm25("text", ["grape"]), distances([60, 12])]), 15);
+    }
   });
 
   test("a direction is refused", async () => {

@@ -3,6 +3,7 @@
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
+const { split } = require("./management");
 const { overBoth, refused, unique } = require("./support");
 
 /** An index follows its source by itself, in its own time. */
@@ -36,6 +37,11 @@ overBoth("global secondary indexes", (world) => {
     await source.item("3", "c3").delete();
     await eventually(inCity("Rome"), ["6"]);
     await eventually(inCity("Lima"), ["0", "2", "5", "8"]);
+    await split(source);
+    await source.item("6", "c2").delete();
+    await split(index);
+    await source.items.create({ id: "9", customer: "new", city: "Rome", n: 9 });
+    await eventually(inCity("Rome"), ["9"]);
     await refused(index.items.create({ id: "x", city: "Rome" }), 403);
     const { resource } = await index.read();
     assert.equal(resource.globalSecondaryIndexDefinition.status, "Active");

@@ -3,6 +3,7 @@
 
 const assert = require("node:assert/strict");
 const { createHmac } = require("node:crypto");
+const { ENDPOINTS, KEY } = require("./support");
 
 /** The answer as JSON; a refusal throws. */
 async function manage(endpoint, key, method, path, body) {
@@ -17,4 +18,16 @@ async function manage(endpoint, key, method, path, body) {
   return text ? JSON.parse(text) : undefined;
 }
 
-module.exports = { manage };
+const ask = (method, container, path, body) =>
+  manage(ENDPOINTS.http, KEY, method, `containers/${container.database.id}/${container.id}/${path}`, body);
+
+/** The largest partition becomes two; resolves when it has happened. */
+const split = (container) => ask("POST", container, "partitions/split?wait=true", {});
+
+/** All partitions become one. */
+async function merge(container) {
+  const { partitions } = await ask("GET", container, "partitions");
+  await ask("POST", container, "partitions/merge?wait=true", { ids: partitions.map((one) => one.id) });
+}
+
+module.exports = { manage, merge, split };

@@ -3,13 +3,14 @@
 
 const assert = require("node:assert/strict");
 const { before, test } = require("node:test");
+const { split } = require("./management");
 const { overBoth, refused, unique } = require("./support");
 
 overBoth("permissions", (world) => {
   let container;
   let user;
   before(async () => {
-    container = await world.make("/pk");
+    container = await world.make("/pk", { throughput: 12000 });
     for (const pk of ["a", "b"]) await container.items.create({ id: "1", pk });
     ({ user } = await world.database.users.create({ id: unique("u") }));
   });
@@ -26,7 +27,11 @@ overBoth("permissions", (world) => {
   test("S131: a container to read, and to write", async () => {
     const permission = await permit("Read", link());
     const reader = carrying(permission);
-    assert.equal((await reader.item("1", "a").read()).resource.id, "1");
+    for (const _ of [1, 2]) {
+      for (const pk of ["a", "b"]) assert.equal((await reader.item("1", pk).read()).resource.id, "1");
+      assert.equal((await reader.items.readAll().fetchAll()).resources.length, 2);
+      await split(container);
+    }
     await refused(reader.items.create({ id: "2", pk: "a" }), 403);
     await user.permission(permission.id).delete();
     const writer = carrying(await permit("All", link()));

@@ -6,6 +6,7 @@ const fs = require("node:fs");
 const path = require("node:path");
 const { createPrivateKey, sign } = require("node:crypto");
 const { test } = require("node:test");
+const { split } = require("./management");
 const { overBoth, refused, unique } = require("./support");
 
 const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -37,10 +38,14 @@ overBoth("roles", (world) => {
   };
 
   test("a reader reads and does not write", { skip }, async () => {
-    const mine = carrying(await shop(), credential("reader"));
-    assert.equal((await mine.item("0", "a").read()).resource.n, 0);
-    const { resources } = await mine.items.query("SELECT VALUE c.n FROM c ORDER BY c.n").fetchAll();
-    assert.deepEqual(resources, [0, 1, 2, 3, 4, 5]);
+    const container = await shop();
+    const mine = carrying(container, credential("reader"));
+    for (const _ of [1, 2]) {
+      assert.equal((await mine.item("0", "a").read()).resource.n, 0);
+      const { resources } = await mine.items.query("SELECT VALUE c.n FROM c ORDER BY c.n").fetchAll();
+      assert.deepEqual(resources, [0, 1, 2, 3, 4, 5]);
+      await split(container);
+    }
     await refused(mine.items.create({ id: "new", pk: "a" }), 403, 5302);
     await refused(mine.item("0", "a").delete(), 403, 5302);
   });

@@ -50,6 +50,19 @@ describe("snapshots", { skip: !ENDPOINT }, () => {
     }
   });
 
+  test("a database is copied, also after a split", async () => {
+    await split();
+    const to = unique("copy");
+    assert.equal((await ask("POST", `databases/${database.id}/copy?wait=true`, { to })).status, "done");
+    const copy = client.database(to).container(container.id);
+    const { resources } = await copy.items.query("SELECT VALUE c.n FROM c ORDER BY c.n").fetchAll();
+    assert.deepEqual(resources, count(20));
+    await copy.item("3", "3").delete();
+    assert.equal((await container.item("3", "3").read()).resource.n, 3);
+    await client.database(to).delete();
+    await restore();
+  });
+
   test("a reader of the change feed hears of what comes later", async () => {
     for (const n of count(10)) await container.items.create({ id: `later ${n}`, pk: "0", n: 1000 + n });
     await split();

@@ -4,19 +4,12 @@
 const assert = require("node:assert/strict");
 const { ChangeFeedMode, ChangeFeedStartFrom, StatusCodes } = require("@azure/cosmos");
 const { test } = require("node:test");
-const { manage } = require("./management");
-const { ENDPOINTS, KEY, count, overBoth, refused } = require("./support");
+const { merge, split } = require("./management");
+const { count, overBoth, refused } = require("./support");
 
 const numbers = (items) => items.map((item) => item.n).sort((a, b) => a - b);
 
 overBoth("splits", (world) => {
-  const ask = (method, container, path, body) =>
-    manage(ENDPOINTS.http, KEY, method, `containers/${world.database.id}/${container.id}/${path}`, body);
-  const split = (container) => ask("POST", container, "partitions/split?wait=true", {});
-  const merge = async (container) => {
-    const { partitions } = await ask("GET", container, "partitions");
-    await ask("POST", container, "partitions/merge?wait=true", { ids: partitions.map((one) => one.id) });
-  };
   const fill = async (container, from, to) => {
     for (const n of count(to - from)) await container.items.create({ id: `${from + n}`, pk: `${from + n}`, n: from + n });
   };

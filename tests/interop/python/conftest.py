@@ -13,6 +13,7 @@ import dataset
 import pytest
 from azure.cosmos import CosmosClient, PartitionKey, SSLConfiguration
 from azure.cosmos.exceptions import CosmosHttpResponseError
+from management import manage
 
 sys.dont_write_bytecode = True
 
@@ -97,6 +98,25 @@ def make(database):
 @pytest.fixture
 def container(make):
     return make("/pk")
+
+
+@pytest.fixture
+def repartition(database):
+    """split(container), merge(container): the largest in two, all into one; each returns when it has happened."""
+
+    def ask(method, container, path, body=None):
+        endpoint = ENDPOINTS["http"] or ENDPOINTS["https"]
+        return manage(endpoint, KEY, method, f"containers/{database.id}/{container.id}/{path}", body)
+
+    class Steering:
+        def split(self, container):
+            ask("POST", container, "partitions/split?wait=true", {})
+
+        def merge(self, container):
+            ids = [one["id"] for one in ask("GET", container, "partitions")["partitions"]]
+            ask("POST", container, "partitions/merge?wait=true", {"ids": ids})
+
+    return Steering()
 
 
 @pytest.fixture(scope="session")

@@ -125,3 +125,14 @@ def test_four_levels_are_too_many(database):
 def test_a_ttl_that_means_nothing_is_400(database, ttl):
     with refused(400):
         database.create_container(unique("c"), PartitionKey("/pk"), default_ttl=ttl)
+
+
+def test_a_conflict_resolution_policy_is_kept(make, repartition):
+    policy = {"mode": "LastWriterWins", "conflictResolutionPath": "/version"}
+    container = make("/pk", throughput=12000, conflict_resolution_policy=policy)
+    container.create_item({"id": "x", "pk": "a", "version": 1})
+    repartition.split(container)
+    assert policy.items() <= container.read()["conflictResolutionPolicy"].items()
+    assert list(container.list_conflicts()) == []
+    with refused(400):
+        make("/pk", conflict_resolution_policy={"mode": "Quarrel"})

@@ -45,6 +45,20 @@ def test_an_index_is_filled_and_follows(database, shop):
     assert index.read_item(one["id"], "Oslo") == one
 
 
+def test_it_follows_while_both_split(database, shop, repartition):
+    index = index_of(database, shop, "SELECT c.id, c.customer, c.city FROM c")
+    eventually(lambda: cities(index, "Rome"), [str(n) for n in range(0, 30, 3)])
+    repartition.split(shop)
+    shop.delete_item("3", "c3")
+    repartition.split(index)
+    shop.create_item({"id": "30", "customer": "new", "city": "Rome"})
+    eventually(lambda: cities(index, "Rome"), ["0"] + [str(n) for n in range(6, 31, 3)])
+    repartition.merge(shop)
+    shop.delete_item("30", "new")
+    repartition.merge(index)
+    eventually(lambda: cities(index, "Rome"), ["0"] + [str(n) for n in range(6, 30, 3)])
+
+
 def test_it_says_what_it_is_and_is_not_written_to(database, shop):
     index = index_of(database, shop, "SELECT * FROM c")
     eventually(lambda: index.read()["globalSecondaryIndexDefinition"]["status"], "Active")

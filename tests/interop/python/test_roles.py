@@ -78,6 +78,17 @@ def test_a_reader_reads_and_does_not_write(scheme, database, shop):
         mine.delete_item("0", "a")
 
 
+def test_a_role_holds_behind_a_split(scheme, database, shop, repartition):
+    mine = carrying(scheme, database, shop, Credential("reader"))
+    assert len(list(mine.read_all_items())) == 6
+    repartition.split(shop)
+    assert mine.read_item("1", "b")["n"] == 1
+    query = "SELECT VALUE c.n FROM c ORDER BY c.n"
+    assert list(mine.query_items(query, enable_cross_partition_query=True)) == list(range(6))
+    with refused(403, 5302):
+        mine.delete_item("0", "a")
+
+
 def test_a_contributor_writes_and_does_not_manage(scheme, database, shop):
     mine = carrying(scheme, database, shop, Credential("contributor"))
     mine.upsert_item({"id": "new", "pk": "a"})

@@ -3,28 +3,7 @@
 import time
 
 import pytest
-from conftest import ENDPOINTS, KEY, connect, refused, unique
-from management import manage
-
-ENDPOINT = ENDPOINTS["http"] or ENDPOINTS["https"]
-
-
-@pytest.fixture
-def repartition(database):
-    """split(container), merge(container): the largest in two, all into one; each returns when it has happened."""
-
-    def ask(method, container, path, body=None):
-        return manage(ENDPOINT, KEY, method, f"containers/{database.id}/{container.id}/{path}", body)
-
-    class Steering:
-        def split(self, container):
-            ask("POST", container, "partitions/split?wait=true", {})
-
-        def merge(self, container):
-            ids = [one["id"] for one in ask("GET", container, "partitions")["partitions"]]
-            ask("POST", container, "partitions/merge?wait=true", {"ids": ids})
-
-    return Steering()
+from conftest import connect, refused, unique
 
 
 def fill(container, numbers):
@@ -50,6 +29,29 @@ def test_the_change_feed_goes_on_behind_splits_and_merges(container, repartition
     repartition.merge(container)
     fill(container, range(50, 60))
     assert numbers(container.query_items_change_feed(continuation=here)) == list(range(50, 60))
+
+
+def test_so_does_the_feed_of_all_versions(make, repartition):
+    container = make("/pk", throughput=12000, change_feed_policy={"retentionDuration": 60})
+    pull = lambda **more: container.query_items_change_feed(mode="AllVersionsAndDeletes", max_item_count=5, **more)
+    position = lambda: container.client_connection.last_response_headers["etag"]
+    assert list(pull()) == []
+    here = position()
+    fill(container, range(20))
+    container.delete_item("3", "3")
+    seen = list(pull(continuation=here))
+    here = position()
+    repartition.split(container)
+    container.replace_item("4", {"id": "4", "pk": "4", "n": 40})
+    container.delete_item("4", "4")
+    seen += pull(continuation=here)
+    here = position()
+    repartition.merge(container)
+    fill(container, range(20, 22))
+    seen += pull(continuation=here)
+    kinds = [change["metadata"]["operationType"] for change in seen]
+    assert [kinds.count(kind) for kind in ("create", "replace", "delete")] == [22, 1, 2]
+    assert [change["previous"]["n"] for change in seen if change["metadata"]["operationType"] == "delete"] == [3, 40]
 
 
 def test_feed_ranges_of_before_find_their_items(container, repartition):

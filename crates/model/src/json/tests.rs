@@ -42,6 +42,15 @@ fn numbers_are_exact_as_integers_and_shortest_as_doubles() {
 }
 
 #[test]
+fn doubles_can_be_told_from_integers() {
+    let weights = [2.0, 0.5, -1.0].map(Value::from).to_vec();
+    let value = Object::new().with("weights", weights).with("take", Value::from(10u64));
+    let mut out = Vec::new();
+    write_doubles(&value.into(), &mut out);
+    assert_eq!(String::from_utf8(out).unwrap(), r#"{"weights":[2.0,0.5,-1.0],"take":10}"#);
+}
+
+#[test]
 fn numbers_no_double_can_hold_are_refused() {
     check_invalid(b"1e400", "number out of range at line 1 column");
     check_invalid(b"[-1e999]", "number out of range");

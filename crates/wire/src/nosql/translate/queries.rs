@@ -63,9 +63,7 @@ impl Gateway<'_> {
         let (text, parameters) = query_of(request)?;
         let features = request.header("x-ms-cosmos-supported-query-features").unwrap_or_default();
         let plan = self.engine.query_plan(at, &text, &parameters, Some(features))?;
-        let mut body = Vec::new();
-        json::write(&plan, &mut body);
-        Ok(Reply::new(StatusCode::OK, body).charged(pleiad_engine::price::METADATA_RU))
+        Ok(Reply::new(StatusCode::OK, plan_text(&plan)).charged(pleiad_engine::price::METADATA_RU))
     }
 
     /// A client that is told to merge the query itself gets the plan for it along.
@@ -74,10 +72,17 @@ impl Gateway<'_> {
             && let Ok((text, parameters)) = query_of(request)
             && let Ok(plan) = self.engine.query_plan(at, &text, &parameters, None)
         {
-            refusal.failure.additional_info = Some(json::to_string(&plan));
+            refusal.failure.additional_info = String::from_utf8(plan_text(&plan)).ok();
         }
         refusal
     }
+}
+
+/// The weights of scores are doubles, and the SDK for Java takes a number without a point for something else.
+fn plan_text(plan: &Value) -> Vec<u8> {
+    let mut text = Vec::new();
+    json::write_doubles(plan, &mut text);
+    text
 }
 
 /// `{"query": "…", "parameters": […]}`, or the text alone.
