@@ -27,25 +27,32 @@ final class Management {
 
     /** Splits the largest partition in two; returns when it has happened. */
     static void split(String database, String container) {
-        post("_pleiad/v1/containers/" + database + "/" + container + "/partitions/split", "?wait=true");
+        split(World.endpoint(World.Scheme.HTTP), database, container);
     }
 
-    private static void post(String path, String query) {
+    static void split(String endpoint, String database, String container) {
+        ask(endpoint, "POST", "containers/" + database + "/" + container + "/partitions/split?wait=true", "{}");
+    }
+
+    /** The answer's text; a refusal throws. */
+    static String ask(String endpoint, String method, String what, String body) {
+        String path = "_pleiad/v1/" + what;
         String date = DATE.format(ZonedDateTime.now(ZoneOffset.UTC));
-        String signed = "post\npleiad\n" + path + "\n" + date.toLowerCase(Locale.ROOT) + "\n\n";
+        String signed = method.toLowerCase(Locale.ROOT)
+            + "\npleiad\n" + path.split("\\?")[0] + "\n" + date.toLowerCase(Locale.ROOT) + "\n\n";
         try {
             Mac mac = Mac.getInstance("HmacSHA256");
             mac.init(new SecretKeySpec(Base64.getDecoder().decode(System.getenv("PLEIAD_KEY")), "HmacSHA256"));
             String signature = Base64.getEncoder().encodeToString(mac.doFinal(signed.getBytes(StandardCharsets.UTF_8)));
             String token = URLEncoder.encode("type=master&ver=1.0&sig=" + signature, StandardCharsets.UTF_8);
-            URI address = URI.create(World.endpoint(World.Scheme.HTTP)).resolve("/" + path + query);
-            HttpRequest request = HttpRequest.newBuilder(address)
+            HttpRequest request = HttpRequest.newBuilder(URI.create(endpoint).resolve("/" + path))
                 .header("x-ms-date", date)
                 .header("authorization", token)
-                .POST(BodyPublishers.ofString("{}"))
+                .method(method, BodyPublishers.ofString(body))
                 .build();
             HttpResponse<String> answer = HttpClient.newHttpClient().send(request, BodyHandlers.ofString());
             assertTrue(answer.statusCode() < 300, answer.statusCode() + " " + answer.body());
+            return answer.body();
         } catch (Exception cause) {
             throw new IllegalStateException("the management interface cannot be asked", cause);
         }
