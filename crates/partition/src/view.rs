@@ -230,7 +230,7 @@ impl View {
 
     /// The items with these numbers, in the order of the numbers given.
     pub async fn get(&self, docnums: &[u64]) -> Result<Vec<Option<Record>>> {
-        let rows: Vec<Bytes> = docnums.iter().map(|&docnum| keyspace::doc(self.range.shard, docnum)).collect();
+        let rows = keyspace::docs(self.range.shard, docnums);
         let found = self.snapshot.get_many(&rows).await?;
         found.into_iter().map(|bytes| bytes.map(Record::decode).transpose()).collect()
     }
@@ -242,7 +242,7 @@ impl View {
         docnums: &[u64],
         visit: &mut (dyn FnMut(Result<Option<RecordView<'_>>>) -> bool + Send),
     ) -> Result<bool> {
-        let rows: Vec<Bytes> = docnums.iter().map(|&docnum| keyspace::doc(self.range.shard, docnum)).collect();
+        let rows = keyspace::docs(self.range.shard, docnums);
         self.snapshot.visit_many(&rows, &mut |bytes| visit(bytes.map(RecordView::read).transpose())).await
     }
 

@@ -236,7 +236,6 @@ impl<'q> Compiler<'q> {
 
     /// Gives each item its name; those without one are `$1`, `$2`, … among themselves.
     fn columns(&mut self, items: &'q [SelectItem]) -> Result<Vec<(String, Node)>> {
-        let mut seen = std::collections::HashSet::new();
         let mut unnamed = 0;
         let mut columns = Vec::with_capacity(items.len());
         for SelectItem { expr, alias } in items {
@@ -245,12 +244,14 @@ impl<'q> Compiler<'q> {
                 unnamed += 1;
                 format!("${unnamed}")
             });
-            if !seen.insert(name.clone()) {
-                let span = alias.as_ref().map_or(expr.span, |name| name.span);
-                let message = format!("The SELECT list names '{name}' twice. Give one of them an alias.");
-                return Err(Fault::plain(span, message).into_error(self.text));
-            }
             columns.push((name, self.scalar(expr)?));
+        }
+        if let Some((SelectItem { expr, alias }, (name, _))) =
+            repeated(&columns).and_then(|at| items.get(at).zip(columns.get(at)))
+        {
+            let span = alias.as_ref().map_or(expr.span, |name| name.span);
+            let message = format!("The SELECT list names '{name}' twice. Give one of them an alias.");
+            return Err(Fault::plain(span, message).into_error(self.text));
         }
         Ok(columns)
     }
@@ -310,6 +311,13 @@ impl<'q> Compiler<'q> {
             Err(_) => node,
         }
     }
+}
+
+/// The first column whose name another one has before it.
+fn repeated(columns: &[(String, Node)]) -> Option<usize> {
+    let mut by_name: Vec<(&str, usize)> = columns.iter().zip(0..).map(|((name, _), at)| (name.as_str(), at)).collect();
+    by_name.sort_unstable();
+    by_name.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].1).min()
 }
 
 fn filter_at(node: Node, first: usize) -> Filter {

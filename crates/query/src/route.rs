@@ -15,6 +15,7 @@
 //! One difference is the service's: `c.k = 0` goes to the key `0` and not to `-0.0`, which equals it and hashes
 //! elsewhere.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use pleiad_model::Value;
@@ -248,15 +249,15 @@ impl Router<'_> {
             return None;
         }
         let steps = steps.iter().map(|step| self.property(step)).collect::<Option<Vec<_>>>()?;
-        let path: Vec<&str> = self.root.below.iter().copied().chain(steps.iter().map(String::as_str)).collect();
-        self.definition.paths.iter().position(|key| key.segments().iter().eq(path.iter()))
+        let path = || self.root.below.iter().copied().chain(steps.iter().map(AsRef::as_ref));
+        self.definition.paths.iter().position(|key| key.segments().iter().map(AsRef::<str>::as_ref).eq(path()))
     }
 
-    fn property(&self, step: &Step) -> Option<String> {
+    fn property<'s>(&self, step: &'s Step) -> Option<Cow<'s, str>> {
         match step {
-            Step::Property(name) => Some(name.clone()),
+            Step::Property(name) => Some(Cow::Borrowed(name)),
             Step::Index(index) => match self.constant(index)?? {
-                Value::String(name) => Some(name),
+                Value::String(name) => Some(Cow::Owned(name)),
                 _ => None,
             },
         }

@@ -107,6 +107,19 @@ pub fn doc(shard: u64, docnum: u64) -> Bytes {
     Key::new(shard, Tag::Doc).u64(docnum).finish()
 }
 
+/// The rows of many items, which share one allocation.
+pub fn docs(shard: u64, docnums: &[u64]) -> Vec<Bytes> {
+    let start = doc(shard, 0);
+    let start = &start[..start.len() - size_of::<u64>()];
+    let mut rows = Vec::with_capacity(docnums.len() * (start.len() + size_of::<u64>()));
+    for docnum in docnums {
+        rows.extend_from_slice(start);
+        rows.extend_from_slice(&docnum.to_be_bytes());
+    }
+    let mut rows = Bytes::from(rows);
+    docnums.iter().map(|_| rows.split_to(start.len() + size_of::<u64>())).collect()
+}
+
 /// `shard │ 'i' │ EPK │ hash`: the hash covers key components and id.
 pub fn id(shard: u64, epk: &[u8], hash: &[u8; 16]) -> Bytes {
     Key::new(shard, Tag::Id).epk(epk).raw(hash).finish()

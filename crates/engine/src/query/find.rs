@@ -4,7 +4,6 @@
 //! way and never the answer.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ops::Bound;
 
 use pleiad_model::{Result, Value};
@@ -26,11 +25,14 @@ pub struct Finder<'a> {
     cx: &'a Context<'a>,
     budget: &'a Budget,
     /// Ranges that turned out to be small: what was read to estimate them is all there is.
-    small: RefCell<HashMap<PathRange, Vec<Posting>>>,
+    small: RefCell<Vec<Small>>,
 }
 
-/// A path, and from where to where in its values.
-type PathRange = (u64, Vec<u8>, Vec<u8>);
+struct Small {
+    path: u64,
+    range: TermRange,
+    rows: Vec<Posting>,
+}
 
 /// What it takes to find items through the index.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -85,11 +87,21 @@ impl<'a> Finder<'a> {
                 let count = rows.len() as f64;
                 let mut small = self.small.borrow_mut();
                 if small.len() < SMALL_MAX {
-                    small.insert((path, range.from.clone(), range.to.clone()), rows);
+                    small.push(Small { path, range: range.clone(), rows });
                 }
                 Ok(count)
             }
         }
+    }
+
+    fn is_known(&self, path: u64, range: &TermRange) -> bool {
+        self.small.borrow().iter().any(|small| small.path == path && small.range == *range)
+    }
+
+    fn known(&self, path: u64, range: &TermRange) -> Option<Vec<Posting>> {
+        let mut small = self.small.borrow_mut();
+        let at = small.iter().position(|small| small.path == path && small.range == *range)?;
+        Some(small.swap_remove(at).rows)
     }
 
     /// `None` when the index cannot tell.
@@ -204,8 +216,7 @@ impl<'a> Finder<'a> {
         };
         let mut range = span(&lookup.what);
         let path = PathHash::of(&lookup.path).finish();
-        let known = self.small.borrow().contains_key(&(path, range.from.clone(), range.to.clone()));
-        if matches!(lookup.what, What::Equal(_)) && !known {
+        if matches!(lookup.what, What::Equal(_)) && !self.is_known(path, &range) {
             // Rows of one value are in the order of their items.
             range.from.extend_from_slice(&after.saturating_add(1).to_be_bytes());
         }
@@ -223,7 +234,7 @@ impl<'a> Finder<'a> {
         for range in ranges {
             let mut range = range.clone();
             let mut last: Option<(bytes::Bytes, bool)> = None;
-            let mut small = self.small.borrow_mut().remove(&(path, range.from.clone(), range.to.clone()));
+            let mut small = self.known(path, &range);
             loop {
                 self.budget.check()?;
                 let (rows, more) = match small.take() {

@@ -13,7 +13,7 @@ use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::price;
 use pleiad_query::access;
 use pleiad_query::block::Block;
-use pleiad_query::compile::{Bind, compile};
+use pleiad_query::compile::Bind;
 use pleiad_query::expr::{Context, Room, UserFunctions};
 use pleiad_query::language::ast::Select;
 use pleiad_query::language::print::print;
@@ -270,7 +270,8 @@ impl Job {
             started_ms: Some(self.started_ms),
         };
         let began = Instant::now();
-        let select = &*statements::read(&self.query.text)?;
+        let statement = statements::read(&self.query.text)?;
+        let select = &statement.select;
         let counts = check::check_parameters(select, bind.parameters, &self.query.text)?;
         self.find_functions(select)?;
         // Whoever fuses components reads no further than the first page of each.
@@ -286,7 +287,7 @@ impl Job {
                 not_at_hand()?;
                 self.staged(&stages, page, places, tab)
             }
-            None => self.read(select, page, places, tab),
+            None => self.read(select, &*statement.block(&self.query.text, bind)?, page, places, tab),
         }
     }
 
@@ -309,34 +310,34 @@ impl Job {
     pub(super) fn read(
         &self,
         select: &Select,
+        block: &Block,
         page: Page<'_>,
         places: &mut Vec<Place>,
         tab: &mut Tab,
     ) -> Result<QueryPage> {
         let mut work = Work::default();
         let container = &*self.at.container;
-        let block = compile(select, &self.query.text, page.bind)?;
         work.compiling = page.began.elapsed();
         if !block.is_simple() {
             not_at_hand()?;
         }
         let plan = reach::plan(&self.at, page.scope, select, page.bind, page.across)?;
         let whole = || At::Stretches(plan.stretches.iter().cloned().map(Stretch::whole).collect());
-        let cursor = self.cursor(select, &block, page.from, whole)?;
-        let order = access::order_paths(&block);
+        let cursor = self.cursor(select, block, page.from, whole)?;
+        let order = access::order_paths(block);
         let usable = container.schema.usable_index();
-        let ordering = ordering(&block, order.as_deref(), usable, self.query.enable_scan)?;
+        let ordering = ordering(block, order.as_deref(), usable, self.query.enable_scan)?;
         let shared = Shared {
             job: self,
             container,
-            block: &block,
-            condition: access::condition(&block),
+            block,
+            condition: access::condition(block),
             keys: KeyPath::of(order.as_deref().unwrap_or_default()),
             order: order.unwrap_or_default(),
             ordering,
-            nearest: access::nearest(&block),
-            relevant: access::relevant(&block),
-            tallies: access::tallies(&block),
+            nearest: access::nearest(block),
+            relevant: access::relevant(block),
+            tallies: access::tallies(block),
             start: cursor.start(),
             size: page.size,
         };
@@ -348,7 +349,7 @@ impl Job {
         };
         let (finished, next) = if !block.reads_items {
             shared.nothing()?
-        } else if is_stream(&block) {
+        } else if is_stream(block) {
             shared.stream(stretches, places, tab, &mut work)?
         } else {
             let finished = shared.merged(slices(container, stretches), places, tab, &mut work)?;

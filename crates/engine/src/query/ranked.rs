@@ -5,6 +5,7 @@
 
 use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_query::check;
+use pleiad_query::compile::compile;
 use pleiad_query::language::ast::Select;
 use pleiad_query::query_plan::{GlobalStatistics, Hybrid, scored};
 use pleiad_query::rank::{Scored, fuse};
@@ -67,7 +68,7 @@ impl Job {
     ) -> Result<(Vec<Value>, Report)> {
         let select = check::read(text)?;
         let page = Page { from: None, size: HELD, across: Across::ByServer, ..page };
-        let read = self.read(&select, page, places, tab)?;
+        let read = self.read(&select, &compile(&select, text, page.bind)?, page, places, tab)?;
         if read.next.is_some() {
             return Err(Error::new(Kind::TooLarge, TOO_MANY));
         }

@@ -39,7 +39,7 @@ impl Job {
     ) -> Result<(Vec<Value>, Report)> {
         let page = Page { from: None, size: HELD, ..page };
         let read = match stages(inner) {
-            None => self.read(inner, page, places, tab)?,
+            None => self.read(inner, &compile(inner, &self.query.text, page.bind)?, page, places, tab)?,
             Some(stages) => self.staged(&stages, page, places, tab)?,
         };
         if read.next.is_some() {

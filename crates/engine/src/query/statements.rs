@@ -1,46 +1,119 @@
 //! Texts that were read lately.
 //!
-//! Applications ask the same few questions over and over, with other parameters. To read a text depends on nothing else, so
-//! what came of it is kept for whoever asks it next, in whatever account.
+//! Applications ask the same few questions over and over, most of them with other parameters. To read a text depends on nothing
+//! else, so what came of it is kept for whoever asks it next, in whatever account; and so is what can be run, of a text that
+//! leaves nothing to be filled in.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use pleiad_model::Result;
+use pleiad_query::block::Block;
 use pleiad_query::check;
-use pleiad_query::language::ast::Select;
+use pleiad_query::compile::{Bind, compile};
+use pleiad_query::language::ast::{Expr, ExprKind, Select};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-/// A tree takes a few dozen times the room of its text.
+/// What comes of a text takes a few dozen times its room.
 const KEPT_TEXT_BYTES_MAX: u64 = 256 << 10;
 /// Longer ones are full of values: the next one has others.
 const TEXT_BYTES_MAX: usize = 2 << 10;
 /// How long a text is, where that is not known.
 const TEXT_BYTES: u64 = 128;
 
-static KEPT: LazyLock<Cache<String, Arc<Select>, Length>> = LazyLock::new(|| {
+static KEPT: LazyLock<Cache<String, Arc<Statement>, Length>> = LazyLock::new(|| {
     let texts = (KEPT_TEXT_BYTES_MAX / TEXT_BYTES) as usize;
     Cache::with_weighter(texts, KEPT_TEXT_BYTES_MAX, Length)
 });
 
+pub struct Statement {
+    pub select: Select,
+    /// Set once somebody needed it, if it is the same for everyone.
+    block: OnceLock<Arc<Block>>,
+}
+
 /// As `check::read`.
-pub fn read(text: &str) -> Result<Arc<Select>> {
+pub fn read(text: &str) -> Result<Arc<Statement>> {
+    let read = || check::read(text).map(|select| Arc::new(Statement { select, block: OnceLock::new() }));
     if text.len() > TEXT_BYTES_MAX {
-        return check::read(text).map(Arc::new);
+        return read();
     }
     if let Some(known) = KEPT.get(text) {
         return Ok(known);
     }
-    let select = Arc::new(check::read(text)?);
-    KEPT.insert(text.to_owned(), select.clone());
-    Ok(select)
+    let statement = read()?;
+    KEPT.insert(text.to_owned(), statement.clone());
+    Ok(statement)
+}
+
+impl Statement {
+    /// As `compile`.
+    pub fn block(&self, text: &str, bind: Bind<'_>) -> Result<Arc<Block>> {
+        if let Some(known) = self.block.get() {
+            return Ok(known.clone());
+        }
+        let block = Arc::new(compile(&self.select, text, bind)?);
+        if says_all(&self.select) {
+            let _ = self.block.set(block.clone()); // another's is as good
+        }
+        Ok(block)
+    }
+}
+
+/// Parameters have other values next time; what functions are depends on the container, or on the time.
+fn says_all(select: &Select) -> bool {
+    select.each_scalar(&mut all_said).is_ok()
+}
+
+fn all_said(expr: &Expr) -> Result<(), ()> {
+    match expr.kind {
+        ExprKind::Parameter(_) | ExprKind::Call { .. } | ExprKind::UserCall { .. } | ExprKind::Subquery { .. } => {
+            Err(())
+        }
+        _ => expr.each_child(&mut all_said),
+    }
 }
 
 #[derive(Clone)]
 struct Length;
 
-impl Weighter<String, Arc<Select>> for Length {
-    fn weight(&self, text: &String, _: &Arc<Select>) -> u64 {
+impl Weighter<String, Arc<Statement>> for Length {
+    fn weight(&self, text: &String, _: &Arc<Statement>) -> u64 {
         text.len() as u64 + TEXT_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_once_and_a_faulty_one_every_time() {
+        let text = "SELECT VALUE c.kept FROM c";
+        assert!(Arc::ptr_eq(&read(text).unwrap(), &read(text).unwrap()));
+        assert_eq!(read("SELECT").err(), check::read("SELECT").err());
+        let long = format!("SELECT VALUE '{}'", "x".repeat(TEXT_BYTES_MAX));
+        assert!(!Arc::ptr_eq(&read(&long).unwrap(), &read(&long).unwrap()));
+    }
+
+    #[test]
+    fn only_a_text_that_leaves_nothing_open_is_compiled_once() {
+        let says_all = |text: &str| says_all(&read(text).unwrap().select);
+        assert!(says_all(
+            "SELECT TOP 3 c.a, [c.b, {\"d\": 1 + 2}] AS e FROM c JOIN x IN c.l WHERE x.y = 'z' ORDER BY c.a"
+        ));
+        for open in [
+            "SELECT TOP @n c.a FROM c",
+            "SELECT c.a FROM c OFFSET @n LIMIT 1",
+            "SELECT * FROM c WHERE c.a = 1 AND c.b IN (1, @b)",
+            "SELECT * FROM c WHERE c[@name] = 1",
+            "SELECT * FROM c ORDER BY c[@name]",
+            "SELECT VALUE {\"at\": GetCurrentTimestampStatic()} FROM c",
+            "SELECT VALUE COUNT(1) FROM c",
+            "SELECT VALUE udf.f(c) FROM c",
+            "SELECT * FROM c WHERE EXISTS(SELECT VALUE 1 FROM x IN c.l WHERE x = @x)",
+        ] {
+            assert!(!says_all(open), "{open}");
+        }
     }
 }

@@ -37,6 +37,12 @@ fn keys_are_as_drawn() {
 }
 
 #[test]
+fn many_keys_are_those_of_each() {
+    assert_eq!(docs(7, &[42, 1, u64::MAX]), [doc(7, 42), doc(7, 1), doc(7, u64::MAX)]);
+    assert!(docs(7, &[]).is_empty());
+}
+
+#[test]
 fn ranges_are_as_drawn() {
     check_key(shard_range(7).0, "0000000000000007");
     check_key(shard_range(7).1, "0000000000000007 ff");

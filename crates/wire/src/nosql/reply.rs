@@ -143,8 +143,9 @@ fn charge_text(charge_ru: f64) -> String {
 fn set_place(headers: &mut HeaderMap, place: Place) {
     set(headers, SESSION_TOKEN, &session::write(place));
     set_number(headers, RANGE_ID, u64::from(place.range));
+    let lsn = HeaderValue::from(place.lsn);
     for name in [LSN, LOCAL_LSN, GLOBAL_COMMITTED_LSN, QUORUM_ACKED_LSN, QUORUM_ACKED_LOCAL_LSN] {
-        set_number(headers, name, place.lsn);
+        headers.insert(name, lsn.clone());
     }
     headers.insert(CURRENT_WRITE_QUORUM, HeaderValue::from_static("1"));
     headers.insert(CURRENT_REPLICA_SET_SIZE, HeaderValue::from_static("1"));
