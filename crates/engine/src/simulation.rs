@@ -1,7 +1,9 @@
-//! Everything at once, by chance: writes, reads, walks, offers, splits, merges, holds, clock jumps, failing stores, crashes.
+//! Everything at once, by chance: writes, reads, walks, offers, splits, merges, holds, snapshots, restores, clock jumps, failing
+//! stores, crashes.
 //!
 //! What must hold is what clients can see: no acknowledged write is lost or there twice, every walk is complete however
-//! partitions changed under it, nobody gets more than a partition may give, and every job ends. A seed decides what is asked
+//! partitions changed under it, nobody gets more than a partition may give, and every job ends. A restore leaves what was
+//! acknowledged when its snapshot was taken, or, if it fails, everything as it was. A seed decides what is asked
 //! and in which order; jobs have threads of their own, whose timing no seed repeats. A failure prints the line
 //! that does it again:
 //!
@@ -90,8 +92,22 @@ async fn step(chance: &Chance, world: &mut World, model: &mut Model, walks: &mut
         91..93 => world.reserve(chance).await,
         93..96 => world.hold_or_release(chance),
         96..98 => world.pass_time(chance),
-        _ if chance.once_in(3) => world.fail_soon(chance),
-        _ if chance.once_in(3) => world.restart().await,
-        _ => {}
+        98 if chance.once_in(2) => keep(world, model).await,
+        98 => restore(world, model, walks).await,
+        _ if chance.once_in(2) => world.fail_soon(chance),
+        _ => world.restart().await,
+    }
+}
+
+async fn keep(world: &mut World, model: &mut Model) {
+    if world.keep().await {
+        model.keep();
+    }
+}
+
+async fn restore(world: &mut World, model: &mut Model, walks: &mut Walks) {
+    if model.has_kept() && world.restore().await {
+        model.restore();
+        walks.restored();
     }
 }

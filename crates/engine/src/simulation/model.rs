@@ -20,6 +20,10 @@ pub struct Model {
     deaths: BTreeMap<String, u64>,
     /// What was asked for, and nobody knows whether it was done.
     unsure: BTreeMap<String, Option<i64>>,
+    /// What there was when the snapshot was taken.
+    kept: Option<BTreeMap<String, Option<i64>>>,
+    /// How many writes there had been at the last restore.
+    restored_at: i64,
     pub writes: i64,
 }
 
@@ -53,6 +57,24 @@ impl Model {
 
     pub fn versions(&self) -> impl Iterator<Item = (&String, i64)> {
         self.items.iter().filter_map(|(id, version)| version.map(|version| (id, version)))
+    }
+
+    /// Those that were written after the last restore: what came back with it, no change feed tells.
+    pub fn versions_since_restored(&self) -> impl Iterator<Item = (&String, i64)> {
+        self.versions().filter(|(_, version)| *version > self.restored_at)
+    }
+
+    pub fn keep(&mut self) {
+        self.kept = Some(self.items.clone());
+    }
+
+    pub fn has_kept(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    pub fn restore(&mut self) {
+        self.items = self.kept.clone().unwrap_or_default();
+        self.restored_at = self.writes;
     }
 
     pub fn deaths(&self, id: &str) -> u64 {

@@ -11,16 +11,20 @@ use pleiad_storage::{AnyStore, Memory};
 use super::Chance;
 use crate::testing::*;
 use crate::{
-    Admitted, Answer, ContainerName, Engine, Governance, JobKind, Limits, OfferChange, OfferOwner, Step,
+    Admitted, Answer, ContainerName, Engine, Governance, JobKind, Limits, Live, OfferChange, OfferOwner, Step,
     ThroughputRequest,
 };
 
 pub const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
 const PARTITIONS_MAX: usize = 24;
+/// The one snapshot there is.
+const KEPT: &str = "kept";
 /// Far longer than any job takes here.
 const SETTLED_AFTER_LOOKS: usize = 60_000;
 
 pub struct World {
+    live: Arc<Live>,
+    /// The one that answers.
     pub engine: Arc<Engine>,
     script: Script,
     env: Arc<ManualEnv>,
@@ -28,6 +32,7 @@ pub struct World {
     held: Option<Step>,
     spent: BTreeMap<u32, Spent>,
     restarts: u64,
+    restores: u64,
 }
 
 /// What one partition gave, and the most it could have.
@@ -53,7 +58,8 @@ impl World {
         let engine = reopen_at(store, limits, env.clone()).await;
         engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
         try_container(&engine, "db", "c", &["/pk"], ThroughputRequest::Manual(1000)).await.unwrap();
-        World { engine, script, env, limits, held: None, spent: BTreeMap::new(), restarts: 0 }
+        let (live, spent) = (live(engine), BTreeMap::new());
+        World { engine: live.engine(), live, script, env, limits, held: None, spent, restarts: 0, restores: 0 }
     }
 
     pub fn at(&self) -> Admitted {
@@ -72,16 +78,39 @@ impl World {
     /// As after a crash: what was committed is there, whatever jobs were doing.
     pub async fn restart(&mut self) {
         let (store, _) = self.engine.catalog.hands();
-        self.engine.close().await;
+        self.live.close().await;
         self.script.restart();
-        self.engine = reopen_at(store, self.limits, self.env.clone()).await;
-        (self.held, self.restarts) = (None, self.restarts + 1);
-        // Budgets are not remembered over a restart.
+        self.live = live(reopen_at(store, self.limits, self.env.clone()).await);
+        self.restarts += 1;
+        self.begin_anew();
+    }
+
+    /// Another engine answers; holds and budgets are not remembered.
+    fn begin_anew(&mut self) {
+        self.engine = self.live.engine();
+        self.held = None;
         self.spent.clear();
     }
 
+    /// Takes the snapshot in place of the one before; true if it was taken.
+    pub async fn keep(&self) -> bool {
+        let taken = self.live.take_snapshot(KEPT, true).await;
+        refused_with_reason(taken).is_some()
+    }
+
+    /// True if the account is again what it was when the snapshot was taken; otherwise it is as it was just now.
+    pub async fn restore(&mut self) -> bool {
+        let restored = refused_with_reason(self.live.restore(KEPT).await).is_some();
+        self.begin_anew();
+        if self.engine.is_retired() {
+            self.restart().await; // the store failed so badly that nobody answers any more
+        }
+        self.restores += u64::from(restored);
+        restored
+    }
+
     pub fn fail_soon(&self, chance: &Chance) {
-        let calls = [Call::Commit, Call::CommitKept, Call::Ingest, Call::Read];
+        let calls = [Call::Commit, Call::CommitKept, Call::Ingest, Call::Read, Call::TakeOver];
         let Some(call) = chance.pick(&calls) else { return };
         self.script.fail(call, usize::try_from(chance.below(20)).unwrap());
     }
@@ -187,19 +216,24 @@ impl World {
         let (splits, merges) = (count(JobKind::Split), count(JobKind::Merge));
         let partitions = self.ids().len();
         format!(
-            "{} restarts; since the last {splits} splits and {merges} merges; {partitions} partitions",
-            self.restarts
+            "{} restarts, {} restores; since the last {splits} splits and {merges} merges; {partitions} partitions",
+            self.restarts, self.restores
         )
     }
 }
 
+fn live(engine: Arc<Engine>) -> Arc<Live> {
+    Live::new(Arc::into_inner(engine).expect("nobody else has it yet"))
+}
+
 /// The operator may be told no, and the store may be failing.
-fn refused_with_reason<T>(asked: pleiad_model::Result<T>) {
-    if let Err(error) = asked {
-        let known = matches!(
-            error.kind,
-            Kind::Invalid | Kind::Locked | Kind::Moved { .. } | Kind::Internal | Kind::Unavailable
-        );
-        assert!(known, "{error:?}");
-    }
+fn refused_with_reason<T>(asked: pleiad_model::Result<T>) -> Option<T> {
+    let error = match asked {
+        Ok(done) => return Some(done),
+        Err(error) => error,
+    };
+    let known =
+        matches!(error.kind, Kind::Invalid | Kind::Locked | Kind::Moved { .. } | Kind::Internal | Kind::Unavailable);
+    assert!(known, "{error:?}");
+    None
 }
