@@ -5,16 +5,18 @@
 //! answer.
 //!
 //! ```text
-//! pattern ──► automaton        time linear in the text               nearly all patterns
-//!        └──► backtracking     bounded steps over a bounded text     look-around, back-references
+//! pattern ─ perl ─┬─► automaton        time linear in the text               nearly all patterns
+//!                 └─► backtracking     bounded steps over a bounded text     look-around, back-references
 //! ```
 //!
 //! Linear is not enough for a large pattern over a large text: in the worst case an automaton takes one step for each
 //! of its states at each byte. Mostly it takes one step per byte, so a long text is searched by an engine that gives
 //! up once it turns out to be the worst case.
 
+mod perl; // what a pattern says, for engines that read some of it otherwise
+
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -115,7 +117,21 @@ enum Reach {
     All,
 }
 
-enum Pattern {
+struct Pattern {
+    engine: Engine,
+    before_newline: Option<Ending>,
+}
+
+/// A pattern that asks for the end of a text, as it is for texts with a newline there.
+struct Ending {
+    /// Then the other engine is as good: the newline is there for it, or it is not.
+    is_last: bool,
+    source: String,
+    modifiers: Modifiers,
+    engine: OnceCell<Engine>,
+}
+
+enum Engine {
     Automaton(Box<Automaton>),
     Backtracking(fancy_regex::Regex),
 }
@@ -126,27 +142,78 @@ type Visit<'f, 't> = &'f mut dyn FnMut(Range<usize>, Option<&'t str>) -> Result<
 impl Pattern {
     /// `None` when it is no pattern.
     fn compile(source: &str, modifiers: Modifiers) -> Result<Option<Pattern>> {
+        let Some(translated) = perl::translate(source, modifiers.flags())? else { return Ok(None) };
+        let engine = Engine::compile(&translated.text, modifiers, translated.backtracks)?;
+        let is_last = translated.ends_last;
+        let before_newline =
+            translated.before_newline.map(|source| Ending { is_last, source, modifiers, engine: OnceCell::new() });
+        Ok(engine.map(|engine| Pattern { engine, before_newline }))
+    }
+
+    fn groups(&self) -> usize {
+        self.engine.groups()
+    }
+
+    fn is_match(&self, text: &str) -> Result<bool> {
+        match (&self.before_newline, &self.engine, text.strip_suffix('\n')) {
+            (Some(Ending { is_last: true, .. }), Engine::Automaton(automaton), Some(line)) => {
+                Ok(automaton.is_match(text)? || automaton.is_match(line)?)
+            }
+            _ => self.for_text(text)?.is_match(text),
+        }
+    }
+
+    fn each_match<'t>(&self, text: &'t str, group: usize, reach: Reach, visit: Visit<'_, 't>) -> Result<()> {
+        self.for_text(text)?.each_match(text, group, reach, visit)
+    }
+
+    fn for_text(&self, text: &str) -> Result<&Engine> {
+        match &self.before_newline {
+            Some(ending) if text.ends_with('\n') => ending.engine(),
+            _ => Ok(&self.engine),
+        }
+    }
+}
+
+impl Ending {
+    fn engine(&self) -> Result<&Engine> {
+        match self.engine.get() {
+            Some(engine) => Ok(engine),
+            None => {
+                let engine = Engine::compile(&self.source, self.modifiers, true)?.ok_or_else(not_at_a_newline)?;
+                Ok(self.engine.get_or_init(|| engine))
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// `None` when it is no pattern.
+    fn compile(source: &str, modifiers: Modifiers, backtracks: bool) -> Result<Option<Engine>> {
+        if backtracks {
+            return Ok(modifiers.backtracking(source).map(Engine::Backtracking));
+        }
         match modifiers.automaton(source) {
             Ok(regex) => {
-                Automaton::new(regex, source, modifiers).map(|automaton| Some(Pattern::Automaton(Box::new(automaton))))
+                Automaton::new(regex, source, modifiers).map(|automaton| Some(Engine::Automaton(Box::new(automaton))))
             }
             Err(regex::Error::CompiledTooBig(_)) => Err(too_large()),
-            Err(_) => Ok(modifiers.backtracking(source).map(Pattern::Backtracking)),
+            Err(_) => Ok(modifiers.backtracking(source).map(Engine::Backtracking)),
         }
     }
 
     /// Group 0 is the whole match.
     fn groups(&self) -> usize {
         match self {
-            Pattern::Automaton(automaton) => automaton.regex.captures_len(),
-            Pattern::Backtracking(regex) => regex.captures_len(),
+            Engine::Automaton(automaton) => automaton.regex.captures_len(),
+            Engine::Backtracking(regex) => regex.captures_len(),
         }
     }
 
     fn is_match(&self, text: &str) -> Result<bool> {
         match self {
-            Pattern::Automaton(automaton) => automaton.is_match(text),
-            Pattern::Backtracking(regex) => {
+            Engine::Automaton(automaton) => automaton.is_match(text),
+            Engine::Backtracking(regex) => {
                 fits(text, BACKTRACK_TEXT_BYTES_MAX)?;
                 regex.is_match(text).map_err(|_| too_many_steps())
             }
@@ -155,8 +222,8 @@ impl Pattern {
 
     fn each_match<'t>(&self, text: &'t str, group: usize, reach: Reach, visit: Visit<'_, 't>) -> Result<()> {
         match self {
-            Pattern::Automaton(automaton) => automaton.each_match(text, group, reach, visit),
-            Pattern::Backtracking(regex) => {
+            Engine::Automaton(automaton) => automaton.each_match(text, group, reach, visit),
+            Engine::Backtracking(regex) => {
                 let all = reach == Reach::All;
                 fits(text, if all { BACKTRACK_ALL_TEXT_BYTES_MAX } else { BACKTRACK_TEXT_BYTES_MAX })?;
                 regex.captures_iter(text).take(reach.matches()).try_for_each(|captures| {
@@ -232,6 +299,10 @@ fn too_large() -> Error {
     too_much("The pattern is too large.")
 }
 
+fn not_at_a_newline() -> Error {
+    too_much("The pattern cannot be tried on a text that ends in a newline.")
+}
+
 fn too_much(what: &str) -> Error {
     Error::invalid(format!("A regular expression cannot be evaluated within its limits. {what}"))
 }
@@ -257,6 +328,10 @@ impl Modifiers {
             } = true;
         }
         Some(modifiers)
+    }
+
+    fn flags(self) -> perl::Flags {
+        perl::Flags { multi_line: self.multi_line, ignore_space: self.ignore_space }
     }
 
     fn automaton(self, source: &str) -> Result<regex::Regex, regex::Error> {

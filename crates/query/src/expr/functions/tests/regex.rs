@@ -37,6 +37,37 @@ fn patterns() {
     ]);
 }
 
+/// Where Perl and the engines underneath read the same text differently, Perl is right.
+#[test]
+fn patterns_are_perls() {
+    check(&[
+        ("REGEXMATCH('a<b', 'a\\\\<b')", "true"),
+        ("REGEXMATCH('a&b', '^[a&&b]+$')", "true"),
+        ("REGEXMATCH('ab', '[[a]b]')", "false"),
+        ("REGEXMATCH('ab]', '[[a]b]')", "true"),
+        ("REGEXMATCH('a-b', '[+--]')", "true"),
+        ("REGEXMATCH('aaa', '^a*+a')", "false"),
+        ("REGEXMATCH('a\\n', '^a$')", "true"),
+        ("REGEXMATCH('a\\n\\n', '^a$')", "false"),
+        ("REGEXMATCH('a\\n\\n', 'a\\\\Z')", "false"),
+        ("REGEXMATCH('a\\n', 'a\\\\z')", "false"),
+        ("REGEXMATCH('a\\n', '^a\\n$')", "true"),
+        ("REGEXEXTRACT('ab\\n', 'b$')", r#""b""#),
+        ("REGEXMATCH('ab\\n', 'b$?c?\\n')", "true"),
+        ("REGEXMATCH('ab\\n', 'b$|c\\\\z')", "true"),
+        ("REGEXMATCH('ab\\n', 'c$|b\\\\z')", "false"),
+        ("REGEXMATCH('cafe', '\\\\h')", "false"),
+        ("REGEXMATCH('a\\tb', 'a\\\\hb')", "true"),
+        ("REGEXMATCH('a\\nb', 'a\\\\vb')", "true"),
+        ("REGEXMATCH('a.b', '^\\\\Qa.b\\\\E$')", "true"),
+        ("REGEXMATCH('aa', '(a)\\\\g{-1}')", "true"),
+        ("REGEXMATCH('a #', '^[a #]+$', 'x')", "true"),
+        ("REGEXMATCH('a', 'a**')", "undefined"),
+    ]);
+    let long = format!("REGEXMATCH('{}b\\n', 'b$')", "a".repeat(BACKTRACK_TEXT_BYTES_MAX));
+    check(&[(&long, "true")]);
+}
+
 #[test]
 fn only_strings_match() {
     check_wrong_types("REGEXMATCH", &["'a'", "'a'", "'i'"], &NOT_STRINGS);

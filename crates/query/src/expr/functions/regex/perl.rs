@@ -1,0 +1,442 @@
+//! Perl's patterns in the words of the engines that run them.
+//!
+//! Promise: what both sides read alike is passed on as it is; what the engines would take for something else is written
+//! so that they cannot; what they lack is refused by name. Whether the rest is a pattern is theirs to say.
+//!
+//! ```text
+//! a\<b        a\x{3c}b                 they: the beginning of a word
+//! [a&&b]      [a\x{26}\x{26}b]         they: an intersection
+//! a$          a\z, or a(?:\z|(?=\n\z)) they: the very end; Perl: also before a newline at the end
+//! a*+         as it is, backtracking   the automaton: (a*)+
+//! ```
+
+mod class; // what stands in brackets
+
+use std::iter;
+
+use pleiad_model::{Error, Result};
+
+/// A pattern that the engines read as Perl does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Translated {
+    /// For texts that do not end in a newline, where the end is one place.
+    pub text: String,
+    /// For those that do, if the pattern asks for the end.
+    pub before_newline: Option<String>,
+    /// Nothing but the end comes behind the end: then a text that ends in a newline matches when it matches with it or
+    /// without it.
+    pub ends_last: bool,
+    /// Only the engine that backtracks can run it.
+    pub backtracks: bool,
+}
+
+/// What a group inherits from those around it.
+#[derive(Clone, Copy)]
+pub struct Flags {
+    pub multi_line: bool,
+    pub ignore_space: bool,
+}
+
+/// What the last thing was, as far as a quantifier cares.
+#[derive(Clone, Copy, PartialEq)]
+enum Last {
+    Nothing,
+    Atom,
+    Quantifier,
+}
+
+/// Where in a group the end was asked for.
+#[derive(Clone, Copy, Default)]
+struct Asked {
+    before: bool,
+    in_branch: bool,
+    in_other_branch: bool,
+}
+
+struct Translator<'s> {
+    rest: &'s str,
+    text: String,
+    /// Where in `text` the end of the subject is asked for: the places of `\z`.
+    ends: Vec<usize>,
+    asked: Asked,
+    /// Whether the last thing asks for the end.
+    last_asks: bool,
+    ends_last: bool,
+    flags: Flags,
+    outer: Vec<(Flags, Asked)>,
+    groups: usize,
+    last: Last,
+    backtracks: bool,
+}
+
+/// `None` when it is no pattern.
+pub fn translate(source: &str, flags: Flags) -> Result<Option<Translated>> {
+    let mut translator = Translator {
+        rest: source,
+        text: String::with_capacity(source.len()),
+        ends: Vec::new(),
+        asked: Asked::default(),
+        last_asks: false,
+        ends_last: true,
+        flags,
+        outer: Vec::new(),
+        groups: 0,
+        last: Last::Nothing,
+        backtracks: false,
+    };
+    while !translator.rest.is_empty() {
+        if translator.step()?.is_none() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(translator.finish()))
+}
+
+const END: &str = r"\z";
+/// Not just a look ahead, which the engine would not repeat.
+const END_OR_NEWLINE: &str = r"(?:\z|(?=\n\z))";
+
+impl<'s> Translator<'s> {
+    fn finish(self) -> Translated {
+        let before_newline = (!self.ends.is_empty()).then(|| {
+            let starts = iter::once(0).chain(self.ends.iter().map(|end| end + END.len()));
+            let stops = self.ends.iter().copied().chain(iter::once(self.text.len()));
+            let parts: Vec<&str> = starts.zip(stops).filter_map(|(from, to)| self.text.get(from..to)).collect();
+            parts.join(END_OR_NEWLINE)
+        });
+        Translated { text: self.text, before_newline, ends_last: self.ends_last, backtracks: self.backtracks }
+    }
+
+    /// One thing; `None` when it cannot be part of a pattern.
+    fn step(&mut self) -> Result<Option<()>> {
+        let Some(first) = self.next() else { return Ok(None) };
+        match first {
+            '\\' => return self.escape(),
+            '(' => return self.open(),
+            '[' => return Ok(self.class()),
+            '*' | '+' | '?' => return Ok(self.quantifier(first)),
+            '{' => self.braces(),
+            ')' => self.close(),
+            '|' => self.branch(),
+            '$' if !self.flags.multi_line => self.end(),
+            '#' if self.flags.ignore_space => self.comment(),
+            _ if self.flags.ignore_space && first.is_whitespace() => self.text.push(first),
+            _ => self.atom(first.encode_utf8(&mut [0; 4])),
+        }
+        Ok(Some(()))
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let first = self.rest.chars().next()?;
+        self.rest = self.rest.get(first.len_utf8()..).unwrap_or_default();
+        Some(first)
+    }
+
+    fn eat(&mut self, beginning: &str) -> bool {
+        let rest = self.rest.strip_prefix(beginning);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// What comes before this character, which is taken as well.
+    fn until(&mut self, closing: char) -> Option<&'s str> {
+        let (before, behind) = self.rest.split_once(closing)?;
+        self.rest = behind;
+        Some(before)
+    }
+
+    fn digits(&mut self, count_max: usize, radix: u32) -> &'s str {
+        let count = self.rest.chars().take(count_max).take_while(|digit| digit.is_digit(radix)).count();
+        let (digits, rest) = self.rest.split_at(count);
+        self.rest = rest;
+        digits
+    }
+
+    fn atom(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.last = Last::Atom;
+        self.last_asks = false;
+        self.ends_last &= !(self.asked.before || self.asked.in_branch);
+    }
+
+    /// The end of the subject, or before a newline that is its last character.
+    fn end(&mut self) {
+        self.ends.push(self.text.len());
+        self.text.push_str(END);
+        self.last = Last::Atom;
+        self.last_asks = true;
+        self.asked.in_branch = true;
+    }
+
+    fn comment(&mut self) {
+        let end = self.rest.find('\n').unwrap_or(self.rest.len());
+        self.rest = self.rest.get(end..).unwrap_or_default();
+    }
+
+    /// Twice in a row it is none. One with a `+` behind it gives nothing back.
+    fn quantifier(&mut self, first: char) -> Option<()> {
+        if self.last == Last::Quantifier {
+            return None;
+        }
+        self.text.push(first);
+        self.greed();
+        Some(())
+    }
+
+    /// What is behind a quantifier belongs to it.
+    fn greed(&mut self) {
+        self.last = Last::Quantifier;
+        self.ends_last &= !self.last_asks;
+        if self.eat("?") {
+            self.text.push('?');
+        } else if self.eat("+") {
+            self.text.push('+');
+            self.backtracks = true;
+        }
+    }
+
+    /// `{2}`, `{2,}`, `{2,3}` and `{,3}` repeat; anything else in braces is itself.
+    fn braces(&mut self) {
+        let repeats = |inside: &str| {
+            let (least, most) = inside.split_once(',').unwrap_or((inside, inside));
+            let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+            (digits(least) && digits(most) && !(least.is_empty() && most.is_empty())).then(|| {
+                let least = if least.is_empty() { "0" } else { least };
+                if inside.contains(',') { format!("{{{least},{most}}}") } else { format!("{{{least}}}") }
+            })
+        };
+        let inside = self.rest.split_once('}').map(|(inside, _)| inside);
+        match inside.and_then(|inside| Some((inside, repeats(inside)?))) {
+            Some((inside, text)) => {
+                self.rest = self.rest.get(inside.len() + 1..).unwrap_or_default();
+                self.text.push_str(&text);
+                self.greed();
+            }
+            None => self.atom(r"\{"),
+        }
+    }
+
+    // Escapes.
+
+    fn escape(&mut self) -> Result<Option<()>> {
+        let Some(escaped) = self.next() else { return Ok(None) };
+        match escaped {
+            'h' | 'H' | 'v' | 'V' => {
+                let negated = if escaped.is_ascii_uppercase() { "^" } else { "" };
+                self.atom(&format!("[{negated}{}]", class::blanks(escaped)));
+            }
+            'Z' => self.end(),
+            'Q' => self.quoted(),
+            'E' => {}
+            'c' => return Ok(self.control()),
+            '0' => {
+                let code = u32::from_str_radix(self.digits(2, 8), 8).unwrap_or(0);
+                self.atom(&code_point(code));
+            }
+            'g' | 'k' => return Ok(self.reference(escaped)),
+            'X' => return Err(refused(r"\X")),
+            sign if sign.is_ascii_punctuation() || sign.is_whitespace() => self.atom(&literal(sign)),
+            _ => self.escaped(escaped),
+        }
+        Ok(Some(()))
+    }
+
+    /// An escape that means the same to both, with its braces.
+    fn escaped(&mut self, escaped: char) {
+        self.ends_last &= escaped != 'z';
+        self.atom("\\");
+        self.text.push(escaped);
+        let braced = matches!(escaped, 'p' | 'P' | 'x' | 'u' | 'N' | 'b' | 'B') && self.rest.starts_with('{');
+        if let Some(inside) = braced.then(|| self.until('}')).flatten() {
+            self.text.push_str(inside);
+            self.text.push('}');
+        }
+    }
+
+    /// `\Q…\E`: every character is itself.
+    fn quoted(&mut self) {
+        let (quoted, rest) = self.rest.split_once(r"\E").unwrap_or((self.rest, ""));
+        self.rest = rest;
+        for one in quoted.chars() {
+            self.atom(&literal(one));
+        }
+    }
+
+    /// `\cA` is 1.
+    fn control(&mut self) -> Option<()> {
+        let letter = self.next().filter(char::is_ascii)?;
+        self.atom(&code_point(u32::from(letter.to_ascii_uppercase()) ^ 64));
+        Some(())
+    }
+
+    /// `\g1`, `\g{-1}`, `\g{name}`, `\k{name}`, `\k<name>`, `\k'name'`: what a group found, again.
+    fn reference(&mut self, kind: char) -> Option<()> {
+        let name = match self.next()? {
+            '{' => self.until('}')?,
+            '<' if kind == 'k' => self.until('>')?,
+            '\'' if kind == 'k' => self.until('\'')?,
+            '-' if kind == 'g' => return self.group(self.groups.checked_add(1)?, true),
+            digit if kind == 'g' && digit.is_ascii_digit() => return self.group(digit.to_digit(10)? as usize, false),
+            _ => return None,
+        };
+        match (name.strip_prefix('-'), kind) {
+            (Some(back), 'g') => self.numbered((self.groups + 1).checked_sub(back.parse().ok()?)?),
+            (None, 'g') if name.bytes().all(|byte| byte.is_ascii_digit()) => self.numbered(name.parse().ok()?),
+            _ => {
+                self.atom(&format!(r"\k<{name}>"));
+                Some(())
+            }
+        }
+    }
+
+    /// The rest of a number that is not in braces, counted from this group on.
+    fn group(&mut self, from: usize, back: bool) -> Option<()> {
+        let digits = self.digits(3, 10);
+        if back {
+            return self.numbered(from.checked_sub(digits.parse().ok()?)?);
+        }
+        self.numbered(format!("{from}{digits}").parse().ok()?)
+    }
+
+    fn numbered(&mut self, group: usize) -> Option<()> {
+        let group = Some(group).filter(|group| *group > 0)?;
+        self.atom(&format!(r"(?:\{group})"));
+        Some(())
+    }
+
+    // Groups.
+
+    fn open(&mut self) -> Result<Option<()>> {
+        if self.rest.starts_with('*') {
+            return Err(refused("Verbs"));
+        }
+        if !self.eat("?") {
+            self.groups += 1;
+            self.enter("(");
+            return Ok(Some(()));
+        }
+        if self.eat("#") {
+            return Ok(self.until(')').map(|_| ()));
+        }
+        if self.rest.starts_with("P=") {
+            let back = self.until(')').and_then(|name| name.strip_prefix("P="));
+            return Ok(back.map(|name| self.atom(&format!(r"\k<{name}>"))));
+        }
+        self.check_built()?;
+        Ok(self.special())
+    }
+
+    fn check_built(&self) -> Result<()> {
+        let rest = self.rest.trim_start_matches(['+', '-']);
+        let recursion = rest.starts_with(|first: char| first.is_ascii_digit())
+            || ["R)", "&", "P>"].iter().any(|beginning| self.rest.starts_with(beginning));
+        let code = ["{", "?{"].iter().any(|beginning| self.rest.starts_with(beginning));
+        match self.rest.starts_with('|') {
+            _ if recursion => Err(refused("Recursion")),
+            _ if code => Err(refused("Code")),
+            true => Err(refused("Numbering groups anew in each branch")),
+            false => Ok(()),
+        }
+    }
+
+    /// `(?:`, `(?=`, `(?<name>`, `(?(1)`, `(?i)` and their kin.
+    fn special(&mut self) -> Option<()> {
+        for beginning in ["<=", "<!", ":", "=", "!", ">"] {
+            if self.eat(beginning) {
+                self.enter(&format!("(?{beginning}"));
+                return Some(());
+            }
+        }
+        for (beginning, closing) in [("P<", '>'), ("<", '>'), ("'", '\'')] {
+            if self.eat(beginning) {
+                let name = self.until(closing)?;
+                self.groups += 1;
+                self.enter(&format!("(?<{name}>"));
+                return Some(());
+            }
+        }
+        if self.rest.starts_with('(') {
+            return self.condition();
+        }
+        self.switch()
+    }
+
+    fn enter(&mut self, text: &str) {
+        self.outer.push((self.flags, self.asked));
+        self.asked = Asked { before: self.asked.before || self.asked.in_branch, ..Asked::default() };
+        self.text.push_str(text);
+        self.last = Last::Nothing;
+    }
+
+    fn branch(&mut self) {
+        self.asked.in_other_branch |= self.asked.in_branch;
+        self.asked.in_branch = false;
+        self.text.push('|');
+        self.last = Last::Nothing;
+    }
+
+    fn close(&mut self) {
+        self.last_asks = self.asked.in_branch || self.asked.in_other_branch;
+        if let Some((flags, asked)) = self.outer.pop() {
+            self.flags = flags;
+            self.asked = Asked { in_branch: asked.in_branch || self.last_asks, ..asked };
+        }
+        self.text.push(')');
+        self.last = Last::Atom;
+    }
+
+    /// `(?(1)yes|no)`: the condition is no group. One that looks around is.
+    fn condition(&mut self) -> Option<()> {
+        self.enter("(?");
+        if !self.rest.starts_with("(?") {
+            let condition = self.until(')')?;
+            self.text.push_str(condition);
+            self.text.push(')');
+        }
+        Some(())
+    }
+
+    /// `(?i)` holds for the rest of the group, `(?i:…)` for its own; `(?^…)` begins with none.
+    fn switch(&mut self) -> Option<()> {
+        let end = self.rest.find([')', ':'])?;
+        let (letters, rest) = self.rest.split_at(end);
+        let (letters, anew) = letters.strip_prefix('^').map_or((letters, false), |letters| (letters, true));
+        let (on, off) = letters.split_once('-').unwrap_or((letters, ""));
+        if on.contains('R') || off.contains('R') {
+            return None;
+        }
+        let off: String =
+            if anew { "imsx".chars().filter(|flag| !on.contains(*flag)).collect() } else { off.to_owned() };
+        let dash = if off.is_empty() { "" } else { "-" };
+        let mut flags = self.flags;
+        for (letters, set) in [(on, true), (off.as_str(), false)] {
+            flags.multi_line = if letters.contains('m') { set } else { flags.multi_line };
+            flags.ignore_space = if letters.contains('x') { set } else { flags.ignore_space };
+        }
+        self.rest = rest.get(1..).unwrap_or_default();
+        match rest.starts_with(':') {
+            true => self.enter(&format!("(?{on}{dash}{off}:")),
+            // `(?^)` of a group that had none.
+            false if on.is_empty() && off.is_empty() => {}
+            false => self.text.push_str(&format!("(?{on}{dash}{off})")),
+        }
+        self.flags = flags;
+        Some(())
+    }
+}
+
+fn refused(what: &str) -> Error {
+    Error::refused(format!("{what} in a regular expression"))
+}
+
+/// A character that stands for itself everywhere.
+fn literal(one: char) -> String {
+    if one.is_ascii_alphanumeric() || !one.is_ascii() { one.to_string() } else { code_point(u32::from(one)) }
+}
+
+fn code_point(code: u32) -> String {
+    format!(r"\x{{{code:x}}}")
+}
+
+#[cfg(test)]
+mod tests;

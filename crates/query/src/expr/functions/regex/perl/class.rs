@@ -1,0 +1,127 @@
+//! What stands in brackets: characters, ranges and sets, nothing nested and nothing subtracted.
+
+use super::{Translator, literal};
+
+/// One member of a class.
+enum Member {
+    One(char),
+    /// As the engines write it: `\d`, `\p{L}`, `[:alpha:]`.
+    Set(String),
+}
+
+/// Spaces and tabs for `h` and `H`, line ends for `v` and `V`.
+pub fn blanks(letter: char) -> &'static str {
+    match letter {
+        'h' | 'H' => r"\x{9}\x{20}\x{a0}\x{1680}\x{180e}\x{2000}-\x{200a}\x{202f}\x{205f}\x{3000}",
+        _ => r"\x{a}-\x{d}\x{85}\x{2028}\x{2029}",
+    }
+}
+
+impl Translator<'_> {
+    /// From behind the opening bracket to behind the closing one.
+    pub(super) fn class(&mut self) -> Option<()> {
+        self.text.push('[');
+        if self.eat("^") {
+            self.text.push('^');
+        }
+        let mut first = true;
+        while first || !self.eat("]") {
+            self.members()?;
+            first = false;
+        }
+        self.atom("]");
+        Some(())
+    }
+
+    /// A member, or a range from one to another; a dash beside a set is a dash.
+    fn members(&mut self) -> Option<()> {
+        let from = self.member()?;
+        let dash = self.rest.starts_with('-') && !self.rest.starts_with("-]");
+        if !dash {
+            self.write(&from);
+            return Some(());
+        }
+        self.rest = self.rest.get(1..).unwrap_or_default();
+        match (from, self.member()?) {
+            (Member::One(from), Member::One(to)) if from <= to => {
+                self.text.push_str(&format!("{}-{}", literal(from), literal(to)));
+            }
+            (Member::One(_), Member::One(_)) => return None,
+            (from, to) => [from, Member::One('-'), to].iter().for_each(|member| self.write(member)),
+        }
+        Some(())
+    }
+
+    fn write(&mut self, member: &Member) {
+        match member {
+            Member::One(one) => self.text.push_str(&literal(*one)),
+            Member::Set(set) => self.text.push_str(set),
+        }
+    }
+
+    fn member(&mut self) -> Option<Member> {
+        match self.next()? {
+            '[' if self.rest.starts_with(':') => Some(self.named()),
+            '\\' => self.escaped_member(),
+            one => Some(Member::One(one)),
+        }
+    }
+
+    /// `[:alpha:]`, or a bracket.
+    fn named(&mut self) -> Member {
+        let name = self.rest.get(1..).and_then(|rest| rest.split_once(":]")).map(|(name, _)| name);
+        let name = name.filter(|name| name.trim_start_matches('^').bytes().all(|byte| byte.is_ascii_lowercase()));
+        let Some(name) = name else { return Member::One('[') };
+        self.rest = self.rest.get(name.len() + 3..).unwrap_or_default();
+        Member::Set(format!("[:{name}:]"))
+    }
+
+    fn escaped_member(&mut self) -> Option<Member> {
+        let escaped = self.next()?;
+        let one = match escaped {
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'f' => '\x0c',
+            'a' => '\x07',
+            'e' => '\x1b',
+            'b' => '\x08',
+            'c' => char::from_u32(u32::from(self.next().filter(char::is_ascii)?.to_ascii_uppercase()) ^ 64)?,
+            '0'..='7' => self.octal(escaped)?,
+            'x' => self.hexadecimal()?,
+            'u' => self.unit()?,
+            'h' | 'v' => return Some(Member::Set(blanks(escaped).to_owned())),
+            'H' | 'V' => return Some(Member::Set(format!("[^{}]", blanks(escaped)))),
+            'd' | 'D' | 'w' | 'W' | 's' | 'S' => return Some(Member::Set(format!("\\{escaped}"))),
+            'p' | 'P' => return self.property(escaped),
+            letter if letter.is_ascii_alphanumeric() => return None,
+            itself => itself,
+        };
+        Some(Member::One(one))
+    }
+
+    fn octal(&mut self, first: char) -> Option<char> {
+        let code = format!("{first}{}", self.digits(2, 8));
+        char::from_u32(u32::from_str_radix(&code, 8).ok()?)
+    }
+
+    /// `\x41` or `\x{41}`.
+    fn hexadecimal(&mut self) -> Option<char> {
+        let digits = if self.eat("{") { self.until('}')? } else { self.digits(2, 16) };
+        char::from_u32(if digits.is_empty() { 0 } else { u32::from_str_radix(digits.trim(), 16).ok()? })
+    }
+
+    /// `\u0041` or `\u{41}`, which Perl lacks.
+    fn unit(&mut self) -> Option<char> {
+        let digits = if self.eat("{") { self.until('}')? } else { self.digits(4, 16) };
+        char::from_u32(u32::from_str_radix(digits, 16).ok()?)
+    }
+
+    /// `\pL` or `\p{Greek}`.
+    fn property(&mut self, letter: char) -> Option<Member> {
+        if self.eat("{") {
+            return Some(Member::Set(format!("\\{letter}{{{}}}", self.until('}')?)));
+        }
+        Some(Member::Set(format!("\\{letter}{}", self.next()?)))
+    }
+}
