@@ -7,7 +7,7 @@
 //! item ─ rows ─ filters ─┬─ stream    in order of arrival              resume after an item
 //!                        ├─ sorted    the smallest of (keys, docnum)   resume after a key
 //!                        ├─ groups    keys with their aggregates       resume after a key
-//!                        └─ distinct  rows, each once                  resume after a key
+//!                        └─ distinct  rows, each once, maybe sorted    resume after a key
 //! ```
 
 mod collect; // what a page keeps

@@ -206,11 +206,12 @@ pub fn emit(rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>, mut start: Start, si
     Finished { rows: page, next }
 }
 
-/// `DISTINCT` with `ORDER BY`: each row once, at its smallest key. The page is found by counting.
+/// `DISTINCT` with `ORDER BY`: each row once, at its smallest keys. Equal keys are told apart by the row, not by an item
+/// that has it, which may be gone when the next page is asked for.
 pub struct DistinctSorted {
     start: Start,
     size: PageSize,
-    /// Row to sort key and text.
+    /// Row to sort keys and text.
     rows: HashMap<Vec<u8>, (Vec<u8>, Vec<u8>)>,
     bytes: usize,
 }
@@ -220,29 +221,37 @@ impl DistinctSorted {
         DistinctSorted { start, size, rows: HashMap::new(), bytes: 0 }
     }
 
-    pub fn add(&mut self, row: Vec<u8>, key: Vec<u8>, text: Vec<u8>) -> Result<()> {
+    pub fn add(&mut self, row: Vec<u8>, keys: Vec<u8>, text: Vec<u8>) -> Result<()> {
         match self.rows.get_mut(&row) {
-            Some((known, _)) if *known <= key => Ok(()),
+            Some((known, _)) if *known <= keys => Ok(()),
             Some((known, _)) => {
-                *known = key;
+                *known = keys;
                 Ok(())
             }
             None => {
-                self.bytes += ENTRY_BYTES + row.len() + key.len() + text.len();
-                self.rows.insert(row, (key, text));
+                self.bytes += ENTRY_BYTES + row.len() + keys.len() + text.len();
+                self.rows.insert(row, (keys, text));
                 if self.bytes > KEPT_BYTES_MAX { Err(too_many()) } else { Ok(()) }
             }
         }
     }
 
     pub fn merge(&mut self, other: DistinctSorted) -> Result<()> {
-        other.rows.into_iter().try_for_each(|(row, (key, text))| self.add(row, key, text))
+        other.rows.into_iter().try_for_each(|(row, (keys, text))| self.add(row, keys, text))
     }
 
+    /// A place is keys │ row.
     pub fn finish(self) -> Finished {
-        let mut rows: Vec<(Vec<u8>, Vec<u8>)> = self.rows.into_values().collect();
+        let placed = self.rows.into_iter().map(|(row, (mut keys, text))| {
+            keys.extend_from_slice(&row);
+            (keys, text)
+        });
+        let mut rows: Vec<(Vec<u8>, Vec<u8>)> = match &self.start.at {
+            At::Key(after) => placed.filter(|(place, _)| place > after).collect(),
+            _ => placed.collect(),
+        };
         rows.sort_unstable();
-        by_count(rows.into_iter().map(|(_, text)| text), self.start, self.size)
+        emit(rows.into_iter(), self.start, self.size, false)
     }
 }
 

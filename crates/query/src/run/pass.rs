@@ -153,10 +153,10 @@ impl<'q> Pass<'q> {
             }
             (Collect::DistinctSorted(rows), Output::Rows(output)) => {
                 let keep_undefined = self.keep_undefined;
-                let mut sorting = Sorting { block, cx, docnum, row: 0, keep_undefined, unscored: false };
+                let sorting = Sorting { block, cx, docnum, row: 0, keep_undefined, unscored: false };
                 let key = &mut self.key;
                 each_row(block, outer, cx, &mut |frame| {
-                    if sorting.key(frame, key)?
+                    if sorting.keys(frame, key)?
                         && let Some(value) = project(output, frame, cx)?
                     {
                         let (mut row, mut text) = (Vec::new(), Vec::new());
@@ -237,6 +237,21 @@ struct Sorting<'s> {
 impl Sorting<'_> {
     /// keys │ docnum │ row of the item: the last two settle ties, in the direction of the first key.
     fn key(&mut self, rows: Rows<'_>, key: &mut Vec<u8>) -> Result<bool> {
+        if !self.keys(rows, key)? {
+            return Ok(false);
+        }
+        // Many texts have the same score, 0: of those the first that come will do.
+        let first = self.block.order.first();
+        let backwards = first.is_some_and(|first| first.descending && !matches!(first.node, Node::FullText(_)));
+        let docnum = if backwards { !self.docnum } else { self.docnum };
+        key.extend_from_slice(&docnum.to_be_bytes());
+        key.extend_from_slice(&self.row.to_be_bytes());
+        self.row = self.row.wrapping_add(1);
+        Ok(true)
+    }
+
+    /// Without what settles ties; `false` for a row that `ORDER BY` leaves out.
+    fn keys(&self, rows: Rows<'_>, key: &mut Vec<u8>) -> Result<bool> {
         key.clear();
         let order = &self.block.order;
         for part in order {
@@ -249,12 +264,6 @@ impl Sorting<'_> {
             }
             order::encode_key(value.as_deref(), part.descending, key);
         }
-        // Many texts have the same score, 0: of those the first that come will do.
-        let backwards = order.first().is_some_and(|first| first.descending && !matches!(first.node, Node::FullText(_)));
-        let docnum = if backwards { !self.docnum } else { self.docnum };
-        key.extend_from_slice(&docnum.to_be_bytes());
-        key.extend_from_slice(&self.row.to_be_bytes());
-        self.row = self.row.wrapping_add(1);
         Ok(true)
     }
 }

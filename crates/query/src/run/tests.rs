@@ -267,6 +267,42 @@ fn every_stretch_goes_on_at_its_own_place() {
     assert_eq!(String::from_utf8_lossy(&text), "2,3,6");
 }
 
+/// Items that come and go between two pages move no row that stays, nor bring one back.
+#[test]
+fn pages_of_sorted_distinct_rows_go_on_behind_their_last_row() {
+    let parameters = Parameters::default();
+    let env = ManualEnv::default();
+    let query = parse("SELECT DISTINCT VALUE c.n FROM c ORDER BY c.k DESC").unwrap();
+    let bind = Bind {
+        parameters: &parameters,
+        geospatial: Geospatial::Geography,
+        embeddings: &[],
+        full_text: None,
+        started_ms: None,
+    };
+    let block = compile(query.select(), query.text(), bind).unwrap();
+    let page = |start: Start, items: &[(u64, i64, i64)]| {
+        let room = Room::new(BUILT_BYTES_MAX);
+        let cx = Context { env: &env, started_ms: 0, geospatial: bind.geospatial, user_functions: None, room };
+        let size = PageSize { rows: 2, bytes: BUILT_BYTES_MAX };
+        let mut pass = Pass::new(&block, cx, start, size, Feeding::default());
+        for (docnum, k, n) in items {
+            let item = pleiad_model::Object::new().with("k", *k).with("n", *n).into();
+            pass.item(*docnum, Bound::Value(&item)).unwrap();
+        }
+        let finished = pass.finish(None).unwrap();
+        let mut text = Vec::new();
+        finished.rows.join(&mut text);
+        (String::from_utf8_lossy(&text).into_owned(), finished.next)
+    };
+    let before = [(1, 9, 90), (2, 9, 91), (3, 9, 91), (4, 8, 80), (5, 8, 90), (6, 7, 70)];
+    let (rows, next) = page(Start::beginning(0, None), &before);
+    assert_eq!(rows, "90,91");
+    let after = [(1, 9, 90), (3, 9, 91), (4, 8, 80), (6, 7, 70), (7, 10, 100), (8, 9, 85)];
+    let (rows, next) = page(next.unwrap(), &after);
+    assert_eq!((rows.as_str(), next), ("80,70", None));
+}
+
 /// Deep and wide queries run on a stack of half the size that servers give their threads.
 #[test]
 fn the_deepest_query_runs() {
