@@ -42,10 +42,39 @@ fn to_string<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
 }
 
 fn number_text(number: Number) -> String {
-    match number.as_f64() {
-        n if n.is_nan() => "NaN".to_owned(),
-        f64::INFINITY => "Infinity".to_owned(),
-        f64::NEG_INFINITY => "-Infinity".to_owned(),
-        _ => json::to_string(&Value::Number(number)),
+    match number {
+        Number::Float(n) => float_text(n),
+        whole => json::to_string(&Value::Number(whole)),
+    }
+}
+
+/// As JavaScript writes it: the shortest digits that mean this number, and an exponent only far from the point.
+fn float_text(n: f64) -> String {
+    const POINT_MAX: i32 = 21;
+    const POINT_MIN: i32 = -5;
+    if !n.is_finite() {
+        return if n.is_nan() {
+            "NaN"
+        } else if n > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        }
+        .to_owned();
+    }
+    let sign = if n < 0.0 { "-" } else { "" };
+    let shortest = format!("{:e}", n.abs());
+    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+    let digits = mantissa.replace('.', "");
+    let point = exponent.parse::<i32>().unwrap_or(0) + 1; // how many digits stand before the point
+    let count = digits.len() as i32;
+    match point {
+        _ if !(POINT_MIN..=POINT_MAX).contains(&point) => format!("{sign}{mantissa}e{:+}", point - 1),
+        ..=0 => format!("{sign}0.{}{digits}", "0".repeat(point.unsigned_abs() as usize)),
+        _ if point >= count => format!("{sign}{digits}{}", "0".repeat((point - count) as usize)),
+        _ => {
+            let (whole, fraction) = digits.split_at(point as usize);
+            format!("{sign}{whole}.{fraction}")
+        }
     }
 }
