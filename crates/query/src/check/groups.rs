@@ -68,7 +68,8 @@ pub(super) fn check(select: &Select) -> Result<(), Fault> {
     }
     let keys = select.group_by.iter().map(print_expr).collect();
     let group = Group { keys, rows: select.from.iter().filter_map(|source| source.name()).collect() };
-    select.spec.items().iter().try_for_each(|item| group.check(&item.expr))
+    let faults = select.spec.items().iter().filter_map(|item| group.check(&item.expr).err());
+    Fault::together(faults).map_or(Ok(()), Err)
 }
 
 fn check_key(key: &Expr) -> Result<(), Fault> {

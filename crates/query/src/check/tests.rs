@@ -137,6 +137,8 @@ fn only_keys_and_aggregates_are_selected_of_a_group() {
     check_at("SELECT VALUE c FROM c GROUP BY c.a", "SC2102", "c");
     check_at("SELECT c.a + c.b FROM c GROUP BY c.a", "SC2102", "c.b");
     check_at("SELECT c.a, (SELECT VALUE c.b) AS b FROM c GROUP BY c.a", "SC2102", "c.b");
+    let both = read("SELECT c.a, c.b, COUNT(1), c.c FROM c GROUP BY c.a").unwrap_err();
+    assert_eq!(both.message.matches("SC2102").count(), 2, "{both}");
     check("SELECT c.a FROM c GROUP BY c.a, 1", "", "A constant cannot be a GROUP BY key");
     check("SELECT c.a FROM c GROUP BY (SELECT VALUE c.a)", "", "A subquery cannot be a GROUP BY key");
     accepts("SELECT ABS(c.a) AS b FROM c GROUP BY c.a");

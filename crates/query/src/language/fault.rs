@@ -25,6 +25,8 @@ pub struct Fault {
     pub message: String,
     /// What would have worked: a sentence.
     pub hint: Option<String>,
+    /// What else is wrong, where all of it is told at once.
+    pub also: Vec<Fault>,
 }
 
 impl Fault {
@@ -35,28 +37,42 @@ impl Fault {
     }
 
     pub fn coded(span: Span, code: &'static str, message: impl Into<String>) -> Self {
-        Fault { span, code: Some(code), message: message.into(), hint: None }
+        Fault { span, code: Some(code), message: message.into(), hint: None, also: Vec::new() }
     }
 
     pub fn plain(span: Span, message: impl Into<String>) -> Self {
-        Fault { span, code: None, message: message.into(), hint: None }
+        Fault { span, code: None, message: message.into(), hint: None, also: Vec::new() }
     }
 
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         Fault { hint: Some(hint.into()), ..self }
     }
 
+    /// All of them as one; `None` when there is none.
+    pub fn together(faults: impl IntoIterator<Item = Fault>) -> Option<Self> {
+        let mut faults = faults.into_iter();
+        let first = faults.next()?;
+        Some(Fault { also: faults.collect(), ..first })
+    }
+
     /// The error for whoever sent `text`.
     pub fn into_error(self, text: &str) -> Error {
+        let mut errors = vec![self.entry(text)];
+        errors.extend(self.also.iter().map(|fault| fault.entry(text)));
+        let body = Object::new().with("errors", errors);
+        Error::invalid(json::to_string(&Value::from(body)))
+    }
+
+    fn entry(&self, text: &str) -> Value {
         let location =
             Object::new().with("start", utf16(text, self.span.start)).with("end", utf16(text, self.span.end));
         let mut error = Object::new().with("severity", "Error").with("location", location);
         if let Some(code) = self.code {
             error.set("code", code);
         }
-        error.set("message", self.hint.map_or(self.message.clone(), |hint| format!("{} {hint}", self.message)));
-        let body = Object::new().with("errors", vec![Value::from(error)]);
-        Error::invalid(json::to_string(&Value::from(body)))
+        let message = &self.message;
+        error.set("message", self.hint.as_ref().map_or(message.clone(), |hint| format!("{message} {hint}")));
+        Value::from(error)
     }
 }
 
