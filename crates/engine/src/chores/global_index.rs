@@ -9,11 +9,12 @@
 //! follow    version by version: previous image → out of the index, if it lay under another key; current image → in
 //!
 //!           version 812  previous {"id":"7","city":"Rome"}  current {"id":"7","city":"Oslo"}     the index's key is /city
-//!           delete ["Rome"] <rid of 7>      upsert ["Oslo"] {"id":<rid of 7>,"_id":"7","city":"Oslo"}
+//!           delete ["Rome"] 0000100000000007      upsert ["Oslo"] {"id":"0000100000000007","_id":"7","city":"Oslo"}
 //! ```
 //!
-//! The item's `_rid` in the source is its id in the index, so that it is the same however often a change is carried out. Positions are
-//! durable after what they stand for; what was done in between is done again after a crash, with the same end.
+//! The item's number in the source is its id in the index, so that it is the same however often a change is carried out, and in a copy
+//! of the database. Positions are durable after what they stand for; what was done in between is done again after a crash, with the
+//! same end.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -23,7 +24,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use pleiad_model::partition_key::{KeyRange, PartitionKey};
-use pleiad_model::resource_id::{ContainerRid, ItemRid};
+use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_partition::change_feed::Asked;
 use pleiad_partition::commit::block_on;
@@ -270,9 +271,8 @@ impl Work<'_> {
     }
 
     fn projected(&self, record: &Record) -> Result<Value> {
-        let id = ItemRid { container: self.source.rid, docnum: record.docnum }.to_string();
         let mut item = self.projection.apply(&json::parse(record.body())?);
-        item.set("id", id);
+        item.set("id", id_of(record.docnum));
         Ok(item.into())
     }
 
@@ -298,7 +298,7 @@ impl Work<'_> {
     }
 
     async fn carry_out_one(&self, docnum: u64, effect: Effect, key: impl Fn(&Value) -> PartitionKey) -> Result<()> {
-        let id = ItemRid { container: self.source.rid, docnum }.to_string();
+        let id = id_of(docnum);
         let is = effect.is.as_ref().map(&key);
         if let (Some(item), Some(at)) = (effect.is, &is) {
             self.upsert(at, &id, item).await?;
@@ -366,6 +366,12 @@ impl Work<'_> {
         }
         Err(Error::new(Kind::Outdated, "the index is changing all the time"))
     }
+}
+
+/// What an item of the source is called in the index. Its `_rid` would not do: that is another one in a copy of the database, where
+/// what was built before must be found again.
+fn id_of(docnum: u64) -> String {
+    format!("{docnum:016x}")
 }
 
 /// All of them, or the first failure once none is under way any more.
