@@ -18,6 +18,7 @@ use crate::record::{Contents, Fields, Record};
 use crate::schema::{Schema, Stored};
 use crate::state::{DOCNUM_COUNTER_BITS, ShardState};
 use crate::transaction::{Changes, New, Old};
+use crate::ttl::Expiry;
 use crate::unique::Claim;
 
 impl Partition {
@@ -49,10 +50,11 @@ impl Partition {
         stats.bytes += new.body.len() as u64;
         check_key_room(schema, &stats)?;
         self.keys.grows(&new.key, before, &stats, schema.room.key_bytes_max);
+        let expiry = schema.expiry(new.ts_s);
         Ok(self.sequence(schema, new.ts_s, |shard, changes| {
             let docnum = next_docnum(self.range.prefix, shard)?;
             let record = Record::encode(&new.contents(docnum), shard.lsn, 0)?;
-            over.iter().for_each(|leaving| leaving.expire(self.range.shard, shard, changes));
+            over.iter().for_each(|leaving| leaving.go(&expiry, self.range.shard, shard, changes));
             changes.insert(self.range.shard, &new.as_new(&record));
             changes.count_key(self.key_row(&new.key), &stats, &new.key);
             shard.items += 1;
@@ -82,9 +84,10 @@ impl Partition {
             check_key_room(schema, &stats)?;
             self.keys.grows(&new.key, before, &stats, schema.room.key_bytes_max);
         }
+        let expiry = schema.expiry(new.ts_s);
         Ok(self.sequence(schema, new.ts_s, |shard, changes| {
             let record = Record::encode(&new.contents(old.record.docnum), shard.lsn, 0)?;
-            over.iter().for_each(|leaving| leaving.expire(self.range.shard, shard, changes));
+            over.iter().for_each(|leaving| leaving.go(&expiry, self.range.shard, shard, changes));
             let count = changes.update(self.range.shard, &old.as_old(), &new.as_new(&record));
             changes.count_key(self.key_row(&new.key), &stats, &new.key);
             shard.item_bytes = (shard.item_bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
@@ -155,7 +158,7 @@ impl Partition {
         let mut stats = self.key_stats(&leaving.key).await?;
         leaving.uncount(&mut stats);
         let queued = self.sequence(schema, now_s, |shard, changes| {
-            leaving.expire(self.range.shard, shard, changes);
+            leaving.go(&schema.expiry(now_s), self.range.shard, shard, changes);
             changes.count_key(self.key_row(&leaving.key), &stats, &leaving.key);
             Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru: 0.0 })
         })?;
@@ -192,9 +195,12 @@ impl Leaving {
         shard.item_bytes = shard.item_bytes.saturating_sub(self.record.body().len() as u64);
     }
 
-    /// Its time is over.
-    fn expire(&self, at: u64, shard: &mut ShardState, changes: &mut Changes) {
-        changes.expire(at, &self.as_old());
+    /// Nobody has seen it for some time: because its time is over, or because it was erased with its key.
+    fn go(&self, expiry: &Expiry, at: u64, shard: &mut ShardState, changes: &mut Changes) {
+        match expiry.is_over(&self.record.view()) {
+            true => changes.expire(at, &self.as_old()),
+            false => changes.remove(at, &self.as_old()),
+        }
         self.uncount_shard(shard);
     }
 }

@@ -71,6 +71,24 @@ async fn every_version_comes_in_order_in_pages_of_every_size() {
     audit(&partition, &schema).await;
 }
 
+/// Both leave room for an item of the same name, and only one of them is a matter of time.
+#[tokio::test]
+async fn what_was_erased_with_its_key_was_deleted_and_what_is_over_has_expired() {
+    let (partition, erasing) = (open(&memory()).await, keeping());
+    let mortal = Schema { default_ttl: Some(10), ..keeping() };
+    for (schema, id, ts_s) in [(&erasing, "erased", 7), (&mortal, "over", 100)] {
+        put(&partition, schema, id, ts_s).await;
+        if id == "erased" {
+            partition.erase_key(schema, &key(schema, "a", "").logical, 7).await.unwrap();
+        }
+        put(&partition, schema, id, ts_s + 20).await;
+    }
+    let page = partition.versions(&everything(0), by(9)).await.unwrap();
+    let kinds: Vec<VersionKind> = page.versions.iter().map(|version| version.kind).collect();
+    use VersionKind::{Create, Delete, Expire};
+    assert_eq!(kinds, [Create, Delete, Create, Create, Expire, Create]);
+}
+
 #[tokio::test]
 async fn versions_are_kept_from_the_first_write_under_the_policy_on() {
     let (partition, off) = (open(&memory()).await, schema(&["/pk"]));
