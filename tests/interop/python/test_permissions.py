@@ -91,7 +91,12 @@ def test_s131_a_partition_key(scheme, database, shop, user):
     assert there.read_item("2", "a")["n"] == 2
     there.upsert_item({"id": "2", "pk": "a", "n": 22})
     assert len(list(there.query_items("SELECT * FROM c", partition_key="a"))) == 3
+    # The SDK asks for the changes of a key by where it lies.
+    changes = there.query_items_change_feed(partition_key="a", start_time="Beginning")
+    assert sorted(item["id"] for item in changes) == ["0", "2", "4"]
     for denied in [
+        lambda: list(there.query_items_change_feed(partition_key="b", start_time="Beginning")),
+        lambda: list(there.query_items_change_feed(start_time="Beginning")),
         lambda: there.read_item("1", "b"),
         lambda: there.upsert_item({"id": "1", "pk": "b"}),
         lambda: list(there.query_items("SELECT * FROM c", partition_key="b")),
@@ -99,6 +104,20 @@ def test_s131_a_partition_key(scheme, database, shop, user):
     ]:
         with refused(403):
             denied()
+
+
+def test_s131_the_beginning_of_a_hierarchical_key(scheme, database, make, user):
+    tenants = make(["/tenant", "/user"], throughput=30000)
+    for n in range(8):
+        tenants.create_item({"id": str(n), "tenant": "ab"[n % 2], "user": str(n % 4)})
+    permission = permit(user, "Read", link(database, tenants), resourcePartitionKey=["a"])
+    there = carrying(scheme, database, tenants, permission)
+    assert len(list(there.query_items("SELECT * FROM c", partition_key=["a"]))) == 4
+    assert len(list(there.query_items("SELECT * FROM c", partition_key=["a", "0"]))) == 2
+    changes = there.query_items_change_feed(partition_key=["a"], start_time="Beginning")
+    assert sorted(item["id"] for item in changes) == ["0", "2", "4", "6"]
+    with refused(403):
+        list(there.query_items("SELECT * FROM c", partition_key=["b"]))
 
 
 def test_s131_an_item(scheme, database, shop, user):

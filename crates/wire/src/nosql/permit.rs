@@ -16,9 +16,11 @@
 //!
 //! SDKs read the account, and the container for its key, before they do anything else.
 
+use std::sync::Arc;
+
 use http::{Method, StatusCode};
 use pleiad_engine::{Container, ContainerName, Engine, Grant};
-use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::partition_key::{KeyRange, PartitionKey, PartitionKeyDefinition};
 use pleiad_model::resource_id::{ContainerRid, ItemRid};
 use pleiad_model::{Error, Result, json};
 
@@ -54,7 +56,7 @@ impl Scope {
     fn read(grant: &Grant) -> Result<Scope> {
         let mode = Mode::parse(&grant.mode)
             .ok_or_else(|| Error::invalid("The permissionMode is neither 'Read' nor 'All'."))?;
-        let resource = address::parse(&grant.resource)?;
+        let resource = address::parse(&grant.resource).map_err(|_| cannot_be_for(&grant.resource))?;
         let key = grant.key.as_ref().map(|key| PartitionKey::parse(&json::to_string(key))).transpose()?;
         Ok(Scope { mode, resource, key })
     }
@@ -79,11 +81,13 @@ pub fn check_grant(grant: &Grant) -> Result<()> {
             | ResourceType::Conflicts,
             false,
         ) => Ok(()),
-        _ => Err(Error::invalid(format!(
-            "A permission cannot be for {:?}: it is for a container, an item, a script or a conflict.",
-            grant.resource
-        ))),
+        _ => Err(cannot_be_for(&grant.resource)),
     }
+}
+
+fn cannot_be_for(resource: &str) -> Error {
+    let message = "it is for a container, an item, a script or a conflict";
+    Error::invalid(format!("A permission cannot be for {resource:?}: {message}."))
 }
 
 /// Whether the carrier of a token may make this request.
@@ -95,12 +99,11 @@ pub fn check(engine: &Engine, ticket: Ticket, request: &Request<'_>) -> Result<(
         Failure::new(StatusCode::UNAUTHORIZED, message)
     })?;
     let scope = Scope::read(&permission.grant)?;
-    if scope.mode != Mode::None
-        && (is_account(request) || (is_same_container(engine, &scope, request) && allows(&scope, request)?))
-    {
-        return Ok(());
-    }
-    Err(insufficient().into())
+    let allowed = match same_container(engine, &scope, request) {
+        Some(container) => allows(&scope, request, container.definition.partition_key.as_ref())?,
+        None => is_account(request),
+    };
+    if allowed && scope.mode != Mode::None { Ok(()) } else { Err(insufficient().into()) }
 }
 
 fn insufficient() -> Failure {
@@ -114,18 +117,18 @@ fn is_account(request: &Request<'_>) -> bool {
     request.address.resource == ResourceType::Account && *request.method == Method::GET
 }
 
-/// Of requests within the permission's container.
-fn allows(scope: &Scope, request: &Request<'_>) -> Result<bool> {
+/// Of requests within the permission's container, which has this key.
+fn allows(scope: &Scope, request: &Request<'_>, key: Option<&PartitionKeyDefinition>) -> Result<bool> {
     let by_mode = scope.mode == Mode::All || is_read(request.method, request.headers);
     Ok(match request.address.resource {
         ResourceType::Containers => *request.method == Method::GET,
         ResourceType::Ranges => by_mode,
         ResourceType::Items if is_plan(request) => true,
-        ResourceType::Items => by_mode && is_one(scope, request) && is_key(scope, request)?,
-        ResourceType::Operations => by_mode && scope.one().is_none() && is_key(scope, request)?,
+        ResourceType::Items => by_mode && is_one(scope, request) && is_key(scope, request, key)?,
+        ResourceType::Operations => by_mode && scope.one().is_none() && is_key(scope, request, key)?,
         ResourceType::StoredProcedures if scope.key.is_some() => {
             let runs = *request.method == Method::POST && !request.address.is_feed;
-            runs && by_mode && is_one(scope, request) && is_key(scope, request)?
+            runs && by_mode && is_one(scope, request) && is_key(scope, request, key)?
         }
         ResourceType::StoredProcedures
         | ResourceType::Triggers
@@ -139,11 +142,12 @@ fn is_plan(request: &Request<'_>) -> bool {
     *request.method == Method::POST && request.post_kind() == PostKind::QueryPlan
 }
 
-fn is_same_container(engine: &Engine, scope: &Scope, request: &Request<'_>) -> bool {
-    let find = |name| engine.find_container(name).ok().map(|container: std::sync::Arc<Container>| container.rid);
-    let granted = container_name(&scope.resource).and_then(find);
-    let asked = container_name(request.address).and_then(find);
-    granted.is_some() && granted == asked
+/// The permission's container, if that is the one asked.
+fn same_container(engine: &Engine, scope: &Scope, request: &Request<'_>) -> Option<Arc<Container>> {
+    let find = |name| engine.find_container(name).ok();
+    let granted = container_name(&scope.resource).and_then(find)?;
+    let asked = container_name(request.address).and_then(find)?;
+    (granted.rid == asked.rid).then_some(granted)
 }
 
 fn container_name(address: &Address) -> Option<ContainerName<'_>> {
@@ -175,10 +179,25 @@ fn is_same_rid(kind: ResourceType, granted: &str, asked: &str) -> bool {
 }
 
 /// A permission for one partition key is for requests that say so; of a hierarchical key it may be the beginning.
-fn is_key(scope: &Scope, request: &Request<'_>) -> Result<bool> {
+fn is_key(scope: &Scope, request: &Request<'_>, definition: Option<&PartitionKeyDefinition>) -> Result<bool> {
     let Some(granted) = &scope.key else { return Ok(true) };
-    let asked = request.partition_key()?;
-    Ok(asked.is_some_and(|asked| asked.components().starts_with(granted.components())))
+    match (request.partition_key()?, definition) {
+        (Some(asked), _) => Ok(asked.components().starts_with(granted.components())),
+        (None, Some(definition)) => is_within(granted, request, definition),
+        (None, None) => Ok(false),
+    }
+}
+
+/// SDKs name a key by where it lies as well: in change feeds, and when it is the beginning of a hierarchical one.
+fn is_within(granted: &PartitionKey, request: &Request<'_>, definition: &PartitionKeyDefinition) -> Result<bool> {
+    let reads_a_feed = request.address.is_feed && is_read(request.method, request.headers);
+    let Some(asked) = request.epk_range()?.filter(|_| reads_a_feed) else { return Ok(false) };
+    let place = granted.effective(definition);
+    let keys = match granted.matches_shape(definition) {
+        true => KeyRange::of_point(place),
+        false => KeyRange::of_prefix(place),
+    };
+    Ok(keys.min <= asked.min && asked.max <= keys.max)
 }
 
 #[cfg(test)]

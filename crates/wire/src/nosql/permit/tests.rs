@@ -3,6 +3,8 @@
 use super::*;
 use crate::listener::Origin;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use pleiad_model::partition_key::{KeyKind, KeyVersion};
+use pleiad_model::path::PropertyPath;
 
 /// What a request is, and whether it writes.
 struct Asked {
@@ -30,6 +32,12 @@ fn grant(mode: &str, resource: &str, key: Option<&str>) -> Scope {
 }
 
 fn is_allowed(scope: &Scope, asked: &Asked) -> bool {
+    is_allowed_under(scope, asked, &["/pk"], KeyKind::Hash)
+}
+
+fn is_allowed_under(scope: &Scope, asked: &Asked, paths: &[&str], kind: KeyKind) -> bool {
+    let paths = paths.iter().map(|path| PropertyPath::parse(path).unwrap()).collect();
+    let key = PartitionKeyDefinition { paths, kind, version: KeyVersion::V2, system_key: false };
     let address = address::parse(asked.path).unwrap();
     let headers: HeaderMap = asked
         .headers
@@ -41,7 +49,7 @@ fn is_allowed(scope: &Scope, asked: &Asked) -> bool {
     let (method, address) = (&asked.method, &address);
     let request =
         Request { method, address, headers: &headers, body: Default::default(), origin: &origin, authority: None };
-    scope.mode != Mode::None && allows(scope, &request).unwrap()
+    scope.mode != Mode::None && allows(scope, &request, Some(&key)).unwrap()
 }
 
 /// By scope: container, item `1`, key `["a"]`, item `1` under key `["a"]`, procedure `s`, that under key `["a"]`, trigger `t`. `r` is allowed in both modes, `w` in mode All, `-` in none.
@@ -147,6 +155,29 @@ fn of_a_hierarchical_key_the_beginning_is_enough() {
     assert!(!is_allowed(&scope, &asked(Method::GET, "/dbs/d/colls/c/docs", &[A])));
 }
 
+/// So do SDKs ask for a key's changes, and for all keys that begin like one.
+#[test]
+fn s131_a_key_may_be_named_by_where_it_lies() {
+    const MIN: (&str, &str) = ("x-ms-start-epk", "3A5381E1114EB8D3FCC90795045B49B7");
+    const NEXT: (&str, &str) = ("x-ms-end-epk", "3A5381E1114EB8D3FCC90795045B49B8");
+    const BELOW: (&str, &str) = ("x-ms-end-epk", "3A5381E1114EB8D3FCC90795045B49B7FF");
+    const BEYOND: (&str, &str) = ("x-ms-end-epk", "3A5381E1114EB8D3FCC90795045B49B9");
+    const CHANGES: (&str, &str) = ("a-im", "Incremental Feed");
+    const DOCS: &str = "/dbs/d/colls/c/docs";
+    let scope = grant("All", "dbs/d/colls/c", Some(r#"["a"]"#));
+    let whole = |asked: Asked| is_allowed(&scope, &asked);
+    let prefix = |asked: Asked| is_allowed_under(&scope, &asked, &["/a", "/b"], KeyKind::MultiHash);
+    assert!(whole(asked(Method::GET, DOCS, &[MIN, NEXT, CHANGES])));
+    assert!(whole(asked(Method::POST, DOCS, &[MIN, NEXT, QUERY])));
+    assert!(prefix(asked(Method::GET, DOCS, &[MIN, BELOW, CHANGES])));
+    assert!(!whole(asked(Method::GET, DOCS, &[MIN, BEYOND, CHANGES])), "neighbours are no business of its");
+    assert!(!prefix(asked(Method::GET, DOCS, &[MIN, NEXT, CHANGES])));
+    assert!(!whole(asked(Method::GET, DOCS, &[MIN, CHANGES])), "up to the end");
+    assert!(!whole(asked(Method::GET, DOCS, &[B, MIN, NEXT])), "the key that is named is what counts");
+    assert!(!whole(asked(Method::POST, DOCS, &[MIN, NEXT])), "writes name their key");
+    assert!(!whole(asked(Method::GET, "/dbs/d/colls/c/docs/1", &[MIN, NEXT])));
+}
+
 #[test]
 fn a_permission_is_for_a_container_or_one_thing_in_it() {
     let check = |mode: &str, resource: &str| {
@@ -163,5 +194,5 @@ fn a_permission_is_for_a_container_or_one_thing_in_it() {
         assert_eq!(check("Read", wrong), Err(pleiad_model::Kind::Invalid), "{wrong}");
     }
     assert_eq!(check("Read", "dbs/d/colls/c/docs/1/attachments/a"), Err(pleiad_model::Kind::Refused));
-    assert!(check("Read", "nowhere/d").is_err());
+    assert_eq!(check("Read", "nowhere/d"), Err(pleiad_model::Kind::Invalid));
 }
