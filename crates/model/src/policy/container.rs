@@ -19,7 +19,7 @@ use super::vector::{self, VectorEmbedding};
 use super::{key, read};
 use crate::item;
 use crate::partition_key::{KeyVersion, PartitionKeyDefinition};
-use crate::{Error, Object, Result, Value};
+use crate::{Error, Kind, Object, Result, Value};
 
 /// Where a container says which indexes it is the source of.
 const INDEXED_BY: &str = "materializedViews";
@@ -187,7 +187,8 @@ impl ContainerDefinition {
             return Err(Error::invalid("Document collection partition key cannot be changed."));
         }
         if !same_list(&self.unique_keys, &next.unique_keys, UniqueKey::same) {
-            return Err(Error::invalid(
+            return Err(Error::new(
+                Kind::Forbidden,
                 "The unique index cannot be modified. To change it, create another container and move the items.",
             ));
         }
