@@ -14,6 +14,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use crate::{Error, Number, Object, Result, Value};
 
 pub mod lazy; // one's way in text, without parsing it
+mod surrogates; // escapes that are half a character
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +25,15 @@ pub const NESTING_MAX: usize = 128;
 /// Up to here comparing every pair of names is cheaper than hashing them.
 const PAIRWISE_NAMES_MAX: usize = 24;
 
+/// Half a surrogate pair is no character; JavaScript writes it all the same, and the service reads it as U+FFFD.
 pub fn parse(text: &[u8]) -> Result<Value> {
+    read(text).or_else(|error| match surrogates::mended(text) {
+        Some(mended) => read(&mended),
+        None => Err(error),
+    })
+}
+
+fn read(text: &[u8]) -> Result<Value> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     // We count levels ourselves: the reader's own limit is one short of ours.
     reader.disable_recursion_limit();

@@ -1,0 +1,69 @@
+//! Escapes of half a surrogate pair, in JSON text that could not be read.
+//!
+//! Promise: all else stays as it is, byte for byte, so that text that is wrong in another way as well stays wrong.
+//!
+//! ```text
+//! "a\ud83d"   →   "a\ufffd"          "\ud83d\ude00"   is a pair, and stays
+//! ```
+
+/// The text with U+FFFD in place of every half; `None` if it has none.
+pub(super) fn mended(text: &[u8]) -> Option<Vec<u8>> {
+    let (mut out, mut at, mut halves) = (Vec::with_capacity(text.len()), 0, 0);
+    while at < text.len() {
+        let (length, whole) = piece(&text[at..]);
+        match whole {
+            true => out.extend_from_slice(&text[at..at + length]),
+            false => out.extend_from_slice(b"\\ufffd"),
+        }
+        halves += usize::from(!whole);
+        at += length;
+    }
+    (halves > 0).then_some(out)
+}
+
+/// How many bytes belong together, and whether they are something whole.
+fn piece(text: &[u8]) -> (usize, bool) {
+    match (text, unit(text)) {
+        (_, Some(0xD800..=0xDBFF)) => match text.get(6..).and_then(unit) {
+            Some(0xDC00..=0xDFFF) => (12, true),
+            _ => (6, false),
+        },
+        (_, Some(0xDC00..=0xDFFF)) => (6, false),
+        (_, Some(_)) => (6, true),
+        ([b'\\', _, ..], None) => (2, true),
+        _ => (1, true),
+    }
+}
+
+/// `\uXXXX`
+fn unit(text: &[u8]) -> Option<u16> {
+    let [b'\\', b'u', digits @ ..] = text.get(..6)? else { return None };
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Value;
+    use crate::json::parse;
+
+    #[track_caller]
+    fn check(text: &str, want: &str) {
+        assert_eq!(parse(text.as_bytes()).unwrap(), Value::from(want), "{text}");
+    }
+
+    #[test]
+    fn a_half_is_replaced_and_a_pair_is_not() {
+        check(r#""a\ud83d""#, "a\u{FFFD}");
+        check(r#""\ude00b""#, "\u{FFFD}b");
+        check(r#""\ud83d\ud83d\ude00""#, "\u{FFFD}\u{1F600}");
+        check(r#""\ud83dx\u0041\\ud83d""#, "\u{FFFD}xA\\ud83d");
+        check(r#""\ud83d\n""#, "\u{FFFD}\n");
+    }
+
+    #[test]
+    fn what_is_wrong_otherwise_stays_wrong() {
+        for text in [r#""\ud83d"#, r#"{"\ud83d"}"#, r#""\ud8""#, r#""\ud83d\x""#, r#""\u+123""#, "\"\\ud83d\u{1}\""] {
+            assert!(parse(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}
