@@ -15,6 +15,7 @@ mod change; // create, replace, delete
 mod copy; // a database once more, under another name
 mod global_index; // an index and its source
 mod job; // a split or merge under way
+mod meant; // which resource, and which version of it
 mod progress; // how far an index has come with its source
 mod publish; // a change becomes durable, then visible
 mod repartition; // a job begins, hands over, ends
@@ -29,6 +30,7 @@ pub use change::NewContainer;
 pub(crate) use copy::CopyPlan;
 pub use copy::DatabaseCopy;
 pub use job::{Job, JobKind, Reason};
+pub use meant::Meant;
 pub(crate) use progress::Followed;
 pub use progress::Progress;
 pub(crate) use repartition::{HandingOver, Wanted};

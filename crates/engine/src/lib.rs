@@ -38,8 +38,8 @@ pub use admit::{Admitted, ContainerName};
 pub use answer::{Answer, Place};
 pub use batch::{BATCH_OPERATIONS_MAX, BatchAction, BatchOperation, Done, OperationAnswer};
 pub use catalog::{
-    Catalog, Container, Database, DatabaseCopy, EncryptionKey, Grant, Job, JobKind, Offer, OfferOwner, Permission,
-    Reason, Script, ScriptDefinition, ScriptPut, User,
+    Catalog, Container, Database, DatabaseCopy, EncryptionKey, Grant, Job, JobKind, Meant, Offer, OfferOwner,
+    Permission, Reason, Script, ScriptDefinition, ScriptPut, User,
 };
 pub use change_feed::{ChangeFrom, ChangeMode, ChangePage, ChangeRequest, ChangeStretch, Changes};
 pub use chores::{JobReport, Outcome as JobOutcome, Step, Task as JobTask};

@@ -17,6 +17,7 @@ use pleiad_partition::{Indexing, PartitionMap, Range, Schema};
 
 use super::Catalog;
 use super::global_index;
+use super::meant::Meant;
 use super::publish::Change;
 use super::rows;
 use super::transition::Transition;
@@ -355,14 +356,17 @@ impl Catalog {
         database: DatabaseRid,
         id: &str,
         properties: Object,
-        replaced: Option<ClientEncryptionKeyRid>,
+        replaced: Option<Meant<ClientEncryptionKeyRid>>,
     ) -> Result<Arc<EncryptionKey>> {
         check_resource_name(id)?;
         let mut change = self.begin().await;
         let mut owner = change.owner(database)?;
         let rid = match replaced {
-            Some(rid) if owner.encryption_keys.contains_key(&rid.number) => rid,
-            Some(_) => return Err(Error::not_found(NOT_THERE)),
+            Some(meant) => {
+                let old = owner.encryption_keys.get(&meant.rid.number).ok_or_else(|| Error::not_found(NOT_THERE))?;
+                meant.check(old.version)?;
+                meant.rid
+            }
             None if owner.encryption_key(id).is_some() => return Err(Error::conflict(ALREADY_EXISTS)),
             None if owner.encryption_keys.len() >= ENCRYPTION_KEYS_MAX => {
                 return Err(Error::invalid(format!(

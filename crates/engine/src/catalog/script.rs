@@ -15,10 +15,9 @@ use pleiad_partition::Condition;
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
 use pleiad_script::{OperationType, Program};
 
-use super::Catalog;
 use super::publish::Change;
-use super::rows;
 use super::tree::{Container, Version};
+use super::{Catalog, meant, rows};
 
 #[cfg(test)]
 mod tests;
@@ -94,13 +93,7 @@ impl Script {
     }
 
     fn check(&self, condition: &Condition) -> Result<()> {
-        let holds = match condition {
-            Condition::None | Condition::IfAny => true,
-            Condition::IfMatch(etag) => *etag == self.version.etag().to_string(),
-            Condition::IfAbsent => false,
-        };
-        let stale = || Error::new(Kind::PreconditionFailed, "One of the specified pre-condition is not met");
-        holds.then_some(()).ok_or_else(stale)
+        meant::check(self.version, condition)
     }
 }
 

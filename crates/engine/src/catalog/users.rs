@@ -11,6 +11,7 @@ use pleiad_model::resource_id::{DatabaseRid, PermissionRid, UserRid};
 use pleiad_model::{Error, Object, Result, Value};
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
 
+use super::meant::Meant;
 use super::publish::Change;
 use super::tree::{Database, Tree, Version};
 use super::{Catalog, rows};
@@ -70,13 +71,33 @@ impl Tree {
     }
 }
 
+impl Database {
+    fn meant(&self, meant: &Meant<UserRid>) -> Result<Arc<User>> {
+        let user = self.users.get(&meant.rid.number).cloned().ok_or_else(missing)?;
+        meant.check(user.version).map(|()| user)
+    }
+}
+
+impl User {
+    fn meant(&self, meant: &Meant<PermissionRid>) -> Result<Arc<Permission>> {
+        let permission = self.permissions.get(&meant.rid.number).cloned().ok_or_else(missing)?;
+        meant.check(permission.version).map(|()| permission)
+    }
+}
+
 impl Catalog {
     /// Creates a user, or gives the one that is replaced another name.
-    pub async fn put_user(&self, database: DatabaseRid, id: &str, replaced: Option<UserRid>) -> Result<Arc<User>> {
+    pub async fn put_user(
+        &self,
+        database: DatabaseRid,
+        id: &str,
+        replaced: Option<Meant<UserRid>>,
+    ) -> Result<Arc<User>> {
         check_resource_name(id)?;
         let mut change = self.begin().await;
         let mut owner = change.owner(database)?;
-        let old = replaced.map(|rid| owner.users.get(&rid.number).cloned().ok_or_else(missing)).transpose()?;
+        let old = replaced.as_ref().map(|meant| owner.meant(meant)).transpose()?;
+        let replaced = replaced.map(|meant| meant.rid);
         if owner.user(id).is_some_and(|taken| Some(taken.rid) != replaced) {
             return Err(Error::conflict(ALREADY_EXISTS));
         }
@@ -91,10 +112,11 @@ impl Catalog {
     }
 
     /// With all its permissions.
-    pub async fn delete_user(&self, rid: UserRid) -> Result<()> {
-        let mut change = self.begin().await;
-        let mut owner = change.owner(rid.database)?;
-        let user = owner.users.remove(&rid.number).ok_or_else(missing)?;
+    pub async fn delete_user(&self, meant: impl Into<Meant<UserRid>>) -> Result<()> {
+        let (meant, mut change) = (meant.into(), self.begin().await);
+        let mut owner = change.owner(meant.rid.database)?;
+        let user = owner.meant(&meant)?;
+        owner.users.remove(&user.rid.number);
         rows::delete_user(&mut change.batch, &user);
         change.tree.put_database(owner);
         self.publish(change).await
@@ -106,14 +128,13 @@ impl Catalog {
         user: UserRid,
         id: &str,
         grant: Grant,
-        replaced: Option<PermissionRid>,
+        replaced: Option<Meant<PermissionRid>>,
     ) -> Result<Arc<Permission>> {
         check_resource_name(id)?;
         let mut change = self.begin().await;
         let mut owner = change.user(user)?;
-        if replaced.is_some_and(|rid| !owner.permissions.contains_key(&rid.number)) {
-            return Err(missing());
-        }
+        replaced.as_ref().map(|meant| owner.meant(meant)).transpose()?;
+        let replaced = replaced.map(|meant| meant.rid);
         let mut others = owner.permissions.values().filter(|other| Some(other.rid) != replaced);
         if others.any(|other| other.id == id || is_same_resource(&other.grant, &grant)) {
             return Err(Error::conflict(ALREADY_EXISTS));
@@ -127,10 +148,11 @@ impl Catalog {
         Ok(permission)
     }
 
-    pub async fn delete_permission(&self, rid: PermissionRid) -> Result<()> {
-        let mut change = self.begin().await;
-        let mut owner = change.user(rid.user)?;
-        let permission = owner.permissions.remove(&rid.number).ok_or_else(missing)?;
+    pub async fn delete_permission(&self, meant: impl Into<Meant<PermissionRid>>) -> Result<()> {
+        let (meant, mut change) = (meant.into(), self.begin().await);
+        let mut owner = change.user(meant.rid.user)?;
+        let permission = owner.meant(&meant)?;
+        owner.permissions.remove(&permission.rid.number);
         rows::delete_permission(&mut change.batch, permission.rid);
         change.put_user(owner)?;
         self.publish(change).await

@@ -131,6 +131,11 @@ impl<'a> Request<'a> {
         condition(self.header("if-match"), self.header("if-none-match"))
     }
 
+    /// Which version of a user, a permission or an encryption key is meant. Containers and databases ask nobody, as in the service.
+    pub fn version_condition(&self) -> Condition {
+        condition(self.header("if-match"), None)
+    }
+
     /// Several preferences may stand in one header.
     pub fn prefers_minimal(&self) -> bool {
         let preferences = self.header("prefer").unwrap_or_default().split(',');

@@ -41,10 +41,13 @@ async fn users_and_permissions_outlive_a_restart_and_go_with_their_owners() {
     let engine = reopen(store, LIMITS).await;
     assert_eq!(told(&engine), before);
 
-    let again =
-        engine.catalog.put_permission(ann.rid, "r", grant("dbs/db/colls/d", None), Some(whole.rid)).await.unwrap();
+    let again = engine
+        .catalog
+        .put_permission(ann.rid, "r", grant("dbs/db/colls/d", None), Some(whole.rid.into()))
+        .await
+        .unwrap();
     assert!(again.rid == whole.rid && again.version.number > whole.version.number);
-    engine.catalog.put_user(db, "anna", Some(ann.rid)).await.unwrap();
+    engine.catalog.put_user(db, "anna", Some(ann.rid.into())).await.unwrap();
     engine.catalog.delete_user(bob.rid).await.unwrap();
     engine.catalog.delete_database(other).await.unwrap();
     let (store, _) = engine.catalog.hands();
@@ -65,8 +68,8 @@ async fn names_and_resources_are_taken_once() {
     let ann = engine.catalog.put_user(db, "ann", None).await.unwrap();
     let bob = engine.catalog.put_user(db, "bob", None).await.unwrap();
     assert_eq!(kind_of(engine.catalog.put_user(db, "ann", None).await), Some(Kind::Conflict));
-    assert_eq!(kind_of(engine.catalog.put_user(db, "ann", Some(bob.rid)).await), Some(Kind::Conflict));
-    assert_eq!(kind_of(engine.catalog.put_user(db, "bob", Some(bob.rid)).await), None);
+    assert_eq!(kind_of(engine.catalog.put_user(db, "ann", Some(bob.rid.into())).await), Some(Kind::Conflict));
+    assert_eq!(kind_of(engine.catalog.put_user(db, "bob", Some(bob.rid.into())).await), None);
     let put = async |id: &str, resource: &str| {
         kind_of(engine.catalog.put_permission(ann.rid, id, grant(resource, None), None).await)
     };

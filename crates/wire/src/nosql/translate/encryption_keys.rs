@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{Database, EncryptionKey};
+use pleiad_engine::{Database, EncryptionKey, Meant};
 use pleiad_model::resource_id::ClientEncryptionKeyRid;
-use pleiad_model::{Error, Kind, Object, Result, Value};
+use pleiad_model::{Error, Object, Result, Value};
 
 use super::metadata::{Rows, id_of, one};
 use super::{creates, not_allowed};
@@ -36,8 +36,8 @@ impl Gateway<'_> {
             }
             (&Method::PUT, false) => {
                 let key = find(&database, request)?;
-                check_match(request, &key)?;
-                self.put_key(request, &database, &key.id, &request.json()?, Some(key.rid)).await
+                let replaced = Meant::new(key.rid, request.version_condition());
+                self.put_key(request, &database, &key.id, &request.json()?, Some(replaced)).await
             }
             _ => Err(not_allowed()),
         }
@@ -49,7 +49,7 @@ impl Gateway<'_> {
         database: &Database,
         id: &str,
         body: &Value,
-        replaced: Option<ClientEncryptionKeyRid>,
+        replaced: Option<Meant<ClientEncryptionKeyRid>>,
     ) -> Handled {
         let status = if replaced.is_some() { StatusCode::OK } else { StatusCode::CREATED };
         let key = self.engine.catalog.put_encryption_key(database.rid, id, properties(body)?, replaced).await?;
@@ -71,15 +71,6 @@ fn find(database: &Database, request: &Request<'_>) -> Result<Arc<EncryptionKey>
         None => database.encryption_key(name),
     };
     found.cloned().ok_or_else(|| Error::not_found("There is no such client encryption key."))
-}
-
-fn check_match(request: &Request<'_>, key: &EncryptionKey) -> Result<()> {
-    let holds = request.header("if-match").is_none_or(|etag| etag == "*" || etag == key.version.etag().to_string());
-    if holds {
-        Ok(())
-    } else {
-        Err(Error::new(Kind::PreconditionFailed, "One of the specified pre-condition is not met."))
-    }
 }
 
 fn properties(body: &Value) -> Result<Object> {

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{Database, Grant, Permission, User};
+use pleiad_engine::{Database, Grant, Meant, Permission, User};
 use pleiad_model::resource_id::{PermissionRid, UserRid};
-use pleiad_model::{Error, Result, Value};
+use pleiad_model::{Error, Kind, Result, Value};
 
 use super::metadata::{Rows, id_of, one};
 use super::{creates, not_allowed};
+use crate::nosql::address::ResourceType;
 use crate::nosql::reply::{Handled, Reply};
 use crate::nosql::request::{PostKind, Request};
 use crate::nosql::resource_token::Ticket;
@@ -31,16 +32,19 @@ impl Gateway<'_> {
             }
             (&Method::POST, true) if creates(request) => {
                 let body = request.json()?;
-                let replaced = upserted(request, database.user(id_of(&body)?)).map(|user| user.rid);
+                let replaced = upserted(request, database.user(id_of(&body)?));
+                let replaced = replaced.map(|user| Meant::new(user.rid, request.version_condition()));
                 self.put_user(request, &database, &body, replaced).await
             }
             (&Method::GET, false) => Ok(one(request, StatusCode::OK, &shape::user(&*find_user(&database, request)?))),
             (&Method::PUT, false) => {
                 let user = find_user(&database, request)?;
-                self.put_user(request, &database, &request.json()?, Some(user.rid)).await
+                let replaced = Meant::new(user.rid, request.version_condition());
+                self.put_user(request, &database, &request.json()?, Some(replaced)).await
             }
             (&Method::DELETE, false) => {
-                self.engine.catalog.delete_user(find_user(&database, request)?.rid).await?;
+                let meant = Meant::new(find_user(&database, request)?.rid, request.version_condition());
+                self.engine.catalog.delete_user(meant).await?;
                 Ok(Reply::empty(StatusCode::NO_CONTENT).charged(METADATA_WRITE_RU))
             }
             _ => Err(not_allowed()),
@@ -52,10 +56,11 @@ impl Gateway<'_> {
         request: &Request<'_>,
         database: &Database,
         body: &Value,
-        replaced: Option<UserRid>,
+        replaced: Option<Meant<UserRid>>,
     ) -> Handled {
+        let status = put_status(replaced.is_some());
         let user = self.engine.catalog.put_user(database.rid, id_of(body)?, replaced).await?;
-        Ok(one(request, put_status(replaced.is_some()), &shape::user(&user)).charged(METADATA_WRITE_RU))
+        Ok(one(request, status, &shape::user(&user)).charged(METADATA_WRITE_RU))
     }
 
     pub(super) async fn permissions(&self, request: &Request<'_>) -> Handled {
@@ -69,7 +74,8 @@ impl Gateway<'_> {
             }
             (&Method::POST, true) if creates(request) => {
                 let body = request.json()?;
-                let replaced = upserted(request, user.permission(id_of(&body)?)).map(|permission| permission.rid);
+                let replaced = upserted(request, user.permission(id_of(&body)?));
+                let replaced = replaced.map(|permission| Meant::new(permission.rid, request.version_condition()));
                 self.put_permission(request, &user, &body, replaced, expires_s).await
             }
             (&Method::GET, false) => {
@@ -78,10 +84,12 @@ impl Gateway<'_> {
             }
             (&Method::PUT, false) => {
                 let permission = find_permission(&user, request)?;
-                self.put_permission(request, &user, &request.json()?, Some(permission.rid), expires_s).await
+                let replaced = Meant::new(permission.rid, request.version_condition());
+                self.put_permission(request, &user, &request.json()?, Some(replaced), expires_s).await
             }
             (&Method::DELETE, false) => {
-                self.engine.catalog.delete_permission(find_permission(&user, request)?.rid).await?;
+                let meant = Meant::new(find_permission(&user, request)?.rid, request.version_condition());
+                self.engine.catalog.delete_permission(meant).await?;
                 Ok(Reply::empty(StatusCode::NO_CONTENT).charged(METADATA_WRITE_RU))
             }
             _ => Err(not_allowed()),
@@ -93,13 +101,13 @@ impl Gateway<'_> {
         request: &Request<'_>,
         user: &User,
         body: &Value,
-        replaced: Option<PermissionRid>,
+        replaced: Option<Meant<PermissionRid>>,
         expires_s: u64,
     ) -> Handled {
-        let grant = grant(body)?;
+        let (grant, status) = (grant(body)?, put_status(replaced.is_some()));
         let permission = self.engine.catalog.put_permission(user.rid, id_of(body)?, grant, replaced).await?;
         let shown = self.permission(&permission, expires_s);
-        Ok(one(request, put_status(replaced.is_some()), &shown).charged(METADATA_WRITE_RU))
+        Ok(one(request, status, &shown).charged(METADATA_WRITE_RU))
     }
 
     fn permission_rows<'a>(&self, user: &User, owner: &'a str, expires_s: u64) -> Rows<'a> {
@@ -146,7 +154,12 @@ fn find_user(database: &Database, request: &Request<'_>) -> Result<Arc<User>> {
         Some(rid) => database.users.get(&rid.number),
         None => database.user(name),
     };
-    found.cloned().ok_or_else(|| Error::not_found("There is no such user."))
+    // Of its permissions it is the owner.
+    let kind = match request.address.resource {
+        ResourceType::Permissions => Kind::OwnerNotFound,
+        _ => Kind::NotFound,
+    };
+    found.cloned().ok_or_else(|| Error::new(kind, "There is no such user."))
 }
 
 fn find_permission(user: &User, request: &Request<'_>) -> Result<Arc<Permission>> {
