@@ -39,7 +39,7 @@ pub use answer::{Answer, Place};
 pub use batch::{BATCH_OPERATIONS_MAX, BatchAction, BatchOperation, Done, OperationAnswer};
 pub use catalog::{
     Catalog, Container, Database, DatabaseCopy, EncryptionKey, Grant, Job, JobKind, Meant, Offer, OfferOwner,
-    Permission, Reason, Script, ScriptDefinition, ScriptPut, User,
+    Permission, Put, Reason, Script, ScriptDefinition, User,
 };
 pub use change_feed::{ChangeFrom, ChangeMode, ChangePage, ChangeRequest, ChangeStretch, Changes};
 pub use chores::{JobReport, Outcome as JobOutcome, Step, Task as JobTask};
@@ -138,8 +138,10 @@ pub struct Engine {
     caretakers: Mutex<Option<(Sweeper, Keeper, Sketcher)>>,
     scripts: Interpreters,
     durability: Durability,
-    /// Another engine answers for the account.
+    /// It takes no more writes: another engine is about to answer for the account.
     retired: AtomicBool,
+    /// The account has become another; what this engine said of it counts no longer.
+    superseded: AtomicBool,
 }
 
 impl Engine {
@@ -158,8 +160,20 @@ impl Engine {
         let (meter, watch) = (Meter::new(env.clone()), Watch::default());
         let query_permits = Arc::new(Semaphore::new(query::at_once()));
         let (scripts, caretakers) = (Interpreters::new(env.clone()), Mutex::new(None));
-        let retired = AtomicBool::new(false);
-        Ok(Engine { catalog, env, committer, meter, watch, query_permits, scripts, caretakers, durability, retired })
+        let (retired, superseded) = Default::default();
+        Ok(Engine {
+            catalog,
+            env,
+            committer,
+            meter,
+            watch,
+            query_permits,
+            scripts,
+            caretakers,
+            durability,
+            retired,
+            superseded,
+        })
     }
 
     /// Who was refused for want of request units, the latest last.

@@ -2,7 +2,8 @@
 //!
 //! Promise: a snapshot holds every write that was acknowledged before it was asked for, and is taken without stopping anybody. A
 //! restore leaves, whenever the program ends, either the account as it was or the one of the snapshot; if it fails, the
-//! account goes on as it was. Whoever asked an engine that has had its time asks the next one, and gets one answer.
+//! account goes on as it was. Whoever asked an engine that has had its time gets one answer: the next engine's, or, when the restore
+//! failed, what the old one has said, unless it turned the request away.
 //!
 //! ```text
 //! snapshot's store opened ── old engine takes no more writes ── rows carried over ── LIVE ── new engine ── old one closed
@@ -51,9 +52,27 @@ impl Live {
         self.current.load_full()
     }
 
-    /// The engine in place of one that [is retired](Engine::is_retired), as soon as it is there.
-    pub async fn successor(&self) -> Result<Arc<Engine>> {
+    /// Who has to be asked in place of an engine that has answered: nobody, if its answer counts. `turned_away` says that it would not
+    /// do what it was asked.
+    pub async fn instead_of(&self, asked: &Engine, turned_away: bool) -> Result<Option<Arc<Engine>>> {
+        if !asked.is_retired() {
+            return Ok(None);
+        }
+        self.exchanged().await;
+        if turned_away || asked.superseded.load(Ordering::Acquire) {
+            return self.successor().await.map(Some);
+        }
+        // The account stayed as it was, with what was asked done: to ask again would do it twice.
+        Ok(None)
+    }
+
+    async fn exchanged(&self) {
         let _ = self.exchanging.subscribe().wait_for(|exchanging| !exchanging).await; // the sender is ours
+    }
+
+    /// The engine that answers, once none is being exchanged.
+    pub async fn successor(&self) -> Result<Arc<Engine>> {
+        self.exchanged().await;
         let engine = self.engine();
         match engine.is_retired() {
             false => Ok(engine),
@@ -109,6 +128,7 @@ impl Live {
         old.retire().await;
         match old.succeeded_by(&revived).await {
             Ok(next) => {
+                old.superseded.store(true, Ordering::Release);
                 self.current.store(Arc::new(next));
                 store.retire();
                 drop(store);
@@ -149,7 +169,7 @@ impl Live {
 }
 
 impl Engine {
-    /// Whether another engine answers for the account from now on: what this one says no longer counts.
+    /// Whether another engine answers for the account from now on.
     pub fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }

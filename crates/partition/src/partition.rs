@@ -84,9 +84,14 @@ pub enum Condition {
 
 impl Condition {
     pub fn holds(&self, record: &Record) -> bool {
+        self.holds_for(|| record.etag().to_string())
+    }
+
+    /// Of a version that has this etag.
+    pub fn holds_for(&self, etag: impl FnOnce() -> String) -> bool {
         match self {
             Condition::None | Condition::IfAny => true,
-            Condition::IfMatch(etag) => record.etag().to_string() == *etag,
+            Condition::IfMatch(meant) => etag() == *meant,
             Condition::IfAbsent => false,
         }
     }

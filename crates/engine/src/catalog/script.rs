@@ -11,13 +11,13 @@ use std::sync::Arc;
 use pleiad_model::item::{ITEM_BYTES_MAX, check_resource_name};
 use pleiad_model::resource_id::{ContainerRid, ScriptKind, ScriptRid};
 use pleiad_model::{Error, Kind, Object, Result, Value};
-use pleiad_partition::Condition;
-use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
+use pleiad_partition::partition::NOT_THERE;
 use pleiad_script::{OperationType, Program};
 
+use super::meant::{Meant, Put, Versioned};
 use super::publish::Change;
 use super::tree::{Container, Version};
-use super::{Catalog, meant, rows};
+use super::{Catalog, rows};
 
 #[cfg(test)]
 mod tests;
@@ -72,14 +72,6 @@ pub enum TriggerOperation {
     Update,
 }
 
-/// How a script is stored.
-#[derive(Clone, Debug)]
-pub enum ScriptPut {
-    Create,
-    Upsert(Condition),
-    Replace(ScriptRid, Condition),
-}
-
 /// The scripts of one container, by kind and age.
 #[derive(Clone, Default)]
 pub struct Scripts {
@@ -91,9 +83,17 @@ impl Script {
         let program = Program::new(definition.id.as_str(), definition.body.as_str());
         Script { rid, version, definition, program }
     }
+}
 
-    fn check(&self, condition: &Condition) -> Result<()> {
-        meant::check(self.version, condition)
+impl Versioned for Script {
+    type Rid = ScriptRid;
+
+    fn rid(&self) -> ScriptRid {
+        self.rid
+    }
+
+    fn version(&self) -> Version {
+        self.version
     }
 }
 
@@ -180,25 +180,6 @@ impl Scripts {
         script
     }
 
-    /// Which script is written: an existing one, or none.
-    fn target(&self, kind: ScriptKind, id: &str, how: &ScriptPut) -> Result<Option<Arc<Script>>> {
-        let named = self.named(kind, id);
-        let (target, condition) = match how {
-            ScriptPut::Create if named.is_some() => return Err(Error::conflict(ALREADY_EXISTS)),
-            ScriptPut::Create => return Ok(None),
-            ScriptPut::Upsert(condition) => (named, condition),
-            ScriptPut::Replace(rid, condition) => {
-                let target = self.get(*rid).ok_or_else(|| Error::not_found(NOT_THERE))?;
-                if named.is_some_and(|named| named.rid != *rid) {
-                    return Err(Error::conflict(ALREADY_EXISTS));
-                }
-                (Some(target), condition)
-            }
-        };
-        target.map_or(Ok(()), |target| target.check(condition))?;
-        Ok(target.cloned())
-    }
-
     fn check_room(&self, kind: ScriptKind) -> Result<()> {
         let most = most(kind);
         if self.of(kind).count() < most {
@@ -216,11 +197,11 @@ impl Catalog {
         container: ContainerRid,
         kind: ScriptKind,
         definition: ScriptDefinition,
-        how: ScriptPut,
+        how: Put<ScriptRid>,
     ) -> Result<(Arc<Script>, bool)> {
         let mut change = self.begin().await;
         let mut scripts = Scripts::clone(&change.container(container)?.scripts);
-        let old = scripts.target(kind, &definition.id, &how)?;
+        let old = how.over(scripts.named(kind, &definition.id), |rid| scripts.get(rid).cloned())?;
         let number = match &old {
             Some(old) => old.rid.number,
             // No change makes two scripts, so the number of the change is unique and in order.
@@ -236,11 +217,12 @@ impl Catalog {
         Ok((script, old.is_none()))
     }
 
-    pub async fn delete_script(&self, rid: ScriptRid, condition: &Condition) -> Result<()> {
-        let mut change = self.begin().await;
+    pub async fn delete_script(&self, meant: impl Into<Meant<ScriptRid>>) -> Result<()> {
+        let (meant, mut change) = (meant.into(), self.begin().await);
+        let rid = meant.rid;
         let mut scripts = Scripts::clone(&change.container(rid.container)?.scripts);
         let script = scripts.get(rid).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
-        script.check(condition)?;
+        meant.check(script.version)?;
         rows::delete_script(&mut change.batch, &script);
         scripts.all.remove(&(rid.kind, rid.number));
         change.set_scripts(rid.container, scripts)?;

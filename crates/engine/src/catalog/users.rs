@@ -11,7 +11,7 @@ use pleiad_model::resource_id::{DatabaseRid, PermissionRid, UserRid};
 use pleiad_model::{Error, Object, Result, Value};
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
 
-use super::meant::Meant;
+use super::meant::{Meant, Put, Versioned};
 use super::publish::Change;
 use super::tree::{Database, Tree, Version};
 use super::{Catalog, rows};
@@ -64,6 +64,30 @@ impl Database {
     }
 }
 
+impl Versioned for User {
+    type Rid = UserRid;
+
+    fn rid(&self) -> UserRid {
+        self.rid
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+}
+
+impl Versioned for Permission {
+    type Rid = PermissionRid;
+
+    fn rid(&self) -> PermissionRid {
+        self.rid
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+}
+
 impl Tree {
     pub fn permission(&self, rid: PermissionRid) -> Option<&Arc<Permission>> {
         let user = self.database_by_rid(rid.user.database)?.users.get(&rid.user.number)?;
@@ -86,29 +110,20 @@ impl User {
 }
 
 impl Catalog {
-    /// Creates a user, or gives the one that is replaced another name.
-    pub async fn put_user(
-        &self,
-        database: DatabaseRid,
-        id: &str,
-        replaced: Option<Meant<UserRid>>,
-    ) -> Result<Arc<User>> {
+    /// Creates a user, or gives the one that is replaced another name; says whether it is new.
+    pub async fn put_user(&self, database: DatabaseRid, id: &str, how: Put<UserRid>) -> Result<(Arc<User>, bool)> {
         check_resource_name(id)?;
         let mut change = self.begin().await;
         let mut owner = change.owner(database)?;
-        let old = replaced.as_ref().map(|meant| owner.meant(meant)).transpose()?;
-        let replaced = replaced.map(|meant| meant.rid);
-        if owner.user(id).is_some_and(|taken| Some(taken.rid) != replaced) {
-            return Err(Error::conflict(ALREADY_EXISTS));
-        }
-        let rid = replaced.unwrap_or_else(|| change.next_user(database));
-        let permissions = old.map(|old| old.permissions.clone()).unwrap_or_default();
+        let old = how.over(owner.user(id), |rid| owner.users.get(&rid.number).cloned())?;
+        let rid = old.as_ref().map_or_else(|| change.next_user(database), |old| old.rid);
+        let (is_new, permissions) = (old.is_none(), old.map(|old| old.permissions.clone()).unwrap_or_default());
         let user = Arc::new(User { id: id.to_owned(), rid, version: change.version, permissions });
         rows::put_user(&mut change.batch, &user);
         owner.users.insert(rid.number, user.clone());
         change.tree.put_database(owner);
         self.publish(change).await?;
-        Ok(user)
+        Ok((user, is_new))
     }
 
     /// With all its permissions.
@@ -122,30 +137,30 @@ impl Catalog {
         self.publish(change).await
     }
 
-    /// Creates a permission, or replaces the one given; tokens of the former version are worth nothing afterwards.
+    /// Creates a permission, or writes over one, whose tokens are worth nothing afterwards; says whether it is new.
     pub async fn put_permission(
         &self,
         user: UserRid,
         id: &str,
         grant: Grant,
-        replaced: Option<Meant<PermissionRid>>,
-    ) -> Result<Arc<Permission>> {
+        how: Put<PermissionRid>,
+    ) -> Result<(Arc<Permission>, bool)> {
         check_resource_name(id)?;
         let mut change = self.begin().await;
         let mut owner = change.user(user)?;
-        replaced.as_ref().map(|meant| owner.meant(meant)).transpose()?;
-        let replaced = replaced.map(|meant| meant.rid);
-        let mut others = owner.permissions.values().filter(|other| Some(other.rid) != replaced);
-        if others.any(|other| other.id == id || is_same_resource(&other.grant, &grant)) {
+        let old = how.over(owner.permission(id), |rid| owner.permissions.get(&rid.number).cloned())?;
+        let old = old.map(|old| old.rid);
+        let mut others = owner.permissions.values().filter(|other| Some(other.rid) != old);
+        if others.any(|other| is_same_resource(&other.grant, &grant)) {
             return Err(Error::conflict(ALREADY_EXISTS));
         }
-        let rid = replaced.unwrap_or_else(|| change.next_permission(user));
+        let rid = old.unwrap_or_else(|| change.next_permission(user));
         let permission = Arc::new(Permission { id: id.to_owned(), rid, version: change.version, grant });
         rows::put_permission(&mut change.batch, &permission);
         owner.permissions.insert(rid.number, permission.clone());
         change.put_user(owner)?;
         self.publish(change).await?;
-        Ok(permission)
+        Ok((permission, old.is_none()))
     }
 
     pub async fn delete_permission(&self, meant: impl Into<Meant<PermissionRid>>) -> Result<()> {

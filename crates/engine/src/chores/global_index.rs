@@ -44,6 +44,8 @@ use crate::home::{CONTAINER_CHANGES_MAX, home};
 const EVERY: Duration = Duration::from_millis(20);
 /// How often it is looked whether there are any.
 const EVERY_WITHOUT: Duration = Duration::from_millis(250);
+/// How many looks an index is passed over at most, when it could not go on: ten seconds.
+const RESTS_MAX: u32 = 512;
 /// What is carried out at once.
 const PAGE: Quota = Quota { items: 256, bytes: 1 << 20 };
 
@@ -58,12 +60,13 @@ impl Keeper {
         let (goes_on, ended) = channel();
         let thread = Chores::default();
         thread.run("global indexes", move || {
-            let mut pause = EVERY;
+            let (mut pause, mut setbacks) = (EVERY, Setbacks::default());
             while waits(&ended, pause) {
                 let Some(catalog) = catalog.upgrade() else { break };
                 let indexes = indexes(&catalog);
                 pause = if indexes.is_empty() { EVERY_WITHOUT } else { EVERY };
-                while block_on(keep_all(&catalog, &indexes)) && waits(&ended, Duration::ZERO) {}
+                setbacks.look_again();
+                while block_on(keep_all(&catalog, &indexes, &mut setbacks)) && waits(&ended, Duration::ZERO) {}
             }
             Ok(())
         });
@@ -89,28 +92,63 @@ fn indexes(catalog: &Catalog) -> Vec<ContainerRid> {
     })
 }
 
+/// Indexes that could not go on: each is left alone for a while, and for longer when that happens again.
+#[derive(Default)]
+struct Setbacks(BTreeMap<ContainerRid, Setback>);
+
+/// Counted in looks.
+#[derive(Default)]
+struct Setback {
+    rests: u32,
+    rested: u32,
+}
+
+impl Setbacks {
+    fn look_again(&mut self) {
+        self.0.values_mut().for_each(|setback| setback.rested += 1);
+    }
+
+    fn rests(&self, index: ContainerRid) -> bool {
+        self.0.get(&index).is_some_and(|setback| setback.rested < setback.rests)
+    }
+
+    fn note(&mut self, index: ContainerRid) {
+        let setback = self.0.entry(index).or_default();
+        *setback = Setback { rests: (setback.rests * 2).clamp(1, RESTS_MAX), rested: 0 };
+    }
+
+    fn forget(&mut self, index: ContainerRid) {
+        self.0.remove(&index);
+    }
+}
+
 /// One page for every index that has one; says whether there may be more.
-async fn keep_all(catalog: &Catalog, indexes: &[ContainerRid]) -> bool {
+async fn keep_all(catalog: &Catalog, indexes: &[ContainerRid], setbacks: &mut Setbacks) -> bool {
     let mut more = false;
-    for rid in indexes {
+    for rid in indexes.iter().filter(|rid| !setbacks.rests(**rid)).copied().collect::<Vec<_>>() {
         // Looked up every time: who splits a partition waits for whoever holds it.
-        let Some(index) = catalog.with_tree(|tree| tree.container_by_rid(*rid).cloned()) else { continue };
+        let Some(index) = catalog.with_tree(|tree| tree.container_by_rid(rid).cloned()) else { continue };
         match keep(catalog, &index).await {
-            Ok(went_on) => more |= went_on,
-            Err(error) => tell(&index, &error),
+            Ok(went_on) => {
+                more |= went_on;
+                setbacks.forget(rid);
+            }
+            // A container that changes in the middle of it is nothing to tell of.
+            Err(error) if is_passing(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, index = index.definition.id, "a global secondary index stays behind; it is tried again");
+                setbacks.note(rid);
+            }
         }
     }
     more
 }
 
-/// A container that changes in the middle of it is nothing to tell of.
-fn tell(index: &Container, error: &Error) {
-    if !matches!(error.kind, Kind::OwnerNotFound | Kind::Unavailable | Kind::Outdated | Kind::NotFound) {
-        tracing::warn!(%error, index = index.definition.id, "a global secondary index stays behind; it goes on in a moment");
-    }
+fn is_passing(error: &Error) -> bool {
+    matches!(error.kind, Kind::OwnerNotFound | Kind::Unavailable | Kind::Outdated | Kind::NotFound)
 }
 
-/// Goes on with one index; says whether there may be more.
+/// Goes on with one index; says whether there may be more. A stretch that cannot go on keeps no other from it.
 async fn keep(catalog: &Catalog, index: &Container) -> Result<bool> {
     let Some(source) = source_of(catalog, index) else { return Ok(false) };
     let known = index.progress.stretches();
@@ -123,17 +161,20 @@ async fn keep(catalog: &Catalog, index: &Container) -> Result<bool> {
     let mut pieces = cut(&source, &known);
     let is_behind = pieces.iter().any(Piece::is_behind);
     index.progress.note(is_behind, catalog.now_ms());
+    let mut went_on = Ok(is_behind);
     if is_behind {
         let work = Work { catalog, index: index.rid, source: &source, projection: projection_of(index)? };
         for piece in pieces.iter_mut().filter(|piece| piece.is_behind()) {
-            work.go_on(piece).await?;
+            if let Err(error) = work.go_on(piece).await {
+                went_on = Err(error);
+            }
         }
     }
     let now: Vec<Followed> = joined(pieces.into_iter().map(|piece| piece.followed).collect());
     if now != known {
         save(catalog, index, now).await?;
     }
-    Ok(is_behind)
+    went_on
 }
 
 async fn save(catalog: &Catalog, index: &Container, now: Vec<Followed>) -> Result<()> {
@@ -315,22 +356,27 @@ impl Work<'_> {
         let mut text = Vec::with_capacity(512);
         json::write(&body, &mut text);
         let container = self.container()?;
+        let left_out =
+            |why: &str| tracing::warn!(id, index = container.definition.id, why, "an item is left out of the index");
         let Some(definition) = container.schema.key.as_ref().filter(|definition| key.check_size(definition).is_ok())
         else {
-            tracing::warn!(
-                id,
-                index = container.definition.id,
-                "an item's partition key is too long for the index; it is left out"
-            );
+            left_out("its partition key is too long");
             return Ok(());
         };
         let target = ItemKey::new(Some(definition), key, id);
         let draft = Draft { target, id: id.to_owned(), body, text, indexed: container.schema.automatic };
         let (draft, ts_s) = (&draft, self.now_s());
-        self.at_home(&draft.target, |container, partition| async move {
+        let written = self.at_home(&draft.target, |container, partition| async move {
             partition.write(&container.schema, Verb::Upsert, draft, &Condition::None, ts_s).await
-        })
-        .await
+        });
+        match written.await {
+            // To wait for room would be to wait for ever: what makes it lies behind this change.
+            Err(Error { kind: Kind::KeyFull | Kind::QuotaExceeded, .. }) => {
+                left_out("its partition is full");
+                self.delete(key, id).await
+            }
+            done => done,
+        }
     }
 
     async fn delete(&self, key: &PartitionKey, id: &str) -> Result<()> {

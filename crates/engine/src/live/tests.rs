@@ -1,7 +1,7 @@
 //! Snapshots of the whole account: what they hold, what a restore brings back, and what clients do not notice.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use pleiad_model::Kind;
 use pleiad_model::env::ManualEnv;
@@ -36,8 +36,15 @@ async fn fill(engine: &Engine, from: usize, to: usize) {
 /// The ids of all items, found as a list and one by one.
 async fn ids(engine: &Engine) -> BTreeSet<usize> {
     let at = admit(engine, "c");
-    let page = engine.list_items(&at, &ListScope::Container, None, QUOTA, None).await.result.unwrap();
-    let ids: BTreeSet<usize> = page.records.iter().map(|record| record.id().parse().unwrap()).collect();
+    let (mut ids, mut after) = (BTreeSet::new(), None);
+    loop {
+        let page = engine.list_items(&at, &ListScope::Container, after, QUOTA, None).await.result.unwrap();
+        ids.extend(page.records.iter().map(|record| record.id().parse::<usize>().unwrap()));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
     for id in &ids {
         read(engine, &at, &id.to_string(), &id.to_string()).await.result.unwrap();
     }
@@ -266,41 +273,84 @@ async fn a_restore_that_fails_leaves_the_account_as_it_was() {
     }
 }
 
-/// Writers that meet a restore are done with the old account or begin again with the new one; no answer is wrong.
+/// Four who create items of new names without end. No answer may be wrong: a name that was never used does not exist.
+struct Writers {
+    next: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+    tasks: Vec<tokio::task::JoinHandle<()>>,
+}
+
+impl Writers {
+    fn begin(live: &Arc<Live>) -> Writers {
+        let (next, stop) = (Arc::new(AtomicU64::new(100)), Arc::new(AtomicBool::new(false)));
+        let tasks = (0..4).map(|_| tokio::spawn(Writers::write(live.clone(), next.clone(), stop.clone()))).collect();
+        Writers { next, stop, tasks }
+    }
+
+    async fn write(live: Arc<Live>, next: Arc<AtomicU64>, stop: Arc<AtomicBool>) {
+        while !stop.load(Ordering::Relaxed) {
+            let id = next.fetch_add(1, Ordering::Relaxed).to_string();
+            let mut engine = live.engine();
+            loop {
+                let written = create(&engine, &admit(&engine, "c"), &id, &id).await.result;
+                let turned_away = matches!(&written, Err(error) if error.kind == Kind::Unavailable);
+                match live.instead_of(&engine, turned_away).await.unwrap() {
+                    Some(next) => engine = next,
+                    None => break drop(written.unwrap()),
+                }
+            }
+        }
+    }
+
+    /// The first name that was not used.
+    async fn end(self) -> usize {
+        self.stop.store(true, Ordering::Relaxed);
+        for task in self.tasks {
+            task.await.unwrap();
+        }
+        self.next.load(Ordering::Relaxed) as usize
+    }
+}
+
+async fn a_moment() {
+    let _ = tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_millis(5))).await;
+}
+
+/// Writers that meet a restore are done with the old account or begin again with the new one.
 #[tokio::test(flavor = "multi_thread")]
 async fn writers_go_on_over_restores() {
     let dir = tempfile::tempdir().unwrap();
     let live = live(disk(dir.path())).await;
     fill(&live.engine(), 0, 4).await;
     live.take_snapshot("clean", false).await.unwrap();
-    let (next, stop) = (Arc::new(AtomicU64::new(100)), Arc::new(std::sync::atomic::AtomicBool::new(false)));
-    let writer = |live: Arc<Live>, next: Arc<AtomicU64>, stop: Arc<std::sync::atomic::AtomicBool>| async move {
-        while !stop.load(Ordering::Relaxed) {
-            let id = next.fetch_add(1, Ordering::Relaxed).to_string();
-            let mut engine = live.engine();
-            loop {
-                let written = create(&engine, &admit(&engine, "c"), &id, &id).await;
-                if !engine.is_retired() {
-                    written.result.unwrap();
-                    break;
-                }
-                engine = live.successor().await.unwrap();
-            }
-        }
-    };
-    let writers: Vec<_> = (0..4).map(|_| tokio::spawn(writer(live.clone(), next.clone(), stop.clone()))).collect();
+    let writers = Writers::begin(&live);
     for _ in 0..10 {
-        let _ = tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_millis(5))).await;
+        a_moment().await;
         live.restore("clean").await.unwrap();
         assert!(ids(&live.engine()).await.is_superset(&(0..4).collect()));
     }
-    stop.store(true, Ordering::Relaxed);
-    for writer in writers {
-        writer.await.unwrap();
-    }
+    writers.end().await;
     live.restore("clean").await.unwrap();
     assert_eq!(ids(&live.engine()).await, (0..4).collect());
     assert_sound(&live.engine()).await;
+    live.close().await;
+}
+
+/// What was done while a restore failed is done, and is not done again.
+#[tokio::test(flavor = "multi_thread")]
+async fn writers_go_on_over_restores_that_fail() {
+    let script = Script::default();
+    let live = live(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone()))).await;
+    live.take_snapshot("empty", false).await.unwrap();
+    let writers = Writers::begin(&live);
+    for _ in 0..40 {
+        a_moment().await;
+        script.fail(Call::TakeOver, 0);
+        live.restore("empty").await.unwrap_err();
+        script.restart();
+    }
+    let end = writers.end().await;
+    assert_eq!(ids(&live.engine()).await, (100..end).collect());
     live.close().await;
 }
 

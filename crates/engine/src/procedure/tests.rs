@@ -12,7 +12,7 @@ use pleiad_storage::Memory;
 
 use super::*;
 use crate::testing::*;
-use crate::{ContainerName, Limits, ScriptDefinition, ScriptPut, Target, ThroughputRequest, Verb};
+use crate::{ContainerName, Limits, Put, ScriptDefinition, Target, ThroughputRequest, Verb};
 
 /// Cursors that are remembered and told by their place.
 #[derive(Default)]
@@ -46,7 +46,7 @@ async fn world(paths: &[&str]) -> Arc<Engine> {
 async fn store(engine: &Engine, kind: ScriptKind, text: &str) {
     let definition = ScriptDefinition::parse(kind, &parse(text)).unwrap();
     let container = admit(engine, "c").container.rid;
-    engine.catalog.put_script(container, kind, definition, ScriptPut::Create).await.unwrap();
+    engine.catalog.put_script(container, kind, definition, Put::Create).await.unwrap();
 }
 
 async fn procedure(engine: &Engine, id: &str, body: &str) {

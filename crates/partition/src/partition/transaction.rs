@@ -313,7 +313,7 @@ impl Transaction<'_> {
         self.ids.insert(new.key.hash, Some(docnum));
         let (key, terms, claims) = (new.key.into_owned(), new.terms.into(), new.claims);
         change.now = Some(Version { key, record: record.clone(), terms, claims });
-        change.writes += 1;
+        change.writes = change.writes.wrapping_add(1); // only its low bits tell versions apart
         self.growth.add(growth.items, growth.bytes);
         let charge_ru = price::replace(old_bytes, new_bytes, count.removed, count.added);
         Ok(Step { record: Some(record), created: false, charge_ru })

@@ -162,7 +162,9 @@ impl Smallest {
             self.lower(ceiling);
         }
         for (key, text) in other.rows {
-            if self.ceiling.as_ref().is_none_or(|ceiling| key < *ceiling) {
+            // A row that is known stays as it came first, and is counted once.
+            let fits = self.ceiling.as_ref().is_none_or(|ceiling| key < *ceiling);
+            if fits && !self.rows.contains_key(&key) {
                 self.keep(key, text);
             }
         }
@@ -223,17 +225,17 @@ impl DistinctSorted {
 
     pub fn add(&mut self, row: Vec<u8>, keys: Vec<u8>, text: Vec<u8>) -> Result<()> {
         match self.rows.get_mut(&row) {
-            Some((known, _)) if *known <= keys => Ok(()),
+            Some((known, _)) if *known <= keys => {}
             Some((known, _)) => {
+                self.bytes = self.bytes + keys.len() - known.len();
                 *known = keys;
-                Ok(())
             }
             None => {
                 self.bytes += ENTRY_BYTES + row.len() + keys.len() + text.len();
                 self.rows.insert(row, (keys, text));
-                if self.bytes > KEPT_BYTES_MAX { Err(too_many()) } else { Ok(()) }
             }
         }
+        if self.bytes > KEPT_BYTES_MAX { Err(too_many()) } else { Ok(()) }
     }
 
     pub fn merge(&mut self, other: DistinctSorted) -> Result<()> {

@@ -60,9 +60,7 @@ impl<'q> GroupTable<'q> {
             let grown = self.add_to_known(rows, cx)?.unwrap_or(0);
             self.bytes = self.bytes.saturating_add_signed(grown);
         }
-        if self.bytes > GROUP_BYTES_MAX && self.groups.len() > 1 {
-            self.shed();
-        }
+        self.shed_surplus();
         Ok(())
     }
 
@@ -104,7 +102,13 @@ impl<'q> GroupTable<'q> {
         self.groups.insert(self.key.clone(), entry);
     }
 
-    /// Leaves the larger half of the groups to a later page.
+    /// Leaves the larger half of the groups to a later page, as often as it takes. One group always stays.
+    fn shed_surplus(&mut self) {
+        while self.bytes > GROUP_BYTES_MAX && self.groups.len() > 1 {
+            self.shed();
+        }
+    }
+
     fn shed(&mut self) {
         let mut keys: Vec<Vec<u8>> = self.groups.keys().cloned().collect();
         let half = keys.len() / 2;
@@ -128,7 +132,9 @@ impl<'q> GroupTable<'q> {
             match self.groups.get_mut(&key) {
                 Some(own) => {
                     for (own, theirs) in own.aggregators.iter_mut().zip(entry.aggregators) {
+                        let held = own.held_bytes();
                         own.merge(theirs)?;
+                        self.bytes = self.bytes + own.held_bytes() - held;
                     }
                 }
                 None => {
@@ -140,9 +146,7 @@ impl<'q> GroupTable<'q> {
         if let Some(ceiling) = lower {
             self.lower(ceiling);
         }
-        if self.bytes > 2 * GROUP_BYTES_MAX {
-            self.shed();
-        }
+        self.shed_surplus();
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Items in, a page out.
 //!
-//! Promise: passes over different items of one query can be merged, in any order, and give the page that one
-//! pass over all of them would give; except streams, whose order is the order of arrival.
+//! Promise: passes over different items of one query, merged in the order of the items, give the page that one pass over all
+//! of them would give.
 
 use pleiad_model::{Error, Result, Value};
 
@@ -306,3 +306,6 @@ fn finish_groups(
     }
     Ok(page)
 }
+
+#[cfg(test)]
+mod tests;

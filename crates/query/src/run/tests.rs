@@ -1,14 +1,10 @@
 use pleiad_model::env::ManualEnv;
-use pleiad_model::policy::Geospatial;
 use pleiad_model::{Error, Kind, Result, Value, json};
 use proptest::prelude::*;
 
+use super::parse;
 use super::whole::BUILT_BYTES_MAX;
-use super::{Feeding, PageSize, Pass, Start, parse};
 use crate::Parameters;
-use crate::compile::{Bind, compile};
-use crate::document::Bound;
-use crate::expr::{Context, Room};
 use crate::language::TEXT_BYTES_MAX;
 
 /// Three databases as a feed holds them.
@@ -237,70 +233,6 @@ fn a_short_text_cannot_build_a_huge_result() {
     for text in [format!("SELECT VALUE [{}]", items(times)), format!("SELECT VALUE {}", sum(times + 1))] {
         assert_eq!(run(text).unwrap_err().kind, Kind::TooLarge);
     }
-}
-
-/// Two stretches that were begun, as a split leaves them: the rows that were given of either item do not come again.
-#[test]
-fn every_stretch_goes_on_at_its_own_place() {
-    let parameters = Parameters::default();
-    let env = ManualEnv::default();
-    let query = parse("SELECT VALUE t FROM c JOIN t IN c.tags").unwrap();
-    let bind = Bind {
-        parameters: &parameters,
-        geospatial: Geospatial::Geography,
-        embeddings: &[],
-        full_text: None,
-        started_ms: None,
-    };
-    let block = compile(query.select(), query.text(), bind).unwrap();
-    let room = Room::new(BUILT_BYTES_MAX);
-    let cx = Context { env: &env, started_ms: 0, geospatial: bind.geospatial, user_functions: None, room };
-    let size = PageSize { rows: 100, bytes: BUILT_BYTES_MAX };
-    let mut pass = Pass::new(&block, cx, Start::beginning(0, None), size, Feeding::default());
-    let items = ["[1,2,3]", "[4,5,6]"].map(|tags| json::parse(format!(r#"{{"tags":{tags}}}"#).as_bytes()).unwrap());
-    for (docnum, given, item) in [(7, 1, &items[0]), (9, 2, &items[1])] {
-        pass.resume(docnum, given);
-        pass.item(docnum, Bound::Value(item)).unwrap();
-    }
-    let mut text = Vec::new();
-    pass.finish(None).unwrap().rows.join(&mut text);
-    assert_eq!(String::from_utf8_lossy(&text), "2,3,6");
-}
-
-/// Items that come and go between two pages move no row that stays, nor bring one back.
-#[test]
-fn pages_of_sorted_distinct_rows_go_on_behind_their_last_row() {
-    let parameters = Parameters::default();
-    let env = ManualEnv::default();
-    let query = parse("SELECT DISTINCT VALUE c.n FROM c ORDER BY c.k DESC").unwrap();
-    let bind = Bind {
-        parameters: &parameters,
-        geospatial: Geospatial::Geography,
-        embeddings: &[],
-        full_text: None,
-        started_ms: None,
-    };
-    let block = compile(query.select(), query.text(), bind).unwrap();
-    let page = |start: Start, items: &[(u64, i64, i64)]| {
-        let room = Room::new(BUILT_BYTES_MAX);
-        let cx = Context { env: &env, started_ms: 0, geospatial: bind.geospatial, user_functions: None, room };
-        let size = PageSize { rows: 2, bytes: BUILT_BYTES_MAX };
-        let mut pass = Pass::new(&block, cx, start, size, Feeding::default());
-        for (docnum, k, n) in items {
-            let item = pleiad_model::Object::new().with("k", *k).with("n", *n).into();
-            pass.item(*docnum, Bound::Value(&item)).unwrap();
-        }
-        let finished = pass.finish(None).unwrap();
-        let mut text = Vec::new();
-        finished.rows.join(&mut text);
-        (String::from_utf8_lossy(&text).into_owned(), finished.next)
-    };
-    let before = [(1, 9, 90), (2, 9, 91), (3, 9, 91), (4, 8, 80), (5, 8, 90), (6, 7, 70)];
-    let (rows, next) = page(Start::beginning(0, None), &before);
-    assert_eq!(rows, "90,91");
-    let after = [(1, 9, 90), (3, 9, 91), (4, 8, 80), (6, 7, 70), (7, 10, 100), (8, 9, 85)];
-    let (rows, next) = page(next.unwrap(), &after);
-    assert_eq!((rows.as_str(), next), ("80,70", None));
 }
 
 /// Deep and wide queries run on a stack of half the size that servers give their threads.

@@ -1,6 +1,5 @@
 //! One HTTP request, from its first line to its answer: who, what, where, how much.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,6 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use pleiad_engine::Engine;
 use pleiad_model::{Error, Kind};
 
 use super::access::needs_a_key;
@@ -69,19 +67,11 @@ impl Front {
         let mut engine = self.live.engine();
         loop {
             let handled = self.gateway(&engine).dispatch(&request, &caller).await;
-            if !self.has_changed(&mut engine).await? {
-                return handled;
+            match self.live.instead_of(&engine, is_turned_away(&handled)).await? {
+                None => return handled,
+                Some(next) => engine = next,
             }
         }
-    }
-
-    /// Whoever was being answered while the account went back to a snapshot is answered once more, by the engine that counts.
-    async fn has_changed(&self, engine: &mut Arc<Engine>) -> Result<bool, Error> {
-        let is_retired = engine.is_retired();
-        if is_retired {
-            *engine = self.live.successor().await?;
-        }
-        Ok(is_retired)
     }
 
     /// Other paths, the same keys; nothing there costs request units.
@@ -110,8 +100,9 @@ impl Front {
         let mut engine = self.live.engine();
         loop {
             let handled = management::Desk::new(engine.clone(), self.clock.clone()).answer(asked).await;
-            if !self.has_changed(&mut engine).await? {
-                return handled;
+            match self.live.instead_of(&engine, is_turned_away(&handled)).await? {
+                None => return handled,
+                Some(next) => engine = next,
             }
         }
     }
@@ -219,6 +210,11 @@ fn mix(mut z: u64) -> u64 {
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
+}
+
+/// Whether the engine would not do what it was asked, rather than say how it went.
+fn is_turned_away(handled: &Handled) -> bool {
+    matches!(handled, Err(refusal) if refusal.failure.status == StatusCode::SERVICE_UNAVAILABLE)
 }
 
 fn activity_id(headers: &HeaderMap) -> Option<HeaderValue> {

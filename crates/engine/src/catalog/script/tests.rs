@@ -12,7 +12,7 @@ fn procedure(id: &str) -> ScriptDefinition {
 }
 
 async fn stored(engine: &Engine, container: ContainerRid, id: &str) -> Result<Arc<Script>> {
-    let put = engine.catalog.put_script(container, ScriptKind::StoredProcedure, procedure(id), ScriptPut::Create);
+    let put = engine.catalog.put_script(container, ScriptKind::StoredProcedure, procedure(id), Put::Create);
     put.await.map(|(script, _)| script)
 }
 
@@ -25,7 +25,7 @@ async fn s3_scripts_survive_a_restart_and_go_with_their_container() {
     let kept = container(&engine, "a", &["/pk"], 4).await.rid;
     let dropped = container(&engine, "b", &["/pk"], 4).await.rid;
     let definition = ScriptDefinition::parse(ScriptKind::Trigger, &parse(text)).unwrap();
-    let put = engine.catalog.put_script(kept, ScriptKind::Trigger, definition, ScriptPut::Create);
+    let put = engine.catalog.put_script(kept, ScriptKind::Trigger, definition, Put::Create);
     let (made, is_new) = put.await.unwrap();
     assert!(is_new);
     stored(&engine, dropped, "s").await.unwrap();
@@ -51,7 +51,7 @@ async fn a_container_has_a_hundred_stored_procedures_and_no_more() {
     }
     assert_eq!(stored(&engine, rid, "more").await.err().unwrap().kind, Kind::QuotaExceeded);
     let first = admit(&engine, "c").container.scripts.named(ScriptKind::StoredProcedure, "0").unwrap().rid;
-    engine.catalog.delete_script(first, &Condition::None).await.unwrap();
+    engine.catalog.delete_script(first).await.unwrap();
     let made = stored(&engine, rid, "more").await.unwrap();
     assert_eq!(admit(&engine, "c").container.scripts.of(ScriptKind::StoredProcedure).last().unwrap().rid, made.rid);
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::testing::*;
 use crate::{Engine, ThroughputRequest};
 use pleiad_model::Kind;
+use pleiad_partition::Condition;
 
 fn grant(resource: &str, key: Option<&str>) -> Grant {
     Grant { mode: "Read".to_owned(), resource: resource.to_owned(), key: key.map(parse) }
@@ -29,12 +30,13 @@ async fn users_and_permissions_outlive_a_restart_and_go_with_their_owners() {
     let engine = account().await;
     let db = engine.find_database("db").unwrap().rid;
     let other = engine.catalog.create_database("other", ThroughputRequest::Unspecified).await.unwrap().rid;
-    let ann = engine.catalog.put_user(db, "ann", None).await.unwrap();
-    let bob = engine.catalog.put_user(db, "bob", None).await.unwrap();
-    engine.catalog.put_user(other, "ann", None).await.unwrap();
-    let whole = engine.catalog.put_permission(ann.rid, "p", grant("dbs/db/colls/c", None), None).await.unwrap();
-    engine.catalog.put_permission(ann.rid, "q", grant("dbs/db/colls/c", Some(r#"["a"]"#)), None).await.unwrap();
-    engine.catalog.put_permission(bob.rid, "p", grant("dbs/db/colls/c", None), None).await.unwrap();
+    let ann = engine.catalog.put_user(db, "ann", Put::Create).await.unwrap().0;
+    let bob = engine.catalog.put_user(db, "bob", Put::Create).await.unwrap().0;
+    engine.catalog.put_user(other, "ann", Put::Create).await.unwrap().0;
+    let whole =
+        engine.catalog.put_permission(ann.rid, "p", grant("dbs/db/colls/c", None), Put::Create).await.unwrap().0;
+    engine.catalog.put_permission(ann.rid, "q", grant("dbs/db/colls/c", Some(r#"["a"]"#)), Put::Create).await.unwrap();
+    engine.catalog.put_permission(bob.rid, "p", grant("dbs/db/colls/c", None), Put::Create).await.unwrap().0;
     let (store, _) = engine.catalog.hands();
     let before = told(&engine);
     engine.close().await;
@@ -43,11 +45,12 @@ async fn users_and_permissions_outlive_a_restart_and_go_with_their_owners() {
 
     let again = engine
         .catalog
-        .put_permission(ann.rid, "r", grant("dbs/db/colls/d", None), Some(whole.rid.into()))
+        .put_permission(ann.rid, "r", grant("dbs/db/colls/d", None), Put::Replace(whole.rid.into()))
         .await
-        .unwrap();
+        .unwrap()
+        .0;
     assert!(again.rid == whole.rid && again.version.number > whole.version.number);
-    engine.catalog.put_user(db, "anna", Some(ann.rid.into())).await.unwrap();
+    engine.catalog.put_user(db, "anna", Put::Replace(ann.rid.into())).await.unwrap();
     engine.catalog.delete_user(bob.rid).await.unwrap();
     engine.catalog.delete_database(other).await.unwrap();
     let (store, _) = engine.catalog.hands();
@@ -65,13 +68,13 @@ async fn users_and_permissions_outlive_a_restart_and_go_with_their_owners() {
 async fn names_and_resources_are_taken_once() {
     let engine = account().await;
     let db = engine.find_database("db").unwrap().rid;
-    let ann = engine.catalog.put_user(db, "ann", None).await.unwrap();
-    let bob = engine.catalog.put_user(db, "bob", None).await.unwrap();
-    assert_eq!(kind_of(engine.catalog.put_user(db, "ann", None).await), Some(Kind::Conflict));
-    assert_eq!(kind_of(engine.catalog.put_user(db, "ann", Some(bob.rid.into())).await), Some(Kind::Conflict));
-    assert_eq!(kind_of(engine.catalog.put_user(db, "bob", Some(bob.rid.into())).await), None);
+    let ann = engine.catalog.put_user(db, "ann", Put::Create).await.unwrap().0;
+    let bob = engine.catalog.put_user(db, "bob", Put::Create).await.unwrap().0;
+    assert_eq!(kind_of(engine.catalog.put_user(db, "ann", Put::Create).await), Some(Kind::Conflict));
+    assert_eq!(kind_of(engine.catalog.put_user(db, "ann", Put::Replace(bob.rid.into())).await), Some(Kind::Conflict));
+    assert_eq!(kind_of(engine.catalog.put_user(db, "bob", Put::Replace(bob.rid.into())).await), None);
     let put = async |id: &str, resource: &str| {
-        kind_of(engine.catalog.put_permission(ann.rid, id, grant(resource, None), None).await)
+        kind_of(engine.catalog.put_permission(ann.rid, id, grant(resource, None), Put::Create).await)
     };
     assert_eq!(put("p", "dbs/db/colls/c").await, None);
     assert_eq!(put("p", "dbs/db/colls/d").await, Some(Kind::Conflict));
@@ -79,4 +82,22 @@ async fn names_and_resources_are_taken_once() {
     assert_eq!(put("q", "dbs/db/colls/c/docs/1").await, None);
     engine.catalog.delete_user(ann.rid).await.unwrap();
     assert_eq!(put("p", "dbs/db/colls/c").await, Some(Kind::NotFound));
+}
+
+/// Whoever comes second writes over what the first has written: nobody is told that it was there already, or is not there.
+#[tokio::test]
+async fn upserts_of_one_name_meet_in_one_user() {
+    let engine = account().await;
+    let db = engine.find_database("db").unwrap().rid;
+    let put = || engine.catalog.put_user(db, "ann", Put::Upsert(Condition::None));
+    let (one, other) = tokio::join!(put(), put());
+    let ((one, first), (other, second)) = (one.unwrap(), other.unwrap());
+    assert!(first != second && one.rid == other.rid);
+    let put = |id: &'static str, how| engine.catalog.put_permission(one.rid, id, grant("dbs/db/colls/c", None), how);
+    let (former, later) = tokio::join!(put("p", Put::Upsert(Condition::None)), put("p", Put::Upsert(Condition::None)));
+    let (later, _) = later.unwrap();
+    assert_eq!(former.unwrap().0.rid, later.rid);
+    let stale = Condition::IfMatch("stale".to_owned());
+    assert_eq!(kind_of(put("p", Put::Upsert(stale)).await), Some(Kind::PreconditionFailed));
+    assert_eq!(kind_of(put("q", Put::Upsert(Condition::None)).await), Some(Kind::Conflict), "one for a resource");
 }

@@ -8,7 +8,7 @@ use pleiad_model::resource_id::ScriptKind;
 use pleiad_storage::{AnyStore, Memory};
 
 use super::*;
-use crate::catalog::{Grant, NewContainer, ScriptDefinition, ScriptPut};
+use crate::catalog::{Grant, NewContainer, Put, ScriptDefinition};
 use crate::testing::*;
 use crate::{Admitted, ContainerName, ListScope, Quota, ThroughputRequest, Verb, WriteOptions};
 
@@ -48,10 +48,10 @@ async fn shop(store: impl Into<AnyStore>) -> Arc<Engine> {
     put(&engine, "db", "small", "1").await.unwrap();
     let script = parse(r#"{"id":"hello","body":"function f() {}"}"#);
     let script = ScriptDefinition::parse(ScriptKind::StoredProcedure, &script).unwrap();
-    engine.catalog.put_script(c.rid, ScriptKind::StoredProcedure, script, ScriptPut::Create).await.unwrap();
-    let user = engine.catalog.put_user(db.rid, "ann", None).await.unwrap();
+    engine.catalog.put_script(c.rid, ScriptKind::StoredProcedure, script, Put::Create).await.unwrap();
+    let user = engine.catalog.put_user(db.rid, "ann", Put::Create).await.unwrap().0;
     let grant = Grant { mode: "Read".into(), resource: format!("dbs/{}/colls/{}/", db.rid, c.rid), key: None };
-    engine.catalog.put_permission(user.rid, "reads", grant, None).await.unwrap();
+    engine.catalog.put_permission(user.rid, "reads", grant, Put::Create).await.unwrap();
     engine
 }
 

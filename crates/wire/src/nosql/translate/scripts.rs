@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{Admitted, Script, ScriptDefinition, ScriptPut};
+use pleiad_engine::{Admitted, Meant, Put, Script, ScriptDefinition};
 use pleiad_model::resource_id::{ScriptKind, ScriptRid};
 use pleiad_model::{Error, Result};
 
@@ -24,12 +24,12 @@ impl Gateway<'_> {
             (&Method::POST, true) => self.post_script(request, &at, kind).await,
             (&Method::GET, false) => Ok(one(request, StatusCode::OK, &shape::script(&*find(request, &at, kind)?))),
             (&Method::PUT, false) => {
-                let put = ScriptPut::Replace(find(request, &at, kind)?.rid, request.write_condition());
-                self.put_script(request, &at, kind, put).await
+                let meant = Meant::new(find(request, &at, kind)?.rid, request.write_condition());
+                self.put_script(request, &at, kind, Put::Replace(meant)).await
             }
             (&Method::DELETE, false) => {
-                let script = find(request, &at, kind)?;
-                self.engine.catalog.delete_script(script.rid, &request.write_condition()).await?;
+                let meant = Meant::new(find(request, &at, kind)?.rid, request.write_condition());
+                self.engine.catalog.delete_script(meant).await?;
                 Ok(Reply::empty(StatusCode::NO_CONTENT).charged(METADATA_WRITE_RU))
             }
             (&Method::POST, false) if kind == ScriptKind::StoredProcedure => {
@@ -49,13 +49,13 @@ impl Gateway<'_> {
     async fn post_script(&self, request: &Request<'_>, at: &Admitted, kind: ScriptKind) -> Handled {
         match request.post_kind() {
             PostKind::Query => self.query(request, rows(at, kind, &at.container().rid.to_string())),
-            PostKind::Create => self.put_script(request, at, kind, ScriptPut::Create).await,
-            PostKind::Upsert => self.put_script(request, at, kind, ScriptPut::Upsert(request.write_condition())).await,
+            PostKind::Create => self.put_script(request, at, kind, Put::Create).await,
+            PostKind::Upsert => self.put_script(request, at, kind, Put::Upsert(request.write_condition())).await,
             PostKind::QueryPlan | PostKind::Batch => Err(not_allowed()),
         }
     }
 
-    async fn put_script(&self, request: &Request<'_>, at: &Admitted, kind: ScriptKind, put: ScriptPut) -> Handled {
+    async fn put_script(&self, request: &Request<'_>, at: &Admitted, kind: ScriptKind, put: Put<ScriptRid>) -> Handled {
         let definition = ScriptDefinition::parse(kind, &request.json()?)?;
         let (script, is_new) = self.engine.catalog.put_script(at.container().rid, kind, definition, put).await?;
         let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };

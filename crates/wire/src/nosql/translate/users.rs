@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{Database, Grant, Meant, Permission, User};
+use pleiad_engine::{Database, Grant, Meant, Permission, Put, User};
 use pleiad_model::resource_id::{PermissionRid, UserRid};
 use pleiad_model::{Error, Kind, Result, Value};
 
@@ -30,17 +30,12 @@ impl Gateway<'_> {
             (&Method::POST, true) if request.post_kind() == PostKind::Query => {
                 self.query(request, user_rows(&database, &owner))
             }
-            (&Method::POST, true) if creates(request) => {
-                let body = request.json()?;
-                let replaced = upserted(request, database.user(id_of(&body)?));
-                let replaced = replaced.map(|user| Meant::new(user.rid, request.version_condition()));
-                self.put_user(request, &database, &body, replaced).await
-            }
+            (&Method::POST, true) if creates(request) => self.put_user(request, &database, posted(request)).await,
             (&Method::GET, false) => Ok(one(request, StatusCode::OK, &shape::user(&*find_user(&database, request)?))),
             (&Method::PUT, false) => {
                 let user = find_user(&database, request)?;
-                let replaced = Meant::new(user.rid, request.version_condition());
-                self.put_user(request, &database, &request.json()?, Some(replaced)).await
+                let meant = Meant::new(user.rid, request.version_condition());
+                self.put_user(request, &database, Put::Replace(meant)).await
             }
             (&Method::DELETE, false) => {
                 let meant = Meant::new(find_user(&database, request)?.rid, request.version_condition());
@@ -51,16 +46,9 @@ impl Gateway<'_> {
         }
     }
 
-    async fn put_user(
-        &self,
-        request: &Request<'_>,
-        database: &Database,
-        body: &Value,
-        replaced: Option<Meant<UserRid>>,
-    ) -> Handled {
-        let status = put_status(replaced.is_some());
-        let user = self.engine.catalog.put_user(database.rid, id_of(body)?, replaced).await?;
-        Ok(one(request, status, &shape::user(&user)).charged(METADATA_WRITE_RU))
+    async fn put_user(&self, request: &Request<'_>, database: &Database, how: Put<UserRid>) -> Handled {
+        let (user, is_new) = self.engine.catalog.put_user(database.rid, id_of(&request.json()?)?, how).await?;
+        Ok(one(request, put_status(is_new), &shape::user(&user)).charged(METADATA_WRITE_RU))
     }
 
     pub(super) async fn permissions(&self, request: &Request<'_>) -> Handled {
@@ -73,10 +61,7 @@ impl Gateway<'_> {
                 self.query(request, self.permission_rows(&user, &owner, expires_s))
             }
             (&Method::POST, true) if creates(request) => {
-                let body = request.json()?;
-                let replaced = upserted(request, user.permission(id_of(&body)?));
-                let replaced = replaced.map(|permission| Meant::new(permission.rid, request.version_condition()));
-                self.put_permission(request, &user, &body, replaced, expires_s).await
+                self.put_permission(request, &user, posted(request), expires_s).await
             }
             (&Method::GET, false) => {
                 let permission = find_permission(&user, request)?;
@@ -84,8 +69,8 @@ impl Gateway<'_> {
             }
             (&Method::PUT, false) => {
                 let permission = find_permission(&user, request)?;
-                let replaced = Meant::new(permission.rid, request.version_condition());
-                self.put_permission(request, &user, &request.json()?, Some(replaced), expires_s).await
+                let meant = Meant::new(permission.rid, request.version_condition());
+                self.put_permission(request, &user, Put::Replace(meant), expires_s).await
             }
             (&Method::DELETE, false) => {
                 let meant = Meant::new(find_permission(&user, request)?.rid, request.version_condition());
@@ -100,14 +85,14 @@ impl Gateway<'_> {
         &self,
         request: &Request<'_>,
         user: &User,
-        body: &Value,
-        replaced: Option<Meant<PermissionRid>>,
+        how: Put<PermissionRid>,
         expires_s: u64,
     ) -> Handled {
-        let (grant, status) = (grant(body)?, put_status(replaced.is_some()));
-        let permission = self.engine.catalog.put_permission(user.rid, id_of(body)?, grant, replaced).await?;
+        let body = request.json()?;
+        let put = self.engine.catalog.put_permission(user.rid, id_of(&body)?, grant(&body)?, how);
+        let (permission, is_new) = put.await?;
         let shown = self.permission(&permission, expires_s);
-        Ok(one(request, status, &shown).charged(METADATA_WRITE_RU))
+        Ok(one(request, put_status(is_new), &shown).charged(METADATA_WRITE_RU))
     }
 
     fn permission_rows<'a>(&self, user: &User, owner: &'a str, expires_s: u64) -> Rows<'a> {
@@ -133,13 +118,15 @@ impl Gateway<'_> {
     }
 }
 
-fn put_status(replaced: bool) -> StatusCode {
-    if replaced { StatusCode::OK } else { StatusCode::CREATED }
+fn put_status(is_new: bool) -> StatusCode {
+    if is_new { StatusCode::CREATED } else { StatusCode::OK }
 }
 
-/// What an upsert finds under the name it brings.
-fn upserted<'a, T>(request: &Request<'_>, found: Option<&'a Arc<T>>) -> Option<&'a Arc<T>> {
-    found.filter(|_| request.post_kind() == PostKind::Upsert)
+fn posted<R>(request: &Request<'_>) -> Put<R> {
+    match request.post_kind() {
+        PostKind::Upsert => Put::Upsert(request.version_condition()),
+        _ => Put::Create,
+    }
 }
 
 fn user_rows<'a>(database: &Database, owner: &'a str) -> Rows<'a> {

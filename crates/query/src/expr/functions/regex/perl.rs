@@ -114,8 +114,8 @@ impl<'s> Translator<'s> {
             '\\' => return self.escape(),
             '(' => return self.open(),
             '[' => return Ok(self.class()),
-            '*' | '+' | '?' => return Ok(self.quantifier(first)),
-            '{' => self.braces(),
+            '*' | '+' | '?' => return Ok(self.quantifier(first.encode_utf8(&mut [0; 4]))),
+            '{' => return Ok(self.braces()),
             ')' => self.close(),
             '|' => self.branch(),
             '$' if !self.flags.multi_line => self.end(),
@@ -173,18 +173,12 @@ impl<'s> Translator<'s> {
         self.rest = self.rest.get(end..).unwrap_or_default();
     }
 
-    /// Twice in a row it is none. One with a `+` behind it gives nothing back.
-    fn quantifier(&mut self, first: char) -> Option<()> {
+    /// Twice in a row it is none. What is behind it belongs to it: one with a `+` there gives nothing back.
+    fn quantifier(&mut self, repeats: &str) -> Option<()> {
         if self.last == Last::Quantifier {
             return None;
         }
-        self.text.push(first);
-        self.greed();
-        Some(())
-    }
-
-    /// What is behind a quantifier belongs to it.
-    fn greed(&mut self) {
+        self.text.push_str(repeats);
         self.last = Last::Quantifier;
         self.ends_last &= !self.last_asks;
         if self.eat("?") {
@@ -193,10 +187,11 @@ impl<'s> Translator<'s> {
             self.text.push('+');
             self.backtracks = true;
         }
+        Some(())
     }
 
     /// `{2}`, `{2,}`, `{2,3}` and `{,3}` repeat; anything else in braces is itself.
-    fn braces(&mut self) {
+    fn braces(&mut self) -> Option<()> {
         let repeats = |inside: &str| {
             let (least, most) = inside.split_once(',').unwrap_or((inside, inside));
             let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -209,10 +204,12 @@ impl<'s> Translator<'s> {
         match inside.and_then(|inside| Some((inside, repeats(inside)?))) {
             Some((inside, text)) => {
                 self.rest = self.rest.get(inside.len() + 1..).unwrap_or_default();
-                self.text.push_str(&text);
-                self.greed();
+                self.quantifier(&text)
             }
-            None => self.atom(r"\{"),
+            None => {
+                self.atom(r"\{");
+                Some(())
+            }
         }
     }
 

@@ -80,9 +80,24 @@ fn what_gives_nothing_back_needs_the_engine_that_backtracks() {
 
 #[test]
 fn some_texts_are_no_patterns() {
-    for none in
-        ["a**", "a+*", "a??*", "[", "[z-a]", "[a", r"a\", r"\g", r"(a)\g{0}", r"\g{-1}", "(?R-i)", "(?<n", r"[\q]"]
-    {
+    for none in [
+        "a**",
+        "a+*",
+        "a??*",
+        "a*{2}",
+        "a{2}{3}",
+        "a{2}*",
+        "[",
+        "[z-a]",
+        "[a",
+        r"a\",
+        r"\g",
+        r"(a)\g{0}",
+        r"\g{-1}",
+        "(?R-i)",
+        "(?<n",
+        r"[\q]",
+    ] {
         assert_eq!(translate(none, PLAIN), Ok(None), "{none}");
     }
 }
