@@ -300,7 +300,9 @@ fn faults(message: &str) -> Vec<String> {
     let fault = |error: &Value| {
         let at = |end: &str| error.get("location").and_then(|at| at.get(end)).map_or_else(String::new, json::to_string);
         let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or("-").to_owned();
-        format!("{} {}-{} {}", text("code"), at("start"), at("end"), text("message"))
+        let line = Some(at("line")).filter(|line| line != "1" && !line.is_empty());
+        let below = line.map_or_else(String::new, |line| format!(" (line {line}, column {})", at("column")));
+        format!("{} {}-{}{below} {}", text("code"), at("start"), at("end"), text("message"))
     };
     errors.iter().map(fault).collect()
 }

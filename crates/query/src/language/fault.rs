@@ -3,9 +3,10 @@
 //! Promise: the message of the resulting error is the JSON text that SDKs look into:
 //!
 //! ```text
-//! {"errors":[{"severity":"Error","location":{"start":9,"end":10},"code":"SC1001","message":"Syntax error, …"}]}
+//! {"errors":[{"severity":"Error","location":{"start":9,"end":10,"line":1,"column":10},"code":"SC1001","message":"Syntax error, …"}]}
 //! ```
 //!
+//! `start` and `end` are the service's; `line` and `column` are for people and their editors, who count from 1.
 //! A hint, where there is one, is a sentence after the service's own: clients compare beginnings, people read on.
 
 mod hint; // what the author of a syntax error may have meant
@@ -64,9 +65,7 @@ impl Fault {
     }
 
     fn entry(&self, text: &str) -> Value {
-        let location =
-            Object::new().with("start", utf16(text, self.span.start)).with("end", utf16(text, self.span.end));
-        let mut error = Object::new().with("severity", "Error").with("location", location);
+        let mut error = Object::new().with("severity", "Error").with("location", location(self.span, text));
         if let Some(code) = self.code {
             error.set("code", code);
         }
@@ -76,7 +75,26 @@ impl Fault {
     }
 }
 
-/// Offsets count UTF-16 units: the SDKs that index into the text hold it that way (.NET, Java, JavaScript).
-fn utf16(text: &str, byte: usize) -> u64 {
-    text.get(..byte).unwrap_or(text).encode_utf16().count() as u64
+fn location(span: Span, text: &str) -> Object {
+    let before = text.get(..span.start).unwrap_or(text);
+    let upto = text.get(..span.end).unwrap_or(text);
+    let line_start = before.rfind(['\n', '\r']).map_or(0, |end| end + 1);
+    Object::new()
+        .with("start", utf16_units(before))
+        .with("end", utf16_units(upto))
+        .with("line", line_ends(before) + 1)
+        .with("column", utf16_units(&before[line_start..]) + 1)
 }
+
+/// Places count UTF-16 units: the SDKs and editors that index into the text hold it that way (.NET, Java, JavaScript).
+fn utf16_units(text: &str) -> u64 {
+    text.encode_utf16().count() as u64
+}
+
+/// `\n`, `\r\n` and `\r` each end one line.
+fn line_ends(text: &str) -> u64 {
+    text.replace("\r\n", "\n").matches(['\n', '\r']).count() as u64
+}
+
+#[cfg(test)]
+mod tests;

@@ -132,19 +132,19 @@ fn errors_are_the_json_that_sdks_look_into() {
     };
     check(
         "SELECT * FROM c WHERE -",
-        r#"{"errors":[{"severity":"Error","location":{"start":22,"end":23},"code":"SC1001","message":"Syntax error, incorrect syntax near '-'."}]}"#,
+        r#"{"errors":[{"severity":"Error","location":{"start":22,"end":23,"line":1,"column":23},"code":"SC1001","message":"Syntax error, incorrect syntax near '-'."}]}"#,
     );
     check(
         "SELECT * FROM x y WHERE x.a",
-        r#"{"errors":[{"severity":"Error","location":{"start":24,"end":25},"code":"SC2001","message":"Identifier 'x' could not be resolved. FROM calls it y."}]}"#,
+        r#"{"errors":[{"severity":"Error","location":{"start":24,"end":25,"line":1,"column":25},"code":"SC2001","message":"Identifier 'x' could not be resolved. FROM calls it y."}]}"#,
     );
     check(
         "SELECT '😀', name FROM c",
-        r#"{"errors":[{"severity":"Error","location":{"start":13,"end":17},"code":"SC2001","message":"Identifier 'name' could not be resolved. Write c.name for a property of the item."}]}"#,
+        r#"{"errors":[{"severity":"Error","location":{"start":13,"end":17,"line":1,"column":14},"code":"SC2001","message":"Identifier 'name' could not be resolved. Write c.name for a property of the item."}]}"#,
     );
     check(
         "SELECT *",
-        r#"{"errors":[{"severity":"Error","location":{"start":7,"end":8},"code":"SC2040","message":"'SELECT *' is only valid with a single input set. Add FROM c."}]}"#,
+        r#"{"errors":[{"severity":"Error","location":{"start":7,"end":8,"line":1,"column":8},"code":"SC2040","message":"'SELECT *' is only valid with a single input set. Add FROM c."}]}"#,
     );
 }
 

@@ -1,0 +1,21 @@
+//! Where the message says that it is.
+
+use super::*;
+
+#[track_caller]
+fn check(text: &str, token: &str, place: &str) {
+    let start = text.find(token).unwrap();
+    let error = Fault::syntax(Span { start, end: start + token.len() }, text).into_error(text);
+    let error = json::parse(error.message.as_bytes()).unwrap();
+    let location = error.get("errors").and_then(|errors| errors.as_array()?.first()?.get("location").cloned());
+    assert_eq!(json::to_string(&location.unwrap()), place);
+}
+
+#[test]
+fn a_fault_is_told_by_offset_line_and_column() {
+    check("SELECT * FORM c", "FORM", r#"{"start":9,"end":13,"line":1,"column":10}"#);
+    check("SELECT *\nFROM c\n  WHER 1", "WHER", r#"{"start":18,"end":22,"line":3,"column":3}"#);
+    check("SELECT *\r\nFORM c", "FORM", r#"{"start":10,"end":14,"line":2,"column":1}"#);
+    check("SELECT *\rFORM c", "FORM", r#"{"start":9,"end":13,"line":2,"column":1}"#);
+    check("SELECT '\u{1F600}' FORM c", "FORM", r#"{"start":12,"end":16,"line":1,"column":13}"#);
+}
