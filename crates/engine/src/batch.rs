@@ -21,7 +21,7 @@ use pleiad_partition::{Condition, ItemKey, Record, Step, Transaction, Verb, pric
 use crate::home::{Home, Settled};
 use crate::item::{KEY_MISMATCH, draft, key_of_request};
 use crate::patch::Change;
-use crate::{Admitted, Answer, Engine, ListScope, WriteOptions};
+use crate::{Admitted, Answer, Engine, ListScope, SessionToken, WriteOptions};
 
 pub const BATCH_OPERATIONS_MAX: usize = 100;
 
@@ -69,6 +69,7 @@ impl Engine {
         at: &Admitted,
         key: Option<&PartitionKey>,
         operations: &[BatchOperation],
+        session: Option<&SessionToken>,
     ) -> Answer<Vec<OperationAnswer>> {
         let key = match check_count(operations).and_then(|()| key_of_request(at, key)) {
             Ok(key) => key,
@@ -76,7 +77,7 @@ impl Engine {
         };
         let operations: Vec<(usize, &BatchOperation)> = operations.iter().enumerate().collect();
         let group = Group { logical: LogicalKey::new(at.container.schema.key.as_ref(), &key), key, operations };
-        let answer = self.run_group(at, &group, Failure::EndsAll).await;
+        let answer = self.run_group(at, &group, Failure::EndsAll, session).await;
         Answer { result: answer.result.map(in_order), place: answer.place, charge_ru: answer.charge_ru }
     }
 
@@ -89,6 +90,7 @@ impl Engine {
         range: Option<u32>,
         operations: &[BatchOperation],
         go_on: bool,
+        session: Option<&SessionToken>,
     ) -> Answer<Vec<OperationAnswer>> {
         let checked = check_count(operations)
             .and_then(|()| range.map_or(Ok(()), |range| at.check_current(&ListScope::Range(range))));
@@ -106,7 +108,7 @@ impl Engine {
             }
         };
         if go_on {
-            let running = groups.iter().map(|group| self.run_group(at, group, Failure::IsItsOwn));
+            let running = groups.iter().map(|group| self.run_group(at, group, Failure::IsItsOwn, session));
             let done = together::all(running.collect()).await;
             groups.iter().zip(done).for_each(|(group, answer)| take(group, answer));
         } else {
@@ -114,7 +116,7 @@ impl Engine {
             for group in &groups {
                 let answer = match failed {
                     true => Answer::priced(Err(dependent()), 0.0),
-                    false => self.run_group(at, group, Failure::IsItsOwn).await,
+                    false => self.run_group(at, group, Failure::IsItsOwn, session).await,
                 };
                 failed |= answer.result.as_ref().map_or(true, |done| done.iter().any(|(_, one)| one.result.is_err()));
                 take(group, answer);
@@ -128,9 +130,11 @@ impl Engine {
         at: &Admitted,
         group: &Group<'_>,
         failure: Failure,
+        session: Option<&SessionToken>,
     ) -> Answer<Vec<(usize, OperationAnswer)>> {
         let ts_s = self.now_s();
         let run = |home: Home| async move {
+            session.map_or(Ok(()), |session| session.check(&home.partition))?;
             let mut tx = home.partition.begin_latched(&home.container.schema, group.logical.clone(), ts_s).await;
             let mut answers = Vec::with_capacity(group.operations.len());
             for (number, operation) in &group.operations {
@@ -188,7 +192,8 @@ impl Engine {
             }
             BatchAction::Read => {
                 let record = tx.read(&group.item(operation)?).await?.ok_or_else(|| Error::not_found(NOT_THERE))?;
-                Ok(seen(record, operation.known_etag.as_deref()))
+                let (done, charge_ru) = seen(record, operation.known_etag.as_deref());
+                Ok((done, at.read_ru(charge_ru)))
             }
             BatchAction::Delete => {
                 let step = tx.delete(&group.item(operation)?, &options.condition).await?;

@@ -90,6 +90,8 @@ const TABLE: &str = r#"
 .  ..33..  ....22.  POST /dbs/golden1/colls/c/docs KEY a QUERY {"query":"SELECT * FROM c"}
 .  ..3333  ....22.  POST /dbs/golden1/colls/c/docs KEY b QUERY {"query":"SELECT * FROM c"}
 3  3.3333  2.2.22.  POST /dbs/golden1/colls/c/operations/partitionkeydelete KEY nobody
+3  3.3333  2.2.22.  POST /dbs/golden1/colls/c/operations/partitionkeydelete KEY nobody QUERY
+3  3.3333  2.2.22.  POST /dbs/golden1/colls/c/operations/partitionkeydelete KEY nobody PLAN
 .  ..3333  2.2.22.  GET /dbs/golden1/colls/c/conflicts
 3  3.3333  2.2.22.  DELETE /dbs/golden1/colls/c/conflicts/gone KEY a
 .  ..3333  0000000  GET /dbs/golden1/colls/c/sprocs
@@ -99,6 +101,8 @@ const TABLE: &str = r#"
 3  3.3333  0000000  DELETE /dbs/golden1/colls/c/sprocs/gone
 3  3.333.  2.2..2.  POST /dbs/golden1/colls/c/sprocs/s KEY a []
 3  3.3333  2.2..2.  POST /dbs/golden1/colls/c/sprocs/s KEY b []
+3  3.333.  2.2..2.  POST /dbs/golden1/colls/c/sprocs/s KEY a QUERY []
+3  3.333.  2.2..2.  POST /dbs/golden1/colls/c/sprocs/s KEY a PLAN []
 .  ..3333  0000000  GET /dbs/golden1/colls/c/triggers
 3  3.3333  0000000  POST /dbs/golden1/colls/c/triggers {"id":"new<n>","body":"function() {}","triggerType":"Pre","triggerOperation":"All"}
 .  ..3333  0000000  GET /dbs/golden1/colls/c/udfs

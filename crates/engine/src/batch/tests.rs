@@ -28,11 +28,11 @@ fn kinds(answers: &[OperationAnswer]) -> Vec<Option<Kind>> {
 #[tokio::test]
 async fn a_hundred_operations_and_no_more() {
     let (engine, at) = world().await;
-    let answer = engine.run_batch(&at, Some(&pk("a")), &creates(0..100, "a")).await;
+    let answer = engine.run_batch(&at, Some(&pk("a")), &creates(0..100, "a"), None).await;
     assert!(answer.result.unwrap().iter().all(|answer| answer.result.is_ok()));
     assert_eq!(answer.place.unwrap().lsn, 1);
-    assert_eq!(kind(engine.run_batch(&at, Some(&pk("b")), &creates(0..101, "b")).await), Kind::Invalid);
-    assert_eq!(kind(engine.run_batch(&at, Some(&pk("b")), &[]).await), Kind::Invalid);
+    assert_eq!(kind(engine.run_batch(&at, Some(&pk("b")), &creates(0..101, "b"), None).await), Kind::Invalid);
+    assert_eq!(kind(engine.run_batch(&at, Some(&pk("b")), &[], None).await), Kind::Invalid);
     assert_eq!(kind(read(&engine, &at, "0", "b").await), Kind::NotFound);
     assert_sound(&engine).await;
 }
@@ -41,7 +41,7 @@ async fn a_hundred_operations_and_no_more() {
 async fn s114_a_failed_batch_leaves_nothing_and_costs_what_was_done() {
     let (engine, at) = world().await;
     create(&engine, &at, "7", "a").await.result.unwrap();
-    let answer = engine.run_batch(&at, Some(&pk("a")), &creates(0..10, "a")).await;
+    let answer = engine.run_batch(&at, Some(&pk("a")), &creates(0..10, "a"), None).await;
     let answers = answer.result.unwrap();
     let want: Vec<Option<Kind>> =
         (0..10).map(|n| Some(if n == 7 { Kind::Conflict } else { Kind::FailedDependency })).collect();
@@ -59,7 +59,7 @@ async fn the_etags_of_results_are_those_of_the_items() {
         operation(BatchAction::Read, Some("1"), None),
         operation(BatchAction::Replace(parse(r#"{"id":"1","pk":"a","n":1}"#)), Some("1"), None),
     ];
-    let answers = engine.run_batch(&at, Some(&pk("a")), &operations).await.result.unwrap();
+    let answers = engine.run_batch(&at, Some(&pk("a")), &operations, None).await.result.unwrap();
     let [Ok(Done::Created(created)), Ok(Done::Read(seen)), Ok(Done::Replaced(replaced))] =
         [0, 1, 2].map(|at: usize| answers[at].result.as_ref())
     else {
@@ -70,7 +70,7 @@ async fn the_etags_of_results_are_those_of_the_items() {
     assert_ne!(created.etag(), replaced.etag());
     let mut again = operation(BatchAction::Read, Some("1"), None);
     again.known_etag = Some(replaced.etag().to_string());
-    let answers = engine.run_batch(&at, Some(&pk("a")), &[again]).await.result.unwrap();
+    let answers = engine.run_batch(&at, Some(&pk("a")), &[again], None).await.result.unwrap();
     assert!(matches!(answers[0].result, Ok(Done::Unchanged(_))));
 }
 
@@ -84,7 +84,7 @@ async fn bulk_answers_in_the_order_of_the_request() {
             operation(BatchAction::Create(item(&n.to_string(), &key)), None, Some(&key))
         })
         .collect();
-    let answers = engine.run_bulk(&at, None, None, &operations, true).await.result.unwrap();
+    let answers = engine.run_bulk(&at, None, None, &operations, true, None).await.result.unwrap();
     let want: Vec<Option<Kind>> = (0..20).map(|n| (n == 3).then_some(Kind::Conflict)).collect();
     assert_eq!(kinds(&answers), want);
     assert_eq!(spread(&at.container).iter().sum::<u64>(), 20);
@@ -95,7 +95,7 @@ async fn bulk_answers_in_the_order_of_the_request() {
 async fn bulk_for_one_key_stays_with_it() {
     let (engine, at) = world().await;
     let operations: Vec<BatchOperation> = ["a", "b"].iter().flat_map(|key| creates(0..1, key)).collect();
-    let answers = engine.run_bulk(&at, Some(&pk("a")), None, &operations, true).await.result.unwrap();
+    let answers = engine.run_bulk(&at, Some(&pk("a")), None, &operations, true, None).await.result.unwrap();
     assert_eq!(kinds(&answers), [None, Some(Kind::KeyMismatch)]);
     assert_eq!(kind(read(&engine, &at, "0", "b").await), Kind::NotFound);
 }
@@ -108,7 +108,7 @@ async fn bulk_keeps_the_order_within_a_key() {
         operation(BatchAction::Delete, Some("1"), Some("a")),
         operation(BatchAction::Create(parse(r#"{"id":"1","pk":"a","n":2}"#)), None, Some("a")),
     ];
-    let answers = engine.run_bulk(&at, None, None, &operations, true).await.result.unwrap();
+    let answers = engine.run_bulk(&at, None, None, &operations, true, None).await.result.unwrap();
     assert_eq!(kinds(&answers), [None, None, None]);
     assert_eq!(read(&engine, &at, "1", "a").await.result.unwrap().body(), br#"{"id":"1","pk":"a","n":2}"#);
 }
@@ -120,7 +120,7 @@ async fn bulk_meets_a_partition_without_balance_operation_by_operation() {
     let at = admit(&engine, "c");
     while create(&engine, &at, &engine.random_u64().to_string(), "a").await.result.is_ok() {}
     let operations: Vec<BatchOperation> = ["a", "b", "c", "d"].iter().flat_map(|key| creates(0..1, key)).collect();
-    let answers = engine.run_bulk(&at, None, None, &operations, true).await.result.unwrap();
+    let answers = engine.run_bulk(&at, None, None, &operations, true, None).await.result.unwrap();
     assert!(matches!(kinds(&answers)[0], Some(Kind::Throttled { .. })), "{answers:?}");
     assert!(kinds(&answers).contains(&None), "{answers:?}");
 }
@@ -138,6 +138,6 @@ async fn a_batch_in_a_fixed_container_reaches_all_items() {
         operation(BatchAction::Create(item("1", "a")), None, None),
         operation(BatchAction::Create(item("2", "b")), None, None),
     ];
-    let answers = engine.run_batch(&at, None, &operations).await.result.unwrap();
+    let answers = engine.run_batch(&at, None, &operations, None).await.result.unwrap();
     assert_eq!(kinds(&answers), [None, None]);
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use pleiad_model::item::check_resource_name;
 use pleiad_model::policy::ContainerDefinition;
-use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid, ScriptRid};
+use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, ItemRid, OfferRid, ScriptRid};
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
 use pleiad_partition::{PartitionMap, Schema};
@@ -243,18 +243,34 @@ fn defined_among(old: &ContainerDefinition, rids: &NewRids) -> ContainerDefiniti
     definition
 }
 
-/// The same right in the copy: what was granted by `_rid` is granted by name.
+/// The same right in the copy: by name, or by the `_rid`s there.
 fn granted_in(from: &Database, to: &Database, grant: &Grant) -> Grant {
     let names: Vec<&str> = grant.resource.trim_matches('/').split('/').collect();
     let by_rid = |rid: &str| from.containers.values().find(|container| container.rid.to_string() == rid);
     let resource = match names.as_slice() {
-        ["dbs", _, "colls", container, rest @ ..] => {
-            let container = by_rid(container).map_or(*container, |found| found.definition.id.as_str());
-            [&["dbs", to.id.as_str(), "colls", container], rest].concat().join("/")
-        }
+        ["dbs", _, "colls", container, rest @ ..] => match by_rid(container) {
+            Some(old) => granted_by_rid(to, old, rest),
+            None => [&["dbs", to.id.as_str(), "colls", container], rest].concat().join("/"),
+        },
         _ => grant.resource.clone(),
     };
     Grant { resource, ..grant.clone() }
+}
+
+/// Numbers are the same in a copied container, so that only its own part of a `_rid` is another.
+fn granted_by_rid(to: &Database, old: &Container, within: &[&str]) -> String {
+    let named = to.containers.values().find(|container| container.definition.id == old.definition.id);
+    let container = named.map_or(old.rid, |container| container.rid);
+    let translated = |rid: &str| {
+        let item = ItemRid::parse(rid).map(|rid| ItemRid { container, ..rid }.to_string());
+        item.or_else(|| ScriptRid::parse(rid).map(|rid| ScriptRid { container, ..rid }.to_string()))
+    };
+    let mut resource = format!("dbs/{}/colls/{container}", to.rid);
+    if let [kind, rid] = within {
+        let rid = translated(rid).unwrap_or_else(|| (*rid).to_owned());
+        resource.push_str(&format!("/{kind}/{rid}"));
+    }
+    resource
 }
 
 fn gone() -> Error {

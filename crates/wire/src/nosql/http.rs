@@ -59,7 +59,7 @@ impl Front {
         let address = address::parse(parts.uri.path())?;
         let signed = self.signed_address(parts, &address)?;
         let signing = signed.as_ref().unwrap_or(&address).signing();
-        let caller = self.caller(parts, signing, is_read(&parts.method, &parts.headers)).await?;
+        let caller = self.caller(parts, signing, is_read(&parts.method, &parts.headers, &address)).await?;
         let body = self.body(&parts.method, body).await?;
         let authority = parts.uri.authority().map(|authority| authority.as_str());
         let request =

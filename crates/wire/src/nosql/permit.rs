@@ -70,6 +70,9 @@ impl Scope {
 /// Whether a permission can be made of it.
 pub fn check_grant(grant: &Grant) -> Result<()> {
     let scope = Scope::read(grant)?;
+    if scope.key.as_ref().is_some_and(|key| key.components().is_empty()) {
+        return Err(Error::invalid("A resourcePartitionKey has at least one value. Leave it out to permit all keys."));
+    }
     match (scope.resource.resource, scope.resource.is_feed) {
         (ResourceType::Attachments, _) => Err(Error::refused("A permission for an attachment")),
         (
@@ -119,7 +122,7 @@ fn is_account(request: &Request<'_>) -> bool {
 
 /// Of requests within the permission's container, which has this key.
 fn allows(scope: &Scope, request: &Request<'_>, key: Option<&PartitionKeyDefinition>) -> Result<bool> {
-    let by_mode = scope.mode == Mode::All || is_read(request.method, request.headers);
+    let by_mode = scope.mode == Mode::All || is_read(request.method, request.headers, request.address);
     Ok(match request.address.resource {
         ResourceType::Containers => *request.method == Method::GET,
         ResourceType::Ranges => by_mode,
@@ -139,7 +142,7 @@ fn allows(scope: &Scope, request: &Request<'_>, key: Option<&PartitionKeyDefinit
 }
 
 fn is_plan(request: &Request<'_>) -> bool {
-    *request.method == Method::POST && request.post_kind() == PostKind::QueryPlan
+    request.address.is_feed && *request.method == Method::POST && request.post_kind() == PostKind::QueryPlan
 }
 
 /// The permission's container, if that is the one asked.
@@ -190,7 +193,7 @@ fn is_key(scope: &Scope, request: &Request<'_>, definition: Option<&PartitionKey
 
 /// SDKs name a key by where it lies as well: in change feeds, and when it is the beginning of a hierarchical one.
 fn is_within(granted: &PartitionKey, request: &Request<'_>, definition: &PartitionKeyDefinition) -> Result<bool> {
-    let reads_a_feed = request.address.is_feed && is_read(request.method, request.headers);
+    let reads_a_feed = request.address.is_feed && is_read(request.method, request.headers, request.address);
     let Some(asked) = request.epk_range()?.filter(|_| reads_a_feed) else { return Ok(false) };
     let place = granted.effective(definition);
     let keys = match granted.matches_shape(definition) {

@@ -9,7 +9,7 @@ use pleiad_model::partition_key::{EffectiveKey, KeyRange, PartitionKey};
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
 use pleiad_model::{Consistency, Error, Result, Value, json};
 
-use super::address::Address;
+use super::address::{Address, ResourceType};
 use super::{binary_json, session};
 use crate::listener::Origin;
 
@@ -283,11 +283,14 @@ pub fn post_kind(headers: &HeaderMap) -> PostKind {
     if flag("x-ms-documentdb-is-upsert") { PostKind::Upsert } else { PostKind::Create }
 }
 
-/// Reads change nothing; a read-only key is enough for them.
-pub fn is_read(method: &Method, headers: &HeaderMap) -> bool {
+/// Reads change nothing; a read-only key is enough for them. What is posted to a feed may be a query; what is posted elsewhere is done,
+/// whatever its headers call it.
+pub fn is_read(method: &Method, headers: &HeaderMap, address: &Address) -> bool {
     match *method {
         Method::GET | Method::HEAD => true,
-        Method::POST => matches!(post_kind(headers), PostKind::Query | PostKind::QueryPlan),
+        Method::POST if address.is_feed && address.resource != ResourceType::Operations => {
+            matches!(post_kind(headers), PostKind::Query | PostKind::QueryPlan)
+        }
         _ => false,
     }
 }

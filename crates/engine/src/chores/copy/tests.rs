@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pleiad_model::Kind;
 use pleiad_model::policy::ContainerDefinition;
-use pleiad_model::resource_id::ScriptKind;
+use pleiad_model::resource_id::{ItemRid, ScriptKind};
 use pleiad_storage::{AnyStore, Memory};
 
 use super::*;
@@ -12,6 +12,8 @@ use crate::catalog::{Grant, NewContainer, Put, ScriptDefinition};
 use crate::testing::*;
 use crate::{Admitted, ContainerName, ListScope, Quota, ThroughputRequest, Verb, WriteOptions};
 
+/// Of an item that somebody may write.
+const DOCNUM: u64 = 7;
 const QUOTA: Quota = Quota { items: 10_000, bytes: 1 << 30 };
 
 fn at(engine: &Engine, database: &str, container: &str) -> Admitted {
@@ -52,6 +54,10 @@ async fn shop(store: impl Into<AnyStore>) -> Arc<Engine> {
     let user = engine.catalog.put_user(db.rid, "ann", Put::Create).await.unwrap().0;
     let grant = Grant { mode: "Read".into(), resource: format!("dbs/{}/colls/{}/", db.rid, c.rid), key: None };
     engine.catalog.put_permission(user.rid, "reads", grant, Put::Create).await.unwrap();
+    let item = ItemRid { container: c.rid, docnum: DOCNUM };
+    let resource = format!("dbs/{}/colls/{}/docs/{item}", db.rid, c.rid);
+    let grant = Grant { mode: "All".into(), resource, key: None };
+    engine.catalog.put_permission(user.rid, "one", grant, Put::Create).await.unwrap();
     engine
 }
 
@@ -83,7 +89,9 @@ async fn a_copy_has_everything_and_goes_its_own_way() {
             .flat_map(|user| user.permissions.values())
             .map(|permission| permission.grant.resource.clone())
             .collect();
-        assert_eq!(granted, ["dbs/copy/colls/c"]);
+        let there = |rid: String| format!("dbs/{}/colls/{}{rid}", new.rid, is.rid);
+        let item = ItemRid { container: is.rid, docnum: DOCNUM };
+        assert_eq!(granted, [there(String::new()), there(format!("/docs/{item}"))]);
         let tree = engine.catalog.tree();
         let reserved = |owner| tree.offer(crate::OfferOwner::Container(owner)).map(|offer| offer.throughput);
         assert!(reserved(is.rid).is_some() && reserved(is.rid) == reserved(was.rid));

@@ -34,7 +34,7 @@ pub enum Need {
 }
 
 pub fn needs(engine: &Engine, request: &Request<'_>) -> Result<Need> {
-    let reads = is_read(request.method, request.headers);
+    let reads = is_read(request.method, request.headers, request.address);
     let (resource, is_feed) = (request.address.resource, request.address.is_feed);
     let at_container = |action| Need::Actions(vec![action], place(engine, request.address, 2));
     Ok(match resource {

@@ -31,12 +31,13 @@ impl Gateway<'_> {
         check_size(request.body.len())?;
         let format = Format::of(&request.body);
         let (sent, minimal) = batch::parse(format, &request.body)?;
-        let key = request.partition_key()?;
+        let (key, session) = (request.partition_key()?, request.session(at)?);
         let answer = match request.flag("x-ms-cosmos-batch-atomic") {
-            true => self.engine.run_batch(at, key.as_ref(), &sent).await,
+            true => self.engine.run_batch(at, key.as_ref(), &sent, session.as_ref()).await,
             false => {
                 let go_on = request.flag("x-ms-cosmos-batch-continue-on-error");
-                self.engine.run_bulk(at, key.as_ref(), request.range_id()?, &sent, go_on).await
+                let range = request.range_id()?;
+                self.engine.run_bulk(at, key.as_ref(), range, &sent, go_on, session.as_ref()).await
             }
         };
         let (answers, place, charge_ru) = Refusal::of(answer)?;

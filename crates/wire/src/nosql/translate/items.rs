@@ -37,7 +37,7 @@ impl Gateway<'_> {
 
     async fn items_of(&self, request: &Request<'_>, at: &Admitted) -> Handled {
         let triggers = triggers(request)?;
-        if !triggers.is_empty() && !is_read(request.method, request.headers) {
+        if !triggers.is_empty() && !is_read(request.method, request.headers, request.address) {
             return self.write_with_triggers(request, at, &triggers).await;
         }
         match (request.method, request.address.is_feed) {

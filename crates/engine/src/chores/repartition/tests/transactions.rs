@@ -21,10 +21,10 @@ async fn pairs(engine: Arc<Engine>, key: String, stop: Arc<AtomicBool>) -> i64 {
         let newest = admit(&engine, "c");
         let at = if n % 2 == 0 { &newest } else { &old };
         let batch = [upsert("left", &key, n), upsert("right", &key, n)];
-        let written = engine.run_batch(at, Some(&pk(&key)), &batch).await.result.unwrap();
+        let written = engine.run_batch(at, Some(&pk(&key)), &batch, None).await.result.unwrap();
         assert!(written.iter().all(|answer| answer.result.is_ok()), "{written:?}");
         let reads = ["left", "right"].map(|id| operation(BatchAction::Read, Some(id)));
-        let read = engine.run_batch(&newest, Some(&pk(&key)), &reads).await.result.unwrap();
+        let read = engine.run_batch(&newest, Some(&pk(&key)), &reads, None).await.result.unwrap();
         for answer in read {
             let Ok(Done::Read(record)) = answer.result else { panic!("{key}: {answer:?}") };
             assert!(record.body().ends_with(format!("\"n\":{n}}}").as_bytes()), "{key}: half of a batch");
