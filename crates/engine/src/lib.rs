@@ -50,7 +50,7 @@ pub use live::{Live, Restored};
 pub use procedure::{Cursors, Executed, ItemWrite, ScriptContext, Triggered, Triggers};
 pub use query::{
     Across, CursorAt, IndexUse, ItemQuery, PageSize, Parameters, QueryCursor, QueryPage, Report, RowSet, Sharing,
-    Stretch, write_item,
+    Stretch, Tell, write_item,
 };
 pub use repartition::PartitionReport;
 pub use session::SessionToken;

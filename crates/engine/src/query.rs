@@ -38,7 +38,7 @@ pub(crate) use cursor::{WHOLE_ITEM, in_progress, left};
 pub use document::write_item;
 pub(crate) use inside::Inside;
 pub(crate) use page::at_once;
-pub use page::{Across, ItemQuery, QueryPage};
+pub use page::{Across, ItemQuery, QueryPage, Tell};
 pub use pleiad_query::Parameters;
 pub use pleiad_query::run::{PageSize, RowSet};
 pub(crate) use reach::next_slice;

@@ -90,6 +90,19 @@ def test_query_metrics(readings):
     assert METRICS not in headers_of_a_plain_query(readings)
 
 
+def test_query_metrics_tell_what_functions_take(make):
+    container = make("/pk")
+    load(container, READINGS[:3])
+    slow = "function slow(n) { const end = Date.now() + 3; while (Date.now() < end) {} return n; }"
+    container.scripts.create_user_defined_function({"id": "slow", "body": slow})
+    headers = Told()
+    text = "SELECT VALUE udf.slow(c.n) FROM c"
+    assert len(list(everywhere(container, text, populate_query_metrics=True, response_hook=headers))) == 3
+    metrics = dict(pair.split("=") for pair in headers.answers[-1][METRICS].split(";"))
+    assert float(metrics["userFunctionExecuteTimeInMs"]) >= 3
+    assert float(metrics["VMExecutionTimeInMs"]) >= float(metrics["userFunctionExecuteTimeInMs"])
+
+
 def headers_of_a_plain_query(container):
     headers = Told()
     list(container.query_items("SELECT VALUE 1 FROM c", partition_key=ONE_KEY, response_hook=headers))

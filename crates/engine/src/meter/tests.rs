@@ -278,7 +278,7 @@ async fn a_query_ends_where_a_partition_refuses_and_goes_on_later() {
         across: Across::ByServer,
         size: PageSize { rows: 100, bytes: 1 << 20 },
         from,
-        explain: false,
+        tell: crate::Tell::default(),
         enable_scan: false,
     };
     reads(&engine, &at, &ranges[&2][0], 200).await;

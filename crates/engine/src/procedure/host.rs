@@ -18,7 +18,7 @@ use super::Task;
 use crate::home::Home;
 use crate::item::draft;
 use crate::list::ListScope;
-use crate::query::{Across, Inside, ItemQuery, Moment, Parameters};
+use crate::query::{Across, Inside, ItemQuery, Moment, Parameters, Tell};
 use crate::{Admitted, Script, WriteOptions, write_item};
 
 /// Rows of a page where a script leaves it to us.
@@ -171,7 +171,7 @@ impl<'h> Host<'h> {
             across: Across::ByServer,
             size: PageSize { rows, bytes: PAGE_BYTES_MAX },
             from,
-            explain: false,
+            tell: Tell::default(),
             enable_scan: query.may_scan,
         };
         let answer = self.inside.query(asked, self.moment()?);

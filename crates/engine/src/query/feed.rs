@@ -1,6 +1,7 @@
 //! Items of a slice into a pass, by the chosen way.
 
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::resource_id::ContainerRid;
@@ -44,6 +45,8 @@ pub struct Feed<'f> {
     pub seen: &'f [u64],
     /// Rows in order of arrival can end when the time of a page is over; all else is complete or nothing.
     pub may_end_early: bool,
+    /// Somebody wants to know what takes how long.
+    pub times: bool,
 }
 
 /// One key of `ORDER BY`, ready to be read from an item.
@@ -91,6 +94,10 @@ const AT_HAND_BYTES_MAX: u64 = 256 << 10;
 
 impl Feed<'_> {
     pub fn run(&self, choice: &Choice, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+        self.timed(work, |work| self.go(choice, after, pass, work))
+    }
+
+    fn go(&self, choice: &Choice, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
         match choice {
             Choice::Scan => self.scan(after, u64::MAX, pass, work),
             Choice::Members(key) => self.members(key, after, pass, work),
@@ -110,13 +117,24 @@ impl Feed<'_> {
 
     /// One of the pieces that a long way was cut in.
     pub fn run_piece(&self, choice: &Choice, piece: &Piece, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
-        match (choice, piece) {
+        self.timed(work, |work| match (choice, piece) {
             (Choice::Scan, Piece::Docnums { after, upto }) => self.scan(*after, *upto, pass, work),
             (Choice::Found(docnums) | Choice::Part(docnums), Piece::Found(places)) => {
                 self.fetch(docnums.get(places.clone()).unwrap_or_default(), pass, work)
             }
             _ => Err(Error::internal("a piece of another way")),
+        })
+    }
+
+    /// What does not go into making rows is spent on loading items.
+    fn timed(&self, work: &mut Work, feed: impl FnOnce(&mut Work) -> Result<Ended>) -> Result<Ended> {
+        if !self.times {
+            return feed(work);
         }
+        let (began, evaluated) = (Instant::now(), work.evaluating);
+        let ended = feed(work);
+        work.loading += began.elapsed().saturating_sub(work.evaluating.saturating_sub(evaluated));
+        ended
     }
 
     /// Small pages begin with small chunks.
@@ -314,7 +332,10 @@ impl Feed<'_> {
             not_at_hand()?;
         }
         let document = Stored { container: self.container, record, computed: self.computed };
-        pass.item(record.docnum, Bound::Item(&document))
+        let began = self.times.then(Instant::now);
+        let flow = pass.item(record.docnum, Bound::Item(&document));
+        work.evaluating += began.map_or(Duration::ZERO, |began| began.elapsed());
+        flow
     }
 }
 

@@ -4,6 +4,7 @@
 //! functions are those of the container as the page found it, whatever is replaced meanwhile.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use pleiad_model::resource_id::ScriptKind;
 use pleiad_model::{Error, Result, Value};
@@ -18,6 +19,8 @@ pub struct UserDefined {
     /// At most ten.
     found: Vec<(String, Udf)>,
     calls: AtomicU64,
+    /// What they took, if somebody wants to know.
+    took_ns: Option<AtomicU64>,
     /// Slow functions spend the page's time.
     budget: Budget,
 }
@@ -31,11 +34,16 @@ impl UserDefined {
             let function = job.scripts.functions.declare(&script.program).map_err(|error| failed(&error))?;
             found.push(((*name).to_owned(), function));
         }
-        Ok(UserDefined { found, calls: AtomicU64::new(0), budget: job.budget.clone() })
+        let took_ns = job.query.tell.times.then(AtomicU64::default);
+        Ok(UserDefined { found, calls: AtomicU64::new(0), took_ns, budget: job.budget.clone() })
     }
 
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
+    }
+
+    pub fn took(&self) -> Duration {
+        self.took_ns.as_ref().map_or(Duration::ZERO, |took| Duration::from_nanos(took.load(Ordering::Relaxed)))
     }
 }
 
@@ -47,7 +55,12 @@ impl UserFunctions for UserDefined {
         self.budget.check()?;
         // None of them is undefined: then it would not be called.
         let arguments = arguments.iter().map(|argument| argument.as_deref().unwrap_or(&Value::Null));
-        function.call(arguments).map_err(|error| failed(&error))
+        let began = self.took_ns.as_ref().map(|took| (took, Instant::now()));
+        let answer = function.call(arguments).map_err(|error| failed(&error));
+        if let Some((took, began)) = began {
+            took.fetch_add(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        }
+        answer
     }
 }
 

@@ -6,7 +6,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pleiad_model::env::Env;
 use pleiad_model::{Error, Kind, Result};
@@ -52,10 +52,18 @@ pub struct ItemQuery {
     pub across: Across,
     pub size: PageSize,
     pub from: Option<QueryCursor>,
-    /// Which indexes were used, and which would have helped, is asked for.
-    pub explain: bool,
+    pub tell: Tell,
     /// `ORDER BY` without an index may sort.
     pub enable_scan: bool,
+}
+
+/// What is asked for beside the rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tell {
+    /// Which indexes were used, and which would have helped.
+    pub indexes: bool,
+    /// What took how long. It takes a little longer to say.
+    pub times: bool,
 }
 
 /// What to do when no key is fixed.
@@ -363,8 +371,9 @@ impl Job {
             passed: cursor.passed + cursor.skip.saturating_sub(start.skip) + finished.rows.len() as u64,
             at,
         });
-        let report = Report::new(&work, &finished.rows);
-        if !self.query.explain {
+        let calling = self.functions.get().map_or(Duration::ZERO, UserDefined::took);
+        let report = Report { calling, ..Report::new(&work, &finished.rows) };
+        if !self.query.tell.indexes {
             return Ok(QueryPage { rows: finished.rows, next, report });
         }
         let condition = shared.condition.as_ref();

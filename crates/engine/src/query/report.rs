@@ -24,6 +24,9 @@ pub struct Work {
     pub compiling: Duration,
     /// Finding out what the index knows, on all threads together.
     pub looking_up: Duration,
+    /// Getting items, and making rows of them, if somebody wants to know; on all threads together.
+    pub loading: Duration,
+    pub evaluating: Duration,
     /// Partition and way, in order of the partitions.
     pub ways: BTreeMap<u32, String>,
 }
@@ -36,6 +39,8 @@ impl Work {
         self.index_rows += other.index_rows;
         self.compiling += other.compiling;
         self.looking_up += other.looking_up;
+        self.loading += other.loading;
+        self.evaluating += other.evaluating;
         self.ways.extend(other.ways);
     }
 
@@ -81,6 +86,10 @@ pub struct Report {
     pub index_rows: u64,
     pub compiling: Duration,
     pub looking_up: Duration,
+    /// Zero, as are the calls, unless it was asked for.
+    pub loading: Duration,
+    /// Of user-defined functions.
+    pub calling: Duration,
     /// Way and number of partitions that went it.
     pub ways: Vec<(String, usize)>,
     pub single: Vec<IndexUse>,
@@ -111,6 +120,8 @@ impl Report {
         self.index_rows += other.index_rows;
         self.compiling += other.compiling;
         self.looking_up += other.looking_up;
+        self.loading += other.loading;
+        self.calling = self.calling.max(other.calling); // one page, one sum
         for (way, partitions) in other.ways {
             match self.ways.iter_mut().find(|(known, _)| *known == way) {
                 Some((_, known)) => *known = partitions.max(*known),
@@ -138,6 +149,8 @@ impl Report {
             index_rows: work.index_rows,
             compiling: work.compiling,
             looking_up: work.looking_up,
+            loading: work.loading,
+            calling: Duration::ZERO,
             ways,
             single: Vec::new(),
             composite: Vec::new(),

@@ -307,6 +307,7 @@ impl<'p> Shared<'p> {
             wanted: self.wanted(),
             seen,
             may_end_early: is_stream(self.block),
+            times: self.job.query.tell.times,
         }
     }
 }

@@ -11,7 +11,7 @@ use super::world::World;
 use crate::testing::parse;
 use crate::{
     Across, ChangeFrom, ChangeMode, ChangeRequest, Changes, ItemQuery, ListScope, PageSize, Parameters, Position,
-    QueryCursor, Quota,
+    QueryCursor, Quota, Tell,
 };
 
 const ANY: &str = "SELECT VALUE c.id FROM c WHERE c.n > 0";
@@ -149,7 +149,7 @@ async fn query_page(walk: &mut Walk<QueryCursor>, text: &str, world: &World, mod
         across: Across::ByServer,
         size: PageSize { rows, bytes: 1 << 20 },
         from: walk.begin(model),
-        explain: false,
+        tell: Tell::default(),
         enable_scan: false,
     };
     let page = world.engine.query_items(&world.at(), query, None).await.result;

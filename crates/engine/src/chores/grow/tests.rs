@@ -184,7 +184,7 @@ fn ordered(from: Option<crate::QueryCursor>) -> crate::ItemQuery {
         across: crate::Across::ByServer,
         size: crate::PageSize { rows: 70, bytes: 1 << 20 },
         from,
-        explain: false,
+        tell: crate::Tell::default(),
         enable_scan: false,
     }
 }

@@ -476,7 +476,7 @@ async fn queried(engine: &Engine, scope: &ListScope, between: &mut impl AsyncFnM
             across: crate::Across::ByServer,
             size: crate::PageSize { rows: 17, bytes: 1 << 20 },
             from,
-            explain: false,
+            tell: crate::Tell::default(),
             enable_scan: true,
         };
         let answer = engine.query_items(&admit(engine, "c"), query, None).await.result.unwrap();
@@ -553,7 +553,7 @@ async fn in_one_page(engine: &Engine, at: &crate::Admitted, range: u32, text: &s
         across: crate::Across::ByClient,
         size: crate::PageSize { rows: 1000, bytes: 1 << 20 },
         from: None,
-        explain: false,
+        tell: crate::Tell::default(),
         enable_scan: false,
     };
     let rows = engine.query_items(at, query, None).await.result.unwrap().rows;

@@ -86,7 +86,7 @@ impl World {
             across: Across::ByServer,
             size: PageSize { rows: 100, bytes: 1 << 20 },
             from: None,
-            explain: false,
+            tell: crate::Tell::default(),
             enable_scan: false,
         };
         let page = self.engine.query_items(&self.at(), query, None).await.result.unwrap();

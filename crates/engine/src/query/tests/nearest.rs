@@ -14,7 +14,7 @@ use pleiad_vector::{element, measure};
 
 use crate::catalog::NewContainer;
 use crate::chores::tend_all;
-use crate::query::{Across, ItemQuery, PageSize, Parameters};
+use crate::query::{Across, ItemQuery, PageSize, Parameters, Tell};
 use crate::testing::*;
 use crate::*;
 
@@ -136,7 +136,7 @@ impl World {
                 size: PageSize { rows: size, bytes: 1 << 22 },
                 from,
                 enable_scan: false,
-                explain: true,
+                tell: Tell { indexes: true, times: true },
             };
             let page = self.engine.query_items(&admit(&self.engine, "c"), query, None).await.result.unwrap();
             let way = page.report.ways.iter().map(|(way, _)| way.as_str()).collect::<Vec<_>>().join("; ");

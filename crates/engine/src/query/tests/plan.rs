@@ -15,7 +15,7 @@ use pleiad_query::block::{Block, Output};
 use pleiad_query::testing::{Asked, Chance, exam, query};
 
 use super::world::{Case, SHARED, World, size};
-use crate::query::{Across, ItemQuery, PageSize, QueryCursor, QueryPage};
+use crate::query::{Across, ItemQuery, PageSize, QueryCursor, QueryPage, Tell};
 use crate::{ListScope, Quota};
 
 const WORLDS: u64 = 200;
@@ -187,7 +187,7 @@ fn sent(asked: &Asked, scope: ListScope, size: PageSize, from: Option<QueryCurso
         size,
         from,
         enable_scan,
-        explain: true,
+        tell: Tell { indexes: true, times: true },
     }
 }
 

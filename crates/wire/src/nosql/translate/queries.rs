@@ -1,9 +1,9 @@
 //! Queries over items: a page of rows, or the plan by which a client drives the query itself.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::StatusCode;
-use pleiad_engine::{Across, Admitted, ItemQuery, PageSize, Parameters, QueryPage};
+use pleiad_engine::{Across, Admitted, ItemQuery, PageSize, Parameters, QueryPage, Tell};
 use pleiad_model::{Error, Result, Value, json};
 
 use super::items::current_scope;
@@ -19,6 +19,7 @@ const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Headers of 16 KB are what proxies let through.
 const TOKEN_KB: usize = 8;
 
+const QUERY_TIMES: &str = "x-ms-documentdb-populatequerymetrics";
 const INDEX_METRICS: &str = "x-ms-cosmos-populateindexmetrics";
 const INDEX_METRICS_V2: &str = "x-ms-cosmos-populateindexmetrics-v2";
 
@@ -41,7 +42,7 @@ impl Gateway<'_> {
             across: across(request),
             size: PageSize { rows: request.max_item_count()?.unwrap_or(PAGE_ROWS), bytes: PAGE_BYTES_MAX },
             from: token.map(|token| self.tokens.redeem_query(&rid, token)).transpose()?,
-            explain: explains(request),
+            tell: Tell { indexes: tells_indexes(request), times: request.flag(QUERY_TIMES) },
             enable_scan: request.flag("x-ms-documentdb-query-enable-scan"),
         };
         let session = request.session(at)?;
@@ -50,9 +51,10 @@ impl Gateway<'_> {
             Err(refusal) => return Err(self.with_plan(request, at, refusal)),
             Ok(answer) => answer,
         };
+        let ran = Instant::now();
         let reply = Reply::new(StatusCode::OK, shape::rows(&rid, "Documents", &page.rows)).charged(charge_ru).at(place);
         let reply = reply.with_number(ITEM_COUNT, page.rows.len() as u64);
-        let reply = measured(request, reply, &page, began);
+        let reply = measured(request, reply, &page, began, ran.elapsed());
         Ok(match &page.next {
             Some(cursor) => reply.with(CONTINUATION, &self.tokens.issue_query(&rid, cursor, token_bytes_max(request)?)),
             None => reply,
@@ -113,17 +115,17 @@ fn token_bytes_max(request: &Request<'_>) -> Result<usize> {
     Ok(kb.min(TOKEN_KB).saturating_mul(1024))
 }
 
-fn explains(request: &Request<'_>) -> bool {
+fn tells_indexes(request: &Request<'_>) -> bool {
     request.flag(INDEX_METRICS) || request.flag(INDEX_METRICS_V2)
 }
 
 /// What the client asked to be told about the work.
-fn measured(request: &Request<'_>, reply: Reply, page: &QueryPage, began: Instant) -> Reply {
+fn measured(request: &Request<'_>, reply: Reply, page: &QueryPage, began: Instant, wrote: Duration) -> Reply {
     let mut reply = reply;
-    if request.flag("x-ms-documentdb-populatequerymetrics") {
-        reply = reply.with(QUERY_METRICS, &query_metrics::metrics(&page.report, began.elapsed()));
+    if request.flag(QUERY_TIMES) {
+        reply = reply.with(QUERY_METRICS, &query_metrics::metrics(&page.report, began.elapsed(), wrote));
     }
-    if explains(request) {
+    if tells_indexes(request) {
         let form = if request.flag(INDEX_METRICS_V2) {
             query_metrics::index_utilization_v2
         } else {
