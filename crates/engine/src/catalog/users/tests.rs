@@ -32,11 +32,11 @@ async fn users_and_permissions_outlive_a_restart_and_go_with_their_owners() {
     let other = engine.catalog.create_database("other", ThroughputRequest::Unspecified).await.unwrap().rid;
     let ann = engine.catalog.put_user(db, "ann", Put::Create).await.unwrap().0;
     let bob = engine.catalog.put_user(db, "bob", Put::Create).await.unwrap().0;
-    engine.catalog.put_user(other, "ann", Put::Create).await.unwrap().0;
+    engine.catalog.put_user(other, "ann", Put::Create).await.unwrap();
     let whole =
         engine.catalog.put_permission(ann.rid, "p", grant("dbs/db/colls/c", None), Put::Create).await.unwrap().0;
     engine.catalog.put_permission(ann.rid, "q", grant("dbs/db/colls/c", Some(r#"["a"]"#)), Put::Create).await.unwrap();
-    engine.catalog.put_permission(bob.rid, "p", grant("dbs/db/colls/c", None), Put::Create).await.unwrap().0;
+    engine.catalog.put_permission(bob.rid, "p", grant("dbs/db/colls/c", None), Put::Create).await.unwrap();
     let (store, _) = engine.catalog.hands();
     let before = told(&engine);
     engine.close().await;

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use pleiad_model::Object;
 use pleiad_model::env::ManualEnv;
 use pleiad_model::policy::ContainerDefinition;
-use pleiad_model::resource_id::DatabaseRid;
 use pleiad_storage::Memory;
 
 use super::*;
