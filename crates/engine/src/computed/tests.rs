@@ -37,8 +37,8 @@ async fn filled() -> Arc<Engine> {
 async fn rows(engine: &Engine, sql: &str) -> Vec<Value> {
     let size = PageSize { rows: 1000, bytes: 1 << 20 };
     let (text, parameters, scope) = (sql.to_owned(), Parameters::default(), ListScope::Container);
-    let (across, from, explain, enable_scan) = (Across::ByServer, None, false, false);
-    let query = ItemQuery { text, parameters, scope, across, size, from, explain, enable_scan };
+    let (across, from, tell, enable_scan) = (Across::ByServer, None, crate::Tell::default(), false);
+    let query = ItemQuery { text, parameters, scope, across, size, from, tell, enable_scan };
     let page = engine.query_items(&admit(engine, "c"), query, None).await.result.unwrap();
     page.rows.iter().map(|row| json::parse(row).unwrap()).collect()
 }
