@@ -33,7 +33,9 @@ pub struct WriteOptions {
 }
 
 pub(crate) const KEY_MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the collection or doesn't match partition key field values specified in the document.";
-const KEY_MISSING: &str = "PartitionKey value must be supplied for this operation.";
+/// The service's words, doubled article included: tests of applications look for them.
+const KEY_MISSING: &str =
+    "The partition key supplied in x-ms-partitionkey header has fewer components than defined in the the collection.";
 
 impl Engine {
     pub async fn read_item(
@@ -161,7 +163,7 @@ pub(crate) fn draft(
 /// The key the request names and the key the item holds must be one.
 fn key_of_body(at: &Admitted, given: Option<&PartitionKey>, body: &Value) -> Result<PartitionKey> {
     let Some(definition) = &at.container.schema.key else { return Ok(PartitionKey::default()) };
-    let given = given.ok_or_else(|| Error::invalid(KEY_MISSING))?;
+    let given = given.ok_or_else(|| Error::new(Kind::KeyMismatch, KEY_MISSING))?;
     let held = PartitionKey::extract(definition, body);
     if *given != held {
         return Err(Error::new(Kind::KeyMismatch, KEY_MISMATCH));
@@ -196,7 +198,7 @@ pub(crate) async fn locate<'a>(
 
 pub(crate) fn key_of_request(at: &Admitted, key: Option<&PartitionKey>) -> Result<PartitionKey> {
     let Some(definition) = &at.container.schema.key else { return Ok(PartitionKey::default()) };
-    let key = key.ok_or_else(|| Error::invalid(KEY_MISSING))?;
+    let key = key.ok_or_else(|| Error::new(Kind::KeyMismatch, KEY_MISSING))?;
     if !key.matches_shape(definition) {
         return Err(Error::new(Kind::KeyMismatch, KEY_MISMATCH));
     }

@@ -33,6 +33,8 @@ pub struct Throttle {
 pub enum Kind {
     /// The same request will fail again.
     Invalid,
+    /// The answer holds a number that JSON cannot write.
+    NotFinite,
     /// The partition key in the request is not the one in the item, or has the wrong shape.
     KeyMismatch,
     /// The query cannot be answered without a plan that spans partitions.

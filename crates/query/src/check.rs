@@ -24,7 +24,7 @@ use std::collections::HashSet;
 use pleiad_model::{Error, Result};
 
 pub use counts::{Counts, counts};
-pub use groups::{aggregate, has_aggregate, holds_aggregate};
+pub use groups::{aggregate, beginnings, has_aggregate, holds_aggregate};
 
 use crate::Parameters;
 use crate::language::ast::{Expr, ExprKind, Select};
@@ -54,24 +54,9 @@ pub fn check(select: &Select, text: &str) -> Result<()> {
     checker.block(select, &Scope::outermost(), Nesting::Outermost).map_err(|fault| fault.into_error(text))
 }
 
-/// Every parameter that the text uses is declared, and those that count are counts: these.
+/// Parameters that count are counts: these.
 pub fn check_parameters(select: &Select, parameters: &Parameters, text: &str) -> Result<Counts> {
-    declared(select, parameters).and_then(|()| counts(select, parameters)).map_err(|fault| fault.into_error(text))
-}
-
-fn declared(select: &Select, parameters: &Parameters) -> Result<(), Fault> {
-    select.each_scalar(&mut |scalar| declared_in(scalar, parameters))
-}
-
-fn declared_in(expr: &Expr, parameters: &Parameters) -> Result<(), Fault> {
-    match &expr.kind {
-        ExprKind::Parameter(name) if !parameters.is_declared(name) => {
-            let message = format!("The query uses the parameter '{name}', which the request does not declare.");
-            Err(Fault::plain(expr.span, message))
-        }
-        ExprKind::Subquery { select, .. } => declared(select, parameters),
-        _ => expr.each_child(&mut |child| declared_in(child, parameters)),
-    }
+    counts(select, parameters).map_err(|fault| fault.into_error(text))
 }
 
 /// The user-defined functions that a query calls, each where it is named first.

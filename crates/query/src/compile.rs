@@ -16,7 +16,7 @@ use crate::Parameters;
 use crate::block::{Block, Filter, Grouping, Node, OrderKey, Output, Project, Source, SourceOf};
 use crate::check;
 use crate::expr::functions::Varies;
-use crate::expr::{Context, Room, evaluate};
+use crate::expr::{Context, Few, Room, evaluate};
 use crate::language::ast::{self, Expr, ExprKind, OrderBy, Select, SelectItem, SelectSpec};
 use crate::language::{Fault, Span};
 
@@ -24,6 +24,8 @@ pub use distance::is_distance;
 
 /// What constants may grow to while they are folded.
 const FOLDED_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// What takes longer than that is worked out when the query runs, where somebody watches.
+const FOLDED_CHECKS_MAX: u32 = 1;
 
 /// What the values of parameters may take, each counted as often as the text uses it.
 pub const PARAMETER_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -95,8 +97,11 @@ impl<'q> Compiler<'q> {
         self.root = Root::Bound;
         let first = base + usize::from(reads_items);
         let filters = self.filters(select.filter.as_ref(), first)?;
-        let order = self.order(select.order_by.as_ref())?;
+        let mut order = self.order(select.order_by.as_ref())?;
         let output = self.output(select, base)?;
+        if matches!(output, Output::Groups(..)) {
+            order.clear(); // one row is in order
+        }
         self.names.truncate(base);
         let (offset, take) = self.counts(select)?;
         let distinct = select.distinct;
@@ -250,8 +255,8 @@ impl<'q> Compiler<'q> {
             repeated(&columns).and_then(|at| items.get(at).zip(columns.get(at)))
         {
             let span = alias.as_ref().map_or(expr.span, |name| name.span);
-            let message = format!("The SELECT list names '{name}' twice. Give one of them an alias.");
-            return Err(Fault::plain(span, message).into_error(self.text));
+            let fault = Fault::named_twice(span, name).with_hint("Give one of them an alias.");
+            return Err(fault.into_error(self.text));
         }
         Ok(columns)
     }
@@ -303,6 +308,7 @@ impl<'q> Compiler<'q> {
             geospatial: self.bind.geospatial,
             user_functions: None,
             room: Room::new(FOLDED_BYTES_MAX),
+            watch: Some(&Few::new(FOLDED_CHECKS_MAX)),
         };
         match evaluate(&node, None, &cx).map(|term| term.map(|value| value.into_owned())) {
             Ok(Some(value)) => Node::Constant(value),

@@ -21,12 +21,14 @@ use crate::check::{self, has_aggregate};
 use crate::compile::{Bind, compile};
 use crate::document::{Bound, Document, Frame};
 use crate::expr::functions::Varies;
-use crate::expr::{Context, Room, evaluate};
-use crate::language::ast::{ExprKind, Select, SelectSpec};
+use crate::expr::{Context, Few, Room, evaluate};
+use crate::language::ast::{Expr, ExprKind, Select, SelectSpec};
 use crate::run::is_json;
 
 /// What a value may take while it is worked out.
 const VALUE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// What takes longer to work out has no value: it is worked out for every write.
+const VALUE_CHECKS_MAX: u32 = 32;
 
 /// The computed properties of a container, ready to be asked.
 pub struct Computed {
@@ -74,6 +76,7 @@ impl Computed {
             geospatial: self.geospatial,
             user_functions: None,
             room: Room::new(VALUE_BYTES_MAX),
+            watch: Some(&Few::new(VALUE_CHECKS_MAX)),
         };
         let value = evaluate(&property.node, Some(&frame), &cx).ok()??.into_owned();
         is_json(&value).then_some(value)
@@ -109,11 +112,16 @@ fn check_shape(select: &Select) -> Result<()> {
         (select.distinct, "it has no DISTINCT"),
         (select.top.is_some() || select.offset_limit.is_some(), "it has no TOP, OFFSET or LIMIT"),
         (has_aggregate(&select.spec), "it has no aggregate"),
+        (select.each_scalar(&mut no_parameter).is_err(), "it has no parameters"),
     ];
     match wrong.into_iter().find(|(is, _)| *is) {
         Some((_, rule)) => Err(Error::invalid(rule)),
         None => Ok(()),
     }
+}
+
+fn no_parameter(expr: &Expr) -> Result<(), ()> {
+    if matches!(expr.kind, ExprKind::Parameter(_)) { Err(()) } else { expr.each_child(&mut no_parameter) }
 }
 
 /// What the value may depend on.

@@ -22,7 +22,7 @@ use crate::block::{Like, Node, Step};
 use crate::document::{Bound, Group, Rows, lookup};
 use crate::language::ast::{BinaryOp, UnaryOp};
 use crate::run::subquery;
-pub use context::{Context, Room, UserFunctions, bytes};
+pub use context::{Context, Few, Room, UserFunctions, Watch, bytes};
 use like::Pattern;
 
 /// A value, borrowed from the row, the query or the parameters where possible; `None` is undefined.
@@ -199,6 +199,7 @@ fn is_between(operand: &Node, low: &Node, high: &Node, rows: Rows<'_>, cx: &Cont
 fn is_like(operand: &Node, pattern: &Like, rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
     let operand = evaluate(operand, rows, cx)?;
     let Some(text) = string(&operand) else { return Ok(None) };
+    cx.work(text.len())?;
     match pattern {
         Like::Known { pattern, .. } => Ok(Some(pattern.matches(text))),
         Like::Computed { node, escape } => match string(&evaluate(node, rows, cx)?) {
@@ -262,11 +263,27 @@ fn call<'a>(
     rows: Rows<'a>,
     cx: &Context<'_>,
 ) -> Result<Term<'a>> {
-    match arguments {
+    let held = |node: &'a Node| cx.hold(|| evaluate(node, rows, cx));
+    cx.hold(|| match arguments {
         [] => (function.call)(&mut [], cx),
-        [one] => (function.call)(&mut [evaluate(one, rows, cx)?], cx),
-        [one, two] => (function.call)(&mut [evaluate(one, rows, cx)?, evaluate(two, rows, cx)?], cx),
-        _ => (function.call)(&mut terms(arguments, rows, cx)?, cx),
+        [one] => called(function, &mut [held(one)?], cx),
+        [one, two] => called(function, &mut [held(one)?, held(two)?], cx),
+        _ => called(function, &mut terms(arguments, rows, cx)?, cx),
+    })
+}
+
+fn called<'a>(function: &functions::Function, arguments: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+    cx.work(arguments.iter().flatten().map(|argument| length(argument)).sum())?;
+    (function.call)(arguments, cx)
+}
+
+/// What there is to look at.
+fn length(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.len(),
+        Value::Object(object) => object.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
     }
 }
 
@@ -282,8 +299,9 @@ fn user_call<'a>(function: &str, arguments: &'a [Node], rows: Rows<'a>, cx: &Con
     Ok(functions.call(function, &arguments)?.map(Cow::Owned))
 }
 
+/// All of them are held at the same time.
 fn terms<'a>(nodes: &'a [Node], rows: Rows<'a>, cx: &Context<'_>) -> Result<Vec<Term<'a>>> {
-    nodes.iter().map(|node| evaluate(node, rows, cx)).collect()
+    nodes.iter().map(|node| cx.hold(|| evaluate(node, rows, cx))).collect()
 }
 
 // Paths.
@@ -330,9 +348,9 @@ fn item(value: Cow<'_, Value>, position: usize) -> Term<'_> {
 fn object<'a>(properties: &'a [(String, Node)], rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
     let mut object = Object::new();
     for (name, node) in properties {
-        if let Some(value) = evaluate(node, rows, cx)? {
+        if let Some(value) = cx.keep(|| evaluate(node, rows, cx))? {
             cx.room.take(name.len())?;
-            object.set(name.as_str(), cx.own(value)?);
+            object.set(name.as_str(), value);
         }
     }
     Ok(Some(Cow::Owned(Value::Object(object))))
@@ -341,9 +359,7 @@ fn object<'a>(properties: &'a [(String, Node)], rows: Rows<'a>, cx: &Context<'_>
 fn array<'a>(items: &'a [Node], rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
     let mut array = Vec::with_capacity(items.len());
     for node in items {
-        if let Some(value) = evaluate(node, rows, cx)? {
-            array.push(cx.own(value)?);
-        }
+        array.extend(cx.keep(|| evaluate(node, rows, cx))?);
     }
     Ok(Some(Cow::Owned(Value::Array(array))))
 }

@@ -45,14 +45,11 @@ pub fn encode(value: Option<&Value>, out: &mut Vec<u8>) {
     }
 }
 
-/// A key of `ORDER BY`: arrays are equal among themselves, and so are objects.
+/// A key of `ORDER BY`. Arrays and objects have no order that is promised; equal ones are neighbours, which is how SDKs tell
+/// doubles of `DISTINCT`.
 pub fn encode_key(value: Option<&Value>, descending: bool, out: &mut Vec<u8>) {
     let start = out.len();
-    match value {
-        Some(Value::Array(_)) => out.push(ARRAY),
-        Some(Value::Object(_)) => out.push(OBJECT),
-        other => encode(other, out),
-    }
+    encode(value, out);
     if descending {
         out.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
     }

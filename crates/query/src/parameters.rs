@@ -1,7 +1,7 @@
 //! The values that come beside a query's text: `[{"name": "@id", "value": …}]`.
 //!
-//! Promise: names keep their `@`; values are any JSON. A parameter without `value` is undefined, which is
-//! what a JavaScript client sends for `undefined`.
+//! Promise: names keep their `@` and are each given once; values are any JSON. A parameter without `value` is undefined, which is
+//! what a JavaScript client sends for `undefined`; so is one that is not given at all.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -25,12 +25,14 @@ impl Parameters {
                 return Err(Error::invalid("The query's 'parameters' must be an array of {\"name\", \"value\"}."));
             }
         };
-        let values = list.iter().map(parameter).collect::<Result<_>>()?;
+        let mut values = HashMap::with_capacity(list.len());
+        for entry in list {
+            let (name, value) = parameter(entry)?;
+            if values.insert(name.clone(), value).is_some() {
+                return Err(Error::invalid(format!("Invalid query. Specified duplicate parameter name '{name}'.")));
+            }
+        }
         Ok(Parameters { values })
-    }
-
-    pub(crate) fn is_declared(&self, name: &str) -> bool {
-        self.values.contains_key(name)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
@@ -55,6 +57,10 @@ impl Hash for Parameters {
 fn parameter(entry: &Value) -> Result<(String, Option<Value>)> {
     match entry.get("name").and_then(Value::as_str) {
         Some(name) if name.starts_with('@') => Ok((name.to_owned(), entry.get("value").cloned())),
-        _ => Err(Error::invalid("Each query parameter must have a 'name' that starts with '@'.")),
+        Some(name) => Err(Error::invalid(format!(
+            "Invalid query. Specified parameter name '{name}' is invalid. Parameter names should be in the format of symbol '@' \
+             followed by a valid identifier. E.g. @param1"
+        ))),
+        None => Err(Error::invalid("Each query parameter must have a 'name' that starts with '@'.")),
     }
 }

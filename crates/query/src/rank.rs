@@ -19,6 +19,10 @@ use crate::language::ast::{Expr, ExprKind, OrderBy, Select, UnaryOp};
 /// How fast a rank loses weight, as the method was published.
 const RRF_CONSTANT: f64 = 60.0;
 
+/// What an account of the service says of itself: `queryMaxRrfArgumentCount` and `queryMaxFullTextScoreSearchTerms`.
+pub const RRF_COMPONENTS_MAX: usize = 100;
+pub const SCORE_TERMS_MAX: usize = 30;
+
 /// Components in the order of the text; at least one.
 pub struct Ranking<'q> {
     pub components: Vec<Component<'q>>,
@@ -63,6 +67,10 @@ fn fused<'q>(call: &Expr, arguments: &'q [Expr]) -> Result<Ranking<'q>, Fault> {
     if scores.len() < 2 {
         return Err(Fault::coded(call.span, "SC2050", "The RRF function requires at least 2 argument(s)."));
     }
+    if scores.len() > RRF_COMPONENTS_MAX {
+        let message = format!("The RRF function takes at most {RRF_COMPONENTS_MAX} component scores.");
+        return Err(Fault::plain(call.span, message));
+    }
     let is_weighted = weights.is_some();
     let weights = match weights {
         Some(weights) => {
@@ -82,6 +90,10 @@ fn is_no_score(expr: &Expr) -> bool {
 fn component(expr: &Expr, weight: f64) -> Result<Component<'_>, Fault> {
     let ExprKind::Call { function, arguments } = &expr.kind else { return Err(unranked(expr)) };
     let score = match (function.to_ascii_uppercase().as_str(), arguments.as_slice()) {
+        ("FULLTEXTSCORE", [_, terms @ ..]) if terms.len() > SCORE_TERMS_MAX => {
+            let message = format!("The FULLTEXTSCORE function takes at most {SCORE_TERMS_MAX} search terms.");
+            return Err(Fault::plain(expr.span, message));
+        }
         ("FULLTEXTSCORE", [property, terms @ ..]) if !terms.is_empty() => Score::Text { property, terms },
         ("FULLTEXTSCORE", _) => {
             let message = "The FULLTEXTSCORE function requires at least 2 argument(s).";

@@ -150,6 +150,10 @@ impl<P: Place> Figure<P> {
         &self.bundles
     }
 
+    pub fn edge_count(&self) -> usize {
+        self.bundles.iter().map(|bundle| bundle.edges.len()).sum()
+    }
+
     pub fn covers(&self, place: P) -> bool {
         let at_point = self.points.iter().any(|&point| point.same(place));
         at_point

@@ -25,6 +25,8 @@ mod relate; // intersects, within, distance
 
 pub mod cells; // where an index keeps a shape
 
+use std::convert::Infallible;
+
 use pleiad_model::Value;
 use pleiad_model::policy::{Geospatial, SpatialType};
 
@@ -78,30 +80,55 @@ impl Geometry {
 
     /// The shortest way between the two, in metres or units; 0 when they share a place.
     pub fn distance(&self, other: &Geometry) -> f64 {
-        match (&self.surface, &other.surface) {
-            (Surface::Globe(a), Surface::Globe(b)) => relate::distance(a, b),
-            (Surface::Plane(a), Surface::Plane(b)) => relate::distance(a, b),
-            _ => f64::NAN, // nothing on the globe is near to or far from anything in a plane
-        }
+        let Ok(distance) = self.try_distance(other, &at_leisure);
+        distance
     }
 
     /// Do they share a place? Touching is enough.
     pub fn intersects(&self, other: &Geometry) -> bool {
-        match (&self.surface, &other.surface) {
-            (Surface::Globe(a), Surface::Globe(b)) => relate::intersects(a, b),
-            (Surface::Plane(a), Surface::Plane(b)) => relate::intersects(a, b),
-            _ => false,
-        }
+        let Ok(intersects) = self.try_intersects(other, &at_leisure);
+        intersects
     }
 
     /// Is every place of this one in the other? The other's border belongs to it.
     pub fn within(&self, other: &Geometry) -> bool {
+        let Ok(within) = self.try_within(other, &at_leisure);
+        within
+    }
+
+    /// As `distance`. Shapes of n and m points may take n × m steps: `pulse` is told of some before they are made, and can end it.
+    pub fn try_distance<E>(&self, other: &Geometry, pulse: Pulse<'_, E>) -> Result<f64, E> {
         match (&self.surface, &other.surface) {
-            (Surface::Globe(a), Surface::Globe(b)) => relate::within(a, b),
-            (Surface::Plane(a), Surface::Plane(b)) => relate::within(a, b),
-            _ => false,
+            (Surface::Globe(a), Surface::Globe(b)) => relate::distance(a, b, pulse),
+            (Surface::Plane(a), Surface::Plane(b)) => relate::distance(a, b, pulse),
+            _ => Ok(f64::NAN), // nothing on the globe is near to or far from anything in a plane
         }
     }
+
+    /// As `intersects`.
+    pub fn try_intersects<E>(&self, other: &Geometry, pulse: Pulse<'_, E>) -> Result<bool, E> {
+        match (&self.surface, &other.surface) {
+            (Surface::Globe(a), Surface::Globe(b)) => relate::intersects(a, b, pulse),
+            (Surface::Plane(a), Surface::Plane(b)) => relate::intersects(a, b, pulse),
+            _ => Ok(false),
+        }
+    }
+
+    /// As `within`.
+    pub fn try_within<E>(&self, other: &Geometry, pulse: Pulse<'_, E>) -> Result<bool, E> {
+        match (&self.surface, &other.surface) {
+            (Surface::Globe(a), Surface::Globe(b)) => relate::within(a, b, pulse),
+            (Surface::Plane(a), Surface::Plane(b)) => relate::within(a, b, pulse),
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Hears of so many steps to come; an error ends the work.
+pub type Pulse<'p, E> = &'p dyn Fn(usize) -> Result<(), E>;
+
+fn at_leisure(_: usize) -> Result<(), Infallible> {
+    Ok(())
 }
 
 #[cfg(test)]

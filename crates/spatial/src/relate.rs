@@ -2,12 +2,25 @@
 //!
 //! Promise: `distance` is 0 exactly when `intersects` says so; borders belong to what they bound. Edges are
 //! compared with edges bundle by bundle, and a place is looked up in a polygon only where borders meet: between
-//! two such places nothing changes.
+//! two such places nothing changes. Whoever waits is told of the steps before they are made.
 
+use crate::Pulse;
 use crate::figure::{Bundle, Figure, Place, Segment, segments};
 
-pub fn intersects<P: Place>(a: &Figure<P>, b: &Figure<P>) -> bool {
-    starts(a).any(|place| b.covers(place)) || starts(b).any(|place| a.covers(place)) || borders_meet(a, b)
+pub fn intersects<P: Place, E>(a: &Figure<P>, b: &Figure<P>, pulse: Pulse<'_, E>) -> Result<bool, E> {
+    Ok(covers_any(b, starts(a), pulse)? || covers_any(a, starts(b), pulse)? || borders_meet(a, b, pulse)?)
+}
+
+fn covers_any<P: Place, E>(
+    figure: &Figure<P>,
+    mut places: impl Iterator<Item = P>,
+    pulse: Pulse<'_, E>,
+) -> Result<bool, E> {
+    let edges = figure.edge_count();
+    places.try_fold(false, |found, place| {
+        pulse(edges)?;
+        Ok(found || figure.covers(place))
+    })
 }
 
 /// One place of each part; where no borders meet, the part is where this place is.
@@ -15,10 +28,21 @@ fn starts<P: Place>(figure: &Figure<P>) -> impl Iterator<Item = P> {
     figure.chains().filter_map(|chain| chain.first().copied())
 }
 
-fn borders_meet<P: Place>(a: &Figure<P>, b: &Figure<P>) -> bool {
-    let near = a.bundles().iter().flat_map(|one| b.bundles().iter().map(move |other| (one, other)));
-    near.filter(|(one, other)| one.may_meet(other)).any(|(one, other)| bundles_meet(one, other))
+fn borders_meet<P: Place, E>(a: &Figure<P>, b: &Figure<P>, pulse: Pulse<'_, E>) -> Result<bool, E> {
+    for one in a.bundles() {
+        pulse(b.bundles().len())?;
+        for other in b.bundles().iter().filter(|other| one.may_meet(other)) {
+            pulse(STEPS_PER_PAIR * one.edges.len() * other.edges.len())?;
+            if bundles_meet(one, other) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
+
+/// To compare two edges takes longer than to look at one.
+const STEPS_PER_PAIR: usize = 16;
 
 fn bundles_meet<P: Place>(one: &Bundle<P>, other: &Bundle<P>) -> bool {
     one.edges.iter().any(|&one| other.edges.iter().any(|&other| meet(one, other)))
@@ -33,33 +57,59 @@ fn meet<P: Place>(one: Segment<P>, other: Segment<P>) -> bool {
 }
 
 /// Nothing of `a` leaves `b`: its edges do not, and `b` has no border (of a hole, say) inside `a`.
-pub fn within<P: Place>(a: &Figure<P>, b: &Figure<P>) -> bool {
+pub fn within<P: Place, E>(a: &Figure<P>, b: &Figure<P>, pulse: Pulse<'_, E>) -> Result<bool, E> {
     if b.polygons.is_empty() && !a.polygons.is_empty() {
-        return false;
+        return Ok(false);
     }
     let encloses = |place: P| a.polygons.iter().any(|polygon| polygon.encloses(place));
-    a.chains().all(|chain| witnesses(chain, b).all(|place| b.covers(place)))
-        && (a.polygons.is_empty() || !b.chains().any(|chain| witnesses(chain, a).any(encloses)))
+    if !all_witnesses(a, b, pulse, |place| b.covers(place))? {
+        return Ok(false);
+    }
+    Ok(a.polygons.is_empty() || all_witnesses(b, a, pulse, |place| !encloses(place))?)
 }
 
-/// Enough places of a chain to know, of the whole chain, on which side of the figure's borders it is: its first,
-/// and one of each piece into which the borders cut its edges.
-fn witnesses<P: Place>(chain: &[P], figure: &Figure<P>) -> impl Iterator<Item = P> {
-    chain.first().copied().into_iter().chain(segments(chain).flat_map(|edge| pieces(edge, figure)))
+/// Whether all places that tell where `a` is by the borders of `b` are as they should be.
+fn all_witnesses<P: Place, E>(
+    a: &Figure<P>,
+    b: &Figure<P>,
+    pulse: Pulse<'_, E>,
+    is_right: impl Fn(P) -> bool,
+) -> Result<bool, E> {
+    let edges = b.edge_count();
+    for chain in a.chains() {
+        pulse(edges)?;
+        if chain.first().is_some_and(|first| !is_right(*first)) {
+            return Ok(false);
+        }
+        for edge in segments(chain) {
+            pulse(b.bundles().len())?;
+            for place in pieces(edge, b, pulse)? {
+                pulse(edges)?;
+                if !is_right(place) {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+    Ok(true)
 }
 
+/// With a chain's first place, one of each piece into which the figure's borders cut its edges tells on which side of them all of it is.
+///
 /// Nothing for an edge that no border touches: it is where the edge before it was.
-fn pieces<P: Place>(edge: Segment<P>, figure: &Figure<P>) -> Vec<P> {
+fn pieces<P: Place, E>(edge: Segment<P>, figure: &Figure<P>, pulse: Pulse<'_, E>) -> Result<Vec<P>, E> {
     let bundle = Bundle::new(&[edge]);
-    let near = figure.bundles().iter().filter(|other| other.may_meet(&bundle)).flat_map(|other| &other.edges);
     let mut touched = false;
     let mut stops = vec![edge.from, edge.to];
-    for &other in near {
-        touched |= meet(edge, other);
-        stops.extend(P::crossing(edge, other));
-        stops.extend([other.from, other.to].into_iter().filter(|end| end.on(edge)));
+    for near in figure.bundles().iter().filter(|other| other.may_meet(&bundle)) {
+        pulse(STEPS_PER_PAIR * near.edges.len())?;
+        for &other in &near.edges {
+            touched |= meet(edge, other);
+            stops.extend(P::crossing(edge, other));
+            stops.extend([other.from, other.to].into_iter().filter(|end| end.on(edge)));
+        }
     }
-    if touched { middles(edge, stops) } else { Vec::new() }
+    Ok(if touched { middles(edge, stops) } else { Vec::new() })
 }
 
 fn middles<P: Place>(edge: Segment<P>, mut stops: Vec<P>) -> Vec<P> {
@@ -68,13 +118,14 @@ fn middles<P: Place>(edge: Segment<P>, mut stops: Vec<P>) -> Vec<P> {
     pairs.map(|(from, to)| from.middle(*to)).collect()
 }
 
-pub fn distance<P: Place>(a: &Figure<P>, b: &Figure<P>) -> f64 {
-    if intersects(a, b) {
-        return 0.0;
+pub fn distance<P: Place, E>(a: &Figure<P>, b: &Figure<P>, pulse: Pulse<'_, E>) -> Result<f64, E> {
+    if intersects(a, b, pulse)? {
+        return Ok(0.0);
     }
     if let (Some(from), Some(to)) = (a.only_point(), b.only_point()) {
-        return from.gap(Segment { from: to, to }, f64::INFINITY);
+        return Ok(from.gap(Segment { from: to, to }, f64::INFINITY));
     }
+    pulse(a.bundles().len() * b.bundles().len())?;
     let pairs =
         a.bundles().iter().flat_map(|one| b.bundles().iter().map(move |other| (one.gap_min(other), one, other)));
     let mut pairs = pairs.collect::<Vec<_>>();
@@ -84,9 +135,10 @@ pub fn distance<P: Place>(a: &Figure<P>, b: &Figure<P>) -> f64 {
         if bound >= best {
             break; // all that follow are at least as far
         }
+        pulse(STEPS_PER_PAIR * one.edges.len() * other.edges.len())?;
         best = nearer(one, other, best);
     }
-    best
+    Ok(best)
 }
 
 /// The distance between two bundles, or `best` if that is less. Edges that do not cross are nearest at an end of

@@ -358,11 +358,13 @@ fn resumed(mut walk: Walk, start: &Start, is_held: impl Fn(&[u8]) -> bool) -> Op
 }
 
 /// How many bytes the first component takes, if an index writes it as a sort does. It does not for long strings, of
-/// which it keeps the beginning: those that share it lie before or behind their place in the order.
+/// which it keeps the beginning: those that share it lie before or behind their place in the order; nor for arrays and objects, of
+/// which it keeps nothing.
 fn is_held(key: &[u8], descending: bool, write: &mut dyn FnMut(&Value, bool) -> Vec<u8>) -> Option<usize> {
     let (decoded, used) = decode_component(key, descending)?;
     match &decoded {
         Decoded::Exact(value @ Value::String(_)) => (key.get(..used)? == write(value, descending)).then_some(used),
+        Decoded::Array | Decoded::Object => None,
         _ => Some(used),
     }
 }
@@ -412,6 +414,7 @@ fn walk_us(question: &Question<'_>, bound: bool, cost: Option<Cost>, items: f64)
     (wanted(question) / share / keys).min(items) * ITEM_US
 }
 
+/// Strings that are tried one by one bound nothing.
 fn is_bound_by(walk: &Walk, lookup: &Lookup<'_>) -> bool {
-    PathHash::of(&lookup.path).finish() == walk.path
+    !matches!(lookup.what, What::Strings(_)) && PathHash::of(&lookup.path).finish() == walk.path
 }

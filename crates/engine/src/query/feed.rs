@@ -287,11 +287,11 @@ impl Feed<'_> {
         }
     }
 
-    /// Long strings are told apart by the index, but not ordered.
+    /// Long strings are told apart by the index, but not ordered; arrays and objects are not even told apart.
     fn is_ordered(&self, value: &[u8]) -> bool {
         let mut rest = value;
         self.order.iter().all(|path| match decode_component(rest, path.inverted) {
-            Some((Decoded::Inexact(Type::String), _)) | None => false,
+            Some((Decoded::Inexact(Type::String) | Decoded::Array | Decoded::Object, _)) | None => false,
             Some((_, used)) => {
                 rest = rest.get(used..).unwrap_or_default();
                 true

@@ -14,7 +14,7 @@ use pleiad_partition::price;
 use pleiad_query::access;
 use pleiad_query::block::Block;
 use pleiad_query::compile::Bind;
-use pleiad_query::expr::{Context, Room, UserFunctions};
+use pleiad_query::expr::{Context, Room, UserFunctions, Watch};
 use pleiad_query::language::ast::Select;
 use pleiad_query::language::print::print;
 use pleiad_query::query_plan::Hybrid;
@@ -135,6 +135,12 @@ impl Budget {
 
     fn spent_ms(&self) -> u64 {
         self.env.now_ms().saturating_sub(self.started_ms)
+    }
+}
+
+impl Watch for Budget {
+    fn check(&self) -> Result<()> {
+        Budget::check(self)
     }
 }
 
@@ -410,6 +416,7 @@ impl Job {
             geospatial: self.at.container.definition.geospatial,
             user_functions: self.functions.get().map(|functions| functions as &dyn UserFunctions),
             room: Room::new(ROW_BYTES_MAX),
+            watch: Some(&self.budget),
         }
     }
 

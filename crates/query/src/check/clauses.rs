@@ -66,8 +66,7 @@ fn check_column_names(spec: &SelectSpec) -> Result<(), Fault> {
         None => Ok(()),
         Some((item, name)) => {
             let span = item.alias.as_ref().map_or(item.expr.span, |alias| alias.span);
-            let message = format!("The SELECT list names '{name}' twice. Give one of them an alias.");
-            Err(Fault::plain(span, message))
+            Err(Fault::named_twice(span, name).with_hint("Give one of them an alias."))
         }
     }
 }
@@ -92,8 +91,8 @@ fn check_order_keys(select: &Select, keys: &[OrderKey]) -> Result<(), Fault> {
     if !select.group_by.is_empty() {
         return Err(Fault::plain(span, "ORDER BY cannot be combined with GROUP BY. Sort the groups after the query."));
     }
-    if is_aggregated(select) {
-        return Err(Fault::plain(span, "ORDER BY cannot be combined with an aggregate, which gives one row."));
+    if is_aggregated(select) && keys.iter().all(|key| matches!(key.expr.kind, ExprKind::Access { .. })) {
+        return Ok(()); // one row is in order
     }
     if let [only] = keys
         && (is_scalar_order(&only.expr) || is_vector_distance(&only.expr))

@@ -1,14 +1,15 @@
 //! Aggregates and `GROUP BY`: what may be selected of a group.
 //!
 //! A block that groups, or that has an aggregate in its `SELECT`, sees groups and no rows: the keys, aggregates, and
-//! what can be built of those and of constants. Two expressions are the same when they print the same.
+//! what can be built of those and of constants, such as a property of a key. Two expressions are the same when they print
+//! the same.
 
 use std::collections::HashSet;
 
 use super::{Checked, Checker, Place};
 use crate::check::names::Scope;
 use crate::expr::aggregate::AggregateKind;
-use crate::language::ast::{Expr, ExprKind, Select, SelectSpec};
+use crate::language::ast::{Expr, ExprKind, Select, SelectSpec, Step};
 use crate::language::print::print_expr;
 use crate::language::{Fault, Span};
 
@@ -97,6 +98,9 @@ impl<'q> Group<'q> {
             return Ok(());
         }
         match &expr.kind {
+            ExprKind::Access { base, steps } if self.is_key(base) || self.is_below_key(base, steps) => {
+                steps.iter().filter_map(Step::index).try_for_each(|index| self.check(index))
+            }
             ExprKind::Name(name) if self.rows.contains(name.as_str()) => Err(out_of_reach(expr)),
             ExprKind::Access { base, .. } if self.is_row(base) => Err(out_of_reach(expr)),
             ExprKind::Subquery { select, .. } => self.check_subquery(select),
@@ -106,6 +110,11 @@ impl<'q> Group<'q> {
 
     fn is_key(&self, expr: &Expr) -> bool {
         !self.keys.is_empty() && self.keys.contains(&print_expr(expr))
+    }
+
+    fn is_below_key(&self, base: &Expr, steps: &[Step]) -> bool {
+        !self.keys.is_empty()
+            && beginnings(base, steps).any(|(beginning, _)| self.keys.contains(&print_expr(&beginning)))
     }
 
     fn is_row(&self, expr: &Expr) -> bool {
@@ -130,6 +139,15 @@ impl<'q> Group<'q> {
             None => self.check(expr),
         }
     }
+}
+
+/// `c.a.b` of `c.a.b.d`, and then `c.a`; each with the steps that it lacks.
+pub fn beginnings<'e>(base: &'e Expr, steps: &'e [Step]) -> impl Iterator<Item = (Expr, &'e [Step])> {
+    (1..steps.len()).rev().map(|count| {
+        let (taken, left) = steps.split_at(count);
+        let kind = ExprKind::Access { base: Box::new(base.clone()), steps: taken.to_vec() };
+        (Expr { kind, span: base.span }, left)
+    })
 }
 
 fn out_of_reach(expr: &Expr) -> Fault {

@@ -50,7 +50,7 @@ impl<'q> Scope<'q> {
         }
         match self.names.first() {
             Some(alias) => Some(format!("Write {alias}.{name} for a property of the item.")),
-            None => Some("Without FROM there are no items: add FROM c.".to_owned()),
+            None => Some("Without FROM there are no items, and what FROM reads needs a name: write FROM c, or FROM c.list[0] AS x.".to_owned()),
         }
     }
 }

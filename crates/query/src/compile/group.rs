@@ -1,7 +1,7 @@
 //! Expressions over a group: what its rows have in common, and what was added up.
 //!
 //! Promise: in the `SELECT` of a grouping query an expression that repeats a `GROUP BY` key means the group's
-//! key, an aggregate call means its result, and nothing else may look at a row.
+//! key, one that begins with it a part of that, an aggregate call means its result, and nothing else may look at a row.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,9 @@ use pleiad_model::Result;
 
 use super::Compiler;
 use crate::block::Node;
+use crate::check::beginnings;
 use crate::expr::aggregate::AggregateKind;
-use crate::language::ast::{Expr, ExprKind};
+use crate::language::ast::{Expr, ExprKind, Step};
 use crate::language::print::print_expr;
 
 pub(super) struct Grouped {
@@ -26,6 +27,12 @@ impl Grouped {
         let keys = keys.iter().enumerate().map(|(at, key)| (print_expr(key), at)).collect();
         Grouped { base, keys, aggregates: Vec::new() }
     }
+
+    /// The key that a path goes on from, and how it goes on.
+    fn key_above<'q>(&self, expr: &'q Expr) -> Option<(usize, &'q [Step])> {
+        let ExprKind::Access { base, steps } = &expr.kind else { return None };
+        beginnings(base, steps).find_map(|(beginning, left)| Some((*self.keys.get(&print_expr(&beginning))?, left)))
+    }
 }
 
 impl<'q> Compiler<'q> {
@@ -37,6 +44,10 @@ impl<'q> Compiler<'q> {
             let text = print_expr(expr);
             if let Some(at) = grouped.keys.get(&text) {
                 return Ok(Some(Node::Key { slot, at: *at }));
+            }
+            if let Some((at, steps)) = grouped.key_above(expr) {
+                let steps = steps.iter().map(|step| self.step(step)).collect::<Result<_>>()?;
+                return Ok(Some(Node::Access { base: Box::new(Node::Key { slot, at }), steps }));
             }
         }
         let ExprKind::Call { function, arguments } = &expr.kind else { return Ok(None) };

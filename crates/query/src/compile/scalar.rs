@@ -24,7 +24,7 @@ impl<'q> Compiler<'q> {
             ExprKind::Undefined => Node::Undefined,
             ExprKind::Constant(value) => Node::Constant(value.clone()),
             ExprKind::Name(name) => Node::Slot(self.resolve(name, expr)?),
-            ExprKind::Parameter(name) => self.parameter(name, expr)?,
+            ExprKind::Parameter(name) => self.parameter(name)?,
             ExprKind::Access { base, steps } => self.access(base, steps)?,
             ExprKind::Unary { op, operand } => Node::Unary { op: *op, operand: self.boxed(operand)? },
             ExprKind::Binary { first, rest } => {
@@ -83,11 +83,8 @@ impl<'q> Compiler<'q> {
         Ok(slot)
     }
 
-    fn parameter(&self, name: &str, expr: &Expr) -> Result<Node> {
-        if !self.bind.parameters.is_declared(name) {
-            let message = format!("The query uses the parameter '{name}', which the request does not declare.");
-            return Err(crate::language::Fault::plain(expr.span, message).into_error(self.text));
-        }
+    /// One that the request does not give is undefined.
+    fn parameter(&self, name: &str) -> Result<Node> {
         match self.bind.parameters.get(name) {
             None => Ok(Node::Undefined),
             Some(value) => {
@@ -113,7 +110,7 @@ impl<'q> Compiler<'q> {
         Ok(if rest.is_empty() { base } else { Node::Access { base: Box::new(base), steps: rest } })
     }
 
-    fn step(&mut self, step: &'q ast::Step) -> Result<Step> {
+    pub(super) fn step(&mut self, step: &'q ast::Step) -> Result<Step> {
         match step {
             ast::Step::Property(name) => Ok(Step::Property(PropertyName::new(name.as_str()))),
             ast::Step::Index(index) => Ok(match self.scalar(index)? {

@@ -89,25 +89,10 @@ pub struct Aggregator {
 #[derive(Clone, Debug, PartialEq)]
 enum State {
     Count(u64),
-    Sum {
-        sum: Sum,
-        count: u64,
-        /// Something undefined went by: a sum over nothing else is undefined, not 0.
-        skipped: bool,
-        spoiled: bool,
-    },
-    Extreme {
-        best: Option<Value>,
-        spoiled: bool,
-    },
-    List {
-        values: Vec<Value>,
-        held_bytes: usize,
-    },
-    Set {
-        values: BTreeSet<Ordered<Value>>,
-        held_bytes: usize,
-    },
+    Sum { sum: Sum, count: u64, spoiled: bool },
+    Extreme { best: Option<Value>, spoiled: bool },
+    List { values: Vec<Value>, held_bytes: usize },
+    Set { values: BTreeSet<Ordered<Value>>, held_bytes: usize },
 }
 
 /// The most that one `MAKELIST` or `MAKESET` may hold.
@@ -117,9 +102,7 @@ impl Aggregator {
     pub fn new(kind: AggregateKind) -> Self {
         let state = match kind {
             AggregateKind::Count | AggregateKind::CountIf => State::Count(0),
-            AggregateKind::Sum | AggregateKind::Average => {
-                State::Sum { sum: Sum::default(), count: 0, skipped: false, spoiled: false }
-            }
+            AggregateKind::Sum | AggregateKind::Average => State::Sum { sum: Sum::default(), count: 0, spoiled: false },
             AggregateKind::Min | AggregateKind::Max => State::Extreme { best: None, spoiled: false },
             AggregateKind::MakeList => State::List { values: Vec::new(), held_bytes: 0 },
             AggregateKind::MakeSet => State::Set { values: BTreeSet::new(), held_bytes: 0 },
@@ -159,7 +142,6 @@ impl Aggregator {
     pub fn add(&mut self, value: Option<&Value>, cx: &Context<'_>) -> Result<()> {
         let wanted = self.kind.wanted();
         match (&mut self.state, value) {
-            (State::Sum { skipped, .. }, None) => *skipped = true,
             (_, None) => {}
             (State::Count(count), Some(value)) => {
                 *count += u64::from(self.kind == AggregateKind::Count || *value == Value::Bool(true));
@@ -196,12 +178,11 @@ impl Aggregator {
         match (&mut self.state, other.state) {
             (State::Count(count), State::Count(more)) => *count = count.saturating_add(more),
             (
-                State::Sum { sum, count, skipped, spoiled },
-                State::Sum { sum: more, count: more_count, skipped: also_skipped, spoiled: also_spoiled },
+                State::Sum { sum, count, spoiled },
+                State::Sum { sum: more, count: more_count, spoiled: also_spoiled },
             ) => {
                 *sum = sum.plus(more.number());
                 *count = count.saturating_add(more_count);
-                *skipped |= also_skipped;
                 *spoiled |= also_spoiled;
             }
             (State::Extreme { best, spoiled }, State::Extreme { best: theirs, spoiled: also_spoiled }) => {
@@ -229,7 +210,7 @@ impl Aggregator {
         match self.state {
             State::Count(count) => Some(Value::from(count)),
             State::Sum { spoiled: true, .. } | State::Extreme { spoiled: true, .. } => None,
-            State::Sum { sum, count, skipped, .. } => self.kind.of_sum(sum, count, skipped),
+            State::Sum { sum, count, .. } => self.kind.of_sum(sum, count),
             State::Extreme { best, .. } => best,
             State::List { values, .. } => Some(Value::Array(values)),
             State::Set { values, .. } => Some(Value::Array(values.into_iter().map(|value| value.0).collect())),
@@ -251,11 +232,11 @@ impl AggregateKind {
         if self == AggregateKind::Min { Ordering::Less } else { Ordering::Greater }
     }
 
-    fn of_sum(self, sum: Sum, count: u64, skipped: bool) -> Option<Value> {
+    /// Over nothing a sum is 0, as clients that add up the sums of partitions expect; an average is undefined.
+    fn of_sum(self, sum: Sum, count: u64) -> Option<Value> {
         match (self, count) {
             (AggregateKind::Average, 0) => None,
             (AggregateKind::Average, _) => Some(Value::from(sum.number().as_f64() / count as f64)),
-            (_, 0) if skipped => None,
             _ => Some(Value::Number(sum.number())),
         }
     }

@@ -1,6 +1,7 @@
 //! Numbers and bits, as JavaScript has them.
 //!
-//! Promise: arithmetic is IEEE double; bit operators work on 32-bit integers. Results may be NaN or infinite.
+//! Promise: arithmetic is IEEE double, and exact where integers of 64 bits are added, subtracted or multiplied and the result is
+//! one; bit operators work on 32-bit integers. Results may be NaN or infinite.
 
 use std::borrow::Cow;
 
@@ -12,8 +13,21 @@ use crate::language::ast::{BinaryOp, UnaryOp};
 /// Undefined unless both sides are numbers.
 pub fn term<'a>(op: BinaryOp, left: &Term<'_>, right: &Term<'_>) -> Term<'a> {
     let (left, right) = (left.as_ref()?.as_number()?, right.as_ref()?.as_number()?);
-    let number = binary(op, left.as_f64(), right.as_f64())?;
-    Some(Cow::Owned(Value::Number(Number::Float(number))))
+    let number = match integers(op, left, right) {
+        Some(exact) => Number::Int(exact),
+        None => Number::Float(binary(op, left.as_f64(), right.as_f64())?),
+    };
+    Some(Cow::Owned(Value::Number(number)))
+}
+
+fn integers(op: BinaryOp, left: Number, right: Number) -> Option<i64> {
+    let (Number::Int(left), Number::Int(right)) = (left, right) else { return None };
+    match op {
+        BinaryOp::Add => left.checked_add(right),
+        BinaryOp::Subtract => left.checked_sub(right),
+        BinaryOp::Multiply => left.checked_mul(right),
+        _ => None,
+    }
 }
 
 pub fn unary(op: UnaryOp, operand: Number) -> Number {

@@ -1,10 +1,12 @@
 //! What evaluation may use besides the row: time and chance, room to build in, functions that users wrote.
 //!
 //! Promise: everything here is fixed for one run of a query, so that two rows see the same world; only
-//! `env` moves, for the functions whose name says so.
+//! `env` moves, for the functions whose name says so. What one item makes us do is bounded: in bytes that are held at the same
+//! time, in rows, and by whoever watches in time.
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use pleiad_model::env::Env;
 use pleiad_model::policy::Geospatial;
@@ -20,6 +22,8 @@ pub struct Context<'q> {
     pub geospatial: Geospatial,
     pub user_functions: Option<&'q dyn UserFunctions>,
     pub room: Room,
+    /// Asked now and then whether to go on.
+    pub watch: Option<&'q dyn Watch>,
 }
 
 /// Functions that clients stored in the container: `udf.name(…)`.
@@ -28,7 +32,58 @@ pub trait UserFunctions: Sync {
     fn call(&self, name: &str, arguments: &[Term<'_>]) -> Result<Option<Value>>;
 }
 
+/// Whoever can end a run between two steps.
+pub trait Watch: Sync {
+    fn check(&self) -> Result<()>;
+}
+
+/// Lets so many checks pass, whatever the time: the same work always ends at the same place.
+pub struct Few(AtomicU32);
+
+impl Few {
+    pub fn new(checks: u32) -> Self {
+        Few(AtomicU32::new(checks))
+    }
+}
+
+impl Watch for Few {
+    fn check(&self) -> Result<()> {
+        let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        left.map(|_| ()).map_err(|_| Error::new(Kind::TimedOut, "The expression takes too long to work out."))
+    }
+}
+
 impl Context<'_> {
+    /// So many steps were made, or will be: bytes or elements to look at, pairs to compare.
+    pub fn work(&self, steps: usize) -> Result<()> {
+        match self.watch {
+            Some(watch) if self.room.is_tired(steps) => watch.check(),
+            _ => Ok(()),
+        }
+    }
+
+    /// One more row that an item was multiplied to, in the query or in one of its subqueries, whether or not it stays.
+    pub fn row(&self) -> Result<()> {
+        self.room.row()?;
+        self.work(ROW_STEPS)
+    }
+
+    /// What `make` gives: of all that it built only that stays, and is paid for.
+    pub fn hold<'a>(&self, make: impl FnOnce() -> Result<Term<'a>>) -> Result<Term<'a>> {
+        let before = self.room.mark();
+        let made = make()?;
+        self.room.back_to(before);
+        if let Some(Cow::Owned(value)) = &made {
+            self.room.take(bytes(value))?;
+        }
+        Ok(made)
+    }
+
+    /// The same as our own.
+    pub fn keep<'a>(&self, make: impl FnOnce() -> Result<Term<'a>>) -> Result<Option<Value>> {
+        self.hold(make)?.map(|value| self.own(value)).transpose()
+    }
+
     /// The value itself; pays for the copy when it is someone else's.
     pub fn own(&self, value: Cow<'_, Value>) -> Result<Value> {
         if let Cow::Borrowed(value) = value {
@@ -41,17 +96,40 @@ impl Context<'_> {
 /// The most rows that one item may be multiplied to: ten JOINs over long arrays could keep a core for a year.
 const ROWS_PER_ITEM_MAX: u64 = 50_000_000;
 
+/// What a row takes beside its filters and its projection.
+const ROW_STEPS: usize = 64;
+/// So many steps are made between two looks at the clock: a few milliseconds.
+const STEPS_BETWEEN_CHECKS: usize = 1 << 20;
+
 /// How many bytes may still be built for the row at hand. A short text can ask for a lot: `[@p, @p, @p, …]`.
 #[derive(Debug)]
 pub struct Room {
     bytes: usize,
     bytes_left: Cell<usize>,
     rows: Cell<u64>,
+    /// Since the last check.
+    steps: Cell<usize>,
 }
 
 impl Room {
     pub fn new(bytes: usize) -> Self {
-        Room { bytes, bytes_left: Cell::new(bytes), rows: Cell::new(0) }
+        Room { bytes, bytes_left: Cell::new(bytes), rows: Cell::new(0), steps: Cell::new(0) }
+    }
+
+    fn is_tired(&self, steps: usize) -> bool {
+        let made = self.steps.get().saturating_add(steps);
+        let is_tired = made >= STEPS_BETWEEN_CHECKS;
+        self.steps.set(if is_tired { 0 } else { made });
+        is_tired
+    }
+
+    /// Where to go back to when what is built from now on is gone.
+    pub fn mark(&self) -> usize {
+        self.bytes_left.get()
+    }
+
+    pub fn back_to(&self, mark: usize) {
+        self.bytes_left.set(mark);
     }
 
     pub fn take(&self, bytes: usize) -> Result<()> {
@@ -66,8 +144,7 @@ impl Room {
         }
     }
 
-    /// One more row that an item was multiplied to, in the query or in one of its subqueries.
-    pub fn row(&self) -> Result<()> {
+    fn row(&self) -> Result<()> {
         self.rows.set(self.rows.get() + 1);
         if self.rows.get() <= ROWS_PER_ITEM_MAX {
             return Ok(());

@@ -309,7 +309,7 @@ impl Step {
         }
     }
 
-    fn index(&self) -> Option<&Expr> {
+    pub fn index(&self) -> Option<&Expr> {
         match self {
             Step::Property(_) => None,
             Step::Index(index) => Some(index),

@@ -37,6 +37,12 @@ impl Fault {
         Fault { hint: hint::for_syntax(span, text), ..fault }
     }
 
+    /// An object has each property once.
+    pub fn named_twice(span: Span, name: &str) -> Self {
+        let message = format!("Object creation error, property name '{name}' specified more than once.");
+        Fault::coded(span, "SC2022", message)
+    }
+
     pub fn coded(span: Span, code: &'static str, message: impl Into<String>) -> Self {
         Fault { span, code: Some(code), message: message.into(), hint: None, also: Vec::new() }
     }

@@ -15,7 +15,7 @@ use super::Plan;
 use super::shape::{Column, Groups, Shape};
 use crate::check::aggregate;
 use crate::expr::aggregate::AggregateKind;
-use crate::language::ast::{Expr, ExprKind, OrderKey, Select, SelectSpec};
+use crate::language::ast::{Expr, ExprKind, OrderBy, OrderKey, Select, SelectSpec};
 use crate::language::print::{print, print_expr, print_from, print_list, print_str};
 use crate::language::{self, Span};
 
@@ -77,7 +77,6 @@ fn sorted(plan: &Plan<'_>, keys: &[OrderKey]) -> String {
     let select = plan.select;
     let root = select.from.first().and_then(|source| source.name()).unwrap_or_default();
     let exprs: Vec<Expr> = keys.iter().map(|key| key.expr.clone()).collect();
-    let order: Vec<String> = keys.iter().map(order_key).collect();
     // Doubles are dropped before anything is counted.
     let counts_here = !select.distinct;
     let top = plan.counts.top.filter(|_| counts_here).map_or(String::new(), |top| format!("TOP {top} "));
@@ -90,12 +89,20 @@ fn sorted(plan: &Plan<'_>, keys: &[OrderKey]) -> String {
         payload = payload(&select.spec, root),
         from = print_from(&select.from),
         filter = order_filter(select),
-        order = order.join(", "),
+        order = order_keys(keys),
     )
 }
 
-fn order_key(key: &OrderKey) -> String {
-    print_expr(&key.expr) + if key.descending { " DESC" } else { "" }
+fn order_keys(keys: &[OrderKey]) -> String {
+    let text = |key: &OrderKey| {
+        let direction = match (key.descending, key.direction) {
+            (true, _) => " DESC",
+            (false, Some(_)) => " ASC",
+            (false, None) => "",
+        };
+        print_expr(&key.expr) + direction
+    };
+    keys.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn order_filter(select: &Select) -> String {
@@ -158,8 +165,12 @@ fn object(properties: impl Iterator<Item = (String, String)>) -> String {
     format!("{{{}}}", properties.join(", "))
 }
 
-/// `FROM` and `WHERE` as they are.
+/// `FROM`, `WHERE`, and the `ORDER BY` of a single row, as they are.
 fn source(select: &Select) -> String {
     let filter = select.filter.as_ref().map_or(String::new(), |filter| format!(" WHERE {}", print_expr(filter)));
-    print_from(&select.from) + &filter
+    let order = match &select.order_by {
+        Some(OrderBy::Keys(keys)) => format!(" ORDER BY {}", order_keys(keys)),
+        _ => String::new(),
+    };
+    print_from(&select.from) + &filter + &order
 }

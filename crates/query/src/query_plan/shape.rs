@@ -69,7 +69,9 @@ impl<'q> Shape<'q> {
             let what = "DISTINCT, GROUP BY or an aggregate in a subquery over several partitions";
             return Err(Error::refused(what));
         }
-        if let Some(OrderBy::Keys(keys)) = &select.order_by {
+        if let Some(OrderBy::Keys(keys)) = &select.order_by
+            && !has_aggregate(&select.spec)
+        {
             return Ok(Shape::Sorted(keys));
         }
         if select.group_by.is_empty() && !has_aggregate(&select.spec) {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use pleiad_model::{Error, Object, Result, Value, json};
+use pleiad_model::{Error, Kind, Object, Result, Value, json};
 
 use crate::block::{Node, Project};
 use crate::document::{Bound, Rows, lookup};
@@ -18,8 +18,8 @@ pub fn project<'a>(output: &'a Project, rows: Rows<'a>, cx: &Context<'_>) -> Res
         Project::Object(columns) => {
             let mut object = Object::new();
             for (name, node) in columns {
-                if let Some(value) = evaluate(node, rows, cx)? {
-                    object.set(name.as_str(), cx.own(value)?);
+                if let Some(value) = cx.keep(|| evaluate(node, rows, cx))? {
+                    object.set(name.as_str(), value);
                 }
             }
             Ok(Some(Cow::Owned(Value::Object(object))))
@@ -58,25 +58,20 @@ fn write_node(node: &Node, rows: Rows<'_>, cx: &Context<'_>, out: &mut Vec<u8>) 
         Node::Array(items) => return write_array(items, rows, cx, out),
         _ => {}
     }
-    match evaluate(node, rows, cx)? {
-        Some(Cow::Borrowed(value)) => {
-            let before = out.len();
-            write_value(value, out)?;
-            cx.room.take(out.len() - before).map(|()| true)
-        }
-        // Paid for when it was built.
-        Some(Cow::Owned(value)) => write_value(&value, out).map(|()| true),
-        None => Ok(false),
-    }
+    let (mark, before) = (cx.room.mark(), out.len());
+    let is_there = match evaluate(node, rows, cx)? {
+        Some(value) => write_value(&value, out).map(|()| true)?,
+        None => false,
+    };
+    // Of what was built the text stays.
+    cx.room.back_to(mark);
+    cx.room.take(out.len() - before).map(|()| is_there)
 }
 
 fn write_object(properties: &[(String, Node)], rows: Rows<'_>, cx: &Context<'_>, out: &mut Vec<u8>) -> Result<bool> {
     out.push(b'{');
     let start = out.len();
-    for (at, (name, node)) in properties.iter().enumerate() {
-        if is_repeated(properties, at) {
-            continue;
-        }
+    for (name, node) in properties {
         let before = out.len();
         if before > start {
             out.push(b',');
@@ -90,17 +85,6 @@ fn write_object(properties: &[(String, Node)], rows: Rows<'_>, cx: &Context<'_>,
     out.push(b'}');
     Ok(true)
 }
-
-/// Of a name that repeats in a constructor the last counts.
-fn is_repeated(properties: &[(String, Node)], at: usize) -> bool {
-    match properties.get(at..) {
-        Some([(name, _), later @ ..]) => properties.len() <= PAIRWISE_MAX && later.iter().any(|(n, _)| n == name),
-        _ => false,
-    }
-}
-
-/// Larger constructors are checked for repeated names when they are parsed.
-const PAIRWISE_MAX: usize = 64;
 
 fn write_array(items: &[Node], rows: Rows<'_>, cx: &Context<'_>, out: &mut Vec<u8>) -> Result<bool> {
     out.push(b'[');
@@ -118,10 +102,12 @@ fn write_array(items: &[Node], rows: Rows<'_>, cx: &Context<'_>, out: &mut Vec<u
     Ok(true)
 }
 
+/// The service's own words and shape.
+const NOT_FINITE: &str = r#"{"errors":[{"severity":"Error","code":4001,"message":"The response content contains a numeric value that cannot be represented in JSON (e.g. Infinity and NaN)."}]}"#;
+
 pub fn write_value(value: &Value, out: &mut Vec<u8>) -> Result<()> {
     if !is_json(value) {
-        let message = "The query's result holds NaN or an infinite number, which JSON cannot represent.";
-        return Err(Error::invalid(message));
+        return Err(Error::new(Kind::NotFinite, NOT_FINITE));
     }
     json::write(value, out);
     Ok(())

@@ -17,8 +17,17 @@ use crate::order;
 
 type Visit<'v> = &'v mut dyn FnMut(Rows<'_>) -> Result<Flow>;
 
-/// Every row of the block whose filters are all true, in order.
+/// Every row of the block whose filters are all true, in order. Behind a row that was visited all that it built is gone.
 pub fn each_row(block: &Block, outer: Rows<'_>, cx: &Context<'_>, visit: Visit<'_>) -> Result<Flow> {
+    rows_of(block, outer, cx, &mut |rows| {
+        let before = cx.room.mark();
+        let flow = visit(rows);
+        cx.room.back_to(before);
+        flow
+    })
+}
+
+fn rows_of(block: &Block, outer: Rows<'_>, cx: &Context<'_>, visit: Visit<'_>) -> Result<Flow> {
     let mut walk = Walk { filters: &block.filters, cx, visit };
     walk.level(&block.sources, 0, outer, first_slot(block))
 }
@@ -35,23 +44,48 @@ struct Walk<'w, 'v> {
 
 impl Walk<'_, '_> {
     fn level(&mut self, sources: &[Source], level: usize, rows: Rows<'_>, slot: usize) -> Result<Flow> {
+        self.cx.row()?;
+        if !self.passes(level, rows)? {
+            return Ok(Flow::Go);
+        }
+        let Some((source, rest)) = sources.split_first() else { return (self.visit)(rows) };
+        // What a source gives is held while it is gone through.
+        let before = self.cx.room.mark();
+        let flow = match &source.of {
+            SourceOf::Scalar(node) => self.scalar(node, source.each, rest, level, rows, slot),
+            SourceOf::Rows(block) => self.rows(&all_rows(block, rows, self.cx)?, source.each, rest, level, rows, slot),
+        };
+        self.cx.room.back_to(before);
+        flow
+    }
+
+    fn passes(&self, level: usize, rows: Rows<'_>) -> Result<bool> {
+        let before = self.cx.room.mark();
         for filter in self.filters.iter().filter(|filter| filter.level == level) {
             if !is_true(&filter.node, rows, self.cx)? {
-                return Ok(Flow::Go);
+                self.cx.room.back_to(before);
+                return Ok(false);
             }
         }
-        let Some((source, rest)) = sources.split_first() else { return self.leaf(rows) };
-        match &source.of {
-            SourceOf::Scalar(node) => self.scalar(node, source.each, rest, level, rows, slot),
-            SourceOf::Rows(block) => {
-                for value in all_rows(block, rows, self.cx)? {
-                    if self.bind(&value, source.each, rest, level, rows, slot)? == Flow::Stop {
-                        return Ok(Flow::Stop);
-                    }
-                }
-                Ok(Flow::Go)
+        self.cx.room.back_to(before);
+        Ok(true)
+    }
+
+    fn rows(
+        &mut self,
+        values: &[Value],
+        each: bool,
+        rest: &[Source],
+        level: usize,
+        outer: Rows<'_>,
+        slot: usize,
+    ) -> Result<Flow> {
+        for value in values {
+            if self.bind(value, each, rest, level, outer, slot)? == Flow::Stop {
+                return Ok(Flow::Stop);
             }
         }
+        Ok(Flow::Go)
     }
 
     fn scalar(
@@ -72,7 +106,7 @@ impl Walk<'_, '_> {
         if let (Some(text), true) = (text_of(node, rows), each) {
             return self.elements(&text, rest, level, rows, slot);
         }
-        match evaluate(node, rows, self.cx)? {
+        match self.cx.hold(|| evaluate(node, rows, self.cx))? {
             Some(value) => self.bind(&value, each, rest, level, rows, slot),
             None => Ok(Flow::Go),
         }
@@ -113,11 +147,6 @@ impl Walk<'_, '_> {
             }
         }
         Ok(Flow::Go)
-    }
-
-    fn leaf(&mut self, rows: Rows<'_>) -> Result<Flow> {
-        self.cx.room.row()?;
-        (self.visit)(rows)
     }
 }
 
@@ -177,7 +206,7 @@ fn some_rows(block: &Block, outer: Rows<'_>, cx: &Context<'_>, most: usize) -> R
     let mut found = Found { values: Vec::new(), seen: block.distinct.then(HashSet::new), most };
     match &block.output {
         Output::Rows(output) => {
-            each_row(block, outer, cx, &mut |rows| found.add(project(output, rows, cx)?, cx))?;
+            rows_of(block, outer, cx, &mut |rows| found.add(|| project(output, rows, cx), cx))?;
         }
         Output::Groups(grouping, output) => {
             let mut table = GroupTable::new(grouping);
@@ -185,7 +214,7 @@ fn some_rows(block: &Block, outer: Rows<'_>, cx: &Context<'_>, most: usize) -> R
             table.check_complete()?;
             for group in table.finish(grouping.whole) {
                 let frame = Frame { slot: block.base, bound: Bound::Group(&group), outer };
-                found.add(project(output, Some(&frame), cx)?, cx)?;
+                found.add(|| project(output, Some(&frame), cx), cx)?;
             }
         }
     }
@@ -199,17 +228,20 @@ struct Found {
 }
 
 impl Found {
-    fn add(&mut self, term: Term<'_>, cx: &Context<'_>) -> Result<Flow> {
-        let Some(value) = term else { return Ok(Flow::Go) };
+    fn add<'a>(&mut self, row: impl FnOnce() -> Result<Term<'a>>, cx: &Context<'_>) -> Result<Flow> {
+        let before = cx.room.mark();
+        let Some(value) = cx.keep(row)? else { return Ok(Flow::Go) };
         if let Some(seen) = &mut self.seen {
             let mut key = Vec::new();
             order::encode(Some(&value), &mut key);
+            cx.room.take(key.len())?;
             if !seen.insert(key) {
+                cx.room.back_to(before);
                 return Ok(Flow::Go);
             }
         }
         if self.values.len() < self.most {
-            self.values.push(cx.own(value)?);
+            self.values.push(value);
         }
         Ok(if self.values.len() < self.most { Flow::Go } else { Flow::Stop })
     }

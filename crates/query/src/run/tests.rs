@@ -165,8 +165,13 @@ fn names_must_be_bound() {
 fn a_name_cannot_be_selected_twice() {
     for list in ["c.a, c.b.a", "c.a, c.b AS a", "1, c['$1']"] {
         let error = error_of(&format!("SELECT {list} FROM c"));
-        assert!(error.kind == Kind::Invalid && error.message.contains("twice"), "{error}");
+        assert!(error.kind == Kind::Invalid && error.message.contains("SC2022"), "{error}");
     }
+    assert!(
+        error_of("SELECT VALUE {a: 1, b: 2, 'a': 3} FROM c")
+            .message
+            .contains("property name 'a' specified more than once")
+    );
 }
 
 #[test]
@@ -189,10 +194,11 @@ fn a_syntax_error_is_told_before_a_refusal() {
 }
 
 #[test]
-fn parameters_must_be_declared_and_may_be_unused() {
-    let error = run_with("SELECT * FROM c WHERE c.id = @ID", r#"[{"name":"@id","value":1}]"#).unwrap_err();
-    assert!(error.kind == Kind::Invalid && error.message.contains("@ID"), "{error}");
-    assert!(parse("SELECT @p").unwrap().run_over(&Parameters::default(), &ManualEnv::default(), [].iter()).is_err());
+fn parameters_that_are_not_given_are_undefined() {
+    assert_eq!(run_with("SELECT * FROM c WHERE c.id = @ID", r#"[{"name":"@id","value":1}]"#).unwrap(), "[]");
+    assert_eq!(run_with("SELECT @p AS v", "[]").unwrap(), "[{}]");
+    let twice = json::parse(br#"[{"name":"@p","value":1},{"name":"@p","value":1}]"#).unwrap();
+    assert!(Parameters::from_value(Some(&twice)).unwrap_err().message.contains("duplicate parameter name '@p'"));
     assert_eq!(run_with("SELECT VALUE @p", r#"[{"name":"@p","value":{"a":[null]}}]"#).unwrap(), r#"[{"a":[null]}]"#);
     assert_eq!(run_with("SELECT VALUE @p", r#"[{"name":"@p"}]"#).unwrap(), "[]");
 }
@@ -280,4 +286,65 @@ fn operand() -> impl Strategy<Value = &'static str> {
 
 fn operator() -> impl Strategy<Value = &'static str> {
     prop::sample::select(&["=", "!=", "<", ">=", "AND", "OR", "+", "||", "??", "LIKE"][..])
+}
+
+#[test]
+fn a_part_of_a_key_may_be_selected() {
+    check("SELECT DISTINCT VALUE {\"b\": c.a.b} FROM c GROUP BY c.a", r#"[{},{"b":1}]"#);
+    check("SELECT c.a.b AS b, COUNT(1) AS n FROM c WHERE IS_OBJECT(c.a) GROUP BY c.a", r#"[{"b":1,"n":2}]"#);
+}
+
+#[test]
+fn one_row_is_in_any_order() {
+    check("SELECT VALUE COUNT(1) FROM c ORDER BY c.n", "[3]");
+}
+
+/// What is built of an item's parts is bounded by what is held, not by how long the text is.
+#[test]
+fn what_is_held_for_a_row_is_bounded() {
+    let list = vec![Value::from("x".repeat(1000)); 1000];
+    let item = Value::from(pleiad_model::Object::new().with("list", list));
+    let run = |text: &str| {
+        let rows = parse(text).unwrap().run_over(&Parameters::default(), &ManualEnv::default(), [item.clone()].iter());
+        rows.map(|rows| rows.len())
+    };
+    let many = |what: &str| vec![what; 100].join(", ");
+    for text in [
+        "SELECT VALUE ARRAY_LENGTH(ARRAY(SELECT VALUE c.list FROM x IN c.list)) FROM c".to_owned(),
+        format!("SELECT VALUE ARRAY_LENGTH([{}]) FROM c", many("c.list ?? 1")),
+        format!("SELECT VALUE ARRAY_LENGTH(ARRAY_CONCAT({})) FROM c", many("c.list")),
+        format!(
+            "SELECT VALUE {{{}}}[\"p0\"] FROM c",
+            (0..100).map(|n| format!("p{n}: c.list")).collect::<Vec<_>>().join(", ")
+        ),
+    ] {
+        assert_eq!(run(&text).unwrap_err().kind, Kind::TooLarge, "{text}");
+    }
+    // What is dropped again is not held.
+    assert_eq!(
+        run("SELECT VALUE 1 FROM c JOIN x IN c.list WHERE ARRAY_LENGTH(ARRAY_SLICE(c.list, 1)) = 999").unwrap(),
+        1000
+    );
+    assert_eq!(
+        run("SELECT VALUE COUNT(1) FROM c JOIN x IN c.list WHERE LENGTH(CONCAT(x, ToString(c.list))) > 5").unwrap(),
+        1
+    );
+}
+
+/// Rows that no filter keeps take time as well.
+#[test]
+fn an_item_cannot_keep_us_for_ever() {
+    let list: Vec<Value> = (0..1000i64).map(Value::from).collect();
+    let item = Value::from(pleiad_model::Object::new().with("list", list).with("none", Vec::<Value>::new()));
+    let run = |text: &str| {
+        parse(text).unwrap().run_over(&Parameters::default(), &ManualEnv::default(), [item.clone()].iter()).unwrap_err()
+    };
+    for text in [
+        "SELECT VALUE 1 FROM c JOIN a IN c.list JOIN b IN c.list JOIN d IN c.list WHERE a + b + d = -1",
+        "SELECT VALUE 1 FROM c JOIN a IN c.list JOIN b IN c.list JOIN d IN c.list JOIN z IN c.none",
+        "SELECT VALUE EXISTS(SELECT 1 FROM a IN c.list JOIN b IN c.list JOIN d IN c.list WHERE a + b + d = -1) FROM c",
+    ] {
+        let error = run(text);
+        assert!(matches!(error.kind, Kind::Invalid | Kind::TimedOut), "{text}: {error}");
+    }
 }

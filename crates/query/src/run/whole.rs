@@ -9,11 +9,13 @@ use crate::Parameters;
 use crate::check;
 use crate::compile::{Bind, compile};
 use crate::document::Bound;
-use crate::expr::{Context, Room};
+use crate::expr::{Context, Few, Room};
 use crate::language::ast::Select;
 
 /// What one run may build: rows, and whatever its expressions make on the way.
 pub const BUILT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Such a feed is small; a text that makes much of it is not what it is for.
+const CHECKS_MAX: u32 = 1024;
 
 /// A parsed query, ready for any rows and parameters.
 #[derive(Clone, Debug)]
@@ -58,6 +60,7 @@ impl Query {
             geospatial: bind.geospatial,
             user_functions: None,
             room: Room::new(BUILT_BYTES_MAX),
+            watch: Some(&Few::new(CHECKS_MAX)),
         };
         let start = Start::beginning(block.offset, block.take);
         let size = PageSize { rows: usize::MAX, bytes: BUILT_BYTES_MAX };

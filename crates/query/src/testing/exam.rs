@@ -130,6 +130,7 @@ fn context() -> Context<'static> {
         geospatial: Geospatial::Geography,
         user_functions: None,
         room: Room::new(ROW_BYTES_MAX),
+        watch: None,
     }
 }
 

@@ -73,6 +73,7 @@ impl From<&ScriptError> for Failure {
 fn numbers(kind: Kind) -> (StatusCode, Option<u32>) {
     match kind {
         Kind::Invalid => (StatusCode::BAD_REQUEST, None),
+        Kind::NotFinite => (StatusCode::BAD_REQUEST, Some(4001)),
         Kind::KeyMismatch => (StatusCode::BAD_REQUEST, Some(1001)),
         Kind::CrossPartition => (StatusCode::BAD_REQUEST, Some(1004)),
         Kind::ContainerChanged => (StatusCode::BAD_REQUEST, Some(1024)),

@@ -33,7 +33,8 @@ fn run(text: &str) -> Result<String> {
         Bind { parameters: &parameters, geospatial, embeddings, full_text: None, started_ms: None },
     )?;
     let env = ManualEnv::default();
-    let cx = Context { env: &env, started_ms: 0, geospatial, user_functions: None, room: Room::new(1 << 20) };
+    let cx =
+        Context { env: &env, started_ms: 0, geospatial, user_functions: None, room: Room::new(1 << 20), watch: None };
     let size = PageSize { rows: 100, bytes: 1 << 20 };
     let mut pass = Pass::new(&block, cx, Start::beginning(block.offset, block.take), size, Feeding::default());
     for (docnum, item) in (0..).zip(json::parse(ITEMS.as_bytes())?.as_array().unwrap_or_default()) {

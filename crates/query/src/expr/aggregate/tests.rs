@@ -49,8 +49,7 @@ fn over_nothing() {
 
 #[test]
 fn over_undefined_only() {
-    for (name, want) in
-        [("COUNT", "0"), ("SUM", "undefined"), ("AVG", "undefined"), ("MIN", "undefined"), ("MAX", "undefined")]
+    for (name, want) in [("COUNT", "0"), ("SUM", "0"), ("AVG", "undefined"), ("MIN", "undefined"), ("MAX", "undefined")]
     {
         check(name, "['undefined', 'undefined']", want);
     }

@@ -36,15 +36,18 @@ fn area<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
 }
 
 fn distance<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
-    real(both(args, cx).map(|(from, to)| from.distance(&to)))
+    let pair = both(args, cx);
+    real(pair.map(|(from, to)| from.try_distance(&to, &|steps| cx.work(steps))).transpose()?)
 }
 
 fn intersects<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
-    truth(both(args, cx).map(|(one, other)| one.intersects(&other)))
+    let pair = both(args, cx);
+    truth(pair.map(|(one, other)| one.try_intersects(&other, &|steps| cx.work(steps))).transpose()?)
 }
 
 fn within<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
-    truth(both(args, cx).map(|(inner, outer)| inner.within(&outer)))
+    let pair = both(args, cx);
+    truth(pair.map(|(inner, outer)| inner.try_within(&outer, &|steps| cx.work(steps))).transpose()?)
 }
 
 fn is_valid<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {

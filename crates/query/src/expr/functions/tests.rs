@@ -31,6 +31,7 @@ pub fn with_context<T>(room_bytes: usize, test: impl FnOnce(&Context<'_>) -> T) 
         geospatial: Geospatial::Geography,
         user_functions,
         room: Room::new(room_bytes),
+        watch: None,
     })
 }
 

@@ -9,6 +9,8 @@
 //! One loop serves all levels between `?:` and the prefixes, which keeps a level of parentheses to five small
 //! stack frames.
 
+use std::collections::HashSet;
+
 use pleiad_model::{Number, Value};
 
 use super::super::ast::{BinaryOp, Expr, ExprKind, Step, SubqueryForm, UnaryOp};
@@ -290,6 +292,10 @@ impl Parser<'_> {
         let properties = self.list_until(Symbol::CloseBrace, Self::property)?;
         if properties.len() > PROPERTIES_MAX {
             return Err(Fault::plain(start, format!("An object can be built of at most {PROPERTIES_MAX} properties.")));
+        }
+        let mut names = HashSet::new();
+        if let Some((name, expr)) = properties.iter().find(|(name, _)| !names.insert(name.as_str())) {
+            return Err(Fault::named_twice(expr.span, name));
         }
         Ok(self.node(start, ExprKind::Object(properties)))
     }

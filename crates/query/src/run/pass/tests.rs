@@ -35,7 +35,7 @@ impl Scene {
 
     fn pass(&self, start: Start) -> Pass<'_> {
         let (geospatial, room) = (Geospatial::Geography, Room::new(BUILT_BYTES_MAX));
-        let cx = Context { env: &self.env, started_ms: 0, geospatial, user_functions: None, room };
+        let cx = Context { env: &self.env, started_ms: 0, geospatial, user_functions: None, room, watch: None };
         let size = PageSize { rows: self.rows, bytes: BUILT_BYTES_MAX };
         Pass::new(&self.block, cx, start, size, Feeding::default())
     }

@@ -195,13 +195,15 @@ impl<'s> Translator<'s> {
         let repeats = |inside: &str| {
             let (least, most) = inside.split_once(',').unwrap_or((inside, inside));
             let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-            (digits(least) && digits(most) && !(least.is_empty() && most.is_empty())).then(|| {
+            let is_range = digits(least) && digits(most) && !(least.is_empty() && most.is_empty());
+            is_range.then(|| {
                 let least = if least.is_empty() { "0" } else { least };
                 if inside.contains(',') { format!("{{{least},{most}}}") } else { format!("{{{least}}}") }
             })
         };
         let inside = self.rest.split_once('}').map(|(inside, _)| inside);
         match inside.and_then(|inside| Some((inside, repeats(inside)?))) {
+            Some((inside, _)) if is_backwards(inside) => None,
             Some((inside, text)) => {
                 self.rest = self.rest.get(inside.len() + 1..).unwrap_or_default();
                 self.quantifier(&text)
@@ -420,6 +422,12 @@ impl<'s> Translator<'s> {
         self.flags = flags;
         Some(())
     }
+}
+
+/// `{3,2}`, which is no pattern.
+fn is_backwards(repeats: &str) -> bool {
+    let number = |text: &str| text.parse::<u64>().ok();
+    repeats.split_once(',').is_some_and(|(least, most)| number(least).zip(number(most)).is_some_and(|(l, m)| l > m))
 }
 
 fn refused(what: &str) -> Error {
