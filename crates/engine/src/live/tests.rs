@@ -304,15 +304,48 @@ async fn a_split_that_was_under_way_goes_on_after_a_restore() {
         let job = engine.jobs().iter().map(|report| report.task.id()).max().unwrap();
         engine.job_ended(job).await.unwrap();
         split(&engine).await;
+        let known = admit(&engine, "c").container().map.clone();
         drop(engine);
         live.restore("in the middle").await.unwrap();
         let engine = live.engine();
         engine.job_ended(job).await.unwrap();
-        assert_eq!(engine.partitions(C).unwrap().len(), 5, "{step}");
+        let now = admit(&engine, "c").container().map.clone();
+        assert_eq!(now.ranges().len(), 5, "{step}");
+        for gone in known.ranges() {
+            let mut children = now.ranges().iter().filter(|range| range.keys.intersect(&gone.keys).is_some());
+            assert!(children.all(|range| range.parents.contains(&gone.id)), "{step}: who holds {} is lost", gone.id);
+        }
         fill(&engine, 40, 60).await;
         assert_eq!(ids(&engine).await, (0..60).collect(), "{step}");
         assert_sound(&engine).await;
     }
+}
+
+/// Who waits for a job of the account that was is told, and asks the one that is.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_for_a_job_that_a_restore_has_stopped() {
+    let live = live(Memory::new()).await;
+    fill(&live.engine(), 0, 8).await;
+    live.take_snapshot("clean", false).await.unwrap();
+    let engine = live.engine();
+    engine.hold_jobs_at(Step::Copy);
+    let jobs = [engine.split(C, None, None).await.unwrap(), engine.copy_database("db", "other").await.unwrap()];
+    engine.job_held_at(Step::Copy).await;
+    let wait = |id| {
+        let engine = engine.clone();
+        tokio::spawn(async move { [engine.job_ended(id).await, engine.cancel_job(id).await] })
+    };
+    let waiting = jobs.map(wait);
+    live.restore("clean").await.unwrap();
+    for waited in waiting {
+        for told in waited.await.unwrap() {
+            assert_eq!(told.unwrap_err().kind, Kind::Unavailable);
+        }
+    }
+    let retired = Arc::downgrade(&engine);
+    drop(engine);
+    live.closing.ended().await;
+    assert!(retired.upgrade().is_none(), "and its store is closed");
 }
 
 #[tokio::test]
