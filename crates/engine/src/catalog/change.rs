@@ -294,7 +294,7 @@ impl Catalog {
         rows::put_offer(&mut change.batch, &offer);
         change.tree.offers.insert(offer.rid.0, offer.clone());
         if let OfferOwner::Container(container) = offer.owner {
-            change.grow = Some(container);
+            change.grow.push(container);
         }
         self.publish(change).await?;
         Ok(offer)
