@@ -335,3 +335,25 @@ async fn what_time_or_a_deleted_key_takes_from_the_source_leaves_the_index() {
     assert_eq!(left.len(), 10, "the odd ones of two keys");
     assert_sound(&engine).await;
 }
+
+/// Whether an item is over is decided when it is asked for: until it is purged it may come back.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_over_while_an_index_is_built_comes_back_with_its_source() {
+    let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));
+    let engine = reopen_at(Arc::new(Memory::new().into()), FEW, env.clone()).await;
+    let database = engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
+    let lasting = ContainerDefinition { default_ttl: Some(1), ..definition("orders", &["/pk"]) };
+    let new = NewContainer { definition: lasting, throughput: ThroughputRequest::Manual(400) };
+    let source = engine.catalog.create_container(database.rid, new).await.unwrap();
+    for n in 0..30 {
+        put(&engine, order(&n.to_string(), "p", "Rome", 1)).await;
+    }
+    env.advance_ms(3000);
+    let definition = "SELECT c.id, c.pk, c.city FROM c";
+    add(&engine, "by_city", "/city", definition).await;
+    caught_up(&engine, "by_city").await;
+    let forever = |old: &ContainerDefinition| Ok(ContainerDefinition { default_ttl: None, ..old.clone() });
+    engine.catalog.replace_container(source.rid, forever).await.unwrap();
+    caught_up(&engine, "by_city").await;
+    assert_eq!(held(&engine, "by_city").await, expected(&engine, definition).await);
+}
