@@ -18,7 +18,7 @@ use pleiad_partition::key::LogicalKey;
 use pleiad_partition::partition::{NOT_THERE, Rejected};
 use pleiad_partition::{Condition, ItemKey, Record, Step, Transaction, Verb, price};
 
-use crate::home::{Home, Settled};
+use crate::home::{Home, Settled, check_writable};
 use crate::item::{KEY_MISMATCH, draft, key_of_request};
 use crate::patch::Change;
 use crate::{Admitted, Answer, Engine, ListScope, SessionToken, WriteOptions};
@@ -35,6 +35,12 @@ pub struct BatchOperation {
     pub options: WriteOptions,
     /// The version that a reader has already.
     pub known_etag: Option<String>,
+}
+
+impl BatchOperation {
+    fn is_read(&self) -> bool {
+        matches!(self.action, Ok(BatchAction::Read))
+    }
 }
 
 pub enum BatchAction {
@@ -71,7 +77,8 @@ impl Engine {
         operations: &[BatchOperation],
         session: Option<&SessionToken>,
     ) -> Answer<Vec<OperationAnswer>> {
-        let key = match check_count(operations).and_then(|()| key_of_request(at, key)) {
+        let allowed = || if operations.iter().all(BatchOperation::is_read) { Ok(()) } else { check_writable(at) };
+        let key = match check_count(operations).and_then(|()| allowed()).and_then(|()| key_of_request(at, key)) {
             Ok(key) => key,
             Err(error) => return Answer::refused(error),
         };
@@ -149,7 +156,7 @@ impl Engine {
             let lsn = tx.commit().await?;
             Ok(Settled { value: answers, lsn, charge_ru })
         };
-        self.at_home(at, &group.logical, run).await
+        self.at_home_of(at, &group.logical, run).await
     }
 
     async fn run_operation(
@@ -172,6 +179,9 @@ impl Engine {
         group: &Group<'_>,
         operation: &BatchOperation,
     ) -> Result<(Done, f64), Rejected> {
+        if !operation.is_read() {
+            check_writable(at)?;
+        }
         let (key, options) = (Some(&group.key), &operation.options);
         match operation.action.as_ref().map_err(Error::clone)? {
             BatchAction::Create(body) => {

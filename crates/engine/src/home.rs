@@ -45,9 +45,19 @@ impl Engine {
         key: &LogicalKey,
         write: impl Fn(Home) -> F,
     ) -> Answer<T> {
-        if let Some(index) = &at.container.definition.global_index {
-            return Answer::refused(read_only(&index.source));
+        match check_writable(at) {
+            Ok(()) => self.at_home_of(at, key, write).await,
+            Err(error) => Answer::refused(error),
         }
+    }
+
+    /// Also in a container that clients do not write to, for whoever does not.
+    pub(crate) async fn at_home_of<T, F: Future<Output = Result<Settled<T>, Rejected>>>(
+        &self,
+        at: &Admitted,
+        key: &LogicalKey,
+        write: impl Fn(Home) -> F,
+    ) -> Answer<T> {
         let mut container = at.container.clone();
         for _ in 0..CONTAINER_CHANGES_MAX {
             let partition = match home(&container, key) {
@@ -80,11 +90,13 @@ impl Engine {
 }
 
 /// An index is filled from its source and by nobody else.
-fn read_only(source: &str) -> Error {
+pub(crate) fn check_writable(at: &Admitted) -> Result<()> {
+    let Some(index) = &at.container.definition.global_index else { return Ok(()) };
     let message = format!(
-        "Write operations are not allowed on a global secondary index container: it is read-only. Write to its source container '{source}'."
+        "Write operations are not allowed on a global secondary index container: it is read-only. Write to its source container '{}'.",
+        index.source
     );
-    Error::new(Kind::Forbidden, message)
+    Err(Error::new(Kind::Forbidden, message))
 }
 
 /// A write answers with its own LSN, whatever happened at the partition since.

@@ -160,6 +160,11 @@ impl Live {
         });
     }
 
+    /// The program is about to end: splits, merges and copies stop where they are, so that nobody waits for one.
+    pub fn stop_jobs(&self) {
+        self.engine().catalog.jobs().close();
+    }
+
     /// Finishes what is queued and makes it durable.
     pub async fn close(&self) {
         let _turn = self.turn.lock().await;

@@ -22,7 +22,7 @@ pub struct Range {
     /// Upper bits of the item numbers written here; larger for every new shard of a container.
     pub prefix: u32,
     pub keys: KeyRange,
-    /// All ancestors, so that a client that missed some steps finds itself again.
+    /// The latest ancestors, so that a client that missed some steps finds itself again.
     pub parents: Vec<u32>,
     /// The map's epoch when this range appeared.
     pub since: u64,
@@ -115,24 +115,42 @@ impl PartitionMap {
         if self.epoch == now.epoch {
             return self.clone();
         }
-        let epoch = self.epoch.max(now.epoch) + 1;
-        let ids = self.next_id().max(now.next_id())..;
-        let renewed = |(range, id): (&Range, u32)| {
+        let parents = |range: &Range| {
             let replaced = now.ranges.iter().filter(|other| other.keys.intersect(&range.keys).is_some());
-            let parents = ancestry(&replaced.chain([range]).collect::<Vec<_>>());
-            Range { id, parents, since: epoch, ..range.clone() }
+            ancestry(&replaced.chain([range]).collect::<Vec<_>>())
         };
-        let ranges = self.ranges.iter().zip(ids).map(renewed).collect();
-        let gone = |map: &PartitionMap| {
-            let went = map.ranges.iter().map(|range| (range.id, range.keys.clone()));
-            map.former.iter().cloned().chain(went).collect::<Vec<_>>()
-        };
-        let newer = gone(now);
-        let mut former = gone(self);
+        let renewed = self.renewed(now.epoch, now.next_id(), parents);
+        let newer = now.gone();
+        let mut former = renewed.former;
         former.retain(|(id, _)| newer.iter().all(|(known, _)| known != id));
         former.extend(newer);
         former.drain(..former.len().saturating_sub(FORMER_MAX));
-        PartitionMap { epoch, ranges, former }
+        PartitionMap { former, ..renewed }
+    }
+
+    /// This map in force once more, after its container was gone. Of the maps that clients may know since then it is only known how far
+    /// their epochs came, and their ids. So any id below counts as a parent: whoever holds one finds all of its children.
+    pub fn after_all(&self, epoch: u64, next_id: u32) -> PartitionMap {
+        if self.epoch >= epoch {
+            return self.clone();
+        }
+        let first = self.next_id().max(next_id);
+        self.renewed(epoch, next_id, |_| newest((0..first).collect()))
+    }
+
+    /// The same ranges under ids and an epoch that neither this map nor one that came to `epoch` and `next_id` has had.
+    fn renewed(&self, epoch: u64, next_id: u32, parents: impl Fn(&Range) -> Vec<u32>) -> PartitionMap {
+        let epoch = self.epoch.max(epoch) + 1;
+        let ids = self.next_id().max(next_id)..;
+        let renew = |(range, id): (&Range, u32)| Range { id, parents: parents(range), since: epoch, ..range.clone() };
+        let ranges = self.ranges.iter().zip(ids).map(renew).collect();
+        PartitionMap { epoch, ranges, former: self.gone() }
+    }
+
+    /// What ranges covered, if none of this map's is left.
+    fn gone(&self) -> Vec<(u32, KeyRange)> {
+        let went = self.ranges.iter().map(|range| (range.id, range.keys.clone()));
+        self.former.iter().cloned().chain(went).collect()
     }
 
     /// The same ranges, with their rows elsewhere.
@@ -163,6 +181,12 @@ pub fn ancestry(ranges: &[&Range]) -> Vec<u32> {
     let mut ids: Vec<u32> = ranges.iter().flat_map(|range| range.parents.iter().copied().chain([range.id])).collect();
     ids.sort_unstable();
     ids.dedup();
+    newest(ids)
+}
+
+/// Of ids in their order: those that a client can still hold, or every answer would carry all that ever was.
+fn newest(mut ids: Vec<u32>) -> Vec<u32> {
+    ids.drain(..ids.len().saturating_sub(FORMER_MAX));
     ids
 }
 

@@ -34,6 +34,9 @@ impl Expiry {
         Expiry { default_s, now_s }
     }
 
+    /// Under which nothing is ever over.
+    pub const NEVER: Expiry = Expiry { default_s: None, now_s: 0 };
+
     /// Whether an item may be over at all.
     pub fn is_on(&self) -> bool {
         self.default_s.is_some()

@@ -70,6 +70,7 @@ async fn serve(settings: Settings) -> Result<()> {
     stop.await;
     tracing::info!("stopping: finishing what is in flight");
     drain.begin();
+    live.stop_jobs();
     if !drain.wait(settings.shutdown_timeout).await {
         tracing::warn!("some requests did not finish in time");
     }

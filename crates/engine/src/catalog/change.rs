@@ -294,7 +294,7 @@ impl Catalog {
         rows::put_offer(&mut change.batch, &offer);
         change.tree.offers.insert(offer.rid.0, offer.clone());
         if let OfferOwner::Container(container) = offer.owner {
-            change.grow = Some(container);
+            change.grow.push(container);
         }
         self.publish(change).await?;
         Ok(offer)
@@ -430,6 +430,7 @@ fn owner_missing() -> Error {
 
 fn check_built(definition: &ContainerDefinition) -> Result<()> {
     computed::check(definition)?;
+    global_index::check_lasting(definition)?;
     match definition.not_built() {
         Some(setting) => Err(Error::refused(format_args!("The container setting {setting}"))),
         None => Ok(()),
@@ -495,6 +496,9 @@ const SCALING: &str = "The throughput of this resource is still being changed: i
 fn check_fixed(tree: &Tree, owner: OfferOwner, throughput: ProvisionedThroughput) -> Result<()> {
     let OfferOwner::Container(rid) = owner else { return Ok(()) };
     let Some(container) = tree.container_by_rid(rid) else { return Err(owner_missing()) };
+    if container.definition.global_index.is_some() {
+        global_index::throughput(Some(throughput))?;
+    }
     match container.definition.partition_key {
         None => throughput::check_fixed(throughput),
         Some(_) => Ok(()),

@@ -114,6 +114,8 @@ impl Catalog {
         change.copy_encryption_keys(&plan.database, &mut database);
         change.copy_users(&plan.database, &mut database);
         change.tree.put_database(database);
+        // The original may have been waiting for more, and jobs are not copied.
+        change.grow = containers.into_values().collect();
         self.publish(change).await
     }
 

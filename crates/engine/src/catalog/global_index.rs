@@ -55,6 +55,17 @@ pub(super) fn throughput(asked: Option<ProvisionedThroughput>) -> Result<Provisi
     }
 }
 
+/// Items leave an index when they leave its source, and no sooner. Refused here and not where definitions are read, so that an account
+/// that has such an index still opens.
+pub(super) fn check_lasting(definition: &ContainerDefinition) -> Result<()> {
+    match (&definition.global_index, definition.default_ttl) {
+        (Some(_), Some(_)) => Err(Error::invalid(
+            "A global secondary index has no defaultTtl: its items go when those of its source do. Set it there.",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Deleting it would leave its indexes with what they have for ever.
 pub(super) fn check_no_source(container: &Container) -> Result<()> {
     match container.definition.indexed_by.first() {

@@ -35,8 +35,8 @@ pub(super) struct Change {
     pub job: Option<Arc<Job>>,
     /// A database that is to be copied.
     pub copy: Option<Arc<DatabaseCopy>>,
-    /// A container that may need more partitions.
-    pub grow: Option<ContainerRid>,
+    /// Containers that may need more partitions.
+    pub grow: Vec<ContainerRid>,
 }
 
 impl Catalog {
@@ -48,8 +48,8 @@ impl Catalog {
         let ts_s = u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX);
         let version = Version { number: counters.version, ts_s };
         let tree = Tree::clone(&self.current.load());
-        let (batch, erase) = Default::default();
-        Change { turn, tree, counters, batch, version, erase, reindex: None, job: None, copy: None, grow: None }
+        let (batch, erase, grow) = Default::default();
+        Change { turn, tree, counters, batch, version, erase, reindex: None, job: None, copy: None, grow }
     }
 
     pub(super) async fn publish(&self, mut change: Change) -> Result<()> {
@@ -85,8 +85,6 @@ impl Publish for Waiting {
         if let Some(copy) = change.copy {
             self.catalog.start_copy(copy);
         }
-        if let Some(container) = change.grow {
-            self.catalog.consider(container);
-        }
+        change.grow.into_iter().for_each(|container| self.catalog.consider(container));
     }
 }

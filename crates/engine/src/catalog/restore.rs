@@ -9,7 +9,7 @@ use pleiad_model::Result;
 use pleiad_storage::AnyStore;
 
 use super::Catalog;
-use super::rows::{self, Seen, SeenContainer};
+use super::rows::{self, Came, Seen, SeenContainer};
 use super::tree::Container;
 
 /// Makes `store`, which holds the account as it once was, follow what `of` has shown since.
@@ -22,8 +22,5 @@ pub(crate) async fn carry_over(store: &AnyStore, of: &Catalog) -> Result<()> {
 }
 
 fn seen(container: &Arc<Container>) -> SeenContainer {
-    let states = || container.partitions.iter().map(|partition| partition.usage());
-    let lsn = states().map(|state| state.lsn).max().unwrap_or(0);
-    let item = states().map(|state| state.next_item).max().unwrap_or(0);
-    SeenContainer { map: container.map.clone(), lsn, item }
+    SeenContainer { map: container.map.clone(), came: Came::of(container) }
 }

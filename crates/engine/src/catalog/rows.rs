@@ -43,7 +43,7 @@ use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, V
 use crate::Limits;
 use crate::computed::ComputedProperties;
 use crate::throughput::{ProvisionedThroughput, Redistribution};
-pub(super) use carry::{Seen, SeenContainer, carry_over};
+pub(super) use carry::{Came, Seen, SeenContainer, carry_over};
 pub(super) use copies::{delete_copy, put_copy};
 pub(super) use users::{delete_permission, delete_user, put_permission, put_user};
 
@@ -70,9 +70,8 @@ pub(super) struct Counters {
     pub shard: u64,
     pub user: u32,
     pub permission: u64,
-    /// The highest LSN and item number in containers that are gone.
-    pub gone_lsn: u64,
-    pub gone_item: u64,
+    /// The furthest of all containers that are gone.
+    pub gone: Came,
     pub secret: [u8; 32],
 }
 
@@ -81,7 +80,6 @@ impl Counters {
         let mut secret = [0; 32];
         secret.as_chunks_mut::<8>().0.iter_mut().for_each(|chunk| *chunk = env.random_u64().to_be_bytes());
         let (version, database, container, encryption_key, offer, shard, user, permission) = Default::default();
-        let (gone_lsn, gone_item) = Default::default();
         Counters {
             version,
             database,
@@ -91,18 +89,14 @@ impl Counters {
             shard,
             user,
             permission,
-            gone_lsn,
-            gone_item,
+            gone: Came::default(),
             secret,
         }
     }
 
     /// A container goes, and clients may remember how far it came.
     pub fn remember(&mut self, container: &Container) {
-        for state in container.partitions.iter().map(|partition| partition.usage()) {
-            self.gone_lsn = self.gone_lsn.max(state.lsn);
-            self.gone_item = self.gone_item.max(state.next_item);
-        }
+        self.gone = self.gone.or_further(Came::of(container));
     }
 
     /// Those of an earlier moment, so that nothing given since is given again.
@@ -116,8 +110,7 @@ impl Counters {
             shard: self.shard.max(given.shard),
             user: self.user.max(given.user),
             permission: self.permission.max(given.permission),
-            gone_lsn: self.gone_lsn.max(given.gone_lsn),
-            gone_item: self.gone_item.max(given.gone_item),
+            gone: self.gone.or_further(given.gone),
             secret: self.secret,
         }
     }
@@ -133,8 +126,10 @@ impl Counters {
             .with("shard", self.shard)
             .with("user", u64::from(self.user))
             .with("permission", self.permission)
-            .with("goneLsn", self.gone_lsn)
-            .with("goneItem", self.gone_item)
+            .with("goneLsn", self.gone.lsn)
+            .with("goneItem", self.gone.item)
+            .with("goneRange", u64::from(self.gone.range))
+            .with("goneEpoch", self.gone.epoch)
             .with("secret", secret);
         put(batch, COUNTERS, &[], row);
     }
@@ -148,6 +143,7 @@ impl Counters {
         }
         // Rows of earlier versions have not all of them.
         let later = |name| value.get(name).map_or(Ok(0), |_| number(value, name));
+        let small_later = |name| value.get(name).map_or(Ok(0), |_| small(value, name));
         Ok(Counters {
             version: number(value, "version")?,
             database: small(value, "database")?,
@@ -155,10 +151,14 @@ impl Counters {
             encryption_key: number(value, "encryptionKey")?,
             offer: small(value, "offer")?,
             shard: number(value, "shard")?,
-            user: value.get("user").map_or(Ok(0), |_| small(value, "user"))?,
+            user: small_later("user")?,
             permission: later("permission")?,
-            gone_lsn: later("goneLsn")?,
-            gone_item: later("goneItem")?,
+            gone: Came {
+                lsn: later("goneLsn")?,
+                item: later("goneItem")?,
+                range: small_later("goneRange")?,
+                epoch: later("goneEpoch")?,
+            },
             secret,
         })
     }

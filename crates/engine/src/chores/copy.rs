@@ -41,7 +41,10 @@ impl Catalog {
         match &ended {
             Ok(()) => tracing::info!(job = copy.id, to = copy.to, "the database is copied"),
             // It goes on at the next start.
-            Err(_) if self.jobs().is_closing() || self.hands().1.refusal().is_some() => return ended,
+            Err(_) if self.jobs().is_closing() || self.hands().1.refusal().is_some() => {
+                self.jobs().postpone(copy.id);
+                return ended;
+            }
             Err(error) => {
                 tracing::warn!(job = copy.id, to = copy.to, %error, "a database is not copied");
                 self.give_up_copy(copy.id).await?;

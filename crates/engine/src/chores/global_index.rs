@@ -163,7 +163,7 @@ async fn keep(catalog: &Catalog, index: &Container) -> Result<bool> {
     index.progress.note(is_behind, catalog.now_ms());
     let mut went_on = Ok(is_behind);
     if is_behind {
-        let work = Work { catalog, index: index.rid, source: &source, projection: projection_of(index)? };
+        let work = Work { catalog, index: index.rid, projection: projection_of(index)? };
         for piece in pieces.iter_mut().filter(|piece| piece.is_behind()) {
             if let Err(error) = work.go_on(piece).await {
                 went_on = Err(error);
@@ -255,7 +255,6 @@ struct Effect {
 struct Work<'a> {
     catalog: &'a Catalog,
     index: ContainerRid,
-    source: &'a Container,
     projection: Projection,
 }
 
@@ -263,8 +262,9 @@ impl Work<'_> {
     /// One page of one stretch, carried out.
     async fn go_on(&self, piece: &mut Piece) -> Result<()> {
         let followed = &mut piece.followed;
-        let asked =
-            Asked { scope: Scope::Keys(followed.keys.clone()), after: followed.lsn, since_s: 0, expiry: self.expiry() };
+        let scope = Scope::Keys(followed.keys.clone());
+        // What is over by now is built as well: it goes when it is purged, and stays if its container is given another default before.
+        let asked = Asked { scope, after: followed.lsn, since_s: 0, expiry: Expiry::NEVER };
         match followed.build_until {
             Some(until) => {
                 let page = piece.partition.changes(&asked, PAGE).await?;
@@ -279,11 +279,6 @@ impl Work<'_> {
             }
         }
         Ok(())
-    }
-
-    /// What is over by now need not be built.
-    fn expiry(&self) -> Expiry {
-        self.source.schema.expiry(self.now_s())
     }
 
     fn now_s(&self) -> u32 {

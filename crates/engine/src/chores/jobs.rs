@@ -89,6 +89,8 @@ pub struct JobReport {
     pub cancelled: bool,
     /// It waits for somebody to release it.
     pub held: bool,
+    /// It has stopped, and goes on at the next start.
+    pub postponed: bool,
     /// How long writers were stopped, once they were.
     pub fence_ms: Option<u64>,
     pub outcome: Option<Outcome>,
@@ -162,18 +164,20 @@ impl Jobs {
         self.board.borrow().held.iter().copied().collect()
     }
 
-    /// Returns when a job is held at that step.
+    /// Returns when a job is held at that step, or none will be any more.
     pub async fn held_at(&self, step: Step) {
-        let is_held = |board: &Board| board.running.values().any(|report| report.held && report.step == step);
+        let is_held =
+            |board: &Board| board.closing || board.running.values().any(|report| report.held && report.step == step);
         let _ = self.board.subscribe().wait_for(is_held).await; // the sender is ours
     }
 
-    /// How a job ended, when it has.
+    /// How a job ended, when it has. One that will not end here any more is unavailable.
     pub async fn ended(&self, id: u64) -> Result<JobReport> {
-        let known = |board: &Board| !board.running.contains_key(&id);
-        let _ = self.board.subscribe().wait_for(known).await;
-        let ended = self.board.borrow().ended.iter().find(|report| report.task.id() == id).cloned();
-        ended.ok_or_else(|| unknown(id))
+        let settled = |board: &Board| board.closing || board.running.get(&id).is_none_or(|report| report.postponed);
+        let _ = self.board.subscribe().wait_for(settled).await;
+        let board = self.board.borrow();
+        let ended = board.ended.iter().find(|report| report.task.id() == id).cloned();
+        ended.ok_or_else(|| if board.running.contains_key(&id) { stopping() } else { unknown(id) })
     }
 
     pub fn pause(&self, id: u64, paused: bool) -> Result<()> {
@@ -201,8 +205,9 @@ impl Jobs {
     }
 
     pub(super) fn enter(&self, task: Task) {
-        let (step, figures, paused, cancelled) = (Step::Prepare, Figures::default(), false, false);
-        let report = JobReport { task, step, figures, paused, cancelled, held: false, fence_ms: None, outcome: None };
+        let (paused, cancelled, held, postponed) = Default::default();
+        let (step, figures, fence_ms, outcome) = (Step::Prepare, Figures::default(), None, None);
+        let report = JobReport { task, step, figures, paused, cancelled, held, postponed, fence_ms, outcome };
         self.board.send_modify(|board| drop(board.running.insert(report.task.id(), report)));
     }
 
@@ -234,6 +239,11 @@ impl Jobs {
         });
     }
 
+    /// It goes on at the next start, and nobody need wait for it until then.
+    pub(super) fn postpone(&self, id: u64) {
+        self.change(id, |report| report.postponed = true);
+    }
+
     pub(super) fn is_closing(&self) -> bool {
         self.board.borrow().closing
     }
@@ -256,11 +266,15 @@ impl Jobs {
             self.change(id, |report| report.held = false);
         }
         match self.is_closing() {
-            true => Err(Error::unavailable("the server is stopping")),
+            true => Err(stopping()),
             false if is_cancelled(&self.board.borrow()) => Err(Error::new(Kind::Refused, CANCELLED)),
             false => Ok(()),
         }
     }
+}
+
+pub(super) fn stopping() -> Error {
+    Error::unavailable("the server is stopping")
 }
 
 fn unknown(id: u64) -> Error {

@@ -22,7 +22,7 @@ use pleiad_partition::Partition;
 use pleiad_partition::commit::block_on;
 use pleiad_partition::copy::{Copy, Figures};
 
-use super::jobs::{Outcome, Step, Task};
+use super::jobs::{Outcome, Step, Task, stopping};
 use crate::catalog::{Catalog, Container, HandingOver, Job};
 
 /// A round that followed no more than this is followed by the last one.
@@ -67,7 +67,10 @@ impl Catalog {
         match &ended {
             Ok(()) => tracing::info!(job = job.id, "repartitioning is done"),
             // It goes on at the next start.
-            Err(_) if self.jobs().is_closing() || self.hands().1.refusal().is_some() => return ended,
+            Err(_) if self.jobs().is_closing() || self.hands().1.refusal().is_some() => {
+                self.jobs().postpone(job.id);
+                return ended;
+            }
             Err(error) => {
                 tracing::warn!(job = job.id, %error, "repartitioning is given up; the partitions stay as they were");
                 self.give_up(job).await?;
@@ -150,7 +153,7 @@ impl Catalog {
         self.jobs().step(id, Step::Drop)?;
         while parents.iter().any(|parent| parent.strong_count() > 0) {
             if self.jobs().is_closing() {
-                return Err(Error::unavailable("the server is stopping"));
+                return Err(stopping());
             }
             std::thread::sleep(LOOK_AGAIN);
         }
@@ -165,7 +168,7 @@ impl Catalog {
                 return Ok(container);
             }
             if self.jobs().is_closing() {
-                return Err(Error::unavailable("the server is stopping"));
+                return Err(stopping());
             }
             std::thread::sleep(LOOK_AGAIN);
         }

@@ -164,6 +164,68 @@ async fn sessions_with_a_dropped_container_go_on() {
     }
 }
 
+/// Neither a delete nor the snapshot it is missing from lets a container forget how far it came.
+#[tokio::test]
+async fn a_container_that_one_snapshot_lacks_goes_on_in_the_next() {
+    let live = live(Memory::new()).await;
+    live.engine().catalog.create_database("keep", ThroughputRequest::Unspecified).await.unwrap();
+    let rid = admit(&live.engine(), "c").container().rid;
+    live.engine().catalog.delete_container(rid).await.unwrap();
+    live.take_snapshot("without", false).await.unwrap();
+    container(&live.engine(), "c", &["/pk"], 4).await;
+    fill(&live.engine(), 0, 8).await;
+    live.take_snapshot("with", false).await.unwrap();
+    let engine = live.engine();
+    let (mut etags, mut rids) = (BTreeSet::new(), BTreeSet::new());
+    for _ in 0..40 {
+        let at = admit(&engine, "c");
+        let record = create(&engine, &at, "n", "1").await.result.unwrap().record.unwrap();
+        assert!(etags.insert(record.etag().to_string()) && rids.insert(record.docnum));
+        delete(&engine, &at, "n", "1").await.result.unwrap();
+    }
+    let seen: Vec<(u32, u64)> = engine.partitions(C).unwrap().iter().map(|one| (one.range.id, one.lsn)).collect();
+    drop(engine);
+    live.restore("without").await.unwrap();
+    live.restore("with").await.unwrap();
+    let engine = live.engine();
+    let at = admit(&engine, "c");
+    let token = SessionToken(seen.clone());
+    engine.read_item(&at, Some(&pk("1")), Target::Named("1"), Some(&token)).await.result.unwrap();
+    let made = create(&engine, &at, "n", "1").await;
+    let place = made.place.unwrap();
+    assert!(seen.iter().all(|(_, lsn)| *lsn < place.lsn), "a reader of the change feed would not hear of it");
+    let record = made.result.unwrap().record.unwrap();
+    assert!(etags.insert(record.etag().to_string()) && rids.insert(record.docnum), "given twice");
+}
+
+/// Clients that hold its ranges find them replaced, and the ids never mean other keys.
+#[tokio::test]
+async fn a_container_that_comes_back_gives_no_range_id_twice() {
+    let live = live(Memory::new()).await;
+    live.take_snapshot("clean", false).await.unwrap();
+    let map = || admit(&live.engine(), "c").container().map.clone();
+    let before = map();
+    let mut known = vec![before.clone()];
+    for _ in 0..3 {
+        split(&live.engine()).await;
+        known.push(map());
+        let rid = admit(&live.engine(), "c").container().rid;
+        live.engine().catalog.delete_container(rid).await.unwrap();
+        live.restore("clean").await.unwrap();
+        let now = map();
+        for range in now.ranges() {
+            assert!(known.iter().all(|map| map.by_id(range.id).is_none()), "an id that nobody has seen");
+        }
+        for gone in known.iter().flat_map(|map| map.ranges()) {
+            assert!(now.ranges().iter().any(|range| range.parents.contains(&gone.id)), "{} has no child", gone.id);
+        }
+        assert!(known.iter().all(|map| map.epoch < now.epoch), "an etag would hide the change");
+        known.push(now);
+        fill(&live.engine(), 0, 8).await;
+        assert_sound(&live.engine()).await;
+    }
+}
+
 /// A reader of the change feed that came further than the snapshot hears of every later write.
 #[tokio::test]
 async fn the_change_feed_goes_on_behind_a_restore() {
@@ -242,15 +304,48 @@ async fn a_split_that_was_under_way_goes_on_after_a_restore() {
         let job = engine.jobs().iter().map(|report| report.task.id()).max().unwrap();
         engine.job_ended(job).await.unwrap();
         split(&engine).await;
+        let known = admit(&engine, "c").container().map.clone();
         drop(engine);
         live.restore("in the middle").await.unwrap();
         let engine = live.engine();
         engine.job_ended(job).await.unwrap();
-        assert_eq!(engine.partitions(C).unwrap().len(), 5, "{step}");
+        let now = admit(&engine, "c").container().map.clone();
+        assert_eq!(now.ranges().len(), 5, "{step}");
+        for gone in known.ranges() {
+            let mut children = now.ranges().iter().filter(|range| range.keys.intersect(&gone.keys).is_some());
+            assert!(children.all(|range| range.parents.contains(&gone.id)), "{step}: who holds {} is lost", gone.id);
+        }
         fill(&engine, 40, 60).await;
         assert_eq!(ids(&engine).await, (0..60).collect(), "{step}");
         assert_sound(&engine).await;
     }
+}
+
+/// Who waits for a job of the account that was is told, and asks the one that is.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_for_a_job_that_a_restore_has_stopped() {
+    let live = live(Memory::new()).await;
+    fill(&live.engine(), 0, 8).await;
+    live.take_snapshot("clean", false).await.unwrap();
+    let engine = live.engine();
+    engine.hold_jobs_at(Step::Copy);
+    let jobs = [engine.split(C, None, None).await.unwrap(), engine.copy_database("db", "other").await.unwrap()];
+    engine.job_held_at(Step::Copy).await;
+    let wait = |id| {
+        let engine = engine.clone();
+        tokio::spawn(async move { [engine.job_ended(id).await, engine.cancel_job(id).await] })
+    };
+    let waiting = jobs.map(wait);
+    live.restore("clean").await.unwrap();
+    for waited in waiting {
+        for told in waited.await.unwrap() {
+            assert_eq!(told.unwrap_err().kind, Kind::Unavailable);
+        }
+    }
+    let retired = Arc::downgrade(&engine);
+    drop(engine);
+    live.closing.ended().await;
+    assert!(retired.upgrade().is_none(), "and its store is closed");
 }
 
 #[tokio::test]

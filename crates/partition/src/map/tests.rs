@@ -131,6 +131,34 @@ fn a_merge_takes_neighbours_only_and_its_ids_are_never_given_again() {
     assert_eq!((merged.ranges()[1].parents.clone(), merged.next_id()), (vec![1, 2], 4));
 }
 
+#[test]
+fn a_range_names_its_latest_ancestors_and_not_all_that_ever_were() {
+    let then = map(1);
+    let mut now = then.clone();
+    for _ in 0..FORMER_MAX {
+        now = then.again(&split(&now, 0, epk("a")));
+    }
+    let only = &now.ranges()[0];
+    assert_eq!((only.parents.len(), only.parents.last()), (FORMER_MAX, Some(&(only.id - 1))), "the newest stay");
+    assert_eq!(now.next_id(), only.id + 1);
+    assert_eq!(then.after_all(2, 5000).ranges()[0].parents.len(), FORMER_MAX);
+}
+
+/// Its container was dropped, and nobody remembers how it was divided last.
+#[test]
+fn a_map_comes_back_as_the_child_of_every_id_that_may_have_been() {
+    let then = map(2);
+    let known = split(&then, 0, EffectiveKey::parse("0001").unwrap());
+    assert_eq!(then.after_all(1, 2), then, "nothing came of it since");
+    let again = then.after_all(known.epoch, known.next_id());
+    assert!(again.epoch > known.epoch);
+    assert_eq!(again.ranges().iter().map(|range| range.id).collect::<Vec<_>>(), [4, 5]);
+    for range in again.ranges() {
+        assert_eq!((range.parents.as_slice(), range.since), (&[0, 1, 2, 3][..], again.epoch));
+    }
+    assert_eq!(again.keys_of(0), Some(&then.ranges()[0].keys), "what is known of those before stays known");
+}
+
 /// A map after splits at the places of some keys.
 fn splits(map: &PartitionMap, keys: &[String]) -> PartitionMap {
     keys.iter().fold(map.clone(), |map, key| {

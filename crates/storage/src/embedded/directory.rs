@@ -46,9 +46,19 @@ impl Home {
         Ok(Home { dir: self.dir.clone(), number: taken.max(self.number) + 1 })
     }
 
-    /// From here on this is the store that counts.
+    /// From here on this is the store that counts. If that fails the one before does: it goes on, and this one will be cleared.
     pub fn declare_live(&self) -> Result<()> {
-        let written = sync(&self.files()).and_then(|()| write_whole(&self.dir, "LIVE", &format!("{}\n", self.number)));
+        self.declare_live_by(write_whole)
+    }
+
+    pub(super) fn declare_live_by(&self, write: impl FnOnce(&Path, &str, &str) -> io::Result<()>) -> Result<()> {
+        let before = live(&self.dir)?;
+        let named = |number: u64| format!("{number}\n");
+        let written = sync(&self.files()).and_then(|()| write(&self.dir, "LIVE", &named(self.number)));
+        if written.is_err() && live(&self.dir)? != before {
+            // The name was there before the disk refused to keep it for certain.
+            write_whole(&self.dir, "LIVE", &named(before)).map_err(|error| cannot_use(&self.dir, error))?;
+        }
         written.map_err(|error| cannot_use(&self.dir, error))
     }
 

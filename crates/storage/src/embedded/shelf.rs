@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Promise: an entry counts while it has its KEPT, which comes last and goes first; whatever a crash leaves without one is thrown
-//! away. Of two with one name the later counts, so that replacing one has no moment without. Names are text, never
-//! file names.
+//! away. Of two with one name the later counts, so that replacing one has no moment without. One that cannot be read is left out and
+//! left alone: the account does not depend on it, and somebody may mend it. Names are text, never file names.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -28,6 +28,19 @@ struct Entry {
     kept: Kept,
 }
 
+/// What is on the shelf.
+#[derive(Default)]
+struct Found {
+    entries: Vec<Entry>,
+    unreadable: Vec<u64>,
+}
+
+impl Found {
+    fn is_to_stay(&self, number: u64) -> bool {
+        self.entries.iter().any(|entry| entry.number == number) || self.unreadable.contains(&number)
+    }
+}
+
 /// RocksDB writes these anew.
 const LEFT_OUT: [&str; 3] = ["LOCK", "LOG", "OPTIONS"];
 
@@ -37,9 +50,9 @@ impl Shelf {
     }
 
     pub fn put(&self, name: &str, taken_ms: u64, make_files: impl FnOnce(&Path) -> Result<()>) -> Result<Kept> {
-        let former = self.entries()?;
-        let taken = entries(&self.dir)?.iter().filter_map(|name| name.parse().ok()).max().unwrap_or(0u64);
-        let dir = self.at(taken + 1);
+        let former = self.found()?.entries;
+        let taken = self.numbers()?.into_iter().max().unwrap_or(0);
+        let dir = self.at(taken.checked_add(1).ok_or_else(|| Error::unavailable("there are no numbers left"))?);
         let made = make(&dir).map_err(|error| self.failed(error)).and_then(|()| {
             make_files(&dir.join("store"))?;
             let kept = write_whole(&dir, "KEPT", &format!("{taken_ms}\n{name}"));
@@ -54,7 +67,7 @@ impl Shelf {
     }
 
     pub fn list(&self) -> Result<Vec<Kept>> {
-        let mut kept: Vec<Kept> = self.entries()?.into_iter().map(|entry| entry.kept).collect();
+        let mut kept: Vec<Kept> = self.found()?.entries.into_iter().map(|entry| entry.kept).collect();
         kept.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(kept)
     }
@@ -83,10 +96,9 @@ impl Shelf {
 
     /// Throws away what a crash left.
     pub fn sweep(&self) -> Result<()> {
-        let known = self.entries()?;
+        let found = self.found()?;
         for name in entries(&self.dir)? {
-            let is_known = name.parse().is_ok_and(|number: u64| known.iter().any(|entry| entry.number == number));
-            if !is_known {
+            if !name.parse().is_ok_and(|number| found.is_to_stay(number)) {
                 let _ = fs::remove_dir_all(self.dir.join(name)); // not there is as good
             }
         }
@@ -98,32 +110,42 @@ impl Shelf {
     }
 
     fn find(&self, name: &str) -> Result<Option<u64>> {
-        Ok(self.entries()?.iter().find(|entry| entry.kept.name == name).map(|entry| entry.number))
+        Ok(self.found()?.entries.iter().find(|entry| entry.kept.name == name).map(|entry| entry.number))
     }
 
-    /// Those that count.
-    fn entries(&self) -> Result<Vec<Entry>> {
-        let mut numbers: Vec<u64> = entries(&self.dir)?.iter().filter_map(|name| name.parse().ok()).collect();
+    fn numbers(&self) -> Result<Vec<u64>> {
+        Ok(entries(&self.dir)?.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+
+    /// Those that count, and those that nobody can tell.
+    fn found(&self) -> Result<Found> {
+        let mut numbers = self.numbers()?;
         numbers.sort_unstable_by(|a, b| b.cmp(a));
-        let mut found: Vec<Entry> = Vec::new();
-        for entry in numbers.into_iter().map(|number| self.entry(number)) {
-            match entry? {
-                Some(entry) if found.iter().all(|later| later.kept.name != entry.kept.name) => found.push(entry),
-                _ => {}
+        let mut found = Found::default();
+        for number in numbers {
+            match self.entry(number) {
+                Ok(Some(entry)) if found.entries.iter().all(|later| later.kept.name != entry.kept.name) => {
+                    found.entries.push(entry);
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    let dir = self.at(number);
+                    tracing::warn!(%error, dir = %dir.display(), "a snapshot cannot be read and is left out");
+                    found.unreadable.push(number);
+                }
             }
         }
         Ok(found)
     }
 
-    fn entry(&self, number: u64) -> Result<Option<Entry>> {
-        let label = self.at(number).join("KEPT");
-        let text = match fs::read_to_string(&label) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(|error| self.failed(error))?,
+    fn entry(&self, number: u64) -> io::Result<Option<Entry>> {
+        let text = match fs::read_to_string(self.at(number).join("KEPT")) {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+            text => text?,
         };
         let parts = text.split_once('\n').and_then(|(taken, name)| Some((taken.parse().ok()?, name.to_owned())));
-        let (taken_ms, name) = parts.ok_or_else(|| Error::corrupt(format_args!("{}", label.display())))?;
-        let bytes = size_bytes(&self.at(number).join("store")).map_err(|error| self.failed(error))?;
+        let (taken_ms, name) = parts.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "KEPT is not ours"))?;
+        let bytes = size_bytes(&self.at(number).join("store"))?;
         Ok(Some(Entry { number, kept: Kept { name, taken_ms, bytes } }))
     }
 

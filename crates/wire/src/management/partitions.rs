@@ -3,7 +3,7 @@
 use http::StatusCode;
 use pleiad_engine::{ContainerName, JobKind, JobReport, PartitionReport};
 use pleiad_model::partition_key::{EffectiveKey, PartitionKey};
-use pleiad_model::{Error, Object, Result, Value, json};
+use pleiad_model::{Error, Kind, Object, Result, Value, json};
 
 use super::asked::{Asked, only};
 use super::{Desk, ids, list, told};
@@ -48,8 +48,12 @@ impl Desk {
 
     pub(super) async fn begun(&self, job: u64, waits: bool) -> Handled {
         if waits {
-            let report = self.engine.job_ended(job).await?;
-            return Ok(told(StatusCode::OK, self.job_shown(&report)));
+            match self.engine.job_ended(job).await {
+                Ok(report) => return Ok(told(StatusCode::OK, self.job_shown(&report))),
+                // It is begun, and goes on at the next start: a refusal would have it begun twice.
+                Err(error) if error.kind == Kind::Unavailable => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         let report = self.find_job(job)?;
         Ok(told(StatusCode::ACCEPTED, self.job_shown(&report)))

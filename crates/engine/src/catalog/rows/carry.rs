@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use pleiad_partition::map::{Range, ancestry};
 use pleiad_partition::state::ShardState;
 use pleiad_storage::Durability;
 
@@ -20,41 +21,78 @@ pub struct Seen {
 /// And of a container in it.
 pub struct SeenContainer {
     pub map: PartitionMap,
-    pub lsn: u64,
-    pub item: u64,
+    pub came: Came,
 }
 
-/// The new ids of ranges, where they have some.
-type Renamed = HashMap<ContainerRid, Vec<(u32, u32)>>;
+/// How far a container has come, or the furthest of some.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Came {
+    pub lsn: u64,
+    pub item: u64,
+    /// The first partition key range id that was not given.
+    pub range: u32,
+    /// Of the partition map.
+    pub epoch: u64,
+}
+
+impl Came {
+    pub fn of(container: &Container) -> Came {
+        let states = || container.partitions.iter().map(|partition| partition.usage());
+        Came {
+            lsn: states().map(|state| state.lsn).max().unwrap_or(0),
+            item: states().map(|state| state.next_item).max().unwrap_or(0),
+            range: container.map.next_id(),
+            epoch: container.map.epoch,
+        }
+    }
+
+    pub fn or_further(self, other: Came) -> Came {
+        Came {
+            lsn: self.lsn.max(other.lsn),
+            item: self.item.max(other.item),
+            range: self.range.max(other.range),
+            epoch: self.epoch.max(other.epoch),
+        }
+    }
+}
+
+/// Ranges as they are now, beside the ids they had.
+type Renewed = HashMap<ContainerRid, Vec<(u32, Range)>>;
 
 pub async fn carry_over(store: &AnyStore, seen: &Seen) -> Result<()> {
     let mut batch = Batch::default();
     let counters = load_counters(store).await?.ok_or_else(|| Error::corrupt("account without counters"))?;
-    counters.beyond(&seen.counters).put(&mut batch);
-    let mut renamed = Renamed::new();
-    for (key, row) in scan(store, CONTAINER).await? {
-        let rid = container_rid(&key)?;
-        let row = json::parse(&row)?;
-        let map = PartitionMap::from_value(row.get("map").ok_or_else(|| Error::corrupt("container row"))?)?;
-        let known = seen.containers.get(&rid);
-        let (lsn, item) = known.map_or((seen.counters.gone_lsn, seen.counters.gone_item), |at| (at.lsn, at.item));
-        for range in map.ranges() {
-            carry_state(store, &mut batch, range.shard, lsn, item).await?;
-        }
-        if let (Some(known), Value::Object(mut row)) = (known, row) {
-            let again = map.again(&known.map);
-            row.set("map", again.to_value());
-            put(&mut batch, CONTAINER, &pair(rid.database.0, rid.number), row);
-            renamed.insert(rid, ids(&map).zip(ids(&again)).collect());
-        }
-    }
-    carry_jobs(store, &mut batch, &renamed).await?;
-    carry_offers(store, &mut batch, &renamed).await?;
+    let mut counters = counters.beyond(&seen.counters);
+    let renewed = carry_containers(store, &mut batch, seen, counters.gone).await?;
+    // What the snapshot knows nothing of is gone as well, and may be in the next one that is restored.
+    let gone = seen.containers.iter().filter(|(rid, _)| !renewed.contains_key(rid));
+    counters.gone = gone.fold(counters.gone, |furthest, (_, container)| furthest.or_further(container.came));
+    counters.put(&mut batch);
+    carry_jobs(store, &mut batch, &renewed).await?;
+    carry_offers(store, &mut batch, &renewed).await?;
     store.commit(&batch, Durability::Synced).await
 }
 
-fn ids(map: &PartitionMap) -> impl Iterator<Item = u32> {
-    map.ranges().iter().map(|range| range.id)
+/// `gone` is how far a container may have come that was not there any more.
+async fn carry_containers(store: &AnyStore, batch: &mut Batch, seen: &Seen, gone: Came) -> Result<Renewed> {
+    let mut renewed = Renewed::new();
+    for (key, row) in scan(store, CONTAINER).await? {
+        let rid = container_rid(&key)?;
+        let Value::Object(mut row) = json::parse(&row)? else { return Err(Error::corrupt("container row")) };
+        let map = PartitionMap::from_value(row.get("map").ok_or_else(|| Error::corrupt("container row"))?)?;
+        let (again, came) = match seen.containers.get(&rid) {
+            Some(known) => (map.again(&known.map), known.came),
+            None => (map.after_all(gone.epoch, gone.range), gone),
+        };
+        for range in map.ranges() {
+            carry_state(store, batch, range.shard, came).await?;
+        }
+        row.set("map", again.to_value());
+        put(batch, CONTAINER, &pair(rid.database.0, rid.number), row);
+        let were = map.ranges().iter().map(|range| range.id);
+        renewed.insert(rid, were.zip(again.ranges().iter().cloned()).collect());
+    }
+    Ok(renewed)
 }
 
 fn container_rid(key: &[u8]) -> Result<ContainerRid> {
@@ -62,10 +100,10 @@ fn container_rid(key: &[u8]) -> Result<ContainerRid> {
     Ok(ContainerRid { database: DatabaseRid((both >> 32) as u32), number: both as u32 })
 }
 
-async fn carry_state(store: &AnyStore, batch: &mut Batch, shard: u64, lsn: u64, item: u64) -> Result<()> {
+async fn carry_state(store: &AnyStore, batch: &mut Batch, shard: u64, came: Came) -> Result<()> {
     let row = store.get(&keyspace::state(shard)).await?;
     let state = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
-    let carried = ShardState { lsn: state.lsn.max(lsn), next_item: state.next_item.max(item), ..state };
+    let carried = ShardState { lsn: state.lsn.max(came.lsn), next_item: state.next_item.max(came.item), ..state };
     if carried != state {
         batch.put(keyspace::state(shard), carried.encode());
     }
@@ -73,18 +111,22 @@ async fn carry_state(store: &AnyStore, batch: &mut Batch, shard: u64, lsn: u64, 
 }
 
 /// A split or merge that was under way goes on, with the partitions as they are called now.
-async fn carry_jobs(store: &AnyStore, batch: &mut Batch, renamed: &Renamed) -> Result<()> {
+async fn carry_jobs(store: &AnyStore, batch: &mut Batch, renewed: &Renewed) -> Result<()> {
     let mut next: HashMap<ContainerRid, u32> = HashMap::new();
     for (key, row) in scan(store, JOB).await? {
         let mut job = Job::from_value(u64::from_be_bytes(*tail(&key)?), &json::parse(&row)?)?;
-        let Some(names) = renamed.get(&job.container) else { continue };
-        let next = next.entry(job.container).or_insert_with(|| names.iter().map(|(_, new)| new + 1).max().unwrap_or(0));
-        if names.iter().all(|(old, new)| old == new) {
+        let Some(ranges) = renewed.get(&job.container) else { continue };
+        let next =
+            next.entry(job.container).or_insert_with(|| ranges.iter().map(|(_, now)| now.id + 1).max().unwrap_or(0));
+        if ranges.iter().all(|(id, now)| *id == now.id) {
             continue;
         }
-        job.parents = job.parents.iter().map(|id| renewed(names, *id)).collect();
+        let parents: Vec<&Range> = job.parents.iter().filter_map(|id| now(ranges, *id)).collect();
+        // A client that holds none of the restored ranges, but what they replaced, finds the children too.
+        let ancestors = ancestry(&parents);
+        job.parents = parents.iter().map(|range| range.id).collect();
         for child in &mut job.children {
-            child.parents.extend(&job.parents);
+            child.parents.clone_from(&ancestors);
             (child.id, child.prefix, *next) = (*next, *next, *next + 1);
         }
         put_job(batch, &job);
@@ -93,18 +135,19 @@ async fn carry_jobs(store: &AnyStore, batch: &mut Batch, renamed: &Renamed) -> R
 }
 
 /// Throughput that was divided by hand stays with its partitions.
-async fn carry_offers(store: &AnyStore, batch: &mut Batch, renamed: &Renamed) -> Result<()> {
+async fn carry_offers(store: &AnyStore, batch: &mut Batch, renewed: &Renewed) -> Result<()> {
     for (key, row) in scan(store, OFFER).await? {
         let mut offer = load_offer(OfferRid(u32::from_be_bytes(*tail(&key)?)), &json::parse(&row)?)?;
         let OfferOwner::Container(rid) = offer.owner else { continue };
-        let Some(names) = renamed.get(&rid).filter(|_| !offer.redistribution.0.is_empty()) else { continue };
-        let shares = offer.redistribution.0.iter().map(|(id, ru)| (renewed(names, *id), *ru));
+        let Some(ranges) = renewed.get(&rid).filter(|_| !offer.redistribution.0.is_empty()) else { continue };
+        let shares =
+            offer.redistribution.0.iter().map(|(id, ru)| (now(ranges, *id).map_or(*id, |range| range.id), *ru));
         offer.redistribution = Redistribution(shares.collect());
         put_offer(batch, &offer);
     }
     Ok(())
 }
 
-fn renewed(names: &[(u32, u32)], id: u32) -> u32 {
-    names.iter().find(|(old, _)| *old == id).map_or(id, |(_, new)| *new)
+fn now(ranges: &[(u32, Range)], id: u32) -> Option<&Range> {
+    ranges.iter().find(|(was, _)| *was == id).map(|(_, now)| now)
 }

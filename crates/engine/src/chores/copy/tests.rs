@@ -180,6 +180,30 @@ async fn a_copy_begins_again_after_a_crash() {
     }
 }
 
+/// The throughput of the original was raised, and its partitions are not split yet.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_what_is_scaling_gets_its_partitions() {
+    let engine = shop(Memory::new()).await;
+    let offer = |database: &str| {
+        let rid = engine.find_database(database).unwrap().container("c").unwrap().rid;
+        engine.catalog.tree().offer(crate::OfferOwner::Container(rid)).unwrap().clone()
+    };
+    engine.hold_jobs_at(Step::CatchUp);
+    let raise = |ru| crate::OfferChange::To(ThroughputRequest::Manual(ru));
+    engine.catalog.replace_offer(offer("db").rid, raise(60_000), None).await.unwrap();
+    engine.job_held_at(Step::CatchUp).await;
+    assert_eq!(copied(&engine, "copy").await, Outcome::Done);
+    assert_eq!(engine.find_database("copy").unwrap().container("c").unwrap().partitions.len(), 4, "still those");
+    engine.release_jobs_at(Step::CatchUp);
+    for database in ["db", "copy"] {
+        while engine.find_database(database).unwrap().container("c").unwrap().partitions.len() < 6 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        engine.catalog.replace_offer(offer(database).rid, raise(50_000), None).await.unwrap();
+    }
+    assert_eq!(items(&engine, "copy", "c").await, items(&engine, "db", "c").await);
+}
+
 #[tokio::test]
 async fn names_of_copies_are_checked() {
     let engine = shop(Memory::new()).await;

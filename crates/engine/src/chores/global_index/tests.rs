@@ -12,7 +12,10 @@ use super::*;
 use crate::catalog::NewContainer;
 use crate::chores::{Looks, Outcome, sweep};
 use crate::testing::*;
-use crate::{Admitted, ContainerName, Engine, Limits, ListScope, Position, Target, ThroughputRequest, WriteOptions};
+use crate::{
+    Admitted, BatchAction, BatchOperation, ContainerName, Engine, Limits, ListScope, OfferChange, OfferOwner, Position,
+    Target, ThroughputRequest, WriteOptions,
+};
 
 /// Few partitions to begin with, and no need for many items to split them.
 const FEW: Limits = Limits { partition_ru_initial: 10_000, ..LIMITS };
@@ -155,6 +158,49 @@ async fn clients_do_not_write_to_an_index() {
     assert_eq!(kind(engine.delete_item(&at, Some(&key), one, &Condition::None).await), Kind::Forbidden);
     assert_eq!(kind(engine.erase_key(&at, Some(&key)).await), Kind::Forbidden);
     assert!(engine.read_item(&at, Some(&key), one, None).await.result.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_and_bulk_read_an_index_and_do_not_write_to_it() {
+    let engine = shop().await;
+    put(&engine, order("1", "p", "Rome", 1)).await;
+    add(&engine, "by_city", "/city", "SELECT * FROM c").await;
+    caught_up(&engine, "by_city").await;
+    let at = admit(&engine, "by_city");
+    let id = items(&engine, &at).await[0].get("id").and_then(Value::as_str).unwrap().to_owned();
+    let operation = |action, id: &str| {
+        let (options, known_etag) = Default::default();
+        BatchOperation { action: Ok(action), id: Some(id.to_owned()), key: None, options, known_etag }
+    };
+    let (read, delete) = (operation(BatchAction::Read, &id), operation(BatchAction::Delete, &id));
+    let rome = pk("Rome");
+    let all = engine.run_batch(&at, Some(&rome), std::slice::from_ref(&read), None).await.result.unwrap();
+    assert!(all[0].result.is_ok());
+    let both = [read, delete];
+    assert_eq!(kind(engine.run_batch(&at, Some(&rome), &both, None).await), Kind::Forbidden);
+    let each = engine.run_bulk(&at, Some(&rome), None, &both, true, None).await.result.unwrap();
+    assert!(each[0].result.is_ok());
+    assert_eq!(each[1].result.as_ref().unwrap_err().kind, Kind::Forbidden);
+    assert_eq!(items(&engine, &at).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_stays_with_autoscale_and_its_items_as_long_as_those_of_the_source() {
+    let engine = shop().await;
+    let lasting = ContainerDefinition { default_ttl: Some(-1), ..index("i", "/city", "SELECT * FROM c") };
+    let refused = try_add(&engine, lasting, ThroughputRequest::Unspecified).await.map(drop);
+    assert_eq!(refused.unwrap_err().kind, Kind::Invalid);
+    let made = add(&engine, "i", "/city", "SELECT * FROM c").await;
+    let replace = |old: &ContainerDefinition| Ok(ContainerDefinition { default_ttl: Some(10), ..old.clone() });
+    assert_eq!(engine.catalog.replace_container(made.rid, replace).await.map(drop).unwrap_err().kind, Kind::Invalid);
+    let offer = engine.catalog.tree().offer(OfferOwner::Container(made.rid)).unwrap().rid;
+    let manual = || ThroughputRequest::Manual(400);
+    for asked in [OfferChange::ToManual, OfferChange::To(manual()), OfferChange::ToEither(manual())] {
+        let refused = engine.catalog.replace_offer(offer, asked, None).await.map(drop);
+        assert_eq!(refused.unwrap_err().kind, Kind::Invalid);
+    }
+    let more = ThroughputRequest::Autoscale { max: 2000, increment_percent: None };
+    engine.catalog.replace_offer(offer, OfferChange::To(more), None).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -334,4 +380,26 @@ async fn what_time_or_a_deleted_key_takes_from_the_source_leaves_the_index() {
     assert_eq!(left, expected(&engine, definition).await);
     assert_eq!(left.len(), 10, "the odd ones of two keys");
     assert_sound(&engine).await;
+}
+
+/// Whether an item is over is decided when it is asked for: until it is purged it may come back.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_over_while_an_index_is_built_comes_back_with_its_source() {
+    let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));
+    let engine = reopen_at(Arc::new(Memory::new().into()), FEW, env.clone()).await;
+    let database = engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
+    let lasting = ContainerDefinition { default_ttl: Some(1), ..definition("orders", &["/pk"]) };
+    let new = NewContainer { definition: lasting, throughput: ThroughputRequest::Manual(400) };
+    let source = engine.catalog.create_container(database.rid, new).await.unwrap();
+    for n in 0..30 {
+        put(&engine, order(&n.to_string(), "p", "Rome", 1)).await;
+    }
+    env.advance_ms(3000);
+    let definition = "SELECT c.id, c.pk, c.city FROM c";
+    add(&engine, "by_city", "/city", definition).await;
+    caught_up(&engine, "by_city").await;
+    let forever = |old: &ContainerDefinition| Ok(ContainerDefinition { default_ttl: None, ..old.clone() });
+    engine.catalog.replace_container(source.rid, forever).await.unwrap();
+    caught_up(&engine, "by_city").await;
+    assert_eq!(held(&engine, "by_city").await, expected(&engine, definition).await);
 }

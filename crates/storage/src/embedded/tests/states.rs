@@ -44,8 +44,49 @@ fn of_two_states_with_one_name_the_later_counts() {
     drop(store);
     let store = open(dir.path());
     assert_eq!((kept(&store), names(&dir.path().join("snapshots"))), (vec!["one".to_owned()], vec!["2".to_owned()]));
-    fs::write(&label, "yesterday").unwrap();
-    assert_eq!(block_on(store.kept()).unwrap_err().kind, Kind::Internal);
+}
+
+#[test]
+fn a_damaged_state_is_left_out_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    put(&store, "a", Durability::Synced).unwrap();
+    for name in ["no label", "no text", "no store", "sound"] {
+        block_on(store.keep(name, 1)).unwrap();
+    }
+    drop(store);
+    let shelf = dir.path().join("snapshots");
+    fs::write(shelf.join("1/KEPT"), "").unwrap();
+    fs::write(shelf.join("2/KEPT"), b"1\n\xff").unwrap();
+    fs::remove_dir_all(shelf.join("3/store")).unwrap();
+    fs::write(shelf.join("7"), "nobody's").unwrap();
+    let store = open(dir.path());
+    assert_eq!((kept(&store), names(&shelf).len()), (vec!["sound".to_owned()], 5));
+    block_on(store.keep("new", 2)).unwrap();
+    assert!(block_on(store.revive("no store")).unwrap().is_none());
+    drop(block_on(store.revive("sound")).unwrap().unwrap());
+    fs::write(shelf.join("1/KEPT"), "1\nmended").unwrap();
+    assert_eq!(kept(&store), ["mended", "new", "sound"]);
+}
+
+/// A disk that refuses to sync what it has renamed.
+#[test]
+fn a_take_over_that_fails_leaves_live_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    let write_then_fail = |dir: &Path, name: &str, text: &str| {
+        directory::write_whole(dir, name, text)?;
+        Err(std::io::Error::other("as scripted"))
+    };
+    for before in [0, 2] {
+        let home = directory::Home { dir: dir.path().to_owned(), number: before };
+        fs::create_dir_all(home.files()).unwrap();
+        home.declare_live().unwrap();
+        let next = home.next().unwrap();
+        fs::create_dir_all(next.files()).unwrap();
+        next.declare_live_by(write_then_fail).unwrap_err();
+        assert_eq!(fs::read_to_string(dir.path().join("LIVE")).unwrap(), format!("{before}\n"));
+    }
 }
 
 #[test]
