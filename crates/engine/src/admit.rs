@@ -61,7 +61,7 @@ impl Admitted {
     }
 
     /// What a read costs at its level, given what it costs at one replica.
-    pub(crate) fn read_ru(&self, charge_ru: f64) -> f64 {
+    pub fn read_ru(&self, charge_ru: f64) -> f64 {
         charge_ru * f64::from(self.consistency.reads())
     }
 }

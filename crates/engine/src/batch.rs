@@ -201,7 +201,8 @@ impl Engine {
                 put(change.apply(at, &*self.env, tx, key, &target, &options.condition).await?)
             }
             BatchAction::Read => {
-                let record = tx.read(&group.item(operation)?).await?.ok_or_else(|| Error::not_found(NOT_THERE))?;
+                let missing = || Rejected { error: Error::not_found(NOT_THERE), charge_ru: at.read_ru(price::MISS_RU) };
+                let record = tx.read(&group.item(operation)?).await?.ok_or_else(missing)?;
                 let (done, charge_ru) = seen(record, operation.known_etag.as_deref());
                 Ok((done, at.read_ru(charge_ru)))
             }

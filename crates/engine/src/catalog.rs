@@ -13,6 +13,7 @@
 
 mod change; // create, replace, delete
 mod copy; // a database once more, under another name
+mod encryption_keys; // what clients encrypt with
 mod global_index; // an index and its source
 mod job; // a split or merge under way
 mod meant; // which resource, and which version of it

@@ -72,7 +72,7 @@ pub fn check_ttl(item: &Value) -> Result<()> {
     match ttl.as_i64() {
         Some(-1 | 1..=TTL_S_MAX) => Ok(()),
         _ => Err(Error::invalid(format!(
-            "The input ttl '{}' is invalid. Ensure to provide a nonzero positive integer up to {TTL_S_MAX}, or -1 to never expire.",
+            "The input ttl '{}' is invalid. Ensure to provide a nonzero positive integer less than or equal to '{TTL_S_MAX}', or '-1' which means never expire.",
             json::to_string(ttl)
         ))),
     }

@@ -11,6 +11,7 @@ pub mod value; // one JSON value
 pub mod ordered; // bytes that compare as values do
 pub mod json; // text to value and back
 pub mod path; // which property
+pub mod percent; // names as paths write them
 pub mod partition_key; // which logical partition, and where it hashes to
 pub mod resource_id; // the `_rid` family
 pub mod item; // what an item may be called and contain

@@ -33,11 +33,20 @@ overBoth("permissions", (world) => {
       await split(container);
     }
     await refused(reader.items.create({ id: "2", pk: "a" }), 403);
+    await refused(reader.delete(), 403);
     await user.permission(permission.id).delete();
     const writer = carrying(await permit("All", link()));
     await writer.items.create({ id: "2", pk: "a" });
     await writer.item("2", "a").delete();
-    await refused(writer.delete(), 403);
+    assert.equal((await writer.replace({ ...(await writer.read()).resource, defaultTtl: -1 })).resource.defaultTtl, -1);
+  });
+
+  test("S131: all of a container is the container as well", async () => {
+    const own = await world.make("/pk");
+    const permission = await permit("All", `dbs/${world.database.id}/colls/${own.id}`);
+    const there = world.connect({ key: undefined, resourceTokens: { [permission.resource]: permission._token } });
+    await there.database(world.database.id).container(own.id).delete();
+    await refused(own.read(), 404);
   });
 
   test("S131: one partition key", async () => {

@@ -28,8 +28,12 @@ def permit(user, mode, resource, **more):
 
 def carrying(scheme, database, container, permission):
     """A client that knows nothing but a token."""
+    return database_of(scheme, database, permission).get_container_client(container.id)
+
+
+def database_of(scheme, database, permission):
     client = connect(scheme, {permission["resource"]: permission["_token"]})
-    return client.get_database_client(database.id).get_container_client(container.id)
+    return client.get_database_client(database.id)
 
 
 def test_users_come_and_go(database):
@@ -60,7 +64,8 @@ def test_permissions_come_and_go(database, shop, user):
 
 
 def test_s131_a_container_to_read(scheme, database, shop, user, make):
-    there = carrying(scheme, database, shop, permit(user, "Read", link(database, shop)))
+    permission = permit(user, "Read", link(database, shop))
+    there = carrying(scheme, database, shop, permission)
     assert there.read_item("1", "b")["n"] == 1
     assert len(list(there.read_all_items())) == 6
     assert len(list(there.query_items("SELECT * FROM c WHERE c.n > 2", enable_cross_partition_query=True))) == 3
@@ -68,6 +73,8 @@ def test_s131_a_container_to_read(scheme, database, shop, user, make):
         there.create_item({"id": "9", "pk": "a"})
     with refused(403):
         there.delete_item("1", "b")
+    with refused(403):
+        database_of(scheme, database, permission).delete_container(shop.id)
 
 
 def test_s131_a_container_to_write(scheme, database, shop, user, make):
@@ -81,8 +88,10 @@ def test_s131_a_container_to_write(scheme, database, shop, user, make):
     elsewhere = connect(scheme, {link(database, other): permission["_token"]})
     with refused(403):
         elsewhere.get_database_client(database.id).get_container_client(other.id).read_item("1", "a")
-    with refused(403):
-        connect(scheme, {link(database, shop): permission["_token"]}).get_database_client(database.id).delete_container(shop.id)
+    # All of a container is the container as well.
+    database_of(scheme, database, permission).delete_container(shop.id)
+    with refused(404):
+        shop.read()
 
 
 def test_s131_a_partition_key(scheme, database, shop, user):

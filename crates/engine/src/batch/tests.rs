@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use pleiad_model::Consistency;
+
 use super::*;
 use crate::testing::*;
 
@@ -140,4 +142,20 @@ async fn a_batch_in_a_fixed_container_reaches_all_items() {
     ];
     let answers = engine.run_batch(&at, None, &operations, None).await.result.unwrap();
     assert_eq!(kinds(&answers), [None, None]);
+}
+
+/// What a read costs more at a stronger level, a read of nothing does as well.
+#[tokio::test]
+async fn reads_that_find_nothing_cost_what_their_level_says() {
+    let (engine, at) = world().await;
+    for (level, wanted_ru) in [(Consistency::Session, price::MISS_RU), (Consistency::Strong, 2.0 * price::MISS_RU)] {
+        let at = at.clone().reading_at(level);
+        let missing = [operation(BatchAction::Read, Some("none"), Some("a"))];
+        let batch = engine.run_batch(&at, Some(&pk("a")), &missing, None).await;
+        let bulk = engine.run_bulk(&at, None, None, &missing, true, None).await;
+        for answer in [batch, bulk] {
+            let charged = (answer.charge_ru, answer.result.unwrap()[0].charge_ru);
+            assert_eq!(charged, (wanted_ru, wanted_ru), "{level:?}");
+        }
+    }
 }

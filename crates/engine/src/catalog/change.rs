@@ -9,27 +9,24 @@ use std::sync::Arc;
 use pleiad_model::item::check_resource_name;
 use pleiad_model::partition_key::{KeyRange, initial_ranges};
 use pleiad_model::policy::ContainerDefinition;
-use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
-use pleiad_model::{Error, Kind, Object, Result};
+use pleiad_model::resource_id::{ContainerRid, DatabaseRid, OfferRid};
+use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::governor::Caps;
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
 use pleiad_partition::{Indexing, PartitionMap, Range, Schema};
 
 use super::Catalog;
+use super::encryption_keys::check_encryption_keys;
 use super::global_index;
-use super::meant::Meant;
 use super::publish::Change;
 use super::rows;
 use super::transition::Transition;
-use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree};
+use super::tree::{Container, Database, Offer, OfferOwner, Tree};
 use crate::computed::{self, ComputedProperties};
 use crate::throughput::{
     self, Held, MANUAL_RU_MIN, OfferChange, ProvisionedThroughput, SHARED_CONTAINERS_MAX, ThroughputRequest,
     partitions_needed,
 };
-
-/// At most this many keys in one database.
-const ENCRYPTION_KEYS_MAX: usize = 20;
 
 /// A container to be created.
 pub struct NewContainer {
@@ -87,6 +84,7 @@ impl Catalog {
         if owner.container(&new.definition.id).is_some() {
             return Err(Error::conflict(ALREADY_EXISTS));
         }
+        check_encryption_keys(&owner, &new.definition)?;
         new.definition.indexed_by.clear();
         let source = global_index::bind(&owner, &mut new.definition)?;
         let asked = match &source {
@@ -348,42 +346,6 @@ impl Catalog {
             Some(_) => self.limits.governance.container_ru_min,
             None => MANUAL_RU_MIN,
         }
-    }
-
-    /// Creates a client encryption key, or replaces the one given.
-    pub async fn put_encryption_key(
-        &self,
-        database: DatabaseRid,
-        id: &str,
-        properties: Object,
-        replaced: Option<Meant<ClientEncryptionKeyRid>>,
-    ) -> Result<Arc<EncryptionKey>> {
-        check_resource_name(id)?;
-        let mut change = self.begin().await;
-        let mut owner = change.owner(database)?;
-        let rid = match replaced {
-            Some(meant) => {
-                let old = owner.encryption_keys.get(&meant.rid.number).ok_or_else(|| Error::not_found(NOT_THERE))?;
-                meant.check(old.version)?;
-                meant.rid
-            }
-            None if owner.encryption_key(id).is_some() => return Err(Error::conflict(ALREADY_EXISTS)),
-            None if owner.encryption_keys.len() >= ENCRYPTION_KEYS_MAX => {
-                return Err(Error::invalid(format!(
-                    "A database has at most {ENCRYPTION_KEYS_MAX} client encryption keys."
-                )));
-            }
-            None => {
-                change.counters.encryption_key += 1;
-                ClientEncryptionKeyRid { database, number: change.counters.encryption_key }
-            }
-        };
-        let key = Arc::new(EncryptionKey { id: id.to_owned(), rid, version: change.version, properties });
-        rows::put_encryption_key(&mut change.batch, &key);
-        owner.encryption_keys.insert(rid.number, key.clone());
-        change.tree.put_database(owner);
-        self.publish(change).await?;
-        Ok(key)
     }
 }
 

@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 use pleiad_model::item::check_resource_name;
 use pleiad_model::policy::ContainerDefinition;
-use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, ItemRid, OfferRid, ScriptRid};
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::resource_id::{
+    ClientEncryptionKeyRid, ContainerRid, DatabaseRid, ItemRid, OfferRid, ScriptRid, looks_like_database_rid,
+};
+use pleiad_model::{Error, Kind, Result, percent};
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
 use pleiad_partition::{PartitionMap, Schema};
 use pleiad_storage::{AnySnapshot, Batch, Store};
@@ -245,34 +247,35 @@ fn defined_among(old: &ContainerDefinition, rids: &NewRids) -> ContainerDefiniti
     definition
 }
 
-/// The same right in the copy: by name, or by the `_rid`s there.
+/// The same right in the copy: by name, or by the `_rid`s there. What was granted elsewhere is still elsewhere.
 fn granted_in(from: &Database, to: &Database, grant: &Grant) -> Grant {
-    let names: Vec<&str> = grant.resource.trim_matches('/').split('/').collect();
-    let by_rid = |rid: &str| from.containers.values().find(|container| container.rid.to_string() == rid);
-    let resource = match names.as_slice() {
-        ["dbs", _, "colls", container, rest @ ..] => match by_rid(container) {
-            Some(old) => granted_by_rid(to, old, rest),
-            None => [&["dbs", to.id.as_str(), "colls", container], rest].concat().join("/"),
-        },
-        _ => grant.resource.clone(),
-    };
+    let resource = resource_in(from, to, &grant.resource).unwrap_or_else(|| grant.resource.clone());
     Grant { resource, ..grant.clone() }
 }
 
-/// Numbers are the same in a copied container, so that only its own part of a `_rid` is another.
-fn granted_by_rid(to: &Database, old: &Container, within: &[&str]) -> String {
-    let named = to.containers.values().find(|container| container.definition.id == old.definition.id);
-    let container = named.map_or(old.rid, |container| container.rid);
-    let translated = |rid: &str| {
-        let item = ItemRid::parse(rid).map(|rid| ItemRid { container, ..rid }.to_string());
-        item.or_else(|| ScriptRid::parse(rid).map(|rid| ScriptRid { container, ..rid }.to_string()))
-    };
-    let mut resource = format!("dbs/{}/colls/{container}", to.rid);
-    if let [kind, rid] = within {
-        let rid = translated(rid).unwrap_or_else(|| (*rid).to_owned());
-        resource.push_str(&format!("/{kind}/{rid}"));
+/// `None` for what is not in the original.
+fn resource_in(from: &Database, to: &Database, resource: &str) -> Option<String> {
+    let names: Vec<&str> = resource.split('/').filter(|name| !name.is_empty()).collect();
+    let ["dbs", database, "colls", container, within @ ..] = names.as_slice() else { return None };
+    let database = percent::name(database);
+    if looks_like_database_rid(&database) {
+        let rid = ContainerRid::parse(&percent::name(container))?;
+        let old = from.containers.get(&rid.number).filter(|old| old.rid == rid)?;
+        return resource_by_rid(to, old, within);
     }
-    resource
+    let copy = percent::escape(&to.id);
+    (database == from.id.as_str()).then(|| [&["dbs", &copy, "colls", container], within].concat().join("/"))
+}
+
+/// Numbers are the same in a copied container, so that only its own part of a `_rid` is another.
+fn resource_by_rid(to: &Database, old: &Container, within: &[&str]) -> Option<String> {
+    let container = to.container(&old.definition.id)?.rid;
+    let resource = format!("dbs/{}/colls/{container}", to.rid);
+    let [kind, rid] = within else { return within.is_empty().then_some(resource) };
+    let rid = percent::name(rid);
+    let item = ItemRid::parse(&rid).map(|rid| ItemRid { container, ..rid }.to_string());
+    let rid = item.or_else(|| ScriptRid::parse(&rid).map(|rid| ScriptRid { container, ..rid }.to_string()))?;
+    Some(format!("{resource}/{kind}/{rid}"))
 }
 
 fn gone() -> Error {

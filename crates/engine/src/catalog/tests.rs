@@ -3,6 +3,7 @@
 use super::*;
 use crate::testing::*;
 use crate::{Engine, ProvisionedThroughput, ThroughputRequest};
+use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Kind, Object};
 use pleiad_storage::{Batch, Durability, Memory, Store};
 use std::task::{Context, Poll};
@@ -317,4 +318,24 @@ async fn a_failed_commit_shows_nothing() {
     assert_eq!(created.err().unwrap().kind, Kind::Unavailable);
     assert_eq!(dump(&engine), before);
     assert_eq!(kind(read(&engine, &admit(&engine, "c"), "1", "a").await), Kind::NotFound, "reads go on");
+}
+
+#[tokio::test]
+async fn a_container_is_encrypted_with_keys_that_are_there() {
+    let engine = account().await;
+    let database = engine.find_database("db").unwrap().rid;
+    let encrypted = |key: &str| {
+        let body = format!(
+            r#"{{"id":"{key}","partitionKey":{{"paths":["/pk"]}},"clientEncryptionPolicy":{{"includedPaths":[{{"path":"/ssn","clientEncryptionKeyId":"{key}","encryptionType":"Randomized","encryptionAlgorithm":"AEAD_AES_256_CBC_HMAC_SHA256"}}]}}}}"#
+        );
+        let definition = ContainerDefinition::create(&parse(&body)).unwrap();
+        engine
+            .catalog
+            .create_container(database, NewContainer { definition, throughput: ThroughputRequest::Unspecified })
+    };
+    let refused = encrypted("k1").await.map(drop).unwrap_err();
+    assert_eq!(refused.to_string(), "ClientEncryptionKey with id '[k1]' does not exist.");
+    engine.catalog.put_encryption_key(database, "k1", Object::new(), None).await.unwrap();
+    encrypted("k1").await.unwrap();
+    assert!(encrypted("k2").await.is_err());
 }

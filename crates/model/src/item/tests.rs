@@ -51,7 +51,10 @@ fn a_ttl_is_minus_one_or_positive() {
         assert_eq!(check_ttl(&item(&format!("{{\"ttl\":{ttl}}}"))), Ok(()), "{ttl}");
     }
     for ttl in ["0", "-2", "-10", "1.5", "2147483648", "\"5\"", "null", "true", "{}"] {
-        check_invalid(check_ttl(&item(&format!("{{\"ttl\":{ttl}}}"))), "The input ttl");
+        check_invalid(
+            check_ttl(&item(&format!("{{\"ttl\":{ttl}}}"))),
+            "less than or equal to '2147483647', or '-1' which means never expire.",
+        );
     }
     assert_eq!(check_ttl(&item("{}")), Ok(()));
 }

@@ -22,17 +22,33 @@ impl ConflictResolution {
         let body = body.map(read::object).transpose()?.unwrap_or(&nothing);
         let mode = read::optional(body, "mode", read::text)?.unwrap_or("LastWriterWins");
         let (path, procedure) = (said(body, "conflictResolutionPath")?, said(body, "conflictResolutionProcedure")?);
-        if mode.eq_ignore_ascii_case("LastWriterWins") && procedure.is_none() {
-            let path = PropertyPath::parse(path.unwrap_or(LAST_WRITER_PATH))?;
-            return Ok(ConflictResolution::LastWriterWins { path });
+        let (wins, custom) = (mode.eq_ignore_ascii_case("LastWriterWins"), mode.eq_ignore_ascii_case("Custom"));
+        match (path, procedure) {
+            (_, Some(_)) if wins => Err(Error::invalid(
+                "LastWriterWins conflict resolution mode should not have conflict resolution procedure set.",
+            )),
+            (path, None) if wins => {
+                Ok(ConflictResolution::LastWriterWins { path: PropertyPath::parse(path.unwrap_or(LAST_WRITER_PATH))? })
+            }
+            (Some(_), _) if custom => {
+                Err(Error::invalid("Custom conflict resolution mode should not have conflict resolution path set."))
+            }
+            (None, procedure) if custom => Ok(ConflictResolution::Custom { procedure: procedure.map(str::to_owned) }),
+            _ => Err(Error::invalid(format!(
+                "The conflict resolution mode '{mode}' is neither LastWriterWins nor Custom."
+            ))),
         }
-        if mode.eq_ignore_ascii_case("Custom") && path.is_none() {
-            return Ok(ConflictResolution::Custom { procedure: procedure.map(str::to_owned) });
+    }
+
+    /// What is compared is a property of the item itself.
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            ConflictResolution::LastWriterWins { path } if path.segments().len() != 1 => Err(Error::invalid(format!(
+                "Invalid path '{}' for last writer wins conflict resolution",
+                path.as_str()
+            ))),
+            _ => Ok(()),
         }
-        Err(Error::invalid(
-            "The conflict resolution policy is mode LastWriterWins with a conflictResolutionPath, or mode Custom with a \
-             conflictResolutionProcedure or nothing.",
-        ))
     }
 
     pub(super) fn to_object(&self) -> Object {

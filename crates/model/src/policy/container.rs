@@ -14,7 +14,7 @@ use super::full_text::{self, FullTextPolicy};
 use super::global_index::{GlobalIndex, IndexedBy};
 use super::indexing::{IndexingMode, IndexingPolicy};
 use super::spatial::{self, Geospatial};
-use super::unique_key::UniqueKey;
+use super::unique_key::{self, UniqueKey};
 use super::vector::{self, VectorEmbedding};
 use super::{key, read};
 use crate::item;
@@ -23,6 +23,7 @@ use crate::{Error, Kind, Object, Result, Value};
 
 /// Where a container says which indexes it is the source of.
 const INDEXED_BY: &str = "materializedViews";
+const TTL_PATH: &str = "ttlPropertyPath";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContainerDefinition {
@@ -32,6 +33,8 @@ pub struct ContainerDefinition {
     pub indexing: IndexingPolicy,
     /// Seconds; -1 lets items have a time to live of their own.
     pub default_ttl: Option<i32>,
+    /// Where items would say since when they live. Kept as it came: done by nobody.
+    pub ttl_path: Option<String>,
     pub unique_keys: Vec<UniqueKey>,
     pub conflict_resolution: ConflictResolution,
     pub geospatial: Geospatial,
@@ -61,6 +64,11 @@ impl ContainerDefinition {
         Self::parse(body, KeyVersion::V1)?.check()
     }
 
+    /// One that was created once. What a later version would not have accepted holds on.
+    pub fn stored(body: &Value) -> Result<Self> {
+        Self::parse(body, KeyVersion::V1)
+    }
+
     /// The definition that follows this one.
     pub fn replace(&self, body: &Value) -> Result<Self> {
         let version = self.partition_key.as_ref().map_or(KeyVersion::V1, |key| key.version);
@@ -83,6 +91,7 @@ impl ContainerDefinition {
         let mut object = Object::new().with("id", self.id.as_str()).with("indexingPolicy", self.indexing.to_value());
         set(&mut object, "partitionKey", self.partition_key.as_ref().map(key::to_object));
         set(&mut object, "defaultTtl", self.default_ttl.map(i64::from));
+        set(&mut object, TTL_PATH, self.ttl_path.as_deref());
         set(&mut object, "uniqueKeyPolicy", filled(&self.unique_keys).map(UniqueKey::policy_to_object));
         object.set("conflictResolutionPolicy", self.conflict_resolution.to_object());
         object.set("geospatialConfig", self.geospatial.to_object());
@@ -118,6 +127,7 @@ impl ContainerDefinition {
     /// help queries are not among them: without the help an answer is slower, not different.
     pub fn not_built(&self) -> Option<&'static str> {
         let asks = [
+            (self.ttl_path.is_some(), TTL_PATH),
             (self.data_masking.as_ref().is_some_and(masks), "dataMaskingPolicy"),
             (self.analytical_storage_ttl.is_some_and(|ttl| ttl != 0), "analyticalStorageTtl"),
             (self.indexing.mode == IndexingMode::Lazy, "indexingMode lazy"),
@@ -139,6 +149,7 @@ impl ContainerDefinition {
             full_text: read::optional(body, "fullTextPolicy", FullTextPolicy::parse)?,
             indexing: IndexingPolicy::parse(read::member(body, "indexingPolicy"))?,
             default_ttl: read::optional(body, "defaultTtl", default_ttl)?,
+            ttl_path: read::optional(body, TTL_PATH, read::text)?.filter(|path| !path.is_empty()).map(str::to_owned),
             unique_keys: read::optional(body, "uniqueKeyPolicy", UniqueKey::parse_policy)?.unwrap_or_default(),
             conflict_resolution: ConflictResolution::parse(read::member(body, "conflictResolutionPolicy"))?,
             geospatial: read::optional(body, "geospatialConfig", Geospatial::from_policy)?
@@ -159,6 +170,8 @@ impl ContainerDefinition {
         vector::check(&self.indexing.vector, &self.vector_embeddings)?;
         full_text::check(&self.indexing.full_text, self.full_text.as_ref())?;
         spatial::check(&self.indexing.spatial, self.geospatial)?;
+        unique_key::check_own(&self.unique_keys)?;
+        self.conflict_resolution.check()?;
         if let Some(policy) = &self.client_encryption {
             policy.check(self.partition_key.as_ref())?;
         }
@@ -169,6 +182,9 @@ impl ContainerDefinition {
                 "A container with {} has a partition key and no unique keys.",
                 index.member()
             )));
+        }
+        if self.ttl_path.is_some() && self.default_ttl.is_none() {
+            return Err(Error::invalid(format!("{TTL_PATH} needs a defaultTtl: without one no item has an end.")));
         }
         if self.default_ttl.is_some() && self.indexing.mode == IndexingMode::None {
             return Err(Error::invalid(
@@ -189,7 +205,7 @@ impl ContainerDefinition {
         if !same_list(&self.unique_keys, &next.unique_keys, UniqueKey::same) {
             return Err(Error::new(
                 Kind::Forbidden,
-                "The unique index cannot be modified. To change it, create another container and move the items.",
+                "The unique index cannot be modified. To change the unique index, remove the collection and re-create a new one.",
             ));
         }
         self.check_fixed_policies(next)?;
@@ -198,21 +214,22 @@ impl ContainerDefinition {
     }
 
     fn check_fixed_policies(&self, next: &Self) -> Result<()> {
-        let changed = [
-            (self.conflict_resolution != next.conflict_resolution, "conflictResolutionPolicy"),
-            (self.client_encryption != next.client_encryption, "clientEncryptionPolicy"),
-            (
-                !same_option(self.global_index.as_ref(), next.global_index.as_ref(), GlobalIndex::same),
-                self.global_index.as_ref().or(next.global_index.as_ref()).map_or("", GlobalIndex::member),
-            ),
-        ];
-        match changed.into_iter().find(|(changed, _)| *changed) {
-            Some((_, name)) => {
-                Err(Error::invalid(format!("{name} is fixed at creation and cannot be changed by a replace.")))
-            }
-            None => Ok(()),
+        if self.conflict_resolution != next.conflict_resolution {
+            return Err(Error::invalid("Updating conflict resolution policy is currently not supported"));
+        }
+        if self.client_encryption != next.client_encryption {
+            return Err(unchangeable("clientEncryptionPolicy"));
+        }
+        let (was, is) = (self.global_index.as_ref(), next.global_index.as_ref());
+        match was.or(is) {
+            Some(index) if !same_option(was, is, GlobalIndex::same) => Err(unchangeable(index.member())),
+            _ => Ok(()),
         }
     }
+}
+
+fn unchangeable(member: &str) -> Error {
+    Error::invalid(format!("'{member}' cannot be changed as part of collection replace operation."))
 }
 
 impl ChangeFeedPolicy {

@@ -1,8 +1,9 @@
 //! `uniqueKeyPolicy`: which values may occur once in a logical partition.
 //!
-//! Promise: at most ten constraints with sixteen paths in all; no constraint is there twice.
+//! Promise: at most ten constraints with sixteen paths in all; no constraint is there twice, and none is on what we write ourselves.
 
 use super::read;
+use crate::item::SYSTEM_PROPERTIES;
 use crate::path::PropertyPath;
 use crate::{Error, Object, Result, Value};
 
@@ -54,6 +55,19 @@ fn path(value: &Value) -> Result<PropertyPath> {
     let text = read::text(value)?;
     PropertyPath::parse(text)
         .map_err(|why| Error::invalid(format!("The unique key path '{text}' could not be accepted: {why}")))
+}
+
+/// Ours differ from item to item by themselves, or are the same in all.
+pub(super) fn check_own(keys: &[UniqueKey]) -> Result<()> {
+    let is_ours =
+        |path: &&PropertyPath| path.segments().first().is_some_and(|name| SYSTEM_PROPERTIES.contains(&name.as_str()));
+    match keys.iter().flat_map(|key| &key.paths).find(is_ours) {
+        Some(path) => Err(Error::invalid(format!(
+            "The unique key path '{}' could not be accepted: it names a system property. Name a property of your items.",
+            path.as_str()
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn check(keys: &[UniqueKey]) -> Result<()> {

@@ -13,7 +13,7 @@
 use std::ops::Range;
 
 use pleiad_model::resource_id::looks_like_database_rid;
-use pleiad_model::{Error, Result};
+use pleiad_model::{Error, Result, percent};
 use smallvec::SmallVec;
 
 #[cfg(test)]
@@ -69,6 +69,18 @@ pub struct Signing<'a> {
 
 /// Reads a path: outer, trailing and doubled slashes do not count.
 pub fn parse(path: &str) -> Result<Address> {
+    parse_by(path, decode_onto)
+}
+
+/// Reads a path that somebody wrote into a permission. Some escape the names in it and some do not.
+pub fn parse_link(path: &str) -> Result<Address> {
+    parse_by(path, |segment, out| {
+        out.push_str(&percent::name(segment));
+        Ok(())
+    })
+}
+
+fn parse_by(path: &str, decode: fn(&str, &mut String) -> Result<()>) -> Result<Address> {
     let mut address = Address {
         resource: ResourceType::Account,
         is_feed: false,
@@ -77,7 +89,7 @@ pub fn parse(path: &str) -> Result<Address> {
         names: SmallVec::new(),
     };
     for segment in path.split('/').filter(|segment| !segment.is_empty()) {
-        address.step(segment, path)?;
+        address.step(segment, path, decode)?;
     }
     Ok(address)
 }
@@ -124,9 +136,9 @@ impl Address {
     }
 
     /// One segment further down the tree.
-    fn step(&mut self, segment: &str, whole: &str) -> Result<()> {
+    fn step(&mut self, segment: &str, whole: &str, decode: fn(&str, &mut String) -> Result<()>) -> Result<()> {
         if self.is_feed {
-            return self.push_name(segment);
+            return self.push_name(segment, decode);
         }
         let child = self.resource.child(segment).ok_or_else(|| no_such_place(segment, whole))?;
         self.push_separator();
@@ -137,10 +149,10 @@ impl Address {
         Ok(())
     }
 
-    fn push_name(&mut self, segment: &str) -> Result<()> {
+    fn push_name(&mut self, segment: &str, decode: fn(&str, &mut String) -> Result<()>) -> Result<()> {
         self.push_separator();
         let start = self.path.len();
-        decode_onto(segment, &mut self.path)?;
+        decode(segment, &mut self.path)?;
         self.names.push(start..self.path.len());
         self.by_rid |= self.resource == ResourceType::Databases && looks_like_database_rid(&self.path[start..]);
         self.is_feed = false;
@@ -223,19 +235,6 @@ fn bad_escape(segment: &str) -> String {
 /// `None` when a percent sign is not followed by two hexadecimal digits.
 pub(super) fn percent_decode(text: &str) -> Option<SmallVec<[u8; 128]>> {
     let mut out = SmallVec::new();
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let (byte, left) = match (first, tail) {
-            (b'%', [high, low, left @ ..]) => (hex(*high)? << 4 | hex(*low)?, left),
-            (b'%', _) => return None,
-            _ => (first, tail),
-        };
-        out.push(byte);
-        rest = left;
-    }
+    percent::decode_onto(text, &mut out)?;
     Some(out)
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).map(|value| value as u8)
 }

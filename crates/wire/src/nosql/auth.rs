@@ -177,9 +177,9 @@ pub fn authorize(trust: Trust<'_>, presented: &Presented<'_>, at: Moment) -> Res
     }
 }
 
-/// What an issuer signs has its clock's time, which no test moves.
+/// Whoever makes a bearer token writes the time of their own clock into it, which no test moves.
 fn bearer(trust: Trust<'_>, jwt: &str, at: Moment) -> Result<Caller, AuthError> {
-    match (emulator_token::check(trust.keys, jwt, at.now_ms), trust.keyring) {
+    match (emulator_token::check(trust.keys, jwt, at.wall_ms), trust.keyring) {
         (Err(_), Some(keyring)) => keyring.check(jwt, at.wall_ms).map(Caller::Principal),
         (emulated, _) => emulated,
     }

@@ -1,12 +1,14 @@
 //! What the carrier of a resource token may do.
 //!
 //! Promise: everything that no line here allows is 403. A permission is for a container, or for one thing in it (an item, a script, a conflict),
-//! and may be narrowed to one partition key; in mode `Read` it reads, in mode `All` it writes as well. None manages what holds the data.
+//! and may be narrowed to one partition key; in mode `Read` it reads, in mode `All` it writes as well. Of what holds the data,
+//! one for all of a container replaces and deletes that, as in the service; none manages anything else.
 //!
 //! | request | container | item | script, conflict | partition key |
 //! |---|---|---|---|---|
 //! | the account; the container itself, its ranges, query plans | read | read | read | read |
-//! | one item | by mode | that one, by mode | no | under that key, by mode |
+//! | the container, replaced or deleted | All | no | no | no |
+//! | one item | by mode | that one under its id, by mode | no | under that key, by mode |
 //! | create, upsert | All | no | no | under that key, All |
 //! | feeds, queries, changes | read | no | no | under that key |
 //! | all items of a key, deleted | All | no | no | that key, All |
@@ -22,7 +24,7 @@ use http::{Method, StatusCode};
 use pleiad_engine::{Container, ContainerName, Engine, Grant};
 use pleiad_model::partition_key::{KeyRange, PartitionKey, PartitionKeyDefinition};
 use pleiad_model::resource_id::{ContainerRid, ItemRid};
-use pleiad_model::{Error, Result, json};
+use pleiad_model::{Error, Result, Value, json};
 
 use super::address::{self, Address, ResourceType};
 use super::reply::Refusal;
@@ -56,7 +58,7 @@ impl Scope {
     fn read(grant: &Grant) -> Result<Scope> {
         let mode = Mode::parse(&grant.mode)
             .ok_or_else(|| Error::invalid("The permissionMode is neither 'Read' nor 'All'."))?;
-        let resource = address::parse(&grant.resource).map_err(|_| cannot_be_for(&grant.resource))?;
+        let resource = address::parse_link(&grant.resource).map_err(|_| cannot_be_for(&grant.resource))?;
         let key = grant.key.as_ref().map(|key| PartitionKey::parse(&json::to_string(key))).transpose()?;
         Ok(Scope { mode, resource, key })
     }
@@ -124,10 +126,12 @@ fn is_account(request: &Request<'_>) -> bool {
 fn allows(scope: &Scope, request: &Request<'_>, key: Option<&PartitionKeyDefinition>) -> Result<bool> {
     let by_mode = scope.mode == Mode::All || is_read(request.method, request.headers, request.address);
     Ok(match request.address.resource {
-        ResourceType::Containers => *request.method == Method::GET,
+        ResourceType::Containers => *request.method == Method::GET || is_whole(scope) && replaces_or_deletes(request),
         ResourceType::Ranges => by_mode,
         ResourceType::Items if is_plan(request) => true,
-        ResourceType::Items => by_mode && is_one(scope, request) && is_key(scope, request, key)?,
+        ResourceType::Items => {
+            by_mode && is_one(scope, request) && keeps_id(scope, request) && is_key(scope, request, key)?
+        }
         ResourceType::Operations => by_mode && scope.one().is_none() && is_key(scope, request, key)?,
         ResourceType::StoredProcedures if scope.key.is_some() => {
             let runs = *request.method == Method::POST && !request.address.is_feed;
@@ -136,9 +140,20 @@ fn allows(scope: &Scope, request: &Request<'_>, key: Option<&PartitionKeyDefinit
         ResourceType::StoredProcedures
         | ResourceType::Triggers
         | ResourceType::UserDefinedFunctions
-        | ResourceType::Conflicts => by_mode && is_one(scope, request) && scope.key.is_none(),
+        | ResourceType::Conflicts => {
+            by_mode && is_one(scope, request) && keeps_id(scope, request) && scope.key.is_none()
+        }
         _ => false,
     })
+}
+
+/// All of the container is its carrier's, and itself with that.
+fn is_whole(scope: &Scope) -> bool {
+    scope.mode == Mode::All && scope.one().is_none() && scope.key.is_none()
+}
+
+fn replaces_or_deletes(request: &Request<'_>) -> bool {
+    matches!(*request.method, Method::PUT | Method::DELETE) && !request.address.is_feed
 }
 
 fn is_plan(request: &Request<'_>) -> bool {
@@ -173,6 +188,15 @@ fn is_one(scope: &Scope, request: &Request<'_>) -> bool {
     }
 }
 
+/// What is permitted by its id is not given another: its carrier would have taken a name that is not theirs. A body that names nothing is
+/// refused by whoever reads it.
+fn keeps_id(scope: &Scope, request: &Request<'_>) -> bool {
+    let granted = scope.one().filter(|_| !scope.resource.by_rid && *request.method == Method::PUT);
+    let Some((_, granted)) = granted else { return true };
+    let body = request.json().unwrap_or(Value::Null);
+    body.get("id").and_then(Value::as_str).is_none_or(|id| id == granted)
+}
+
 /// Of an item there are several spellings.
 fn is_same_rid(kind: ResourceType, granted: &str, asked: &str) -> bool {
     match kind {
@@ -184,10 +208,11 @@ fn is_same_rid(kind: ResourceType, granted: &str, asked: &str) -> bool {
 /// A permission for one partition key is for requests that say so; of a hierarchical key it may be the beginning.
 fn is_key(scope: &Scope, request: &Request<'_>, definition: Option<&PartitionKeyDefinition>) -> Result<bool> {
     let Some(granted) = &scope.key else { return Ok(true) };
-    match (request.partition_key()?, definition) {
-        (Some(asked), _) => Ok(asked.components().starts_with(granted.components())),
-        (None, Some(definition)) => is_within(granted, request, definition),
-        (None, None) => Ok(false),
+    // Without a key in the container, or without a value for it, there is nothing that it could be narrowed to.
+    let Some(definition) = definition.filter(|_| !granted.components().is_empty()) else { return Ok(false) };
+    match request.partition_key()? {
+        Some(asked) => Ok(asked.components().starts_with(granted.components())),
+        None => is_within(granted, request, definition),
     }
 }
 

@@ -83,15 +83,9 @@ async fn a_copy_has_everything_and_goes_its_own_way() {
         assert_eq!(spread(is), spread(was));
         assert!(is.rid != was.rid && is.rid.database == new.rid && is.database == "copy");
         assert_eq!(is.scripts.iter().map(|script| script.rid.container).collect::<Vec<_>>(), [is.rid]);
-        let granted: Vec<String> = new
-            .users
-            .values()
-            .flat_map(|user| user.permissions.values())
-            .map(|permission| permission.grant.resource.clone())
-            .collect();
         let there = |rid: String| format!("dbs/{}/colls/{}{rid}", new.rid, is.rid);
         let item = ItemRid { container: is.rid, docnum: DOCNUM };
-        assert_eq!(granted, [there(String::new()), there(format!("/docs/{item}"))]);
+        assert_eq!(resources(&new), [there(String::new()), there(format!("/docs/{item}"))]);
         let tree = engine.catalog.tree();
         let reserved = |owner| tree.offer(crate::OfferOwner::Container(owner)).map(|offer| offer.throughput);
         assert!(reserved(is.rid).is_some() && reserved(is.rid) == reserved(was.rid));
@@ -109,6 +103,43 @@ async fn a_copy_has_everything_and_goes_its_own_way() {
     }
     let engine = open(disk(dir.path()), LIMITS).await;
     assert_eq!(items(&engine, "copy", "c").await.len(), 61);
+}
+
+fn resources(database: &crate::Database) -> Vec<String> {
+    let permissions = database.users.values().flat_map(|user| user.permissions.values());
+    permissions.map(|permission| permission.grant.resource.clone()).collect()
+}
+
+/// Whoever was permitted something in another database has that, and nothing new in the copy.
+#[tokio::test]
+async fn permissions_for_what_is_elsewhere_stay_as_they_are() {
+    let engine = shop(Memory::new()).await;
+    let (db, away) = (
+        engine.find_database("db").unwrap(),
+        engine.catalog.create_database("away", ThroughputRequest::Unspecified).await.unwrap(),
+    );
+    try_container(&engine, "away", "c", &["/pk"], ThroughputRequest::Unspecified).await.unwrap();
+    let far = engine.find_database("away").unwrap().container("c").unwrap().rid;
+    let small = db.container("small").unwrap().rid;
+    let written = [
+        "dbs/away/colls/c".to_owned(),
+        format!("dbs/{}/colls/{far}", away.rid),
+        format!("dbs/away/colls/{small}"),
+        format!("dbs/{}/colls/{small}/docs/what", db.rid),
+        "/dbs/d%62/colls/c/docs/100%/".to_owned(),
+        format!("dbs/{}/colls/{small}", db.rid),
+    ];
+    let user = engine.catalog.put_user(db.rid, "bob", Put::Create).await.unwrap().0;
+    for (n, resource) in written.iter().enumerate() {
+        let grant = Grant { mode: "Read".into(), resource: resource.clone(), key: None };
+        engine.catalog.put_permission(user.rid, &n.to_string(), grant, Put::Create).await.unwrap();
+    }
+    assert_eq!(copied(&engine, "p%41q").await, Outcome::Done);
+    let copy = engine.find_database("p%41q").unwrap();
+    let granted = resources(&copy);
+    let small = copy.container("small").unwrap().rid;
+    assert_eq!(granted[2..6], written[..4], "elsewhere, or nowhere");
+    assert_eq!(granted[6..], ["dbs/p%2541q/colls/c/docs/100%".to_owned(), format!("dbs/{}/colls/{small}", copy.rid)]);
 }
 
 /// Writers go on; nobody sees the copy, and nobody can take its name.

@@ -132,12 +132,22 @@ fn the_conflict_resolution_policy_is_kept() {
     let custom =
         r#"{"mode":"Custom","conflictResolutionPath":"","conflictResolutionProcedure":"dbs/d/colls/c/sprocs/r"}"#;
     check_returned(&said(custom), name, custom);
-    check_refused(&said(r#"{"mode":"Custom","conflictResolutionPath":"/a"}"#), "The conflict resolution policy is");
-    check_refused(&said(r#"{"mode":"Coin"}"#), "The conflict resolution policy is");
+    check_refused(
+        &said(r#"{"mode":"Custom","conflictResolutionPath":"/a"}"#),
+        "Custom conflict resolution mode should not have conflict resolution path set.",
+    );
+    check_refused(
+        &said(r#"{"mode":"LastWriterWins","conflictResolutionProcedure":"dbs/d/colls/c/sprocs/r"}"#),
+        "LastWriterWins conflict resolution mode should not have conflict resolution procedure set.",
+    );
+    let nested = said(r#"{"mode":"LastWriterWins","conflictResolutionPath":"/a/b"}"#);
+    check_refused(&nested, "Invalid path '/a/b' for last writer wins conflict resolution");
+    assert!(ContainerDefinition::stored(&body(&nested)).is_ok(), "what was accepted once is read");
+    check_refused(&said(r#"{"mode":"Coin"}"#), "'Coin' is neither LastWriterWins nor Custom");
 
     let old = create(&said(by_path));
     assert_eq!(old.replace(&body("")), Ok(old.clone()));
-    check_invalid(old.replace(&body(&said(custom))), "conflictResolutionPolicy is fixed at creation");
+    check_invalid(old.replace(&body(&said(custom))), "Updating conflict resolution policy is currently not supported");
 }
 
 #[track_caller]
@@ -151,6 +161,9 @@ fn check_not_built(members: &str, wanted: Option<&str>) {
 fn what_nobody_does_is_named() {
     check_not_built(r#""dataMaskingPolicy":{"includedPaths":[{"path":"/a"}]}"#, Some("dataMaskingPolicy"));
     check_not_built(r#""analyticalStorageTtl":-1"#, Some("analyticalStorageTtl"));
+    check_not_built(r#""defaultTtl":5,"ttlPropertyPath":"/born""#, Some("ttlPropertyPath"));
+    check_not_built(r#""ttlPropertyPath":"""#, None);
+    check_refused(r#""ttlPropertyPath":"/born""#, "ttlPropertyPath needs a defaultTtl");
     check_not_built(r#""indexingPolicy":{"indexingMode":"lazy"}"#, Some("indexingMode lazy"));
     let source =
         r#""vectorEmbeddingPolicy":{"vectorEmbeddings":[{"path":"/v","embeddingSource":{"authType":"Entra"}}]}"#;
@@ -169,8 +182,9 @@ fn a_global_secondary_index_has_a_source_and_a_definition() {
             r#""{name}":{{"sourceCollectionId":"s","sourceCollectionRid":"AQAAAIAAAAE=","definition":"SELECT * FROM c","status":"Active"}}"#
         );
         assert_eq!(index.replace(&body(&sent_back)).unwrap().global_index, Some(view));
-        check_invalid(index.replace(&body(&members.replace('*', "c.a"))), "is fixed at creation");
-        check_invalid(index.replace(&body("")), "is fixed at creation");
+        let fixed = format!("'{name}' cannot be changed");
+        check_invalid(index.replace(&body(&members.replace('*', "c.a"))), &fixed);
+        check_invalid(index.replace(&body("")), &fixed);
     }
     check_refused(r#""materializedViewDefinition":{"sourceCollectionId":"s"}"#, "needs 'definition'");
     let unique = r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/a"]}]}"#;
@@ -222,6 +236,7 @@ fn members_of_the_wrong_type_are_refused() {
         check_refused(&format!(r#""{name}":"text""#), "One of the specified inputs is invalid");
     }
     check_refused(r#""changeFeedPolicy":{"retentionDuration":-1}"#, "is not a number of minutes");
+    check_refused(r#""ttlPropertyPath":1"#, "One of the specified inputs is invalid");
     check_refused(r#""analyticalStorageTtl":-2"#, "The analyticalStorageTtl -2 is not");
 }
 

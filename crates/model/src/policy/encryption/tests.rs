@@ -38,7 +38,7 @@ fn members_are_validated() {
 #[test]
 fn the_policy_is_fixed_at_creation() {
     let old = create(&members(1, "/ssn", "Randomized"));
-    check_invalid(old.replace(&body("")), "clientEncryptionPolicy is fixed at creation");
-    check_invalid(old.replace(&body(&members(1, "/ssn", "Deterministic"))), "clientEncryptionPolicy is fixed");
+    check_invalid(old.replace(&body("")), "'clientEncryptionPolicy' cannot be changed");
+    check_invalid(old.replace(&body(&members(1, "/ssn", "Deterministic"))), "cannot be changed");
     assert_eq!(old.replace(&body(&members(1, "/ssn", "Randomized"))), Ok(old.clone()));
 }

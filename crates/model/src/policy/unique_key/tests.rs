@@ -39,6 +39,15 @@ fn nothing_is_there_twice_and_paths_have_no_wildcards() {
 }
 
 #[test]
+fn what_we_write_ourselves_is_no_key() {
+    for name in SYSTEM_PROPERTIES {
+        let members = format!(r#""uniqueKeyPolicy":{{"uniqueKeys":[{{"paths":["/a","/{name}"]}}]}}"#);
+        check_refused(&members, &format!("The unique key path '/{name}' could not be accepted"));
+    }
+    create(r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/a/_ts","/id"]}]}"#);
+}
+
+#[test]
 fn keys_are_fixed_at_creation() {
     let old = create(&members(&[2]));
     for (old, next) in [(&old, ""), (&old, &members(&[1])), (&create(""), &members(&[1]))] {

@@ -21,12 +21,12 @@ const AUDIENCE: &str = "https://localhost.localhost";
 const ISSUER_PREFIX: &str = "https://sts.fake-issuer.net/";
 const TENANT: &str = "EmulatorFederation";
 
-pub(super) fn check(keys: &Keys, jwt: &str, now_ms: u64) -> Result<Caller, AuthError> {
-    accepted(keys, jwt, now_ms).filter(|&yes| yes).map(|_| Caller::Data).ok_or(AuthError::AadNotAccepted)
+pub(super) fn check(keys: &Keys, jwt: &str, wall_ms: u64) -> Result<Caller, AuthError> {
+    accepted(keys, jwt, wall_ms).filter(|&yes| yes).map(|_| Caller::Data).ok_or(AuthError::AadNotAccepted)
 }
 
 /// `None` when it cannot be read at all.
-fn accepted(keys: &Keys, jwt: &str, now_ms: u64) -> Option<bool> {
+fn accepted(keys: &Keys, jwt: &str, wall_ms: u64) -> Option<bool> {
     let mut parts = jwt.split('.');
     let (header, claims, secret) = (part(parts.next()?)?, part(parts.next()?)?, part(parts.next()?)?);
     // The secret first: nobody without it has us parse their JSON.
@@ -34,7 +34,7 @@ fn accepted(keys: &Keys, jwt: &str, now_ms: u64) -> Option<bool> {
     if parts.next().is_some() || !knows_key {
         return Some(false);
     }
-    Some(names_the_key(&json::parse(&header).ok()?) && is_for_emulator(&json::parse(&claims).ok()?, now_ms / 1000))
+    Some(names_the_key(&json::parse(&header).ok()?) && is_for_emulator(&json::parse(&claims).ok()?, wall_ms / 1000))
 }
 
 fn part(text: &str) -> Option<Vec<u8>> {

@@ -11,6 +11,7 @@ struct Asked {
     method: Method,
     path: &'static str,
     headers: &'static [(&'static str, &'static str)],
+    body: &'static str,
 }
 
 const KEY: &str = "x-ms-documentdb-partitionkey";
@@ -21,7 +22,12 @@ const A: (&str, &str) = (KEY, r#"["a"]"#);
 const B: (&str, &str) = (KEY, r#"["b"]"#);
 
 fn asked(method: Method, path: &'static str, headers: &'static [(&'static str, &'static str)]) -> Asked {
-    Asked { method, path, headers }
+    Asked { method, path, headers, body: "" }
+}
+
+/// A replacement that calls it so.
+fn replaced(path: &'static str, headers: &'static [(&'static str, &'static str)], body: &'static str) -> Asked {
+    Asked { body, ..asked(Method::PUT, path, headers) }
 }
 
 fn grant(mode: &str, resource: &str, key: Option<&str>) -> Scope {
@@ -37,7 +43,14 @@ fn is_allowed(scope: &Scope, asked: &Asked) -> bool {
 
 fn is_allowed_under(scope: &Scope, asked: &Asked, paths: &[&str], kind: KeyKind) -> bool {
     let paths = paths.iter().map(|path| PropertyPath::parse(path).unwrap()).collect();
-    let key = PartitionKeyDefinition { paths, kind, version: KeyVersion::V2, system_key: false };
+    is_allowed_in(
+        scope,
+        asked,
+        Some(&PartitionKeyDefinition { paths, kind, version: KeyVersion::V2, system_key: false }),
+    )
+}
+
+fn is_allowed_in(scope: &Scope, asked: &Asked, key: Option<&PartitionKeyDefinition>) -> bool {
     let address = address::parse(asked.path).unwrap();
     let headers: HeaderMap = asked
         .headers
@@ -47,9 +60,9 @@ fn is_allowed_under(scope: &Scope, asked: &Asked, paths: &[&str], kind: KeyKind)
     let nowhere = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     let origin = Origin { secure: false, local: nowhere, peer: nowhere };
     let (method, address) = (&asked.method, &address);
-    let request =
-        Request { method, address, headers: &headers, body: Default::default(), origin: &origin, authority: None };
-    scope.mode != Mode::None && allows(scope, &request, Some(&key)).unwrap()
+    let body = asked.body.as_bytes().into();
+    let request = Request { method, address, headers: &headers, body, origin: &origin, authority: None };
+    scope.mode != Mode::None && allows(scope, &request, key).unwrap()
 }
 
 /// By scope: container, item `1`, key `["a"]`, item `1` under key `["a"]`, procedure `s`, that under key `["a"]`, trigger `t`. `r` is allowed in both modes, `w` in mode All, `-` in none.
@@ -61,8 +74,9 @@ fn matrix() -> Vec<(Asked, &'static str)> {
     const TWO: &str = "/dbs/d/colls/c/docs/2";
     vec![
         (asked(M::GET, C, &[]), "rrrrrrr"),
-        (asked(M::PUT, C, &[]), "-------"),
-        (asked(M::DELETE, C, &[]), "-------"),
+        (asked(M::PUT, C, &[]), "w------"),
+        (asked(M::DELETE, C, &[]), "w------"),
+        (asked(M::POST, C, &[]), "-------"),
         (asked(M::GET, "/dbs/d/colls/c/pkranges", &[]), "rrrrrrr"),
         (asked(M::POST, DOCS, &[PLAN]), "rrrrrrr"),
         (asked(M::GET, ONE, &[A]), "rrrr---"),
@@ -72,6 +86,9 @@ fn matrix() -> Vec<(Asked, &'static str)> {
         (asked(M::PUT, ONE, &[A]), "wwww---"),
         (asked(M::PUT, TWO, &[A]), "w-w----"),
         (asked(M::PUT, ONE, &[B]), "ww-----"),
+        (replaced(ONE, &[A], r#"{"id":"1","pk":"a"}"#), "wwww---"),
+        (replaced(ONE, &[A], r#"{"id":"2","pk":"a"}"#), "w-w----"),
+        (replaced("/dbs/d/colls/c/triggers/t", &[], r#"{"id":"mine"}"#), "w------"),
         (asked(M::PATCH, ONE, &[A]), "wwww---"),
         (asked(M::DELETE, ONE, &[A]), "wwww---"),
         (asked(M::DELETE, TWO, &[B]), "w------"),
@@ -132,8 +149,11 @@ fn s131_every_permission_allows_exactly_what_the_table_says() {
         for ((resource, key), wanted) in scopes.iter().zip(by_scope.chars()) {
             let got = ["None", "Read", "All"].map(|mode| is_allowed(&grant(mode, resource, *key), &asked));
             let wanted = [false, wanted == 'r', wanted != '-'];
-            let Asked { method, path, headers } = &asked;
-            assert_eq!(got, wanted, "{method} {path} {headers:?} with {resource} {key:?}, in modes None, Read, All");
+            let Asked { method, path, headers, body } = &asked;
+            assert_eq!(
+                got, wanted,
+                "{method} {path} {headers:?} {body} with {resource} {key:?}, in modes None, Read, All"
+            );
         }
     }
 }
@@ -145,6 +165,29 @@ fn items_are_named_in_the_same_way() {
     assert!(is_allowed(&scope, &asked(Method::GET, by_rid, &[])));
     assert!(!is_allowed(&scope, &asked(Method::GET, other, &[])));
     assert!(!is_allowed(&grant("Read", other, None), &asked(Method::GET, by_rid, &[])));
+}
+
+/// Of a container without a key there is no part that a key could name.
+#[test]
+fn s131_a_key_permits_nothing_where_there_is_none() {
+    let read = asked(Method::GET, "/dbs/d/colls/c/docs/1", &[A]);
+    assert!(!is_allowed_in(&grant("All", "dbs/d/colls/c", Some(r#"["a"]"#)), &read, None));
+    assert!(is_allowed_in(&grant("All", "dbs/d/colls/c", None), &read, None));
+    let stored =
+        Grant { mode: "All".to_owned(), resource: "dbs/d/colls/c".to_owned(), key: Some(Value::Array(vec![])) };
+    assert!(check_grant(&stored).is_err());
+    assert!(!is_allowed(&Scope::read(&stored).unwrap(), &read));
+}
+
+/// Some escape the names in a permission and some do not; a name that reads as escaped is.
+#[test]
+fn names_are_escaped_or_not() {
+    let may = |written: &str, path| is_allowed(&grant("Read", written, None), &asked(Method::GET, path, &[]));
+    assert!(may("dbs/d/colls/c/docs/100%", "/dbs/d/colls/c/docs/100%25"));
+    assert!(may("dbs/d/colls/c/docs/100%25", "/dbs/d/colls/c/docs/100%25"));
+    assert!(may("dbs/d/colls/c/docs/x%2541", "/dbs/d/colls/c/docs/x%2541"));
+    assert!(may("dbs/d/colls/c/docs/x%41", "/dbs/d/colls/c/docs/xA"));
+    assert!(!may("dbs/d/colls/c/docs/x%41", "/dbs/d/colls/c/docs/x%2541"));
 }
 
 #[test]

@@ -1,10 +1,17 @@
 //! Data actions: everything that a role can allow, under its documented name.
 //!
-//! Names are compared without regard to case. A name that ends in `/*` stands for all that begin with what is before the star.
+//! Names are compared without regard to case. Two more stand for several, and no others: what is meant to be wide says how wide.
+//!
+//! ```text
+//! …/sqlDatabases/containers/*          everything on containers
+//! …/sqlDatabases/containers/items/*    everything on items
+//! ```
 
 use pleiad_model::{Error, Result};
 
 const PREFIX: &str = "Microsoft.DocumentDB/databaseAccounts/";
+/// After the prefix; each stands for all that begin with what is before its star.
+const WILDCARDS: [&str; 2] = ["sqlDatabases/containers/*", "sqlDatabases/containers/items/*"];
 
 macro_rules! actions {
     ($($(#[$note:meta])* $action:ident = $name:literal,)+) => {
@@ -67,20 +74,26 @@ impl ActionSet {
 
     /// What a name of a role definition stands for: never nothing.
     pub fn named(name: &str) -> Result<ActionSet> {
-        let found = Action::ALL.iter().copied().filter(|action| matches(name, &action.name()));
-        let found = ActionSet::of(&found.collect::<Vec<_>>());
-        if found == ActionSet::default() {
-            let message =
-                format!("The provided data action string [{name}] does not correspond to any valid SQL data action.");
-            return Err(Error::invalid(message));
-        }
-        Ok(found)
+        let short = name.get(..PREFIX.len()).filter(|start| start.eq_ignore_ascii_case(PREFIX));
+        let short = short.and_then(|start| name.get(start.len()..)).unwrap_or_default();
+        let start = WILDCARDS.into_iter().find(|wildcard| wildcard.eq_ignore_ascii_case(short));
+        let start = start.and_then(|wildcard| wildcard.strip_suffix('*'));
+        let is_meant = |action: &Action| match start {
+            Some(start) => action.short_name().starts_with(start),
+            None => action.short_name().eq_ignore_ascii_case(short),
+        };
+        let found: Vec<Action> = Action::ALL.iter().copied().filter(is_meant).collect();
+        if found.is_empty() { Err(Error::invalid(unknown(name))) } else { Ok(ActionSet::of(&found)) }
     }
 }
 
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(start) if start.ends_with('/') => name.get(..start.len()).is_some_and(|s| s.eq_ignore_ascii_case(start)),
-        _ => pattern.eq_ignore_ascii_case(name),
+fn unknown(name: &str) -> String {
+    let message = format!("The provided data action string [{name}] does not correspond to any valid SQL data action.");
+    if !name.contains('*') {
+        return message;
     }
+    let [containers, items] = WILDCARDS;
+    format!(
+        "{message} Of wildcards there are '{PREFIX}{containers}' and '{PREFIX}{items}'; name other actions one by one."
+    )
 }

@@ -5,12 +5,14 @@
 //! /dbs/shop                a database and its containers
 //! /dbs/shop/colls/orders   a container
 //! /subscriptions/…/databaseAccounts/any/dbs/shop   as the service spells it: what is before the account's parts is passed over
+//! /dbs/databaseAccounts    a database that happens to be called so
 //! ```
 
 use std::fmt;
 
 use pleiad_model::{Error, Result};
 
+const SUBSCRIPTION: &str = "/subscriptions/";
 const ACCOUNT: &str = "/databaseaccounts/";
 
 /// Names, not resource ids; none is the account.
@@ -59,8 +61,11 @@ fn below_account(text: &str) -> Option<&str> {
     if !text.starts_with('/') {
         return None;
     }
-    let Some(at) = text.to_ascii_lowercase().find(ACCOUNT) else { return Some(text) };
-    let named = text.get(at + ACCOUNT.len()..)?;
+    let lower = text.to_ascii_lowercase();
+    if !lower.starts_with(SUBSCRIPTION) {
+        return Some(text);
+    }
+    let named = text.get(lower.find(ACCOUNT)? + ACCOUNT.len()..)?;
     Some(named.find('/').and_then(|end| named.get(end..)).unwrap_or_default())
 }
 

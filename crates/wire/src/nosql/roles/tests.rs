@@ -81,8 +81,14 @@ fn wildcards_stand_for_what_begins_like_them() {
     assert_eq!(of("sqlDatabases/containers/items/*").unwrap(), items);
     assert_eq!(of("sqldatabases/CONTAINERS/*").unwrap(), Action::ALL[1..]);
     assert_eq!(of("readMetadata").unwrap(), [ReadMetadata]);
-    for wrong in ["sqlDatabases/write", "sqlDatabases/containers/items/re*", "readMetadata/*", "", "sqlContainers/*"] {
+    for wrong in ["sqlDatabases/write", "sqlDatabases/containers/items", ""] {
         assert!(of(wrong).is_err(), "{wrong}");
+    }
+    for wide in ["*", "sqlDatabases/*", "sqlDatabases/containers/items/re*", "readMetadata/*", "sqlContainers/*"] {
+        assert!(of(wide).unwrap_err().message.contains("/sqlDatabases/containers/items/*'"), "{wide}");
+    }
+    for outer in ["*", "Microsoft.DocumentDB/*", "Microsoft.DocumentDB/databaseAccounts*"] {
+        assert!(ActionSet::named(outer).unwrap_err().message.contains("one by one"), "{outer}");
     }
 }
 
@@ -108,6 +114,22 @@ fn the_services_own_spellings_are_read() {
     let roles = roles(&[definition, by_hand.to_owned()], &[assigned, assignment("R2", "you", "/")]);
     assert!(roles.allow(&principal("me", &[]), Action::ReadMetadata, &Scope::container("d", "c")));
     assert!(roles.allow(&principal("you", &[]), Action::ReadMetadata, &Scope::account()));
+}
+
+#[test]
+fn what_is_called_like_the_account_is_not_the_account() {
+    let scope = |text: &str| Scope::parse(text).unwrap();
+    assert_eq!(scope("/dbs/databaseAccounts"), Scope::database("databaseAccounts"));
+    assert_eq!(scope("/dbs/databaseAccounts/"), Scope::database("databaseAccounts"));
+    assert_eq!(scope("/dbs/databaseAccounts/colls/c"), Scope::container("databaseAccounts", "c"));
+    assert_eq!(scope("/Subscriptions/s/databaseaccounts/any/"), Scope::account());
+    assert_eq!(
+        scope("/subscriptions/s/databaseAccounts/any/dbs/databaseAccounts"),
+        Scope::database("databaseAccounts")
+    );
+    for wrong in ["/subscriptions/s/resourceGroups/g", "/databaseAccounts/any", "/databaseAccounts/any/dbs/d"] {
+        assert!(Scope::parse(wrong).is_err(), "{wrong}");
+    }
 }
 
 #[test]

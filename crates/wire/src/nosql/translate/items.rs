@@ -64,7 +64,7 @@ impl Gateway<'_> {
         let (record, place, charge_ru) = Refusal::of(answer)?;
         let etag = record.etag().to_string();
         let reply = if request.header("if-none-match") == Some(&etag) {
-            Reply::empty(StatusCode::NOT_MODIFIED).charged(pleiad_engine::price::MISS_RU)
+            Reply::empty(StatusCode::NOT_MODIFIED).charged(at.read_ru(pleiad_engine::price::MISS_RU))
         } else {
             let mut body = Vec::new();
             pleiad_engine::write_item(at.container().rid, &record.view(), &mut body);

@@ -12,8 +12,13 @@ use crate::support::*;
 pub async fn manage(endpoint: &str, method: Method, path: &str, body: Option<Value>) -> Value {
     let path = format!("_pleiad/v1/{path}");
     let link = path.split('?').next().unwrap_or_default();
+    ask(endpoint, method, "pleiad", link, &path, body).await
+}
+
+/// What no method of the SDK asks for, signed as it would be.
+pub async fn ask(endpoint: &str, method: Method, kind: &str, link: &str, path: &str, body: Option<Value>) -> Value {
     let date = to_rfc7231(&OffsetDateTime::now_utc());
-    let signed = format!("{}\npleiad\n{link}\n{}\n\n", method.as_str().to_lowercase(), date.to_lowercase());
+    let signed = format!("{}\n{kind}\n{link}\n{}\n\n", method.as_str().to_lowercase(), date.to_lowercase());
     let signature = hmac_sha256(&signed, &Secret::from(key())).expect("a signature");
 
     let url = Url::parse(endpoint).and_then(|base| base.join(&format!("/{path}"))).expect("a URL");
@@ -28,6 +33,17 @@ pub async fn manage(endpoint: &str, method: Method, path: &str, body: Option<Val
 }
 
 impl World {
+    /// A client encryption key, which this SDK keeps but does not make.
+    pub async fn encryption_key(&self, id: &str) {
+        let link = format!("dbs/{}", self.database_name);
+        let body = json!({
+            "id": id, "encryptionAlgorithm": "AEAD_AES_256_CBC_HMAC_SHA256", "wrappedDataEncryptionKey": "d3JhcHBlZA==",
+            "keyWrapMetadata": {"name": "cmk", "type": "AZURE_KEY_VAULT", "value": "https://vault/key", "algorithm": "RSA-OAEP"},
+        });
+        let (endpoint, path) = (self.scheme.endpoint().expect("an endpoint"), format!("{link}/clientencryptionkeys"));
+        ask(&endpoint, Method::Post, "clientencryptionkeys", &link, &path, Some(body)).await;
+    }
+
     /// Splits the largest partition in two; returns when it has happened.
     pub async fn split(&self, container: &ContainerClient) {
         self.steer(container, "split", json!({})).await;

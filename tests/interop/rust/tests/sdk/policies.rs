@@ -32,6 +32,8 @@ async fn a_client_encryption_policy_is_kept_and_cannot_change(world: World) {
         })
     };
     let policy = json!({"policyFormatVersion": 1, "includedPaths": [path("/ssn")]});
+    refused(world.define(json!({"clientEncryptionPolicy": policy})).await, 400);
+    world.encryption_key("cek").await;
     let container = world.define(json!({"clientEncryptionPolicy": policy})).await.unwrap();
     let read = container.read(None).await.unwrap().into_model().unwrap();
     let mut sent = serde_json::to_value(&read).unwrap();

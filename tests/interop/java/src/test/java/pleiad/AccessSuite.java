@@ -225,13 +225,15 @@ abstract class AccessSuite extends InWorld {
                 refused(403, () -> mine.createItem(item("new", "a", 9)));
                 split(shop);
             }
+            refused(403, mine::delete);
         });
         CosmosPermissionProperties writes = permit(shop, wanted -> wanted.setPermissionMode(PermissionMode.ALL));
         as(World.stranger(scheme).resourceToken(writes.getToken()), shop, mine -> {
             mine.createItem(item("new", "a", 9));
             mine.deleteItem("new", new PartitionKey("a"), null);
-            refused(403, mine::delete);
+            assertEquals(204, mine.delete().getStatusCode());
         });
+        refused(404, shop::read);
     }
 
     @Test

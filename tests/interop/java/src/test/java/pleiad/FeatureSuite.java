@@ -127,6 +127,8 @@ abstract class FeatureSuite extends InWorld {
             .setEncryptionAlgorithm("AEAD_AES_256_CBC_HMAC_SHA256");
         CosmosContainerProperties properties =
             definition().setClientEncryptionPolicy(new ClientEncryptionPolicy(List.of(path)));
+        refused(400, () -> world.define(properties, TWO_PARTITIONS));
+        Management.encryptionKey(world.database.getId(), "cek");
         CosmosContainer container = world.define(properties, TWO_PARTITIONS);
         CosmosContainerProperties read = container.read().getProperties();
         assertEquals("/ssn", read.getClientEncryptionPolicy().getIncludedPaths().get(0).getPath());

@@ -34,12 +34,26 @@ final class Management {
         ask(endpoint, "POST", "containers/" + database + "/" + container + "/partitions/split?wait=true", "{}");
     }
 
+    /** A client encryption key, as a client would have wrapped it. */
+    static void encryptionKey(String database, String id) {
+        String link = "dbs/" + database;
+        String body = "{\"id\":\"" + id + "\",\"encryptionAlgorithm\":\"AEAD_AES_256_CBC_HMAC_SHA256\","
+            + "\"wrappedDataEncryptionKey\":\"d3JhcHBlZA==\",\"keyWrapMetadata\":{\"name\":\"cmk\","
+            + "\"type\":\"AZURE_KEY_VAULT\",\"value\":\"https://vault/key\",\"algorithm\":\"RSA-OAEP\"}}";
+        String endpoint = World.endpoint(World.Scheme.HTTP);
+        ask(endpoint, "POST", "clientencryptionkeys", link, link + "/clientencryptionkeys", body);
+    }
+
     /** The answer's text; a refusal throws. */
     static String ask(String endpoint, String method, String what, String body) {
         String path = "_pleiad/v1/" + what;
+        return ask(endpoint, method, "pleiad", path.split("\\?")[0], path, body);
+    }
+
+    private static String ask(String endpoint, String method, String kind, String link, String path, String body) {
         String date = DATE.format(ZonedDateTime.now(ZoneOffset.UTC));
         String signed = method.toLowerCase(Locale.ROOT)
-            + "\npleiad\n" + path.split("\\?")[0] + "\n" + date.toLowerCase(Locale.ROOT) + "\n\n";
+            + "\n" + kind + "\n" + link + "\n" + date.toLowerCase(Locale.ROOT) + "\n\n";
         try {
             Mac mac = Mac.getInstance("HmacSHA256");
             mac.init(new SecretKeySpec(Base64.getDecoder().decode(System.getenv("PLEIAD_KEY")), "HmacSHA256"));

@@ -1,0 +1,67 @@
+//! Client encryption keys of a database.
+//!
+//! Promise: they are kept as clients wrapped them, under names that are unique in their database; and a container is created only when
+//! every key that its policy names is there.
+
+use std::sync::Arc;
+
+use pleiad_model::item::check_resource_name;
+use pleiad_model::policy::ContainerDefinition;
+use pleiad_model::resource_id::{ClientEncryptionKeyRid, DatabaseRid};
+use pleiad_model::{Error, Object, Result};
+use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
+
+use super::meant::Meant;
+use super::tree::{Database, EncryptionKey};
+use super::{Catalog, rows};
+
+/// At most this many keys in one database.
+const ENCRYPTION_KEYS_MAX: usize = 20;
+
+impl Catalog {
+    /// Creates a client encryption key, or replaces the one given.
+    pub async fn put_encryption_key(
+        &self,
+        database: DatabaseRid,
+        id: &str,
+        properties: Object,
+        replaced: Option<Meant<ClientEncryptionKeyRid>>,
+    ) -> Result<Arc<EncryptionKey>> {
+        check_resource_name(id)?;
+        let mut change = self.begin().await;
+        let mut owner = change.owner(database)?;
+        let rid = match replaced {
+            Some(meant) => {
+                let old = owner.encryption_keys.get(&meant.rid.number).ok_or_else(|| Error::not_found(NOT_THERE))?;
+                meant.check(old.version)?;
+                meant.rid
+            }
+            None if owner.encryption_key(id).is_some() => return Err(Error::conflict(ALREADY_EXISTS)),
+            None if owner.encryption_keys.len() >= ENCRYPTION_KEYS_MAX => {
+                return Err(Error::invalid(format!(
+                    "A database has at most {ENCRYPTION_KEYS_MAX} client encryption keys."
+                )));
+            }
+            None => {
+                change.counters.encryption_key += 1;
+                ClientEncryptionKeyRid { database, number: change.counters.encryption_key }
+            }
+        };
+        let key = Arc::new(EncryptionKey { id: id.to_owned(), rid, version: change.version, properties });
+        rows::put_encryption_key(&mut change.batch, &key);
+        owner.encryption_keys.insert(rid.number, key.clone());
+        change.tree.put_database(owner);
+        self.publish(change).await?;
+        Ok(key)
+    }
+}
+
+/// Clients encrypt with what the database keeps for them: without it nobody could write the container's items.
+pub(super) fn check_encryption_keys(owner: &Database, definition: &ContainerDefinition) -> Result<()> {
+    let mut named =
+        definition.client_encryption.iter().flat_map(|policy| &policy.paths).map(|path| path.key_id.as_str());
+    match named.find(|id| owner.encryption_key(id).is_none()) {
+        Some(id) => Err(Error::invalid(format!("ClientEncryptionKey with id '[{id}]' does not exist."))),
+        None => Ok(()),
+    }
+}
