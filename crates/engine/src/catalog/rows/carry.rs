@@ -65,7 +65,7 @@ fn container_rid(key: &[u8]) -> Result<ContainerRid> {
 async fn carry_state(store: &AnyStore, batch: &mut Batch, shard: u64, lsn: u64, item: u64) -> Result<()> {
     let row = store.get(&keyspace::state(shard)).await?;
     let state = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
-    let carried = ShardState { lsn: state.lsn.max(lsn), next_item: state.next_item.max(item), ..state };
+    let carried = ShardState { lsn: state.lsn.max(lsn), next_item: state.next_item.max(item), ..state.clone() };
     if carried != state {
         batch.put(keyspace::state(shard), carried.encode());
     }
