@@ -84,8 +84,8 @@ impl Partition {
         let mut filling =
             Filling { records: Vec::new(), bytes: 0, quota, since_s: asked.since_s, expiry: asked.expiry };
         let mut from = (asked.after.saturating_add(1), 0, 0);
-        loop {
-            let (rows, more) = view.feed_rows(from, filling.limit()).await?;
+        for round in 0.. {
+            let (rows, more) = view.feed_rows(from, limit(round, quota)).await?;
             let wanted: Vec<&FeedRow> = rows.iter().filter(|row| asked.scope.holds(&row.epk)).collect();
             if let Some(lsn) = filling.load(&view, &wanted).await? {
                 return Ok(ChangePage { records: filling.records, lsn });
@@ -173,12 +173,13 @@ impl Filling {
     fn continues(&self, lsn: u64) -> bool {
         self.records.last().is_some_and(|last| last.lsn == lsn)
     }
+}
 
-    /// At first what fills the page if every row is wanted and one more, so that its end is seen; then more.
-    fn limit(&self) -> Limit {
-        let missing = self.quota.items.saturating_sub(self.records.len());
-        let rows = if self.records.is_empty() { missing.saturating_add(1) } else { ROWS_MAX };
-        Limit::rows(rows.min(ROWS_MAX))
+/// At first what fills the page if every row is wanted and one more, so that its end is seen; then more, since few are wanted.
+fn limit(round: usize, quota: Quota) -> Limit {
+    match round {
+        0 => Limit::rows(quota.items.saturating_add(1).min(ROWS_MAX)),
+        _ => Limit::rows(ROWS_MAX),
     }
 }
 

@@ -25,7 +25,7 @@ use crate::index::{Keyspace, Term};
 use crate::map::Range;
 use crate::partition::Partition;
 use crate::schema::Schema;
-use crate::state::{DOCNUM_COUNTER_BITS, ShardState};
+use crate::state::{DOCNUM_COUNTER_BITS, KeptFrom, ShardState};
 use crate::transaction::docnum_from_value;
 
 mod item; // an item and the rows it needs
@@ -228,7 +228,7 @@ impl Check<'_> {
         for (what, says, is) in totals.into_iter().filter(|(_, says, is)| says != is) {
             self.problem(format_args!("the state row counts {says} {what}, there are {is}"));
         }
-        if state.versions_from.unwrap_or(0).max(state.merged_lsn) > state.lsn {
+        if state.versions_from.as_ref().map_or(0, KeptFrom::latest).max(state.merged_lsn) > state.lsn {
             self.problem("the state row tells of versions or a merge behind its own LSN");
         }
         let bounds = [("LSN", state.lsn, self.seen.lsn), ("item number", state.next_item, self.seen.counter)];

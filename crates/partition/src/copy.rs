@@ -26,7 +26,7 @@ use crate::commit::Committer;
 use crate::map::Range;
 use crate::partition::Partition;
 use crate::schema::Schema;
-use crate::state::ShardState;
+use crate::state::{KeptFrom, ShardState};
 
 pub use catch_up::Round;
 
@@ -149,12 +149,28 @@ impl Copy {
         let parents: Vec<ShardState> = self.parents.iter().map(|parent| parent.usage()).collect();
         let newest = parents.iter().map(|parent| parent.lsn).max().unwrap_or(0);
         let lsn = if parents.len() > 1 { newest + 1 } else { newest };
-        let versions_from = versions_from(&parents);
         let merged_lsn = match parents.as_slice() {
             [parent] => parent.merged_lsn,
             _ => newest,
         };
-        self.states.iter().map(|state| ShardState { lsn, versions_from, merged_lsn, ..*state }).collect()
+        let versions_from = self.versions_from(&parents);
+        let first = |(child, state): (&Range, &ShardState)| {
+            let versions_from = versions_from.as_ref().map(|kept| kept.within(&child.keys));
+            ShardState { lsn, versions_from, merged_lsn, ..state.clone() }
+        };
+        self.children.iter().zip(&self.states).map(first).collect()
+    }
+
+    /// Nothing is missing that a parent had. A merge counts on behind all of its parents' LSNs, so that one that has left no version
+    /// yet, and has them all, says so now.
+    fn versions_from(&self, parents: &[ShardState]) -> Option<KeptFrom> {
+        if let [parent] = parents {
+            return parent.versions_from.clone();
+        }
+        let are_kept = self.schema.keeps_versions || parents.iter().any(|parent| parent.versions_from.is_some());
+        let kept = |parent: &ShardState| parent.versions_from.clone().unwrap_or(KeptFrom::at(parent.lsn));
+        let keys = self.parents.iter().map(|parent| &parent.range.keys);
+        are_kept.then(|| KeptFrom::merged(keys.zip(parents.iter().map(kept))))
     }
 
     pub fn figures(&self) -> Figures {
@@ -173,12 +189,6 @@ impl Copy {
     fn child_of(&self, epk: &[u8]) -> usize {
         self.children.partition_point(|child| child.keys.min.as_bytes() <= epk).saturating_sub(1)
     }
-}
-
-/// Versions are complete where those of every parent are.
-fn versions_from(parents: &[ShardState]) -> Option<u64> {
-    let any = parents.iter().any(|parent| parent.versions_from.is_some());
-    parents.iter().map(|parent| parent.versions_from.unwrap_or(parent.lsn)).max().filter(|_| any)
 }
 
 #[cfg(test)]

@@ -28,6 +28,13 @@ impl Scope {
             Scope::Key(key) => key == epk,
         }
     }
+
+    pub(crate) fn overlaps(&self, keys: &KeyRange) -> bool {
+        match self {
+            Scope::Keys(own) => own.intersect(keys).is_some(),
+            Scope::Key(key) => keys.contains(key),
+        }
+    }
 }
 
 #[derive(Debug, Default)]

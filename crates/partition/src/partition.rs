@@ -186,7 +186,7 @@ impl Partition {
 
     /// Items and bytes, counting what is about to become durable.
     pub fn usage(&self) -> ShardState {
-        self.sequencer.state.lock().shard
+        self.sequencer.state.lock().shard.clone()
     }
 
     /// Whether its container, or its items, are going away.

@@ -163,7 +163,7 @@ impl Changes {
         TermCount::of_claims(old.claims, new.claims)
     }
 
-    fn keep(&mut self, shard: u64, kind: VersionKind, previous: Option<&Record>, current: Option<&Record>) {
+    pub fn keep(&mut self, shard: u64, kind: VersionKind, previous: Option<&Record>, current: Option<&Record>) {
         let (Some(at), Some(record)) = (&mut self.versions, previous.or(current)) else { return };
         let row = keyspace::version(shard, at.lsn, at.count, record.docnum);
         self.batch.put(row, version::encode(kind, at.ts_s, previous, current));

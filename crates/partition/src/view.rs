@@ -25,6 +25,7 @@ use pleiad_storage::{AnySnapshot, AnyStore, Chunk, Direction, Limit, Snapshot, S
 
 use crate::change_feed::FeedRow;
 use crate::erased::Erased;
+use crate::feed::Scope;
 use crate::index::UNINDEXED;
 use crate::key::ItemKey;
 use crate::map::Range;
@@ -216,9 +217,10 @@ impl View {
         self.state.merged_lsn
     }
 
-    /// From which LSN on all versions are kept.
-    pub(crate) fn versions_from(&self) -> Option<u64> {
-        self.state.versions_from
+    /// From which LSN on all versions of some keys are kept. Before the first write under a policy that keeps versions, they are
+    /// complete from now on.
+    pub(crate) fn versions_from(&self, scope: &Scope) -> u64 {
+        self.state.versions_from.as_ref().map_or(self.lsn(), |kept| kept.lsn_of(scope))
     }
 
     /// Rows of versions from this one on, in order, and whether there are more.

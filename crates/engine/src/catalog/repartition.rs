@@ -148,7 +148,7 @@ impl Catalog {
             match new {
                 Some(state) => {
                     let (store, committer) = (self.store.clone(), self.committer.clone());
-                    let child = Partition::at(range.clone(), store, committer, *state);
+                    let child = Partition::at(range.clone(), store, committer, state.clone());
                     child.inherit(old.partitions.iter().map(|parent| &**parent));
                     Some(Arc::new(child))
                 }

@@ -16,7 +16,7 @@
 //! of the database. Positions are durable after what they stand for; what was done in between is done again after a crash, with the
 //! same end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -247,7 +247,7 @@ fn joined(stretches: Vec<Followed>) -> Vec<Followed> {
 #[derive(Default)]
 struct Effect {
     /// Where it may have been in the index.
-    was: Vec<PartitionKey>,
+    was: HashSet<PartitionKey>,
     /// What it is there now.
     is: Option<Value>,
 }
@@ -287,7 +287,7 @@ impl Work<'_> {
 
     fn built<'r>(&self, records: impl Iterator<Item = &'r Record>) -> Result<BTreeMap<u64, Effect>> {
         let effect =
-            |record: &Record| Ok((record.docnum, Effect { was: Vec::new(), is: Some(self.projected(record)?) }));
+            |record: &Record| Ok((record.docnum, Effect { was: HashSet::new(), is: Some(self.projected(record)?) }));
         records.map(effect).collect()
     }
 
@@ -299,7 +299,7 @@ impl Work<'_> {
             let Some(record) = version.previous.as_ref().or(version.current.as_ref()) else { continue };
             let effect = effects.entry(record.docnum).or_default();
             if let Some(previous) = &version.previous {
-                effect.was.push(key(&self.projected(previous)?));
+                effect.was.insert(key(&self.projected(previous)?));
             }
             effect.is = version.current.as_ref().map(|current| self.projected(current)).transpose()?;
         }
@@ -339,10 +339,8 @@ impl Work<'_> {
         if let (Some(item), Some(at)) = (effect.is, &is) {
             self.upsert(at, &id, item).await?;
         }
-        let mut left: Vec<PartitionKey> = effect.was.into_iter().filter(|was| Some(was) != is.as_ref()).collect();
-        left.dedup();
-        for was in left {
-            self.delete(&was, &id).await?;
+        for was in effect.was.iter().filter(|was| Some(*was) != is.as_ref()) {
+            self.delete(was, &id).await?;
         }
         Ok(())
     }

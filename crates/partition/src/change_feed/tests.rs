@@ -7,7 +7,8 @@ use crate::schema::Schema;
 use crate::state::ShardState;
 use crate::testing::{Dice, draft, item, key, memory, open, range, schema};
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
-use pleiad_storage::{AnyStore, Batch, Durability, Store, keyspace};
+use pleiad_storage::testing::{Call, Faulty, Script};
+use pleiad_storage::{AnyStore, Batch, Durability, Memory, Store, keyspace};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -170,4 +171,21 @@ async fn a_position_ahead_of_the_partition_stays() {
     let partition = merged(&[(1, 0, 10, 7)]).await;
     let page = partition.changes(&everything(99), by(100)).await.unwrap();
     assert_eq!((lsns(&page), page.lsn), (vec![], 99));
+}
+
+/// A small page is no reason to look for the changes of one key a few rows at a time.
+#[tokio::test]
+async fn what_is_rare_is_found_in_few_reads() {
+    let script = Script::default();
+    let store = Arc::new(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())));
+    let (partition, schema) = (open(&store).await, schema(&["/pk"]));
+    for n in 0..200 {
+        let (pk, id) = (if n == 150 { "rare" } else { "many" }, n.to_string());
+        let draft = draft(&schema, &id, item(pk, &id, n));
+        partition.write(&schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+    }
+    script.fail(Call::Read, 8);
+    let scope = Scope::Key(key(&schema, "rare", "").logical.epk);
+    let page = partition.changes(&Asked { scope, ..everything(0) }, by(1)).await.unwrap();
+    assert_eq!(lsns(&page), [151]);
 }

@@ -29,7 +29,7 @@ impl Partition {
     /// The versions behind an LSN: those of one transaction at least, if there is one.
     pub async fn versions(&self, asked: &Asked, quota: Quota) -> Result<VersionPage> {
         let view = self.view().await?;
-        check_kept(&view, asked.after)?;
+        check_kept(&view, asked)?;
         self.read_versions(&view, asked, quota).await
     }
 
@@ -85,7 +85,7 @@ impl Partition {
         let to = keyspace::versions_from(self.range.shard, end.saturating_add(1)).0;
         let trim = |shard: &mut ShardState, batch: &mut Batch| {
             batch.delete_range(from, to);
-            shard.versions_from = shard.versions_from.map(|lsn| lsn.max(end));
+            shard.versions_from.iter_mut().for_each(|kept| kept.raise(end));
         };
         self.commit_state(trim).await?;
         Ok(more && old == rows.len())
@@ -105,9 +105,8 @@ fn end_of(rows: &[(Bytes, Bytes)], old: usize, more: bool) -> Result<Option<u64>
     })
 }
 
-/// Before the first write under a policy that keeps versions, they are complete from now on.
-fn check_kept(view: &View, after: u64) -> Result<()> {
-    if after >= view.versions_from().unwrap_or(view.lsn()) {
+fn check_kept(view: &View, asked: &Asked) -> Result<()> {
+    if asked.after >= view.versions_from(&asked.scope) {
         return Ok(());
     }
     Err(Error::invalid(

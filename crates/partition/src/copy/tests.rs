@@ -11,10 +11,13 @@ use pleiad_storage::testing::Mirror;
 use pleiad_storage::{Embedded, EmbeddedOptions, Memory};
 
 use super::*;
+use crate::change_feed::Asked;
+use crate::feed::{Quota, Scope};
 use crate::key::ItemKey;
 use crate::partition::{Condition, Rejected, Verb};
 use crate::record::RecordView;
 use crate::testing::{Dice, LATER, audit, draft, item, key, memory, rows, unique_schema};
+use crate::ttl::Expiry;
 
 const KEYS: u64 = 9;
 const IDS: u64 = 14;
@@ -274,4 +277,60 @@ async fn only_its_own_job_ends_a_log() {
     parent.end_log(2).unwrap();
     world.commit(Batch::default()).await;
     assert_eq!(logged(rows(&world.store, 1).await), 0);
+}
+
+impl World {
+    async fn put(&self, partitions: &[Arc<Partition>], schema: &Schema, pk: &str, n: i64) {
+        let draft = draft(schema, &n.to_string(), item(pk, &n.to_string(), n));
+        let at = partitions.iter().find(|partition| partition.range.keys.contains(&draft.target.logical.epk)).unwrap();
+        at.write(schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+    }
+
+    /// A partition key value in a stretch.
+    fn key_in(&self, keys: &KeyRange) -> String {
+        let lies_there = |pk: &String| keys.contains(&key(&self.schema, pk, "").logical.epk);
+        (0..).map(|n| format!("p{n}")).find(lies_there).unwrap()
+    }
+}
+
+/// How many versions of some keys lie behind a position, if none is missing.
+async fn versions(partitions: &[Arc<Partition>], keys: &KeyRange, after: u64) -> Result<usize> {
+    let at = partitions.iter().find(|partition| partition.range.keys.contains(&keys.min)).unwrap();
+    let (scope, expiry) = (Scope::Keys(keys.clone()), Expiry::new(None, 7));
+    let page = at.versions(&Asked { scope, after, since_s: 0, expiry }, Quota { items: 99, bytes: 1 << 20 }).await?;
+    Ok(page.versions.len())
+}
+
+/// One parent has a long history, most of it from before versions were kept. Readers who have seen all of theirs go on, also
+/// where nothing was written since.
+#[tokio::test]
+async fn a_merge_asks_readers_of_all_versions_for_their_own_history_only() {
+    for written_since in [true, false] {
+        let world = World::new(memory());
+        let unkept = Schema { keeps_versions: false, ..unique_schema("/n") };
+        let ranges = halves(&EffectiveKey::from_bytes(&[0x20]), 8);
+        let parents = [world.open(&ranges[0]).await, world.open(&ranges[1]).await];
+        let [low, high] = ranges.map(|range| range.keys);
+        let pks = [world.key_in(&low), world.key_in(&high)];
+        for n in 0..30 {
+            world.put(&parents, &unkept, &pks[usize::from(n > 0)], n).await;
+        }
+        for pk in pks.iter().filter(|_| written_since) {
+            world.put(&parents, &world.schema, pk, 30).await;
+        }
+        let seen = [parents[0].lsn(), parents[1].lsn()];
+        let merged = world.copied(&parents, &[range(20, KeyRange::FULL)], &mut Dice(1)).await;
+        world.put(&merged, &world.schema, &pks[0], 31).await;
+        world.put(&merged, &world.schema, &pks[1], 32).await;
+        let check = async |partitions: &[Arc<Partition>]| {
+            assert_eq!(versions(partitions, &low, seen[0]).await.unwrap(), 1);
+            assert_eq!(versions(partitions, &high, seen[1]).await.unwrap(), 1);
+            assert!(
+                versions(partitions, &low, 0).await.is_err() && versions(partitions, &high, seen[0]).await.is_err()
+            );
+            audit(&partitions[0], &world.schema).await;
+        };
+        check(&merged).await;
+        check(&world.copied(&merged, &halves(&EffectiveKey::from_bytes(&[0x20]), 30), &mut Dice(1)).await).await;
+    }
 }

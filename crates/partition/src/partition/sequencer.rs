@@ -55,12 +55,8 @@ impl Partition {
     ) -> Result<Queued<T>> {
         let mut sequence = self.sequencer.state.lock();
         sequence.admit(schema)?;
-        let mut shard = sequence.shard;
-        let kept_from = shard.versions_from;
-        shard.versions_from = schema.keeps_versions.then(|| kept_from.unwrap_or(shard.lsn));
-        shard.lsn += 1;
-        // What was kept before is of no use any more, but it is there until somebody removes it.
-        shard.versions_from = shard.versions_from.or(kept_from.map(|_| shard.lsn));
+        let mut shard = sequence.shard.clone();
+        shard.advance(schema.keeps_versions);
         let versions = schema.keeps_versions.then(|| Versions::new(shard.lsn, ts_s));
         let log_lsn = sequence.logged_for.map(|_| shard.lsn);
         let mut changes = Changes { log_lsn, versions, ..Changes::default() };
@@ -71,8 +67,8 @@ impl Partition {
         let batch = std::mem::take(&mut changes.batch);
         // Nothing is published before we let go of the sequence, and nothing stays behind if this is refused.
         self.committer.enqueue(Entry { batch, state, owner: Some((owner, shard.lsn)), done })?;
-        sequence.accept(shard, changes.pending);
         self.growth.note(shard.item_bytes > schema.room.partition_bytes_max);
+        sequence.accept(shard, changes.pending);
         Ok(Queued { written, durable })
     }
 
@@ -90,7 +86,7 @@ impl Partition {
     fn enqueue_state(&self, change: impl FnOnce(&mut ShardState, &mut Batch)) -> Result<oneshot::Receiver<Result<()>>> {
         let mut sequence = self.sequencer.state.lock();
         sequence.check_open()?;
-        let (mut shard, mut batch) = (sequence.shard, Batch::new());
+        let (mut shard, mut batch) = (sequence.shard.clone(), Batch::new());
         change(&mut shard, &mut batch);
         let (done, durable) = oneshot::channel();
         let state = Some((keyspace::state(self.range.shard), shard.encode()));
@@ -104,8 +100,9 @@ impl Sequencer {
     pub(super) fn new(shard: ShardState) -> Sequencer {
         let (pending, brought) = Default::default();
         let (closed, fenced, logged_for) = (false, false, None);
+        let visible_lsn = AtomicU64::new(shard.lsn);
         let sequence = Sequence { shard, pending, brought, closed, fenced, logged_for, schema_version: 0 };
-        Sequencer { visible_lsn: AtomicU64::new(shard.lsn), state: Mutex::new(sequence) }
+        Sequencer { visible_lsn, state: Mutex::new(sequence) }
     }
 
     pub(super) fn visible_lsn(&self) -> u64 {
@@ -148,11 +145,11 @@ impl Sequence {
     }
 
     fn accept(&mut self, shard: ShardState, pending: Vec<(Bytes, Option<Bytes>)>) {
-        self.shard = shard;
         self.brought.push_back((shard.lsn, pending.iter().map(|(row, _)| row.clone()).collect()));
         for (row, value) in pending {
             self.pending.insert(row, Pending { lsn: shard.lsn, value });
         }
+        self.shard = shard;
     }
 }
 

@@ -16,6 +16,7 @@
 //! ```
 
 mod commit; // what it has come to, as rows
+mod history; // what it did on the way
 mod look; // what others may read through it
 
 use std::collections::{BTreeMap, HashMap};
@@ -36,7 +37,9 @@ use crate::record::{Contents, Record, Tag};
 use crate::schema::{Schema, Stored};
 use crate::transaction::TermCount;
 use crate::unique::Claim;
+use crate::version::VersionKind;
 use crate::view::View;
+use history::History;
 
 /// What one may write, in bytes of items: it is kept in memory until its end.
 pub const TRANSACTION_BYTES_MAX: usize = 64 << 20;
@@ -58,6 +61,7 @@ pub struct Transaction<'a> {
     /// Who has an id now, of those that were touched.
     ids: HashMap<[u8; 16], Option<u64>>,
     changes: BTreeMap<u64, Change>,
+    history: History,
     /// Who holds a unique value now, of those that were touched.
     held: HashMap<Claim, Option<u64>>,
     /// The versions that its writes were decided on.
@@ -141,6 +145,7 @@ impl Partition {
             tag: (self.usage().lsn, tag_seq(number)),
             ids,
             changes,
+            history: History::new(schema),
             held,
             rests_on,
             rests_on_claims,
@@ -261,6 +266,7 @@ impl Transaction<'_> {
         let bytes = old.body().len();
         let change = touch(&mut self.changes, self.schema, key, old)?;
         let rows = change.latest().map_or(0, |version| index::priced(&version.terms.possible) + version.claims.len());
+        self.history.note(VersionKind::Delete, change.latest(), None);
         let claims = change.leave();
         let charge_ru = price::delete(bytes, rows);
         self.ids.insert(key.hash, None);
@@ -283,6 +289,7 @@ impl Transaction<'_> {
         self.held.extend(new.claims.iter().map(|claim| (*claim, Some(docnum))));
         let (key, terms, claims) = (new.key.into_owned(), new.terms.into(), new.claims);
         let now = Version { key, record: record.clone(), terms, claims };
+        self.history.note(VersionKind::Create, None, Some(&record));
         self.ids.insert(now.key.hash, Some(docnum));
         self.changes.insert(docnum, Change { was: None, now: Some(now), is_over: false, writes: 1 });
         self.growth.add(growth.items, growth.bytes);
@@ -306,6 +313,7 @@ impl Transaction<'_> {
         let tag = (self.tag.0, self.tag.1 | change.writes & 0x7F);
         let record = Record::encode(&Contents { tag: Some(tag), ..new.contents(docnum) }, 0, 0)?;
         let count = change.latest().map(|version| version.count_to(&new)).unwrap_or_default();
+        self.history.note(VersionKind::Replace, change.latest(), Some(&record));
         let former = change.leave();
         self.held.extend(former.into_iter().map(|claim| (claim, None)));
         self.held.extend(new.claims.iter().map(|claim| (*claim, Some(docnum))));
@@ -373,6 +381,8 @@ impl Transaction<'_> {
         let key = self.scope.renamed(over.id());
         let is_over = self.schema.expiry(self.ts_s).is_over(&over.view());
         let change = touch(&mut self.changes, self.schema, &key, over)?;
+        let kind = if is_over { VersionKind::Expire } else { VersionKind::Delete };
+        self.history.note(kind, change.latest(), None);
         let claims = change.leave();
         change.is_over = is_over;
         self.held.extend(claims.into_iter().map(|claim| (claim, None)));
@@ -404,7 +414,9 @@ impl Transaction<'_> {
         let current = self.find(&key).await?.filter(|current| Place::of(current) == Place::of(found));
         let Some(current) = current else { return Ok(()) };
         self.growth.add(-1, -(current.body().len() as i64));
-        let claims = touch(&mut self.changes, self.schema, &key, current)?.leave();
+        let change = touch(&mut self.changes, self.schema, &key, current)?;
+        self.history.note(VersionKind::Delete, change.latest(), None);
+        let claims = change.leave();
         self.held.extend(claims.into_iter().map(|claim| (claim, None)));
         self.ids.insert(key.hash, None);
         Ok(())
@@ -451,11 +463,12 @@ impl Transaction<'_> {
     }
 
     fn check_size(&self, bytes: usize) -> Result<()> {
-        if self.written_bytes + bytes <= TRANSACTION_BYTES_MAX && self.changes.len() < TRANSACTION_CHANGES_MAX {
+        let changes = self.changes.len().max(self.history.len());
+        if self.written_bytes + bytes <= TRANSACTION_BYTES_MAX && changes < TRANSACTION_CHANGES_MAX {
             return Ok(());
         }
         let message = format!(
-            "A transaction changes at most {TRANSACTION_CHANGES_MAX} items and writes at most {TRANSACTION_BYTES_MAX} bytes."
+            "A transaction makes at most {TRANSACTION_CHANGES_MAX} changes and writes at most {TRANSACTION_BYTES_MAX} bytes."
         );
         Err(Error::new(Kind::TooLarge, message))
     }

@@ -19,7 +19,7 @@ async fn turn_back(store: &AnyStore, left: usize) {
     }
     let state = store.get(&keyspace::state(SHARD)).await.unwrap().unwrap();
     // Neither versions nor merges.
-    batch.put(keyspace::state(SHARD), [&[1], &state[1..17], &state[33..]].concat());
+    batch.put(keyspace::state(SHARD), [&[1], &state[1..17], &state[33..49]].concat());
     store.commit(&batch, Durability::Written).await.unwrap();
 }
 

@@ -103,7 +103,8 @@ fn container_rid(key: &[u8]) -> Result<ContainerRid> {
 async fn carry_state(store: &AnyStore, batch: &mut Batch, shard: u64, came: Came) -> Result<()> {
     let row = store.get(&keyspace::state(shard)).await?;
     let state = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
-    let carried = ShardState { lsn: state.lsn.max(came.lsn), next_item: state.next_item.max(came.item), ..state };
+    let carried =
+        ShardState { lsn: state.lsn.max(came.lsn), next_item: state.next_item.max(came.item), ..state.clone() };
     if carried != state {
         batch.put(keyspace::state(shard), carried.encode());
     }

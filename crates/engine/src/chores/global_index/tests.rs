@@ -142,6 +142,42 @@ async fn an_index_is_built_and_follows_under_its_own_key() {
     assert_sound(&engine).await;
 }
 
+/// Its source tells of everything that happened on the way, at one LSN.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_holds_what_a_batch_has_come_to() {
+    let engine = shop().await;
+    put(&engine, order("old", "p", "Rome", 1)).await;
+    let definition = "SELECT c.id, c.pk, c.city FROM c";
+    add(&engine, "by_city", "/city", definition).await;
+    caught_up(&engine, "by_city").await;
+    let operation = |action, id: Option<&str>| {
+        let (id, options) = (id.map(str::to_owned), WriteOptions::default());
+        crate::BatchOperation { action: Ok(action), id, key: None, options, known_etag: None }
+    };
+    use crate::BatchAction::{Create, Delete, Replace, Upsert};
+    let operations = [
+        operation(Create(order("new", "p", "Oslo", 1)), None),
+        operation(Replace(order("new", "p", "Lima", 2)), Some("new")),
+        operation(Upsert(order("old", "p", "Bern", 2)), None),
+        operation(Upsert(order("old", "p", "Rome", 3)), None),
+        operation(Upsert(order("old", "p", "Bern", 4)), None),
+        operation(Create(order("tmp", "p", "Rome", 1)), None),
+        operation(Delete, Some("tmp")),
+        operation(Create(order("tmp", "p", "Bern", 1)), None),
+    ];
+    let answers = engine.run_batch(&admit(&engine, "orders"), Some(&pk("p")), &operations, None).await;
+    assert!(answers.result.unwrap().iter().all(|answer| answer.result.is_ok()));
+    caught_up(&engine, "by_city").await;
+    let now = held(&engine, "by_city").await;
+    assert_eq!((now.len(), now), (3, expected(&engine, definition).await));
+    let nothing = [operation(Create(order("gone", "p", "Rome", 1)), None), operation(Delete, Some("gone"))];
+    let answers = engine.run_batch(&admit(&engine, "orders"), Some(&pk("p")), &nothing, None).await;
+    assert!(answers.result.unwrap().iter().all(|answer| answer.result.is_ok()));
+    caught_up(&engine, "by_city").await;
+    assert_eq!(held(&engine, "by_city").await, expected(&engine, definition).await);
+    assert_sound(&engine).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_do_not_write_to_an_index() {
     let engine = shop().await;

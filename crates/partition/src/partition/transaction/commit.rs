@@ -1,7 +1,7 @@
 //! The end of a transaction: what it rests on still holds, and what it has come to goes into one batch.
 //!
-//! Promise: either every change of it has its place at one LSN, or none has. What an item was on the way does not show:
-//! one change per item is left, from what was there to what is there.
+//! Promise: either every change of it has its place at one LSN, or none has. One change per item is left, from what was there to what
+//! is there. What an item was on the way shows where every change leaves a version, and nowhere else.
 
 use pleiad_model::{Error, Kind, Result};
 
@@ -16,7 +16,7 @@ impl Transaction<'_> {
     /// `Kind::RetryWith`: somebody was faster. `Kind::Outdated`: the items have moved, begin again where they are.
     pub async fn commit(self) -> Result<u64, Rejected> {
         let (partition, seen) = (self.partition, self.lsn());
-        if self.changes.values().all(Change::is_nothing) {
+        if self.history.is_empty() && self.changes.values().all(Change::is_nothing) {
             drop(self);
             partition.stand_by().await?;
             return Ok(seen);
@@ -72,6 +72,7 @@ impl Transaction<'_> {
     fn lay_out(&self, shard: &mut ShardState, rows: &mut Changes, stats: &KeyStats) -> Result<u64> {
         let at = self.partition.range.shard;
         let mut growth = Growth::default();
+        let versions = rows.versions.take(); // told below: of every operation, not of what they have come to
         self.changes.values().for_each(|change| change.go(at, rows, &mut growth));
         let stays = self.changes.values().filter(|change| change.now.is_some());
         for (seq, change) in (0..).zip(stays) {
@@ -83,6 +84,8 @@ impl Transaction<'_> {
         for now in self.changes.values().filter_map(|change| change.now.as_ref()) {
             rows.claim(at, &now.claims, &now.record);
         }
+        rows.versions = versions;
+        self.history.tell(at, shard.lsn, rows);
         rows.count_key(self.partition.key_row(&self.scope), stats, &self.scope);
         shard.items = shard.items.saturating_add_signed(growth.items);
         shard.item_bytes = shard.item_bytes.saturating_add_signed(growth.bytes);

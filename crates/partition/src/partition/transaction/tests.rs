@@ -4,10 +4,12 @@ mod model; // many of them at once, by chance
 mod unique; // values that one item may have
 
 use pleiad_model::Value;
+use pleiad_model::partition_key::KeyRange;
 
 use super::*;
 use crate::change_feed::Asked;
 use crate::testing::{audit, draft, item, key, memory, open, schema};
+use crate::ttl::Expiry;
 
 const NOW_S: u32 = 1_000;
 const ALL: Quota = Quota { items: 100, bytes: 1 << 20 };
@@ -237,4 +239,73 @@ async fn a_transaction_meets_a_fence_and_leaves_nothing() {
     let missing = put(&mut tx, &schema, Verb::Replace, "a", 1).await.unwrap_err();
     assert_eq!(tx.give_up(missing).await.error.kind, Kind::Outdated);
     assert_eq!(partition.lsn(), 0);
+}
+
+/// What the versions behind an LSN say: LSN, kind, `n` before and after.
+async fn told(partition: &Partition, after: u64) -> Vec<(u64, VersionKind, Option<i64>, Option<i64>)> {
+    let (scope, expiry) = (Scope::Keys(KeyRange::FULL), Expiry::new(None, NOW_S));
+    let quota = Quota { items: 1, ..ALL };
+    let page = partition.versions(&Asked { scope, after, since_s: 0, expiry }, quota).await.unwrap();
+    let n = |record: &Option<Record>| record.as_ref().map(n_of);
+    let all_placed = |version: &crate::version::Version| {
+        version.previous.iter().all(|old| old.lsn > 0) && version.current.iter().all(|new| new.lsn == version.lsn)
+    };
+    assert!(page.versions.iter().all(all_placed));
+    page.versions.iter().map(|version| (version.lsn, version.kind, n(&version.previous), n(&version.current))).collect()
+}
+
+#[tokio::test]
+async fn every_operation_leaves_a_version_where_all_are_kept() {
+    use VersionKind::{Create, Delete, Replace};
+    let (store, schema) = (memory(), Schema { keeps_versions: true, ..schema(&["/pk"]) });
+    let partition = open(&store).await;
+    create(&partition, &schema, "old", 4).await;
+    for latched in [false, true] {
+        let scope = logical(&schema, "p");
+        let mut tx = match latched {
+            false => partition.begin(&schema, scope, NOW_S).await.unwrap(),
+            true => partition.begin_latched(&schema, scope, NOW_S).await,
+        };
+        let x = if latched { "x2" } else { "x1" };
+        put(&mut tx, &schema, Verb::Create, x, 1).await.unwrap();
+        put(&mut tx, &schema, Verb::Replace, x, 2).await.unwrap();
+        put(&mut tx, &schema, Verb::Upsert, "old", 5).await.unwrap();
+        assert!(put(&mut tx, &schema, Verb::Create, "old", 7).await.is_err(), "refused: leaves nothing");
+        put(&mut tx, &schema, Verb::Replace, "old", 4).await.unwrap();
+        put(&mut tx, &schema, Verb::Create, "tmp", 9).await.unwrap();
+        tx.delete(&key(&schema, "p", "tmp"), &Condition::None).await.unwrap();
+        let lsn = tx.commit().await.unwrap();
+        let want = [
+            (lsn, Create, None, Some(1)),
+            (lsn, Replace, Some(1), Some(2)),
+            (lsn, Replace, Some(4), Some(5)),
+            (lsn, Replace, Some(5), Some(4)),
+            (lsn, Create, None, Some(9)),
+            (lsn, Delete, Some(9), None),
+        ];
+        assert_eq!(told(&partition, lsn - 1).await, want, "a page has all of one LSN");
+    }
+    audit(&partition, &schema).await;
+}
+
+#[tokio::test]
+async fn a_transaction_that_leaves_no_item_leaves_its_versions_and_those_before_it_were_over() {
+    use VersionKind::{Create, Delete, Expire};
+    let kept = Schema { keeps_versions: true, default_ttl: Some(10), ..schema(&["/pk"]) };
+    let partition = open(&memory()).await;
+    let draft = draft(&kept, "a", item("p", "a", 1));
+    partition.write(&kept, Verb::Create, &draft, &Condition::None, NOW_S - 100).await.unwrap();
+    let mut tx = partition.begin_latched(&kept, logical(&kept, "p"), NOW_S).await;
+    put(&mut tx, &kept, Verb::Create, "a", 2).await.unwrap();
+    tx.delete(&key(&kept, "p", "a"), &Condition::None).await.unwrap();
+    assert_eq!(tx.commit().await.unwrap(), 2);
+    let want = [(2, Expire, Some(1), None), (2, Create, None, Some(2)), (2, Delete, Some(2), None)];
+    assert_eq!(told(&partition, 1).await, want);
+
+    let mut tx = partition.begin(&kept, logical(&kept, "p"), NOW_S).await.unwrap();
+    put(&mut tx, &kept, Verb::Create, "b", 3).await.unwrap();
+    tx.delete(&key(&kept, "p", "b"), &Condition::None).await.unwrap();
+    assert_eq!((tx.commit().await.unwrap(), partition.usage().items), (3, 0));
+    assert_eq!(told(&partition, 2).await, [(3, Create, None, Some(3)), (3, Delete, Some(3), None)]);
+    audit(&partition, &kept).await;
 }
