@@ -142,15 +142,15 @@ impl<'a> Request<'a> {
         preferences.map(str::trim).any(|preference| preference.eq_ignore_ascii_case("return=minimal"))
     }
 
-    /// How many a page may hold; `None` when the client leaves it to us.
+    /// How many a page may hold; `None` when the client leaves it to us, as zero does.
     pub fn max_item_count(&self) -> Result<Option<usize>> {
         match self.header("x-ms-max-item-count") {
             None | Some("-1" | "") => Ok(None),
             Some(text) => match text.parse() {
-                Ok(count) if count > 0 => Ok(Some(count)),
-                _ => {
-                    Err(Error::invalid(format!("x-ms-max-item-count is {text:?}; it must be -1 or a positive number.")))
-                }
+                Ok(count) => Ok(Some(count).filter(|count| *count > 0)),
+                Err(_) => Err(Error::invalid(format!(
+                    "The input PageSize {text} is invalid. Ensure to pass a valid page size which must be a positive integer or -1 for a dynamic page size"
+                ))),
             },
         }
     }
