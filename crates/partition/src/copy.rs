@@ -47,10 +47,14 @@ pub struct Copy {
     figures: Figures,
 }
 
+/// Of a row besides what it tells of its item, about.
+const ROW_BYTES: u64 = 48;
+
 /// How far a copy has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     pub items_total: u64,
+    pub item_bytes_total: u64,
     pub items: u64,
     pub rows: u64,
     pub bytes: u64,
@@ -61,12 +65,24 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Of the copy. Never 100: then it is over.
+    /// Nothing is copied yet.
+    pub fn of(parents: &[Arc<Partition>]) -> Figures {
+        let usage = || parents.iter().map(|parent| parent.usage());
+        Figures {
+            items_total: usage().map(|usage| usage.items).sum(),
+            item_bytes_total: usage().map(|usage| usage.item_bytes).sum(),
+            ..Figures::default()
+        }
+    }
+
+    /// Of the copy, in bytes: they are what takes time, and items come first, with most of them. Never 100: then it is over.
     pub fn percent(&self) -> u64 {
-        // An item has a row in each of doc, feed, id and member.
+        // An item has a row in each of doc, feed, id and member. What is in the item is partly in the index again.
         let terms = self.terms.checked_div(self.items).unwrap_or(4);
-        let total = self.items_total.saturating_mul(4 + terms).max(1);
-        (self.rows.saturating_mul(100) / total).min(99)
+        let rows = self.items_total.saturating_mul(4 + terms);
+        let again = if terms > 0 { self.item_bytes_total / 2 } else { 0 };
+        let total = rows.saturating_mul(ROW_BYTES).saturating_add(self.item_bytes_total.saturating_add(again));
+        (self.bytes.saturating_mul(100) / total.max(1)).min(99)
     }
 }
 
@@ -74,6 +90,7 @@ impl Figures {
 impl std::ops::AddAssign for Figures {
     fn add_assign(&mut self, other: Figures) {
         self.items_total += other.items_total;
+        self.item_bytes_total += other.item_bytes_total;
         self.items += other.items;
         self.rows += other.rows;
         self.bytes += other.bytes;
@@ -94,8 +111,7 @@ impl Copy {
         store: Arc<AnyStore>,
         committer: Committer,
     ) -> Copy {
-        let items_total = parents.iter().map(|parent| parent.usage().items).sum();
-        let figures = Figures { items_total, ..Figures::default() };
+        let figures = Figures::of(&parents);
         let (states, seen_lsn) = (vec![ShardState::default(); children.len()], vec![0; parents.len()]);
         Copy { job, parents, children, schema, store, committer, states, seen_lsn, figures }
     }
@@ -139,7 +155,7 @@ impl Copy {
         }
         self.states.fill(ShardState::default());
         self.seen_lsn.fill(0);
-        self.figures = Figures { items_total: self.figures.items_total, ..Figures::default() };
+        self.figures = Figures::of(&self.parents);
         Ok(())
     }
 

@@ -161,7 +161,9 @@ fn snapshots_are_taken_and_restored_from_the_command_line() {
     assert!(listed.lines().count() == 2 && listed.starts_with("NAME") && listed.contains(" GMT"), "{listed}");
     assert_eq!(server.says(&["snapshot", "delete", "before the test"]), "snapshot before the test is deleted\n");
     server.refuses(&["snapshot", "restore", "before the test"], "There is no snapshot named");
-    server.refuses(&["snapshot", "take", "a/b"], "(400)");
+    for wrong in ["", "a/b", "ends "] {
+        server.refuses(&["snapshot", "take", wrong], &format!("invalid value '{wrong}' for '<NAME>'"));
+    }
 }
 
 #[test]

@@ -10,7 +10,12 @@ mod tests;
 
 pub fn number(kind: Kind) -> u16 {
     match kind {
-        Kind::Invalid | Kind::NotFinite | Kind::KeyMismatch | Kind::CrossPartition | Kind::ContainerChanged | Kind::Refused => 400,
+        Kind::Invalid
+        | Kind::NotFinite
+        | Kind::KeyMismatch
+        | Kind::CrossPartition
+        | Kind::ContainerChanged
+        | Kind::Refused => 400,
         Kind::Forbidden | Kind::QuotaExceeded | Kind::KeyFull => 403,
         Kind::NotFound | Kind::OwnerNotFound | Kind::SessionNotAvailable => 404,
         Kind::Conflict => 409,

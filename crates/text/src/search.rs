@@ -28,6 +28,11 @@ impl Search {
         Search { words: words.iter().map(|(place, word)| (place - first, word.to_owned())).collect(), distance }
     }
 
+    /// How many words it has: what comparing it with each place of a text may take.
+    pub fn word_count(&self) -> usize {
+        self.words.len()
+    }
+
     /// How often it occurs.
     pub fn hits(&self, words: &Words) -> u32 {
         let hits = self.places(words).count();

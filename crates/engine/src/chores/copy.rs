@@ -76,7 +76,8 @@ impl Catalog {
     }
 
     async fn copy_items(&self, id: u64, plan: &CopyPlan) -> Result<()> {
-        let items_total = plan.containers.iter().map(|(container, _)| container.items()).sum();
+        let mut all = Figures::default();
+        plan.containers.iter().for_each(|(container, _)| all += Figures::of(&container.partitions));
         let mut pace = Pace::new(self.limits().copy_bytes_per_s);
         let mut done = Figures::default();
         for (container, map) in &plan.containers {
@@ -87,7 +88,7 @@ impl Catalog {
                 let mut watch = |figures: &Figures| {
                     let mut sum = done;
                     sum += *figures;
-                    sum.items_total = items_total;
+                    (sum.items_total, sum.item_bytes_total) = (all.items_total, all.item_bytes_total);
                     // What was erased since is missing in what was just read.
                     self.still_there(container.rid)?;
                     self.jobs().told(id, &sum)?;

@@ -16,8 +16,12 @@ use crate::feed::{Quota, Scope};
 use crate::key::ItemKey;
 use crate::partition::{Condition, Rejected, Verb};
 use crate::record::RecordView;
+<<<<<<< HEAD
 use crate::testing::{Dice, LATER, audit, draft, item, key, memory, rows, unique_schema};
 use crate::ttl::Expiry;
+=======
+use crate::testing::{Dice, LATER, audit, draft, item, key, memory, rows, schema, unique_schema};
+>>>>>>> wa
 
 const KEYS: u64 = 9;
 const IDS: u64 = 14;
@@ -182,6 +186,31 @@ fn failing_after(left: &mut u64) -> impl FnMut(&Figures) -> Result<()> + Send {
     move |_| {
         *left = left.checked_sub(1).ok_or_else(|| Error::unavailable("stopped, as planned"))?;
         Ok(())
+    }
+}
+
+/// Bytes are what a copy takes its time for, and large items come before their small index rows.
+#[tokio::test]
+async fn a_copy_tells_how_far_it_is_in_bytes() {
+    let world = World { schema: Arc::new(schema(&["/pk"])), ..World::new(memory()) };
+    let parent = [world.open(&range(7, KeyRange::FULL)).await];
+    for n in 0..2000 {
+        let Value::Object(body) = item("p", &n.to_string(), n) else { panic!() };
+        let body = body.with("text", "x".repeat(2000)).into();
+        let draft = draft(&world.schema, &n.to_string(), body);
+        parent[0].write(&world.schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+    }
+    let mut told = Vec::new();
+    let mut watch = |figures: &Figures| {
+        told.push(*figures);
+        Ok(())
+    };
+    world.copy(&parent, &[range(8, KeyRange::FULL)]).run(&mut watch).await.unwrap();
+    let total = told.last().unwrap().bytes;
+    assert!(told.len() > 3);
+    for figures in told {
+        let (says, is) = (figures.percent(), figures.bytes * 100 / total);
+        assert!(says.abs_diff(is) <= 20, "says {says} at {is}");
     }
 }
 

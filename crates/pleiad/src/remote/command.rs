@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
+use pleiad_model::item::check_resource_name;
 use pleiad_model::{Object, Value, json};
 
 pub const ENDPOINT: &str = "http://localhost:8081";
@@ -109,8 +110,8 @@ fn containers() -> Command {
 fn databases() -> Command {
     let copy = Command::new("copy")
         .about("Copy a whole database, as it is now, under another name, while clients go on working")
-        .arg(Arg::new("from").value_name("FROM").required(true))
-        .arg(Arg::new("to").value_name("TO").required(true))
+        .arg(named(Arg::new("from").value_name("FROM")))
+        .arg(named(Arg::new("to").value_name("TO")))
         .arg(no_wait());
     group("databases", "Copy databases", [copy]).after_help("Examples:\n  pleiad databases copy shop shop-test")
 }
@@ -150,7 +151,7 @@ fn throttles() -> Command {
 }
 
 fn snapshot() -> Command {
-    let name = || Arg::new("name").value_name("NAME").required(true);
+    let name = || named(Arg::new("name").value_name("NAME"));
     let take = Command::new("take")
         .about("Keep the whole account as it is now, under a name; nobody is stopped")
         .arg(name())
@@ -196,6 +197,14 @@ fn container() -> Arg {
     Arg::new("of").value_name("DB/CONTAINER").required(true).value_parser(|text: &str| match parse(text) {
         Some(place) if place.container.is_some() => Ok(place),
         _ => Err("write it as DB/CONTAINER"),
+    })
+}
+
+/// The name of something, which becomes part of a path: one that cannot be would ask for something else.
+fn named(arg: Arg) -> Arg {
+    arg.required(true).value_parser(|text: &str| match check_resource_name(text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(error) => Err(error.message),
     })
 }
 

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use pleiad_model::{Number, Result, Value};
+use pleiad_model::{Error, Number, Result, Value};
 use pleiad_text::{Analyzer, DISTANCE_MAX, Search, Statistics, bm25};
 
 use super::{Context, Term, evaluate};
@@ -52,6 +52,10 @@ impl FullText {
             return Ok(number(Number::Int(words as i64)));
         }
         let (Some(text), Some(terms)) = (text, self.searches(rows, cx)?) else { return Ok(None) };
+        for term in terms.iter() {
+            check_phrase(term)?;
+            cx.work(text.len() * term.word_count())?;
+        }
         Ok(self.answer(text, &terms))
     }
 
@@ -90,6 +94,18 @@ impl FullText {
                 Ok(Some(Cow::Owned(terms)))
             }
         }
+    }
+}
+
+/// A phrase is compared with every place of a text.
+pub const PHRASE_WORDS_MAX: usize = 100;
+
+fn check_phrase(term: &Search) -> Result<()> {
+    match term.word_count() {
+        ..=PHRASE_WORDS_MAX => Ok(()),
+        words => Err(Error::invalid(format!(
+            "A phrase of a full-text search has at most {PHRASE_WORDS_MAX} words; this one has {words}. Search for parts of it."
+        ))),
     }
 }
 

@@ -155,6 +155,11 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// Whether a page may hold as many as fit.
+    pub fn is_dynamic_page(&self) -> bool {
+        self.header("x-ms-max-item-count") == Some("-1")
+    }
+
     /// How the request wants to be treated when there is not enough throughput for all.
     pub fn class(&self) -> Result<Class> {
         let priority = match self.header("x-ms-cosmos-priority-level") {

@@ -14,7 +14,9 @@ use crate::nosql::reply::{
 use crate::nosql::request::Request;
 use crate::nosql::{query_metrics, shape};
 
-const PAGE_ROWS: usize = 100;
+const PAGE_ROWS: usize = 1_000;
+/// Of a page whose size is left to us with `-1`: then it ends by its bytes.
+const DYNAMIC_PAGE_ROWS: usize = 1 << 16;
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Headers of 16 KB are what proxies let through.
 const TOKEN_KB: usize = 8;
@@ -40,7 +42,7 @@ impl Gateway<'_> {
             parameters,
             scope: current_scope(request, at)?,
             across: across(request),
-            size: PageSize { rows: request.max_item_count()?.unwrap_or(PAGE_ROWS), bytes: PAGE_BYTES_MAX },
+            size: PageSize { rows: page_rows(request)?, bytes: PAGE_BYTES_MAX },
             from: token.map(|token| self.tokens.redeem_query(&rid, token)).transpose()?,
             tell: Tell { indexes: tells_indexes(request), times: request.flag(QUERY_TIMES) },
             enable_scan: request.flag("x-ms-documentdb-query-enable-scan"),
@@ -103,6 +105,11 @@ fn across(request: &Request<'_>) -> Across {
     } else {
         Across::Forbidden
     }
+}
+
+fn page_rows(request: &Request<'_>) -> Result<usize> {
+    let left_to_us = if request.is_dynamic_page() { DYNAMIC_PAGE_ROWS } else { PAGE_ROWS };
+    Ok(request.max_item_count()?.unwrap_or(left_to_us))
 }
 
 fn token_bytes_max(request: &Request<'_>) -> Result<usize> {
