@@ -16,12 +16,8 @@ use crate::feed::{Quota, Scope};
 use crate::key::ItemKey;
 use crate::partition::{Condition, Rejected, Verb};
 use crate::record::RecordView;
-<<<<<<< HEAD
-use crate::testing::{Dice, LATER, audit, draft, item, key, memory, rows, unique_schema};
-use crate::ttl::Expiry;
-=======
 use crate::testing::{Dice, LATER, audit, draft, item, key, memory, rows, schema, unique_schema};
->>>>>>> wa
+use crate::ttl::Expiry;
 
 const KEYS: u64 = 9;
 const IDS: u64 = 14;
