@@ -104,6 +104,16 @@ struct Slice<'a> {
     stretch: ChangeStretch,
 }
 
+impl Slice<'_> {
+    /// Whether nothing lies between the two.
+    fn continues(&self, other: &Slice<'_>) -> bool {
+        let (own, others) = (&self.stretch.keys, &other.stretch.keys);
+        self.partition.range.id == other.partition.range.id
+            && self.stretch.lsn == other.stretch.lsn
+            && (own.max == others.min || others.max == own.min)
+    }
+}
+
 /// What asking cost, and who answered last.
 #[derive(Default)]
 struct Served {
@@ -161,7 +171,7 @@ async fn read(
             break;
         }
     }
-    Ok(ChangePage { changes, next: queue.into_iter().map(|slice| slice.stretch).collect() })
+    Ok(ChangePage { changes, next: joined(queue) })
 }
 
 async fn page(partition: &Partition, request: &ChangeRequest, asked: &Asked) -> Result<(Changes, u64)> {
@@ -189,7 +199,7 @@ fn check_mode(at: &Admitted, request: &ChangeRequest) -> Result<()> {
     }
     if request.from == ChangeFrom::Beginning {
         return Err(Error::invalid(
-            "The change feed mode All Versions and Deletes is read from now on or from a position, not from the beginning or a time.",
+            "FullFidelity Change Feed must have valid If-None-Match header. All versions and deletes are read from now on or from a position, not from the beginning or a time.",
         ));
     }
     Ok(())
@@ -231,6 +241,21 @@ fn cut<'a>(at: &'a Admitted, stretches: &[ChangeStretch]) -> VecDeque<Slice<'a>>
         })
     });
     pieces.collect()
+}
+
+/// Stretches of one partition that lie side by side and have come equally far are one. Each split or merge cuts at places of its
+/// own, and a position that remembered all of them would outgrow its header. Of two, the one that waits longer for its turn stays.
+fn joined(slices: VecDeque<Slice<'_>>) -> Vec<ChangeStretch> {
+    let mut out: Vec<Slice> = Vec::with_capacity(slices.len());
+    for mut next in slices {
+        while let Some(at) = out.iter().position(|known| known.continues(&next)) {
+            let KeyRange { min, max } = out.remove(at).stretch.keys;
+            let keys = &mut next.stretch.keys;
+            *keys = KeyRange { min: Ord::min(&min, &keys.min).clone(), max: Ord::max(&max, &keys.max).clone() };
+        }
+        out.push(next);
+    }
+    out.into_iter().map(|slice| slice.stretch).collect()
 }
 
 /// A position from elsewhere must be of what the request asks for.

@@ -12,7 +12,8 @@ use pleiad_query::Query;
 
 use crate::home::{Home, Settled};
 use crate::item::{Target, draft, locate};
-use crate::{Admitted, Answer, Engine, WriteOptions, write_item};
+use crate::query::Stored;
+use crate::{Admitted, Answer, Container, Engine, WriteOptions};
 
 impl Engine {
     pub async fn patch_item(
@@ -87,11 +88,9 @@ impl<'p> Change<'p> {
 
     fn is_met(&self, at: &Admitted, env: &dyn Env, old: &Record) -> Result<bool> {
         let Some(query) = &self.condition else { return Ok(true) };
-        let mut text = Vec::new();
-        write_item(at.container.rid, &old.view(), &mut text);
-        let item = json::parse(&text)?;
-        let found = query.run_over(&Default::default(), env, std::iter::once(&item))?;
-        Ok(!found.is_empty())
+        let Container { rid, computed, definition, .. } = &*at.container;
+        let item = Stored { container: *rid, record: old.view(), computed: &computed.queried };
+        query.finds(&item, definition.geospatial, env)
     }
 }
 

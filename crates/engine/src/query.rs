@@ -35,6 +35,7 @@ mod report; // how it was done
 
 pub use cursor::{At as CursorAt, QueryCursor, Stretch};
 pub(crate) use cursor::{WHOLE_ITEM, in_progress, left};
+pub(crate) use document::Stored;
 pub use document::write_item;
 pub(crate) use inside::Inside;
 pub(crate) use page::at_once;

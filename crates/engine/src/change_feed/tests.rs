@@ -157,6 +157,38 @@ async fn one_number_stands_for_all_partitions_of_a_request() {
     assert_eq!(ids(&got), ids(&later), "as the children of a split take their parent's");
 }
 
+/// A position has one stretch for each partition, however often it was cut in between.
+#[tokio::test]
+async fn stretches_that_have_come_equally_far_are_joined_within_a_partition() {
+    let world = world(3).await;
+    for n in 0..12 {
+        world.upsert(&n.to_string(), &format!("k{n}")).await;
+    }
+    let position = world.drain(&ListScope::Container, ChangeFrom::Beginning, 100).await.1;
+    let ChangeFrom::Stretches(whole) = &position else { panic!() };
+    assert_eq!(whole.len(), 3);
+    let bytes = (1..0x40).map(|at| EffectiveKey::from_bytes(&[at]));
+    let cuts: Vec<EffectiveKey> = [EffectiveKey::MIN].into_iter().chain(bytes).chain([EffectiveKey::MAX]).collect();
+    let mut pieces: Vec<ChangeStretch> = Vec::new();
+    for ChangeStretch { keys, lsn } in whole {
+        let ranges = cuts.windows(2).map(|pair| KeyRange { min: pair[0].clone(), max: pair[1].clone() });
+        pieces.extend(ranges.filter_map(|range| Some(ChangeStretch { keys: range.intersect(keys)?, lsn: *lsn })));
+    }
+    let mut dice = 7;
+    pieces.sort_by_cached_key(|_| {
+        dice = dice * 5 % 97;
+        dice
+    });
+    assert!(pieces.len() > 64);
+    let page = world.page(&request(ListScope::Container, ChangeFrom::Stretches(pieces), 100)).await;
+    let sorted = |stretches: &[ChangeStretch]| {
+        let mut stretches = stretches.to_vec();
+        stretches.sort_by(|one, other| one.keys.min.cmp(&other.keys.min));
+        stretches
+    };
+    assert_eq!(sorted(&page.next), sorted(whole));
+}
+
 #[tokio::test]
 async fn deleted_items_are_not_there_and_positions_go_on() {
     let world = world(1).await;
@@ -277,7 +309,9 @@ async fn all_versions_show_what_the_latest_version_hides() {
 async fn all_versions_need_a_policy_and_a_position() {
     let world = versioned().await;
     let beginning = world.engine.change_feed(&world.at, &all_versions(ChangeFrom::Beginning), None).await;
-    assert_eq!(kind(beginning), Kind::Invalid);
+    let refusal = beginning.result.unwrap_err();
+    assert_eq!(refusal.kind, Kind::Invalid);
+    assert!(refusal.message.starts_with("FullFidelity Change Feed must have valid If-None-Match header."));
     container(&world.engine, "plain", &["/pk"], 4).await;
     let plain = admit(&world.engine, "plain");
     let answer = world.engine.change_feed(&plain, &all_versions(ChangeFrom::Now), None).await;

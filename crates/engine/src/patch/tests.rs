@@ -78,3 +78,23 @@ async fn s16_no_way_round_leads_to_another_partition_key() {
     }
     apply(&engine, &at, r#"[{"op":"set","path":"/who","value":{"name":"a","age":7}}]"#).await.result.unwrap();
 }
+
+/// As a query would: what the container computes is there, and hides what is stored under its name.
+#[tokio::test]
+async fn conditions_see_computed_properties() {
+    let engine = account().await;
+    let mut definition = definition("c", &["/pk"]);
+    let low = r#"[{"name":"low","query":"SELECT VALUE LOWER(c.name) FROM c"}]"#;
+    definition.computed_properties = pleiad_model::policy::ComputedProperty::parse_all(&parse(low)).unwrap();
+    let database = engine.find_database("db").unwrap().rid;
+    let new = crate::catalog::NewContainer { definition, throughput: crate::ThroughputRequest::Manual(400) };
+    engine.catalog.create_container(database, new).await.unwrap();
+    let at = admit(&engine, "c");
+    let item = parse(r#"{"id":"1","pk":"a","name":"Ann","low":"stored"}"#);
+    engine.create_item(&at, Some(&pk("a")), Verb::Create, item, &WriteOptions::default()).await.result.unwrap();
+    let on = |condition: &str| {
+        format!(r#"{{"condition":"from c where {condition}","operations":[{{"op":"set","path":"/n","value":1}}]}}"#)
+    };
+    apply(&engine, &at, &on("c.low = 'ann' and c._ts > 0 and c.name = 'Ann'")).await.result.unwrap();
+    assert_eq!(kind(apply(&engine, &at, &on("c.low = 'stored'")).await), Kind::PreconditionFailed);
+}

@@ -98,22 +98,38 @@ pub fn ordering(
         (1, Some([path])) if index.indexes(&path.path) => {
             Ok(Ordering::Path { path: path.clone(), keep_undefined: index.is_explicit(&path.path) })
         }
-        (1, Some([path])) if !enable_scan && !path.path.is_empty() => Err(Error::invalid(format!(
-            "Order-by item requires a corresponding index path. Include \"{}/?\" in the container's indexing policy.",
-            path_text(&path.path)
-        ))),
+        (1, Some([path])) if !enable_scan && !path.path.is_empty() => Err(no_path(path, index)),
         (1, _) => Ok(Ordering::Sort),
         (_, Some(paths)) => match index.composites().iter().find_map(|composite| matching(composite, paths)) {
             Some((index, backward)) => Ok(Ordering::Composite { index, backward }),
             None if enable_scan => Ok(Ordering::Sort),
-            None => Err(Error::invalid(format!(
-                "The order by query does not have a corresponding composite index that it can be served from. Add {} to \
-                 compositeIndexes in the container's indexing policy.",
-                composite_text(paths)
-            ))),
+            None => Err(no_composite(paths, index)),
         },
         (_, None) => Ok(Ordering::Sort),
     }
+}
+
+/// An index that is there soon is worth waiting for, and nothing that the policy could be asked for.
+const BEING_BUILT: &str =
+    "The container's indexing policy has it, and its index is being built: ask again when that is done.";
+
+fn no_path(path: &OrderPath, index: UsableIndex<'_>) -> Error {
+    let text = path_text(&path.path);
+    let remedy = match index.will_index(&path.path) {
+        true => format!("\"{text}/?\" cannot be used yet. {BEING_BUILT}"),
+        false => format!("Include \"{text}/?\" in the container's indexing policy."),
+    };
+    Error::invalid(format!("Order-by item requires a corresponding index path. {remedy}"))
+}
+
+fn no_composite(paths: &[OrderPath], index: UsableIndex<'_>) -> Error {
+    let text = composite_text(paths);
+    let remedy = match index.composites_to_be().iter().any(|composite| matching(composite, paths).is_some()) {
+        true => format!("{text} cannot be used yet. {BEING_BUILT}"),
+        false => format!("Add {text} to compositeIndexes in the container's indexing policy."),
+    };
+    let what = "The order by query does not have a corresponding composite index that it can be served from.";
+    Error::invalid(format!("{what} {remedy}"))
 }
 
 /// The same paths, all in the same directions or all in the other ones.
@@ -418,3 +434,6 @@ fn walk_us(question: &Question<'_>, bound: bool, cost: Option<Cost>, items: f64)
 fn is_bound_by(walk: &Walk, lookup: &Lookup<'_>) -> bool {
     !matches!(lookup.what, What::Strings(_)) && PathHash::of(&lookup.path).finish() == walk.path
 }
+
+#[cfg(test)]
+mod tests;

@@ -92,6 +92,11 @@ impl<'a> UsableIndex<'a> {
         self.0.all(steps, |rules| rules.matcher().indexes(steps))
     }
 
+    /// Will it know them when it is as the policy says?
+    pub fn will_index(self, steps: &[Step]) -> bool {
+        self.0.current.made().origin(steps) != Origin::Unknown && self.0.current.matcher().indexes(steps)
+    }
+
     /// Does it know the items that have no value there as well?
     pub fn is_explicit(self, steps: &[Step]) -> bool {
         self.0.all(steps, |rules| rules.matcher().is_explicit(steps))
@@ -100,6 +105,11 @@ impl<'a> UsableIndex<'a> {
     /// Those that have a row for every item. Their rows are under `index::composite_id`.
     pub fn composites(self) -> &'a [CompositeIndex] {
         &self.0.composites
+    }
+
+    /// Those that will have one when it is as the policy says.
+    pub fn composites_to_be(self) -> &'a [CompositeIndex] {
+        self.0.current.composites()
     }
 
     /// The index that has the vectors at this path.

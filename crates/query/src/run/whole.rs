@@ -8,7 +8,7 @@ use super::{Flow, PageSize, Pass, RowSet, Start};
 use crate::Parameters;
 use crate::check;
 use crate::compile::{Bind, compile};
-use crate::document::Bound;
+use crate::document::{Bound, Document};
 use crate::expr::{Context, Few, Room};
 use crate::language::ast::Select;
 
@@ -45,14 +45,24 @@ impl Query {
         env: &dyn Env,
         rows: impl Iterator<Item = &'a Value>,
     ) -> Result<RowSet> {
+        self.run(parameters, Geospatial::Geography, env, rows.map(Bound::Value))
+    }
+
+    /// Whether it has a result over one item, without parameters.
+    pub fn finds(&self, item: &dyn Document, geospatial: Geospatial, env: &dyn Env) -> Result<bool> {
+        let rows = self.run(&Parameters::default(), geospatial, env, std::iter::once(Bound::Item(item)))?;
+        Ok(!rows.is_empty())
+    }
+
+    fn run<'a>(
+        &self,
+        parameters: &Parameters,
+        geospatial: Geospatial,
+        env: &dyn Env,
+        rows: impl Iterator<Item = Bound<'a>>,
+    ) -> Result<RowSet> {
         let started_ms = env.now_ms();
-        let bind = Bind {
-            parameters,
-            geospatial: Geospatial::Geography,
-            embeddings: &[],
-            full_text: None,
-            started_ms: Some(started_ms),
-        };
+        let bind = Bind { parameters, geospatial, embeddings: &[], full_text: None, started_ms: Some(started_ms) };
         let block = compile(&self.select, &self.text, bind)?;
         let cx = Context {
             env,
@@ -67,7 +77,7 @@ impl Query {
         let mut pass = Pass::new(&block, cx, start, size, super::Feeding::default());
         if block.reads_items {
             for (docnum, row) in (0..).zip(rows) {
-                if pass.item(docnum, Bound::Value(row))? == Flow::Stop {
+                if pass.item(docnum, row)? == Flow::Stop {
                     break;
                 }
             }

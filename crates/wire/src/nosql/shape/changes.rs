@@ -85,15 +85,17 @@ fn metadata(container: &Container, version: &Version) -> Object {
     metadata
 }
 
-/// The key of an item that is gone, by the names of its paths: `{"pk": "a"}`.
+/// The key of an item that is gone, by the names of its paths: `{"pk": "a"}`. What it does not have is left out: clients take
+/// every value for a component, and know none that is an object.
 fn partition_key(container: &Container, record: &Record) -> Object {
     let Some(definition) = &container.definition.partition_key else { return Object::new() };
     let body = json::parse(record.body()).unwrap_or(Value::Null);
     let values = json::parse(PartitionKey::extract(definition, &body).to_json().as_bytes()).unwrap_or(Value::Null);
-    let values = values.as_array().unwrap_or_default().iter();
-    names(definition).zip(values).fold(Object::new(), |key, (name, value)| key.with(&name, value.clone()))
+    let named = names(definition).zip(values.as_array().unwrap_or_default());
+    let there = named.filter(|(_, value)| !matches!(value, Value::Object(_)));
+    there.fold(Object::new(), |key, (name, value)| key.with(&name, value.clone()))
 }
 
 fn names(definition: &PartitionKeyDefinition) -> impl Iterator<Item = String> {
-    definition.paths.iter().map(|path| path.as_str().trim_start_matches('/').to_owned())
+    definition.paths.iter().map(|path| path.segments().join("/"))
 }
