@@ -49,7 +49,7 @@ async fn every_plan_gives_what_a_scan_gives() {
         check_world(seed, &mut ways).await;
     }
     if only.is_none() {
-        for way in ["scan", "key", "index", "order"] {
+        for way in ["scan", "key", "index", "composite", "order"] {
             assert!(ways.get(way).is_some_and(|times| *times > 10), "{way} is hardly ever gone: {ways:?}");
         }
     }
@@ -187,7 +187,7 @@ fn sent(asked: &Asked, scope: ListScope, size: PageSize, from: Option<QueryCurso
         size,
         from,
         enable_scan,
-        tell: Tell { indexes: true, times: true },
+        tell: Tell { indexes: true, times: true, advice: false },
     }
 }
 
@@ -213,8 +213,9 @@ async fn pages(world: &World, question: &Question, enable_scan: bool, ways: &mut
 fn kind_of(way: &str) -> &'static str {
     match way {
         "scan" => "scan",
-        "index" => "index",
-        way if way.starts_with("index ") => "order",
+        way if way.ends_with(" in order") || way.ends_with(" backwards") => "order",
+        way if way.starts_with("index (") => "composite",
+        way if way.contains("index ") => "index",
         _ => "key",
     }
 }
