@@ -48,5 +48,7 @@ pub(crate) use reader::Moment;
 pub use report::{IndexUse, Report};
 pub use threads::Sharing;
 
+#[cfg(any(test, feature = "testing"))]
+pub mod exam; // every plan gives what a scan gives
 #[cfg(test)]
 mod tests;
