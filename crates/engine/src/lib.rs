@@ -48,6 +48,8 @@ pub use item::{Target, WriteOptions};
 pub use list::{ItemPage, ListScope, Position};
 pub use live::{Live, Restored};
 pub use procedure::{Cursors, Executed, ItemWrite, ScriptContext, Triggered, Triggers};
+#[cfg(any(test, feature = "testing"))]
+pub use query::exam;
 pub use query::{
     Across, CursorAt, IndexUse, ItemQuery, PageSize, Parameters, QueryCursor, QueryPage, Report, RowSet, Sharing,
     Stretch, Tell, write_item,

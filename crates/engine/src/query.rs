@@ -20,6 +20,8 @@ mod statements; // texts that were read lately
 mod reach; // which partitions
 mod reader; // one partition, at one moment
 mod functions; // user-defined functions of a page
+mod part; // parts of the index
+mod seek; // conditions on several paths, from a composite index
 mod find; // items that may meet a condition
 mod choose; // the cheapest way to them
 mod feed; // items into a pass
@@ -47,5 +49,7 @@ pub(crate) use reader::Moment;
 pub use report::{IndexUse, Report};
 pub use threads::Sharing;
 
+#[cfg(any(test, feature = "testing"))]
+pub mod exam; // every plan gives what a scan gives
 #[cfg(test)]
 mod tests;

@@ -11,26 +11,9 @@ use pleiad_model::{Kind, Object, Result, Value, json};
 use pleiad_storage::{AnyStore, Embedded, EmbeddedOptions, Memory, Store, keyspace};
 
 use crate::catalog::{NewContainer, to_erase};
+pub use crate::query::exam::LIMITS;
 use crate::*;
 
-/// One partition for every hundred RU/s, so that tests have as many as they like.
-pub const LIMITS: Limits = Limits {
-    partition_ru_max: 10_000,
-    partition_ru_initial: 100,
-    partition_bytes_max: 1 << 30,
-    key_bytes_max: 1 << 28,
-    ranges_initial: 1,
-    governance: Governance {
-        enforced: false,
-        serverless: false,
-        burst: false,
-        serverless_partition_ru: 5_000,
-        container_ru_min: 400,
-        container_ru_max: 1_000_000,
-    },
-    copy_bytes_per_s: u64::MAX,
-    sharing: Sharing::USUAL,
-};
 const START_MS: u64 = 1_700_000_000_000;
 const LATER: Durability = Durability::SyncedWithin(Duration::from_secs(3600));
 

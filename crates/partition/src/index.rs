@@ -28,7 +28,7 @@ mod vector; // the vectors of an item
 
 pub use computed::{Computed, Extract};
 pub use order::{TermRange, Type};
-pub use path::{PathHash, composite_id, full_text_id, spatial_id};
+pub use path::{PathHash, composite_id, directions, full_text_id, spatial_id};
 pub use rules::Rules;
 pub use usable::{Layers, UsableIndex};
 pub use vector::VectorRule;

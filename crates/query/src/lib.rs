@@ -16,6 +16,7 @@
 pub mod language; // text to syntax tree
 mod parameters; // the values a client sends beside the text
 pub mod check; // what the language forbids
+pub mod advice; // what might be written instead
 pub mod rank; // several scores, one order
 pub mod route; // which partition keys a filter allows
 pub mod query_plan; // what clients need to drive a query over many partitions

@@ -225,7 +225,7 @@ func TestQueryMetricsAndIndexMetrics(t *testing.T) {
 		pager := container.NewQueryItemsPager("SELECT * FROM c WHERE c.metric > 10", text(oneKey), options)
 		page := must(pager.NextPage(ctx))(w)
 		indexes := must(base64.StdEncoding.DecodeString(*page.IndexMetrics))(w) // this SDK hands it out as it came
-		if !strings.Contains(string(indexes), "/metric/?") {
+		if !strings.Contains(string(indexes), "/pk/?") {
 			w.Errorf("index metrics: %s", indexes)
 		}
 		if page.QueryMetrics == nil || !strings.Contains(*page.QueryMetrics, "retrievedDocumentCount=") {

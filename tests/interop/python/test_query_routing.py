@@ -111,13 +111,22 @@ def headers_of_a_plain_query(container):
 
 def test_index_metrics(readings):
     """The SDK decodes this header before anyone sees it."""
-    _, headers = told(readings, "SELECT * FROM c WHERE c.metric > 10")
+    _, headers = told(readings, "SELECT * FROM c WHERE c.n = 7")
     used = headers.answers[0][INDEXES]["UtilizedSingleIndexes"]
-    assert [index["IndexSpec"] for index in used] == ["/metric/?"]
-    _, headers = told(readings, "SELECT * FROM c ORDER BY c.kind, c.metric DESC")
+    assert [index["IndexSpec"] for index in used] == ["/n/?"]
+    _, headers = told(readings, "SELECT TOP 1 * FROM c ORDER BY c.kind, c.metric DESC")
     used = headers.answers[-1][INDEXES]["UtilizedCompositeIndexes"]
     assert [index["IndexSpecs"] for index in used] == [["/kind ASC", "/metric DESC"]]
     assert INDEXES not in headers_of_a_plain_query(readings)
+
+
+def test_query_advice(readings):
+    """The SDK knows the words of each rule."""
+    headers = Told()
+    text = "SELECT * FROM c WHERE CONTAINS(c.kind, 'humid')"
+    list(readings.query_items(text, partition_key=ONE_KEY, populate_query_advice=True, response_hook=headers))
+    assert headers.answers[0]["x-ms-cosmos-query-advice"].startswith("QA1002: If you are matching on a string prefix")
+    assert "x-ms-cosmos-query-advice" not in headers_of_a_plain_query(readings)
 
 
 def test_a_query_is_charged(readings):

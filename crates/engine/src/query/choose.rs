@@ -15,7 +15,8 @@ use pleiad_query::block::Block;
 use pleiad_query::run::{At, PageSize, Start};
 use pleiad_storage::not_at_hand;
 
-use super::find::{Cost, Finder, Found, ITEM_US, PROBE_US, SCANNED_ITEM_US, span};
+use super::find::{Cost, Docnums, Finder, Found, ITEM_US, PROBE_US, SCANNED_ITEM_US, in_order, span};
+use super::part::Part;
 use super::reach::Slice;
 
 /// How the items of a slice are come by.
@@ -26,7 +27,7 @@ pub enum Choice {
     /// Those of one logical partition, in order.
     Members(EffectiveKey),
     /// Those of a part of the hash space, in order.
-    Part(Found),
+    Part(Docnums),
     /// Those that the index found, in order.
     Found(Found),
     /// In the order that the query asks for.
@@ -45,8 +46,17 @@ pub struct Walk {
     pub path: u64,
     pub range: TermRange,
     pub backward: bool,
-    /// What the index is called.
-    pub name: String,
+    pub part: Part,
+}
+
+impl Choice {
+    /// The numbers of the items, where they are known.
+    pub fn docnums(&self) -> Option<&[u64]> {
+        match self {
+            Choice::Part(docnums) | Choice::Found(Found { docnums, .. }) => Some(docnums),
+            _ => None,
+        }
+    }
 }
 
 impl Walk {
@@ -65,8 +75,6 @@ pub struct Nearby {
     pub rule: VectorRule,
     /// Candidates that are asked of a sketch; without, every vector is looked at.
     pub list: Option<usize>,
-    /// What the index is called.
-    pub name: String,
 }
 
 /// The index that has the order a query asks for, if it asks for one.
@@ -211,9 +219,8 @@ pub fn choose(finder: &Finder<'_>, question: &Question<'_>) -> Result<(Choice, f
         && let Some(unindexed) = if has_unindexed { finder.unindexed(question.after)? } else { Some(Vec::new()) }
     {
         if !unindexed.is_empty() {
-            found.extend(unindexed);
-            found.sort_unstable();
-            found.dedup();
+            found.docnums.extend(unindexed);
+            found.docnums = in_order(found.docnums);
         }
         return Ok((Choice::Found(found), cost.us()));
     }
@@ -240,8 +247,7 @@ fn nearest(finder: &Finder<'_>, question: &Question<'_>, rule: &VectorRule, plai
     let list = sketch_list(question, rule, walked).filter(|list| sketch_us(*list) < every_us);
     let us = list.map_or(every_us, sketch_us) + walked * read_us;
     if us <= found_us.min(plain_us) {
-        let name = path_text(&rule.steps);
-        return Ok((Choice::Nearest(Nearby { rule: rule.clone(), list, name }), us));
+        return Ok((Choice::Nearest(Nearby { rule: rule.clone(), list }), us));
     }
     match question.condition {
         Some(condition) if found_us < plain_us => match finder.find(condition, question.after)? {
@@ -319,18 +325,13 @@ fn walk(question: &Question<'_>) -> Option<Walk> {
         Ordering::Path { path, keep_undefined } => {
             let all = if *keep_undefined { TermRange::all() } else { TermRange::defined() };
             let range = narrowed(question.condition, path).unwrap_or(all);
-            let name = format!("{}/?", path_text(&path.path));
-            let walk = Walk { path: PathHash::of(&path.path).finish(), range, backward: path.descending, name };
+            let part = Part::Path(path.path.clone());
+            let walk = Walk { path: PathHash::of(&path.path).finish(), range, backward: path.descending, part };
             resumed(walk, question.start, |value| is_held(value, false, &mut |value, _| encode_scalar(value)).is_some())
         }
         Ordering::Composite { index, backward } => {
-            let name = index.paths.iter().map(|path| path.path.as_str()).collect::<Vec<_>>().join(", ");
-            let walk = Walk {
-                path: composite_id(index),
-                range: TermRange::all(),
-                backward: *backward,
-                name: format!("({name})"),
-            };
+            let (path, part) = (composite_id(index), Part::Composite(index.clone()));
+            let walk = Walk { path, range: TermRange::all(), backward: *backward, part };
             resumed(walk, question.start, |value| holds_all(index, value))
         }
         Ordering::None | Ordering::Sort => None,
@@ -346,15 +347,9 @@ fn narrowed(condition: Option<&Condition<'_>>, order: &OrderPath) -> Option<Term
         _ => None,
     };
     match condition? {
-        Condition::All(all) => all.iter().filter_map(of).reduce(overlap),
+        Condition::All(all) => all.iter().filter_map(of).reduce(TermRange::and),
         one => of(one),
     }
-}
-
-fn overlap(a: TermRange, b: TermRange) -> TermRange {
-    let from = a.from.max(b.from);
-    let to = a.to.min(b.to).max(from.clone());
-    TermRange { from, to }
 }
 
 /// Goes on where the last page ended. The item itself comes again: it may have further rows. `None` when the last

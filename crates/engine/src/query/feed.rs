@@ -22,6 +22,7 @@ use pleiad_vector::{Near, Ranking};
 
 use super::choose::{Choice, Nearby, Walk};
 use super::document::Stored;
+use super::find::Found;
 use super::page::Budget;
 use super::reach::Slice;
 use super::reader::Reader;
@@ -101,7 +102,7 @@ impl Feed<'_> {
         match choice {
             Choice::Scan => self.scan(after, u64::MAX, pass, work),
             Choice::Members(key) => self.members(key, after, pass, work),
-            Choice::Part(docnums) | Choice::Found(docnums) => self.fetch(docnums, pass, work),
+            Choice::Part(docnums) | Choice::Found(Found { docnums, .. }) => self.fetch(docnums, pass, work),
             Choice::Walk(walk) => self.walk(walk, pass, work),
             Choice::Nearest(nearby) => self.nearby(nearby, pass, work),
             Choice::Tally(figures) => {
@@ -119,8 +120,9 @@ impl Feed<'_> {
     pub fn run_piece(&self, choice: &Choice, piece: &Piece, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
         self.timed(work, |work| match (choice, piece) {
             (Choice::Scan, Piece::Docnums { after, upto }) => self.scan(*after, *upto, pass, work),
-            (Choice::Found(docnums) | Choice::Part(docnums), Piece::Found(places)) => {
-                self.fetch(docnums.get(places.clone()).unwrap_or_default(), pass, work)
+            (choice, Piece::Found(places)) => {
+                let docnums = choice.docnums().and_then(|docnums| docnums.get(places.clone()));
+                self.fetch(docnums.unwrap_or_default(), pass, work)
             }
             _ => Err(Error::internal("a piece of another way")),
         })
@@ -332,8 +334,9 @@ impl Feed<'_> {
             not_at_hand()?;
         }
         let document = Stored { container: self.container, record, computed: self.computed };
-        let began = self.times.then(Instant::now);
+        let (began, kept) = (self.times.then(Instant::now), pass.kept());
         let flow = pass.item(record.docnum, Bound::Item(&document));
+        work.items_kept += pass.kept() - kept;
         work.evaluating += began.map_or(Duration::ZERO, |began| began.elapsed());
         flow
     }

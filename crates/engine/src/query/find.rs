@@ -9,7 +9,7 @@ use std::ops::Bound;
 use pleiad_model::{Result, Value};
 use pleiad_partition::index::full_text::word_range;
 use pleiad_partition::index::order::{Decoded, Type as TermType, decode};
-use pleiad_partition::index::{PathHash, TermRange, UNINDEXED, UsableIndex, full_text_id, spatial_id};
+use pleiad_partition::index::{PathHash, TermRange, UNINDEXED, UsableIndex, composite_id, full_text_id, spatial_id};
 use pleiad_partition::view::{Posting, behind};
 use pleiad_query::access::{Condition, Lookup, Near, StringTest, Type, What, Word};
 use pleiad_query::expr::Context;
@@ -17,7 +17,9 @@ use pleiad_spatial::{Geometry, cells};
 use pleiad_storage::Direction;
 
 use super::page::Budget;
+use super::part::Part;
 use super::reader::{Probe, Reader};
+use super::seek::{Seek, seeks};
 
 pub struct Finder<'a> {
     reader: &'a Reader,
@@ -64,7 +66,34 @@ impl Cost {
 }
 
 /// Item numbers in order, each once.
-pub type Found = Vec<u64>;
+pub type Docnums = Vec<u64>;
+
+/// Items, and the parts of the index that found them.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub docnums: Docnums,
+    pub parts: Vec<Part>,
+}
+
+impl Found {
+    fn by(part: Part, docnums: Docnums) -> Found {
+        Found { docnums, parts: vec![part] }
+    }
+
+    fn name(&mut self, parts: Vec<Part>) {
+        for part in parts {
+            if !self.parts.contains(&part) {
+                self.parts.push(part);
+            }
+        }
+    }
+}
+
+/// Something that conditions of which all hold can be looked up by.
+enum Way<'c, 'b, 'i> {
+    One(usize, &'c Condition<'b>),
+    Several(Seek<'i>),
+}
 
 impl<'a> Finder<'a> {
     pub fn new(reader: &'a Reader, index: UsableIndex<'a>, cx: &'a Context<'a>, budget: &'a Budget) -> Self {
@@ -126,17 +155,7 @@ impl<'a> Finder<'a> {
                 }
                 None => Ok(None),
             },
-            Condition::All(all) => {
-                let mut best: Option<Cost> = None;
-                for condition in all {
-                    let cost = self.cost(condition)?;
-                    best = match (best, cost) {
-                        (Some(best), Some(cost)) if cost.us() < best.us() => Some(cost),
-                        (best, cost) => best.or(cost),
-                    };
-                }
-                Ok(best)
-            }
+            Condition::All(all) => Ok(self.ways(all)?.into_iter().next().map(|(cost, _)| cost)),
             Condition::Any(any) => {
                 let mut sum = Cost::default();
                 for condition in any {
@@ -146,6 +165,22 @@ impl<'a> Finder<'a> {
                 Ok(Some(sum))
             }
         }
+    }
+
+    /// The cheapest first; of those that cost the same, one that answers several conditions.
+    fn ways<'c, 'b>(&self, all: &'c [Condition<'b>]) -> Result<Vec<(Cost, Way<'c, 'b, 'a>)>> {
+        let mut ways = Vec::new();
+        for seek in seeks(all, self.index) {
+            let rows = self.estimate(composite_id(seek.index), &seek.range)?;
+            ways.push((Cost { rows, items: rows }, Way::Several(seek)));
+        }
+        for (at, condition) in all.iter().enumerate() {
+            if let Some(cost) = self.cost(condition)? {
+                ways.push((cost, Way::One(at, condition)));
+            }
+        }
+        ways.sort_by(|(a, _), (b, _)| a.us().total_cmp(&b.us()));
+        Ok(ways)
     }
 
     fn lookup_cost(&self, lookup: &Lookup<'_>) -> Result<Option<Cost>> {
@@ -160,50 +195,59 @@ impl<'a> Finder<'a> {
     /// The items behind `after` that may meet the condition; `None` when the index cannot tell, or finds too many.
     pub fn find(&self, condition: &Condition<'_>, after: u64) -> Result<Option<Found>> {
         match condition {
-            Condition::Nothing => Ok(Some(Vec::new())),
+            Condition::Nothing => Ok(Some(Found::default())),
             Condition::Is(lookup) => self.find_lookup(lookup, after),
             Condition::Near(near) => self.find_near(near, after),
             Condition::Word(word) => match self.word_range(word) {
-                Some((path, range)) => self.collect(path, &[range], after, None),
+                Some((path, range)) => {
+                    let docnums = self.collect(path, &[range], after, None)?;
+                    Ok(docnums.map(|docnums| Found::by(Part::FullText(word.path.clone()), docnums)))
+                }
                 None => Ok(None),
             },
             Condition::All(all) => self.find_all(all, after),
             Condition::Any(any) => {
-                let mut union = Vec::new();
+                let mut union = Found::default();
                 for condition in any {
                     let Some(found) = self.find(condition, after)? else { return Ok(None) };
-                    union.extend(found);
-                    if union.len() > FOUND_MAX {
+                    union.docnums.extend(found.docnums);
+                    union.name(found.parts);
+                    if union.docnums.len() > FOUND_MAX {
                         return Ok(None);
                     }
                 }
-                Ok(Some(in_order(union)))
+                Ok(Some(Found { docnums: in_order(union.docnums), ..union }))
             }
         }
     }
 
     /// Starts with the most selective; another one joins in when it costs less than the items it saves.
     fn find_all(&self, all: &[Condition<'_>], after: u64) -> Result<Option<Found>> {
-        let mut costs = Vec::new();
-        for condition in all {
-            if let Some(cost) = self.cost(condition)? {
-                costs.push((cost, condition));
-            }
-        }
-        costs.sort_by(|(a, _), (b, _)| a.us().total_cmp(&b.us()));
-        let mut costs = costs.into_iter();
-        let Some((_, first)) = costs.next() else { return Ok(None) };
-        let Some(mut found) = self.find(first, after)? else { return Ok(None) };
+        let mut ways = self.ways(all)?.into_iter();
+        let Some((_, first)) = ways.next() else { return Ok(None) };
+        let (found, answered) = match first {
+            Way::One(at, condition) => (self.find(condition, after)?, vec![at]),
+            Way::Several(seek) => (self.find_seek(&seek, after)?, seek.answers),
+        };
+        let Some(mut found) = found else { return Ok(None) };
         let items = (self.reader.items() as f64).max(1.0);
-        for (cost, condition) in costs {
-            let saved = found.len() as f64 * ITEM_US * (1.0 - (cost.items / items).min(1.0));
+        for (cost, way) in ways {
+            let Way::One(at, condition) = way else { continue };
+            let saved = found.docnums.len() as f64 * ITEM_US * (1.0 - (cost.items / items).min(1.0));
             if cost.rows * INDEX_ROW_US < saved
+                && !answered.contains(&at)
                 && let Some(others) = self.find(condition, after)?
             {
-                found = intersection(found, others);
+                found.docnums = intersection(found.docnums, others.docnums);
+                found.name(others.parts);
             }
         }
         Ok(Some(found))
+    }
+
+    fn find_seek(&self, seek: &Seek<'_>, after: u64) -> Result<Option<Found>> {
+        let docnums = self.collect(composite_id(seek.index), std::slice::from_ref(&seek.range), after, None)?;
+        Ok(docnums.map(|docnums| Found::by(Part::Composite(seek.index.clone()), docnums)))
     }
 
     fn find_lookup(&self, lookup: &Lookup<'_>, after: u64) -> Result<Option<Found>> {
@@ -220,7 +264,8 @@ impl<'a> Finder<'a> {
             // Rows of one value are in the order of their items.
             range.from.extend_from_slice(&after.saturating_add(1).to_be_bytes());
         }
-        self.collect(path, &[range], after, test)
+        let docnums = self.collect(path, &[range], after, test)?;
+        Ok(docnums.map(|docnums| Found::by(Part::Path(lookup.path.clone()), docnums)))
     }
 
     fn collect(
@@ -229,7 +274,7 @@ impl<'a> Finder<'a> {
         ranges: &[TermRange],
         after: u64,
         test: Option<&StringTest<'_>>,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<Docnums>> {
         let mut found = Vec::new();
         for range in ranges {
             let mut range = range.clone();
@@ -296,13 +341,16 @@ impl<'a> Finder<'a> {
 
     fn find_near(&self, near: &Near<'_>, after: u64) -> Result<Option<Found>> {
         match self.near_ranges(near) {
-            Some((path, ranges)) => self.collect(path, &ranges, after, None),
+            Some((path, ranges)) => {
+                let docnums = self.collect(path, &ranges, after, None)?;
+                Ok(docnums.map(|docnums| Found::by(Part::Spatial(near.path.clone()), docnums)))
+            }
             None => Ok(None),
         }
     }
 
     /// Items that their writers kept out of the index: any of them may meet any condition.
-    pub fn unindexed(&self, after: u64) -> Result<Option<Found>> {
+    pub fn unindexed(&self, after: u64) -> Result<Option<Docnums>> {
         self.collect(UNINDEXED, &[whole_path()], after, None)
     }
 }
@@ -330,6 +378,15 @@ pub fn span(what: &What<'_>) -> TermRange {
     }
 }
 
+/// The same in a composite index, for what has an order there.
+pub fn component_span(what: &What<'_>, descending: bool) -> Option<TermRange> {
+    match what {
+        What::Range(low, high) => Some(TermRange::component_range(as_ref(low), as_ref(high), descending)),
+        What::Prefix(text) => Some(TermRange::component_prefix(text, descending)),
+        What::Equal(_) | What::Strings(_) | What::Type(_) | What::Defined => None,
+    }
+}
+
 fn as_ref(bound: &Bound<Value>) -> Bound<&Value> {
     match bound {
         Bound::Included(value) => Bound::Included(value),
@@ -338,13 +395,13 @@ fn as_ref(bound: &Bound<Value>) -> Bound<&Value> {
     }
 }
 
-fn in_order(mut found: Found) -> Found {
+pub fn in_order(mut found: Docnums) -> Docnums {
     found.sort_unstable();
     found.dedup();
     found
 }
 
-pub fn intersection(left: Found, right: Found) -> Found {
+pub fn intersection(left: Docnums, right: Docnums) -> Docnums {
     let mut right = right.into_iter().peekable();
     let mut kept = left;
     kept.retain(|docnum| {

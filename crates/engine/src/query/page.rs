@@ -12,6 +12,7 @@ use pleiad_model::env::Env;
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::price;
 use pleiad_query::access;
+use pleiad_query::advice::advice;
 use pleiad_query::block::Block;
 use pleiad_query::compile::Bind;
 use pleiad_query::expr::{Context, Room, UserFunctions, Watch};
@@ -31,7 +32,7 @@ use super::feed::KeyPath;
 use super::functions::UserDefined;
 use super::reach::{self, slices};
 use super::reader::Moment;
-use super::report::{Report, Work};
+use super::report::{Asked, Report, Work};
 use super::rows::{Shared, cores, is_stream};
 use super::statements;
 use super::tab::Tab;
@@ -64,6 +65,8 @@ pub struct Tell {
     pub indexes: bool,
     /// What took how long. It takes a little longer to say.
     pub times: bool,
+    /// What might be written instead.
+    pub advice: bool,
 }
 
 /// What to do when no key is fixed.
@@ -253,7 +256,8 @@ impl Job {
         let mut places = Vec::new();
         let mut tab = Tab::default();
         let answer = match self.page(&mut places, &mut tab) {
-            Ok(page) => {
+            Ok(mut page) => {
+                page.report.advice = self.advice();
                 let charge_ru = tab.pay(&self.meter, &self.at, price::rows(page.rows.bytes()) + self.functions_ru());
                 Answer::priced(Ok(page), charge_ru)
             }
@@ -302,6 +306,14 @@ impl Job {
                 self.staged(&stages, page, places, tab)
             }
             None => self.read(select, &*statement.block(&self.query.text, bind)?, page, places, tab),
+        }
+    }
+
+    /// With the first page.
+    fn advice(&self) -> Vec<&'static str> {
+        match statements::read(&self.query.text) {
+            Ok(statement) if self.query.tell.advice && self.query.from.is_none() => advice(&statement.select),
+            _ => Vec::new(),
         }
     }
 
@@ -382,10 +394,14 @@ impl Job {
         if !self.query.tell.indexes {
             return Ok(QueryPage { rows: finished.rows, next, report });
         }
-        let condition = shared.condition.as_ref();
-        let report = report.with_indexes(condition, &shared.order, &shared.ordering, usable);
-        let report = report.with_nearest(shared.nearest.as_ref(), usable);
-        let report = report.with_texts(condition, shared.relevant.as_ref(), usable);
+        let asked = Asked {
+            condition: shared.condition.as_ref(),
+            order: &shared.order,
+            ordering: &shared.ordering,
+            nearest: shared.nearest.as_ref(),
+            relevant: shared.relevant.as_ref(),
+        };
+        let report = report.with_indexes(&work, &asked, usable);
         let report = match &container.schema.key {
             Some(key) if plan.is_one_key => report.with_keys(key.paths.iter().map(|path| path.as_str())),
             _ => report,

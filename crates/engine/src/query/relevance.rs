@@ -15,12 +15,13 @@ use pleiad_partition::index::TermRange;
 use pleiad_partition::index::full_text::{decode_length, length_range, word_range};
 use pleiad_partition::index::full_text_id;
 use pleiad_partition::view::{Posting, behind};
-use pleiad_query::access::{Tally, path_text};
+use pleiad_query::access::Tally;
 use pleiad_query::run::Pass;
 use pleiad_storage::Direction;
 
 use super::choose::Choice;
-use super::find::{Finder, Found, intersection};
+use super::find::{Docnums, Finder, Found, in_order, intersection};
+use super::part::Part;
 use super::reach::Slice;
 use super::reader::Reader;
 use super::report::Work;
@@ -28,20 +29,19 @@ use super::rows::{Shared, Way};
 
 impl<'p> Shared<'p> {
     /// Items that may have a score; `None` if no index can tell.
-    pub(super) fn hits(&self, slice: &Slice, way: &Way) -> Result<Option<Found>> {
+    pub(super) fn hits(&self, slice: &Slice, way: &Way) -> Result<Option<Docnums>> {
         let Some(relevant) = self.relevant.as_ref().filter(|_| !way.reader.has_own()) else { return Ok(None) };
         let cx = self.job.context();
         let finder = Finder::new(&way.reader, self.container.schema.usable_index(), &cx, &self.job.budget);
-        let Some(mut hits) = finder.find(&relevant.condition, 0)? else { return Ok(None) };
+        let Some(Found { docnums: mut hits, .. }) = finder.find(&relevant.condition, 0)? else { return Ok(None) };
         if way.reader.has_unindexed(slice)? {
             let Some(unindexed) = finder.unindexed(0)? else { return Ok(None) };
             hits.extend(unindexed);
-            hits.sort_unstable();
-            hits.dedup();
+            hits = in_order(hits);
         }
         // A filter that an index knows leaves out some of them.
         Ok(Some(match &way.choice {
-            Choice::Found(found) => intersection(hits, found.clone()),
+            Choice::Found(found) => intersection(hits, found.docnums.clone()),
             _ => hits,
         }))
     }
@@ -52,17 +52,17 @@ impl<'p> Shared<'p> {
         pass: &mut Pass<'p>,
         slice: &Slice,
         way: Way,
-        hits: Found,
+        hits: Docnums,
         work: &mut Work,
     ) -> Result<()> {
-        let name = self.relevant.as_ref().map(|relevant| path_text(&relevant.path)).unwrap_or_default();
-        work.found(slice.partition.range.id, format!("full-text index {name}"), hits.len());
+        let parts = self.relevant.iter().map(|relevant| Part::FullText(relevant.path.clone())).collect();
         let Way { choice, us, reader } = way;
-        let scored = Way { choice: Choice::Found(hits), us, reader };
+        let scored = Way { choice: Choice::Found(Found { docnums: hits, parts }), us, reader };
+        work.chose_as_well(slice.partition.range.id, &scored.choice);
         pass.expect_hits(true);
         pass.expect_order(false);
         self.feed(&scored, slice, 0, &[], pass, work)?;
-        let Way { choice: Choice::Found(hits), reader, .. } = scored else { return Ok(()) };
+        let Way { choice: Choice::Found(Found { docnums: hits, .. }), reader, .. } = scored else { return Ok(()) };
         if pass.admits_unscored() {
             pass.expect_hits(false);
             pass.expect_order(true);
@@ -98,6 +98,16 @@ impl<'p> Shared<'p> {
             figures.push(figure);
         }
         Ok(Some(figures))
+    }
+
+    /// The indexes whose rows are summed.
+    pub(super) fn tallied_parts(&self) -> Vec<Part> {
+        let path = |tally: &Tally<'_>| match tally {
+            Tally::Items => None,
+            Tally::Words { path, .. } => Some(path.clone()),
+            Tally::Hits(word) => Some(word.path.clone()),
+        };
+        self.tallies.iter().flatten().filter_map(path).map(Part::FullText).collect()
     }
 
     fn sum(

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pleiad_model::policy::{Step, VectorIndexType};
+use pleiad_model::policy::{COMPOSITE_PATHS_PER_INDEX_MAX, Step, VectorIndexType, is_made_when_read};
 use pleiad_partition::index::UsableIndex;
 use pleiad_query::access::{Condition, Lookup, Nearest, OrderPath, Relevant, What, path_text};
 use pleiad_query::run::RowSet;
 
 use super::choose::{Choice, Ordering};
+use super::part::{Part, named};
+use super::seek::seeks;
 
 /// How many of a filter's conditions are told of.
 const LOOKUPS_TOLD: usize = 32;
@@ -18,6 +20,8 @@ const LOOKUPS_TOLD: usize = 32;
 pub struct Work {
     pub slices: usize,
     pub items: u64,
+    /// Those of them that passed the filter.
+    pub items_kept: u64,
     pub item_bytes: u64,
     pub index_rows: u64,
     /// From the text to something that can be run.
@@ -27,14 +31,23 @@ pub struct Work {
     /// Getting items, and making rows of them, if somebody wants to know; on all threads together.
     pub loading: Duration,
     pub evaluating: Duration,
-    /// Partition and way, in order of the partitions.
-    pub ways: BTreeMap<u32, String>,
+    /// By partition.
+    pub ways: BTreeMap<u32, Gone>,
+}
+
+/// The way that was gone in a partition.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Gone {
+    pub way: String,
+    /// Which parts of the index it led through.
+    pub parts: Vec<Part>,
 }
 
 impl Work {
     pub fn add(&mut self, other: Work) {
         self.slices += other.slices;
         self.items += other.items;
+        self.items_kept += other.items_kept;
         self.item_bytes += other.item_bytes;
         self.index_rows += other.index_rows;
         self.compiling += other.compiling;
@@ -46,33 +59,68 @@ impl Work {
 
     pub fn chose(&mut self, range: u32, choice: &Choice) {
         self.slices += 1;
-        let way = match choice {
-            Choice::Scan => "scan".to_owned(),
-            Choice::Members(_) => "items of one partition key".to_owned(),
-            Choice::Part(_) => "items of a range of partition keys".to_owned(),
-            Choice::Found(found) => {
-                self.index_rows += found.len() as u64;
-                "index".to_owned()
+        self.index_rows += rows_of(choice);
+        self.ways.insert(range, Gone { way: way_of(choice), parts: parts_of(choice) });
+    }
+
+    /// Items are found in this way; what was chosen first still says which of them count.
+    pub fn chose_as_well(&mut self, range: u32, choice: &Choice) {
+        self.index_rows += rows_of(choice);
+        self.ways.entry(range).or_default().way = way_of(choice);
+        self.used(range, parts_of(choice));
+    }
+
+    pub fn used(&mut self, range: u32, parts: Vec<Part>) {
+        self.ways.entry(range).or_default().parts.extend(parts);
+    }
+
+    /// The parts of the index that helped anywhere, each once.
+    pub fn parts(&self) -> Vec<&Part> {
+        let mut parts = Vec::new();
+        for part in self.ways.values().flat_map(|gone| &gone.parts) {
+            if !parts.contains(&part) {
+                parts.push(part);
             }
-            Choice::Walk(walk) if walk.backward => format!("index {} backwards", walk.name),
-            Choice::Walk(walk) => format!("index {}", walk.name),
-            Choice::Nearest(nearby) => match (nearby.list, nearby.rule.index) {
-                (None, _) => format!("vector index {}, every vector", nearby.name),
-                (Some(_), VectorIndexType::DiskAnn) => format!("vector index {}, graph", nearby.name),
-                (Some(_), _) => format!("vector index {}, codes", nearby.name),
-            },
-            Choice::Count(_) => "count of items".to_owned(),
-            Choice::Tally(_) => "full-text statistics".to_owned(),
-        };
-        self.ways.insert(range, way);
+        }
+        parts
     }
 }
 
-impl Work {
-    /// Items were found in another way than was chosen first.
-    pub fn found(&mut self, range: u32, way: String, rows: usize) {
-        self.index_rows += rows as u64;
-        self.ways.insert(range, way);
+fn rows_of(choice: &Choice) -> u64 {
+    match choice {
+        Choice::Found(found) => found.docnums.len() as u64,
+        _ => 0,
+    }
+}
+
+fn way_of(choice: &Choice) -> String {
+    match choice {
+        Choice::Scan => "scan".to_owned(),
+        Choice::Members(_) => "items of one partition key".to_owned(),
+        Choice::Part(_) => "items of a range of partition keys".to_owned(),
+        Choice::Found(found) if found.parts.is_empty() => "nothing".to_owned(),
+        Choice::Found(found) => named(&found.parts),
+        Choice::Walk(walk) if walk.backward => format!("{} backwards", walk.part),
+        Choice::Walk(walk) => format!("{} in order", walk.part),
+        Choice::Nearest(nearby) => {
+            let how = match (nearby.list, nearby.rule.index) {
+                (None, _) => "every vector",
+                (Some(_), VectorIndexType::DiskAnn) => "graph",
+                (Some(_), _) => "codes",
+            };
+            format!("{}, {how}", Part::Vector(nearby.rule.steps.clone()))
+        }
+        Choice::Count(_) => "count of items".to_owned(),
+        Choice::Tally(_) => "full-text statistics".to_owned(),
+    }
+}
+
+fn parts_of(choice: &Choice) -> Vec<Part> {
+    match choice {
+        Choice::Found(found) => found.parts.clone(),
+        Choice::Walk(walk) => vec![walk.part.clone()],
+        Choice::Nearest(nearby) => vec![Part::Vector(nearby.rule.steps.clone())],
+        _ => Vec::new(),
     }
 }
 
@@ -80,6 +128,8 @@ impl Work {
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub items: u64,
+    /// Those of them that passed the filter.
+    pub items_kept: u64,
     pub item_bytes: u64,
     pub rows: u64,
     pub row_bytes: u64,
@@ -94,13 +144,15 @@ pub struct Report {
     pub ways: Vec<(String, usize)>,
     pub single: Vec<IndexUse>,
     pub composite: Vec<IndexUse>,
+    /// Rules of `pleiad_query::advice` that apply.
+    pub advice: Vec<&'static str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexUse {
     /// `/a/?`, or `/a ASC`, `/b DESC`.
     pub specs: Vec<String>,
-    /// It is there and was at hand; otherwise it would have helped.
+    /// Items were found through it; otherwise it is not there and would help.
     pub utilized: bool,
     /// It finds exactly what the filter asks for.
     pub precise: bool,
@@ -116,6 +168,7 @@ impl Report {
     /// Both together, for a page that took several queries.
     pub fn and(mut self, other: Report) -> Self {
         self.items += other.items;
+        self.items_kept += other.items_kept;
         self.item_bytes += other.item_bytes;
         self.index_rows += other.index_rows;
         self.compiling += other.compiling;
@@ -128,14 +181,14 @@ impl Report {
                 None => self.ways.push((way, partitions)),
             }
         }
-        other.single.into_iter().for_each(|seen| self.note(seen));
-        self.composite.extend(other.composite);
+        other.single.into_iter().for_each(|seen| note(&mut self.single, seen));
+        other.composite.into_iter().for_each(|seen| note(&mut self.composite, seen));
         self
     }
 
     pub fn new(work: &Work, rows: &RowSet) -> Self {
         let mut ways: Vec<(String, usize)> = Vec::new();
-        for way in work.ways.values() {
+        for Gone { way, .. } in work.ways.values() {
             match ways.iter_mut().find(|(known, _)| known == way) {
                 Some((_, partitions)) => *partitions += 1,
                 None => ways.push((way.clone(), 1)),
@@ -143,6 +196,7 @@ impl Report {
         }
         Report {
             items: work.items,
+            items_kept: work.items_kept,
             item_bytes: work.item_bytes,
             rows: rows.len() as u64,
             row_bytes: rows.bytes() as u64,
@@ -154,57 +208,74 @@ impl Report {
             ways,
             single: Vec::new(),
             composite: Vec::new(),
+            advice: Vec::new(),
         }
     }
 
-    /// Which indexes the filter and the order speak to.
-    pub fn with_indexes(
-        mut self,
-        condition: Option<&Condition<'_>>,
-        order: &[OrderPath],
-        ordering: &Ordering,
-        index: UsableIndex<'_>,
-    ) -> Self {
+    /// Which indexes were used, in the order in which the query speaks of their paths, and which ones would help.
+    pub fn with_indexes(mut self, work: &Work, asked: &Asked<'_, '_>, index: UsableIndex<'_>) -> Self {
+        let used = work.parts();
         let mut lookups = Vec::new();
-        condition.iter().for_each(|condition| gather(condition, &mut lookups));
+        asked.condition.iter().for_each(|condition| gather(condition, &mut lookups));
         // It has to fit into a header.
         lookups.truncate(LOOKUPS_TOLD);
         for lookup in &lookups {
-            self.note(use_of(lookup, index));
+            let precise = is_precise(lookup);
+            let part = Part::Path(lookup.path.clone());
+            if used.contains(&&part) {
+                self.note(part, true, precise);
+            } else if !index.indexes(&lookup.path) && !used.iter().any(|part| part.speaks_of(&lookup.path)) {
+                self.note(part, false, precise);
+            }
         }
-        match ordering {
-            Ordering::Path { path, .. } => self.note(single(&path.path, true, true, true)),
-            Ordering::Composite { .. } => self.composite.push(composite(order, true)),
-            Ordering::Sort if order.len() > 1 => self.composite.push(composite(order, false)),
-            Ordering::None | Ordering::Sort => {}
+        used.iter().for_each(|part| self.note((*part).clone(), true, true));
+        self.with_order(asked, index).with_places(asked, index).with_suggestion(asked, index)
+    }
+
+    /// A sort wants an index that has its order.
+    fn with_order(mut self, asked: &Asked<'_, '_>, index: UsableIndex<'_>) -> Self {
+        match asked.ordering {
+            Ordering::Sort => match asked.order {
+                [] => {}
+                [only] if only.path.is_empty() || index.indexes(&only.path) => {}
+                [only] => self.note(Part::Path(only.path.clone()), false, true),
+                order => note(&mut self.composite, composite(order)),
+            },
+            Ordering::None | Ordering::Path { .. } | Ordering::Composite { .. } => {}
         }
-        self.suggest(&lookups);
         self
     }
 
-    /// The vector index that the order speaks to.
-    pub fn with_nearest(mut self, nearest: Option<&Nearest<'_>>, index: UsableIndex<'_>) -> Self {
-        if let Some(nearest) = nearest {
-            let utilized = index.vector(&nearest.path).is_some_and(|rule| rule.fits(&nearest.measure));
-            let specs = vec![path_text(&nearest.path)];
-            self.note(IndexUse { specs, utilized, precise: true, impact_is_high: true });
-        }
+    /// Spatial, full-text and vector indexes that are not there.
+    fn with_places(mut self, asked: &Asked<'_, '_>, index: UsableIndex<'_>) -> Self {
+        let mut places = Vec::new();
+        asked.condition.iter().for_each(|condition| gather_places(condition, &mut places));
+        asked.relevant.iter().for_each(|relevant| gather_places(&relevant.condition, &mut places));
+        places.extend(asked.nearest.map(|nearest| Part::Vector(nearest.path.clone())));
+        let is_there = |part: &Part| match part {
+            Part::Spatial(path) => index.spatial(path).is_some(),
+            Part::FullText(path) => index.full_text(path).is_some(),
+            Part::Vector(path) => {
+                index.vector(path).zip(asked.nearest).is_some_and(|(rule, nearest)| rule.fits(&nearest.measure))
+            }
+            Part::Path(_) | Part::Composite(_) => true,
+        };
+        places.into_iter().filter(|part| !is_there(part)).for_each(|part| self.note(part, false, true));
         self
     }
 
-    /// Which full-text indexes the filter and the order speak to.
-    pub fn with_texts(
-        mut self,
-        condition: Option<&Condition<'_>>,
-        relevant: Option<&Relevant<'_>>,
-        index: UsableIndex<'_>,
-    ) -> Self {
-        let mut paths = Vec::new();
-        condition.iter().for_each(|condition| texts(condition, &mut paths));
-        relevant.iter().for_each(|relevant| texts(&relevant.condition, &mut paths));
-        for path in paths {
-            let (specs, utilized) = (vec![path_text(path)], index.full_text(path).is_some());
-            self.note(IndexUse { specs, utilized, precise: true, impact_is_high: true });
+    /// Filters on several paths that all hold, the last of which may be a range, can be found in one stretch of a composite index.
+    fn with_suggestion(mut self, asked: &Asked<'_, '_>, index: UsableIndex<'_>) -> Self {
+        let Some(Condition::All(all)) = asked.condition else { return self };
+        let wanted = suggestion(all);
+        let has_it = seeks(all, index).iter().any(|seek| {
+            wanted
+                .iter()
+                .all(|path| seek.answers.iter().any(|at| matches!(&all[*at], Condition::Is(is) if is.path == *path)))
+        });
+        if wanted.len() > 1 && !has_it && self.composite.is_empty() {
+            let specs = wanted.iter().map(|path| format!("{} ASC", path_text(path))).collect();
+            self.composite.push(IndexUse { specs, utilized: false, precise: true, impact_is_high: true });
         }
         self
     }
@@ -212,43 +283,33 @@ impl Report {
     /// Partition keys route a request; the service counts that as an index on their paths.
     pub fn with_keys<'k>(mut self, paths: impl Iterator<Item = &'k str>) -> Self {
         for path in paths {
-            self.note(IndexUse {
-                specs: vec![format!("{path}/?")],
-                utilized: true,
-                precise: true,
-                impact_is_high: true,
-            });
+            let specs = vec![format!("{path}/?")];
+            note(&mut self.single, IndexUse { specs, utilized: true, precise: true, impact_is_high: true });
         }
         self
     }
 
-    fn note(&mut self, seen: IndexUse) {
-        if !self.single.iter().any(|known| known.specs == seen.specs) {
-            self.single.push(seen);
-        }
+    fn note(&mut self, part: Part, utilized: bool, precise: bool) {
+        let list = if matches!(part, Part::Composite(_)) { &mut self.composite } else { &mut self.single };
+        note(list, IndexUse { specs: part.specs(), utilized, precise, impact_is_high: precise });
     }
+}
 
-    /// Two or more filters on different paths, the last of which may be a range, can share a composite index.
-    fn suggest(&mut self, lookups: &[&Lookup<'_>]) {
-        let is_plain = |lookup: &&&Lookup<'_>| {
-            lookup.path.iter().all(|step| matches!(step, pleiad_model::policy::Step::Property(_)))
-        };
-        let mut equal: Vec<String> = Vec::new();
-        let mut ranges: Vec<String> = Vec::new();
-        for lookup in lookups.iter().filter(is_plain) {
-            let spec = format!("{} ASC", path_text(&lookup.path));
-            match lookup.what {
-                What::Equal(_) if !equal.contains(&spec) => equal.push(spec),
-                What::Range(..) if !ranges.contains(&spec) => ranges.push(spec),
-                _ => {}
-            }
-        }
-        ranges.truncate(1);
-        if equal.is_empty() || equal.len() + ranges.len() < 2 || !self.composite.is_empty() {
-            return;
-        }
-        equal.extend(ranges);
-        self.composite.push(IndexUse { specs: equal, utilized: false, precise: true, impact_is_high: true });
+/// What a query asks of the index.
+#[derive(Clone, Copy)]
+pub struct Asked<'a, 'b> {
+    pub condition: Option<&'a Condition<'b>>,
+    pub order: &'a [OrderPath],
+    pub ordering: &'a Ordering,
+    pub nearest: Option<&'a Nearest<'b>>,
+    pub relevant: Option<&'a Relevant<'b>>,
+}
+
+/// One that was used anywhere was used.
+fn note(list: &mut Vec<IndexUse>, seen: IndexUse) {
+    match list.iter_mut().find(|known| known.specs == seen.specs) {
+        Some(known) => known.utilized |= seen.utilized,
+        None => list.push(seen),
     }
 }
 
@@ -260,25 +321,40 @@ fn gather<'c, 'b>(condition: &'c Condition<'b>, found: &mut Vec<&'c Lookup<'b>>)
     }
 }
 
-/// The paths whose texts are searched.
-fn texts<'c>(condition: &'c Condition<'_>, found: &mut Vec<&'c [Step]>) {
+/// The paths whose texts and geometries are searched.
+fn gather_places(condition: &Condition<'_>, found: &mut Vec<Part>) {
     match condition {
-        Condition::Word(word) if !found.contains(&word.path.as_slice()) => found.push(&word.path),
-        Condition::All(all) | Condition::Any(all) => all.iter().for_each(|condition| texts(condition, found)),
-        _ => {}
+        Condition::Word(word) => found.push(Part::FullText(word.path.clone())),
+        Condition::Near(near) => found.push(Part::Spatial(near.path.clone())),
+        Condition::All(all) | Condition::Any(all) => all.iter().for_each(|condition| gather_places(condition, found)),
+        Condition::Nothing | Condition::Is(_) => {}
     }
 }
 
-fn use_of(lookup: &Lookup<'_>, index: UsableIndex<'_>) -> IndexUse {
-    let precise = matches!(lookup.what, What::Equal(_) | What::Range(..) | What::Prefix(_));
-    single(&lookup.path, index.indexes(&lookup.path), precise, precise)
+/// Paths with one value, then one with a range.
+fn suggestion<'c>(all: &'c [Condition<'_>]) -> Vec<&'c [Step]> {
+    let (mut equal, mut ranges): (Vec<&[Step]>, Vec<&[Step]>) = Default::default();
+    for condition in all {
+        let Condition::Is(Lookup { path, what }) = condition else { continue };
+        match what {
+            _ if path.contains(&Step::Element) || is_made_when_read(path) => {}
+            What::Equal(_) if !equal.contains(&path.as_slice()) => equal.push(path),
+            What::Range(..) if !ranges.contains(&path.as_slice()) => ranges.push(path),
+            _ => {}
+        }
+    }
+    let range = ranges.into_iter().find(|path| !equal.contains(path));
+    if equal.is_empty() {
+        return Vec::new(); // two ranges share no stretch
+    }
+    equal.into_iter().chain(range).take(COMPOSITE_PATHS_PER_INDEX_MAX).collect()
 }
 
-fn single(path: &[pleiad_model::policy::Step], utilized: bool, precise: bool, impact_is_high: bool) -> IndexUse {
-    IndexUse { specs: vec![format!("{}/?", path_text(path))], utilized, precise, impact_is_high }
+fn is_precise(lookup: &Lookup<'_>) -> bool {
+    matches!(lookup.what, What::Equal(_) | What::Range(..) | What::Prefix(_))
 }
 
-fn composite(order: &[OrderPath], utilized: bool) -> IndexUse {
+fn composite(order: &[OrderPath]) -> IndexUse {
     let spec = |key: &OrderPath| format!("{} {}", path_text(&key.path), if key.descending { "DESC" } else { "ASC" });
-    IndexUse { specs: order.iter().map(spec).collect(), utilized, precise: true, impact_is_high: true }
+    IndexUse { specs: order.iter().map(spec).collect(), utilized: false, precise: true, impact_is_high: true }
 }

@@ -16,7 +16,7 @@ use pleiad_storage::not_at_hand;
 use super::choose::{Choice, Ordering, Question, choose};
 use super::cursor::{At, Stretch, WHOLE_ITEM, in_progress};
 use super::feed::{Ended, Feed, KeyPath};
-use super::find::Finder;
+use super::find::{Finder, Found};
 use super::page::Job;
 use super::reach::{Slice, next_slice};
 use super::reader::Reader;
@@ -213,6 +213,7 @@ impl<'p> Shared<'p> {
             if let Some(figures) = self.tallied(slice, &reader, work)? {
                 let choice = Choice::Tally(figures);
                 work.chose(slice.partition.range.id, &choice);
+                work.used(slice.partition.range.id, self.tallied_parts());
                 return Ok(Way { choice, us: 0.0, reader });
             }
         }
@@ -272,10 +273,12 @@ impl<'p> Shared<'p> {
         };
         let choice = match choice {
             choice if !reader.has_own() => choice,
-            Choice::Found(docnums) | Choice::Part(docnums) => {
-                Choice::Found(reader.with_own(slice, Some(docnums), after)?)
+            Choice::Found(found) => {
+                let docnums = reader.with_own(slice, Some(found.docnums), after)?;
+                Choice::Found(Found { docnums, ..found })
             }
-            _ => Choice::Found(reader.with_own(slice, None, after)?),
+            Choice::Part(docnums) => Choice::Part(reader.with_own(slice, Some(docnums), after)?),
+            _ => Choice::Part(reader.with_own(slice, None, after)?),
         };
         work.looking_up += began.elapsed();
         work.chose(slice.partition.range.id, &choice);

@@ -2,5 +2,4 @@
 //! same query over the same items in memory.
 
 mod nearest; // the nearest to a vector
-mod plan; // the property
-mod world; // items in an account, by chance
+mod plan; // the exam, by seeds

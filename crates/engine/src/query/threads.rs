@@ -52,8 +52,7 @@ impl Way {
     fn is_long(&self, sharing: &Sharing) -> bool {
         match &self.choice {
             Choice::Scan => self.reader.items() > sharing.docnums,
-            Choice::Found(docnums) | Choice::Part(docnums) => docnums.len() > sharing.found,
-            _ => false,
+            choice => choice.docnums().is_some_and(|docnums| docnums.len() > sharing.found),
         }
     }
 }
@@ -71,8 +70,10 @@ impl Cut {
     fn next(&mut self, sharing: &Sharing) -> Result<Option<Piece>> {
         let piece = match &self.way.choice {
             Choice::Scan => self.next_docnums(sharing.docnums)?,
-            Choice::Found(docnums) | Choice::Part(docnums) => self.next_found(sharing.found, docnums.len()),
-            _ => None,
+            choice => {
+                let found = choice.docnums().map_or(0, <[u64]>::len);
+                self.next_found(sharing.found, found)
+            }
         };
         self.taken += usize::from(piece.is_some());
         Ok(piece)

@@ -8,7 +8,7 @@
 //! @least = 7                                   parameters, if any
 //! SELECT VALUE c.id FROM c WHERE c.n >= @least
 //! ----
-//! plan index on 1 partition                    what was asked for with a plus
+//! plan index /n/? on 1 partition               what was asked for with a plus
 //! "b"                                          a row per line
 //! ```
 
@@ -176,6 +176,7 @@ impl Asker<'_> {
             (across == Some("client"), "x-ms-documentdb-query-enablecrosspartition", "True"),
             (words.asks("plan") || words.asks("indexes"), "x-ms-cosmos-populateindexmetrics", "true"),
             (words.asks("metrics"), "x-ms-documentdb-populatequerymetrics", "true"),
+            (words.asks("advice"), "x-ms-cosmos-populatequeryadvice", "true"),
         ];
         for (_, name, value) in sugar.iter().filter(|(said, ..)| *said) {
             add(&mut headers, name, value);
@@ -217,7 +218,8 @@ impl Asker<'_> {
             "plan" => answer.header("x-pleiad-query-plan").filter(|plan| !plan.is_empty()).map(str::to_owned),
             "charge" => answer.header("x-ms-request-charge").map(str::to_owned),
             "metrics" => answer.header("x-ms-documentdb-query-metrics").map(counts),
-            "indexes" => return indexes(answer),
+            "indexes" => indexes(answer),
+            "advice" => return vec![format!("advice {}", advice(answer))],
             _ => return Vec::new(),
         };
         match line {
@@ -319,10 +321,21 @@ fn counts(metrics: &str) -> String {
     format!("retrieved {} output {}", count("retrievedDocumentCount"), count("outputDocumentCount"))
 }
 
-/// `utilized /price/? high precise`, `potential (/a ASC, /b ASC) high precise`
-fn indexes(answer: &Response) -> Vec<String> {
-    let decoded = answer.header("x-ms-cosmos-index-utilization").and_then(|text| STANDARD.decode(text).ok());
-    let Some(told) = decoded.and_then(|text| json::parse(&text).ok()) else { return vec!["indexes none".to_owned()] };
+/// `QA1002 QA1006`, or `none`
+fn advice(answer: &Response) -> String {
+    let Some(header) = answer.header("x-ms-cosmos-query-advice") else { return "none".to_owned() };
+    let decoded = percent_encoding::percent_decode_str(header).decode_utf8_lossy();
+    let rule = |entry: &Value| entry.get("Id").and_then(Value::as_str).unwrap_or("?").to_owned();
+    match parse(&decoded) {
+        Ok(Value::Array(entries)) => entries.iter().map(rule).collect::<Vec<_>>().join(" "),
+        _ => format!("not a list: {header}"),
+    }
+}
+
+/// `utilized /price/? high precise; potential (/a ASC, /b ASC) high precise`, or `none`
+fn indexes(answer: &Response) -> Option<String> {
+    let decoded = STANDARD.decode(answer.header("x-ms-cosmos-index-utilization")?).ok()?;
+    let told = json::parse(&decoded).ok()?;
     let kinds =
         ["UtilizedSingleIndexes", "UtilizedCompositeIndexes", "PotentialSingleIndexes", "PotentialCompositeIndexes"];
     let of_kind = |kind: &&str| {
@@ -331,7 +344,7 @@ fn indexes(answer: &Response) -> Vec<String> {
         list.iter().map(|index| format!("{name} {}", described(index))).collect::<Vec<_>>()
     };
     let lines: Vec<String> = kinds.iter().flat_map(of_kind).collect();
-    if lines.is_empty() { vec!["no indexes".to_owned()] } else { lines }
+    Some(if lines.is_empty() { "none".to_owned() } else { lines.join("; ") })
 }
 
 fn described(index: &Value) -> String {

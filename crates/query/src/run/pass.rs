@@ -26,6 +26,7 @@ pub struct Pass<'q> {
     collect: Collect<'q>,
     /// Items that come are known to have no score but 0.
     unscored: bool,
+    kept: u64,
     key: Vec<u8>,
 }
 
@@ -68,6 +69,7 @@ impl<'q> Pass<'q> {
             keep_undefined: feeding.keep_undefined,
             collect,
             unscored: false,
+            kept: 0,
             key: Vec::new(),
         }
     }
@@ -122,7 +124,20 @@ impl<'q> Pass<'q> {
         self.feed(0, None)
     }
 
+    /// How many of the items that came here passed the filters.
+    pub fn kept(&self) -> u64 {
+        self.kept
+    }
+
     fn feed(&mut self, docnum: u64, outer: Rows<'_>) -> Result<Flow> {
+        let mut passed = false;
+        let flow = self.rows(docnum, outer, &mut passed);
+        self.kept += u64::from(passed);
+        flow
+    }
+
+    /// Takes in the rows of one item, and says whether it has any.
+    fn rows(&mut self, docnum: u64, outer: Rows<'_>, passed: &mut bool) -> Result<Flow> {
         self.cx.room.refill();
         let (block, cx) = (self.block, &self.cx);
         match (&mut self.collect, &block.output) {
@@ -131,20 +146,28 @@ impl<'q> Pass<'q> {
                 if stream.is_done() {
                     return Ok(Flow::Stop);
                 }
-                each_row(block, outer, cx, &mut |rows| stream.add(&mut |out| write(output, rows, cx, out)))
+                each_row(block, outer, cx, &mut |rows| {
+                    *passed = true;
+                    stream.add(&mut |out| write(output, rows, cx, out))
+                })
             }
-            (Collect::Groups(table), _) => {
-                each_row(block, outer, cx, &mut |rows| table.add(rows, cx).map(|()| Flow::Go))
-            }
+            (Collect::Groups(table), _) => each_row(block, outer, cx, &mut |rows| {
+                *passed = true;
+                table.add(rows, cx).map(|()| Flow::Go)
+            }),
             (Collect::Smallest(smallest), Output::Rows(output)) if block.distinct => {
                 let key = &mut self.key;
-                each_row(block, outer, cx, &mut |rows| distinct(smallest, output, rows, cx, key))
+                each_row(block, outer, cx, &mut |rows| {
+                    *passed = true;
+                    distinct(smallest, output, rows, cx, key)
+                })
             }
             (Collect::Smallest(smallest), Output::Rows(output)) => {
                 let (keep_undefined, unscored) = (self.keep_undefined, self.unscored);
                 let mut sorting = Sorting { block, cx, docnum, row: 0, keep_undefined, unscored };
                 let key = &mut self.key;
                 each_row(block, outer, cx, &mut |rows| {
+                    *passed = true;
                     if !sorting.key(rows, key)? {
                         return Ok(Flow::Go);
                     }
@@ -156,6 +179,7 @@ impl<'q> Pass<'q> {
                 let sorting = Sorting { block, cx, docnum, row: 0, keep_undefined, unscored: false };
                 let key = &mut self.key;
                 each_row(block, outer, cx, &mut |frame| {
+                    *passed = true;
                     if sorting.keys(frame, key)?
                         && let Some(value) = project(output, frame, cx)?
                     {

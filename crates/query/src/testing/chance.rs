@@ -38,6 +38,11 @@ impl<'b> Chance<'b> {
         if end < 2 { 0 } else { usize::from(self.byte()) % end }
     }
 
+    /// Whether a fuzzer's bytes are used up.
+    pub fn is_over(&self) -> bool {
+        self.bytes.is_empty() && self.seed.is_none()
+    }
+
     /// Once in `times`.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == times.saturating_sub(1)

@@ -70,13 +70,15 @@ fn check_components(plan: &Value) {
 
 /// An item for which the filter is true meets the condition that an index is asked for.
 pub fn an_index_misses_nothing(chance: &mut Chance<'_>) {
+    let geospatial = space(chance);
     let documents = chance.some(1, 8, |chance| Value::from(document(chance)));
     let asked = query(chance, &documents);
-    let Some(block) = compiled(&asked) else { return };
+    let Some(block) = compiled(&asked, geospatial) else { return };
     let Some(condition) = access::condition(&block) else { return };
     for document in &documents {
-        let cx = context();
-        let mut pass = Pass::new(&block, context(), unbounded(), everything(), Feeding { keep_undefined: true });
+        let cx = context(geospatial);
+        let mut pass =
+            Pass::new(&block, context(geospatial), unbounded(), everything(), Feeding { keep_undefined: true });
         let rows = pass.item(1, Bound::Value(document)).and_then(|_| pass.finish(None)).map(|done| done.rows.len());
         let found = !matches!(block.output, Output::Groups(..)) && matches!(rows, Ok(1..));
         assert!(
@@ -94,8 +96,8 @@ pub fn pages_are_the_whole(chance: &mut Chance<'_>) {
     let asked = query(chance, &documents);
     let size = PageSize { rows: 1 + chance.below(4), bytes: if chance.once_in(3) { 64 } else { 1 << 20 } };
     let heaps = 1 + chance.below(3);
-    let Some(block) = compiled(&asked) else { return };
-    let whole = scan(&block, &documents, false).map(|whole| texts(&whole));
+    let Some(block) = compiled(&asked, Geospatial::Geography) else { return };
+    let whole = scan(&block, &documents, false, Geospatial::Geography).map(|whole| texts(&whole));
     let paged = pages_of(&block, &documents, size, heaps);
     let told = || documents.iter().map(json::to_string).collect::<Vec<_>>().join("\n  ");
     match (whole, paged) {
@@ -105,33 +107,24 @@ pub fn pages_are_the_whole(chance: &mut Chance<'_>) {
     }
 }
 
-pub fn compiled(asked: &Asked) -> Option<Block> {
+fn space(chance: &mut Chance<'_>) -> Geospatial {
+    if chance.once_in(4) { Geospatial::Geometry } else { Geospatial::Geography }
+}
+
+pub fn compiled(asked: &Asked, geospatial: Geospatial) -> Option<Block> {
     let select = check::read(&asked.text).ok()?;
     let parameters = asked.parameters();
     compile(
         &select,
         &asked.text,
-        Bind {
-            parameters: &parameters,
-            geospatial: Geospatial::Geography,
-            embeddings: &[],
-            full_text: None,
-            started_ms: Some(0),
-        },
+        Bind { parameters: &parameters, geospatial, embeddings: &[], full_text: None, started_ms: Some(0) },
     )
     .ok()
 }
 
-fn context() -> Context<'static> {
+fn context(geospatial: Geospatial) -> Context<'static> {
     static ENV: std::sync::LazyLock<ManualEnv> = std::sync::LazyLock::new(ManualEnv::default);
-    Context {
-        env: &*ENV,
-        started_ms: 0,
-        geospatial: Geospatial::Geography,
-        user_functions: None,
-        room: Room::new(ROW_BYTES_MAX),
-        watch: None,
-    }
+    Context { env: &*ENV, started_ms: 0, geospatial, user_functions: None, room: Room::new(ROW_BYTES_MAX), watch: None }
 }
 
 fn unbounded() -> Start {
@@ -144,15 +137,16 @@ fn everything() -> PageSize {
 
 /// The rows of one pass over all documents, in their order. `keep_undefined` says whether an item without the one
 /// key of `ORDER BY` counts.
-pub fn scan(block: &Block, documents: &[Value], keep_undefined: bool) -> Result<Finished> {
+pub fn scan(block: &Block, documents: &[Value], keep_undefined: bool, geospatial: Geospatial) -> Result<Finished> {
     let start = Start::beginning(block.offset, block.take);
     let feeding = Feeding { keep_undefined };
-    let mut pass = Pass::new(block, context(), start, everything(), feeding);
+    let mut pass = Pass::new(block, context(geospatial), start, everything(), feeding);
     feed(&mut pass, block, documents.iter().enumerate(), 0)?;
     pass.finish(None)
 }
 
-/// Groups and distinct rows are told by one of their rows, and which one is open: numbers that are equal are written alike.
+/// Groups and distinct rows are told by one of their rows, and which one is open: numbers that are equal are written alike. Lists
+/// have their values in the order of arrival.
 fn texts(finished: &Finished) -> Vec<String> {
     let text = |row: &[u8]| match json::parse(row) {
         Ok(value) => json::to_string(&plain(value)),
@@ -164,7 +158,11 @@ fn texts(finished: &Finished) -> Vec<String> {
 fn plain(value: Value) -> Value {
     match value {
         Value::Number(number) => Value::from(number.as_f64() + 0.0),
-        Value::Array(items) => Value::Array(items.into_iter().map(plain).collect()),
+        Value::Array(items) => {
+            let mut items: Vec<Value> = items.into_iter().map(plain).collect();
+            items.sort_by_cached_key(json::to_string);
+            Value::Array(items)
+        }
         Value::Object(object) => {
             let mut properties: Vec<(String, Value)> =
                 object.iter().map(|(name, value)| (name.to_owned(), plain(value.clone()))).collect();
@@ -179,7 +177,7 @@ fn plain(value: Value) -> Value {
 
 fn pages_of(block: &Block, documents: &[Value], size: PageSize, heaps: usize) -> Result<Vec<String>> {
     let condition = access::condition(block);
-    let cx = context();
+    let cx = context(Geospatial::Geography);
     let kept: Vec<(usize, &Value)> = documents
         .iter()
         .enumerate()
@@ -208,7 +206,7 @@ fn page(block: &Block, kept: &[(usize, &Value)], start: &Start, size: PageSize, 
     };
     let mut total: Option<Pass<'_>> = None;
     for heap in 0..heaps {
-        let mut pass = Pass::new(block, context(), start.clone(), size, Feeding::default());
+        let mut pass = Pass::new(block, context(Geospatial::Geography), start.clone(), size, Feeding::default());
         let own = kept.iter().filter(|(at, _)| at % heaps == heap).map(|(at, document)| (*at, *document));
         if block.reads_items || start.at == At::Beginning {
             feed(&mut pass, block, own, after)?;

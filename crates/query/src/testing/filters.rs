@@ -16,6 +16,10 @@ pub(super) struct Writer<'c, 'b> {
     pub documents: &'c [Value],
 }
 
+/// Paths of composite indexes, as policies and as queries write them.
+pub(super) const PAIRS: &[((&str, &str), (&str, &str))] =
+    &[(("/a", ".a"), ("/n", ".n")), (("/n", ".n"), ("/s", ".s")), (("/s", ".s"), ("/a", ".a"))];
+
 const OPERATORS: &[&str] = &["=", "=", "=", "<", "<=", ">", ">=", "!="];
 const PATTERNS: &[&str] = &[
     "a%", "%a", "%b%", "a_", "a", "ab%", "[a]", "[a-b]%", "a[^b]c", "a!%b", "!", "%", "_", "", "a[b", "!!%", "ab!%%",
@@ -42,13 +46,29 @@ impl Writer<'_, '_> {
         if depth == 0 {
             return self.predicate();
         }
-        match self.chance.below(10) {
+        match self.chance.below(12) {
             0..=3 => self.predicate(),
+            10 | 11 => self.together(),
             4 | 5 => format!("({} AND {})", self.filter(depth - 1), self.filter(depth - 1)),
             6 | 7 => format!("({} OR {})", self.filter(depth - 1), self.filter(depth - 1)),
             8 => format!("NOT ({})", self.filter(depth - 1)),
             _ => self.exists(depth - 1),
         }
+    }
+
+    /// One value, and what goes with it: what a composite index is for.
+    pub fn together(&mut self) -> String {
+        let Some(document) = self.documents.get(self.chance.below(self.documents.len().min(256))) else {
+            return self.predicate();
+        };
+        let (first, second) = PAIRS[self.chance.below(PAIRS.len())];
+        let value = |path: &str| document.get(path.trim_start_matches('/')).cloned();
+        let (Some(one), Some(other)) = (value(first.0), value(second.0)) else { return self.predicate() };
+        let alias = self.aliases[0].clone();
+        let equal = format!("{alias}{} = {}", first.1, self.constant(one));
+        let rest = self.about(&format!("{alias}{}", second.1), other);
+        let more = if self.chance.once_in(3) { format!(" AND {}", self.predicate()) } else { String::new() };
+        format!("({equal} AND {rest}{more})")
     }
 
     fn predicate(&mut self) -> String {

@@ -3,6 +3,7 @@
 use pleiad_model::{Object, Value};
 
 use super::Chance;
+use super::filters::PAIRS;
 
 const PATHS: &[&str] = &[
     "/a/?",
@@ -75,6 +76,12 @@ fn list(paths: &[&str]) -> Vec<Value> {
 
 fn composite(chance: &mut Chance<'_>) -> Value {
     let mut paths = chance.some(2, 3, |chance| chance.pick(COMPOSITE));
+    if chance.once_in(2) {
+        // What filters speak of together.
+        let (first, second) = PAIRS[chance.below(PAIRS.len())];
+        paths = [vec![first.0, second.0], paths].concat();
+        paths.truncate(3);
+    }
     let mut seen = Vec::new();
     paths.retain(|path| {
         !seen.contains(path) && {

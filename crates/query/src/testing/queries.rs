@@ -33,8 +33,9 @@ impl std::fmt::Display for Asked {
 pub fn query(chance: &mut Chance<'_>, documents: &[Value]) -> Asked {
     let mut writer = Writer { chance, aliases: Vec::new(), parameters: Vec::new(), fresh: 0, documents };
     let from = writer.from();
-    let filter = match writer.chance.below(4) {
+    let filter = match writer.chance.below(5) {
         0 => String::new(),
+        4 => format!(" WHERE {}", writer.together()),
         depth => format!(" WHERE {}", writer.filter(depth - 1)),
     };
     let rest = Rest { from, filter };
@@ -100,7 +101,7 @@ impl Writer<'_, '_> {
     }
 
     fn ordered(&mut self, rest: &Rest) -> String {
-        let keys = 1 + self.chance.below(2);
+        let keys = 1 + self.chance.below(3);
         let keys: Vec<String> = match self.chance.once_in(6) {
             true => vec![format!("_FullTextScore({}.s, [\"a\", \"ab abc\"], 20, 60, [5, 1]) DESC", self.aliases[0])],
             false => (0..keys).map(|_| self.order_key()).collect(),
@@ -125,11 +126,11 @@ impl Writer<'_, '_> {
         }
         let mut keys: Vec<String> = (0..1 + self.chance.below(2)).map(|_| self.group_key()).collect();
         keys.dedup();
-        let (_, page) = self.bounds();
+        let (top, page) = self.bounds();
         let named = keys.iter().enumerate().map(|(at, key)| format!("{key} AS k{at}"));
         let added = aggregates.iter().enumerate().map(|(at, sum)| format!("{sum} AS g{at}"));
         let what = named.chain(added).collect::<Vec<_>>().join(", ");
-        format!("SELECT {what} {}{} GROUP BY {}{page}", rest.from, rest.filter, keys.join(", "))
+        format!("SELECT {top}{what} {}{} GROUP BY {}{page}", rest.from, rest.filter, keys.join(", "))
     }
 
     fn group_key(&mut self) -> String {
@@ -138,9 +139,10 @@ impl Writer<'_, '_> {
     }
 
     fn aggregate(&mut self) -> String {
-        let function = self.chance.pick(&["COUNT", "SUM", "MIN", "MAX", "AVG"]);
+        let function = self.chance.pick(&["COUNT", "SUM", "MIN", "MAX", "AVG", "MAKELIST", "MAKESET"]);
         match self.chance.below(3) {
-            0 => match self.chance.below(4) {
+            0 => match self.chance.below(5) {
+                4 => format!("COUNTIF({})", self.filter(0)),
                 0 => format!("SUM(_FullTextWordCount({}.s))", self.aliases[0]),
                 1 => format!("COUNTIF({})", self.full_text()),
                 _ => "COUNT(1)".to_owned(),

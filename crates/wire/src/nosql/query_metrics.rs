@@ -4,6 +4,7 @@
 //! x-ms-documentdb-query-metrics    totalExecutionTimeInMs=0.52;…;retrievedDocumentCount=7;…;indexUtilizationRatio=1.00
 //! x-ms-cosmos-index-utilization    base64 of {"UtilizedSingleIndexes":[…],…}
 //!                        version 2  percent-encoded {"UtilizedIndexes":{"SingleIndexes":[…],…},…}
+//! x-ms-cosmos-query-advice         percent-encoded [{"Id":"QA1002","Params":[]}]
 //! x-pleiad-query-plan              index /price/? on 2 partitions
 //! ```
 
@@ -22,7 +23,7 @@ pub fn metrics(report: &Report, took: Duration, wrote: Duration) -> String {
     let (loading, calling, wrote) = (ms(report.loading), ms(report.calling), ms(wrote));
     let (total, compiling, looking_up, running) = (ms(took), ms(report.compiling), ms(report.looking_up), ms(running));
     // The share of loaded items that the filter kept; a query that loads none wastes none.
-    let ratio = if report.items == 0 { 1.0 } else { (report.rows as f64 / report.items as f64).min(1.0) };
+    let ratio = if report.items == 0 { 1.0 } else { report.items_kept as f64 / report.items as f64 };
     format!(
         "totalExecutionTimeInMs={total:.2};queryCompileTimeInMs={compiling:.2};queryLogicalPlanBuildTimeInMs=0.00;\
          queryPhysicalPlanBuildTimeInMs=0.00;queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs={running:.2};\
@@ -37,31 +38,65 @@ pub fn metrics(report: &Report, took: Duration, wrote: Duration) -> String {
     )
 }
 
+/// What the header of index metrics may take. Clients read 16 KB of headers in all.
+const INDEXES_BYTES_MAX: usize = 8 << 10;
+/// What a plan may take.
+const PLAN_BYTES_MAX: usize = 2 << 10;
+
 pub fn index_utilization(report: &Report) -> String {
-    let pick = |list: &[IndexUse], utilized: bool, shape: fn(&IndexUse) -> Value| -> Value {
-        list.iter().filter(|index| index.utilized == utilized).map(shape).collect::<Vec<_>>().into()
-    };
-    let object = Object::new()
-        .with("UtilizedSingleIndexes", pick(&report.single, true, single))
-        .with("PotentialSingleIndexes", pick(&report.single, false, single))
-        .with("UtilizedCompositeIndexes", pick(&report.composite, true, composite))
-        .with("PotentialCompositeIndexes", pick(&report.composite, false, composite));
-    STANDARD.encode(json::to_string(&object.into()))
+    fitting(report, encoded)
 }
 
 /// The newer form, for clients that ask for it: less is said of each index, and base64 is not used.
 pub fn index_utilization_v2(report: &Report) -> String {
+    fitting(report, encoded_v2)
+}
+
+/// As much as a header takes: composite indexes are left out first, then others, the last ones first.
+fn fitting(report: &Report, form: fn(&[IndexUse], &[IndexUse]) -> String) -> String {
+    let (mut single, mut composite) = (report.single.as_slice(), report.composite.as_slice());
+    loop {
+        let text = form(single, composite);
+        match (single, composite) {
+            _ if text.len() <= INDEXES_BYTES_MAX => return text,
+            (_, [rest @ .., _]) => composite = rest,
+            ([rest @ .., _], []) => single = rest,
+            ([], []) => return text,
+        }
+    }
+}
+
+fn encoded(single_indexes: &[IndexUse], composite_indexes: &[IndexUse]) -> String {
+    let pick = |list: &[IndexUse], utilized: bool, shape: fn(&IndexUse) -> Value| -> Value {
+        list.iter().filter(|index| index.utilized == utilized).map(shape).collect::<Vec<_>>().into()
+    };
+    let object = Object::new()
+        .with("UtilizedSingleIndexes", pick(single_indexes, true, single))
+        .with("PotentialSingleIndexes", pick(single_indexes, false, single))
+        .with("UtilizedCompositeIndexes", pick(composite_indexes, true, composite))
+        .with("PotentialCompositeIndexes", pick(composite_indexes, false, composite));
+    STANDARD.encode(json::to_string(&object.into()))
+}
+
+fn encoded_v2(single_indexes: &[IndexUse], composite_indexes: &[IndexUse]) -> String {
     let pick = |list: &[IndexUse], utilized: bool, shape: fn(&IndexUse) -> Object| -> Value {
         let chosen = list.iter().filter(|index| index.utilized == utilized);
         chosen.map(|index| shape(index).with("IndexImpactScore", impact(index)).into()).collect::<Vec<Value>>().into()
     };
     let indexes = |utilized| {
         Object::new()
-            .with("SingleIndexes", pick(&report.single, utilized, single_spec))
-            .with("CompositeIndexes", pick(&report.composite, utilized, composite_specs))
+            .with("SingleIndexes", pick(single_indexes, utilized, single_spec))
+            .with("CompositeIndexes", pick(composite_indexes, utilized, composite_specs))
     };
     let object = Object::new().with("UtilizedIndexes", indexes(true)).with("PotentialIndexes", indexes(false));
     utf8_percent_encode(&json::to_string(&object.into()), NON_ALPHANUMERIC).to_string()
+}
+
+/// Clients know the text of each rule.
+pub fn advice(report: &Report) -> String {
+    let entry = |rule: &&str| Object::new().with("Id", *rule).with("Params", Vec::<Value>::new()).into();
+    let entries: Vec<Value> = report.advice.iter().map(entry).collect();
+    utf8_percent_encode(&json::to_string(&entries.into()), NON_ALPHANUMERIC).to_string()
 }
 
 fn single(index: &IndexUse) -> Value {
@@ -97,5 +132,14 @@ pub fn plan(report: &Report) -> String {
         let noun = if *partitions == 1 { "partition" } else { "partitions" };
         format!("{way} on {partitions} {noun}")
     };
-    report.ways.iter().map(way).collect::<Vec<_>>().join("; ")
+    let text = report.ways.iter().map(way).collect::<Vec<_>>().join("; ");
+    let is_plain = |c: char| c.is_ascii_graphic() || c == ' ';
+    // A header is ASCII; paths need not be.
+    let mut plan: String =
+        text.chars().map(|c| if is_plain(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect();
+    plan.truncate(PLAN_BYTES_MAX);
+    plan
 }
+
+#[cfg(test)]
+mod tests;

@@ -191,6 +191,7 @@ names! {
     MIN_THROUGHPUT = "x-ms-cosmos-min-throughput";
     NUMBER_OF_READ_REGIONS = "x-ms-number-of-read-regions";
     OFFER_REPLACE_PENDING = "x-ms-offer-replace-pending";
+    QUERY_ADVICE = "x-ms-cosmos-query-advice";
     QUERY_METRICS = "x-ms-documentdb-query-metrics";
     QUERY_PLAN = "x-pleiad-query-plan";
     QUORUM_ACKED_LOCAL_LSN = "x-ms-cosmos-quorum-acked-llsn";

@@ -136,7 +136,7 @@ impl World {
                 size: PageSize { rows: size, bytes: 1 << 22 },
                 from,
                 enable_scan: false,
-                tell: Tell { indexes: true, times: true },
+                tell: Tell { indexes: true, times: true, advice: false },
             };
             let page = self.engine.query_items(&admit(&self.engine, "c"), query, None).await.result.unwrap();
             let way = page.report.ways.iter().map(|(way, _)| way.as_str()).collect::<Vec<_>>().join("; ");

@@ -1,243 +1,52 @@
-//! The property: whatever way a plan goes, over any partitions, in pages of any size, the rows are those of a scan.
+//! The exam of plans, with a number of seeds; and single cases of it.
 //!
 //! A failure prints the smallest set of items that still shows it, with the seed of its world:
 //!
 //! ```text
 //! again: PLEIAD_PLAN_SEED=17 cargo test --release -p pleiad-engine query::tests::plan
 //! longer: PLEIAD_PLAN_WORLDS=5000 cargo test …
+//! for ever: cargo +nightly fuzz run worlds
 //! ```
 
-use std::collections::BTreeMap;
-
-use pleiad_model::{Kind, Result, Value, json};
-use pleiad_query::access::order_paths;
-use pleiad_query::block::{Block, Output};
+use pleiad_model::policy::Geospatial;
+use pleiad_model::{Kind, Value, json};
 use pleiad_query::testing::{Asked, Chance, exam, query};
 
-use super::world::{Case, SHARED, World, size};
-use crate::query::{Across, ItemQuery, PageSize, QueryCursor, QueryPage, Tell};
+use crate::query::exam::{
+    Case, PAGES_MAX, Question, SHARED, Ways, World, check, check_world, covered, every_plan_gives_what_a_scan_gives,
+    sent,
+};
+use crate::query::{PageSize, QueryPage};
 use crate::{ListScope, Quota};
 
 const WORLDS: u64 = 200;
-const QUERIES_PER_WORLD: usize = 20;
-const PAGES_MAX: usize = 3_000;
-
-/// One query, and how its pages are asked for.
-struct Question {
-    asked: Asked,
-    block: Block,
-    scope: ListScope,
-    size: PageSize,
-    /// Cursors are found again by counting, as when a client wants short tokens.
-    counted: bool,
-}
-
-/// How often each way was gone.
-type Ways = BTreeMap<&'static str, usize>;
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_plan_gives_what_a_scan_gives() {
+async fn worlds_by_seed_pass_the_exam() {
     let mut ways = Ways::new();
     let only = setting("PLEIAD_PLAN_SEED");
     let from = only.unwrap_or_else(|| setting("PLEIAD_PLAN_FROM").unwrap_or(0));
     let worlds = if only.is_some() { 1 } else { setting("PLEIAD_PLAN_WORLDS").unwrap_or(WORLDS) };
     for seed in from..from + worlds {
-        check_world(seed, &mut ways).await;
+        check_world(&mut Chance::of_seed(seed), &format!("PLEIAD_PLAN_SEED={seed}"), &mut ways).await;
     }
     if only.is_none() {
-        for way in ["scan", "key", "index", "order"] {
+        for way in ["scan", "key", "index", "composite", "order"] {
             assert!(ways.get(way).is_some_and(|times| *times > 10), "{way} is hardly ever gone: {ways:?}");
         }
     }
 }
 
-async fn check_world(seed: u64, ways: &mut Ways) {
-    let chance = &mut Chance::of_seed(seed);
-    let case = Case::by_chance(chance);
-    let world = World::open(&case).await;
-    let bare = World::open(&case.without_index()).await;
-    for _ in 0..QUERIES_PER_WORLD {
-        let asked = query(chance, &world.known);
-        let (scope, keys) = world.scope(chance);
-        let Some(block) = exam::compiled(&asked) else {
-            refused_alike(&world, &asked).await;
-            continue;
-        };
-        let many = exam::scan(&block, &world.within(&keys), true).map_or(0, |rows| rows.rows.len());
-        let question = Question { asked, block, scope, size: size(chance, many), counted: chance.once_in(6) };
-        for (world, case) in [(&world, &case), (&bare, &case.without_index())] {
-            if let Err(story) = check(world, &question, &keys, ways).await {
-                let (case, story) = smallest(case, &question, story).await;
-                panic!("{story}\n{case}again: PLEIAD_PLAN_SEED={seed}");
-            }
-        }
-    }
-}
-
-/// What `check` or `compile` refuses is refused here.
-async fn refused_alike(world: &World, asked: &Asked) {
-    let size = PageSize { rows: 10, bytes: 1 << 20 };
-    let answer = world.engine.query_items(&world.at, sent(asked, ListScope::Container, size, None, true), None).await;
-    assert!(answer.result.is_err(), "{asked}");
-}
-
-/// Leaves out items as long as the question is still answered wrongly.
-async fn smallest(case: &Case, question: &Question, story: String) -> (Case, String) {
-    let (mut case, mut story) = (case.clone(), story);
-    let mut chunk = case.items.len() / 2;
-    while chunk > 0 {
-        let mut at = 0;
-        while at < case.items.len() {
-            let mut less = case.clone();
-            less.items.drain(at..(at + chunk).min(less.items.len()));
-            let world = World::open(&less).await;
-            let keys = covered(&world, &question.scope);
-            match check(&world, question, &keys, &mut Ways::new()).await {
-                Err(again) => (case, story) = (less, again),
-                Ok(()) => at += chunk,
-            }
-        }
-        chunk /= 2;
-    }
-    (case, story)
-}
-
-fn covered(world: &World, scope: &ListScope) -> pleiad_model::partition_key::KeyRange {
-    use pleiad_model::partition_key::KeyRange;
-    let definition = world.at.container.schema.key.as_ref().unwrap();
-    match scope {
-        ListScope::Container => KeyRange::FULL,
-        ListScope::Range(id) => {
-            world.at.container.map.ranges().iter().find(|range| range.id == *id).unwrap().keys.clone()
-        }
-        ListScope::Keys(keys, _) => keys.clone(),
-        ListScope::Key(key) if key.matches_shape(definition) => KeyRange::of_point(key.effective(definition)),
-        ListScope::Key(key) => KeyRange::of_prefix(key.effective(definition)),
-    }
-}
-
-async fn check(
-    world: &World,
-    question: &Question,
-    keys: &pleiad_model::partition_key::KeyRange,
-    ways: &mut Ways,
-) -> std::result::Result<(), String> {
-    let documents = match arrives_by_key(question) {
-        true => world.by_key(keys, &question.asked),
-        false => world.within(keys),
-    };
-    let want = exam::scan(&question.block, &documents, keeps_undefined(world, &question.block));
-    let got = match pages(world, question, false, ways).await {
-        // `ORDER BY` without its index is refused, unless the client allows a sort.
-        Err(error) if !question.block.order.is_empty() && error.kind == Kind::Invalid => {
-            pages(world, question, true, ways).await
-        }
-        got => got,
-    };
-    // Where time flies, what has to see everything does not get far.
-    if got.as_ref().is_err_and(|error| error.kind == Kind::TimedOut) {
-        return Ok(());
-    }
-    let told = |what: &str| {
-        let Question { asked, scope, size, counted, .. } = question;
-        format!("{what}\n{asked}\nin {scope:?} by {size:?}{}", if *counted { ", counted" } else { "" })
-    };
-    match (want, got) {
-        (Ok(want), Ok(got)) => {
-            let want: Vec<&[u8]> = want.rows.iter().collect();
-            let same = got.len() == want.len() && got.iter().zip(&want).all(|(got, want)| alike(question, got, want));
-            let lines = |rows: &mut dyn Iterator<Item = &[u8]>| {
-                rows.map(|row| format!("  {}\n", String::from_utf8_lossy(row))).collect::<String>()
-            };
-            let (got, want) = (lines(&mut got.iter().map(Vec::as_slice)), lines(&mut want.into_iter()));
-            if same { Ok(()) } else { Err(told(&format!("got\n{got}instead of\n{want}for"))) }
-        }
-        (Err(_), Err(_)) => Ok(()),
-        (Err(want), Ok(_)) => Err(told(&format!("rows instead of the error: {want}"))),
-        (Ok(_), Err(got)) => Err(told(&format!("failed: {got}"))),
-    }
-}
-
-/// Rows that nobody sorts come from one partition key after the other when the filter names several.
-fn arrives_by_key(question: &Question) -> bool {
-    let Block { output, distinct, order, .. } = &question.block;
-    let is_sorted = *distinct || !order.is_empty() || matches!(output, Output::Groups(..));
-    question.scope == ListScope::Container && !is_sorted
-}
-
-/// An item without the key of `ORDER BY` is there when the policy names the path.
-fn keeps_undefined(world: &World, block: &Block) -> bool {
-    let index = world.at.container.schema.usable_index();
-    match order_paths(block).as_deref() {
-        Some([key]) => index.indexes(&key.path) && index.is_explicit(&key.path),
-        _ => false,
-    }
-}
-
-fn sent(asked: &Asked, scope: ListScope, size: PageSize, from: Option<QueryCursor>, enable_scan: bool) -> ItemQuery {
-    ItemQuery {
-        text: asked.text.clone(),
-        parameters: asked.parameters(),
-        scope,
-        across: Across::ByServer,
-        size,
-        from,
-        enable_scan,
-        tell: Tell { indexes: true, times: true },
-    }
-}
-
-/// Reads to the end; every page keeps its size.
-async fn pages(world: &World, question: &Question, enable_scan: bool, ways: &mut Ways) -> Result<Vec<Vec<u8>>> {
-    let (mut rows, mut from) = (Vec::new(), None);
-    for _ in 0..PAGES_MAX {
-        let query = sent(&question.asked, question.scope.clone(), question.size, from, enable_scan);
-        let page = world.engine.query_items(&world.at, query, None).await.result?;
-        assert!(page.rows.len() <= question.size.rows);
-        assert!(page.rows.len() < 2 || page.rows.bytes() <= question.size.bytes);
-        page.report.ways.iter().for_each(|(way, _)| *ways.entry(kind_of(way)).or_default() += 1);
-        rows.extend(page.rows.iter().map(<[u8]>::to_vec));
-        from = match page.next {
-            Some(next) if question.counted => Some(next.counted()),
-            Some(next) => Some(next),
-            None => return Ok(rows),
-        };
-    }
-    panic!("pages without an end: {}", question.asked);
-}
-
-fn kind_of(way: &str) -> &'static str {
-    match way {
-        "scan" => "scan",
-        "index" => "index",
-        way if way.starts_with("index ") => "order",
-        _ => "key",
-    }
-}
-
-/// Byte for byte; groups and distinct rows are told by one of their rows, and which one is open, and sums may round.
-fn alike(question: &Question, got: &[u8], want: &[u8]) -> bool {
-    let is_told_by_one = question.block.distinct || matches!(question.block.output, Output::Groups(..));
-    got == want || is_told_by_one && near(&json::parse(got).unwrap(), &json::parse(want).unwrap())
-}
-
-fn near(got: &Value, want: &Value) -> bool {
-    match (got, want) {
-        (Value::Number(got), Value::Number(want)) => {
-            let (got, want) = (got.as_f64(), want.as_f64());
-            (got - want).abs() <= 1e-9 * got.abs().max(want.abs())
-        }
-        (Value::Array(got), Value::Array(want)) => {
-            got.len() == want.len() && got.iter().zip(want).all(|(got, want)| near(got, want))
-        }
-        (Value::Object(got), Value::Object(want)) => {
-            got.len() == want.len() && got.iter().all(|(name, got)| want.get(name).is_some_and(|want| near(got, want)))
-        }
-        (got, want) => got == want,
+/// A fuzzer's bytes end somewhere.
+#[test]
+fn short_inputs_make_worlds_too() {
+    for length in [0, 1, 40, 300] {
+        let bytes: Vec<u8> = (0..length).map(|at: usize| (at * 151 + length * 29) as u8).collect();
+        every_plan_gives_what_a_scan_gives(&bytes);
     }
 }
 
@@ -250,7 +59,7 @@ async fn pages_go_on_while_items_change() {
         let world = World::open(&case).await;
         for _ in 0..6 {
             let asked = query(chance, &world.known);
-            if exam::compiled(&asked).is_none() {
+            if exam::compiled(&asked, case.geospatial).is_none() {
                 continue;
             }
             let size = PageSize { rows: 1 + chance.below(4), bytes: 1 << 20 };
@@ -286,9 +95,9 @@ async fn check_known(policy: &str, values: &[String], fillers: usize, sql: &str)
     let policy = json::parse(policy.as_bytes()).unwrap();
     let world = World::open(&Case::of(policy, 1, items)).await;
     let asked = Asked { text: sql.to_owned(), parameters: Vec::new() };
-    let block = exam::compiled(&asked).unwrap();
+    let block = exam::compiled(&asked, Geospatial::Geography).unwrap();
     let size = PageSize { rows: 1, bytes: 1 << 20 };
-    let question = Question { asked, block, scope: ListScope::Container, size, counted: false };
+    let question = Question { asked, block, scope: ListScope::Container, size, counted: false, splits: false };
     let keys = covered(&world, &question.scope);
     if let Err(story) = check(&world, &question, &keys, &mut Ways::new()).await {
         panic!("{story}");

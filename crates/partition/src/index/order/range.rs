@@ -2,7 +2,7 @@
 //!
 //! Promise: every item whose value is asked for lies in the range. Others may lie in it too, where the index
 //! does not tell them apart: arrays from arrays, objects from objects, strings that share their first
-//! 1,000 bytes when an order is asked for. Whoever reads looks at the item again.
+//! 1,000 bytes (300 in a composite index) when an order is asked for. Whoever reads looks at the item again.
 //!
 //! ```text
 //! exact(1)               05 bff0000000000000 … 05 bff0000000000001
@@ -10,6 +10,9 @@
 //! prefix("ab")           08 6162             … 08 6163
 //! of_type(Boolean)       02                  … 04
 //! defined()              01                  … 0c
+//!
+//! as a component that descends, every byte is inverted and the ends change places:
+//! x >= "b"               f7                  … f7 9d ffff
 //! ```
 
 use std::ops::Bound;
@@ -20,7 +23,7 @@ use pleiad_storage::keyspace;
 
 use pleiad_model::ordered::{ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, UNDEFINED, escape};
 
-use super::{BEYOND, END_HASHED, STRING_BYTES_ORDERED, Type, encode_scalar, plain_stem};
+use super::{BEYOND, END_HASHED, Type, component_stem, encode, plain_stem};
 
 /// Encoded values from `from` up to, not including, `to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,45 +57,49 @@ impl TermRange {
 
     /// Values equal to this one.
     pub fn exact(value: &Value) -> TermRange {
-        TermRange::starting_with(encode_scalar(value))
+        PATH.exact(value)
     }
 
     /// Values of the bounds' type between them. Bounds of two types have nothing between them; without
     /// bounds every value is.
     pub fn range(low: Bound<&Value>, high: Bound<&Value>) -> TermRange {
-        match (type_of(low), type_of(high)) {
-            (None, None) => TermRange::defined(),
-            (Some(low), Some(high)) if low != high => TermRange::nothing(),
-            (Some(kind), _) | (None, Some(kind)) => TermRange::within(kind, low, high),
-        }
-    }
-
-    fn within(kind: Type, low: Bound<&Value>, high: Bound<&Value>) -> TermRange {
-        let whole = TermRange::of_type(kind);
-        if matches!(kind, Type::Array | Type::Object) {
-            return whole;
-        }
-        let from = match low {
-            Bound::Excluded(value) if !is_cut(value) => stretch(value).to,
-            Bound::Included(value) | Bound::Excluded(value) => stretch(value).from,
-            Bound::Unbounded => whole.from,
-        };
-        let to = match high {
-            Bound::Excluded(value) if !is_cut(value) => stretch(value).from,
-            Bound::Included(value) | Bound::Excluded(value) => stretch(value).to,
-            Bound::Unbounded => whole.to,
-        };
-        if from < to { TermRange { from, to } } else { TermRange::nothing() }
+        PATH.range(low, high)
     }
 
     /// Strings that begin with this one.
     pub fn prefix(text: &str) -> TermRange {
-        if text.len() > STRING_BYTES_ORDERED {
-            return cut(text);
+        PATH.prefix(text)
+    }
+
+    /// `range`, of one component of a composite index.
+    pub fn component_range(low: Bound<&Value>, high: Bound<&Value>, descending: bool) -> TermRange {
+        COMPONENT.range(low, high).directed(descending)
+    }
+
+    /// `prefix`, of one component of a composite index.
+    pub fn component_prefix(text: &str, descending: bool) -> TermRange {
+        COMPONENT.prefix(text).directed(descending)
+    }
+
+    fn directed(self, descending: bool) -> TermRange {
+        let inverted = |bytes: &[u8]| bytes.iter().map(|byte| !byte).collect::<Vec<u8>>();
+        match descending {
+            false => self,
+            true if self.is_empty() => TermRange::nothing(),
+            true => TermRange { from: after_all(&inverted(&self.to)), to: after_all(&inverted(&self.from)) },
         }
-        let mut from = vec![STRING];
-        escape(text.as_bytes(), &mut from);
-        TermRange::starting_with(from)
+    }
+
+    /// The same, behind these components of a composite index.
+    pub fn behind(self, known: &[u8]) -> TermRange {
+        TermRange { from: [known, &self.from].concat(), to: [known, &self.to].concat() }
+    }
+
+    /// What lies in both.
+    pub fn and(self, other: TermRange) -> TermRange {
+        let from = self.from.max(other.from);
+        let to = self.to.min(other.to).max(from.clone());
+        TermRange { from, to }
     }
 
     /// Every encoding that begins with these bytes: one value, or the leading components of a composite index.
@@ -119,31 +126,85 @@ impl TermRange {
     }
 }
 
+/// Where strings are cut.
+struct Cutting(fn(&[u8]) -> &[u8]);
+
+/// In a path's own index, and in a composite one.
+const PATH: Cutting = Cutting(plain_stem);
+const COMPONENT: Cutting = Cutting(component_stem);
+
+impl Cutting {
+    fn exact(&self, value: &Value) -> TermRange {
+        let mut encoded = Vec::new();
+        encode(value, self.0, &mut encoded);
+        TermRange::starting_with(encoded)
+    }
+
+    fn range(&self, low: Bound<&Value>, high: Bound<&Value>) -> TermRange {
+        match (type_of(low), type_of(high)) {
+            (None, None) => TermRange::defined(),
+            (Some(low), Some(high)) if low != high => TermRange::nothing(),
+            (Some(kind), _) | (None, Some(kind)) => self.within(kind, low, high),
+        }
+    }
+
+    fn within(&self, kind: Type, low: Bound<&Value>, high: Bound<&Value>) -> TermRange {
+        let whole = TermRange::of_type(kind);
+        if matches!(kind, Type::Array | Type::Object) {
+            return whole;
+        }
+        let from = match low {
+            Bound::Excluded(value) if !self.is_cut(value) => self.stretch(value).to,
+            Bound::Included(value) | Bound::Excluded(value) => self.stretch(value).from,
+            Bound::Unbounded => whole.from,
+        };
+        let to = match high {
+            Bound::Excluded(value) if !self.is_cut(value) => self.stretch(value).from,
+            Bound::Included(value) | Bound::Excluded(value) => self.stretch(value).to,
+            Bound::Unbounded => whole.to,
+        };
+        if from < to { TermRange { from, to } } else { TermRange::nothing() }
+    }
+
+    fn prefix(&self, text: &str) -> TermRange {
+        if self.cuts(text) {
+            return self.cut(text);
+        }
+        let mut from = vec![STRING];
+        escape(text.as_bytes(), &mut from);
+        TermRange::starting_with(from)
+    }
+
+    /// Where a value stands in the order: its own rows, or those of all strings that are cut like it.
+    fn stretch(&self, value: &Value) -> TermRange {
+        match value {
+            Value::String(text) if self.cuts(text) => self.cut(text),
+            _ => self.exact(value),
+        }
+    }
+
+    fn is_cut(&self, value: &Value) -> bool {
+        value.as_str().is_some_and(|text| self.cuts(text))
+    }
+
+    fn cuts(&self, text: &str) -> bool {
+        (self.0)(text.as_bytes()).len() < text.len()
+    }
+
+    /// Longer strings with the beginning of this one.
+    fn cut(&self, text: &str) -> TermRange {
+        let mut from = vec![STRING];
+        escape((self.0)(text.as_bytes()), &mut from);
+        from.extend_from_slice(&END_HASHED);
+        TermRange::starting_with(from)
+    }
+}
+
 fn type_of(bound: Bound<&Value>) -> Option<Type> {
     match bound {
         Bound::Included(value) | Bound::Excluded(value) => Some(Type::of(value)),
         Bound::Unbounded => None,
     }
-}
-
-/// Where a value stands in the order: its own rows, or those of all strings that are cut like it.
-fn stretch(value: &Value) -> TermRange {
-    match value {
-        Value::String(text) if is_cut(value) => cut(text),
-        _ => TermRange::exact(value),
-    }
-}
-
-fn is_cut(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.len() > STRING_BYTES_ORDERED)
-}
-
-/// Longer strings with the beginning of this one.
-fn cut(text: &str) -> TermRange {
-    let mut from = vec![STRING];
-    escape(plain_stem(text.as_bytes()), &mut from);
-    from.extend_from_slice(&END_HASHED);
-    TermRange::starting_with(from)
 }
 
 /// Behind everything that begins with `prefix`: its last byte that can grow, grown by one.

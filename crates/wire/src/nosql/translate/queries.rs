@@ -9,7 +9,7 @@ use pleiad_model::{Error, Result, Value, json};
 use super::items::current_scope;
 use crate::nosql::Gateway;
 use crate::nosql::reply::{
-    CONTINUATION, Handled, INDEX_UTILIZATION, ITEM_COUNT, QUERY_METRICS, QUERY_PLAN, Refusal, Reply,
+    CONTINUATION, Handled, INDEX_UTILIZATION, ITEM_COUNT, QUERY_ADVICE, QUERY_METRICS, QUERY_PLAN, Refusal, Reply,
 };
 use crate::nosql::request::Request;
 use crate::nosql::{query_metrics, shape};
@@ -44,7 +44,7 @@ impl Gateway<'_> {
             across: across(request),
             size: PageSize { rows: page_rows(request)?, bytes: PAGE_BYTES_MAX },
             from: token.map(|token| self.tokens.redeem_query(&rid, token)).transpose()?,
-            tell: Tell { indexes: tells_indexes(request), times: request.flag(QUERY_TIMES) },
+            tell: tell(request),
             enable_scan: request.flag("x-ms-documentdb-query-enable-scan"),
         };
         let session = request.session(at)?;
@@ -122,6 +122,14 @@ fn token_bytes_max(request: &Request<'_>) -> Result<usize> {
     Ok(kb.min(TOKEN_KB).saturating_mul(1024))
 }
 
+fn tell(request: &Request<'_>) -> Tell {
+    Tell {
+        indexes: tells_indexes(request),
+        times: request.flag(QUERY_TIMES),
+        advice: request.flag("x-ms-cosmos-populatequeryadvice"),
+    }
+}
+
 fn tells_indexes(request: &Request<'_>) -> bool {
     request.flag(INDEX_METRICS) || request.flag(INDEX_METRICS_V2)
 }
@@ -140,6 +148,9 @@ fn measured(request: &Request<'_>, reply: Reply, page: &QueryPage, began: Instan
         };
         reply = reply.with(INDEX_UTILIZATION, &form(&page.report));
         reply = reply.with(QUERY_PLAN, &query_metrics::plan(&page.report));
+    }
+    if !page.report.advice.is_empty() {
+        reply = reply.with(QUERY_ADVICE, &query_metrics::advice(&page.report));
     }
     reply
 }

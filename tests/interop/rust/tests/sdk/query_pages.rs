@@ -107,7 +107,7 @@ async fn query_metrics_and_index_metrics(world: World) {
     assert!(metrics.contains(&format!("outputDocumentCount={}", page.items().len())), "{metrics}");
     let indexes: Value = serde_json::from_str(page.index_metrics().expect("index metrics")).unwrap();
     let used = indexes["UtilizedSingleIndexes"].as_array().unwrap();
-    assert!(used.iter().any(|index| index["IndexSpec"] == "/metric/?"), "{indexes}");
+    assert!(used.iter().any(|index| index["IndexSpec"] == "/pk/?"), "{indexes}");
 }
 
 async fn the_beginning_of_a_hierarchical_key(world: World) {

@@ -1,5 +1,6 @@
 //! A value lies in exactly the ranges it should.
 
+use super::super::{STRING_BYTES_ORDERED, encode_component, encode_scalar};
 use super::*;
 use crate::index::order::tests::{compare, scalar};
 use proptest::prelude::*;
@@ -21,6 +22,8 @@ fn the_drawing_in_the_header_is_true() {
     assert_eq!(hex(&TermRange::prefix("ab")), "086162..086163");
     assert_eq!(hex(&TermRange::of_type(Type::Boolean)), "02..04");
     assert_eq!(hex(&TermRange::defined()), "01..0c");
+    let descending = TermRange::component_range(Bound::Included(&"b".into()), Bound::Unbounded, true);
+    assert_eq!(hex(&descending), "f7..f79dffff");
 }
 
 #[test]
@@ -82,6 +85,48 @@ proptest! {
         }
         prop_assert!(has(&TermRange::defined(), &value) && has(&TermRange::all(), &value));
         prop_assert!(!TermRange::defined().contains(&super::super::encode_undefined()));
+    }
+
+    /// Whatever stands before it and behind it.
+    #[test]
+    fn a_component_lies_in_the_ranges_it_should(
+        value in scalar(), low in scalar(), descending: bool, before in scalar(), behind: [u8; 8],
+    ) {
+        let (mut known, mut row) = (Vec::new(), Vec::new());
+        encode_component(Some(&before), false, &mut known);
+        row.extend_from_slice(&known);
+        encode_component(Some(&value), descending, &mut row);
+        row.extend_from_slice(&behind);
+        let has = |low, high| TermRange::component_range(low, high, descending).behind(&known).contains(&row);
+        let (same, to_low) = (Type::of(&value) == Type::of(&low), compare(&value, &low));
+        let (open, low_in, low_ex) = (Bound::Unbounded, Bound::Included(&low), Bound::Excluded(&low));
+        prop_assert_eq!(has(low_in, open), same && to_low.is_ge());
+        prop_assert_eq!(has(low_ex, open), same && to_low.is_gt());
+        prop_assert_eq!(has(open, low_in), same && to_low.is_le());
+        prop_assert_eq!(has(open, low_ex), same && to_low.is_lt());
+        prop_assert_eq!(has(low_in, low_in), to_low.is_eq());
+        if let (Some(text), Some(start)) = (value.as_str(), low.as_str()) {
+            let range = TermRange::component_prefix(start, descending).behind(&known);
+            prop_assert_eq!(range.contains(&row), text.starts_with(start));
+        }
+    }
+
+    /// An index does not order what it cuts: no string is lost, and some that are not wanted are found.
+    #[test]
+    fn a_long_component_is_not_lost(length in 297usize..303, a in "[a\\x00]{0,3}", b in "[a\\x00]{0,3}", descending: bool) {
+        let stem = "x".repeat(length);
+        let (value, low) = (Value::from(format!("{stem}{a}")), Value::from(format!("{stem}{b}")));
+        let mut row = Vec::new();
+        encode_component(Some(&value), descending, &mut row);
+        let (open, low_in, low_ex) = (Bound::Unbounded, Bound::Included(&low), Bound::Excluded(&low));
+        let has = |low, high| TermRange::component_range(low, high, descending).contains(&row);
+        let order = compare(&value, &low);
+        prop_assert!(has(low_in, open) || order.is_lt());
+        prop_assert!(has(low_ex, open) || order.is_le());
+        prop_assert!(has(open, low_in) || order.is_gt());
+        prop_assert!(has(open, low_ex) || order.is_ge());
+        let beginning = TermRange::component_prefix(low.as_str().unwrap(), descending);
+        prop_assert!(beginning.contains(&row) || !value.as_str().unwrap().starts_with(low.as_str().unwrap()));
     }
 
     #[test]

@@ -14,7 +14,6 @@ use pleiad_query::{check, route};
 
 use crate::catalog::NewContainer;
 use crate::query::{PageSize, write_item};
-use crate::testing::{LIMITS, admit};
 use crate::*;
 
 /// What a world is made of. The same case makes the same world.
@@ -30,7 +29,31 @@ pub struct Case {
     /// How much later it is whenever someone looks.
     pub step_ms: u64,
     pub sharing: Sharing,
+    pub geospatial: Geospatial,
+    /// Whether a partition is split in the end.
+    pub splits: bool,
 }
+
+/// One partition for every hundred RU/s, so that tests have as many as they like.
+pub const LIMITS: Limits = Limits {
+    partition_ru_max: 10_000,
+    partition_ru_initial: 100,
+    partition_bytes_max: 1 << 30,
+    key_bytes_max: 1 << 28,
+    ranges_initial: 1,
+    governance: Governance {
+        enforced: false,
+        serverless: false,
+        burst: false,
+        serverless_partition_ru: 5_000,
+        container_ru_min: 400,
+        container_ru_max: 1_000_000,
+    },
+    copy_bytes_per_s: u64::MAX,
+    sharing: Sharing::USUAL,
+};
+
+const CONTAINER: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
 
 /// However little there is, it is done by several threads, a few items each.
 pub const SHARED: Sharing = Sharing { alone_us_max: 0.0, docnums: 7, found: 3 };
@@ -42,7 +65,11 @@ impl Case {
     pub fn by_chance(chance: &mut Chance<'_>) -> Case {
         let keys = KEYS[chance.below(KEYS.len())];
         let partitions = [1, 1, 3, 4, 5][chance.below(5)];
-        let policy = policy(chance);
+        let mut policy = policy(chance);
+        let geospatial = if chance.once_in(4) { Geospatial::Geometry } else { Geospatial::Geography };
+        if geospatial == Geospatial::Geometry {
+            bound(&mut policy);
+        }
         let excludes = chance.once_in(3);
         let mut items = chance.some(0, 40, |chance| {
             let indexed = if excludes && chance.once_in(8) { Some(false) } else { None };
@@ -62,12 +89,15 @@ impl Case {
         let computed = computed(items.len() + partitions as usize, keys);
         let step_ms = [0, 0, 0, 700, 3_000][chance.below(5)];
         let sharing = if items.len() % 2 == 1 { SHARED } else { Sharing::USUAL };
-        Case { keys, partitions, policy, computed, items, step_ms, sharing }
+        // Where time flies, a split takes for ever.
+        let splits = chance.once_in(3) && step_ms == 0;
+        Case { keys, partitions, policy, computed, items, step_ms, sharing, geospatial, splits }
     }
 
     /// Nothing by chance.
     pub fn of(policy: Value, partitions: u32, items: Vec<(Value, Option<bool>)>) -> Case {
-        Case { keys: &["/pk"], partitions, policy, computed: vec![], items, step_ms: 0, sharing: Sharing::USUAL }
+        let (computed, sharing, geospatial) = (Vec::new(), Sharing::USUAL, Geospatial::Geography);
+        Case { keys: &["/pk"], partitions, policy, computed, items, step_ms: 0, sharing, geospatial, splits: false }
     }
 
     pub fn without_index(&self) -> Case {
@@ -87,6 +117,8 @@ impl Case {
         let texts = Object::new().with("path", "/s").into();
         let texts = Object::new().with("defaultLanguage", "en-US").with("fullTextPaths", vec![texts]);
         let body = body.with("fullTextPolicy", texts);
+        let geospatial = Object::new().with("type", self.geospatial.as_str());
+        let body = body.with("geospatialConfig", geospatial);
         ContainerDefinition::create(&body.into()).unwrap_or_else(|error| panic!("{error}\n{self}"))
     }
 }
@@ -95,13 +127,26 @@ impl Display for Case {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "partition key {:?}, {} partitions, {} ms a look", self.keys, self.partitions, self.step_ms)?;
         writeln!(f, "indexing policy {}", json::to_string(&self.policy))?;
-        writeln!(f, "computed properties {:?}", self.computed)?;
+        writeln!(f, "computed properties {:?}, {:?}", self.computed, self.geospatial)?;
         for (item, indexed) in &self.items {
             let text = json::to_string(item);
             writeln!(f, "{}{text}", if indexed.is_some() { "(not indexed) " } else { "" })?;
         }
         Ok(())
     }
+}
+
+/// A spatial index of a plane is of a part of it; some of what there is lies outside.
+fn bound(policy: &mut Value) {
+    let sides = Object::new().with("xmin", -20.0).with("ymin", -20.0).with("xmax", 20.0).with("ymax", 20.0);
+    let Value::Object(policy) = policy else { return };
+    let Some(Value::Array(indexes)) = policy.get("spatialIndexes") else { return };
+    let bounded = |index: &Value| match index {
+        Value::Object(index) => index.clone().with("boundingBox", sides.clone()).into(),
+        other => other.clone(),
+    };
+    let indexes: Vec<Value> = indexes.iter().map(bounded).collect();
+    policy.set("spatialIndexes", indexes);
 }
 
 const COMPUTED: &[&str] = &["a", "b", "n", "s", "t", "o", "loc"];
@@ -192,7 +237,7 @@ impl World {
         let throughput = ThroughputRequest::Manual(i64::from(case.partitions) * 400);
         let new = NewContainer { definition: case.definition(), throughput };
         engine.catalog.create_container(database, new).await.unwrap_or_else(|error| panic!("{error}\n{case}"));
-        let at = admit(&engine, "c");
+        let at = engine.admit(CONTAINER, None).unwrap();
         assert_eq!(at.container.partitions.len(), case.partitions as usize);
         let mut world =
             World { engine: Arc::new(engine), at, records: Vec::new(), documents: Vec::new(), known: Vec::new() };
@@ -237,6 +282,17 @@ impl World {
         let key = PartitionKey::extract(definition, &item);
         let options = WriteOptions::default();
         let _ = self.engine.create_item(&self.at, Some(&key), Verb::Upsert, item, &options).await;
+    }
+
+    /// Splits the largest partition, if it has more than one key. Who asks goes on with what is given here.
+    pub async fn split(&self) -> Admitted {
+        self.engine.resume_chores().await.unwrap();
+        if let Ok(job) = self.engine.split(CONTAINER, None, None).await {
+            while self.engine.catalog.tree().jobs.contains_key(&job) {
+                tokio::task::yield_now().await;
+            }
+        }
+        self.engine.admit(CONTAINER, None).unwrap()
     }
 
     fn seen(&self, record: &Record) -> Value {
@@ -287,7 +343,7 @@ impl World {
         let parameters = asked.parameters();
         let bind = Bind {
             parameters: &parameters,
-            geospatial: Geospatial::Geography,
+            geospatial: self.at.container.definition.geospatial,
             embeddings: &[],
             full_text: None,
             started_ms: Some(0),

@@ -1,0 +1,283 @@
+//! The property: whatever way a plan goes, over any partitions, in pages of any size, the rows are those of a scan.
+//!
+//! Unit tests ask it with seeds, a fuzzer with its bytes. A failure prints the smallest set of items that still shows it.
+
+// A panic is how an exam fails.
+#![allow(clippy::unwrap_used)]
+
+mod world; // items in an account, by chance
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use pleiad_model::partition_key::KeyRange;
+use pleiad_model::{Kind, Object, Result, Value, json};
+use pleiad_query::access::order_paths;
+use pleiad_query::block::{Block, Output};
+use pleiad_query::testing::{Asked, Chance, exam, query};
+use tokio::runtime::Runtime;
+
+pub use self::world::{Case, LIMITS, SHARED, World, size};
+use crate::ListScope;
+use crate::query::{Across, ItemQuery, PageSize, QueryCursor, Tell};
+
+const QUERIES_PER_WORLD: usize = 20;
+pub const PAGES_MAX: usize = 3_000;
+
+/// One query, and how its pages are asked for.
+pub struct Question {
+    pub asked: Asked,
+    pub block: Block,
+    pub scope: ListScope,
+    pub size: PageSize,
+    /// Cursors are found again by counting, as when a client wants short tokens.
+    pub counted: bool,
+    /// The largest partition is split behind the first page. Nobody asks that world again.
+    pub splits: bool,
+}
+
+/// How often each way was gone.
+pub type Ways = BTreeMap<&'static str, usize>;
+
+/// For a fuzzer.
+pub fn every_plan_gives_what_a_scan_gives(bytes: &[u8]) {
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+    RUNTIME.block_on(check_world(&mut Chance::of_bytes(bytes), "this input", &mut Ways::new()));
+}
+
+/// Queries by chance over items by chance; `again` says how to come here once more.
+pub async fn check_world(chance: &mut Chance<'_>, again: &str, ways: &mut Ways) {
+    let case = Case::by_chance(chance);
+    let world = World::open(&case).await;
+    let bare = World::open(&case.without_index()).await;
+    for at in 0..QUERIES_PER_WORLD {
+        let asked = query(chance, &world.known);
+        let (scope, keys) = world.scope(chance);
+        let Some(block) = exam::compiled(&asked, case.geospatial) else {
+            refused_alike(&world, &asked).await;
+            continue;
+        };
+        let many = exam::scan(&block, &world.within(&keys), true, case.geospatial).map_or(0, |rows| rows.rows.len());
+        let (size, counted) = (size(chance, many), chance.once_in(6));
+        // Whoever names a partition is told that it is gone.
+        let splits = at + 1 == QUERIES_PER_WORLD && case.splits && !matches!(scope, ListScope::Range(_));
+        let question = Question { asked, block, scope, size, counted, splits };
+        for (world, case) in [(&world, &case), (&bare, &case.without_index())] {
+            if let Err(story) = check(world, &question, &keys, ways).await {
+                let (case, story) = smallest(case, &question, story).await;
+                panic!("{story}\n{case}again: {again}");
+            }
+        }
+        if chance.is_over() {
+            break;
+        }
+    }
+}
+
+/// What `check` or `compile` refuses is refused here.
+async fn refused_alike(world: &World, asked: &Asked) {
+    let size = PageSize { rows: 10, bytes: 1 << 20 };
+    let answer = world.engine.query_items(&world.at, sent(asked, ListScope::Container, size, None, true), None).await;
+    assert!(answer.result.is_err(), "{asked}");
+}
+
+/// Leaves out items as long as the question is still answered wrongly.
+async fn smallest(case: &Case, question: &Question, story: String) -> (Case, String) {
+    let (mut case, mut story) = (case.clone(), story);
+    let mut chunk = case.items.len() / 2;
+    while chunk > 0 {
+        let mut at = 0;
+        while at < case.items.len() {
+            let mut less = case.clone();
+            less.items.drain(at..(at + chunk).min(less.items.len()));
+            let world = World::open(&less).await;
+            let keys = covered(&world, &question.scope);
+            match check(&world, question, &keys, &mut Ways::new()).await {
+                Err(again) => (case, story) = (less, again),
+                Ok(()) => at += chunk,
+            }
+        }
+        chunk /= 2;
+    }
+    (case, story)
+}
+
+pub fn covered(world: &World, scope: &ListScope) -> KeyRange {
+    let definition = world.at.container.schema.key.as_ref().unwrap();
+    match scope {
+        ListScope::Container => KeyRange::FULL,
+        ListScope::Range(id) => {
+            world.at.container.map.ranges().iter().find(|range| range.id == *id).unwrap().keys.clone()
+        }
+        ListScope::Keys(keys, _) => keys.clone(),
+        ListScope::Key(key) if key.matches_shape(definition) => KeyRange::of_point(key.effective(definition)),
+        ListScope::Key(key) => KeyRange::of_prefix(key.effective(definition)),
+    }
+}
+
+pub async fn check(
+    world: &World,
+    question: &Question,
+    keys: &KeyRange,
+    ways: &mut Ways,
+) -> std::result::Result<(), String> {
+    let documents = match arrives_by_key(question) {
+        true => world.by_key(keys, &question.asked),
+        false => world.within(keys),
+    };
+    let geospatial = world.at.container.definition.geospatial;
+    let want = exam::scan(&question.block, &documents, keeps_undefined(world, &question.block), geospatial);
+    let got = match pages(world, question, false, ways).await {
+        // `ORDER BY` without its index is refused, unless the client allows a sort.
+        Err(error) if !question.block.order.is_empty() && error.kind == Kind::Invalid => {
+            pages(world, question, true, ways).await
+        }
+        got => got,
+    };
+    // Where time flies, what has to see everything does not get far.
+    if got.as_ref().is_err_and(|error| error.kind == Kind::TimedOut) {
+        return Ok(());
+    }
+    let told = |what: &str| {
+        let Question { asked, scope, size, counted, splits, .. } = question;
+        let how = [(*counted, ", counted"), (*splits, ", split behind the first page")];
+        let how = how.into_iter().filter(|(is, _)| *is).map(|(_, how)| how).collect::<String>();
+        format!("{what}\n{asked}\nin {scope:?} by {size:?}{how}")
+    };
+    match (want, got) {
+        (Ok(want), Ok(got)) => {
+            let (mut got, mut want): (Vec<Vec<u8>>, Vec<Vec<u8>>) =
+                (got, want.rows.iter().map(<[u8]>::to_vec).collect());
+            if question.splits && !is_sorted(&question.block) {
+                unordered(question, &mut got, &mut want);
+            }
+            let same = got.len() == want.len() && got.iter().zip(&want).all(|(got, want)| alike(question, got, want));
+            let lines = |rows: &mut dyn Iterator<Item = &[u8]>| {
+                rows.map(|row| format!("  {}\n", String::from_utf8_lossy(row))).collect::<String>()
+            };
+            let (got, want) = (lines(&mut got.iter().map(Vec::as_slice)), lines(&mut want.iter().map(Vec::as_slice)));
+            if same { Ok(()) } else { Err(told(&format!("got\n{got}instead of\n{want}for"))) }
+        }
+        (Err(_), Err(_)) => Ok(()),
+        (Err(want), Ok(_)) => Err(told(&format!("rows instead of the error: {want}"))),
+        (Ok(_), Err(got)) => Err(told(&format!("failed: {got}"))),
+    }
+}
+
+/// Rows that nobody sorts come from one partition key after the other when the filter names several.
+fn arrives_by_key(question: &Question) -> bool {
+    question.scope == ListScope::Container && !is_sorted(&question.block)
+}
+
+fn is_sorted(block: &Block) -> bool {
+    block.distinct || !block.order.is_empty() || matches!(block.output, Output::Groups(..))
+}
+
+/// After a split, what is left comes in the order of the new partitions; which rows a limit takes is open, but not how many.
+fn unordered(question: &Question, got: &mut [Vec<u8>], want: &mut Vec<Vec<u8>>) {
+    got.sort_unstable();
+    want.sort_unstable();
+    if question.block.take.is_some() && want.len() == got.len() {
+        want.clone_from_slice(got);
+    }
+}
+
+/// An item without the key of `ORDER BY` is there when the policy names the path.
+fn keeps_undefined(world: &World, block: &Block) -> bool {
+    let index = world.at.container.schema.usable_index();
+    match order_paths(block).as_deref() {
+        Some([key]) => index.indexes(&key.path) && index.is_explicit(&key.path),
+        _ => false,
+    }
+}
+
+pub fn sent(
+    asked: &Asked,
+    scope: ListScope,
+    size: PageSize,
+    from: Option<QueryCursor>,
+    enable_scan: bool,
+) -> ItemQuery {
+    ItemQuery {
+        text: asked.text.clone(),
+        parameters: asked.parameters(),
+        scope,
+        across: Across::ByServer,
+        size,
+        from,
+        enable_scan,
+        tell: Tell { indexes: true, times: true, advice: false },
+    }
+}
+
+/// Reads to the end; every page keeps its size.
+async fn pages(world: &World, question: &Question, enable_scan: bool, ways: &mut Ways) -> Result<Vec<Vec<u8>>> {
+    let (mut rows, mut from, mut at) = (Vec::new(), None, world.at.clone());
+    for page_number in 0..PAGES_MAX {
+        if page_number == 1 && question.splits {
+            at = world.split().await;
+        }
+        let query = sent(&question.asked, question.scope.clone(), question.size, from, enable_scan);
+        let page = world.engine.query_items(&at, query, None).await.result?;
+        assert!(page.rows.len() <= question.size.rows);
+        assert!(page.rows.len() < 2 || page.rows.bytes() <= question.size.bytes);
+        page.report.ways.iter().for_each(|(way, _)| *ways.entry(kind_of(way)).or_default() += 1);
+        rows.extend(page.rows.iter().map(<[u8]>::to_vec));
+        from = match page.next {
+            Some(next) if question.counted => Some(next.counted()),
+            Some(next) => Some(next),
+            None => return Ok(rows),
+        };
+    }
+    panic!("pages without an end: {}", question.asked);
+}
+
+fn kind_of(way: &str) -> &'static str {
+    match way {
+        "scan" => "scan",
+        way if way.ends_with(" in order") || way.ends_with(" backwards") => "order",
+        way if way.starts_with("index (") => "composite",
+        way if way.contains("index ") => "index",
+        _ => "key",
+    }
+}
+
+/// Byte for byte; groups and distinct rows are told by one of their rows, and which one is open, and sums may round.
+fn alike(question: &Question, got: &[u8], want: &[u8]) -> bool {
+    let is_told_by_one = question.block.distinct || matches!(question.block.output, Output::Groups(..));
+    let value = |row: &[u8]| in_any_order(json::parse(row).unwrap());
+    got == want || is_told_by_one && near(&value(got), &value(want))
+}
+
+/// `MAKELIST` has its values in the order of arrival, and numbers that are equal are one, however they are written.
+fn in_any_order(value: Value) -> Value {
+    match value {
+        Value::Array(items) => {
+            let mut items: Vec<Value> = items.into_iter().map(in_any_order).collect();
+            items.sort_by_cached_key(json::to_string);
+            items.into()
+        }
+        Value::Object(object) => {
+            let members = object.iter().map(|(name, value)| (name, in_any_order(value.clone())));
+            members.fold(Object::new(), |object, (name, value)| object.with(name, value)).into()
+        }
+        Value::Number(number) => Value::from(number.as_f64() + 0.0),
+        value => value,
+    }
+}
+
+fn near(got: &Value, want: &Value) -> bool {
+    match (got, want) {
+        (Value::Number(got), Value::Number(want)) => {
+            let (got, want) = (got.as_f64(), want.as_f64());
+            (got - want).abs() <= 1e-9 * got.abs().max(want.abs())
+        }
+        (Value::Array(got), Value::Array(want)) => {
+            got.len() == want.len() && got.iter().zip(want).all(|(got, want)| near(got, want))
+        }
+        (Value::Object(got), Value::Object(want)) => {
+            got.len() == want.len() && got.iter().all(|(name, got)| want.get(name).is_some_and(|want| near(got, want)))
+        }
+        (got, want) => got == want,
+    }
+}

@@ -1,0 +1,76 @@
+//! Parts of the index, as plans and index metrics call them.
+//!
+//! ```text
+//! Path       index /a/?             /a/?
+//! Composite  index (/a, /b)         /a ASC, /b DESC
+//! Spatial    spatial index /loc     /loc/*
+//! FullText   full-text index /text  /text
+//! Vector     vector index /v        /v
+//! ```
+
+use std::fmt::{Display, Formatter};
+
+use pleiad_model::policy::{CompositeIndex, CompositePath, Order, Step};
+use pleiad_query::access::path_text;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    Path(Vec<Step>),
+    Composite(CompositeIndex),
+    Spatial(Vec<Step>),
+    FullText(Vec<Step>),
+    Vector(Vec<Step>),
+}
+
+impl Part {
+    /// What to write into an indexing policy, and what index metrics tell.
+    pub fn specs(&self) -> Vec<String> {
+        match self {
+            Part::Path(path) => vec![format!("{}/?", path_text(path))],
+            Part::Composite(index) => index.paths.iter().map(directed).collect(),
+            Part::Spatial(path) => vec![format!("{}/*", path_text(path))],
+            Part::FullText(path) | Part::Vector(path) => vec![path_text(path)],
+        }
+    }
+
+    /// Whether it knows something about the values at this path.
+    pub fn speaks_of(&self, steps: &[Step]) -> bool {
+        match self {
+            Part::Composite(index) => index.paths.iter().any(|path| path.path.steps == steps),
+            Part::Path(path) => path == steps,
+            Part::Spatial(_) | Part::FullText(_) | Part::Vector(_) => false,
+        }
+    }
+}
+
+fn directed(path: &CompositePath) -> String {
+    let order = if path.order() == Order::Descending { "DESC" } else { "ASC" };
+    format!("{} {order}", path_text(&path.path.steps))
+}
+
+impl Display for Part {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Part::Path(path) => write!(f, "index {}/?", path_text(path)),
+            Part::Composite(index) => {
+                let paths = index.paths.iter().map(|path| path_text(&path.path.steps)).collect::<Vec<_>>();
+                write!(f, "index ({})", paths.join(", "))
+            }
+            Part::Spatial(path) => write!(f, "spatial index {}", path_text(path)),
+            Part::FullText(path) => write!(f, "full-text index {}", path_text(path)),
+            Part::Vector(path) => write!(f, "vector index {}", path_text(path)),
+        }
+    }
+}
+
+/// How many parts of one way are named.
+const NAMED_MAX: usize = 4;
+
+/// `index /a/?, spatial index /loc`
+pub fn named(parts: &[Part]) -> String {
+    let mut names: Vec<String> = parts.iter().take(NAMED_MAX).map(Part::to_string).collect();
+    if parts.len() > NAMED_MAX {
+        names.push(format!("{} more", parts.len() - NAMED_MAX));
+    }
+    names.join(", ")
+}

@@ -1,0 +1,126 @@
+//! What the author of a query might write instead: the rules of the service's Query Advisor.
+//!
+//! Promise: advice depends on the text alone. Clients know what each rule says; we say which of them apply.
+//!
+//! | rule | applies to |
+//! |---|---|
+//! | `QA1000` | `ARRAY_CONTAINS(…, …, true)` |
+//! | `QA1001` | `DISTINCT` with `JOIN` |
+//! | `QA1002` | `CONTAINS` |
+//! | `QA1003` | `STARTSWITH` or `StringEquals` that ignores case |
+//! | `QA1004` | `ENDSWITH` that ignores case |
+//! | `QA1005` | `GROUP BY` something worked out of an item |
+//! | `QA1006` | a comparison with `UPPER` or `LOWER` of something |
+//! | `QA1007` | `GetCurrentDateTime` in `WHERE` |
+//! | `QA1008` | `GetCurrentTicks` in `WHERE` |
+//! | `QA1009` | `GetCurrentTimestamp` in `WHERE` |
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+
+use pleiad_model::Value;
+
+use crate::language::ast::{BinaryOp, Expr, ExprKind, Select};
+
+/// The rules that apply, each once, in order.
+pub fn advice(select: &Select) -> Vec<&'static str> {
+    let mut rules = BTreeSet::new();
+    look_at_block(select, false, &mut rules);
+    rules.into_iter().collect()
+}
+
+type Rules = BTreeSet<&'static str>;
+
+fn look_at_block(select: &Select, in_filter: bool, rules: &mut Rules) {
+    if select.distinct && select.from.len() > 1 {
+        rules.insert("QA1001");
+    }
+    if select.group_by.iter().any(|key| !is_path(key) && is_deterministic(key)) {
+        rules.insert("QA1005");
+    }
+    let filter = select.filter.as_ref().map(std::ptr::from_ref);
+    let looked: Result<(), Infallible> = select.each_scalar(&mut |scalar| {
+        look_at(scalar, in_filter || filter == Some(std::ptr::from_ref(scalar)), rules);
+        Ok(())
+    });
+    let Ok(()) = looked;
+}
+
+fn look_at(expr: &Expr, in_filter: bool, rules: &mut Rules) {
+    rules.extend(rule_of(expr, in_filter));
+    if let ExprKind::Subquery { select, .. } = &expr.kind {
+        return look_at_block(select, in_filter, rules);
+    }
+    let looked: Result<(), Infallible> = expr.each_child(&mut |child| {
+        look_at(child, in_filter, rules);
+        Ok(())
+    });
+    let Ok(()) = looked;
+}
+
+fn rule_of(expr: &Expr, in_filter: bool) -> Option<&'static str> {
+    match &expr.kind {
+        ExprKind::Call { function, arguments } => {
+            let has_flag = matches!(arguments.get(2), Some(Expr { kind: ExprKind::Constant(Value::Bool(true)), .. }));
+            match function.to_ascii_uppercase().as_str() {
+                "ARRAY_CONTAINS" if has_flag => Some("QA1000"),
+                "CONTAINS" => Some("QA1002"),
+                "STARTSWITH" | "STRINGEQUALS" if has_flag => Some("QA1003"),
+                "ENDSWITH" if has_flag => Some("QA1004"),
+                "GETCURRENTDATETIME" if in_filter => Some("QA1007"),
+                "GETCURRENTTICKS" if in_filter => Some("QA1008"),
+                "GETCURRENTTIMESTAMP" if in_filter => Some("QA1009"),
+                _ => None,
+            }
+        }
+        ExprKind::Binary { first, rest } => {
+            let compares = rest.iter().any(|(op, _)| BinaryOp::is_comparison(*op));
+            let mut operands = std::iter::once(&**first).chain(rest.iter().map(|(_, operand)| operand));
+            (compares && operands.any(is_cased)).then_some("QA1006")
+        }
+        ExprKind::In { operand, .. } | ExprKind::Between { operand, .. } | ExprKind::Like { operand, .. } => {
+            is_cased(operand).then_some("QA1006")
+        }
+        _ => None,
+    }
+}
+
+/// `UPPER` or `LOWER` of something that items have.
+fn is_cased(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Call { function, arguments } => {
+            let cases = ["UPPER", "LOWER"].iter().any(|name| function.eq_ignore_ascii_case(name));
+            cases
+                && !matches!(arguments.as_slice(), [Expr { kind: ExprKind::Constant(_) | ExprKind::Parameter(_), .. }])
+        }
+        _ => false,
+    }
+}
+
+fn is_path(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Name(_) => true,
+        ExprKind::Access { base, .. } => is_path(base),
+        _ => false,
+    }
+}
+
+/// A computed property is the same whenever it is worked out.
+fn is_deterministic(expr: &Expr) -> bool {
+    fn look(expr: &Expr) -> Result<(), ()> {
+        match &expr.kind {
+            ExprKind::UserCall { .. } | ExprKind::Subquery { .. } => Err(()),
+            ExprKind::Call { function, .. } if is_of_the_moment(function) => Err(()),
+            _ => expr.each_child(&mut look),
+        }
+    }
+    look(expr).is_ok()
+}
+
+fn is_of_the_moment(function: &str) -> bool {
+    let function = function.to_ascii_uppercase();
+    function == "RAND" || function.starts_with("GETCURRENT")
+}
+
+#[cfg(test)]
+mod tests;

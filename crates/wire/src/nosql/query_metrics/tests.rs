@@ -1,0 +1,65 @@
+//! Headers that clients can read, whatever a query is about.
+
+use super::*;
+
+fn index(specs: &[&str], utilized: bool) -> IndexUse {
+    let specs = specs.iter().map(|spec| (*spec).to_owned()).collect();
+    IndexUse { specs, utilized, precise: true, impact_is_high: true }
+}
+
+fn decoded(header: &str) -> String {
+    String::from_utf8(STANDARD.decode(header).unwrap()).unwrap()
+}
+
+#[test]
+fn index_metrics_say_what_was_used_and_what_would_help() {
+    let report = Report {
+        single: vec![index(&["/a/?"], true), index(&["/b/?"], false)],
+        composite: vec![index(&["/a ASC", "/b DESC"], false)],
+        ..Report::default()
+    };
+    let text = decoded(&index_utilization(&report));
+    assert!(text.contains(r#""UtilizedSingleIndexes":[{"FilterExpression":"","IndexSpec":"/a/?","#), "{text}");
+    assert!(text.contains(r#""PotentialCompositeIndexes":[{"IndexSpecs":["/a ASC","/b DESC"],"#), "{text}");
+    assert!(index_utilization_v2(&report).starts_with("%7B%22UtilizedIndexes%22%3A"));
+}
+
+/// What a client cannot read fails its query: what is behind the first entries is left out.
+#[test]
+fn index_metrics_stay_below_what_clients_read() {
+    let long = format!("/{}/?", "x".repeat(500));
+    let single = (0..64).map(|at| index(&[&format!("/{at}{long}")], at % 2 == 0)).collect();
+    let report = Report { single, composite: vec![index(&[long.as_str(); 8], false)], ..Report::default() };
+    for header in [index_utilization(&report), index_utilization_v2(&report)] {
+        assert!((4 << 10..=INDEXES_BYTES_MAX).contains(&header.len()), "{}", header.len());
+    }
+    let text = decoded(&index_utilization(&report));
+    assert!(text.contains("/0/xxx") && text.contains(r#""PotentialCompositeIndexes":[]"#));
+    let enormous = Report { single: vec![index(&[&"x".repeat(1 << 20)], true)], ..Report::default() };
+    assert!(decoded(&index_utilization(&enormous)).starts_with(r#"{"UtilizedSingleIndexes":[]"#));
+}
+
+#[test]
+fn a_plan_is_ascii() {
+    let ways = vec![("index /\"é x\"/?".to_owned(), 1), ("scan".to_owned(), 2)];
+    let report = Report { ways, ..Report::default() };
+    assert_eq!(plan(&report), r#"index /"\u{e9} x"/? on 1 partition; scan on 2 partitions"#);
+    let ways = vec![("x".repeat(1 << 20), 1)];
+    assert_eq!(plan(&Report { ways, ..Report::default() }).len(), PLAN_BYTES_MAX);
+}
+
+/// As the SDK for Python reads it.
+#[test]
+fn advice_is_a_list_of_rules() {
+    let report = Report { advice: vec!["QA1002", "QA1009"], ..Report::default() };
+    let text = percent_encoding::percent_decode_str(&advice(&report)).decode_utf8().unwrap().into_owned();
+    assert_eq!(text, r#"[{"Id":"QA1002","Params":[]},{"Id":"QA1009","Params":[]}]"#);
+}
+
+/// However many rows are made of them: one of four loaded items passed the filter.
+#[test]
+fn the_ratio_is_of_items() {
+    let report = Report { items: 4, items_kept: 1, rows: 3, ..Report::default() };
+    assert!(metrics(&report, Duration::ZERO, Duration::ZERO).ends_with("indexUtilizationRatio=0.25"));
+    assert!(metrics(&Report::default(), Duration::ZERO, Duration::ZERO).ends_with("indexUtilizationRatio=1.00"));
+}
