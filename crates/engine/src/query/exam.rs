@@ -174,7 +174,7 @@ fn is_sorted(block: &Block) -> bool {
 }
 
 /// After a split, what is left comes in the order of the new partitions; which rows a limit takes is open, but not how many.
-fn unordered(question: &Question, got: &mut [Vec<u8>], want: &mut Vec<Vec<u8>>) {
+fn unordered(question: &Question, got: &mut [Vec<u8>], want: &mut [Vec<u8>]) {
     got.sort_unstable();
     want.sort_unstable();
     if question.block.take.is_some() && want.len() == got.len() {

@@ -16,8 +16,10 @@ pub(super) struct Writer<'c, 'b> {
     pub documents: &'c [Value],
 }
 
+type Member = (&'static str, &'static str);
+
 /// Paths of composite indexes, as policies and as queries write them.
-pub(super) const PAIRS: &[((&str, &str), (&str, &str))] =
+pub(super) const PAIRS: &[(Member, Member)] =
     &[(("/a", ".a"), ("/n", ".n")), (("/n", ".n"), ("/s", ".s")), (("/s", ".s"), ("/a", ".a"))];
 
 const OPERATORS: &[&str] = &["=", "=", "=", "<", "<=", ">", ">=", "!="];
