@@ -278,6 +278,16 @@ fn what_may_be_ranked() {
     for wrong in ["[1]", "[1, 2, 3]", "[1, 'a']", "@w", "7"] {
         check(&weights(wrong), "SC2229", "literal array of numbers");
     }
+    let fused = |count: usize| {
+        let scores = vec!["FullTextScore(c.t, 'a')"; count].join(", ");
+        format!("SELECT * FROM c ORDER BY RANK RRF({scores})")
+    };
+    accepts(&fused(100));
+    check(&fused(101), "", "at most 100 component scores");
+    let terms =
+        |count: usize| format!("SELECT * FROM c ORDER BY RANK FullTextScore(c.t, {})", vec!["'a'"; count].join(", "));
+    accepts(&terms(30));
+    check(&terms(31), "", "at most 30 search terms");
     let score = "ORDER BY RANK FullTextScore(c.t, 'a')";
     check(&format!("SELECT * FROM c IN c.list {score}"), "SC2223", "IN");
     check(&format!("SELECT c FROM c JOIN x IN c.list {score}"), "SC2224", "JOIN");

@@ -14,6 +14,8 @@
 //!
 //! A component gives more rows than the query wants: what one ranks low another may rank high.
 
+use std::collections::HashMap;
+
 use pleiad_model::{Error, Object, Result, Value, json};
 
 use super::rewrite::{ORDER_FILTER, order_filter, payload, too_deep};
@@ -30,6 +32,11 @@ const COMPONENT_ROWS_MIN: u64 = 120;
 /// Terms are written into each text.
 const TERM_BYTES_MAX: usize = 64 * 1024;
 
+/// Each of n texts has n scores.
+const TEXTS_BYTES_MAX: usize = 4 << 20;
+
+/// How everything begins that clients fill in.
+const MARK: &str = "{documentdb-";
 const DOCUMENTS: &str = "{documentdb-formattablehybridsearchquery-totaldocumentcount}";
 
 /// Terms are counted by those components that have some, in their order.
@@ -191,8 +198,15 @@ impl Scores {
             self.scores.iter().zip(&self.unscored).map(|((score, _), unscored)| format!("({score} ?? {unscored})"));
         let all = scored.collect::<Vec<_>>().join(", ");
         let counted = GlobalStatistics::of_nothing(&self.statistics);
+        let mut bytes = 0;
         let part = |(score, fusing): (String, Fusing)| {
             let text = text(select, top, &score, &all, fusing);
+            bytes += text.len();
+            if bytes > TEXTS_BYTES_MAX {
+                return Err(Error::invalid(
+                    "The scores of the RRF function are too long together. Rank by fewer or shorter ones.",
+                ));
+            }
             match language::parse(&counted.fill(&text)) {
                 Ok(_) => Ok(Part { score, text, fusing }),
                 Err(_) => Err(too_deep()),
@@ -270,13 +284,29 @@ impl GlobalStatistics {
     }
 
     fn fill(&self, text: &str) -> String {
-        let mut filled = text.replace(ORDER_FILTER, "true").replace(DOCUMENTS, &self.documents.to_string());
+        let values = self.values();
+        let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some(at) = rest.find(MARK) {
+            let (before, from) = rest.split_at(at);
+            let (mark, behind) = from.split_at(from.find('}').map_or(from.len(), |end| end + 1));
+            filled.push_str(before);
+            filled.push_str(values.get(mark).map_or(mark, String::as_str));
+            rest = behind;
+        }
+        filled + rest
+    }
+
+    fn values(&self) -> HashMap<String, String> {
+        let mut values = HashMap::from([
+            (ORDER_FILTER.to_owned(), "true".to_owned()),
+            (DOCUMENTS.to_owned(), self.documents.to_string()),
+        ]);
         for (at, (total, sums)) in self.texts.iter().enumerate() {
             let sums: Vec<String> = sums.iter().map(u64::to_string).collect();
-            filled =
-                filled.replace(&words(at), &total.to_string()).replace(&hits(at), &format!("[{}]", sums.join(",")));
+            values.insert(words(at), total.to_string());
+            values.insert(hits(at), format!("[{}]", sums.join(",")));
         }
-        filled
+        values
     }
 }
 

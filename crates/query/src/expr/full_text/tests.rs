@@ -29,6 +29,16 @@ fn contains() {
 }
 
 #[test]
+fn phrases_have_a_hundred_words_and_no_more() {
+    let phrase = |words: usize| format!("FullTextContains(c.t, '{}')", vec!["red"; words].join(" "));
+    check(BIKE, &phrase(100), "false");
+    let query = crate::parse(&format!("SELECT VALUE {} FROM c", phrase(101))).unwrap();
+    let item = json::parse(BIKE.as_bytes()).unwrap();
+    let error = query.run_over(&Parameters::default(), &ManualEnv::default(), [item].iter()).unwrap_err();
+    assert!(error.message.contains("at most 100 words"), "{error}");
+}
+
+#[test]
 fn terms_that_are_computed() {
     check(BIKE, "FullTextContains(c.t, c.word)", "true");
     check(BIKE, "FullTextContains(c.t, c.missing)", "");
