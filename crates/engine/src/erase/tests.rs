@@ -35,5 +35,5 @@ async fn a_key_must_be_whole() {
     container(&engine, "c", &["/a", "/b"], 4).await;
     let at = admit(&engine, "c");
     assert_eq!(kind(engine.erase_key(&at, Some(&pk("x"))).await), pleiad_model::Kind::KeyMismatch);
-    assert_eq!(kind(engine.erase_key(&at, None).await), pleiad_model::Kind::Invalid);
+    assert_eq!(kind(engine.erase_key(&at, None).await), pleiad_model::Kind::KeyMismatch);
 }

@@ -174,7 +174,7 @@ async fn s16_the_key_of_an_item_is_the_one_of_its_request() {
     let write = async |key: Option<&PartitionKey>, body: &str| {
         engine.create_item(&at, key, Verb::Create, parse(body), &WriteOptions::default()).await
     };
-    assert_eq!(kind(write(None, r#"{"id":"1","pk":"a"}"#).await), Kind::Invalid);
+    assert_eq!(kind(write(None, r#"{"id":"1","pk":"a"}"#).await), Kind::KeyMismatch);
     assert_eq!(kind(write(Some(&pk("b")), r#"{"id":"1","pk":"a"}"#).await), Kind::KeyMismatch);
     assert_eq!(kind(write(Some(&pk("b")), r#"{"id":"1"}"#).await), Kind::KeyMismatch);
     create(&engine, &at, "1", "a").await.result.unwrap();
