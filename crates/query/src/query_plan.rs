@@ -29,7 +29,7 @@ use crate::language::print::print_expr;
 use crate::route::{QueryRange, Reach, ranges, route};
 use shape::{Column, Shape};
 
-pub use hybrid::{GlobalStatistics, Hybrid, scored};
+pub use hybrid::{GlobalStatistics, Hybrid, Reading, scored};
 pub(crate) use shape::gathers;
 pub use shape::needs_merge;
 
@@ -53,7 +53,7 @@ pub fn query_plan(
         None => vec![QueryRange::everything()],
     };
     let answer = Object::new().with("partitionedQueryExecutionInfoVersion", VERSION);
-    let answer = match Hybrid::of(&select, text, bind, counts)? {
+    let answer = match Hybrid::of(&select, text, bind, counts, features::reading(supported_features))? {
         Some(hybrid) => {
             features::check_hybrid(&hybrid, counts, supported_features)?;
             answer.with("hybridSearchQueryInfo", hybrid.to_object())

@@ -139,7 +139,8 @@ pub fn is_component(select: &Select) -> bool {
         }
         _ => false,
     };
-    let is_merged = select.spec.items().iter().any(|item| item.name() == Some("orderByItems"));
+    let is_column = |name: Option<&str>| matches!(name, Some("orderByItems" | "componentScores"));
+    let is_merged = select.spec.items().iter().any(|item| is_column(item.name()));
     match &select.order_by {
         Some(OrderBy::Keys(keys)) => is_merged && matches!(keys.as_slice(), [key] if is_score(&key.expr)),
         _ => false,

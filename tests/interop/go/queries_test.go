@@ -241,7 +241,7 @@ func TestAQueryThatMakesNoSenseIs400(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.make(nil, "/pk")
 		told := map[string]string{
-			"SELECT * FORM c": "SC1001", "SELECT NO_SUCH(c.n) FROM c": "SC2005", "SELECT * FROM c WHERE c.n = @n": "@n",
+			"SELECT * FORM c": "SC1001", "SELECT NO_SUCH(c.n) FROM c": "SC2005", "SELECT TOP @n * FROM c": "SC2060",
 		}
 		for query, code := range told {
 			_, err := container.NewQueryItemsPager(query, text("a"), nil).NextPage(ctx)

@@ -141,7 +141,7 @@ overBoth("pages of queries", (world) => {
     ["SELECT * FROM c WHERE d.n = 1", "SC2001"],
     ["SELECT NO_SUCH(c.n) FROM c", "SC2005"],
     ["SELECT ABS(c.n, 1) FROM c", "SC2050"],
-    ["SELECT * FROM c WHERE c.n = @n", "@n"],
+    ["SELECT TOP @n * FROM c", "SC2060"],
   ];
   for (const [query, told] of REFUSED) {
     test(`400: ${query}`, async () => {

@@ -26,6 +26,6 @@ overBoth("unique keys", (world) => {
     const container = await world.make("/pk", { uniqueKeyPolicy });
     const { resource } = await container.read();
     assert.deepEqual(resource.uniqueKeyPolicy, uniqueKeyPolicy);
-    await refused(container.replace({ ...resource, uniqueKeyPolicy: { uniqueKeys: [] } }), 400);
+    await refused(container.replace({ ...resource, uniqueKeyPolicy: { uniqueKeys: [] } }), 403);
   });
 });

@@ -156,10 +156,11 @@ def test_a_query_that_makes_no_sense_is_400_and_says_where(readings, text, code,
     assert '"location"' in caught.value.message
 
 
-def test_a_parameter_that_was_not_given_is_named(readings):
+def test_a_parameter_that_was_not_given_is_undefined(readings):
+    assert list(readings.query_items("SELECT * FROM c WHERE c.n = @n", partition_key=ONE_KEY)) == []
     with refused(400) as caught:
-        list(readings.query_items("SELECT * FROM c WHERE c.n = @n", partition_key=ONE_KEY))
-    assert "@n" in caught.value.message
+        list(readings.query_items("SELECT TOP @n * FROM c", partition_key=ONE_KEY))
+    assert "SC2060" in caught.value.message
 
 
 def test_queries_over_databases_containers_and_offers_still_work(client, database, make):

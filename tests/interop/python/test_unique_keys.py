@@ -69,5 +69,5 @@ def test_of_many_at_once_one_wins(scheme, people, database):
 
 
 def test_the_policy_is_for_ever(database, people):
-    with refused(400):
+    with refused(403):
         database.replace_container(people, partition_key=people.read()["partitionKey"])

@@ -58,9 +58,12 @@ pub async fn check_world(chance: &mut Chance<'_>, again: &str, ways: &mut Ways) 
             continue;
         };
         let many = exam::scan(&block, &world.within(&keys), true, case.geospatial).map_or(0, |rows| rows.rows.len());
-        let (size, counted) = (size(chance, many), chance.once_in(6));
+        let (mut size, counted) = (size(chance, many), chance.once_in(6));
         // Whoever names a partition is told that it is gone.
         let splits = at + 1 == QUERIES_PER_WORLD && case.splits && !matches!(scope, ListScope::Range(_));
+        if splits {
+            size.rows = size.rows.min(many / 2).max(1); // there is a second page
+        }
         let question = Question { asked, block, scope, size, counted, splits };
         for (world, case) in [(&world, &case), (&bare, &case.without_index())] {
             if let Err(story) = check(world, &question, &keys, ways).await {
@@ -216,6 +219,8 @@ async fn pages(world: &World, question: &Question, enable_scan: bool, ways: &mut
     for page_number in 0..PAGES_MAX {
         if page_number == 1 && question.splits {
             at = world.split().await;
+            let is_split = at.container.partitions.len() > world.at.container.partitions.len();
+            *ways.entry("over a split").or_default() += usize::from(is_split);
         }
         let query = sent(&question.asked, question.scope.clone(), question.size, from, enable_scan);
         let page = world.engine.query_items(&at, query, None).await.result?;

@@ -18,7 +18,7 @@ use pleiad_query::compile::Bind;
 use pleiad_query::expr::{Context, Room, UserFunctions, Watch};
 use pleiad_query::language::ast::Select;
 use pleiad_query::language::print::print;
-use pleiad_query::query_plan::Hybrid;
+use pleiad_query::query_plan::{Hybrid, Reading};
 use pleiad_query::rank::is_component;
 use pleiad_query::run::{self, PageSize, RowSet, Start};
 use pleiad_query::stages::stages;
@@ -296,7 +296,7 @@ impl Job {
         let size = if is_component(select) { HELD } else { self.query.size };
         let (scope, across) = (&self.query.scope, self.query.across);
         let page = Page { bind, scope, across, from: self.query.from.as_ref(), size, began };
-        if let Some(hybrid) = Hybrid::of(select, &self.query.text, bind, counts)? {
+        if let Some(hybrid) = Hybrid::of(select, &self.query.text, bind, counts, Reading::Sorted)? {
             not_at_hand()?;
             return self.ranked(&hybrid, select, page, places, tab);
         }

@@ -6,7 +6,7 @@
 use pleiad_model::{Error, Result};
 
 use super::shape::Shape;
-use super::{Hybrid, Plan};
+use super::{Hybrid, Plan, Reading};
 use crate::check::Counts;
 use crate::expr::aggregate::AggregateKind;
 
@@ -26,9 +26,20 @@ pub(super) fn check_hybrid(hybrid: &Hybrid, counts: Counts, supported: &str) -> 
     check_all(table.into_iter().filter(|(_, needed)| *needed).map(|(feature, _)| feature).collect(), supported)
 }
 
+/// How the client reads the components of a ranking.
+pub(super) fn reading(supported: &str) -> Reading {
+    match is_listed(supported, "HybridSearchSkipOrderByRewrite") {
+        true => Reading::AsTheyCome,
+        false => Reading::Sorted,
+    }
+}
+
+fn is_listed(supported: &str, feature: &str) -> bool {
+    supported.split(',').any(|listed| listed.trim().eq_ignore_ascii_case(feature))
+}
+
 fn check_all(needed: Vec<&'static str>, supported: &str) -> Result<()> {
-    let is_supported = |feature: &str| supported.split(',').any(|listed| listed.trim().eq_ignore_ascii_case(feature));
-    let missing: Vec<&str> = needed.into_iter().filter(|feature| !is_supported(feature)).collect();
+    let missing: Vec<&str> = needed.into_iter().filter(|feature| !is_listed(supported, feature)).collect();
     if missing.is_empty() {
         return Ok(());
     }

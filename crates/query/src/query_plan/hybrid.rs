@@ -23,7 +23,7 @@ use crate::check::Counts;
 use crate::compile::{Bind, compile, constant};
 use crate::expr::Room;
 use crate::language;
-use crate::language::ast::{Expr, OrderBy, OrderKey, Select};
+use crate::language::ast::{Expr, OrderBy, OrderKey, Select, SelectSpec};
 use crate::language::print::{print_expr, print_from, print_list};
 use crate::rank::{Component, Fusing, Ranking, Score, Scored};
 
@@ -48,6 +48,15 @@ fn hits(number: usize) -> String {
     format!("{{documentdb-formattablehybridsearchquery-hitcountsarray-{number}}}")
 }
 
+/// What whoever fuses makes of the rows of a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Sorted by the component's score, as the rows of `ORDER BY` are.
+    Sorted,
+    /// As they come: the scores tell all, the highest first. For clients that list `HybridSearchSkipOrderByRewrite`.
+    AsTheyCome,
+}
+
 /// A query that is ranked.
 pub struct Hybrid {
     statistics: String,
@@ -59,6 +68,7 @@ pub struct Hybrid {
     take: Option<u64>,
     /// Rows of each component.
     top: Option<u64>,
+    reading: Reading,
 }
 
 struct Part {
@@ -77,9 +87,11 @@ pub struct GlobalStatistics {
 
 impl Hybrid {
     /// `None` for a query that is not ranked.
-    pub fn of(select: &Select, text: &str, bind: Bind<'_>, counts: Counts) -> Result<Option<Hybrid>> {
+    pub fn of(select: &Select, text: &str, bind: Bind<'_>, counts: Counts, reading: Reading) -> Result<Option<Hybrid>> {
         let Some(OrderBy::Rank(score)) = &select.order_by else { return Ok(None) };
         let ranking = Ranking::read(score).map_err(|fault| fault.into_error(text))?;
+        // Nobody fuses a single score: its rows are handed out as they are merged.
+        let reading = if ranking.components.len() < 2 { Reading::Sorted } else { reading };
         let mut scores = Scores::default();
         for component in &ranking.components {
             scores.add(component, select, text, bind)?;
@@ -94,8 +106,9 @@ impl Hybrid {
             scores.statistics.join(", "),
             print_from(&select.from)
         );
-        let (counted, parts) = (scores.statistics.len(), scores.into_parts(select, top)?);
-        Ok(Some(Hybrid { statistics, parts, counted, is_weighted: ranking.is_weighted, skip, take, top }))
+        let (counted, parts) = (scores.statistics.len(), scores.into_parts(select, top, reading)?);
+        let is_weighted = ranking.is_weighted;
+        Ok(Some(Hybrid { statistics, parts, counted, is_weighted, skip, take, top, reading }))
     }
 
     pub fn is_weighted(&self) -> bool {
@@ -136,13 +149,15 @@ impl Hybrid {
     }
 
     fn component(&self, part: &Part) -> Object {
+        let is_sorted = self.reading == Reading::Sorted;
+        let if_sorted = |value: Value| if is_sorted { vec![value] } else { Vec::new() };
         Object::new()
             .with("distinctType", "None")
-            .with("top", self.top.map_or(Value::Null, Value::from))
+            .with("top", self.top.filter(|_| is_sorted).map_or(Value::Null, Value::from))
             .with("offset", Value::Null)
             .with("limit", Value::Null)
-            .with("orderBy", vec![super::direction(!part.fusing.ascending).into()])
-            .with("orderByExpressions", vec![part.score.as_str().into()])
+            .with("orderBy", if_sorted(super::direction(!part.fusing.ascending).into()))
+            .with("orderByExpressions", if_sorted(part.score.as_str().into()))
             .with("groupByExpressions", Vec::new())
             .with("groupByAliases", Vec::new())
             .with("aggregates", Vec::new())
@@ -150,7 +165,7 @@ impl Hybrid {
             .with("rewrittenQuery", part.text.as_str())
             .with("hasSelectValue", false)
             .with("dCountInfo", Value::Null)
-            .with("hasNonStreamingOrderBy", true)
+            .with("hasNonStreamingOrderBy", is_sorted)
     }
 }
 
@@ -177,7 +192,7 @@ impl Scores {
             }
         };
         let ascending = descends == is_reversed;
-        self.unscored.push(if ascending { "1e308" } else { unscored });
+        self.unscored.push(if ascending { "1.79769e+308" } else { unscored });
         self.scores.push((score, Fusing { ascending, weight: component.weight.abs() }));
         Ok(())
     }
@@ -193,14 +208,19 @@ impl Scores {
         format!("_FullTextScore({property}, [{}], {DOCUMENTS}, {}, {})", terms.join(", "), words(number), hits(number))
     }
 
-    fn into_parts(self, select: &Select, top: Option<u64>) -> Result<Vec<Part>> {
-        let scored =
-            self.scores.iter().zip(&self.unscored).map(|((score, _), unscored)| format!("({score} ?? {unscored})"));
+    fn into_parts(self, select: &Select, top: Option<u64>, reading: Reading) -> Result<Vec<Part>> {
+        let scored = self.scores.iter().zip(&self.unscored).map(|((score, fusing), unscored)| match reading {
+            Reading::AsTheyCome if fusing.ascending => format!("(-1 * ({score} ?? {unscored}))"),
+            _ => format!("({score} ?? {unscored})"),
+        });
         let all = scored.collect::<Vec<_>>().join(", ");
         let counted = GlobalStatistics::of_nothing(&self.statistics);
         let mut bytes = 0;
         let part = |(score, fusing): (String, Fusing)| {
-            let text = text(select, top, &score, &all, fusing);
+            let text = match reading {
+                Reading::Sorted => text(select, top, &score, &all, fusing),
+                Reading::AsTheyCome => plain_text(select, top, &score, &all, fusing),
+            };
             bytes += text.len();
             if bytes > TEXTS_BYTES_MAX {
                 return Err(Error::invalid(
@@ -226,6 +246,29 @@ fn text(select: &Select, top: Option<u64>, score: &str, all: &str, fusing: Fusin
         filter = order_filter(select),
         direction = if fusing.ascending { "ASC" } else { "DESC" },
     )
+}
+
+fn plain_text(select: &Select, top: Option<u64>, score: &str, all: &str, fusing: Fusing) -> String {
+    let root = select.from.first().and_then(|source| source.name()).unwrap_or_default();
+    format!(
+        "SELECT {top}{root}._rid, {payload} AS payload, [{all}] AS componentScores{from}{filter} ORDER BY {score} {direction}",
+        top = top.map_or(String::new(), |top| format!("TOP {top} ")),
+        payload = payload(&select.spec, root),
+        from = print_from(&select.from),
+        filter = plain_filter(select),
+        direction = if fusing.ascending { "ASC" } else { "DESC" },
+    )
+}
+
+/// A value that is undefined is no row.
+fn plain_filter(select: &Select) -> String {
+    let filter = select.filter.as_ref().map(|filter| format!("({})", print_expr(filter)));
+    let defined = match &select.spec {
+        SelectSpec::Value(item) => Some(format!("IS_DEFINED({})", print_expr(&item.expr))),
+        _ => None,
+    };
+    let terms: Vec<String> = filter.into_iter().chain(defined).collect();
+    if terms.is_empty() { String::new() } else { format!(" WHERE {}", terms.join(" AND ")) }
 }
 
 /// The terms of a score; a list of them may stand in their place.

@@ -90,7 +90,7 @@ fn several_scores_with_weights() {
     );
     // Statistics are numbered among those who need them.
     assert!(text.contains("totalwordcount-1}") && !text.contains("totalwordcount-2}"), "{text}");
-    assert!(text.contains("(_VectorScore(c.v, @v) ?? -1e308)") && text.contains("?? 1e308"), "{text}");
+    assert!(text.contains("(_VectorScore(c.v, @v) ?? -1e308)") && text.contains("?? 1.79769e+308"), "{text}");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn every_text_of_a_plan_can_be_run() {
     let geospatial = Geospatial::Geography;
     let bind = Bind { parameters: &parameters, geospatial, embeddings: &[], full_text: None, started_ms: None };
     let counts = check::counts(&select, &parameters).unwrap();
-    let hybrid = Hybrid::of(&select, text, bind, counts).unwrap().unwrap();
+    let hybrid = Hybrid::of(&select, text, bind, counts, Reading::Sorted).unwrap().unwrap();
     let mut statistics = GlobalStatistics::default();
     run(hybrid.statistics_query().unwrap()).iter().for_each(|row| statistics.add(row).unwrap());
     assert_eq!(statistics, GlobalStatistics { documents: 4, texts: vec![(6, vec![2, 1])] });
@@ -166,4 +166,31 @@ fn every_text_of_a_plan_can_be_run() {
     let rows: Vec<Scored> = run(&component).iter().map(|row| scored(row).unwrap()).collect();
     let ids: Vec<&str> = rows.iter().map(|row| row.payload.get("id").unwrap().as_str().unwrap()).collect();
     assert_eq!(ids, ["c", "b", "a"], "the rarest first, then the shortest; what is no text has no score");
+}
+
+/// As .NET's and JavaScript's clients want it: rows as they come, and scores of which the highest is the best.
+#[test]
+fn components_that_are_not_merged_by_order() {
+    let features = format!("{FEATURES},HybridSearchSkipOrderByRewrite");
+    let text = "SELECT TOP 10 c.id FROM c WHERE c.n > 1 ORDER BY RANK RRF(FullTextScore(c.text, 'swim'), FullTextScore(c.t, 'run'), [1, -2])";
+    let plan = plan_with(text, &[], &features).unwrap();
+    let info = plan.get("hybridSearchQueryInfo").unwrap();
+    for component in ["0", "1"] {
+        for (path, want) in
+            [("top", "null"), ("orderBy", "[]"), ("orderByExpressions", "[]"), ("hasNonStreamingOrderBy", "false")]
+        {
+            check_member(info, &format!("componentQueryInfos.{component}.{path}"), want);
+        }
+    }
+    let text = member(info, "componentQueryInfos.1.rewrittenQuery").as_str().unwrap();
+    assert!(text.starts_with(r#"SELECT TOP 120 c._rid, {"id": c.id} AS payload, [(_FullTextScore(c.text"#), "{text}");
+    assert!(
+        text.contains("?? -1), (-1 * (_FullTextScore(c.t") && text.contains("?? 1.79769e+308))] AS componentScores"),
+        "{text}"
+    );
+    assert!(text.contains(" FROM c WHERE (c.n > 1) ORDER BY _FullTextScore(c.t"), "{text}");
+    let single =
+        plan_with("SELECT TOP 10 * FROM c ORDER BY RANK FullTextScore(c.text, 'swim')", &[], &features).unwrap();
+    let single = single.get("hybridSearchQueryInfo").unwrap();
+    check_member(single, "componentQueryInfos.0.orderBy", r#"["Descending"]"#);
 }

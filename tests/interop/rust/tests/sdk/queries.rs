@@ -327,7 +327,7 @@ async fn queries_that_make_no_sense_are_400(world: World) {
         ("SELECT * FROM c WHERE d.n = 1", "SC2001"),
         ("SELECT NO_SUCH(c.n) FROM c", "SC2005"),
         ("SELECT ABS(c.n, 1) FROM c", "SC2050"),
-        ("SELECT * FROM c WHERE c.n = @n", "@n"),
+        ("SELECT TOP @n * FROM c", "SC2060"),
         ("SELECT * FROM c ORDER BY c.kind, c.n", "composite"),
     ] {
         for (scope, _) in scopes() {

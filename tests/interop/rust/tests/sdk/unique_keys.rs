@@ -40,5 +40,5 @@ async fn the_policy_is_kept_and_cannot_change(world: World) {
     let mut properties = people.read(None).await.unwrap().into_model().unwrap();
     assert_eq!(properties.unique_key_policy, Some(policy()));
     properties.unique_key_policy = None;
-    refused(people.replace(properties, None).await, 400);
+    refused(people.replace(properties, None).await, 403);
 }
