@@ -24,7 +24,7 @@ use std::collections::HashSet;
 use pleiad_model::{Error, Result};
 
 pub use counts::{Counts, counts};
-pub use groups::{aggregate, beginnings, has_aggregate, holds_aggregate};
+pub use groups::{Keys, aggregate, has_aggregate, holds_aggregate};
 
 use crate::Parameters;
 use crate::language::ast::{Expr, ExprKind, Select};

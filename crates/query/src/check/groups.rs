@@ -1,10 +1,9 @@
 //! Aggregates and `GROUP BY`: what may be selected of a group.
 //!
 //! A block that groups, or that has an aggregate in its `SELECT`, sees groups and no rows: the keys, aggregates, and
-//! what can be built of those and of constants, such as a property of a key. Two expressions are the same when they print
-//! the same.
+//! what can be built of those and of constants, such as a property of a key.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Checked, Checker, Place};
 use crate::check::names::Scope;
@@ -67,7 +66,7 @@ pub(super) fn check(select: &Select) -> Result<(), Fault> {
     if !is_aggregated(select) {
         return Ok(());
     }
-    let keys = select.group_by.iter().map(print_expr).collect();
+    let keys = Keys::of(&select.group_by);
     let group = Group { keys, rows: select.from.iter().filter_map(|source| source.name()).collect() };
     let faults = select.spec.items().iter().filter_map(|item| group.check(&item.expr).err());
     Fault::together(faults).map_or(Ok(()), Err)
@@ -86,35 +85,66 @@ fn check_key(key: &Expr) -> Result<(), Fault> {
     Err(Fault::plain(key.span, message))
 }
 
+/// The keys of a group. Two expressions are the same when they print the same.
+#[derive(Clone)]
+pub struct Keys {
+    texts: HashMap<String, usize>,
+    /// How many steps the keys have: a path, which may have thousands, is cut only where a key can end.
+    lengths: BTreeSet<usize>,
+}
+
+impl Keys {
+    pub fn of(keys: &[Expr]) -> Self {
+        let length = |key: &Expr| match &key.kind {
+            ExprKind::Access { steps, .. } => steps.len(),
+            _ => 0,
+        };
+        let texts = keys.iter().enumerate().map(|(at, key)| (print_expr(key), at)).collect();
+        Keys { texts, lengths: keys.iter().map(length).collect() }
+    }
+
+    /// Which key this is.
+    pub fn at(&self, expr: &Expr) -> Option<usize> {
+        if self.texts.is_empty() { None } else { self.texts.get(&print_expr(expr)).copied() }
+    }
+
+    /// The key that a path goes on from, and how it goes on: `c.a` for `c.a.b`.
+    pub fn above<'e>(&self, expr: &'e Expr) -> Option<(usize, &'e [Step])> {
+        let ExprKind::Access { base, steps } = &expr.kind else { return None };
+        self.lengths.range(..steps.len()).rev().find_map(|count| {
+            let (taken, left) = steps.split_at(*count);
+            let at = match taken {
+                [] => self.at(base),
+                taken => {
+                    let kind = ExprKind::Access { base: base.clone(), steps: taken.to_vec() };
+                    self.at(&Expr { kind, span: expr.span })
+                }
+            };
+            Some((at?, left))
+        })
+    }
+}
+
 struct Group<'q> {
-    keys: HashSet<String>,
+    keys: Keys,
     /// Names that stand for single rows, and are out of reach.
     rows: HashSet<&'q str>,
 }
 
 impl<'q> Group<'q> {
     fn check(&self, expr: &'q Expr) -> Result<(), Fault> {
-        if aggregate(expr).is_some() || self.is_key(expr) {
+        if aggregate(expr).is_some() || self.keys.at(expr).is_some() {
             return Ok(());
         }
+        if let Some((_, steps)) = self.keys.above(expr) {
+            return steps.iter().filter_map(Step::index).try_for_each(|index| self.check(index));
+        }
         match &expr.kind {
-            ExprKind::Access { base, steps } if self.is_key(base) || self.is_below_key(base, steps) => {
-                steps.iter().filter_map(Step::index).try_for_each(|index| self.check(index))
-            }
             ExprKind::Name(name) if self.rows.contains(name.as_str()) => Err(out_of_reach(expr)),
             ExprKind::Access { base, .. } if self.is_row(base) => Err(out_of_reach(expr)),
             ExprKind::Subquery { select, .. } => self.check_subquery(select),
             _ => expr.each_child(&mut |child| self.check(child)),
         }
-    }
-
-    fn is_key(&self, expr: &Expr) -> bool {
-        !self.keys.is_empty() && self.keys.contains(&print_expr(expr))
-    }
-
-    fn is_below_key(&self, base: &Expr, steps: &[Step]) -> bool {
-        !self.keys.is_empty()
-            && beginnings(base, steps).any(|(beginning, _)| self.keys.contains(&print_expr(&beginning)))
     }
 
     fn is_row(&self, expr: &Expr) -> bool {
@@ -139,15 +169,6 @@ impl<'q> Group<'q> {
             None => self.check(expr),
         }
     }
-}
-
-/// `c.a.b` of `c.a.b.d`, and then `c.a`; each with the steps that it lacks.
-pub fn beginnings<'e>(base: &'e Expr, steps: &'e [Step]) -> impl Iterator<Item = (Expr, &'e [Step])> {
-    (1..steps.len()).rev().map(|count| {
-        let (taken, left) = steps.split_at(count);
-        let kind = ExprKind::Access { base: Box::new(base.clone()), steps: taken.to_vec() };
-        (Expr { kind, span: base.span }, left)
-    })
 }
 
 fn out_of_reach(expr: &Expr) -> Fault {

@@ -3,35 +3,24 @@
 //! Promise: in the `SELECT` of a grouping query an expression that repeats a `GROUP BY` key means the group's
 //! key, one that begins with it a part of that, an aggregate call means its result, and nothing else may look at a row.
 
-use std::collections::HashMap;
-
 use pleiad_model::Result;
 
 use super::Compiler;
 use crate::block::Node;
-use crate::check::beginnings;
+use crate::check::Keys;
 use crate::expr::aggregate::AggregateKind;
-use crate::language::ast::{Expr, ExprKind, Step};
-use crate::language::print::print_expr;
+use crate::language::ast::{Expr, ExprKind};
 
 pub(super) struct Grouped {
     /// Slots from here on belong to the rows that were grouped.
     base: usize,
-    /// The keys as text: two expressions are the same when they print the same.
-    keys: HashMap<String, usize>,
+    keys: Keys,
     pub aggregates: Vec<(AggregateKind, Node)>,
 }
 
 impl Grouped {
     pub fn new(base: usize, keys: &[Expr]) -> Self {
-        let keys = keys.iter().enumerate().map(|(at, key)| (print_expr(key), at)).collect();
-        Grouped { base, keys, aggregates: Vec::new() }
-    }
-
-    /// The key that a path goes on from, and how it goes on.
-    fn key_above<'q>(&self, expr: &'q Expr) -> Option<(usize, &'q [Step])> {
-        let ExprKind::Access { base, steps } = &expr.kind else { return None };
-        beginnings(base, steps).find_map(|(beginning, left)| Some((*self.keys.get(&print_expr(&beginning))?, left)))
+        Grouped { base, keys: Keys::of(keys), aggregates: Vec::new() }
     }
 }
 
@@ -40,12 +29,11 @@ impl<'q> Compiler<'q> {
     pub(super) fn over_group(&mut self, expr: &'q Expr) -> Result<Option<Node>> {
         let Some(grouped) = &self.grouped else { return Ok(None) };
         let slot = grouped.base;
-        if !grouped.keys.is_empty() && !matches!(expr.kind, ExprKind::Constant(_)) {
-            let text = print_expr(expr);
-            if let Some(at) = grouped.keys.get(&text) {
-                return Ok(Some(Node::Key { slot, at: *at }));
+        if !matches!(expr.kind, ExprKind::Constant(_)) {
+            if let Some(at) = grouped.keys.at(expr) {
+                return Ok(Some(Node::Key { slot, at }));
             }
-            if let Some((at, steps)) = grouped.key_above(expr) {
+            if let Some((at, steps)) = grouped.keys.above(expr) {
                 let steps = steps.iter().map(|step| self.step(step)).collect::<Result<_>>()?;
                 return Ok(Some(Node::Access { base: Box::new(Node::Key { slot, at }), steps }));
             }

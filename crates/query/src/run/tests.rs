@@ -294,6 +294,14 @@ fn a_part_of_a_key_may_be_selected() {
     check("SELECT c.a.b AS b, COUNT(1) AS n FROM c WHERE IS_OBJECT(c.a) GROUP BY c.a", r#"[{"b":1,"n":2}]"#);
 }
 
+/// A path may be as long as the text.
+#[test]
+fn a_long_path_is_soon_looked_for_among_the_keys() {
+    let path = format!("c{}", ".a".repeat(100_000));
+    assert!(error_of(&format!("SELECT {path} FROM c GROUP BY c.b")).message.contains("SC2102"));
+    assert_eq!(run(&format!("SELECT {path} AS x FROM c GROUP BY c.a")).unwrap(), "[{},{}]");
+}
+
 #[test]
 fn one_row_is_in_any_order() {
     check("SELECT VALUE COUNT(1) FROM c ORDER BY c.n", "[3]");
