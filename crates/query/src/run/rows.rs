@@ -42,6 +42,16 @@ struct Walk<'w, 'v> {
     visit: Visit<'v>,
 }
 
+/// Where a source stands: what its rows go on with.
+#[derive(Clone, Copy)]
+struct Below<'w> {
+    each: bool,
+    rest: &'w [Source],
+    level: usize,
+    outer: Rows<'w>,
+    slot: usize,
+}
+
 impl Walk<'_, '_> {
     fn level(&mut self, sources: &[Source], level: usize, rows: Rows<'_>, slot: usize) -> Result<Flow> {
         self.cx.row()?;
@@ -49,11 +59,15 @@ impl Walk<'_, '_> {
             return Ok(Flow::Go);
         }
         let Some((source, rest)) = sources.split_first() else { return (self.visit)(rows) };
+        let below = Below { each: source.each, rest, level, outer: rows, slot };
         // What a source gives is held while it is gone through.
         let before = self.cx.room.mark();
         let flow = match &source.of {
-            SourceOf::Scalar(node) => self.scalar(node, source.each, rest, level, rows, slot),
-            SourceOf::Rows(block) => self.rows(&all_rows(block, rows, self.cx)?, source.each, rest, level, rows, slot),
+            SourceOf::Scalar(node) => self.scalar(node, below),
+            SourceOf::Rows(block) => {
+                let values = all_rows(block, rows, self.cx)?;
+                until_stop(values.iter(), |value| self.bind(value, below))
+            }
         };
         self.cx.room.back_to(before);
         flow
@@ -61,93 +75,63 @@ impl Walk<'_, '_> {
 
     fn passes(&self, level: usize, rows: Rows<'_>) -> Result<bool> {
         let before = self.cx.room.mark();
+        let mut passes = true;
         for filter in self.filters.iter().filter(|filter| filter.level == level) {
-            if !is_true(&filter.node, rows, self.cx)? {
-                self.cx.room.back_to(before);
-                return Ok(false);
+            passes = is_true(&filter.node, rows, self.cx)?;
+            if !passes {
+                break;
             }
         }
         self.cx.room.back_to(before);
-        Ok(true)
+        Ok(passes)
     }
 
-    fn rows(
-        &mut self,
-        values: &[Value],
-        each: bool,
-        rest: &[Source],
-        level: usize,
-        outer: Rows<'_>,
-        slot: usize,
-    ) -> Result<Flow> {
-        for value in values {
-            if self.bind(value, each, rest, level, outer, slot)? == Flow::Stop {
-                return Ok(Flow::Stop);
-            }
-        }
-        Ok(Flow::Go)
-    }
-
-    fn scalar(
-        &mut self,
-        node: &Node,
-        each: bool,
-        rest: &[Source],
-        level: usize,
-        rows: Rows<'_>,
-        slot: usize,
-    ) -> Result<Flow> {
+    fn scalar(&mut self, node: &Node, below: Below<'_>) -> Result<Flow> {
         // `FROM c` inside a subquery: the item is not copied.
-        if let (Node::Slot(from), false) = (node, each)
-            && let Some(bound) = lookup(rows, *from)
+        if let (Node::Slot(from), false) = (node, below.each)
+            && let Some(bound) = lookup(below.outer, *from)
         {
-            return self.level(rest, level + 1, Some(&Frame { slot, bound, outer: rows }), slot + 1);
+            return self.go_on(bound, below);
         }
-        if let (Some(text), true) = (text_of(node, rows), each) {
-            return self.elements(&text, rest, level, rows, slot);
+        if let (Some(text), true) = (text_of(node, below.outer), below.each) {
+            return self.elements(&text, below);
         }
-        match self.cx.hold(|| evaluate(node, rows, self.cx))? {
-            Some(value) => self.bind(&value, each, rest, level, rows, slot),
+        match self.cx.hold(|| evaluate(node, below.outer, self.cx))? {
+            Some(value) => self.bind(&value, below),
             None => Ok(Flow::Go),
         }
     }
 
     /// The elements of an array as they stand in the item.
-    fn elements(&mut self, array: &[u8], rest: &[Source], level: usize, outer: Rows<'_>, slot: usize) -> Result<Flow> {
+    fn elements(&mut self, array: &[u8], below: Below<'_>) -> Result<Flow> {
         if lazy::kind(array) != Some(lazy::Kind::Array) {
             return Ok(Flow::Go);
         }
-        for element in lazy::elements(array) {
-            let frame = Frame { slot, bound: Bound::Text(element), outer };
-            if self.level(rest, level + 1, Some(&frame), slot + 1)? == Flow::Stop {
-                return Ok(Flow::Stop);
-            }
-        }
-        Ok(Flow::Go)
+        until_stop(lazy::elements(array), |element| self.go_on(Bound::Text(element), below))
     }
 
-    fn bind(
-        &mut self,
-        value: &Value,
-        each: bool,
-        rest: &[Source],
-        level: usize,
-        outer: Rows<'_>,
-        slot: usize,
-    ) -> Result<Flow> {
-        let elements = match (each, value) {
+    fn bind(&mut self, value: &Value, below: Below<'_>) -> Result<Flow> {
+        let elements = match (below.each, value) {
             (false, value) => std::slice::from_ref(value),
             (true, Value::Array(items)) => items.as_slice(),
             (true, _) => &[],
         };
-        for element in elements {
-            let frame = Frame { slot, bound: Bound::Value(element), outer };
-            if self.level(rest, level + 1, Some(&frame), slot + 1)? == Flow::Stop {
-                return Ok(Flow::Stop);
-            }
-        }
-        Ok(Flow::Go)
+        until_stop(elements.iter(), |element| self.go_on(Bound::Value(element), below))
     }
+
+    /// With one row of the source, to the next source.
+    fn go_on(&mut self, bound: Bound<'_>, Below { rest, level, outer, slot, .. }: Below<'_>) -> Result<Flow> {
+        self.level(rest, level + 1, Some(&Frame { slot, bound, outer }), slot + 1)
+    }
+}
+
+fn until_stop<T>(rows: impl Iterator<Item = T>, mut visit: impl FnMut(T) -> Result<Flow>) -> Result<Flow> {
+    for row in rows {
+        if visit(row)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Go)
 }
 
 /// The text of what a node reads, when it is a part of an item.
