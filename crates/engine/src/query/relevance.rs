@@ -58,7 +58,10 @@ impl<'p> Shared<'p> {
         let parts = self.relevant.iter().map(|relevant| Part::FullText(relevant.path.clone())).collect();
         let Way { choice, us, reader } = way;
         let scored = Way { choice: Choice::Found(Found { docnums: hits, parts }), us, reader };
-        work.chose_as_well(slice.partition.range.id, &scored.choice);
+        work.chose_as_well(&scored.choice);
+        if self.job.query.tell.indexes {
+            work.went_as_well(slice.partition.range.id, &scored.choice);
+        }
         pass.expect_hits(true);
         pass.expect_order(false);
         self.feed(&scored, slice, 0, &[], pass, work)?;

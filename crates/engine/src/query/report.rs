@@ -31,7 +31,7 @@ pub struct Work {
     /// Getting items, and making rows of them, if somebody wants to know; on all threads together.
     pub loading: Duration,
     pub evaluating: Duration,
-    /// By partition.
+    /// By partition, if somebody wants to know.
     pub ways: BTreeMap<u32, Gone>,
 }
 
@@ -57,15 +57,22 @@ impl Work {
         self.ways.extend(other.ways);
     }
 
-    pub fn chose(&mut self, range: u32, choice: &Choice) {
+    pub fn chose(&mut self, choice: &Choice) {
         self.slices += 1;
         self.index_rows += rows_of(choice);
-        self.ways.insert(range, Gone { way: way_of(choice), parts: parts_of(choice) });
     }
 
     /// Items are found in this way; what was chosen first still says which of them count.
-    pub fn chose_as_well(&mut self, range: u32, choice: &Choice) {
+    pub fn chose_as_well(&mut self, choice: &Choice) {
         self.index_rows += rows_of(choice);
+    }
+
+    /// Names the way in a partition, whatever was tried there before.
+    pub fn went(&mut self, range: u32, choice: &Choice) {
+        self.ways.insert(range, Gone { way: way_of(choice), parts: parts_of(choice) });
+    }
+
+    pub fn went_as_well(&mut self, range: u32, choice: &Choice) {
         self.ways.entry(range).or_default().way = way_of(choice);
         self.used(range, parts_of(choice));
     }

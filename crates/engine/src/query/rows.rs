@@ -204,7 +204,7 @@ impl<'p> Shared<'p> {
             let reader = self.open(slice)?;
             if let Some(items) = reader.count(slice)? {
                 let choice = Choice::Count(items);
-                work.chose(slice.partition.range.id, &choice);
+                self.chose(slice, &choice, work);
                 return Ok(Way { choice, us: 0.0, reader });
             }
         }
@@ -212,8 +212,10 @@ impl<'p> Shared<'p> {
             let reader = self.open(slice)?;
             if let Some(figures) = self.tallied(slice, &reader, work)? {
                 let choice = Choice::Tally(figures);
-                work.chose(slice.partition.range.id, &choice);
-                work.used(slice.partition.range.id, self.tallied_parts());
+                self.chose(slice, &choice, work);
+                if self.job.query.tell.indexes {
+                    work.used(slice.partition.range.id, self.tallied_parts());
+                }
                 return Ok(Way { choice, us: 0.0, reader });
             }
         }
@@ -281,8 +283,16 @@ impl<'p> Shared<'p> {
             _ => Choice::Part(reader.with_own(slice, None, after)?),
         };
         work.looking_up += began.elapsed();
-        work.chose(slice.partition.range.id, &choice);
+        self.chose(slice, &choice, work);
         Ok(Way { choice, us, reader })
+    }
+
+    /// Names take a little time, which short queries do not have.
+    fn chose(&self, slice: &Slice, choice: &Choice, work: &mut Work) {
+        work.chose(choice);
+        if self.job.query.tell.indexes {
+            work.went(slice.partition.range.id, choice);
+        }
     }
 
     pub(super) fn feed(
