@@ -12,6 +12,7 @@
 //! Past `connections_max` we stop accepting: new connections wait in the operating system's queue until one of ours
 //! ends. Closing them instead would look like a crashed server to a client that only had to wait a moment.
 
+mod again;
 mod body;
 mod drain;
 mod limits;
@@ -48,6 +49,7 @@ pub use drain::Drain;
 pub use limits::Limits;
 pub use tls::{tls_config, tls_config_of};
 
+use again::again;
 use drain::Draining;
 use patience::{Activity, Patient};
 use sniff::{Protocol, Rewound};
@@ -88,7 +90,7 @@ pub async fn serve<S: Service>(
         };
         match accepted {
             Ok((slot, stream, peer)) => {
-                drop(tokio::spawn(connection(slot, stream, peer, house.clone(), draining.clone())))
+                drop(tokio::spawn(again(connection(slot, stream, peer, house.clone(), draining.clone()))))
             }
             Err(error) if is_of_one_connection(&error) => debug!(%error, "a connection ended before it was accepted"),
             Err(error) => {

@@ -311,10 +311,10 @@ impl Job {
 
     /// With the first page.
     fn advice(&self) -> Vec<&'static str> {
-        match statements::read(&self.query.text) {
-            Ok(statement) if self.query.tell.advice && self.query.from.is_none() => advice(&statement.select),
-            _ => Vec::new(),
+        if !self.query.tell.advice || self.query.from.is_some() {
+            return Vec::new();
         }
+        statements::read(&self.query.text).map_or(Vec::new(), |statement| advice(&statement.select))
     }
 
     fn find_functions(&self, select: &Select) -> Result<()> {

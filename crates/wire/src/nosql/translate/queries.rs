@@ -37,6 +37,7 @@ impl Gateway<'_> {
         let rid = at.container().rid.to_string();
         let (text, parameters) = query_of(request)?;
         let token = request.header("x-ms-continuation").filter(|token| !token.is_empty());
+        let tell = tell(request);
         let query = ItemQuery {
             text,
             parameters,
@@ -44,7 +45,7 @@ impl Gateway<'_> {
             across: across(request),
             size: PageSize { rows: page_rows(request)?, bytes: PAGE_BYTES_MAX },
             from: token.map(|token| self.tokens.redeem_query(&rid, token)).transpose()?,
-            tell: tell(request),
+            tell,
             enable_scan: request.flag("x-ms-documentdb-query-enable-scan"),
         };
         let session = request.session(at)?;
@@ -56,7 +57,7 @@ impl Gateway<'_> {
         let ran = Instant::now();
         let reply = Reply::new(StatusCode::OK, shape::rows(&rid, "Documents", &page.rows)).charged(charge_ru).at(place);
         let reply = reply.with_number(ITEM_COUNT, page.rows.len() as u64);
-        let reply = measured(request, reply, &page, began, ran.elapsed());
+        let reply = measured(request, tell, reply, &page, began, ran.elapsed());
         Ok(match &page.next {
             Some(cursor) => reply.with(CONTINUATION, &self.tokens.issue_query(&rid, cursor, token_bytes_max(request)?)),
             None => reply,
@@ -124,23 +125,26 @@ fn token_bytes_max(request: &Request<'_>) -> Result<usize> {
 
 fn tell(request: &Request<'_>) -> Tell {
     Tell {
-        indexes: tells_indexes(request),
+        indexes: request.flag(INDEX_METRICS) || request.flag(INDEX_METRICS_V2),
         times: request.flag(QUERY_TIMES),
         advice: request.flag("x-ms-cosmos-populatequeryadvice"),
     }
 }
 
-fn tells_indexes(request: &Request<'_>) -> bool {
-    request.flag(INDEX_METRICS) || request.flag(INDEX_METRICS_V2)
-}
-
 /// What the client asked to be told about the work.
-fn measured(request: &Request<'_>, reply: Reply, page: &QueryPage, began: Instant, wrote: Duration) -> Reply {
+fn measured(
+    request: &Request<'_>,
+    tell: Tell,
+    reply: Reply,
+    page: &QueryPage,
+    began: Instant,
+    wrote: Duration,
+) -> Reply {
     let mut reply = reply;
-    if request.flag(QUERY_TIMES) {
+    if tell.times {
         reply = reply.with(QUERY_METRICS, &query_metrics::metrics(&page.report, began.elapsed(), wrote));
     }
-    if tells_indexes(request) {
+    if tell.indexes {
         let form = if request.flag(INDEX_METRICS_V2) {
             query_metrics::index_utilization_v2
         } else {
