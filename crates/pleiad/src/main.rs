@@ -25,6 +25,7 @@ use config::{Command, Environment, Face, Flags, Print, Settings, Trust};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    keep_to_small_pages();
     let command = config::parse(std::env::args_os()).unwrap_or_else(|error| error.exit());
     match run(command) {
         Ok(()) => ExitCode::SUCCESS,
@@ -33,6 +34,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The allocator asks for pages of 2 MB, and where the system has some it holds several before anything is stored: 14 MB at rest
+/// instead of 4. Queries are no quicker for it.
+fn keep_to_small_pages() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(true); // where it is not allowed we are larger, and that is all
 }
 
 fn run(command: Command) -> Result<()> {

@@ -9,7 +9,7 @@ use super::{Checked, Checker, Place};
 use crate::check::names::Scope;
 use crate::expr::aggregate::AggregateKind;
 use crate::language::ast::{Expr, ExprKind, Select, SelectSpec, Step};
-use crate::language::print::print_expr;
+use crate::language::print::{print_alike, print_expr};
 use crate::language::{Fault, Span};
 
 /// The function and the argument, when this is a call of an aggregate.
@@ -85,7 +85,7 @@ fn check_key(key: &Expr) -> Result<(), Fault> {
     Err(Fault::plain(key.span, message))
 }
 
-/// The keys of a group. Two expressions are the same when they print the same.
+/// The keys of a group. Two expressions are the same when they print the same, however they were spelled.
 #[derive(Clone)]
 pub struct Keys {
     texts: HashMap<String, usize>,
@@ -99,13 +99,13 @@ impl Keys {
             ExprKind::Access { steps, .. } => steps.len(),
             _ => 0,
         };
-        let texts = keys.iter().enumerate().map(|(at, key)| (print_expr(key), at)).collect();
+        let texts = keys.iter().enumerate().map(|(at, key)| (print_alike(key), at)).collect();
         Keys { texts, lengths: keys.iter().map(length).collect() }
     }
 
     /// Which key this is.
     pub fn at(&self, expr: &Expr) -> Option<usize> {
-        if self.texts.is_empty() { None } else { self.texts.get(&print_expr(expr)).copied() }
+        if self.texts.is_empty() { None } else { self.texts.get(&print_alike(expr)).copied() }
     }
 
     /// The key that a path goes on from, and how it goes on: `c.a` for `c.a.b`.

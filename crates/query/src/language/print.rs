@@ -17,37 +17,64 @@ use super::parser::is_name;
 
 /// One query block.
 pub fn print(select: &Select) -> String {
-    let mut out = String::new();
-    write_select(select, &mut out);
-    out
+    written(Spelling::AsWritten, |out| write_select(select, out))
 }
 
 /// One scalar.
 pub fn print_expr(expr: &Expr) -> String {
-    let mut out = String::new();
-    write_expr(expr, ANY, &mut out);
-    out
+    written(Spelling::AsWritten, |out| write_expr(expr, ANY, out))
+}
+
+/// One scalar, with one spelling where the language has several: `lower(c["a"])` as `LOWER(c.a)`.
+pub fn print_alike(expr: &Expr) -> String {
+    written(Spelling::Alike, |out| write_expr(expr, ANY, out))
 }
 
 /// The `FROM` clause with a space before it; nothing when there is none.
 pub fn print_from(from: &[Source]) -> String {
-    let mut out = String::new();
-    write_sources(from, &mut out);
-    out
+    written(Spelling::AsWritten, |out| write_sources(from, out))
 }
 
 /// Scalars between commas.
 pub fn print_list(exprs: &[Expr]) -> String {
-    let mut out = String::new();
-    write_scalars(exprs, &mut out);
-    out
+    written(Spelling::AsWritten, |out| write_scalars(exprs, out))
 }
 
 /// A string as a query writes it.
 pub fn print_str(text: &str) -> String {
-    let mut out = String::new();
-    write_str(text, &mut out);
-    out
+    written(Spelling::AsWritten, |out| write_str(text, out))
+}
+
+/// What is written so far, and how it spells.
+struct Text {
+    text: String,
+    spelling: Spelling,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    AsWritten,
+    Alike,
+}
+
+fn written(spelling: Spelling, write: impl FnOnce(&mut Text)) -> String {
+    let mut out = Text { text: String::new(), spelling };
+    write(&mut out);
+    out.text
+}
+
+impl Text {
+    fn push(&mut self, char: char) {
+        self.text.push(char);
+    }
+
+    fn push_str(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn is_alike(&self) -> bool {
+        self.spelling == Spelling::Alike
+    }
 }
 
 /// How tightly an expression holds together; 0 needs no parentheses anywhere.
@@ -84,7 +111,7 @@ fn level(expr: &Expr) -> Level {
 
 // Clauses.
 
-fn write_select(select: &Select, out: &mut String) {
+fn write_select(select: &Select, out: &mut Text) {
     out.push_str("SELECT ");
     if select.distinct {
         out.push_str("DISTINCT ");
@@ -110,7 +137,7 @@ fn write_select(select: &Select, out: &mut String) {
     }
 }
 
-fn write_spec(spec: &SelectSpec, out: &mut String) {
+fn write_spec(spec: &SelectSpec, out: &mut Text) {
     match spec {
         SelectSpec::Star(_) => out.push('*'),
         SelectSpec::Value(item) => {
@@ -121,7 +148,7 @@ fn write_spec(spec: &SelectSpec, out: &mut String) {
     }
 }
 
-fn write_item(item: &SelectItem, out: &mut String) {
+fn write_item(item: &SelectItem, out: &mut Text) {
     write_expr(&item.expr, ANY, out);
     if let Some(alias) = &item.alias {
         out.push_str(" AS ");
@@ -129,14 +156,14 @@ fn write_item(item: &SelectItem, out: &mut String) {
     }
 }
 
-fn write_sources(from: &[Source], out: &mut String) {
+fn write_sources(from: &[Source], out: &mut Text) {
     for (at, source) in from.iter().enumerate() {
         out.push_str(if at == 0 { " FROM " } else { " JOIN " });
         write_source(source, out);
     }
 }
 
-fn write_source(source: &Source, out: &mut String) {
+fn write_source(source: &Source, out: &mut Text) {
     match &source.alias {
         Some(alias) if source.each => {
             out.push_str(&alias.text);
@@ -152,14 +179,14 @@ fn write_source(source: &Source, out: &mut String) {
     }
 }
 
-fn write_group_by(keys: &[Expr], out: &mut String) {
+fn write_group_by(keys: &[Expr], out: &mut Text) {
     if !keys.is_empty() {
         out.push_str(" GROUP BY ");
         write_scalars(keys, out);
     }
 }
 
-fn write_order_by(order_by: Option<&OrderBy>, out: &mut String) {
+fn write_order_by(order_by: Option<&OrderBy>, out: &mut Text) {
     match order_by {
         None => {}
         Some(OrderBy::Rank(score)) => {
@@ -173,7 +200,7 @@ fn write_order_by(order_by: Option<&OrderBy>, out: &mut String) {
     }
 }
 
-fn write_order_key(key: &OrderKey, out: &mut String) {
+fn write_order_key(key: &OrderKey, out: &mut Text) {
     write_expr(&key.expr, ANY, out);
     if key.descending {
         out.push_str(" DESC");
@@ -183,7 +210,7 @@ fn write_order_key(key: &OrderKey, out: &mut String) {
 // Scalars.
 
 /// In parentheses when it is looser than its place allows.
-fn write_expr(expr: &Expr, loosest: Level, out: &mut String) {
+fn write_expr(expr: &Expr, loosest: Level, out: &mut Text) {
     if level(expr) > loosest {
         out.push('(');
         write_kind(&expr.kind, out);
@@ -193,7 +220,7 @@ fn write_expr(expr: &Expr, loosest: Level, out: &mut String) {
     }
 }
 
-fn write_kind(kind: &ExprKind, out: &mut String) {
+fn write_kind(kind: &ExprKind, out: &mut Text) {
     match kind {
         ExprKind::Undefined => out.push_str("undefined"),
         ExprKind::Constant(value) => write_value(value, out),
@@ -208,6 +235,9 @@ fn write_kind(kind: &ExprKind, out: &mut String) {
         ExprKind::In { .. } | ExprKind::Between { .. } | ExprKind::Like { .. } => write_predicate(kind, out),
         ExprKind::Object(properties) => write_object(properties, out),
         ExprKind::Array(items) => write_within('[', items, ']', out),
+        ExprKind::Call { function, arguments } if out.is_alike() => {
+            write_call("", &function.to_ascii_uppercase(), arguments, out);
+        }
         ExprKind::Call { function, arguments } => write_call("", function, arguments, out),
         ExprKind::UserCall { function, arguments } => write_call("udf.", function, arguments, out),
         ExprKind::Subquery { form, select } => {
@@ -219,7 +249,7 @@ fn write_kind(kind: &ExprKind, out: &mut String) {
     }
 }
 
-fn write_access(base: &Expr, steps: &[Step], out: &mut String) {
+fn write_access(base: &Expr, steps: &[Step], out: &mut Text) {
     // `(c.a).b` is not `c.a.b` to the tree, and `1.a` would be read as a broken number.
     let apart = matches!(base.kind, ExprKind::Access { .. } | ExprKind::Constant(Value::Number(_)));
     if apart && level(base) == ATOM {
@@ -232,22 +262,26 @@ fn write_access(base: &Expr, steps: &[Step], out: &mut String) {
     steps.iter().for_each(|step| write_step(step, out));
 }
 
-fn write_step(step: &Step, out: &mut String) {
-    match step {
-        Step::Property(name) if is_name(name) => {
-            out.push('.');
-            out.push_str(name);
-        }
-        Step::Property(name) => {
-            out.push('[');
-            write_str(name, out);
-            out.push(']');
-        }
-        Step::Index(index) => write_within('[', std::slice::from_ref(index), ']', out),
+fn write_step(step: &Step, out: &mut Text) {
+    match (step, step.property()) {
+        (Step::Property(name), _) => write_property(name, out),
+        (Step::Index(_), Some(name)) if out.is_alike() => write_property(name, out),
+        (Step::Index(index), _) => write_within('[', std::slice::from_ref(index), ']', out),
     }
 }
 
-fn write_unary(op: UnaryOp, operand: &Expr, out: &mut String) {
+fn write_property(name: &str, out: &mut Text) {
+    if is_name(name) {
+        out.push('.');
+        out.push_str(name);
+    } else {
+        out.push('[');
+        write_str(name, out);
+        out.push(']');
+    }
+}
+
+fn write_unary(op: UnaryOp, operand: &Expr, out: &mut Text) {
     match op {
         UnaryOp::Not => {
             out.push_str("NOT ");
@@ -257,15 +291,15 @@ fn write_unary(op: UnaryOp, operand: &Expr, out: &mut String) {
         UnaryOp::Plus => out.push('+'),
         UnaryOp::BitNot => out.push('~'),
     }
-    let mark = out.len();
+    let mark = out.text.len();
     write_expr(operand, PREFIX, out);
     // Two minus signs would begin a comment.
-    if op == UnaryOp::Minus && out[mark..].starts_with('-') {
-        out.insert(mark, ' ');
+    if op == UnaryOp::Minus && out.text[mark..].starts_with('-') {
+        out.text.insert(mark, ' ');
     }
 }
 
-fn write_binary(first: &Expr, rest: &[(BinaryOp, Expr)], out: &mut String) {
+fn write_binary(first: &Expr, rest: &[(BinaryOp, Expr)], out: &mut Text) {
     let level = rest.first().map_or(ATOM, |(op, _)| operator(op.level()));
     write_expr(first, level, out);
     for (op, operand) in rest {
@@ -277,7 +311,7 @@ fn write_binary(first: &Expr, rest: &[(BinaryOp, Expr)], out: &mut String) {
 }
 
 /// Only the first term may be of the chain's own level: the others would be joined to it.
-fn write_chain(terms: &[Expr], between: &str, level: Level, out: &mut String) {
+fn write_chain(terms: &[Expr], between: &str, level: Level, out: &mut Text) {
     for (at, term) in terms.iter().enumerate() {
         if at > 0 {
             out.push_str(between);
@@ -286,7 +320,7 @@ fn write_chain(terms: &[Expr], between: &str, level: Level, out: &mut String) {
     }
 }
 
-fn write_conditional(arms: &[(Expr, Expr)], otherwise: &Expr, out: &mut String) {
+fn write_conditional(arms: &[(Expr, Expr)], otherwise: &Expr, out: &mut Text) {
     for (condition, value) in arms {
         write_expr(condition, COALESCE, out);
         out.push_str(" ? ");
@@ -296,7 +330,7 @@ fn write_conditional(arms: &[(Expr, Expr)], otherwise: &Expr, out: &mut String) 
     write_expr(otherwise, COALESCE, out);
 }
 
-fn write_predicate(kind: &ExprKind, out: &mut String) {
+fn write_predicate(kind: &ExprKind, out: &mut Text) {
     const BOUND: Level = operator(BinaryOp::LEVEL_LOOSEST);
     let mut head = |operand: &Expr, not: bool, word: &str| {
         write_expr(operand, BOUND, out);
@@ -326,7 +360,7 @@ fn write_predicate(kind: &ExprKind, out: &mut String) {
     }
 }
 
-fn write_object(properties: &[(String, Expr)], out: &mut String) {
+fn write_object(properties: &[(String, Expr)], out: &mut Text) {
     out.push('{');
     write_list(properties, out, |(name, value), out| {
         write_str(name, out);
@@ -336,23 +370,23 @@ fn write_object(properties: &[(String, Expr)], out: &mut String) {
     out.push('}');
 }
 
-fn write_call(prefix: &str, function: &str, arguments: &[Expr], out: &mut String) {
+fn write_call(prefix: &str, function: &str, arguments: &[Expr], out: &mut Text) {
     out.push_str(prefix);
     out.push_str(function);
     write_within('(', arguments, ')', out);
 }
 
-fn write_within(open: char, items: &[Expr], close: char, out: &mut String) {
+fn write_within(open: char, items: &[Expr], close: char, out: &mut Text) {
     out.push(open);
     write_scalars(items, out);
     out.push(close);
 }
 
-fn write_scalars(items: &[Expr], out: &mut String) {
+fn write_scalars(items: &[Expr], out: &mut Text) {
     write_list(items, out, |item, out| write_expr(item, ANY, out));
 }
 
-fn write_list<T>(items: &[T], out: &mut String, write: impl Fn(&T, &mut String)) {
+fn write_list<T>(items: &[T], out: &mut Text, write: impl Fn(&T, &mut Text)) {
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
             out.push_str(", ");
@@ -362,7 +396,7 @@ fn write_list<T>(items: &[T], out: &mut String, write: impl Fn(&T, &mut String))
 }
 
 /// JSON, and the numbers that JSON lacks.
-fn write_value(value: &Value, out: &mut String) {
+fn write_value(value: &Value, out: &mut Text) {
     match value {
         Value::Number(Number::Float(n)) if n.is_nan() => out.push_str("NaN"),
         Value::Number(Number::Float(n)) if n.is_infinite() => {
@@ -374,7 +408,7 @@ fn write_value(value: &Value, out: &mut String) {
     }
 }
 
-fn write_str(text: &str, out: &mut String) {
+fn write_str(text: &str, out: &mut Text) {
     let mut bytes = Vec::with_capacity(text.len() + 2);
     json::write_str(text, &mut bytes);
     out.push_str(&String::from_utf8_lossy(&bytes));

@@ -294,6 +294,14 @@ fn a_part_of_a_key_may_be_selected() {
     check("SELECT c.a.b AS b, COUNT(1) AS n FROM c WHERE IS_OBJECT(c.a) GROUP BY c.a", r#"[{"b":1,"n":2}]"#);
 }
 
+#[test]
+fn a_key_may_be_spelled_in_another_way() {
+    check(r#"SELECT c["n"] AS n, COUNT(1) AS k FROM c WHERE c.n = 1 GROUP BY c.n"#, r#"[{"n":1,"k":1}]"#);
+    check("SELECT toString(c.n) AS n FROM c WHERE c.n = 1 GROUP BY TOSTRING(c['n'])", r#"[{"n":"1"}]"#);
+    check("SELECT c['a'].b AS b, COUNT(1) AS n FROM c WHERE IS_OBJECT(c.a) GROUP BY c.a", r#"[{"b":1,"n":2}]"#);
+    assert!(error_of("SELECT c.N FROM c GROUP BY c.n").message.contains("SC2102"));
+}
+
 /// A path may be as long as the text.
 #[test]
 fn a_long_path_is_soon_looked_for_among_the_keys() {

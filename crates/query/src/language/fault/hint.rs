@@ -18,7 +18,8 @@ struct Around<'t> {
 
 pub(super) fn for_syntax(span: Span, text: &str) -> Option<String> {
     let around = around(span, text);
-    let fixed = of_symbol(&around).or_else(|| of_string(&around)).or_else(|| of_word(&around));
+    let fixed =
+        of_count(&around).or_else(|| of_symbol(&around)).or_else(|| of_string(&around)).or_else(|| of_word(&around));
     fixed.map(str::to_owned).or_else(|| of_reserved(&around))
 }
 
@@ -39,6 +40,12 @@ fn around(span: Span, text: &str) -> Around<'_> {
 const BARE_NAMES: &str = "Names are not quoted: write c.name, or c[\"name\"] when it is not an identifier.";
 const COMMENTS: &str = "Comments begin with -- and end with the line.";
 const PARAMETERS: &str = "Parameters begin with @.";
+
+fn of_count(around: &Around<'_>) -> Option<&'static str> {
+    let is_counted = ["TOP", "OFFSET", "LIMIT"].iter().any(|word| around.before.eq_ignore_ascii_case(word));
+    let is_meant = around.token.starts_with(['-', '+', '(', '\'', '"']);
+    (is_counted && is_meant).then_some("A count is a whole number from 0 on, or a parameter.")
+}
 
 fn of_symbol(around: &Around<'_>) -> Option<&'static str> {
     Some(match (around.before, around.token) {

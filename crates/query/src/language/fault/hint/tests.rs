@@ -39,6 +39,14 @@ fn habits_from_other_dialects() {
 }
 
 #[test]
+fn counts() {
+    check("SELECT TOP -1 * FROM c", "whole number");
+    check("SELECT TOP '1' * FROM c", "whole number");
+    check("SELECT * FROM c OFFSET -1 LIMIT 1", "whole number");
+    check("SELECT * FROM c OFFSET 0 limit (1)", "whole number");
+}
+
+#[test]
 fn strings() {
     check("SELECT 'it''s'", "not doubled");
     check("SELECT * FROM c WHERE c.a = 'it''s'", "not doubled");
