@@ -16,9 +16,11 @@ const WAITING_MAX: usize = 64;
 
 pub fn watch(live: Arc<Live>, webhook: Option<Webhook>) {
     let told = webhook.map(teller);
+    // What is there from the start is looked at first; an account that is new has nothing yet.
+    let first = u64::from(live.engine().metrics().containers.is_empty());
     tokio::spawn(async move {
         let mut ticks = tokio::time::interval(EVERY);
-        for tick in 0u64.. {
+        for tick in first.. {
             ticks.tick().await;
             let engine = live.engine();
             for alert in engine.alerts() {

@@ -5,8 +5,9 @@
 
 use std::borrow::Cow;
 
+use pleiad_model::item::SYSTEM_PROPERTIES;
 use pleiad_model::partition_key::EffectiveKey;
-use pleiad_model::policy::{CompositeIndex, CompositePath, Order, VectorIndexType};
+use pleiad_model::policy::{CompositeIndex, CompositePath, Order, Step, VectorIndexType};
 use pleiad_model::{Error, Result, Value};
 use pleiad_partition::index::order::{Decoded, decode_component, encode_component, encode_scalar};
 use pleiad_partition::index::{PathHash, TermRange, UsableIndex, VectorRule, composite_id};
@@ -123,11 +124,19 @@ const BEING_BUILT: &str =
 
 fn no_path(path: &OrderPath, index: UsableIndex<'_>) -> Error {
     let text = path_text(&path.path);
-    let remedy = match index.will_index(&path.path) {
-        true => format!("\"{text}/?\" cannot be used yet. {BEING_BUILT}"),
-        false => format!("Include \"{text}/?\" in the container's indexing policy."),
+    let remedy = if index.will_index(&path.path) {
+        format!("\"{text}/?\" cannot be used yet. {BEING_BUILT}")
+    } else if is_of_system(&path.path) {
+        format!("\"{text}\" is never indexed: order by \"_ts\", or by a property of your own.")
+    } else {
+        format!("Include \"{text}/?\" in the container's indexing policy.")
     };
     Error::invalid(format!("Order-by item requires a corresponding index path. {remedy}"))
+}
+
+/// Made when an item is read, and so in no index.
+fn is_of_system(path: &[Step]) -> bool {
+    matches!(path, [Step::Property(name), ..] if name != "_ts" && SYSTEM_PROPERTIES.contains(&name.as_str()))
 }
 
 fn no_composite(paths: &[OrderPath], index: UsableIndex<'_>) -> Error {
