@@ -57,6 +57,11 @@ impl<'a> Request<'a> {
         post_kind(self.headers)
     }
 
+    /// The body is the text of a query, and no JSON around it.
+    pub fn has_bare_query(&self) -> bool {
+        self.header("content-type").is_some_and(|content_type| content_type.starts_with(BARE_QUERY))
+    }
+
     pub fn json(&self) -> Result<Value> {
         json_of(&self.body)
     }
@@ -254,6 +259,10 @@ pub fn indexing_directive(word: Option<&str>) -> Result<Option<bool>> {
     }
 }
 
+/// Content types of a query: JSON with its text and its parameters, or the text alone.
+const QUERY: &str = "application/query+json";
+const BARE_QUERY: &str = "application/sql";
+
 const THROUGHPUT_BUCKET: &str = "x-ms-cosmos-throughput-bucket";
 
 fn invalid_header(value: &str, name: &str) -> Error {
@@ -281,7 +290,8 @@ pub fn post_kind(headers: &HeaderMap) -> PostKind {
     let content_type = text("content-type").unwrap_or_default();
     if flag("x-ms-documentdb-isquery")
         || flag("x-ms-documentdb-query")
-        || content_type.starts_with("application/query+json")
+        || content_type.starts_with(QUERY)
+        || content_type.starts_with(BARE_QUERY)
     {
         return PostKind::Query;
     }

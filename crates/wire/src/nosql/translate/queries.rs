@@ -92,6 +92,10 @@ fn plan_text(plan: &Value) -> Vec<u8> {
 
 /// `{"query": "…", "parameters": […]}`, or the text alone.
 pub(super) fn query_of(request: &Request<'_>) -> Result<(String, Parameters)> {
+    if request.has_bare_query() {
+        let text = str::from_utf8(&request.body).map_err(|_| Error::invalid("The query is not UTF-8."))?;
+        return Ok((text.to_owned(), Parameters::default()));
+    }
     let body = request.json()?;
     let text = body.get("query").and_then(Value::as_str).or(body.as_str());
     let text = text.ok_or_else(|| Error::invalid("The body of a query is {\"query\": \"…\", \"parameters\": […]}."))?;
