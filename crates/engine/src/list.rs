@@ -19,7 +19,7 @@ use pleiad_partition::{Record, price};
 
 use crate::answer::{Answer, Place, place};
 use crate::meter::Meter;
-use crate::query::{Stretch, WHOLE_ITEM, in_progress, left, next_slice};
+use crate::query::{Stretch, WHOLE_ITEM, in_progress, is_begun, left, next_slice};
 use crate::session::SessionToken;
 use crate::{Admitted, Engine};
 
@@ -71,12 +71,13 @@ impl Engine {
         quota: Quota,
         session: Option<&SessionToken>,
     ) -> Answer<ItemPage> {
-        let reach = match reach(at, scope) {
-            Ok(reach) => reach,
+        let resumed = reach(at, scope).and_then(|reach| Ok((resume(scope, &reach, from)?, reach)));
+        let (left, reach) = match resumed {
+            Ok(resumed) => resumed,
             Err(error) => return Answer::refused(error),
         };
         let mut served = Served::default();
-        let answer = match fill(&self.meter, at, &reach, from, quota, session, &mut served).await {
+        let answer = match fill(&self.meter, at, &reach, left, quota, session, &mut served).await {
             Ok(page) => Answer::priced(Ok(page), served.charge_ru.max(at.read_ru(price::MISS_RU))),
             Err(error) => Answer::refused(error),
         };
@@ -98,12 +99,12 @@ async fn fill(
     meter: &Meter,
     at: &Admitted,
     reach: &Reach,
-    from: Option<Position>,
+    left: Vec<Stretch>,
     quota: Quota,
     session: Option<&SessionToken>,
     served: &mut Served,
 ) -> Result<ItemPage> {
-    let mut stretches = VecDeque::from(resume(reach, from)?);
+    let mut stretches = VecDeque::from(left);
     let mut records: Vec<Record> = Vec::new();
     let mut bytes = 0;
     while let Some((slice, stretch)) = next_slice(&at.container, &mut stretches) {
@@ -159,11 +160,14 @@ fn ended(records: Vec<Record>, stretch: Stretch, behind: VecDeque<Stretch>) -> I
     ItemPage { records, next: Some(Position(in_progress(stretch, behind))) }
 }
 
-/// A position from elsewhere must lie within what the request asks for.
-fn resume(reach: &Reach, from: Option<Position>) -> Result<Vec<Stretch>> {
+/// A position of one key is of no use to another.
+fn resume(scope: &ListScope, reach: &Reach, from: Option<Position>) -> Result<Vec<Stretch>> {
     let Some(Position(progress)) = from else { return Ok(vec![Stretch::whole(reach.keys.clone())]) };
-    let elsewhere = || Error::invalid("The continuation token belongs to another request: start again without it.");
-    left(std::slice::from_ref(&reach.keys), &progress).ok_or_else(elsewhere)
+    let asked = std::slice::from_ref(&reach.keys);
+    if matches!(scope, ListScope::Key(_)) && !progress.is_empty() && !is_begun(asked, &progress) {
+        return Err(Error::invalid("The continuation token belongs to another request: start again without it."));
+    }
+    Ok(left(asked, &progress))
 }
 
 pub(crate) fn reach(at: &Admitted, scope: &ListScope) -> Result<Reach> {

@@ -36,14 +36,14 @@ mod inside; // a query inside a transaction
 mod report; // how it was done
 
 pub use cursor::{At as CursorAt, QueryCursor, Stretch};
-pub(crate) use cursor::{WHOLE_ITEM, in_progress, left};
+pub(crate) use cursor::{WHOLE_ITEM, in_progress, is_begun, left};
 pub(crate) use document::Stored;
 pub use document::write_item;
 pub(crate) use inside::Inside;
 pub(crate) use page::at_once;
 pub use page::{Across, ItemQuery, QueryPage, Tell};
 pub use pleiad_query::Parameters;
-pub use pleiad_query::run::{PageSize, RowSet};
+pub use pleiad_query::run::{Cut, Mark, PageSize, RowSet};
 pub(crate) use reach::next_slice;
 pub(crate) use reader::Moment;
 pub use report::{IndexUse, Report};

@@ -169,12 +169,18 @@ pub fn write(value: &Value, out: &mut Vec<u8>) {
 
 /// As `write`, but every double shows that it is one: `2.0`. For readers that tell a number's type by its text.
 pub fn write_doubles(value: &Value, out: &mut Vec<u8>) {
+    write_with(value, out, &|number, out| match number {
+        Number::Float(n) if n.is_finite() => out.extend_from_slice(zmij::Buffer::new().format_finite(n).as_bytes()),
+        number => write_number(number, out),
+    });
+}
+
+/// As `write`, with numbers as somebody else writes them.
+pub fn write_with(value: &Value, out: &mut Vec<u8>, number: &dyn Fn(Number, &mut Vec<u8>)) {
     match value {
-        Value::Number(Number::Float(n)) if n.is_finite() => {
-            out.extend_from_slice(zmij::Buffer::new().format_finite(*n).as_bytes());
-        }
-        Value::Array(items) => array(items, out, write_doubles),
-        Value::Object(members) => object(members, out, write_doubles),
+        Value::Number(n) => number(*n, out),
+        Value::Array(items) => array(items, out, |item, out| write_with(item, out, number)),
+        Value::Object(members) => object(members, out, |value, out| write_with(value, out, number)),
         other => write(other, out),
     }
 }

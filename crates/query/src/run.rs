@@ -12,12 +12,14 @@
 
 mod collect; // what a page keeps
 mod groups; // rows with something in common
+mod mark; // the place behind a row
 mod page; // where a page starts and ends
 mod pass; // items in, a page out
 mod project; // a row as text
 mod rows; // sources and filters
 mod whole; // feeds that fit in memory
 
+pub use mark::{Cut, END_BYTES, Mark};
 pub use page::{At, Finished, PageSize, RowSet, Start};
 pub use pass::{Feeding, Pass};
 pub(crate) use project::is_json;

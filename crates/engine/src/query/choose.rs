@@ -5,9 +5,8 @@
 
 use std::borrow::Cow;
 
-use pleiad_model::item::SYSTEM_PROPERTIES;
 use pleiad_model::partition_key::EffectiveKey;
-use pleiad_model::policy::{CompositeIndex, CompositePath, Order, Step, VectorIndexType};
+use pleiad_model::policy::{CompositeIndex, CompositePath, Order, VectorIndexType};
 use pleiad_model::{Error, Result, Value};
 use pleiad_partition::index::order::{Decoded, decode_component, encode_component, encode_scalar};
 use pleiad_partition::index::{PathHash, TermRange, UsableIndex, VectorRule, composite_id};
@@ -107,6 +106,7 @@ pub fn ordering(
         (1, Some([path])) if index.indexes(&path.path) => {
             Ok(Ordering::Path { path: path.clone(), keep_undefined: index.is_explicit(&path.path) })
         }
+        (1, Some([path])) if index.wants(&path.path) => Ok(Ordering::Sort),
         (1, Some([path])) if !enable_scan && !path.path.is_empty() => Err(no_path(path, index)),
         (1, _) => Ok(Ordering::Sort),
         (_, Some(paths)) => match index.composites().iter().find_map(|composite| matching(composite, paths)) {
@@ -124,19 +124,11 @@ const BEING_BUILT: &str =
 
 fn no_path(path: &OrderPath, index: UsableIndex<'_>) -> Error {
     let text = path_text(&path.path);
-    let remedy = if index.will_index(&path.path) {
-        format!("\"{text}/?\" cannot be used yet. {BEING_BUILT}")
-    } else if is_of_system(&path.path) {
-        format!("\"{text}\" is never indexed: order by \"_ts\", or by a property of your own.")
-    } else {
-        format!("Include \"{text}/?\" in the container's indexing policy.")
+    let remedy = match index.will_index(&path.path) {
+        true => format!("\"{text}/?\" cannot be used yet. {BEING_BUILT}"),
+        false => format!("Include \"{text}/?\" in the container's indexing policy."),
     };
     Error::invalid(format!("Order-by item requires a corresponding index path. {remedy}"))
-}
-
-/// Made when an item is read, and so in no index.
-fn is_of_system(path: &[Step]) -> bool {
-    matches!(path, [Step::Property(name), ..] if name != "_ts" && SYSTEM_PROPERTIES.contains(&name.as_str()))
 }
 
 fn no_composite(paths: &[OrderPath], index: UsableIndex<'_>) -> Error {
@@ -364,8 +356,8 @@ fn narrowed(condition: Option<&Condition<'_>>, order: &OrderPath) -> Option<Term
 /// Goes on where the last page ended. The item itself comes again: it may have further rows. `None` when the last
 /// key is not at its place in the index.
 fn resumed(mut walk: Walk, start: &Start, is_held: impl Fn(&[u8]) -> bool) -> Option<Walk> {
-    let At::Key(key) = &start.at else { return Some(walk) };
-    let (value, docnum) = split_key(key, walk.backward).filter(|(value, _)| is_held(value))?;
+    let At::Key(mark) = &start.at else { return Some(walk) };
+    let (value, docnum) = split_key(mark.key()?, walk.backward).filter(|(value, _)| is_held(value))?;
     let place = |docnum: u64| [value.as_slice(), &docnum.to_be_bytes()].concat();
     if walk.backward {
         walk.range.to = walk.range.to.min(place(docnum.saturating_add(1)));

@@ -4,7 +4,7 @@
 //! after the partitions have changed. Signing and spelling it is `wire`'s job.
 
 use pleiad_model::partition_key::KeyRange;
-use pleiad_query::run;
+use pleiad_query::run::{self, Mark};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryCursor {
@@ -23,7 +23,7 @@ pub enum At {
     /// Rows in order of arrival: these stretches are left.
     Stretches(Vec<Stretch>),
     /// Rows in the order of their keys.
-    Key(Vec<u8>),
+    Key(Mark),
     /// Rows that can only be counted.
     Row(u64),
 }
@@ -51,24 +51,26 @@ impl Stretch {
     }
 }
 
-/// What is left to read: the stretches in progress as far as they are asked for, then whatever is asked for behind them.
-/// `None` if nothing that is asked for was in progress. Whoever reads a child goes on with what its parent had begun.
-pub fn left(asked: &[KeyRange], progress: &[Stretch]) -> Option<Vec<Stretch>> {
-    let Some(last) = progress.last() else { return Some(Vec::new()) };
+/// What is left to read: the stretches in progress as far as they are asked for, then whatever is asked for behind them. What
+/// lies before them is done with. Whoever reads a child goes on with what its parent had begun.
+pub fn left(asked: &[KeyRange], progress: &[Stretch]) -> Vec<Stretch> {
+    let Some(last) = progress.last() else { return Vec::new() };
     let mut left = Vec::with_capacity(progress.len() + asked.len());
     for stretch in progress {
         let parts = asked.iter().filter_map(|range| range.intersect(&stretch.keys));
         left.extend(parts.map(|keys| Stretch { keys, ..stretch.clone() }));
-    }
-    if left.is_empty() {
-        return None;
     }
     let behind = asked.iter().filter(|range| range.max > last.keys.max).map(|range| {
         let min = range.min.clone().max(last.keys.max.clone());
         Stretch::whole(KeyRange { min, max: range.max.clone() })
     });
     left.extend(behind);
-    Some(left)
+    left
+}
+
+/// Whether some of what is asked for is in progress, which it is when one key's items are read on.
+pub fn is_begun(asked: &[KeyRange], progress: &[Stretch]) -> bool {
+    asked.iter().any(|range| progress.iter().any(|stretch| range.intersect(&stretch.keys).is_some()))
 }
 
 /// What is in progress when a page ends in a stretch: that one, and those behind it that were begun before they were cut off.
@@ -78,10 +80,10 @@ pub fn in_progress(stretch: Stretch, behind: impl IntoIterator<Item = Stretch>) 
 }
 
 impl QueryCursor {
-    /// The same place, found by counting: for keys too long to be carried around.
-    pub fn counted(&self) -> QueryCursor {
+    /// The same place, with less of the key that it lies behind.
+    pub fn shortened(&self, key_bytes: usize) -> QueryCursor {
         match &self.at {
-            At::Key(_) => QueryCursor { skip: self.skip + self.passed, passed: 0, at: At::Row(0), ..self.clone() },
+            At::Key(mark) => QueryCursor { at: At::Key(mark.shortened(key_bytes)), ..self.clone() },
             _ => self.clone(),
         }
     }
@@ -92,7 +94,7 @@ impl QueryCursor {
                 Some(first) if first.docnum > 0 => run::At::Item { docnum: first.docnum, rows: first.rows },
                 _ => run::At::Beginning,
             },
-            At::Key(key) => run::At::Key(key.clone()),
+            At::Key(mark) => run::At::Key(mark.clone()),
             At::Row(0) => run::At::Beginning,
             At::Row(rows) => run::At::Row(*rows),
         };

@@ -18,11 +18,12 @@ use pleiad_query::testing::{Asked, Chance, exam, query};
 use tokio::runtime::Runtime;
 
 pub use self::world::{Case, LIMITS, SHARED, World, size};
-use crate::ListScope;
-use crate::query::{Across, ItemQuery, PageSize, QueryCursor, Tell};
+use crate::query::{Across, ItemQuery, PageSize, QueryCursor, QueryPage, Tell};
+use crate::{Admitted, ListScope};
 
 const QUERIES_PER_WORLD: usize = 20;
 pub const PAGES_MAX: usize = 3_000;
+const CUT_BYTES: usize = 12;
 
 /// One query, and how its pages are asked for.
 pub struct Question {
@@ -30,8 +31,8 @@ pub struct Question {
     pub block: Block,
     pub scope: ListScope,
     pub size: PageSize,
-    /// Cursors are found again by counting, as when a client wants short tokens.
-    pub counted: bool,
+    /// Cursors hold little of their keys, as when a client wants short tokens.
+    pub cut: bool,
     /// The largest partition is split behind the first page. Nobody asks that world again.
     pub splits: bool,
 }
@@ -58,13 +59,13 @@ pub async fn check_world(chance: &mut Chance<'_>, again: &str, ways: &mut Ways) 
             continue;
         };
         let many = exam::scan(&block, &world.within(&keys), true, case.geospatial).map_or(0, |rows| rows.rows.len());
-        let (mut size, counted) = (size(chance, many), chance.once_in(6));
+        let (mut size, cut) = (size(chance, many), chance.once_in(6));
         // Whoever names a partition is told that it is gone.
         let splits = at + 1 == QUERIES_PER_WORLD && case.splits && !matches!(scope, ListScope::Range(_));
         if splits {
             size.rows = size.rows.min(many / 2).max(1); // there is a second page
         }
-        let question = Question { asked, block, scope, size, counted, splits };
+        let question = Question { asked, block, scope, size, cut, splits };
         for (world, case) in [(&world, &case), (&bare, &case.without_index())] {
             if let Err(story) = check(world, &question, &keys, ways).await {
                 let (case, story) = smallest(case, &question, story).await;
@@ -142,8 +143,8 @@ pub async fn check(
         return Ok(());
     }
     let told = |what: &str| {
-        let Question { asked, scope, size, counted, splits, .. } = question;
-        let how = [(*counted, ", counted"), (*splits, ", split behind the first page")];
+        let Question { asked, scope, size, cut, splits, .. } = question;
+        let how = [(*cut, ", behind cut keys"), (*splits, ", split behind the first page")];
         let how = how.into_iter().filter(|(is, _)| *is).map(|(_, how)| how).collect::<String>();
         format!("{what}\n{asked}\nin {scope:?} by {size:?}{how}")
     };
@@ -222,19 +223,38 @@ async fn pages(world: &World, question: &Question, enable_scan: bool, ways: &mut
             let is_split = at.container.partitions.len() > world.at.container.partitions.len();
             *ways.entry("over a split").or_default() += usize::from(is_split);
         }
-        let query = sent(&question.asked, question.scope.clone(), question.size, from, enable_scan);
-        let page = world.engine.query_items(&at, query, None).await.result?;
+        let page = page(world, &at, question, from, enable_scan).await?;
         assert!(page.rows.len() <= question.size.rows);
         assert!(page.rows.len() < 2 || page.rows.bytes() <= question.size.bytes);
         page.report.ways.iter().for_each(|(way, _)| *ways.entry(kind_of(way)).or_default() += 1);
         rows.extend(page.rows.iter().map(<[u8]>::to_vec));
         from = match page.next {
-            Some(next) if question.counted => Some(next.counted()),
             Some(next) => Some(next),
             None => return Ok(rows),
         };
     }
     panic!("pages without an end: {}", question.asked);
+}
+
+/// Behind a key that was cut, or, where that cannot be told, behind the whole one.
+async fn page(
+    world: &World,
+    at: &Admitted,
+    question: &Question,
+    from: Option<QueryCursor>,
+    enable_scan: bool,
+) -> Result<QueryPage> {
+    let ask = |from| {
+        let query = sent(&question.asked, question.scope.clone(), question.size, from, enable_scan);
+        world.engine.query_items(at, query, None)
+    };
+    if let Some(from) = from.as_ref().filter(|_| question.cut) {
+        match ask(Some(from.shortened(CUT_BYTES))).await.result {
+            Err(error) if error.message.contains("cannot be told") => {}
+            told => return told,
+        }
+    }
+    ask(from).await.result
 }
 
 fn kind_of(way: &str) -> &'static str {

@@ -197,7 +197,7 @@ impl Feed<'_> {
             return Ok(Some(Ended::Enough));
         }
         met.bytes += record.body().len();
-        if met.bytes < CHUNK_BYTES {
+        if met.bytes < CHUNK_BYTES && !(self.may_end_early && self.budget.is_late()) {
             return Ok(None);
         }
         met.bytes = 0;
@@ -245,7 +245,9 @@ impl Feed<'_> {
         let Some(mut nears) = self.reader.nearest_of_all(wanted)? else { return Ok(Ended::Unordered) };
         work.index_rows += nears.len() as u64;
         nears.retain(|near| !seen.contains(&near.docnum));
-        if let At::Key(after) = &self.start.at {
+        if let At::Key(mark) = &self.start.at
+            && let Some(after) = mark.key()
+        {
             nears.retain(|near| !is_given(near, after, nearest.measure.is_similarity()));
         }
         self.fetch_nears(Ranking::new(nears, wanted.function), pass, work)

@@ -27,7 +27,7 @@ use pleiad_storage::{at_hand, has_given_up, not_at_hand, waiting_here};
 use tokio::runtime::Handle;
 
 use super::choose::ordering;
-use super::cursor::{At, QueryCursor, Stretch, left};
+use super::cursor::{At, QueryCursor, Stretch, is_begun, left};
 use super::feed::KeyPath;
 use super::functions::UserDefined;
 use super::reach::{self, slices};
@@ -109,14 +109,28 @@ pub(crate) fn at_once() -> usize {
 pub struct Budget {
     env: Arc<dyn Env>,
     started_ms: u64,
-    abandoned: Arc<AtomicBool>,
+    signs: Arc<Signs>,
+}
+
+/// What whoever looks at the clock, or at the client, has seen.
+#[derive(Default)]
+struct Signs {
+    /// Nobody waits any more.
+    abandoned: AtomicBool,
+    /// The page has taken its time.
+    late: AtomicBool,
 }
 
 impl Budget {
     /// For a page that nobody can walk away from.
     pub fn begin(env: Arc<dyn Env>) -> Budget {
         let started_ms = env.now_ms();
-        Budget { env, started_ms, abandoned: Arc::default() }
+        Budget { env, started_ms, signs: Arc::default() }
+    }
+
+    /// Time was up when somebody looked last: items that take long are looked into.
+    pub fn is_late(&self) -> bool {
+        self.signs.late.load(Atomic::Relaxed)
     }
 
     /// Time is up: a page can end here.
@@ -127,11 +141,15 @@ impl Budget {
 
     /// Nobody waits any more, or has waited too long.
     pub fn check(&self) -> Result<()> {
-        if self.abandoned.load(Atomic::Relaxed) {
+        if self.signs.abandoned.load(Atomic::Relaxed) {
             return Err(Error::unavailable("the client went away"));
         }
         match self.spent_ms() {
-            ..WHOLE_PAGE_MS => Ok(()),
+            ..PAGE_MS => Ok(()),
+            ..WHOLE_PAGE_MS => {
+                self.signs.late.store(true, Atomic::Relaxed);
+                Ok(())
+            }
             _ => Err(Error::new(Kind::TimedOut, TOO_LONG)),
         }
     }
@@ -151,11 +169,11 @@ const TOO_LONG: &str = "The query ran for a minute without an end: it has to see
     index what it filters and sorts by, or ask for one partition key.";
 
 /// Says so when the request is dropped before it is answered.
-struct Waiting(Arc<AtomicBool>);
+struct Waiting(Arc<Signs>);
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.store(true, Atomic::Relaxed);
+        self.0.abandoned.store(true, Atomic::Relaxed);
     }
 }
 
@@ -189,9 +207,8 @@ impl Engine {
         query: &Arc<ItemQuery>,
         session: Option<&SessionToken>,
     ) -> Answer<QueryPage> {
-        let abandoned = Arc::new(AtomicBool::new(false));
-        let waiting = Waiting(abandoned.clone());
-        let budget = Budget { env: self.env.clone(), started_ms: self.now_ms(), abandoned };
+        let budget = Budget::begin(self.env.clone());
+        let waiting = Waiting(budget.signs.clone());
         let job = Job {
             at: at.clone(),
             meter: self.meter.clone(),
@@ -369,7 +386,11 @@ impl Job {
         };
         let stretches = match &cursor.at {
             At::Stretches(stretches) if page.from.is_some() => {
-                left(&plan.stretches, stretches).ok_or_else(other_query)?
+                let of_key = plan.is_one_key || matches!(page.scope, ListScope::Key(_));
+                if of_key && !stretches.is_empty() && !is_begun(&plan.stretches, stretches) {
+                    return Err(other_query());
+                }
+                left(&plan.stretches, stretches)
             }
             _ => plan.stretches.iter().cloned().map(Stretch::whole).collect(),
         };
@@ -473,7 +494,7 @@ pub(super) fn other_query() -> Error {
 
 fn next_at(start: &Start) -> At {
     match &start.at {
-        run::At::Key(key) => At::Key(key.clone()),
+        run::At::Key(mark) => At::Key(mark.clone()),
         run::At::Row(rows) => At::Row(*rows),
         // A page that passed over rows and gave none, from the beginning.
         run::At::Beginning | run::At::Item { .. } => At::Row(0),

@@ -93,11 +93,19 @@ impl IndexMatcher {
 
     /// Is every value at this path in the index?
     pub fn indexes(&self, steps: &[Step]) -> bool {
-        let node = steps.iter().fold(self.root(), |node, step| match step {
+        !steps.is_empty() && !is_made_when_read(steps) && self.node(steps).indexes_scalar()
+    }
+
+    /// Would the values at this path be in the index, if they were not made when an item is read?
+    pub fn wants(&self, steps: &[Step]) -> bool {
+        is_made_when_read(steps) && self.node(steps).indexes_scalar()
+    }
+
+    fn node(&self, steps: &[Step]) -> Node<'_> {
+        steps.iter().fold(self.root(), |node, step| match step {
             Step::Property(name) => node.property(name),
             Step::Element => node.element(),
-        });
-        !steps.is_empty() && !is_made_when_read(steps) && node.indexes_scalar()
+        })
     }
 
     fn in_every_item(&self, steps: &[Step]) -> bool {

@@ -97,6 +97,11 @@ impl<'a> UsableIndex<'a> {
         self.0.current.made().origin(steps) != Origin::Unknown && self.0.current.matcher().indexes(steps)
     }
 
+    /// Does the policy want values that are made when an item is read, and so in no index?
+    pub fn wants(self, steps: &[Step]) -> bool {
+        self.0.current.matcher().wants(steps)
+    }
+
     /// Does it know the items that have no value there as well?
     pub fn is_explicit(self, steps: &[Step]) -> bool {
         self.0.all(steps, |rules| rules.matcher().is_explicit(steps))

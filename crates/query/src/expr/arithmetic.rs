@@ -1,7 +1,7 @@
 //! Numbers and bits, as JavaScript has them.
 //!
-//! Promise: arithmetic is IEEE double, and exact where integers of 64 bits are added, subtracted or multiplied and the result is
-//! one; bit operators work on 32-bit integers. Results may be NaN or infinite.
+//! Promise: arithmetic is IEEE double, and exact where integers of 64 bits are added, subtracted, multiplied or divided with a
+//! remainder, and the result is one; bit operators work on 32-bit integers. Results may be NaN or infinite.
 
 use std::borrow::Cow;
 
@@ -26,6 +26,7 @@ fn integers(op: BinaryOp, left: Number, right: Number) -> Option<i64> {
         BinaryOp::Add => left.checked_add(right),
         BinaryOp::Subtract => left.checked_sub(right),
         BinaryOp::Multiply => left.checked_mul(right),
+        BinaryOp::Remainder => left.checked_rem(right),
         _ => None,
     }
 }

@@ -250,9 +250,8 @@ fn write_kind(kind: &ExprKind, out: &mut Text) {
 }
 
 fn write_access(base: &Expr, steps: &[Step], out: &mut Text) {
-    // `(c.a).b` is not `c.a.b` to the tree, and `1.a` would be read as a broken number.
-    let apart = matches!(base.kind, ExprKind::Access { .. } | ExprKind::Constant(Value::Number(_)));
-    if apart && level(base) == ATOM {
+    // `1.a` would be read as a broken number.
+    if matches!(base.kind, ExprKind::Constant(Value::Number(_))) && level(base) == ATOM {
         out.push('(');
         write_kind(&base.kind, out);
         out.push(')');

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use pleiad_model::{Error, Kind, Result};
 
 use super::Flow;
+use super::mark::Mark;
 use super::page::{At, Finished, PageSize, RowSet, Start};
 
 /// What sorted or distinct rows may take in memory.
@@ -116,8 +117,7 @@ impl Smallest {
     }
 
     pub fn add(&mut self, key: &[u8], write: Write<'_>) -> Result<Flow> {
-        let given = matches!(&self.start.at, At::Key(after) if key <= after.as_slice());
-        if given {
+        if self.start.at.is_behind(key)? {
             return Ok(Flow::Go);
         }
         if self.ceiling.as_ref().is_some_and(|ceiling| key >= ceiling.as_slice()) {
@@ -194,14 +194,14 @@ pub fn emit(rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>, mut start: Start, si
         }
         if start.skip > 0 {
             start.skip -= 1;
-            start.at = At::Key(key);
+            start.at = At::Key(Mark::whole(key));
             continue;
         }
         if page.len() >= size.rows || !page.is_empty() && page.bytes() + text.len() > size.bytes {
             return Finished { rows: page, next: Some(start) };
         }
         page.push(&text);
-        start.at = At::Key(key);
+        start.at = At::Key(Mark::whole(key));
         start.take = start.take.map(|take| take - 1);
     }
     let next = (more && start.take != Some(0)).then_some(start);
@@ -243,17 +243,19 @@ impl DistinctSorted {
     }
 
     /// A place is keys │ row.
-    pub fn finish(self) -> Finished {
+    pub fn finish(self) -> Result<Finished> {
         let placed = self.rows.into_iter().map(|(row, (mut keys, text))| {
             keys.extend_from_slice(&row);
             (keys, text)
         });
-        let mut rows: Vec<(Vec<u8>, Vec<u8>)> = match &self.start.at {
-            At::Key(after) => placed.filter(|(place, _)| place > after).collect(),
-            _ => placed.collect(),
-        };
+        let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(placed.len());
+        for (place, text) in placed {
+            if !self.start.at.is_behind(&place)? {
+                rows.push((place, text));
+            }
+        }
         rows.sort_unstable();
-        emit(rows.into_iter(), self.start, self.size, false)
+        Ok(emit(rows.into_iter(), self.start, self.size, false))
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use pleiad_model::{Error, Kind, Result, Value};
 
+use super::mark::Mark;
 use crate::block::Grouping;
 use crate::document::{Group, Rows};
 use crate::expr::aggregate::Aggregator;
@@ -19,7 +20,7 @@ pub struct GroupTable<'q> {
     /// Used again for every row.
     key: Vec<u8>,
     /// Only groups after this one.
-    pub after: Option<Vec<u8>>,
+    pub after: Option<Mark>,
     /// Only groups before this one: the others did not fit.
     pub ceiling: Option<Vec<u8>>,
     bytes: usize,
@@ -45,9 +46,12 @@ impl<'q> GroupTable<'q> {
         for node in &self.grouping.keys {
             order::encode(evaluate(node, rows, cx)?.as_deref(), &mut self.key);
         }
-        let outside = self.after.as_ref().is_some_and(|after| self.key <= *after)
-            || self.ceiling.as_ref().is_some_and(|ceiling| self.key >= *ceiling);
-        if outside {
+        if self.ceiling.as_ref().is_some_and(|ceiling| self.key >= *ceiling) {
+            return Ok(());
+        }
+        if let Some(after) = &self.after
+            && after.is_behind(&self.key)?
+        {
             return Ok(());
         }
         if let Some(grown) = self.add_to_known(rows, cx)? {

@@ -1,5 +1,9 @@
 //! Where a page starts and ends.
 
+use pleiad_model::Result;
+
+use super::mark::Mark;
+
 /// What a page may hold.
 #[derive(Clone, Copy, Debug)]
 pub struct PageSize {
@@ -26,9 +30,19 @@ pub enum At {
         rows: u64,
     },
     /// Behind the row or group with these bytes.
-    Key(Vec<u8>),
+    Key(Mark),
     /// Behind this many rows.
     Row(u64),
+}
+
+impl At {
+    /// Whether an earlier page gave the row with this key, or passed over it.
+    pub fn is_behind(&self, key: &[u8]) -> Result<bool> {
+        match self {
+            At::Key(mark) => mark.is_behind(key),
+            _ => Ok(false),
+        }
+    }
 }
 
 /// Rows as text, end to end.

@@ -8,6 +8,7 @@ use pleiad_model::{Error, Result, Value};
 use super::Flow;
 use super::collect::{DistinctSorted, Smallest, Stream, by_count, emit};
 use super::groups::GroupTable;
+use super::mark::Mark;
 use super::page::{At, Finished, PageSize, RowSet, Start};
 use super::project::{project, write, write_value};
 use super::rows::each_row;
@@ -226,7 +227,7 @@ impl<'q> Pass<'q> {
         match (self.collect, &self.block.output) {
             (Collect::Stream(stream), _) => Ok(stream.finish(interrupted)),
             (Collect::Smallest(smallest), _) => Ok(smallest.finish()),
-            (Collect::DistinctSorted(rows), _) => Ok(rows.finish()),
+            (Collect::DistinctSorted(rows), _) => rows.finish(),
             (Collect::Groups(table), Output::Groups(_, output)) => {
                 finish_groups(self.block, output, &self.cx, table, self.start, self.size)
             }
@@ -326,7 +327,7 @@ fn finish_groups(
     let mut page = emit(rows.into_iter(), start, size, more);
     // Groups without a value are done with as well: a page of nothing but those must not start again at the same place.
     if let (Some(Start { at, .. }), Some(last), true) = (&mut page.next, last, page.rows.is_empty() && more) {
-        *at = At::Key(last);
+        *at = At::Key(Mark::whole(last));
     }
     Ok(page)
 }

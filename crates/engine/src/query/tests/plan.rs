@@ -97,7 +97,7 @@ async fn check_known(policy: &str, values: &[String], fillers: usize, sql: &str)
     let asked = Asked { text: sql.to_owned(), parameters: Vec::new() };
     let block = exam::compiled(&asked, Geospatial::Geography).unwrap();
     let size = PageSize { rows: 1, bytes: 1 << 20 };
-    let question = Question { asked, block, scope: ListScope::Container, size, counted: false, splits: false };
+    let question = Question { asked, block, scope: ListScope::Container, size, cut: false, splits: false };
     let keys = covered(&world, &question.scope);
     if let Err(story) = check(&world, &question, &keys, &mut Ways::new()).await {
         panic!("{story}");

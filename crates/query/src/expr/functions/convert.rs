@@ -37,7 +37,11 @@ fn to_string<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
         None => Ok(None),
         Some(Value::String(_)) => Ok(take(args, 0)),
         Some(Value::Number(number)) => text(Some(number_text(*number)), cx),
-        Some(value) => text(Some(json::to_string(value)), cx),
+        Some(value) => {
+            let mut out = Vec::new();
+            json::write_with(value, &mut out, &|number, out| out.extend_from_slice(number_text(number).as_bytes()));
+            text(String::from_utf8(out).ok(), cx)
+        }
     }
 }
 

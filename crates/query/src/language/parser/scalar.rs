@@ -205,7 +205,7 @@ impl Parser<'_> {
             } else if steps.is_empty() {
                 return Ok(base);
             } else {
-                return Ok(self.node(start, ExprKind::Access { base: Box::new(base), steps }));
+                return Ok(self.node(start, path(base, steps)));
             }
         }
     }
@@ -368,6 +368,17 @@ fn infix_word(word: &str) -> Option<Infix> {
         ("NOT", Infix::Predicate), // after an operand, only as in `a NOT IN (…)`
     ];
     WORDS.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map(|(_, infix)| *infix)
+}
+
+/// `(c.a).b` is `c.a.b`.
+fn path(base: Expr, mut steps: Vec<Step>) -> ExprKind {
+    match base.kind {
+        ExprKind::Access { base, steps: mut first } => {
+            first.append(&mut steps);
+            ExprKind::Access { base, steps: first }
+        }
+        _ => ExprKind::Access { base: Box::new(base), steps },
+    }
 }
 
 /// Lower case only, as JSON has them; `NaN` and `Infinity` as their names are printed.

@@ -60,7 +60,7 @@ fn parentheses_only_where_the_meaning_needs_them() {
 #[test]
 fn names_strings_and_numbers() {
     check_scalar("c[\"a b\"].d['e']", r#"c["a b"].d["e"]"#);
-    check_scalar("(c.a).b", "(c.a).b");
+    check_scalar("(c.a).b", "c.a.b");
     check_scalar("c['order'][0][@p]", r#"c["order"][0][@p]"#);
     check_scalar(r#"'it\'s "so"' || "\n\u00e9""#, r#""it's \"so\"" || "\né""#);
     check_scalar("{a: 1, 'b c': [undefined, null, TRUE]}", r#"{"a": 1, "b c": [undefined, null, TRUE]}"#);

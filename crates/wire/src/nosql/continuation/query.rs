@@ -5,26 +5,33 @@
 //!  02        │ fingerprint                                     │ 01 │ count, then min, max, docnum, rows of each stretch
 //!                                                              │ 02 │ the last row's key
 //!                                                              │ 03 │ rows
+//!                                                              │ 04 │ bytes of the key │ hash 16 │ end 12 │ its beginning
 //! ```
 //!
 //! Numbers without a width are LEB128. Effective keys have their length before them.
 
-use pleiad_engine::{CursorAt, QueryCursor, Stretch};
+use pleiad_engine::{CursorAt, Cut, Mark, QueryCursor, Stretch};
 use pleiad_model::Result;
 use pleiad_model::partition_key::KeyRange;
 
-use super::{Tokens, invalid, take_key};
+use super::{TAG_BYTES, Tokens, invalid, take_key};
 
 const VERSION: u8 = 2;
 const STRETCHES: u8 = 1;
 const KEY: u8 = 2;
 const ROW: u8 = 3;
+const CUT_KEY: u8 = 4;
 
 impl Tokens {
-    /// At most `bytes_max` long: a key that does not fit is found again by counting.
+    /// At most `bytes_max` long: a key that does not fit is cut.
     pub fn issue_query(&self, owner: &str, cursor: &QueryCursor, bytes_max: usize) -> String {
         let token = self.seal(owner, encode(cursor));
-        if token.len() <= bytes_max { token } else { self.seal(owner, encode(&cursor.counted())) }
+        if token.len() <= bytes_max {
+            return token;
+        }
+        let without_key = encode(&cursor.shortened(0)).len() + TAG_BYTES;
+        let key_bytes = (bytes_max / 4 * 3).saturating_sub(without_key);
+        self.seal(owner, encode(&cursor.shortened(key_bytes)))
     }
 
     pub fn redeem_query(&self, owner: &str, token: &str) -> Result<QueryCursor> {
@@ -44,16 +51,28 @@ fn encode(cursor: &QueryCursor) -> Vec<u8> {
             number(stretches.len() as u64, &mut out);
             stretches.iter().for_each(|stretch| encode_stretch(stretch, &mut out));
         }
-        CursorAt::Key(key) => {
-            out.push(KEY);
-            out.extend_from_slice(key);
-        }
+        CursorAt::Key(mark) => encode_mark(mark, &mut out),
         CursorAt::Row(rows) => {
             out.push(ROW);
             number(*rows, &mut out);
         }
     }
     out
+}
+
+fn encode_mark(mark: &Mark, out: &mut Vec<u8>) {
+    let (beginning, cut) = mark.parts();
+    match cut {
+        None => out.push(KEY),
+        Some(Cut { bytes, hash, end }) => {
+            out.push(CUT_KEY);
+            number(bytes, out);
+            out.extend_from_slice(&hash.0.to_be_bytes());
+            out.extend_from_slice(&hash.1.to_be_bytes());
+            out.extend_from_slice(&end);
+        }
+    }
+    out.extend_from_slice(beginning);
 }
 
 fn encode_stretch(stretch: &Stretch, out: &mut Vec<u8>) {
@@ -77,11 +96,24 @@ fn decode(bytes: &[u8]) -> Option<QueryCursor> {
     let (&kind, mut rest) = rest.split_first()?;
     let at = match kind {
         STRETCHES => CursorAt::Stretches(take_stretches(&mut rest)?),
-        KEY => CursorAt::Key(std::mem::take(&mut rest).to_vec()),
+        KEY => CursorAt::Key(Mark::whole(std::mem::take(&mut rest).to_vec())),
+        CUT_KEY => {
+            let cut = take_cut(&mut rest)?;
+            CursorAt::Key(Mark::cut(std::mem::take(&mut rest).to_vec(), cut))
+        }
         ROW => CursorAt::Row(take_number(&mut rest)?),
         _ => return None,
     };
     rest.is_empty().then_some(QueryCursor { query: u64::from_be_bytes(*query), skip, take, passed, at })
+}
+
+fn take_cut(rest: &mut &[u8]) -> Option<Cut> {
+    let bytes = take_number(rest)?;
+    let (first, after) = rest.split_first_chunk()?;
+    let (second, after) = after.split_first_chunk()?;
+    let (end, after) = after.split_first_chunk()?;
+    *rest = after;
+    Some(Cut { bytes, hash: (u64::from_be_bytes(*first), u64::from_be_bytes(*second)), end: *end })
 }
 
 fn take_stretches(rest: &mut &[u8]) -> Option<Vec<Stretch>> {

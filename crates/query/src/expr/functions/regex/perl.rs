@@ -228,12 +228,15 @@ impl<'s> Translator<'s> {
             'Q' => self.quoted(),
             'E' => {}
             'c' => return Ok(self.control()),
-            '0' => {
-                let code = u32::from_str_radix(self.digits(2, 8), 8).unwrap_or(0);
-                self.atom(&code_point(code));
-            }
+            '0' => return Ok(self.octal(escaped).map(|one| self.atom(&literal(one)))),
+            '1'..='9' => return Ok(self.number(escaped)),
+            'x' | 'o' => return Ok(self.code(escaped).map(|one| self.atom(&literal(one)))),
+            'N' if !self.rest.starts_with('{') => self.atom(r"[^\n]"),
+            'N' if !self.rest.starts_with("{U+") => return Err(refused("Characters by name")),
+            'N' => return Ok(self.code(escaped).map(|one| self.atom(&literal(one)))),
             'g' | 'k' => return Ok(self.reference(escaped)),
             'X' => return Err(refused(r"\X")),
+            'b' | 'B' if self.rest.starts_with('{') => return Err(refused("Boundaries by name")),
             sign if sign.is_ascii_punctuation() || sign.is_whitespace() => self.atom(&literal(sign)),
             _ => self.escaped(escaped),
         }
@@ -245,11 +248,45 @@ impl<'s> Translator<'s> {
         self.ends_last &= escaped != 'z';
         self.atom("\\");
         self.text.push(escaped);
-        let braced = matches!(escaped, 'p' | 'P' | 'x' | 'u' | 'N' | 'b' | 'B') && self.rest.starts_with('{');
+        let braced = matches!(escaped, 'p' | 'P' | 'u') && self.rest.starts_with('{');
         if let Some(inside) = braced.then(|| self.until('}')).flatten() {
             self.text.push_str(inside);
             self.text.push('}');
         }
+    }
+
+    /// `\1` is what a group found; `\12` too if there are so many, and else a character.
+    fn number(&mut self, first: char) -> Option<()> {
+        let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
+        let number = format!("{first}{}", self.rest.get(..digits)?).parse().unwrap_or(usize::MAX);
+        if number < 10 || number <= self.groups {
+            self.rest = self.rest.get(digits..)?;
+            return self.numbered(number);
+        }
+        let one = self.octal(first)?;
+        self.atom(&literal(one));
+        Some(())
+    }
+
+    /// `\x41`, `\x{41}`, `\o{101}` or `\N{U+41}`.
+    fn code(&mut self, kind: char) -> Option<char> {
+        let (digits, radix) = match kind {
+            'x' if !self.rest.starts_with('{') => (self.digits(2, 16), 16),
+            'o' => (self.braced("{")?, 8),
+            'N' => (self.braced("{U+")?, 16),
+            _ => (self.braced("{")?, 16),
+        };
+        char::from_u32(if digits.is_empty() { 0 } else { u32::from_str_radix(digits, radix).ok()? })
+    }
+
+    fn braced(&mut self, beginning: &str) -> Option<&'s str> {
+        if self.eat(beginning) { self.until('}').map(str::trim) } else { None }
+    }
+
+    /// Up to three digits.
+    fn octal(&mut self, first: char) -> Option<char> {
+        let code = format!("{first}{}", self.digits(2, 8));
+        char::from_u32(u32::from_str_radix(&code, 8).ok()?)
     }
 
     /// `\Q…\E`: every character is itself.
@@ -330,7 +367,10 @@ impl<'s> Translator<'s> {
         let recursion = rest.starts_with(|first: char| first.is_ascii_digit())
             || ["R)", "&", "P>"].iter().any(|beginning| self.rest.starts_with(beginning));
         let code = ["{", "?{"].iter().any(|beginning| self.rest.starts_with(beginning));
+        let flags = self.rest.split([')', ':']).next().unwrap_or_default();
+        let is_switch = flags.bytes().all(|flag| flag.is_ascii_lowercase() || matches!(flag, b'^' | b'-'));
         match self.rest.starts_with('|') {
+            _ if is_switch && flags.contains(['a', 'd', 'l', 'n', 'p']) => Err(refused("One of these flags")),
             _ if recursion => Err(refused("Recursion")),
             _ if code => Err(refused("Code")),
             true => Err(refused("Numbering groups anew in each branch")),

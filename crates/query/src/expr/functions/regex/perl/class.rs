@@ -9,6 +9,11 @@ enum Member {
     Set(String),
 }
 
+#[rustfmt::skip]
+const NAMED: [&str; 14] = [
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word", "xdigit",
+];
+
 /// Spaces and tabs for `h` and `H`, line ends for `v` and `V`.
 pub fn blanks(letter: char) -> &'static str {
     match letter {
@@ -61,19 +66,19 @@ impl Translator<'_> {
 
     fn member(&mut self) -> Option<Member> {
         match self.next()? {
-            '[' if self.rest.starts_with(':') => Some(self.named()),
+            '[' if self.rest.starts_with(':') => self.named(),
             '\\' => self.escaped_member(),
             one => Some(Member::One(one)),
         }
     }
 
     /// `[:alpha:]`, or a bracket.
-    fn named(&mut self) -> Member {
+    fn named(&mut self) -> Option<Member> {
         let name = self.rest.get(1..).and_then(|rest| rest.split_once(":]")).map(|(name, _)| name);
         let name = name.filter(|name| name.trim_start_matches('^').bytes().all(|byte| byte.is_ascii_lowercase()));
-        let Some(name) = name else { return Member::One('[') };
+        let Some(name) = name else { return Some(Member::One('[')) };
         self.rest = self.rest.get(name.len() + 3..).unwrap_or_default();
-        Member::Set(format!("[:{name}:]"))
+        NAMED.contains(&name.trim_start_matches('^')).then(|| Member::Set(format!("[:{name}:]")))
     }
 
     fn escaped_member(&mut self) -> Option<Member> {
@@ -88,7 +93,7 @@ impl Translator<'_> {
             'b' => '\x08',
             'c' => char::from_u32(u32::from(self.next().filter(char::is_ascii)?.to_ascii_uppercase()) ^ 64)?,
             '0'..='7' => self.octal(escaped)?,
-            'x' => self.hexadecimal()?,
+            'x' | 'o' | 'N' => self.code(escaped)?,
             'u' => self.unit()?,
             'h' | 'v' => return Some(Member::Set(blanks(escaped).to_owned())),
             'H' | 'V' => return Some(Member::Set(format!("[^{}]", blanks(escaped)))),
@@ -98,17 +103,6 @@ impl Translator<'_> {
             itself => itself,
         };
         Some(Member::One(one))
-    }
-
-    fn octal(&mut self, first: char) -> Option<char> {
-        let code = format!("{first}{}", self.digits(2, 8));
-        char::from_u32(u32::from_str_radix(&code, 8).ok()?)
-    }
-
-    /// `\x41` or `\x{41}`.
-    fn hexadecimal(&mut self) -> Option<char> {
-        let digits = if self.eat("{") { self.until('}')? } else { self.digits(2, 16) };
-        char::from_u32(if digits.is_empty() { 0 } else { u32::from_str_radix(digits.trim(), 16).ok()? })
     }
 
     /// `\u0041` or `\u{41}`, which Perl lacks.

@@ -12,8 +12,7 @@ fn check(source: &str, want: &str) {
 
 #[test]
 fn most_patterns_stay_as_they_are() {
-    for same in ["", "abc", "a|b", "^a.*b+?", "(a)(?:b)(?=c)(?<!d)", r"\d\w\s\bé\x{41}\p{L}", "a{2}b{2,}c{2,3}?", "😀"]
-    {
+    for same in ["", "abc", "a|b", "^a.*b+?", "(a)(?:b)(?=c)(?<!d)", r"\d\w\s\bé\p{L}", "a{2}b{2,}c{2,3}?", "😀"] {
         check(same, same);
     }
     check("(?P<n>a)(?'m'b)", "(?<n>a)(?<m>b)");
@@ -24,6 +23,8 @@ fn what_the_engines_would_misread_is_spelled_out() {
     check(r"\<\/\-", r"\x{3c}\x{2f}\x{2d}");
     check("a{,2}{x}", r"a{0,2}\{x}");
     check(r"\cA\012\e", r"\x{1}\x{a}\e");
+    check(r"\101\o{102}\N{U+43}\x44\x{45}\x4", "ABCDE\\x{4}");
+    check(r"(a)\1\10\N", r"(a)(?:\1)\x{8}[^\n]");
     check(r"\Qa.b\Ec", r"a\x{2e}bc");
     check("a(?#comment)b", "ab");
     check(r"(a)\g1\g{1}\g{-1}(?P=n)\k{n}\k'n'", r"(a)(?:\1)(?:\1)(?:\1)\k<n>\k<n>\k<n>");
@@ -41,6 +42,7 @@ fn classes_hold_characters_and_nothing_nested() {
     check(r"[\w-z]", r"[\w\x{2d}z]");
     check("[[:alpha:]_]", r"[[:alpha:]\x{5f}]");
     check(r"[\b\x41\n]", r"[\x{8}A\x{a}]");
+    check(r"[\101\o{102}\N{U+43}]", "[ABC]");
     check(r"[\pL\P{Lu}\u00e9]", r"[\pL\P{Lu}é]");
 }
 
@@ -97,6 +99,9 @@ fn some_texts_are_no_patterns() {
         "(?R-i)",
         "(?<n",
         r"[\q]",
+        "[[:foo:]]",
+        r"\o101",
+        r"\x{110000}",
     ] {
         assert_eq!(translate(none, PLAIN), Ok(None), "{none}");
     }
@@ -113,6 +118,10 @@ fn what_is_not_built_is_refused_by_name() {
         ("(*FAIL)", "Verbs"),
         ("(?{1})", "Code"),
         (r"\X", r"\X"),
+        (r"\b{wb}a", "Boundaries"),
+        (r"\N{SPACE}", "Characters by name"),
+        ("(?n)a", "One of these flags"),
+        ("(?a:b)", "One of these flags"),
     ] {
         let error = translate(source, PLAIN).unwrap_err();
         assert!(error.kind == pleiad_model::Kind::Refused && error.message.starts_with(what), "{source}: {error}");
