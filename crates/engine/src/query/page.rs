@@ -146,7 +146,7 @@ impl Budget {
         }
         match self.spent_ms() {
             ..PAGE_MS => Ok(()),
-            ..WHOLE_PAGE_MS => {
+            PAGE_MS..WHOLE_PAGE_MS => {
                 self.signs.late.store(true, Atomic::Relaxed);
                 Ok(())
             }
@@ -370,7 +370,7 @@ impl Job {
         let order = access::order_paths(block);
         let usable = container.schema.usable_index();
         let ordering = ordering(block, order.as_deref(), usable, self.query.enable_scan)?;
-        let shared = Shared {
+        let mut shared = Shared {
             job: self,
             container,
             block,
@@ -384,6 +384,7 @@ impl Job {
             start: cursor.start(),
             size: page.size,
         };
+        shared.complete()?;
         let stretches = match &cursor.at {
             At::Stretches(stretches) if page.from.is_some() => {
                 let of_key = plan.is_one_key || matches!(page.scope, ListScope::Key(_));
@@ -466,6 +467,9 @@ impl Job {
             None => self.query.text.hash(&mut hasher),
         }
         self.query.parameters.hash(&mut hasher);
+        if let ListScope::Key(key) = &self.query.scope {
+            key.to_json().hash(&mut hasher);
+        }
         self.at.container.rid.to_string().hash(&mut hasher);
         hasher.finish()
     }

@@ -140,6 +140,19 @@ impl Reader {
         }
     }
 
+    /// Shows the item with this number, if it is there.
+    pub fn show(&self, docnum: u64, visit: &mut (dyn FnMut(RecordView<'_>) -> Result<()> + Send)) -> Result<()> {
+        if let Some(own) = self.own.get(&docnum) {
+            return own.as_ref().map_or(Ok(()), |record| visit(record.view()));
+        }
+        let mut shown = Ok(());
+        self.now(self.view.visit_many(&[docnum], &mut |record| {
+            shown = record.and_then(|record| record.map_or(Ok(()), &mut *visit));
+            shown.is_ok()
+        }))?;
+        shown
+    }
+
     /// Shows the items with these numbers, until `visit` says stop; tells whether it did. They are known to be there.
     pub fn visit_many(
         &self,

@@ -10,11 +10,13 @@ use std::time::Instant;
 use pleiad_model::{Error, Kind, Result};
 use pleiad_query::access::{Condition, Nearest, OrderPath, Relevant, Tally};
 use pleiad_query::block::{Block, Output};
+use pleiad_query::document::Bound;
 use pleiad_query::run::{self, Feeding, Finished, PageSize, Pass, Start};
 use pleiad_storage::not_at_hand;
 
 use super::choose::{Choice, Ordering, Question, choose};
 use super::cursor::{At, Stretch, WHOLE_ITEM, in_progress};
+use super::document::Stored;
 use super::feed::{Ended, Feed, KeyPath};
 use super::find::{Finder, Found};
 use super::page::Job;
@@ -53,6 +55,29 @@ impl<'p> Shared<'p> {
         };
         let feeding = Feeding { keep_undefined };
         Pass::new(self.block, self.job.context(), self.start.clone(), self.size, feeding)
+    }
+
+    /// A page behind a key that was cut begins behind the whole one, if the item that has it is still there as it was.
+    pub fn complete(&mut self) -> Result<()> {
+        let run::At::Key(mark) = &self.start.at else { return Ok(()) };
+        let mut pass = self.pass();
+        let Some(docnum) = pass.begun_by(mark) else { return Ok(()) };
+        let mut whole = None;
+        for partition in &self.container.partitions {
+            if whole.is_some() {
+                break;
+            }
+            let slice = Slice { partition: partition.clone(), keys: partition.range.keys.clone(), point: None };
+            self.open(&slice)?.show(docnum, &mut |record| {
+                let item = Stored { container: self.container.rid, record, computed: &self.container.computed.queried };
+                whole = pass.completed(docnum, Bound::Item(&item), mark)?;
+                Ok(())
+            })?;
+        }
+        if let Some(whole) = whole {
+            self.start.at = run::At::Key(whole);
+        }
+        Ok(())
     }
 
     /// Its rows are read by another query, which has to see all of them.

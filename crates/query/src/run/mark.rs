@@ -8,6 +8,8 @@
 //!   cut     ├─ beginning ─┤ … hash of the head … ├─ end ─┤
 //! ```
 //!
+//! Where rows are sorted the end tells the item, and an item that is still there tells the whole key again.
+//!
 //! Promise: no row is taken for one that it is not. With a whole key every row lies before or behind it. With a cut one so do
 //! rows that differ from it in the beginning, and those that are equal up to the end, which is where the items of equal keys differ. For the others
 //! there is no telling, and that is said.
@@ -62,6 +64,19 @@ impl Mark {
             Some(cut) => Mark::cut(beginning.to_vec(), cut),
             None => self.clone(),
         }
+    }
+
+    /// The number of the item whose row this is, where rows are sorted: in the direction of their first key.
+    pub fn docnum(&self, backwards: bool) -> Option<u64> {
+        let docnum = u64::from_be_bytes(*self.cut?.end.first_chunk()?);
+        Some(if backwards { !docnum } else { docnum })
+    }
+
+    /// The whole key again, if it is this one with an end.
+    pub fn completed(&self, head: &[u8]) -> Option<Mark> {
+        let cut =
+            self.cut.filter(|cut| cut.bytes == (head.len() + END_BYTES) as u64 && cut.hash == murmur3_x64_128(head))?;
+        Some(Mark::whole([head, &cut.end].concat()))
     }
 
     /// Whether the row with this key is this one, or lies before it.
@@ -132,6 +147,9 @@ mod tests {
             let [place, other] = ends.map(|end| [sorted.as_slice(), &end].concat());
             let cut = Mark::whole(place.clone()).shortened(bytes);
             prop_assert_eq!(cut.is_behind(&other).unwrap(), other <= place);
+            let whole = Mark::whole(place);
+            prop_assert_eq!(cut.completed(&sorted), (cut != whole).then_some(whole));
+            prop_assert_eq!(cut.completed(&ends[0]), None);
         }
 
         #[test]

@@ -11,7 +11,7 @@ use super::groups::GroupTable;
 use super::mark::Mark;
 use super::page::{At, Finished, PageSize, RowSet, Start};
 use super::project::{project, write, write_value};
-use super::rows::each_row;
+use super::rows::{each_row, every_row};
 use crate::block::{Block, Node, Output, Project};
 use crate::document::{Bound, Frame, Rows};
 use crate::expr::{Context, evaluate};
@@ -123,6 +123,26 @@ impl<'q> Pass<'q> {
     /// The one row of a query that reads nothing.
     pub fn nothing(&mut self) -> Result<Flow> {
         self.feed(0, None)
+    }
+
+    /// Whether an item's rows can say behind which of them a page begins, and which item that is.
+    pub fn begun_by(&self, mark: &Mark) -> Option<u64> {
+        let is_sorted = matches!(self.collect, Collect::Smallest(_)) && !self.block.distinct;
+        mark.docnum(is_backwards(self.block)).filter(|_| is_sorted)
+    }
+
+    /// The whole of a mark that was cut, if one of the item's rows is the one it stands for.
+    pub fn completed(&mut self, docnum: u64, item: Bound<'_>, mark: &Mark) -> Result<Option<Mark>> {
+        self.cx.room.refill();
+        let sorting =
+            Sorting { block: self.block, cx: &self.cx, docnum, row: 0, keep_undefined: true, unscored: false };
+        let (mut whole, mut key) = (None, Vec::new());
+        every_row(self.block, Some(&Frame { slot: 0, bound: item, outer: None }), &self.cx, &mut |rows| {
+            sorting.keys(rows, &mut key)?;
+            whole = mark.completed(&key);
+            Ok(if whole.is_some() { Flow::Stop } else { Flow::Go })
+        })?;
+        Ok(whole)
     }
 
     /// How many of the items that came here passed the filters.
@@ -265,10 +285,7 @@ impl Sorting<'_> {
         if !self.keys(rows, key)? {
             return Ok(false);
         }
-        // Many texts have the same score, 0: of those the first that come will do.
-        let first = self.block.order.first();
-        let backwards = first.is_some_and(|first| first.descending && !matches!(first.node, Node::FullText(_)));
-        let docnum = if backwards { !self.docnum } else { self.docnum };
+        let docnum = if is_backwards(self.block) { !self.docnum } else { self.docnum };
         key.extend_from_slice(&docnum.to_be_bytes());
         key.extend_from_slice(&self.row.to_be_bytes());
         self.row = self.row.wrapping_add(1);
@@ -291,6 +308,12 @@ impl Sorting<'_> {
         }
         Ok(true)
     }
+}
+
+/// Many texts have the same score, 0: of those the first that come will do.
+fn is_backwards(block: &Block) -> bool {
+    let first = block.order.first();
+    first.is_some_and(|first| first.descending && !matches!(first.node, Node::FullText(_)))
 }
 
 fn finish_groups(

@@ -27,6 +27,12 @@ pub fn each_row(block: &Block, outer: Rows<'_>, cx: &Context<'_>, visit: Visit<'
     })
 }
 
+/// Every row, whatever the filters say.
+pub fn every_row(block: &Block, outer: Rows<'_>, cx: &Context<'_>, visit: Visit<'_>) -> Result<Flow> {
+    let mut walk = Walk { filters: &[], cx, visit };
+    walk.level(&block.sources, 0, outer, first_slot(block))
+}
+
 fn rows_of(block: &Block, outer: Rows<'_>, cx: &Context<'_>, visit: Visit<'_>) -> Result<Flow> {
     let mut walk = Walk { filters: &block.filters, cx, visit };
     walk.level(&block.sources, 0, outer, first_slot(block))
