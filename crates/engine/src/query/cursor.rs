@@ -101,3 +101,29 @@ impl QueryCursor {
         run::Start { skip: self.skip, take: self.take, at }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pleiad_model::partition_key::EffectiveKey;
+
+    use super::*;
+
+    fn keys(min: u8, max: u8) -> KeyRange {
+        KeyRange { min: EffectiveKey::from_bytes(&[min]), max: EffectiveKey::from_bytes(&[max]) }
+    }
+
+    fn stretch(min: u8, max: u8, docnum: u64) -> Stretch {
+        Stretch { keys: keys(min, max), docnum, rows: 0 }
+    }
+
+    /// A client that learns of a split gives its token to each child.
+    #[test]
+    fn a_part_goes_on_where_the_whole_was() {
+        let progress = [stretch(2, 4, 7), stretch(4, 5, 9)];
+        let left = |min, max| left(&[keys(min, max)], &progress);
+        assert_eq!(left(0, 2), []);
+        assert_eq!(left(0, 3), [stretch(2, 3, 7)]);
+        assert_eq!(left(3, 8), [stretch(3, 4, 7), stretch(4, 5, 9), stretch(5, 8, 0)]);
+        assert_eq!(left(6, 8), [stretch(6, 8, 0)]);
+    }
+}

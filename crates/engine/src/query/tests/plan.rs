@@ -122,6 +122,35 @@ async fn a_query_that_has_to_see_everything_is_given_up_after_a_minute() {
     }
 }
 
+/// However few items are met: the time is spent inside them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn items_that_take_long_end_a_page_too() {
+    const ITEMS: i64 = 8;
+    let list = Value::Array((0..24i64).map(Value::from).collect());
+    let item = |at: i64| {
+        let item = pleiad_model::Object::new().with("id", at.to_string()).with("pk", at);
+        (item.with("list", list.clone()).into(), None)
+    };
+    let policy = json::parse(br#"{"indexingMode":"none","automatic":false}"#).unwrap();
+    let case = Case { step_ms: 1000, ..Case::of(policy, 1, (0..ITEMS).map(item).collect()) };
+    let world = World::open(&case).await;
+    let text = "SELECT VALUE (SELECT VALUE COUNT(1) FROM a IN c.list JOIN b IN c.list JOIN d IN c.list WHERE a + b + d > 0) FROM c";
+    let asked = Asked { text: text.to_owned(), parameters: Vec::new() };
+    let (mut rows, mut pages, mut from) = (0, 0, None);
+    loop {
+        let sent = sent(&asked, ListScope::Container, PageSize { rows: 100, bytes: 1 << 20 }, from, true);
+        let page = world.engine.query_items(&world.at, sent, None).await.result.unwrap();
+        rows += page.rows.len();
+        pages += 1;
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    assert_eq!(rows, ITEMS as usize);
+    assert!((2..=ITEMS).contains(&pages), "{pages}");
+}
+
 /// A query that fails half-way has read what it has read.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_query_that_fails_is_paid_for() {
