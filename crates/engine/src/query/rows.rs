@@ -60,6 +60,9 @@ impl<'p> Shared<'p> {
     /// A page behind a key that was cut begins behind the whole one, if the item that has it is still there as it was.
     pub fn complete(&mut self) -> Result<()> {
         let run::At::Key(mark) = &self.start.at else { return Ok(()) };
+        if mark.key().is_some() {
+            return Ok(());
+        }
         let mut pass = self.pass();
         let Some(docnum) = pass.begun_by(mark) else { return Ok(()) };
         let mut whole = None;

@@ -4,6 +4,7 @@
 //! answering anything else would hang them.
 
 use http::{Method, StatusCode};
+use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Value};
 
 use super::not_allowed;
@@ -22,9 +23,9 @@ impl Gateway<'_> {
         if !request.address.is_feed {
             return Err(Error::not_found("Partition key ranges are read as a feed.").into());
         }
-        let etag = format!("\"{}\"", container.map.epoch);
-        let seen = request.header("if-none-match").and_then(|etag| etag.trim_matches('"').parse::<u64>().ok());
-        // A number from the future is one we never gave: the client starts again.
+        let etag = format!("\"{}-{}\"", container.rid, container.map.epoch);
+        // One from another container, which had this name before, or from the future: the client starts again.
+        let seen = request.header("if-none-match").and_then(|etag| epoch_of(etag, container.rid));
         let seen = seen.filter(|seen| *seen <= container.map.epoch).unwrap_or(0);
         if seen == container.map.epoch {
             return Ok(Reply::empty(StatusCode::NOT_MODIFIED).etag(&etag));
@@ -36,4 +37,9 @@ impl Gateway<'_> {
         let reply = Reply::new(StatusCode::OK, shape::feed(&owner, "PartitionKeyRanges", &changed));
         Ok(reply.etag(&etag).with_number(ITEM_COUNT, changed.len() as u64))
     }
+}
+
+fn epoch_of(etag: &str, container: ContainerRid) -> Option<u64> {
+    let (owner, epoch) = etag.trim_matches('"').rsplit_once('-')?;
+    epoch.parse().ok().filter(|_| owner == container.to_string())
 }
