@@ -15,8 +15,11 @@
 mod host; // what scripts ask for, carried out
 mod trigger; // scripts around a write
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
+use parking_lot::FairMutex;
 use pleiad_model::env::Env;
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::{Error, Kind, Result};
@@ -155,16 +158,25 @@ impl Task {
         work: &(impl Fn(&mut Host<'_>) -> Result<Ended<T>, Rejected> + ?Sized),
     ) -> Result<Settled<T>, Rejected> {
         let began_ms = self.env.now_ms();
-        let mut tries = 1;
+        let (mut tries, mut turn) = (1, None);
         loop {
             let done = self.try_once(home, work);
             let was_slower = matches!(&done, Err(Rejected { error: Error { kind: Kind::RetryWith, .. }, .. }));
-            let is_enough = tries >= TRIES_MAX || self.env.now_ms().saturating_sub(began_ms) >= TRYING_MS_MAX;
-            if !was_slower || is_enough {
+            let left_ms = TRYING_MS_MAX.saturating_sub(self.env.now_ms().saturating_sub(began_ms));
+            if !was_slower || tries >= TRIES_MAX || left_ms == 0 {
                 return done;
             }
+            turn = turn.or_else(|| self.turns().try_lock_for(Duration::from_millis(left_ms)));
             tries += 1;
         }
+    }
+
+    /// Who was slower waits for its turn, and then meets only those that come for the first time.
+    fn turns(&self) -> &'static FairMutex<()> {
+        static TURNS: [FairMutex<()>; 64] = [const { FairMutex::new(()) }; 64];
+        let mut hasher = DefaultHasher::new();
+        (self.at.container.rid.to_string(), &self.key).hash(&mut hasher);
+        &TURNS[hasher.finish() as usize % TURNS.len()]
     }
 
     fn try_once<T>(
