@@ -44,6 +44,9 @@ mod tests;
 /// How often a script is run that others are always faster than, and for how long.
 const TRIES_MAX: usize = 64;
 const TRYING_MS_MAX: u64 = 5_000;
+/// Between two tries, twice as long each time: whoever was faster may still be writing.
+const PAUSE_MIN: Duration = Duration::from_micros(25);
+const PAUSE_MAX: Duration = Duration::from_millis(20);
 
 /// What a script is told besides its arguments.
 #[derive(Clone)]
@@ -167,6 +170,7 @@ impl Task {
                 return done;
             }
             turn = turn.or_else(|| self.turns().try_lock_for(Duration::from_millis(left_ms)));
+            std::thread::sleep(PAUSE_MIN.saturating_mul(1 << tries.min(16)).min(PAUSE_MAX));
             tries += 1;
         }
     }
