@@ -59,9 +59,11 @@ impl Mark {
 
     /// With a beginning of at most so many bytes.
     pub fn shortened(&self, bytes: usize) -> Mark {
-        let Some(beginning) = self.beginning.get(..bytes) else { return self.clone() };
+        if self.beginning.len() <= bytes {
+            return self.clone();
+        }
         match self.cut.or_else(|| Cut::of(&self.beginning)) {
-            Some(cut) => Mark::cut(beginning.to_vec(), cut),
+            Some(cut) => Mark::cut(self.beginning[..bytes].to_vec(), cut),
             None => self.clone(),
         }
     }

@@ -19,7 +19,7 @@ type Visit<'v> = &'v mut dyn FnMut(Rows<'_>) -> Result<Flow>;
 
 /// Every row of the block whose filters are all true, in order. Behind a row that was visited all that it built is gone.
 pub fn each_row(block: &Block, outer: Rows<'_>, cx: &Context<'_>, visit: Visit<'_>) -> Result<Flow> {
-    rows_of(block, outer, cx, &mut |rows| {
+    rows_of(block, &block.filters, outer, cx, &mut |rows| {
         let before = cx.room.mark();
         let flow = visit(rows);
         cx.room.back_to(before);
@@ -29,12 +29,11 @@ pub fn each_row(block: &Block, outer: Rows<'_>, cx: &Context<'_>, visit: Visit<'
 
 /// Every row, whatever the filters say.
 pub fn every_row(block: &Block, outer: Rows<'_>, cx: &Context<'_>, visit: Visit<'_>) -> Result<Flow> {
-    let mut walk = Walk { filters: &[], cx, visit };
-    walk.level(&block.sources, 0, outer, first_slot(block))
+    rows_of(block, &[], outer, cx, visit)
 }
 
-fn rows_of(block: &Block, outer: Rows<'_>, cx: &Context<'_>, visit: Visit<'_>) -> Result<Flow> {
-    let mut walk = Walk { filters: &block.filters, cx, visit };
+fn rows_of(block: &Block, filters: &[Filter], outer: Rows<'_>, cx: &Context<'_>, visit: Visit<'_>) -> Result<Flow> {
+    let mut walk = Walk { filters, cx, visit };
     walk.level(&block.sources, 0, outer, first_slot(block))
 }
 
@@ -196,7 +195,7 @@ fn some_rows(block: &Block, outer: Rows<'_>, cx: &Context<'_>, most: usize) -> R
     let mut found = Found { values: Vec::new(), seen: block.distinct.then(HashSet::new), most };
     match &block.output {
         Output::Rows(output) => {
-            rows_of(block, outer, cx, &mut |rows| found.add(|| project(output, rows, cx), cx))?;
+            rows_of(block, &block.filters, outer, cx, &mut |rows| found.add(|| project(output, rows, cx), cx))?;
         }
         Output::Groups(grouping, output) => {
             let mut table = GroupTable::new(grouping);
