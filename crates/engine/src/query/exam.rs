@@ -223,7 +223,7 @@ async fn pages(world: &World, question: &Question, enable_scan: bool, ways: &mut
             let is_split = at.container.partitions.len() > world.at.container.partitions.len();
             *ways.entry("over a split").or_default() += usize::from(is_split);
         }
-        let page = page(world, &at, question, from, enable_scan).await?;
+        let page = page(world, &at, question, from, enable_scan, ways).await?;
         assert!(page.rows.len() <= question.size.rows);
         assert!(page.rows.len() < 2 || page.rows.bytes() <= question.size.bytes);
         page.report.ways.iter().for_each(|(way, _)| *ways.entry(kind_of(way)).or_default() += 1);
@@ -243,15 +243,21 @@ async fn page(
     question: &Question,
     from: Option<QueryCursor>,
     enable_scan: bool,
+    ways: &mut Ways,
 ) -> Result<QueryPage> {
     let ask = |from| {
         let query = sent(&question.asked, question.scope.clone(), question.size, from, enable_scan);
         world.engine.query_items(at, query, None)
     };
     if let Some(from) = from.as_ref().filter(|_| question.cut) {
-        match ask(Some(from.shortened(CUT_BYTES))).await.result {
+        let cut = from.shortened(CUT_BYTES);
+        let is_cut = cut != *from;
+        match ask(Some(cut)).await.result {
             Err(error) if error.message.contains("cannot be told") => {}
-            told => return told,
+            told => {
+                *ways.entry("behind a cut key").or_default() += usize::from(is_cut);
+                return told;
+            }
         }
     }
     ask(from).await.result

@@ -35,7 +35,7 @@ async fn worlds_by_seed_pass_the_exam() {
         check_world(&mut Chance::of_seed(seed), &format!("PLEIAD_PLAN_SEED={seed}"), &mut ways).await;
     }
     if only.is_none() {
-        for way in ["scan", "key", "index", "composite", "order", "over a split"] {
+        for way in ["scan", "key", "index", "composite", "order", "over a split", "behind a cut key"] {
             assert!(ways.get(way).is_some_and(|times| *times > 10), "{way} is hardly ever gone: {ways:?}");
         }
     }
