@@ -86,7 +86,7 @@ abstract class AccessSuite extends InWorld {
 
     private static List<Integer> numbers(CosmosContainer container) {
         String text = "SELECT c.n FROM c ORDER BY c.n";
-        return container.queryItems(text, new CosmosQueryRequestOptions(), JsonNode.class).stream()
+        return World.rows(container.queryItems(text, new CosmosQueryRequestOptions(), JsonNode.class)).stream()
             .map(row -> row.get("n").asInt())
             .toList();
     }

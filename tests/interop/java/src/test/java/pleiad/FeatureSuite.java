@@ -49,7 +49,7 @@ abstract class FeatureSuite extends InWorld {
     }
 
     private static List<JsonNode> ask(CosmosContainer container, String text) {
-        return container.queryItems(text, new CosmosQueryRequestOptions(), JsonNode.class).stream().toList();
+        return World.rows(container.queryItems(text, new CosmosQueryRequestOptions(), JsonNode.class));
     }
 
     @Test

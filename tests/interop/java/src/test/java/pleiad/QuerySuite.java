@@ -67,7 +67,7 @@ abstract class QuerySuite extends InWorld {
     }
 
     private List<JsonNode> ask(String text, CosmosQueryRequestOptions options) {
-        return container.queryItems(text, options, JsonNode.class).stream().collect(Collectors.toList());
+        return World.rows(container.queryItems(text, options, JsonNode.class));
     }
 
     private static List<String> texts(List<JsonNode> rows) {
@@ -114,7 +114,7 @@ abstract class QuerySuite extends InWorld {
     void s104Parameters() {
         SqlQuerySpec query = new SqlQuerySpec("SELECT VALUE c.id FROM c WHERE c.kind = @kind AND c.n > @least ORDER BY c.n",
             new SqlParameter("@kind", "pressure"), new SqlParameter("@least", 40));
-        List<JsonNode> got = container.queryItems(query, everywhere(), JsonNode.class).stream().collect(Collectors.toList());
+        List<JsonNode> got = World.rows(container.queryItems(query, everywhere(), JsonNode.class));
         assertEquals(ids(item -> item.get("kind").asText().equals("pressure") && item.get("n").asInt() > 40), texts(got));
     }
 

@@ -116,7 +116,7 @@ abstract class ScriptSuite extends InWorld {
         }
         String query = "SELECT VALUE udf.tax(c.income) FROM c ORDER BY c.income";
         List<Integer> taxes =
-            container.queryItems(query, new CosmosQueryRequestOptions(), Integer.class).stream().toList();
+            World.rows(container.queryItems(query, new CosmosQueryRequestOptions(), Integer.class));
         assertEquals(List.of(50, 1000, 20000), taxes);
     }
 }

@@ -142,7 +142,7 @@ abstract class SearchSuite extends InWorld {
         String distance = "VectorDistance(c." + path + ", @v)";
         String text = "SELECT TOP 10 c.id, " + distance + " AS d FROM c " + tail + " ORDER BY " + distance;
         SqlQuerySpec query = new SqlQuerySpec(text, new SqlParameter("@v", TO));
-        return from.queryItems(query, options, JsonNode.class).stream().map(row -> row.get("d").asDouble()).toList();
+        return World.rows(from.queryItems(query, options, JsonNode.class)).stream().map(row -> row.get("d").asDouble()).toList();
     }
 
     private static void close(List<Double> wanted, List<Double> got) {
@@ -194,7 +194,7 @@ abstract class SearchSuite extends InWorld {
     // ---- texts ------------------------------------------------------------------------------------------
 
     private static List<String> rows(CosmosContainer from, String text, CosmosQueryRequestOptions options) {
-        return from.queryItems(text, options, JsonNode.class).stream().map(row -> row.get("id").asText()).toList();
+        return World.rows(from.queryItems(text, options, JsonNode.class)).stream().map(row -> row.get("id").asText()).toList();
     }
 
     private static List<String> words(Doc doc, String path) {

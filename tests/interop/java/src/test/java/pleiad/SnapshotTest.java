@@ -34,7 +34,7 @@ class SnapshotTest {
     /** The same in every way it can be asked. */
     private static List<Integer> everything(CosmosContainer orders) {
         List<Integer> ordered =
-            orders.queryItems("SELECT c.n FROM c ORDER BY c.n", new CosmosQueryRequestOptions(), JsonNode.class).stream()
+            World.rows(orders.queryItems("SELECT c.n FROM c ORDER BY c.n", new CosmosQueryRequestOptions(), JsonNode.class)).stream()
                 .map(row -> row.get("n").asInt())
                 .toList();
         for (int n : ordered) {

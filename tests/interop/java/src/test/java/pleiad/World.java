@@ -14,6 +14,7 @@ import com.azure.cosmos.models.PartitionKeyDefinition;
 import com.azure.cosmos.models.PartitionKeyDefinitionVersion;
 import com.azure.cosmos.models.PartitionKind;
 import com.azure.cosmos.models.ThroughputProperties;
+import com.azure.cosmos.util.CosmosPagedIterable;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
@@ -22,6 +23,7 @@ import java.security.KeyStore;
 import java.security.cert.CertificateFactory;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
@@ -69,6 +71,16 @@ final class World implements AutoCloseable {
     /** A client to be that has no credential yet. */
     static CosmosClientBuilder stranger(Scheme scheme) {
         return new CosmosClientBuilder().endpoint(endpoint(scheme)).gatewayMode().contentResponseOnWriteEnabled(true);
+    }
+
+    /**
+     * The rows of a query in the order of its pages. Iterating over rows instead of pages, the SDK lets a page that comes early
+     * overtake the rest of the one before: it flattens them by {@code flatMap}, which promises no order.
+     */
+    static <T> List<T> rows(CosmosPagedIterable<T> pages) {
+        List<T> rows = new ArrayList<>();
+        pages.iterableByPage().forEach(page -> rows.addAll(page.getResults()));
+        return rows;
     }
 
     CosmosContainer make(String... paths) {
