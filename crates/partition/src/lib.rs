@@ -12,6 +12,7 @@ pub mod governor; // whether a request may be served now
 pub mod index; // which terms an item puts into the index
 pub mod key; // an item's identity, and what a logical partition weighs
 pub mod key_statistics; // which logical partitions are large
+pub mod lacking; // who has no value where others have one
 pub mod map; // who owns which range of the hash space
 pub mod nearest; // the items whose vectors are nearest
 pub mod partition; // one partition: read, check, write

@@ -30,6 +30,7 @@ use crate::erased::{Erased, Marks};
 use crate::governor::Governor;
 use crate::key::{ItemKey, KeyStats};
 use crate::key_statistics::KnownKeys;
+use crate::lacking::Lacking;
 use crate::map::Range;
 use crate::price;
 use crate::record::Record;
@@ -137,6 +138,7 @@ pub struct Partition {
     /// How many transactions have begun.
     transactions: AtomicU64,
     pub(crate) sketches: Sketches,
+    pub(crate) lacking: Lacking,
 }
 
 impl Partition {
@@ -176,6 +178,7 @@ impl Partition {
             marks,
             transactions,
             sketches: Sketches::default(),
+            lacking: Lacking::default(),
         }
     }
 

@@ -22,7 +22,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{Mutex, RwLock};
 use pleiad_model::Result;
 use pleiad_model::policy::{DistanceFunction, VectorIndexType};
-use pleiad_storage::Limit;
 use pleiad_vector::{Near, Plan, Sketch};
 
 use crate::index::VectorRule;
@@ -113,7 +112,7 @@ impl Partition {
             }
             (sketch.search(wanted.to, list), sketch.len())
         };
-        let Some(mut docnums) = changed_behind(view, lsn, behind_max(known)).await? else { return Ok(None) };
+        let Some(mut docnums) = view.changed_behind(lsn, behind_max(known)).await? else { return Ok(None) };
         let seen: HashSet<u64> = docnums.iter().copied().collect();
         docnums.extend(found.iter().filter(|docnum| !seen.contains(docnum)));
         let nears = view.nearest_of(wanted, &docnums).await?;
@@ -138,15 +137,6 @@ impl Held {
 /// So many changes are looked at one by one.
 fn behind_max(known: usize) -> usize {
     BEHIND_MIN.max(known / 16)
-}
-
-/// Items that changed behind an LSN; `None` if they are more than `max`.
-async fn changed_behind(view: &View, lsn: u64, max: usize) -> Result<Option<Vec<u64>>> {
-    if view.lsn() <= lsn {
-        return Ok(Some(Vec::new()));
-    }
-    let (rows, more) = view.feed_rows((lsn + 1, 0, 0), Limit::rows(max)).await?;
-    Ok((!more).then(|| rows.into_iter().map(|row| row.docnum).collect()))
 }
 
 #[cfg(test)]

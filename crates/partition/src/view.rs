@@ -212,6 +212,20 @@ impl View {
         Ok((pairs.iter().map(|(row, epk)| feed_row(row, epk)).collect::<Result<_>>()?, more))
     }
 
+    /// Numbers of the items that changed behind an LSN and are still there; `None` if they are more than `max`.
+    pub(crate) async fn changed_behind(&self, lsn: u64, max: usize) -> Result<Option<Vec<u64>>> {
+        let (mut docnums, mut from) = (Vec::new(), (lsn.saturating_add(1), 0, 0));
+        loop {
+            let (rows, more) = self.feed_rows(from, MEMBERS).await?;
+            docnums.extend(rows.iter().map(|row| row.docnum));
+            match rows.last() {
+                _ if docnums.len() > max => return Ok(None),
+                Some(last) if more => from = (last.lsn, last.seq, last.docnum.saturating_add(1)),
+                _ => return Ok(Some(docnums)),
+            }
+        }
+    }
+
     /// Up to here changes are of several partitions, and their times in no order.
     pub(crate) fn merged_lsn(&self) -> u64 {
         self.state.merged_lsn

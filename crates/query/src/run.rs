@@ -21,7 +21,7 @@ mod whole; // feeds that fit in memory
 
 pub use mark::{Cut, END_BYTES, Mark};
 pub use page::{At, Finished, PageSize, RowSet, Start};
-pub use pass::{Feeding, Pass};
+pub use pass::Pass;
 pub(crate) use project::is_json;
 pub(crate) use rows::subquery;
 pub use whole::{Query, parse};

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use pleiad_model::partition_key::EffectiveKey;
-use pleiad_model::policy::{CompositeIndex, CompositePath, Order, VectorIndexType};
+use pleiad_model::policy::{CompositeIndex, CompositePath, Order, Step, VectorIndexType};
 use pleiad_model::{Error, Result, Value};
 use pleiad_partition::index::order::{Decoded, decode_component, encode_component, encode_scalar};
 use pleiad_partition::index::{PathHash, TermRange, UsableIndex, VectorRule, composite_id};
@@ -47,6 +47,8 @@ pub struct Walk {
     pub range: TermRange,
     pub backward: bool,
     pub part: Part,
+    /// A path without a row of the items that have no value there: those are met apart.
+    pub lacking: Option<Vec<Step>>,
 }
 
 impl Choice {
@@ -60,6 +62,14 @@ impl Choice {
 }
 
 impl Walk {
+    /// What of it the index has rows of.
+    pub fn listed(&self) -> TermRange {
+        match self.lacking {
+            Some(_) => self.range.clone().and(TermRange::defined()),
+            None => self.range.clone(),
+        }
+    }
+
     /// How a sort would write what the index says.
     pub fn sorted<'v>(&self, value: &'v [u8]) -> Cow<'v, [u8]> {
         match self.backward {
@@ -81,10 +91,10 @@ pub struct Nearby {
 #[derive(Clone, Debug)]
 pub enum Ordering {
     None,
-    /// A plain path; items without it count if the policy names it.
     Path {
         path: OrderPath,
-        keep_undefined: bool,
+        /// The index has a row of every item, also of those without a value: the policy names the path.
+        has_all: bool,
     },
     Composite {
         index: CompositeIndex,
@@ -104,7 +114,7 @@ pub fn ordering(
     match (block.order.len(), order) {
         (0, _) => Ok(Ordering::None),
         (1, Some([path])) if index.indexes(&path.path) => {
-            Ok(Ordering::Path { path: path.clone(), keep_undefined: index.is_explicit(&path.path) })
+            Ok(Ordering::Path { path: path.clone(), has_all: index.is_explicit(&path.path) })
         }
         (1, Some([path])) if index.wants(&path.path) => Ok(Ordering::Sort),
         (1, Some([path])) if !enable_scan && !path.path.is_empty() => Err(no_path(path, index)),
@@ -323,16 +333,16 @@ const MEMBERS_PROBED: usize = 1024;
 
 fn walk(question: &Question<'_>) -> Option<Walk> {
     match question.ordering {
-        Ordering::Path { path, keep_undefined } => {
-            let all = if *keep_undefined { TermRange::all() } else { TermRange::defined() };
-            let range = narrowed(question.condition, path).unwrap_or(all);
-            let part = Part::Path(path.path.clone());
-            let walk = Walk { path: PathHash::of(&path.path).finish(), range, backward: path.descending, part };
+        Ordering::Path { path, has_all } => {
+            let range = narrowed(question.condition, path).unwrap_or_else(TermRange::all);
+            let (hash, part) = (PathHash::of(&path.path).finish(), Part::Path(path.path.clone()));
+            let lacking = (!has_all).then(|| path.path.clone());
+            let walk = Walk { path: hash, range, backward: path.descending, part, lacking };
             resumed(walk, question.start, |value| is_held(value, false, &mut |value, _| encode_scalar(value)).is_some())
         }
         Ordering::Composite { index, backward } => {
             let (path, part) = (composite_id(index), Part::Composite(index.clone()));
-            let walk = Walk { path, range: TermRange::all(), backward: *backward, part };
+            let walk = Walk { path, range: TermRange::all(), backward: *backward, part, lacking: None };
             resumed(walk, question.start, |value| holds_all(index, value))
         }
         Ordering::None | Ordering::Sort => None,

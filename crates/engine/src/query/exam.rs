@@ -12,7 +12,6 @@ use std::sync::LazyLock;
 
 use pleiad_model::partition_key::KeyRange;
 use pleiad_model::{Kind, Object, Result, Value, json};
-use pleiad_query::access::order_paths;
 use pleiad_query::block::{Block, Output};
 use pleiad_query::testing::{Asked, Chance, exam, query};
 use tokio::runtime::Runtime;
@@ -58,7 +57,7 @@ pub async fn check_world(chance: &mut Chance<'_>, again: &str, ways: &mut Ways) 
             refused_alike(&world, &asked).await;
             continue;
         };
-        let many = exam::scan(&block, &world.within(&keys), true, case.geospatial).map_or(0, |rows| rows.rows.len());
+        let many = exam::scan(&block, &world.within(&keys), case.geospatial).map_or(0, |rows| rows.rows.len());
         let (mut size, cut) = (size(chance, many), chance.once_in(6));
         // Whoever names a partition is told that it is gone.
         let splits = at + 1 == QUERIES_PER_WORLD && case.splits && !matches!(scope, ListScope::Range(_));
@@ -130,7 +129,7 @@ pub async fn check(
         false => world.within(keys),
     };
     let geospatial = world.at.container.definition.geospatial;
-    let want = exam::scan(&question.block, &documents, keeps_undefined(world, &question.block), geospatial);
+    let want = exam::scan(&question.block, &documents, geospatial);
     let got = match pages(world, question, false, ways).await {
         // `ORDER BY` without its index is refused, unless the client allows a sort.
         Err(error) if !question.block.order.is_empty() && error.kind == Kind::Invalid => {
@@ -183,15 +182,6 @@ fn unordered(question: &Question, got: &mut [Vec<u8>], want: &mut [Vec<u8>]) {
     want.sort_unstable();
     if question.block.take.is_some() && want.len() == got.len() {
         want.clone_from_slice(got);
-    }
-}
-
-/// An item without the key of `ORDER BY` is there when the policy names the path.
-fn keeps_undefined(world: &World, block: &Block) -> bool {
-    let index = world.at.container.schema.usable_index();
-    match order_paths(block).as_deref() {
-        Some([key]) => index.indexes(&key.path) && index.is_explicit(&key.path),
-        _ => false,
     }
 }
 

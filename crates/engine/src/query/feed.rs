@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Result, json};
-use pleiad_partition::RecordView;
 use pleiad_partition::index::order::{
     Decoded, Type, decode_component, encode_component, encode_scalar, encode_undefined,
 };
 use pleiad_partition::nearest::Wanted;
 use pleiad_partition::view::{Posting, behind};
+use pleiad_partition::{RecordView, Schema};
 use pleiad_query::access::{Nearest, OrderPath};
 use pleiad_query::computed::Computed;
 use pleiad_query::document::{Bound, PropertyName};
@@ -34,6 +34,7 @@ pub struct Feed<'f> {
     pub slice: &'f Slice,
     pub container: ContainerRid,
     pub computed: &'f Computed,
+    pub schema: &'f Schema,
     pub budget: &'f Budget,
     /// Where the keys of `ORDER BY` are, for a walk.
     pub order: &'f [KeyPath],
@@ -204,10 +205,23 @@ impl Feed<'_> {
         Ok(self.is_time_up()?.then_some(Ended::Interrupted(record.docnum)))
     }
 
-    /// Index rows in the order of the query.
+    /// Items in the order of the query: those that have no value to be sorted by are the first, or the last.
     fn walk(&self, walk: &Walk, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+        let ended = if walk.backward { self.listed(walk, pass, work)? } else { self.lacking(walk, pass, work)? };
+        match ended {
+            Ended::Exhausted if walk.backward => self.lacking(walk, pass, work),
+            Ended::Exhausted => self.listed(walk, pass, work),
+            ended => Ok(ended),
+        }
+    }
+
+    /// Index rows.
+    fn listed(&self, walk: &Walk, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
         let direction = if walk.backward { Direction::Backward } else { Direction::Forward };
-        let mut range = walk.range.clone();
+        let mut range = walk.listed();
+        if range.is_empty() {
+            return Ok(Ended::Exhausted);
+        }
         let mut size = self.first_rows();
         loop {
             let (rows, more) = self.reader.postings(walk.path, &range, direction, size)?;
@@ -224,6 +238,48 @@ impl Feed<'_> {
                 Some(last) if more => range.from = behind(last, direction),
                 _ => return Ok(Ended::Exhausted),
             }
+        }
+    }
+
+    /// Items that the index has no row of.
+    fn lacking(&self, walk: &Walk, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+        let (Some(path), Some((mut from, mut upto))) = (&walk.lacking, walk.range.undefined_docnums()) else {
+            return Ok(Ended::Exhausted);
+        };
+        let nothing = encode_undefined();
+        if !pass.admits(&walk.sorted(&nothing)) {
+            return Ok(Ended::Enough);
+        }
+        let mut looked_at = 0;
+        let candidates = self.reader.lacking(self.slice, self.schema, path, &mut |record| {
+            looked_at += record.body().len();
+            if looked_at >= CHUNK_BYTES {
+                looked_at = 0;
+                self.budget.check()?;
+            }
+            Ok(self.key_of(record)? == nothing)
+        })?;
+        let Some(candidates) = candidates else { return Ok(Ended::Unordered) };
+        let everywhere = self.reader.is_within(&self.slice.keys);
+        loop {
+            let docnums = candidates.next(from, upto, walk.backward, FETCHED_FIRST);
+            let mut ended = Ok(Ended::Exhausted);
+            self.reader.visit_there(&docnums, &mut |record| {
+                let mut look = |record: RecordView<'_>| {
+                    let met = (everywhere || self.wants(&record)) && self.key_of(record)? == nothing;
+                    Ok((met && self.item(record, pass, work)? == Flow::Stop).then_some(Ended::Enough))
+                };
+                go_on(&mut ended, record.and_then(&mut look))
+            })?;
+            match (ended?, docnums.last()) {
+                (Ended::Exhausted, Some(last)) => match walk.backward {
+                    false if *last < upto => from = last + 1,
+                    true if *last > from => upto = last - 1,
+                    _ => return Ok(Ended::Exhausted),
+                },
+                (ended, _) => return Ok(ended),
+            }
+            self.budget.check()?;
         }
     }
 

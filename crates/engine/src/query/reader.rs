@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use pleiad_model::partition_key::{EffectiveKey, KeyRange};
-use pleiad_model::{Error, Result};
+use pleiad_model::policy::Step;
+use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::index::TermRange;
+use pleiad_partition::lacking::{Candidates, Lacks};
 use pleiad_partition::nearest::Wanted;
 use pleiad_partition::ttl::Expiry;
 use pleiad_partition::view::{Posting, View};
@@ -25,6 +27,8 @@ pub struct Reader {
     view: Arc<View>,
     /// What whoever reads has written since, by number.
     own: Arc<BTreeMap<u64, Option<Record>>>,
+    /// Others would not be of its moment.
+    is_fixed: bool,
     expiry: Expiry,
     handle: Handle,
 }
@@ -62,7 +66,7 @@ impl Reader {
             None => (Arc::new(now(handle, slice.partition.view())?), Arc::default()),
         };
         slice.partition.check_schema(schema)?;
-        Ok(Reader { view, own, expiry, handle: handle.clone() })
+        Ok(Reader { view, own, is_fixed: moment.is_some(), expiry, handle: handle.clone() })
     }
 
     /// Whether some items were written by whoever reads: no index knows those.
@@ -191,6 +195,30 @@ impl Reader {
             Ok(None) => visit(Err(Error::corrupt("a row of an item that is not there"))),
             Err(error) => visit(Err(error)),
         }))
+    }
+
+    /// The same for numbers of items some of which may be gone.
+    pub fn visit_there(
+        &self,
+        docnums: &[u64],
+        visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),
+    ) -> Result<bool> {
+        self.now(self.view.visit_many(docnums, &mut |record| record.transpose().is_none_or(&mut *visit)))
+    }
+
+    /// Items that may have no value at a path; `None` if that is not known of this moment.
+    pub fn lacking(
+        &self,
+        slice: &Slice,
+        schema: &Schema,
+        path: &[Step],
+        lacks: Lacks<'_>,
+    ) -> Result<Option<Candidates>> {
+        let candidates = self.now(slice.partition.lacking(&self.view, schema, path, lacks))?;
+        if candidates.is_none() && !self.is_fixed {
+            return Err(Error::new(Kind::Outdated, "a moment from before items were looked at"));
+        }
+        Ok(candidates)
     }
 
     /// One logical partition's items behind a number.

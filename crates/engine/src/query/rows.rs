@@ -11,7 +11,7 @@ use pleiad_model::{Error, Kind, Result};
 use pleiad_query::access::{Condition, Nearest, OrderPath, Relevant, Tally};
 use pleiad_query::block::{Block, Output};
 use pleiad_query::document::Bound;
-use pleiad_query::run::{self, Feeding, Finished, PageSize, Pass, Start};
+use pleiad_query::run::{self, Finished, PageSize, Pass, Start};
 use pleiad_storage::not_at_hand;
 
 use super::choose::{Choice, Ordering, Question, choose};
@@ -49,12 +49,7 @@ pub fn is_stream(block: &Block) -> bool {
 
 impl<'p> Shared<'p> {
     pub(super) fn pass(&self) -> Pass<'p> {
-        let keep_undefined = match &self.ordering {
-            Ordering::Path { keep_undefined, .. } => *keep_undefined,
-            _ => false,
-        };
-        let feeding = Feeding { keep_undefined };
-        Pass::new(self.block, self.job.context(), self.start.clone(), self.size, feeding)
+        Pass::new(self.block, self.job.context(), self.start.clone(), self.size)
     }
 
     /// A page behind a key that was cut begins behind the whole one, if the item that has it is still there as it was.
@@ -341,6 +336,7 @@ impl<'p> Shared<'p> {
             slice,
             container: self.container.rid,
             computed: &self.container.computed.queried,
+            schema: &self.container.schema,
             budget: &self.job.budget,
             order: &self.keys,
             nearest: self.nearest.as_ref(),

@@ -7,7 +7,7 @@ use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_query::compile::compile;
 use pleiad_query::document::Bound;
 use pleiad_query::language::ast::Select;
-use pleiad_query::run::{self, Feeding, Finished, Flow, Pass, Start};
+use pleiad_query::run::{self, Finished, Flow, Pass, Start};
 use pleiad_query::stages::{Stages, stages};
 
 use super::cursor::{At, QueryCursor};
@@ -53,7 +53,7 @@ impl Job {
         let block = compile(outer, &self.query.text, page.bind)?;
         let cursor = self.cursor(outer, &block, page.from, || At::Row(0))?;
         let start = Start { skip: cursor.skip, take: cursor.take, at: run::At::Beginning };
-        let mut pass = Pass::new(&block, self.context(), start, page.size, Feeding::default());
+        let mut pass = Pass::new(&block, self.context(), start, page.size);
         for (number, row) in (1..).zip(rows) {
             if pass.item(number, Bound::Value(row))? == Flow::Stop {
                 break;

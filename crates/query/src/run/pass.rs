@@ -22,8 +22,6 @@ pub struct Pass<'q> {
     cx: Context<'q>,
     start: Start,
     size: PageSize,
-    /// Whether a row without the one key of `ORDER BY` is a row.
-    keep_undefined: bool,
     collect: Collect<'q>,
     /// Items that come are known to have no score but 0.
     unscored: bool,
@@ -38,15 +36,8 @@ enum Collect<'q> {
     Groups(GroupTable<'q>),
 }
 
-/// What counts as a row.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Feeding {
-    /// An item without the one key of `ORDER BY` counts: the index lists its path.
-    pub keep_undefined: bool,
-}
-
 impl<'q> Pass<'q> {
-    pub fn new(block: &'q Block, cx: Context<'q>, start: Start, size: PageSize, feeding: Feeding) -> Self {
+    pub fn new(block: &'q Block, cx: Context<'q>, start: Start, size: PageSize) -> Self {
         let collect = match &block.output {
             Output::Groups(grouping, _) => {
                 let mut table = GroupTable::new(grouping);
@@ -62,17 +53,7 @@ impl<'q> Pass<'q> {
             Output::Rows(_) if !block.order.is_empty() => Collect::Smallest(Smallest::new(start.clone(), size)),
             Output::Rows(_) => Collect::Stream(Stream::new(start.clone(), size)),
         };
-        Pass {
-            block,
-            cx,
-            start,
-            size,
-            keep_undefined: feeding.keep_undefined,
-            collect,
-            unscored: false,
-            kept: 0,
-            key: Vec::new(),
-        }
+        Pass { block, cx, start, size, collect, unscored: false, kept: 0, key: Vec::new() }
     }
 
     /// The items that come next begin behind so many rows of this one, where rows come in order of arrival.
@@ -134,8 +115,7 @@ impl<'q> Pass<'q> {
     /// The whole of a mark that was cut, if one of the item's rows is the one it stands for.
     pub fn completed(&mut self, docnum: u64, item: Bound<'_>, mark: &Mark) -> Result<Option<Mark>> {
         self.cx.room.refill();
-        let sorting =
-            Sorting { block: self.block, cx: &self.cx, docnum, row: 0, keep_undefined: true, unscored: false };
+        let sorting = Sorting { block: self.block, cx: &self.cx, docnum, row: 0, unscored: false };
         let (mut whole, mut key) = (None, Vec::new());
         every_row(self.block, Some(&Frame { slot: 0, bound: item, outer: None }), &self.cx, &mut |rows| {
             sorting.keys(rows, &mut key)?;
@@ -184,8 +164,7 @@ impl<'q> Pass<'q> {
                 })
             }
             (Collect::Smallest(smallest), Output::Rows(output)) => {
-                let (keep_undefined, unscored) = (self.keep_undefined, self.unscored);
-                let mut sorting = Sorting { block, cx, docnum, row: 0, keep_undefined, unscored };
+                let mut sorting = Sorting { block, cx, docnum, row: 0, unscored: self.unscored };
                 let key = &mut self.key;
                 each_row(block, outer, cx, &mut |rows| {
                     *passed = true;
@@ -196,8 +175,7 @@ impl<'q> Pass<'q> {
                 })
             }
             (Collect::DistinctSorted(rows), Output::Rows(output)) => {
-                let keep_undefined = self.keep_undefined;
-                let sorting = Sorting { block, cx, docnum, row: 0, keep_undefined, unscored: false };
+                let sorting = Sorting { block, cx, docnum, row: 0, unscored: false };
                 let key = &mut self.key;
                 each_row(block, outer, cx, &mut |frame| {
                     *passed = true;
@@ -275,7 +253,6 @@ struct Sorting<'s> {
     cx: &'s Context<'s>,
     docnum: u64,
     row: u32,
-    keep_undefined: bool,
     unscored: bool,
 }
 
@@ -301,13 +278,18 @@ impl Sorting<'_> {
                 Node::FullText(call) if self.unscored => call.least(rows, self.cx)?,
                 node => evaluate(node, rows, self.cx)?,
             };
-            if value.is_none() && order.len() == 1 && !self.keep_undefined {
+            if value.is_none() && is_score(&part.node) {
                 return Ok(false);
             }
             order::encode_key(value.as_deref(), part.descending, key);
         }
         Ok(true)
     }
+}
+
+/// What has no distance and no text has no rank. A distance that nothing has is undefined when it is compiled.
+fn is_score(node: &Node) -> bool {
+    matches!(node, Node::Distance(_) | Node::FullText(_) | Node::Undefined)
 }
 
 /// Many texts have the same score, 0: of those the first that come will do.

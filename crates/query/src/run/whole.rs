@@ -74,7 +74,7 @@ impl Query {
         };
         let start = Start::beginning(block.offset, block.take);
         let size = PageSize { rows: usize::MAX, bytes: BUILT_BYTES_MAX };
-        let mut pass = Pass::new(&block, cx, start, size, super::Feeding::default());
+        let mut pass = Pass::new(&block, cx, start, size);
         if block.reads_items {
             for (docnum, row) in (0..).zip(rows) {
                 if pass.item(docnum, row)? == Flow::Stop {

@@ -17,7 +17,7 @@ use crate::compile::{Bind, compile};
 use crate::document::Bound;
 use crate::expr::{Context, Room};
 use crate::query_plan::query_plan;
-use crate::run::{At, Feeding, Finished, Flow, PageSize, Pass, Start};
+use crate::run::{At, Finished, Flow, PageSize, Pass, Start};
 
 const ROW_BYTES_MAX: usize = 8 << 20;
 
@@ -77,8 +77,7 @@ pub fn an_index_misses_nothing(chance: &mut Chance<'_>) {
     let Some(condition) = access::condition(&block) else { return };
     for document in &documents {
         let cx = context(geospatial);
-        let mut pass =
-            Pass::new(&block, context(geospatial), unbounded(), everything(), Feeding { keep_undefined: true });
+        let mut pass = Pass::new(&block, context(geospatial), unbounded(), everything());
         let rows = pass.item(1, Bound::Value(document)).and_then(|_| pass.finish(None)).map(|done| done.rows.len());
         let found = !matches!(block.output, Output::Groups(..)) && matches!(rows, Ok(1..));
         assert!(
@@ -97,7 +96,7 @@ pub fn pages_are_the_whole(chance: &mut Chance<'_>) {
     let size = PageSize { rows: 1 + chance.below(4), bytes: if chance.once_in(3) { 64 } else { 1 << 20 } };
     let heaps = 1 + chance.below(3);
     let Some(block) = compiled(&asked, Geospatial::Geography) else { return };
-    let whole = scan(&block, &documents, false, Geospatial::Geography).map(|whole| texts(&whole));
+    let whole = scan(&block, &documents, Geospatial::Geography).map(|whole| texts(&whole));
     let paged = pages_of(&block, &documents, size, heaps);
     let told = || documents.iter().map(json::to_string).collect::<Vec<_>>().join("\n  ");
     match (whole, paged) {
@@ -135,12 +134,10 @@ fn everything() -> PageSize {
     PageSize { rows: usize::MAX, bytes: usize::MAX }
 }
 
-/// The rows of one pass over all documents, in their order. `keep_undefined` says whether an item without the one
-/// key of `ORDER BY` counts.
-pub fn scan(block: &Block, documents: &[Value], keep_undefined: bool, geospatial: Geospatial) -> Result<Finished> {
+/// The rows of one pass over all documents, in their order.
+pub fn scan(block: &Block, documents: &[Value], geospatial: Geospatial) -> Result<Finished> {
     let start = Start::beginning(block.offset, block.take);
-    let feeding = Feeding { keep_undefined };
-    let mut pass = Pass::new(block, context(geospatial), start, everything(), feeding);
+    let mut pass = Pass::new(block, context(geospatial), start, everything());
     feed(&mut pass, block, documents.iter().enumerate(), 0)?;
     pass.finish(None)
 }
@@ -206,7 +203,7 @@ fn page(block: &Block, kept: &[(usize, &Value)], start: &Start, size: PageSize, 
     };
     let mut total: Option<Pass<'_>> = None;
     for heap in 0..heaps {
-        let mut pass = Pass::new(block, context(Geospatial::Geography), start.clone(), size, Feeding::default());
+        let mut pass = Pass::new(block, context(Geospatial::Geography), start.clone(), size);
         let own = kept.iter().filter(|(at, _)| at % heaps == heap).map(|(at, document)| (*at, *document));
         if block.reads_items || start.at == At::Beginning {
             feed(&mut pass, block, own, after)?;

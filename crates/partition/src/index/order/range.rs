@@ -42,6 +42,21 @@ impl TermRange {
         TermRange { from: vec![NULL], to: vec![BEYOND] }
     }
 
+    /// The first and the last number of an item without a value that lies in the range.
+    pub fn undefined_docnums(&self) -> Option<(u64, u64)> {
+        let first = match self.from.split_first() {
+            Some((&UNDEFINED, docnum)) => docnum.first_chunk().map_or(0, |docnum| u64::from_be_bytes(*docnum)),
+            None => 0,
+            Some(_) => return None,
+        };
+        let last = match self.to.split_first() {
+            Some((&UNDEFINED, docnum)) => u64::from_be_bytes(*docnum.first_chunk()?).checked_sub(1)?,
+            None => return None,
+            Some(_) => u64::MAX,
+        };
+        (first <= last).then_some((first, last))
+    }
+
     pub fn of_type(kind: Type) -> TermRange {
         let (first, last) = match kind {
             Type::Undefined => (UNDEFINED, UNDEFINED),

@@ -9,7 +9,7 @@ use crate::check;
 use crate::compile::{Bind, compile};
 use crate::document::Bound;
 use crate::expr::{Context, Room};
-use crate::run::{Feeding, PageSize, Pass, Start};
+use crate::run::{PageSize, Pass, Start};
 
 const CONTAINER: &str = r#"{"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2},
     "vectorEmbeddingPolicy": {"vectorEmbeddings": [
@@ -36,7 +36,7 @@ fn run(text: &str) -> Result<String> {
     let cx =
         Context { env: &env, started_ms: 0, geospatial, user_functions: None, room: Room::new(1 << 20), watch: None };
     let size = PageSize { rows: 100, bytes: 1 << 20 };
-    let mut pass = Pass::new(&block, cx, Start::beginning(block.offset, block.take), size, Feeding::default());
+    let mut pass = Pass::new(&block, cx, Start::beginning(block.offset, block.take), size);
     for (docnum, item) in (0..).zip(json::parse(ITEMS.as_bytes())?.as_array().unwrap_or_default()) {
         pass.item(docnum, Bound::Value(item))?;
     }

@@ -2,7 +2,7 @@ use pleiad_model::env::ManualEnv;
 use pleiad_model::policy::Geospatial;
 use pleiad_model::{Object, Value, json};
 
-use super::{Feeding, Pass};
+use super::Pass;
 use crate::Parameters;
 use crate::block::Block;
 use crate::compile::{Bind, compile};
@@ -37,7 +37,7 @@ impl Scene {
         let (geospatial, room) = (Geospatial::Geography, Room::new(BUILT_BYTES_MAX));
         let cx = Context { env: &self.env, started_ms: 0, geospatial, user_functions: None, room, watch: None };
         let size = PageSize { rows: self.rows, bytes: BUILT_BYTES_MAX };
-        Pass::new(&self.block, cx, start, size, Feeding::default())
+        Pass::new(&self.block, cx, start, size)
     }
 
     /// All rows of all pages, each page merged from passes over the same pieces.
