@@ -95,9 +95,11 @@ struct Plan<'q> {
 
 impl<'q> Plan<'q> {
     fn of(select: &'q Select, mut counts: Counts, is_single: bool, nearest: Option<Direction>) -> Result<Self> {
-        let shape = Shape::of(select)?;
-        // One partition can skip and stop by itself.
-        if is_single && matches!(shape, Shape::Rows) && !select.distinct {
+        let mut shape = Shape::of(select)?;
+        // One partition can sort, skip and stop by itself.
+        let is_plain = matches!(shape, Shape::Rows | Shape::Sorted(_)) && nearest.is_none() && !select.distinct;
+        if is_single && is_plain {
+            shape = Shape::Rows;
             counts.offset_limit = None;
         }
         Ok(Plan { select, shape, counts, nearest })

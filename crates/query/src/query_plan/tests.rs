@@ -192,9 +192,37 @@ fn order_by() {
         r#"SELECT TOP 42 c._rid, [{"item": c.k}] AS orderByItems, c AS payload FROM c WHERE ({documentdb-formattableorderbyquery-filter}) ORDER BY c.k"#,
     );
     check_plan(
-        "SELECT * FROM c WHERE c.key = 5 ORDER BY c.k OFFSET 1 LIMIT 2",
+        "SELECT * FROM c WHERE c.l = 5 ORDER BY c.k OFFSET 1 LIMIT 2",
         r#"{"offset": 1, "limit": 2}"#,
-        r#"SELECT c._rid, [{"item": c.k}] AS orderByItems, c AS payload FROM c WHERE ((c.key = 5) AND ({documentdb-formattableorderbyquery-filter})) ORDER BY c.k OFFSET 0 LIMIT 3"#,
+        r#"SELECT c._rid, [{"item": c.k}] AS orderByItems, c AS payload FROM c WHERE ((c.l = 5) AND ({documentdb-formattableorderbyquery-filter})) ORDER BY c.k OFFSET 0 LIMIT 3"#,
+    );
+}
+
+#[test]
+fn one_partition_sorts_by_itself() {
+    let none = r#""orderBy": [], "orderByExpressions": [], "offset": null, "limit": null"#;
+    for (text, top) in [
+        ("SELECT * FROM Root r WHERE r.key = 'key' ORDER BY r.key", "null"),
+        ("SELECT TOP 3 r.a FROM r WHERE r.key = 'key' ORDER BY r.a DESC, r.b", "3"),
+        ("SELECT VALUE r.a FROM r WHERE r.key = 'key' ORDER BY r.a OFFSET 1 LIMIT 2", "null"),
+    ] {
+        check_plan(text, &format!(r#"{{{none}, "top": {top}}}"#), "");
+        check_missing(text, "Top", &[]);
+    }
+    check_plan(
+        "SELECT * FROM r WHERE r.key IN ('a', 'b') ORDER BY r.k",
+        r#"{"orderBy": ["Ascending"]}"#,
+        r#"SELECT r._rid, [{"item": r.k}] AS orderByItems, r AS payload FROM r WHERE ((r.key IN ("a", "b")) AND ({documentdb-formattableorderbyquery-filter})) ORDER BY r.k"#,
+    );
+    check_plan(
+        "SELECT DISTINCT r.a FROM r WHERE r.key = 'key' ORDER BY r.a",
+        r#"{"distinctType": "Ordered", "orderBy": ["Ascending"]}"#,
+        r#"SELECT r._rid, [{"item": r.a}] AS orderByItems, {"a": r.a} AS payload FROM r WHERE ((r.key = "key") AND ({documentdb-formattableorderbyquery-filter})) ORDER BY r.a"#,
+    );
+    check_plan(
+        "SELECT TOP 1 r.id FROM r WHERE r.key = 'key' ORDER BY VectorDistance(r.v, [1])",
+        r#"{"top": 1, "orderBy": ["Descending"], "hasNonStreamingOrderBy": true}"#,
+        r#"SELECT TOP 1 r._rid, [{"item": VectorDistance(r.v, [1])}] AS orderByItems, {"id": r.id} AS payload FROM r WHERE ((r.key = "key") AND ({documentdb-formattableorderbyquery-filter})) ORDER BY VectorDistance(r.v, [1])"#,
     );
 }
 
