@@ -49,7 +49,7 @@ pub fn query_plan(
     let is_single = definition.is_some_and(|definition| reach.single(definition).is_some());
     let ranges = match definition {
         Some(definition) => ranges(&reach, definition),
-        None if select.from.is_empty() => vec![QueryRange::nothing()],
+        None if !select.reads_items() => vec![QueryRange::nothing()],
         None => vec![QueryRange::everything()],
     };
     let answer = Object::new().with("partitionedQueryExecutionInfoVersion", VERSION);

@@ -52,7 +52,7 @@ pub struct QueryRange {
 }
 
 pub fn route(select: &Select, bind: Bind<'_>, definition: &PartitionKeyDefinition) -> Reach {
-    if select.from.is_empty() {
+    if !select.reads_items() {
         return Reach::Nothing;
     }
     let (Some(filter), Some(root)) = (&select.filter, Root::of(select)) else { return Reach::Everything };

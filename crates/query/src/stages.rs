@@ -25,8 +25,7 @@ pub struct Stages<'q> {
 pub fn stages(select: &Select) -> Option<Stages<'_>> {
     let (source, others) = select.from.split_first()?;
     let ExprKind::Subquery { select: inner, .. } = &source.of.kind else { return None };
-    let reads_items = !inner.from.is_empty();
-    if !reads_items || !gathers(inner) && stages(inner).is_none() {
+    if !inner.reads_items() || !gathers(inner) && stages(inner).is_none() {
         return None;
     }
     let first = Source { each: source.each, of: rows_named(source), alias: source.alias.clone() };
@@ -68,6 +67,7 @@ mod tests {
     fn rows_of_single_items_are_not() {
         assert!(split("SELECT VALUE x FROM (SELECT VALUE c.n FROM c) x").is_none());
         assert!(split("SELECT VALUE x FROM (SELECT VALUE 1) x").is_none());
+        assert!(split("SELECT VALUE x FROM (SELECT DISTINCT VALUE y FROM (SELECT VALUE 1) y) x").is_none());
         assert!(split("SELECT c.id FROM c JOIN (SELECT DISTINCT VALUE t FROM t IN c.tags)").is_none());
         assert!(split("SELECT c.id FROM c").is_none());
     }

@@ -204,6 +204,11 @@ impl BinaryOp {
 }
 
 impl Select {
+    /// Whether rows are made of the container's items: by the first source, since what is joined to it begins with its name.
+    pub fn reads_items(&self) -> bool {
+        self.from.first().is_some_and(|source| source.of.reads_items())
+    }
+
     /// Visits the scalars that stand in the clauses of this block, in the order of the text.
     pub fn each_scalar<'a, E>(&'a self, visit: &mut dyn FnMut(&'a Expr) -> Result<(), E>) -> Result<(), E> {
         self.top.iter().try_for_each(&mut *visit)?;
@@ -285,6 +290,16 @@ impl Expr {
             Like { operand, pattern, .. } => [operand, pattern].into_iter().try_for_each(|e| visit(e)),
             Object(properties) => properties.iter().try_for_each(|(_, value)| visit(value)),
             Call { arguments, .. } | UserCall { arguments, .. } => arguments.iter().try_for_each(visit),
+        }
+    }
+
+    /// As the first source of a query.
+    fn reads_items(&self) -> bool {
+        match &self.kind {
+            ExprKind::Name(_) => true,
+            ExprKind::Access { base, .. } => base.reads_items(),
+            ExprKind::Subquery { select, .. } => select.reads_items(),
+            _ => false,
         }
     }
 

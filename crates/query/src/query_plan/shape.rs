@@ -25,7 +25,7 @@ pub fn gathers(select: &Select) -> bool {
 fn gathers_inside(select: &Select) -> bool {
     match select.from.first().map(|source| &source.of.kind) {
         Some(ExprKind::Subquery { select, .. }) => {
-            !select.from.is_empty() && (gathers(select) || gathers_inside(select))
+            select.reads_items() && (gathers(select) || gathers_inside(select))
         }
         _ => false,
     }
@@ -154,7 +154,7 @@ fn distinct_count(select: &Select) -> Option<Shape<'_>> {
     let (kind, counted) = aggregate(&item.expr)?;
     let counts_rows = kind == AggregateKind::Count && matches!(counted.kind, ExprKind::Constant(_));
     let is_bare = select.filter.is_none() && select.group_by.is_empty() && !source.each && !select.distinct;
-    let is_plain_distinct = rows.distinct && !rows.from.is_empty() && rows.group_by.is_empty();
+    let is_plain_distinct = rows.distinct && rows.reads_items() && rows.group_by.is_empty();
     if !counts_rows || !is_bare || !is_plain_distinct || has_aggregate(&rows.spec) || gathers_inside(rows) {
         return None;
     }

@@ -352,6 +352,35 @@ fn ranges() {
     );
 }
 
+/// Otherwise each partition would count what is not its own.
+#[test]
+fn a_source_that_is_no_container_is_asked_once() {
+    let nothing = r#"[{"min":"","max":"","isMinInclusive":true,"isMaxInclusive":true}]"#;
+    for text in [
+        "SELECT VALUE COUNT(1)",
+        "SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE null)",
+        "SELECT VALUE COUNT(1) FROM (SELECT VALUE 1) AS a",
+        "SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE x FROM (SELECT VALUE 1) x)",
+        "SELECT VALUE SUM(x) FROM x IN (SELECT VALUE [1, 2])",
+        "SELECT VALUE x FROM x IN ARRAY_CONCAT([1], [2])",
+        "SELECT * FROM (SELECT VALUE 1) AS a",
+        "SELECT a, b FROM (SELECT VALUE [1]) a JOIN b IN a",
+    ] {
+        check_ranges(text, nothing);
+        let wanted = crate::check::read(text).unwrap();
+        assert!(!wanted.reads_items() && crate::stages::stages(&wanted).is_none(), "{text}");
+    }
+    check_plan(
+        "SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE null)",
+        r#"{"aggregates": ["Count"], "dCountInfo": null}"#,
+        r#"SELECT VALUE [{"item": COUNT(1)}] FROM (SELECT DISTINCT VALUE null)"#,
+    );
+    check_ranges(
+        "SELECT VALUE COUNT(1) FROM (SELECT VALUE c.a FROM c)",
+        r#"[{"min":"","max":"FF","isMinInclusive":true,"isMaxInclusive":false}]"#,
+    );
+}
+
 #[track_caller]
 fn check_missing(text: &str, features: &str, missing: &[&str]) {
     let message = match plan_for(text, features) {

@@ -131,6 +131,7 @@ fn contradictions_and_constants() {
     check("1 = 1 OR c.k = 'a'", "*");
     assert_eq!(reach("SELECT 5", &definition(&["/k"])), Reach::Nothing);
     assert_eq!(reach("SELECT * FROM c", &definition(&["/k"])), Reach::Everything);
+    assert_eq!(reach("SELECT * FROM (SELECT VALUE c.a FROM c) x", &definition(&["/k"])), Reach::Everything);
 }
 
 #[test]
