@@ -102,6 +102,10 @@ impl<'q> Plan<'q> {
             shape = Shape::Rows;
             counts.offset_limit = None;
         }
+        // Nor is there anything to merge where nothing is read.
+        if matches!(shape, Shape::Rows) && !select.reads_items() {
+            counts = Counts::default();
+        }
         Ok(Plan { select, shape, counts, nearest })
     }
 

@@ -298,6 +298,10 @@ fn counts() {
     check_plan("SELECT TOP 5 * FROM c", r#"{"top": 5, "offset": null, "limit": null}"#, "");
     check_plan("SELECT TOP @n * FROM c", r#"{"top": 42}"#, "");
     check_plan("SELECT TOP 0 * FROM c WHERE c.key = 5", r#"{"top": 0}"#, "");
+    check_plan("SELECT TOP 2 5", r#"{"top": null}"#, "");
+    check_plan("SELECT DISTINCT TOP 2 VALUE x FROM x IN (SELECT VALUE [1, 1, 2, 3])", r#"{"top": null}"#, "");
+    check_plan("SELECT 5 OFFSET 1 LIMIT 2", r#"{"offset": null, "limit": null}"#, "");
+    check_plan("SELECT TOP 0 VALUE COUNT(1)", r#"{"top": 0}"#, r#"SELECT VALUE [{"item": COUNT(1)}]"#);
     check_plan(
         "SELECT * FROM c OFFSET 1 LIMIT 2",
         r#"{"top": null, "offset": 1, "limit": 2}"#,
