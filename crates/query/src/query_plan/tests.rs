@@ -294,6 +294,34 @@ fn distinct_values_are_counted_by_the_client() {
 }
 
 #[test]
+fn whole_items_are_distinct_as_they_are() {
+    let select = |inner: &str| format!("SELECT VALUE r0.a FROM ({inner}) AS r0 WHERE r0.b > 1");
+    for inner in [
+        "SELECT DISTINCT VALUE root FROM root",
+        "SELECT DISTINCT VALUE r FROM root r WHERE r.a",
+        "SELECT DISTINCT * FROM root",
+    ] {
+        check_plan(&select(inner), r#"{"distinctType": "None"}"#, "");
+        assert!(!needs_merge(&parse(&select(inner)).unwrap()), "{inner}");
+    }
+    check_plan(
+        "SELECT VALUE r0 FROM (SELECT DISTINCT VALUE root FROM root) AS r0 OFFSET 1 LIMIT 2",
+        r#"{"offset": 1, "limit": 2}"#,
+        "SELECT VALUE r0 FROM (SELECT DISTINCT VALUE root FROM root) AS r0 OFFSET 0 LIMIT 3",
+    );
+    for inner in [
+        "SELECT DISTINCT VALUE root.a FROM root",
+        "SELECT DISTINCT VALUE root FROM root.a root",
+        "SELECT DISTINCT VALUE root FROM root IN root.list",
+        "SELECT DISTINCT VALUE root FROM root JOIN x IN root.list",
+        "SELECT DISTINCT VALUE root FROM (SELECT VALUE c.a FROM c) root",
+        "SELECT DISTINCT root FROM root",
+    ] {
+        assert_eq!(plan_for(&select(inner), JAVASCRIPT).expect_err(inner).kind, Kind::Refused);
+    }
+}
+
+#[test]
 fn counts() {
     check_plan("SELECT TOP 5 * FROM c", r#"{"top": 5, "offset": null, "limit": null}"#, "");
     check_plan("SELECT TOP @n * FROM c", r#"{"top": 42}"#, "");
