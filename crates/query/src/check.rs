@@ -27,7 +27,7 @@ pub use counts::{Counts, counts};
 pub use groups::{Keys, aggregate, has_aggregate, holds_aggregate};
 
 use crate::Parameters;
-use crate::language::ast::{Expr, ExprKind, Select};
+use crate::language::ast::{Expr, ExprKind, Select, Step};
 use crate::language::{self, Fault, Span, TEXT_BYTES_MAX};
 use names::Scope;
 
@@ -149,6 +149,10 @@ impl<'q> Checker<'q> {
     fn scalar(&mut self, expr: &'q Expr, scope: &Scope<'q>, place: Place) -> Checked {
         match &expr.kind {
             ExprKind::Name(name) => scope.resolve(name, expr.span),
+            ExprKind::Access { steps, .. } if steps.iter().filter_map(Step::index).any(is_of_a_row) => {
+                const INDEXER: &str = "The specified query includes 'member indexer' which is currently not supported.";
+                Err(Fault::coded(expr.span, "SC2990", INDEXER))
+            }
             ExprKind::Call { function, arguments } => self.call(expr, function, arguments, scope, place),
             ExprKind::UserCall { function, arguments } => {
                 self.user_function(function, expr.span)?;
@@ -175,6 +179,12 @@ impl<'q> Checker<'q> {
         );
         Err(Fault::coded(span, "SC3005", message))
     }
+}
+
+/// Whether a value can be another one for each row.
+fn is_of_a_row(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Name(_) | ExprKind::Subquery { .. } | ExprKind::UserCall { .. })
+        || expr.each_child(&mut |child| if is_of_a_row(child) { Err(()) } else { Ok(()) }).is_err()
 }
 
 #[cfg(test)]

@@ -84,6 +84,24 @@ fn names_resolve() {
 }
 
 #[test]
+fn an_index_is_the_same_for_every_row() {
+    let text = "SELECT VALUE [1, 2, 3][root[\"x\"]] FROM root";
+    check(text, "SC2990", "The specified query includes 'member indexer' which is currently not supported.");
+    assert_eq!(error_of(text).2, (13, 33));
+    check_at("SELECT VALUE c.a[c.i] FROM c", "SC2990", "c.a[c.i]");
+    check_at(
+        "SELECT 1 FROM c JOIN v1 IN c.a WHERE v1[(ARRAY_LENGTH(c.b) % 2)]",
+        "SC2990",
+        "v1[(ARRAY_LENGTH(c.b) % 2)]",
+    );
+    check_at("SELECT c.a[(SELECT VALUE 0)] FROM c", "SC2990", "c.a[(SELECT VALUE 0)]");
+    check_at("SELECT c.a[udf.f()] FROM c", "SC2990", "c.a[udf.f()]");
+    for index in ["0", "-1", "(1)", "\"b\"", "@i", "1 + 1", "@i.j", "undefined"] {
+        accepts(&format!("SELECT c.a[{index}] FROM c"));
+    }
+}
+
+#[test]
 fn functions_exist_and_get_their_arguments() {
     check("SELECT BADFUNC(r.age) FROM Root r", "SC2005", "'BADFUNC' is not a recognized built-in function name.");
     check_at("SELECT BADFUNC(r.age) FROM Root r", "SC2005", "BADFUNC");
