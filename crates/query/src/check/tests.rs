@@ -20,9 +20,14 @@ fn error_of(text: &str) -> (String, String, (i64, i64)) {
     assert_eq!(error.kind, Kind::Invalid, "{text}: {error:?}");
     let body = json::parse(error.message.as_bytes()).unwrap_or_else(|_| panic!("{text}: {}", error.message));
     let first = body.get("errors").and_then(Value::as_array).and_then(|errors| errors.first()).cloned().unwrap();
-    let text_of = |name: &str| first.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text_of = |name: &str| first.get(name).map_or_else(String::new, shown);
     let place = |name: &str| first.get("location").and_then(|l| l.get(name)).and_then(Value::as_i64).unwrap();
     (text_of("code"), text_of("message"), (place("start"), place("end")))
+}
+
+/// A text as it is, a number as JSON has it.
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| json::to_string(value), str::to_owned)
 }
 
 #[track_caller]

@@ -73,7 +73,8 @@ impl Fault {
     fn entry(&self, text: &str) -> Value {
         let mut error = Object::new().with("severity", "Error").with("location", location(self.span, text));
         if let Some(code) = self.code {
-            error.set("code", code);
+            // Older codes are numbers, and the service writes them as such.
+            error.set("code", code.parse::<i64>().map_or_else(|_| Value::from(code), Value::from));
         }
         let message = &self.message;
         error.set("message", self.hint.as_ref().map_or(message.clone(), |hint| format!("{message} {hint}")));
