@@ -102,8 +102,8 @@ enum Nesting {
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Select,
-    /// Inside an aggregate's argument.
-    Aggregate,
+    /// In the argument of the aggregate that stands there.
+    Aggregate(Span),
     /// In a clause that looks at single rows.
     Row(&'static str),
 }
@@ -158,8 +158,10 @@ impl<'q> Checker<'q> {
                 self.user_function(function, expr.span)?;
                 self.scalars(arguments, scope, place)
             }
-            ExprKind::Subquery { .. } if place == Place::Aggregate => Err(groups::nested(expr.span)),
-            ExprKind::Subquery { select, .. } => self.block(select, scope, Nesting::Subquery),
+            ExprKind::Subquery { select, .. } => match place {
+                Place::Aggregate(around) => Err(groups::nested(around)),
+                _ => self.block(select, scope, Nesting::Subquery),
+            },
             _ => expr.each_child(&mut |child| self.scalar(child, scope, place)),
         }
     }

@@ -37,9 +37,9 @@ pub(super) fn is_aggregated(select: &Select) -> bool {
     !select.group_by.is_empty() || has_aggregate(&select.spec)
 }
 
-pub(super) fn nested(span: Span) -> Fault {
+pub(super) fn nested(around: Span) -> Fault {
     const NESTED: &str = "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
-    Fault::coded(span, "SC2101", NESTED)
+    Fault::coded(around, "SC2101", NESTED)
 }
 
 impl<'q> Checker<'q> {
@@ -51,8 +51,8 @@ impl<'q> Checker<'q> {
         place: Place,
     ) -> Checked {
         match place {
-            Place::Select => self.scalars(arguments, scope, Place::Aggregate),
-            Place::Aggregate => Err(nested(call.span)),
+            Place::Select => self.scalars(arguments, scope, Place::Aggregate(call.span)),
+            Place::Aggregate(around) => Err(nested(around)),
             Place::Row(clause) => {
                 let message = format!("An aggregate function cannot stand in {clause}: it looks at one row at a time.");
                 Err(Fault::plain(call.span, message))

@@ -142,7 +142,9 @@ fn aggregates_stand_in_select_and_not_in_each_other() {
         "SC2101",
         "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.",
     );
-    check("SELECT VALUE SUM((SELECT VALUE c.a)) FROM c", "SC2101", "");
+    check_at("SELECT VALUE MAX(MIN(r)) FROM r", "SC2101", "MAX(MIN(r))");
+    check_at("SELECT 1 + SUM(ABS(AVG(MIN(r)))) FROM r", "SC2101", "SUM(ABS(AVG(MIN(r))))");
+    check_at("SELECT VALUE SUM((SELECT VALUE c.a)) FROM c", "SC2101", "SUM((SELECT VALUE c.a))");
     check("SELECT c.a FROM c WHERE COUNT(1) > 1", "", "cannot stand in WHERE");
     check("SELECT c.a FROM c GROUP BY COUNT(1)", "", "cannot stand in GROUP BY");
     check("SELECT c.a FROM c ORDER BY COUNT(1)", "", "cannot stand in ORDER BY");
