@@ -51,7 +51,8 @@ pub fn read(text: &str) -> Result<Select> {
 /// `text` is what the tree was parsed from; faults point into it.
 pub fn check(select: &Select, text: &str) -> Result<()> {
     let mut checker = Checker::default();
-    checker.block(select, &Scope::outermost(), Nesting::Outermost).map_err(|fault| fault.into_error(text))
+    let checked = clauses::check_subqueries(select).and_then(|()| checker.block(select, &Scope::outermost()));
+    checked.map_err(|fault| fault.into_error(text))
 }
 
 /// Parameters that count are counts: these.
@@ -91,13 +92,6 @@ fn note_functions_in<'q>(expr: &'q Expr, found: &mut Vec<(&'q str, Span)>) {
 
 type Checked = Result<(), Fault>;
 
-/// Where a block stands.
-#[derive(Clone, Copy, PartialEq)]
-enum Nesting {
-    Outermost,
-    Subquery,
-}
-
 /// Where a scalar stands, which decides about aggregates in it.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
@@ -116,8 +110,8 @@ struct Checker<'q> {
 }
 
 impl<'q> Checker<'q> {
-    fn block(&mut self, select: &'q Select, outside: &Scope<'q>, nesting: Nesting) -> Checked {
-        clauses::check(select, nesting)?;
+    fn block(&mut self, select: &'q Select, outside: &Scope<'q>) -> Checked {
+        clauses::check(select)?;
         self.count_joins(select)?;
         let scope = self.sources(select, outside)?;
         for item in select.spec.items() {
@@ -160,7 +154,7 @@ impl<'q> Checker<'q> {
             }
             ExprKind::Subquery { select, .. } => match place {
                 Place::Aggregate(around) => Err(groups::nested(around)),
-                _ => self.block(select, scope, Nesting::Subquery),
+                _ => self.block(select, scope),
             },
             _ => expr.each_child(&mut |child| self.scalar(child, scope, place)),
         }

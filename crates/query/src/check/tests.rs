@@ -13,16 +13,35 @@ fn accepts(text: &str) {
     }
 }
 
-/// The first error of the answer: code (empty when there is none), message, place.
 #[track_caller]
-fn error_of(text: &str) -> (String, String, (i64, i64)) {
+fn errors_of(text: &str) -> Vec<Value> {
     let error = read(text).expect_err(text);
     assert_eq!(error.kind, Kind::Invalid, "{text}: {error:?}");
     let body = json::parse(error.message.as_bytes()).unwrap_or_else(|_| panic!("{text}: {}", error.message));
-    let first = body.get("errors").and_then(Value::as_array).and_then(|errors| errors.first()).cloned().unwrap();
-    let text_of = |name: &str| first.get(name).map_or_else(String::new, shown);
-    let place = |name: &str| first.get("location").and_then(|l| l.get(name)).and_then(Value::as_i64).unwrap();
+    body.get("errors").and_then(Value::as_array).unwrap().to_vec()
+}
+
+/// Code (empty when there is none), message, place.
+fn told(error: &Value) -> (String, String, (i64, i64)) {
+    let text_of = |name: &str| error.get(name).map_or_else(String::new, shown);
+    let place = |name: &str| error.get("location").and_then(|l| l.get(name)).and_then(Value::as_i64).unwrap();
     (text_of("code"), text_of("message"), (place("start"), place("end")))
+}
+
+/// The first error of the answer.
+#[track_caller]
+fn error_of(text: &str) -> (String, String, (i64, i64)) {
+    told(&errors_of(text)[0])
+}
+
+/// The codes of all errors, and what stands at their places.
+#[track_caller]
+fn all_at(text: &str) -> Vec<(String, &str)> {
+    let at = |error: &Value| {
+        let (code, _, (start, end)) = told(error);
+        (code, &text[start as usize..end as usize])
+    };
+    errors_of(text).iter().map(at).collect()
 }
 
 /// A text as it is, a number as JSON has it.
@@ -173,9 +192,21 @@ fn only_keys_and_aggregates_are_selected_of_a_group() {
 
 #[test]
 fn subqueries_do_not_sort_or_page() {
-    check_at("SELECT ARRAY(SELECT VALUE x FROM x IN c.a ORDER BY x.b) FROM c", "SC2202", "x.b");
-    check("SELECT ARRAY(SELECT TOP 1 VALUE x FROM x IN c.a) FROM c", "SC2203", "'TOP' is not supported in subqueries.");
-    check("SELECT ARRAY(SELECT VALUE x FROM x IN c.a OFFSET 0 LIMIT 1) FROM c", "SC2204", "'OFFSET LIMIT' clause");
+    let inner = |select: &str| format!("SELECT ARRAY({select}) FROM c");
+    let sorted = inner("SELECT VALUE x FROM x IN c.a ORDER BY x.a, x[\"b\"] ASC");
+    check(&sorted, "SC2202", "'ORDER BY' is not supported in subqueries.");
+    check_at(&sorted, "SC2202", "ORDER BY x.a, x[\"b\"] ASC");
+    let top = inner("SELECT TOP 10 VALUE x FROM x IN c.a");
+    check(&top, "SC2203", "'TOP' is not supported in subqueries.");
+    check_at(&top, "SC2203", "TOP 10");
+    let paged = inner("SELECT VALUE x FROM x IN c.a OFFSET 10 LIMIT 10");
+    check(&paged, "SC2204", "'OFFSET LIMIT' clause is not supported in subqueries.");
+    check_at(&paged, "SC2204", "OFFSET 10 LIMIT 10");
+    let nested = "SELECT 1 FROM c JOIN (SELECT TOP 2 VALUE EXISTS(SELECT 1 FROM x IN c.a ORDER BY x.b OFFSET 0 LIMIT 1) \
+                  FROM c JOIN y IN c.b ORDER BY y.c) v ORDER BY c.d OFFSET 0 LIMIT 5";
+    let want =
+        [("SC2202", "ORDER BY x.b"), ("SC2204", "OFFSET 0 LIMIT 1"), ("SC2202", "ORDER BY y.c"), ("SC2203", "TOP 2")];
+    assert_eq!(all_at(nested), want.map(|(code, at)| (code.to_owned(), at)));
     check("SELECT ARRAY(SELECT VALUE x FROM x IN c.a ORDER BY RANK RRF(x)) FROM c", "SC2228", "ORDER BY RANK");
 }
 
