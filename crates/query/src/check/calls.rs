@@ -23,10 +23,16 @@ impl<'q> Checker<'q> {
             check_arity(&upper, AGGREGATE, call, arguments)?;
             return self.aggregate(call, arguments, scope, place);
         }
-        if let "FULLTEXTSCORE" | "RRF" = upper.as_str() {
-            let name = if upper == "RRF" { "RRF" } else { "FullTextScore" };
-            let message = format!("The {name} function is only allowed in the ORDER BY RANK clause.");
-            return Err(Fault::coded(name_of(call, function), "SC2240", message));
+        if upper == "FULLTEXTSCORE" {
+            const ELSEWHERE: &str = "The FullTextScore function is only allowed in the ORDER BY RANK clause.";
+            return Err(Fault::coded(call.span, "SC2240", ELSEWHERE));
+        }
+        if upper == "RRF" {
+            // To the service this is no function at all, and it has seen the scores before it says so.
+            let scores = arguments.iter().filter_map(|score| self.scalar(score, scope, place).err());
+            let faults: Vec<Fault> =
+                scores.chain([unknown(call, function).with_hint("It stands in ORDER BY RANK.")]).collect();
+            return Fault::together(faults).map_or(Ok(()), Err);
         }
         let Some(known) = functions::find(function) else { return Err(unknown(call, function)) };
         check_arity(known.name, known.arity, call, arguments)?;

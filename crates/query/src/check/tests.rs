@@ -307,9 +307,18 @@ fn full_text_functions() {
     accepts("SELECT FullTextContains(c.t, 'a') FROM c WHERE FullTextContainsAny(c.t, 'a', @b)");
     check("SELECT FullTextContains(c.t) FROM c", "SC2050", "The FULLTEXTCONTAINS function requires 2 argument(s).");
     check("SELECT FullTextContainsAll(c.t) FROM c", "SC2050", "requires at least 2 argument(s).");
-    let elsewhere = "function is only allowed in the ORDER BY RANK clause.";
-    check("SELECT FullTextScore(c.t, 'a') FROM c", "SC2240", &format!("The FullTextScore {elsewhere}"));
-    check("SELECT * FROM c WHERE RRF(c.a, c.b) > 1", "SC2240", &format!("The RRF {elsewhere}"));
+    let elsewhere = "SELECT FullTextScore(c.t, 'a') FROM c";
+    check(elsewhere, "SC2240", "The FullTextScore function is only allowed in the ORDER BY RANK clause.");
+    check_at(elsewhere, "SC2240", "FullTextScore(c.t, 'a')");
+    check("SELECT * FROM c WHERE RRF(c.a, c.b) > 1", "SC2005", "'RRF' is not a recognized built-in function name.");
+    let fused = "SELECT * FROM c WHERE RRF(FullTextScore(c.a, 'x'), RRF(c.n, FullTextScore(c.b, 'y'))) > 0";
+    let want = [
+        ("SC2240", "FullTextScore(c.a, 'x')"),
+        ("SC2240", "FullTextScore(c.b, 'y')"),
+        ("SC2005", "RRF"),
+        ("SC2005", "RRF"),
+    ];
+    assert_eq!(all_at(fused), want.map(|(code, at)| (code.to_owned(), at)));
 }
 
 #[test]

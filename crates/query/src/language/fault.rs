@@ -57,7 +57,10 @@ impl Fault {
 
     /// All of them as one; `None` when there is none.
     pub fn together(faults: impl IntoIterator<Item = Fault>) -> Option<Self> {
-        let mut faults = faults.into_iter();
+        let mut faults = faults.into_iter().flat_map(|mut fault| {
+            let also = std::mem::take(&mut fault.also);
+            std::iter::once(fault).chain(also)
+        });
         let first = faults.next()?;
         Some(Fault { also: faults.collect(), ..first })
     }
