@@ -335,7 +335,11 @@ fn what_may_be_ranked() {
         "Specifying a sort order (ASC or DESC) in the ORDER BY RANK clause is not allowed.",
     );
     check("SELECT * FROM c ORDER BY RANK ABS(c.n)", "SC2221", "VectorDistance and/or a FullTextScore");
-    check("SELECT * FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'a'))", "SC2050", "at least 2");
+    for few in ["RRF(FullTextScore(c.t, 'a'))", "RRF()", "RRF(FullTextScore(c.t, 'a'), [1])", "RRF(c.n)"] {
+        let text = format!("SELECT * FROM c ORDER BY RANK {few} OFFSET 0 LIMIT 1");
+        check(&text, "SC2221", "VectorDistance and/or a FullTextScore function call. RRF takes two or more");
+        check_at(&text, "SC2221", &format!("ORDER BY RANK {few}"));
+    }
     let weights = |weights: &str| {
         format!("SELECT * FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'a'), FullTextScore(c.u, 'b'), {weights})")
     };
