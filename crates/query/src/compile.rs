@@ -21,7 +21,7 @@ use crate::language::ast::{self, Expr, ExprKind, OrderBy, Select, SelectItem, Se
 use crate::language::{Fault, Span};
 use crate::query_plan::gives_items;
 
-pub use distance::is_distance;
+pub use distance::{check_options, is_distance};
 
 /// What constants may grow to while they are folded.
 const FOLDED_BYTES_MAX: usize = 4 * 1024 * 1024;

@@ -2,6 +2,7 @@
 
 use super::names::Scope;
 use super::{Checked, Checker, Place, suggest};
+use crate::compile::check_options;
 use crate::expr::aggregate::AggregateKind;
 use crate::expr::functions::{self, Arity};
 use crate::language::ast::Expr;
@@ -36,6 +37,9 @@ impl<'q> Checker<'q> {
         }
         let Some(known) = functions::find(function) else { return Err(unknown(call, function)) };
         check_arity(known.name, known.arity, call, arguments)?;
+        if known.name == functions::VECTOR_DISTANCE {
+            check_options(call, arguments)?;
+        }
         self.scalars(arguments, scope, place)
     }
 }

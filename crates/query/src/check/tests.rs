@@ -290,6 +290,21 @@ fn the_nearest_come_first_and_in_no_other_direction() {
         );
     }
     check("SELECT * FROM c ORDER BY c.a, VectorDistance(c.v, [1, 2])", "2206", "document path");
+    let options = |options: &str| format!("SELECT VALUE VectorDistance(c.v, [1], false, {options}) FROM c");
+    for (wrong, message) in [
+        (
+            r#"{"notAValidFieldName": "dotproduct"}"#,
+            "'notAValidFieldName' is not a valid option name for VectorDistance function options argument.",
+        ),
+        (
+            r#"{"distanceFunction": "x"}"#,
+            "VectorDistance function options argument property value 'x' is not a valid value for option 'distanceFunction'.",
+        ),
+    ] {
+        check(&options(wrong), "SC2210", message);
+        check_at(&options(wrong), "SC2210", wrong);
+    }
+    accepts(&options("{'distanceFunction': @f, 'dataType': 'Int8'}"));
     check(
         "SELECT VALUE VectorDistance(c.v) FROM c",
         "SC2050",
