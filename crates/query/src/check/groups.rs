@@ -3,6 +3,7 @@
 //! A block that groups, or that has an aggregate in its `SELECT`, sees groups and no rows: the keys, aggregates, and
 //! what can be built of those and of constants, such as a property of a key.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Checked, Checker, Place};
@@ -172,10 +173,27 @@ impl<'q> Group<'q> {
 }
 
 fn out_of_reach(expr: &Expr) -> Fault {
+    let property = property(expr);
     let message = format!(
         "Property reference '{}' is invalid in the select list because it is not contained in either an aggregate \
          function or the GROUP BY clause.",
-        print_expr(expr)
+        print_expr(&property)
     );
-    Fault::coded(expr.span, "SC2102", message)
+    Fault::coded(property.span, "SC2102", message)
+}
+
+/// A path up to its first element: `c.a` for `c.a[0].b`.
+fn property(expr: &Expr) -> Cow<'_, Expr> {
+    let ExprKind::Access { base, steps } = &expr.kind else { return Cow::Borrowed(expr) };
+    let count = steps.iter().take_while(|step| step.property().is_some()).count();
+    match steps.get(count).and_then(Step::index) {
+        None => Cow::Borrowed(expr),
+        Some(_) if count == 0 => Cow::Borrowed(base),
+        Some(element) => {
+            let kind = ExprKind::Access { base: base.clone(), steps: steps[..count].to_vec() };
+            // Before the bracket, with which an index begins.
+            let span = Span { start: expr.span.start, end: element.span.start.saturating_sub(1) };
+            Cow::Owned(Expr { kind, span })
+        }
+    }
 }
