@@ -123,8 +123,8 @@ impl<'q> Checker<'q> {
         for key in &select.group_by {
             self.scalar(key, &scope, Place::Row("GROUP BY"))?;
         }
-        self.order_by(select, &scope)?;
         groups::check(select)?;
+        self.order_by(select, &scope)?;
         counts::check_constants(select)?;
         Ok(())
     }

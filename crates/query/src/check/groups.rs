@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::{Checked, Checker, Place};
 use crate::check::names::Scope;
 use crate::expr::aggregate::AggregateKind;
-use crate::language::ast::{Expr, ExprKind, Select, SelectSpec, Step};
+use crate::language::ast::{Expr, ExprKind, OrderBy, OrderKey, Select, SelectSpec, Step};
 use crate::language::print::{print_alike, print_expr};
 use crate::language::{Fault, Span};
 
@@ -67,10 +67,20 @@ pub(super) fn check(select: &Select) -> Result<(), Fault> {
     if !is_aggregated(select) {
         return Ok(());
     }
-    let keys = Keys::of(&select.group_by);
-    let group = Group { keys, rows: select.from.iter().filter_map(|source| source.name()).collect() };
-    let faults = select.spec.items().iter().filter_map(|item| group.check(&item.expr).err());
+    let rows = select.from.iter().filter_map(|source| source.name()).collect();
+    let listed = Group { keys: Keys::of(&select.group_by), rows, clause: Clause::SelectList };
+    let sorted = Group { clause: Clause::OrderBy, ..listed.clone() };
+    let faults = select.spec.items().iter().filter_map(|item| listed.check(&item.expr).err());
+    let faults = faults.chain(sorted_by(select).iter().filter_map(|key| sorted.check(&key.expr).err()));
     Fault::together(faults).map_or(Ok(()), Err)
+}
+
+/// A single row is in order, whatever it is sorted by.
+fn sorted_by(select: &Select) -> &[OrderKey] {
+    match &select.order_by {
+        Some(OrderBy::Keys(keys)) if !select.group_by.is_empty() => keys,
+        _ => &[],
+    }
 }
 
 fn check_key(key: &Expr) -> Result<(), Fault> {
@@ -126,10 +136,19 @@ impl Keys {
     }
 }
 
+#[derive(Clone)]
 struct Group<'q> {
     keys: Keys,
     /// Names that stand for single rows, and are out of reach.
     rows: HashSet<&'q str>,
+    clause: Clause,
+}
+
+/// Who looks at the group.
+#[derive(Clone, Copy)]
+enum Clause {
+    SelectList,
+    OrderBy,
 }
 
 impl<'q> Group<'q> {
@@ -141,8 +160,8 @@ impl<'q> Group<'q> {
             return steps.iter().filter_map(Step::index).try_for_each(|index| self.check(index));
         }
         match &expr.kind {
-            ExprKind::Name(name) if self.rows.contains(name.as_str()) => Err(out_of_reach(expr)),
-            ExprKind::Access { base, .. } if self.is_row(base) => Err(out_of_reach(expr)),
+            ExprKind::Name(name) if self.rows.contains(name.as_str()) => Err(self.out_of_reach(expr)),
+            ExprKind::Access { base, .. } if self.is_row(base) => Err(self.out_of_reach(expr)),
             ExprKind::Subquery { select, .. } => self.check_subquery(select),
             _ => expr.each_child(&mut |child| self.check(child)),
         }
@@ -157,7 +176,7 @@ impl<'q> Group<'q> {
         select.from.iter().try_for_each(|source| self.check(&source.of))?;
         let own: HashSet<&str> = select.from.iter().filter_map(|source| source.name()).collect();
         let rows = self.rows.difference(&own).copied().collect();
-        let inside = Group { keys: self.keys.clone(), rows };
+        let inside = Group { rows, ..self.clone() };
         select.each_scalar(&mut |scalar| inside.check_inside(scalar, select))
     }
 
@@ -170,16 +189,20 @@ impl<'q> Group<'q> {
             None => self.check(expr),
         }
     }
-}
 
-fn out_of_reach(expr: &Expr) -> Fault {
-    let property = property(expr);
-    let message = format!(
-        "Property reference '{}' is invalid in the select list because it is not contained in either an aggregate \
-         function or the GROUP BY clause.",
-        print_expr(&property)
-    );
-    Fault::coded(property.span, "SC2102", message)
+    fn out_of_reach(&self, expr: &Expr) -> Fault {
+        let (code, clause) = match self.clause {
+            Clause::SelectList => ("SC2102", "select list"),
+            Clause::OrderBy => ("SC2103", "ORDER BY clause"),
+        };
+        let property = property(expr);
+        let message = format!(
+            "Property reference '{}' is invalid in the {clause} because it is not contained in either an aggregate \
+             function or the GROUP BY clause.",
+            print_expr(&property)
+        );
+        Fault::coded(property.span, code, message)
+    }
 }
 
 /// A path up to its first element: `c.a` for `c.a[0].b`.

@@ -189,6 +189,16 @@ fn only_keys_and_aggregates_are_selected_of_a_group() {
     check_at(element, "SC2102", "v1");
     check_at("SELECT VALUE c.b[\"x\"] FROM c GROUP BY c.a", "SC2102", "c.b[\"x\"]");
     check_at("SELECT VALUE c.b[0].d[1] FROM c GROUP BY c.a", "SC2102", "c.b");
+    let sorted = "SELECT root[\"Int\"], root.a FROM root GROUP BY root.a ORDER BY root[\"Int\"] ASC, root.a, root.b";
+    let want = [("SC2102", "root[\"Int\"]"), ("SC2103", "root[\"Int\"]"), ("SC2103", "root.b")];
+    assert_eq!(all_at(sorted), want.map(|(code, at)| (code.to_owned(), at)));
+    check(
+        "SELECT root.a FROM root GROUP BY root.a ORDER BY root[\"Int\"]",
+        "SC2103",
+        "Property reference 'root[\"Int\"]' is invalid in the ORDER BY clause because it is not contained in either an \
+         aggregate function or the GROUP BY clause.",
+    );
+    accepts("SELECT COUNT(1) FROM c ORDER BY c.a");
     check("SELECT c.a FROM c GROUP BY c.a, 1", "", "A constant cannot be a GROUP BY key");
     check("SELECT c.a FROM c GROUP BY (SELECT VALUE c.a)", "", "A subquery cannot be a GROUP BY key");
     accepts("SELECT ABS(c.a) AS b FROM c GROUP BY c.a");
