@@ -27,7 +27,7 @@ pub use counts::{Counts, counts};
 pub use groups::{Keys, aggregate, has_aggregate, holds_aggregate};
 
 use crate::Parameters;
-use crate::language::ast::{Expr, ExprKind, Select};
+use crate::language::ast::{Expr, ExprKind, Select, Step};
 use crate::language::{self, Fault, Span, TEXT_BYTES_MAX};
 use names::Scope;
 
@@ -51,7 +51,8 @@ pub fn read(text: &str) -> Result<Select> {
 /// `text` is what the tree was parsed from; faults point into it.
 pub fn check(select: &Select, text: &str) -> Result<()> {
     let mut checker = Checker::default();
-    checker.block(select, &Scope::outermost(), Nesting::Outermost).map_err(|fault| fault.into_error(text))
+    let checked = clauses::check_subqueries(select).and_then(|()| checker.block(select, &Scope::outermost()));
+    checked.map_err(|fault| fault.into_error(text))
 }
 
 /// Parameters that count are counts: these.
@@ -91,19 +92,12 @@ fn note_functions_in<'q>(expr: &'q Expr, found: &mut Vec<(&'q str, Span)>) {
 
 type Checked = Result<(), Fault>;
 
-/// Where a block stands.
-#[derive(Clone, Copy, PartialEq)]
-enum Nesting {
-    Outermost,
-    Subquery,
-}
-
 /// Where a scalar stands, which decides about aggregates in it.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Select,
-    /// Inside an aggregate's argument.
-    Aggregate,
+    /// In the argument of the aggregate that stands there.
+    Aggregate(Span),
     /// In a clause that looks at single rows.
     Row(&'static str),
 }
@@ -116,8 +110,8 @@ struct Checker<'q> {
 }
 
 impl<'q> Checker<'q> {
-    fn block(&mut self, select: &'q Select, outside: &Scope<'q>, nesting: Nesting) -> Checked {
-        clauses::check(select, nesting)?;
+    fn block(&mut self, select: &'q Select, outside: &Scope<'q>) -> Checked {
+        clauses::check(select)?;
         self.count_joins(select)?;
         let scope = self.sources(select, outside)?;
         for item in select.spec.items() {
@@ -129,8 +123,8 @@ impl<'q> Checker<'q> {
         for key in &select.group_by {
             self.scalar(key, &scope, Place::Row("GROUP BY"))?;
         }
-        self.order_by(select, &scope)?;
         groups::check(select)?;
+        self.order_by(select, &scope)?;
         counts::check_constants(select)?;
         Ok(())
     }
@@ -149,13 +143,19 @@ impl<'q> Checker<'q> {
     fn scalar(&mut self, expr: &'q Expr, scope: &Scope<'q>, place: Place) -> Checked {
         match &expr.kind {
             ExprKind::Name(name) => scope.resolve(name, expr.span),
+            ExprKind::Access { steps, .. } if steps.iter().filter_map(Step::index).any(is_of_a_row) => {
+                const INDEXER: &str = "The specified query includes 'member indexer' which is currently not supported.";
+                Err(Fault::coded(expr.span, "SC2990", INDEXER))
+            }
             ExprKind::Call { function, arguments } => self.call(expr, function, arguments, scope, place),
             ExprKind::UserCall { function, arguments } => {
                 self.user_function(function, expr.span)?;
                 self.scalars(arguments, scope, place)
             }
-            ExprKind::Subquery { .. } if place == Place::Aggregate => Err(groups::nested(expr.span)),
-            ExprKind::Subquery { select, .. } => self.block(select, scope, Nesting::Subquery),
+            ExprKind::Subquery { select, .. } => match place {
+                Place::Aggregate(around) => Err(groups::nested(around)),
+                _ => self.block(select, scope),
+            },
             _ => expr.each_child(&mut |child| self.scalar(child, scope, place)),
         }
     }
@@ -175,6 +175,12 @@ impl<'q> Checker<'q> {
         );
         Err(Fault::coded(span, "SC3005", message))
     }
+}
+
+/// Whether a value can be another one for each row.
+fn is_of_a_row(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Name(_) | ExprKind::Subquery { .. } | ExprKind::UserCall { .. })
+        || expr.each_child(&mut |child| if is_of_a_row(child) { Err(()) } else { Ok(()) }).is_err()
 }
 
 #[cfg(test)]

@@ -19,8 +19,9 @@ use crate::expr::functions::Varies;
 use crate::expr::{Context, Few, Room, evaluate};
 use crate::language::ast::{self, Expr, ExprKind, OrderBy, Select, SelectItem, SelectSpec};
 use crate::language::{Fault, Span};
+use crate::query_plan::gives_items;
 
-pub use distance::is_distance;
+pub use distance::{check_options, is_distance};
 
 /// What constants may grow to while they are folded.
 const FOLDED_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -157,7 +158,8 @@ impl<'q> Compiler<'q> {
         match &of.kind {
             ExprKind::Subquery { form: ast::SubqueryForm::Scalar, select } => {
                 let over_items = self.root == Root::Opened;
-                let block = self.block(select)?;
+                let mut block = self.block(select)?;
+                block.distinct &= !(over_items && gives_items(select));
                 if over_items && (block.distinct || matches!(block.output, Output::Groups(..))) {
                     let what = "GROUP BY, DISTINCT or an aggregate in a subquery over the whole container";
                     return Err(Error::refused(what));

@@ -30,8 +30,8 @@ use crate::route::{QueryRange, Reach, ranges, route};
 use shape::{Column, Shape};
 
 pub use hybrid::{GlobalStatistics, Hybrid, Reading, scored};
-pub(crate) use shape::gathers;
 pub use shape::needs_merge;
+pub(crate) use shape::{gathers, gives_items};
 
 const VERSION: i64 = 2;
 
@@ -49,7 +49,7 @@ pub fn query_plan(
     let is_single = definition.is_some_and(|definition| reach.single(definition).is_some());
     let ranges = match definition {
         Some(definition) => ranges(&reach, definition),
-        None if select.from.is_empty() => vec![QueryRange::nothing()],
+        None if !select.reads_items() => vec![QueryRange::nothing()],
         None => vec![QueryRange::everything()],
     };
     let answer = Object::new().with("partitionedQueryExecutionInfoVersion", VERSION);
@@ -95,10 +95,16 @@ struct Plan<'q> {
 
 impl<'q> Plan<'q> {
     fn of(select: &'q Select, mut counts: Counts, is_single: bool, nearest: Option<Direction>) -> Result<Self> {
-        let shape = Shape::of(select)?;
-        // One partition can skip and stop by itself.
-        if is_single && matches!(shape, Shape::Rows) && !select.distinct {
+        let mut shape = Shape::of(select)?;
+        // One partition can sort, skip and stop by itself.
+        let is_plain = matches!(shape, Shape::Rows | Shape::Sorted(_)) && nearest.is_none() && !select.distinct;
+        if is_single && is_plain {
+            shape = Shape::Rows;
             counts.offset_limit = None;
+        }
+        // Nor is there anything to merge where nothing is read.
+        if matches!(shape, Shape::Rows) && !select.reads_items() {
+            counts = Counts::default();
         }
         Ok(Plan { select, shape, counts, nearest })
     }

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 use pleiad_model::Value;
 
-use crate::language::Fault;
 use crate::language::ast::{Expr, ExprKind, OrderBy, Select, UnaryOp};
+use crate::language::{Fault, Span};
 
 /// How fast a rank loses weight, as the method was published.
 const RRF_CONSTANT: f64 = 60.0;
@@ -47,10 +47,12 @@ pub enum Score<'q> {
 }
 
 impl<'q> Ranking<'q> {
-    /// Of the scoring function behind `RANK`.
-    pub fn read(score: &'q Expr) -> Result<Ranking<'q>, Fault> {
+    /// Of the scoring function behind `RANK`, which is part of the clause that stands there.
+    pub fn read(score: &'q Expr, clause: Span) -> Result<Ranking<'q>, Fault> {
         match &score.kind {
-            ExprKind::Call { function, arguments } if function.eq_ignore_ascii_case("RRF") => fused(score, arguments),
+            ExprKind::Call { function, arguments } if function.eq_ignore_ascii_case("RRF") => {
+                fused(score, arguments, clause)
+            }
             _ => {
                 let component = component(score, 1.0)?;
                 Ok(Ranking { components: vec![component], is_weighted: false })
@@ -59,13 +61,13 @@ impl<'q> Ranking<'q> {
     }
 }
 
-fn fused<'q>(call: &Expr, arguments: &'q [Expr]) -> Result<Ranking<'q>, Fault> {
+fn fused<'q>(call: &Expr, arguments: &'q [Expr], clause: Span) -> Result<Ranking<'q>, Fault> {
     let (scores, weights) = match arguments.split_last() {
         Some((last, scores)) if is_no_score(last) => (scores, Some(last)),
         _ => (arguments, None),
     };
     if scores.len() < 2 {
-        return Err(Fault::coded(call.span, "SC2050", "The RRF function requires at least 2 argument(s)."));
+        return Err(Fault::coded(clause, "SC2221", UNRANKED).with_hint("RRF takes two or more of them."));
     }
     if scores.len() > RRF_COMPONENTS_MAX {
         let message = format!("The RRF function takes at most {RRF_COMPONENTS_MAX} component scores.");
@@ -105,9 +107,11 @@ fn component(expr: &Expr, weight: f64) -> Result<Component<'_>, Fault> {
     Ok(Component { score, weight, expr })
 }
 
+const UNRANKED: &str =
+    "The ORDER BY RANK clause must be followed by a VectorDistance and/or a FullTextScore function call.";
+
 fn unranked(expr: &Expr) -> Fault {
-    let message = "The ORDER BY RANK clause must be followed by a VectorDistance and/or a FullTextScore function call.";
-    Fault::coded(expr.span, "SC2221", message).with_hint("Several of them go into RRF(…).")
+    Fault::coded(expr.span, "SC2221", UNRANKED).with_hint("Several of them go into RRF(…).")
 }
 
 fn unweighted(weights: &Expr) -> Fault {

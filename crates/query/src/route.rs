@@ -52,7 +52,7 @@ pub struct QueryRange {
 }
 
 pub fn route(select: &Select, bind: Bind<'_>, definition: &PartitionKeyDefinition) -> Reach {
-    if select.from.is_empty() {
+    if !select.reads_items() {
         return Reach::Nothing;
     }
     let (Some(filter), Some(root)) = (&select.filter, Root::of(select)) else { return Reach::Everything };
@@ -215,7 +215,7 @@ impl Router<'_> {
             [of] if is("IS_BOOL") || is("IS_BOOLEAN") => {
                 Some(self.key_is(self.level(of)?, [&Value::Bool(false), &Value::Bool(true)]))
             }
-            [list, of, ..] if is("ARRAY_CONTAINS") => {
+            [list, of, ..] if is("ARRAY_CONTAINS") || is("_TRY_ARRAY_CONTAINS") => {
                 let level = self.level(of)?;
                 let list = self.constant(list)?;
                 Some(self.key_is(level, list.iter().filter_map(Value::as_array).flatten()))

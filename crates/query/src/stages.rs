@@ -11,7 +11,7 @@
 //! ```
 
 use crate::language::ast::{Expr, ExprKind, Select, Source};
-use crate::query_plan::gathers;
+use crate::query_plan::{gathers, gives_items};
 
 /// No text can say this, so no alias is the same.
 const UNNAMED: &str = "\0";
@@ -25,8 +25,8 @@ pub struct Stages<'q> {
 pub fn stages(select: &Select) -> Option<Stages<'_>> {
     let (source, others) = select.from.split_first()?;
     let ExprKind::Subquery { select: inner, .. } = &source.of.kind else { return None };
-    let reads_items = !inner.from.is_empty();
-    if !reads_items || !gathers(inner) && stages(inner).is_none() {
+    let is_stage = gathers(inner) && !gives_items(inner) || stages(inner).is_some();
+    if !inner.reads_items() || !is_stage {
         return None;
     }
     let first = Source { each: source.each, of: rows_named(source), alias: source.alias.clone() };
@@ -68,7 +68,10 @@ mod tests {
     fn rows_of_single_items_are_not() {
         assert!(split("SELECT VALUE x FROM (SELECT VALUE c.n FROM c) x").is_none());
         assert!(split("SELECT VALUE x FROM (SELECT VALUE 1) x").is_none());
+        assert!(split("SELECT VALUE x FROM (SELECT DISTINCT VALUE y FROM (SELECT VALUE 1) y) x").is_none());
         assert!(split("SELECT c.id FROM c JOIN (SELECT DISTINCT VALUE t FROM t IN c.tags)").is_none());
         assert!(split("SELECT c.id FROM c").is_none());
+        assert!(split("SELECT VALUE x FROM (SELECT DISTINCT VALUE c FROM c) x").is_none());
+        assert!(split("SELECT VALUE x FROM (SELECT DISTINCT VALUE c FROM c.a c) x").is_some());
     }
 }

@@ -96,7 +96,6 @@ fn what_an_index_cannot_tell() {
         ("(c.a = 1) = false", NONE),
         ("IS_PRIMITIVE(c.a)", NONE),
         ("UPPER(c.a) = 'X'", NONE),
-        ("c[c.b] = 1", NONE),
         ("CONTAINS(c.a, c.b)", NONE),
         ("ARRAY_CONTAINS(c.a, c.b)", NONE),
         ("ARRAY_LENGTH(c.a) > 1", NONE),

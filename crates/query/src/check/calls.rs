@@ -2,6 +2,7 @@
 
 use super::names::Scope;
 use super::{Checked, Checker, Place, suggest};
+use crate::compile::check_options;
 use crate::expr::aggregate::AggregateKind;
 use crate::expr::functions::{self, Arity};
 use crate::language::ast::Expr;
@@ -23,13 +24,22 @@ impl<'q> Checker<'q> {
             check_arity(&upper, AGGREGATE, call, arguments)?;
             return self.aggregate(call, arguments, scope, place);
         }
-        if let "FULLTEXTSCORE" | "RRF" = upper.as_str() {
-            let name = if upper == "RRF" { "RRF" } else { "FullTextScore" };
-            let message = format!("The {name} function is only allowed in the ORDER BY RANK clause.");
-            return Err(Fault::coded(name_of(call, function), "SC2240", message));
+        if upper == "FULLTEXTSCORE" {
+            const ELSEWHERE: &str = "The FullTextScore function is only allowed in the ORDER BY RANK clause.";
+            return Err(Fault::coded(call.span, "SC2240", ELSEWHERE));
+        }
+        if upper == "RRF" {
+            // To the service this is no function at all, and it has seen the scores before it says so.
+            let scores = arguments.iter().filter_map(|score| self.scalar(score, scope, place).err());
+            let faults: Vec<Fault> =
+                scores.chain([unknown(call, function).with_hint("It stands in ORDER BY RANK.")]).collect();
+            return Fault::together(faults).map_or(Ok(()), Err);
         }
         let Some(known) = functions::find(function) else { return Err(unknown(call, function)) };
         check_arity(known.name, known.arity, call, arguments)?;
+        if known.name == functions::VECTOR_DISTANCE {
+            check_options(call, arguments)?;
+        }
         self.scalars(arguments, scope, place)
     }
 }

@@ -4,15 +4,12 @@ use std::collections::HashSet;
 
 use super::groups::is_aggregated;
 use super::names::Scope;
-use super::{Checked, Checker, Nesting, Place};
+use super::{Checked, Checker, Place};
 use crate::compile::is_distance as is_vector_distance;
+use crate::language::Fault;
 use crate::language::ast::{Expr, ExprKind, OrderBy, OrderKey, Select, SelectSpec, Step};
-use crate::language::{Fault, Span};
 
-pub(super) fn check(select: &Select, nesting: Nesting) -> Result<(), Fault> {
-    if nesting == Nesting::Subquery {
-        check_subquery(select)?;
-    }
+pub(super) fn check(select: &Select) -> Result<(), Fault> {
     check_star(select)?;
     check_column_names(&select.spec)?;
     if let (Some(top), Some(_)) = (&select.top, &select.offset_limit) {
@@ -21,26 +18,29 @@ pub(super) fn check(select: &Select, nesting: Nesting) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_subquery(select: &Select) -> Result<(), Fault> {
-    let refuse = |span: Span, code, message| Err(Fault::coded(span, code, message));
+/// Clauses that no subquery may have. All of them are told: inner ones first, as the service does.
+pub(super) fn check_subqueries(select: &Select) -> Result<(), Fault> {
+    let mut faults = Vec::new();
+    select.each_subquery(&mut |inner| note_subquery(inner, &mut faults));
+    Fault::together(faults).map_or(Ok(()), Err)
+}
+
+fn note_subquery(select: &Select, faults: &mut Vec<Fault>) {
+    select.each_subquery(&mut |inner| note_subquery(inner, faults));
+    let mut refuse = |span, code, message: &str| faults.push(Fault::coded(span, code, message));
+    let places = select.places;
     match &select.order_by {
         Some(OrderBy::Rank(score)) => {
-            return refuse(score.span, "SC2228", "The ORDER BY RANK clause is not supported in subqueries.");
+            refuse(score.span, "SC2228", "The ORDER BY RANK clause is not supported in subqueries.");
         }
-        Some(OrderBy::Keys(keys)) => {
-            let span = keys.first().map_or(select.span, |key| key.expr.span);
-            return refuse(span, "SC2202", "'ORDER BY' is not supported in subqueries.");
-        }
+        Some(OrderBy::Keys(_)) => refuse(places.order_by, "SC2202", "'ORDER BY' is not supported in subqueries."),
         None => {}
     }
-    if let Some(top) = &select.top {
-        return refuse(top.span, "SC2203", "'TOP' is not supported in subqueries.");
+    if select.top.is_some() {
+        refuse(places.top, "SC2203", "'TOP' is not supported in subqueries.");
     }
-    match &select.offset_limit {
-        Some((offset, limit)) => {
-            refuse(offset.span.to(limit.span), "SC2204", "'OFFSET LIMIT' clause is not supported in subqueries.")
-        }
-        None => Ok(()),
+    if select.offset_limit.is_some() {
+        refuse(places.offset_limit, "SC2204", "'OFFSET LIMIT' clause is not supported in subqueries.");
     }
 }
 

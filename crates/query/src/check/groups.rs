@@ -3,12 +3,13 @@
 //! A block that groups, or that has an aggregate in its `SELECT`, sees groups and no rows: the keys, aggregates, and
 //! what can be built of those and of constants, such as a property of a key.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Checked, Checker, Place};
 use crate::check::names::Scope;
 use crate::expr::aggregate::AggregateKind;
-use crate::language::ast::{Expr, ExprKind, Select, SelectSpec, Step};
+use crate::language::ast::{Expr, ExprKind, OrderBy, OrderKey, Select, SelectSpec, Step};
 use crate::language::print::{print_alike, print_expr};
 use crate::language::{Fault, Span};
 
@@ -37,9 +38,9 @@ pub(super) fn is_aggregated(select: &Select) -> bool {
     !select.group_by.is_empty() || has_aggregate(&select.spec)
 }
 
-pub(super) fn nested(span: Span) -> Fault {
+pub(super) fn nested(around: Span) -> Fault {
     const NESTED: &str = "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
-    Fault::coded(span, "SC2101", NESTED)
+    Fault::coded(around, "SC2101", NESTED)
 }
 
 impl<'q> Checker<'q> {
@@ -51,8 +52,8 @@ impl<'q> Checker<'q> {
         place: Place,
     ) -> Checked {
         match place {
-            Place::Select => self.scalars(arguments, scope, Place::Aggregate),
-            Place::Aggregate => Err(nested(call.span)),
+            Place::Select => self.scalars(arguments, scope, Place::Aggregate(call.span)),
+            Place::Aggregate(around) => Err(nested(around)),
             Place::Row(clause) => {
                 let message = format!("An aggregate function cannot stand in {clause}: it looks at one row at a time.");
                 Err(Fault::plain(call.span, message))
@@ -66,10 +67,20 @@ pub(super) fn check(select: &Select) -> Result<(), Fault> {
     if !is_aggregated(select) {
         return Ok(());
     }
-    let keys = Keys::of(&select.group_by);
-    let group = Group { keys, rows: select.from.iter().filter_map(|source| source.name()).collect() };
-    let faults = select.spec.items().iter().filter_map(|item| group.check(&item.expr).err());
+    let rows = select.from.iter().filter_map(|source| source.name()).collect();
+    let listed = Group { keys: Keys::of(&select.group_by), rows, clause: Clause::SelectList };
+    let sorted = Group { clause: Clause::OrderBy, ..listed.clone() };
+    let faults = select.spec.items().iter().filter_map(|item| listed.check(&item.expr).err());
+    let faults = faults.chain(sorted_by(select).iter().filter_map(|key| sorted.check(&key.expr).err()));
     Fault::together(faults).map_or(Ok(()), Err)
+}
+
+/// A single row is in order, whatever it is sorted by.
+fn sorted_by(select: &Select) -> &[OrderKey] {
+    match &select.order_by {
+        Some(OrderBy::Keys(keys)) if !select.group_by.is_empty() => keys,
+        _ => &[],
+    }
 }
 
 fn check_key(key: &Expr) -> Result<(), Fault> {
@@ -125,10 +136,19 @@ impl Keys {
     }
 }
 
+#[derive(Clone)]
 struct Group<'q> {
     keys: Keys,
     /// Names that stand for single rows, and are out of reach.
     rows: HashSet<&'q str>,
+    clause: Clause,
+}
+
+/// Who looks at the group.
+#[derive(Clone, Copy)]
+enum Clause {
+    SelectList,
+    OrderBy,
 }
 
 impl<'q> Group<'q> {
@@ -140,8 +160,8 @@ impl<'q> Group<'q> {
             return steps.iter().filter_map(Step::index).try_for_each(|index| self.check(index));
         }
         match &expr.kind {
-            ExprKind::Name(name) if self.rows.contains(name.as_str()) => Err(out_of_reach(expr)),
-            ExprKind::Access { base, .. } if self.is_row(base) => Err(out_of_reach(expr)),
+            ExprKind::Name(name) if self.rows.contains(name.as_str()) => Err(self.out_of_reach(expr)),
+            ExprKind::Access { base, .. } if self.is_row(base) => Err(self.out_of_reach(expr)),
             ExprKind::Subquery { select, .. } => self.check_subquery(select),
             _ => expr.each_child(&mut |child| self.check(child)),
         }
@@ -156,7 +176,7 @@ impl<'q> Group<'q> {
         select.from.iter().try_for_each(|source| self.check(&source.of))?;
         let own: HashSet<&str> = select.from.iter().filter_map(|source| source.name()).collect();
         let rows = self.rows.difference(&own).copied().collect();
-        let inside = Group { keys: self.keys.clone(), rows };
+        let inside = Group { rows, ..self.clone() };
         select.each_scalar(&mut |scalar| inside.check_inside(scalar, select))
     }
 
@@ -169,13 +189,34 @@ impl<'q> Group<'q> {
             None => self.check(expr),
         }
     }
+
+    fn out_of_reach(&self, expr: &Expr) -> Fault {
+        let (code, clause) = match self.clause {
+            Clause::SelectList => ("SC2102", "select list"),
+            Clause::OrderBy => ("SC2103", "ORDER BY clause"),
+        };
+        let property = property(expr);
+        let message = format!(
+            "Property reference '{}' is invalid in the {clause} because it is not contained in either an aggregate \
+             function or the GROUP BY clause.",
+            print_expr(&property)
+        );
+        Fault::coded(property.span, code, message)
+    }
 }
 
-fn out_of_reach(expr: &Expr) -> Fault {
-    let message = format!(
-        "Property reference '{}' is invalid in the select list because it is not contained in either an aggregate \
-         function or the GROUP BY clause.",
-        print_expr(expr)
-    );
-    Fault::coded(expr.span, "SC2102", message)
+/// A path up to its first element: `c.a` for `c.a[0].b`.
+fn property(expr: &Expr) -> Cow<'_, Expr> {
+    let ExprKind::Access { base, steps } = &expr.kind else { return Cow::Borrowed(expr) };
+    let count = steps.iter().take_while(|step| step.property().is_some()).count();
+    match steps.get(count).and_then(Step::index) {
+        None => Cow::Borrowed(expr),
+        Some(_) if count == 0 => Cow::Borrowed(base),
+        Some(element) => {
+            let kind = ExprKind::Access { base: base.clone(), steps: steps[..count].to_vec() };
+            // Before the bracket, with which an index begins.
+            let span = Span { start: expr.span.start, end: element.span.start.saturating_sub(1) };
+            Cow::Owned(Expr { kind, span })
+        }
+    }
 }

@@ -7,7 +7,7 @@
 //! The first source of the outermost block names the container, whatever it calls it; so does the first source
 //! of a subquery that is itself the first source. Any other name is one that `FROM` has bound.
 
-use super::{Checked, Checker, Nesting, Place};
+use super::{Checked, Checker, Place};
 use crate::language::ast::{Expr, ExprKind, Select, Source};
 use crate::language::{Fault, Span};
 
@@ -76,7 +76,7 @@ impl<'q> Checker<'q> {
         match &of.kind {
             ExprKind::Name(_) if scope.container_is_free => Ok(()),
             ExprKind::Access { base, .. } => self.source(base, scope),
-            ExprKind::Subquery { select, .. } => self.block(select, scope, Nesting::Subquery),
+            ExprKind::Subquery { select, .. } => self.block(select, scope),
             _ => self.scalar(of, scope, Place::Row("FROM")),
         }
     }

@@ -11,7 +11,7 @@ use crate::rank::{Ranking, Score};
 impl<'q> Checker<'q> {
     pub(super) fn rank(&mut self, select: &'q Select, score: &'q Expr, scope: &Scope<'q>) -> Checked {
         check_beside(select, score.span)?;
-        for component in Ranking::read(score)?.components {
+        for component in Ranking::read(score, select.places.order_by)?.components {
             match component.score {
                 Score::Text { property, terms } => {
                     self.scalar(property, scope, Place::Row("ORDER BY RANK"))?;

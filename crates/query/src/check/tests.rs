@@ -13,16 +13,40 @@ fn accepts(text: &str) {
     }
 }
 
-/// The first error of the answer: code (empty when there is none), message, place.
 #[track_caller]
-fn error_of(text: &str) -> (String, String, (i64, i64)) {
+fn errors_of(text: &str) -> Vec<Value> {
     let error = read(text).expect_err(text);
     assert_eq!(error.kind, Kind::Invalid, "{text}: {error:?}");
     let body = json::parse(error.message.as_bytes()).unwrap_or_else(|_| panic!("{text}: {}", error.message));
-    let first = body.get("errors").and_then(Value::as_array).and_then(|errors| errors.first()).cloned().unwrap();
-    let text_of = |name: &str| first.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let place = |name: &str| first.get("location").and_then(|l| l.get(name)).and_then(Value::as_i64).unwrap();
+    body.get("errors").and_then(Value::as_array).unwrap().to_vec()
+}
+
+/// Code (empty when there is none), message, place.
+fn told(error: &Value) -> (String, String, (i64, i64)) {
+    let text_of = |name: &str| error.get(name).map_or_else(String::new, shown);
+    let place = |name: &str| error.get("location").and_then(|l| l.get(name)).and_then(Value::as_i64).unwrap();
     (text_of("code"), text_of("message"), (place("start"), place("end")))
+}
+
+/// The first error of the answer.
+#[track_caller]
+fn error_of(text: &str) -> (String, String, (i64, i64)) {
+    told(&errors_of(text)[0])
+}
+
+/// The codes of all errors, and what stands at their places.
+#[track_caller]
+fn all_at(text: &str) -> Vec<(String, &str)> {
+    let at = |error: &Value| {
+        let (code, _, (start, end)) = told(error);
+        (code, &text[start as usize..end as usize])
+    };
+    errors_of(text).iter().map(at).collect()
+}
+
+/// A text as it is, a number as JSON has it.
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| json::to_string(value), str::to_owned)
 }
 
 #[track_caller]
@@ -84,6 +108,24 @@ fn names_resolve() {
 }
 
 #[test]
+fn an_index_is_the_same_for_every_row() {
+    let text = "SELECT VALUE [1, 2, 3][root[\"x\"]] FROM root";
+    check(text, "SC2990", "The specified query includes 'member indexer' which is currently not supported.");
+    assert_eq!(error_of(text).2, (13, 33));
+    check_at("SELECT VALUE c.a[c.i] FROM c", "SC2990", "c.a[c.i]");
+    check_at(
+        "SELECT 1 FROM c JOIN v1 IN c.a WHERE v1[(ARRAY_LENGTH(c.b) % 2)]",
+        "SC2990",
+        "v1[(ARRAY_LENGTH(c.b) % 2)]",
+    );
+    check_at("SELECT c.a[(SELECT VALUE 0)] FROM c", "SC2990", "c.a[(SELECT VALUE 0)]");
+    check_at("SELECT c.a[udf.f()] FROM c", "SC2990", "c.a[udf.f()]");
+    for index in ["0", "-1", "(1)", "\"b\"", "@i", "1 + 1", "@i.j", "undefined"] {
+        accepts(&format!("SELECT c.a[{index}] FROM c"));
+    }
+}
+
+#[test]
 fn functions_exist_and_get_their_arguments() {
     check("SELECT BADFUNC(r.age) FROM Root r", "SC2005", "'BADFUNC' is not a recognized built-in function name.");
     check_at("SELECT BADFUNC(r.age) FROM Root r", "SC2005", "BADFUNC");
@@ -119,7 +161,9 @@ fn aggregates_stand_in_select_and_not_in_each_other() {
         "SC2101",
         "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.",
     );
-    check("SELECT VALUE SUM((SELECT VALUE c.a)) FROM c", "SC2101", "");
+    check_at("SELECT VALUE MAX(MIN(r)) FROM r", "SC2101", "MAX(MIN(r))");
+    check_at("SELECT 1 + SUM(ABS(AVG(MIN(r)))) FROM r", "SC2101", "SUM(ABS(AVG(MIN(r))))");
+    check_at("SELECT VALUE SUM((SELECT VALUE c.a)) FROM c", "SC2101", "SUM((SELECT VALUE c.a))");
     check("SELECT c.a FROM c WHERE COUNT(1) > 1", "", "cannot stand in WHERE");
     check("SELECT c.a FROM c GROUP BY COUNT(1)", "", "cannot stand in GROUP BY");
     check("SELECT c.a FROM c ORDER BY COUNT(1)", "", "cannot stand in ORDER BY");
@@ -138,8 +182,23 @@ fn only_keys_and_aggregates_are_selected_of_a_group() {
     check_at("SELECT VALUE c FROM c GROUP BY c.a", "SC2102", "c");
     check_at("SELECT c.a + c.b FROM c GROUP BY c.a", "SC2102", "c.b");
     check_at("SELECT c.a, (SELECT VALUE c.b) AS b FROM c GROUP BY c.a", "SC2102", "c.b");
-    let both = read("SELECT c.a, c.b, COUNT(1), c.c FROM c GROUP BY c.a").unwrap_err();
-    assert_eq!(both.message.matches("SC2102").count(), 2, "{both}");
+    let both = "SELECT c.a, c.b, COUNT(1), c.c FROM c GROUP BY c.a";
+    assert_eq!(all_at(both), [("SC2102".to_owned(), "c.b"), ("SC2102".to_owned(), "c.c")]);
+    let element = "SELECT VALUE v1[0] FROM c JOIN v1 IN c.list GROUP BY c.a";
+    check(element, "SC2102", "Property reference 'v1' is invalid");
+    check_at(element, "SC2102", "v1");
+    check_at("SELECT VALUE c.b[\"x\"] FROM c GROUP BY c.a", "SC2102", "c.b[\"x\"]");
+    check_at("SELECT VALUE c.b[0].d[1] FROM c GROUP BY c.a", "SC2102", "c.b");
+    let sorted = "SELECT root[\"Int\"], root.a FROM root GROUP BY root.a ORDER BY root[\"Int\"] ASC, root.a, root.b";
+    let want = [("SC2102", "root[\"Int\"]"), ("SC2103", "root[\"Int\"]"), ("SC2103", "root.b")];
+    assert_eq!(all_at(sorted), want.map(|(code, at)| (code.to_owned(), at)));
+    check(
+        "SELECT root.a FROM root GROUP BY root.a ORDER BY root[\"Int\"]",
+        "SC2103",
+        "Property reference 'root[\"Int\"]' is invalid in the ORDER BY clause because it is not contained in either an \
+         aggregate function or the GROUP BY clause.",
+    );
+    accepts("SELECT COUNT(1) FROM c ORDER BY c.a");
     check("SELECT c.a FROM c GROUP BY c.a, 1", "", "A constant cannot be a GROUP BY key");
     check("SELECT c.a FROM c GROUP BY (SELECT VALUE c.a)", "", "A subquery cannot be a GROUP BY key");
     accepts("SELECT ABS(c.a) AS b FROM c GROUP BY c.a");
@@ -148,9 +207,21 @@ fn only_keys_and_aggregates_are_selected_of_a_group() {
 
 #[test]
 fn subqueries_do_not_sort_or_page() {
-    check_at("SELECT ARRAY(SELECT VALUE x FROM x IN c.a ORDER BY x.b) FROM c", "SC2202", "x.b");
-    check("SELECT ARRAY(SELECT TOP 1 VALUE x FROM x IN c.a) FROM c", "SC2203", "'TOP' is not supported in subqueries.");
-    check("SELECT ARRAY(SELECT VALUE x FROM x IN c.a OFFSET 0 LIMIT 1) FROM c", "SC2204", "'OFFSET LIMIT' clause");
+    let inner = |select: &str| format!("SELECT ARRAY({select}) FROM c");
+    let sorted = inner("SELECT VALUE x FROM x IN c.a ORDER BY x.a, x[\"b\"] ASC");
+    check(&sorted, "SC2202", "'ORDER BY' is not supported in subqueries.");
+    check_at(&sorted, "SC2202", "ORDER BY x.a, x[\"b\"] ASC");
+    let top = inner("SELECT TOP 10 VALUE x FROM x IN c.a");
+    check(&top, "SC2203", "'TOP' is not supported in subqueries.");
+    check_at(&top, "SC2203", "TOP 10");
+    let paged = inner("SELECT VALUE x FROM x IN c.a OFFSET 10 LIMIT 10");
+    check(&paged, "SC2204", "'OFFSET LIMIT' clause is not supported in subqueries.");
+    check_at(&paged, "SC2204", "OFFSET 10 LIMIT 10");
+    let nested = "SELECT 1 FROM c JOIN (SELECT TOP 2 VALUE EXISTS(SELECT 1 FROM x IN c.a ORDER BY x.b OFFSET 0 LIMIT 1) \
+                  FROM c JOIN y IN c.b ORDER BY y.c) v ORDER BY c.d OFFSET 0 LIMIT 5";
+    let want =
+        [("SC2202", "ORDER BY x.b"), ("SC2204", "OFFSET 0 LIMIT 1"), ("SC2202", "ORDER BY y.c"), ("SC2203", "TOP 2")];
+    assert_eq!(all_at(nested), want.map(|(code, at)| (code.to_owned(), at)));
     check("SELECT ARRAY(SELECT VALUE x FROM x IN c.a ORDER BY RANK RRF(x)) FROM c", "SC2228", "ORDER BY RANK");
 }
 
@@ -234,6 +305,21 @@ fn the_nearest_come_first_and_in_no_other_direction() {
         );
     }
     check("SELECT * FROM c ORDER BY c.a, VectorDistance(c.v, [1, 2])", "2206", "document path");
+    let options = |options: &str| format!("SELECT VALUE VectorDistance(c.v, [1], false, {options}) FROM c");
+    for (wrong, message) in [
+        (
+            r#"{"notAValidFieldName": "dotproduct"}"#,
+            "'notAValidFieldName' is not a valid option name for VectorDistance function options argument.",
+        ),
+        (
+            r#"{"distanceFunction": "x"}"#,
+            "VectorDistance function options argument property value 'x' is not a valid value for option 'distanceFunction'.",
+        ),
+    ] {
+        check(&options(wrong), "SC2210", message);
+        check_at(&options(wrong), "SC2210", wrong);
+    }
+    accepts(&options("{'distanceFunction': @f, 'dataType': 'Int8'}"));
     check(
         "SELECT VALUE VectorDistance(c.v) FROM c",
         "SC2050",
@@ -251,9 +337,18 @@ fn full_text_functions() {
     accepts("SELECT FullTextContains(c.t, 'a') FROM c WHERE FullTextContainsAny(c.t, 'a', @b)");
     check("SELECT FullTextContains(c.t) FROM c", "SC2050", "The FULLTEXTCONTAINS function requires 2 argument(s).");
     check("SELECT FullTextContainsAll(c.t) FROM c", "SC2050", "requires at least 2 argument(s).");
-    let elsewhere = "function is only allowed in the ORDER BY RANK clause.";
-    check("SELECT FullTextScore(c.t, 'a') FROM c", "SC2240", &format!("The FullTextScore {elsewhere}"));
-    check("SELECT * FROM c WHERE RRF(c.a, c.b) > 1", "SC2240", &format!("The RRF {elsewhere}"));
+    let elsewhere = "SELECT FullTextScore(c.t, 'a') FROM c";
+    check(elsewhere, "SC2240", "The FullTextScore function is only allowed in the ORDER BY RANK clause.");
+    check_at(elsewhere, "SC2240", "FullTextScore(c.t, 'a')");
+    check("SELECT * FROM c WHERE RRF(c.a, c.b) > 1", "SC2005", "'RRF' is not a recognized built-in function name.");
+    let fused = "SELECT * FROM c WHERE RRF(FullTextScore(c.a, 'x'), RRF(c.n, FullTextScore(c.b, 'y'))) > 0";
+    let want = [
+        ("SC2240", "FullTextScore(c.a, 'x')"),
+        ("SC2240", "FullTextScore(c.b, 'y')"),
+        ("SC2005", "RRF"),
+        ("SC2005", "RRF"),
+    ];
+    assert_eq!(all_at(fused), want.map(|(code, at)| (code.to_owned(), at)));
 }
 
 #[test]
@@ -270,7 +365,11 @@ fn what_may_be_ranked() {
         "Specifying a sort order (ASC or DESC) in the ORDER BY RANK clause is not allowed.",
     );
     check("SELECT * FROM c ORDER BY RANK ABS(c.n)", "SC2221", "VectorDistance and/or a FullTextScore");
-    check("SELECT * FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'a'))", "SC2050", "at least 2");
+    for few in ["RRF(FullTextScore(c.t, 'a'))", "RRF()", "RRF(FullTextScore(c.t, 'a'), [1])", "RRF(c.n)"] {
+        let text = format!("SELECT * FROM c ORDER BY RANK {few} OFFSET 0 LIMIT 1");
+        check(&text, "SC2221", "VectorDistance and/or a FullTextScore function call. RRF takes two or more");
+        check_at(&text, "SC2221", &format!("ORDER BY RANK {few}"));
+    }
     let weights = |weights: &str| {
         format!("SELECT * FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'a'), FullTextScore(c.u, 'b'), {weights})")
     };

@@ -14,8 +14,8 @@ use pleiad_vector::Measure;
 use super::Compiler;
 use crate::block::{Distance, Node, Operand, Search};
 use crate::expr::functions::{self, UNSAID};
-use crate::language::Fault;
 use crate::language::ast::{Expr, ExprKind};
+use crate::language::{Fault, Span};
 
 const MULTIPLIER_MAX: f64 = 100.0;
 
@@ -31,7 +31,7 @@ impl<'q> Compiler<'q> {
         let mut nodes = nodes.into_iter();
         let (Some(left), Some(right)) = (nodes.next(), nodes.next()) else { return Ok(Node::Undefined) };
         let measure = self.policy_of(&left).or_else(|| self.policy_of(&right)).map_or(UNSAID, Measure::of);
-        let (measure, search) = self.options(measure, nodes.next(), nodes.next(), expr)?;
+        let (measure, search) = self.options(measure, nodes.next(), nodes.next(), At::of(expr, arguments))?;
         let (Some(left), Some(right)) = (operand(left, measure), operand(right, measure)) else {
             return Ok(Node::Undefined);
         };
@@ -48,7 +48,7 @@ impl<'q> Compiler<'q> {
         let nodes = self.all(arguments)?;
         let measure = nodes.iter().take(2).find_map(|node| self.policy_of(node)).map_or(UNSAID, Measure::of);
         let mut settings = nodes.into_iter().skip(2);
-        let (measure, _) = self.options(measure, settings.next(), settings.next(), expr)?;
+        let (measure, _) = self.options(measure, settings.next(), settings.next(), At::of(expr, arguments))?;
         Ok(measure.is_similarity())
     }
 
@@ -64,9 +64,9 @@ impl<'q> Compiler<'q> {
         mut measure: Measure,
         brute_force: Option<Node>,
         options: Option<Node>,
-        expr: &Expr,
+        at: At,
     ) -> Result<(Measure, Search)> {
-        let refuse = |what: &str| Err(Fault::plain(expr.span, what).into_error(self.text));
+        let refuse = |what: &str| Err(Fault::plain(at.call, what).into_error(self.text));
         let brute_force = match brute_force {
             None | Some(Node::Undefined) => false,
             Some(Node::Constant(Value::Bool(brute_force))) => brute_force,
@@ -81,50 +81,74 @@ impl<'q> Compiler<'q> {
             }
         };
         for (name, value) in options.iter() {
-            set(name, value, &mut measure, &mut search)
-                .map_err(|(code, message)| Fault { code, ..Fault::plain(expr.span, message) }.into_error(self.text))?;
+            set(name, value, &mut measure, &mut search, at).map_err(|fault| fault.into_error(self.text))?;
         }
         Ok((measure, search))
     }
 }
 
-type Wrong = (Option<&'static str>, String);
+/// Options that are written down are wrong in every plan, before anything is compiled.
+pub fn check_options(call: &Expr, arguments: &[Expr]) -> Result<(), Fault> {
+    let Some(ExprKind::Object(options)) = arguments.get(OPTIONS).map(|options| &options.kind) else { return Ok(()) };
+    let (mut measure, mut search) = (UNSAID, Search::default());
+    options.iter().try_for_each(|(name, value)| match &value.kind {
+        ExprKind::Constant(value) => set(name, value, &mut measure, &mut search, At::of(call, arguments)),
+        _ => Ok(()),
+    })
+}
 
-fn set(name: &str, value: &Value, measure: &mut Measure, search: &mut Search) -> Result<(), Wrong> {
-    let text = || value.as_str().unwrap_or_default();
+/// Which argument the options are.
+const OPTIONS: usize = 3;
+
+/// Where faults are: the service points at the options for some, for others at the call.
+#[derive(Clone, Copy)]
+struct At {
+    call: Span,
+    options: Span,
+}
+
+impl At {
+    fn of(call: &Expr, arguments: &[Expr]) -> Self {
+        At { call: call.span, options: arguments.get(OPTIONS).map_or(call.span, |options| options.span) }
+    }
+}
+
+fn set(name: &str, value: &Value, measure: &mut Measure, search: &mut Search, at: At) -> Result<(), Fault> {
+    let text = value.as_str().unwrap_or_default();
     let unknown = |known: &str| {
-        let shown = json::to_string(value);
-        (
-            None,
-            format!(
-                "The '{name}' value {shown} specified in the VectorDistance function is not supported. Use {known}."
-            ),
-        )
+        let shown = value.as_str().map_or_else(|| json::to_string(value), str::to_owned);
+        let message = format!(
+            "VectorDistance function options argument property value '{shown}' is not a valid value for option '{name}'."
+        );
+        Fault::coded(at.options, "SC2210", message).with_hint(format!("Use {known}."))
     };
     match name {
         "distanceFunction" => {
-            let known = DistanceFunction::parse(text());
+            let known = DistanceFunction::parse(text);
             measure.function = known.ok_or_else(|| unknown("cosine, dotproduct or euclidean"))?;
         }
         "dataType" => {
-            let known = VectorDataType::parse(text());
+            let known = VectorDataType::parse(text);
             measure.data_type = known.ok_or_else(|| unknown("Float32, Float16, Int8 or Uint8"))?;
         }
-        "searchListSizeMultiplier" => search.list_multiplier = Some(within(name, value, 1.0, MULTIPLIER_MAX)?),
-        "quantizedVectorListMultiplier" => search.rerank_multiplier = Some(within(name, value, 1.0, MULTIPLIER_MAX)?),
+        "searchListSizeMultiplier" => search.list_multiplier = Some(within(name, value, 1.0, MULTIPLIER_MAX, at)?),
+        "quantizedVectorListMultiplier" => {
+            search.rerank_multiplier = Some(within(name, value, 1.0, MULTIPLIER_MAX, at)?);
+        }
         // How much a search minds the filter while it looks around is ours to choose: see docs/vector-search.md.
         "filterPriority" => {
-            within(name, value, 0.0, 1.0)?;
+            within(name, value, 0.0, 1.0, at)?;
         }
         _ => {
             const KNOWN: &str = "distanceFunction, dataType, searchListSizeMultiplier, quantizedVectorListMultiplier and filterPriority";
-            return Err((None, format!("The VectorDistance function has no option '{name}'. It has {KNOWN}.")));
+            let message = format!("'{name}' is not a valid option name for VectorDistance function options argument.");
+            return Err(Fault::coded(at.options, "SC2210", message).with_hint(format!("There are {KNOWN}.")));
         }
     }
     Ok(())
 }
 
-fn within(name: &str, value: &Value, min: f64, max: f64) -> Result<f64, Wrong> {
+fn within(name: &str, value: &Value, min: f64, max: f64, at: At) -> Result<f64, Fault> {
     match value.as_number().map(|number| number.as_f64()) {
         Some(number) if (min..=max).contains(&number) => Ok(number),
         _ => {
@@ -133,7 +157,7 @@ fn within(name: &str, value: &Value, min: f64, max: f64) -> Result<f64, Wrong> {
                 "The '{name}' value {shown} specified in the VectorDistance function is outside the supported range. The \
                  value must be between {min} and {max}."
             );
-            Err((Some("SC2213"), message))
+            Err(Fault::coded(at.call, "SC2213", message))
         }
     }
 }

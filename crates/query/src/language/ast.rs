@@ -3,6 +3,8 @@
 //! Promise: it can hold every construct of the language, built or not, and each node knows its place in
 //! the text. Operators of one level form flat chains, so that a query of ten thousand `OR`s is wide, not deep.
 
+use std::convert::Infallible;
+
 use pleiad_model::Value;
 
 use super::Span;
@@ -20,7 +22,16 @@ pub struct Select {
     pub group_by: Vec<Expr>,
     pub order_by: Option<OrderBy>,
     pub offset_limit: Option<(Expr, Expr)>,
+    pub places: Places,
     pub span: Span,
+}
+
+/// Where clauses stand, from their keywords on. Of those that are not there, nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Places {
+    pub top: Span,
+    pub order_by: Span,
+    pub offset_limit: Span,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -204,6 +215,17 @@ impl BinaryOp {
 }
 
 impl Select {
+    /// Whether rows are made of the container's items: by the first source, since what is joined to it begins with its name.
+    pub fn reads_items(&self) -> bool {
+        self.from.first().is_some_and(|source| source.of.reads_items())
+    }
+
+    /// Visits the queries that stand in this one's scalars, in the order of the text. Does not enter them.
+    pub fn each_subquery<'a>(&'a self, visit: &mut dyn FnMut(&'a Select)) {
+        let visited: Result<(), Infallible> = self.each_scalar(&mut |scalar| scalar.each_subquery(visit));
+        let Ok(()) = visited;
+    }
+
     /// Visits the scalars that stand in the clauses of this block, in the order of the text.
     pub fn each_scalar<'a, E>(&'a self, visit: &mut dyn FnMut(&'a Expr) -> Result<(), E>) -> Result<(), E> {
         self.top.iter().try_for_each(&mut *visit)?;
@@ -285,6 +307,23 @@ impl Expr {
             Like { operand, pattern, .. } => [operand, pattern].into_iter().try_for_each(|e| visit(e)),
             Object(properties) => properties.iter().try_for_each(|(_, value)| visit(value)),
             Call { arguments, .. } | UserCall { arguments, .. } => arguments.iter().try_for_each(visit),
+        }
+    }
+
+    fn each_subquery<'a>(&'a self, visit: &mut dyn FnMut(&'a Select)) -> Result<(), Infallible> {
+        if let ExprKind::Subquery { select, .. } = &self.kind {
+            visit(select);
+        }
+        self.each_child(&mut |child| child.each_subquery(visit))
+    }
+
+    /// As the first source of a query.
+    fn reads_items(&self) -> bool {
+        match &self.kind {
+            ExprKind::Name(_) => true,
+            ExprKind::Access { base, .. } => base.reads_items(),
+            ExprKind::Subquery { select, .. } => select.reads_items(),
+            _ => false,
         }
     }
 

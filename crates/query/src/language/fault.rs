@@ -57,7 +57,10 @@ impl Fault {
 
     /// All of them as one; `None` when there is none.
     pub fn together(faults: impl IntoIterator<Item = Fault>) -> Option<Self> {
-        let mut faults = faults.into_iter();
+        let mut faults = faults.into_iter().flat_map(|mut fault| {
+            let also = std::mem::take(&mut fault.also);
+            std::iter::once(fault).chain(also)
+        });
         let first = faults.next()?;
         Some(Fault { also: faults.collect(), ..first })
     }
@@ -73,7 +76,8 @@ impl Fault {
     fn entry(&self, text: &str) -> Value {
         let mut error = Object::new().with("severity", "Error").with("location", location(self.span, text));
         if let Some(code) = self.code {
-            error.set("code", code);
+            // Older codes are numbers, and the service writes them as such.
+            error.set("code", code.parse::<i64>().map_or_else(|_| Value::from(code), Value::from));
         }
         let message = &self.message;
         error.set("message", self.hint.as_ref().map_or(message.clone(), |hint| format!("{message} {hint}")));

@@ -89,7 +89,7 @@ impl Hybrid {
     /// `None` for a query that is not ranked.
     pub fn of(select: &Select, text: &str, bind: Bind<'_>, counts: Counts, reading: Reading) -> Result<Option<Hybrid>> {
         let Some(OrderBy::Rank(score)) = &select.order_by else { return Ok(None) };
-        let ranking = Ranking::read(score).map_err(|fault| fault.into_error(text))?;
+        let ranking = Ranking::read(score, select.places.order_by).map_err(|fault| fault.into_error(text))?;
         // Nobody fuses a single score: its rows are handed out as they are merged.
         let reading = if ranking.components.len() < 2 { Reading::Sorted } else { reading };
         let mut scores = Scores::default();

@@ -25,10 +25,23 @@ pub fn gathers(select: &Select) -> bool {
 fn gathers_inside(select: &Select) -> bool {
     match select.from.first().map(|source| &source.of.kind) {
         Some(ExprKind::Subquery { select, .. }) => {
-            !select.from.is_empty() && (gathers(select) || gathers_inside(select))
+            select.reads_items() && (gathers(select) && !gives_items(select) || gathers_inside(select))
         }
         _ => false,
     }
+}
+
+/// `SELECT DISTINCT VALUE c FROM c`, where `c` is the container: no two items are equal, since each has its own `_rid`.
+pub fn gives_items(select: &Select) -> bool {
+    let [source] = select.from.as_slice() else { return false };
+    let is_item = match &select.spec {
+        SelectSpec::Star(_) => true,
+        SelectSpec::Value(item) => {
+            matches!(&item.expr.kind, ExprKind::Name(name) if Some(name.as_str()) == source.name())
+        }
+        SelectSpec::List(_) => false,
+    };
+    is_item && !source.each && matches!(source.of.kind, ExprKind::Name(_)) && select.group_by.is_empty()
 }
 
 pub(super) enum Shape<'q> {
@@ -154,7 +167,7 @@ fn distinct_count(select: &Select) -> Option<Shape<'_>> {
     let (kind, counted) = aggregate(&item.expr)?;
     let counts_rows = kind == AggregateKind::Count && matches!(counted.kind, ExprKind::Constant(_));
     let is_bare = select.filter.is_none() && select.group_by.is_empty() && !source.each && !select.distinct;
-    let is_plain_distinct = rows.distinct && !rows.from.is_empty() && rows.group_by.is_empty();
+    let is_plain_distinct = rows.distinct && rows.reads_items() && rows.group_by.is_empty();
     if !counts_rows || !is_bare || !is_plain_distinct || has_aggregate(&rows.spec) || gathers_inside(rows) {
         return None;
     }

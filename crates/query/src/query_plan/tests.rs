@@ -192,9 +192,37 @@ fn order_by() {
         r#"SELECT TOP 42 c._rid, [{"item": c.k}] AS orderByItems, c AS payload FROM c WHERE ({documentdb-formattableorderbyquery-filter}) ORDER BY c.k"#,
     );
     check_plan(
-        "SELECT * FROM c WHERE c.key = 5 ORDER BY c.k OFFSET 1 LIMIT 2",
+        "SELECT * FROM c WHERE c.l = 5 ORDER BY c.k OFFSET 1 LIMIT 2",
         r#"{"offset": 1, "limit": 2}"#,
-        r#"SELECT c._rid, [{"item": c.k}] AS orderByItems, c AS payload FROM c WHERE ((c.key = 5) AND ({documentdb-formattableorderbyquery-filter})) ORDER BY c.k OFFSET 0 LIMIT 3"#,
+        r#"SELECT c._rid, [{"item": c.k}] AS orderByItems, c AS payload FROM c WHERE ((c.l = 5) AND ({documentdb-formattableorderbyquery-filter})) ORDER BY c.k OFFSET 0 LIMIT 3"#,
+    );
+}
+
+#[test]
+fn one_partition_sorts_by_itself() {
+    let none = r#""orderBy": [], "orderByExpressions": [], "offset": null, "limit": null"#;
+    for (text, top) in [
+        ("SELECT * FROM Root r WHERE r.key = 'key' ORDER BY r.key", "null"),
+        ("SELECT TOP 3 r.a FROM r WHERE r.key = 'key' ORDER BY r.a DESC, r.b", "3"),
+        ("SELECT VALUE r.a FROM r WHERE r.key = 'key' ORDER BY r.a OFFSET 1 LIMIT 2", "null"),
+    ] {
+        check_plan(text, &format!(r#"{{{none}, "top": {top}}}"#), "");
+        check_missing(text, "Top", &[]);
+    }
+    check_plan(
+        "SELECT * FROM r WHERE r.key IN ('a', 'b') ORDER BY r.k",
+        r#"{"orderBy": ["Ascending"]}"#,
+        r#"SELECT r._rid, [{"item": r.k}] AS orderByItems, r AS payload FROM r WHERE ((r.key IN ("a", "b")) AND ({documentdb-formattableorderbyquery-filter})) ORDER BY r.k"#,
+    );
+    check_plan(
+        "SELECT DISTINCT r.a FROM r WHERE r.key = 'key' ORDER BY r.a",
+        r#"{"distinctType": "Ordered", "orderBy": ["Ascending"]}"#,
+        r#"SELECT r._rid, [{"item": r.a}] AS orderByItems, {"a": r.a} AS payload FROM r WHERE ((r.key = "key") AND ({documentdb-formattableorderbyquery-filter})) ORDER BY r.a"#,
+    );
+    check_plan(
+        "SELECT TOP 1 r.id FROM r WHERE r.key = 'key' ORDER BY VectorDistance(r.v, [1])",
+        r#"{"top": 1, "orderBy": ["Descending"], "hasNonStreamingOrderBy": true}"#,
+        r#"SELECT TOP 1 r._rid, [{"item": VectorDistance(r.v, [1])}] AS orderByItems, {"id": r.id} AS payload FROM r WHERE ((r.key = "key") AND ({documentdb-formattableorderbyquery-filter})) ORDER BY VectorDistance(r.v, [1])"#,
     );
 }
 
@@ -266,10 +294,42 @@ fn distinct_values_are_counted_by_the_client() {
 }
 
 #[test]
+fn whole_items_are_distinct_as_they_are() {
+    let select = |inner: &str| format!("SELECT VALUE r0.a FROM ({inner}) AS r0 WHERE r0.b > 1");
+    for inner in [
+        "SELECT DISTINCT VALUE root FROM root",
+        "SELECT DISTINCT VALUE r FROM root r WHERE r.a",
+        "SELECT DISTINCT * FROM root",
+    ] {
+        check_plan(&select(inner), r#"{"distinctType": "None"}"#, "");
+        assert!(!needs_merge(&parse(&select(inner)).unwrap()), "{inner}");
+    }
+    check_plan(
+        "SELECT VALUE r0 FROM (SELECT DISTINCT VALUE root FROM root) AS r0 OFFSET 1 LIMIT 2",
+        r#"{"offset": 1, "limit": 2}"#,
+        "SELECT VALUE r0 FROM (SELECT DISTINCT VALUE root FROM root) AS r0 OFFSET 0 LIMIT 3",
+    );
+    for inner in [
+        "SELECT DISTINCT VALUE root.a FROM root",
+        "SELECT DISTINCT VALUE root FROM root.a root",
+        "SELECT DISTINCT VALUE root FROM root IN root.list",
+        "SELECT DISTINCT VALUE root FROM root JOIN x IN root.list",
+        "SELECT DISTINCT VALUE root FROM (SELECT VALUE c.a FROM c) root",
+        "SELECT DISTINCT root FROM root",
+    ] {
+        assert_eq!(plan_for(&select(inner), JAVASCRIPT).expect_err(inner).kind, Kind::Refused);
+    }
+}
+
+#[test]
 fn counts() {
     check_plan("SELECT TOP 5 * FROM c", r#"{"top": 5, "offset": null, "limit": null}"#, "");
     check_plan("SELECT TOP @n * FROM c", r#"{"top": 42}"#, "");
     check_plan("SELECT TOP 0 * FROM c WHERE c.key = 5", r#"{"top": 0}"#, "");
+    check_plan("SELECT TOP 2 5", r#"{"top": null}"#, "");
+    check_plan("SELECT DISTINCT TOP 2 VALUE x FROM x IN (SELECT VALUE [1, 1, 2, 3])", r#"{"top": null}"#, "");
+    check_plan("SELECT 5 OFFSET 1 LIMIT 2", r#"{"offset": null, "limit": null}"#, "");
+    check_plan("SELECT TOP 0 VALUE COUNT(1)", r#"{"top": 0}"#, r#"SELECT VALUE [{"item": COUNT(1)}]"#);
     check_plan(
         "SELECT * FROM c OFFSET 1 LIMIT 2",
         r#"{"top": null, "offset": 1, "limit": 2}"#,
@@ -321,6 +381,35 @@ fn ranges() {
     check_ranges(
         "SELECT VALUE COUNT(1) FROM c WHERE c.key IN ('pk', 5)",
         r#"[{"min":"19C08621B135968252FB34B4CF66F811","max":"19C08621B135968252FB34B4CF66F811","isMinInclusive":true,"isMaxInclusive":true},{"min":"20FD8FE780DCFA0692905152C35E10D9","max":"20FD8FE780DCFA0692905152C35E10D9","isMinInclusive":true,"isMaxInclusive":true}]"#,
+    );
+}
+
+/// Otherwise each partition would count what is not its own.
+#[test]
+fn a_source_that_is_no_container_is_asked_once() {
+    let nothing = r#"[{"min":"","max":"","isMinInclusive":true,"isMaxInclusive":true}]"#;
+    for text in [
+        "SELECT VALUE COUNT(1)",
+        "SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE null)",
+        "SELECT VALUE COUNT(1) FROM (SELECT VALUE 1) AS a",
+        "SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE x FROM (SELECT VALUE 1) x)",
+        "SELECT VALUE SUM(x) FROM x IN (SELECT VALUE [1, 2])",
+        "SELECT VALUE x FROM x IN ARRAY_CONCAT([1], [2])",
+        "SELECT * FROM (SELECT VALUE 1) AS a",
+        "SELECT a, b FROM (SELECT VALUE [1]) a JOIN b IN a",
+    ] {
+        check_ranges(text, nothing);
+        let wanted = crate::check::read(text).unwrap();
+        assert!(!wanted.reads_items() && crate::stages::stages(&wanted).is_none(), "{text}");
+    }
+    check_plan(
+        "SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE null)",
+        r#"{"aggregates": ["Count"], "dCountInfo": null}"#,
+        r#"SELECT VALUE [{"item": COUNT(1)}] FROM (SELECT DISTINCT VALUE null)"#,
+    );
+    check_ranges(
+        "SELECT VALUE COUNT(1) FROM (SELECT VALUE c.a FROM c)",
+        r#"[{"min":"","max":"FF","isMinInclusive":true,"isMaxInclusive":false}]"#,
     );
 }
 
@@ -417,9 +506,8 @@ fn what_needs_a_merge() {
 
 #[test]
 fn a_text_at_the_edge_of_nesting_is_refused_and_not_mangled() {
-    let nested = |levels: usize| {
-        format!("SELECT * FROM c WHERE {}c.a{} ORDER BY c.k", "f[".repeat(levels).replace('f', "c"), "]".repeat(levels))
-    };
+    let nested =
+        |levels: usize| format!("SELECT * FROM c WHERE {}c.a{} ORDER BY c.k", "[".repeat(levels), "]".repeat(levels));
     assert!(plan_for(&nested(200), JAVASCRIPT).is_ok());
     let error = plan_for(&nested(254), JAVASCRIPT).unwrap_err();
     assert!(error.message.contains("nests too deeply"), "{error:?}");

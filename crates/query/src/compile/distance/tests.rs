@@ -120,7 +120,7 @@ fn options_have_limits_with_two_sides() {
     check_error(&call("{'filterPriority': 1.1}"), "between 0 and 1");
     check_error(&call("{'distanceFunction': 'manhattan'}"), "cosine, dotproduct or euclidean");
     check_error(&call("{'dataType': 'double'}"), "Float32");
-    check_error(&call("{'speed': 1}"), "no option 'speed'");
+    check_error(&call("{'speed': 1}"), "'speed' is not a valid option name");
     check_error(&call("{'filterPriority': c.n}"), "an object of constants");
     check_error("SELECT VALUE VectorDistance(c.near, [0, 1], 1) FROM c", "true or false");
 }

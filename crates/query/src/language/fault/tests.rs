@@ -19,3 +19,10 @@ fn a_fault_is_told_by_offset_line_and_column() {
     check("SELECT *\rFORM c", "FORM", r#"{"start":9,"end":13,"line":2,"column":1}"#);
     check("SELECT '\u{1F600}' FORM c", "FORM", r#"{"start":12,"end":16,"line":1,"column":13}"#);
 }
+
+#[test]
+fn a_code_of_digits_is_a_number() {
+    let entry = |code| Fault::coded(Span::default(), code, "No.").entry("");
+    assert_eq!(entry("2206").get("code"), Some(&Value::from(2206_i64)));
+    assert_eq!(entry("SC2001").get("code"), Some(&Value::from("SC2001")));
+}

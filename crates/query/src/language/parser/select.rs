@@ -5,26 +5,44 @@
 //!        [GROUP BY scalars] [ORDER BY keys | ORDER BY RANK score] [OFFSET n LIMIT n]
 //! ```
 
-use super::super::ast::{Expr, ExprKind, Name, OrderBy, OrderKey, Select, SelectItem, SelectSpec, Source, Step};
+use super::super::ast::{
+    Expr, ExprKind, Name, OrderBy, OrderKey, Places, Select, SelectItem, SelectSpec, Source, Step,
+};
 use super::super::lexer::{Symbol, Token};
-use super::super::{Fault, PROPERTIES_MAX};
+use super::super::{Fault, PROPERTIES_MAX, Span};
 use super::{Parsed, Parser, is_keyword};
 
 impl Parser<'_> {
     pub(super) fn select(&mut self) -> Parsed<Select> {
         let start = self.token.span;
+        let mut places = Places::default();
         self.expect_keyword("SELECT")?;
         Ok(Select {
             distinct: self.accept_keyword("DISTINCT"),
-            top: if self.accept_keyword("TOP") { Some(self.count()?) } else { None },
+            top: self.placed(&mut places.top, Self::top)?,
             spec: self.select_spec()?,
             from: if self.accept_keyword("FROM") { self.sources()? } else { Vec::new() },
             filter: if self.accept_keyword("WHERE") { Some(self.scalar()?) } else { None },
             group_by: self.group_by()?,
-            order_by: self.order_by()?,
-            offset_limit: self.offset_limit()?,
+            order_by: self.placed(&mut places.order_by, Self::order_by)?,
+            offset_limit: self.placed(&mut places.offset_limit, Self::offset_limit)?,
+            places,
             span: self.since(start),
         })
+    }
+
+    /// A clause that may be there, and where it is.
+    fn placed<T>(&mut self, place: &mut Span, clause: fn(&mut Self) -> Parsed<Option<T>>) -> Parsed<Option<T>> {
+        let start = self.token.span;
+        let found = clause(self)?;
+        if found.is_some() {
+            *place = self.since(start);
+        }
+        Ok(found)
+    }
+
+    fn top(&mut self) -> Parsed<Option<Expr>> {
+        if self.accept_keyword("TOP") { self.count().map(Some) } else { Ok(None) }
     }
 
     /// An unsigned number or a parameter. Whether the number will do is for the plan to say.

@@ -126,7 +126,7 @@ fn shown(rows: &[Value], ordered: bool) -> Vec<String> {
     shown
 }
 
-const QUERIES: [&str; 16] = [
+const QUERIES: [&str; 18] = [
     "SELECT VALUE c.n FROM c WHERE c.n > 2",
     "SELECT VALUE COUNT(1) FROM c",
     "SELECT VALUE SUM(c.n) FROM c WHERE c.n > 2",
@@ -143,6 +143,8 @@ const QUERIES: [&str; 16] = [
     "SELECT c.n, c.g FROM c WHERE c.n >= 0 ORDER BY c.n DESC, c.g",
     "SELECT TOP 3 VALUE c.n FROM c ORDER BY c.n DESC",
     "SELECT DISTINCT VALUE c.g FROM c ORDER BY c.g OFFSET 1 LIMIT 1",
+    "SELECT VALUE r.n FROM (SELECT DISTINCT VALUE c FROM c) r WHERE r.n > 2",
+    "SELECT VALUE SUM(r.n) FROM (SELECT DISTINCT * FROM c) r WHERE r.n > 2",
 ];
 
 fn item() -> impl Strategy<Value = Value> {
