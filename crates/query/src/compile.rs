@@ -19,7 +19,6 @@ use crate::expr::functions::Varies;
 use crate::expr::{Context, Few, Room, evaluate};
 use crate::language::ast::{self, Expr, ExprKind, OrderBy, Select, SelectItem, SelectSpec};
 use crate::language::{Fault, Span};
-use crate::query_plan::gives_items;
 
 pub use distance::{check_options, is_distance};
 
@@ -159,7 +158,7 @@ impl<'q> Compiler<'q> {
             ExprKind::Subquery { form: ast::SubqueryForm::Scalar, select } => {
                 let over_items = self.root == Root::Opened;
                 let mut block = self.block(select)?;
-                block.distinct &= !(over_items && gives_items(select));
+                block.distinct &= !(over_items && select.gives_items());
                 if over_items && (block.distinct || matches!(block.output, Output::Groups(..))) {
                     let what = "GROUP BY, DISTINCT or an aggregate in a subquery over the whole container";
                     return Err(Error::refused(what));

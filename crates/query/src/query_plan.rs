@@ -30,8 +30,8 @@ use crate::route::{QueryRange, Reach, ranges, route};
 use shape::{Column, Shape};
 
 pub use hybrid::{GlobalStatistics, Hybrid, Reading, scored};
+pub(crate) use shape::gathers;
 pub use shape::needs_merge;
-pub(crate) use shape::{gathers, gives_items};
 
 const VERSION: i64 = 2;
 

@@ -11,7 +11,7 @@
 //! ```
 
 use crate::language::ast::{Expr, ExprKind, Select, Source};
-use crate::query_plan::{gathers, gives_items};
+use crate::query_plan::gathers;
 
 /// No text can say this, so no alias is the same.
 const UNNAMED: &str = "\0";
@@ -25,7 +25,7 @@ pub struct Stages<'q> {
 pub fn stages(select: &Select) -> Option<Stages<'_>> {
     let (source, others) = select.from.split_first()?;
     let ExprKind::Subquery { select: inner, .. } = &source.of.kind else { return None };
-    let is_stage = gathers(inner) && !gives_items(inner) || stages(inner).is_some();
+    let is_stage = gathers(inner) && !inner.gives_items() || stages(inner).is_some();
     if !inner.reads_items() || !is_stage {
         return None;
     }

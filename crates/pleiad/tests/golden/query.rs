@@ -301,7 +301,11 @@ fn faults(message: &str) -> Vec<String> {
     let Some(errors) = errors else { return message.lines().map(str::to_owned).collect() };
     let fault = |error: &Value| {
         let at = |end: &str| error.get("location").and_then(|at| at.get(end)).map_or_else(String::new, json::to_string);
-        let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or("-").to_owned();
+        let text = |name: &str| match error.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            Some(code) => json::to_string(code),
+            None => "-".to_owned(),
+        };
         let line = Some(at("line")).filter(|line| line != "1" && !line.is_empty());
         let below = line.map_or_else(String::new, |line| format!(" (line {line}, column {})", at("column")));
         format!("{} {}-{}{below} {}", text("code"), at("start"), at("end"), text("message"))
@@ -381,6 +385,7 @@ mod tests {
         let message =
             r#"{"errors":[{"severity":"Error","location":{"start":9,"end":13},"code":"SC1001","message":"No."}]}"#;
         assert_eq!(faults(message), ["SC1001 9-13 No."]);
+        assert_eq!(faults(&message.replace("\"SC1001\"", "2206")), ["2206 9-13 No."]);
         assert_eq!(faults("plain"), ["plain"]);
     }
 }

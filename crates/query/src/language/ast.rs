@@ -220,6 +220,19 @@ impl Select {
         self.from.first().is_some_and(|source| source.of.reads_items())
     }
 
+    /// `SELECT DISTINCT VALUE c FROM c`, where `c` is the container: no two items are equal, since each has its own `_rid`.
+    pub fn gives_items(&self) -> bool {
+        let [source] = self.from.as_slice() else { return false };
+        let is_item = match &self.spec {
+            SelectSpec::Star(_) => true,
+            SelectSpec::Value(item) => {
+                matches!(&item.expr.kind, ExprKind::Name(name) if Some(name.as_str()) == source.name())
+            }
+            SelectSpec::List(_) => false,
+        };
+        is_item && !source.each && matches!(source.of.kind, ExprKind::Name(_)) && self.group_by.is_empty()
+    }
+
     /// Visits the queries that stand in this one's scalars, in the order of the text. Does not enter them.
     pub fn each_subquery<'a>(&'a self, visit: &mut dyn FnMut(&'a Select)) {
         let visited: Result<(), Infallible> = self.each_scalar(&mut |scalar| scalar.each_subquery(visit));

@@ -25,23 +25,10 @@ pub fn gathers(select: &Select) -> bool {
 fn gathers_inside(select: &Select) -> bool {
     match select.from.first().map(|source| &source.of.kind) {
         Some(ExprKind::Subquery { select, .. }) => {
-            select.reads_items() && (gathers(select) && !gives_items(select) || gathers_inside(select))
+            select.reads_items() && (gathers(select) && !select.gives_items() || gathers_inside(select))
         }
         _ => false,
     }
-}
-
-/// `SELECT DISTINCT VALUE c FROM c`, where `c` is the container: no two items are equal, since each has its own `_rid`.
-pub fn gives_items(select: &Select) -> bool {
-    let [source] = select.from.as_slice() else { return false };
-    let is_item = match &select.spec {
-        SelectSpec::Star(_) => true,
-        SelectSpec::Value(item) => {
-            matches!(&item.expr.kind, ExprKind::Name(name) if Some(name.as_str()) == source.name())
-        }
-        SelectSpec::List(_) => false,
-    };
-    is_item && !source.each && matches!(source.of.kind, ExprKind::Name(_)) && select.group_by.is_empty()
 }
 
 pub(super) enum Shape<'q> {
