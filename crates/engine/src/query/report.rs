@@ -159,7 +159,7 @@ pub struct Report {
 pub struct IndexUse {
     /// `/a/?`, or `/a ASC`, `/b DESC`.
     pub specs: Vec<String>,
-    /// Items were found through it; otherwise it is not there and would help.
+    /// It is there and serves the query; otherwise it would.
     pub utilized: bool,
     /// It finds exactly what the filter asks for.
     pub precise: bool,
@@ -219,68 +219,66 @@ impl Report {
         }
     }
 
-    /// Which indexes were used, in the order in which the query speaks of their paths, and which ones would help.
+    /// Which indexes serve the query under the policy, in the order in which it speaks of their paths, and which ones would help. As
+    /// in the service that depends on the query alone: whether a page paid for them, or a scan of few items was cheaper, is in `ways`.
     pub fn with_indexes(mut self, work: &Work, asked: &Asked<'_, '_>, index: UsableIndex<'_>) -> Self {
-        let used = work.parts();
+        let composite = asked.composite(index);
         let mut lookups = Vec::new();
         asked.condition.iter().for_each(|condition| gather(condition, &mut lookups));
         // It has to fit into a header.
         lookups.truncate(LOOKUPS_TOLD);
         for lookup in &lookups {
-            let precise = is_precise(lookup);
-            let part = Part::Path(lookup.path.clone());
-            if used.contains(&&part) {
-                self.note(part, true, precise);
-            } else if !index.indexes(&lookup.path) && !used.iter().any(|part| part.speaks_of(&lookup.path)) {
-                self.note(part, false, precise);
+            match &composite {
+                Some(part) if part.speaks_of(&lookup.path) => self.note(part.clone(), true, true),
+                _ => {
+                    let part = Part::Path(lookup.path.clone());
+                    self.note(part, index.indexes(&lookup.path), is_precise(lookup));
+                }
             }
         }
-        used.iter().for_each(|part| self.note((*part).clone(), true, true));
-        self.with_order(asked, index).with_places(asked, index).with_suggestion(asked, index)
+        self = self.with_order(asked, index).with_places(asked, index).with_suggestion(asked, composite.is_some());
+        work.parts().into_iter().for_each(|part| self.note(part.clone(), true, true));
+        self
     }
 
     /// A sort wants an index that has its order.
     fn with_order(mut self, asked: &Asked<'_, '_>, index: UsableIndex<'_>) -> Self {
-        match asked.ordering {
-            Ordering::Sort => match asked.order {
-                [] => {}
-                [only] if only.path.is_empty() || index.indexes(&only.path) => {}
-                [only] => self.note(Part::Path(only.path.clone()), false, true),
-                order => note(&mut self.composite, composite(order)),
-            },
-            Ordering::None | Ordering::Path { .. } | Ordering::Composite { .. } => {}
+        match (asked.ordering, asked.order) {
+            (Ordering::Path { path, .. }, _) => self.note(Part::Path(path.path.clone()), true, true),
+            (Ordering::Composite { index, .. }, _) => self.note(Part::Composite(index.clone()), true, true),
+            (Ordering::None, _) | (Ordering::Sort, []) => {}
+            (Ordering::Sort, [only]) if only.path.is_empty() || index.indexes(&only.path) => {}
+            (Ordering::Sort, [only]) => self.note(Part::Path(only.path.clone()), false, true),
+            (Ordering::Sort, order) => note(&mut self.composite, composite(order)),
         }
         self
     }
 
-    /// Spatial, full-text and vector indexes that are not there.
+    /// Spatial, full-text and vector indexes.
     fn with_places(mut self, asked: &Asked<'_, '_>, index: UsableIndex<'_>) -> Self {
         let mut places = Vec::new();
         asked.condition.iter().for_each(|condition| gather_places(condition, &mut places));
         asked.relevant.iter().for_each(|relevant| gather_places(&relevant.condition, &mut places));
         places.extend(asked.nearest.map(|nearest| Part::Vector(nearest.path.clone())));
-        let is_there = |part: &Part| match part {
-            Part::Spatial(path) => index.spatial(path).is_some(),
-            Part::FullText(path) => index.full_text(path).is_some(),
-            Part::Vector(path) => {
-                index.vector(path).zip(asked.nearest).is_some_and(|(rule, nearest)| rule.fits(&nearest.measure))
-            }
-            Part::Path(_) | Part::Composite(_) => true,
-        };
-        places.into_iter().filter(|part| !is_there(part)).for_each(|part| self.note(part, false, true));
+        for part in places {
+            let is_there = match &part {
+                Part::Spatial(path) => index.spatial(path).is_some(),
+                Part::FullText(path) => index.full_text(path).is_some(),
+                Part::Vector(path) => {
+                    index.vector(path).zip(asked.nearest).is_some_and(|(rule, nearest)| rule.fits(&nearest.measure))
+                }
+                Part::Path(_) | Part::Composite(_) => true,
+            };
+            self.note(part, is_there, true);
+        }
         self
     }
 
-    /// Filters on several paths that all hold, the last of which may be a range, can be found in one stretch of a composite index.
-    fn with_suggestion(mut self, asked: &Asked<'_, '_>, index: UsableIndex<'_>) -> Self {
+    /// Filters on several paths that all hold, the last of which is a range, can be found in one stretch of a composite index.
+    fn with_suggestion(mut self, asked: &Asked<'_, '_>, has_it: bool) -> Self {
         let Some(Condition::All(all)) = asked.condition else { return self };
         let wanted = suggestion(all);
-        let has_it = seeks(all, index).iter().any(|seek| {
-            wanted
-                .iter()
-                .all(|path| seek.answers.iter().any(|at| matches!(&all[*at], Condition::Is(is) if is.path == *path)))
-        });
-        if wanted.len() > 1 && !has_it && self.composite.is_empty() {
+        if !wanted.is_empty() && !has_it && self.composite.is_empty() {
             let specs = wanted.iter().map(|path| format!("{} ASC", path_text(path))).collect();
             self.composite.push(IndexUse { specs, utilized: false, precise: true, impact_is_high: true });
         }
@@ -312,7 +310,16 @@ pub struct Asked<'a, 'b> {
     pub relevant: Option<&'a Relevant<'b>>,
 }
 
-/// One that was used anywhere was used.
+impl Asked<'_, '_> {
+    /// The composite index that finds most of what the filter asks for.
+    fn composite(&self, index: UsableIndex<'_>) -> Option<Part> {
+        let Some(Condition::All(all)) = self.condition else { return None };
+        let seek = seeks(all, index).into_iter().max_by_key(|seek| seek.answers.len())?;
+        Some(Part::Composite(seek.index.clone()))
+    }
+}
+
+/// One that is of use anywhere is of use.
 fn note(list: &mut Vec<IndexUse>, seen: IndexUse) {
     match list.iter_mut().find(|known| known.specs == seen.specs) {
         Some(known) => known.utilized |= seen.utilized,
@@ -338,7 +345,7 @@ fn gather_places(condition: &Condition<'_>, found: &mut Vec<Part>) {
     }
 }
 
-/// Paths with one value, then one with a range.
+/// Paths with one value, then one with a range. Without a range each path's own index is as good.
 fn suggestion<'c>(all: &'c [Condition<'_>]) -> Vec<&'c [Step]> {
     let (mut equal, mut ranges): (Vec<&[Step]>, Vec<&[Step]>) = Default::default();
     for condition in all {
@@ -350,11 +357,14 @@ fn suggestion<'c>(all: &'c [Condition<'_>]) -> Vec<&'c [Step]> {
             _ => {}
         }
     }
-    let range = ranges.into_iter().find(|path| !equal.contains(path));
-    if equal.is_empty() {
-        return Vec::new(); // two ranges share no stretch
+    match ranges.into_iter().find(|path| !equal.contains(path)) {
+        // Two ranges share no stretch.
+        Some(range) if !equal.is_empty() => {
+            equal.truncate(COMPOSITE_PATHS_PER_INDEX_MAX - 1);
+            equal.into_iter().chain([range]).collect()
+        }
+        _ => Vec::new(),
     }
-    equal.into_iter().chain(range).take(COMPOSITE_PATHS_PER_INDEX_MAX).collect()
 }
 
 fn is_precise(lookup: &Lookup<'_>) -> bool {

@@ -79,9 +79,13 @@ fn encoded(single_indexes: &[IndexUse], composite_indexes: &[IndexUse]) -> Strin
 }
 
 fn encoded_v2(single_indexes: &[IndexUse], composite_indexes: &[IndexUse]) -> String {
+    let scored = |index: &IndexUse, shape: Object| match index.utilized {
+        true => shape,
+        false => shape.with("IndexImpactScore", impact(index)),
+    };
     let pick = |list: &[IndexUse], utilized: bool, shape: fn(&IndexUse) -> Object| -> Value {
         let chosen = list.iter().filter(|index| index.utilized == utilized);
-        chosen.map(|index| shape(index).with("IndexImpactScore", impact(index)).into()).collect::<Vec<Value>>().into()
+        chosen.map(|index| scored(index, shape(index)).into()).collect::<Vec<Value>>().into()
     };
     let indexes = |utilized| {
         Object::new()
