@@ -12,8 +12,7 @@ const KINDS = ["humidity", "pressure", "temperature"];
 const TAGS = ["cold", "new", "loud", "blue", "far"];
 const POLICY = {
   indexingMode: "consistent",
-  // ORDER BY returns items without the property only when its path is included by name.
-  includedPaths: [{ path: "/*" }, { path: "/mixed/?" }],
+  includedPaths: [{ path: "/*" }],
   compositeIndexes: [
     [{ path: "/kind", order: "ascending" }, { path: "/metric", order: "descending" }],
     [{ path: "/floor", order: "ascending" }, { path: "/n", order: "ascending" }],

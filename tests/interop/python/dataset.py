@@ -41,7 +41,7 @@ OF_ONE_KEY = [item for item in READINGS if item["pk"] == ONE_KEY]
 
 
 def policy(*explicit, **more):
-    """ORDER BY returns items without the property only when its path is included by name."""
+    """The index has a row of items without a value only at a path that is included by name."""
     included = [{"path": path} for path in ("/*", *explicit)]
     return {"indexingMode": "consistent", "includedPaths": included, **more}
 
