@@ -38,6 +38,8 @@ const MOMENTS_MAX: usize = 64;
 const AT_HAND_CHANGES_MAX: u64 = 64;
 /// So many are added to few items before these are looked at again.
 const ADDED_MIN: u64 = 1_000;
+/// Items that are asked for at once.
+const LOOKED_AT: usize = 256;
 
 /// Says whether an item lacks the path; fails when there is no more time to find out.
 pub type Lacks<'l> = &'l mut (dyn FnMut(RecordView<'_>) -> Result<bool> + Send);
@@ -91,11 +93,14 @@ impl Candidates {
 }
 
 impl Lacking {
-    fn of(&self, steps: &[Step], schema_version: u64) -> Arc<OfPath> {
+    /// What is known of a path, or nothing: who still reads what was known before keeps it.
+    fn of(&self, steps: &[Step], schema: &Schema, view: &View) -> Arc<OfPath> {
         let mut paths = self.0.lock();
         let held = paths.iter().position(|(path, _)| path == steps).map(|at| paths.remove(at).1);
-        let path = held.filter(|held| held.schema_version == schema_version);
-        let path = path.unwrap_or_else(|| Arc::new(OfPath::new(schema_version)));
+        let is_good = |held: &Arc<OfPath>| {
+            held.schema_version == schema.version && held.known.read().added <= view.items().max(ADDED_MIN)
+        };
+        let path = held.filter(is_good).unwrap_or_else(|| Arc::new(OfPath::new(schema.version)));
         if paths.len() == PATHS_MAX {
             paths.remove(0);
         }
@@ -113,7 +118,7 @@ impl Partition {
         path: &[Step],
         lacks: Lacks<'_>,
     ) -> Result<Option<Candidates>> {
-        let path = self.lacking.of(path, schema.version);
+        let path = self.lacking.of(path, schema, view);
         let changed = path.changed(view, lacks).await?;
         Ok(changed.map(|changed| Candidates { path, changed }))
     }
@@ -121,8 +126,9 @@ impl Partition {
 
 impl OfPath {
     fn new(schema_version: u64) -> OfPath {
-        let known = RwLock::new(Known::nothing(0));
-        OfPath { schema_version, known, turn: tokio::sync::Mutex::default() }
+        let (docnums, moments) = Default::default();
+        let known = Known { docnums, scanned: Some(0), lsn: 0, moments, added: 0 };
+        OfPath { schema_version, known: RwLock::new(known), turn: tokio::sync::Mutex::default() }
     }
 
     /// Finds out what is not known yet. That is right for the view, but for items that changed between an earlier moment and its
@@ -149,12 +155,12 @@ impl OfPath {
         Ok(Some(Vec::new()))
     }
 
-    /// What changed since, unless everything is to be looked at.
+    /// What changed since items were first looked at.
     async fn follow(&self, view: &View, lacks: Lacks<'_>) -> Result<()> {
         let lsn = {
             let mut known = self.known.write();
-            if known.scanned == Some(0) || known.added > view.items().max(ADDED_MIN) {
-                *known = Known::nothing(view.lsn());
+            if known.scanned == Some(0) {
+                known.lsn = view.lsn();
             }
             known.lsn
         };
@@ -163,7 +169,11 @@ impl OfPath {
         }
         let changed = view.changed_behind(lsn, usize::MAX).await?.unwrap_or_default();
         let mut look = Look::new(lacks);
-        view.visit_many(&changed, &mut |record| look.at(record)).await?;
+        for docnums in changed.chunks(LOOKED_AT) {
+            if view.visit_many(docnums, &mut |record| look.at(record)).await? {
+                break;
+            }
+        }
         let found = look.done()?;
         let mut known = self.known.write();
         known.added += found.len() as u64;
@@ -220,10 +230,6 @@ impl<'l> Look<'l> {
 }
 
 impl Known {
-    fn nothing(lsn: u64) -> Known {
-        Known { docnums: Docnums::default(), scanned: Some(0), lsn, moments: VecDeque::new(), added: 0 }
-    }
-
     fn is_whole_at(&self, lsn: u64) -> bool {
         self.scanned.is_none() && self.lsn == lsn
     }
