@@ -17,6 +17,8 @@ use super::Span;
 
 /// Longer tokens are cut in messages: a token can be as long as the text.
 const SHOWN_CHARS_MAX: usize = 60;
+/// Nobody reads more, and each is looked up in the text.
+const FAULTS_MAX: usize = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -55,12 +57,13 @@ impl Fault {
         Fault { hint: Some(hint.into()), ..self }
     }
 
-    /// All of them as one; `None` when there is none.
+    /// All of them as one, the first of very many; `None` when there is none.
     pub fn together(faults: impl IntoIterator<Item = Fault>) -> Option<Self> {
-        let mut faults = faults.into_iter().flat_map(|mut fault| {
+        let one_by_one = faults.into_iter().flat_map(|mut fault| {
             let also = std::mem::take(&mut fault.also);
             std::iter::once(fault).chain(also)
         });
+        let mut faults = one_by_one.take(FAULTS_MAX);
         let first = faults.next()?;
         Some(Fault { also: faults.collect(), ..first })
     }

@@ -26,3 +26,11 @@ fn a_code_of_digits_is_a_number() {
     assert_eq!(entry("2206").get("code"), Some(&Value::from(2206_i64)));
     assert_eq!(entry("SC2001").get("code"), Some(&Value::from("SC2001")));
 }
+
+#[test]
+fn the_first_of_very_many_are_told() {
+    let many = |count: usize| (0..count).map(|at| Fault::plain(Span::default(), at.to_string()));
+    let told = |count: usize| Fault::together([Fault::together(many(count)).unwrap()]).unwrap().also.len() + 1;
+    assert_eq!((told(1), told(FAULTS_MAX), told(FAULTS_MAX + 1)), (1, FAULTS_MAX, FAULTS_MAX));
+    assert_eq!(Fault::together(many(0)), None);
+}
