@@ -2,4 +2,5 @@
 //! same query over the same items in memory.
 
 mod nearest; // the nearest to a vector
+mod order; // rows in the order of keys that some items lack
 mod plan; // the exam, by seeds

@@ -1,0 +1,79 @@
+//! Proves: items without the key of `ORDER BY` are where they belong, whoever finds out first who they are, and while others change.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_model::{Object, Value, json};
+use pleiad_query::testing::Asked;
+
+use crate::query::PageSize;
+use crate::query::exam::{Case, World, sent};
+use crate::{ListScope, Verb, WriteOptions};
+
+const STILL: usize = 300;
+const RESTLESS: usize = 100;
+
+/// Every second one of those that stay has no `v`, and ten have a `w`; of the others none has.
+fn item(n: usize, has_v: bool) -> Value {
+    let item = Object::new().with("id", n.to_string()).with("pk", "one");
+    let item = if has_v { item.with("v", if n < STILL { 1000 + n as i64 } else { n as i64 }) } else { item };
+    Value::from(if n < 10 { item.with("w", n as i64) } else { item })
+}
+
+/// The first rows, and whether they come from a walk.
+async fn ask(world: &World, sql: &str) -> (Vec<usize>, bool) {
+    let asked = Asked { text: sql.to_owned(), parameters: Vec::new() };
+    let size = PageSize { rows: 1000, bytes: 1 << 20 };
+    let query = sent(&asked, ListScope::Container, size, None, false);
+    let page = world.engine.query_items(&world.at, query, None).await.result.unwrap();
+    let id = |row: &[u8]| json::parse(row).unwrap().as_str().unwrap().parse().unwrap();
+    (page.rows.iter().map(id).collect(), page.report.ways.iter().any(|(way, _)| way.starts_with("index")))
+}
+
+async fn disturb(world: &World, stop: &AtomicBool) {
+    let key = PartitionKey::parse(r#"["one"]"#).unwrap();
+    let mut round = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let n = STILL + round * 7 % RESTLESS;
+        let item = item(n, round / RESTLESS % 2 == 0);
+        let options = WriteOptions::default();
+        world.engine.create_item(&world.at, Some(&key), Verb::Upsert, item, &options).await.result.unwrap();
+        round += 1;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn everybody_finds_the_items_without_the_key() {
+    let items = (0..STILL + RESTLESS).map(|n| (item(n, n % 2 == 1), None)).collect();
+    let case = Case::of(json::parse(br#"{"includedPaths":[{"path":"/*"}]}"#).unwrap(), 1, items);
+    let (world, stop) = (Arc::new(World::open(&case).await), Arc::new(AtomicBool::new(false)));
+    let writer = tokio::spawn({
+        let (world, stop) = (world.clone(), stop.clone());
+        async move { disturb(&world, &stop).await }
+    });
+    let without_v: Vec<usize> = (0..STILL).filter(|n| n % 2 == 0).collect();
+    let down: Vec<usize> = (0..STILL).rev().filter(|n| n % 2 == 1).collect();
+    let with_w: Vec<usize> = (0..10).rev().chain((STILL..STILL + RESTLESS).rev()).collect();
+    let wanted = Arc::new([
+        ("SELECT TOP 20 VALUE c.id FROM c ORDER BY c.v", without_v[..20].to_vec()),
+        ("SELECT TOP 20 VALUE c.id FROM c ORDER BY c.v DESC", down[..20].to_vec()),
+        ("SELECT TOP 20 VALUE c.id FROM c ORDER BY c.w DESC", with_w[..20].to_vec()),
+    ]);
+    let readers: Vec<_> = (0..6)
+        .map(|reader| {
+            let (world, wanted) = (world.clone(), wanted.clone());
+            tokio::spawn(async move {
+                for round in 0..60 {
+                    let (sql, rows) = &wanted[(reader + round) % wanted.len()];
+                    assert_eq!(ask(&world, sql).await, (rows.clone(), true), "{sql}");
+                }
+            })
+        })
+        .collect();
+    for reader in readers {
+        reader.await.unwrap();
+    }
+    stop.store(true, Ordering::Relaxed);
+    writer.await.unwrap();
+}
