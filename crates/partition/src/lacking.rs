@@ -16,7 +16,6 @@
 
 mod docnums; // a set of numbers
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -32,7 +31,7 @@ use crate::view::View;
 
 /// Paths of a partition that are remembered; the one that was asked for longest ago is forgotten first.
 const PATHS_MAX: usize = 32;
-/// LSNs at which all was known: a view is rarely older than the last few.
+/// LSNs at which all was known that are remembered.
 const MOMENTS_MAX: usize = 64;
 /// More changes than these take a while.
 const AT_HAND_CHANGES_MAX: u64 = 64;
@@ -63,7 +62,7 @@ struct Known {
     /// What changed among them up to here is known.
     lsn: u64,
     /// LSNs at which all was known, in order.
-    moments: VecDeque<u64>,
+    moments: Vec<u64>,
     /// Since all items were looked at.
     added: u64,
 }
@@ -236,11 +235,16 @@ impl Known {
 
     fn caught_up(&mut self, lsn: u64) {
         self.lsn = lsn;
-        if self.scanned.is_none() && self.moments.back() != Some(&lsn) {
-            self.moments.push_back(lsn);
+        if self.scanned.is_none() && self.moments.last() != Some(&lsn) {
+            self.moments.push(lsn);
         }
+        // A view can go on from any that is older than itself: the first stays, and of older ones fewer and fewer.
         if self.moments.len() > MOMENTS_MAX {
-            self.moments.pop_front();
+            let mut at = 0;
+            self.moments.retain(|_| {
+                at += 1;
+                at > MOMENTS_MAX / 2 || at % 2 == 1
+            });
         }
     }
 }

@@ -258,9 +258,9 @@ impl<'p> Shared<'p> {
         }
         pass.expect_order(matches!(way.choice, Choice::Walk(_) | Choice::Nearest(_)));
         if self.feed(&way, slice, 0, &[], pass, work)? == Ended::Unordered {
-            // What was met already is met again, and is the same row.
+            // What was met already is met again, and is the same row: nothing has changed for who reads at one moment.
             pass.expect_order(false);
-            let way = self.choose(slice, 0, false, work)?;
+            let way = self.choose_at(way.reader, slice, 0, false, work)?;
             self.feed(&way, slice, 0, &[], pass, work)?;
         }
         Ok(())
@@ -285,6 +285,12 @@ impl<'p> Shared<'p> {
     fn choose(&self, slice: &Slice, after: u64, may_walk: bool, work: &mut Work) -> Result<Way> {
         let began = Instant::now();
         let reader = self.open(slice)?;
+        work.looking_up += began.elapsed();
+        self.choose_at(reader, slice, after, may_walk, work)
+    }
+
+    fn choose_at(&self, reader: Reader, slice: &Slice, after: u64, may_walk: bool, work: &mut Work) -> Result<Way> {
+        let began = Instant::now();
         let may_walk = may_walk && !reader.has_own();
         let context = self.job.context();
         let (choice, us) = {

@@ -182,6 +182,24 @@ async fn what_was_added_in_vain_is_forgotten() {
 }
 
 #[tokio::test]
+async fn a_view_is_told_however_many_have_asked_since() {
+    let world = World::open().await;
+    world.put(1, false).await;
+    looks(&world).await;
+    let mut views = Vec::new();
+    for n in 0..600 {
+        world.put(2, n % 3 == 0).await;
+        views.push(world.partition.view().await.unwrap());
+        looks(&world).await;
+    }
+    assert!(world.partition.lacking.0.lock()[0].1.known.read().moments.len() <= MOMENTS_MAX);
+    for (n, view) in views.iter().enumerate() {
+        let candidates = world.ask(view, &mut lacks).await.unwrap().unwrap();
+        assert!(candidates.next(0, u64::MAX, false, usize::MAX).len() > usize::from(n % 3 > 0), "{n}");
+    }
+}
+
+#[tokio::test]
 async fn few_paths_are_remembered() {
     let world = World::open().await;
     world.put(1, false).await;

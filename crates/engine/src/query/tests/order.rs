@@ -31,16 +31,44 @@ async fn ask(world: &World, sql: &str) -> (Vec<usize>, bool) {
     (page.rows.iter().map(id).collect(), page.report.ways.iter().any(|(way, _)| way.starts_with("index")))
 }
 
-async fn disturb(world: &World, stop: &AtomicBool) {
+/// Gives these many a value and takes it away again.
+async fn disturb(world: &World, restless: usize, stop: &AtomicBool) {
     let key = PartitionKey::parse(r#"["one"]"#).unwrap();
     let mut round = 0;
     while !stop.load(Ordering::Relaxed) {
-        let n = STILL + round * 7 % RESTLESS;
-        let item = item(n, round / RESTLESS % 2 == 0);
+        let item = item(STILL + round * 7 % restless, round / restless % 2 == 0);
         let options = WriteOptions::default();
         world.engine.create_item(&world.at, Some(&key), Verb::Upsert, item, &options).await.result.unwrap();
         round += 1;
     }
+}
+
+/// A walk that meets what the index does not order sorts instead, at the same moment.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nobody_is_met_twice_when_a_walk_ends_in_a_sort() {
+    let list = |n: usize| {
+        let item = Object::new().with("id", n.to_string()).with("pk", "one");
+        (Value::from(item.with("v", vec![Value::from(n as i64)])), None)
+    };
+    let few = (STILL..STILL + 10).map(|n| (item(n, true), None));
+    let case = Case::of(
+        json::parse(br#"{"includedPaths":[{"path":"/*"}]}"#).unwrap(),
+        1,
+        (0..STILL).map(list).chain(few).collect(),
+    );
+    let (world, stop) = (Arc::new(World::open(&case).await), Arc::new(AtomicBool::new(false)));
+    let writer = tokio::spawn({
+        let (world, stop) = (world.clone(), stop.clone());
+        async move { disturb(&world, 10, &stop).await }
+    });
+    for _ in 0..400 {
+        let (rows, _) = ask(&world, "SELECT TOP 30 VALUE c.id FROM c ORDER BY c.v").await;
+        let (first, lists) = rows.split_at(10);
+        assert!((STILL..STILL + 10).all(|n| first.contains(&n)), "{rows:?}");
+        assert_eq!(lists, (0..20).collect::<Vec<_>>(), "{rows:?}");
+    }
+    stop.store(true, Ordering::Relaxed);
+    writer.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -50,7 +78,7 @@ async fn everybody_finds_the_items_without_the_key() {
     let (world, stop) = (Arc::new(World::open(&case).await), Arc::new(AtomicBool::new(false)));
     let writer = tokio::spawn({
         let (world, stop) = (world.clone(), stop.clone());
-        async move { disturb(&world, &stop).await }
+        async move { disturb(&world, RESTLESS, &stop).await }
     });
     let without_v: Vec<usize> = (0..STILL).filter(|n| n % 2 == 0).collect();
     let down: Vec<usize> = (0..STILL).rev().filter(|n| n % 2 == 1).collect();
