@@ -4,15 +4,16 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use pleiad_model::partition_key::EffectiveKey;
+use pleiad_model::policy::Step;
 use pleiad_model::resource_id::ContainerRid;
-use pleiad_model::{Error, Result, json};
+use pleiad_model::{Error, Kind, Result, json};
 use pleiad_partition::index::order::{
     Decoded, Type, decode_component, encode_component, encode_scalar, encode_undefined,
 };
 use pleiad_partition::nearest::Wanted;
 use pleiad_partition::view::{Posting, behind};
 use pleiad_partition::{RecordView, Schema};
-use pleiad_query::access::{Nearest, OrderPath};
+use pleiad_query::access::{Nearest, OrderPath, path_text};
 use pleiad_query::computed::Computed;
 use pleiad_query::document::{Bound, PropertyName};
 use pleiad_query::order::encode_key;
@@ -255,7 +256,7 @@ impl Feed<'_> {
             looked_at += record.body().len();
             if looked_at >= CHUNK_BYTES {
                 looked_at = 0;
-                self.budget.check()?;
+                self.budget.check().map_err(|error| still_looking(error, path))?;
             }
             Ok(self.key_of(record)? == nothing)
         })?;
@@ -419,6 +420,18 @@ fn is_given(near: &Near, after: &[u8], descending: bool) -> bool {
     key.as_slice() < after.get(..key.len()).unwrap_or(after)
 }
 
+fn still_looking(error: Error, path: &[Step]) -> Error {
+    if error.kind != Kind::TimedOut {
+        return error;
+    }
+    let path = path_text(path);
+    let message = format!(
+        "The query looked for items without {path} for a minute. Ask again, and it goes on where it ended; or \
+         include \"{path}/?\" in the container's indexing policy, so that the index knows them."
+    );
+    Error::new(Kind::TimedOut, message)
+}
+
 /// Notes an end that was met, and says whether there was none.
 fn go_on(ended: &mut Result<Ended>, met: Result<Option<Ended>>) -> bool {
     match met {
@@ -429,9 +442,9 @@ fn go_on(ended: &mut Result<Ended>, met: Result<Option<Ended>>) -> bool {
     false
 }
 
-fn property(step: &pleiad_model::policy::Step) -> Option<PropertyName> {
+fn property(step: &Step) -> Option<PropertyName> {
     match step {
-        pleiad_model::policy::Step::Property(name) => Some(PropertyName::new(name.as_str())),
-        pleiad_model::policy::Step::Element => None,
+        Step::Property(name) => Some(PropertyName::new(name.as_str())),
+        Step::Element => None,
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pleiad_model::partition_key::PartitionKey;
-use pleiad_model::{Object, Value, json};
+use pleiad_model::{Kind, Object, Value, json};
 use pleiad_query::testing::Asked;
 
 use crate::query::PageSize;
@@ -36,7 +36,7 @@ async fn disturb(world: &World, restless: usize, stop: &AtomicBool) {
     let key = PartitionKey::parse(r#"["one"]"#).unwrap();
     let mut round = 0;
     while !stop.load(Ordering::Relaxed) {
-        let item = item(STILL + round * 7 % restless, round / restless % 2 == 0);
+        let item = item(STILL + round * 7 % restless, (round / restless).is_multiple_of(2));
         let options = WriteOptions::default();
         world.engine.create_item(&world.at, Some(&key), Verb::Upsert, item, &options).await.result.unwrap();
         round += 1;
@@ -104,4 +104,31 @@ async fn everybody_finds_the_items_without_the_key() {
     }
     stop.store(true, Ordering::Relaxed);
     writer.await.unwrap();
+}
+
+/// Who has to give up leaves what it knows to the next, and says how to spare it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_look_that_takes_too_long_goes_on_with_the_next_query() {
+    let long = |n: usize| {
+        let Value::Object(item) = item(n, n % 2 == 1) else { unreachable!() };
+        (Value::from(item.with("text", "x".repeat(60_000))), None)
+    };
+    let policy = json::parse(br#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/text/*"}]}"#).unwrap();
+    // Every look at the clock takes a while, and there is one for each megabyte.
+    let case = Case { step_ms: 6_000, ..Case::of(policy, 1, (0..STILL).map(long).collect()) };
+    let world = World::open(&case).await;
+    let mut given_up = 0;
+    let page = loop {
+        let asked = Asked { text: "SELECT TOP 3 VALUE c.id FROM c ORDER BY c.v".to_owned(), parameters: Vec::new() };
+        let query = sent(&asked, ListScope::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, false);
+        match world.engine.query_items(&world.at, query, None).await.result {
+            Ok(page) => break page,
+            Err(error) => {
+                assert!(error.kind == Kind::TimedOut && error.message.contains("include \"/v/?\""), "{error}")
+            }
+        }
+        given_up += 1;
+    };
+    assert!(page.rows.iter().eq([&b"\"0\""[..], b"\"2\"", b"\"4\""]));
+    assert!((1..6).contains(&given_up), "{given_up}");
 }
