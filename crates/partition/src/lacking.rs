@@ -95,15 +95,16 @@ impl Lacking {
     /// What is known of a path, or nothing: who still reads what was known before keeps it.
     fn of(&self, steps: &[Step], schema: &Schema, view: &View) -> Arc<OfPath> {
         let mut paths = self.0.lock();
-        let held = paths.iter().position(|(path, _)| path == steps).map(|at| paths.remove(at).1);
-        let is_good = |held: &Arc<OfPath>| {
+        let held = paths.iter().position(|(path, _)| path == steps).map(|at| paths.remove(at));
+        let is_good = |(_, held): &(_, Arc<OfPath>)| {
             held.schema_version == schema.version && held.known.read().added <= view.items().max(ADDED_MIN)
         };
-        let path = held.filter(is_good).unwrap_or_else(|| Arc::new(OfPath::new(schema.version)));
+        let latest = held.filter(is_good).unwrap_or_else(|| (steps.to_vec(), Arc::new(OfPath::new(schema.version))));
+        let path = latest.1.clone();
         if paths.len() == PATHS_MAX {
             paths.remove(0);
         }
-        paths.push((steps.to_vec(), path.clone()));
+        paths.push(latest);
         path
     }
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use pleiad_model::partition_key::EffectiveKey;
-use pleiad_model::policy::{CompositeIndex, CompositePath, Order, Step, VectorIndexType};
+use pleiad_model::policy::{CompositeIndex, CompositePath, Order, VectorIndexType};
 use pleiad_model::{Error, Result, Value};
 use pleiad_partition::index::order::{Decoded, decode_component, encode_component, encode_scalar};
 use pleiad_partition::index::{PathHash, TermRange, UsableIndex, VectorRule, composite_id};
@@ -47,8 +47,8 @@ pub struct Walk {
     pub range: TermRange,
     pub backward: bool,
     pub part: Part,
-    /// A path without a row of the items that have no value there: those are met apart.
-    pub lacking: Option<Vec<Step>>,
+    /// Whether the index has a row of every item; otherwise those without a value are met apart.
+    pub has_all: bool,
 }
 
 impl Choice {
@@ -64,9 +64,9 @@ impl Choice {
 impl Walk {
     /// What of it the index has rows of.
     pub fn listed(&self) -> TermRange {
-        match self.lacking {
-            Some(_) => self.range.clone().and(TermRange::defined()),
-            None => self.range.clone(),
+        match self.has_all {
+            true => self.range.clone(),
+            false => self.range.clone().and(TermRange::defined()),
         }
     }
 
@@ -336,13 +336,12 @@ fn walk(question: &Question<'_>) -> Option<Walk> {
         Ordering::Path { path, has_all } => {
             let range = narrowed(question.condition, path).unwrap_or_else(TermRange::all);
             let (hash, part) = (PathHash::of(&path.path).finish(), Part::Path(path.path.clone()));
-            let lacking = (!has_all).then(|| path.path.clone());
-            let walk = Walk { path: hash, range, backward: path.descending, part, lacking };
+            let walk = Walk { path: hash, range, backward: path.descending, part, has_all: *has_all };
             resumed(walk, question.start, |value| is_held(value, false, &mut |value, _| encode_scalar(value)).is_some())
         }
         Ordering::Composite { index, backward } => {
             let (path, part) = (composite_id(index), Part::Composite(index.clone()));
-            let walk = Walk { path, range: TermRange::all(), backward: *backward, part, lacking: None };
+            let walk = Walk { path, range: TermRange::all(), backward: *backward, part, has_all: true };
             resumed(walk, question.start, |value| holds_all(index, value))
         }
         Ordering::None | Ordering::Sort => None,

@@ -25,6 +25,7 @@ use super::choose::{Choice, Nearby, Walk};
 use super::document::Stored;
 use super::find::Found;
 use super::page::Budget;
+use super::part::Part;
 use super::reach::Slice;
 use super::reader::Reader;
 use super::report::Work;
@@ -244,11 +245,11 @@ impl Feed<'_> {
 
     /// Items that the index has no row of.
     fn lacking(&self, walk: &Walk, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
-        let (Some(path), Some((mut from, mut upto))) = (&walk.lacking, walk.range.undefined_docnums()) else {
+        let (false, Part::Path(path), [key]) = (walk.has_all, &walk.part, self.order) else {
             return Ok(Ended::Exhausted);
         };
-        let nothing = encode_undefined();
-        if !pass.admits(&walk.sorted(&nothing)) {
+        let Some((mut from, mut upto)) = walk.range.undefined_docnums() else { return Ok(Ended::Exhausted) };
+        if !pass.admits(&walk.sorted(&encode_undefined())) {
             return Ok(Ended::Enough);
         }
         let mut looked_at = 0;
@@ -258,7 +259,7 @@ impl Feed<'_> {
                 looked_at = 0;
                 self.budget.check().map_err(|error| still_looking(error, path))?;
             }
-            Ok(self.key_of(record)? == nothing)
+            Ok(self.lacks(key, record))
         })?;
         let Some(candidates) = candidates else { return Ok(Ended::Unordered) };
         let everywhere = self.reader.is_within(&self.slice.keys);
@@ -267,7 +268,7 @@ impl Feed<'_> {
             let mut ended = Ok(Ended::Exhausted);
             self.reader.visit_there(&docnums, &mut |record| {
                 let mut look = |record: RecordView<'_>| {
-                    let met = (everywhere || self.wants(&record)) && self.key_of(record)? == nothing;
+                    let met = (everywhere || self.wants(&record)) && self.lacks(key, record);
                     Ok((met && self.item(record, pass, work)? == Flow::Stop).then_some(Ended::Enough))
                 };
                 go_on(&mut ended, record.and_then(&mut look))
@@ -358,6 +359,11 @@ impl Feed<'_> {
                 true
             }
         })
+    }
+
+    fn lacks(&self, key: &KeyPath, record: RecordView<'_>) -> bool {
+        let document = Stored { container: self.container, record, computed: self.computed };
+        Bound::Item(&document).text(&key.steps).is_none()
     }
 
     /// What the index says of the item.

@@ -1,4 +1,4 @@
-//! How a page was made: what was read, which index found what, and which index would have helped.
+//! How a page was made: what was read, and which way; which indexes serve the query, and which would.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -157,7 +157,8 @@ impl<'p> Shared<'p> {
         work: &mut Work,
     ) -> Result<Ended> {
         let mut here = Work::default();
-        let ended = self.choose(slice, stretch.after(), false, &mut here).and_then(|way| {
+        let way = self.open(slice).and_then(|reader| self.choose(reader, slice, stretch.after(), false, &mut here));
+        let ended = way.and_then(|way| {
             check_short(way.us)?;
             pass.resume(stretch.docnum, stretch.rows);
             self.feed(&way, slice, stretch.after(), &[], pass, &mut here)
@@ -223,27 +224,26 @@ impl<'p> Shared<'p> {
     /// How the items of a slice that is merged with others are come by.
     pub(super) fn way(&self, slice: &Slice, work: &mut Work) -> Result<Way> {
         self.job.budget.check()?;
-        if self.block.only_counts() {
-            let reader = self.open(slice)?;
-            if let Some(items) = reader.count(slice)? {
-                let choice = Choice::Count(items);
-                self.chose(slice, &choice, work);
-                return Ok(Way { choice, us: 0.0, reader });
-            }
+        let reader = self.open(slice)?;
+        if self.block.only_counts()
+            && let Some(items) = reader.count(slice)?
+        {
+            let choice = Choice::Count(items);
+            self.chose(slice, &choice, work);
+            return Ok(Way { choice, us: 0.0, reader });
         }
-        if self.tallies.is_some() {
-            let reader = self.open(slice)?;
-            if let Some(figures) = self.tallied(slice, &reader, work)? {
-                let choice = Choice::Tally(figures);
-                self.chose(slice, &choice, work);
-                if self.job.query.tell.indexes {
-                    work.used(slice.partition.range.id, self.tallied_parts());
-                }
-                return Ok(Way { choice, us: 0.0, reader });
+        if self.tallies.is_some()
+            && let Some(figures) = self.tallied(slice, &reader, work)?
+        {
+            let choice = Choice::Tally(figures);
+            self.chose(slice, &choice, work);
+            if self.job.query.tell.indexes {
+                work.used(slice.partition.range.id, self.tallied_parts());
             }
+            return Ok(Way { choice, us: 0.0, reader });
         }
         // Each row once, in order, means to look at all of them anyway.
-        self.choose(slice, 0, !self.block.distinct, work)
+        self.choose(reader, slice, 0, !self.block.distinct, work)
     }
 
     pub(super) fn slice(&self, slice: &Slice, way: Way, work: &mut Work) -> Result<Pass<'p>> {
@@ -260,7 +260,7 @@ impl<'p> Shared<'p> {
         if self.feed(&way, slice, 0, &[], pass, work)? == Ended::Unordered {
             // What was met already is met again, and is the same row: nothing has changed for who reads at one moment.
             pass.expect_order(false);
-            let way = self.choose_at(way.reader, slice, 0, false, work)?;
+            let way = self.choose(way.reader, slice, 0, false, work)?;
             self.feed(&way, slice, 0, &[], pass, work)?;
         }
         Ok(())
@@ -282,14 +282,7 @@ impl<'p> Shared<'p> {
         Reader::open(slice, &self.container.schema, self.job.at.expiry(), &self.job.handle, self.job.moment.as_ref())
     }
 
-    fn choose(&self, slice: &Slice, after: u64, may_walk: bool, work: &mut Work) -> Result<Way> {
-        let began = Instant::now();
-        let reader = self.open(slice)?;
-        work.looking_up += began.elapsed();
-        self.choose_at(reader, slice, after, may_walk, work)
-    }
-
-    fn choose_at(&self, reader: Reader, slice: &Slice, after: u64, may_walk: bool, work: &mut Work) -> Result<Way> {
+    fn choose(&self, reader: Reader, slice: &Slice, after: u64, may_walk: bool, work: &mut Work) -> Result<Way> {
         let began = Instant::now();
         let may_walk = may_walk && !reader.has_own();
         let context = self.job.context();
