@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pleiad_query::testing::exam;
+use pleiad_sql::testing::exam;
 
 fuzz_target!(|text: &[u8]| exam::a_look_finds_what_a_parser_finds(text));

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use pleiad_model::json;
 use pleiad_model::policy::Geospatial;
-use pleiad_query::testing::{Chance, exam};
+use pleiad_sql::testing::{Chance, exam};
 use pleiad_spatial::Geometry;
 
 fuzz_target!(|bytes: &[u8]| {

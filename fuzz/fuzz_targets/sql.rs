@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pleiad_query::testing::exam;
+use pleiad_sql::testing::exam;
 
 fuzz_target!(|text: &str| exam::any_text_is_a_query_or_an_error(text));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pleiad_model::policy::{ComputedProperty, ContainerDefinition, Geospatial};
 use pleiad_model::{Error, Result, Value};
 use pleiad_partition::index::{Computed as Indexed, Extract};
-use pleiad_query::computed::Computed;
+use pleiad_sql::computed::Computed;
 
 /// The same properties, for either side.
 #[derive(Clone)]

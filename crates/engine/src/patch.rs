@@ -8,7 +8,7 @@ use pleiad_model::patch::Patch;
 use pleiad_model::{Error, Kind, Result, json};
 use pleiad_partition::partition::{CONDITION_FAILS, NOT_THERE, Rejected};
 use pleiad_partition::{Condition, ItemKey, Record, Step, Transaction, Verb, Written, price};
-use pleiad_query::Query;
+use pleiad_sql::Query;
 
 use crate::home::{Home, Settled};
 use crate::item::{Target, draft, locate};
@@ -59,7 +59,7 @@ impl<'p> Change<'p> {
     pub fn new(at: &Admitted, patch: &'p Patch) -> Result<Self> {
         let paths = at.container.schema.key.iter().flat_map(|key| &key.paths);
         paths.into_iter().try_for_each(|path| patch.check_key(path))?;
-        let condition = patch.condition.as_ref().map(|text| pleiad_query::parse(&format!("SELECT VALUE 1 {text}")));
+        let condition = patch.condition.as_ref().map(|text| pleiad_sql::parse(&format!("SELECT VALUE 1 {text}")));
         Ok(Change { patch, condition: condition.transpose()? })
     }
 

@@ -8,9 +8,9 @@ use super::tree::Tree;
 const ARROWS: [(&str, &[&str]); 13] = [
     ("pleiad", &["wire", "engine", "storage", "model"]),
     ("wire", &["engine", "model"]),
-    ("engine", &["query", "script", "partition", "spatial", "text", "vector", "storage", "model"]),
+    ("engine", &["sql", "script", "partition", "spatial", "text", "vector", "storage", "model"]),
     ("partition", &["spatial", "text", "vector", "storage", "model"]),
-    ("query", &["spatial", "text", "vector", "model"]),
+    ("sql", &["spatial", "text", "vector", "model"]),
     ("script", &["model"]),
     ("spatial", &["model"]),
     ("text", &["model"]),

@@ -16,12 +16,12 @@ fn finds(findings: Vec<String>, want: &[&str]) {
 fn an_arrow_against_the_stream_is_found() {
     let tree = Tree::of(&[
         (
-            "crates/query/Cargo.toml",
+            "crates/sql/Cargo.toml",
             "[dependencies]\npleiad-model.workspace = true\n[dev-dependencies]\npleiad-storage = { path = \"../storage\" }",
         ),
-        ("crates/engine/Cargo.toml", "[dependencies]\npleiad-query.workspace = true\nserde_json = \"1\""),
+        ("crates/engine/Cargo.toml", "[dependencies]\npleiad-sql.workspace = true\nserde_json = \"1\""),
     ]);
-    let found = "crates/query/Cargo.toml: query imports storage; it may import only spatial, text, vector, model";
+    let found = "crates/sql/Cargo.toml: query imports storage; it may import only spatial, text, vector, model";
     finds(arrows::check(&tree), &[found]);
 }
 
@@ -35,7 +35,7 @@ fn a_crate_without_a_row_is_found() {
 fn dependencies_are_read_in_every_way_to_write_them() {
     let manifest = "\
 [package]
-name = \"pleiad-query\"
+name = \"pleiad-sql\"
 [dependencies]
 pleiad-model.workspace = true
 store = { workspace = true, package = \"pleiad-storage\" }

@@ -9,10 +9,10 @@ use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Kind, Object, Result, Value, json};
 use pleiad_partition::partition::{NOT_THERE, Rejected};
 use pleiad_partition::{Condition, ItemKey, Record, Step, Transaction, Verb, price};
-use pleiad_query::run::PageSize;
 use pleiad_script::{
     Action, Answer, Call, Collection, DocumentLink, Entry, Indexing, Operation, Outcome, Page, Query, Reply,
 };
+use pleiad_sql::run::PageSize;
 
 use super::Task;
 use crate::home::Home;

@@ -10,9 +10,9 @@ use pleiad_model::policy::{CompositeIndex, CompositePath, Order, VectorIndexType
 use pleiad_model::{Error, Result, Value};
 use pleiad_partition::index::order::{Decoded, decode_component, encode_component, encode_scalar};
 use pleiad_partition::index::{PathHash, TermRange, UsableIndex, VectorRule, composite_id};
-use pleiad_query::access::{Condition, Lookup, Nearest, OrderPath, What, path_text};
-use pleiad_query::block::Block;
-use pleiad_query::run::{At, PageSize, Start};
+use pleiad_sql::access::{Condition, Lookup, Nearest, OrderPath, What, path_text};
+use pleiad_sql::block::Block;
+use pleiad_sql::run::{At, PageSize, Start};
 use pleiad_storage::not_at_hand;
 
 use super::find::{Cost, Docnums, Finder, Found, ITEM_US, PROBE_US, SCANNED_ITEM_US, in_order, span};

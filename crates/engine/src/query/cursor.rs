@@ -4,7 +4,7 @@
 //! after the partitions have changed. Signing and spelling it is `wire`'s job.
 
 use pleiad_model::partition_key::KeyRange;
-use pleiad_query::run::{self, Mark};
+use pleiad_sql::run::{self, Mark};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryCursor {

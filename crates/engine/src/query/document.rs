@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use pleiad_model::resource_id::{ContainerRid, ItemRid};
 use pleiad_partition::RecordView;
-use pleiad_query::computed::Computed;
-use pleiad_query::document::{Document, PropertyName};
+use pleiad_sql::computed::Computed;
+use pleiad_sql::document::{Document, PropertyName};
 
 /// A stored item in its container.
 pub struct Stored<'a> {

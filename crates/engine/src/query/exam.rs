@@ -12,8 +12,8 @@ use std::sync::LazyLock;
 
 use pleiad_model::partition_key::KeyRange;
 use pleiad_model::{Kind, Object, Result, Value, json};
-use pleiad_query::block::{Block, Output};
-use pleiad_query::testing::{Asked, Chance, exam, query};
+use pleiad_sql::block::{Block, Output};
+use pleiad_sql::testing::{Asked, Chance, exam, query};
 use tokio::runtime::Runtime;
 
 pub use self::world::{Case, LIMITS, SHARED, World, size};

@@ -13,11 +13,11 @@ use pleiad_partition::index::order::{
 use pleiad_partition::nearest::Wanted;
 use pleiad_partition::view::{Posting, behind};
 use pleiad_partition::{RecordView, Schema};
-use pleiad_query::access::{Nearest, OrderPath, path_text};
-use pleiad_query::computed::Computed;
-use pleiad_query::document::{Bound, PropertyName};
-use pleiad_query::order::encode_key;
-use pleiad_query::run::{At, Flow, Pass, Start};
+use pleiad_sql::access::{Nearest, OrderPath, path_text};
+use pleiad_sql::computed::Computed;
+use pleiad_sql::document::{Bound, PropertyName};
+use pleiad_sql::order::encode_key;
+use pleiad_sql::run::{At, Flow, Pass, Start};
 use pleiad_storage::{Direction, Limit, not_at_hand};
 use pleiad_vector::{Near, Ranking};
 

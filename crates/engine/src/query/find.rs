@@ -11,9 +11,9 @@ use pleiad_partition::index::full_text::word_range;
 use pleiad_partition::index::order::{Decoded, Type as TermType, decode};
 use pleiad_partition::index::{PathHash, TermRange, UNINDEXED, UsableIndex, composite_id, full_text_id, spatial_id};
 use pleiad_partition::view::{Posting, behind};
-use pleiad_query::access::{Condition, Lookup, Near, StringTest, Type, What, Word};
-use pleiad_query::expr::Context;
 use pleiad_spatial::{Geometry, cells};
+use pleiad_sql::access::{Condition, Lookup, Near, StringTest, Type, What, Word};
+use pleiad_sql::expr::Context;
 use pleiad_storage::Direction;
 
 use super::page::Budget;

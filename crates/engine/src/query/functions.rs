@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use pleiad_model::resource_id::ScriptKind;
 use pleiad_model::{Error, Result, Value};
-use pleiad_query::expr::{Term, UserFunctions};
-use pleiad_query::language::{Fault, Span};
 use pleiad_script::Udf;
+use pleiad_sql::expr::{Term, UserFunctions};
+use pleiad_sql::language::{Fault, Span};
 
 use super::page::{Budget, Job};
 use crate::script::failed;

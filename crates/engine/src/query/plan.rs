@@ -1,9 +1,9 @@
 //! The plan by which a client drives a query over many partitions itself.
 
 use pleiad_model::{Result, Value};
-use pleiad_query::Parameters;
-use pleiad_query::compile::Bind;
-use pleiad_query::query_plan::query_plan;
+use pleiad_sql::Parameters;
+use pleiad_sql::compile::Bind;
+use pleiad_sql::query_plan::query_plan;
 
 use crate::{Admitted, Engine};
 

@@ -4,12 +4,12 @@
 //! and counts to its place, since nothing is kept between pages.
 
 use pleiad_model::{Error, Kind, Result, Value, json};
-use pleiad_query::check;
-use pleiad_query::compile::compile;
-use pleiad_query::language::ast::Select;
-use pleiad_query::query_plan::{GlobalStatistics, Hybrid, scored};
-use pleiad_query::rank::{Scored, fuse};
-use pleiad_query::run::{PageSize, RowSet};
+use pleiad_sql::check;
+use pleiad_sql::compile::compile;
+use pleiad_sql::language::ast::Select;
+use pleiad_sql::query_plan::{GlobalStatistics, Hybrid, scored};
+use pleiad_sql::rank::{Scored, fuse};
+use pleiad_sql::run::{PageSize, RowSet};
 
 use super::cursor::{At, QueryCursor};
 use super::page::{Across, HELD, Job, Page, QueryPage, other_query};

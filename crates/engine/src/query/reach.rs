@@ -6,10 +6,10 @@ use std::sync::Arc;
 use pleiad_model::partition_key::{EffectiveKey, KeyRange, KeyVersion};
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::Partition;
-use pleiad_query::compile::Bind;
-use pleiad_query::language::ast::Select;
-use pleiad_query::query_plan;
-use pleiad_query::route::{self, Reach};
+use pleiad_sql::compile::Bind;
+use pleiad_sql::language::ast::Select;
+use pleiad_sql::query_plan;
+use pleiad_sql::route::{self, Reach};
 
 use super::cursor::Stretch;
 use super::page::Across;

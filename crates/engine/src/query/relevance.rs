@@ -15,8 +15,8 @@ use pleiad_partition::index::TermRange;
 use pleiad_partition::index::full_text::{decode_length, length_range, word_range};
 use pleiad_partition::index::full_text_id;
 use pleiad_partition::view::{Posting, behind};
-use pleiad_query::access::Tally;
-use pleiad_query::run::Pass;
+use pleiad_sql::access::Tally;
+use pleiad_sql::run::Pass;
 use pleiad_storage::Direction;
 
 use super::choose::Choice;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use pleiad_model::policy::{COMPOSITE_PATHS_PER_INDEX_MAX, Step, VectorIndexType, is_made_when_read};
 use pleiad_partition::index::UsableIndex;
-use pleiad_query::access::{Condition, Lookup, Nearest, OrderPath, Relevant, What, path_text};
-use pleiad_query::run::RowSet;
+use pleiad_sql::access::{Condition, Lookup, Nearest, OrderPath, Relevant, What, path_text};
+use pleiad_sql::run::RowSet;
 
 use super::choose::{Choice, Ordering};
 use super::part::{Part, named};
@@ -151,7 +151,7 @@ pub struct Report {
     pub ways: Vec<(String, usize)>,
     pub single: Vec<IndexUse>,
     pub composite: Vec<IndexUse>,
-    /// Rules of `pleiad_query::advice` that apply.
+    /// Rules of `pleiad_sql::advice` that apply.
     pub advice: Vec<&'static str>,
 }
 

@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use pleiad_model::{Error, Kind, Result};
-use pleiad_query::access::{Condition, Nearest, OrderPath, Relevant, Tally};
-use pleiad_query::block::{Block, Output};
-use pleiad_query::document::Bound;
-use pleiad_query::run::{self, Finished, PageSize, Pass, Start};
+use pleiad_sql::access::{Condition, Nearest, OrderPath, Relevant, Tally};
+use pleiad_sql::block::{Block, Output};
+use pleiad_sql::document::Bound;
+use pleiad_sql::run::{self, Finished, PageSize, Pass, Start};
 use pleiad_storage::not_at_hand;
 
 use super::choose::{Choice, Ordering, Question, choose};

@@ -10,7 +10,7 @@
 use pleiad_model::policy::{CompositeIndex, Step};
 use pleiad_partition::index::order::{TermRange, encode_component};
 use pleiad_partition::index::{UsableIndex, directions};
-use pleiad_query::access::{Condition, Lookup, What};
+use pleiad_sql::access::{Condition, Lookup, What};
 
 use super::find::component_span;
 

@@ -4,11 +4,11 @@
 //! all of it again and counts to its place, since nothing is kept between pages.
 
 use pleiad_model::{Error, Kind, Result, Value, json};
-use pleiad_query::compile::compile;
-use pleiad_query::document::Bound;
-use pleiad_query::language::ast::Select;
-use pleiad_query::run::{self, Finished, Flow, Pass, Start};
-use pleiad_query::stages::{Stages, stages};
+use pleiad_sql::compile::compile;
+use pleiad_sql::document::Bound;
+use pleiad_sql::language::ast::Select;
+use pleiad_sql::run::{self, Finished, Flow, Pass, Start};
+use pleiad_sql::stages::{Stages, stages};
 
 use super::cursor::{At, QueryCursor};
 use super::page::{HELD, Job, Page, QueryPage};

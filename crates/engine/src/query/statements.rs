@@ -7,10 +7,10 @@
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use pleiad_model::Result;
-use pleiad_query::block::Block;
-use pleiad_query::check;
-use pleiad_query::compile::{Bind, compile};
-use pleiad_query::language::ast::{Expr, ExprKind, Select};
+use pleiad_sql::block::Block;
+use pleiad_sql::check;
+use pleiad_sql::compile::{Bind, compile};
+use pleiad_sql::language::ast::{Expr, ExprKind, Select};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 

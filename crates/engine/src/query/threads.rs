@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 use pleiad_model::{Error, Result};
-use pleiad_query::run::Pass;
+use pleiad_sql::run::Pass;
 use pleiad_storage::waiting_here;
 
 use super::choose::Choice;

@@ -8,9 +8,9 @@ use pleiad_model::env::Env;
 use pleiad_model::partition_key::{KeyRange, PartitionKey};
 use pleiad_model::policy::{ContainerDefinition, Geospatial};
 use pleiad_model::{Object, Value, json};
-use pleiad_query::compile::Bind;
-use pleiad_query::testing::{Asked, Chance, document, policy, scalar};
-use pleiad_query::{check, route};
+use pleiad_sql::compile::Bind;
+use pleiad_sql::testing::{Asked, Chance, document, policy, scalar};
+use pleiad_sql::{check, route};
 
 use crate::catalog::NewContainer;
 use crate::query::{PageSize, write_item};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use pleiad_model::policy::{ContainerDefinition, DistanceFunction, VectorDataType};
 use pleiad_model::{Object, Value, json};
-use pleiad_query::testing::Chance;
+use pleiad_sql::testing::Chance;
 use pleiad_storage::Memory;
 use pleiad_vector::{element, measure};
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::{Kind, Object, Value, json};
-use pleiad_query::testing::Asked;
+use pleiad_sql::testing::Asked;
 
 use crate::query::PageSize;
 use crate::query::exam::{Case, World, sent};

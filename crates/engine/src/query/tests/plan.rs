@@ -10,7 +10,7 @@
 
 use pleiad_model::policy::Geospatial;
 use pleiad_model::{Kind, Value, json};
-use pleiad_query::testing::{Asked, Chance, exam, query};
+use pleiad_sql::testing::{Asked, Chance, exam, query};
 
 use crate::query::exam::{
     Case, PAGES_MAX, Question, SHARED, Ways, World, check, check_world, covered, every_plan_gives_what_a_scan_gives,
