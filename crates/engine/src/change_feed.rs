@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use pleiad_model::partition_key::KeyRange;
+use pleiad_model::partition_key::EpkRange;
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::change_feed::{Asked, Start};
 use pleiad_partition::feed::{Quota, Scope};
@@ -60,7 +60,7 @@ pub enum ChangeFrom {
 /// A part of the hash space, and how far it has been seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeStretch {
-    pub keys: KeyRange,
+    pub keys: EpkRange,
     pub lsn: u64,
 }
 
@@ -249,9 +249,9 @@ fn joined(slices: VecDeque<Slice<'_>>) -> Vec<ChangeStretch> {
     let mut out: Vec<Slice> = Vec::with_capacity(slices.len());
     for mut next in slices {
         while let Some(at) = out.iter().position(|known| known.continues(&next)) {
-            let KeyRange { min, max } = out.remove(at).stretch.keys;
+            let EpkRange { min, max } = out.remove(at).stretch.keys;
             let keys = &mut next.stretch.keys;
-            *keys = KeyRange { min: Ord::min(&min, &keys.min).clone(), max: Ord::max(&max, &keys.max).clone() };
+            *keys = EpkRange { min: Ord::min(&min, &keys.min).clone(), max: Ord::max(&max, &keys.max).clone() };
         }
         out.push(next);
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use pleiad_model::resource_id::ContainerRid;
-use pleiad_model::{Budget, Error, Kind, Result};
+use pleiad_model::{Error, ExceededLimit, Kind, Result};
 use pleiad_partition::Partition;
 
 use crate::catalog::Container;
@@ -124,7 +124,7 @@ impl Fault {
                 Err(Error::new(Kind::Moved { epoch }, "The partition key range is gone: a fault set by a test."))
             }
             FaultKind::Throttled => {
-                let kind = Kind::Throttled { retry_after: delay, over: Budget::Share };
+                let kind = Kind::Throttled { retry_after: delay, over: ExceededLimit::Share };
                 Err(Error::new(kind, "Request rate is large: a fault set by a test."))
             }
         }

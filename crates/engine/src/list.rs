@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use pleiad_model::partition_key::{EffectiveKey, KeyRange, PartitionKey};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange, PartitionKey};
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::feed::{Quota, Scope};
 use pleiad_partition::{Record, price};
@@ -30,7 +30,7 @@ pub enum ListScope {
     /// One physical partition, by the id clients know.
     Range(u32),
     /// One stretch of the hash space, inside one physical partition if that is given.
-    Keys(KeyRange, Option<u32>),
+    Keys(EpkRange, Option<u32>),
     /// One key, or all keys that begin with it.
     Key(PartitionKey),
 }
@@ -41,7 +41,7 @@ pub struct Position(pub Vec<Stretch>);
 
 impl Position {
     /// In one stretch, after one item.
-    pub fn after(keys: KeyRange, docnum: u64) -> Position {
+    pub fn after(keys: EpkRange, docnum: u64) -> Position {
         Position(vec![Stretch { keys, docnum, rows: WHOLE_ITEM }])
     }
 }
@@ -57,7 +57,7 @@ const ONE: Quota = Quota { items: 1, bytes: 1 };
 
 /// What is left to read.
 pub(crate) struct Reach {
-    pub keys: KeyRange,
+    pub keys: EpkRange,
     /// Set when all of it is one logical partition.
     pub point: Option<EffectiveKey>,
 }
@@ -149,7 +149,7 @@ async fn fill(
     Ok(ItemPage { records, next: None })
 }
 
-fn scope(reach: &Reach, keys: &KeyRange) -> Scope {
+fn scope(reach: &Reach, keys: &EpkRange) -> Scope {
     match &reach.point {
         Some(epk) => Scope::Key(epk.clone()),
         None => Scope::Keys(keys.clone()),
@@ -172,7 +172,7 @@ fn resume(scope: &ListScope, reach: &Reach, from: Option<Position>) -> Result<Ve
 
 pub(crate) fn reach(at: &Admitted, scope: &ListScope) -> Result<Reach> {
     match scope {
-        ListScope::Container => Ok(Reach { keys: KeyRange::FULL, point: None }),
+        ListScope::Container => Ok(Reach { keys: EpkRange::FULL, point: None }),
         ListScope::Range(id) => Ok(Reach { keys: range_keys(at, *id)?, point: None }),
         ListScope::Keys(keys, None) => Ok(Reach { keys: keys.clone(), point: None }),
         ListScope::Keys(keys, Some(id)) => {
@@ -185,7 +185,7 @@ pub(crate) fn reach(at: &Admitted, scope: &ListScope) -> Result<Reach> {
 }
 
 pub(crate) fn key_reach(at: &Admitted, key: &PartitionKey) -> Result<Reach> {
-    let Some(definition) = &at.container.schema.key else { return Ok(Reach { keys: KeyRange::FULL, point: None }) };
+    let Some(definition) = &at.container.schema.key else { return Ok(Reach { keys: EpkRange::FULL, point: None }) };
     if key.components().len() > definition.paths.len() {
         return Err(Error::new(
             Kind::KeyMismatch,
@@ -194,14 +194,14 @@ pub(crate) fn key_reach(at: &Admitted, key: &PartitionKey) -> Result<Reach> {
     }
     let epk = key.effective(definition);
     if key.matches_shape(definition) {
-        return Ok(Reach { keys: KeyRange::of_point(epk.clone()), point: Some(epk) });
+        return Ok(Reach { keys: EpkRange::of_point(epk.clone()), point: Some(epk) });
     }
-    Ok(Reach { keys: KeyRange::of_prefix(epk), point: None })
+    Ok(Reach { keys: EpkRange::of_prefix(epk), point: None })
 }
 
 /// Also of a range that was split or merged: its items come from those that hold them now. Whoever must hear of the change
 /// instead asks [`Admitted::check_current`] first.
-fn range_keys(at: &Admitted, id: u32) -> Result<KeyRange> {
+fn range_keys(at: &Admitted, id: u32) -> Result<EpkRange> {
     at.container.map.keys_of(id).cloned().ok_or_else(|| moved(at, id))
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pleiad_model::env::Env;
 use pleiad_model::partition_key::PartitionKey;
-use pleiad_model::{Budget, Error, Kind, Result, Throttle};
+use pleiad_model::{Error, ExceededLimit, Kind, Result, Throttle};
 use pleiad_partition::Partition;
 use pleiad_partition::governor::{Admission, Refusal};
 use pleiad_partition::key::LogicalKey;
@@ -84,11 +84,11 @@ fn busiest_key(partition: &Partition, now_ms: u64) -> Option<String> {
     PartitionKey::decode_components(&busiest.components).ok().map(|key| key.to_json())
 }
 
-fn explain(container: &Container, throttle: &Throttle, over: Budget) -> String {
+fn explain(container: &Container, throttle: &Throttle, over: ExceededLimit) -> String {
     let Throttle { range, share_ru, used_ru, busiest_key } = throttle;
     let whose = match over {
-        Budget::Share => "its share is",
-        Budget::Bucket => "the throughput bucket may use",
+        ExceededLimit::Share => "its share is",
+        ExceededLimit::Bucket => "the throughput bucket may use",
     };
     let key = busiest_key.as_ref().map(|key| format!(" The busiest partition key is {key}.")).unwrap_or_default();
     format!(

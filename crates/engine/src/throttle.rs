@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 use pleiad_model::resource_id::ContainerRid;
-use pleiad_model::{Budget, Throttle};
+use pleiad_model::{ExceededLimit, Throttle};
 
 use crate::Container;
 
@@ -24,7 +24,7 @@ pub struct Throttling {
     pub rid: ContainerRid,
     /// Of the first refusal.
     pub throttle: Throttle,
-    pub over: Budget,
+    pub over: ExceededLimit,
     pub refused: u64,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct ThrottleLog {
 }
 
 impl ThrottleLog {
-    pub fn note(&self, now_ms: u64, container: &Container, throttle: &Throttle, over: Budget) {
+    pub fn note(&self, now_ms: u64, container: &Container, throttle: &Throttle, over: ExceededLimit) {
         let (ts_s, rid) = (now_ms / 1000, container.rid);
         let mut entries = self.entries.lock();
         let is_same = |entry: &&mut Throttling| {

@@ -33,11 +33,11 @@ impl Env for SystemEnv {
 
 /// The machine's own clock, set ahead by as much as a test wants.
 #[derive(Debug, Default)]
-pub struct MovedEnv {
+pub struct OffsetEnv {
     ahead_ms: AtomicU64,
 }
 
-impl MovedEnv {
+impl OffsetEnv {
     /// There is no way back: what was written under a later time stays written.
     pub fn advance_ms(&self, by_ms: u64) {
         let later = |ahead: u64| Some(ahead.saturating_add(by_ms).min(AHEAD_MS_MAX));
@@ -52,7 +52,7 @@ impl MovedEnv {
 /// Fifty years: seconds since 1970 then still fit where they are kept.
 const AHEAD_MS_MAX: u64 = 50 * 365 * 24 * 3600 * 1000;
 
-impl Env for MovedEnv {
+impl Env for OffsetEnv {
     fn now_ms(&self) -> u64 {
         SystemEnv.now_ms().saturating_add(self.ahead_ms())
     }

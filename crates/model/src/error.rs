@@ -66,7 +66,7 @@ pub enum Kind {
     /// Another change of the same resource is still running.
     Locked,
     /// The right request at the wrong moment.
-    Throttled { retry_after: Duration, over: Budget },
+    Throttled { retry_after: Duration, over: ExceededLimit },
     /// Concurrent writers met; the same request may succeed at once.
     RetryWith,
     /// The caller's partition map is old; refresh it.
@@ -83,7 +83,7 @@ pub enum Kind {
 
 /// What is used up for the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Budget {
+pub enum ExceededLimit {
     /// The partition's share of the reserved throughput.
     Share,
     /// The part of it that a throughput bucket may use.

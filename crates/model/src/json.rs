@@ -37,7 +37,7 @@ fn read(text: &[u8]) -> Result<Value> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     // We count levels ourselves: the reader's own limit is one short of ours.
     reader.disable_recursion_limit();
-    let value = Below(0).deserialize(&mut reader).map_err(invalid)?;
+    let value = NestedValueSeed(0).deserialize(&mut reader).map_err(invalid)?;
     reader.end().map_err(invalid)?;
     Ok(value)
 }
@@ -48,18 +48,18 @@ fn invalid(error: serde_json::Error) -> Error {
 
 /// Reads one value that stands below this many open arrays and objects.
 #[derive(Clone, Copy)]
-struct Below(usize);
+struct NestedValueSeed(usize);
 
-impl Below {
-    fn enter<E: serde::de::Error>(self) -> Result<Below, E> {
+impl NestedValueSeed {
+    fn enter<E: serde::de::Error>(self) -> Result<NestedValueSeed, E> {
         if self.0 == NESTING_MAX {
             return Err(E::custom(format_args!("more than {NESTING_MAX} arrays and objects inside each other")));
         }
-        Ok(Below(self.0 + 1))
+        Ok(NestedValueSeed(self.0 + 1))
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Below {
+impl<'de> DeserializeSeed<'de> for NestedValueSeed {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -67,7 +67,7 @@ impl<'de> DeserializeSeed<'de> for Below {
     }
 }
 
-impl<'de> Visitor<'de> for Below {
+impl<'de> Visitor<'de> for NestedValueSeed {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

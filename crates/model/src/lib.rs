@@ -8,7 +8,7 @@ pub mod consistency; // how much a read may lag behind
 pub mod etag; // one version of one resource
 pub mod number; // JSON numbers, exact as integers, compared as doubles
 pub mod value; // one JSON value
-pub mod ordered; // bytes that compare as values do
+pub mod memcomparable; // bytes that compare as values do
 pub mod json; // text to value and back
 pub mod path; // which property
 pub mod percent; // names as paths write them
@@ -19,6 +19,6 @@ pub mod patch; // a change of an item, told by its parts
 pub mod policy; // a container's definition and its policies
 
 pub use consistency::Consistency;
-pub use error::{Budget, Error, Kind, Result, Throttle};
+pub use error::{Error, ExceededLimit, Kind, Result, Throttle};
 pub use number::Number;
 pub use value::{Object, Value};

@@ -18,7 +18,7 @@ mod v1; // where a version 1 key lies
 mod v2; // where a version 2 or hierarchical key lies
 
 pub use component::KeyComponent;
-pub use effective::{EffectiveKey, KeyRange};
+pub use effective::{EffectiveKey, EpkRange};
 
 #[cfg(test)]
 mod tests;
@@ -197,7 +197,7 @@ impl PartitionKeyDefinition {
 }
 
 /// The ranges of a new container: the hash space in `count` equal parts (S37).
-pub fn initial_ranges(definition: &PartitionKeyDefinition, count: u32) -> Vec<KeyRange> {
+pub fn initial_ranges(definition: &PartitionKeyDefinition, count: u32) -> Vec<EpkRange> {
     let count = count.max(1);
     let bound = |at: u32| match at {
         0 => EffectiveKey::MIN,
@@ -207,7 +207,7 @@ pub fn initial_ranges(definition: &PartitionKeyDefinition, count: u32) -> Vec<Ke
         }
         at => v1::position_of_hash(share(u128::from(u32::MAX), at, count) as u32),
     };
-    (0..count).map(|at| KeyRange { min: bound(at), max: bound(at + 1) }).collect()
+    (0..count).map(|at| EpkRange { min: bound(at), max: bound(at + 1) }).collect()
 }
 
 /// A position that cuts a range into two of about equal width, if one lies inside.
@@ -216,7 +216,7 @@ pub fn initial_ranges(definition: &PartitionKeyDefinition, count: u32) -> Vec<Ke
 ///   version 2   ["", FF)                                 → 1FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF
 ///   version 1   ["", FF)                                 → 05C1DFFFFFFFFC
 /// ```
-pub fn midpoint(definition: &PartitionKeyDefinition, range: &KeyRange) -> Option<EffectiveKey> {
+pub fn midpoint(definition: &PartitionKeyDefinition, range: &EpkRange) -> Option<EffectiveKey> {
     let inside = |key: &EffectiveKey| range.min < *key && *key < range.max;
     if definition.hashes_whole_values() {
         return v2::between(range, definition.paths.len()).into_iter().find(inside);

@@ -15,7 +15,7 @@ use crate::item::SYSTEM_PROPERTIES;
 use crate::json::NESTING_MAX;
 use crate::path::PropertyPath;
 use crate::{Error, Number, Result, Value};
-use pointer::{Container, Pointer};
+use pointer::{Pointer, PointerParent};
 
 pub const PATCH_OPERATIONS_MAX: usize = 10;
 
@@ -25,11 +25,11 @@ const MORE: &str = "Learn more: https://aka.ms/cosmosPatchDocs";
 pub struct Patch {
     /// SQL that begins with FROM: the item is changed only if it finds it.
     pub condition: Option<String>,
-    operations: Vec<Operation>,
+    operations: Vec<PatchOperation>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Operation {
+enum PatchOperation {
     Add(Pointer, Value),
     Set(Pointer, Value),
     Replace(Pointer, Value),
@@ -54,7 +54,7 @@ impl Patch {
             Some(_) => return Err(Error::invalid("The patch request is invalid: its condition is not a string.")),
         };
         check_count(operations.len())?;
-        let operations = (1..).zip(operations).map(|(n, operation)| numbered(n, Operation::parse(operation)));
+        let operations = (1..).zip(operations).map(|(n, operation)| numbered(n, PatchOperation::parse(operation)));
         Ok(Patch { condition, operations: operations.collect::<Result<_>>()? })
     }
 
@@ -71,7 +71,7 @@ impl Patch {
     /// Refuses operations on a property that stays as it is for as long as the item lives.
     pub fn check_key(&self, key: &PropertyPath) -> Result<()> {
         let touches = |pointer: &&Pointer| pointer.names() == key.segments();
-        match self.operations.iter().flat_map(Operation::pointers).find(touches) {
+        match self.operations.iter().flat_map(PatchOperation::pointers).find(touches) {
             None => Ok(()),
             Some(pointer) => {
                 Err(Error::invalid(format!("The partition key of an item cannot be patched: '{pointer}'. {MORE}")))
@@ -100,17 +100,17 @@ fn numbered<T>(n: usize, result: Result<T>) -> Result<T> {
     result.map_err(|error| Error { message: format!("For Operation({n}): {}", error.message), ..error })
 }
 
-impl Operation {
-    fn parse(operation: &Value) -> Result<Operation> {
+impl PatchOperation {
+    fn parse(operation: &Value) -> Result<PatchOperation> {
         let op = operation.get("op").and_then(Value::as_str).unwrap_or_default();
         let path = pointer_at(operation, "path")?;
         let value = || operation.get("value").cloned().ok_or_else(|| missing(op, "value"));
         Ok(match op {
-            "add" => Operation::Add(path, value()?),
-            "set" => Operation::Set(path, value()?),
-            "replace" => Operation::Replace(path, value()?),
-            "remove" => Operation::Remove(path),
-            "incr" => Operation::Increment(path, value()?.as_number().ok_or_else(not_a_number)?),
+            "add" => PatchOperation::Add(path, value()?),
+            "set" => PatchOperation::Set(path, value()?),
+            "replace" => PatchOperation::Replace(path, value()?),
+            "remove" => PatchOperation::Remove(path),
+            "incr" => PatchOperation::Increment(path, value()?.as_number().ok_or_else(not_a_number)?),
             "move" => moved(pointer_at(operation, "from")?, path)?,
             _ => return Err(Error::invalid(format!("'{op}' is not a patch operation. {MORE}"))),
         })
@@ -118,25 +118,29 @@ impl Operation {
 
     fn pointers(&self) -> impl Iterator<Item = &Pointer> {
         let (first, second) = match self {
-            Operation::Add(at, _) | Operation::Set(at, _) | Operation::Replace(at, _) => (at, None),
-            Operation::Remove(at) | Operation::Increment(at, _) => (at, None),
-            Operation::Move { from, to } => (from, Some(to)),
+            PatchOperation::Add(at, _) | PatchOperation::Set(at, _) | PatchOperation::Replace(at, _) => (at, None),
+            PatchOperation::Remove(at) | PatchOperation::Increment(at, _) => (at, None),
+            PatchOperation::Move { from, to } => (from, Some(to)),
         };
         std::iter::once(first).chain(second)
     }
 
     fn apply(&self, item: &mut Value) -> Result<()> {
         match self {
-            Operation::Add(at, value) => add(at, at.container(item).ok_or_else(|| at.no_parent("Add"))?, value.clone()),
-            Operation::Set(at, value) => set(at, at.container(item).ok_or_else(|| at.no_parent("Set"))?, value.clone()),
-            Operation::Replace(at, value) => {
+            PatchOperation::Add(at, value) => {
+                add(at, at.container(item).ok_or_else(|| at.no_parent("Add"))?, value.clone())
+            }
+            PatchOperation::Set(at, value) => {
+                set(at, at.container(item).ok_or_else(|| at.no_parent("Set"))?, value.clone())
+            }
+            PatchOperation::Replace(at, value) => {
                 check_depth(at, value)?;
                 *at.find(item).ok_or_else(|| not_there("Replace", at))? = value.clone();
                 Ok(())
             }
-            Operation::Remove(at) => at.take(item).map(drop).ok_or_else(|| not_there("Remove", at)),
-            Operation::Increment(at, by) => increment(at, item, *by),
-            Operation::Move { from, to } => {
+            PatchOperation::Remove(at) => at.take(item).map(drop).ok_or_else(|| not_there("Remove", at)),
+            PatchOperation::Increment(at, by) => increment(at, item, *by),
+            PatchOperation::Move { from, to } => {
                 let value = from.take(item).ok_or_else(|| not_there("Move", from))?;
                 to.make_parent(item);
                 add(to, to.container(item).ok_or_else(|| to.no_parent("Move"))?, value)
@@ -156,28 +160,28 @@ fn pointer_at(operation: &Value, name: &str) -> Result<Pointer> {
     }
 }
 
-fn moved(from: Pointer, to: Pointer) -> Result<Operation> {
+fn moved(from: Pointer, to: Pointer) -> Result<PatchOperation> {
     if to.names().starts_with(from.names()) && to.names() != from.names() {
         return Err(Error::invalid(format!("'{to}' lies inside of '{from}', which it would be moved from. {MORE}")));
     }
-    Ok(Operation::Move { from, to })
+    Ok(PatchOperation::Move { from, to })
 }
 
 /// In an array it is inserted, in an object it takes the place of what is there.
-fn add(at: &Pointer, container: Container<'_>, value: Value) -> Result<()> {
+fn add(at: &Pointer, container: PointerParent<'_>, value: Value) -> Result<()> {
     check_depth(at, &value)?;
     match container {
-        Container::Object(object, name) => object.set(name, value),
-        Container::Array(items, index) if index <= items.len() => items.insert(index, value),
-        Container::Array(..) => return Err(beyond(at)),
+        PointerParent::Object(object, name) => object.set(name, value),
+        PointerParent::Array(items, index) if index <= items.len() => items.insert(index, value),
+        PointerParent::Array(..) => return Err(beyond(at)),
     }
     Ok(())
 }
 
 /// As `add`, but what is at that place of an array goes.
-fn set(at: &Pointer, container: Container<'_>, value: Value) -> Result<()> {
+fn set(at: &Pointer, container: PointerParent<'_>, value: Value) -> Result<()> {
     match container {
-        Container::Array(items, index) if index < items.len() => {
+        PointerParent::Array(items, index) if index < items.len() => {
             check_depth(at, &value)?;
             items[index] = value;
             Ok(())
@@ -190,11 +194,11 @@ fn increment(at: &Pointer, item: &mut Value, by: Number) -> Result<()> {
     let Some(value) = at.find(item) else {
         let container = at.container(item).ok_or_else(|| at.no_parent("Increment"))?;
         return match container {
-            Container::Object(object, name) => {
+            PointerParent::Object(object, name) => {
                 object.set(name, by);
                 Ok(())
             }
-            Container::Array(..) => Err(beyond(at)),
+            PointerParent::Array(..) => Err(beyond(at)),
         };
     };
     let number = value.as_number().ok_or_else(not_a_number)?;

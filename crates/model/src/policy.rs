@@ -33,17 +33,17 @@ mod unique_key; // uniqueKeyPolicy
 #[cfg(test)]
 mod testing;
 
-pub use composite::{COMPOSITE_PATHS_MAX, COMPOSITE_PATHS_PER_INDEX_MAX, CompositeIndex, CompositePath, Order};
+pub use composite::{COMPOSITE_PATHS_MAX, COMPOSITE_PATHS_PER_INDEX_MAX, CompositeIndex, CompositePath, SortOrder};
 pub use computed::{COMPUTED_PROPERTIES_MAX, ComputedProperty};
 pub use conflict::ConflictResolution;
 pub use container::{ChangeFeedPolicy, ContainerDefinition};
 pub use encryption::{ClientEncryptionPolicy, EncryptedPath, EncryptionType};
 pub use full_text::{FullTextIndex, FullTextPath, FullTextPolicy, Language};
 pub use global_index::{GlobalIndex, IndexedBy};
-pub use index_path::{End, IndexPath, Step};
+pub use index_path::{End, IndexPath, PathStep};
 pub use indexing::{EXCLUDED_PATHS_MAX, INCLUDED_PATHS_MAX, IndexingMode, IndexingPolicy};
 pub use key::{HASH_PATHS_MAX, MULTI_HASH_PATHS_MAX};
-pub use matcher::{IndexMatcher, Node, is_made_when_read};
+pub use matcher::{IndexMatcher, PolicyNode, is_made_when_read};
 pub use spatial::{BoundingBox, Geospatial, SpatialIndex, SpatialType};
 pub use unique_key::{UNIQUE_KEYS_MAX, UNIQUE_PATHS_MAX, UniqueKey};
 pub use vector::{DistanceFunction, Quantizer, VectorDataType, VectorEmbedding, VectorIndex, VectorIndexType};

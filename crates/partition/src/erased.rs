@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use parking_lot::RwLock;
-use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, Direction, Limit, Snapshot, Store, keyspace};
 
@@ -86,7 +86,7 @@ impl Marks {
         self.any.store(true, Ordering::Release);
     }
 
-    pub fn add_all(&self, others: &Erased, within: &KeyRange) {
+    pub fn add_all(&self, others: &Erased, within: &EpkRange) {
         others.0.iter().filter(|mark| within.contains(&mark.epk)).cloned().for_each(|mark| self.add(mark));
     }
 

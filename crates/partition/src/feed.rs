@@ -4,7 +4,7 @@
 //! comes first, and says where the next begins only if there is a next item.
 
 use pleiad_model::Result;
-use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_storage::Limit;
 
 use crate::partition::Partition;
@@ -16,7 +16,7 @@ use crate::view::View;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Those whose effective key is in here.
-    Keys(KeyRange),
+    Keys(EpkRange),
     /// Those of one logical partition.
     Key(EffectiveKey),
 }
@@ -29,7 +29,7 @@ impl Scope {
         }
     }
 
-    pub(crate) fn overlaps(&self, keys: &KeyRange) -> bool {
+    pub(crate) fn overlaps(&self, keys: &EpkRange) -> bool {
         match self {
             Scope::Keys(own) => own.intersect(keys).is_some(),
             Scope::Key(key) => keys.contains(key),

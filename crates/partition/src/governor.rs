@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
-use pleiad_model::Budget;
+use pleiad_model::ExceededLimit;
 
 use crate::usage::Usage;
 use bank::Bank;
@@ -69,7 +69,7 @@ pub struct Refusal {
     pub share_ru: f64,
     /// In this second, with what was overdrawn before.
     pub used_ru: f64,
-    pub over: Budget,
+    pub over: ExceededLimit,
 }
 
 /// What was decided of a request, to be settled.
@@ -167,7 +167,7 @@ impl Governor {
             && let Err((cap, used)) = self.buckets.take(bucket, now_ms, share, HOLD_CENTI)
             && enforced
         {
-            return Err(refusal(now_ms, cap, used, Budget::Bucket));
+            return Err(refusal(now_ms, cap, used, ExceededLimit::Bucket));
         }
         let mut word = self.hot.window.load(Ordering::Relaxed);
         loop {
@@ -256,7 +256,7 @@ impl Governor {
         if class.priority == Priority::High {
             self.hot.starved.store(true, Ordering::Relaxed);
         }
-        refusal(now_ms, share, used, Budget::Share)
+        refusal(now_ms, share, used, ExceededLimit::Share)
     }
 
     fn count_low(&self, now_ms: u64, add: u64, sub: u64) {
@@ -267,7 +267,7 @@ impl Governor {
 }
 
 /// Seconds until the debt is paid and something is left.
-fn refusal(now_ms: u64, share: u64, used: u64, over: Budget) -> Refusal {
+fn refusal(now_ms: u64, share: u64, used: u64, over: ExceededLimit) -> Refusal {
     let seconds = (used / share).max(1);
     let retry_after_ms = seconds.saturating_mul(1000).saturating_sub(now_ms % 1000);
     Refusal { retry_after_ms, share_ru: to_ru(share), used_ru: to_ru(used), over }

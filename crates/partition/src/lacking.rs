@@ -19,7 +19,7 @@ mod docnums; // a set of numbers
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use pleiad_model::policy::Step;
+use pleiad_model::policy::PathStep;
 use pleiad_model::{Error, Result};
 use pleiad_storage::not_at_hand;
 
@@ -45,7 +45,7 @@ pub type Lacks<'l> = &'l mut (dyn FnMut(RecordView<'_>) -> Result<bool> + Send);
 
 /// What a partition knows of the paths that were asked for, the latest last.
 #[derive(Default)]
-pub struct Lacking(Mutex<Vec<(Vec<Step>, Arc<OfPath>)>>);
+pub struct Lacking(Mutex<Vec<(Vec<PathStep>, Arc<OfPath>)>>);
 
 /// Under one schema: computed properties come and go with it.
 struct OfPath {
@@ -93,7 +93,7 @@ impl Candidates {
 
 impl Lacking {
     /// What is known of a path, or nothing: who still reads what was known before keeps it.
-    fn of(&self, steps: &[Step], schema: &Schema, view: &View) -> Arc<OfPath> {
+    fn of(&self, steps: &[PathStep], schema: &Schema, view: &View) -> Arc<OfPath> {
         let mut paths = self.0.lock();
         let held = paths.iter().position(|(path, _)| path == steps).map(|at| paths.remove(at));
         let is_good = |(_, held): &(_, Arc<OfPath>)| {
@@ -115,7 +115,7 @@ impl Partition {
         &self,
         view: &View,
         schema: &Schema,
-        path: &[Step],
+        path: &[PathStep],
         lacks: Lacks<'_>,
     ) -> Result<Option<Candidates>> {
         let path = self.lacking.of(path, schema, view);

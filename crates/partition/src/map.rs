@@ -9,7 +9,7 @@
 //! epoch 5   [00 ──── 7F)[7F ───── FF)  p1 p2     p0 is now a parent
 //! ```
 
-use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::{Error, Object, Result, Value};
 
 /// One physical partition as the map knows it.
@@ -21,7 +21,7 @@ pub struct Range {
     pub shard: u64,
     /// Upper bits of the item numbers written here; larger for every new shard of a container.
     pub prefix: u32,
-    pub keys: KeyRange,
+    pub keys: EpkRange,
     /// The latest ancestors, so that a client that missed some steps finds itself again.
     pub parents: Vec<u32>,
     /// The map's epoch when this range appeared.
@@ -36,7 +36,7 @@ pub struct PartitionMap {
     pub epoch: u64,
     ranges: Vec<Range>,
     /// What ranges covered that are gone, the latest last.
-    former: Vec<(u32, KeyRange)>,
+    former: Vec<(u32, EpkRange)>,
 }
 
 impl PartitionMap {
@@ -62,7 +62,7 @@ impl PartitionMap {
     }
 
     /// The positions of all ranges that a stretch of the hash space touches.
-    pub fn overlapping(&self, keys: &KeyRange) -> std::ops::Range<usize> {
+    pub fn overlapping(&self, keys: &EpkRange) -> std::ops::Range<usize> {
         let first = self.locate(&keys.min);
         let end = self.ranges.partition_point(|range| range.keys.min < keys.max);
         first..end.max(first)
@@ -73,7 +73,7 @@ impl PartitionMap {
     }
 
     /// What a range covers, or covered before it was split or merged.
-    pub fn keys_of(&self, id: u32) -> Option<&KeyRange> {
+    pub fn keys_of(&self, id: u32) -> Option<&EpkRange> {
         let now = self.ranges.iter().map(|range| (range.id, &range.keys));
         let former = self.former.iter().map(|(id, keys)| (*id, keys));
         now.chain(former).find(|(known, _)| *known == id).map(|(_, keys)| keys)
@@ -148,7 +148,7 @@ impl PartitionMap {
     }
 
     /// What ranges covered, if none of this map's is left.
-    fn gone(&self) -> Vec<(u32, KeyRange)> {
+    fn gone(&self) -> Vec<(u32, EpkRange)> {
         let went = self.ranges.iter().map(|range| (range.id, range.keys.clone()));
         self.former.iter().cloned().chain(went).collect()
     }
@@ -200,13 +200,13 @@ pub fn range_to_value(range: &Range) -> Value {
         .into()
 }
 
-fn keys_to_object(id: u32, keys: &KeyRange) -> Object {
+fn keys_to_object(id: u32, keys: &EpkRange) -> Object {
     Object::new().with("id", u64::from(id)).with("min", keys.min.to_string()).with("max", keys.max.to_string())
 }
 
-fn keys_from_value(value: &Value) -> Result<KeyRange> {
+fn keys_from_value(value: &Value) -> Result<EpkRange> {
     let key = |name| EffectiveKey::parse(value.get(name).and_then(Value::as_str).unwrap_or("?"));
-    Ok(KeyRange { min: key("min")?, max: key("max")? })
+    Ok(EpkRange { min: key("min")?, max: key("max")? })
 }
 
 pub fn range_from_value(value: &Value) -> Result<Range> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use pleiad_model::partition_key::{KeyRange, PartitionKey};
+use pleiad_model::partition_key::{EpkRange, PartitionKey};
 use pleiad_model::path::PropertyPath;
 use pleiad_model::policy::{ContainerDefinition, UniqueKey};
 use pleiad_model::{Object, Value, json};
@@ -54,7 +54,7 @@ pub fn unique_key(path: &str) -> UniqueKeys {
 }
 
 pub fn range(shard: u64, prefix: u32) -> Range {
-    Range { id: prefix, shard, prefix, keys: KeyRange::FULL, parents: vec![], since: 1 }
+    Range { id: prefix, shard, prefix, keys: EpkRange::FULL, parents: vec![], since: 1 }
 }
 
 pub fn memory() -> Arc<AnyStore> {

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::{Error, Result};
 use pleiad_storage::store::Pair;
 use pleiad_storage::{AnySnapshot, AnyStore, Chunk, Direction, Limit, Snapshot, Store, keyspace};
@@ -131,7 +131,7 @@ impl View {
     }
 
     /// Whether every item's effective key is in here.
-    pub fn is_within(&self, keys: &KeyRange) -> bool {
+    pub fn is_within(&self, keys: &EpkRange) -> bool {
         keys.min <= self.range.keys.min && self.range.keys.max <= keys.max
     }
 
@@ -185,7 +185,7 @@ impl View {
     }
 
     /// Numbers of all items whose effective key is in the range, in order; `None` if they are more than `max`.
-    pub async fn members_in(&self, keys: &KeyRange, max: usize) -> Result<Option<Vec<u64>>> {
+    pub async fn members_in(&self, keys: &EpkRange, max: usize) -> Result<Option<Vec<u64>>> {
         let (min, end) = (keys.min.as_bytes(), keys.max.as_bytes());
         let (mut from, to) = keyspace::epk_range(self.range.shard, keyspace::Tag::Member, min, Some(end));
         let mut docnums = Vec::new();

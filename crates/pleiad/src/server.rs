@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pleiad_engine::{Durability as Policy, Engine, Governance, Limits as EngineLimits, Live, Sharing};
-use pleiad_model::env::{Env, MovedEnv, SystemEnv};
+use pleiad_model::env::{Env, OffsetEnv, SystemEnv};
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, Embedded, EmbeddedOptions, Memory};
 use pleiad_wire::listener::{self, Drain, Limits, tls_config_of};
@@ -46,7 +46,7 @@ async fn serve(settings: Settings) -> Result<()> {
     let https = settings.protocols.has_https();
     let identity = https.then(|| certificate::identity(&settings, SystemEnv.now_ms())).transpose()?;
     let authority = identity.as_ref().and_then(|identity| identity.authority.clone());
-    let clock = (settings.face == Face::Dev).then(Arc::<MovedEnv>::default);
+    let clock = (settings.face == Face::Dev).then(Arc::<OffsetEnv>::default);
     let live = Live::new(open(&settings, clock.clone()).await?);
     declare::apply(&live.engine(), &settings.declaration).await?;
 
@@ -115,7 +115,7 @@ fn cannot_bind(address: IpAddr, port: u16, error: &std::io::Error) -> Error {
 }
 
 /// A server for tests has a clock that they may move.
-async fn open(settings: &Settings, clock: Option<Arc<MovedEnv>>) -> Result<Engine> {
+async fn open(settings: &Settings, clock: Option<Arc<OffsetEnv>>) -> Result<Engine> {
     let store = match &settings.storage {
         Storage::Memory => AnyStore::Memory(Memory::default()),
         Storage::Directory(directory) => {
@@ -161,7 +161,7 @@ async fn open(settings: &Settings, clock: Option<Arc<MovedEnv>>) -> Result<Engin
 async fn front(
     settings: &Settings,
     live: Arc<Live>,
-    clock: Option<Arc<MovedEnv>>,
+    clock: Option<Arc<OffsetEnv>>,
     authority: Option<&std::path::Path>,
 ) -> Result<Front> {
     let keys = &settings.keys;

@@ -10,7 +10,7 @@ mod explain; // conditions as text
 use std::ops::Bound;
 
 use pleiad_model::Value;
-use pleiad_model::policy::{Language, Step as IndexStep};
+use pleiad_model::policy::{Language, PathStep as IndexStep};
 use pleiad_vector::Measure;
 
 use crate::block::{Block, Distance, Node, Operand, Output, Search};

@@ -17,7 +17,9 @@
 //! ```
 
 use pleiad_model::Value;
-use pleiad_model::ordered::{ARRAY, FALSE, NULL, OBJECT, STRING, STRING_END, TRUE, UNDEFINED, escape, write_number};
+use pleiad_model::memcomparable::{
+    ARRAY, FALSE, NULL, OBJECT, STRING, STRING_END, TRUE, UNDEFINED, escape, write_number,
+};
 
 /// Ends an array or object: nothing in one is undefined.
 const END: u8 = UNDEFINED;

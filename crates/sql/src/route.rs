@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use pleiad_model::Value;
-use pleiad_model::partition_key::{KeyComponent, KeyRange, PartitionKey, PartitionKeyDefinition};
+use pleiad_model::partition_key::{EpkRange, KeyComponent, PartitionKey, PartitionKeyDefinition};
 
 use crate::compile::{Bind, constant};
 use crate::expr::Room;
@@ -93,17 +93,17 @@ pub fn ranges(reach: &Reach, definition: &PartitionKeyDefinition) -> Vec<QueryRa
 fn range(key: &PartitionKey, definition: &PartitionKeyDefinition) -> QueryRange {
     let at = key.effective(definition);
     if key.components().is_empty() {
-        QueryRange::half_open(&KeyRange::of_point(at))
+        QueryRange::half_open(&EpkRange::of_point(at))
     } else if key.matches_shape(definition) {
         QueryRange::point(at.to_string())
     } else {
-        QueryRange::half_open(&KeyRange::of_prefix(at))
+        QueryRange::half_open(&EpkRange::of_prefix(at))
     }
 }
 
 impl QueryRange {
     pub fn everything() -> Self {
-        QueryRange::half_open(&KeyRange::FULL)
+        QueryRange::half_open(&EpkRange::FULL)
     }
 
     /// Clients have no word for an empty plan: they ask whoever has the first key.
@@ -111,7 +111,7 @@ impl QueryRange {
         QueryRange::point(String::new())
     }
 
-    fn half_open(range: &KeyRange) -> Self {
+    fn half_open(range: &EpkRange) -> Self {
         QueryRange { min: range.min.to_string(), max: range.max.to_string(), min_inclusive: true, max_inclusive: false }
     }
 

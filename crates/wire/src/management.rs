@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use pleiad_engine::Engine;
-use pleiad_model::env::MovedEnv;
+use pleiad_model::env::OffsetEnv;
 use pleiad_model::{Object, Result, Value, json};
 
 use crate::nosql::address::{Signing, decode_onto};
@@ -70,11 +70,11 @@ pub fn signing(link: &str) -> Signing<'_> {
 pub struct Desk {
     engine: Arc<Engine>,
     /// Where tests may steer the server, the clock that they may move.
-    clock: Option<Arc<MovedEnv>>,
+    clock: Option<Arc<OffsetEnv>>,
 }
 
 impl Desk {
-    pub fn new(engine: Arc<Engine>, clock: Option<Arc<MovedEnv>>) -> Self {
+    pub fn new(engine: Arc<Engine>, clock: Option<Arc<OffsetEnv>>) -> Self {
         Desk { engine, clock }
     }
 

@@ -28,7 +28,7 @@ use ::http::HeaderValue;
 use bytes::Bytes;
 use pleiad_engine::{Engine, Live};
 use pleiad_model::Consistency;
-use pleiad_model::env::MovedEnv;
+use pleiad_model::env::OffsetEnv;
 
 use crate::metrics::Metrics;
 use access::Access;
@@ -52,7 +52,7 @@ pub struct Front {
     access: Arc<Access>,
     account: Account,
     /// Where tests may steer the server, the clock that they may move.
-    clock: Option<Arc<MovedEnv>>,
+    clock: Option<Arc<OffsetEnv>>,
     tokens: Arc<Tokens>,
     metrics: Arc<Metrics>,
     /// The authority that signed our certificate, for clients to download.
@@ -116,7 +116,7 @@ impl Front {
     }
 
     /// Lets tests steer the server, and move this clock of its.
-    pub fn steered(mut self, clock: Arc<MovedEnv>) -> Self {
+    pub fn steered(mut self, clock: Arc<OffsetEnv>) -> Self {
         self.clock = Some(clock);
         self
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pleiad_model::item::check_resource_name;
-use pleiad_model::partition_key::{KeyRange, initial_ranges};
+use pleiad_model::partition_key::{EpkRange, initial_ranges};
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid, OfferRid};
 use pleiad_model::{Error, Kind, Result};
@@ -375,7 +375,7 @@ impl Change {
     fn new_map(&mut self, definition: &ContainerDefinition, count: u32) -> Result<PartitionMap> {
         let keys = match &definition.partition_key {
             Some(key) => initial_ranges(key, count),
-            None => vec![KeyRange::FULL],
+            None => vec![EpkRange::FULL],
         };
         let mut ranges = Vec::with_capacity(keys.len());
         for (id, keys) in (0..).zip(keys) {

@@ -107,14 +107,14 @@ impl fmt::Display for Reason {
 
 #[cfg(test)]
 mod tests {
-    use pleiad_model::partition_key::KeyRange;
+    use pleiad_model::partition_key::EpkRange;
     use pleiad_model::resource_id::DatabaseRid;
 
     use super::*;
 
     #[test]
     fn jobs_come_back_as_they_were_written() {
-        let keys = KeyRange::FULL;
+        let keys = EpkRange::FULL;
         let child = Range { id: 3, shard: 9, prefix: 3, keys, parents: vec![1, 2], since: 0 };
         let container = ContainerRid { database: DatabaseRid(1), number: 2 };
         for (kind, reason) in KINDS.into_iter().flat_map(|kind| REASONS.map(|reason| (kind.0, reason.0))) {

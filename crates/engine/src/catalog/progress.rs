@@ -9,13 +9,13 @@
 //! ```
 
 use parking_lot::Mutex;
-use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::{Error, Object, Result, Value};
 
 /// One stretch of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Followed {
-    pub keys: KeyRange,
+    pub keys: EpkRange,
     /// Seen up to here.
     pub lsn: u64,
     /// While items are taken as they are: up to here. What comes behind is taken from versions.
@@ -81,7 +81,7 @@ impl Progress {
     }
 
     /// Up to which LSN it needs no versions of these keys.
-    pub(crate) fn needs_none_up_to(&self, keys: &KeyRange) -> u64 {
+    pub(crate) fn needs_none_up_to(&self, keys: &EpkRange) -> u64 {
         let told = self.0.lock();
         let of_these = told.stretches.iter().filter(|stretch| stretch.keys.intersect(keys).is_some());
         of_these.map(Followed::needs_none_up_to).min().unwrap_or(0)
@@ -108,7 +108,7 @@ fn stretch(row: &Value) -> Result<Followed> {
     let key = |name| EffectiveKey::parse(row.get(name).and_then(Value::as_str).unwrap_or("?"));
     let number = |value: &Value| value.as_i64().and_then(|n| u64::try_from(n).ok()).ok_or_else(corrupt);
     Ok(Followed {
-        keys: KeyRange { min: key("min")?, max: key("max")? },
+        keys: EpkRange { min: key("min")?, max: key("max")? },
         lsn: number(row.get("lsn").ok_or_else(corrupt)?)?,
         build_until: row.get("until").map(number).transpose()?,
     })
@@ -126,8 +126,8 @@ mod tests {
     fn rows_read_back_as_written_and_versions_are_kept_for_the_slowest() {
         let middle = EffectiveKey::parse("20000000000000000000000000000000").unwrap();
         let keys = [
-            KeyRange { min: EffectiveKey::MIN, max: middle.clone() },
-            KeyRange { min: middle, max: EffectiveKey::MAX },
+            EpkRange { min: EffectiveKey::MIN, max: middle.clone() },
+            EpkRange { min: middle, max: EffectiveKey::MAX },
         ];
         let [low, high] = keys.clone();
         let building = Followed { keys: low, lsn: 40, build_until: Some(80) };

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::copy::Copy;
@@ -28,7 +28,7 @@ pub(crate) struct Wanted {
     pub kind: JobKind,
     pub parents: Vec<u32>,
     /// The children's stretches, in order.
-    pub keys: Vec<KeyRange>,
+    pub keys: Vec<EpkRange>,
     pub reason: Reason,
 }
 
@@ -37,8 +37,8 @@ impl Wanted {
         if at <= parent.keys.min || at >= parent.keys.max {
             return Err(Error::invalid(format!("{at} does not lie inside partition key range {}.", parent.id)));
         }
-        let KeyRange { min, max } = parent.keys.clone();
-        let keys = vec![KeyRange { min, max: at.clone() }, KeyRange { min: at, max }];
+        let EpkRange { min, max } = parent.keys.clone();
+        let keys = vec![EpkRange { min, max: at.clone() }, EpkRange { min: at, max }];
         Ok(Wanted { kind: JobKind::Split, parents: vec![parent.id], keys, reason })
     }
 
@@ -46,7 +46,7 @@ impl Wanted {
         let ([first, .., last], ids) = (parents, parents.iter().map(|range| range.id).collect()) else {
             return Err(Error::invalid("A merge takes two partition key ranges or more."));
         };
-        let keys = vec![KeyRange { min: first.keys.min.clone(), max: last.keys.max.clone() }];
+        let keys = vec![EpkRange { min: first.keys.min.clone(), max: last.keys.max.clone() }];
         Ok(Wanted { kind: JobKind::Merge, parents: ids, keys, reason: Reason::Request })
     }
 }

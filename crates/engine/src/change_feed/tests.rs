@@ -102,11 +102,11 @@ async fn a_scope_shows_its_own_changes_only() {
     let all = world.drain(&ListScope::Container, ChangeFrom::Beginning, 100).await.0;
     let definition = world.container.schema.key.as_ref().unwrap();
     let key = pk("k2").effective(definition);
-    let low = KeyRange { min: EffectiveKey::MIN, max: key.clone() };
+    let low = EpkRange { min: EffectiveKey::MIN, max: key.clone() };
     let mut scopes = vec![
-        (ListScope::Key(pk("k2")), KeyRange::of_point(key)),
+        (ListScope::Key(pk("k2")), EpkRange::of_point(key)),
         (ListScope::Keys(low.clone(), None), low),
-        (ListScope::Key(pk("nobody")), KeyRange { min: EffectiveKey::MAX, max: EffectiveKey::MAX }),
+        (ListScope::Key(pk("nobody")), EpkRange { min: EffectiveKey::MAX, max: EffectiveKey::MAX }),
     ];
     scopes.extend(world.container.map.ranges().iter().map(|range| (ListScope::Range(range.id), range.keys.clone())));
     for (scope, keys) in scopes {
@@ -171,7 +171,7 @@ async fn stretches_that_have_come_equally_far_are_joined_within_a_partition() {
     let cuts: Vec<EffectiveKey> = [EffectiveKey::MIN].into_iter().chain(bytes).chain([EffectiveKey::MAX]).collect();
     let mut pieces: Vec<ChangeStretch> = Vec::new();
     for ChangeStretch { keys, lsn } in whole {
-        let ranges = cuts.windows(2).map(|pair| KeyRange { min: pair[0].clone(), max: pair[1].clone() });
+        let ranges = cuts.windows(2).map(|pair| EpkRange { min: pair[0].clone(), max: pair[1].clone() });
         pieces.extend(ranges.filter_map(|range| Some(ChangeStretch { keys: range.intersect(keys)?, lsn: *lsn })));
     }
     let mut dice = 7;
@@ -206,7 +206,7 @@ async fn ranges_that_are_gone_and_positions_of_other_requests_are_refused() {
     let refused = async |request| kind(world.engine.change_feed(&world.at, &request, None).await);
     let gone = request(ListScope::Range(99), ChangeFrom::Beginning, 10);
     assert!(matches!(refused(gone).await, Kind::Moved { .. }));
-    let all = vec![ChangeStretch { keys: KeyRange::FULL, lsn: 1 }];
+    let all = vec![ChangeStretch { keys: EpkRange::FULL, lsn: 1 }];
     assert_eq!(refused(request(ListScope::Range(0), ChangeFrom::Stretches(all), 10)).await, Kind::Invalid);
     let none = request(ListScope::Container, ChangeFrom::Stretches(vec![]), 10);
     assert_eq!(refused(none).await, Kind::Invalid);

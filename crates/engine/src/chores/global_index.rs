@@ -23,7 +23,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::task::Poll;
 use std::time::Duration;
 
-use pleiad_model::partition_key::{KeyRange, PartitionKey};
+use pleiad_model::partition_key::{EpkRange, PartitionKey};
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_partition::change_feed::Asked;
@@ -235,7 +235,7 @@ fn joined(stretches: Vec<Followed>) -> Vec<Followed> {
             Some(last)
                 if last.keys.max == next.keys.min && (last.lsn, last.build_until) == (next.lsn, next.build_until) =>
             {
-                last.keys = KeyRange { min: last.keys.min.clone(), max: next.keys.max };
+                last.keys = EpkRange { min: last.keys.min.clone(), max: next.keys.max };
             }
             _ => out.push(next),
         }

@@ -4,7 +4,7 @@ use super::*;
 use crate::query::{Across, ItemQuery, PageSize};
 use crate::testing::*;
 use crate::{Container, Engine, ListScope, Parameters, Verb, WriteOptions};
-use pleiad_model::policy::Step;
+use pleiad_model::policy::PathStep;
 use pleiad_model::{Kind, json};
 
 const LISTED: &str = r#"{"includedPaths":[{"path":"/*"},{"path":"/low/?"}],
@@ -48,7 +48,7 @@ async fn count(engine: &Engine, filter: &str) -> usize {
 }
 
 fn is_indexed(engine: &Engine) -> bool {
-    admit(engine, "c").container.usable_index().indexes(&[Step::Property("low".to_owned())])
+    admit(engine, "c").container.usable_index().indexes(&[PathStep::Property("low".to_owned())])
 }
 
 async fn all_reindexed(engine: &Engine) {

@@ -38,7 +38,7 @@ async fn a_fault_ends_with_its_time() {
     let until_ms = Some(engine.now_ms() + 1000);
     engine.set_fault(C, home(&engine), Fault { until_ms, ..fault(FaultKind::Throttled) }).unwrap();
     let refused = kind(read(&engine, &at, "1", "a").await);
-    assert_eq!(refused, Kind::Throttled { retry_after: Duration::from_millis(20), over: Budget::Share });
+    assert_eq!(refused, Kind::Throttled { retry_after: Duration::from_millis(20), over: ExceededLimit::Share });
     env.advance_ms(1000);
     assert!(read(&engine, &at, "1", "a").await.result.is_ok());
 }

@@ -76,12 +76,12 @@ impl World {
         let definition = self.container.schema.key.as_ref().unwrap();
         let tenant = key(&["t1"]).effective(definition);
         let user = key(&["t0", "u2"]).effective(definition);
-        let stretch = KeyRange { min: tenant.clone().min(user.clone()), max: tenant.clone().max(user.clone()) };
+        let stretch = EpkRange { min: tenant.clone().min(user.clone()), max: tenant.clone().max(user.clone()) };
         let mut scopes = vec![
-            (ListScope::Container, KeyRange::FULL),
-            (ListScope::Key(key(&["t1"])), KeyRange::of_prefix(tenant)),
-            (ListScope::Key(key(&["t0", "u2"])), KeyRange::of_point(user)),
-            (ListScope::Key(key(&["t0", "nobody"])), KeyRange { min: EffectiveKey::MAX, max: EffectiveKey::MAX }),
+            (ListScope::Container, EpkRange::FULL),
+            (ListScope::Key(key(&["t1"])), EpkRange::of_prefix(tenant)),
+            (ListScope::Key(key(&["t0", "u2"])), EpkRange::of_point(user)),
+            (ListScope::Key(key(&["t0", "nobody"])), EpkRange { min: EffectiveKey::MAX, max: EffectiveKey::MAX }),
             (ListScope::Keys(stretch.clone(), None), stretch.clone()),
         ];
         for range in self.container.map.ranges() {
@@ -90,7 +90,7 @@ impl World {
                 scopes.push((ListScope::Keys(stretch.clone(), Some(range.id)), inside));
             }
         }
-        let held = |keys: &KeyRange| self.all.iter().filter(|record| keys.contains(&record.epk)).cloned().collect();
+        let held = |keys: &EpkRange| self.all.iter().filter(|record| keys.contains(&record.epk)).cloned().collect();
         scopes.into_iter().map(|(scope, keys)| (scope, held(&keys))).collect()
     }
 }

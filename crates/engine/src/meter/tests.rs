@@ -356,7 +356,7 @@ async fn a_bucket_is_capped_at_every_partition() {
     let at = admit(&engine, "c").in_class(Class { bucket: BucketId::new(1), ..Class::default() });
     assert_eq!(reads(&engine, &at, "a", 100).await, 30);
     let refusal = read(&engine, &at, "1", "a").await.result.unwrap_err();
-    assert!(matches!(refusal.kind, Kind::Throttled { over: pleiad_model::Budget::Bucket, .. }));
+    assert!(matches!(refusal.kind, Kind::Throttled { over: pleiad_model::ExceededLimit::Bucket, .. }));
     assert_eq!(reads(&engine, &admit(&engine, "c"), "a", 100).await, 70);
     let more = Caps { percent: [101, 0, 0, 0, 0], default_bucket: None };
     assert!(engine.catalog.replace_offer(rid, same, Some(more)).await.is_err());

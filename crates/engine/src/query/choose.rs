@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use pleiad_model::partition_key::EffectiveKey;
-use pleiad_model::policy::{CompositeIndex, CompositePath, Order, VectorIndexType};
+use pleiad_model::policy::{CompositeIndex, CompositePath, SortOrder, VectorIndexType};
 use pleiad_model::{Error, Result, Value};
 use pleiad_partition::index::order::{Decoded, decode_component, encode_component, encode_scalar};
 use pleiad_partition::index::{PathHash, TermRange, UsableIndex, VectorRule, composite_id};
@@ -157,7 +157,7 @@ fn matching(composite: &CompositeIndex, order: &[OrderPath]) -> Option<(Composit
         return None;
     }
     let same_paths = composite.paths.iter().zip(order).all(|(own, asked)| own.path.steps == asked.path);
-    let descends = |at: usize| composite.paths.get(at).is_some_and(|path| path.order() == Order::Descending);
+    let descends = |at: usize| composite.paths.get(at).is_some_and(|path| path.order() == SortOrder::Descending);
     let flips = || order.iter().enumerate().map(|(at, asked)| descends(at) != asked.descending);
     let one_way = flips().all(|flip| flip) || !flips().any(|flip| flip);
     // Rows of an index are laid out with its first path ascending.

@@ -3,7 +3,7 @@
 //! Promise: it names stretches of the hash space and keys of rows, never partitions, so that it means the same
 //! after the partitions have changed. Signing and spelling it is `wire`'s job.
 
-use pleiad_model::partition_key::KeyRange;
+use pleiad_model::partition_key::EpkRange;
 use pleiad_sql::run::{self, Mark};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum At {
 /// A part of the hash space, behind some rows of one item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    pub keys: KeyRange,
+    pub keys: EpkRange,
     /// 0 at the beginning.
     pub docnum: u64,
     /// `WHOLE_ITEM`: behind all of its rows.
@@ -41,7 +41,7 @@ pub struct Stretch {
 pub const WHOLE_ITEM: u64 = u64::MAX;
 
 impl Stretch {
-    pub fn whole(keys: KeyRange) -> Self {
+    pub fn whole(keys: EpkRange) -> Self {
         Stretch { keys, docnum: 0, rows: 0 }
     }
 
@@ -53,7 +53,7 @@ impl Stretch {
 
 /// What is left to read: the stretches in progress as far as they are asked for, then whatever is asked for behind them. What
 /// lies before them is done with. Whoever reads a child goes on with what its parent had begun.
-pub fn left(asked: &[KeyRange], progress: &[Stretch]) -> Vec<Stretch> {
+pub fn left(asked: &[EpkRange], progress: &[Stretch]) -> Vec<Stretch> {
     let Some(last) = progress.last() else { return Vec::new() };
     let mut left = Vec::with_capacity(progress.len() + asked.len());
     for stretch in progress {
@@ -62,14 +62,14 @@ pub fn left(asked: &[KeyRange], progress: &[Stretch]) -> Vec<Stretch> {
     }
     let behind = asked.iter().filter(|range| range.max > last.keys.max).map(|range| {
         let min = range.min.clone().max(last.keys.max.clone());
-        Stretch::whole(KeyRange { min, max: range.max.clone() })
+        Stretch::whole(EpkRange { min, max: range.max.clone() })
     });
     left.extend(behind);
     left
 }
 
 /// Whether some of what is asked for is in progress, which it is when one key's items are read on.
-pub fn is_begun(asked: &[KeyRange], progress: &[Stretch]) -> bool {
+pub fn is_begun(asked: &[EpkRange], progress: &[Stretch]) -> bool {
     asked.iter().any(|range| progress.iter().any(|stretch| range.intersect(&stretch.keys).is_some()))
 }
 
@@ -108,8 +108,8 @@ mod tests {
 
     use super::*;
 
-    fn keys(min: u8, max: u8) -> KeyRange {
-        KeyRange { min: EffectiveKey::from_bytes(&[min]), max: EffectiveKey::from_bytes(&[max]) }
+    fn keys(min: u8, max: u8) -> EpkRange {
+        EpkRange { min: EffectiveKey::from_bytes(&[min]), max: EffectiveKey::from_bytes(&[max]) }
     }
 
     fn stretch(min: u8, max: u8, docnum: u64) -> Stretch {

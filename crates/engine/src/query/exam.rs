@@ -10,7 +10,7 @@ mod world; // items in an account, by chance
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use pleiad_model::partition_key::KeyRange;
+use pleiad_model::partition_key::EpkRange;
 use pleiad_model::{Kind, Object, Result, Value, json};
 use pleiad_sql::block::{Block, Output};
 use pleiad_sql::testing::{Asked, Chance, exam, query};
@@ -105,23 +105,23 @@ async fn smallest(case: &Case, question: &Question, story: String) -> (Case, Str
     (case, story)
 }
 
-pub fn covered(world: &World, scope: &ListScope) -> KeyRange {
+pub fn covered(world: &World, scope: &ListScope) -> EpkRange {
     let definition = world.at.container.schema.key.as_ref().unwrap();
     match scope {
-        ListScope::Container => KeyRange::FULL,
+        ListScope::Container => EpkRange::FULL,
         ListScope::Range(id) => {
             world.at.container.map.ranges().iter().find(|range| range.id == *id).unwrap().keys.clone()
         }
         ListScope::Keys(keys, _) => keys.clone(),
-        ListScope::Key(key) if key.matches_shape(definition) => KeyRange::of_point(key.effective(definition)),
-        ListScope::Key(key) => KeyRange::of_prefix(key.effective(definition)),
+        ListScope::Key(key) if key.matches_shape(definition) => EpkRange::of_point(key.effective(definition)),
+        ListScope::Key(key) => EpkRange::of_prefix(key.effective(definition)),
     }
 }
 
 pub async fn check(
     world: &World,
     question: &Question,
-    keys: &KeyRange,
+    keys: &EpkRange,
     ways: &mut Ways,
 ) -> std::result::Result<(), String> {
     let documents = match arrives_by_key(question) {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use pleiad_model::partition_key::EffectiveKey;
-use pleiad_model::policy::Step;
+use pleiad_model::policy::PathStep;
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Kind, Result, json};
 use pleiad_partition::index::order::{
@@ -426,7 +426,7 @@ fn is_given(near: &Near, after: &[u8], descending: bool) -> bool {
     key.as_slice() < after.get(..key.len()).unwrap_or(after)
 }
 
-fn still_looking(error: Error, path: &[Step]) -> Error {
+fn still_looking(error: Error, path: &[PathStep]) -> Error {
     if error.kind != Kind::TimedOut {
         return error;
     }
@@ -448,9 +448,9 @@ fn go_on(ended: &mut Result<Ended>, met: Result<Option<Ended>>) -> bool {
     false
 }
 
-fn property(step: &Step) -> Option<PropertyName> {
+fn property(step: &PathStep) -> Option<PropertyName> {
     match step {
-        Step::Property(name) => Some(PropertyName::new(name.as_str())),
-        Step::Element => None,
+        PathStep::Property(name) => Some(PropertyName::new(name.as_str())),
+        PathStep::Element => None,
     }
 }

@@ -10,16 +10,16 @@
 
 use std::fmt::{Display, Formatter};
 
-use pleiad_model::policy::{CompositeIndex, CompositePath, Order, Step};
+use pleiad_model::policy::{CompositeIndex, CompositePath, PathStep, SortOrder};
 use pleiad_sql::access::path_text;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    Path(Vec<Step>),
+    Path(Vec<PathStep>),
     Composite(CompositeIndex),
-    Spatial(Vec<Step>),
-    FullText(Vec<Step>),
-    Vector(Vec<Step>),
+    Spatial(Vec<PathStep>),
+    FullText(Vec<PathStep>),
+    Vector(Vec<PathStep>),
 }
 
 impl Part {
@@ -34,7 +34,7 @@ impl Part {
     }
 
     /// Whether it knows something about the values at this path.
-    pub fn speaks_of(&self, steps: &[Step]) -> bool {
+    pub fn speaks_of(&self, steps: &[PathStep]) -> bool {
         match self {
             Part::Composite(index) => index.paths.iter().any(|path| path.path.steps == steps),
             Part::Path(path) => path == steps,
@@ -44,7 +44,7 @@ impl Part {
 }
 
 fn directed(path: &CompositePath) -> String {
-    let order = if path.order() == Order::Descending { "DESC" } else { "ASC" };
+    let order = if path.order() == SortOrder::Descending { "DESC" } else { "ASC" };
     format!("{} {order}", path_text(&path.path.steps))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pleiad_model::partition_key::{EffectiveKey, KeyRange, KeyVersion};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange, KeyVersion};
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::Partition;
 use pleiad_sql::compile::Bind;
@@ -18,7 +18,7 @@ use crate::{Admitted, Container};
 
 /// What a query reads: stretches of the hash space, in order.
 pub struct Plan {
-    pub stretches: Vec<KeyRange>,
+    pub stretches: Vec<EpkRange>,
     /// All of it is one logical partition.
     pub is_one_key: bool,
 }
@@ -26,7 +26,7 @@ pub struct Plan {
 /// The part of a stretch that one partition holds.
 pub struct Slice {
     pub partition: Arc<Partition>,
-    pub keys: KeyRange,
+    pub keys: EpkRange,
     /// Set when it is one logical partition.
     pub point: Option<EffectiveKey>,
 }
@@ -38,21 +38,21 @@ pub fn plan(at: &Admitted, scope: &ListScope, select: &Select, bind: Bind<'_>, a
         return Ok(Plan { stretches: vec![reach.keys], is_one_key: reach.point.is_some() });
     }
     let Some(definition) = &at.container.schema.key else {
-        return Ok(Plan { stretches: vec![KeyRange::FULL], is_one_key: false });
+        return Ok(Plan { stretches: vec![EpkRange::FULL], is_one_key: false });
     };
     let keys = match route::route(select, bind, definition) {
         Reach::Nothing => return Ok(Plan { stretches: Vec::new(), is_one_key: true }),
         Reach::Keys(keys) => keys,
         Reach::Everything => {
             check_across(select, across)?;
-            return Ok(Plan { stretches: vec![KeyRange::FULL], is_one_key: false });
+            return Ok(Plan { stretches: vec![EpkRange::FULL], is_one_key: false });
         }
     };
     let is_one_key = keys.len() == 1 && keys.iter().all(|key| key.matches_shape(definition));
     if !is_one_key {
         check_across(select, across)?;
     }
-    let mut stretches: Vec<KeyRange> = Vec::new();
+    let mut stretches: Vec<EpkRange> = Vec::new();
     for key in &keys {
         stretches.push(list::key_reach(at, key)?.keys);
     }
@@ -84,7 +84,7 @@ pub fn next_slice(container: &Container, stretches: &mut VecDeque<Stretch>) -> O
         let Some(partition) = container.partitions.get(touched).and_then(|touched| touched.first()) else { continue };
         let Some(keys) = partition.range.keys.intersect(&stretch.keys) else { continue };
         if keys.max < stretch.keys.max {
-            let rest = KeyRange { min: keys.max.clone(), max: stretch.keys.max.clone() };
+            let rest = EpkRange { min: keys.max.clone(), max: stretch.keys.max.clone() };
             stretches.push_front(Stretch { keys: rest, ..stretch.clone() });
         }
         let point = is_point(container, &keys).then(|| keys.min.clone());
@@ -95,14 +95,14 @@ pub fn next_slice(container: &Container, stretches: &mut VecDeque<Stretch>) -> O
 }
 
 /// One logical partition: a whole key, not the beginning of a hierarchical one, which spells its range alike.
-fn is_point(container: &Container, keys: &KeyRange) -> bool {
+fn is_point(container: &Container, keys: &EpkRange) -> bool {
     const LEVEL_BYTES: usize = 16;
     let Some(definition) = &container.schema.key else { return false };
     let whole = match definition.version {
         KeyVersion::V1 => true,
         KeyVersion::V2 => keys.min.as_bytes().len() == LEVEL_BYTES * definition.paths.len(),
     };
-    whole && *keys == KeyRange::of_point(keys.min.clone())
+    whole && *keys == EpkRange::of_point(keys.min.clone())
 }
 
 pub fn slices(container: &Container, stretches: Vec<Stretch>) -> Vec<Slice> {

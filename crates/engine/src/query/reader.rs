@@ -8,8 +8,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use pleiad_model::partition_key::{EffectiveKey, KeyRange};
-use pleiad_model::policy::Step;
+use pleiad_model::partition_key::{EffectiveKey, EpkRange};
+use pleiad_model::policy::PathStep;
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::index::TermRange;
 use pleiad_partition::lacking::{Candidates, Lacks};
@@ -120,7 +120,7 @@ impl Reader {
     }
 
     /// Whether the slice is all of the partition.
-    pub fn is_within(&self, keys: &KeyRange) -> bool {
+    pub fn is_within(&self, keys: &EpkRange) -> bool {
         self.view.is_within(keys)
     }
 
@@ -211,7 +211,7 @@ impl Reader {
         &self,
         slice: &Slice,
         schema: &Schema,
-        path: &[Step],
+        path: &[PathStep],
         lacks: Lacks<'_>,
     ) -> Result<Option<Candidates>> {
         let candidates = self.now(slice.partition.lacking(&self.view, schema, path, lacks))?;
@@ -227,7 +227,7 @@ impl Reader {
     }
 
     /// The items of a part of the partition, if they are not too many; `None` for all of it.
-    pub fn part(&self, keys: &KeyRange) -> Result<Option<Vec<u64>>> {
+    pub fn part(&self, keys: &EpkRange) -> Result<Option<Vec<u64>>> {
         if self.view.is_within(keys) {
             return Ok(None);
         }

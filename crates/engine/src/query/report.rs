@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pleiad_model::policy::{COMPOSITE_PATHS_PER_INDEX_MAX, Step, VectorIndexType, is_made_when_read};
+use pleiad_model::policy::{COMPOSITE_PATHS_PER_INDEX_MAX, PathStep, VectorIndexType, is_made_when_read};
 use pleiad_partition::index::UsableIndex;
 use pleiad_sql::access::{Condition, Lookup, Nearest, OrderPath, Relevant, What, path_text};
 use pleiad_sql::run::RowSet;
@@ -346,12 +346,12 @@ fn gather_places(condition: &Condition<'_>, found: &mut Vec<Part>) {
 }
 
 /// Paths with one value, then one with a range. Without a range each path's own index is as good.
-fn suggestion<'c>(all: &'c [Condition<'_>]) -> Vec<&'c [Step]> {
-    let (mut equal, mut ranges): (Vec<&[Step]>, Vec<&[Step]>) = Default::default();
+fn suggestion<'c>(all: &'c [Condition<'_>]) -> Vec<&'c [PathStep]> {
+    let (mut equal, mut ranges): (Vec<&[PathStep]>, Vec<&[PathStep]>) = Default::default();
     for condition in all {
         let Condition::Is(Lookup { path, what }) = condition else { continue };
         match what {
-            _ if path.contains(&Step::Element) || is_made_when_read(path) => {}
+            _ if path.contains(&PathStep::Element) || is_made_when_read(path) => {}
             What::Equal(_) if !equal.contains(&path.as_slice()) => equal.push(path),
             What::Range(..) if !ranges.contains(&path.as_slice()) => ranges.push(path),
             _ => {}

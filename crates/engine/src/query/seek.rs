@@ -7,7 +7,7 @@
 //!    3 │ down to 5                             answers the first two
 //! ```
 
-use pleiad_model::policy::{CompositeIndex, Step};
+use pleiad_model::policy::{CompositeIndex, PathStep};
 use pleiad_partition::index::order::{TermRange, encode_component};
 use pleiad_partition::index::{UsableIndex, directions};
 use pleiad_sql::access::{Condition, Lookup, What};
@@ -63,7 +63,7 @@ fn seek<'i>(all: &[Condition<'_>], index: &'i CompositeIndex) -> Option<(Seek<'i
 
 fn lookups<'c, 'b>(
     all: &'c [Condition<'b>],
-    steps: &'c [Step],
+    steps: &'c [PathStep],
 ) -> impl Iterator<Item = (usize, &'c Lookup<'b>)> + use<'c, 'b> {
     all.iter().enumerate().filter_map(move |(at, condition)| match condition {
         Condition::Is(lookup) if lookup.path == steps => Some((at, lookup)),

@@ -23,7 +23,7 @@ mod tests;
 
 /// What a value's first byte says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum JsonType {
     Null,
     Bool,
     Number,
@@ -33,14 +33,14 @@ pub enum Kind {
 }
 
 /// `None` where no value begins.
-pub fn kind(text: &[u8]) -> Option<Kind> {
+pub fn kind(text: &[u8]) -> Option<JsonType> {
     match *text.get(skip_space(text, 0))? {
-        b'"' => Some(Kind::String),
-        b'{' => Some(Kind::Object),
-        b'[' => Some(Kind::Array),
-        b'n' => Some(Kind::Null),
-        b't' | b'f' => Some(Kind::Bool),
-        b'-' | b'0'..=b'9' => Some(Kind::Number),
+        b'"' => Some(JsonType::String),
+        b'{' => Some(JsonType::Object),
+        b'[' => Some(JsonType::Array),
+        b'n' => Some(JsonType::Null),
+        b't' | b'f' => Some(JsonType::Bool),
+        b'-' | b'0'..=b'9' => Some(JsonType::Number),
         _ => None,
     }
 }
@@ -68,7 +68,7 @@ pub fn element(array: &[u8], n: usize) -> Option<&[u8]> {
 
 /// A property where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Property<'a> {
+pub struct RawProperty<'a> {
     /// With its quotes, escaped as it is in the text: see `string` and `is_string`.
     pub name: &'a [u8],
     pub value: &'a [u8],
@@ -77,35 +77,35 @@ pub struct Property<'a> {
 }
 
 /// An object's properties in their order; nothing if it is none.
-pub fn properties(object: &[u8]) -> Properties<'_> {
-    Properties { walk: Walk::into(object, b'{') }
+pub fn properties(object: &[u8]) -> RawProperties<'_> {
+    RawProperties { walk: JsonScanner::into(object, b'{') }
 }
 
 #[derive(Clone, Debug)]
-pub struct Properties<'a> {
-    walk: Walk<'a>,
+pub struct RawProperties<'a> {
+    walk: JsonScanner<'a>,
 }
 
-impl<'a> Iterator for Properties<'a> {
-    type Item = Property<'a>;
+impl<'a> Iterator for RawProperties<'a> {
+    type Item = RawProperty<'a>;
 
-    fn next(&mut self) -> Option<Property<'a>> {
+    fn next(&mut self) -> Option<RawProperty<'a>> {
         let (name, _) = self.walk.value(b'}')?;
         self.walk.expect(b':')?;
         let (value, value_at) = self.walk.value(b'}')?;
         self.walk.comma();
-        Some(Property { name, value, value_at })
+        Some(RawProperty { name, value, value_at })
     }
 }
 
 /// The texts of an array's elements; nothing if it is none.
 pub fn elements(array: &[u8]) -> Elements<'_> {
-    Elements { walk: Walk::into(array, b'[') }
+    Elements { walk: JsonScanner::into(array, b'[') }
 }
 
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
-    walk: Walk<'a>,
+    walk: JsonScanner<'a>,
 }
 
 impl<'a> Iterator for Elements<'a> {
@@ -120,14 +120,14 @@ impl<'a> Iterator for Elements<'a> {
 
 /// A place between two tokens of an array or object. Behind the end there is nothing more to find.
 #[derive(Clone, Debug)]
-struct Walk<'a> {
+struct JsonScanner<'a> {
     text: &'a [u8],
     at: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> JsonScanner<'a> {
     fn into(text: &'a [u8], open: u8) -> Self {
-        let mut walk = Walk { text, at: 0 };
+        let mut walk = JsonScanner { text, at: 0 };
         if walk.expect(open).is_none() {
             walk.at = text.len();
         }
@@ -222,11 +222,11 @@ fn quoted(text: &[u8]) -> Option<&[u8]> {
 /// A value that has no others in it; `None` for arrays and objects.
 pub fn scalar(text: &[u8]) -> Option<Value> {
     match kind(text)? {
-        Kind::Null => Some(Value::Null),
-        Kind::Bool => Some(Value::Bool(text.trim_ascii() == b"true")),
-        Kind::Number => number(text).map(Value::Number),
-        Kind::String => string(text).map(|text| Value::String(text.into_owned())),
-        Kind::Array | Kind::Object => None,
+        JsonType::Null => Some(Value::Null),
+        JsonType::Bool => Some(Value::Bool(text.trim_ascii() == b"true")),
+        JsonType::Number => number(text).map(Value::Number),
+        JsonType::String => string(text).map(|text| Value::String(text.into_owned())),
+        JsonType::Array | JsonType::Object => None,
     }
 }
 

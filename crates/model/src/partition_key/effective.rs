@@ -141,13 +141,13 @@ impl fmt::Debug for EffectiveKey {
 
 /// From `min` (included) to `max` (excluded).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KeyRange {
+pub struct EpkRange {
     pub min: EffectiveKey,
     pub max: EffectiveKey,
 }
 
-impl KeyRange {
-    pub const FULL: KeyRange = KeyRange { min: EffectiveKey::MIN, max: EffectiveKey::MAX };
+impl EpkRange {
+    pub const FULL: EpkRange = EpkRange { min: EffectiveKey::MIN, max: EffectiveKey::MAX };
 
     pub fn contains(&self, key: &EffectiveKey) -> bool {
         self.min <= *key && *key < self.max
@@ -157,22 +157,22 @@ impl KeyRange {
         self.min >= self.max
     }
 
-    pub fn intersect(&self, other: &KeyRange) -> Option<KeyRange> {
+    pub fn intersect(&self, other: &EpkRange) -> Option<EpkRange> {
         let min = Ord::max(&self.min, &other.min).clone();
         let max = Ord::min(&self.max, &other.max).clone();
-        let both = KeyRange { min, max };
+        let both = EpkRange { min, max };
         (!both.is_empty()).then_some(both)
     }
 
     /// All hierarchical keys that begin with these levels.
-    pub fn of_prefix(prefix: EffectiveKey) -> KeyRange {
+    pub fn of_prefix(prefix: EffectiveKey) -> EpkRange {
         let max = prefix.then(0xFF);
-        KeyRange { min: prefix, max }
+        EpkRange { min: prefix, max }
     }
 
     /// Exactly one key: `…49B7` to `…49B8`, and for the empty key `""` to `00`.
-    pub fn of_point(key: EffectiveKey) -> KeyRange {
+    pub fn of_point(key: EffectiveKey) -> EpkRange {
         let max = key.next_of_same_length().unwrap_or_else(|| key.then(0x00));
-        KeyRange { min: key, max }
+        EpkRange { min: key, max }
     }
 }

@@ -114,17 +114,17 @@ fn s36_effective_keys_of_hierarchical_keys() {
 
 #[test]
 fn the_empty_key_lies_before_all_others() {
-    let range = KeyRange::of_point(key("[]").effective(&v1()));
+    let range = EpkRange::of_point(key("[]").effective(&v1()));
     assert_eq!((range.min.to_string(), range.max.to_string()), (String::new(), "00".to_owned()));
 }
 
 #[test]
 fn a_prefix_holds_the_keys_below_it() {
-    let range = KeyRange::of_prefix(key(r#"["redmond"]"#).effective(&hierarchy()));
+    let range = EpkRange::of_prefix(key(r#"["redmond"]"#).effective(&hierarchy()));
     assert_eq!(range.max.to_string(), "22E342F38A486A088463DFF7838A5963FF");
     assert!(range.contains(&key(r#"["redmond","wa",98052]"#).effective(&hierarchy())));
     assert!(!range.contains(&key(r#"["CA","Oxnard","93033"]"#).effective(&hierarchy())));
-    assert_eq!(KeyRange::of_prefix(key("[]").effective(&hierarchy())), KeyRange::FULL);
+    assert_eq!(EpkRange::of_prefix(key("[]").effective(&hierarchy())), EpkRange::FULL);
 }
 
 #[track_caller]
@@ -290,7 +290,7 @@ fn positions_are_read_and_printed_as_hex() {
 
 #[test]
 fn a_point_is_a_range_of_one() {
-    let end = |hex: &str| KeyRange::of_point(effective(hex)).max.to_string();
+    let end = |hex: &str| EpkRange::of_point(effective(hex)).max.to_string();
     assert_eq!(end("49B7"), "49B8");
     assert_eq!(end("49FF"), "4A00");
     assert_eq!(end("FFFF"), "FFFF00");
@@ -298,17 +298,17 @@ fn a_point_is_a_range_of_one() {
 
 #[test]
 fn version_1_null_lies_in_the_range_python_asks_for() {
-    let asked = KeyRange { min: effective("05C1ED45D74756"), max: effective("05C1ED45D74757") };
+    let asked = EpkRange { min: effective("05C1ED45D74756"), max: effective("05C1ED45D74757") };
     assert!(asked.contains(&key("[null]").effective(&v1())));
 }
 
 #[test]
 fn ranges_meet_where_they_overlap() {
-    let range = |min: &str, max: &str| KeyRange { min: effective(min), max: effective(max) };
+    let range = |min: &str, max: &str| EpkRange { min: effective(min), max: effective(max) };
     assert_eq!(range("", "20").intersect(&range("10", "FF")), Some(range("10", "20")));
     assert_eq!(range("", "10").intersect(&range("10", "FF")), None);
     assert!(range("10", "10").is_empty());
-    assert!(KeyRange::FULL.contains(&EffectiveKey::MIN) && !KeyRange::FULL.contains(&EffectiveKey::MAX));
+    assert!(EpkRange::FULL.contains(&EffectiveKey::MIN) && !EpkRange::FULL.contains(&EffectiveKey::MAX));
 }
 
 fn components() -> impl Strategy<Value = KeyComponent> {
@@ -387,13 +387,13 @@ proptest! {
 fn s37_the_middle_of_the_space_is_where_two_initial_ranges_meet() {
     for definition in [v1(), v2(), hierarchy()] {
         let halves = initial_ranges(&definition, 2);
-        let middle = midpoint(&definition, &KeyRange::FULL);
+        let middle = midpoint(&definition, &EpkRange::FULL);
         assert_eq!(middle.as_ref(), Some(&halves[1].min));
         // And so on, as far as there is room.
-        let (mut range, mut cuts) = (KeyRange::FULL, 0);
+        let (mut range, mut cuts) = (EpkRange::FULL, 0);
         while let Some(middle) = midpoint(&definition, &range) {
             assert!(range.min < middle && middle < range.max);
-            range = if cuts % 2 == 0 { KeyRange { max: middle, ..range } } else { KeyRange { min: middle, ..range } };
+            range = if cuts % 2 == 0 { EpkRange { max: middle, ..range } } else { EpkRange { min: middle, ..range } };
             cuts += 1;
         }
         assert!(cuts >= 31, "{cuts}");

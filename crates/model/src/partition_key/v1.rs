@@ -10,7 +10,7 @@
 //! they stay apart from the short ones.
 
 use super::component::{KeyComponent, NUMBER, STRING};
-use super::effective::{EffectiveKey, KeyRange};
+use super::effective::{EffectiveKey, EpkRange};
 use super::hash::murmur3_x86_32;
 
 /// UTF-16 code units, which is how the clients count.
@@ -35,7 +35,7 @@ pub(super) fn position_of_hash(hash: u32) -> EffectiveKey {
 }
 
 /// The position of the hash value in the middle of a range.
-pub(super) fn between(range: &KeyRange) -> EffectiveKey {
+pub(super) fn between(range: &EpkRange) -> EffectiveKey {
     let (low, high) = (first_hash_from(&range.min), first_hash_from(&range.max));
     position_of_hash(low + high.saturating_sub(low) / 2)
 }

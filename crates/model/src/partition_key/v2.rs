@@ -8,7 +8,7 @@
 //! below a prefix are neighbours.
 
 use super::component::KeyComponent;
-use super::effective::{EffectiveKey, KeyRange};
+use super::effective::{EffectiveKey, EpkRange};
 use super::hash::murmur3_x64_128;
 
 /// One more than the largest position.
@@ -49,7 +49,7 @@ const LEVEL_BYTES: usize = 16;
 
 /// The middle of a range as a number of so many levels, cut to one level, to two, and so on: the shorter ones may
 /// lie outside.
-pub(super) fn between(range: &KeyRange, levels: usize) -> Vec<EffectiveKey> {
+pub(super) fn between(range: &EpkRange, levels: usize) -> Vec<EffectiveKey> {
     let mut bytes = padded(&range.min, levels);
     let mut carry = 0;
     for (at, other) in bytes.iter_mut().zip(padded(&range.max, levels)).rev() {

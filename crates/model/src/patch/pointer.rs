@@ -18,7 +18,7 @@ pub struct Pointer {
 }
 
 /// What holds the place, and where in it the place is.
-pub enum Container<'a> {
+pub enum PointerParent<'a> {
     Object(&'a mut Object, &'a str),
     /// The index may be behind the end.
     Array(&'a mut Vec<Value>, usize),
@@ -46,20 +46,20 @@ impl Pointer {
     /// Takes out what is there.
     pub fn take(&self, item: &mut Value) -> Option<Value> {
         match self.container(item)? {
-            Container::Object(object, name) => object.remove(name),
-            Container::Array(items, index) if index < items.len() => Some(items.remove(index)),
-            Container::Array(..) => None,
+            PointerParent::Object(object, name) => object.remove(name),
+            PointerParent::Array(items, index) if index < items.len() => Some(items.remove(index)),
+            PointerParent::Array(..) => None,
         }
     }
 
     /// `None` when nothing on the way can hold it.
-    pub fn container<'a>(&'a self, item: &'a mut Value) -> Option<Container<'a>> {
+    pub fn container<'a>(&'a self, item: &'a mut Value) -> Option<PointerParent<'a>> {
         let (last, above) = self.names.split_last()?;
         match above.iter().try_fold(item, |at, name| child(at, name))? {
-            Value::Object(object) => Some(Container::Object(object, last)),
+            Value::Object(object) => Some(PointerParent::Object(object, last)),
             Value::Array(items) => {
                 let at = if last == "-" { items.len() } else { index(last)? };
-                Some(Container::Array(items, at))
+                Some(PointerParent::Array(items, at))
             }
             _ => None,
         }

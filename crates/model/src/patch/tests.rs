@@ -143,7 +143,7 @@ fn s16_the_partition_key_is_not_patched() {
 fn an_item_stays_as_shallow_as_can_be_read() {
     let nested = |n| (0..n).fold(Value::Null, |value, _| Value::Array(vec![value]));
     let set = |n| {
-        let operations = vec![Operation::Set(Pointer::parse("/a").unwrap(), nested(n))];
+        let operations = vec![PatchOperation::Set(Pointer::parse("/a").unwrap(), nested(n))];
         let mut item = Value::Object(Object::new());
         Patch { condition: None, operations }.apply(&mut item).map(|()| json::to_string(&item))
     };
@@ -189,7 +189,7 @@ proptest! {
     fn remove_after_add_is_identity(item in items(), path in pointers()) {
         let mut changed = item.clone();
         let pointer = Pointer::parse(&path).unwrap();
-        let there = pointer.find(&mut changed).is_some() && matches!(pointer.container(&mut changed), Some(Container::Object(..)));
+        let there = pointer.find(&mut changed).is_some() && matches!(pointer.container(&mut changed), Some(PointerParent::Object(..)));
         if !there && !path.ends_with('-') && one("add", &path, 1).apply(&mut changed).is_ok() {
             one("remove", &path, 0).apply(&mut changed).unwrap();
             prop_assert_eq!(changed, item);

@@ -13,7 +13,7 @@ pub const COMPOSITE_PATHS_PER_INDEX_MAX: usize = 8;
 pub const COMPOSITE_PATHS_MAX: usize = 100;
 
 named! {
-    pub enum Order { Ascending = "ascending", Descending = "descending" }
+    pub enum SortOrder { Ascending = "ascending", Descending = "descending" }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -26,12 +26,12 @@ pub struct CompositePath {
     /// Without `/?` in its text; may step into arrays.
     pub path: IndexPath,
     /// As written, so that it is returned as it was sent.
-    order: Option<Order>,
+    order: Option<SortOrder>,
 }
 
 impl CompositePath {
-    pub fn order(&self) -> Order {
-        self.order.unwrap_or(Order::Ascending)
+    pub fn order(&self) -> SortOrder {
+        self.order.unwrap_or(SortOrder::Ascending)
     }
 
     fn parse(entry: &Value) -> Result<Self> {
@@ -66,9 +66,9 @@ pub(super) fn to_value(indexes: &[CompositeIndex]) -> Value {
     Value::Array(indexes.iter().map(|index| read::render(&index.paths, CompositePath::to_object)).collect())
 }
 
-fn order(value: &Value) -> Result<Order> {
+fn order(value: &Value) -> Result<SortOrder> {
     let text = read::text(value)?;
-    Order::parse(text)
+    SortOrder::parse(text)
         .ok_or_else(|| Error::invalid(format!("The composite order '{text}' is not ascending or descending.")))
 }
 

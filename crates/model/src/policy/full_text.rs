@@ -3,7 +3,7 @@
 //! Promise: every path has a language, its own or the policy's, and every full-text index stands on a
 //! path of the policy. The sentences are Cosmos's; clients compare them.
 
-use super::index_path::Step;
+use super::index_path::PathStep;
 use super::read;
 use crate::path::PropertyPath;
 use crate::{Error, Object, Result, Value};
@@ -61,7 +61,7 @@ pub struct FullTextIndex {
 
 impl FullTextPolicy {
     /// In which language the text at a path is; English where nothing is said.
-    pub fn language(&self, steps: &[Step]) -> Language {
+    pub fn language(&self, steps: &[PathStep]) -> Language {
         let path = self.paths.iter().find(|known| is_at(&known.path, steps));
         path.and_then(|path| path.language).or(self.default_language).unwrap_or(Language::ENGLISH)
     }
@@ -131,8 +131,8 @@ impl FullTextIndex {
     }
 }
 
-fn is_at(path: &PropertyPath, steps: &[Step]) -> bool {
-    let named = |(name, step): (&String, &Step)| matches!(step, Step::Property(property) if property == name);
+fn is_at(path: &PropertyPath, steps: &[PathStep]) -> bool {
+    let named = |(name, step): (&String, &PathStep)| matches!(step, PathStep::Property(property) if property == name);
     path.segments().len() == steps.len() && path.segments().iter().zip(steps).all(named)
 }
 

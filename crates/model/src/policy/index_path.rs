@@ -14,7 +14,7 @@
 use crate::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Step {
+pub enum PathStep {
     Property(String),
     /// `[]`: any element of an array.
     Element,
@@ -33,7 +33,7 @@ pub enum End {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexPath {
     text: String,
-    pub steps: Vec<Step>,
+    pub steps: Vec<PathStep>,
     pub end: End,
 }
 
@@ -60,7 +60,7 @@ impl IndexPath {
 
     /// Whether the path starts at this property of the item.
     pub fn starts_at(&self, property: &str) -> bool {
-        matches!(self.steps.first(), Some(Step::Property(name)) if name == property)
+        matches!(self.steps.first(), Some(PathStep::Property(name)) if name == property)
     }
 }
 
@@ -73,27 +73,27 @@ fn malformed(text: &str, at: usize) -> Error {
 }
 
 /// What stands between two slashes, with the byte it starts at.
-type Token = (usize, Part);
+type SpannedPathToken = (usize, PathToken);
 
 #[derive(Debug, PartialEq)]
-enum Part {
-    Step(Step),
+enum PathToken {
+    Step(PathStep),
     Question,
     Star,
     Tuple(Vec<Vec<String>>),
 }
 
 /// Below here an error is the byte position that cannot be read.
-fn place(text: &str) -> Result<(Vec<Step>, End), usize> {
+fn place(text: &str) -> Result<(Vec<PathStep>, End), usize> {
     if text == "/" {
         return Ok((Vec::new(), End::Subtree));
     }
     let mut tokens = tokens(text)?;
     let (at, last) = tokens.pop().ok_or(0usize)?;
     match last {
-        Part::Star => Ok((steps(&tokens)?, End::Subtree)),
-        Part::Question => match tokens.pop() {
-            Some((at, Part::Tuple(fields))) => Ok((tuple_steps(&tokens, at)?, End::Tuple(fields))),
+        PathToken::Star => Ok((steps(&tokens)?, End::Subtree)),
+        PathToken::Question => match tokens.pop() {
+            Some((at, PathToken::Tuple(fields))) => Ok((tuple_steps(&tokens, at)?, End::Tuple(fields))),
             Some(token) => {
                 tokens.push(token);
                 Ok((steps(&tokens)?, End::Scalar))
@@ -101,26 +101,26 @@ fn place(text: &str) -> Result<(Vec<Step>, End), usize> {
             // `/?` alone: an item is never a scalar.
             None => Err(at),
         },
-        Part::Step(_) | Part::Tuple(_) => Err(text.len()),
+        PathToken::Step(_) | PathToken::Tuple(_) => Err(text.len()),
     }
 }
 
-fn steps(tokens: &[Token]) -> Result<Vec<Step>, usize> {
-    let step = |(at, part): &Token| match part {
-        Part::Step(step) => Ok(step.clone()),
+fn steps(tokens: &[SpannedPathToken]) -> Result<Vec<PathStep>, usize> {
+    let step = |(at, part): &SpannedPathToken| match part {
+        PathToken::Step(step) => Ok(step.clone()),
         _ => Err(*at),
     };
     tokens.iter().map(step).collect()
 }
 
 /// The array whose elements a tuple at `at` describes: its last step is `[]`.
-fn tuple_steps(tokens: &[Token], at: usize) -> Result<Vec<Step>, usize> {
+fn tuple_steps(tokens: &[SpannedPathToken], at: usize) -> Result<Vec<PathStep>, usize> {
     let steps = steps(tokens)?;
-    if steps.len() > 1 && steps.last() == Some(&Step::Element) { Ok(steps) } else { Err(at) }
+    if steps.len() > 1 && steps.last() == Some(&PathStep::Element) { Ok(steps) } else { Err(at) }
 }
 
-fn tokens(text: &str) -> Result<Vec<Token>, usize> {
-    let mut reader = Reader { text, at: 0 };
+fn tokens(text: &str) -> Result<Vec<SpannedPathToken>, usize> {
+    let mut reader = PathLexer { text, at: 0 };
     let mut tokens = Vec::new();
     while !reader.is_done() {
         reader.expect('/')?;
@@ -129,23 +129,23 @@ fn tokens(text: &str) -> Result<Vec<Token>, usize> {
     if tokens.is_empty() { Err(0) } else { Ok(tokens) }
 }
 
-struct Reader<'a> {
+struct PathLexer<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Reader<'_> {
-    fn part(&mut self) -> Result<Part, usize> {
+impl PathLexer<'_> {
+    fn part(&mut self) -> Result<PathToken, usize> {
         match self.peek() {
-            Some('*') => self.expect('*').map(|()| Part::Star),
-            Some('?') => self.expect('?').map(|()| Part::Question),
-            Some('{') => self.tuple().map(Part::Tuple),
+            Some('*') => self.expect('*').map(|()| PathToken::Star),
+            Some('?') => self.expect('?').map(|()| PathToken::Question),
+            Some('{') => self.tuple().map(PathToken::Tuple),
             Some('[') => {
                 self.expect('[')?;
                 self.expect(']')?;
-                Ok(Part::Step(Step::Element))
+                Ok(PathToken::Step(PathStep::Element))
             }
-            _ => self.name().map(|name| Part::Step(Step::Property(name))),
+            _ => self.name().map(|name| PathToken::Step(PathStep::Property(name))),
         }
     }
 
@@ -232,7 +232,7 @@ impl Reader<'_> {
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PathLexer<'a> {
     /// `at` only ever moves by whole characters.
     fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()

@@ -20,7 +20,7 @@
 //!
 //! Tuples are not here: `/a/[]/{x,y}/?` is an index of its own and says nothing about x alone.
 
-use super::index_path::{End, IndexPath, Step};
+use super::index_path::{End, IndexPath, PathStep};
 use crate::item::SYSTEM_PROPERTIES;
 
 /// In every item, so that they are indexed whatever the paths say.
@@ -30,14 +30,14 @@ const TS: &str = "_ts";
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexMatcher {
     /// Parents come before their children; the root is always there.
-    places: Vec<Place>,
+    places: Vec<PathPosition>,
     /// Sorted.
-    explicit: Vec<Vec<Step>>,
+    explicit: Vec<Vec<PathStep>>,
 }
 
 /// One place that some path of the policy goes through.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Place {
+struct PathPosition {
     /// What a `/?` here says.
     scalar: Option<bool>,
     /// What a `/*` here says.
@@ -51,10 +51,10 @@ struct Place {
 
 /// A position in an item, seen from the policy.
 #[derive(Clone, Copy, Debug)]
-pub struct Node<'a> {
+pub struct PolicyNode<'a> {
     matcher: &'a IndexMatcher,
     /// None once the item has gone where no path of the policy goes.
-    place: Option<&'a Place>,
+    place: Option<&'a PathPosition>,
     /// What the nearest `/*` at or above says.
     inherited: bool,
 }
@@ -62,7 +62,7 @@ pub struct Node<'a> {
 impl IndexMatcher {
     /// Indexes nothing: indexing mode none.
     pub fn nothing() -> Self {
-        IndexMatcher { places: vec![Place::default()], explicit: Vec::new() }
+        IndexMatcher { places: vec![PathPosition::default()], explicit: Vec::new() }
     }
 
     pub(super) fn new<'p>(
@@ -82,39 +82,39 @@ impl IndexMatcher {
     }
 
     /// The property paths that the policy names: items without a value there are in the index as well. Sorted.
-    pub fn explicit_paths(&self) -> &[Vec<Step>] {
+    pub fn explicit_paths(&self) -> &[Vec<PathStep>] {
         &self.explicit
     }
 
     /// Is every item told of at this path, also one that has no value there?
-    pub fn is_explicit(&self, steps: &[Step]) -> bool {
+    pub fn is_explicit(&self, steps: &[PathStep]) -> bool {
         self.in_every_item(steps) || self.explicit.binary_search_by(|path| path.as_slice().cmp(steps)).is_ok()
     }
 
     /// Is every value at this path in the index?
-    pub fn indexes(&self, steps: &[Step]) -> bool {
+    pub fn indexes(&self, steps: &[PathStep]) -> bool {
         !steps.is_empty() && !is_made_when_read(steps) && self.node(steps).indexes_scalar()
     }
 
     /// Would the values at this path be in the index, if they were not made when an item is read?
-    pub fn wants(&self, steps: &[Step]) -> bool {
+    pub fn wants(&self, steps: &[PathStep]) -> bool {
         is_made_when_read(steps) && self.node(steps).indexes_scalar()
     }
 
-    fn node(&self, steps: &[Step]) -> Node<'_> {
+    fn node(&self, steps: &[PathStep]) -> PolicyNode<'_> {
         steps.iter().fold(self.root(), |node, step| match step {
-            Step::Property(name) => node.property(name),
-            Step::Element => node.element(),
+            PathStep::Property(name) => node.property(name),
+            PathStep::Element => node.element(),
         })
     }
 
-    fn in_every_item(&self, steps: &[Step]) -> bool {
-        matches!(steps, [Step::Property(name)] if ALWAYS.contains(&name.as_str())) && self.indexes(steps)
+    fn in_every_item(&self, steps: &[PathStep]) -> bool {
+        matches!(steps, [PathStep::Property(name)] if ALWAYS.contains(&name.as_str())) && self.indexes(steps)
     }
 
-    fn named<'p>(&self, included: impl IntoIterator<Item = &'p IndexPath>) -> Vec<Vec<Step>> {
+    fn named<'p>(&self, included: impl IntoIterator<Item = &'p IndexPath>) -> Vec<Vec<PathStep>> {
         let names = |path: &&IndexPath| {
-            !matches!(path.end, End::Tuple(_)) && !path.steps.contains(&Step::Element) && self.indexes(&path.steps)
+            !matches!(path.end, End::Tuple(_)) && !path.steps.contains(&PathStep::Element) && self.indexes(&path.steps)
         };
         let mut named: Vec<_> = included.into_iter().filter(names).map(|path| path.steps.clone()).collect();
         named.sort_unstable();
@@ -122,14 +122,14 @@ impl IndexMatcher {
         named
     }
 
-    pub fn root(&self) -> Node<'_> {
-        Node { matcher: self, place: None, inherited: false }.at(Some(0))
+    pub fn root(&self) -> PolicyNode<'_> {
+        PolicyNode { matcher: self, place: None, inherited: false }.at(Some(0))
     }
 
     fn add(&mut self, path: &IndexPath, included: bool) {
         let at = path.steps.iter().fold(0, |at, step| match step {
-            Step::Property(name) => self.property_at(at, name),
-            Step::Element => self.element_at(at),
+            PathStep::Property(name) => self.property_at(at, name),
+            PathStep::Element => self.element_at(at),
         });
         match path.end {
             End::Scalar => self.places[at].scalar = Some(included),
@@ -161,7 +161,7 @@ impl IndexMatcher {
     }
 
     fn new_place(&mut self) -> usize {
-        self.places.push(Place::default());
+        self.places.push(PathPosition::default());
         self.places.len() - 1
     }
 
@@ -177,11 +177,11 @@ impl IndexMatcher {
 }
 
 /// Is this one of the system properties that are not stored?
-pub fn is_made_when_read(steps: &[Step]) -> bool {
-    matches!(steps.first(), Some(Step::Property(name)) if name != TS && SYSTEM_PROPERTIES.contains(&name.as_str()))
+pub fn is_made_when_read(steps: &[PathStep]) -> bool {
+    matches!(steps.first(), Some(PathStep::Property(name)) if name != TS && SYSTEM_PROPERTIES.contains(&name.as_str()))
 }
 
-impl Place {
+impl PathPosition {
     fn find(&self, name: &str) -> Result<usize, usize> {
         self.properties.binary_search_by(|(known, _)| known.as_str().cmp(name))
     }
@@ -191,15 +191,15 @@ impl Place {
     }
 }
 
-impl<'a> Node<'a> {
+impl<'a> PolicyNode<'a> {
     /// The value of that property.
-    pub fn property(self, name: &str) -> Node<'a> {
+    pub fn property(self, name: &str) -> PolicyNode<'a> {
         let child = self.place.and_then(|place| place.find(name).ok().map(|at| place.properties[at].1));
         self.at(child)
     }
 
     /// Any element of the array here.
-    pub fn element(self) -> Node<'a> {
+    pub fn element(self) -> PolicyNode<'a> {
         self.at(self.place.and_then(|place| place.element))
     }
 
@@ -213,10 +213,10 @@ impl<'a> Node<'a> {
         self.inherited || self.place.is_some_and(|place| place.includes_below)
     }
 
-    fn at(self, child: Option<usize>) -> Node<'a> {
+    fn at(self, child: Option<usize>) -> PolicyNode<'a> {
         let place = child.and_then(|child| self.matcher.places.get(child));
         let inherited = place.and_then(|place| place.subtree).unwrap_or(self.inherited);
-        Node { place, inherited, ..self }
+        PolicyNode { place, inherited, ..self }
     }
 }
 

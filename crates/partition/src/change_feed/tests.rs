@@ -6,7 +6,7 @@ use crate::record::{Contents, Fields};
 use crate::schema::Schema;
 use crate::state::ShardState;
 use crate::testing::{Dice, draft, item, key, memory, open, range, schema};
-use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_storage::testing::{Call, Faulty, Script};
 use pleiad_storage::{AnyStore, Batch, Durability, Memory, Store, keyspace};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ const WIDE: usize = 1 << 30;
 const SHARD: u64 = 7;
 
 fn everything(after: u64) -> Asked {
-    Asked { scope: Scope::Keys(KeyRange::FULL), after, since_s: 0, expiry: Expiry::new(None, 7) }
+    Asked { scope: Scope::Keys(EpkRange::FULL), after, since_s: 0, expiry: Expiry::new(None, 7) }
 }
 
 fn by(items: usize) -> Quota {
@@ -63,8 +63,8 @@ fn lsns(page: &ChangePage) -> Vec<u64> {
 async fn every_change_since_a_position_comes_once_in_order_at_its_newest() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     let one = key(&schema, "k1", "").logical.epk;
-    let half = KeyRange { min: EffectiveKey::MIN, max: one.clone() };
-    let scopes = [Scope::Keys(KeyRange::FULL), Scope::Keys(half), Scope::Key(one)];
+    let half = EpkRange { min: EffectiveKey::MIN, max: one.clone() };
+    let scopes = [Scope::Keys(EpkRange::FULL), Scope::Keys(half), Scope::Key(one)];
     let mut readers: Vec<Asked> = scopes
         .iter()
         .cloned()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleiad_model::partition_key::{KeyRange, PartitionKey};
+use pleiad_model::partition_key::{EpkRange, PartitionKey};
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Value, json};
 use pleiad_storage::{AnyStore, Batch, Durability, Memory};
@@ -24,7 +24,7 @@ impl World {
     fn empty() -> World {
         let store = Arc::new(AnyStore::Memory(Memory::default()));
         let committer = Committer::start(store.clone(), Policy::Synced).unwrap();
-        let range = Range { id: 0, shard: SHARD, prefix: 3, keys: KeyRange::FULL, parents: vec![], since: 1 };
+        let range = Range { id: 0, shard: SHARD, prefix: 3, keys: EpkRange::FULL, parents: vec![], since: 1 };
         let partition = block_on(Partition::open(range, store.clone(), committer)).unwrap();
         World { store, partition, schema: schema() }
     }

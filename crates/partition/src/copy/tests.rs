@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::{Kind, Value};
 use pleiad_storage::keyspace::{Belongs, Tag};
 use pleiad_storage::testing::Mirror;
@@ -28,7 +28,7 @@ struct World {
     schema: Arc<Schema>,
 }
 
-fn range(shard: u64, keys: KeyRange) -> Range {
+fn range(shard: u64, keys: EpkRange) -> Range {
     let id = u32::try_from(shard).unwrap();
     Range { id, shard, prefix: id, keys, parents: vec![], since: 1 }
 }
@@ -138,7 +138,7 @@ impl World {
     }
 
     /// The rows of all items in a stretch, without their shard.
-    async fn rows_in(&self, partitions: &[Arc<Partition>], keys: &KeyRange) -> BTreeMap<Bytes, Bytes> {
+    async fn rows_in(&self, partitions: &[Arc<Partition>], keys: &EpkRange) -> BTreeMap<Bytes, Bytes> {
         let mut found = BTreeMap::new();
         for partition in partitions {
             let rows = rows(&self.store, partition.range.shard).await;
@@ -172,7 +172,7 @@ impl World {
             assert_eq!(child.lsn(), lsn);
             let keys = &child.range.keys;
             let (theirs, ours) =
-                (self.rows_in(parents, keys).await, self.rows_in(std::slice::from_ref(child), &KeyRange::FULL).await);
+                (self.rows_in(parents, keys).await, self.rows_in(std::slice::from_ref(child), &EpkRange::FULL).await);
             assert_eq!(ours, theirs, "child {}", child.range.id);
         }
     }
@@ -189,7 +189,7 @@ fn failing_after(left: &mut u64) -> impl FnMut(&Figures) -> Result<()> + Send {
 #[tokio::test]
 async fn a_copy_tells_how_far_it_is_in_bytes() {
     let world = World { schema: Arc::new(schema(&["/pk"])), ..World::new(memory()) };
-    let parent = [world.open(&range(7, KeyRange::FULL)).await];
+    let parent = [world.open(&range(7, EpkRange::FULL)).await];
     for n in 0..2000 {
         let Value::Object(body) = item("p", &n.to_string(), n) else { panic!() };
         let body = body.with("text", "x".repeat(2000)).into();
@@ -201,7 +201,7 @@ async fn a_copy_tells_how_far_it_is_in_bytes() {
         told.push(*figures);
         Ok(())
     };
-    world.copy(&parent, &[range(8, KeyRange::FULL)]).run(&mut watch).await.unwrap();
+    world.copy(&parent, &[range(8, EpkRange::FULL)]).run(&mut watch).await.unwrap();
     let total = told.last().unwrap().bytes;
     assert!(told.len() > 3);
     for figures in told {
@@ -212,13 +212,13 @@ async fn a_copy_tells_how_far_it_is_in_bytes() {
 
 fn halves(at: &EffectiveKey, shard: u64) -> [Range; 2] {
     let (min, max) = (EffectiveKey::MIN, EffectiveKey::MAX);
-    [range(shard, KeyRange { min, max: at.clone() }), range(shard + 1, KeyRange { min: at.clone(), max })]
+    [range(shard, EpkRange { min, max: at.clone() }), range(shard + 1, EpkRange { min: at.clone(), max })]
 }
 
 async fn examine(store: Arc<AnyStore>, seed: u64, live: bool) {
     let world = Arc::new(World::new(store));
     let mut dice = Dice(seed);
-    let parent = [world.open(&range(7, KeyRange::FULL)).await];
+    let parent = [world.open(&range(7, EpkRange::FULL)).await];
     world.writes(&parent, seed, 150).await;
     let at = parent[0].middle().await.unwrap().unwrap();
 
@@ -230,7 +230,7 @@ async fn examine(store: Arc<AnyStore>, seed: u64, live: bool) {
     // Both halves go on by themselves, then come together.
     world.writes(&children, seed + 1, 100).await;
     let storm = live.then(|| world.storm(&children, seed + 2));
-    let merged = world.copied(&children, &[range(20, KeyRange::FULL)], &mut dice).await;
+    let merged = world.copied(&children, &[range(20, EpkRange::FULL)], &mut dice).await;
     calm(storm).await;
     world.check(&children, &merged).await;
     world.writes(&merged, seed + 3, 50).await;
@@ -265,7 +265,7 @@ async fn copies_on_disk_are_as_good_as_in_memory() {
 #[tokio::test]
 async fn s46_the_middle_halves_the_bytes_and_cuts_no_key() {
     let world = World::new(memory());
-    let partition = world.open(&range(7, KeyRange::FULL)).await;
+    let partition = world.open(&range(7, EpkRange::FULL)).await;
     assert_eq!(partition.middle().await.unwrap(), None, "nothing to halve");
     for n in 0..400 {
         let draft = draft(&world.schema, &n.to_string(), item(&format!("p{}", n % 200), &n.to_string(), n));
@@ -280,7 +280,7 @@ async fn s46_the_middle_halves_the_bytes_and_cuts_no_key() {
 #[tokio::test]
 async fn one_key_has_no_middle() {
     let world = World::new(memory());
-    let partition = world.open(&range(7, KeyRange::FULL)).await;
+    let partition = world.open(&range(7, EpkRange::FULL)).await;
     for n in 0..20 {
         let draft = draft(&world.schema, &n.to_string(), item("one", &n.to_string(), n));
         partition.write(&world.schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
@@ -292,7 +292,7 @@ async fn one_key_has_no_middle() {
 #[tokio::test]
 async fn only_its_own_job_ends_a_log() {
     let world = World::new(memory());
-    let parent = world.open(&range(1, KeyRange::FULL)).await;
+    let parent = world.open(&range(1, EpkRange::FULL)).await;
     parent.begin_log(1).unwrap();
     parent.begin_log(2).unwrap();
     parent.end_log(1).unwrap();
@@ -312,14 +312,14 @@ impl World {
     }
 
     /// A partition key value in a stretch.
-    fn key_in(&self, keys: &KeyRange) -> String {
+    fn key_in(&self, keys: &EpkRange) -> String {
         let lies_there = |pk: &String| keys.contains(&key(&self.schema, pk, "").logical.epk);
         (0..).map(|n| format!("p{n}")).find(lies_there).unwrap()
     }
 }
 
 /// How many versions of some keys lie behind a position, if none is missing.
-async fn versions(partitions: &[Arc<Partition>], keys: &KeyRange, after: u64) -> Result<usize> {
+async fn versions(partitions: &[Arc<Partition>], keys: &EpkRange, after: u64) -> Result<usize> {
     let at = partitions.iter().find(|partition| partition.range.keys.contains(&keys.min)).unwrap();
     let (scope, expiry) = (Scope::Keys(keys.clone()), Expiry::new(None, 7));
     let page = at.versions(&Asked { scope, after, since_s: 0, expiry }, Quota { items: 99, bytes: 1 << 20 }).await?;
@@ -344,7 +344,7 @@ async fn a_merge_asks_readers_of_all_versions_for_their_own_history_only() {
             world.put(&parents, &world.schema, pk, 30).await;
         }
         let seen = [parents[0].lsn(), parents[1].lsn()];
-        let merged = world.copied(&parents, &[range(20, KeyRange::FULL)], &mut Dice(1)).await;
+        let merged = world.copied(&parents, &[range(20, EpkRange::FULL)], &mut Dice(1)).await;
         world.put(&merged, &world.schema, &pks[0], 31).await;
         world.put(&merged, &world.schema, &pks[1], 32).await;
         let check = async |partitions: &[Arc<Partition>]| {

@@ -38,12 +38,12 @@ fn key(schema: &Schema, levels: &[&str]) -> EffectiveKey {
 fn scopes(schema: &Schema) -> Vec<Scope> {
     let tenant = key(schema, &["t1"]);
     let one = key(schema, &["t0", "u2"]);
-    let half = KeyRange { min: EffectiveKey::MIN, max: tenant.clone().max(key(schema, &["t0"])) };
-    let none = KeyRange { min: EffectiveKey::MAX, max: EffectiveKey::MAX };
+    let half = EpkRange { min: EffectiveKey::MIN, max: tenant.clone().max(key(schema, &["t0"])) };
+    let none = EpkRange { min: EffectiveKey::MAX, max: EffectiveKey::MAX };
     vec![
-        Scope::Keys(KeyRange::FULL),
-        Scope::Keys(KeyRange::of_prefix(tenant)),
-        Scope::Keys(KeyRange::of_point(one.clone())),
+        Scope::Keys(EpkRange::FULL),
+        Scope::Keys(EpkRange::of_prefix(tenant)),
+        Scope::Keys(EpkRange::of_point(one.clone())),
         Scope::Keys(half),
         Scope::Keys(none),
         Scope::Key(one),
@@ -94,7 +94,7 @@ async fn pages_of_every_size_are_the_whole_in_insertion_order() {
 #[tokio::test]
 async fn a_page_is_as_full_as_its_quota_allows() {
     let (partition, _, all) = filled().await;
-    let scope = Scope::Keys(KeyRange::FULL);
+    let scope = Scope::Keys(EpkRange::FULL);
     for count in 1..=all.len() {
         let bytes = sizes(&all[..count]);
         let exact = partition.page(&scope, 0, Quota { items: WIDE, bytes }, Expiry::new(None, 7)).await.unwrap();
@@ -120,7 +120,7 @@ async fn an_exactly_full_last_page_is_the_last() {
 #[tokio::test]
 async fn a_page_starts_after_a_number_even_if_that_item_is_gone() {
     let (partition, _, all) = filled().await;
-    let scope = Scope::Keys(KeyRange::FULL);
+    let scope = Scope::Keys(EpkRange::FULL);
     let last = all.last().unwrap().docnum;
     for gap in all[0].docnum - 1..=last {
         let page = partition.page(&scope, gap, Quota { items: 1, bytes: WIDE }, Expiry::new(None, 7)).await.unwrap();
@@ -145,12 +145,12 @@ async fn rare_and_usual_keys_are_found_among_many_items() {
         let body = Object::new().with("id", &*id).with("tenant", tenant).with("user", i64::from(n % 7));
         partition.write(&schema, Verb::Create, &draft(&schema, &id, body.into()), &Condition::None, 7).await.unwrap();
     }
-    let scope = Scope::Keys(KeyRange::of_prefix(key(&schema, &["rare"])));
+    let scope = Scope::Keys(EpkRange::of_prefix(key(&schema, &["rare"])));
     for items in 1..=4 {
         let found = pages(&partition, &scope, Quota { items, bytes: WIDE }).await;
         assert!(found.iter().map(Record::id).eq(["999", "1999", "2999"]));
     }
-    let scope = Scope::Keys(KeyRange::of_prefix(key(&schema, &["usual"])));
+    let scope = Scope::Keys(EpkRange::of_prefix(key(&schema, &["usual"])));
     let found = pages(&partition, &scope, Quota { items: 400, bytes: WIDE }).await;
     assert!(found.iter().map(Record::id).eq((0..3000).filter(|n| n % 1000 != 999).map(|n| n.to_string())));
 }
@@ -158,7 +158,7 @@ async fn rare_and_usual_keys_are_found_among_many_items() {
 #[tokio::test]
 async fn a_page_shows_one_moment() {
     let (partition, schema, all) = filled().await;
-    let scope = Scope::Keys(KeyRange::FULL);
+    let scope = Scope::Keys(EpkRange::FULL);
     let page = partition.page(&scope, 0, Quota { items: 10, bytes: WIDE }, Expiry::new(None, 7)).await.unwrap();
     // What comes later is behind everything that is there: it is on a later page, once.
     let body = Object::new().with("id", "late").with("tenant", "t0").with("user", "u0");

@@ -120,7 +120,7 @@ fn a_bucket_has_its_part_and_others_are_not_touched() {
     let governor = governed(&Terms { caps, ..terms(100.0) });
     let class = Class { bucket, ..Class::default() };
     assert_eq!(admitted(&governor, 0, class, 50), 20);
-    assert_eq!(spend(&governor, 0, class, 1.0).unwrap_err().over, Budget::Bucket);
+    assert_eq!(spend(&governor, 0, class, 1.0).unwrap_err().over, ExceededLimit::Bucket);
     assert_eq!(admitted(&governor, 0, HIGH, 200), 80);
     let undefined = Class { bucket: BucketId::new(3), ..Class::default() };
     assert_eq!(admitted(&governor, 1_000, undefined, 200), 100);

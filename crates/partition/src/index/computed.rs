@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use pleiad_model::policy::{ComputedProperty, IndexingPolicy, Step};
+use pleiad_model::policy::{ComputedProperty, IndexingPolicy, PathStep};
 use pleiad_model::{Object, Value};
 
 /// Works out the computed properties of a container.
@@ -89,7 +89,7 @@ impl Made {
     }
 
     /// Where the values at a path come from.
-    pub fn origin(&self, steps: &[Step]) -> Origin<'_> {
+    pub fn origin(&self, steps: &[PathStep]) -> Origin<'_> {
         match first_name(steps).and_then(|name| self.computed.find(name)) {
             None => Origin::Stored,
             Some(property) if self.is_listed(&property.name) => Origin::Computed(&property.query),
@@ -138,9 +138,9 @@ fn timed(mut item: Object, ts_s: u32) -> Value {
     Value::Object(item)
 }
 
-fn first_name(steps: &[Step]) -> Option<&str> {
+fn first_name(steps: &[PathStep]) -> Option<&str> {
     match steps.first() {
-        Some(Step::Property(name)) => Some(name),
+        Some(PathStep::Property(name)) => Some(name),
         _ => None,
     }
 }

@@ -12,7 +12,7 @@
 //! No word is empty or has the byte 00. Paths of different languages have different numbers: their words are not the same.
 
 use pleiad_model::Value;
-use pleiad_model::policy::{FullTextIndex, FullTextPolicy, Language, Step};
+use pleiad_model::policy::{FullTextIndex, FullTextPolicy, Language, PathStep};
 use pleiad_text::Analyzer;
 
 use super::path::full_text_id;
@@ -25,13 +25,13 @@ const BEHIND: u8 = 0x01;
 /// One full-text index of a policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextRule {
-    pub steps: Vec<Step>,
+    pub steps: Vec<PathStep>,
     pub language: Language,
 }
 
 impl TextRule {
     pub fn new(index: &FullTextIndex, policy: Option<&FullTextPolicy>) -> TextRule {
-        let steps: Vec<Step> = index.path.segments().iter().cloned().map(Step::Property).collect();
+        let steps: Vec<PathStep> = index.path.segments().iter().cloned().map(PathStep::Property).collect();
         let language = policy.map_or(Language::ENGLISH, |policy| policy.language(&steps));
         TextRule { steps, language }
     }
@@ -50,8 +50,8 @@ impl TextRule {
 
     fn text<'v>(&self, item: &'v Value) -> Option<&'v str> {
         let value = self.steps.iter().try_fold(item, |value, step| match step {
-            Step::Property(name) => value.get(name),
-            Step::Element => None,
+            PathStep::Property(name) => value.get(name),
+            PathStep::Element => None,
         });
         value?.as_str()
     }

@@ -33,7 +33,7 @@ mod range; // which stretch of a path's rows a reader needs
 
 pub use range::TermRange;
 
-use pleiad_model::ordered::{
+use pleiad_model::memcomparable::{
     ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, STRING_END, TRUE, UNDEFINED, escape, write_number,
 };
 use pleiad_model::{Number, Value};

@@ -13,7 +13,7 @@
 //!
 //! No byte above F7 is in UTF-8: whatever a property is called, it looks like no other path.
 
-use pleiad_model::policy::{CompositeIndex, CompositePath, Language, Order, Step, VectorDataType};
+use pleiad_model::policy::{CompositeIndex, CompositePath, Language, PathStep, SortOrder, VectorDataType};
 use pleiad_vector::Kind;
 
 const PROPERTY: u8 = 0xFF;
@@ -35,14 +35,14 @@ impl PathHash {
         PathHash::ROOT.byte(SPATIAL)
     }
 
-    pub fn of(steps: &[Step]) -> PathHash {
+    pub fn of(steps: &[PathStep]) -> PathHash {
         PathHash::ROOT.steps(steps)
     }
 
-    pub fn steps(self, steps: &[Step]) -> PathHash {
+    pub fn steps(self, steps: &[PathStep]) -> PathHash {
         steps.iter().fold(self, |path, step| match step {
-            Step::Property(name) => path.property(name),
-            Step::Element => path.element(),
+            PathStep::Property(name) => path.property(name),
+            PathStep::Element => path.element(),
         })
     }
 
@@ -78,18 +78,18 @@ pub fn composite_id(index: &CompositeIndex) -> u64 {
 /// Which components descend in the index's rows: its first never does. So an index and its mirror image are one,
 /// and items with equal keys come in the order of their numbers whenever the first key is asked for ascending.
 pub fn directions(index: &CompositeIndex) -> impl Iterator<Item = bool> {
-    let descends = |path: &CompositePath| path.order() == Order::Descending;
+    let descends = |path: &CompositePath| path.order() == SortOrder::Descending;
     let first = index.paths.first().is_some_and(descends);
     index.paths.iter().map(move |path| descends(path) != first)
 }
 
 /// The number under which the geometry at a path has its rows.
-pub fn spatial_id(steps: &[Step]) -> u64 {
+pub fn spatial_id(steps: &[PathStep]) -> u64 {
     PathHash::spatial_root().steps(steps).finish()
 }
 
 /// The number under which the vectors at a path have their rows. Vectors of another kind have others.
-pub fn vector_id(steps: &[Step], kind: Kind) -> u64 {
+pub fn vector_id(steps: &[PathStep], kind: Kind) -> u64 {
     let data_type = match kind.data_type {
         VectorDataType::Float32 => 0,
         VectorDataType::Float16 => 1,
@@ -102,7 +102,7 @@ pub fn vector_id(steps: &[Step], kind: Kind) -> u64 {
 }
 
 /// The number under which the words of the text at a path have their rows.
-pub fn full_text_id(steps: &[Step], language: Language) -> u64 {
+pub fn full_text_id(steps: &[PathStep], language: Language) -> u64 {
     let root = PathHash::ROOT.byte(TEXT);
     language.as_str().bytes().fold(root, PathHash::byte).steps(steps).finish()
 }

@@ -3,7 +3,7 @@
 //! Promise: compiled once, it is asked about every item. A composite index over array elements or over properties
 //! that are made when an item is read has no rows and is not among `composites`.
 
-use pleiad_model::policy::{CompositeIndex, IndexMatcher, IndexingMode, Node, Step, is_made_when_read};
+use pleiad_model::policy::{CompositeIndex, IndexMatcher, IndexingMode, PathStep, PolicyNode, is_made_when_read};
 use pleiad_model::{Number, Value};
 use pleiad_spatial::cells::Space;
 
@@ -54,7 +54,7 @@ impl Rules {
     }
 
     /// The spaces of the spatial indexes that keep the geometry at this path.
-    pub fn spaces<'a>(&'a self, steps: &'a [Step]) -> impl Iterator<Item = Space> + 'a {
+    pub fn spaces<'a>(&'a self, steps: &'a [PathStep]) -> impl Iterator<Item = Space> + 'a {
         self.spatial.iter().filter(|rule| rule.covers(steps)).map(SpatialRule::space)
     }
 
@@ -106,25 +106,25 @@ struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    fn at(self, steps: &[Step]) -> Option<&'a Value> {
+    fn at(self, steps: &[PathStep]) -> Option<&'a Value> {
         match steps {
-            [Step::Property(name)] if name == "_ts" => Some(self.ts),
+            [PathStep::Property(name)] if name == "_ts" => Some(self.ts),
             _ => steps.iter().try_fold(self.body, |value, step| match step {
-                Step::Property(name) => value.get(name),
-                Step::Element => None,
+                PathStep::Property(name) => value.get(name),
+                PathStep::Element => None,
             }),
         }
     }
 }
 
-fn collect(value: &Value, node: Node<'_>, path: PathHash, found: &mut Vec<Term>) {
+fn collect(value: &Value, node: PolicyNode<'_>, path: PathHash, found: &mut Vec<Term>) {
     if node.indexes_scalar() {
         found.push(Term::index(path.finish(), encode_scalar(value)));
     }
     collect_children(value, node, path, found);
 }
 
-fn collect_children(value: &Value, node: Node<'_>, path: PathHash, found: &mut Vec<Term>) {
+fn collect_children(value: &Value, node: PolicyNode<'_>, path: PathHash, found: &mut Vec<Term>) {
     match value {
         Value::Object(object) if node.may_index_below() => {
             for (name, child) in object.iter() {
@@ -139,7 +139,7 @@ fn collect_children(value: &Value, node: Node<'_>, path: PathHash, found: &mut V
 }
 
 fn has_rows(index: &CompositeIndex) -> bool {
-    let single = |steps: &[Step]| !steps.contains(&Step::Element) && !is_made_when_read(steps);
+    let single = |steps: &[PathStep]| !steps.contains(&PathStep::Element) && !is_made_when_read(steps);
     index.paths.iter().all(|path| single(&path.path.steps))
 }
 

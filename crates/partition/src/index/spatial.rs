@@ -7,7 +7,7 @@
 //! `/loc/?` covers the value at loc, `/loc/*` also what lies below it, each under its own path.
 
 use pleiad_model::Value;
-use pleiad_model::policy::{End, Geospatial, SpatialIndex, Step};
+use pleiad_model::policy::{End, Geospatial, PathStep, SpatialIndex};
 use pleiad_spatial::Geometry;
 use pleiad_spatial::cells::{self, Space};
 
@@ -17,7 +17,7 @@ use super::path::PathHash;
 /// One spatial index of a policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpatialRule {
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
     below: bool,
     geospatial: Geospatial,
     space: Space,
@@ -29,7 +29,7 @@ impl SpatialRule {
         SpatialRule { steps, below, geospatial, space: Space::new(geospatial, index.bounding_box) }
     }
 
-    pub fn covers(&self, steps: &[Step]) -> bool {
+    pub fn covers(&self, steps: &[PathStep]) -> bool {
         if self.below { steps.starts_with(&self.steps) } else { steps == self.steps }
     }
 
@@ -41,18 +41,18 @@ impl SpatialRule {
         self.walk(item, &self.steps, PathHash::spatial_root(), found);
     }
 
-    fn walk(&self, value: &Value, steps: &[Step], path: PathHash, found: &mut Vec<Term>) {
+    fn walk(&self, value: &Value, steps: &[PathStep], path: PathHash, found: &mut Vec<Term>) {
         match (steps, value) {
             ([], _) => self.visit(value, path, found),
-            ([Step::Property(name), rest @ ..], _) => {
+            ([PathStep::Property(name), rest @ ..], _) => {
                 if let Some(child) = value.get(name) {
                     self.walk(child, rest, path.property(name), found);
                 }
             }
-            ([Step::Element, rest @ ..], Value::Array(items)) => {
+            ([PathStep::Element, rest @ ..], Value::Array(items)) => {
                 items.iter().for_each(|child| self.walk(child, rest, path.element(), found));
             }
-            ([Step::Element, ..], _) => {}
+            ([PathStep::Element, ..], _) => {}
         }
     }
 

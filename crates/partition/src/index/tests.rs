@@ -3,7 +3,7 @@
 use super::*;
 use crate::schema::Indexing;
 use pleiad_model::json;
-use pleiad_model::policy::{CompositeIndex, Geospatial, IndexingPolicy, Step};
+use pleiad_model::policy::{CompositeIndex, Geospatial, IndexingPolicy, PathStep};
 use std::collections::BTreeSet;
 
 fn policy(text: &str) -> IndexingPolicy {
@@ -23,8 +23,8 @@ fn terms(item: &str, policy: &str) -> Vec<Term> {
     rules(policy).terms(&json::parse(item.as_bytes()).unwrap(), 7)
 }
 
-fn steps(path: &str) -> Vec<Step> {
-    let step = |step: &str| if step == "[]" { Step::Element } else { Step::Property(step.to_owned()) };
+fn steps(path: &str) -> Vec<PathStep> {
+    let step = |step: &str| if step == "[]" { PathStep::Element } else { PathStep::Property(step.to_owned()) };
     path.split('.').map(step).collect()
 }
 
@@ -76,7 +76,7 @@ fn mode_none_indexes_nothing() {
 #[test]
 fn no_name_looks_like_another_path() {
     let hash = |path: &[&str]| {
-        PathHash::of(&path.iter().map(|name| Step::Property((*name).to_owned())).collect::<Vec<_>>()).finish()
+        PathHash::of(&path.iter().map(|name| PathStep::Property((*name).to_owned())).collect::<Vec<_>>()).finish()
     };
     let element = PathHash::ROOT.property("a").element().finish();
     let all = [hash(&["a", "b"]), hash(&["a/b"]), hash(&["ab"]), hash(&["a", "[]"]), element, hash(&["a"])];

@@ -9,7 +9,7 @@
 //! ```
 
 use pleiad_model::Value;
-use pleiad_model::policy::{CompositeIndex, Language, Step};
+use pleiad_model::policy::{CompositeIndex, Language, PathStep};
 use pleiad_spatial::cells::Space;
 
 use super::computed::Origin;
@@ -75,12 +75,12 @@ impl Layers {
     }
 
     /// Whether all of them say so, of the same values.
-    fn all(&self, steps: &[Step], holds: impl Fn(&Rules) -> bool) -> bool {
+    fn all(&self, steps: &[PathStep], holds: impl Fn(&Rules) -> bool) -> bool {
         self.is_known(steps) && holds(&self.current) && self.former.iter().all(holds)
     }
 
     /// Whether what lies at the path came about in the same way under all of them, and is in the index at all.
-    fn is_known(&self, steps: &[Step]) -> bool {
+    fn is_known(&self, steps: &[PathStep]) -> bool {
         self.current.made().origin(steps) != Origin::Unknown
             && self.former.iter().all(|rules| is_same(&self.current, rules, steps))
     }
@@ -88,22 +88,22 @@ impl Layers {
 
 impl<'a> UsableIndex<'a> {
     /// Does the index know every value at this path? Items under `index::UNINDEXED` aside.
-    pub fn indexes(self, steps: &[Step]) -> bool {
+    pub fn indexes(self, steps: &[PathStep]) -> bool {
         self.0.all(steps, |rules| rules.matcher().indexes(steps))
     }
 
     /// Will it know them when it is as the policy says?
-    pub fn will_index(self, steps: &[Step]) -> bool {
+    pub fn will_index(self, steps: &[PathStep]) -> bool {
         self.0.current.made().origin(steps) != Origin::Unknown && self.0.current.matcher().indexes(steps)
     }
 
     /// Does the policy want values that are made when an item is read, and so in no index?
-    pub fn wants(self, steps: &[Step]) -> bool {
+    pub fn wants(self, steps: &[PathStep]) -> bool {
         self.0.current.matcher().wants(steps)
     }
 
     /// Does it know the items that have no value there as well?
-    pub fn is_explicit(self, steps: &[Step]) -> bool {
+    pub fn is_explicit(self, steps: &[PathStep]) -> bool {
         self.0.all(steps, |rules| rules.matcher().is_explicit(steps))
     }
 
@@ -118,7 +118,7 @@ impl<'a> UsableIndex<'a> {
     }
 
     /// The index that has the vectors at this path.
-    pub fn vector(self, steps: &[Step]) -> Option<&'a VectorRule> {
+    pub fn vector(self, steps: &[PathStep]) -> Option<&'a VectorRule> {
         self.vectors().find(|rule| rule.steps == steps)
     }
 
@@ -133,20 +133,20 @@ impl<'a> UsableIndex<'a> {
     }
 
     /// The language of the words that the index has of every text at this path. Their rows are under `index::full_text_id`.
-    pub fn full_text(self, steps: &[Step]) -> Option<Language> {
+    pub fn full_text(self, steps: &[PathStep]) -> Option<Language> {
         let rule = self.0.current.texts().iter().find(|rule| rule.steps == steps)?;
         let everywhere = self.0.former.iter().all(|rules| rules.texts().contains(rule));
         (everywhere && self.0.is_known(steps)).then_some(rule.language)
     }
 
     /// The space whose cells tell where the geometry at this path is. Its rows are under `index::spatial_id`.
-    pub fn spatial(self, steps: &[Step]) -> Option<Space> {
+    pub fn spatial(self, steps: &[PathStep]) -> Option<Space> {
         let everywhere = |space: &Space| self.0.former.iter().all(|rules| rules.spaces(steps).any(|has| has == *space));
         self.0.current.spaces(steps).find(everywhere).filter(|_| self.0.is_known(steps))
     }
 }
 
 /// Whether both keep the same values at this path: stored ones, or computed in the same way.
-fn is_same(one: &Rules, other: &Rules, steps: &[Step]) -> bool {
+fn is_same(one: &Rules, other: &Rules, steps: &[PathStep]) -> bool {
     one.made().origin(steps) == other.made().origin(steps)
 }

@@ -5,7 +5,7 @@
 //! has no distance to anything and no row.
 
 use pleiad_model::Value;
-use pleiad_model::policy::{DistanceFunction, Step, VectorEmbedding, VectorIndex, VectorIndexType};
+use pleiad_model::policy::{DistanceFunction, PathStep, VectorEmbedding, VectorIndex, VectorIndexType};
 use pleiad_vector::{Kind, Measure, element};
 
 use super::Term;
@@ -14,7 +14,7 @@ use super::path::vector_id;
 /// One vector index of a policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VectorRule {
-    pub steps: Vec<Step>,
+    pub steps: Vec<PathStep>,
     /// The number of its rows.
     pub id: u64,
     pub kind: Kind,
@@ -29,7 +29,7 @@ impl VectorRule {
     pub fn new(index: &VectorIndex, embeddings: &[VectorEmbedding]) -> Option<VectorRule> {
         let segments = index.path.segments();
         let embedding = embeddings.iter().find(|embedding| embedding.path.segments() == segments)?;
-        let steps: Vec<Step> = segments.iter().cloned().map(Step::Property).collect();
+        let steps: Vec<PathStep> = segments.iter().cloned().map(PathStep::Property).collect();
         let kind = Kind::of(embedding);
         Some(VectorRule {
             id: vector_id(&steps, kind),
@@ -48,8 +48,8 @@ impl VectorRule {
 
     pub fn term(&self, item: &Value) -> Option<Term> {
         let value = self.steps.iter().try_fold(item, |value, step| match step {
-            Step::Property(name) => value.get(name),
-            Step::Element => None,
+            PathStep::Property(name) => value.get(name),
+            PathStep::Element => None,
         })?;
         let vector = element::parse(value, self.kind.data_type)?;
         (vector.len() == self.kind.dimensions)

@@ -10,8 +10,8 @@ use super::*;
 use crate::partition::{Condition, Verb};
 use crate::testing::{draft, key, memory, open, schema};
 
-fn path() -> Vec<Step> {
-    vec![Step::Property("v".to_owned())]
+fn path() -> Vec<PathStep> {
+    vec![PathStep::Property("v".to_owned())]
 }
 
 fn lacks(record: RecordView<'_>) -> Result<bool> {
@@ -205,7 +205,7 @@ async fn few_paths_are_remembered() {
     world.put(1, false).await;
     let view = world.partition.view().await.unwrap();
     for n in 0..2 * PATHS_MAX {
-        let path = [Step::Property(n.to_string())];
+        let path = [PathStep::Property(n.to_string())];
         world.partition.lacking(&view, &world.schema, &path, &mut lacks).await.unwrap();
     }
     assert_eq!(world.partition.lacking.0.lock().len(), PATHS_MAX);

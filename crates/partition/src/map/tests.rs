@@ -74,8 +74,8 @@ proptest! {
 fn split(map: &PartitionMap, n: usize, at: EffectiveKey) -> PartitionMap {
     let parent = &map.ranges()[n];
     let keys = [
-        KeyRange { min: parent.keys.min.clone(), max: at.clone() },
-        KeyRange { min: at, max: parent.keys.max.clone() },
+        EpkRange { min: parent.keys.min.clone(), max: at.clone() },
+        EpkRange { min: at, max: parent.keys.max.clone() },
     ];
     let parents = ancestry(&[parent]);
     let child =
@@ -89,7 +89,7 @@ fn what_a_range_covered_is_known_after_it_has_gone() {
     let one = map(1);
     let two = split(&one, 0, epk("a"));
     let three = split(&two, 1, epk("b").max(epk("a")));
-    assert_eq!(three.keys_of(0), Some(&KeyRange::FULL));
+    assert_eq!(three.keys_of(0), Some(&EpkRange::FULL));
     assert_eq!(three.keys_of(2), Some(&two.ranges()[1].keys), "{three:?}");
     assert_eq!(three.keys_of(1), Some(&three.ranges()[0].keys));
     assert_eq!((three.keys_of(9), three.by_id(0)), (None, None));
@@ -99,7 +99,7 @@ fn what_a_range_covered_is_known_after_it_has_gone() {
         let only = many.ranges()[0].clone();
         many = many.replaced(&[only.id], &[Range { id: only.id + 1, ..only }]).unwrap();
     }
-    assert_eq!((many.keys_of(0), many.keys_of(1)), (None, Some(&KeyRange::FULL)), "not for ever");
+    assert_eq!((many.keys_of(0), many.keys_of(1)), (None, Some(&EpkRange::FULL)), "not for ever");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_merge_takes_neighbours_only_and_its_ids_are_never_given_again() {
     let three = map(3);
     assert!(three.neighbours(&[0, 2]).is_err() && three.neighbours(&[1, 9]).is_err());
     let parents = three.neighbours(&[2, 1]).unwrap();
-    let keys = KeyRange { min: parents[0].keys.min.clone(), max: parents[1].keys.max.clone() };
+    let keys = EpkRange { min: parents[0].keys.min.clone(), max: parents[1].keys.max.clone() };
     let child = Range { id: three.next_id(), shard: 9, prefix: 3, keys, parents: ancestry(&parents), since: 0 };
     let merged = three.replaced(&[1, 2], &[child]).unwrap();
     assert_eq!(merged.ranges().iter().map(|range| range.id).collect::<Vec<_>>(), [0, 3]);
@@ -181,7 +181,7 @@ proptest! {
         let then = splits(&map(count), &before);
         let now = splits(&then, &since);
         let again = then.again(&now);
-        let places = |map: &PartitionMap| -> Vec<(KeyRange, u64, u32)> {
+        let places = |map: &PartitionMap| -> Vec<(EpkRange, u64, u32)> {
             map.ranges().iter().map(|range| (range.keys.clone(), range.shard, range.prefix)).collect()
         };
         prop_assert_eq!(places(&again), places(&then), "the rows are where they were");

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 
 use crate::feed::Scope;
 
@@ -32,7 +32,7 @@ pub struct KeptFrom {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Later {
-    keys: KeyRange,
+    keys: EpkRange,
     lsn: u64,
 }
 
@@ -42,7 +42,7 @@ impl KeptFrom {
     }
 
     /// What holds where several shards have become one.
-    pub fn merged<'p>(parts: impl Iterator<Item = (&'p KeyRange, KeptFrom)>) -> KeptFrom {
+    pub fn merged<'p>(parts: impl Iterator<Item = (&'p EpkRange, KeptFrom)>) -> KeptFrom {
         let mut all = Vec::new();
         for (keys, part) in parts {
             all.push(Later { keys: keys.clone(), lsn: part.lsn });
@@ -60,7 +60,7 @@ impl KeptFrom {
     }
 
     /// What holds in a part of the keys.
-    pub fn within(&self, keys: &KeyRange) -> KeptFrom {
+    pub fn within(&self, keys: &EpkRange) -> KeptFrom {
         let part = |later: &Later| Some(Later { keys: later.keys.intersect(keys)?, lsn: later.lsn });
         KeptFrom { lsn: self.lsn, later: self.later.iter().filter_map(part).collect() }
     }
@@ -103,7 +103,7 @@ impl KeptFrom {
             let (lsn, keys) = rest.split_first_chunk::<8>()?;
             let (min, keys) = split_key(keys)?;
             let (max, behind) = split_key(keys)?;
-            later.push(Later { keys: KeyRange { min, max }, lsn: u64::from_be_bytes(*lsn) });
+            later.push(Later { keys: EpkRange { min, max }, lsn: u64::from_be_bytes(*lsn) });
             rest = behind;
         }
         rest.is_empty().then(|| KeptFrom { lsn, later: later.into() })

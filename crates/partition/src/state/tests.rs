@@ -1,12 +1,12 @@
 //! Rows of this version and of earlier ones, and rows of nobody.
 
 use super::*;
-use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use proptest::prelude::*;
 
 fn merged(low: u64, high: u64) -> KeptFrom {
     let at = EffectiveKey::from_bytes(&[0x80]);
-    let halves = [KeyRange { min: EffectiveKey::MIN, max: at.clone() }, KeyRange { min: at, max: EffectiveKey::MAX }];
+    let halves = [EpkRange { min: EffectiveKey::MIN, max: at.clone() }, EpkRange { min: at, max: EffectiveKey::MAX }];
     KeptFrom::merged(halves.iter().zip([KeptFrom::at(low), KeptFrom::at(high)]))
 }
 

@@ -97,15 +97,15 @@ async fn members_of_a_stretch_are_gathered_up_to_a_bound() {
     let view = partition.view().await.unwrap();
     for (low, high) in [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)] {
         let (low, high) = (epk(&schema, low), epk(&schema, high));
-        let keys = KeyRange { min: Ord::min(&low, &high).clone(), max: low.max(high) };
+        let keys = EpkRange { min: Ord::min(&low, &high).clone(), max: low.max(high) };
         let want: Vec<Record> = all.iter().filter(|record| keys.contains(&record.epk)).cloned().collect();
         let found = view.members_in(&keys, want.len()).await.unwrap();
         assert_eq!(found, Some(numbers(&want)));
         assert_eq!(view.members_in(&keys, want.len() - 1).await.unwrap(), None);
         assert!(!view.is_within(&keys));
     }
-    assert!(view.is_within(&KeyRange::FULL));
-    assert_eq!(view.members_in(&KeyRange::FULL, 1000).await.unwrap(), Some(numbers(&all)));
+    assert!(view.is_within(&EpkRange::FULL));
+    assert_eq!(view.members_in(&EpkRange::FULL, 1000).await.unwrap(), Some(numbers(&all)));
 }
 
 #[tokio::test]
@@ -185,7 +185,7 @@ async fn a_view_stays_what_it_was() {
     let gone = Object::new().with("id", "0").with("pk", 0i64).into();
     partition.delete(&schema, &draft(&schema, "0", gone).target, &Condition::None, 7).await.unwrap();
     assert_eq!(view.docs(0, WIDE).await.unwrap(), (all.clone(), false));
-    assert_eq!(view.members_in(&KeyRange::FULL, 1000).await.unwrap(), Some(numbers(&all)));
+    assert_eq!(view.members_in(&EpkRange::FULL, 1000).await.unwrap(), Some(numbers(&all)));
     assert_eq!((view.lsn(), view.items()), (lsn, all.len() as u64));
     let now = partition.view().await.unwrap();
     assert_eq!((now.lsn(), now.items()), (lsn + 2, all.len() as u64));

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use pleiad_model::Value;
-use pleiad_model::policy::Step as IndexStep;
+use pleiad_model::policy::PathStep as IndexStep;
 use pleiad_text::Search;
 
 use super::{Condition, Lookup, Near, StringTest, Tally, Type, What, Word};

@@ -9,21 +9,21 @@ use std::fmt::{Display, Formatter, Result, Write};
 use std::ops::Bound;
 
 use pleiad_model::json;
-use pleiad_model::policy::Step;
+use pleiad_model::policy::PathStep;
 
 use super::{Condition, Lookup, Near, Type, What};
 
 /// A path as an indexing policy writes it, without its end: `/a/[]/"b c"`.
-pub fn path_text(path: &[Step]) -> String {
+pub fn path_text(path: &[PathStep]) -> String {
     let mut text = String::new();
     for step in path {
         match step {
-            Step::Element => text.push_str("/[]"),
-            Step::Property(name) if is_plain(name) => {
+            PathStep::Element => text.push_str("/[]"),
+            PathStep::Property(name) if is_plain(name) => {
                 text.push('/');
                 text.push_str(name);
             }
-            Step::Property(name) => {
+            PathStep::Property(name) => {
                 // Writing to a String cannot fail.
                 let _ = write!(text, "/\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""));
             }

@@ -1,6 +1,6 @@
 //! Full-text calls: the language of the path, and terms that are read once.
 
-use pleiad_model::policy::{FullTextPolicy, Language, Step};
+use pleiad_model::policy::{FullTextPolicy, Language, PathStep};
 use pleiad_model::{Error, Result, Value};
 use pleiad_text::{Analyzer, DISTANCE_MAX, Statistics};
 
@@ -61,8 +61,8 @@ impl<'q> Compiler<'q> {
 
 /// As the policy says of the path; anything else is read as the policy's default says.
 fn language(policy: Option<&FullTextPolicy>, text: &Node) -> Language {
-    let steps: Vec<Step> = match text {
-        Node::Path { slot: 0, steps } => steps.iter().map(|step| Step::Property(step.text.clone())).collect(),
+    let steps: Vec<PathStep> = match text {
+        Node::Path { slot: 0, steps } => steps.iter().map(|step| PathStep::Property(step.text.clone())).collect(),
         _ => Vec::new(),
     };
     policy.map_or(Language::ENGLISH, |policy| policy.language(&steps))

@@ -42,7 +42,7 @@ pub fn array_contains(function: &Function, arguments: &[Node], rows: Rows<'_>) -
     }
     let bound = lookup(rows, *slot).filter(|bound| bound.is_text())?;
     let Some(array) = bound.text(steps) else { return Some(None) };
-    if lazy::kind(&array) != Some(lazy::Kind::Array) {
+    if lazy::kind(&array) != Some(lazy::JsonType::Array) {
         return Some(None);
     }
     let mut certain = true;

@@ -109,7 +109,7 @@ impl Walk<'_, '_> {
 
     /// The elements of an array as they stand in the item.
     fn elements(&mut self, array: &[u8], below: Below<'_>) -> Result<Flow> {
-        if lazy::kind(array) != Some(lazy::Kind::Array) {
+        if lazy::kind(array) != Some(lazy::JsonType::Array) {
             return Ok(Flow::Go);
         }
         until_stop(lazy::elements(array), |element| self.go_on(Bound::Text(element), below))

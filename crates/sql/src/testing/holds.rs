@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use pleiad_model::Value;
-use pleiad_model::policy::Step;
+use pleiad_model::policy::PathStep;
 use pleiad_spatial::Geometry;
 use pleiad_text::Analyzer;
 
@@ -27,10 +27,10 @@ pub fn holds(condition: &Condition<'_>, document: &Value, cx: &Context<'_>) -> b
 }
 
 /// All values at a path, which can lead through arrays.
-fn at<'v>(document: &'v Value, path: &[Step]) -> Vec<&'v Value> {
+fn at<'v>(document: &'v Value, path: &[PathStep]) -> Vec<&'v Value> {
     path.iter().fold(vec![document], |places, step| match step {
-        Step::Property(name) => places.into_iter().filter_map(|value| value.get(name)).collect(),
-        Step::Element => places.into_iter().filter_map(Value::as_array).flatten().collect(),
+        PathStep::Property(name) => places.into_iter().filter_map(|value| value.get(name)).collect(),
+        PathStep::Element => places.into_iter().filter_map(Value::as_array).flatten().collect(),
     })
 }
 

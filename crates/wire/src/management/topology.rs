@@ -4,7 +4,7 @@
 
 use http::StatusCode;
 use pleiad_engine::{ContainerName, Fault, FaultAt, FaultKind, Step};
-use pleiad_model::env::{Env, MovedEnv};
+use pleiad_model::env::{Env, OffsetEnv};
 use pleiad_model::{Error, Kind, Object, Result, Value};
 
 use super::asked::{Asked, number, only};
@@ -66,7 +66,7 @@ impl Desk {
         ok(Object::new().with("nowMs", clock.now_ms()).with("aheadMs", clock.ahead_ms()))
     }
 
-    fn steered(&self) -> Result<&MovedEnv> {
+    fn steered(&self) -> Result<&OffsetEnv> {
         self.clock.as_deref().ok_or_else(|| {
             Error::new(
                 Kind::Forbidden,

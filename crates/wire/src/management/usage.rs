@@ -2,7 +2,7 @@
 
 use pleiad_engine::metrics::{ContainerMetrics, PartitionMetrics};
 use pleiad_engine::{ProvisionedThroughput, Throttling};
-use pleiad_model::{Budget, Object, Value, json};
+use pleiad_model::{ExceededLimit, Object, Value, json};
 
 use super::{Desk, list};
 use crate::nosql::reply::Handled;
@@ -90,8 +90,8 @@ impl Told<'_> {
 
 fn throttle(entry: &Throttling) -> Value {
     let over = match entry.over {
-        Budget::Share => "partition",
-        Budget::Bucket => "throughputBucket",
+        ExceededLimit::Share => "partition",
+        ExceededLimit::Bucket => "throughputBucket",
     };
     let mut shown = Object::new()
         .with("time", entry.ts_s)

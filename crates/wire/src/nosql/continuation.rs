@@ -13,7 +13,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pleiad_engine::{Position, Stretch};
-use pleiad_model::partition_key::{EffectiveKey, KeyRange};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::{Error, Result};
 use ring::hmac;
 
@@ -82,7 +82,7 @@ impl Tokens {
             let (min, after) = take_key(rest)?;
             let (max, after) = take_key(after)?;
             let (docnum, after) = after.split_first_chunk::<8>()?;
-            stretches.extend(Position::after(KeyRange { min, max }, u64::from_be_bytes(*docnum)).0);
+            stretches.extend(Position::after(EpkRange { min, max }, u64::from_be_bytes(*docnum)).0);
             rest = after;
         }
         (*version == VERSION && rest.is_empty()).then_some(Position(stretches))
@@ -116,7 +116,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn position(after: u64, min: &[u8], max: &[u8]) -> Position {
-        Position::after(KeyRange { min: EffectiveKey::from_bytes(min), max: EffectiveKey::from_bytes(max) }, after)
+        Position::after(EpkRange { min: EffectiveKey::from_bytes(min), max: EffectiveKey::from_bytes(max) }, after)
     }
 
     #[test]

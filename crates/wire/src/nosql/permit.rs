@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use pleiad_engine::{Container, ContainerName, Engine, Grant};
-use pleiad_model::partition_key::{KeyRange, PartitionKey, PartitionKeyDefinition};
+use pleiad_model::partition_key::{EpkRange, PartitionKey, PartitionKeyDefinition};
 use pleiad_model::resource_id::{ContainerRid, ItemRid};
 use pleiad_model::{Error, Result, Value, json};
 
@@ -222,8 +222,8 @@ fn is_within(granted: &PartitionKey, request: &Request<'_>, definition: &Partiti
     let Some(asked) = request.epk_range()?.filter(|_| reads_a_feed) else { return Ok(false) };
     let place = granted.effective(definition);
     let keys = match granted.matches_shape(definition) {
-        true => KeyRange::of_point(place),
-        false => KeyRange::of_prefix(place),
+        true => EpkRange::of_point(place),
+        false => EpkRange::of_prefix(place),
     };
     Ok(keys.min <= asked.min && asked.max <= keys.max)
 }

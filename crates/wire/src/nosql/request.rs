@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use pleiad_engine::{Admitted, BucketId, Class, Condition, ContainerName, Priority, SessionToken, ThroughputRequest};
-use pleiad_model::partition_key::{EffectiveKey, KeyRange, PartitionKey};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange, PartitionKey};
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
 use pleiad_model::{Consistency, Error, Result, Value, json};
 
@@ -97,13 +97,13 @@ impl<'a> Request<'a> {
             .map_err(|_| Error::invalid(format!("The partition key range id {text:?} is not a number.")))
     }
 
-    pub fn epk_range(&self) -> Result<Option<KeyRange>> {
+    pub fn epk_range(&self) -> Result<Option<EpkRange>> {
         let (start, end) = (self.header("x-ms-start-epk"), self.header("x-ms-end-epk"));
         if start.is_none() && end.is_none() {
             return Ok(None);
         }
         let min = start.map_or(Ok(EffectiveKey::MIN), EffectiveKey::parse)?;
-        Ok(Some(KeyRange { min, max: end.map_or(Ok(EffectiveKey::MAX), EffectiveKey::parse)? }))
+        Ok(Some(EpkRange { min, max: end.map_or(Ok(EffectiveKey::MAX), EffectiveKey::parse)? }))
     }
 
     /// For the few places where an SDK needs to be met half-way.

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use pleiad_engine::{ScriptCause, ScriptError};
-use pleiad_model::{Budget, Error, Kind, Object, Throttle, json};
+use pleiad_model::{Error, ExceededLimit, Kind, Object, Throttle, json};
 
 use super::auth::AuthError;
 
@@ -89,8 +89,8 @@ fn numbers(kind: Kind) -> (StatusCode, Option<u32>) {
         Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, None),
         Kind::TimedOut => (StatusCode::REQUEST_TIMEOUT, None),
         Kind::Locked => (StatusCode::LOCKED, None),
-        Kind::Throttled { over: Budget::Share, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3200)),
-        Kind::Throttled { over: Budget::Bucket, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3212)),
+        Kind::Throttled { over: ExceededLimit::Share, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3200)),
+        Kind::Throttled { over: ExceededLimit::Bucket, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3212)),
         Kind::RetryWith | Kind::Outdated => (retry_with(), None),
         Kind::Refused => (StatusCode::NOT_IMPLEMENTED, None),
         Kind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, None),
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(of(Kind::TooLarge), (413, 0));
         assert_eq!(of(Kind::RetryWith), (449, 0));
         let retry_after = std::time::Duration::from_millis(7);
-        assert_eq!(of(Kind::Throttled { retry_after, over: Budget::Share }), (429, 3200));
-        assert_eq!(of(Kind::Throttled { retry_after, over: Budget::Bucket }), (429, 3212));
+        assert_eq!(of(Kind::Throttled { retry_after, over: ExceededLimit::Share }), (429, 3200));
+        assert_eq!(of(Kind::Throttled { retry_after, over: ExceededLimit::Bucket }), (429, 3212));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pleiad_model::policy::Step;
+use pleiad_model::policy::PathStep;
 use pleiad_model::{Kind, Value, json};
 use pleiad_partition::Indexing;
 use pleiad_storage::testing::{Call, Faulty, Script};
@@ -24,7 +24,7 @@ async fn replace(engine: &Engine, policy: &str) -> Result<Arc<Container>> {
 }
 
 fn indexes(engine: &Engine, name: &str) -> bool {
-    admit(engine, "c").container.usable_index().indexes(&[Step::Property(name.to_owned())])
+    admit(engine, "c").container.usable_index().indexes(&[PathStep::Property(name.to_owned())])
 }
 
 async fn all_reindexed(engine: &Engine) {

@@ -6,7 +6,7 @@ mod unique; // values that one item may have
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use pleiad_model::partition_key::{KeyRange, midpoint};
+use pleiad_model::partition_key::{EpkRange, midpoint};
 use pleiad_model::{Object, Value};
 use pleiad_storage::testing::{Call, Faulty, Script};
 use pleiad_storage::{AnyStore, Memory};
@@ -504,8 +504,8 @@ async fn s48_pages_go_on_across_splits_and_merges() {
             done(&engine, job).await;
         };
         let definition = admit(&engine, "c").container.schema.key.clone().unwrap();
-        let middle = midpoint(&definition, &KeyRange::FULL).unwrap();
-        let halves = [KeyRange { max: middle.clone(), ..KeyRange::FULL }, KeyRange { min: middle, ..KeyRange::FULL }];
+        let middle = midpoint(&definition, &EpkRange::FULL).unwrap();
+        let halves = [EpkRange { max: middle.clone(), ..EpkRange::FULL }, EpkRange { min: middle, ..EpkRange::FULL }];
         for scopes in [vec![ListScope::Container], halves.map(|keys| ListScope::Keys(keys, None)).to_vec()] {
             let mut found = Vec::new();
             for scope in &scopes {

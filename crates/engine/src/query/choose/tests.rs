@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::parse;
-use pleiad_model::policy::{ContainerDefinition, Step};
+use pleiad_model::policy::{ContainerDefinition, PathStep};
 use pleiad_partition::{Indexing, Room, Schema};
 
 const WITHOUT: &str = r#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/n/?"}]}"#;
@@ -20,7 +20,7 @@ fn schema(policy: &str, former: Option<&str>) -> Schema {
 }
 
 fn by(name: &str, descending: bool) -> OrderPath {
-    OrderPath { path: vec![Step::Property(name.to_owned())], descending }
+    OrderPath { path: vec![PathStep::Property(name.to_owned())], descending }
 }
 
 #[test]

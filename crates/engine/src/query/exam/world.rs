@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pleiad_model::env::Env;
-use pleiad_model::partition_key::{KeyRange, PartitionKey};
+use pleiad_model::partition_key::{EpkRange, PartitionKey};
 use pleiad_model::policy::{ContainerDefinition, Geospatial};
 use pleiad_model::{Object, Value, json};
 use pleiad_sql::compile::Bind;
@@ -302,20 +302,20 @@ impl World {
     }
 
     /// What a scope covers, and the scope.
-    pub fn scope(&self, chance: &mut Chance<'_>) -> (ListScope, KeyRange) {
+    pub fn scope(&self, chance: &mut Chance<'_>) -> (ListScope, EpkRange) {
         let definition = self.at.container.schema.key.as_ref().unwrap();
         let ranges = self.at.container.map.ranges();
         let record = self.records.get(chance.below(self.records.len().min(256)));
         match (chance.below(12), record) {
             (0 | 1, Some(record)) => {
                 let key = PartitionKey::extract(definition, &json::parse(record.body()).unwrap());
-                let range = KeyRange::of_point(key.effective(definition));
+                let range = EpkRange::of_point(key.effective(definition));
                 (ListScope::Key(key), range)
             }
             (2, Some(record)) if definition.paths.len() > 1 => {
                 let key = PartitionKey::extract(definition, &json::parse(record.body()).unwrap());
                 let key = PartitionKey::new(key.components()[..1].to_vec());
-                let range = KeyRange::of_prefix(key.effective(definition));
+                let range = EpkRange::of_prefix(key.effective(definition));
                 (ListScope::Key(key), range)
             }
             (3, _) => {
@@ -323,14 +323,14 @@ impl World {
                 (ListScope::Range(range.id), range.keys.clone())
             }
             (4, Some(record)) => {
-                let range = KeyRange { min: record.epk.clone(), max: KeyRange::FULL.max };
+                let range = EpkRange { min: record.epk.clone(), max: EpkRange::FULL.max };
                 (ListScope::Keys(range.clone(), None), range)
             }
-            _ => (ListScope::Container, KeyRange::FULL),
+            _ => (ListScope::Container, EpkRange::FULL),
         }
     }
 
-    pub fn within(&self, keys: &KeyRange) -> Vec<Value> {
+    pub fn within(&self, keys: &EpkRange) -> Vec<Value> {
         let pairs = self.records.iter().zip(&self.documents);
         pairs.filter(|(record, _)| keys.contains(&record.epk)).map(|(_, document)| document.clone()).collect()
     }
@@ -338,7 +338,7 @@ impl World {
 
 impl World {
     /// In the order of the partition keys that a filter names, then of insertion.
-    pub fn by_key(&self, keys: &KeyRange, asked: &Asked) -> Vec<Value> {
+    pub fn by_key(&self, keys: &EpkRange, asked: &Asked) -> Vec<Value> {
         let definition = self.at.container.schema.key.as_ref().unwrap();
         let parameters = asked.parameters();
         let bind = Bind {
@@ -352,10 +352,10 @@ impl World {
             return self.within(keys);
         };
         let range = |key: &PartitionKey| match key.matches_shape(definition) {
-            true => KeyRange::of_point(key.effective(definition)),
-            false => KeyRange::of_prefix(key.effective(definition)),
+            true => EpkRange::of_point(key.effective(definition)),
+            false => EpkRange::of_prefix(key.effective(definition)),
         };
-        let mut ranges: Vec<KeyRange> = named.iter().map(range).collect();
+        let mut ranges: Vec<EpkRange> = named.iter().map(range).collect();
         ranges.sort_by(|a, b| a.min.cmp(&b.min));
         let place = |record: &Record| ranges.iter().position(|range| range.contains(&record.epk));
         let mut pairs: Vec<_> = self.records.iter().zip(&self.documents).collect();

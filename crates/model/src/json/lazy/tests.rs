@@ -82,7 +82,7 @@ fn the_hash_of_a_name_stays_what_it_is() {
 
 #[test]
 fn the_first_byte_tells_the_kind() {
-    use Kind::*;
+    use JsonType::*;
     let kinds = [("null", Null), ("true", Bool), ("false", Bool), ("-1", Number), ("0", Number), ("\"\"", String)];
     for (text, want) in kinds.into_iter().chain([(" []", Array), ("{}", Object)]) {
         assert_eq!(kind(text.as_bytes()), Some(want));

@@ -17,7 +17,7 @@ fn indexes_are_returned_as_sent() {
     assert_eq!(super::to_value(&definition.indexing.composite), super::super::testing::value(sent));
     let orders: Vec<_> =
         definition.indexing.composite.iter().flat_map(|index| &index.paths).map(CompositePath::order).collect();
-    assert_eq!(orders, [Order::Ascending, Order::Descending, Order::Ascending, Order::Ascending]);
+    assert_eq!(orders, [SortOrder::Ascending, SortOrder::Descending, SortOrder::Ascending, SortOrder::Ascending]);
     check_returned(&members(sent), "id", r#""c""#);
 }
 

@@ -1,11 +1,11 @@
 use super::*;
 
-fn property(name: &str) -> Step {
-    Step::Property(name.to_owned())
+fn property(name: &str) -> PathStep {
+    PathStep::Property(name.to_owned())
 }
 
 #[track_caller]
-fn check(text: &str, steps: &[Step], end: End) {
+fn check(text: &str, steps: &[PathStep], end: End) {
     let path = IndexPath::parse(text).expect("the path parses");
     assert_eq!((path.steps.as_slice(), &path.end, path.as_str()), (steps, &end, text));
 }
@@ -22,8 +22,8 @@ fn a_path_ends_in_a_scalar_or_a_subtree() {
     check("/a/*", &[property("a")], End::Subtree);
     check("/*", &[], End::Subtree);
     check("/", &[], End::Subtree);
-    check("/a/[]/b/?", &[property("a"), Step::Element, property("b")], End::Scalar);
-    check("/tags/[]/?", &[property("tags"), Step::Element], End::Scalar);
+    check("/a/[]/b/?", &[property("a"), PathStep::Element, property("b")], End::Scalar);
+    check("/tags/[]/?", &[property("tags"), PathStep::Element], End::Scalar);
 }
 
 /// S8: what a partition key path may not have, an index path has.
@@ -46,8 +46,8 @@ fn tuples_describe_the_elements_of_an_array() {
     let fields = |names: &[&[&str]]| {
         End::Tuple(names.iter().map(|names| names.iter().map(|name| (*name).to_owned()).collect()).collect())
     };
-    check("/a/[]/{x,y}/?", &[property("a"), Step::Element], fields(&[&["x"], &["y"]]));
-    check("/a/[]/{ x , y/z }/?", &[property("a"), Step::Element], fields(&[&["x"], &["y", "z"]]));
+    check("/a/[]/{x,y}/?", &[property("a"), PathStep::Element], fields(&[&["x"], &["y"]]));
+    check("/a/[]/{ x , y/z }/?", &[property("a"), PathStep::Element], fields(&[&["x"], &["y", "z"]]));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn bare_paths_have_no_end() {
     let path = IndexPath::parse_bare("/d/[]/name").expect("the path parses");
     assert_eq!(
         (path.steps.as_slice(), &path.end),
-        (&[property("d"), Step::Element, property("name")][..], &End::Scalar)
+        (&[property("d"), PathStep::Element, property("name")][..], &End::Scalar)
     );
     for text in ["", "/", "/a/?", "/a/*", "a", "/a/[]/{x,y}"] {
         assert!(IndexPath::parse_bare(text).is_err(), "{text}");
@@ -100,7 +100,7 @@ proptest::proptest! {
     fn every_name_can_be_quoted(name in ".*", other in ".*") {
         let quoted = name.replace('\\', r"\\").replace('"', "\\\"");
         let path = IndexPath::parse(&format!("/\"{quoted}\"/?")).expect("quoted names parse");
-        proptest::prop_assert_eq!(path.steps, vec![Step::Property(name)]);
+        proptest::prop_assert_eq!(path.steps, vec![PathStep::Property(name)]);
         let _ = IndexPath::parse(&other);
         let _ = IndexPath::parse_bare(&other);
     }

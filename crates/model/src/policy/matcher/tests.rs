@@ -12,7 +12,7 @@ fn matcher(included: &[&str], excluded: &[&str]) -> IndexMatcher {
 }
 
 /// Goes to `a.b`, with `[]` for the elements of an array.
-fn walk<'a>(matcher: &'a IndexMatcher, place: &str) -> Node<'a> {
+fn walk<'a>(matcher: &'a IndexMatcher, place: &str) -> PolicyNode<'a> {
     place.split('.').fold(matcher.root(), |node, step| if step == "[]" { node.element() } else { node.property(step) })
 }
 
@@ -102,8 +102,8 @@ fn a_planner_can_ask_for_a_path() {
 }
 
 /// The rule as it is written down: of the paths that cover the place, the most precise one.
-fn naive(included: &[IndexPath], excluded: &[IndexPath], place: &[Step]) -> bool {
-    if let [Step::Property(name)] = place
+fn naive(included: &[IndexPath], excluded: &[IndexPath], place: &[PathStep]) -> bool {
+    if let [PathStep::Property(name)] = place
         && (name == "id" || name == "_ts")
     {
         return true;
@@ -151,8 +151,8 @@ fn places() -> Vec<Vec<&'static str>> {
     all
 }
 
-fn steps(place: &[&str]) -> Vec<Step> {
-    let step = |step: &&str| if *step == "[]" { Step::Element } else { Step::Property((*step).to_owned()) };
+fn steps(place: &[&str]) -> Vec<PathStep> {
+    let step = |step: &&str| if *step == "[]" { PathStep::Element } else { PathStep::Property((*step).to_owned()) };
     place.iter().map(step).collect()
 }
 
@@ -191,6 +191,6 @@ proptest! {
     }
 }
 
-fn go<'a>(matcher: &'a IndexMatcher, place: &[&str]) -> Node<'a> {
+fn go<'a>(matcher: &'a IndexMatcher, place: &[&str]) -> PolicyNode<'a> {
     place.iter().fold(matcher.root(), |node, step| if *step == "[]" { node.element() } else { node.property(step) })
 }

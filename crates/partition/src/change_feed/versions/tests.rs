@@ -6,7 +6,7 @@ use crate::schema::Schema;
 use crate::testing::{Dice, audit, draft, item, key, memory, open, schema};
 use crate::ttl::Expiry;
 use crate::version::VersionKind;
-use pleiad_model::partition_key::KeyRange;
+use pleiad_model::partition_key::EpkRange;
 use std::collections::BTreeMap;
 
 const WIDE: usize = 1 << 30;
@@ -16,7 +16,7 @@ fn keeping() -> Schema {
 }
 
 fn everything(after: u64) -> Asked {
-    Asked { scope: crate::feed::Scope::Keys(KeyRange::FULL), after, since_s: 0, expiry: Expiry::new(None, 7) }
+    Asked { scope: crate::feed::Scope::Keys(EpkRange::FULL), after, since_s: 0, expiry: Expiry::new(None, 7) }
 }
 
 fn by(items: usize) -> Quota {

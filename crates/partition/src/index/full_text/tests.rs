@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn rule(language: Language) -> TextRule {
-    TextRule { steps: vec![Step::Property("t".to_owned())], language }
+    TextRule { steps: vec![PathStep::Property("t".to_owned())], language }
 }
 
 fn rows(item: &str) -> Vec<Vec<u8>> {

@@ -21,7 +21,7 @@ use bytes::Bytes;
 use pleiad_model::Value;
 use pleiad_storage::keyspace;
 
-use pleiad_model::ordered::{ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, UNDEFINED, escape};
+use pleiad_model::memcomparable::{ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, UNDEFINED, escape};
 
 use super::{BEYOND, END_HASHED, Type, component_stem, encode, plain_stem};
 

@@ -4,7 +4,7 @@ mod model; // many of them at once, by chance
 mod unique; // values that one item may have
 
 use pleiad_model::Value;
-use pleiad_model::partition_key::KeyRange;
+use pleiad_model::partition_key::EpkRange;
 
 use super::*;
 use crate::change_feed::Asked;
@@ -243,7 +243,7 @@ async fn a_transaction_meets_a_fence_and_leaves_nothing() {
 
 /// What the versions behind an LSN say: LSN, kind, `n` before and after.
 async fn told(partition: &Partition, after: u64) -> Vec<(u64, VersionKind, Option<i64>, Option<i64>)> {
-    let (scope, expiry) = (Scope::Keys(KeyRange::FULL), Expiry::new(None, NOW_S));
+    let (scope, expiry) = (Scope::Keys(EpkRange::FULL), Expiry::new(None, NOW_S));
     let quota = Quota { items: 1, ..ALL };
     let page = partition.versions(&Asked { scope, after, since_s: 0, expiry }, quota).await.unwrap();
     let n = |record: &Option<Record>| record.as_ref().map(n_of);

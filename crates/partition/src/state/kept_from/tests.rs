@@ -7,8 +7,8 @@ fn key(byte: u8) -> EffectiveKey {
     EffectiveKey::from_bytes(&[byte])
 }
 
-fn keys(min: u8, max: u8) -> KeyRange {
-    KeyRange { min: key(min), max: key(max) }
+fn keys(min: u8, max: u8) -> EpkRange {
+    EpkRange { min: key(min), max: key(max) }
 }
 
 fn at_key(kept: &KeptFrom, byte: u8) -> u64 {
@@ -19,7 +19,7 @@ fn at_key(kept: &KeptFrom, byte: u8) -> u64 {
 fn a_merge_leaves_each_parents_keys_as_they_were() {
     let (low, high) = (keys(0, 0x80), keys(0x80, 0xFF));
     let mut kept = KeptFrom::merged([(&low, KeptFrom::at(22)), (&high, KeptFrom::at(116))].into_iter());
-    let of = |kept: &KeptFrom, keys: &KeyRange| kept.lsn_of(&Scope::Keys(keys.clone()));
+    let of = |kept: &KeptFrom, keys: &EpkRange| kept.lsn_of(&Scope::Keys(keys.clone()));
     assert_eq!((of(&kept, &low), of(&kept, &high), of(&kept, &keys(0x7F, 0x81)), kept.latest()), (22, 116, 116, 116));
     let child = kept.within(&keys(0x40, 0x90));
     assert_eq!((of(&child, &low), of(&child, &high)), (22, 116));
@@ -32,7 +32,7 @@ fn a_merge_leaves_each_parents_keys_as_they_were() {
 
 #[test]
 fn too_many_parts_are_as_good_as_the_latest() {
-    let ranges: Vec<KeyRange> = (0..40).map(|n| keys(n, n + 1)).collect();
+    let ranges: Vec<EpkRange> = (0..40).map(|n| keys(n, n + 1)).collect();
     let kept = KeptFrom::merged(ranges.iter().zip(1..).map(|(keys, lsn)| (keys, KeptFrom::at(lsn))));
     assert_eq!(kept, KeptFrom::at(40));
 }
@@ -49,7 +49,7 @@ fn later_parts_are_written_as_drawn() {
 proptest! {
     #[test]
     fn every_key_keeps_its_own_lsn(lsns in proptest::collection::vec(0u64..50, 1..20), cut in 0u8..20, raised in 0u64..50) {
-        let ranges: Vec<KeyRange> = (0..lsns.len() as u8).map(|n| keys(n, n + 1)).collect();
+        let ranges: Vec<EpkRange> = (0..lsns.len() as u8).map(|n| keys(n, n + 1)).collect();
         let parts = |from: usize, to: usize| {
             let parts = ranges.iter().zip(&lsns).skip(from).take(to - from);
             KeptFrom::merged(parts.map(|(keys, lsn)| (keys, KeptFrom::at(*lsn))))
@@ -72,7 +72,7 @@ proptest! {
     #[test]
     fn parts_round_trip(lsn: u64, parts in proptest::collection::vec((any::<u64>(), proptest::collection::vec(any::<u8>(), 0..60), proptest::collection::vec(any::<u8>(), 0..60)), 0..LATER_MAX)) {
         let later = |(lsn, min, max): (u64, Vec<u8>, Vec<u8>)| {
-            Later { keys: KeyRange { min: EffectiveKey::from_bytes(&min), max: EffectiveKey::from_bytes(&max) }, lsn }
+            Later { keys: EpkRange { min: EffectiveKey::from_bytes(&min), max: EffectiveKey::from_bytes(&max) }, lsn }
         };
         let kept = KeptFrom { lsn, later: parts.into_iter().map(later).collect() };
         let mut out = Vec::new();

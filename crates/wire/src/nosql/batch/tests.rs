@@ -118,7 +118,7 @@ fn keys_of_bulk_come_as_text_or_as_arrays() {
 fn failed() -> OperationAnswer {
     let kind = pleiad_model::Kind::Throttled {
         retry_after: std::time::Duration::from_millis(12),
-        over: pleiad_model::Budget::Share,
+        over: pleiad_model::ExceededLimit::Share,
     };
     OperationAnswer { result: Err(Error::new(kind, "later")), charge_ru: 0.0 }
 }

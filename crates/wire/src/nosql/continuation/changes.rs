@@ -11,7 +11,7 @@
 //! what clients compose, hand on to the children of a split and keep for years.
 
 use pleiad_engine::{ChangeFrom, ChangeStretch};
-use pleiad_model::partition_key::KeyRange;
+use pleiad_model::partition_key::EpkRange;
 use pleiad_model::{Error, Result};
 
 use super::{Tokens, put_key, take_key};
@@ -78,7 +78,7 @@ fn read(signed: &[u8]) -> Option<Vec<ChangeStretch>> {
         let (lsn, after) = rest.split_first_chunk::<8>()?;
         let (min, after) = take_key(after)?;
         let (max, after) = take_key(after)?;
-        stretches.push(ChangeStretch { keys: KeyRange { min, max }, lsn: u64::from_be_bytes(*lsn) });
+        stretches.push(ChangeStretch { keys: EpkRange { min, max }, lsn: u64::from_be_bytes(*lsn) });
         rest = after;
     }
     (version == VERSION && rest.is_empty()).then_some(stretches)

@@ -12,7 +12,7 @@
 
 use pleiad_engine::{CursorAt, Cut, Mark, QueryCursor, Stretch};
 use pleiad_model::Result;
-use pleiad_model::partition_key::KeyRange;
+use pleiad_model::partition_key::EpkRange;
 
 use super::{TAG_BYTES, Tokens, invalid, take_key};
 
@@ -126,7 +126,7 @@ fn take_stretch(rest: &mut &[u8]) -> Option<Stretch> {
     let (max, after) = take_key(after)?;
     *rest = after;
     let (docnum, rows) = (take_number(rest)?, take_number(rest)?);
-    Some(Stretch { keys: KeyRange { min, max }, docnum, rows })
+    Some(Stretch { keys: EpkRange { min, max }, docnum, rows })
 }
 
 fn number(mut n: u64, out: &mut Vec<u8>) {

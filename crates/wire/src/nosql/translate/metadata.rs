@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use pleiad_engine::Position;
-use pleiad_model::partition_key::KeyRange;
+use pleiad_model::partition_key::EpkRange;
 use pleiad_model::{Error, Result, Value, json};
 
 use super::queries::query_of;
@@ -29,7 +29,7 @@ impl Gateway<'_> {
         let limit = request.max_item_count()?.unwrap_or(PAGE_ROWS);
         let mut left = rows.numbered.into_iter().skip_while(|(number, _)| *number <= after).peekable();
         let page: Vec<(u64, Value)> = left.by_ref().take(limit).collect();
-        let next = left.peek().and(page.last()).map(|(number, _)| Position::after(KeyRange::FULL, *number));
+        let next = left.peek().and(page.last()).map(|(number, _)| Position::after(EpkRange::FULL, *number));
         let values: Vec<Value> = page.into_iter().map(|(_, value)| value).collect();
         let reply = Reply::new(StatusCode::OK, shape::feed(rows.owner, rows.array, &values));
         let reply = reply.with_number(ITEM_COUNT, values.len() as u64);

@@ -10,7 +10,7 @@ fn tokens() -> Tokens {
 }
 
 fn stretch(lsn: u64, min: &[u8], max: &[u8]) -> ChangeStretch {
-    ChangeStretch { lsn, keys: KeyRange { min: EffectiveKey::from_bytes(min), max: EffectiveKey::from_bytes(max) } }
+    ChangeStretch { lsn, keys: EpkRange { min: EffectiveKey::from_bytes(min), max: EffectiveKey::from_bytes(max) } }
 }
 
 fn halves() -> Vec<ChangeStretch> {

@@ -9,9 +9,9 @@ fn tokens() -> Tokens {
     Tokens::new(&[7; 32])
 }
 
-fn keys() -> impl Strategy<Value = KeyRange> {
+fn keys() -> impl Strategy<Value = EpkRange> {
     let key = || prop::collection::vec(any::<u8>(), 0..116).prop_map(|bytes| EffectiveKey::from_bytes(&bytes));
-    (key(), key()).prop_map(|(min, max)| KeyRange { min, max })
+    (key(), key()).prop_map(|(min, max)| EpkRange { min, max })
 }
 
 fn at() -> impl Strategy<Value = CursorAt> {
@@ -74,7 +74,7 @@ fn a_key_too_long_for_the_limit_is_cut_where_it_fits() {
 
 #[test]
 fn tokens_of_lists_and_of_queries_are_not_mistaken_for_each_other() {
-    let position = pleiad_engine::Position::after(KeyRange::FULL, 7);
+    let position = pleiad_engine::Position::after(EpkRange::FULL, 7);
     assert!(tokens().redeem_query("AAAA", &tokens().issue("AAAA", &position)).is_err());
     let cursor = QueryCursor { query: 1, skip: 0, take: None, passed: 0, at: CursorAt::Row(7) };
     assert!(tokens().redeem("AAAA", &tokens().issue_query("AAAA", &cursor, KB)).is_err());
