@@ -16,7 +16,7 @@ use pleiad_partition::record::{Contents, Fields};
 use pleiad_partition::state::ShardState;
 use pleiad_partition::transaction::{Changes, New};
 use pleiad_partition::{ItemKey, Record, Room, Schema};
-use pleiad_storage::{AnyStore, Batch, Durability, Embedded, EmbeddedOptions, Store, keyspace};
+use pleiad_storage::{AnyStore, Batch, Durability, RocksOptions, RocksStore, Store, keyspace};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
@@ -44,8 +44,8 @@ impl BareStore {
     pub fn open() -> Result<BareStore> {
         let data = tempfile::tempdir().map_err(|e| format!("no directory for the data: {e}"))?;
         // As `pleiad serve` opens it.
-        let options = EmbeddedOptions { block_cache_bytes: 512 << 20, ..Default::default() };
-        let store = Embedded::open(data.path(), options).map_err(|e| e.to_string())?;
+        let options = RocksOptions { block_cache_bytes: 512 << 20, ..Default::default() };
+        let store = RocksStore::open(data.path(), options).map_err(|e| e.to_string())?;
         let store = Arc::new(AnyStore::Embedded(store));
         let committer = Committer::start(store.clone(), Policy::Synced).map_err(|e| e.to_string())?;
         Ok(BareStore { store, committer, maker: Maker::new()?, next: 0, _data: data })

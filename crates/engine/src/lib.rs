@@ -72,7 +72,7 @@ pub use pleiad_partition::version::{Version, VersionKind};
 pub use pleiad_partition::{Condition, Partition, Range, Record, Verb, Written, price};
 pub use pleiad_script::{Cause as ScriptCause, ScriptError};
 
-pub use pleiad_storage::Kept as AccountSnapshot;
+pub use pleiad_storage::CheckpointInfo as AccountSnapshot;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

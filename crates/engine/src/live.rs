@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use pleiad_model::item::check_resource_name;
 use pleiad_model::{Error, Result};
-use pleiad_storage::{AnyStore, Keep, Kept};
+use pleiad_storage::{AnyStore, CheckpointInfo, Checkpoints};
 use tokio::sync::{Mutex, watch};
 
 use crate::Engine;
@@ -37,7 +37,7 @@ pub struct Live {
 /// What was restored, and how long it took.
 #[derive(Clone, Debug)]
 pub struct Restored {
-    pub snapshot: Kept,
+    pub snapshot: CheckpointInfo,
     pub took: Duration,
 }
 
@@ -81,7 +81,7 @@ impl Live {
     }
 
     /// Keeps the account as it is now. One of the same name gives way only if `replace` says so.
-    pub async fn take_snapshot(&self, name: &str, replace: bool) -> Result<Kept> {
+    pub async fn take_snapshot(&self, name: &str, replace: bool) -> Result<CheckpointInfo> {
         check_resource_name(name)?;
         let _turn = self.turn.lock().await;
         let engine = self.engine();
@@ -95,11 +95,11 @@ impl Live {
     }
 
     /// In the order of their names.
-    pub async fn snapshots(&self) -> Result<Vec<Kept>> {
+    pub async fn snapshots(&self) -> Result<Vec<CheckpointInfo>> {
         self.engine().catalog.hands().0.kept().await
     }
 
-    pub async fn snapshot(&self, name: &str) -> Result<Kept> {
+    pub async fn snapshot(&self, name: &str) -> Result<CheckpointInfo> {
         self.snapshots().await?.into_iter().find(|kept| kept.name == name).ok_or_else(|| unknown(name))
     }
 

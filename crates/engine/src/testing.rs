@@ -8,7 +8,7 @@ use pleiad_model::env::ManualEnv;
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Kind, Object, Result, Value, json};
-use pleiad_storage::{AnyStore, Embedded, EmbeddedOptions, Memory, Store, keyspace};
+use pleiad_storage::{AnyStore, Memory, RocksOptions, RocksStore, Store, keyspace};
 
 use crate::catalog::{NewContainer, to_erase};
 pub use crate::query::exam::LIMITS;
@@ -55,8 +55,8 @@ pub async fn account() -> Arc<Engine> {
     engine
 }
 
-pub fn disk(dir: &Path) -> Embedded {
-    Embedded::open(dir, EmbeddedOptions::default()).unwrap()
+pub fn disk(dir: &Path) -> RocksStore {
+    RocksStore::open(dir, RocksOptions::default()).unwrap()
 }
 
 pub fn definition(id: &str, paths: &[&str]) -> ContainerDefinition {

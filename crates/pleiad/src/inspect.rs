@@ -19,7 +19,7 @@ use pleiad_engine::check::{AccountReport, ContainerReport};
 use pleiad_engine::{Durability, Engine, Limits, Range};
 use pleiad_model::env::SystemEnv;
 use pleiad_model::{Error, Result};
-use pleiad_storage::{AnyStore, Embedded, EmbeddedOptions};
+use pleiad_storage::{AnyStore, RocksOptions, RocksStore};
 
 use crate::config::{Settings, Storage};
 use crate::print;
@@ -47,7 +47,7 @@ async fn check(directory: &Path) -> Result<AccountReport> {
     if !directory.join("FORMAT").exists() {
         return Err(Error::invalid(format!("{} is not a data directory of Pleiad.", directory.display())));
     }
-    let store = AnyStore::Embedded(Embedded::open(directory, EmbeddedOptions::default())?);
+    let store = AnyStore::Embedded(RocksStore::open(directory, RocksOptions::default())?);
     let engine = Engine::open(store, Durability::Synced, Limits::default(), Arc::new(SystemEnv)).await?;
     let report = engine.check().await;
     engine.close().await;

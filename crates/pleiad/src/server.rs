@@ -14,7 +14,7 @@ use bytes::Bytes;
 use pleiad_engine::{Durability as Policy, Engine, Governance, Limits as EngineLimits, Live, Sharing};
 use pleiad_model::env::{Env, OffsetEnv, SystemEnv};
 use pleiad_model::{Error, Result};
-use pleiad_storage::{AnyStore, Embedded, EmbeddedOptions, Memory};
+use pleiad_storage::{AnyStore, Memory, RocksOptions, RocksStore};
 use pleiad_wire::listener::{self, Drain, Limits, tls_config_of};
 use pleiad_wire::metrics::Metrics;
 use pleiad_wire::nosql::access::Access;
@@ -119,13 +119,13 @@ async fn open(settings: &Settings, clock: Option<Arc<OffsetEnv>>) -> Result<Engi
     let store = match &settings.storage {
         Storage::Memory => AnyStore::Memory(Memory::default()),
         Storage::Directory(directory) => {
-            let options = EmbeddedOptions {
+            let options = RocksOptions {
                 block_cache_bytes: as_usize(settings.block_cache_bytes),
                 // Most point reads go to few items.
                 row_cache_bytes: as_usize(settings.block_cache_bytes / 4),
                 ..Default::default()
             };
-            AnyStore::Embedded(Embedded::open(directory, options)?)
+            AnyStore::Embedded(RocksStore::open(directory, options)?)
         }
     };
     let policy = match settings.durability {

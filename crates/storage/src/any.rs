@@ -5,10 +5,12 @@
 use bytes::Bytes;
 use pleiad_model::Result;
 
-#[cfg(feature = "embedded")]
-use crate::embedded::{Embedded, EmbeddedSnapshot};
 use crate::memory::{Memory, MemorySnapshot};
-use crate::store::{Batch, Chunk, Direction, Durability, Keep, Kept, Limit, Snapshot, Store, Visit, VisitValue};
+#[cfg(feature = "embedded")]
+use crate::rocksdb::{RocksSnapshot, RocksStore};
+use crate::store::{
+    Batch, CheckpointInfo, Checkpoints, Chunk, Direction, Durability, Limit, Snapshot, Store, VisitPair, VisitValue,
+};
 #[cfg(any(test, feature = "testing"))]
 use crate::testing::{Faulty, FaultySnapshot};
 #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
@@ -17,21 +19,21 @@ use crate::testing::{Mirror, MirrorSnapshot};
 pub enum AnyStore {
     Memory(Memory),
     #[cfg(feature = "embedded")]
-    Embedded(Embedded),
+    Embedded(RocksStore),
     #[cfg(any(test, feature = "testing"))]
     Faulty(Faulty<Memory>),
     #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
-    Mirror(Mirror<Memory, Embedded>),
+    Mirror(Mirror<Memory, RocksStore>),
 }
 
 pub enum AnySnapshot {
     Memory(MemorySnapshot),
     #[cfg(feature = "embedded")]
-    Embedded(EmbeddedSnapshot),
+    Embedded(RocksSnapshot),
     #[cfg(any(test, feature = "testing"))]
     Faulty(FaultySnapshot<MemorySnapshot>),
     #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
-    Mirror(MirrorSnapshot<MemorySnapshot, EmbeddedSnapshot>),
+    Mirror(MirrorSnapshot<MemorySnapshot, RocksSnapshot>),
 }
 
 /// Evaluates one expression for whichever variant it is.
@@ -93,12 +95,12 @@ impl Store for AnyStore {
     }
 }
 
-impl Keep for AnyStore {
-    async fn keep(&self, name: &str, taken_ms: u64) -> Result<Kept> {
+impl Checkpoints for AnyStore {
+    async fn keep(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
         each!(AnyStore, self, store => store.keep(name, taken_ms).await)
     }
 
-    async fn kept(&self) -> Result<Vec<Kept>> {
+    async fn kept(&self) -> Result<Vec<CheckpointInfo>> {
         each!(AnyStore, self, store => store.kept().await)
     }
 
@@ -140,7 +142,7 @@ impl Snapshot for AnySnapshot {
         each!(AnySnapshot, self, snapshot => snapshot.scan(from, to, direction, limit).await)
     }
 
-    async fn visit(&self, from: &[u8], to: &[u8], visit: Visit<'_>) -> Result<bool> {
+    async fn visit(&self, from: &[u8], to: &[u8], visit: VisitPair<'_>) -> Result<bool> {
         each!(AnySnapshot, self, snapshot => snapshot.visit(from, to, visit).await)
     }
 }
@@ -152,8 +154,8 @@ impl From<Memory> for AnyStore {
 }
 
 #[cfg(feature = "embedded")]
-impl From<Embedded> for AnyStore {
-    fn from(store: Embedded) -> Self {
+impl From<RocksStore> for AnyStore {
+    fn from(store: RocksStore) -> Self {
         AnyStore::Embedded(store)
     }
 }

@@ -104,7 +104,7 @@ impl TryFrom<u8> for Tag {
 
 /// `shard │ 'd' │ docnum`, `00…00 07 │ 64 │ 00…00 2a`
 pub fn doc(shard: u64, docnum: u64) -> Bytes {
-    Key::new(shard, Tag::Doc).u64(docnum).finish()
+    KeyBuilder::new(shard, Tag::Doc).u64(docnum).finish()
 }
 
 /// The rows of many items, which share one allocation.
@@ -122,54 +122,54 @@ pub fn docs(shard: u64, docnums: &[u64]) -> Vec<Bytes> {
 
 /// `shard │ 'i' │ EPK │ hash`: the hash covers key components and id.
 pub fn id(shard: u64, epk: &[u8], hash: &[u8; 16]) -> Bytes {
-    Key::new(shard, Tag::Id).epk(epk).raw(hash).finish()
+    KeyBuilder::new(shard, Tag::Id).epk(epk).raw(hash).finish()
 }
 
 /// `shard │ 'm' │ EPK │ docnum`, `00…00 07 │ 6d │ 7f 00 ff 00 01 │ 00…00 2a` for EPK `7f 00`
 pub fn member(shard: u64, epk: &[u8], docnum: u64) -> Bytes {
-    Key::new(shard, Tag::Member).epk(epk).u64(docnum).finish()
+    KeyBuilder::new(shard, Tag::Member).epk(epk).u64(docnum).finish()
 }
 
 /// `shard │ 'k' │ EPK │ hash`: the hash covers the key components.
 pub fn key_stats(shard: u64, epk: &[u8], hash: &[u8; 16]) -> Bytes {
-    Key::new(shard, Tag::Key).epk(epk).raw(hash).finish()
+    KeyBuilder::new(shard, Tag::Key).epk(epk).raw(hash).finish()
 }
 
 /// `shard │ 'e' │ EPK`, `00…00 07 │ 65 │ 7f 00 ff 00 01` for EPK `7f 00`
 pub fn erased(shard: u64, epk: &[u8]) -> Bytes {
-    Key::new(shard, Tag::Erased).epk(epk).finish()
+    KeyBuilder::new(shard, Tag::Erased).epk(epk).finish()
 }
 
 /// `shard │ 'x' │ path hash │ value │ docnum`
 pub fn index(shard: u64, path_hash: u64, value: &[u8], docnum: u64) -> Bytes {
-    Key::new(shard, Tag::Index).u64(path_hash).raw(value).u64(docnum).finish()
+    KeyBuilder::new(shard, Tag::Index).u64(path_hash).raw(value).u64(docnum).finish()
 }
 
 /// `index`, into a buffer that the caller uses again: an item has a dozen of these.
 pub fn index_into(out: &mut Vec<u8>, shard: u64, path_hash: u64, value: &[u8], docnum: u64) {
     out.clear();
-    let key = Key { bytes: std::mem::take(out) };
+    let key = KeyBuilder { bytes: std::mem::take(out) };
     *out = key.shard(shard).tag(Tag::Index).u64(path_hash).raw(value).u64(docnum).check();
 }
 
 /// `shard │ 'z' │ path hash │ docnum`, `00…00 07 │ 7a │ 00…00 05 │ 00…00 2a`
 pub fn vector(shard: u64, path_hash: u64, docnum: u64) -> Bytes {
-    Key::new(shard, Tag::Vector).u64(path_hash).u64(docnum).finish()
+    KeyBuilder::new(shard, Tag::Vector).u64(path_hash).u64(docnum).finish()
 }
 
 /// `shard │ 'g' │ path hash │ docnum`. No item has the number 0: there it says how far the graph has come.
 pub fn graph(shard: u64, path_hash: u64, docnum: u64) -> Bytes {
-    Key::new(shard, Tag::Graph).u64(path_hash).u64(docnum).finish()
+    KeyBuilder::new(shard, Tag::Graph).u64(path_hash).u64(docnum).finish()
 }
 
 /// `shard │ 'u' │ paths hash │ EPK │ values hash`
 pub fn unique(shard: u64, paths_hash: u64, epk: &[u8], values_hash: &[u8; 16]) -> Bytes {
-    Key::new(shard, Tag::Unique).u64(paths_hash).epk(epk).raw(values_hash).finish()
+    KeyBuilder::new(shard, Tag::Unique).u64(paths_hash).epk(epk).raw(values_hash).finish()
 }
 
 /// `shard │ 't' │ time │ docnum`
 pub fn ttl(shard: u64, time_s: u32, docnum: u64) -> Bytes {
-    Key::new(shard, Tag::Ttl).u32(time_s).u64(docnum).finish()
+    KeyBuilder::new(shard, Tag::Ttl).u32(time_s).u64(docnum).finish()
 }
 
 /// `shard │ 'f' │ LSN │ seq │ docnum`, `00…00 07 │ 66 │ 00…00 03 2c │ 00 00 00 01 │ 00…00 2a`
@@ -177,22 +177,22 @@ pub fn ttl(shard: u64, time_s: u32, docnum: u64) -> Bytes {
 /// Partitions count their LSNs apart from each other; the item's number keeps two changes apart that were both the
 /// 812th, when partitions are merged.
 pub fn feed(shard: u64, lsn: u64, seq: u32, docnum: u64) -> Bytes {
-    Key::new(shard, Tag::Feed).u64(lsn).u32(seq).u64(docnum).finish()
+    KeyBuilder::new(shard, Tag::Feed).u64(lsn).u32(seq).u64(docnum).finish()
 }
 
 /// The changes of one partition from an LSN on.
 pub fn feed_from(shard: u64, lsn: u64) -> (Bytes, Bytes) {
-    (Key::new(shard, Tag::Feed).u64(lsn).finish(), range(shard, Tag::Feed).1)
+    (KeyBuilder::new(shard, Tag::Feed).u64(lsn).finish(), range(shard, Tag::Feed).1)
 }
 
 /// `shard │ 'l' │ LSN │ seq │ docnum`
 pub fn log(shard: u64, lsn: u64, seq: u32, docnum: u64) -> Bytes {
-    Key::new(shard, Tag::Log).u64(lsn).u32(seq).u64(docnum).finish()
+    KeyBuilder::new(shard, Tag::Log).u64(lsn).u32(seq).u64(docnum).finish()
 }
 
 /// The log from an LSN on.
 pub fn log_from(shard: u64, lsn: u64) -> (Bytes, Bytes) {
-    (Key::new(shard, Tag::Log).u64(lsn).finish(), range(shard, Tag::Log).1)
+    (KeyBuilder::new(shard, Tag::Log).u64(lsn).finish(), range(shard, Tag::Log).1)
 }
 
 /// The same key in another shard.
@@ -203,27 +203,27 @@ pub fn moved(key: &[u8], shard: u64) -> Vec<u8> {
 /// `shard │ 'v' │ LSN │ seq │ docnum`. Items that are gone have versions too: whose hash range a row belongs to is said
 /// by its value, which begins with the effective key.
 pub fn version(shard: u64, lsn: u64, seq: u32, docnum: u64) -> Bytes {
-    Key::new(shard, Tag::Version).u64(lsn).u32(seq).u64(docnum).finish()
+    KeyBuilder::new(shard, Tag::Version).u64(lsn).u32(seq).u64(docnum).finish()
 }
 
 /// The versions of one partition from an LSN on.
 pub fn versions_from(shard: u64, lsn: u64) -> (Bytes, Bytes) {
-    (Key::new(shard, Tag::Version).u64(lsn).finish(), range(shard, Tag::Version).1)
+    (KeyBuilder::new(shard, Tag::Version).u64(lsn).finish(), range(shard, Tag::Version).1)
 }
 
 /// `shard │ 's'`
 pub fn state(shard: u64) -> Bytes {
-    Key::new(shard, Tag::State).finish()
+    KeyBuilder::new(shard, Tag::State).finish()
 }
 
 /// `0 │ 'c' │ kind │ rest`
 pub fn catalog(kind: u8, rest: &[u8]) -> Bytes {
-    Key::new(CATALOG_SHARD, Tag::Catalog).raw(&[kind]).raw(rest).finish()
+    KeyBuilder::new(CATALOG_SHARD, Tag::Catalog).raw(&[kind]).raw(rest).finish()
 }
 
 /// What of a row tells where in the hash space it belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Belongs {
+pub enum RowPlacement {
     /// Its key holds the EPK.
     At(Vec<u8>),
     /// Where the item with this number belongs.
@@ -252,25 +252,25 @@ pub const COPIED: [Tag; 11] = [
 
 /// All of one shard.
 pub fn shard_range(shard: u64) -> (Bytes, Bytes) {
-    let key = || Key::empty().shard(shard);
+    let key = || KeyBuilder::empty().shard(shard);
     (key().finish(), key().raw(&[0xFF]).finish())
 }
 
 /// All of one tag of a shard.
 pub fn range(shard: u64, tag: Tag) -> (Bytes, Bytes) {
-    span(Key::new(shard, tag).bytes)
+    span(KeyBuilder::new(shard, tag).bytes)
 }
 
 /// All of one kind in the catalog whose rest begins with `prefix`.
 pub fn catalog_range(kind: u8, prefix: &[u8]) -> (Bytes, Bytes) {
-    span(Key::new(CATALOG_SHARD, Tag::Catalog).raw(&[kind]).raw(prefix).bytes)
+    span(KeyBuilder::new(CATALOG_SHARD, Tag::Catalog).raw(&[kind]).raw(prefix).bytes)
 }
 
 /// The keys of `tag` (id, member or key) whose EPK lies in `[min, max)`; no `max` is no upper end.
 pub fn epk_range(shard: u64, tag: Tag, min: &[u8], max: Option<&[u8]>) -> (Bytes, Bytes) {
-    let from = Key::new(shard, tag).epk(min).finish();
+    let from = KeyBuilder::new(shard, tag).epk(min).finish();
     let to = match max {
-        Some(max) => Key::new(shard, tag).epk(max).finish(),
+        Some(max) => KeyBuilder::new(shard, tag).epk(max).finish(),
         None => range(shard, tag).1,
     };
     (from, to)
@@ -278,22 +278,22 @@ pub fn epk_range(shard: u64, tag: Tag, min: &[u8], max: Option<&[u8]>) -> (Bytes
 
 /// The keys of `tag` (id, member or key) with exactly this EPK.
 pub fn epk_exact(shard: u64, tag: Tag, epk: &[u8]) -> (Bytes, Bytes) {
-    span(Key::new(shard, tag).epk(epk).bytes)
+    span(KeyBuilder::new(shard, tag).epk(epk).bytes)
 }
 
 /// The index entries of a path whose encoded value begins with `prefix`; empty means all of the path.
 pub fn index_range(shard: u64, path_hash: u64, prefix: &[u8]) -> (Bytes, Bytes) {
-    span(Key::new(shard, Tag::Index).u64(path_hash).raw(prefix).bytes)
+    span(KeyBuilder::new(shard, Tag::Index).u64(path_hash).raw(prefix).bytes)
 }
 
 /// The vectors of a path.
 pub fn vector_range(shard: u64, path_hash: u64) -> (Bytes, Bytes) {
-    span(Key::new(shard, Tag::Vector).u64(path_hash).bytes)
+    span(KeyBuilder::new(shard, Tag::Vector).u64(path_hash).bytes)
 }
 
 /// The graph over the vectors of a path.
 pub fn graph_range(shard: u64, path_hash: u64) -> (Bytes, Bytes) {
-    span(Key::new(shard, Tag::Graph).u64(path_hash).bytes)
+    span(KeyBuilder::new(shard, Tag::Graph).u64(path_hash).bytes)
 }
 
 /// The first key behind `key`: where a forward scan goes on.
@@ -321,20 +321,20 @@ fn prefix_end(prefix: &[u8]) -> Bytes {
 }
 
 /// A key under construction.
-struct Key {
+struct KeyBuilder {
     bytes: Vec<u8>,
 }
 
-impl Key {
+impl KeyBuilder {
     // Most keys fit: shard, tag, an EPK of one level with an escaped byte or two, and a hash.
     const BYTES_USUAL: usize = 48;
 
     fn empty() -> Self {
-        Key { bytes: Vec::with_capacity(Key::BYTES_USUAL) }
+        KeyBuilder { bytes: Vec::with_capacity(KeyBuilder::BYTES_USUAL) }
     }
 
     fn new(shard: u64, tag: Tag) -> Self {
-        Key::empty().shard(shard).tag(tag)
+        KeyBuilder::empty().shard(shard).tag(tag)
     }
 
     fn shard(self, shard: u64) -> Self {

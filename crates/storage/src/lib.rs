@@ -14,7 +14,7 @@ pub mod keyspace; // which key holds what
 pub mod memory; // the store that forgets
 
 #[cfg(feature = "embedded")]
-pub mod embedded; // the store on this machine's disk
+pub mod rocksdb; // the store on this machine's disk
 
 mod any; // whichever of them was chosen at start
 
@@ -23,8 +23,11 @@ mod any; // whichever of them was chosen at start
 pub mod testing; // the exam every store passes, and stores that misbehave on request
 
 pub use any::{AnySnapshot, AnyStore};
-#[cfg(feature = "embedded")]
-pub use embedded::{Embedded, EmbeddedOptions};
 pub use memory::Memory;
 pub use patience::{at_hand, has_given_up, not_at_hand, waiting_here};
-pub use store::{Batch, Chunk, Direction, Durability, Keep, Kept, Limit, Op, Snapshot, Store, Visit, VisitValue};
+#[cfg(feature = "embedded")]
+pub use rocksdb::{RocksOptions, RocksStore};
+pub use store::{
+    Batch, BatchWrite, CheckpointInfo, Checkpoints, Chunk, Direction, Durability, Limit, Snapshot, Store, VisitPair,
+    VisitValue,
+};

@@ -13,10 +13,13 @@ use imbl::OrdMap;
 use parking_lot::{Mutex, RwLock};
 use pleiad_model::Result;
 
-use crate::store::{Batch, Chunk, Direction, Durability, Keep, Kept, Limit, Op, Snapshot, Store, fenced, in_order};
+use crate::store::{
+    Batch, BatchWrite, CheckpointInfo, Checkpoints, Chunk, Direction, Durability, Limit, Snapshot, Store, fenced,
+    in_order,
+};
 
 #[derive(Clone, Debug, Default)]
-struct Tree {
+struct MemoryTree {
     rows: OrdMap<Bytes, Bytes>,
     /// Of keys and values.
     bytes: usize,
@@ -24,20 +27,20 @@ struct Tree {
 
 #[derive(Debug, Default)]
 pub struct Memory {
-    newest: RwLock<Tree>,
+    newest: RwLock<MemoryTree>,
     /// Shared with those that are revived from it.
-    kept: Arc<Mutex<BTreeMap<String, KeptTree>>>,
+    kept: Arc<Mutex<BTreeMap<String, TreeCheckpoint>>>,
 }
 
 #[derive(Debug)]
-struct KeptTree {
+struct TreeCheckpoint {
     taken_ms: u64,
-    tree: Tree,
+    tree: MemoryTree,
 }
 
 #[derive(Clone, Debug)]
 pub struct MemorySnapshot {
-    tree: Tree,
+    tree: MemoryTree,
 }
 
 impl Memory {
@@ -93,15 +96,15 @@ impl Store for Memory {
     }
 }
 
-impl Keep for Memory {
-    async fn keep(&self, name: &str, taken_ms: u64) -> Result<Kept> {
-        let kept = KeptTree { taken_ms, tree: self.newest.read().clone() };
+impl Checkpoints for Memory {
+    async fn keep(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
+        let kept = TreeCheckpoint { taken_ms, tree: self.newest.read().clone() };
         let told = kept.told(name);
         self.kept.lock().insert(name.to_owned(), kept);
         Ok(told)
     }
 
-    async fn kept(&self) -> Result<Vec<Kept>> {
+    async fn kept(&self) -> Result<Vec<CheckpointInfo>> {
         Ok(self.kept.lock().iter().map(|(name, kept)| kept.told(name)).collect())
     }
 
@@ -122,9 +125,9 @@ impl Keep for Memory {
     fn retire(&self) {}
 }
 
-impl KeptTree {
-    fn told(&self, name: &str) -> Kept {
-        Kept { name: name.to_owned(), taken_ms: self.taken_ms, bytes: self.tree.bytes as u64 }
+impl TreeCheckpoint {
+    fn told(&self, name: &str) -> CheckpointInfo {
+        CheckpointInfo { name: name.to_owned(), taken_ms: self.taken_ms, bytes: self.tree.bytes as u64 }
     }
 }
 
@@ -155,33 +158,33 @@ fn take<'a>(pairs: impl Iterator<Item = (&'a Bytes, &'a Bytes)>, limit: Limit) -
     chunk
 }
 
-fn get_many(tree: &Tree, keys: &[Bytes]) -> Vec<Option<Bytes>> {
+fn get_many(tree: &MemoryTree, keys: &[Bytes]) -> Vec<Option<Bytes>> {
     keys.iter().map(|key| tree.rows.get(key).cloned()).collect()
 }
 
 /// The pairs of `[from, to)`; none when that is upside down, which a tree's range would panic at.
-fn pairs<'a>(tree: &'a Tree, from: &[u8], to: &[u8]) -> impl DoubleEndedIterator<Item = (&'a Bytes, &'a Bytes)> {
+fn pairs<'a>(tree: &'a MemoryTree, from: &[u8], to: &[u8]) -> impl DoubleEndedIterator<Item = (&'a Bytes, &'a Bytes)> {
     let to = to.max(from);
     tree.rows.range::<_, [u8]>((Bound::Included(from), Bound::Excluded(to)))
 }
 
-fn holds(tree: &Tree, guard: Op<'_>) -> bool {
+fn holds(tree: &MemoryTree, guard: BatchWrite<'_>) -> bool {
     match guard {
-        Op::Expect { key, value } => tree.rows.get(key).map(Bytes::as_ref) == value,
+        BatchWrite::Expect { key, value } => tree.rows.get(key).map(Bytes::as_ref) == value,
         _ => true,
     }
 }
 
-fn apply(tree: &mut Tree, op: Op<'_>) {
+fn apply(tree: &mut MemoryTree, op: BatchWrite<'_>) {
     match op {
-        Op::Put { key, value } => tree.put(key, value),
-        Op::Delete { key } => tree.remove(key),
-        Op::DeleteRange { from, to } => remove_range(tree, from, to),
-        Op::Expect { .. } => {}
+        BatchWrite::Put { key, value } => tree.put(key, value),
+        BatchWrite::Delete { key } => tree.remove(key),
+        BatchWrite::DeleteRange { from, to } => remove_range(tree, from, to),
+        BatchWrite::Expect { .. } => {}
     }
 }
 
-impl Tree {
+impl MemoryTree {
     fn put(&mut self, key: &[u8], value: &[u8]) {
         self.remove(key);
         self.bytes += key.len() + value.len();
@@ -195,7 +198,7 @@ impl Tree {
     }
 }
 
-fn remove_range(tree: &mut Tree, from: &[u8], to: &[u8]) {
+fn remove_range(tree: &mut MemoryTree, from: &[u8], to: &[u8]) {
     let doomed: Vec<Bytes> = pairs(tree, from, to).map(|(key, _)| key.clone()).collect();
     for key in doomed {
         tree.remove(&key);

@@ -13,9 +13,9 @@ use bytes::Bytes;
 use pleiad_model::{Error, Kind, Result};
 
 mod batch;
-mod keep;
-pub use batch::{Batch, Op};
-pub use keep::{Keep, Kept};
+mod checkpoint;
+pub use batch::{Batch, BatchWrite};
+pub use checkpoint::{CheckpointInfo, Checkpoints};
 
 pub trait Store: Send + Sync + 'static {
     type Snapshot: Snapshot;
@@ -80,7 +80,7 @@ pub trait Snapshot: Send + Sync + 'static {
     ///
     /// For threads that may wait: a store on this machine reads from the disk on the caller's own thread, since whoever
     /// looks at millions of rows should neither copy them nor change threads for them.
-    fn visit(&self, from: &[u8], to: &[u8], visit: Visit<'_>) -> impl Future<Output = Result<bool>> + Send {
+    fn visit(&self, from: &[u8], to: &[u8], visit: VisitPair<'_>) -> impl Future<Output = Result<bool>> + Send {
         const AT_ONCE: Limit = Limit { rows: 1024, bytes: 1 << 20 };
         async move {
             let mut from = Bytes::copy_from_slice(from);
@@ -102,7 +102,7 @@ pub trait Snapshot: Send + Sync + 'static {
 pub type VisitValue<'v> = &'v mut (dyn FnMut(Option<&[u8]>) -> bool + Send);
 
 /// Looks at one pair and says whether to go on.
-pub type Visit<'v> = &'v mut (dyn FnMut(&[u8], &[u8]) -> bool + Send);
+pub type VisitPair<'v> = &'v mut (dyn FnMut(&[u8], &[u8]) -> bool + Send);
 
 /// How much of a range is read at once.
 ///
@@ -158,7 +158,7 @@ pub enum Durability {
 /// The rows of an ingest, if they are what it takes: puts in the order of their keys.
 pub(crate) fn in_order(batch: &Batch) -> Result<Vec<(&[u8], &[u8])>> {
     let rows: Option<Vec<_>> =
-        batch.ops().map(|op| if let Op::Put { key, value } = op { Some((key, value)) } else { None }).collect();
+        batch.ops().map(|op| if let BatchWrite::Put { key, value } = op { Some((key, value)) } else { None }).collect();
     match rows {
         Some(rows) if rows.is_sorted_by(|(a, _), (b, _)| a < b) => Ok(rows),
         _ => Err(Error::internal("rows to ingest are out of order")),

@@ -8,7 +8,7 @@ mod faulty;
 mod mirror;
 
 pub use exam::block_on;
-pub use faulty::{Call, Faulty, FaultySnapshot, Script};
+pub use faulty::{FaultPlan, FaultPoint, Faulty, FaultySnapshot};
 pub use mirror::{Mirror, MirrorSnapshot};
 
 #[cfg(test)]

@@ -305,13 +305,13 @@ async fn a_crash_before_the_erasing_only_postpones_it() {
 
 #[tokio::test]
 async fn a_failed_commit_shows_nothing() {
-    use pleiad_storage::testing::{Call, Faulty, Script};
-    let script = Script::default();
+    use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
+    let script = FaultPlan::default();
     let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), LIMITS).await;
     engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
     let c = container(&engine, "c", &["/pk"], 4).await;
     let before = dump(&engine);
-    script.fail(Call::Commit, 0);
+    script.fail(FaultPoint::Commit, 0);
     let dropped = engine.catalog.delete_container(c.rid).await;
     assert_eq!(dropped.unwrap_err().kind, Kind::Unavailable);
     let created = engine.catalog.create_database("more", ThroughputRequest::Unspecified).await;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use pleiad_model::Kind;
 use pleiad_model::env::ManualEnv;
 use pleiad_storage::Memory;
-use pleiad_storage::testing::{Call, Faulty, Script};
+use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
 
 use super::*;
 use crate::testing::*;
@@ -350,8 +350,8 @@ async fn nobody_waits_for_a_job_that_a_restore_has_stopped() {
 
 #[tokio::test]
 async fn a_restore_that_fails_leaves_the_account_as_it_was() {
-    for call in [Call::TakeOver, Call::Commit, Call::Read] {
-        let script = Script::default();
+    for call in [FaultPoint::TakeOver, FaultPoint::Commit, FaultPoint::Read] {
+        let script = FaultPlan::default();
         let store = AnyStore::Faulty(Faulty::new(Memory::new(), script.clone()));
         let live = live(store).await;
         fill(&live.engine(), 0, 4).await;
@@ -434,13 +434,13 @@ async fn writers_go_on_over_restores() {
 /// What was done while a restore failed is done, and is not done again.
 #[tokio::test(flavor = "multi_thread")]
 async fn writers_go_on_over_restores_that_fail() {
-    let script = Script::default();
+    let script = FaultPlan::default();
     let live = live(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone()))).await;
     live.take_snapshot("empty", false).await.unwrap();
     let writers = Writers::begin(&live);
     for _ in 0..40 {
         a_moment().await;
-        script.fail(Call::TakeOver, 0);
+        script.fail(FaultPoint::TakeOver, 0);
         live.restore("empty").await.unwrap_err();
         script.restart();
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleiad_model::Kind;
 use pleiad_model::env::{Env, ManualEnv};
-use pleiad_storage::testing::{Call, Faulty, Script};
+use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
 use pleiad_storage::{AnyStore, Memory};
 
 use super::Chance;
@@ -26,7 +26,7 @@ pub struct World {
     live: Arc<Live>,
     /// The one that answers.
     pub engine: Arc<Engine>,
-    script: Script,
+    script: FaultPlan,
     env: Arc<ManualEnv>,
     limits: Limits,
     held: Option<Step>,
@@ -53,7 +53,7 @@ impl World {
             governance,
             ..LIMITS
         };
-        let (script, env) = (Script::default(), Arc::new(ManualEnv::at(1_700_000_000_000, seed)));
+        let (script, env) = (FaultPlan::default(), Arc::new(ManualEnv::at(1_700_000_000_000, seed)));
         let store = Arc::new(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())));
         let engine = reopen_at(store, limits, env.clone()).await;
         engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
@@ -110,7 +110,8 @@ impl World {
     }
 
     pub fn fail_soon(&self, chance: &Chance) {
-        let calls = [Call::Commit, Call::CommitKept, Call::Ingest, Call::Read, Call::TakeOver];
+        let calls =
+            [FaultPoint::Commit, FaultPoint::CommitKept, FaultPoint::Ingest, FaultPoint::Read, FaultPoint::TakeOver];
         let Some(call) = chance.pick(&calls) else { return };
         self.script.fail(call, usize::try_from(chance.below(20)).unwrap());
     }

@@ -7,7 +7,7 @@ use crate::schema::Schema;
 use crate::state::ShardState;
 use crate::testing::{Dice, draft, item, key, memory, open, range, schema};
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
-use pleiad_storage::testing::{Call, Faulty, Script};
+use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
 use pleiad_storage::{AnyStore, Batch, Durability, Memory, Store, keyspace};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -176,7 +176,7 @@ async fn a_position_ahead_of_the_partition_stays() {
 /// A small page is no reason to look for the changes of one key a few rows at a time.
 #[tokio::test]
 async fn what_is_rare_is_found_in_few_reads() {
-    let script = Script::default();
+    let script = FaultPlan::default();
     let store = Arc::new(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())));
     let (partition, schema) = (open(&store).await, schema(&["/pk"]));
     for n in 0..200 {
@@ -184,7 +184,7 @@ async fn what_is_rare_is_found_in_few_reads() {
         let draft = draft(&schema, &id, item(pk, &id, n));
         partition.write(&schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
     }
-    script.fail(Call::Read, 8);
+    script.fail(FaultPoint::Read, 8);
     let scope = Scope::Key(key(&schema, "rare", "").logical.epk);
     let page = partition.changes(&Asked { scope, ..everything(0) }, by(1)).await.unwrap();
     assert_eq!(lsns(&page), [151]);

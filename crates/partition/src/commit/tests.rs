@@ -4,13 +4,13 @@
 use super::*;
 use crate::testing::{Gate, LATER, memory};
 use pleiad_model::Kind;
-use pleiad_storage::testing::{Call, Faulty, Script};
+use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
 use pleiad_storage::{Direction, Limit, Memory, Snapshot, keyspace};
 
 type Outcome = oneshot::Receiver<Result<()>>;
 
-fn faulty(policy: Policy) -> (Committer, Arc<AnyStore>, Script) {
-    let script = Script::default();
+fn faulty(policy: Policy) -> (Committer, Arc<AnyStore>, FaultPlan) {
+    let script = FaultPlan::default();
     let store = Arc::new(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())));
     (Committer::start(store.clone(), policy).unwrap(), store, script)
 }
@@ -98,7 +98,7 @@ async fn owners_hear_before_writers_and_in_order() {
 #[tokio::test]
 async fn what_waits_becomes_one_batch() {
     let (committer, store, script) = faulty(Policy::Synced);
-    script.fail(Call::Commit, 2); // the gate's, the waiting ones', and then this
+    script.fail(FaultPoint::Commit, 2); // the gate's, the waiting ones', and then this
     let gate = Gate::close(&committer);
     let waiting: Vec<Outcome> = (0..50).map(|n| put(&committer, &n.to_string(), "")).collect();
     drop(gate);
@@ -150,7 +150,7 @@ async fn a_failed_commit_fails_everything_behind_it_and_after_it() {
     let (committer, store, script) = faulty(Policy::Synced);
     assert_eq!(kind(put(&committer, "before", "")).await, None);
     let gate = Gate::close(&committer);
-    script.fail(Call::Commit, 0);
+    script.fail(FaultPoint::Commit, 0);
     let outcomes: Vec<Outcome> = (0..GROUP_ENTRIES_MAX + 10).map(|n| put(&committer, &n.to_string(), "")).collect();
     drop(gate);
     for outcome in outcomes {
@@ -164,7 +164,7 @@ async fn a_failed_commit_fails_everything_behind_it_and_after_it() {
 #[tokio::test]
 async fn a_commit_reported_as_failed_is_not_acknowledged_although_it_is_there() {
     let (committer, store, script) = faulty(Policy::Synced);
-    script.fail(Call::CommitKept, 0);
+    script.fail(FaultPoint::CommitKept, 0);
     assert_eq!(kind(put(&committer, "a", "")).await, Some(Kind::Unavailable));
     assert_eq!(kind(put(&committer, "b", "")).await, Some(Kind::Unavailable));
     assert_eq!(all(&store).await.len(), 1);
@@ -218,7 +218,7 @@ async fn a_forgotten_committer_finishes_and_ends() {
 async fn stopping_syncs_what_was_only_written() {
     let (committer, _store, script) = faulty(LATER);
     assert_eq!(kind(put(&committer, "key", "")).await, None);
-    script.fail(Call::Sync, 0);
+    script.fail(FaultPoint::Sync, 0);
     committer.stop().await;
     assert!(committer.hold.shared.queue.lock().failed.is_some(), "the scripted sync was not asked for");
 }
@@ -226,7 +226,7 @@ async fn stopping_syncs_what_was_only_written() {
 #[tokio::test]
 async fn an_idle_store_is_synced_after_the_delay_and_a_failed_sync_is_the_end() {
     let (committer, store, script) = faulty(Policy::SyncedWithin(Duration::from_millis(1)));
-    script.fail(Call::Sync, 0);
+    script.fail(FaultPoint::Sync, 0);
     assert_eq!(kind(put(&committer, "key", "")).await, None);
     while committer.hold.shared.queue.lock().failed.is_none() {
         std::thread::yield_now();
@@ -238,7 +238,7 @@ async fn an_idle_store_is_synced_after_the_delay_and_a_failed_sync_is_the_end() 
 #[tokio::test]
 async fn a_store_that_never_rests_is_synced_as_well() {
     let (committer, _store, script) = faulty(Policy::SyncedWithin(Duration::from_millis(20)));
-    script.fail(Call::Sync, 0);
+    script.fail(FaultPoint::Sync, 0);
     while committer.commit(Batch::default()).await.is_ok() {}
 }
 

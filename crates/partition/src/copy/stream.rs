@@ -5,7 +5,7 @@
 //! come last.
 
 use pleiad_model::Result;
-use pleiad_storage::keyspace::{self, Belongs, Tag};
+use pleiad_storage::keyspace::{self, RowPlacement, Tag};
 use pleiad_storage::store::Pair;
 use pleiad_storage::{AnySnapshot, AnyStore, Batch, Direction, Limit, Snapshot, Store};
 
@@ -56,11 +56,11 @@ impl Copy {
             return Ok(0);
         }
         Ok(match keyspace::belongs(tag, key)? {
-            Belongs::At(epk) => self.child_of(&epk),
-            Belongs::With(docnum) => sinks.iter().position(|sink| sink.docnums.contains(docnum)).unwrap_or(last),
-            Belongs::AsValueSays if tag == Tag::Doc => self.child_of(RecordView::read(value)?.epk),
-            Belongs::AsValueSays if tag == Tag::Version => self.child_of(epk_of(value)?),
-            Belongs::AsValueSays => self.child_of(value),
+            RowPlacement::At(epk) => self.child_of(&epk),
+            RowPlacement::With(docnum) => sinks.iter().position(|sink| sink.docnums.contains(docnum)).unwrap_or(last),
+            RowPlacement::AsValueSays if tag == Tag::Doc => self.child_of(RecordView::read(value)?.epk),
+            RowPlacement::AsValueSays if tag == Tag::Version => self.child_of(epk_of(value)?),
+            RowPlacement::AsValueSays => self.child_of(value),
         })
     }
 }

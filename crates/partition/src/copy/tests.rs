@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::{Kind, Value};
-use pleiad_storage::keyspace::{Belongs, Tag};
+use pleiad_storage::keyspace::{RowPlacement, Tag};
 use pleiad_storage::testing::Mirror;
-use pleiad_storage::{Embedded, EmbeddedOptions, Memory};
+use pleiad_storage::{Memory, RocksOptions, RocksStore};
 
 use super::*;
 use crate::change_feed::Asked;
@@ -148,14 +148,14 @@ impl World {
                     continue;
                 }
                 let epk = match keyspace::belongs(tag, row).unwrap() {
-                    Belongs::At(epk) => epk,
-                    Belongs::With(docnum) => {
+                    RowPlacement::At(epk) => epk,
+                    RowPlacement::With(docnum) => {
                         let doc = &rows[&keyspace::doc(partition.range.shard, docnum)];
                         RecordView::read(doc).unwrap().epk.to_vec()
                     }
-                    Belongs::AsValueSays if tag == Tag::Doc => RecordView::read(value).unwrap().epk.to_vec(),
-                    Belongs::AsValueSays if tag == Tag::Version => crate::version::epk_of(value).unwrap().to_vec(),
-                    Belongs::AsValueSays => value.to_vec(),
+                    RowPlacement::AsValueSays if tag == Tag::Doc => RecordView::read(value).unwrap().epk.to_vec(),
+                    RowPlacement::AsValueSays if tag == Tag::Version => crate::version::epk_of(value).unwrap().to_vec(),
+                    RowPlacement::AsValueSays => value.to_vec(),
                 };
                 if keys.contains(&EffectiveKey::from_bytes(&epk)) {
                     found.insert(row.slice(8..), value.clone());
@@ -255,10 +255,10 @@ async fn s28_s47_children_hold_what_the_parent_held_and_a_merge_what_both_held()
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn copies_on_disk_are_as_good_as_in_memory() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = Embedded::open(dir.path(), EmbeddedOptions::default()).unwrap();
+    let disk = RocksStore::open(dir.path(), RocksOptions::default()).unwrap();
     examine(Arc::new(AnyStore::Embedded(disk)), 42, true).await;
     let dir = tempfile::tempdir().unwrap();
-    let disk = Embedded::open(dir.path(), EmbeddedOptions::default()).unwrap();
+    let disk = RocksStore::open(dir.path(), RocksOptions::default()).unwrap();
     examine(Arc::new(AnyStore::Mirror(Mirror(Memory::new(), disk))), 43, false).await;
 }
 

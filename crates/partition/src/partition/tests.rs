@@ -5,7 +5,7 @@ use crate::state::DOCNUM_COUNTER_BITS;
 use crate::testing::{Dice, Gate, LATER, audit, draft, item, key, memory, open, range, rows, schema, schema_with};
 use pleiad_model::{Kind, json};
 use pleiad_storage::Memory;
-use pleiad_storage::testing::{Call, Faulty, Script};
+use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
 
 mod model; // many writers against a naive model
 mod reindex; // index rows after a change of the policy
@@ -193,11 +193,11 @@ async fn a_refusal_is_told_when_what_it_rests_on_is_durable() {
 
 #[tokio::test]
 async fn after_a_failed_commit_no_answer_rests_on_what_was_lost() {
-    let script = Script::default();
+    let script = FaultPlan::default();
     let store = Arc::new(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())));
     let (partition, schema) = (open(&store).await, schema(&["/pk"]));
     create(&partition, &schema, "a", "1", 1).await.unwrap();
-    script.fail(Call::Commit, 0);
+    script.fail(FaultPoint::Commit, 0);
     let lost = Kind::Unavailable;
     let (first, second) =
         tokio::join!(create(&partition, &schema, "a", "2", 1), create(&partition, &schema, "b", "1", 1));

@@ -1,10 +1,10 @@
 //! Keys back into fields. What a store hands us may be damaged: report it, never panic.
 
-use super::{Belongs, Result, Tag, not_a};
+use super::{Result, RowPlacement, Tag, not_a};
 
 /// The shard of any key.
 pub fn shard_of(key: &[u8]) -> Result<u64> {
-    Fields { rest: key }.u64().ok_or_else(|| not_a("shard's"))
+    KeyReader { rest: key }.u64().ok_or_else(|| not_a("shard's"))
 }
 
 /// docnum
@@ -67,23 +67,23 @@ pub fn decode_log(key: &[u8]) -> Result<(u64, u32, u64)> {
 }
 
 /// Where a row of a copied keyspace belongs.
-pub fn belongs(tag: Tag, key: &[u8]) -> Result<Belongs> {
+pub fn belongs(tag: Tag, key: &[u8]) -> Result<RowPlacement> {
     match tag {
-        Tag::Doc | Tag::Feed | Tag::Version => Ok(Belongs::AsValueSays),
+        Tag::Doc | Tag::Feed | Tag::Version => Ok(RowPlacement::AsValueSays),
         Tag::Id | Tag::Key => decode(key, tag, "id or key", |fields| {
             let epk = fields.epk()?;
-            fields.array::<16>().map(|_| Belongs::At(epk))
+            fields.array::<16>().map(|_| RowPlacement::At(epk))
         }),
-        Tag::Erased => decode_erased(key).map(Belongs::At),
-        Tag::Member => decode_member(key).map(|(epk, _)| Belongs::At(epk)),
+        Tag::Erased => decode_erased(key).map(RowPlacement::At),
+        Tag::Member => decode_member(key).map(|(epk, _)| RowPlacement::At(epk)),
         Tag::Unique => decode(key, tag, "unique", |fields| {
             fields.u64()?;
             let epk = fields.epk()?;
-            fields.array::<16>().map(|_| Belongs::At(epk))
+            fields.array::<16>().map(|_| RowPlacement::At(epk))
         }),
-        Tag::Ttl => decode_ttl(key).map(|(_, docnum)| Belongs::With(docnum)),
-        Tag::Index => decode_index(key).map(|(_, _, docnum)| Belongs::With(docnum)),
-        Tag::Vector => decode_vector(key).map(|(_, docnum)| Belongs::With(docnum)),
+        Tag::Ttl => decode_ttl(key).map(|(_, docnum)| RowPlacement::With(docnum)),
+        Tag::Index => decode_index(key).map(|(_, _, docnum)| RowPlacement::With(docnum)),
+        Tag::Vector => decode_vector(key).map(|(_, docnum)| RowPlacement::With(docnum)),
         Tag::Catalog | Tag::Graph | Tag::Log | Tag::State => Err(not_a("copied")),
     }
 }
@@ -99,8 +99,8 @@ pub fn decode_version(key: &[u8]) -> Result<(u64, u32, u64)> {
 }
 
 /// Reads shard and tag, then the fields, and insists that nothing is left.
-fn decode<'a, T>(key: &'a [u8], tag: Tag, what: &str, read: impl FnOnce(&mut Fields<'a>) -> Option<T>) -> Result<T> {
-    let mut fields = Fields { rest: key };
+fn decode<'a, T>(key: &'a [u8], tag: Tag, what: &str, read: impl FnOnce(&mut KeyReader<'a>) -> Option<T>) -> Result<T> {
+    let mut fields = KeyReader { rest: key };
     let all = || {
         fields.u64()?;
         let [found] = fields.array()?;
@@ -110,11 +110,11 @@ fn decode<'a, T>(key: &'a [u8], tag: Tag, what: &str, read: impl FnOnce(&mut Fie
     all().ok_or_else(|| not_a(what))
 }
 
-struct Fields<'a> {
+struct KeyReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> KeyReader<'a> {
     fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
         let (head, tail) = self.rest.split_at_checked(bytes)?;
         self.rest = tail;

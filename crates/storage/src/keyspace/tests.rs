@@ -77,15 +77,15 @@ fn a_reused_buffer_gives_the_same_key() {
 #[test]
 fn rows_tell_where_they_belong() {
     let (epk, hash) = ([0x7F, 0], [9; 16]);
-    let at = Belongs::At(epk.to_vec());
+    let at = RowPlacement::At(epk.to_vec());
     assert_eq!(belongs(Tag::Id, &id(7, &epk, &hash)).unwrap(), at);
     assert_eq!(belongs(Tag::Key, &key_stats(7, &epk, &hash)).unwrap(), at);
     assert_eq!(belongs(Tag::Member, &member(7, &epk, 42)).unwrap(), at);
     assert_eq!(belongs(Tag::Unique, &unique(7, 9, &epk, &hash)).unwrap(), at);
-    assert_eq!(belongs(Tag::Index, &index(7, 9, b"v", 42)).unwrap(), Belongs::With(42));
-    assert_eq!(belongs(Tag::Vector, &vector(7, 9, 42)).unwrap(), Belongs::With(42));
-    assert_eq!(belongs(Tag::Ttl, &ttl(7, 5, 42)).unwrap(), Belongs::With(42));
-    assert_eq!(belongs(Tag::Doc, &doc(7, 42)).unwrap(), Belongs::AsValueSays);
+    assert_eq!(belongs(Tag::Index, &index(7, 9, b"v", 42)).unwrap(), RowPlacement::With(42));
+    assert_eq!(belongs(Tag::Vector, &vector(7, 9, 42)).unwrap(), RowPlacement::With(42));
+    assert_eq!(belongs(Tag::Ttl, &ttl(7, 5, 42)).unwrap(), RowPlacement::With(42));
+    assert_eq!(belongs(Tag::Doc, &doc(7, 42)).unwrap(), RowPlacement::AsValueSays);
     assert!(belongs(Tag::Log, &log(7, 1, 0, 42)).is_err() && belongs(Tag::Id, &doc(7, 42)).is_err());
     assert!(COPIED.is_sorted());
     assert_eq!(moved(&doc(7, 42), 8), doc(8, 42));

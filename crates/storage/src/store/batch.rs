@@ -17,7 +17,7 @@ use bytes::Bytes;
 
 /// One change or guard, borrowed from its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op<'a> {
+pub enum BatchWrite<'a> {
     Put {
         key: &'a [u8],
         value: &'a [u8],
@@ -40,21 +40,21 @@ pub enum Op<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     arena: Vec<u8>,
-    changes: Vec<Entry>,
+    changes: Vec<BatchEntry>,
     // Apart from the changes: a store wants all guards first, and most batches have none or one.
     guard_arena: Vec<u8>,
-    guards: Vec<Entry>,
+    guards: Vec<BatchEntry>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    what: What,
+struct BatchEntry {
+    what: BatchOpKind,
     first_bytes: usize,
     second_bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum BatchOpKind {
     Put,
     Delete,
     DeleteRange,
@@ -68,20 +68,20 @@ impl Batch {
     }
 
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        push(&mut self.arena, &mut self.changes, What::Put, key.as_ref(), value.as_ref());
+        push(&mut self.arena, &mut self.changes, BatchOpKind::Put, key.as_ref(), value.as_ref());
     }
 
     pub fn delete(&mut self, key: impl AsRef<[u8]>) {
-        push(&mut self.arena, &mut self.changes, What::Delete, key.as_ref(), &[]);
+        push(&mut self.arena, &mut self.changes, BatchOpKind::Delete, key.as_ref(), &[]);
     }
 
     pub fn delete_range(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) {
-        push(&mut self.arena, &mut self.changes, What::DeleteRange, from.as_ref(), to.as_ref());
+        push(&mut self.arena, &mut self.changes, BatchOpKind::DeleteRange, from.as_ref(), to.as_ref());
     }
 
     /// Makes the whole batch depend on the value of `key`.
     pub fn expect(&mut self, key: impl AsRef<[u8]>, value: Option<Bytes>) {
-        let what = if value.is_some() { What::ExpectValue } else { What::ExpectNone };
+        let what = if value.is_some() { BatchOpKind::ExpectValue } else { BatchOpKind::ExpectNone };
         push(&mut self.guard_arena, &mut self.guards, what, key.as_ref(), &value.unwrap_or_default());
     }
 
@@ -114,12 +114,12 @@ impl Batch {
     }
 
     /// The changes in the order they were added.
-    pub fn ops(&self) -> impl Iterator<Item = Op<'_>> {
+    pub fn ops(&self) -> impl Iterator<Item = BatchWrite<'_>> {
         walk(&self.arena, &self.changes)
     }
 
     /// The guards, always `Op::Expect`.
-    pub fn guards(&self) -> impl Iterator<Item = Op<'_>> {
+    pub fn guards(&self) -> impl Iterator<Item = BatchWrite<'_>> {
         walk(&self.guard_arena, &self.guards)
     }
 
@@ -131,14 +131,14 @@ impl Batch {
     }
 }
 
-fn push(arena: &mut Vec<u8>, entries: &mut Vec<Entry>, what: What, first: &[u8], second: &[u8]) {
+fn push(arena: &mut Vec<u8>, entries: &mut Vec<BatchEntry>, what: BatchOpKind, first: &[u8], second: &[u8]) {
     arena.reserve(first.len() + second.len());
     arena.extend_from_slice(first);
     arena.extend_from_slice(second);
-    entries.push(Entry { what, first_bytes: first.len(), second_bytes: second.len() });
+    entries.push(BatchEntry { what, first_bytes: first.len(), second_bytes: second.len() });
 }
 
-fn walk<'a>(arena: &'a [u8], entries: &'a [Entry]) -> impl Iterator<Item = Op<'a>> {
+fn walk<'a>(arena: &'a [u8], entries: &'a [BatchEntry]) -> impl Iterator<Item = BatchWrite<'a>> {
     entries.iter().scan(arena, |rest, entry| {
         let (first, tail) = rest.split_at_checked(entry.first_bytes)?;
         let (second, tail) = tail.split_at_checked(entry.second_bytes)?;
@@ -147,14 +147,14 @@ fn walk<'a>(arena: &'a [u8], entries: &'a [Entry]) -> impl Iterator<Item = Op<'a
     })
 }
 
-impl What {
-    fn of<'a>(self, first: &'a [u8], second: &'a [u8]) -> Op<'a> {
+impl BatchOpKind {
+    fn of<'a>(self, first: &'a [u8], second: &'a [u8]) -> BatchWrite<'a> {
         match self {
-            What::Put => Op::Put { key: first, value: second },
-            What::Delete => Op::Delete { key: first },
-            What::DeleteRange => Op::DeleteRange { from: first, to: second },
-            What::ExpectValue => Op::Expect { key: first, value: Some(second) },
-            What::ExpectNone => Op::Expect { key: first, value: None },
+            BatchOpKind::Put => BatchWrite::Put { key: first, value: second },
+            BatchOpKind::Delete => BatchWrite::Delete { key: first },
+            BatchOpKind::DeleteRange => BatchWrite::DeleteRange { from: first, to: second },
+            BatchOpKind::ExpectValue => BatchWrite::Expect { key: first, value: Some(second) },
+            BatchOpKind::ExpectNone => BatchWrite::Expect { key: first, value: None },
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use bytes::Bytes;
 use pleiad_model::Kind;
 
-use crate::store::{Batch, Direction, Durability, Keep, Limit, Pair, Snapshot, Store};
+use crate::store::{Batch, Checkpoints, Direction, Durability, Limit, Pair, Snapshot, Store};
 
 /// Makes a module of tests that examine a store.
 ///
@@ -422,7 +422,7 @@ fn show(pairs: &[Pair]) -> String {
     pairs.iter().map(show).collect::<Vec<_>>().join(" ")
 }
 
-pub async fn a_kept_state_comes_back_as_it_was<S: Keep>(store: &S) {
+pub async fn a_kept_state_comes_back_as_it_was<S: Checkpoints>(store: &S) {
     write(store, &[("a", "1"), ("b", "1")]).await;
     store.drop_range(b"x", b"y").await.expect("a drop");
     let kept = store.keep("clean", 7).await.expect("a kept state");
@@ -439,7 +439,7 @@ pub async fn a_kept_state_comes_back_as_it_was<S: Keep>(store: &S) {
 }
 
 /// Each has its own rows; what is kept is everybody's.
-pub async fn a_revived_store_is_another<S: Keep>(store: &S) {
+pub async fn a_revived_store_is_another<S: Checkpoints>(store: &S) {
     write(store, &[("a", "1")]).await;
     store.keep("one", 1).await.expect("a kept state");
     let revived = store.revive("one").await.expect("a revival").expect("a state of that name");
@@ -459,7 +459,7 @@ pub async fn a_revived_store_is_another<S: Keep>(store: &S) {
     assert_eq!(names, ["one", "two"]);
 }
 
-pub async fn a_name_is_kept_once_until_it_is_forgotten<S: Keep>(store: &S) {
+pub async fn a_name_is_kept_once_until_it_is_forgotten<S: Checkpoints>(store: &S) {
     for (round, name) in ["b/../é\n ", "a", "b/../é\n "].into_iter().enumerate() {
         write(store, &[("round", ["0", "1", "2"][round])]).await;
         store.keep(name, round as u64).await.expect("a kept state");
@@ -477,7 +477,7 @@ pub async fn a_name_is_kept_once_until_it_is_forgotten<S: Keep>(store: &S) {
 }
 
 /// Opening the directory again finds one of them, all of it, and every state that was kept.
-pub fn found_again<S: Keep>(open: impl Fn(&Path) -> S) {
+pub fn found_again<S: Checkpoints>(open: impl Fn(&Path) -> S) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let store = open(dir.path());
     block_on(async {

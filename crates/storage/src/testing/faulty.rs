@@ -10,11 +10,11 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use pleiad_model::{Error, Result};
 
-use crate::store::{Batch, Chunk, Direction, Durability, Keep, Kept, Limit, Snapshot, Store};
+use crate::store::{Batch, CheckpointInfo, Checkpoints, Chunk, Direction, Durability, Limit, Snapshot, Store};
 
 /// What can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
+pub enum FaultPoint {
     /// `get`, `get_many` and `scan`, of store and snapshots.
     Read,
     /// A commit that leaves nothing behind.
@@ -30,29 +30,29 @@ pub enum Call {
 
 /// The plan of failures, shared by whoever holds a clone.
 #[derive(Clone, Debug, Default)]
-pub struct Script {
-    plan: Arc<Mutex<Plan>>,
+pub struct FaultPlan {
+    plan: Arc<Mutex<FaultSchedule>>,
 }
 
 #[derive(Debug, Default)]
-struct Plan {
-    failures: Vec<(Call, usize)>,
+struct FaultSchedule {
+    failures: Vec<(FaultPoint, usize)>,
     poisoned: bool,
 }
 
-impl Script {
+impl FaultPlan {
     /// Fails one call, after `then` calls of its sort have passed: 0 is the next one.
-    pub fn fail(&self, call: Call, then: usize) {
+    pub fn fail(&self, call: FaultPoint, then: usize) {
         self.plan.lock().failures.push((call, then));
     }
 
     /// Forgets every planned failure and takes writes again.
     pub fn restart(&self) {
-        *self.plan.lock() = Plan::default();
+        *self.plan.lock() = FaultSchedule::default();
     }
 
     /// Counts one call; true if it is the one to fail.
-    fn strikes(&self, call: Call) -> bool {
+    fn strikes(&self, call: FaultPoint) -> bool {
         let failures = &mut self.plan.lock().failures;
         let struck = failures.iter().position(|planned| *planned == (call, 0));
         match struck {
@@ -63,10 +63,10 @@ impl Script {
     }
 
     fn read(&self) -> Result<()> {
-        if self.strikes(Call::Read) { Err(Error::internal("a read failed, as scripted")) } else { Ok(()) }
+        if self.strikes(FaultPoint::Read) { Err(Error::internal("a read failed, as scripted")) } else { Ok(()) }
     }
 
-    fn write(&self, call: Call) -> Result<()> {
+    fn write(&self, call: FaultPoint) -> Result<()> {
         if self.strikes(call) {
             self.plan.lock().poisoned = true;
         }
@@ -83,16 +83,16 @@ impl Script {
 
 pub struct Faulty<S> {
     store: S,
-    script: Script,
+    script: FaultPlan,
 }
 
 pub struct FaultySnapshot<S> {
     snapshot: S,
-    script: Script,
+    script: FaultPlan,
 }
 
 impl<S: Store> Faulty<S> {
-    pub fn new(store: S, script: Script) -> Self {
+    pub fn new(store: S, script: FaultPlan) -> Self {
         Faulty { store, script }
     }
 }
@@ -116,20 +116,20 @@ impl<S: Store> Store for Faulty<S> {
 
     async fn commit(&self, batch: &Batch, durability: Durability) -> Result<()> {
         self.script.healthy()?;
-        self.script.write(Call::Commit)?;
+        self.script.write(FaultPoint::Commit)?;
         self.store.commit(batch, durability).await?;
-        self.script.write(Call::CommitKept)
+        self.script.write(FaultPoint::CommitKept)
     }
 
     async fn sync(&self) -> Result<()> {
         self.script.healthy()?;
-        self.script.write(Call::Sync)?;
+        self.script.write(FaultPoint::Sync)?;
         self.store.sync().await
     }
 
     async fn ingest(&self, rows: &Batch) -> Result<()> {
         self.script.healthy()?;
-        if self.script.strikes(Call::Ingest) {
+        if self.script.strikes(FaultPoint::Ingest) {
             return Err(Error::unavailable("an ingest failed, as scripted"));
         }
         self.store.ingest(rows).await
@@ -145,13 +145,13 @@ impl<S: Store> Store for Faulty<S> {
     }
 }
 
-impl<S: Keep> Keep for Faulty<S> {
-    async fn keep(&self, name: &str, taken_ms: u64) -> Result<Kept> {
+impl<S: Checkpoints> Checkpoints for Faulty<S> {
+    async fn keep(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
         self.script.healthy()?;
         self.store.keep(name, taken_ms).await
     }
 
-    async fn kept(&self) -> Result<Vec<Kept>> {
+    async fn kept(&self) -> Result<Vec<CheckpointInfo>> {
         self.store.kept().await
     }
 
@@ -166,7 +166,7 @@ impl<S: Keep> Keep for Faulty<S> {
     }
 
     async fn take_over(&self) -> Result<()> {
-        match self.script.strikes(Call::TakeOver) {
+        match self.script.strikes(FaultPoint::TakeOver) {
             true => Err(Error::unavailable("a revived store did not take over, as scripted")),
             false => self.store.take_over().await,
         }

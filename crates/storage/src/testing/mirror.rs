@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use bytes::Bytes;
 use pleiad_model::{Kind, Result};
 
-use crate::store::{Batch, Chunk, Direction, Durability, Keep, Kept, Limit, Snapshot, Store};
+use crate::store::{Batch, CheckpointInfo, Checkpoints, Chunk, Direction, Durability, Limit, Snapshot, Store};
 
 pub struct Mirror<A, B>(pub A, pub B);
 
@@ -50,13 +50,13 @@ impl<A: Store, B: Store> Store for Mirror<A, B> {
     }
 }
 
-impl<A: Keep, B: Keep> Keep for Mirror<A, B> {
-    async fn keep(&self, name: &str, taken_ms: u64) -> Result<Kept> {
+impl<A: Checkpoints, B: Checkpoints> Checkpoints for Mirror<A, B> {
+    async fn keep(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
         self.1.keep(name, taken_ms).await?;
         self.0.keep(name, taken_ms).await
     }
 
-    async fn kept(&self) -> Result<Vec<Kept>> {
+    async fn kept(&self) -> Result<Vec<CheckpointInfo>> {
         self.0.kept().await
     }
 

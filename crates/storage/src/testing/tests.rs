@@ -7,7 +7,7 @@ use super::*;
 use crate::store::{Batch, Durability, Store};
 use crate::{AnyStore, Memory};
 
-crate::exam!(faulty_but_calm => |_| Faulty::new(Memory::new(), Script::default()));
+crate::exam!(faulty_but_calm => |_| Faulty::new(Memory::new(), FaultPlan::default()));
 crate::exam!(any => |_| AnyStore::from(Memory::new()));
 
 fn batch(key: &'static str) -> Batch {
@@ -18,22 +18,22 @@ fn batch(key: &'static str) -> Batch {
 
 #[test]
 fn faulty_fails_on_cue_and_stays_down() {
-    let script = Script::default();
+    let script = FaultPlan::default();
     let store = Faulty::new(Memory::new(), script.clone());
     let commit = |key| block_on(store.commit(&batch(key), Durability::Synced)).map_err(|error| error.kind);
-    script.fail(Call::Commit, 1);
+    script.fail(FaultPoint::Commit, 1);
     assert_eq!(commit("a"), Ok(()));
     assert_eq!(commit("b"), Err(Kind::Unavailable));
     assert_eq!(commit("c"), Err(Kind::Unavailable));
     assert_eq!(block_on(store.get(b"a")).unwrap(), Some("1".into()));
     assert_eq!(block_on(store.get(b"b")).unwrap(), None);
     script.restart();
-    script.fail(Call::CommitKept, 0);
+    script.fail(FaultPoint::CommitKept, 0);
     assert_eq!(commit("d"), Err(Kind::Unavailable));
     assert_eq!(block_on(store.get(b"d")).unwrap(), Some("1".into()));
     script.restart();
-    script.fail(Call::Read, 0);
-    script.fail(Call::Sync, 0);
+    script.fail(FaultPoint::Read, 0);
+    script.fail(FaultPoint::Sync, 0);
     assert_eq!(block_on(store.get(b"a")).unwrap_err().kind, Kind::Internal);
     assert_eq!(block_on(store.get(b"a")).unwrap(), Some(Bytes::from("1")));
     assert_eq!(block_on(store.sync()).unwrap_err().kind, Kind::Unavailable);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pleiad_model::policy::PathStep;
 use pleiad_model::{Kind, Value, json};
 use pleiad_partition::Indexing;
-use pleiad_storage::testing::{Call, Faulty, Script};
+use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
 use pleiad_storage::{AnyStore, Batch, Durability as Stored, Memory};
 
 use super::*;
@@ -117,8 +117,8 @@ async fn writers_notice_nothing_and_the_rows_are_right_in_the_end() {
 
 #[tokio::test]
 async fn a_crash_at_any_commit_only_postpones_it() {
-    for (step, call) in (0..14).zip([Call::Commit, Call::CommitKept].into_iter().cycle()) {
-        let script = Script::default();
+    for (step, call) in (0..14).zip([FaultPoint::Commit, FaultPoint::CommitKept].into_iter().cycle()) {
+        let script = FaultPlan::default();
         let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), LIMITS).await;
         engine.catalog.create_database("db", crate::ThroughputRequest::Unspecified).await.unwrap();
         container(&engine, "c", &["/pk"], 4).await;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pleiad_model::partition_key::{EpkRange, midpoint};
 use pleiad_model::{Object, Value};
-use pleiad_storage::testing::{Call, Faulty, Script};
+use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
 use pleiad_storage::{AnyStore, Memory};
 
 use super::*;
@@ -313,7 +313,7 @@ async fn s59_a_stop_at_any_step_only_postpones_it() {
 }
 
 /// The next run of the program, on a store that is well again, when its jobs are done.
-async fn restarted(engine: Arc<Engine>, script: &Script) -> Arc<Engine> {
+async fn restarted(engine: Arc<Engine>, script: &FaultPlan) -> Arc<Engine> {
     let (store, _) = engine.catalog.hands();
     engine.close().await;
     drop(engine);
@@ -325,8 +325,8 @@ async fn restarted(engine: Arc<Engine>, script: &Script) -> Arc<Engine> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_crash_at_any_commit_loses_nothing() {
-    for (at, call) in (0..16).zip([Call::Commit, Call::CommitKept].into_iter().cycle()) {
-        let script = Script::default();
+    for (at, call) in (0..16).zip([FaultPoint::Commit, FaultPoint::CommitKept].into_iter().cycle()) {
+        let script = FaultPlan::default();
         let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), ONE).await;
         prepare(&engine).await;
         script.fail(call, at / 2);
@@ -344,15 +344,15 @@ async fn a_crash_at_any_commit_loses_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_crash_while_a_job_is_given_up_loses_nothing() {
     for at in 0..4 {
-        let script = Script::default();
+        let script = FaultPlan::default();
         let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), ONE).await;
         prepare(&engine).await;
         engine.hold_jobs_at(Step::CatchUp);
         engine.split(C, None, None).await.unwrap();
         engine.job_held_at(Step::CatchUp).await;
         create(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
-        script.fail(Call::Read, 0);
-        script.fail(Call::Commit, at);
+        script.fail(FaultPoint::Read, 0);
+        script.fail(FaultPoint::Commit, at);
         engine.release_jobs_at(Step::CatchUp);
         engine.catalog.chores().ended().await;
         let engine = restarted(engine, &script).await;
@@ -364,10 +364,10 @@ async fn a_crash_while_a_job_is_given_up_loses_nothing() {
 
 #[tokio::test]
 async fn a_job_that_cannot_be_finished_leaves_things_as_they_were() {
-    let script = Script::default();
+    let script = FaultPlan::default();
     let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), ONE).await;
     prepare(&engine).await;
-    script.fail(Call::Ingest, 0);
+    script.fail(FaultPoint::Ingest, 0);
     let job = engine.split(C, None, None).await.unwrap();
     let report = engine.job_ended(job).await.unwrap();
     assert!(matches!(report.outcome, Some(Outcome::Failed(_))));

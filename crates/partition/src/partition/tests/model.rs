@@ -10,7 +10,7 @@ use crate::commit::Policy;
 use crate::testing::{unique_key, unique_schema};
 use parking_lot::Mutex;
 use pleiad_storage::testing::Mirror;
-use pleiad_storage::{Embedded, EmbeddedOptions};
+use pleiad_storage::{RocksOptions, RocksStore};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -325,7 +325,7 @@ async fn writers_in_memory_agree_with_the_model() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn writers_on_disk_agree_with_the_model_and_with_memory() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = Embedded::open(dir.path(), EmbeddedOptions::default()).unwrap();
+    let disk = RocksStore::open(dir.path(), RocksOptions::default()).unwrap();
     examine(Arc::new(AnyStore::Embedded(disk)), Policy::SyncedWithin(Duration::from_millis(5)), 42, 300).await;
 }
 
@@ -333,7 +333,7 @@ async fn writers_on_disk_agree_with_the_model_and_with_memory() {
 #[tokio::test]
 async fn the_same_writes_leave_the_same_rows_in_memory_and_on_disk() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = Embedded::open(dir.path(), EmbeddedOptions::default()).unwrap();
+    let disk = RocksStore::open(dir.path(), RocksOptions::default()).unwrap();
     let store = Arc::new(AnyStore::Mirror(Mirror(Memory::new(), disk)));
     let (partition, schema) = (Arc::new(open(&store).await), Arc::new(unique_schema("/n")));
     let shared = Arc::new(Mutex::new(schema.clone()));

@@ -15,14 +15,14 @@ fn ops_come_back_in_order() {
     let mut batch = two();
     batch.delete_range("c", "d");
     batch.put("", "");
-    let ops: Vec<Op> = batch.ops().collect();
+    let ops: Vec<BatchWrite> = batch.ops().collect();
     assert_eq!(
         ops,
         [
-            Op::Put { key: b"a", value: b"1" },
-            Op::Delete { key: b"b" },
-            Op::DeleteRange { from: b"c", to: b"d" },
-            Op::Put { key: b"", value: b"" },
+            BatchWrite::Put { key: b"a", value: b"1" },
+            BatchWrite::Delete { key: b"b" },
+            BatchWrite::DeleteRange { from: b"c", to: b"d" },
+            BatchWrite::Put { key: b"", value: b"" },
         ]
     );
     assert_eq!(batch.op_count(), 4);
@@ -34,13 +34,13 @@ fn guards_are_apart_and_tell_none_from_empty() {
     let mut batch = two();
     batch.expect("free", None);
     batch.expect("empty", Some(Bytes::new()));
-    let guards: Vec<Op> = batch.guards().collect();
+    let guards: Vec<BatchWrite> = batch.guards().collect();
     assert_eq!(
         guards,
         [
-            Op::Expect { key: b"epoch", value: Some(b"4") },
-            Op::Expect { key: b"free", value: None },
-            Op::Expect { key: b"empty", value: Some(b"") },
+            BatchWrite::Expect { key: b"epoch", value: Some(b"4") },
+            BatchWrite::Expect { key: b"free", value: None },
+            BatchWrite::Expect { key: b"empty", value: Some(b"") },
         ]
     );
 }
@@ -55,7 +55,7 @@ fn append_takes_everything() {
     }
     assert_eq!(group.ops().count(), 6);
     assert_eq!(group.guards().count(), 3);
-    assert_eq!(group.ops().last(), Some(Op::Delete { key: b"b" }));
+    assert_eq!(group.ops().last(), Some(BatchWrite::Delete { key: b"b" }));
     group.clear();
     assert!(group.is_empty());
     assert_eq!(group.ops().count(), 0);

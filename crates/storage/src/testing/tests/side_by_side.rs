@@ -6,9 +6,9 @@ use proptest::prelude::*;
 
 use crate::store::{Batch, Direction, Durability, Limit, Snapshot, Store};
 use crate::testing::{Mirror, block_on};
-use crate::{Embedded, EmbeddedOptions, Memory};
+use crate::{Memory, RocksOptions, RocksStore};
 
-crate::exam!(mirror => |dir| Mirror(Memory::new(), Embedded::open(dir, EmbeddedOptions::default()).unwrap()));
+crate::exam!(mirror => |dir| Mirror(Memory::new(), RocksStore::open(dir, RocksOptions::default()).unwrap()));
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -73,7 +73,7 @@ fn batch(changes: Vec<Change>) -> Batch {
 }
 
 /// Every answer is compared inside `Mirror`; a failed guard is an answer too.
-async fn play(steps: Vec<Step>, store: Mirror<Memory, Embedded>) {
+async fn play(steps: Vec<Step>, store: Mirror<Memory, RocksStore>) {
     let mut snapshot = store.snapshot().await.unwrap();
     for step in steps {
         match step {
@@ -106,7 +106,7 @@ proptest! {
     #[test]
     fn memory_and_embedded_agree(steps in vec(step(), 1..60)) {
         let dir = tempfile::tempdir().unwrap();
-        let embedded = Embedded::open(dir.path(), EmbeddedOptions::default()).unwrap();
+        let embedded = RocksStore::open(dir.path(), RocksOptions::default()).unwrap();
         block_on(play(steps, Mirror(Memory::new(), embedded)));
     }
 }

@@ -9,19 +9,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pleiad_model::{Error, Result};
 use rocksdb::checkpoint::Checkpoint;
 
-use super::directory::Home;
-use super::shelf::Shelf;
-use super::{Embedded, Engine};
-use crate::store::{Keep, Kept};
+use super::checkpoint_dir::CheckpointDir;
+use super::directory::StoreDir;
+use super::{OpenDb, RocksStore};
+use crate::store::{CheckpointInfo, Checkpoints};
 
-impl Keep for Embedded {
-    async fn keep(&self, name: &str, taken_ms: u64) -> Result<Kept> {
+impl Checkpoints for RocksStore {
+    async fn keep(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
         self.engine.healthy()?;
         let (shelf, name) = (self.shelf(), name.to_owned());
         self.on_thread(move |engine| shelf.put(&name, taken_ms, |to| engine.checkpoint(to))).await
     }
 
-    async fn kept(&self) -> Result<Vec<Kept>> {
+    async fn kept(&self) -> Result<Vec<CheckpointInfo>> {
         let shelf = self.shelf();
         self.on_thread(move |_| shelf.list()).await
     }
@@ -31,14 +31,14 @@ impl Keep for Embedded {
         self.on_thread(move |_| shelf.remove(&name)).await
     }
 
-    async fn revive(&self, name: &str) -> Result<Option<Embedded>> {
+    async fn revive(&self, name: &str) -> Result<Option<RocksStore>> {
         let (shelf, name) = (self.shelf(), name.to_owned());
         self.on_thread(move |engine| {
             let home = engine.remains.home.next()?;
             if !shelf.link(&name, &home.files())? {
                 return Ok(None);
             }
-            let revived = Embedded::at(home.clone(), engine.chosen.options.clone(), engine.chosen.blocks.clone());
+            let revived = RocksStore::at(home.clone(), engine.chosen.options.clone(), engine.chosen.blocks.clone());
             if revived.is_err() {
                 home.clear();
             }
@@ -56,13 +56,13 @@ impl Keep for Embedded {
     }
 }
 
-impl Embedded {
-    pub(super) fn shelf(&self) -> Shelf {
-        Shelf::of(&self.engine.remains.home.dir)
+impl RocksStore {
+    pub(super) fn shelf(&self) -> CheckpointDir {
+        CheckpointDir::of(&self.engine.remains.home.dir)
     }
 }
 
-impl Engine {
+impl OpenDb {
     /// What is still in memory is flushed first: a state has no log to be replayed.
     fn checkpoint(&self, to: &std::path::Path) -> Result<()> {
         let made = Checkpoint::new(&self.db).and_then(|checkpoint| checkpoint.create_checkpoint(to));
@@ -71,18 +71,18 @@ impl Engine {
 }
 
 /// What is left when the database is closed.
-pub struct Remains {
-    pub home: Home,
+pub struct CloseCleanup {
+    pub home: StoreDir,
     doomed: AtomicBool,
 }
 
-impl Remains {
-    pub fn new(home: Home) -> Remains {
-        Remains { home, doomed: AtomicBool::new(false) }
+impl CloseCleanup {
+    pub fn new(home: StoreDir) -> CloseCleanup {
+        CloseCleanup { home, doomed: AtomicBool::new(false) }
     }
 }
 
-impl Drop for Remains {
+impl Drop for CloseCleanup {
     fn drop(&mut self) {
         if self.doomed.load(Ordering::Acquire) {
             self.home.clear();

@@ -1,7 +1,7 @@
 //! Kept states as directories: what a crash leaves, and what is given back.
 
 use super::*;
-use crate::store::Keep;
+use crate::store::Checkpoints;
 
 fn names(dir: &Path) -> Vec<String> {
     let mut names = directory::entries(dir).unwrap();
@@ -9,7 +9,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-fn kept(store: &Embedded) -> Vec<String> {
+fn kept(store: &RocksStore) -> Vec<String> {
     block_on(store.kept()).unwrap().into_iter().map(|kept| kept.name).collect()
 }
 
@@ -79,7 +79,7 @@ fn a_take_over_that_fails_leaves_live_as_it_was() {
         Err(std::io::Error::other("as scripted"))
     };
     for before in [0, 2] {
-        let home = directory::Home { dir: dir.path().to_owned(), number: before };
+        let home = directory::StoreDir { dir: dir.path().to_owned(), number: before };
         fs::create_dir_all(home.files()).unwrap();
         home.declare_live().unwrap();
         let next = home.next().unwrap();

@@ -16,26 +16,26 @@ use std::path::{Path, PathBuf};
 use pleiad_model::{Error, Result};
 
 use super::directory::{cannot_use, entries, make, sync, write_whole};
-use crate::store::Kept;
+use crate::store::CheckpointInfo;
 
 #[derive(Clone)]
-pub struct Shelf {
+pub struct CheckpointDir {
     dir: PathBuf,
 }
 
-struct Entry {
+struct CheckpointEntry {
     number: u64,
-    kept: Kept,
+    kept: CheckpointInfo,
 }
 
 /// What is on the shelf.
 #[derive(Default)]
-struct Found {
-    entries: Vec<Entry>,
+struct CheckpointScan {
+    entries: Vec<CheckpointEntry>,
     unreadable: Vec<u64>,
 }
 
-impl Found {
+impl CheckpointScan {
     fn is_to_stay(&self, number: u64) -> bool {
         self.entries.iter().any(|entry| entry.number == number) || self.unreadable.contains(&number)
     }
@@ -44,12 +44,17 @@ impl Found {
 /// RocksDB writes these anew.
 const LEFT_OUT: [&str; 3] = ["LOCK", "LOG", "OPTIONS"];
 
-impl Shelf {
-    pub fn of(dir: &Path) -> Shelf {
-        Shelf { dir: dir.join("snapshots") }
+impl CheckpointDir {
+    pub fn of(dir: &Path) -> CheckpointDir {
+        CheckpointDir { dir: dir.join("snapshots") }
     }
 
-    pub fn put(&self, name: &str, taken_ms: u64, make_files: impl FnOnce(&Path) -> Result<()>) -> Result<Kept> {
+    pub fn put(
+        &self,
+        name: &str,
+        taken_ms: u64,
+        make_files: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<CheckpointInfo> {
         let former = self.found()?.entries;
         let taken = self.numbers()?.into_iter().max().unwrap_or(0);
         let dir = self.at(taken.checked_add(1).ok_or_else(|| Error::unavailable("there are no numbers left"))?);
@@ -63,11 +68,11 @@ impl Shelf {
         }
         let bytes = made?;
         former.iter().filter(|entry| entry.kept.name == name).try_for_each(|entry| self.take_down(entry.number))?;
-        Ok(Kept { name: name.to_owned(), taken_ms, bytes })
+        Ok(CheckpointInfo { name: name.to_owned(), taken_ms, bytes })
     }
 
-    pub fn list(&self) -> Result<Vec<Kept>> {
-        let mut kept: Vec<Kept> = self.found()?.entries.into_iter().map(|entry| entry.kept).collect();
+    pub fn list(&self) -> Result<Vec<CheckpointInfo>> {
+        let mut kept: Vec<CheckpointInfo> = self.found()?.entries.into_iter().map(|entry| entry.kept).collect();
         kept.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(kept)
     }
@@ -118,10 +123,10 @@ impl Shelf {
     }
 
     /// Those that count, and those that nobody can tell.
-    fn found(&self) -> Result<Found> {
+    fn found(&self) -> Result<CheckpointScan> {
         let mut numbers = self.numbers()?;
         numbers.sort_unstable_by(|a, b| b.cmp(a));
-        let mut found = Found::default();
+        let mut found = CheckpointScan::default();
         for number in numbers {
             match self.entry(number) {
                 Ok(Some(entry)) if found.entries.iter().all(|later| later.kept.name != entry.kept.name) => {
@@ -138,7 +143,7 @@ impl Shelf {
         Ok(found)
     }
 
-    fn entry(&self, number: u64) -> io::Result<Option<Entry>> {
+    fn entry(&self, number: u64) -> io::Result<Option<CheckpointEntry>> {
         let text = match fs::read_to_string(self.at(number).join("KEPT")) {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
             text => text?,
@@ -146,7 +151,7 @@ impl Shelf {
         let parts = text.split_once('\n').and_then(|(taken, name)| Some((taken.parse().ok()?, name.to_owned())));
         let (taken_ms, name) = parts.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "KEPT is not ours"))?;
         let bytes = size_bytes(&self.at(number).join("store"))?;
-        Ok(Some(Entry { number, kept: Kept { name, taken_ms, bytes } }))
+        Ok(Some(CheckpointEntry { number, kept: CheckpointInfo { name, taken_ms, bytes } }))
     }
 
     fn take_down(&self, number: u64) -> Result<()> {

@@ -14,18 +14,18 @@ use rocksdb::{DB, IngestExternalFileOptions, Options, SstFileWriter};
 use super::directory::cannot_use;
 use crate::store::{Batch, in_order};
 
-pub struct Files {
+pub struct SstIngester {
     dir: PathBuf,
     options: Options,
     next: AtomicU64,
 }
 
-impl Files {
+impl SstIngester {
     /// Nobody else has the directory open by now.
-    pub fn new(dir: PathBuf, options: Options) -> Result<Files> {
+    pub fn new(dir: PathBuf, options: Options) -> Result<SstIngester> {
         match fs::remove_dir_all(&dir) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot_use(&dir, error)),
-            _ => Ok(Files { dir, options, next: AtomicU64::new(1) }),
+            _ => Ok(SstIngester { dir, options, next: AtomicU64::new(1) }),
         }
     }
 

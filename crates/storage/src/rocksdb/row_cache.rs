@@ -31,42 +31,42 @@ const VALUE_BYTES_MAX: usize = 16 * 1024;
 /// What a kept row costs beside its bytes.
 const OVERHEAD_BYTES: u64 = 96;
 
-pub struct Rows {
-    kept: Cache<Bytes, Kept, Weight>,
+pub struct RowCache {
+    kept: Cache<Bytes, CachedRow, CachedBytes>,
     stripes: Box<[Mutex<Stripe>]>,
     /// How many commits have ended.
     moment: AtomicU64,
 }
 
 #[derive(Clone)]
-struct Kept {
+struct CachedRow {
     value: Bytes,
     /// It is the row's value for whoever looked at the count then or later.
-    since: Moment,
+    since: CommitSeq,
 }
 
 #[derive(Default)]
 struct Stripe {
     /// When the last commit that changed a row here ended.
-    changed: Moment,
+    changed: CommitSeq,
     /// Commits that are changing rows here now.
     writers: u32,
 }
 
 /// How many commits had ended when a reader began: all of them are in what it reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(u64);
+pub struct CommitSeq(u64);
 
 /// Rows that a commit is changing. They are not kept again before this is dropped, however that comes about.
-pub struct Changing {
-    rows: Arc<Rows>,
+pub struct InvalidationGuard {
+    rows: Arc<RowCache>,
     stripes: Vec<usize>,
 }
 
-impl Rows {
+impl RowCache {
     pub fn new(bytes_max: usize) -> Self {
-        let kept = Cache::with_weighter(bytes_max / 1024, bytes_max as u64, Weight);
-        Rows { kept, stripes: (0..STRIPES).map(|_| Mutex::default()).collect(), moment: AtomicU64::new(0) }
+        let kept = Cache::with_weighter(bytes_max / 1024, bytes_max as u64, CachedBytes);
+        RowCache { kept, stripes: (0..STRIPES).map(|_| Mutex::default()).collect(), moment: AtomicU64::new(0) }
     }
 
     /// Whether rows of this kind are kept at all.
@@ -76,7 +76,7 @@ impl Rows {
 
     /// Whether this row would be kept.
     pub fn keeps_row(key: &[u8], value: &[u8]) -> bool {
-        Rows::keeps(key) && value.len() <= VALUE_BYTES_MAX
+        RowCache::keeps(key) && value.len() <= VALUE_BYTES_MAX
     }
 
     /// The row as it is now.
@@ -85,45 +85,45 @@ impl Rows {
     }
 
     /// The row as a snapshot has it that was taken after `moment`.
-    pub fn get_at(&self, key: &[u8], moment: Moment) -> Option<Bytes> {
+    pub fn get_at(&self, key: &[u8], moment: CommitSeq) -> Option<Bytes> {
         self.kept.get(key).filter(|kept| kept.since <= moment).map(|kept| kept.value)
     }
 
     /// To be asked before RocksDB is.
-    pub fn moment(&self) -> Moment {
-        Moment(self.moment.load(Ordering::Acquire))
+    pub fn moment(&self) -> CommitSeq {
+        CommitSeq(self.moment.load(Ordering::Acquire))
     }
 
     /// Keeps what was read after `moment`, now or in a snapshot, unless a commit came in between.
-    pub fn keep(&self, key: &[u8], value: &Bytes, moment: Moment) {
+    pub fn keep(&self, key: &[u8], value: &Bytes, moment: CommitSeq) {
         if value.len() > VALUE_BYTES_MAX {
             return;
         }
         let stripe = self.stripe(stripe_of(key));
         if stripe.changed <= moment && stripe.writers == 0 {
-            let kept = Kept { value: value.clone(), since: stripe.changed };
+            let kept = CachedRow { value: value.clone(), since: stripe.changed };
             self.kept.insert(Bytes::copy_from_slice(key), kept);
         }
     }
 
     /// A commit is about to change these rows.
-    pub fn change<'a>(self: &Arc<Self>, keys: impl Iterator<Item = &'a [u8]>) -> Changing {
+    pub fn change<'a>(self: &Arc<Self>, keys: impl Iterator<Item = &'a [u8]>) -> InvalidationGuard {
         let mut stripes = Vec::new();
-        for key in keys.filter(|key| Rows::keeps(key)) {
+        for key in keys.filter(|key| RowCache::keeps(key)) {
             let at = stripe_of(key);
             let mut stripe = self.stripe(at);
             stripe.writers += 1;
             self.kept.remove(key);
             stripes.push(at);
         }
-        Changing { rows: self.clone(), stripes }
+        InvalidationGuard { rows: self.clone(), stripes }
     }
 
     /// Who knows which rows are about to change.
-    pub fn change_all(self: &Arc<Self>) -> Changing {
+    pub fn change_all(self: &Arc<Self>) -> InvalidationGuard {
         (0..STRIPES).for_each(|at| self.stripe(at).writers += 1);
         self.kept.clear();
-        Changing { rows: self.clone(), stripes: (0..STRIPES).collect() }
+        InvalidationGuard { rows: self.clone(), stripes: (0..STRIPES).collect() }
     }
 
     fn stripe(&self, at: usize) -> MutexGuard<'_, Stripe> {
@@ -131,9 +131,9 @@ impl Rows {
     }
 }
 
-impl Drop for Changing {
+impl Drop for InvalidationGuard {
     fn drop(&mut self) {
-        let ended = Moment(self.rows.moment.fetch_add(1, Ordering::AcqRel) + 1);
+        let ended = CommitSeq(self.rows.moment.fetch_add(1, Ordering::AcqRel) + 1);
         for &at in &self.stripes {
             let mut stripe = self.rows.stripe(at);
             stripe.changed = stripe.changed.max(ended);
@@ -149,10 +149,10 @@ fn stripe_of(key: &[u8]) -> usize {
 }
 
 #[derive(Clone)]
-struct Weight;
+struct CachedBytes;
 
-impl Weighter<Bytes, Kept> for Weight {
-    fn weight(&self, key: &Bytes, kept: &Kept) -> u64 {
+impl Weighter<Bytes, CachedRow> for CachedBytes {
+    fn weight(&self, key: &Bytes, kept: &CachedRow) -> u64 {
         key.len() as u64 + kept.value.len() as u64 + OVERHEAD_BYTES
     }
 }

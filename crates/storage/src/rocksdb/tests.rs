@@ -12,15 +12,15 @@ crate::exam!(exam, lasting => open);
 mod moments; // snapshots beside rows that are kept
 mod states; // whole states, kept and revived
 
-fn open(dir: &Path) -> Embedded {
-    Embedded::open(dir, EmbeddedOptions::default()).unwrap()
+fn open(dir: &Path) -> RocksStore {
+    RocksStore::open(dir, RocksOptions::default()).unwrap()
 }
 
 fn refusal(dir: &Path) -> Error {
-    Embedded::open(dir, EmbeddedOptions::default()).err().expect("it must not open")
+    RocksStore::open(dir, RocksOptions::default()).err().expect("it must not open")
 }
 
-fn put(store: &Embedded, key: &str, durability: Durability) -> Result<()> {
+fn put(store: &RocksStore, key: &str, durability: Durability) -> Result<()> {
     let mut batch = Batch::new();
     batch.put(key, "1");
     block_on(store.commit(&batch, durability))
@@ -154,8 +154,8 @@ fn log_file(dir: &Path) -> std::path::PathBuf {
 #[test]
 fn reads_that_miss_the_cache_and_stalled_writes_still_answer() {
     let dir = tempfile::tempdir().unwrap();
-    let options = EmbeddedOptions { block_cache_bytes: 64 << 10, write_buffer_bytes: 64 << 10, ..Default::default() };
-    let store = Embedded::open(dir.path(), options).unwrap();
+    let options = RocksOptions { block_cache_bytes: 64 << 10, write_buffer_bytes: 64 << 10, ..Default::default() };
+    let store = RocksStore::open(dir.path(), options).unwrap();
     for n in 0..2_000u32 {
         let mut batch = Batch::new();
         batch.put(n.to_be_bytes(), vec![n as u8; 1_000]);

@@ -10,10 +10,10 @@ use pleiad_model::Result;
 use rocksdb::{DBPinnableSlice, ReadOptions, ReadTier};
 use self_cell::self_cell;
 
-use super::rows::{Moment as Counted, Rows as Kept};
-use super::{Engine, get_at_hand, get_many, look_up, on_thread, options, unreadable, would_wait};
+use super::row_cache::{CommitSeq as Counted, RowCache as Kept};
+use super::{OpenDb, get_at_hand, get_many, look_up, on_thread, options, unreadable, would_wait};
 use crate::patience::{is_at_hand, not_at_hand};
-use crate::store::{Chunk, Direction, Limit, Snapshot, Visit, VisitValue};
+use crate::store::{Chunk, Direction, Limit, Snapshot, VisitPair, VisitValue};
 
 /// Longer scans go straight to a thread: even from the cache they take longer than the switch.
 const INLINE_ROWS_MAX: usize = 64;
@@ -30,20 +30,20 @@ const READAHEAD_BYTES_MAX: usize = 2 << 20;
 const LOOKED_UP_TOGETHER: usize = 32;
 
 #[derive(Clone)]
-pub struct EmbeddedSnapshot {
-    view: Arc<View>,
+pub struct RocksSnapshot {
+    view: Arc<OwnedSnapshot>,
 }
 
 self_cell! {
     /// A snapshot together with the engine it borrows from.
-    struct View {
-        owner: Arc<Engine>,
+    struct OwnedSnapshot {
+        owner: Arc<OpenDb>,
         #[covariant]
-        dependent: Moment,
+        dependent: SnapshotRef,
     }
 }
 
-struct Moment<'a> {
+struct SnapshotRef<'a> {
     at_hand: ReadOptions,
     anywhere: ReadOptions,
     snapshot: rocksdb::Snapshot<'a>,
@@ -51,35 +51,38 @@ struct Moment<'a> {
     counted: Counted,
 }
 
-impl EmbeddedSnapshot {
-    pub(super) fn take(engine: Arc<Engine>) -> Self {
-        EmbeddedSnapshot { view: Arc::new(View::new(engine, |engine| Moment::take(engine))) }
+impl RocksSnapshot {
+    pub(super) fn take(engine: Arc<OpenDb>) -> Self {
+        RocksSnapshot { view: Arc::new(OwnedSnapshot::new(engine, |engine| SnapshotRef::take(engine))) }
     }
 
     async fn get_anywhere(&self, keys: Vec<Bytes>) -> Result<Vec<Option<Bytes>>> {
         self.on_thread(move |view| get_many(&view.borrow_owner().db, &keys, &view.borrow_dependent().anywhere)).await
     }
 
-    async fn on_thread<T: Send + 'static>(&self, work: impl FnOnce(&View) -> Result<T> + Send + 'static) -> Result<T> {
+    async fn on_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&OwnedSnapshot) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let view = Arc::clone(&self.view);
         on_thread(move || work(&view)).await
     }
 }
 
-impl<'a> Moment<'a> {
-    fn take(engine: &'a Arc<Engine>) -> Self {
+impl<'a> SnapshotRef<'a> {
+    fn take(engine: &'a Arc<OpenDb>) -> Self {
         let counted = engine.rows.moment(); // before the snapshot
         let snapshot = engine.db.snapshot();
         let (mut at_hand, mut anywhere) = (options::read_at_hand(), ReadOptions::default());
         at_hand.set_snapshot(&snapshot);
         anywhere.set_snapshot(&snapshot);
-        Moment { at_hand, anywhere, snapshot, counted }
+        SnapshotRef { at_hand, anywhere, snapshot, counted }
     }
 }
 
-impl Moment<'_> {
+impl SnapshotRef<'_> {
     /// Shows rows in the order of their keys; tells whether more are wanted. Those that were not kept are from now on.
-    fn show(&self, engine: &Engine, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
+    fn show(&self, engine: &OpenDb, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
         if is_at_hand() {
             return self.show_at_hand(engine, keys, visit);
         }
@@ -101,7 +104,7 @@ impl Moment<'_> {
     }
 
     /// One by one: whoever wants to know soon may not want all of them.
-    fn show_at_hand(&self, engine: &Engine, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
+    fn show_at_hand(&self, engine: &OpenDb, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
         for key in keys {
             let goes_on = match engine.rows.get_at(key, self.counted) {
                 Some(value) => visit(Some(&value)),
@@ -118,21 +121,21 @@ impl Moment<'_> {
         Ok(true)
     }
 
-    fn look_up_at_hand<'e>(&self, engine: &'e Engine, key: &[u8]) -> Result<Option<DBPinnableSlice<'e>>> {
+    fn look_up_at_hand<'e>(&self, engine: &'e OpenDb, key: &[u8]) -> Result<Option<DBPinnableSlice<'e>>> {
         match engine.db.get_pinned_opt(key, &self.at_hand) {
             Err(error) if would_wait(&error) => not_at_hand().map(|()| None),
             answer => answer.map_err(unreadable),
         }
     }
 
-    fn keep(&self, engine: &Engine, key: &[u8], value: Option<&[u8]>) {
+    fn keep(&self, engine: &OpenDb, key: &[u8], value: Option<&[u8]>) {
         if let Some(value) = value.filter(|value| Kept::keeps_row(key, value)) {
             engine.rows.keep(key, &Bytes::copy_from_slice(value), self.counted);
         }
     }
 }
 
-impl Snapshot for EmbeddedSnapshot {
+impl Snapshot for RocksSnapshot {
     async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
         let (engine, moment) = (self.view.borrow_owner(), self.view.borrow_dependent());
         let kept = keys.iter().map(|key| engine.rows.get_at(key, moment.counted).map(Some));
@@ -165,7 +168,7 @@ impl Snapshot for EmbeddedSnapshot {
         if from >= to {
             return Ok(Chunk::default());
         }
-        let scan = Scan { from: from.to_vec(), to: to.to_vec(), direction, limit };
+        let scan = RocksScan { from: from.to_vec(), to: to.to_vec(), direction, limit };
         if limit.rows <= if is_at_hand() { AT_HAND_ROWS_MAX } else { INLINE_ROWS_MAX } {
             match scan.run(self.view.borrow_dependent(), scan.short()) {
                 Err(error) if would_wait(&error) => {}
@@ -175,7 +178,7 @@ impl Snapshot for EmbeddedSnapshot {
         self.on_thread(move |view| scan.run(view.borrow_dependent(), scan.long()).map_err(unreadable)).await
     }
 
-    async fn visit(&self, from: &[u8], to: &[u8], visit: Visit<'_>) -> Result<bool> {
+    async fn visit(&self, from: &[u8], to: &[u8], visit: VisitPair<'_>) -> Result<bool> {
         if from >= to {
             return Ok(false);
         }
@@ -196,14 +199,14 @@ impl Snapshot for EmbeddedSnapshot {
     }
 }
 
-struct Scan {
+struct RocksScan {
     from: Vec<u8>,
     to: Vec<u8>,
     direction: Direction,
     limit: Limit,
 }
 
-impl Scan {
+impl RocksScan {
     fn short(&self) -> ReadOptions {
         let mut options = ReadOptions::default();
         options.set_read_tier(ReadTier::BlockCache);
@@ -221,11 +224,11 @@ impl Scan {
         options
     }
 
-    fn run(&self, moment: &Moment<'_>, mut options: ReadOptions) -> Result<Chunk, rocksdb::Error> {
+    fn run(&self, moment: &SnapshotRef<'_>, mut options: ReadOptions) -> Result<Chunk, rocksdb::Error> {
         options.set_iterate_lower_bound(self.from.as_slice());
         options.set_iterate_upper_bound(self.to.as_slice());
         let mut rows = moment.snapshot.raw_iterator_opt(options);
-        let mut read = Rows::default();
+        let mut read = ChunkBuilder::default();
         match self.direction {
             Direction::Forward => rows.seek_to_first(),
             Direction::Backward => rows.seek_to_last(),
@@ -248,12 +251,12 @@ impl Scan {
 
 /// The rows of one scan, end to end in one allocation that they share.
 #[derive(Default)]
-struct Rows {
+struct ChunkBuilder {
     bytes: Vec<u8>,
     lengths: Vec<(usize, usize)>,
 }
 
-impl Rows {
+impl ChunkBuilder {
     fn push(&mut self, key: &[u8], value: &[u8]) {
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);

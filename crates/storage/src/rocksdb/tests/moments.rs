@@ -64,7 +64,7 @@ proptest! {
     }
 }
 
-fn shown(snapshot: &EmbeddedSnapshot) -> BTreeMap<u64, u8> {
+fn shown(snapshot: &RocksSnapshot) -> BTreeMap<u64, u8> {
     let keys = DOCNUMS.map(|docnum| keyspace::doc(7, docnum));
     let (mut rows, mut docnums) = (BTreeMap::new(), DOCNUMS.into_iter());
     let mut visit = |value: Option<&[u8]>| {
@@ -77,12 +77,12 @@ fn shown(snapshot: &EmbeddedSnapshot) -> BTreeMap<u64, u8> {
     rows
 }
 
-fn gotten_then(snapshot: &EmbeddedSnapshot) -> BTreeMap<u64, u8> {
+fn gotten_then(snapshot: &RocksSnapshot) -> BTreeMap<u64, u8> {
     let get = |docnum| block_on(snapshot.get_many(&[keyspace::doc(7, docnum)])).unwrap().pop().flatten();
     DOCNUMS.into_iter().filter_map(|docnum| Some((docnum, *get(docnum)?.first()?))).collect()
 }
 
-fn gotten(store: &Embedded) -> BTreeMap<u64, u8> {
+fn gotten(store: &RocksStore) -> BTreeMap<u64, u8> {
     let get = |docnum| block_on(store.get(&keyspace::doc(7, docnum))).unwrap();
     DOCNUMS.into_iter().filter_map(|docnum| Some((docnum, *get(docnum)?.first()?))).collect()
 }

@@ -12,7 +12,7 @@ use crate::store::Durability;
 
 /// What a deployment may want to choose.
 #[derive(Clone, Debug)]
-pub struct EmbeddedOptions {
+pub struct RocksOptions {
     /// Blocks of files kept uncompressed, their indexes and filters included. Filled as it is used.
     pub block_cache_bytes: usize,
     /// Whole items and ids that were read lately. Filled as it is used.
@@ -25,9 +25,9 @@ pub struct EmbeddedOptions {
     pub open_files_max: i32,
 }
 
-impl Default for EmbeddedOptions {
+impl Default for RocksOptions {
     fn default() -> Self {
-        EmbeddedOptions {
+        RocksOptions {
             block_cache_bytes: 32 << 20,
             row_cache_bytes: 8 << 20,
             write_buffer_bytes: 16 << 20,
@@ -38,11 +38,11 @@ impl Default for EmbeddedOptions {
 }
 
 /// Stores of one directory share it: files that a kept state has in common with another are cached once.
-pub fn block_cache(chosen: &EmbeddedOptions) -> Cache {
+pub fn block_cache(chosen: &RocksOptions) -> Cache {
     Cache::new_hyper_clock_cache(chosen.block_cache_bytes, 0)
 }
 
-pub fn engine(chosen: &EmbeddedOptions, blocks: &Cache) -> Options {
+pub fn engine(chosen: &RocksOptions, blocks: &Cache) -> Options {
     let mut options = Options::default();
     options.create_if_missing(true);
     options.set_block_based_table_factory(&table(blocks));
@@ -71,7 +71,7 @@ fn recovery(options: &mut Options) {
 
 /// Levelled, so that reads meet few files. LZ4 for what is rewritten soon, Zstandard for the bottom, where
 /// nine tenths of the bytes stay.
-fn levels(options: &mut Options, chosen: &EmbeddedOptions) {
+fn levels(options: &mut Options, chosen: &RocksOptions) {
     options.set_write_buffer_size(chosen.write_buffer_bytes);
     options.set_max_write_buffer_number(3);
     // A look-up that the write buffer cannot answer should not search it: most are for older rows, or

@@ -16,10 +16,10 @@
 
 mod directory;
 mod ingest;
-mod keep;
+mod checkpoint;
 mod options;
-mod rows;
-mod shelf;
+mod row_cache;
+mod checkpoint_dir;
 mod snapshot;
 
 use std::path::Path;
@@ -33,49 +33,49 @@ use rocksdb::{
 };
 
 use crate::patience::{may_wait, not_at_hand};
-use crate::store::{Batch, Durability, Op, Store, fenced, in_order};
-use directory::Home;
-use ingest::Files;
-use keep::Remains;
-pub use options::EmbeddedOptions;
-use rows::{Changing, Rows};
-pub use snapshot::EmbeddedSnapshot;
+use crate::store::{Batch, BatchWrite, Durability, Store, fenced, in_order};
+use checkpoint::CloseCleanup;
+use directory::StoreDir;
+use ingest::SstIngester;
+pub use options::RocksOptions;
+use row_cache::{InvalidationGuard, RowCache};
+pub use snapshot::RocksSnapshot;
 
 /// A larger batch goes to a thread even if it need not wait: copying it takes as long as a switch.
 const INLINE_BATCH_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Clone)]
-pub struct Embedded {
-    engine: Arc<Engine>,
+pub struct RocksStore {
+    engine: Arc<OpenDb>,
 }
 
-impl Embedded {
+impl RocksStore {
     /// Opens the store in `dir`, which is made if it is not there.
-    pub fn open(dir: impl AsRef<Path>, options: EmbeddedOptions) -> Result<Self> {
+    pub fn open(dir: impl AsRef<Path>, options: RocksOptions) -> Result<Self> {
         let dir = dir.as_ref();
         let home = directory::prepare(dir)?;
         let blocks = options::block_cache(&options);
-        let store = Embedded::at(home, options, blocks)?;
+        let store = RocksStore::at(home, options, blocks)?;
         directory::adopt(dir)?;
         store.engine.remains.home.sweep()?;
         store.shelf().sweep()?;
         Ok(store)
     }
 
-    fn at(home: Home, options: EmbeddedOptions, blocks: Cache) -> Result<Self> {
+    fn at(home: StoreDir, options: RocksOptions, blocks: Cache) -> Result<Self> {
         // Named, since only named families can be asked for many keys at once.
         let engine = options::engine(&options, &blocks);
         let family = ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, engine.clone());
         let db = DB::open_cf_descriptors(&engine, home.files(), [family]);
         let db = db.map_err(|error| directory::cannot_open(&home.dir, error))?;
-        let (files, rows) = (Files::new(home.ingest(), engine)?, Rows::new(options.row_cache_bytes));
+        let (files, rows) = (SstIngester::new(home.ingest(), engine)?, RowCache::new(options.row_cache_bytes));
         let chosen = Chosen { options, blocks };
-        Ok(Embedded { engine: Arc::new(Engine::new(db, files, rows, chosen, Remains::new(home))) })
+        Ok(RocksStore { engine: Arc::new(OpenDb::new(db, files, rows, chosen, CloseCleanup::new(home))) })
     }
 
     async fn check_guards(&self, batch: &Batch) -> Result<()> {
         for guard in batch.guards() {
-            if let Op::Expect { key, value } = guard
+            if let BatchWrite::Expect { key, value } = guard
                 && self.get(key).await?.as_deref() != value
             {
                 return Err(fenced());
@@ -115,18 +115,18 @@ impl Embedded {
 
     fn on_thread<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Engine) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&OpenDb) -> Result<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send {
         let engine = Arc::clone(&self.engine);
         on_thread(move || work(&engine))
     }
 }
 
-impl Store for Embedded {
-    type Snapshot = EmbeddedSnapshot;
+impl Store for RocksStore {
+    type Snapshot = RocksSnapshot;
 
     async fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
-        if !Rows::keeps(key) {
+        if !RowCache::keeps(key) {
             return self.get_stored(key).await;
         }
         if let Some(row) = self.engine.rows.get(key) {
@@ -148,8 +148,8 @@ impl Store for Embedded {
         self.on_thread(move |engine| get_many(&engine.db, &keys, &engine.anywhere)).await
     }
 
-    async fn snapshot(&self) -> Result<EmbeddedSnapshot> {
-        Ok(EmbeddedSnapshot::take(Arc::clone(&self.engine)))
+    async fn snapshot(&self) -> Result<RocksSnapshot> {
+        Ok(RocksSnapshot::take(Arc::clone(&self.engine)))
     }
 
     async fn commit(&self, batch: &Batch, durability: Durability) -> Result<()> {
@@ -190,31 +190,31 @@ impl Store for Embedded {
 }
 
 /// The open database, shared by the store, its snapshots and the threads that work for them.
-struct Engine {
+struct OpenDb {
     db: DB,
     /// Reads the write buffers and the block cache; "incomplete" when that is not enough.
     at_hand: ReadOptions,
     anywhere: ReadOptions,
-    rows: Arc<Rows>,
-    files: Files,
+    rows: Arc<RowCache>,
+    files: SstIngester,
     /// Why no write is taken any more.
     poison: OnceLock<String>,
     chosen: Chosen,
     /// Dropped behind the database.
-    remains: Remains,
+    remains: CloseCleanup,
 }
 
 /// What a second store in the same directory is opened with.
 #[derive(Clone)]
 struct Chosen {
-    options: EmbeddedOptions,
+    options: RocksOptions,
     blocks: Cache,
 }
 
-impl Engine {
-    fn new(db: DB, files: Files, rows: Rows, chosen: Chosen, remains: Remains) -> Self {
+impl OpenDb {
+    fn new(db: DB, files: SstIngester, rows: RowCache, chosen: Chosen, remains: CloseCleanup) -> Self {
         let (at_hand, anywhere) = (options::read_at_hand(), ReadOptions::default());
-        Engine { db, at_hand, anywhere, rows: Arc::new(rows), files, poison: OnceLock::new(), chosen, remains }
+        OpenDb { db, at_hand, anywhere, rows: Arc::new(rows), files, poison: OnceLock::new(), chosen, remains }
     }
 
     fn get(&self, key: &[u8], options: &ReadOptions) -> Result<Option<Bytes>, rocksdb::Error> {
@@ -287,7 +287,7 @@ fn get_many(db: &DB, keys: &[Bytes], anywhere: &ReadOptions) -> Result<Vec<Optio
 }
 
 /// Keys that are looked up together share the way to their blocks.
-fn look_up<'db, K: AsRef<[u8]>>(db: &'db DB, keys: &[K], anywhere: &ReadOptions) -> Vec<Found<'db>> {
+fn look_up<'db, K: AsRef<[u8]>>(db: &'db DB, keys: &[K], anywhere: &ReadOptions) -> Vec<PinnedValue<'db>> {
     match db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME) {
         Some(family) if keys.len() >= TOGETHER_MIN => {
             db.batched_multi_get_cf_opt(family, keys, keys.is_sorted_by_key(K::as_ref), anywhere)
@@ -297,14 +297,14 @@ fn look_up<'db, K: AsRef<[u8]>>(db: &'db DB, keys: &[K], anywhere: &ReadOptions)
 }
 
 /// A value where RocksDB has it.
-type Found<'db> = Result<Option<DBPinnableSlice<'db>>, rocksdb::Error>;
+type PinnedValue<'db> = Result<Option<DBPinnableSlice<'db>>, rocksdb::Error>;
 
-fn changing(rows: &Arc<Rows>, batch: &Batch) -> Changing {
-    if batch.ops().any(|op| matches!(op, Op::DeleteRange { .. })) {
+fn changing(rows: &Arc<RowCache>, batch: &Batch) -> InvalidationGuard {
+    if batch.ops().any(|op| matches!(op, BatchWrite::DeleteRange { .. })) {
         return rows.change_all();
     }
     rows.change(batch.ops().filter_map(|op| match op {
-        Op::Put { key, .. } | Op::Delete { key } => Some(key),
+        BatchWrite::Put { key, .. } | BatchWrite::Delete { key } => Some(key),
         _ => None,
     }))
 }
@@ -314,11 +314,11 @@ fn translate(batch: &Batch) -> WriteBatch {
     let mut writes = WriteBatch::with_capacity_bytes(batch.bytes() + batch.op_count() * 8 + 16);
     for op in batch.ops() {
         match op {
-            Op::Put { key, value } => writes.put(key, value),
-            Op::Delete { key } => writes.delete(key),
+            BatchWrite::Put { key, value } => writes.put(key, value),
+            BatchWrite::Delete { key } => writes.delete(key),
             // An upside-down range is nothing to us and an error to RocksDB.
-            Op::DeleteRange { from, to } if from < to => writes.delete_range(from, to),
-            Op::DeleteRange { .. } | Op::Expect { .. } => {}
+            BatchWrite::DeleteRange { from, to } if from < to => writes.delete_range(from, to),
+            BatchWrite::DeleteRange { .. } | BatchWrite::Expect { .. } => {}
         }
     }
     writes

@@ -25,13 +25,13 @@ const FORMAT_OLDEST: u32 = 1;
 
 /// Where one store lives in its data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Home {
+pub struct StoreDir {
     pub dir: PathBuf,
     /// 0 is the first one.
     pub number: u64,
 }
 
-impl Home {
+impl StoreDir {
     pub fn files(&self) -> PathBuf {
         self.dir.join(numbered("store", self.number))
     }
@@ -41,9 +41,9 @@ impl Home {
     }
 
     /// A home that nobody has or had in this directory.
-    pub fn next(&self) -> Result<Home> {
+    pub fn next(&self) -> Result<StoreDir> {
         let taken = entries(&self.dir)?.iter().filter_map(|name| number_of(name)).max().unwrap_or(0);
-        Ok(Home { dir: self.dir.clone(), number: taken.max(self.number) + 1 })
+        Ok(StoreDir { dir: self.dir.clone(), number: taken.max(self.number) + 1 })
     }
 
     /// From here on this is the store that counts. If that fails the one before does: it goes on, and this one will be cleared.
@@ -76,7 +76,7 @@ impl Home {
             return Err(Error::unavailable(format!("another Pleiad uses this directory: {dir}; stop it first")));
         }
         let numbers = entries(&self.dir)?.into_iter().filter_map(|name| number_of(&name));
-        numbers.filter(|number| *number != self.number).for_each(|number| Home { number, ..self.clone() }.clear());
+        numbers.filter(|number| *number != self.number).for_each(|number| StoreDir { number, ..self.clone() }.clear());
         Ok(())
     }
 }
@@ -104,9 +104,9 @@ pub fn entries(dir: &Path) -> Result<Vec<String>> {
 }
 
 /// Makes the directory ours and says where RocksDB lives.
-pub fn prepare(dir: &Path) -> Result<Home> {
+pub fn prepare(dir: &Path) -> Result<StoreDir> {
     make(dir).map_err(|error| cannot_use(dir, error))?;
-    let home = Home { dir: dir.to_owned(), number: live(dir)? };
+    let home = StoreDir { dir: dir.to_owned(), number: live(dir)? };
     match fs::read_to_string(dir.join("FORMAT")) {
         Ok(text) => check(dir, &text)?,
         Err(error) if error.kind() == ErrorKind::NotFound => found(dir, &home.files())?,

@@ -5,22 +5,24 @@ fn value(text: &'static str) -> Bytes {
     Bytes::from_static(text.as_bytes())
 }
 
-fn change(rows: &Arc<Rows>, key: &Bytes) -> Changing {
+fn change(rows: &Arc<RowCache>, key: &Bytes) -> InvalidationGuard {
     rows.change([key.as_ref()].into_iter())
 }
 
 #[test]
 fn items_ids_and_states_are_kept_and_nothing_else() {
     let kept = [keyspace::doc(7, 1), keyspace::id(7, b"e", &[1; 16]), keyspace::state(7)];
-    assert!(kept.iter().all(|key| Rows::keeps(key)));
+    assert!(kept.iter().all(|key| RowCache::keeps(key)));
     assert!(
-        !Rows::keeps(&keyspace::feed(7, 1, 1, 1)) && !Rows::keeps(&keyspace::member(7, b"e", 1)) && !Rows::keeps(b"")
+        !RowCache::keeps(&keyspace::feed(7, 1, 1, 1))
+            && !RowCache::keeps(&keyspace::member(7, b"e", 1))
+            && !RowCache::keeps(b"")
     );
 }
 
 #[test]
 fn a_row_that_changes_is_gone_from_the_start_of_its_commit() {
-    let (rows, key) = (Arc::new(Rows::new(1 << 20)), keyspace::doc(7, 1));
+    let (rows, key) = (Arc::new(RowCache::new(1 << 20)), keyspace::doc(7, 1));
     rows.keep(&key, &value("old"), rows.moment());
     assert_eq!(rows.get(&key), Some(value("old")));
     let changing = change(&rows, &key);
@@ -32,7 +34,7 @@ fn a_row_that_changes_is_gone_from_the_start_of_its_commit() {
 
 #[test]
 fn a_reader_that_was_overtaken_keeps_nothing() {
-    let (rows, key) = (Arc::new(Rows::new(1 << 20)), keyspace::doc(7, 1));
+    let (rows, key) = (Arc::new(RowCache::new(1 << 20)), keyspace::doc(7, 1));
     let noted = rows.moment();
     drop(change(&rows, &key));
     rows.keep(&key, &value("old"), noted);
@@ -41,7 +43,7 @@ fn a_reader_that_was_overtaken_keeps_nothing() {
 
 #[test]
 fn a_reader_within_a_commit_keeps_nothing() {
-    let (rows, key) = (Arc::new(Rows::new(1 << 20)), keyspace::doc(7, 1));
+    let (rows, key) = (Arc::new(RowCache::new(1 << 20)), keyspace::doc(7, 1));
     let changing = change(&rows, &key);
     rows.keep(&key, &value("old or new"), rows.moment());
     assert_eq!(rows.get(&key), None);
@@ -50,7 +52,7 @@ fn a_reader_within_a_commit_keeps_nothing() {
 
 #[test]
 fn large_rows_are_left_to_the_engine_and_the_budget_holds() {
-    let rows = Rows::new(64 << 10);
+    let rows = RowCache::new(64 << 10);
     let large = Bytes::from(vec![0; VALUE_BYTES_MAX + 1]);
     let key = keyspace::doc(7, 1);
     rows.keep(&key, &large, rows.moment());
@@ -64,7 +66,7 @@ fn large_rows_are_left_to_the_engine_and_the_budget_holds() {
 
 #[test]
 fn everything_goes_at_once() {
-    let (rows, key) = (Arc::new(Rows::new(1 << 20)), keyspace::doc(7, 1));
+    let (rows, key) = (Arc::new(RowCache::new(1 << 20)), keyspace::doc(7, 1));
     let noted = rows.moment();
     rows.keep(&key, &value("old"), noted);
     drop(rows.change_all());
@@ -75,7 +77,7 @@ fn everything_goes_at_once() {
 
 #[test]
 fn a_snapshot_sees_what_was_there_when_it_was_taken() {
-    let (rows, key) = (Arc::new(Rows::new(1 << 20)), keyspace::doc(7, 1));
+    let (rows, key) = (Arc::new(RowCache::new(1 << 20)), keyspace::doc(7, 1));
     let before = rows.moment();
     drop(change(&rows, &key));
     let after = rows.moment();
@@ -89,7 +91,7 @@ fn a_snapshot_sees_what_was_there_when_it_was_taken() {
 
 #[test]
 fn a_row_that_has_not_changed_is_shown_to_older_snapshots_too() {
-    let (rows, key, other) = (Arc::new(Rows::new(1 << 20)), keyspace::doc(7, 1), keyspace::doc(7, 2));
+    let (rows, key, other) = (Arc::new(RowCache::new(1 << 20)), keyspace::doc(7, 1), keyspace::doc(7, 2));
     let before = rows.moment();
     drop(change(&rows, &other));
     rows.keep(&key, &value("old"), rows.moment());

@@ -16,7 +16,7 @@ use super::Store;
 
 /// What is known of a kept state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct CheckpointInfo {
     pub name: String,
     /// Milliseconds since 1970, as whoever kept it said.
     pub taken_ms: u64,
@@ -24,12 +24,12 @@ pub struct Kept {
     pub bytes: u64,
 }
 
-pub trait Keep: Store + Sized {
+pub trait Checkpoints: Store + Sized {
     /// Keeps everything committed so far. What was kept under this name gives way, all at once.
-    fn keep(&self, name: &str, taken_ms: u64) -> impl Future<Output = Result<Kept>> + Send;
+    fn keep(&self, name: &str, taken_ms: u64) -> impl Future<Output = Result<CheckpointInfo>> + Send;
 
     /// In the order of their names.
-    fn kept(&self) -> impl Future<Output = Result<Vec<Kept>>> + Send;
+    fn kept(&self) -> impl Future<Output = Result<Vec<CheckpointInfo>>> + Send;
 
     /// Tells whether there was one.
     fn forget(&self, name: &str) -> impl Future<Output = Result<bool>> + Send;
