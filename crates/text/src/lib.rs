@@ -14,14 +14,14 @@
 //!    score    how relevant that is: BM25
 //! ```
 
-mod words; // text to words
+mod analyzer; // text to words
 mod stop_words; // words that say nothing
 
-mod search; // what is looked for
-mod distance; // words with mistakes in them
+mod query; // what is looked for
+mod edit_distance; // words with mistakes in them
 
-mod score; // how relevant
+mod bm25; // how relevant
 
-pub use score::{Statistics, bm25};
-pub use search::{DISTANCE_MAX, Search};
-pub use words::{Analyzer, WORD_BYTES_MAX, Words};
+pub use analyzer::{AnalyzedText, Analyzer, WORD_BYTES_MAX};
+pub use bm25::{Statistics, bm25};
+pub use query::{DISTANCE_MAX, TextQuery};

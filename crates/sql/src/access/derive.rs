@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use pleiad_model::Value;
 use pleiad_model::policy::PathStep as IndexStep;
-use pleiad_text::Search;
+use pleiad_text::TextQuery;
 
 use super::{Condition, Lookup, Near, StringTest, Tally, Type, What, Word};
 use crate::block::{Block, Like, Node, Source, SourceOf, Step};
@@ -264,7 +264,7 @@ impl Paths {
         let (path, language) = (self.path(&call.text)?, call.analyzer.language());
         let Terms::Known(terms) = &call.terms else { return None };
         let word = |word| Condition::Word(Word { path: path.clone(), language, word });
-        let term = |term: &'b Search| {
+        let term = |term: &'b TextQuery| {
             let words: Vec<Condition<'b>> = term.needed()?.map(word).collect();
             Some(if words.is_empty() { Condition::Nothing } else { Condition::All(words) })
         };

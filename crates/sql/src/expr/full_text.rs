@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use pleiad_model::{Error, Number, Result, Value};
-use pleiad_text::{Analyzer, DISTANCE_MAX, Search, Statistics, bm25};
+use pleiad_text::{Analyzer, DISTANCE_MAX, Statistics, TextQuery, bm25};
 
 use super::{Context, Term, evaluate};
 use crate::block::Node;
@@ -32,7 +32,7 @@ pub enum Ask {
 }
 
 pub enum Terms {
-    Known(Vec<Search>),
+    Known(Vec<TextQuery>),
     Computed(Vec<Node>),
 }
 
@@ -65,7 +65,7 @@ impl FullText {
         Ok(value.as_deref().and_then(Value::as_str).and_then(|_| number(Number::from(0.0))))
     }
 
-    fn answer<'a>(&self, text: &str, terms: &[Search]) -> Term<'a> {
+    fn answer<'a>(&self, text: &str, terms: &[TextQuery]) -> Term<'a> {
         let words = self.analyzer.words(text);
         let truth = |truth| Some(Cow::Owned(Value::Bool(truth)));
         match &self.ask {
@@ -79,7 +79,7 @@ impl FullText {
         }
     }
 
-    fn searches<'a>(&'a self, rows: Rows<'a>, cx: &Context<'_>) -> Result<Option<Cow<'a, [Search]>>> {
+    fn searches<'a>(&'a self, rows: Rows<'a>, cx: &Context<'_>) -> Result<Option<Cow<'a, [TextQuery]>>> {
         match &self.terms {
             Terms::Known(terms) => Ok(Some(Cow::Borrowed(terms))),
             Terms::Computed(nodes) => {
@@ -100,7 +100,7 @@ impl FullText {
 /// A phrase is compared with every place of a text.
 pub const PHRASE_WORDS_MAX: usize = 100;
 
-fn check_phrase(term: &Search) -> Result<()> {
+fn check_phrase(term: &TextQuery) -> Result<()> {
     match term.word_count() {
         ..=PHRASE_WORDS_MAX => Ok(()),
         words => Err(Error::invalid(format!(
@@ -110,14 +110,14 @@ fn check_phrase(term: &Search) -> Result<()> {
 }
 
 /// A term: a string, or `{"term": "red", "distance": 1}` for one with mistakes in it.
-pub fn search(analyzer: Analyzer, term: &Value) -> Option<Search> {
+pub fn search(analyzer: Analyzer, term: &Value) -> Option<TextQuery> {
     match term {
-        Value::String(text) => Some(Search::new(analyzer, text)),
+        Value::String(text) => Some(TextQuery::new(analyzer, text)),
         Value::Object(object) => {
             let text = object.get("term")?.as_str()?;
             let distance = object.get("distance").map_or(Some(0), Value::as_i64)?;
             let distance = u8::try_from(distance).ok().filter(|distance| *distance <= DISTANCE_MAX)?;
-            Some(Search::fuzzy(analyzer, text, distance))
+            Some(TextQuery::fuzzy(analyzer, text, distance))
         }
         _ => None,
     }

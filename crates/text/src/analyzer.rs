@@ -27,7 +27,7 @@ pub struct Analyzer {
 
 /// The words of one text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Words {
+pub struct AnalyzedText {
     /// In the order of their places.
     words: Vec<(u32, String)>,
 }
@@ -41,7 +41,7 @@ impl Analyzer {
         self.language
     }
 
-    pub fn words(self, text: &str) -> Words {
+    pub fn words(self, text: &str) -> AnalyzedText {
         let stemmer = Stemmer::create(algorithm(self.language));
         let mut words = Vec::new();
         for (place, word) in (0..).zip(text.unicode_words()) {
@@ -50,7 +50,7 @@ impl Analyzer {
                 words.push((place, stemmer.stem(cut(&word)).into_owned()));
             }
         }
-        Words { words }
+        AnalyzedText { words }
     }
 
     /// How many words a text has, which needs no stems.
@@ -63,7 +63,7 @@ impl Analyzer {
     }
 }
 
-impl Words {
+impl AnalyzedText {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.words.len()

@@ -3,29 +3,29 @@
 //! Promise: a search is read as texts are, so it finds other forms of its words. The words of a phrase follow each other as they
 //! were given; what stands at the place of a stop word does not matter. A search without a word is nowhere.
 
-use crate::distance;
-use crate::words::{Analyzer, Words};
+use crate::analyzer::{AnalyzedText, Analyzer};
+use crate::edit_distance;
 
 /// How many mistakes may be allowed in a word.
 pub const DISTANCE_MAX: u8 = 2;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Search {
+pub struct TextQuery {
     /// With their places behind the first.
     words: Vec<(u32, String)>,
     /// Letters that may be wrong, missing or too many, in each word.
     distance: u8,
 }
 
-impl Search {
-    pub fn new(analyzer: Analyzer, text: &str) -> Search {
-        Search::fuzzy(analyzer, text, 0)
+impl TextQuery {
+    pub fn new(analyzer: Analyzer, text: &str) -> TextQuery {
+        TextQuery::fuzzy(analyzer, text, 0)
     }
 
-    pub fn fuzzy(analyzer: Analyzer, text: &str, distance: u8) -> Search {
+    pub fn fuzzy(analyzer: Analyzer, text: &str, distance: u8) -> TextQuery {
         let words = analyzer.words(text);
         let first = words.iter().next().map_or(0, |(place, _)| place);
-        Search { words: words.iter().map(|(place, word)| (place - first, word.to_owned())).collect(), distance }
+        TextQuery { words: words.iter().map(|(place, word)| (place - first, word.to_owned())).collect(), distance }
     }
 
     /// How many words it has: what comparing it with each place of a text may take.
@@ -34,12 +34,12 @@ impl Search {
     }
 
     /// How often it occurs.
-    pub fn hits(&self, words: &Words) -> u32 {
+    pub fn hits(&self, words: &AnalyzedText) -> u32 {
         let hits = self.places(words).count();
         u32::try_from(hits).unwrap_or(u32::MAX)
     }
 
-    pub fn is_in(&self, words: &Words) -> bool {
+    pub fn is_in(&self, words: &AnalyzedText) -> bool {
         self.places(words).next().is_some()
     }
 
@@ -56,19 +56,19 @@ impl Search {
         }
     }
 
-    fn places<'s>(&'s self, words: &'s Words) -> impl Iterator<Item = u32> + 's {
+    fn places<'s>(&'s self, words: &'s AnalyzedText) -> impl Iterator<Item = u32> + 's {
         let first = self.words.first().map(|(_, word)| word.as_str());
         let begins = words.iter().filter(move |(_, word)| first.is_some_and(|first| self.is_like(first, word)));
         begins.map(|(place, _)| place).filter(|place| self.goes_on(words, *place))
     }
 
-    fn goes_on(&self, words: &Words, place: u32) -> bool {
+    fn goes_on(&self, words: &AnalyzedText, place: u32) -> bool {
         let rest = self.words.get(1..).unwrap_or_default();
         rest.iter().all(|(behind, wanted)| words.at(place + behind).is_some_and(|word| self.is_like(wanted, word)))
     }
 
     fn is_like(&self, wanted: &str, word: &str) -> bool {
-        wanted == word || self.distance > 0 && distance::is_within(wanted, word, usize::from(self.distance))
+        wanted == word || self.distance > 0 && edit_distance::is_within(wanted, word, usize::from(self.distance))
     }
 }
 

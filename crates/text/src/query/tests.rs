@@ -6,7 +6,7 @@ use super::*;
 const ENGLISH: fn() -> Analyzer = || Analyzer::new(Language::ENGLISH);
 
 fn hits(search: &str, text: &str) -> u32 {
-    Search::new(ENGLISH(), search).hits(&ENGLISH().words(text))
+    TextQuery::new(ENGLISH(), search).hits(&ENGLISH().words(text))
 }
 
 #[test]
@@ -32,19 +32,20 @@ fn nothing_is_nowhere() {
 
 #[test]
 fn with_mistakes() {
-    let found =
-        |search: &str, distance, text: &str| Search::fuzzy(ENGLISH(), search, distance).is_in(&ENGLISH().words(text));
+    let found = |search: &str, distance, text: &str| {
+        TextQuery::fuzzy(ENGLISH(), search, distance).is_in(&ENGLISH().words(text))
+    };
     assert!(found("red", 1, "a rad idea") && !found("red", 0, "a rad idea"));
     assert!(found("moutain bkie", 2, "the mountain bike") && !found("moutain bkie", 1, "the mountain bike"));
 }
 
 #[test]
 fn what_a_text_must_have() {
-    let needed = |search: Search| search.needed().map(|words| words.map(str::to_owned).collect::<Vec<_>>());
-    assert_eq!(needed(Search::new(ENGLISH(), "running shoes")), Some(vec!["run".to_owned(), "shoe".to_owned()]));
-    assert_eq!(needed(Search::fuzzy(ENGLISH(), "red", 1)), None);
-    assert_eq!(Search::new(ENGLISH(), "the runs").keyword(), Some("run"));
-    assert_eq!(Search::new(ENGLISH(), "two words").keyword(), None);
+    let needed = |search: TextQuery| search.needed().map(|words| words.map(str::to_owned).collect::<Vec<_>>());
+    assert_eq!(needed(TextQuery::new(ENGLISH(), "running shoes")), Some(vec!["run".to_owned(), "shoe".to_owned()]));
+    assert_eq!(needed(TextQuery::fuzzy(ENGLISH(), "red", 1)), None);
+    assert_eq!(TextQuery::new(ENGLISH(), "the runs").keyword(), Some("run"));
+    assert_eq!(TextQuery::new(ENGLISH(), "two words").keyword(), None);
 }
 
 proptest! {
@@ -52,7 +53,7 @@ proptest! {
     fn every_part_of_a_text_is_in_it(text in "[a-d]{1,3}( [a-d]{1,3}){0,6}", from in 0usize..7, many in 1usize..4) {
         let all = ENGLISH().words(&text);
         let part: Vec<&str> = text.split(' ').skip(from).take(many).collect();
-        let search = Search::new(ENGLISH(), &part.join(" "));
+        let search = TextQuery::new(ENGLISH(), &part.join(" "));
         let is_nothing = search.needed().is_some_and(|mut words| words.next().is_none());
         prop_assert!(is_nothing || search.is_in(&all), "{:?} in {}", part, text);
     }
