@@ -5,7 +5,7 @@
 
 use pleiad_model::Result;
 use pleiad_model::policy::DistanceFunction;
-use pleiad_vector::{Near, element, measure};
+use pleiad_vector::{Neighbor, distance, element};
 
 use crate::index::VectorRule;
 use crate::view::View;
@@ -24,7 +24,7 @@ const NEARS_MAX: usize = 4 << 20;
 
 impl View {
     /// All of them; `None` if they are too many to hold. For threads that may wait.
-    pub async fn nearest_of_all(&self, wanted: Wanted<'_>) -> Result<Option<Vec<Near>>> {
+    pub async fn nearest_of_all(&self, wanted: Wanted<'_>) -> Result<Option<Vec<Neighbor>>> {
         let (mut nears, mut vector) = (Vec::new(), Vec::with_capacity(wanted.rule.kind.dimensions));
         let too_many = self
             .visit_vectors(wanted.rule.id, &mut |docnum, bytes| {
@@ -36,7 +36,7 @@ impl View {
     }
 
     /// Of these items, those that have a vector.
-    pub async fn nearest_of(&self, wanted: Wanted<'_>, docnums: &[u64]) -> Result<Vec<Near>> {
+    pub async fn nearest_of(&self, wanted: Wanted<'_>, docnums: &[u64]) -> Result<Vec<Neighbor>> {
         let (mut nears, mut vector) = (Vec::with_capacity(docnums.len()), Vec::new());
         let mut numbers = docnums.iter();
         self.visit_vectors_of(wanted.rule.id, docnums, &mut |bytes| {
@@ -51,11 +51,11 @@ impl View {
 }
 
 impl Wanted<'_> {
-    fn near(&self, docnum: u64, bytes: &[u8], vector: &mut Vec<f32>) -> Option<Near> {
+    fn near(&self, docnum: u64, bytes: &[u8], vector: &mut Vec<f32>) -> Option<Neighbor> {
         let kind = self.rule.kind;
         let distance = element::decode(bytes, kind.data_type, kind.dimensions, vector)
-            .then(|| measure::distance(self.function, vector, self.to))
+            .then(|| distance::distance(self.function, vector, self.to))
             .flatten()?;
-        Some(Near { distance, docnum })
+        Some(Neighbor { distance, docnum })
     }
 }

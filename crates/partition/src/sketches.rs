@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{Mutex, RwLock};
 use pleiad_model::Result;
 use pleiad_model::policy::{DistanceFunction, VectorIndexType};
-use pleiad_vector::{Near, Plan, Sketch};
+use pleiad_vector::{AnnConfig, AnnIndex, Neighbor};
 
 use crate::index::VectorRule;
 use crate::nearest::Wanted;
@@ -47,7 +47,7 @@ pub struct Sketches {
 }
 
 struct Held {
-    sketch: RwLock<Sketch>,
+    sketch: RwLock<AnnIndex>,
     function: DistanceFunction,
     /// It knows every change up to here.
     lsn: AtomicU64,
@@ -58,7 +58,7 @@ struct Held {
 }
 
 impl Held {
-    fn new(sketch: Sketch, function: DistanceFunction, lsn: u64) -> Held {
+    fn new(sketch: AnnIndex, function: DistanceFunction, lsn: u64) -> Held {
         let (lsn, seen_lsn) = (AtomicU64::new(lsn), AtomicU64::new(0));
         Held { sketch: RwLock::new(sketch), function, lsn, seen_lsn, missing: Mutex::default() }
     }
@@ -75,14 +75,14 @@ impl Sketches {
 }
 
 /// What to sketch; `None` of an index that promises to look at every vector.
-fn plan(rule: &VectorRule) -> Option<Plan> {
+fn plan(rule: &VectorRule) -> Option<AnnConfig> {
     let list = usize::try_from(rule.search_list_size.unwrap_or(LIST_DEFAULT)).unwrap_or(usize::MAX);
     let list = match rule.index {
         VectorIndexType::Flat => return None,
         VectorIndexType::QuantizedFlat => None,
         VectorIndexType::DiskAnn => Some(list),
     };
-    Some(Plan { dimensions: rule.kind.dimensions, function: rule.function, list })
+    Some(AnnConfig { dimensions: rule.kind.dimensions, function: rule.function, list })
 }
 
 impl Partition {
@@ -99,7 +99,7 @@ impl Partition {
     }
 
     /// About the nearest `list` items with their distances, in no order; `None` if all have to be looked at.
-    pub async fn nearest_about(&self, view: &View, wanted: Wanted<'_>, list: usize) -> Result<Option<Vec<Near>>> {
+    pub async fn nearest_about(&self, view: &View, wanted: Wanted<'_>, list: usize) -> Result<Option<Vec<Neighbor>>> {
         let Some(held) = self.sketches.get(wanted.rule).filter(|held| held.function == wanted.function) else {
             return Ok(None);
         };
@@ -125,7 +125,7 @@ impl Partition {
 
 impl Held {
     /// Whether they are gone is found out by `tend`: the view may be older than they are.
-    fn miss(&self, found: &[u64], nears: &[Near]) {
+    fn miss(&self, found: &[u64], nears: &[Neighbor]) {
         let there: HashSet<u64> = nears.iter().map(|near| near.docnum).collect();
         let mut missing = self.missing.lock();
         if missing.len() < MISSING_MAX {

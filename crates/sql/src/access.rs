@@ -11,7 +11,7 @@ use std::ops::Bound;
 
 use pleiad_model::Value;
 use pleiad_model::policy::{Language, PathStep as IndexStep};
-use pleiad_vector::Measure;
+use pleiad_vector::DistanceMetric;
 
 use crate::block::{Block, Distance, Node, Operand, Output, Search};
 use crate::expr::full_text::Ask;
@@ -152,7 +152,7 @@ pub fn order_paths(block: &Block) -> Option<Vec<OrderPath>> {
 pub struct Nearest<'b> {
     pub path: Vec<IndexStep>,
     pub to: &'b [f32],
-    pub measure: Measure,
+    pub measure: DistanceMetric,
     pub search: Search,
 }
 

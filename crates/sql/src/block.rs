@@ -3,7 +3,7 @@
 //! Promise: a block can be run without looking at the text again, and nothing in it depends on a row.
 
 use pleiad_model::Value;
-use pleiad_vector::Measure;
+use pleiad_vector::DistanceMetric;
 
 use crate::document::PropertyName;
 use crate::expr::aggregate::AggregateKind;
@@ -147,7 +147,7 @@ pub enum Node {
 
 /// How near two vectors are. One of them at least is to be computed.
 pub struct Distance {
-    pub measure: Measure,
+    pub measure: DistanceMetric,
     pub left: Operand,
     pub right: Operand,
     pub search: Search,

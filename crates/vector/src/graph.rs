@@ -15,7 +15,7 @@
 //! Vectors come in clusters, and the neighbours of a node in a large one are all in it: no way leads there from outside. But such a
 //! cluster has an entry of its own, and to look at all entries is a small part of a walk.
 
-use crate::code::{Code, Codes};
+use crate::quantize::{QuantizedVector, QuantizedVectors};
 
 /// How many neighbours a node has after they were chosen.
 pub const DEGREE: usize = 32;
@@ -41,7 +41,7 @@ pub struct Graph {
 
 /// A node met on a walk, and how far away it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Met {
+pub struct VisitedNode {
     pub away: f32,
     pub at: u32,
 }
@@ -95,18 +95,18 @@ impl Graph {
     }
 
     /// The nearest that a walk meets, in order; with `length`, how far a node is away.
-    pub fn walk(&self, list: usize, nodes: usize, length: impl Fn(u32) -> f32) -> Vec<Met> {
-        let mut seen = Seen::new(nodes);
-        let mut nearest = Nearest::new(list);
+    pub fn walk(&self, list: usize, nodes: usize, length: impl Fn(u32) -> f32) -> Vec<VisitedNode> {
+        let mut seen = VisitedSet::new(nodes);
+        let mut nearest = SearchList::new(list);
         for &entry in self.entries.iter().filter(|entry| (**entry as usize) < nodes) {
             if seen.first_time(entry) {
-                nearest.meet(Met { away: length(entry), at: entry });
+                nearest.meet(VisitedNode { away: length(entry), at: entry });
             }
         }
         while let Some(at) = nearest.next() {
             for &neighbour in self.neighbours(at) {
                 if seen.first_time(neighbour) {
-                    nearest.meet(Met { away: length(neighbour), at: neighbour });
+                    nearest.meet(VisitedNode { away: length(neighbour), at: neighbour });
                 }
             }
         }
@@ -117,13 +117,13 @@ impl Graph {
     pub fn link(
         &mut self,
         at: u32,
-        code: &Code,
-        codes: &Codes,
+        code: &QuantizedVector,
+        codes: &QuantizedVectors,
         list: usize,
         is_usable: impl Fn(u32) -> bool,
     ) -> Vec<u32> {
         let met = self.walk(list, codes.len(), |other| codes.apart_from(other, code));
-        let met: Vec<Met> = met.into_iter().filter(|met| met.at != at && is_usable(met.at)).collect();
+        let met: Vec<VisitedNode> = met.into_iter().filter(|met| met.at != at && is_usable(met.at)).collect();
         let chosen = choose(met, codes);
         self.set_neighbours(at, &chosen);
         for &neighbour in &chosen {
@@ -132,7 +132,7 @@ impl Graph {
         chosen.into_iter().chain([at]).collect()
     }
 
-    fn link_back(&mut self, from: u32, to: u32, codes: &Codes) {
+    fn link_back(&mut self, from: u32, to: u32, codes: &QuantizedVectors) {
         let known = self.neighbours(from);
         if known.contains(&to) {
             return;
@@ -143,9 +143,12 @@ impl Graph {
     }
 
     /// The neighbours of a node, of these.
-    pub fn chosen(&self, of: u32, candidates: Vec<u32>, codes: &Codes) -> Vec<u32> {
-        let mut met: Vec<Met> =
-            candidates.into_iter().filter(|at| *at != of).map(|at| Met { away: codes.apart(of, at), at }).collect();
+    pub fn chosen(&self, of: u32, candidates: Vec<u32>, codes: &QuantizedVectors) -> Vec<u32> {
+        let mut met: Vec<VisitedNode> = candidates
+            .into_iter()
+            .filter(|at| *at != of)
+            .map(|at| VisitedNode { away: codes.apart(of, at), at })
+            .collect();
         met.sort_unstable_by(|a, b| a.away.total_cmp(&b.away).then(a.at.cmp(&b.at)));
         met.dedup_by_key(|met| met.at);
         choose(met, codes)
@@ -153,7 +156,7 @@ impl Graph {
 }
 
 /// Neighbours in all directions: `met` comes nearest first.
-fn choose(met: Vec<Met>, codes: &Codes) -> Vec<u32> {
+fn choose(met: Vec<VisitedNode>, codes: &QuantizedVectors) -> Vec<u32> {
     let mut taken: Vec<u32> = Vec::with_capacity(DEGREE);
     for candidate in met.into_iter().take(CANDIDATES_MAX) {
         let has_detour = |taken: &u32| ALPHA * codes.apart(*taken, candidate.at) <= candidate.away;
@@ -168,21 +171,21 @@ fn choose(met: Vec<Met>, codes: &Codes) -> Vec<u32> {
 }
 
 /// The nearest of those that were met.
-struct Nearest {
-    met: Vec<Met>,
+struct SearchList {
+    met: Vec<VisitedNode>,
     gone_from: Vec<bool>,
     list: usize,
     /// All before it were gone from.
     first: usize,
 }
 
-impl Nearest {
-    fn new(list: usize) -> Nearest {
+impl SearchList {
+    fn new(list: usize) -> SearchList {
         let list = list.max(1);
-        Nearest { met: Vec::with_capacity(list + 1), gone_from: Vec::with_capacity(list + 1), list, first: 0 }
+        SearchList { met: Vec::with_capacity(list + 1), gone_from: Vec::with_capacity(list + 1), list, first: 0 }
     }
 
-    fn meet(&mut self, met: Met) {
+    fn meet(&mut self, met: VisitedNode) {
         if self.met.len() >= self.list && self.met.last().is_some_and(|last| met.away >= last.away) {
             return;
         }
@@ -203,11 +206,11 @@ impl Nearest {
 }
 
 /// A bit per node.
-struct Seen(Vec<u64>);
+struct VisitedSet(Vec<u64>);
 
-impl Seen {
-    fn new(nodes: usize) -> Seen {
-        Seen(vec![0; nodes.div_ceil(64)])
+impl VisitedSet {
+    fn new(nodes: usize) -> VisitedSet {
+        VisitedSet(vec![0; nodes.div_ceil(64)])
     }
 
     /// A node beyond the last is not looked at.

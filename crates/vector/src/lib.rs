@@ -17,12 +17,12 @@
 //! ```
 
 pub mod element; // numbers of a data type, and their bytes
-pub mod measure; // how near two vectors are
-mod near; // what was found, the nearest first
-mod code; // vectors in a byte per element
+pub mod distance; // how near two vectors are
+mod neighbor; // what was found, the nearest first
+mod quantize; // vectors in a byte per element
 mod graph; // neighbours
-mod sketch; // an approximate picture of many vectors
+mod ann_index; // an approximate picture of many vectors
 
-pub use measure::{Kind, Measure};
-pub use near::{Near, Ranking};
-pub use sketch::{Changed, Plan, Sketch};
+pub use ann_index::{AnnConfig, AnnIndex, Changed};
+pub use distance::{DistanceMetric, VectorType};
+pub use neighbor::{Neighbor, NeighborList};

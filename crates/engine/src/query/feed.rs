@@ -19,7 +19,7 @@ use pleiad_sql::document::{Bound, PropertyName};
 use pleiad_sql::order::encode_key;
 use pleiad_sql::run::{At, Flow, Pass, Start};
 use pleiad_storage::{Direction, Limit, not_at_hand};
-use pleiad_vector::{Near, Ranking};
+use pleiad_vector::{Neighbor, NeighborList};
 
 use super::choose::{Choice, Nearby, Walk};
 use super::document::Stored;
@@ -295,7 +295,7 @@ impl Feed<'_> {
             let Some(nears) = self.reader.nearest_about(self.slice, wanted, candidates)? else { break };
             work.index_rows += nears.len() as u64;
             let nears = nears.into_iter().filter(|near| seen.insert(near.docnum)).collect();
-            match self.fetch_nears(Ranking::new(nears, wanted.function), pass, work)? {
+            match self.fetch_nears(NeighborList::new(nears, wanted.function), pass, work)? {
                 Ended::Exhausted => list = candidates.checked_mul(8),
                 ended => return Ok(ended),
             }
@@ -308,10 +308,10 @@ impl Feed<'_> {
         {
             nears.retain(|near| !is_given(near, after, nearest.measure.is_similarity()));
         }
-        self.fetch_nears(Ranking::new(nears, wanted.function), pass, work)
+        self.fetch_nears(NeighborList::new(nears, wanted.function), pass, work)
     }
 
-    fn fetch_nears(&self, mut ranking: Ranking, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    fn fetch_nears(&self, mut ranking: NeighborList, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
         let mut count = self.wanted.clamp(FETCHED_FIRST, FETCHED_MAX);
         loop {
             let docnums: Vec<u64> = ranking.next(count).iter().map(|near| near.docnum).collect();
@@ -418,7 +418,7 @@ struct Met {
 /// Whether an earlier page was done with the item. The last one comes again: it may have further rows.
 ///
 /// distance │ docnum u64 │ row u32, as `run` sorts them
-fn is_given(near: &Near, after: &[u8], descending: bool) -> bool {
+fn is_given(near: &Neighbor, after: &[u8], descending: bool) -> bool {
     let mut key = Vec::with_capacity(after.len());
     encode_key(Some(&near.distance.into()), descending, &mut key);
     let docnum = if descending { !near.docnum } else { near.docnum };

@@ -18,7 +18,7 @@ use pleiad_partition::ttl::Expiry;
 use pleiad_partition::view::{Posting, View};
 use pleiad_partition::{Record, RecordView, Schema};
 use pleiad_storage::{Direction, Limit, not_at_hand};
-use pleiad_vector::Near;
+use pleiad_vector::Neighbor;
 use tokio::runtime::Handle;
 
 use super::reach::Slice;
@@ -247,12 +247,12 @@ impl Reader {
     }
 
     /// How near the vectors of a path are to another; `None` if they are too many to hold.
-    pub fn nearest_of_all(&self, wanted: Wanted<'_>) -> Result<Option<Vec<Near>>> {
+    pub fn nearest_of_all(&self, wanted: Wanted<'_>) -> Result<Option<Vec<Neighbor>>> {
         self.now(self.view.nearest_of_all(wanted))
     }
 
     /// About the nearest `list` of them; `None` if all have to be looked at.
-    pub fn nearest_about(&self, slice: &Slice, wanted: Wanted<'_>, list: usize) -> Result<Option<Vec<Near>>> {
+    pub fn nearest_about(&self, slice: &Slice, wanted: Wanted<'_>, list: usize) -> Result<Option<Vec<Neighbor>>> {
         self.now(slice.partition.nearest_about(&self.view, wanted, list))
     }
 

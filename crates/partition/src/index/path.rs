@@ -14,7 +14,7 @@
 //! No byte above F7 is in UTF-8: whatever a property is called, it looks like no other path.
 
 use pleiad_model::policy::{CompositeIndex, CompositePath, Language, PathStep, SortOrder, VectorDataType};
-use pleiad_vector::Kind;
+use pleiad_vector::VectorType;
 
 const PROPERTY: u8 = 0xFF;
 const ELEMENT: u8 = 0xFE;
@@ -89,7 +89,7 @@ pub fn spatial_id(steps: &[PathStep]) -> u64 {
 }
 
 /// The number under which the vectors at a path have their rows. Vectors of another kind have others.
-pub fn vector_id(steps: &[PathStep], kind: Kind) -> u64 {
+pub fn vector_id(steps: &[PathStep], kind: VectorType) -> u64 {
     let data_type = match kind.data_type {
         VectorDataType::Float32 => 0,
         VectorDataType::Float16 => 1,

@@ -6,7 +6,7 @@
 
 use pleiad_model::Value;
 use pleiad_model::policy::{DistanceFunction, PathStep, VectorEmbedding, VectorIndex, VectorIndexType};
-use pleiad_vector::{Kind, Measure, element};
+use pleiad_vector::{DistanceMetric, VectorType, element};
 
 use super::Term;
 use super::path::vector_id;
@@ -17,7 +17,7 @@ pub struct VectorRule {
     pub steps: Vec<PathStep>,
     /// The number of its rows.
     pub id: u64,
-    pub kind: Kind,
+    pub kind: VectorType,
     pub function: DistanceFunction,
     pub index: VectorIndexType,
     /// How many candidates are held while a graph is built.
@@ -30,7 +30,7 @@ impl VectorRule {
         let segments = index.path.segments();
         let embedding = embeddings.iter().find(|embedding| embedding.path.segments() == segments)?;
         let steps: Vec<PathStep> = segments.iter().cloned().map(PathStep::Property).collect();
-        let kind = Kind::of(embedding);
+        let kind = VectorType::of(embedding);
         Some(VectorRule {
             id: vector_id(&steps, kind),
             steps,
@@ -42,7 +42,7 @@ impl VectorRule {
     }
 
     /// Whether the stored vectors are what is compared.
-    pub fn fits(&self, measure: &Measure) -> bool {
+    pub fn fits(&self, measure: &DistanceMetric) -> bool {
         measure.data_type == self.kind.data_type && measure.dimensions == Some(self.kind.dimensions)
     }
 

@@ -11,7 +11,7 @@
 use pleiad_model::policy::DistanceFunction;
 use pleiad_model::{Error, Result};
 use pleiad_storage::{Batch, Snapshot, Store, keyspace};
-use pleiad_vector::{Changed, Sketch};
+use pleiad_vector::{AnnIndex, Changed};
 
 use crate::index::VectorRule;
 use crate::partition::Partition;
@@ -54,7 +54,7 @@ impl Partition {
     }
 
     /// Gives every item the neighbours that its row names.
-    pub(super) async fn relink(&self, rule: &VectorRule, sketch: &mut Sketch) -> Result<()> {
+    pub(super) async fn relink(&self, rule: &VectorRule, sketch: &mut AnnIndex) -> Result<()> {
         let (from, to) = keyspace::graph_range(self.range.shard, rule.id);
         let snapshot = self.store.snapshot().await?;
         snapshot

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use parking_lot::RwLock;
 use pleiad_model::Result;
 use pleiad_storage::Limit;
-use pleiad_vector::{Sketch, element};
+use pleiad_vector::{AnnIndex, element};
 
 use super::{Held, SKETCHED_ITEMS_MIN, plan};
 use crate::change_feed::FeedRow;
@@ -73,7 +73,7 @@ impl Partition {
             self.sketches.few.lock().insert(rule.id, view.lsn());
             return Ok(());
         }
-        let mut sketch = Sketch::new(plan);
+        let mut sketch = AnnIndex::new(plan);
         let whole = match self.saved_lsn(rule).await? {
             _ if plan.list.is_none() => restore(&view, rule, &mut sketch).await?,
             Some(lsn) if lsn <= view.lsn() => self.come_back(&view, rule, &mut sketch, lsn, goes_on).await?,
@@ -89,7 +89,7 @@ impl Partition {
     }
 
     /// Every vector, one after the other.
-    async fn build(&self, view: &View, rule: &VectorRule, sketch: &mut Sketch, goes_on: GoesOn<'_>) -> Result<bool> {
+    async fn build(&self, view: &View, rule: &VectorRule, sketch: &mut AnnIndex, goes_on: GoesOn<'_>) -> Result<bool> {
         let mut vector = Vec::new();
         let stopped = view
             .visit_vectors(rule.id, &mut |docnum, bytes| {
@@ -107,7 +107,7 @@ impl Partition {
         &self,
         view: &View,
         rule: &VectorRule,
-        sketch: &mut Sketch,
+        sketch: &mut AnnIndex,
         lsn: u64,
         goes_on: GoesOn<'_>,
     ) -> Result<bool> {
@@ -178,14 +178,14 @@ async fn whole_transactions(view: &View, from_lsn: u64) -> Result<(Vec<FeedRow>,
     Ok((rows, true))
 }
 
-fn apply(sketch: &RwLock<Sketch>, vectors: Vec<(u64, Option<Vec<f32>>)>) {
+fn apply(sketch: &RwLock<AnnIndex>, vectors: Vec<(u64, Option<Vec<f32>>)>) {
     for some in vectors.chunks(PUT_AT_ONCE) {
         let mut sketch = sketch.write();
         some.iter().for_each(|(docnum, vector)| put(&mut sketch, *docnum, vector.as_deref()));
     }
 }
 
-fn put(sketch: &mut Sketch, docnum: u64, vector: Option<&[f32]>) {
+fn put(sketch: &mut AnnIndex, docnum: u64, vector: Option<&[f32]>) {
     match vector {
         Some(vector) => sketch.put(docnum, vector),
         None => sketch.remove(docnum),
@@ -207,7 +207,7 @@ async fn sweep(view: &View, rule: &VectorRule, held: &Held) -> Result<()> {
     Ok(())
 }
 
-async fn restore(view: &View, rule: &VectorRule, sketch: &mut Sketch) -> Result<bool> {
+async fn restore(view: &View, rule: &VectorRule, sketch: &mut AnnIndex) -> Result<bool> {
     let mut vector = Vec::new();
     view.visit_vectors(rule.id, &mut |docnum, bytes| {
         if decode(rule, bytes, &mut vector) {

@@ -82,7 +82,7 @@ impl World {
             let mut nears = self.partition.nearest_about(&view, wanted, 100).await.unwrap().expect("a sketch");
             for near in &nears {
                 let vector = &self.vectors[&near.docnum];
-                assert_eq!(Some(near.distance), pleiad_vector::measure::distance(wanted.function, vector, &to));
+                assert_eq!(Some(near.distance), pleiad_vector::distance::distance(wanted.function, vector, &to));
             }
             nears.sort_by(|a, b| a.order(b, wanted.function));
             let mut all = view.nearest_of_all(wanted).await.unwrap().unwrap();

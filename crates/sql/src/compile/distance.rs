@@ -9,7 +9,7 @@
 
 use pleiad_model::policy::{DistanceFunction, VectorDataType, VectorEmbedding};
 use pleiad_model::{Object, Result, Value, json};
-use pleiad_vector::Measure;
+use pleiad_vector::DistanceMetric;
 
 use super::Compiler;
 use crate::block::{Distance, Node, Operand, Search};
@@ -30,7 +30,7 @@ impl<'q> Compiler<'q> {
         let nodes = self.all(arguments)?;
         let mut nodes = nodes.into_iter();
         let (Some(left), Some(right)) = (nodes.next(), nodes.next()) else { return Ok(Node::Undefined) };
-        let measure = self.policy_of(&left).or_else(|| self.policy_of(&right)).map_or(UNSAID, Measure::of);
+        let measure = self.policy_of(&left).or_else(|| self.policy_of(&right)).map_or(UNSAID, DistanceMetric::of);
         let (measure, search) = self.options(measure, nodes.next(), nodes.next(), At::of(expr, arguments))?;
         let (Some(left), Some(right)) = (operand(left, measure), operand(right, measure)) else {
             return Ok(Node::Undefined);
@@ -46,7 +46,7 @@ impl<'q> Compiler<'q> {
     /// Whether `ORDER BY` this distance goes down: the nearest comes first.
     pub(super) fn descends(&mut self, arguments: &'q [Expr], expr: &Expr) -> Result<bool> {
         let nodes = self.all(arguments)?;
-        let measure = nodes.iter().take(2).find_map(|node| self.policy_of(node)).map_or(UNSAID, Measure::of);
+        let measure = nodes.iter().take(2).find_map(|node| self.policy_of(node)).map_or(UNSAID, DistanceMetric::of);
         let mut settings = nodes.into_iter().skip(2);
         let (measure, _) = self.options(measure, settings.next(), settings.next(), At::of(expr, arguments))?;
         Ok(measure.is_similarity())
@@ -61,11 +61,11 @@ impl<'q> Compiler<'q> {
 
     fn options(
         &self,
-        mut measure: Measure,
+        mut measure: DistanceMetric,
         brute_force: Option<Node>,
         options: Option<Node>,
         at: At,
-    ) -> Result<(Measure, Search)> {
+    ) -> Result<(DistanceMetric, Search)> {
         let refuse = |what: &str| Err(Fault::plain(at.call, what).into_error(self.text));
         let brute_force = match brute_force {
             None | Some(Node::Undefined) => false,
@@ -113,7 +113,7 @@ impl At {
     }
 }
 
-fn set(name: &str, value: &Value, measure: &mut Measure, search: &mut Search, at: At) -> Result<(), Fault> {
+fn set(name: &str, value: &Value, measure: &mut DistanceMetric, search: &mut Search, at: At) -> Result<(), Fault> {
     let text = value.as_str().unwrap_or_default();
     let unknown = |known: &str| {
         let shown = value.as_str().map_or_else(|| json::to_string(value), str::to_owned);
@@ -162,7 +162,7 @@ fn within(name: &str, value: &Value, min: f64, max: f64, at: At) -> Result<f64, 
     }
 }
 
-fn operand(node: Node, measure: Measure) -> Option<Operand> {
+fn operand(node: Node, measure: DistanceMetric) -> Option<Operand> {
     match node {
         Node::Undefined => None,
         Node::Constant(value) => measure.vector(&value).map(Operand::Known),

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use pleiad_model::{Result, Value};
-use pleiad_vector::Measure;
+use pleiad_vector::DistanceMetric;
 
 use super::{Context, Term, evaluate};
 use crate::block::{Distance, Operand};
@@ -20,7 +20,7 @@ pub fn between<'a>(distance: &'a Distance, rows: Rows<'a>, cx: &Context<'_>) -> 
 
 fn vector<'a>(
     operand: &'a Operand,
-    measure: Measure,
+    measure: DistanceMetric,
     rows: Rows<'a>,
     cx: &Context<'_>,
 ) -> Result<Option<Cow<'a, [f32]>>> {

@@ -10,7 +10,7 @@ use pleiad_model::policy::{ContainerDefinition, DistanceFunction, VectorDataType
 use pleiad_model::{Object, Value, json};
 use pleiad_sql::testing::Chance;
 use pleiad_storage::Memory;
-use pleiad_vector::{element, measure};
+use pleiad_vector::{distance, element};
 
 use crate::catalog::NewContainer;
 use crate::chores::tend_all;
@@ -115,11 +115,11 @@ impl World {
     fn sorted(&self, to: &[f32], least: i64) -> Vec<f64> {
         let distance = |item: &Value| {
             let vector = element::parse(item.get("v")?, self.case.data_type).filter(|v| v.len() == DIMENSIONS)?;
-            measure::distance(self.case.function, &vector, to)
+            distance::distance(self.case.function, &vector, to)
         };
         let wanted = self.items.values().filter(|item| item.get("n").and_then(Value::as_i64) >= Some(least));
         let mut distances: Vec<f64> = wanted.filter_map(distance).collect();
-        distances.sort_by(|a, b| measure::nearer(self.case.function, *a, *b));
+        distances.sort_by(|a, b| distance::nearer(self.case.function, *a, *b));
         distances
     }
 
@@ -253,7 +253,7 @@ impl World {
             assert!(rows.is_sorted_by(|a, b| a.1 <= b.1));
             for (id, distance) in &rows {
                 let vector = element::parse(self.items[id].get("v").unwrap(), self.case.data_type).unwrap();
-                assert_eq!(measure::distance(self.case.function, &vector, &to), Some(*distance));
+                assert_eq!(distance::distance(self.case.function, &vector, &to), Some(*distance));
             }
             let last = want.last().copied().unwrap_or_default();
             hits += rows.iter().filter(|(_, distance)| *distance <= last).count();

@@ -5,7 +5,7 @@
 
 use pleiad_model::Result;
 use pleiad_model::policy::{DistanceFunction, VectorDataType};
-use pleiad_vector::Measure;
+use pleiad_vector::DistanceMetric;
 
 use super::Function;
 use super::arguments::{at, real};
@@ -14,8 +14,8 @@ use crate::expr::{Context, Term};
 pub const VECTOR_DISTANCE: &str = "VECTORDISTANCE";
 
 /// What holds where neither policy nor call says anything.
-pub const UNSAID: Measure =
-    Measure { function: DistanceFunction::Cosine, data_type: VectorDataType::Float32, dimensions: None };
+pub const UNSAID: DistanceMetric =
+    DistanceMetric { function: DistanceFunction::Cosine, data_type: VectorDataType::Float32, dimensions: None };
 
 pub const FUNCTIONS: &[Function] = &[Function::between(VECTOR_DISTANCE, 2, 4, distance)];
 

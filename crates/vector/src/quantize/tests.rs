@@ -7,7 +7,7 @@ use DistanceFunction::{Cosine, DotProduct, Euclidean};
 
 #[test]
 fn codes_are_as_drawn() {
-    let codes = Codes::new(3, Euclidean);
+    let codes = QuantizedVectors::new(3, Euclidean);
     let code = codes.encode(&[0.5, -1.0, 0.25]);
     assert_eq!(code.code, [64, -127, 32]);
     assert!((code.step - 1.0 / 127.0).abs() < 1e-6);
@@ -22,7 +22,7 @@ proptest! {
     #[test]
     fn estimates_are_near(vectors in vectors()) {
         for function in [Cosine, DotProduct, Euclidean] {
-            let mut codes = Codes::new(24, function);
+            let mut codes = QuantizedVectors::new(24, function);
             for (at, vector) in (0u32..).zip(&vectors) {
                 let code = codes.encode(vector);
                 codes.put(at, &code);

@@ -7,17 +7,17 @@ use std::cmp::Ordering;
 
 use pleiad_model::policy::DistanceFunction;
 
-use crate::measure::{is_similarity, nearer};
+use crate::distance::{is_similarity, nearer};
 
 /// An item, and how near it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Near {
+pub struct Neighbor {
     pub distance: f64,
     pub docnum: u64,
 }
 
-impl Near {
-    pub fn order(&self, other: &Near, function: DistanceFunction) -> Ordering {
+impl Neighbor {
+    pub fn order(&self, other: &Neighbor, function: DistanceFunction) -> Ordering {
         let ties = self.docnum.cmp(&other.docnum);
         let ties = if is_similarity(function) { ties.reverse() } else { ties };
         nearer(function, self.distance, other.distance).then(ties)
@@ -25,15 +25,15 @@ impl Near {
 }
 
 /// Many of them, of which the first are wanted in order, and perhaps more later.
-pub struct Ranking {
-    nears: Vec<Near>,
+pub struct NeighborList {
+    nears: Vec<Neighbor>,
     function: DistanceFunction,
     given: usize,
 }
 
-impl Ranking {
-    pub fn new(nears: Vec<Near>, function: DistanceFunction) -> Ranking {
-        Ranking { nears, function, given: 0 }
+impl NeighborList {
+    pub fn new(nears: Vec<Neighbor>, function: DistanceFunction) -> NeighborList {
+        NeighborList { nears, function, given: 0 }
     }
 
     pub fn len(&self) -> usize {
@@ -45,7 +45,7 @@ impl Ranking {
     }
 
     /// The next so many, in order; none when all were given.
-    pub fn next(&mut self, count: usize) -> &[Near] {
+    pub fn next(&mut self, count: usize) -> &[Neighbor] {
         let function = self.function;
         let left = self.nears.get_mut(self.given..).unwrap_or_default();
         let count = count.min(left.len());

@@ -15,12 +15,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use pleiad_model::policy::DistanceFunction;
 
-use crate::code::{Code, Codes};
 use crate::graph::Graph;
+use crate::quantize::{QuantizedVector, QuantizedVectors};
 
 /// What a sketch is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct AnnConfig {
     pub dimensions: usize,
     pub function: DistanceFunction,
     /// Candidates held while a node is linked; without, there is no graph and every code is looked at.
@@ -28,9 +28,9 @@ pub struct Plan {
 }
 
 #[derive(Clone, Debug)]
-pub struct Sketch {
-    plan: Plan,
-    codes: Codes,
+pub struct AnnIndex {
+    plan: AnnConfig,
+    codes: QuantizedVectors,
     graph: Graph,
     /// Whose place it is; `None` of a node that was removed.
     docnums: Vec<Option<u64>>,
@@ -42,10 +42,10 @@ pub struct Sketch {
 /// What is to be written of an item: its neighbours, or that it has none any more.
 pub type Changed = (u64, Option<Vec<u64>>);
 
-impl Sketch {
-    pub fn new(plan: Plan) -> Sketch {
+impl AnnIndex {
+    pub fn new(plan: AnnConfig) -> AnnIndex {
         let (graph, docnums, places, changed) = Default::default();
-        Sketch { plan, codes: Codes::new(plan.dimensions, plan.function), graph, docnums, places, changed }
+        AnnIndex { plan, codes: QuantizedVectors::new(plan.dimensions, plan.function), graph, docnums, places, changed }
     }
 
     /// How many items it knows.
@@ -77,7 +77,7 @@ impl Sketch {
         self.link(at, &code);
     }
 
-    fn place(&mut self, docnum: u64, vector: &[f32]) -> (u32, Code) {
+    fn place(&mut self, docnum: u64, vector: &[f32]) -> (u32, QuantizedVector) {
         let at = u32::try_from(self.docnums.len()).unwrap_or(u32::MAX);
         let code = self.codes.encode(vector);
         self.codes.put(at, &code);
@@ -86,7 +86,7 @@ impl Sketch {
         (at, code)
     }
 
-    fn link(&mut self, at: u32, code: &Code) {
+    fn link(&mut self, at: u32, code: &QuantizedVector) {
         let Some(list) = self.plan.list else { return };
         let docnums = &self.docnums;
         let is_there = |at: u32| docnums.get(at as usize).is_some_and(Option::is_some);
@@ -118,7 +118,7 @@ impl Sketch {
         at.into_iter().filter_map(|at: u32| self.docnums.get(at as usize).copied().flatten()).collect()
     }
 
-    fn scan(&self, to: &Code, list: usize) -> Vec<u32> {
+    fn scan(&self, to: &QuantizedVector, list: usize) -> Vec<u32> {
         let there = (0u32..).zip(&self.docnums).filter(|(_, docnum)| docnum.is_some());
         let mut all: Vec<(f32, u32)> = there.map(|(at, _)| (self.codes.away(at, to), at)).collect();
         if list < all.len() && list > 0 {
@@ -195,8 +195,8 @@ impl Sketch {
 
     /// The same items, and nothing that was removed. Whoever had a removed node for a neighbour gets its neighbours to choose
     /// from.
-    pub fn renewed(&self) -> Sketch {
-        let mut next = Sketch::new(self.plan);
+    pub fn renewed(&self) -> AnnIndex {
+        let mut next = AnnIndex::new(self.plan);
         let mut moved: Vec<Option<u32>> = Vec::with_capacity(self.docnums.len());
         for (at, docnum) in (0u32..).zip(&self.docnums) {
             moved.push(docnum.map(|docnum| {

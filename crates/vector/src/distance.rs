@@ -19,30 +19,33 @@ use crate::element;
 
 /// What vectors are, for whoever stores them: equal kinds have equal bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct VectorType {
     pub data_type: VectorDataType,
     pub dimensions: usize,
 }
 
 /// What is compared, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measure {
+pub struct DistanceMetric {
     pub function: DistanceFunction,
     pub data_type: VectorDataType,
     /// Others have no distance; `None` if two vectors only have to agree with each other.
     pub dimensions: Option<usize>,
 }
 
-impl Kind {
-    pub fn of(embedding: &VectorEmbedding) -> Kind {
-        Kind { data_type: embedding.data_type, dimensions: usize::try_from(embedding.dimensions).unwrap_or(usize::MAX) }
+impl VectorType {
+    pub fn of(embedding: &VectorEmbedding) -> VectorType {
+        VectorType {
+            data_type: embedding.data_type,
+            dimensions: usize::try_from(embedding.dimensions).unwrap_or(usize::MAX),
+        }
     }
 }
 
-impl Measure {
-    pub fn of(embedding: &VectorEmbedding) -> Measure {
-        let Kind { data_type, dimensions } = Kind::of(embedding);
-        Measure { function: embedding.distance_function, data_type, dimensions: Some(dimensions) }
+impl DistanceMetric {
+    pub fn of(embedding: &VectorEmbedding) -> DistanceMetric {
+        let VectorType { data_type, dimensions } = VectorType::of(embedding);
+        DistanceMetric { function: embedding.distance_function, data_type, dimensions: Some(dimensions) }
     }
 
     /// A value as one of the two.

@@ -18,7 +18,7 @@ const CODE_MAX: f32 = 127.0;
 
 /// Many codes, each under the place it was given.
 #[derive(Clone, Debug)]
-pub struct Codes {
+pub struct QuantizedVectors {
     dimensions: usize,
     function: DistanceFunction,
     codes: Vec<i8>,
@@ -28,16 +28,16 @@ pub struct Codes {
 
 /// One vector to measure against others.
 #[derive(Clone, Debug)]
-pub struct Code {
+pub struct QuantizedVector {
     code: Vec<i8>,
     step: f32,
     /// Of its code, squared.
     length: f32,
 }
 
-impl Codes {
-    pub fn new(dimensions: usize, function: DistanceFunction) -> Codes {
-        Codes { dimensions, function, codes: Vec::new(), sizes: Vec::new() }
+impl QuantizedVectors {
+    pub fn new(dimensions: usize, function: DistanceFunction) -> QuantizedVectors {
+        QuantizedVectors { dimensions, function, codes: Vec::new(), sizes: Vec::new() }
     }
 
     pub fn len(&self) -> usize {
@@ -48,7 +48,7 @@ impl Codes {
         self.codes.capacity() + self.sizes.capacity() * size_of::<(f32, f32)>()
     }
 
-    pub fn encode(&self, vector: &[f32]) -> Code {
+    pub fn encode(&self, vector: &[f32]) -> QuantizedVector {
         let norm = vector.iter().map(|element| element * element).sum::<f32>().sqrt();
         let scale = match self.function {
             DistanceFunction::Cosine if norm > 0.0 => 1.0 / norm,
@@ -58,17 +58,17 @@ impl Codes {
         let step = if largest > 0.0 { largest / CODE_MAX } else { 1.0 };
         let code: Vec<i8> = vector.iter().map(|element| (element * scale / step).round() as i8).collect();
         let length = dot(&code, &code) as f32 * step * step;
-        Code { code, step, length }
+        QuantizedVector { code, step, length }
     }
 
     /// The vector itself, about.
-    pub fn code(&self, at: u32) -> Code {
+    pub fn code(&self, at: u32) -> QuantizedVector {
         let (step, length) = self.size(at);
-        Code { code: self.slice(at).to_vec(), step, length }
+        QuantizedVector { code: self.slice(at).to_vec(), step, length }
     }
 
     /// Puts a code at a place, which may be the first behind the last.
-    pub fn put(&mut self, at: u32, code: &Code) {
+    pub fn put(&mut self, at: u32, code: &QuantizedVector) {
         let at = at as usize;
         if at >= self.sizes.len() {
             self.sizes.resize(at + 1, (0.0, 0.0));
@@ -91,7 +91,7 @@ impl Codes {
     }
 
     /// How far one is from a vector: less is nearer, whatever the function.
-    pub fn away(&self, at: u32, from: &Code) -> f32 {
+    pub fn away(&self, at: u32, from: &QuantizedVector) -> f32 {
         let (step, length) = self.size(at);
         let dot = dot(self.slice(at), &from.code) as f32 * step * from.step;
         match self.function {
@@ -101,7 +101,7 @@ impl Codes {
     }
 
     /// How far a vector is from one of them as the graph sees it, squared.
-    pub fn apart_from(&self, at: u32, from: &Code) -> f32 {
+    pub fn apart_from(&self, at: u32, from: &QuantizedVector) -> f32 {
         let (step, length) = self.size(at);
         length + from.length - 2.0 * dot(self.slice(at), &from.code) as f32 * step * from.step
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::measure;
+use crate::distance;
 use DistanceFunction::{Cosine, DotProduct, Euclidean};
 
 /// Points in clusters: a centre each, and noise around it. The same seed gives the same points.
@@ -39,12 +39,12 @@ impl Points {
 
 fn nearest(points: &[(u64, Vec<f32>)], to: &[f32], function: DistanceFunction, count: usize) -> HashSet<u64> {
     let mut all: Vec<(f64, u64)> =
-        points.iter().filter_map(|(docnum, point)| Some((measure::distance(function, point, to)?, *docnum))).collect();
-    all.sort_by(|a, b| measure::nearer(function, a.0, b.0));
+        points.iter().filter_map(|(docnum, point)| Some((distance::distance(function, point, to)?, *docnum))).collect();
+    all.sort_by(|a, b| distance::nearer(function, a.0, b.0));
     all.into_iter().take(count).map(|(_, docnum)| docnum).collect()
 }
 
-fn recall(sketch: &Sketch, points: &[(u64, Vec<f32>)], source: &mut Points, function: DistanceFunction) -> f64 {
+fn recall(sketch: &AnnIndex, points: &[(u64, Vec<f32>)], source: &mut Points, function: DistanceFunction) -> f64 {
     let (mut found, queries) = (0, 50);
     for _ in 0..queries {
         let to = source.point();
@@ -57,8 +57,8 @@ fn recall(sketch: &Sketch, points: &[(u64, Vec<f32>)], source: &mut Points, func
     found as f64 / (queries * 10) as f64
 }
 
-fn built(list: Option<usize>, function: DistanceFunction, points: &[(u64, Vec<f32>)]) -> Sketch {
-    let mut sketch = Sketch::new(Plan { dimensions: points[0].1.len(), function, list });
+fn built(list: Option<usize>, function: DistanceFunction, points: &[(u64, Vec<f32>)]) -> AnnIndex {
+    let mut sketch = AnnIndex::new(AnnConfig { dimensions: points[0].1.len(), function, list });
     points.iter().for_each(|(docnum, point)| sketch.put(*docnum, point));
     sketch
 }
@@ -106,7 +106,7 @@ fn rows_make_the_same_graph_again() {
     let mut points = points(&mut source, 2_000);
     let mut sketch = built(Some(100), Cosine, &points);
     let mut rows: HashMap<u64, Vec<u64>> = HashMap::new();
-    let write = |sketch: &mut Sketch, rows: &mut HashMap<u64, Vec<u64>>| {
+    let write = |sketch: &mut AnnIndex, rows: &mut HashMap<u64, Vec<u64>>| {
         for (docnum, neighbours) in sketch.take_changed() {
             match neighbours {
                 Some(neighbours) => rows.insert(docnum, neighbours),
@@ -121,7 +121,7 @@ fn rows_make_the_same_graph_again() {
     write(&mut sketch, &mut rows);
     assert!(sketch.changed() == 0 && !rows.contains_key(&5));
 
-    let mut again = Sketch::new(Plan { dimensions: 32, function: Cosine, list: Some(100) });
+    let mut again = AnnIndex::new(AnnConfig { dimensions: 32, function: Cosine, list: Some(100) });
     points.iter().for_each(|(docnum, point)| again.restore(*docnum, point));
     again.restore(9_999, &points[0].1);
     rows.iter().for_each(|(docnum, neighbours)| again.relink(*docnum, neighbours.iter().copied()));
@@ -131,7 +131,7 @@ fn rows_make_the_same_graph_again() {
     assert!(recall(&again, &points, &mut source, Cosine) > 0.97);
 
     // Lists that are of later than the rest name items that have none.
-    let mut half = Sketch::new(Plan { dimensions: 32, function: Cosine, list: Some(100) });
+    let mut half = AnnIndex::new(AnnConfig { dimensions: 32, function: Cosine, list: Some(100) });
     points.iter().for_each(|(docnum, point)| half.restore(*docnum, point));
     let early = rows.iter().filter(|(docnum, _)| *docnum % 2 == 0);
     early.for_each(|(docnum, neighbours)| half.relink(*docnum, neighbours.iter().copied()));
@@ -149,7 +149,7 @@ fn walks_begin_near_every_item_also_in_clusters_without_a_way_in() {
     let mut source = Points::new(11, 40, 64);
     let points = points(&mut source, 40 * 60);
     let mut sketch = built(Some(100), Cosine, &points);
-    let mut again = Sketch::new(Plan { dimensions: 64, function: Cosine, list: Some(100) });
+    let mut again = AnnIndex::new(AnnConfig { dimensions: 64, function: Cosine, list: Some(100) });
     points.iter().for_each(|(docnum, point)| again.restore(*docnum, point));
     for (docnum, neighbours) in sketch.take_changed() {
         again.relink(docnum, neighbours.into_iter().flatten());
@@ -165,7 +165,7 @@ fn walks_begin_near_every_item_also_in_clusters_without_a_way_in() {
 
 #[test]
 fn small_ones_are_whole() {
-    let mut sketch = Sketch::new(Plan { dimensions: 2, function: Euclidean, list: Some(50) });
+    let mut sketch = AnnIndex::new(AnnConfig { dimensions: 2, function: Euclidean, list: Some(50) });
     assert!(sketch.search(&[1.0, 1.0], 10).is_empty());
     sketch.put(4, &[1.0, 1.0]);
     sketch.put(4, &[2.0, 2.0]);

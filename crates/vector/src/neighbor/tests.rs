@@ -7,7 +7,7 @@ use DistanceFunction::{Cosine, Euclidean};
 
 #[test]
 fn ties_go_the_way_of_the_distances() {
-    let (a, b) = (Near { distance: 1.0, docnum: 1 }, Near { distance: 1.0, docnum: 2 });
+    let (a, b) = (Neighbor { distance: 1.0, docnum: 1 }, Neighbor { distance: 1.0, docnum: 2 });
     assert_eq!(a.order(&b, Euclidean), Ordering::Less);
     assert_eq!(a.order(&b, Cosine), Ordering::Greater);
 }
@@ -19,11 +19,11 @@ proptest! {
         counts in proptest::collection::vec(0usize..20, 0..20),
         function in prop_oneof![Just(Cosine), Just(Euclidean)],
     ) {
-        let nears: Vec<Near> =
-            (1..).zip(&distances).map(|(docnum, d)| Near { distance: f64::from(*d), docnum }).collect();
+        let nears: Vec<Neighbor> =
+            (1..).zip(&distances).map(|(docnum, d)| Neighbor { distance: f64::from(*d), docnum }).collect();
         let mut sorted = nears.clone();
         sorted.sort_by(|a, b| a.order(b, function));
-        let mut ranking = Ranking::new(nears, function);
+        let mut ranking = NeighborList::new(nears, function);
         let mut given = Vec::new();
         for count in counts.into_iter().chain([usize::MAX]) {
             given.extend_from_slice(ranking.next(count));
