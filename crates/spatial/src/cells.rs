@@ -27,7 +27,7 @@ use pleiad_model::policy::{BoundingBox, Geospatial};
 use crate::globe::spans;
 use crate::plane::boxes;
 use crate::{Geometry, Surface};
-use grid::{Block, Grid};
+use grid::{CellBlock, Grid};
 
 pub const LEVELS: usize = 12;
 pub const COVER_CELLS_MAX: usize = 8;
@@ -117,7 +117,7 @@ impl CellRange {
 /// The cells under which an index keeps the shape, in order: at least one, at most `COVER_CELLS_MAX`.
 pub fn cover(shape: &Geometry, space: &Space) -> Vec<Cell> {
     match blocks(shape, 0.0, space) {
-        Blocks { whole: true, blocks } if !blocks.is_empty() => few(&blocks, COVER_CELLS_MAX),
+        CellBlocks { whole: true, blocks } if !blocks.is_empty() => few(&blocks, COVER_CELLS_MAX),
         _ => vec![Cell::outside()],
     }
 }
@@ -131,31 +131,31 @@ pub fn search(region: &Geometry, reach: f64, space: &Space) -> Vec<CellRange> {
     joined(around.chain(families).collect())
 }
 
-struct Blocks {
-    blocks: Vec<Block>,
+struct CellBlocks {
+    blocks: Vec<CellBlock>,
     /// Do the blocks contain all of the shape?
     whole: bool,
 }
 
-fn blocks(shape: &Geometry, reach: f64, space: &Space) -> Blocks {
+fn blocks(shape: &Geometry, reach: f64, space: &Space) -> CellBlocks {
     match (&shape.surface, space) {
         (Surface::Globe(figure), Space::Globe) => {
             let spans = spans(figure, reach);
-            Blocks { blocks: spans.iter().flat_map(|span| Grid::GLOBE.of_span(span)).collect(), whole: true }
+            CellBlocks { blocks: spans.iter().flat_map(|span| Grid::GLOBE.of_span(span)).collect(), whole: true }
         }
         (Surface::Plane(figure), Space::Plane { x, y }) => {
             let grid = Grid { x: *x, y: *y };
             let boxes = boxes(figure);
             let whole = boxes.iter().all(|area| grid.holds(area));
             let wide = boxes.iter().map(|area| area.widened(reach));
-            Blocks { blocks: wide.filter_map(|area| grid.of_box(&area)).collect(), whole }
+            CellBlocks { blocks: wide.filter_map(|area| grid.of_box(&area)).collect(), whole }
         }
-        _ => Blocks { blocks: Vec::new(), whole: false },
+        _ => CellBlocks { blocks: Vec::new(), whole: false },
     }
 }
 
 /// At most so many cells that contain all the blocks.
-fn few(blocks: &[Block], cells_max: usize) -> Vec<Cell> {
+fn few(blocks: &[CellBlock], cells_max: usize) -> Vec<Cell> {
     let mut cells = outermost(blocks.iter().flat_map(|block| block.cells(cells_max)).collect());
     while cells.len() > cells_max {
         let deepest = cells.iter().map(|cell| cell.digits.len()).max().unwrap_or(0);

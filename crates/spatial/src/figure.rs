@@ -11,12 +11,12 @@
 //!   └──────►──────┘
 //! ```
 
-mod bundle; // edges that are looked at or skipped together
+mod edge_group; // edges that are looked at or skipped together
 
-pub(crate) use bundle::Bundle;
+pub(crate) use edge_group::EdgeGroup;
 
 /// A place on a surface, and what that surface means by straight, left and far.
-pub(crate) trait Place: Copy {
+pub(crate) trait SurfacePoint: Copy {
     /// From the first two numbers of a GeoJSON position, or why they name no place.
     fn new(x: f64, y: f64) -> Result<Self, &'static str>;
 
@@ -71,7 +71,7 @@ pub(crate) struct Figure<P> {
     pub points: Vec<P>,
     pub lines: Vec<Vec<P>>,
     pub polygons: Vec<Polygon<P>>,
-    bundles: Vec<Bundle<P>>,
+    bundles: Vec<EdgeGroup<P>>,
 }
 
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ pub(crate) struct Polygon<P> {
     holes: Vec<Vec<P>>,
 }
 
-impl<P: Place> Polygon<P> {
+impl<P: SurfacePoint> Polygon<P> {
     /// Rings as GeoJSON has them: the first is the border, the others are holes, whichever way they turn.
     pub fn new(outer: Vec<P>, holes: Vec<Vec<P>>) -> Self {
         let outer = P::outer(outer);
@@ -120,10 +120,10 @@ impl<P: Place> Polygon<P> {
     }
 }
 
-impl<P: Place> Figure<P> {
+impl<P: SurfacePoint> Figure<P> {
     pub fn new(points: Vec<P>, lines: Vec<Vec<P>>, polygons: Vec<Polygon<P>>) -> Self {
         let mut figure = Figure { points, lines, polygons, bundles: Vec::new() };
-        figure.bundles = bundle::all(figure.chains());
+        figure.bundles = edge_group::all(figure.chains());
         figure
     }
 
@@ -146,7 +146,7 @@ impl<P: Place> Figure<P> {
     }
 
     /// Every edge, some neighbours at a time.
-    pub fn bundles(&self) -> &[Bundle<P>] {
+    pub fn bundles(&self) -> &[EdgeGroup<P>] {
         &self.bundles
     }
 
@@ -163,7 +163,7 @@ impl<P: Place> Figure<P> {
 }
 
 /// The edges of a chain.
-pub(crate) fn segments<P: Place>(chain: &[P]) -> impl Iterator<Item = Segment<P>> {
+pub(crate) fn segments<P: SurfacePoint>(chain: &[P]) -> impl Iterator<Item = Segment<P>> {
     chain.iter().zip(chain.iter().skip(1)).map(|(&from, &to)| Segment { from, to })
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn reversed<P>(mut ring: Vec<P>) -> Vec<P> {
 }
 
 /// The hole, turned so that the polygon's border lies to its left. A hole that has no inside is none.
-fn facing<P: Place>(hole: Vec<P>, outer: &[P]) -> Option<Vec<P>> {
+fn facing<P: SurfacePoint>(hole: Vec<P>, outer: &[P]) -> Option<Vec<P>> {
     let apart = |place: &&P| !segments(&hole).any(|segment| place.on(segment));
     let place = *outer.iter().find(apart)?;
     if place.left_of(&hole) {

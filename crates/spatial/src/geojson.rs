@@ -8,13 +8,13 @@ use pleiad_model::Value;
 use pleiad_model::policy::SpatialType;
 
 use crate::Invalid;
-use crate::figure::{Figure, Place, Polygon};
+use crate::figure::{Figure, Polygon, SurfacePoint};
 
 pub const POLYGON_POINTS_MAX: usize = 4096;
 
 type Result<T> = std::result::Result<T, Invalid>;
 
-pub(crate) fn figure<P: Place>(value: &Value) -> Result<(SpatialType, Figure<P>)> {
+pub(crate) fn figure<P: SurfacePoint>(value: &Value) -> Result<(SpatialType, Figure<P>)> {
     let kind = kind(value)?;
     let Some(coordinates) = value.get("coordinates") else {
         return invalid("A GeoJSON object must have coordinates.");
@@ -38,7 +38,7 @@ fn kind(value: &Value) -> Result<SpatialType> {
     }
 }
 
-fn place<P: Place>(value: &Value) -> Result<P> {
+fn place<P: SurfacePoint>(value: &Value) -> Result<P> {
     let number = |at: usize| value.as_array()?.get(at)?.as_number();
     match (number(0), number(1)) {
         (Some(x), Some(y)) => P::new(x.as_f64(), y.as_f64()).or_else(invalid),
@@ -46,7 +46,7 @@ fn place<P: Place>(value: &Value) -> Result<P> {
     }
 }
 
-fn line<P: Place>(value: &Value) -> Result<Vec<P>> {
+fn line<P: SurfacePoint>(value: &Value) -> Result<Vec<P>> {
     let line = distinct(places(value)?);
     if line.len() < 2 {
         return invalid("The LineString input is not valid because it does not have two distinct points.");
@@ -54,14 +54,14 @@ fn line<P: Place>(value: &Value) -> Result<Vec<P>> {
     straight(line)
 }
 
-fn polygons<P: Place>(value: &Value) -> Result<Vec<Polygon<P>>> {
+fn polygons<P: SurfacePoint>(value: &Value) -> Result<Vec<Polygon<P>>> {
     match value.as_array() {
         Some(parts) if !parts.is_empty() => parts.iter().map(polygon).collect(),
         _ => invalid("The coordinates of a MultiPolygon must be an array of at least one polygon."),
     }
 }
 
-fn polygon<P: Place>(value: &Value) -> Result<Polygon<P>> {
+fn polygon<P: SurfacePoint>(value: &Value) -> Result<Polygon<P>> {
     let Some([first, others @ ..]) = value.as_array() else {
         return invalid("The coordinates of a Polygon must be an array of at least one ring.");
     };
@@ -74,7 +74,7 @@ fn polygon<P: Place>(value: &Value) -> Result<Polygon<P>> {
 }
 
 /// Cosmos numbers rings from 1 in what it tells the client.
-fn ring<P: Place>(value: &Value, number: usize) -> Result<Vec<P>> {
+fn ring<P: SurfacePoint>(value: &Value, number: usize) -> Result<Vec<P>> {
     let few = format!(
         "The Polygon input is not valid because the ring number {number} does not have enough points. \
          Each ring of a polygon must have at least four points, three of them distinct."
@@ -93,7 +93,7 @@ fn ring<P: Place>(value: &Value, number: usize) -> Result<Vec<P>> {
     if ring.len() < 4 { invalid(few) } else { straight(ring) }
 }
 
-fn places<P: Place>(value: &Value) -> Result<Vec<P>> {
+fn places<P: SurfacePoint>(value: &Value) -> Result<Vec<P>> {
     match value.as_array() {
         Some(items) => items.iter().map(place).collect(),
         None => invalid("Points must be listed in an array."),
@@ -101,13 +101,13 @@ fn places<P: Place>(value: &Value) -> Result<Vec<P>> {
 }
 
 /// Without places that repeat the one before.
-fn distinct<P: Place>(mut chain: Vec<P>) -> Vec<P> {
+fn distinct<P: SurfacePoint>(mut chain: Vec<P>) -> Vec<P> {
     chain.dedup_by(|next, kept| next.same(*kept));
     chain
 }
 
 /// Between opposite ends of the globe every way is the shortest.
-fn straight<P: Place>(chain: Vec<P>) -> Result<Vec<P>> {
+fn straight<P: SurfacePoint>(chain: Vec<P>) -> Result<Vec<P>> {
     let sees = chain.iter().zip(chain.iter().skip(1)).all(|(from, to)| from.sees(*to));
     if sees { Ok(chain) } else { invalid("Neighbouring points must not lie at opposite ends of the globe.") }
 }

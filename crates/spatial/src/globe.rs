@@ -18,19 +18,19 @@
 
 mod area; // what lies left of a ring
 mod ellipsoid; // WGS-84
-mod reach; // from a place to an edge
-mod span; // the box around a figure
+mod edge_distance; // from a place to an edge
+mod bounds; // the box around a figure
 mod vector;
 
-use crate::figure::{Place, Segment, segments};
-pub(crate) use span::{Span, spans};
+use crate::figure::{Segment, SurfacePoint, segments};
+pub(crate) use bounds::{LonLatBox, spans};
 use vector::Vector;
 
 /// Places this near (0.06 micrometres) are the same, or on an edge: coordinates are not more exact than that.
 const SLACK: f64 = 1e-14;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spot {
+pub(crate) struct GeoPoint {
     /// Degrees, as written or computed.
     longitude: f64,
     latitude: f64,
@@ -38,23 +38,23 @@ pub(crate) struct Spot {
     at: Vector,
 }
 
-impl Spot {
-    const NORTH_POLE: Spot = Spot { longitude: 0.0, latitude: 90.0, at: Vector::NORTH };
-    const SOUTH_POLE: Spot = Spot { longitude: 0.0, latitude: -90.0, at: Vector { x: 0.0, y: 0.0, z: -1.0 } };
+impl GeoPoint {
+    const NORTH_POLE: GeoPoint = GeoPoint { longitude: 0.0, latitude: 90.0, at: Vector::NORTH };
+    const SOUTH_POLE: GeoPoint = GeoPoint { longitude: 0.0, latitude: -90.0, at: Vector { x: 0.0, y: 0.0, z: -1.0 } };
 
-    fn on_globe(longitude: f64, latitude: f64) -> Spot {
+    fn on_globe(longitude: f64, latitude: f64) -> GeoPoint {
         let (around, up) = (longitude.to_radians(), ellipsoid::to_sphere(latitude));
         let (sin, cos) = if latitude.abs() == 90.0 { (latitude.signum(), 0.0) } else { up.sin_cos() };
-        Spot { longitude, latitude, at: Vector { x: cos * around.cos(), y: cos * around.sin(), z: sin } }
+        GeoPoint { longitude, latitude, at: Vector { x: cos * around.cos(), y: cos * around.sin(), z: sin } }
     }
 
-    fn above(at: Vector) -> Spot {
+    fn above(at: Vector) -> GeoPoint {
         let longitude = at.y.atan2(at.x).to_degrees();
-        Spot { longitude, latitude: ellipsoid::from_sphere(at), at }
+        GeoPoint { longitude, latitude: ellipsoid::from_sphere(at), at }
     }
 }
 
-impl Place for Spot {
+impl SurfacePoint for GeoPoint {
     fn new(longitude: f64, latitude: f64) -> Result<Self, &'static str> {
         if !(-90.0..=90.0).contains(&latitude) {
             return Err("Latitude values must be between -90 and 90 degrees.");
@@ -62,7 +62,7 @@ impl Place for Spot {
         if !(-180.0..=180.0).contains(&longitude) {
             return Err("Longitude values must be between -180 and 180 degrees.");
         }
-        Ok(Spot::on_globe(longitude, latitude))
+        Ok(GeoPoint::on_globe(longitude, latitude))
     }
 
     fn same(self, other: Self) -> bool {
@@ -74,11 +74,11 @@ impl Place for Spot {
     }
 
     fn middle(self, other: Self) -> Self {
-        self.at.plus(other.at).unit().map_or(self, Spot::above)
+        self.at.plus(other.at).unit().map_or(self, GeoPoint::above)
     }
 
     fn on(self, segment: Segment<Self>) -> bool {
-        reach::chord_square(self.at, segment.from.at, segment.to.at) <= SLACK * SLACK
+        edge_distance::chord_square(self.at, segment.from.at, segment.to.at) <= SLACK * SLACK
     }
 
     fn crossing(one: Segment<Self>, other: Segment<Self>) -> Option<Self> {
@@ -90,7 +90,7 @@ impl Place for Spot {
         // Both planes' common line pierces the sphere twice; the crossing is on the segments' side.
         let line = normal.cross(other_normal).unit()?;
         let ahead = line.dot(one.from.at.plus(one.to.at)) > 0.0;
-        Some(Spot::above(if ahead { line } else { line.times(-1.0) }))
+        Some(GeoPoint::above(if ahead { line } else { line.times(-1.0) }))
     }
 
     fn progress(self, segment: Segment<Self>) -> f64 {
@@ -114,11 +114,11 @@ impl Place for Spot {
     }
 
     fn gap_min(self, segment: Segment<Self>) -> f64 {
-        ellipsoid::distance_min(reach::chord_square(self.at, segment.from.at, segment.to.at))
+        ellipsoid::distance_min(edge_distance::chord_square(self.at, segment.from.at, segment.to.at))
     }
 
     fn gap(self, segment: Segment<Self>, best: f64) -> f64 {
-        reach::distance(self, segment, best)
+        edge_distance::distance(self, segment, best)
     }
 
     fn area(ring: &[Self]) -> f64 {
@@ -140,7 +140,7 @@ impl Place for Spot {
 }
 
 /// Perpendicular to the plane of an edge; what has a positive product with it lies left.
-fn plane(edge: Segment<Spot>) -> Vector {
+fn plane(edge: Segment<GeoPoint>) -> Vector {
     edge.from.at.normal(edge.to.at)
 }
 
@@ -153,7 +153,7 @@ fn arcs_cross(from: Vector, to: Vector, other_normal: Vector, to_left: bool) -> 
 
 /// Like a crossing, but a corner on the way belongs to the left side, so that it is counted once or twice as
 /// the ring passes or only touches.
-fn walk_crosses(from: Vector, to: Vector, edge: Segment<Spot>) -> bool {
+fn walk_crosses(from: Vector, to: Vector, edge: Segment<GeoPoint>) -> bool {
     let normal = from.cross(to);
     let (from_left, to_left) = (edge.from.at.dot(normal) >= 0.0, edge.to.at.dot(normal) >= 0.0);
     from_left != to_left && arcs_cross(from, to, plane(edge), to_left)

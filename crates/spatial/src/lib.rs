@@ -31,8 +31,8 @@ use pleiad_model::Value;
 use pleiad_model::policy::{Geospatial, SpatialType};
 
 use figure::Figure;
-use globe::Spot;
-use plane::Dot;
+use globe::GeoPoint;
+use plane::PlanePoint;
 
 /// A valid shape, ready to be measured.
 #[derive(Clone, Debug)]
@@ -43,8 +43,8 @@ pub struct Geometry {
 
 #[derive(Clone, Debug)]
 enum Surface {
-    Globe(Figure<Spot>),
-    Plane(Figure<Dot>),
+    Globe(Figure<GeoPoint>),
+    Plane(Figure<PlanePoint>),
 }
 
 /// Why a value is not a shape, in the words that `ST_ISVALIDDETAILED` gives a client.
@@ -97,7 +97,7 @@ impl Geometry {
     }
 
     /// As `distance`. Shapes of n and m points may take n × m steps: `pulse` is told of some before they are made, and can end it.
-    pub fn try_distance<E>(&self, other: &Geometry, pulse: Pulse<'_, E>) -> Result<f64, E> {
+    pub fn try_distance<E>(&self, other: &Geometry, pulse: CheckCancelled<'_, E>) -> Result<f64, E> {
         match (&self.surface, &other.surface) {
             (Surface::Globe(a), Surface::Globe(b)) => relate::distance(a, b, pulse),
             (Surface::Plane(a), Surface::Plane(b)) => relate::distance(a, b, pulse),
@@ -106,7 +106,7 @@ impl Geometry {
     }
 
     /// As `intersects`.
-    pub fn try_intersects<E>(&self, other: &Geometry, pulse: Pulse<'_, E>) -> Result<bool, E> {
+    pub fn try_intersects<E>(&self, other: &Geometry, pulse: CheckCancelled<'_, E>) -> Result<bool, E> {
         match (&self.surface, &other.surface) {
             (Surface::Globe(a), Surface::Globe(b)) => relate::intersects(a, b, pulse),
             (Surface::Plane(a), Surface::Plane(b)) => relate::intersects(a, b, pulse),
@@ -115,7 +115,7 @@ impl Geometry {
     }
 
     /// As `within`.
-    pub fn try_within<E>(&self, other: &Geometry, pulse: Pulse<'_, E>) -> Result<bool, E> {
+    pub fn try_within<E>(&self, other: &Geometry, pulse: CheckCancelled<'_, E>) -> Result<bool, E> {
         match (&self.surface, &other.surface) {
             (Surface::Globe(a), Surface::Globe(b)) => relate::within(a, b, pulse),
             (Surface::Plane(a), Surface::Plane(b)) => relate::within(a, b, pulse),
@@ -125,7 +125,7 @@ impl Geometry {
 }
 
 /// Hears of so many steps to come; an error ends the work.
-pub type Pulse<'p, E> = &'p dyn Fn(usize) -> Result<(), E>;
+pub type CheckCancelled<'p, E> = &'p dyn Fn(usize) -> Result<(), E>;
 
 fn at_leisure(_: usize) -> Result<(), Infallible> {
     Ok(())

@@ -3,7 +3,7 @@
 //! Promise: edges are straight, a ring encloses the same places whichever way it turns, and no coordinate is so
 //! large that a product of two overflows.
 
-use crate::figure::{Figure, Place, Polygon, Segment, reversed, segments};
+use crate::figure::{Figure, Polygon, Segment, SurfacePoint, reversed, segments};
 
 /// Products and sums of a few coordinates stay finite.
 const COORDINATE_MAX: f64 = 1e100;
@@ -12,21 +12,21 @@ const COORDINATE_MAX: f64 = 1e100;
 const SLACK: f64 = 1e-14;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dot {
+pub(crate) struct PlanePoint {
     pub x: f64,
     pub y: f64,
 }
 
-impl Dot {
-    fn minus(self, other: Dot) -> Dot {
-        Dot { x: self.x - other.x, y: self.y - other.y }
+impl PlanePoint {
+    fn minus(self, other: PlanePoint) -> PlanePoint {
+        PlanePoint { x: self.x - other.x, y: self.y - other.y }
     }
 
-    fn dot(self, other: Dot) -> f64 {
+    fn dot(self, other: PlanePoint) -> f64 {
         self.x * other.x + self.y * other.y
     }
 
-    fn cross(self, other: Dot) -> f64 {
+    fn cross(self, other: PlanePoint) -> f64 {
         self.x * other.y - self.y * other.x
     }
 
@@ -38,20 +38,20 @@ impl Dot {
         SLACK * self.x.abs().max(self.y.abs())
     }
 
-    fn moved(self, along: Dot, part: f64) -> Dot {
-        Dot { x: self.x + along.x * part, y: self.y + along.y * part }
+    fn moved(self, along: PlanePoint, part: f64) -> PlanePoint {
+        PlanePoint { x: self.x + along.x * part, y: self.y + along.y * part }
     }
 
     /// Positive when this place is left of the way from → to.
-    fn side(self, way: Segment<Dot>) -> f64 {
+    fn side(self, way: Segment<PlanePoint>) -> f64 {
         way.to.minus(way.from).cross(self.minus(way.from))
     }
 }
 
-impl Place for Dot {
+impl SurfacePoint for PlanePoint {
     fn new(x: f64, y: f64) -> Result<Self, &'static str> {
         let fits = |c: f64| c.abs() <= COORDINATE_MAX; // not so for NaN
-        if fits(x) && fits(y) { Ok(Dot { x, y }) } else { Err("Coordinates must be between -1e100 and 1e100.") }
+        if fits(x) && fits(y) { Ok(PlanePoint { x, y }) } else { Err("Coordinates must be between -1e100 and 1e100.") }
     }
 
     fn same(self, other: Self) -> bool {
@@ -63,7 +63,7 @@ impl Place for Dot {
     }
 
     fn middle(self, other: Self) -> Self {
-        Dot { x: (self.x + other.x) / 2.0, y: (self.y + other.y) / 2.0 }
+        PlanePoint { x: (self.x + other.x) / 2.0, y: (self.y + other.y) / 2.0 }
     }
 
     fn on(self, segment: Segment<Self>) -> bool {
@@ -95,7 +95,7 @@ impl Place for Dot {
             return self.minus(segment.from).length();
         }
         // Unit lengths first: the square of a very short or long way leaves the range of numbers.
-        let unit = Dot { x: way.x / length, y: way.y / length };
+        let unit = PlanePoint { x: way.x / length, y: way.y / length };
         let along = self.minus(segment.from).dot(unit);
         if along <= 0.0 {
             self.minus(segment.from).length()
@@ -129,7 +129,7 @@ impl Place for Dot {
 
 /// Does a ray from the place to the right cross the edge? An edge owns its lower end only, so that a ray
 /// through a corner is counted once.
-fn passes_right_of(edge: Segment<Dot>, place: Dot) -> bool {
+fn passes_right_of(edge: Segment<PlanePoint>, place: PlanePoint) -> bool {
     let up = edge.to.y > edge.from.y;
     let spans = (edge.from.y > place.y) != (edge.to.y > place.y);
     spans && (place.side(edge) > 0.0) == up
@@ -137,7 +137,7 @@ fn passes_right_of(edge: Segment<Dot>, place: Dot) -> bool {
 
 /// Positive when the ring turns counter-clockwise. Measured from its first place, which keeps small rings far
 /// from the origin exact.
-fn doubled_area(ring: &[Dot]) -> f64 {
+fn doubled_area(ring: &[PlanePoint]) -> f64 {
     let Some(&origin) = ring.first() else { return 0.0 };
     segments(ring).map(|edge| edge.from.minus(origin).cross(edge.to.minus(origin))).sum()
 }
@@ -150,15 +150,15 @@ pub(crate) struct Extent {
 }
 
 /// One for each point, line and polygon.
-pub(crate) fn boxes(figure: &Figure<Dot>) -> Vec<Extent> {
+pub(crate) fn boxes(figure: &Figure<PlanePoint>) -> Vec<Extent> {
     let lines = figure.lines.iter().map(Vec::as_slice);
     let polygons = figure.polygons.iter().map(Polygon::outer);
     figure.points.chunks(1).chain(lines).chain(polygons).map(Extent::of).collect()
 }
 
 impl Extent {
-    fn of(chain: &[Dot]) -> Extent {
-        let side = |coordinate: fn(&Dot) -> f64| {
+    fn of(chain: &[PlanePoint]) -> Extent {
+        let side = |coordinate: fn(&PlanePoint) -> f64| {
             let low = chain.iter().map(coordinate).fold(f64::INFINITY, f64::min);
             (low, chain.iter().map(coordinate).fold(low, f64::max))
         };

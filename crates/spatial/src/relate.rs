@@ -4,17 +4,17 @@
 //! compared with edges bundle by bundle, and a place is looked up in a polygon only where borders meet: between
 //! two such places nothing changes. Whoever waits is told of the steps before they are made.
 
-use crate::Pulse;
-use crate::figure::{Bundle, Figure, Place, Segment, segments};
+use crate::CheckCancelled;
+use crate::figure::{EdgeGroup, Figure, Segment, SurfacePoint, segments};
 
-pub fn intersects<P: Place, E>(a: &Figure<P>, b: &Figure<P>, pulse: Pulse<'_, E>) -> Result<bool, E> {
+pub fn intersects<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCancelled<'_, E>) -> Result<bool, E> {
     Ok(covers_any(b, starts(a), pulse)? || covers_any(a, starts(b), pulse)? || borders_meet(a, b, pulse)?)
 }
 
-fn covers_any<P: Place, E>(
+fn covers_any<P: SurfacePoint, E>(
     figure: &Figure<P>,
     mut places: impl Iterator<Item = P>,
-    pulse: Pulse<'_, E>,
+    pulse: CheckCancelled<'_, E>,
 ) -> Result<bool, E> {
     let edges = figure.edge_count();
     places.try_fold(false, |found, place| {
@@ -24,11 +24,11 @@ fn covers_any<P: Place, E>(
 }
 
 /// One place of each part; where no borders meet, the part is where this place is.
-fn starts<P: Place>(figure: &Figure<P>) -> impl Iterator<Item = P> {
+fn starts<P: SurfacePoint>(figure: &Figure<P>) -> impl Iterator<Item = P> {
     figure.chains().filter_map(|chain| chain.first().copied())
 }
 
-fn borders_meet<P: Place, E>(a: &Figure<P>, b: &Figure<P>, pulse: Pulse<'_, E>) -> Result<bool, E> {
+fn borders_meet<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCancelled<'_, E>) -> Result<bool, E> {
     for one in a.bundles() {
         pulse(b.bundles().len())?;
         for other in b.bundles().iter().filter(|other| one.may_meet(other)) {
@@ -44,11 +44,11 @@ fn borders_meet<P: Place, E>(a: &Figure<P>, b: &Figure<P>, pulse: Pulse<'_, E>) 
 /// To compare two edges takes longer than to look at one.
 const STEPS_PER_PAIR: usize = 16;
 
-fn bundles_meet<P: Place>(one: &Bundle<P>, other: &Bundle<P>) -> bool {
+fn bundles_meet<P: SurfacePoint>(one: &EdgeGroup<P>, other: &EdgeGroup<P>) -> bool {
     one.edges.iter().any(|&one| other.edges.iter().any(|&other| meet(one, other)))
 }
 
-fn meet<P: Place>(one: Segment<P>, other: Segment<P>) -> bool {
+fn meet<P: SurfacePoint>(one: Segment<P>, other: Segment<P>) -> bool {
     P::crossing(one, other).is_some()
         || one.from.on(other)
         || one.to.on(other)
@@ -57,7 +57,7 @@ fn meet<P: Place>(one: Segment<P>, other: Segment<P>) -> bool {
 }
 
 /// Nothing of `a` leaves `b`: its edges do not, and `b` has no border (of a hole, say) inside `a`.
-pub fn within<P: Place, E>(a: &Figure<P>, b: &Figure<P>, pulse: Pulse<'_, E>) -> Result<bool, E> {
+pub fn within<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCancelled<'_, E>) -> Result<bool, E> {
     if b.polygons.is_empty() && !a.polygons.is_empty() {
         return Ok(false);
     }
@@ -69,10 +69,10 @@ pub fn within<P: Place, E>(a: &Figure<P>, b: &Figure<P>, pulse: Pulse<'_, E>) ->
 }
 
 /// Whether all places that tell where `a` is by the borders of `b` are as they should be.
-fn all_witnesses<P: Place, E>(
+fn all_witnesses<P: SurfacePoint, E>(
     a: &Figure<P>,
     b: &Figure<P>,
-    pulse: Pulse<'_, E>,
+    pulse: CheckCancelled<'_, E>,
     is_right: impl Fn(P) -> bool,
 ) -> Result<bool, E> {
     let edges = b.edge_count();
@@ -97,8 +97,8 @@ fn all_witnesses<P: Place, E>(
 /// With a chain's first place, one of each piece into which the figure's borders cut its edges tells on which side of them all of it is.
 ///
 /// Nothing for an edge that no border touches: it is where the edge before it was.
-fn pieces<P: Place, E>(edge: Segment<P>, figure: &Figure<P>, pulse: Pulse<'_, E>) -> Result<Vec<P>, E> {
-    let bundle = Bundle::new(&[edge]);
+fn pieces<P: SurfacePoint, E>(edge: Segment<P>, figure: &Figure<P>, pulse: CheckCancelled<'_, E>) -> Result<Vec<P>, E> {
+    let bundle = EdgeGroup::new(&[edge]);
     let mut touched = false;
     let mut stops = vec![edge.from, edge.to];
     for near in figure.bundles().iter().filter(|other| other.may_meet(&bundle)) {
@@ -112,13 +112,13 @@ fn pieces<P: Place, E>(edge: Segment<P>, figure: &Figure<P>, pulse: Pulse<'_, E>
     Ok(if touched { middles(edge, stops) } else { Vec::new() })
 }
 
-fn middles<P: Place>(edge: Segment<P>, mut stops: Vec<P>) -> Vec<P> {
+fn middles<P: SurfacePoint>(edge: Segment<P>, mut stops: Vec<P>) -> Vec<P> {
     stops.sort_by(|a, b| a.progress(edge).total_cmp(&b.progress(edge)));
     let pairs = stops.iter().zip(stops.iter().skip(1)).filter(|(from, to)| !from.same(**to));
     pairs.map(|(from, to)| from.middle(*to)).collect()
 }
 
-pub fn distance<P: Place, E>(a: &Figure<P>, b: &Figure<P>, pulse: Pulse<'_, E>) -> Result<f64, E> {
+pub fn distance<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCancelled<'_, E>) -> Result<f64, E> {
     if intersects(a, b, pulse)? {
         return Ok(0.0);
     }
@@ -143,7 +143,7 @@ pub fn distance<P: Place, E>(a: &Figure<P>, b: &Figure<P>, pulse: Pulse<'_, E>) 
 
 /// The distance between two bundles, or `best` if that is less. Edges that do not cross are nearest at an end of
 /// one of them: these are looked for with the cheap bound, then measured where the bound leaves a chance.
-fn nearer<P: Place>(one: &Bundle<P>, other: &Bundle<P>, best: f64) -> f64 {
+fn nearer<P: SurfacePoint>(one: &EdgeGroup<P>, other: &EdgeGroup<P>, best: f64) -> f64 {
     let bounded = || ends(one, other).chain(ends(other, one)).map(|(place, edge)| (place.gap_min(edge), place, edge));
     let Some((bound, place, edge)) = bounded().min_by(|x, y| x.0.total_cmp(&y.0)) else { return best };
     if bound >= best {
@@ -159,7 +159,7 @@ fn nearer<P: Place>(one: &Bundle<P>, other: &Bundle<P>, best: f64) -> f64 {
 }
 
 /// Every end of one's edges with every edge of the other.
-fn ends<P: Place>(one: &Bundle<P>, other: &Bundle<P>) -> impl Iterator<Item = (P, Segment<P>)> {
+fn ends<P: SurfacePoint>(one: &EdgeGroup<P>, other: &EdgeGroup<P>) -> impl Iterator<Item = (P, Segment<P>)> {
     // Each edge begins where the one before it ends.
     let last = one.edges.last().map(|edge| edge.to);
     let places = one.edges.iter().map(|edge| edge.from).chain(last);

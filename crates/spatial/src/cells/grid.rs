@@ -4,7 +4,7 @@
 //! moves a border between squares, for everyone in the same way.
 
 use super::{Cell, DIGIT, LEVELS};
-use crate::globe::Span;
+use crate::globe::LonLatBox;
 use crate::plane::Extent;
 
 const SQUARES: u32 = 1 << (2 * LEVELS);
@@ -16,7 +16,7 @@ pub struct Grid {
 
 /// The finest squares from the first column and row to the last, both included.
 #[derive(Clone, Copy, Debug)]
-pub struct Block {
+pub struct CellBlock {
     columns: (u32, u32),
     rows: (u32, u32),
 }
@@ -25,7 +25,7 @@ impl Grid {
     pub const GLOBE: Grid = Grid { x: (-180.0, 180.0), y: (-90.0, 90.0) };
 
     /// Two blocks when the box goes over the seam.
-    pub fn of_span(&self, span: &Span) -> Vec<Block> {
+    pub fn of_span(&self, span: &LonLatBox) -> Vec<CellBlock> {
         let (west, east) = (span.west, span.east);
         let shift = if west < -180.0 { 360.0 } else { 0.0 };
         let shift = if west >= 180.0 { -360.0 } else { shift };
@@ -38,7 +38,7 @@ impl Grid {
     }
 
     /// None when the box lies elsewhere, and not so near that what is kept at the border could still touch it.
-    pub fn of_box(&self, area: &Extent) -> Option<Block> {
+    pub fn of_box(&self, area: &Extent) -> Option<CellBlock> {
         let meets = |side: (f64, f64), mine: (f64, f64)| {
             let margin = 1e-9 * (mine.1.abs().max(mine.0.abs()));
             side.0 <= mine.1 + margin && side.1 >= mine.0 - margin
@@ -51,8 +51,11 @@ impl Grid {
         inside(area.x, self.x) && inside(area.y, self.y)
     }
 
-    fn block(&self, x: (f64, f64), y: (f64, f64)) -> Block {
-        Block { columns: (square(x.0, self.x), square(x.1, self.x)), rows: (square(y.0, self.y), square(y.1, self.y)) }
+    fn block(&self, x: (f64, f64), y: (f64, f64)) -> CellBlock {
+        CellBlock {
+            columns: (square(x.0, self.x), square(x.1, self.x)),
+            rows: (square(y.0, self.y), square(y.1, self.y)),
+        }
     }
 }
 
@@ -62,7 +65,7 @@ fn square(at: f64, side: (f64, f64)) -> u32 {
     (part as u32).min(SQUARES - 1) // a cast stops at 0 and at the largest number
 }
 
-impl Block {
+impl CellBlock {
     /// The finest cells of one size that contain the block and are few enough.
     pub fn cells(&self, cells_max: usize) -> Vec<Cell> {
         let level = (0..=LEVELS).rev().find(|&level| self.at(level).count() <= cells_max as u64).unwrap_or(0);
@@ -72,10 +75,10 @@ impl Block {
     }
 
     /// In squares of that level.
-    fn at(&self, level: usize) -> Block {
+    fn at(&self, level: usize) -> CellBlock {
         let up = 2 * (LEVELS - level);
         let coarse = |(first, last): (u32, u32)| (first >> up, last >> up);
-        Block { columns: coarse(self.columns), rows: coarse(self.rows) }
+        CellBlock { columns: coarse(self.columns), rows: coarse(self.rows) }
     }
 
     fn count(&self) -> u64 {

@@ -12,7 +12,7 @@
 //!   D(s) = − ab (1 − s²) s Σ c ε^k (1 + s² + … + s^(2k−2))
 //! ```
 
-use super::{Spot, Vector, ellipsoid, plane};
+use super::{GeoPoint, Vector, ellipsoid, plane};
 use crate::figure::segments;
 
 /// (a² − b²) / b²
@@ -33,7 +33,7 @@ const NODES: [(f64, f64); 5] = [
 const PIECE_RADIANS_MAX: f64 = 0.25;
 
 /// In square metres.
-pub fn left_of(ring: &[Spot]) -> f64 {
+pub fn left_of(ring: &[GeoPoint]) -> f64 {
     let squash = ellipsoid::EQUATOR_METRES * ellipsoid::POLE_METRES;
     let sphere = 1.0 + terms().map(|(c, _)| c).sum::<f64>(); // A(1) / ab
     let bulge: f64 = segments(ring).map(|edge| bulge(edge.from.at, edge.to.at, plane(edge))).sum();
@@ -45,7 +45,7 @@ fn terms() -> impl Iterator<Item = (f64, i32)> {
 }
 
 /// The unit sphere's area left of the ring, summed from triangles that have its first corner in common.
-fn solid_angle(ring: &[Spot]) -> f64 {
+fn solid_angle(ring: &[GeoPoint]) -> f64 {
     let Some(first) = ring.first().map(|spot| spot.at) else { return 0.0 };
     let sum: f64 = segments(ring).map(|edge| triangle(first, edge.from.at, edge.to.at)).sum();
     let wide = ring.iter().map(|spot| spot.at.minus(first).length()).fold(0.0, f64::max);

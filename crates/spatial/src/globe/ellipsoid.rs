@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use geographiclib_rs::{Geodesic, InverseGeodesic};
 
-use super::{Spot, Vector};
+use super::{GeoPoint, Vector};
 
 pub const EQUATOR_METRES: f64 = 6_378_137.0;
 pub const FLATTENING: f64 = 1.0 / 298.257_223_563;
@@ -22,7 +22,7 @@ pub fn from_sphere(at: Vector) -> f64 {
 }
 
 /// Geodesic metres.
-pub fn distance(a: Spot, b: Spot) -> f64 {
+pub fn distance(a: GeoPoint, b: GeoPoint) -> f64 {
     thread_local! { static WGS84: OnceCell<Geodesic> = const { OnceCell::new() } }
     let solve = |earth: &Geodesic| earth.inverse(a.latitude, a.longitude, b.latitude, b.longitude);
     WGS84.with(|earth| solve(earth.get_or_init(Geodesic::wgs84)))

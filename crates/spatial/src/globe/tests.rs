@@ -8,16 +8,16 @@ use crate::figure::reversed;
 
 const EARTH: f64 = 510_065_621_724_088.4;
 
-fn spot(longitude: f64, latitude: f64) -> Spot {
-    Spot::new(longitude, latitude).unwrap()
+fn spot(longitude: f64, latitude: f64) -> GeoPoint {
+    GeoPoint::new(longitude, latitude).unwrap()
 }
 
-fn closed(mut ring: Vec<Spot>) -> Vec<Spot> {
+fn closed(mut ring: Vec<GeoPoint>) -> Vec<GeoPoint> {
     ring.push(ring[0]);
     ring
 }
 
-fn halved(edge: Segment<Spot>, parts: u32) -> Vec<Spot> {
+fn halved(edge: Segment<GeoPoint>, parts: u32) -> Vec<GeoPoint> {
     let middle = edge.from.middle(edge.to);
     match parts {
         0 => vec![edge.from],
@@ -29,7 +29,7 @@ fn halved(edge: Segment<Spot>, parts: u32) -> Vec<Spot> {
 }
 
 /// Short geodesic edges between many places of the great ellipses.
-fn area_slowly(ring: &[Spot]) -> f64 {
+fn area_slowly(ring: &[GeoPoint]) -> f64 {
     let earth = Geodesic::wgs84();
     let mut polygon = PolygonArea::new(&earth, Winding::CounterClockwise);
     for spot in segments(ring).flat_map(|edge| halved(edge, 8)) {
@@ -39,7 +39,7 @@ fn area_slowly(ring: &[Spot]) -> f64 {
 }
 
 /// A ring of four around a place, turning left.
-fn quad() -> impl Strategy<Value = Vec<Spot>> {
+fn quad() -> impl Strategy<Value = Vec<GeoPoint>> {
     let spokes = [0.1..1.0f64, 0.1..1.0, 0.1..1.0, 0.1..1.0];
     (-150.0..150.0f64, -60.0..60.0f64, 0.01..25.0f64, spokes).prop_map(|(x, y, size, [e, n, w, s])| {
         closed(vec![spot(x + e * size, y), spot(x, y + n * size), spot(x - w * size, y), spot(x, y - s * size)])
@@ -49,7 +49,7 @@ fn quad() -> impl Strategy<Value = Vec<Spot>> {
 #[test]
 fn there_and_back_between_ellipsoid_and_sphere() {
     for latitude in [-90.0, -45.0, 0.0, 1e-9, 33.3, 89.999, 90.0] {
-        let back = Spot::above(spot(12.5, latitude).at);
+        let back = GeoPoint::above(spot(12.5, latitude).at);
         assert!((back.latitude - latitude).abs() < 1e-12, "{back:?}");
     }
 }
@@ -57,7 +57,7 @@ fn there_and_back_between_ellipsoid_and_sphere() {
 #[test]
 fn a_ring_without_an_inside_has_no_area() {
     let there_and_back = closed(vec![spot(0.0, 0.0), spot(10.0, 0.0), spot(20.0, 0.0), spot(10.0, 0.0)]);
-    assert_eq!(Spot::area(&there_and_back), 0.0);
+    assert_eq!(GeoPoint::area(&there_and_back), 0.0);
 }
 
 proptest! {
@@ -65,9 +65,9 @@ proptest! {
 
     #[test]
     fn areas_agree(ring in quad()) {
-        let (area, slowly) = (Spot::area(&ring), area_slowly(&ring));
+        let (area, slowly) = (GeoPoint::area(&ring), area_slowly(&ring));
         prop_assert!((area - slowly).abs() < 1e-6 * slowly + 1.0, "{} {}", area, slowly);
-        let outside = Spot::area(&reversed(ring));
+        let outside = GeoPoint::area(&reversed(ring));
         prop_assert!((area + outside - EARTH).abs() < 10.0);
     }
 
@@ -107,7 +107,7 @@ proptest! {
         let aside = from(((x + to.0) / 2.0, (y + to.1) / 2.0), scales.1, turns.1);
         let edge = Segment { from: spot(x, y), to: spot(to.0, to.1) };
         let place = spot(aside.0, aside.1);
-        let (found, searched) = (place.gap(edge, f64::INFINITY), reach::search(place, edge));
+        let (found, searched) = (place.gap(edge, f64::INFINITY), edge_distance::search(place, edge));
         prop_assert!((found - searched).abs() <= 1e-6 + 1e-9 * searched, "{} {}", found, searched);
     }
 }

@@ -3,12 +3,12 @@
 //! Promise: no place of a bundle's edges is outside its ball, so what is far from the ball is far from all of
 //! them. It is why two borders of thousands of points are compared in milliseconds and not in seconds.
 
-use super::{Place, Segment, segments};
+use super::{Segment, SurfacePoint, segments};
 
 const EDGES_MAX: usize = 32;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Bundle<P> {
+pub(crate) struct EdgeGroup<P> {
     pub edges: Vec<Segment<P>>,
     ball: Ball,
 }
@@ -20,32 +20,32 @@ struct Ball {
 }
 
 /// A point is an edge without length.
-pub(super) fn all<'p, P: Place + 'p>(chains: impl Iterator<Item = &'p [P]>) -> Vec<Bundle<P>> {
+pub(super) fn all<'p, P: SurfacePoint + 'p>(chains: impl Iterator<Item = &'p [P]>) -> Vec<EdgeGroup<P>> {
     let edges = |chain: &'p [P]| match chain {
         [only] => vec![Segment { from: *only, to: *only }],
         _ => segments(chain).collect(),
     };
-    chains.flat_map(|chain| edges(chain).chunks(EDGES_MAX).map(Bundle::new).collect::<Vec<_>>()).collect()
+    chains.flat_map(|chain| edges(chain).chunks(EDGES_MAX).map(EdgeGroup::new).collect::<Vec<_>>()).collect()
 }
 
-impl<P: Place> Bundle<P> {
+impl<P: SurfacePoint> EdgeGroup<P> {
     pub fn new(edges: &[Segment<P>]) -> Self {
-        Bundle { edges: edges.to_vec(), ball: Ball::around(edges) }
+        EdgeGroup { edges: edges.to_vec(), ball: Ball::around(edges) }
     }
 
     /// No place of one is nearer than this to a place of the other.
-    pub fn gap_min(&self, other: &Bundle<P>) -> f64 {
+    pub fn gap_min(&self, other: &EdgeGroup<P>) -> f64 {
         self.ball.gap_min(&other.ball) * P::unit()
     }
 
     /// May an edge of the bundle and this one share a place?
-    pub fn may_meet(&self, other: &Bundle<P>) -> bool {
+    pub fn may_meet(&self, other: &EdgeGroup<P>) -> bool {
         self.ball.gap_min(&other.ball) <= 0.0
     }
 }
 
 impl Ball {
-    fn around<P: Place>(edges: &[Segment<P>]) -> Ball {
+    fn around<P: SurfacePoint>(edges: &[Segment<P>]) -> Ball {
         let (from, to) = (edges.first().map(|edge| edge.from), edges.last().map(|edge| edge.to));
         let center = match (from, to) {
             (Some(from), Some(to)) => middle(from.in_space(), to.in_space()),

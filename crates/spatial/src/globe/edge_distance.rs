@@ -3,7 +3,7 @@
 //! Promise: on the sphere exact and cheap; on the ellipsoid the nearest place of the edge is searched for, and
 //! the distance found is right to a micrometre or a billionth of itself.
 
-use super::{Spot, Vector, ellipsoid, plane};
+use super::{GeoPoint, Vector, ellipsoid, plane};
 use crate::figure::Segment;
 
 /// Radians: edges this short, and places this near, are measured without a search.
@@ -33,7 +33,7 @@ pub fn beside(place: Vector, from: Vector, to: Vector) -> bool {
 }
 
 /// Metres; once it is clear that they are not below `best`, any number that is not below it either.
-pub fn distance(place: Spot, edge: Segment<Spot>, best: f64) -> f64 {
+pub fn distance(place: GeoPoint, edge: Segment<GeoPoint>, best: f64) -> f64 {
     let from = ellipsoid::distance(place, edge.from);
     if edge.from.at == edge.to.at {
         return from;
@@ -48,13 +48,13 @@ pub fn distance(place: Spot, edge: Segment<Spot>, best: f64) -> f64 {
     nearer.min(if near { measure(place, edge) } else { search(place, edge) })
 }
 
-fn angle(edge: Segment<Spot>) -> f64 {
+fn angle(edge: Segment<GeoPoint>) -> f64 {
     let chord = edge.to.at.minus(edge.from.at);
     ellipsoid::angle(chord.dot(chord))
 }
 
 /// From where the nearest place is on the sphere to where it is on the ellipsoid, in one step.
-fn measure(place: Spot, edge: Segment<Spot>) -> f64 {
+fn measure(place: GeoPoint, edge: Segment<GeoPoint>) -> f64 {
     let along = |part: f64| ellipsoid::distance(place, at(edge, part));
     let away = ellipsoid::distance_min(chord_square(place.at, edge.from.at, edge.to.at));
     let step = (0.01 * away + 1e-3) / (angle(edge) * ellipsoid::EQUATOR_METRES);
@@ -63,7 +63,7 @@ fn measure(place: Spot, edge: Segment<Spot>) -> f64 {
 }
 
 /// For edges on which the sphere is a bad guide: from the best of some places to the best of all.
-pub fn search(place: Spot, edge: Segment<Spot>) -> f64 {
+pub fn search(place: GeoPoint, edge: Segment<GeoPoint>) -> f64 {
     let along = |part: f64| ellipsoid::distance(place, at(edge, part));
     let step = 1.0 / STEPS as f64;
     let samples = (0..=STEPS).map(|i| i as f64 * step).map(|part| (part, along(part)));
@@ -73,7 +73,7 @@ pub fn search(place: Spot, edge: Segment<Spot>) -> f64 {
 }
 
 /// How far along the edge, as an angle on the sphere, the perpendicular from the place meets it.
-fn foot(place: Vector, edge: Segment<Spot>) -> f64 {
+fn foot(place: Vector, edge: Segment<GeoPoint>) -> f64 {
     let from = edge.from.at;
     let ahead = plane(edge).unit().map_or(from, |normal| normal.cross(from));
     place.dot(ahead).atan2(place.dot(from))
@@ -88,11 +88,11 @@ fn valley(start: f64, step: f64, value: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// The place that is this part of the edge from its beginning.
-fn at(edge: Segment<Spot>, part: f64) -> Spot {
+fn at(edge: Segment<GeoPoint>, part: f64) -> GeoPoint {
     let angle = angle(edge);
     let weights = (((1.0 - part) * angle).sin(), (part * angle).sin());
     let sum = edge.from.at.times(weights.0).plus(edge.to.at.times(weights.1));
-    sum.unit().map_or(edge.from, Spot::above)
+    sum.unit().map_or(edge.from, GeoPoint::above)
 }
 
 /// The least value between `low` and `high`, by golden sections. Near its least a distance grows with the square

@@ -9,14 +9,14 @@
 //!   north 90               a box with a pole has all longitudes
 //! ```
 
-use super::{Spot, Vector, ellipsoid, plane, reach};
+use super::{GeoPoint, Vector, edge_distance, ellipsoid, plane};
 use crate::figure::{Figure, Polygon, Segment, segments};
 
 /// Far more than rounding, far less than a cell (0.1 millimetres).
 const MARGIN: f64 = 1e-9;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
+pub(crate) struct LonLatBox {
     pub west: f64,
     pub east: f64,
     pub south: f64,
@@ -24,30 +24,30 @@ pub(crate) struct Span {
 }
 
 /// One for each point, line and polygon, all wider by a reach in metres.
-pub(crate) fn spans(figure: &Figure<Spot>, reach_metres: f64) -> Vec<Span> {
-    let points = figure.points.iter().map(|&point| Span::of_chain(&[point]));
-    let lines = figure.lines.iter().map(|line| Span::of_chain(line));
-    let polygons = figure.polygons.iter().map(Span::of_polygon);
+pub(crate) fn spans(figure: &Figure<GeoPoint>, reach_metres: f64) -> Vec<LonLatBox> {
+    let points = figure.points.iter().map(|&point| LonLatBox::of_chain(&[point]));
+    let lines = figure.lines.iter().map(|line| LonLatBox::of_chain(line));
+    let polygons = figure.polygons.iter().map(LonLatBox::of_polygon);
     points.chain(lines).chain(polygons).map(|span| span.widened(reach_metres)).collect()
 }
 
-impl Span {
-    fn of_polygon(polygon: &Polygon<Spot>) -> Span {
-        let mut span = Span::of_chain(polygon.outer());
+impl LonLatBox {
+    fn of_polygon(polygon: &Polygon<GeoPoint>) -> LonLatBox {
+        let mut span = LonLatBox::of_chain(polygon.outer());
         // What is around a border without a pole contains both poles or lies in the border's box.
-        if polygon.covers(Spot::NORTH_POLE) {
-            span = Span { north: 90.0, ..span.all_around() };
+        if polygon.covers(GeoPoint::NORTH_POLE) {
+            span = LonLatBox { north: 90.0, ..span.all_around() };
         }
-        if polygon.covers(Spot::SOUTH_POLE) {
-            span = Span { south: -90.0, ..span.all_around() };
+        if polygon.covers(GeoPoint::SOUTH_POLE) {
+            span = LonLatBox { south: -90.0, ..span.all_around() };
         }
         span
     }
 
-    fn of_chain(chain: &[Spot]) -> Span {
+    fn of_chain(chain: &[GeoPoint]) -> LonLatBox {
         let (mut span, mut longitude) = match chain.first() {
-            Some(first) => (Span::at(*first), first.longitude),
-            None => return Span::WORLD,
+            Some(first) => (LonLatBox::at(*first), first.longitude),
+            None => return LonLatBox::WORLD,
         };
         for edge in segments(chain) {
             let turn = turn(edge.from.longitude, edge.to.longitude);
@@ -62,32 +62,32 @@ impl Span {
         span
     }
 
-    const WORLD: Span = Span { west: -180.0, east: 180.0, south: -90.0, north: 90.0 };
+    const WORLD: LonLatBox = LonLatBox { west: -180.0, east: 180.0, south: -90.0, north: 90.0 };
 
-    fn at(spot: Spot) -> Span {
+    fn at(spot: GeoPoint) -> LonLatBox {
         let latitude = latitude(spot.at);
-        Span { west: spot.longitude, east: spot.longitude, south: latitude, north: latitude }
+        LonLatBox { west: spot.longitude, east: spot.longitude, south: latitude, north: latitude }
     }
 
-    fn all_around(self) -> Span {
-        Span { west: -180.0, east: 180.0, ..self }
+    fn all_around(self) -> LonLatBox {
+        LonLatBox { west: -180.0, east: 180.0, ..self }
     }
 
     /// An edge can reach further north or south than its ends.
-    fn take_latitudes(&mut self, edge: Segment<Spot>) {
+    fn take_latitudes(&mut self, edge: Segment<GeoPoint>) {
         let mut take = |at: Vector| {
             self.south = self.south.min(latitude(at));
             self.north = self.north.max(latitude(at));
         };
         take(edge.to.at);
         for top in tops(edge).into_iter().flatten() {
-            if reach::beside(top, edge.from.at, edge.to.at) {
+            if edge_distance::beside(top, edge.from.at, edge.to.at) {
                 take(top);
             }
         }
     }
 
-    fn widened(self, reach_metres: f64) -> Span {
+    fn widened(self, reach_metres: f64) -> LonLatBox {
         let angle = (reach_metres / ellipsoid::POLE_METRES).to_degrees() * (1.0 + 1e-9) + MARGIN;
         let (south, north) = (self.south - angle, self.north + angle);
         let high = self.south.abs().max(self.north.abs());
@@ -95,17 +95,17 @@ impl Span {
         let (west, east) = (self.west - sideways, self.east + sideways);
         // Negated, so that a reach or a sine that is no number makes the box large.
         let bounded = angle < 90.0 && north < 90.0 && south > -90.0 && east - west < 360.0;
-        let span = Span { west, east, south: south.max(-90.0), north: north.min(90.0) };
+        let span = LonLatBox { west, east, south: south.max(-90.0), north: north.min(90.0) };
         match bounded {
             true => span,
             false if angle < 90.0 => span.all_around(),
-            false => Span::WORLD,
+            false => LonLatBox::WORLD,
         }
     }
 }
 
 /// The northernmost and southernmost places of an edge's great circle.
-fn tops(edge: Segment<Spot>) -> [Option<Vector>; 2] {
+fn tops(edge: Segment<GeoPoint>) -> [Option<Vector>; 2] {
     let top = plane(edge).unit().and_then(|normal| Vector::NORTH.minus(normal.times(normal.z)).unit());
     [top, top.map(|top| top.times(-1.0))]
 }
