@@ -25,7 +25,7 @@ use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::key::LogicalKey;
 use pleiad_partition::partition::Rejected;
-use pleiad_script::{Entry, ScriptError};
+use pleiad_script::{EntryPoint, ScriptError};
 use pleiad_storage::waiting_here;
 use tokio::runtime::Handle;
 
@@ -88,7 +88,7 @@ impl Engine {
         };
         let script = script.clone();
         self.in_transaction(at, key, context, move |host| {
-            let outcome = host.run(&script, Entry::Procedure { arguments: arguments.clone() });
+            let outcome = host.run(&script, EntryPoint::Procedure { arguments: arguments.clone() });
             let log = outcome.log;
             Ok(match outcome.error {
                 None => Ended::Commit(Executed { result: Ok(outcome.response_body), log }),

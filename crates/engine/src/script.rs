@@ -7,24 +7,24 @@ use std::sync::Arc;
 
 use pleiad_model::env::Env;
 use pleiad_model::{Error, Kind};
-use pleiad_script::{Cause, Functions, Limits, Pool, ScriptError};
+use pleiad_script::{Cause, Functions, ScriptError, ScriptLimits, ScriptPool};
 use tokio::sync::Semaphore;
 
 /// Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Interpreters {
     pub functions: Functions,
-    pub procedures: Pool,
+    pub procedures: ScriptPool,
     /// One for each call that may be under way: a script, and the thread that carries out what it asks for.
     pub permits: Arc<Semaphore>,
 }
 
 impl Interpreters {
     pub fn new(env: Arc<dyn Env>) -> Self {
-        let (limits, threads) = (Limits::default(), threads());
+        let (limits, threads) = (ScriptLimits::default(), threads());
         let functions = Functions::new(limits.clone(), env.clone());
         let permits = Arc::new(Semaphore::new(threads));
-        Interpreters { functions, procedures: Pool::new(limits, env, threads), permits }
+        Interpreters { functions, procedures: ScriptPool::new(limits, env, threads), permits }
     }
 }
 

@@ -5,8 +5,8 @@
 
 /// One call of one script.
 #[derive(Clone, Debug)]
-pub struct Call {
-    pub entry: Entry,
+pub struct ScriptCall {
+    pub entry: EntryPoint,
     pub collection: Collection,
     /// Whether `console.log` is kept.
     pub is_logging: bool,
@@ -14,7 +14,7 @@ pub struct Call {
 
 /// Where a script is entered, and with what.
 #[derive(Clone, Debug)]
-pub enum Entry {
+pub enum EntryPoint {
     Procedure {
         arguments: Vec<String>,
     },
@@ -62,46 +62,48 @@ impl OperationType {
     }
 }
 
-impl Entry {
+impl EntryPoint {
     /// The word by which the realm knows what is there: a response, a body that can be set.
     pub(crate) fn mode(&self) -> &'static str {
         match self {
-            Entry::Procedure { .. } => "procedure",
-            Entry::PreTrigger { .. } => "pre",
-            Entry::PostTrigger { .. } => "post",
+            EntryPoint::Procedure { .. } => "procedure",
+            EntryPoint::PreTrigger { .. } => "pre",
+            EntryPoint::PostTrigger { .. } => "post",
         }
     }
 
     pub(crate) fn arguments(&self) -> &[String] {
         match self {
-            Entry::Procedure { arguments } => arguments,
-            Entry::PreTrigger { .. } | Entry::PostTrigger { .. } => &[],
+            EntryPoint::Procedure { arguments } => arguments,
+            EntryPoint::PreTrigger { .. } | EntryPoint::PostTrigger { .. } => &[],
         }
     }
 
     fn operation(&self) -> Option<OperationType> {
         match self {
-            Entry::Procedure { .. } => None,
-            Entry::PreTrigger { operation, .. } | Entry::PostTrigger { operation, .. } => Some(*operation),
+            EntryPoint::Procedure { .. } => None,
+            EntryPoint::PreTrigger { operation, .. } | EntryPoint::PostTrigger { operation, .. } => Some(*operation),
         }
     }
 
     fn request_body(&self) -> Option<&str> {
         match self {
-            Entry::Procedure { .. } => None,
-            Entry::PreTrigger { request_body, .. } | Entry::PostTrigger { request_body, .. } => request_body.as_deref(),
+            EntryPoint::Procedure { .. } => None,
+            EntryPoint::PreTrigger { request_body, .. } | EntryPoint::PostTrigger { request_body, .. } => {
+                request_body.as_deref()
+            }
         }
     }
 
     fn response_body(&self) -> Option<&str> {
         match self {
-            Entry::PostTrigger { response_body, .. } => response_body.as_deref(),
-            Entry::Procedure { .. } | Entry::PreTrigger { .. } => None,
+            EntryPoint::PostTrigger { response_body, .. } => response_body.as_deref(),
+            EntryPoint::Procedure { .. } | EntryPoint::PreTrigger { .. } => None,
         }
     }
 }
 
-impl Call {
+impl ScriptCall {
     /// What the realm asks for by name, when a script does.
     pub(crate) fn fact(&self, name: &str) -> Option<&str> {
         match name {

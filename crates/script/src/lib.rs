@@ -19,24 +19,27 @@ mod call; // what a script is called with
 mod operation; // what it may ask for, and what comes back
 mod outcome; // what it leaves
 mod numbers; // `err.number`
-mod desk; // one call's paperwork, shared with the functions that scripts call
-mod order; // what a script hands over becomes an operation
+mod host_state; // one call's paperwork, shared with the functions that scripts call
+mod decode; // what a script hands over becomes an operation
 mod realm; // a global scope with the API in it
 mod convert; // values in and out, without text
-mod failure; // what was thrown becomes an error
-mod translate; // predicates become SQL
+mod exception; // what was thrown becomes an error
+mod js_to_sql; // predicates become SQL
 mod runtime; // realms and compiled programs of one thread
 mod session; // one call, step by step
 mod udf; // user-defined functions
 mod pool; // threads for scripts
 
-pub use call::{Call, Collection, Entry, OperationType};
-pub use limits::Limits;
-pub use operation::{Action, Answer, DocumentLink, Indexing, Operation, Page, Query, Reply, Ticket};
-pub use outcome::{Cause, Outcome, ScriptError, Step, Work};
-pub use pool::{Pool, Running};
+pub use call::{Collection, EntryPoint, OperationType, ScriptCall};
+pub use limits::ScriptLimits;
+pub use operation::{
+    Action, DocumentLink, IndexingDirective, OperationId, OperationReply, OperationResult, PageOptions,
+    ScriptOperation, ScriptQuery,
+};
+pub use outcome::{Cause, ScriptError, ScriptOutcome, ScriptStep, ScriptUsage};
+pub use pool::{PooledCall, ScriptPool};
 pub use program::Program;
-pub use runtime::Runtime;
+pub use runtime::ScriptRuntime;
 pub use session::Session;
 pub use udf::{Functions, Udf};
 

@@ -5,7 +5,7 @@
 const MIB: usize = 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ScriptLimits {
     /// From here on the collection accepts no more work, so that a script can return with a continuation.
     pub soft_ms: u64,
     /// From here on nothing runs: the call is aborted.
@@ -25,9 +25,9 @@ pub struct Limits {
     pub programs_max: usize,
 }
 
-impl Default for Limits {
+impl Default for ScriptLimits {
     fn default() -> Self {
-        Limits {
+        ScriptLimits {
             soft_ms: 4_000,
             hard_ms: 5_000,
             memory_bytes_max: 64 * MIB,

@@ -7,24 +7,24 @@ use pleiad_model::{Error, Value};
 
 /// Which operation an answer belongs to. Counted from 1 in each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ticket(pub u32);
+pub struct OperationId(pub u32);
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Operation {
-    pub ticket: Ticket,
+pub struct ScriptOperation {
+    pub ticket: OperationId,
     pub action: Action,
 }
 
 /// Bodies are the JSON text of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    Create { body: String, indexing: Indexing },
-    Upsert { body: String, etag: Option<String>, indexing: Indexing },
+    Create { body: String, indexing: IndexingDirective },
+    Upsert { body: String, etag: Option<String>, indexing: IndexingDirective },
     Read { link: DocumentLink, if_none_match: Option<String> },
-    Replace { link: DocumentLink, body: String, etag: Option<String>, indexing: Indexing },
+    Replace { link: DocumentLink, body: String, etag: Option<String>, indexing: IndexingDirective },
     Delete { link: DocumentLink, etag: Option<String> },
-    Query { query: Query, page: Page },
-    ReadFeed { page: Page },
+    Query { query: ScriptQuery, page: PageOptions },
+    ReadFeed { page: PageOptions },
 }
 
 /// The last part of a document's link.
@@ -35,7 +35,7 @@ pub enum DocumentLink {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Indexing {
+pub enum IndexingDirective {
     #[default]
     Default,
     Include,
@@ -43,7 +43,7 @@ pub enum Indexing {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Query {
+pub struct ScriptQuery {
     pub text: String,
     pub parameters: Vec<(String, Value)>,
     /// The script allows a scan where no index helps.
@@ -51,20 +51,20 @@ pub struct Query {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct PageOptions {
     /// None leaves the size to the host.
     pub size: Option<u32>,
     pub continuation: Option<String>,
 }
 
 #[derive(Clone, Debug)]
-pub struct Answer {
-    pub ticket: Ticket,
-    pub reply: Reply,
+pub struct OperationReply {
+    pub ticket: OperationId,
+    pub reply: OperationResult,
 }
 
 #[derive(Clone, Debug)]
-pub enum Reply {
+pub enum OperationResult {
     /// The document as JSON text, with its system properties.
     Resource(String),
     NotModified,

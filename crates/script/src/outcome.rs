@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-use crate::operation::Operation;
+use crate::operation::ScriptOperation;
 
 /// What a session says after each step.
 #[derive(Debug)]
-pub enum Step {
+pub enum ScriptStep {
     /// Carry these out and step again with the answers. Empty while answers to earlier ones are missing.
-    Ask(Vec<Operation>),
-    Done(Outcome),
+    Ask(Vec<ScriptOperation>),
+    Done(ScriptOutcome),
 }
 
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ScriptOutcome {
     /// What the script gave to `response.setBody`, as JSON text.
     pub response_body: Option<String>,
     /// What a pre-trigger gave to `request.setBody`.
@@ -21,12 +21,12 @@ pub struct Outcome {
     /// Everything it said with `console.log`; kept when it fails, too.
     pub log: String,
     pub error: Option<ScriptError>,
-    pub work: Work,
+    pub work: ScriptUsage,
 }
 
 /// For the one who sets the price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct ScriptUsage {
     pub steps: u32,
     pub operations: u32,
     pub elapsed_ms: u64,

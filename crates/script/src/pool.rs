@@ -21,12 +21,12 @@ use std::time::Duration;
 
 use pleiad_model::env::Env;
 
-use crate::call::Call;
-use crate::limits::Limits;
-use crate::operation::{Answer, Operation};
-use crate::outcome::{Cause, Outcome, ScriptError, Step, Work};
+use crate::call::ScriptCall;
+use crate::limits::ScriptLimits;
+use crate::operation::{OperationReply, ScriptOperation};
+use crate::outcome::{Cause, ScriptError, ScriptOutcome, ScriptStep, ScriptUsage};
 use crate::program::Program;
-use crate::runtime::Runtime;
+use crate::runtime::ScriptRuntime;
 use crate::session::Session;
 
 #[cfg(test)]
@@ -40,21 +40,21 @@ const STACK_BYTES_MORE: usize = 1024 * 1024;
 
 /// Cheap to clone; all clones share the threads.
 #[derive(Clone)]
-pub struct Pool {
-    shared: Arc<Shared>,
+pub struct ScriptPool {
+    shared: Arc<PoolShared>,
 }
 
-struct Shared {
-    limits: Limits,
+struct PoolShared {
+    limits: ScriptLimits,
     env: Arc<dyn Env>,
     threads_max: usize,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     freed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    idle: Vec<Worker>,
+struct PoolState {
+    idle: Vec<ScriptWorker>,
     /// At work or idle.
     live: usize,
     /// Given up, and not yet back.
@@ -62,33 +62,38 @@ struct State {
 }
 
 /// The caller's end of a thread.
-struct Worker {
-    orders: Sender<Order>,
-    steps: Receiver<Step>,
+struct ScriptWorker {
+    orders: Sender<WorkerCommand>,
+    steps: Receiver<ScriptStep>,
     is_given_up: Arc<AtomicBool>,
 }
 
-enum Order {
-    Start(Program, Box<Call>),
-    Step(Vec<Answer>),
+enum WorkerCommand {
+    Start(Program, Box<ScriptCall>),
+    Step(Vec<OperationReply>),
     StopAccepting,
 }
 
 /// One call on a thread of the pool.
-pub struct Running {
-    shared: Arc<Shared>,
-    worker: Option<Worker>,
+pub struct PooledCall {
+    shared: Arc<PoolShared>,
+    worker: Option<ScriptWorker>,
     is_over: bool,
 }
 
-impl Pool {
-    pub fn new(limits: Limits, env: Arc<dyn Env>, threads_max: usize) -> Self {
+impl ScriptPool {
+    pub fn new(limits: ScriptLimits, env: Arc<dyn Env>, threads_max: usize) -> Self {
         let (state, freed) = (Mutex::default(), Condvar::new());
-        Pool { shared: Arc::new(Shared { limits, env, threads_max: threads_max.max(1), state, freed }) }
+        ScriptPool { shared: Arc::new(PoolShared { limits, env, threads_max: threads_max.max(1), state, freed }) }
     }
 
     /// Runs a call to its end. `host` carries out what the script asks for.
-    pub fn run(&self, program: &Program, call: Call, mut host: impl FnMut(Vec<Operation>) -> Vec<Answer>) -> Outcome {
+    pub fn run(
+        &self,
+        program: &Program,
+        call: ScriptCall,
+        mut host: impl FnMut(Vec<ScriptOperation>) -> Vec<OperationReply>,
+    ) -> ScriptOutcome {
         let mut running = match self.start(program, call) {
             Ok(running) => running,
             Err(error) => return failed(error),
@@ -96,44 +101,44 @@ impl Pool {
         let mut answers = Vec::new();
         loop {
             match running.step(answers) {
-                Step::Ask(operations) => answers = host(operations),
-                Step::Done(outcome) => return outcome,
+                ScriptStep::Ask(operations) => answers = host(operations),
+                ScriptStep::Done(outcome) => return outcome,
             }
         }
     }
 
     /// Takes a thread. Waits for one, but no longer than a script may run.
-    pub fn start(&self, program: &Program, call: Call) -> Result<Running, ScriptError> {
+    pub fn start(&self, program: &Program, call: ScriptCall) -> Result<PooledCall, ScriptError> {
         let worker = self.shared.worker()?;
         // A worker that is gone shows when it is asked for a step.
-        let _ = worker.orders.send(Order::Start(program.clone(), Box::new(call)));
-        Ok(Running { shared: Arc::clone(&self.shared), worker: Some(worker), is_over: false })
+        let _ = worker.orders.send(WorkerCommand::Start(program.clone(), Box::new(call)));
+        Ok(PooledCall { shared: Arc::clone(&self.shared), worker: Some(worker), is_over: false })
     }
 }
 
-impl Running {
+impl PooledCall {
     /// As [`Session::step`], and returns even if the script's thread does not.
-    pub fn step(&mut self, answers: Vec<Answer>) -> Step {
+    pub fn step(&mut self, answers: Vec<OperationReply>) -> ScriptStep {
         let limit = Duration::from_millis(self.shared.limits.hard_ms) + GRACE;
-        let Some(worker) = &self.worker else { return Step::Done(failed(gone())) };
-        let _ = worker.orders.send(Order::Step(answers));
+        let Some(worker) = &self.worker else { return ScriptStep::Done(failed(gone())) };
+        let _ = worker.orders.send(WorkerCommand::Step(answers));
         match worker.steps.recv_timeout(limit) {
             Ok(step) => {
-                self.is_over = matches!(step, Step::Done(_));
+                self.is_over = matches!(step, ScriptStep::Done(_));
                 step
             }
             Err(RecvTimeoutError::Timeout) => {
                 self.give_up();
-                Step::Done(failed(ScriptError::timed_out(self.shared.limits.hard_ms)))
+                ScriptStep::Done(failed(ScriptError::timed_out(self.shared.limits.hard_ms)))
             }
-            Err(RecvTimeoutError::Disconnected) => Step::Done(failed(gone())),
+            Err(RecvTimeoutError::Disconnected) => ScriptStep::Done(failed(gone())),
         }
     }
 
     /// As [`Session::stop_accepting`], from the next step on.
     pub fn stop_accepting(&mut self) {
         if let Some(worker) = &self.worker {
-            let _ = worker.orders.send(Order::StopAccepting);
+            let _ = worker.orders.send(WorkerCommand::StopAccepting);
         }
     }
 
@@ -148,7 +153,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for PooledCall {
     /// A thread whose call is over goes back; any other one ends by itself, since its caller's ends are gone.
     fn drop(&mut self) {
         let Some(worker) = self.worker.take() else { return };
@@ -163,15 +168,15 @@ impl Drop for Running {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl PoolShared {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn worker(self: &Arc<Self>) -> Result<Worker, ScriptError> {
+    fn worker(self: &Arc<Self>) -> Result<ScriptWorker, ScriptError> {
         let wait = Duration::from_millis(self.limits.hard_ms);
         let state = self.lock();
-        let is_full = |state: &mut State| state.idle.is_empty() && !self.has_room(state);
+        let is_full = |state: &mut PoolState| state.idle.is_empty() && !self.has_room(state);
         let waited = self.freed.wait_timeout_while(state, wait, is_full);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if let Some(worker) = state.idle.pop() {
@@ -185,11 +190,11 @@ impl Shared {
         self.spawn().inspect_err(|_| self.lock().live -= 1)
     }
 
-    fn has_room(&self, state: &State) -> bool {
+    fn has_room(&self, state: &PoolState) -> bool {
         state.live < self.threads_max && state.live + state.stuck < 2 * self.threads_max
     }
 
-    fn spawn(self: &Arc<Self>) -> Result<Worker, ScriptError> {
+    fn spawn(self: &Arc<Self>) -> Result<ScriptWorker, ScriptError> {
         let ((orders, inbox), (outbox, steps)) = (channel(), channel());
         let is_given_up = Arc::new(AtomicBool::new(false));
         let runtime = (self.limits.clone(), Arc::clone(&self.env));
@@ -198,13 +203,13 @@ impl Shared {
         let stack_bytes = self.limits.stack_bytes_max + STACK_BYTES_MORE;
         let built = thread::Builder::new().name("script".to_owned()).stack_size(stack_bytes);
         let life = move || {
-            work(Runtime::new(runtime.0, runtime.1), &inbox, &outbox);
+            work(ScriptRuntime::new(runtime.0, runtime.1), &inbox, &outbox);
             if let Some(home) = home.upgrade() {
                 home.ended(&flag);
             }
         };
         built.spawn(life).map_err(|_| busy())?;
-        Ok(Worker { orders, steps, is_given_up })
+        Ok(ScriptWorker { orders, steps, is_given_up })
     }
 
     /// A thread that was given up has come back after all.
@@ -219,27 +224,27 @@ impl Shared {
 }
 
 /// A worker's life: one call after the other, until nobody wants it any more.
-fn work(mut runtime: Runtime, inbox: &Receiver<Order>, outbox: &Sender<Step>) {
+fn work(mut runtime: ScriptRuntime, inbox: &Receiver<WorkerCommand>, outbox: &Sender<ScriptStep>) {
     let mut is_wanted = true;
     while is_wanted && let Ok(order) = inbox.recv() {
-        if let Order::Start(program, call) = order {
+        if let WorkerCommand::Start(program, call) = order {
             is_wanted = serve(runtime.start(&program, *call), inbox, outbox);
         }
     }
 }
 
 /// One call. False when nobody listens any more.
-fn serve(mut session: Session<'_>, inbox: &Receiver<Order>, outbox: &Sender<Step>) -> bool {
+fn serve(mut session: Session<'_>, inbox: &Receiver<WorkerCommand>, outbox: &Sender<ScriptStep>) -> bool {
     while let Ok(order) = inbox.recv() {
         let step = match order {
-            Order::Step(answers) => session.step(answers),
-            Order::StopAccepting => {
+            WorkerCommand::Step(answers) => session.step(answers),
+            WorkerCommand::StopAccepting => {
                 session.stop_accepting();
                 continue;
             }
-            Order::Start(..) => continue,
+            WorkerCommand::Start(..) => continue,
         };
-        let is_over = matches!(step, Step::Done(_));
+        let is_over = matches!(step, ScriptStep::Done(_));
         if outbox.send(step).is_err() {
             return false;
         }
@@ -258,6 +263,12 @@ fn gone() -> ScriptError {
     ScriptError::new(Cause::Busy, "The script's thread has ended.")
 }
 
-fn failed(error: ScriptError) -> Outcome {
-    Outcome { response_body: None, request_body: None, log: String::new(), error: Some(error), work: Work::default() }
+fn failed(error: ScriptError) -> ScriptOutcome {
+    ScriptOutcome {
+        response_body: None,
+        request_body: None,
+        log: String::new(),
+        error: Some(error),
+        work: ScriptUsage::default(),
+    }
 }

@@ -18,11 +18,11 @@ mod tests;
 /// Cheap to clone; keep it as long as the script's text does not change.
 #[derive(Clone, Debug)]
 pub struct Program {
-    inner: Arc<Inner>,
+    inner: Arc<ProgramText>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ProgramText {
     number: u64,
     name: String,
     source: String,
@@ -38,7 +38,7 @@ impl Program {
         let (number, has_own_realm) = (NUMBERS.fetch_add(1, Ordering::Relaxed), wants_own_realm(&source));
         let is_plain = !has_own_realm && is_plain(&source);
         let is_stateless = is_plain && is_stateless(&source);
-        Program { inner: Arc::new(Inner { number, name, source, has_own_realm, is_plain, is_stateless }) }
+        Program { inner: Arc::new(ProgramText { number, name, source, has_own_realm, is_plain, is_stateless }) }
     }
 
     pub fn name(&self) -> &str {
@@ -129,13 +129,13 @@ fn string_end(text: &str) -> Option<usize> {
 }
 
 #[derive(Clone, Copy)]
-struct Word<'a> {
+struct SourceWord<'a> {
     text: &'a str,
     start: usize,
 }
 
 /// Identifiers and keywords.
-fn words(source: &str) -> Vec<Word<'_>> {
+fn words(source: &str) -> Vec<SourceWord<'_>> {
     let is_inside = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     let mut found = Vec::new();
     let mut start = None;
@@ -143,7 +143,7 @@ fn words(source: &str) -> Vec<Word<'_>> {
         match (start, is_inside(c)) {
             (None, true) => start = Some(at),
             (Some(from), false) => {
-                found.push(Word { text: &source[from..at], start: from });
+                found.push(SourceWord { text: &source[from..at], start: from });
                 start = None;
             }
             _ => {}

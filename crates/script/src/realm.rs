@@ -11,8 +11,8 @@ use rquickjs::context::{EvalOptions, intrinsic};
 use rquickjs::function::{Args, IntoArgs};
 use rquickjs::{Array, Context, Ctx, FromJs, Function, Object, Persistent, Result, Runtime, Value};
 
-use crate::desk::Desk;
-use crate::{order, translate};
+use crate::host_state::HostState;
+use crate::{decode, js_to_sql};
 
 #[cfg(test)]
 mod tests;
@@ -37,33 +37,33 @@ type Intrinsics = (
     intrinsic::TypedArrays,
 );
 
-pub type Kept<T> = Persistent<T>;
+pub type PersistentFn<T> = Persistent<T>;
 
 /// Fields are dropped in this order: what lives in the context before the context.
 pub struct Realm {
-    open: Kept<Function<'static>>,
-    close: Kept<Function<'static>>,
-    compile: Kept<Function<'static>>,
-    run: Kept<Function<'static>>,
-    deliver: Kept<Function<'static>>,
-    bodies: Kept<Function<'static>>,
-    rethrow: Kept<Function<'static>>,
-    tidy: Option<Kept<Function<'static>>>,
+    open: PersistentFn<Function<'static>>,
+    close: PersistentFn<Function<'static>>,
+    compile: PersistentFn<Function<'static>>,
+    run: PersistentFn<Function<'static>>,
+    deliver: PersistentFn<Function<'static>>,
+    bodies: PersistentFn<Function<'static>>,
+    rethrow: PersistentFn<Function<'static>>,
+    tidy: Option<PersistentFn<Function<'static>>>,
     pub context: Context,
 }
 
 impl Realm {
     /// For all calls of a thread, one after the other.
-    pub fn shared(runtime: &Runtime, desk: &Rc<Desk>) -> Result<Realm> {
+    pub fn shared(runtime: &Runtime, desk: &Rc<HostState>) -> Result<Realm> {
         Realm::build(runtime, desk, true)
     }
 
     /// For one call.
-    pub fn own(runtime: &Runtime, desk: &Rc<Desk>) -> Result<Realm> {
+    pub fn own(runtime: &Runtime, desk: &Rc<HostState>) -> Result<Realm> {
         Realm::build(runtime, desk, false)
     }
 
-    fn build(runtime: &Runtime, desk: &Rc<Desk>, is_shared: bool) -> Result<Realm> {
+    fn build(runtime: &Runtime, desk: &Rc<HostState>, is_shared: bool) -> Result<Realm> {
         let context = Context::builder().with::<(Intrinsics, intrinsic::Promise)>().build(runtime)?;
         let made = context.clone();
         context.with(|ctx| {
@@ -77,7 +77,7 @@ impl Realm {
     }
 
     fn keep<'js>(ctx: &Ctx<'js>, api: &Object<'js>, tidy: Option<Function<'js>>, context: Context) -> Result<Realm> {
-        let entry = |name: &str| api.get(name).map(|entry: Function<'js>| Kept::save(ctx, entry));
+        let entry = |name: &str| api.get(name).map(|entry: Function<'js>| PersistentFn::save(ctx, entry));
         Ok(Realm {
             open: entry("open")?,
             close: entry("close")?,
@@ -86,7 +86,7 @@ impl Realm {
             deliver: entry("deliver")?,
             bodies: entry("bodies")?,
             rethrow: entry("rethrow")?,
-            tidy: tidy.map(|tidy| Kept::save(ctx, tidy)),
+            tidy: tidy.map(|tidy| PersistentFn::save(ctx, tidy)),
             context,
         })
     }
@@ -100,9 +100,9 @@ impl Realm {
     }
 
     /// The function that makes the script's function.
-    pub fn compile(&self, ctx: &Ctx<'_>, text: &str) -> Result<Kept<Function<'static>>> {
+    pub fn compile(&self, ctx: &Ctx<'_>, text: &str) -> Result<PersistentFn<Function<'static>>> {
         let made: Function<'_> = call(ctx, &self.compile, (text,))?;
-        Ok(Kept::save(ctx, made))
+        Ok(PersistentFn::save(ctx, made))
     }
 
     pub fn run<'js>(&self, ctx: &Ctx<'js>, factory: Function<'js>, arguments: Array<'js>) -> Result<()> {
@@ -130,7 +130,11 @@ impl Realm {
     }
 }
 
-fn call<'js, R: FromJs<'js>, A: IntoArgs<'js>>(ctx: &Ctx<'js>, kept: &Kept<Function<'static>>, with: A) -> Result<R> {
+fn call<'js, R: FromJs<'js>, A: IntoArgs<'js>>(
+    ctx: &Ctx<'js>,
+    kept: &PersistentFn<Function<'static>>,
+    with: A,
+) -> Result<R> {
     let mut args = Args::new(ctx.clone(), with.num_args());
     with.into_args(&mut args)?;
     args.apply(&kept.clone().restore(ctx)?)
@@ -143,30 +147,30 @@ fn part<'js>(ctx: &Ctx<'js>, file: &str, text: &str) -> Result<Function<'js>> {
 }
 
 /// The native functions, held by the API and out of any script's reach.
-fn host<'js>(ctx: &Ctx<'js>, desk: &Rc<Desk>) -> Result<Object<'js>> {
+fn host<'js>(ctx: &Ctx<'js>, desk: &Rc<HostState>) -> Result<Object<'js>> {
     let host = Object::new(ctx.clone())?;
-    let function = Desked { ctx, desk };
-    host.set("ask", function.made(|desk, order: Object<'js>| order::ask(desk, &order))?)?;
+    let function = HostBound { ctx, desk };
+    host.set("ask", function.made(|desk, order: Object<'js>| decode::ask(desk, &order))?)?;
     host.set("fact", function.made(|desk, name: String| Ok(fact(desk, &name)))?)?;
     host.set("log", function.made(|desk, text: String| Ok(desk.log(&text)))?)?;
-    host.set("translate", function.made(|_, stages: Vec<Vec<Option<String>>>| Ok(translate::prefix(&stages)))?)?;
+    host.set("translate", function.made(|_, stages: Vec<Vec<Option<String>>>| Ok(js_to_sql::prefix(&stages)))?)?;
     host.set("refused", function.made(|_, name: String| Ok(Error::refused(name).message))?)?;
     host.set("now", function.asked(|desk| desk.env.now_ms() as f64)?)?;
     host.set("random", function.asked(|desk| fraction(desk.env.random_u64()))?)?;
     host.set("guid", function.asked(|desk| guid(desk.env.random_u64(), desk.env.random_u64()))?)?;
-    host.set("abort", function.asked(Desk::abort)?)?;
+    host.set("abort", function.asked(HostState::abort)?)?;
     host.set("bodyMax", desk.limits.body_bytes_max as f64)?;
     Ok(host)
 }
 
 /// Makes native functions that share the desk.
-struct Desked<'a, 'js> {
+struct HostBound<'a, 'js> {
     ctx: &'a Ctx<'js>,
-    desk: &'a Rc<Desk>,
+    desk: &'a Rc<HostState>,
 }
 
-impl<'js> Desked<'_, 'js> {
-    fn made<A, R>(&self, work: impl Fn(&Desk, A) -> Result<R> + 'js) -> Result<Function<'js>>
+impl<'js> HostBound<'_, 'js> {
+    fn made<A, R>(&self, work: impl Fn(&HostState, A) -> Result<R> + 'js) -> Result<Function<'js>>
     where
         A: rquickjs::function::FromParam<'js> + 'js,
         R: rquickjs::IntoJs<'js> + 'js,
@@ -175,13 +179,13 @@ impl<'js> Desked<'_, 'js> {
         Function::new(self.ctx.clone(), move |argument: A| work(&desk, argument))
     }
 
-    fn asked<R: rquickjs::IntoJs<'js> + 'js>(&self, work: impl Fn(&Desk) -> R + 'js) -> Result<Function<'js>> {
+    fn asked<R: rquickjs::IntoJs<'js> + 'js>(&self, work: impl Fn(&HostState) -> R + 'js) -> Result<Function<'js>> {
         let desk = Rc::clone(self.desk);
         Function::new(self.ctx.clone(), move || work(&desk))
     }
 }
 
-fn fact(desk: &Desk, name: &str) -> Option<String> {
+fn fact(desk: &HostState, name: &str) -> Option<String> {
     desk.call()?.fact(name).map(str::to_owned)
 }
 

@@ -10,36 +10,36 @@ use std::sync::Arc;
 use pleiad_model::env::Env;
 use rquickjs::{Ctx, Function};
 
-use crate::call::Call;
-use crate::desk::Desk;
-use crate::failure;
-use crate::limits::Limits;
+use crate::call::ScriptCall;
+use crate::exception;
+use crate::host_state::HostState;
+use crate::limits::ScriptLimits;
 use crate::outcome::{Cause, ScriptError};
 use crate::program::Program;
-use crate::realm::{Kept, Realm};
+use crate::realm::{PersistentFn, Realm};
 use crate::session::Session;
 
 #[cfg(test)]
 mod tests;
 
-pub struct Runtime {
-    desk: Rc<Desk>,
-    engine: Option<Engine>,
+pub struct ScriptRuntime {
+    desk: Rc<HostState>,
+    engine: Option<JsEngine>,
 }
 
 /// Fields are dropped in this order: what lives in the engine before the engine.
-pub(crate) struct Engine {
-    programs: HashMap<u64, Kept<Function<'static>>>,
+pub(crate) struct JsEngine {
+    programs: HashMap<u64, PersistentFn<Function<'static>>>,
     /// Functions that are as good as new after a call.
-    instances: HashMap<u64, Kept<Function<'static>>>,
+    instances: HashMap<u64, PersistentFn<Function<'static>>>,
     shared: Realm,
     pub js: rquickjs::Runtime,
     garbage_bytes_max: usize,
 }
 
-impl Runtime {
-    pub fn new(limits: Limits, env: Arc<dyn Env>) -> Self {
-        Runtime { desk: Desk::new(limits, env), engine: None }
+impl ScriptRuntime {
+    pub fn new(limits: ScriptLimits, env: Arc<dyn Env>) -> Self {
+        ScriptRuntime { desk: HostState::new(limits, env), engine: None }
     }
 
     /// Whether the text is a function, if that is not known yet. Running it will not compile it again.
@@ -68,20 +68,20 @@ impl Runtime {
     }
 
     /// Begins a call. Nothing runs before the first step.
-    pub fn start(&mut self, program: &Program, call: Call) -> Session<'_> {
+    pub fn start(&mut self, program: &Program, call: ScriptCall) -> Session<'_> {
         Session::new(self, program.clone(), call)
     }
 
-    pub(crate) fn desk(&self) -> &Rc<Desk> {
+    pub(crate) fn desk(&self) -> &Rc<HostState> {
         &self.desk
     }
 
     /// The engine, and a new one where the last call left none.
-    pub(crate) fn engine(&mut self) -> Result<&mut Engine, ScriptError> {
+    pub(crate) fn engine(&mut self) -> Result<&mut JsEngine, ScriptError> {
         let engine = match self.engine.take() {
             Some(engine) => engine,
             None => {
-                Engine::new(&self.desk).map_err(|_| ScriptError::out_of_memory(self.desk.limits.memory_bytes_max))?
+                JsEngine::new(&self.desk).map_err(|_| ScriptError::out_of_memory(self.desk.limits.memory_bytes_max))?
             }
         };
         Ok(self.engine.insert(engine))
@@ -93,15 +93,15 @@ impl Runtime {
     }
 }
 
-impl Engine {
-    fn new(desk: &Rc<Desk>) -> rquickjs::Result<Engine> {
+impl JsEngine {
+    fn new(desk: &Rc<HostState>) -> rquickjs::Result<JsEngine> {
         let js = rquickjs::Runtime::new()?;
         js.set_memory_limit(desk.limits.memory_bytes_max);
         js.set_max_stack_size(desk.limits.stack_bytes_max);
         let clock = Rc::clone(desk);
         js.set_interrupt_handler(Some(Box::new(move || clock.is_time_over())));
         let shared = Realm::shared(&js, desk)?;
-        let engine = Engine {
+        let engine = JsEngine {
             programs: HashMap::new(),
             instances: HashMap::new(),
             shared,
@@ -126,7 +126,7 @@ impl Engine {
     pub fn factory<'js>(
         &mut self,
         ctx: &Ctx<'js>,
-        desk: &Desk,
+        desk: &HostState,
         program: &Program,
     ) -> Result<Function<'js>, ScriptError> {
         let kept = match self.programs.get(&program.number()) {
@@ -137,28 +137,28 @@ impl Engine {
                 made
             }
         };
-        kept.restore(ctx).map_err(|error| failure::caught(ctx, desk, program, &error))
+        kept.restore(ctx).map_err(|error| exception::caught(ctx, desk, program, &error))
     }
 
     /// The script's function: a fresh one, unless it cannot tell the difference.
     pub fn function<'js>(
         &mut self,
         ctx: &Ctx<'js>,
-        desk: &Desk,
+        desk: &HostState,
         program: &Program,
     ) -> Result<Function<'js>, ScriptError> {
-        let caught = |error| failure::caught(ctx, desk, program, &error);
+        let caught = |error| exception::caught(ctx, desk, program, &error);
         if let Some(kept) = self.instances.get(&program.number()) {
             return kept.clone().restore(ctx).map_err(caught);
         }
         let made: Function<'js> = self.factory(ctx, desk, program)?.call(()).map_err(caught)?;
         if program.is_stateless() {
-            self.instances.insert(program.number(), Kept::save(ctx, made.clone()));
+            self.instances.insert(program.number(), PersistentFn::save(ctx, made.clone()));
         }
         Ok(made)
     }
 
-    fn remember(&mut self, program: &Program, factory: Kept<Function<'static>>, programs_max: usize) {
+    fn remember(&mut self, program: &Program, factory: PersistentFn<Function<'static>>, programs_max: usize) {
         if self.programs.len() >= programs_max {
             self.programs.clear();
             self.instances.clear();
@@ -170,16 +170,16 @@ impl Engine {
 /// The program in this realm: as an expression, else as declarations.
 pub(crate) fn compiled(
     ctx: &Ctx<'_>,
-    desk: &Desk,
+    desk: &HostState,
     realm: &Realm,
     program: &Program,
-) -> Result<Kept<Function<'static>>, ScriptError> {
+) -> Result<PersistentFn<Function<'static>>, ScriptError> {
     let mut first = None;
     for text in program.factories() {
         match realm.compile(ctx, &text) {
             Ok(factory) => return Ok(factory),
             Err(error) => {
-                let error = failure::caught(ctx, desk, program, &error);
+                let error = exception::caught(ctx, desk, program, &error);
                 first.get_or_insert(error);
             }
         }

@@ -14,28 +14,28 @@ use std::rc::Rc;
 
 use rquickjs::{Array, Context, Ctx, Undefined};
 
-use crate::call::Call;
-use crate::desk::Desk;
-use crate::failure;
+use crate::call::ScriptCall;
+use crate::exception;
+use crate::host_state::HostState;
 use crate::numbers::number;
-use crate::operation::{Answer, Reply, Ticket};
-use crate::outcome::{Cause, Outcome, ScriptError, Step, Work};
+use crate::operation::{OperationId, OperationReply, OperationResult};
+use crate::outcome::{Cause, ScriptError, ScriptOutcome, ScriptStep, ScriptUsage};
 use crate::program::Program;
 use crate::realm::Realm;
-use crate::runtime::{Runtime, compiled};
+use crate::runtime::{ScriptRuntime, compiled};
 
 #[cfg(test)]
 mod tests;
 
 pub struct Session<'r> {
-    runtime: &'r mut Runtime,
-    desk: Rc<Desk>,
+    runtime: &'r mut ScriptRuntime,
+    desk: Rc<HostState>,
     program: Program,
-    call: Rc<Call>,
+    call: Rc<ScriptCall>,
     /// For programs that cannot have the shared realm.
     own: Option<Realm>,
     phase: Phase,
-    waiting: HashSet<Ticket>,
+    waiting: HashSet<OperationId>,
     steps: u32,
 }
 
@@ -47,7 +47,7 @@ enum Phase {
 }
 
 impl<'r> Session<'r> {
-    pub(crate) fn new(runtime: &'r mut Runtime, program: Program, call: Call) -> Self {
+    pub(crate) fn new(runtime: &'r mut ScriptRuntime, program: Program, call: ScriptCall) -> Self {
         let desk = Rc::clone(runtime.desk());
         let (call, waiting) = (Rc::new(call), HashSet::new());
         Session { runtime, desk, program, call, own: None, phase: Phase::New, waiting, steps: 0 }
@@ -55,7 +55,7 @@ impl<'r> Session<'r> {
 
     /// Runs the script until it wants something or is done. The first step takes no answers; later ones may take some
     /// of those that are missing. Answers to tickets that nobody holds are ignored.
-    pub fn step(&mut self, answers: Vec<Answer>) -> Step {
+    pub fn step(&mut self, answers: Vec<OperationReply>) -> ScriptStep {
         self.steps += 1;
         let ran = match self.phase {
             Phase::New => self.enter(),
@@ -73,10 +73,10 @@ impl<'r> Session<'r> {
         self.desk.stop_accepting();
     }
 
-    fn pause(&mut self) -> Step {
+    fn pause(&mut self) -> ScriptStep {
         let asked = self.desk.queued();
         self.waiting.extend(asked.iter().map(|operation| operation.ticket));
-        if self.waiting.is_empty() { self.end(None) } else { Step::Ask(asked) }
+        if self.waiting.is_empty() { self.end(None) } else { ScriptStep::Ask(asked) }
     }
 
     fn enter(&mut self) -> Result<(), ScriptError> {
@@ -91,20 +91,20 @@ impl<'r> Session<'r> {
             let realm = self.own.as_ref().unwrap_or(engine.shared());
             context.with(|ctx| {
                 let kept = compiled(&ctx, &desk, realm, &program)?;
-                let factory = kept.restore(&ctx).map_err(|e| failure::caught(&ctx, &desk, &program, &e))?;
-                main(&ctx, realm, factory, &call).map_err(|e| failure::caught(&ctx, &desk, &program, &e))
+                let factory = kept.restore(&ctx).map_err(|e| exception::caught(&ctx, &desk, &program, &e))?;
+                main(&ctx, realm, factory, &call).map_err(|e| exception::caught(&ctx, &desk, &program, &e))
             })?;
         } else {
             let context = engine.shared().context.clone();
             context.with(|ctx| {
                 let factory = engine.factory(&ctx, &desk, &program)?;
-                main(&ctx, engine.shared(), factory, &call).map_err(|e| failure::caught(&ctx, &desk, &program, &e))
+                main(&ctx, engine.shared(), factory, &call).map_err(|e| exception::caught(&ctx, &desk, &program, &e))
             })?;
         }
         self.settle()
     }
 
-    fn resume(&mut self, answers: Vec<Answer>) -> Result<(), ScriptError> {
+    fn resume(&mut self, answers: Vec<OperationReply>) -> Result<(), ScriptError> {
         if self.desk.is_time_over() {
             return Err(ScriptError::timed_out(self.desk.limits.hard_ms));
         }
@@ -128,7 +128,7 @@ impl<'r> Session<'r> {
                 Ok(false) => break,
                 Err(job) => {
                     let error = rquickjs::Error::Exception;
-                    return Err(job.0.with(|ctx| failure::caught(&ctx, &desk, &program, &error)));
+                    return Err(job.0.with(|ctx| exception::caught(&ctx, &desk, &program, &error)));
                 }
             }
         }
@@ -140,10 +140,10 @@ impl<'r> Session<'r> {
         let engine = self.runtime.engine()?;
         let realm = self.own.as_ref().unwrap_or(engine.shared());
         let context: &Context = &realm.context;
-        context.with(|ctx| work(realm, &ctx).map_err(|e| failure::caught(&ctx, desk, program, &e)))
+        context.with(|ctx| work(realm, &ctx).map_err(|e| exception::caught(&ctx, desk, program, &e)))
     }
 
-    fn end(&mut self, error: Option<ScriptError>) -> Step {
+    fn end(&mut self, error: Option<ScriptError>) -> ScriptStep {
         let (bodies, error) = match error {
             Some(error) => (Bodies::default(), Some(error)),
             None => match self.bodies() {
@@ -151,11 +151,18 @@ impl<'r> Session<'r> {
                 Err(error) => (Bodies::default(), Some(error)),
             },
         };
-        let work = Work { steps: self.steps, operations: self.desk.operations(), elapsed_ms: self.desk.elapsed_ms() };
+        let work =
+            ScriptUsage { steps: self.steps, operations: self.desk.operations(), elapsed_ms: self.desk.elapsed_ms() };
         let log = self.desk.take_log();
         let is_spent = error.as_ref().is_some_and(|error| error.cause == Cause::OutOfMemory);
         self.leave(is_spent);
-        Step::Done(Outcome { response_body: bodies.response, request_body: bodies.request, log, error, work })
+        ScriptStep::Done(ScriptOutcome {
+            response_body: bodies.response,
+            request_body: bodies.request,
+            log,
+            error,
+            work,
+        })
     }
 
     fn bodies(&mut self) -> Result<Bodies, ScriptError> {
@@ -225,7 +232,12 @@ fn too_large(bytes_max: usize) -> ScriptError {
     ScriptError { number: Some(413), ..ScriptError::new(Cause::TooLarge, message) }
 }
 
-fn main<'js>(ctx: &Ctx<'js>, realm: &Realm, factory: rquickjs::Function<'js>, call: &Call) -> rquickjs::Result<()> {
+fn main<'js>(
+    ctx: &Ctx<'js>,
+    realm: &Realm,
+    factory: rquickjs::Function<'js>,
+    call: &ScriptCall,
+) -> rquickjs::Result<()> {
     realm.open(ctx, call.entry.mode())?;
     let arguments = Array::new(ctx.clone())?;
     for (at, text) in call.entry.arguments().iter().enumerate() {
@@ -234,16 +246,16 @@ fn main<'js>(ctx: &Ctx<'js>, realm: &Realm, factory: rquickjs::Function<'js>, ca
     realm.run(ctx, factory, arguments)
 }
 
-fn deliver<'js>(ctx: &Ctx<'js>, realm: &Realm, answer: &Answer) -> rquickjs::Result<()> {
+fn deliver<'js>(ctx: &Ctx<'js>, realm: &Realm, answer: &OperationReply) -> rquickjs::Result<()> {
     let ticket = answer.ticket.0;
     match &answer.reply {
-        Reply::Resource(text) => realm.deliver(ctx, (ticket, 0, "resource", text.as_str(), Undefined)),
-        Reply::NotModified => realm.deliver(ctx, (ticket, 0, "notModified", "null", Undefined)),
-        Reply::Deleted => realm.deliver(ctx, (ticket, 0, "deleted", "null", Undefined)),
-        Reply::Feed { documents, continuation } => {
+        OperationResult::Resource(text) => realm.deliver(ctx, (ticket, 0, "resource", text.as_str(), Undefined)),
+        OperationResult::NotModified => realm.deliver(ctx, (ticket, 0, "notModified", "null", Undefined)),
+        OperationResult::Deleted => realm.deliver(ctx, (ticket, 0, "deleted", "null", Undefined)),
+        OperationResult::Feed { documents, continuation } => {
             realm.deliver(ctx, (ticket, 0, "feed", documents.as_str(), continuation.as_deref()))
         }
-        Reply::Failed(error) => {
+        OperationResult::Failed(error) => {
             realm.deliver(ctx, (ticket, number(error.kind), "failed", error.message.as_str(), Undefined))
         }
     }

@@ -9,15 +9,15 @@ use pleiad_model::env::{Env, ManualEnv};
 use pleiad_model::{Error, Kind, Object, Value, json};
 
 use crate::{
-    Action, Answer, Call, Collection, DocumentLink, Entry, Limits, Operation, Outcome, Page, Program, Reply, Runtime,
-    Step,
+    Action, Collection, DocumentLink, EntryPoint, OperationReply, OperationResult, PageOptions, Program, ScriptCall,
+    ScriptLimits, ScriptOperation, ScriptOutcome, ScriptRuntime, ScriptStep,
 };
 
 pub const SELF_LINK: &str = "dbs/AAAAAA==/colls/AAAAAAAAAAA=/";
 pub const ALT_LINK: &str = "dbs/shop/colls/orders";
 
 #[derive(Default)]
-pub struct Host {
+pub struct TestHost {
     pub documents: Vec<Value>,
     pub queries: Vec<String>,
     /// After this many operations the host accepts no more.
@@ -34,27 +34,27 @@ pub fn env() -> Arc<dyn Env> {
     Arc::new(ManualEnv::at(1_700_000_000_000, 7))
 }
 
-pub fn runtime() -> Runtime {
-    Runtime::new(Limits::default(), env())
+pub fn runtime() -> ScriptRuntime {
+    ScriptRuntime::new(ScriptLimits::default(), env())
 }
 
-pub fn call(entry: Entry) -> Call {
+pub fn call(entry: EntryPoint) -> ScriptCall {
     let collection = Collection {
         self_link: SELF_LINK.to_owned(),
         alt_link: ALT_LINK.to_owned(),
         quota_max: "documentSize=10240;".to_owned(),
         quota_used: "documentSize=0;".to_owned(),
     };
-    Call { entry, collection, is_logging: true }
+    ScriptCall { entry, collection, is_logging: true }
 }
 
-pub fn procedure(arguments: &[&str]) -> Call {
-    call(Entry::Procedure { arguments: arguments.iter().map(|&text| text.to_owned()).collect() })
+pub fn procedure(arguments: &[&str]) -> ScriptCall {
+    call(EntryPoint::Procedure { arguments: arguments.iter().map(|&text| text.to_owned()).collect() })
 }
 
-impl Host {
-    pub fn of(documents: &[&str]) -> Host {
-        let mut host = Host::default();
+impl TestHost {
+    pub fn of(documents: &[&str]) -> TestHost {
+        let mut host = TestHost::default();
         for text in documents {
             host.create(text).unwrap();
         }
@@ -62,17 +62,17 @@ impl Host {
     }
 
     /// Runs a call to its end against these documents.
-    pub fn run(&mut self, runtime: &mut Runtime, source: &str, call: Call) -> Outcome {
+    pub fn run(&mut self, runtime: &mut ScriptRuntime, source: &str, call: ScriptCall) -> ScriptOutcome {
         self.execute(runtime, &Program::new("test", source), call)
     }
 
-    pub fn execute(&mut self, runtime: &mut Runtime, program: &Program, call: Call) -> Outcome {
+    pub fn execute(&mut self, runtime: &mut ScriptRuntime, program: &Program, call: ScriptCall) -> ScriptOutcome {
         let mut session = runtime.start(program, call);
         let mut answers = Vec::new();
         loop {
             match session.step(answers) {
-                Step::Done(outcome) => return outcome,
-                Step::Ask(operations) => {
+                ScriptStep::Done(outcome) => return outcome,
+                ScriptStep::Ask(operations) => {
                     answers = operations.into_iter().map(|operation| self.answer(operation)).collect();
                     if self.operations_max.is_some_and(|most| self.asked >= most) {
                         session.stop_accepting();
@@ -82,35 +82,39 @@ impl Host {
         }
     }
 
-    pub fn answer(&mut self, operation: Operation) -> Answer {
+    pub fn answer(&mut self, operation: ScriptOperation) -> OperationReply {
         self.asked += 1;
-        let reply = self.reply(operation.action).unwrap_or_else(Reply::Failed);
-        Answer { ticket: operation.ticket, reply }
+        let reply = self.reply(operation.action).unwrap_or_else(OperationResult::Failed);
+        OperationReply { ticket: operation.ticket, reply }
     }
 
-    fn reply(&mut self, action: Action) -> Result<Reply, Error> {
+    fn reply(&mut self, action: Action) -> Result<OperationResult, Error> {
         match action {
-            Action::Create { body, .. } => self.create(&body).map(Reply::Resource),
+            Action::Create { body, .. } => self.create(&body).map(OperationResult::Resource),
             Action::Upsert { body, .. } => {
                 let id = id_of(&json::parse(body.as_bytes())?)?;
                 self.documents.retain(|document| document.get("id") != Some(&Value::from(id.as_str())));
-                self.create(&body).map(Reply::Resource)
+                self.create(&body).map(OperationResult::Resource)
             }
             Action::Read { link, if_none_match } => {
                 let document = &self.documents[self.find(&link)?];
                 let is_same = if_none_match.is_some()
                     && document.get("_etag").and_then(Value::as_str) == if_none_match.as_deref();
-                Ok(if is_same { Reply::NotModified } else { Reply::Resource(json::to_string(document)) })
+                Ok(if is_same {
+                    OperationResult::NotModified
+                } else {
+                    OperationResult::Resource(json::to_string(document))
+                })
             }
             Action::Replace { link, body, etag, .. } => {
                 let at = self.matching(&link, etag.as_deref())?;
                 self.documents[at] = self.stored(json::parse(body.as_bytes())?)?;
-                Ok(Reply::Resource(json::to_string(&self.documents[at])))
+                Ok(OperationResult::Resource(json::to_string(&self.documents[at])))
             }
             Action::Delete { link, etag } => {
                 let at = self.matching(&link, etag.as_deref())?;
                 self.documents.remove(at);
-                Ok(Reply::Deleted)
+                Ok(OperationResult::Deleted)
             }
             Action::ReadFeed { page } => Ok(self.page(&page)),
             Action::Query { query, page } => {
@@ -156,12 +160,12 @@ impl Host {
         if is_same { Ok(at) } else { Err(Error::new(Kind::PreconditionFailed, "The etag is another one.")) }
     }
 
-    fn page(&self, page: &Page) -> Reply {
+    fn page(&self, page: &PageOptions) -> OperationResult {
         let from: usize = page.continuation.as_ref().map_or(0, |text| text.parse().unwrap());
         let size = page.size.map_or(usize::MAX, |size| size as usize);
         let to = self.documents.len().min(from.saturating_add(size));
         let documents = json::to_string(&Value::Array(self.documents[from..to].to_vec()));
-        Reply::Feed { documents, continuation: (to < self.documents.len()).then(|| to.to_string()) }
+        OperationResult::Feed { documents, continuation: (to < self.documents.len()).then(|| to.to_string()) }
     }
 
     pub fn ids(&self) -> Vec<String> {

@@ -20,13 +20,13 @@ use rquickjs::function::Args;
 use rquickjs::{Ctx, Function};
 
 use crate::convert::{from_js, to_js};
-use crate::desk::Desk;
-use crate::failure;
-use crate::limits::Limits;
+use crate::exception;
+use crate::host_state::HostState;
+use crate::limits::ScriptLimits;
 use crate::outcome::ScriptError;
 use crate::program::Program;
 use crate::realm::Realm;
-use crate::runtime::{Engine, Runtime, compiled};
+use crate::runtime::{JsEngine, ScriptRuntime, compiled};
 
 #[cfg(test)]
 mod tests;
@@ -34,12 +34,12 @@ mod tests;
 /// Where functions are declared: one per server.
 #[derive(Clone)]
 pub struct Functions {
-    inner: Arc<Inner>,
+    inner: Arc<FunctionsShared>,
 }
 
-struct Inner {
+struct FunctionsShared {
     number: u64,
-    limits: Limits,
+    limits: ScriptLimits,
     env: Arc<dyn Env>,
 }
 
@@ -52,14 +52,14 @@ pub struct Udf {
 
 thread_local! {
     /// This thread's engine, and whose limits it has.
-    static ENGINE: RefCell<Option<(u64, Runtime)>> = const { RefCell::new(None) };
+    static ENGINE: RefCell<Option<(u64, ScriptRuntime)>> = const { RefCell::new(None) };
 }
 
 impl Functions {
-    pub fn new(limits: Limits, env: Arc<dyn Env>) -> Self {
+    pub fn new(limits: ScriptLimits, env: Arc<dyn Env>) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        Functions { inner: Arc::new(Inner { number, limits, env }) }
+        Functions { inner: Arc::new(FunctionsShared { number, limits, env }) }
     }
 
     /// Compiles the text, so that a mistake is found before the first row.
@@ -68,10 +68,11 @@ impl Functions {
         Ok(Udf { home: self.clone(), program: program.clone() })
     }
 
-    fn on_this_thread<T>(&self, work: impl FnOnce(&mut Runtime) -> T) -> T {
+    fn on_this_thread<T>(&self, work: impl FnOnce(&mut ScriptRuntime) -> T) -> T {
         ENGINE.with_borrow_mut(|slot| {
             let ours = slot.take().filter(|(number, _)| *number == self.inner.number);
-            let new = || (self.inner.number, Runtime::new(self.inner.limits.clone(), Arc::clone(&self.inner.env)));
+            let new =
+                || (self.inner.number, ScriptRuntime::new(self.inner.limits.clone(), Arc::clone(&self.inner.env)));
             work(&mut slot.insert(ours.unwrap_or_else(new)).1)
         })
     }
@@ -93,7 +94,7 @@ impl Udf {
 
     fn call_on<'v>(
         &self,
-        runtime: &mut Runtime,
+        runtime: &mut ScriptRuntime,
         arguments: impl ExactSizeIterator<Item = &'v Value>,
     ) -> Result<(Option<Value>, bool), ScriptError> {
         let desk = Rc::clone(runtime.desk());
@@ -109,29 +110,29 @@ impl Udf {
 
     fn call_shared<'v>(
         &self,
-        engine: &mut Engine,
-        desk: &Desk,
+        engine: &mut JsEngine,
+        desk: &HostState,
         arguments: impl ExactSizeIterator<Item = &'v Value>,
     ) -> Result<(Option<Value>, bool), ScriptError> {
         let context = engine.shared().context.clone();
         context.with(|ctx| {
             let function = engine.function(&ctx, desk, &self.program)?;
             let value = applied(&ctx, &function, arguments);
-            let value = value.map_err(|error| failure::caught(&ctx, desk, &self.program, &error))?;
+            let value = value.map_err(|error| exception::caught(&ctx, desk, &self.program, &error))?;
             Ok((value, self.program.is_plain() || engine.shared().tidy(&ctx)))
         })
     }
 
     fn call_alone<'v>(
         &self,
-        engine: &Engine,
-        desk: &Rc<Desk>,
+        engine: &JsEngine,
+        desk: &Rc<HostState>,
         arguments: impl ExactSizeIterator<Item = &'v Value>,
     ) -> Result<Option<Value>, ScriptError> {
         let realm = Realm::own(&engine.js, desk);
         let realm = realm.map_err(|_| ScriptError::out_of_memory(desk.limits.memory_bytes_max))?;
         let value = realm.context.with(|ctx| {
-            let raised = |error| failure::caught(&ctx, desk, &self.program, &error);
+            let raised = |error| exception::caught(&ctx, desk, &self.program, &error);
             let factory = compiled(&ctx, desk, &realm, &self.program)?.restore(&ctx).map_err(raised)?;
             let function: Function<'_> = factory.call(()).map_err(raised)?;
             applied(&ctx, &function, arguments).map_err(raised)

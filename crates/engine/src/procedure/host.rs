@@ -10,7 +10,8 @@ use pleiad_model::{Error, Kind, Object, Result, Value, json};
 use pleiad_partition::partition::{NOT_THERE, Rejected};
 use pleiad_partition::{Condition, ItemKey, Record, Step, Transaction, Verb, price};
 use pleiad_script::{
-    Action, Answer, Call, Collection, DocumentLink, Entry, Indexing, Operation, Outcome, Page, Query, Reply,
+    Action, Collection, DocumentLink, EntryPoint, IndexingDirective, OperationReply, OperationResult, PageOptions,
+    ScriptCall, ScriptOperation, ScriptOutcome, ScriptQuery,
 };
 use pleiad_sql::run::PageSize;
 
@@ -66,8 +67,8 @@ impl<'h> Host<'h> {
     }
 
     /// Runs a script to its end.
-    pub fn run(&mut self, script: &Script, entry: Entry) -> Outcome {
-        let call = Call { entry, collection: self.collection(), is_logging: self.task.context.is_logging };
+    pub fn run(&mut self, script: &Script, entry: EntryPoint) -> ScriptOutcome {
+        let call = ScriptCall { entry, collection: self.collection(), is_logging: self.task.context.is_logging };
         let pool = &self.task.scripts.procedures;
         let outcome = pool
             .run(&script.program, call, |asked| asked.into_iter().map(|operation| self.answer(operation)).collect());
@@ -85,7 +86,7 @@ impl<'h> Host<'h> {
         }
     }
 
-    fn answer(&mut self, operation: Operation) -> Answer {
+    fn answer(&mut self, operation: ScriptOperation) -> OperationReply {
         let reply = match self.carry_out(operation.action) {
             Ok(reply) => reply,
             Err(Rejected { error, charge_ru }) => {
@@ -93,13 +94,13 @@ impl<'h> Host<'h> {
                 if error.kind == Kind::Outdated {
                     self.outdated = Some(error.clone());
                 }
-                Reply::Failed(error)
+                OperationResult::Failed(error)
             }
         };
-        Answer { ticket: operation.ticket, reply }
+        OperationReply { ticket: operation.ticket, reply }
     }
 
-    fn carry_out(&mut self, action: Action) -> Result<Reply, Rejected> {
+    fn carry_out(&mut self, action: Action) -> Result<OperationResult, Rejected> {
         match action {
             Action::Create { body, indexing } => {
                 let step = self.put(Verb::Create, parsed(&body)?, &options(None, indexing), None)?;
@@ -117,12 +118,12 @@ impl<'h> Host<'h> {
             Action::Delete { link, etag } => {
                 let target = self.key_of(&link)?;
                 self.delete(&target, &condition(etag))?;
-                Ok(Reply::Deleted)
+                Ok(OperationResult::Deleted)
             }
             Action::Read { link, if_none_match } => self.read(&link, if_none_match.as_deref()),
             Action::Query { query, page } => self.query(query, &page),
             Action::ReadFeed { page } => {
-                let all = Query { text: ALL.to_owned(), parameters: Vec::new(), may_scan: true };
+                let all = ScriptQuery { text: ALL.to_owned(), parameters: Vec::new(), may_scan: true };
                 self.query(all, &page)
             }
         }
@@ -148,19 +149,19 @@ impl<'h> Host<'h> {
         Ok(step)
     }
 
-    fn read(&mut self, link: &DocumentLink, known_etag: Option<&str>) -> Result<Reply, Rejected> {
+    fn read(&mut self, link: &DocumentLink, known_etag: Option<&str>) -> Result<OperationResult, Rejected> {
         let key = self.key_of(link)?;
         let record = self.task.handle.block_on(self.tx.read(&key))?;
         let record = record.ok_or_else(|| Error::not_found(NOT_THERE))?;
         if known_etag.is_some_and(|etag| etag == record.etag().to_string()) {
             self.charge_ru += price::MISS_RU;
-            return Ok(Reply::NotModified);
+            return Ok(OperationResult::NotModified);
         }
         self.charge_ru += price::read(record.body().len());
-        Ok(Reply::Resource(self.text(&record)?))
+        Ok(OperationResult::Resource(self.text(&record)?))
     }
 
-    fn query(&mut self, query: Query, page: &Page) -> Result<Reply, Rejected> {
+    fn query(&mut self, query: ScriptQuery, page: &PageOptions) -> Result<OperationResult, Rejected> {
         let cursors = &self.task.context.cursors;
         let from = page.continuation.as_deref().map(|text| cursors.read(text)).transpose()?;
         let rows = page.size.map_or(PAGE_ROWS, |size| usize::try_from(size).unwrap_or(PAGE_ROWS).max(1));
@@ -181,7 +182,7 @@ impl<'h> Host<'h> {
         page.rows.join(&mut documents);
         documents.push(b']');
         let continuation = page.next.as_ref().map(|cursor| cursors.write(cursor));
-        Ok(Reply::Feed { documents: utf8(documents)?, continuation })
+        Ok(OperationResult::Feed { documents: utf8(documents)?, continuation })
     }
 
     fn moment(&self) -> Result<Moment> {
@@ -215,9 +216,9 @@ impl<'h> Host<'h> {
         self.task.logical.clone().item(id)
     }
 
-    fn resource(&self, step: Step) -> Result<Reply, Rejected> {
+    fn resource(&self, step: Step) -> Result<OperationResult, Rejected> {
         let record = step.record.ok_or_else(|| Error::internal("a write left no item"))?;
-        Ok(Reply::Resource(self.text(&record)?))
+        Ok(OperationResult::Resource(self.text(&record)?))
     }
 
     /// As a client would get it.
@@ -236,11 +237,11 @@ fn utf8(text: Vec<u8>) -> Result<String> {
     String::from_utf8(text).map_err(|_| Error::corrupt("an item's text"))
 }
 
-fn options(etag: Option<String>, indexing: Indexing) -> WriteOptions {
+fn options(etag: Option<String>, indexing: IndexingDirective) -> WriteOptions {
     let indexed = match indexing {
-        Indexing::Default => None,
-        Indexing::Include => Some(true),
-        Indexing::Exclude => Some(false),
+        IndexingDirective::Default => None,
+        IndexingDirective::Include => Some(true),
+        IndexingDirective::Exclude => Some(false),
     };
     WriteOptions { condition: condition(etag), indexed }
 }

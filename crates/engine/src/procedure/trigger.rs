@@ -10,7 +10,7 @@ use pleiad_model::resource_id::{ItemRid, ScriptKind};
 use pleiad_model::{Error, Result, Value, json};
 use pleiad_partition::partition::Rejected;
 use pleiad_partition::{Verb, Written};
-use pleiad_script::{Entry, OperationType, Outcome};
+use pleiad_script::{EntryPoint, OperationType, ScriptOutcome};
 
 use super::host::Host;
 use super::{Ended, ScriptContext};
@@ -122,7 +122,7 @@ impl Around {
         let mut body = self.planned.body.clone();
         if let Some(script) = &self.pre {
             let request_body = body.as_ref().map(json::to_string);
-            let outcome = succeeded(host.run(script, Entry::PreTrigger { operation, request_body }))?;
+            let outcome = succeeded(host.run(script, EntryPoint::PreTrigger { operation, request_body }))?;
             if let Some(changed) = outcome.request_body {
                 body = Some(json::parse(changed.as_bytes())?);
             }
@@ -132,7 +132,7 @@ impl Around {
         let mut response_body = None;
         if let Some(script) = &self.post {
             let shown = written.record.as_ref().map(|record| host.text(record)).transpose()?;
-            let entry = Entry::PostTrigger { operation, request_body, response_body: shown };
+            let entry = EntryPoint::PostTrigger { operation, request_body, response_body: shown };
             response_body = succeeded(host.run(script, entry))?.response_body;
         }
         Ok(Ended::Commit(Triggered { written, response_body }))
@@ -184,7 +184,7 @@ fn word(when: TriggerType) -> &'static str {
     }
 }
 
-fn succeeded(outcome: Outcome) -> Result<Outcome, Rejected> {
+fn succeeded(outcome: ScriptOutcome) -> Result<ScriptOutcome, Rejected> {
     match &outcome.error {
         None => Ok(outcome),
         Some(error) => Err(Rejected { error: failed(error), charge_ru: 0.0 }),

@@ -5,20 +5,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pleiad_model::env::Env;
 
-use super::Pool;
-use crate::testing::{Host, env, procedure};
-use crate::{Cause, Limits, Program, Step};
+use super::ScriptPool;
+use crate::testing::{TestHost, env, procedure};
+use crate::{Cause, Program, ScriptLimits, ScriptStep};
 
-fn host(mut host: Host) -> impl FnMut(Vec<crate::Operation>) -> Vec<crate::Answer> {
+fn host(mut host: TestHost) -> impl FnMut(Vec<crate::ScriptOperation>) -> Vec<crate::OperationReply> {
     move |operations| operations.into_iter().map(|operation| host.answer(operation)).collect()
 }
 
 #[test]
 fn a_call_runs_on_a_thread_of_the_pool_and_its_operations_on_the_callers() {
-    let pool = Pool::new(Limits::default(), env(), 2);
+    let pool = ScriptPool::new(ScriptLimits::default(), env(), 2);
     let source = "function () { __.readDocument(__.getAltLink() + '/docs/1', (e, d) => __.response.setBody(d.id)) }";
     for _ in 0..5 {
-        let outcome = pool.run(&Program::new("t", source), procedure(&[]), host(Host::of(&[r#"{"id":"1"}"#])));
+        let outcome = pool.run(&Program::new("t", source), procedure(&[]), host(TestHost::of(&[r#"{"id":"1"}"#])));
         assert_eq!((outcome.error, outcome.response_body.as_deref()), (None, Some(r#""1""#)));
     }
     assert_eq!(pool.shared.lock().live, 1, "one thread is enough for one caller");
@@ -26,7 +26,7 @@ fn a_call_runs_on_a_thread_of_the_pool_and_its_operations_on_the_callers() {
 
 #[test]
 fn more_callers_than_threads_take_turns() {
-    let pool = Pool::new(Limits::default(), env(), 2);
+    let pool = ScriptPool::new(ScriptLimits::default(), env(), 2);
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -41,11 +41,11 @@ fn more_callers_than_threads_take_turns() {
 
 #[test]
 fn a_call_that_is_given_up_by_its_caller_frees_its_thread() {
-    let pool = Pool::new(Limits::default(), env(), 1);
+    let pool = ScriptPool::new(ScriptLimits::default(), env(), 1);
     let program = Program::new("t", "function () { __.readDocuments(__.getSelfLink()) }");
     for _ in 0..3 {
         let mut running = pool.start(&program, procedure(&[])).unwrap();
-        assert!(matches!(running.step(Vec::new()), Step::Ask(_)));
+        assert!(matches!(running.step(Vec::new()), ScriptStep::Ask(_)));
     }
     assert_eq!(pool.shared.lock().live, 0);
 }
@@ -66,8 +66,8 @@ impl Env for Stuck {
 #[test]
 fn a_thread_that_does_not_come_back_is_replaced_and_the_pool_stays_bounded() {
     let clock = Arc::new(Stuck(AtomicU64::new(1)));
-    let limits = Limits { hard_ms: 50, ..Limits::default() };
-    let pool = Pool::new(limits, Arc::<Stuck>::clone(&clock), 1);
+    let limits = ScriptLimits { hard_ms: 50, ..ScriptLimits::default() };
+    let pool = ScriptPool::new(limits, Arc::<Stuck>::clone(&clock), 1);
     let (stuck, fine) = (Program::new("s", "function () { while (true) {} }"), Program::new("f", "function () {}"));
     let cause = |program: &Program| pool.run(program, procedure(&[]), |_| Vec::new()).error.map(|error| error.cause);
     assert_eq!(cause(&stuck), Some(Cause::TimedOut));

@@ -1,13 +1,13 @@
 //! Nothing one call leaves is seen by the next.
 
-use crate::testing::{Host, procedure, runtime};
+use crate::testing::{TestHost, procedure, runtime};
 
 /// Runs the first script, then the second on the same runtime, and wants to read "clean".
 #[track_caller]
 fn clean(first: &str, second: &str) {
     let mut runtime = runtime();
-    let _ = Host::default().run(&mut runtime, first, procedure(&[]));
-    let outcome = Host::default().run(&mut runtime, second, procedure(&[]));
+    let _ = TestHost::default().run(&mut runtime, first, procedure(&[]));
+    let outcome = TestHost::default().run(&mut runtime, second, procedure(&[]));
     assert_eq!((outcome.error, outcome.response_body.as_deref()), (None, Some(r#""clean""#)), "after {first}");
 }
 
@@ -145,7 +145,7 @@ fn a_script_has_no_memory_of_its_own_earlier_calls() {
     ] {
         let program = crate::Program::new("again", source);
         for _ in 0..3 {
-            let outcome = Host::default().execute(&mut runtime, &program, procedure(&[]));
+            let outcome = TestHost::default().execute(&mut runtime, &program, procedure(&[]));
             assert_eq!((outcome.error, outcome.response_body.as_deref()), (None, Some("2")), "{source}");
         }
     }
@@ -159,7 +159,7 @@ fn a_script_may_change_built_ins_for_itself() {
         Array.prototype.map = () => 'mine';
         __.response.setBody(['a'.shout(), [1].map(x => x)]);
     }";
-    let outcome = Host::default().run(&mut runtime, source, procedure(&[]));
+    let outcome = TestHost::default().run(&mut runtime, source, procedure(&[]));
     assert_eq!((outcome.error, outcome.response_body.as_deref()), (None, Some(r#"["A!","mine"]"#)));
 }
 
@@ -180,7 +180,7 @@ fn a_frozen_realm_does_not_hinder_ordinary_work() {
     }";
     let program = crate::Program::new("t", source);
     assert!(!program.has_own_realm());
-    let outcome = Host::default().execute(&mut runtime, &program, procedure(&[]));
+    let outcome = TestHost::default().execute(&mut runtime, &program, procedure(&[]));
     let want = r#"["Custom: b","mine",4,9,"shape",true,"Oops: x","123","list",2,404,"gone",true,"t"]"#;
     assert_eq!((outcome.error, outcome.response_body.as_deref()), (None, Some(want)));
 }

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use crate::testing::{Host, TickingEnv, env, procedure};
-use crate::{Functions, Limits, Program, Runtime};
+use crate::testing::{TestHost, TickingEnv, env, procedure};
+use crate::{Functions, Program, ScriptLimits, ScriptRuntime};
 
 /// Pieces that scripts are made of, in no order.
 fn piece() -> impl Strategy<Value = String> {
@@ -64,13 +64,13 @@ proptest! {
 
     #[test]
     fn any_text_has_an_outcome(pieces in prop::collection::vec(piece(), 0..25), argument in ".{0,20}") {
-        let limits = Limits { memory_bytes_max: 8 << 20, ..Limits::default() };
-        let mut runtime = Runtime::new(limits, TickingEnv::every(100));
+        let limits = ScriptLimits { memory_bytes_max: 8 << 20, ..ScriptLimits::default() };
+        let mut runtime = ScriptRuntime::new(limits, TickingEnv::every(100));
         let source = pieces.concat();
-        let _ = Host::default().run(&mut runtime, &source, procedure(&[&argument]));
+        let _ = TestHost::default().run(&mut runtime, &source, procedure(&[&argument]));
         let wrapped = format!("function (x) {{ {source} }}");
-        let _ = Host::default().run(&mut runtime, &wrapped, procedure(&["[1]"]));
-        let next = Host::default().run(&mut runtime, "function () { __.response.setBody(1) }", procedure(&[]));
+        let _ = TestHost::default().run(&mut runtime, &wrapped, procedure(&["[1]"]));
+        let next = TestHost::default().run(&mut runtime, "function () { __.response.setBody(1) }", procedure(&[]));
         prop_assert_eq!(next.response_body.as_deref(), Some("1"));
     }
 }
@@ -86,8 +86,8 @@ fn cost_of_an_empty_call_and_of_a_function() {
         println!("{name:40} {:>10.2} µs", start.elapsed().as_secs_f64() * 1e6 / f64::from(times));
     };
     let empty = |source: &'static str| -> Box<dyn FnMut()> {
-        let (mut runtime, program) = (Runtime::new(Limits::default(), env()), Program::new("e", source));
-        Box::new(move || drop(Host::default().execute(&mut runtime, &program, procedure(&[]))))
+        let (mut runtime, program) = (ScriptRuntime::new(ScriptLimits::default(), env()), Program::new("e", source));
+        Box::new(move || drop(TestHost::default().execute(&mut runtime, &program, procedure(&[]))))
     };
     timed("empty procedure", 20_000, empty("function () {}"));
     timed("procedure with a body", 20_000, empty("function () { getContext().getResponse().setBody('x') }"));
@@ -96,18 +96,18 @@ fn cost_of_an_empty_call_and_of_a_function() {
         "one realm",
         300,
         Box::new(|| {
-            let desk = crate::desk::Desk::new(Limits::default(), env());
+            let desk = crate::host_state::HostState::new(ScriptLimits::default(), env());
             let js = rquickjs::Runtime::new().unwrap();
             drop(crate::realm::Realm::own(&js, &desk).unwrap());
         }),
     );
     let function = |source: &str, argument: pleiad_model::Value| -> Box<dyn FnMut()> {
-        let udf = Functions::new(Limits::default(), env()).declare(&Program::new("f", source)).unwrap();
+        let udf = Functions::new(ScriptLimits::default(), env()).declare(&Program::new("f", source)).unwrap();
         Box::new(move || drop(udf.call(std::iter::once(&argument))))
     };
     timed("function of a number", 200_000, function("x => x + 1", pleiad_model::Value::from(7i64)));
     timed("function of a string", 200_000, function("s => s.length", pleiad_model::Value::from("hello")));
-    let pool = crate::Pool::new(Limits::default(), std::sync::Arc::new(pleiad_model::env::SystemEnv), 1);
+    let pool = crate::ScriptPool::new(ScriptLimits::default(), std::sync::Arc::new(pleiad_model::env::SystemEnv), 1);
     let program = Program::new("e", "function () {}");
     timed(
         "empty procedure on a pool's thread",

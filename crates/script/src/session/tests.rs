@@ -2,16 +2,16 @@
 
 use pleiad_model::Value;
 
-use crate::testing::{ALT_LINK, Host, call, parse, procedure, runtime};
-use crate::{Cause, Entry, OperationType, Outcome, Program, Step};
+use crate::testing::{ALT_LINK, TestHost, call, parse, procedure, runtime};
+use crate::{Cause, EntryPoint, OperationType, Program, ScriptOutcome, ScriptStep};
 
 mod samples; // what people write
 mod hostile; // and what they should not
 
 /// Runs a procedure over some documents; the answer is what it gave to setBody.
 #[track_caller]
-fn answers(documents: &[&str], source: &str, want: &str) -> Host {
-    let mut host = Host::of(documents);
+fn answers(documents: &[&str], source: &str, want: &str) -> TestHost {
+    let mut host = TestHost::of(documents);
     let outcome = host.run(&mut runtime(), source, procedure(&[]));
     assert_eq!(outcome.error, None);
     assert_eq!(outcome.response_body.as_deref().map(parse), Some(parse(want)), "{source}");
@@ -19,8 +19,8 @@ fn answers(documents: &[&str], source: &str, want: &str) -> Host {
 }
 
 #[track_caller]
-fn fails(documents: &[&str], source: &str) -> Outcome {
-    let outcome = Host::of(documents).run(&mut runtime(), source, procedure(&[]));
+fn fails(documents: &[&str], source: &str) -> ScriptOutcome {
+    let outcome = TestHost::of(documents).run(&mut runtime(), source, procedure(&[]));
     assert!(outcome.error.is_some(), "{source}: {outcome:?}");
     outcome
 }
@@ -32,7 +32,7 @@ const THREE: &str = r#"{"id":"3","n":3}"#;
 #[test]
 fn arguments_arrive_and_a_body_comes_back() {
     let source = "function (a, b, c) { getContext().getResponse().setBody([a, b.x, c === undefined]); }";
-    let outcome = Host::default().run(&mut runtime(), source, procedure(&["1", r#"{"x":"ü"}"#]));
+    let outcome = TestHost::default().run(&mut runtime(), source, procedure(&["1", r#"{"x":"ü"}"#]));
     assert_eq!(outcome.response_body.as_deref(), Some(r#"[1,"ü",true]"#));
     assert_eq!((outcome.work.steps, outcome.work.operations), (1, 0));
 }
@@ -48,7 +48,7 @@ fn functions_may_be_named_anonymous_arrows_or_several() {
 
 #[test]
 fn a_script_without_a_body_answers_with_nothing() {
-    let outcome = Host::default().run(&mut runtime(), "function () {}", procedure(&[]));
+    let outcome = TestHost::default().run(&mut runtime(), "function () {}", procedure(&[]));
     assert_eq!((outcome.response_body, outcome.error), (None, None));
 }
 
@@ -226,8 +226,9 @@ fn a_pre_trigger_changes_the_request_and_has_no_response() {
         doc.kind = request.getOperationType();
         request.setBody(doc);
     }";
-    let entry = Entry::PreTrigger { operation: OperationType::Create, request_body: Some(r#"{"id":"1"}"#.to_owned()) };
-    let outcome = Host::default().run(&mut runtime(), source, call(entry));
+    let entry =
+        EntryPoint::PreTrigger { operation: OperationType::Create, request_body: Some(r#"{"id":"1"}"#.to_owned()) };
+    let outcome = TestHost::default().run(&mut runtime(), source, call(entry));
     assert_eq!(outcome.error, None);
     assert_eq!(outcome.request_body.as_deref(), Some(r#"{"id":"1","kind":"Create"}"#));
 }
@@ -236,22 +237,22 @@ fn a_pre_trigger_changes_the_request_and_has_no_response() {
 fn a_post_trigger_sees_both_bodies() {
     let source =
         "function () { console.log(__.request.getBody().a + __.response.getBody().b + __.request.getOperationType()) }";
-    let entry = Entry::PostTrigger {
+    let entry = EntryPoint::PostTrigger {
         operation: OperationType::Replace,
         request_body: Some(r#"{"a":"x"}"#.to_owned()),
         response_body: Some(r#"{"b":"y"}"#.to_owned()),
     };
-    let outcome = Host::default().run(&mut runtime(), source, call(entry));
+    let outcome = TestHost::default().run(&mut runtime(), source, call(entry));
     assert_eq!((outcome.error, outcome.log.as_str(), outcome.request_body), (None, "xyReplace", None));
 }
 
 #[test]
 fn the_log_is_printf_and_only_kept_when_asked_for() {
     let source = "function () { console.log('a%sc%%', 'b'); console.log(7); throw new Error('late'); }";
-    let outcome = Host::default().run(&mut runtime(), source, procedure(&[]));
+    let outcome = TestHost::default().run(&mut runtime(), source, procedure(&[]));
     assert_eq!(outcome.log, "abc%7");
-    let quiet = crate::Call { is_logging: false, ..procedure(&[]) };
-    assert_eq!(Host::default().run(&mut runtime(), source, quiet).log, "");
+    let quiet = crate::ScriptCall { is_logging: false, ..procedure(&[]) };
+    assert_eq!(TestHost::default().run(&mut runtime(), source, quiet).log, "");
 }
 
 #[test]
@@ -295,13 +296,13 @@ fn operations_in_flight_are_answered_in_any_order_and_number() {
             __.response.setBody(seen);
         });
     }";
-    let (mut runtime, mut host) = (runtime(), Host::of(&[ONE, TWO, THREE]));
+    let (mut runtime, mut host) = (runtime(), TestHost::of(&[ONE, TWO, THREE]));
     let mut session = runtime.start(&Program::new("test", source), procedure(&[]));
-    let Step::Ask(asked) = session.step(Vec::new()) else { panic!("nothing asked") };
+    let ScriptStep::Ask(asked) = session.step(Vec::new()) else { panic!("nothing asked") };
     let mut replies: Vec<_> = asked.into_iter().map(|operation| host.answer(operation)).collect();
     let third = replies.pop().unwrap();
-    assert!(matches!(session.step(vec![third]), Step::Ask(none) if none.is_empty()));
-    let Step::Done(outcome) = session.step(replies) else { panic!("not done") };
+    assert!(matches!(session.step(vec![third]), ScriptStep::Ask(none) if none.is_empty()));
+    let ScriptStep::Done(outcome) = session.step(replies) else { panic!("not done") };
     assert_eq!(outcome.response_body.as_deref(), Some("[3,1,2]"));
     assert_eq!(outcome.work.operations, 3);
 }
@@ -315,7 +316,7 @@ fn when_the_host_accepts_no_more_the_script_can_tell() {
             if (!accepted) __.response.setBody(made);
         })();
     }";
-    let mut host = Host { operations_max: Some(3), ..Host::default() };
+    let mut host = TestHost { operations_max: Some(3), ..TestHost::default() };
     let outcome = host.run(&mut runtime(), source, procedure(&[]));
     assert_eq!((outcome.error, outcome.response_body.as_deref()), (None, Some("3")));
 }
@@ -325,7 +326,7 @@ fn time_and_chance_are_the_hosts() {
     let source =
         "function () { __.response.setBody([Date.now(), new Date().getTime(), new Date(0).toISOString(), typeof Date(),
         new Date() instanceof Date, Math.random()]) }";
-    let ask = || Host::default().run(&mut runtime(), source, procedure(&[])).response_body.unwrap();
+    let ask = || TestHost::default().run(&mut runtime(), source, procedure(&[])).response_body.unwrap();
     let first = parse(&ask());
     let items = first.as_array().unwrap();
     assert_eq!(items[0].as_i64(), Some(1_700_000_000_000));
@@ -344,7 +345,7 @@ fn queries_as_functions_are_translated_where_there_is_sql_for_them() {
         let result = __.chain().filter(function (d) { return d.n >= 1 && !d.gone; }).sortByDescending(d => d.n).pluck('id').value();
         if (!result.isAccepted) throw new Error('not accepted');
     }";
-    let mut host = Host::of(&[ONE]);
+    let mut host = TestHost::of(&[ONE]);
     host.run(&mut runtime(), source, procedure(&[]));
     assert!(host.queries[0].starts_with(r#"SELECT VALUE r["id"] FROM r WHERE"#), "{}", host.queries[0]);
     assert!(host.queries[0].ends_with(r#"ORDER BY r["n"] DESC"#), "{}", host.queries[0]);
@@ -377,10 +378,11 @@ fn what_cannot_be_translated_runs_here() {
 
 #[test]
 fn a_pre_trigger_needs_a_callback_for_its_queries() {
-    let entry = || Entry::PreTrigger { operation: OperationType::Create, request_body: None };
-    let outcome = Host::default().run(&mut runtime(), "function () { __.filter(d => true) }", call(entry()));
+    let entry = || EntryPoint::PreTrigger { operation: OperationType::Create, request_body: None };
+    let outcome = TestHost::default().run(&mut runtime(), "function () { __.filter(d => true) }", call(entry()));
     assert_eq!(outcome.error.unwrap().number, Some(400));
-    let outcome = Host::default().run(&mut runtime(), "function () { __.filter(d => true, () => {}) }", call(entry()));
+    let outcome =
+        TestHost::default().run(&mut runtime(), "function () { __.filter(d => true, () => {}) }", call(entry()));
     assert_eq!(outcome.error, None);
 }
 

@@ -4,10 +4,10 @@ use pleiad_model::Value;
 
 use super::{Functions, Udf};
 use crate::testing::{TickingEnv, env, parse};
-use crate::{Cause, Limits, Program};
+use crate::{Cause, Program, ScriptLimits};
 
 fn udf(source: &str) -> Udf {
-    Functions::new(Limits::default(), env()).declare(&Program::new("f", source)).unwrap()
+    Functions::new(ScriptLimits::default(), env()).declare(&Program::new("f", source)).unwrap()
 }
 
 #[track_caller]
@@ -52,7 +52,7 @@ fn there_is_no_context() {
 fn what_it_throws_is_the_error() {
     let error = udf("function () { throw new Error('no') }").call([].iter()).unwrap_err();
     assert_eq!((error.cause, error.message.as_str()), (Cause::Thrown, "Error: no"));
-    let home = Functions::new(Limits::default(), env());
+    let home = Functions::new(ScriptLimits::default(), env());
     assert_eq!(home.declare(&Program::new("f", "function (")).err().unwrap().cause, Cause::Syntax);
     assert!(udf("7").call([].iter()).is_err());
     assert!(udf("() => 1n").call([].iter()).is_err());
@@ -61,7 +61,8 @@ fn what_it_throws_is_the_error() {
 
 #[test]
 fn it_is_bounded_and_the_next_row_is_served() {
-    let home = Functions::new(Limits { memory_bytes_max: 8 << 20, ..Limits::default() }, TickingEnv::every(20));
+    let home =
+        Functions::new(ScriptLimits { memory_bytes_max: 8 << 20, ..ScriptLimits::default() }, TickingEnv::every(20));
     let loops = home.declare(&Program::new("loops", "function () { while (true) {} }")).unwrap();
     let eats = home
         .declare(&Program::new("eats", "function () { let a = []; for (;;) a.push(new Array(1000).fill(1)) }"))

@@ -1,21 +1,21 @@
 //! A hostile script costs one error and nothing else: after each, the same runtime serves the next call.
 
-use crate::testing::{Host, TickingEnv, procedure};
-use crate::{Cause, Limits, Outcome, Program, Runtime, Step};
+use crate::testing::{TestHost, TickingEnv, procedure};
+use crate::{Cause, Program, ScriptLimits, ScriptOutcome, ScriptRuntime, ScriptStep};
 
 const MIB: usize = 1024 * 1024;
 
-fn boxed() -> Runtime {
-    let limits = Limits { memory_bytes_max: 8 * MIB, ..Limits::default() };
-    Runtime::new(limits, TickingEnv::every(20))
+fn boxed() -> ScriptRuntime {
+    let limits = ScriptLimits { memory_bytes_max: 8 * MIB, ..ScriptLimits::default() };
+    ScriptRuntime::new(limits, TickingEnv::every(20))
 }
 
 /// The script's outcome, and proof that the runtime has survived it.
 #[track_caller]
-fn survives(source: &str) -> Outcome {
+fn survives(source: &str) -> ScriptOutcome {
     let mut runtime = boxed();
-    let outcome = Host::of(&[r#"{"id":"1"}"#]).run(&mut runtime, source, procedure(&[r#"{"x":1}"#]));
-    let next = Host::default().run(&mut runtime, "function () { __.response.setBody('fine') }", procedure(&[]));
+    let outcome = TestHost::of(&[r#"{"id":"1"}"#]).run(&mut runtime, source, procedure(&[r#"{"x":1}"#]));
+    let next = TestHost::default().run(&mut runtime, "function () { __.response.setBody('fine') }", procedure(&[]));
     assert_eq!((next.error, next.response_body.as_deref()), (None, Some(r#""fine""#)), "after {source}");
     outcome
 }
@@ -178,9 +178,9 @@ fn anything_can_be_thrown() {
 
 #[test]
 fn output_is_bounded_on_both_sides_of_the_edge() {
-    let limits = Limits { body_bytes_max: 100, log_bytes_max: 10, ..Limits::default() };
-    let mut runtime = Runtime::new(limits, crate::testing::env());
-    let mut run = |source: &str| Host::default().run(&mut runtime, source, procedure(&[]));
+    let limits = ScriptLimits { body_bytes_max: 100, log_bytes_max: 10, ..ScriptLimits::default() };
+    let mut runtime = ScriptRuntime::new(limits, crate::testing::env());
+    let mut run = |source: &str| TestHost::default().run(&mut runtime, source, procedure(&[]));
     // The two quotes count.
     assert_eq!(run("function () { __.response.setBody('x'.repeat(98)) }").error, None);
     let error = run("function () { __.response.setBody('x'.repeat(99)) }").error.unwrap();
@@ -203,35 +203,35 @@ fn operations_that_wait_are_bounded_by_number_and_bytes() {
         while (__.createDocument(__.getSelfLink(), { id: 'd' + n, x: 'x'.repeat(1000) })) n++;
         __.response.setBody(n);
     }";
-    let with = |limits: Limits| {
-        let mut runtime = Runtime::new(limits, crate::testing::env());
-        Host::default().run(&mut runtime, source, procedure(&[])).response_body.unwrap()
+    let with = |limits: ScriptLimits| {
+        let mut runtime = ScriptRuntime::new(limits, crate::testing::env());
+        TestHost::default().run(&mut runtime, source, procedure(&[])).response_body.unwrap()
     };
-    assert_eq!(with(Limits { queued_operations_max: 5, ..Limits::default() }), "5");
-    assert_eq!(with(Limits { queued_bytes_max: 3500, ..Limits::default() }), "3");
+    assert_eq!(with(ScriptLimits { queued_operations_max: 5, ..ScriptLimits::default() }), "5");
+    assert_eq!(with(ScriptLimits { queued_bytes_max: 3500, ..ScriptLimits::default() }), "3");
 }
 
 #[test]
 fn past_the_soft_limit_nothing_is_accepted_and_past_the_hard_one_nothing_runs() {
     // Each look at the clock takes half a second: the host's part in it counts, too.
-    let mut runtime = Runtime::new(Limits::default(), TickingEnv::every(500));
+    let mut runtime = ScriptRuntime::new(ScriptLimits::default(), TickingEnv::every(500));
     let source = "function () {
         let n = 0;
         (function next() {
             if (!__.createDocument(__.getSelfLink(), { id: 'd' + n }, () => { n++; next() })) __.response.setBody('continue');
         })();
     }";
-    let outcome = Host::default().run(&mut runtime, source, procedure(&[]));
+    let outcome = TestHost::default().run(&mut runtime, source, procedure(&[]));
     assert_eq!((outcome.error, outcome.response_body.as_deref()), (None, Some(r#""continue""#)));
-    let mut runtime = Runtime::new(Limits::default(), TickingEnv::every(100));
+    let mut runtime = ScriptRuntime::new(ScriptLimits::default(), TickingEnv::every(100));
     let mut session =
         runtime.start(&Program::new("t", "function () { __.readDocuments(__.getSelfLink()) }"), procedure(&[]));
-    let Step::Ask(asked) = session.step(Vec::new()) else { panic!("nothing asked") };
+    let ScriptStep::Ask(asked) = session.step(Vec::new()) else { panic!("nothing asked") };
     assert_eq!(asked.len(), 1);
     let outcome = loop {
         match session.step(Vec::new()) {
-            Step::Ask(none) => assert!(none.is_empty()),
-            Step::Done(outcome) => break outcome,
+            ScriptStep::Ask(none) => assert!(none.is_empty()),
+            ScriptStep::Done(outcome) => break outcome,
         }
     };
     assert_eq!(outcome.error.unwrap().cause, Cause::TimedOut);
@@ -255,7 +255,8 @@ fn text_can_be_run_but_leads_nowhere() {
 fn a_call_that_nobody_steps_any_more_is_forgotten() {
     let mut runtime = boxed();
     let program = Program::new("t", "function () { leak = 1; __.readDocuments(__.getSelfLink(), () => { leak = 2 }) }");
-    assert!(matches!(runtime.start(&program, procedure(&[])).step(Vec::new()), Step::Ask(_)));
-    let next = Host::default().run(&mut runtime, "function () { __.response.setBody(typeof leak) }", procedure(&[]));
+    assert!(matches!(runtime.start(&program, procedure(&[])).step(Vec::new()), ScriptStep::Ask(_)));
+    let next =
+        TestHost::default().run(&mut runtime, "function () { __.response.setBody(typeof leak) }", procedure(&[]));
     assert_eq!(next.response_body.as_deref(), Some(r#""undefined""#));
 }

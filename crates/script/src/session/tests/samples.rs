@@ -1,8 +1,8 @@
 //! S114, S118: the scripts that people write, driven by a host in memory. Whether what they did is kept or dropped as
 //! a whole is the host's part.
 
-use crate::testing::{Host, call, parse, procedure, runtime};
-use crate::{Entry, OperationType, Program};
+use crate::testing::{TestHost, call, parse, procedure, runtime};
+use crate::{EntryPoint, OperationType, Program};
 
 const BULK_IMPORT: &str = "
     function bulkImport(docs) {
@@ -25,7 +25,7 @@ const BULK_IMPORT: &str = "
 #[test]
 fn bulk_import_is_called_again_with_what_is_left() {
     let ids: Vec<String> = (0..25).map(|n| format!(r#"{{"id":"{n}"}}"#)).collect();
-    let (mut host, mut runtime, program) = (Host::default(), runtime(), Program::new("bulkImport", BULK_IMPORT));
+    let (mut host, mut runtime, program) = (TestHost::default(), runtime(), Program::new("bulkImport", BULK_IMPORT));
     let (mut done, mut calls) = (0, 0);
     while done < ids.len() {
         host.operations_max = Some(host.asked + 10);
@@ -40,7 +40,7 @@ fn bulk_import_is_called_again_with_what_is_left() {
 
 #[test]
 fn bulk_import_reports_the_document_that_is_there_already() {
-    let mut host = Host::of(&[r#"{"id":"1"}"#]);
+    let mut host = TestHost::of(&[r#"{"id":"1"}"#]);
     let outcome = host.run(&mut runtime(), BULK_IMPORT, procedure(&[r#"[{"id":"0"},{"id":"1"}]"#]));
     assert_eq!(outcome.error.unwrap().number, Some(409));
 }
@@ -75,7 +75,7 @@ fn bulk_delete_with_continuation() {
         }";
     let documents: Vec<String> = (0..7).map(|n| format!(r#"{{"id":"{n}"}}"#)).collect();
     let documents: Vec<&str> = documents.iter().map(String::as_str).collect();
-    let (mut host, mut runtime) = (Host::of(&documents), runtime());
+    let (mut host, mut runtime) = (TestHost::of(&documents), runtime());
     host.operations_max = Some(5);
     let first = host.run(&mut runtime, source, procedure(&[r#""SELECT * FROM c""#]));
     assert_eq!(parse(&first.response_body.unwrap()), parse(r#"{"deleted":4,"continuation":true}"#));
@@ -102,7 +102,7 @@ fn s114_two_items_change_places() {
                 });
             });
         }";
-    let mut host = Host::of(&[r#"{"id":"a","item":"sword"}"#, r#"{"id":"b","item":"shield"}"#]);
+    let mut host = TestHost::of(&[r#"{"id":"a","item":"sword"}"#, r#"{"id":"b","item":"shield"}"#]);
     let outcome = host.run(&mut runtime(), source, procedure(&[r#""a""#, r#""b""#]));
     assert_eq!(outcome.error, None);
     assert_eq!(host.get("a").get("item").unwrap().as_str(), Some("shield"));
@@ -129,16 +129,16 @@ fn s118_a_post_trigger_keeps_a_metadata_document() {
                 });
             if (!accepted) throw 'Unable to update metadata, abort';
         }";
-    let entry = || Entry::PostTrigger {
+    let entry = || EntryPoint::PostTrigger {
         operation: OperationType::Create,
         request_body: None,
         response_body: Some(r#"{"id":"new"}"#.to_owned()),
     };
-    let mut host = Host::of(&[r#"{"id":"_metadata","createdDocuments":5,"createdNames":"old"}"#]);
+    let mut host = TestHost::of(&[r#"{"id":"_metadata","createdDocuments":5,"createdNames":"old"}"#]);
     assert_eq!(host.run(&mut runtime(), source, call(entry())).error, None);
     assert_eq!(host.get("_metadata").get("createdDocuments").unwrap().as_i64(), Some(6));
     assert_eq!(host.get("_metadata").get("createdNames").unwrap().as_str(), Some("old new"));
-    let outcome = Host::default().run(&mut runtime(), source, call(entry()));
+    let outcome = TestHost::default().run(&mut runtime(), source, call(entry()));
     assert_eq!(outcome.error.unwrap().message, "Unable to find metadata document");
 }
 
@@ -151,11 +151,12 @@ fn a_pre_trigger_validates_and_completes() {
             if (!('timestamp' in doc)) doc.timestamp = new Date().getTime();
             request.setBody(doc);
         }";
-    let with =
-        |body: &str| call(Entry::PreTrigger { operation: OperationType::Create, request_body: Some(body.to_owned()) });
-    let good = Host::default().run(&mut runtime(), source, with(r#"{"id":"1","name":"x"}"#));
+    let with = |body: &str| {
+        call(EntryPoint::PreTrigger { operation: OperationType::Create, request_body: Some(body.to_owned()) })
+    };
+    let good = TestHost::default().run(&mut runtime(), source, with(r#"{"id":"1","name":"x"}"#));
     assert_eq!(good.request_body.as_deref(), Some(r#"{"id":"1","name":"x","timestamp":1700000000000}"#));
-    let bad = Host::default().run(&mut runtime(), source, with(r#"{"id":"1"}"#)).error.unwrap();
+    let bad = TestHost::default().run(&mut runtime(), source, with(r#"{"id":"1"}"#)).error.unwrap();
     assert_eq!((bad.number, bad.message.as_str()), (Some(400), "Error: A name is needed."));
 }
 
@@ -176,7 +177,7 @@ fn an_aggregate_over_pages_with_undeclared_variables() {
     let documents: Vec<&str> = documents.iter().map(String::as_str).collect();
     let mut runtime = runtime();
     for _ in 0..2 {
-        let outcome = Host::of(&documents).run(&mut runtime, source, procedure(&[]));
+        let outcome = TestHost::of(&documents).run(&mut runtime, source, procedure(&[]));
         assert_eq!((outcome.error, outcome.response_body.as_deref()), (None, Some(r#"{"sum":10}"#)));
     }
 }
@@ -198,7 +199,7 @@ fn the_latest_state_of_a_device() {
                 });
             });
         }";
-    let (mut host, mut runtime) = (Host::default(), runtime());
+    let (mut host, mut runtime) = (TestHost::default(), runtime());
     for (reading, want) in [
         (r#"{"id":"1","device":"d","at":5,"value":50}"#, r#""new""#),
         (r#"{"id":"2","device":"d","at":3,"value":30}"#, r#""old""#),
@@ -224,7 +225,7 @@ fn promises_around_callbacks() {
                 await read('none');
             } catch (e) { getContext().abort(e); }
         }";
-    let mut host = Host::of(&[r#"{"id":"1","n":1}"#, r#"{"id":"2","n":2}"#]);
+    let mut host = TestHost::of(&[r#"{"id":"1","n":1}"#, r#"{"id":"2","n":2}"#]);
     let outcome = host.run(&mut runtime(), source, procedure(&[]));
     assert_eq!(outcome.error.unwrap().number, Some(404));
     assert_eq!(outcome.work.operations, 3);

@@ -10,7 +10,7 @@ use super::js::Js;
 use super::sql::{Comparison, Sql};
 
 /// What each parameter of a function stands for.
-pub struct Scope {
+pub struct LambdaScope {
     names: Vec<(String, Sql)>,
 }
 
@@ -31,12 +31,12 @@ const INHERITED: [&str; 13] = [
     "__lookupSetter__",
 ];
 
-impl Scope {
+impl LambdaScope {
     /// None when a name stands twice, or there are more names than values.
-    pub fn of(parameters: &[String], values: impl IntoIterator<Item = Sql>) -> Option<Scope> {
+    pub fn of(parameters: &[String], values: impl IntoIterator<Item = Sql>) -> Option<LambdaScope> {
         let names: Vec<(String, Sql)> = parameters.iter().cloned().zip(values).collect();
         let is_clear = (1..names.len()).all(|at| names[..at].iter().all(|(name, _)| *name != names[at].0));
-        (names.len() == parameters.len() && is_clear).then_some(Scope { names })
+        (names.len() == parameters.len() && is_clear).then_some(LambdaScope { names })
     }
 
     fn get(&self, name: &str) -> Option<&Sql> {
@@ -49,7 +49,7 @@ impl Scope {
 }
 
 /// In a place where only true and false matter.
-pub fn condition(js: &Js, scope: &Scope) -> Option<Sql> {
+pub fn condition(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     match js {
         Js::Binary("&&", left, right) => Some(Sql::And(both(left, right, scope)?)),
         Js::Binary("||", left, right) => Some(Sql::Or(both(left, right, scope)?)),
@@ -58,17 +58,17 @@ pub fn condition(js: &Js, scope: &Scope) -> Option<Sql> {
     }
 }
 
-fn both(left: &Js, right: &Js, scope: &Scope) -> Option<Box<(Sql, Sql)>> {
+fn both(left: &Js, right: &Js, scope: &LambdaScope) -> Option<Box<(Sql, Sql)>> {
     Some(Box::new((condition(left, scope)?, condition(right, scope)?)))
 }
 
-fn truthy(js: &Js, scope: &Scope) -> Option<Sql> {
+fn truthy(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     let path = path(js, scope)?;
     matches!(path, Sql::Path { .. }).then(|| Sql::Truthy(Box::new(path)))
 }
 
 /// What is true or false in JavaScript, too.
-fn boolean(js: &Js, scope: &Scope) -> Option<Sql> {
+fn boolean(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     match js {
         Js::Not(inner) => Some(condition(inner, scope)?.negated()),
         Js::Binary(operator @ ("===" | "=="), left, right) => equal(operator, left, right, scope),
@@ -81,7 +81,7 @@ fn boolean(js: &Js, scope: &Scope) -> Option<Sql> {
 }
 
 /// A row, or a part of one.
-pub fn projection(js: &Js, scope: &Scope) -> Option<Sql> {
+pub fn projection(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     match js {
         Js::Object(properties) => {
             let made = properties.iter().map(|(name, value)| Some((name.clone(), projection(value, scope)?)));
@@ -92,7 +92,7 @@ pub fn projection(js: &Js, scope: &Scope) -> Option<Sql> {
     }
 }
 
-fn path(js: &Js, scope: &Scope) -> Option<Sql> {
+fn path(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     match js {
         Js::Name(name) => scope.get(name).cloned(),
         Js::Member(target, name) if !INHERITED.contains(&name.as_str()) => path(target, scope)?.member(name),
@@ -117,7 +117,7 @@ fn literal(js: &Js) -> Option<Value> {
 
 /// A value on one side, a literal on the other. Two values are left alone: in JavaScript two objects are equal only
 /// if they are one, and undefined equals undefined.
-fn equal(operator: &str, left: &Js, right: &Js, scope: &Scope) -> Option<Sql> {
+fn equal(operator: &str, left: &Js, right: &Js, scope: &LambdaScope) -> Option<Sql> {
     let fixed = |js: &Js| literal(js).is_some() || scope.is_undefined(js);
     let (value, fixed) = match (fixed(left), fixed(right)) {
         (false, true) => (left, right),
@@ -144,7 +144,7 @@ fn missing(operator: &str, value: Sql) -> Sql {
     if operator == "===" { is_missing } else { Sql::Or(Box::new((is_missing, Sql::check("IS_NULL", value)))) }
 }
 
-fn type_is(of: &Js, name: &Js, scope: &Scope) -> Option<Sql> {
+fn type_is(of: &Js, name: &Js, scope: &LambdaScope) -> Option<Sql> {
     let Js::Text(name) = name else { return None };
     let value = path(of, scope)?;
     match name.as_str() {
@@ -156,14 +156,14 @@ fn type_is(of: &Js, name: &Js, scope: &Scope) -> Option<Sql> {
     }
 }
 
-fn ordered(comparison: Comparison, left: &Js, right: &Js, scope: &Scope) -> Option<Sql> {
+fn ordered(comparison: Comparison, left: &Js, right: &Js, scope: &LambdaScope) -> Option<Sql> {
     let (left, right) = (comparable(left, scope)?, comparable(right, scope)?);
     let is_fixed = matches!((&left, &right), (Sql::Literal(_), Sql::Literal(_)));
     (!is_fixed).then(|| Sql::compare(comparison, left, right))
 }
 
 /// A number, a string, or a value that may be one.
-fn comparable(js: &Js, scope: &Scope) -> Option<Sql> {
+fn comparable(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     match literal(js) {
         Some(literal @ (Value::Number(_) | Value::String(_))) => Some(Sql::Literal(literal)),
         Some(_) => None,
@@ -172,7 +172,7 @@ fn comparable(js: &Js, scope: &Scope) -> Option<Sql> {
 }
 
 /// What may stand beside a comparison: a path, arithmetic on one, its lower or upper case.
-fn operand(js: &Js, scope: &Scope) -> Option<Sql> {
+fn operand(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     match js {
         Js::Binary(operator, left, right) => arithmetic(operator, left, right, scope),
         Js::Call(target, method, arguments) if arguments.is_empty() => {
@@ -188,7 +188,7 @@ fn operand(js: &Js, scope: &Scope) -> Option<Sql> {
 }
 
 /// With a number on the right, so that `+` is no concatenation and nothing is divided by zero.
-fn arithmetic(operator: &'static str, left: &Js, right: &Js, scope: &Scope) -> Option<Sql> {
+fn arithmetic(operator: &'static str, left: &Js, right: &Js, scope: &LambdaScope) -> Option<Sql> {
     let Js::Number(n) = right else { return None };
     let is_fine = matches!(operator, "+" | "-" | "*") || matches!(operator, "/" | "%") && *n != 0.0;
     is_fine.then_some(())?;
@@ -196,7 +196,7 @@ fn arithmetic(operator: &'static str, left: &Js, right: &Js, scope: &Scope) -> O
     Some(Sql::Arithmetic(operator, operands))
 }
 
-fn test(target: &Js, method: &str, arguments: &[Js], scope: &Scope) -> Option<Sql> {
+fn test(target: &Js, method: &str, arguments: &[Js], scope: &LambdaScope) -> Option<Sql> {
     let [argument] = arguments else { return None };
     let (value, argument) = (path(target, scope)?, literal(argument)?);
     matches!(value, Sql::Path { .. }).then_some(())?;

@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use pleiad_model::env::Env;
 
-use crate::call::Call;
-use crate::limits::Limits;
-use crate::operation::{Action, Operation, Ticket};
+use crate::call::ScriptCall;
+use crate::limits::ScriptLimits;
+use crate::operation::{Action, OperationId, ScriptOperation};
 
 /// Shared between a runtime, its realms' native functions and its interrupt handler.
-pub struct Desk {
-    pub limits: Limits,
+pub struct HostState {
+    pub limits: ScriptLimits,
     pub env: Arc<dyn Env>,
     clock: Clock,
-    papers: RefCell<Papers>,
+    papers: RefCell<CallState>,
 }
 
 #[derive(Default)]
@@ -28,9 +28,9 @@ struct Clock {
 }
 
 #[derive(Default)]
-struct Papers {
-    call: Option<Rc<Call>>,
-    queue: Vec<Operation>,
+struct CallState {
+    call: Option<Rc<ScriptCall>>,
+    queue: Vec<ScriptOperation>,
     queued_bytes: usize,
     tickets: u32,
     log: String,
@@ -38,23 +38,23 @@ struct Papers {
     is_closed: bool,
 }
 
-impl Desk {
-    pub fn new(limits: Limits, env: Arc<dyn Env>) -> Rc<Desk> {
-        Rc::new(Desk { limits, env, clock: Clock::default(), papers: RefCell::default() })
+impl HostState {
+    pub fn new(limits: ScriptLimits, env: Arc<dyn Env>) -> Rc<HostState> {
+        Rc::new(HostState { limits, env, clock: Clock::default(), papers: RefCell::default() })
     }
 
     /// Clears the desk and starts the clock. Without a call it is a function's turn, or a compilation's.
-    pub fn open(&self, call: Option<Rc<Call>>) {
+    pub fn open(&self, call: Option<Rc<ScriptCall>>) {
         let now_ms = self.env.now_ms();
         self.clock.started_ms.set(now_ms);
         self.clock.hard_ms.set(now_ms.saturating_add(self.limits.hard_ms));
         self.clock.is_over.set(false);
         if call.is_some() || self.papers.borrow().call.is_some() {
-            self.papers.replace(Papers { call, ..Papers::default() });
+            self.papers.replace(CallState { call, ..CallState::default() });
         }
     }
 
-    pub fn call(&self) -> Option<Rc<Call>> {
+    pub fn call(&self) -> Option<Rc<ScriptCall>> {
         self.papers.borrow().call.clone()
     }
 
@@ -74,7 +74,7 @@ impl Desk {
     }
 
     /// Takes an operation, or None when the time for new ones is over or the desk is full.
-    pub fn take(&self, action: Action) -> Option<Ticket> {
+    pub fn take(&self, action: Action) -> Option<OperationId> {
         let bytes = body_bytes(&action);
         let is_late = self.elapsed_ms() >= self.limits.soft_ms;
         let mut papers = self.papers.borrow_mut();
@@ -85,12 +85,12 @@ impl Desk {
         }
         papers.tickets += 1;
         papers.queued_bytes += bytes;
-        let ticket = Ticket(papers.tickets);
-        papers.queue.push(Operation { ticket, action });
+        let ticket = OperationId(papers.tickets);
+        papers.queue.push(ScriptOperation { ticket, action });
         Some(ticket)
     }
 
-    pub fn queued(&self) -> Vec<Operation> {
+    pub fn queued(&self) -> Vec<ScriptOperation> {
         let mut papers = self.papers.borrow_mut();
         papers.queued_bytes = 0;
         std::mem::take(&mut papers.queue)

@@ -7,8 +7,8 @@ use pleiad_model::{Value, json};
 use rquickjs::Object;
 
 use crate::call::Collection;
-use crate::desk::Desk;
-use crate::operation::{Action, DocumentLink, Indexing, Page, Query};
+use crate::host_state::HostState;
+use crate::operation::{Action, DocumentLink, IndexingDirective, PageOptions, ScriptQuery};
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ const PAGE_ITEMS_DEFAULT: u32 = 100;
 
 /// Why an order is no operation. `api.js` has the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum OperationError {
     InvalidLink = -1,
     LinkOutside = -2,
     TooLarge = -3,
@@ -26,8 +26,8 @@ pub enum Refusal {
 }
 
 /// A ticket, 0 for "not accepted", or a refusal's number.
-pub fn ask(desk: &Desk, order: &Object<'_>) -> rquickjs::Result<i32> {
-    let order = Order::read(order)?;
+pub fn ask(desk: &HostState, order: &Object<'_>) -> rquickjs::Result<i32> {
+    let order = RawOperation::read(order)?;
     let Some(call) = desk.call() else { return Ok(0) };
     Ok(match order.action(&call.collection, desk.limits.body_bytes_max) {
         Ok(action) => desk.take(action).map_or(0, |ticket| i32::try_from(ticket.0).unwrap_or(0)),
@@ -37,7 +37,7 @@ pub fn ask(desk: &Desk, order: &Object<'_>) -> rquickjs::Result<i32> {
 
 /// An order as it came.
 #[derive(Clone, Debug, Default)]
-struct Order {
+struct RawOperation {
     kind: String,
     link: Option<String>,
     body: Option<String>,
@@ -49,10 +49,10 @@ struct Order {
     may_scan: bool,
 }
 
-impl Order {
-    fn read(order: &Object<'_>) -> rquickjs::Result<Order> {
+impl RawOperation {
+    fn read(order: &Object<'_>) -> rquickjs::Result<RawOperation> {
         let link: rquickjs::Value = order.get("link")?;
-        Ok(Order {
+        Ok(RawOperation {
             kind: order.get("kind")?,
             link: link.as_string().map(|text| text.to_string()).transpose()?,
             body: order.get("body")?,
@@ -65,11 +65,11 @@ impl Order {
         })
     }
 
-    fn action(mut self, collection: &Collection, body_bytes_max: usize) -> Result<Action, Refusal> {
+    fn action(mut self, collection: &Collection, body_bytes_max: usize) -> Result<Action, OperationError> {
         if self.body.as_ref().is_some_and(|body| body.len() > body_bytes_max) {
-            return Err(Refusal::TooLarge);
+            return Err(OperationError::TooLarge);
         }
-        let link = self.link.take().ok_or(Refusal::InvalidLink)?;
+        let link = self.link.take().ok_or(OperationError::InvalidLink)?;
         let parts = parts(&link, collection)?;
         match (self.kind.as_str(), parts.as_slice()) {
             ("create", []) => Ok(Action::Create { indexing: self.indexing()?, body: self.body()? }),
@@ -79,54 +79,54 @@ impl Order {
             ("query", []) => Ok(Action::Query { query: self.query()?, page: self.page()? }),
             ("readFeed", []) => Ok(Action::ReadFeed { page: self.page()? }),
             (_, ["docs", name]) if !name.is_empty() => self.on_document(document(&link, name, collection)),
-            _ => Err(Refusal::InvalidLink),
+            _ => Err(OperationError::InvalidLink),
         }
     }
 
-    fn on_document(mut self, link: DocumentLink) -> Result<Action, Refusal> {
+    fn on_document(mut self, link: DocumentLink) -> Result<Action, OperationError> {
         match self.kind.as_str() {
             "read" => Ok(Action::Read { link, if_none_match: self.if_none_match }),
             "delete" => Ok(Action::Delete { link, etag: self.etag }),
             "replace" => {
                 Ok(Action::Replace { link, indexing: self.indexing()?, body: self.body()?, etag: self.etag.take() })
             }
-            _ => Err(Refusal::InvalidLink),
+            _ => Err(OperationError::InvalidLink),
         }
     }
 
-    fn body(&mut self) -> Result<String, Refusal> {
-        self.body.take().ok_or(Refusal::InvalidOptions)
+    fn body(&mut self) -> Result<String, OperationError> {
+        self.body.take().ok_or(OperationError::InvalidOptions)
     }
 
-    fn indexing(&self) -> Result<Indexing, Refusal> {
+    fn indexing(&self) -> Result<IndexingDirective, OperationError> {
         match self.index_action.as_deref().map(str::to_ascii_lowercase).as_deref() {
-            None | Some("default") => Ok(Indexing::Default),
-            Some("include") => Ok(Indexing::Include),
-            Some("exclude") => Ok(Indexing::Exclude),
-            Some(_) => Err(Refusal::InvalidOptions),
+            None | Some("default") => Ok(IndexingDirective::Default),
+            Some("include") => Ok(IndexingDirective::Include),
+            Some("exclude") => Ok(IndexingDirective::Exclude),
+            Some(_) => Err(OperationError::InvalidOptions),
         }
     }
 
-    fn page(&mut self) -> Result<Page, Refusal> {
+    fn page(&mut self) -> Result<PageOptions, OperationError> {
         let size = match self.page_size {
             None => Some(PAGE_ITEMS_DEFAULT),
             Some(n) if n < 0.0 => None,
             Some(0.0) => Some(PAGE_ITEMS_DEFAULT),
             Some(n) if n.fract() == 0.0 && n <= f64::from(i32::MAX) => Some(n as u32),
-            Some(_) => return Err(Refusal::InvalidOptions),
+            Some(_) => return Err(OperationError::InvalidOptions),
         };
-        Ok(Page { size, continuation: self.continuation.take() })
+        Ok(PageOptions { size, continuation: self.continuation.take() })
     }
 
     /// `{"query": "…", "parameters": [{"name": "@a", "value": 1}]}`
-    fn query(&mut self) -> Result<Query, Refusal> {
-        let body = json::parse(self.body()?.as_bytes()).map_err(|_| Refusal::InvalidOptions)?;
-        let text = body.get("query").and_then(Value::as_str).ok_or(Refusal::InvalidOptions)?.to_owned();
+    fn query(&mut self) -> Result<ScriptQuery, OperationError> {
+        let body = json::parse(self.body()?.as_bytes()).map_err(|_| OperationError::InvalidOptions)?;
+        let text = body.get("query").and_then(Value::as_str).ok_or(OperationError::InvalidOptions)?.to_owned();
         let parameters = match body.get("parameters") {
             None | Some(Value::Null) => Vec::new(),
-            Some(list) => list.as_array().and_then(parameters).ok_or(Refusal::InvalidOptions)?,
+            Some(list) => list.as_array().and_then(parameters).ok_or(OperationError::InvalidOptions)?,
         };
-        Ok(Query { text, parameters, may_scan: self.may_scan })
+        Ok(ScriptQuery { text, parameters, may_scan: self.may_scan })
     }
 }
 
@@ -139,13 +139,13 @@ fn parameters(list: &[Value]) -> Option<Vec<(String, Value)>> {
 }
 
 /// What follows the collection in a link: nothing, or `docs` and a name.
-fn parts<'a>(link: &'a str, collection: &Collection) -> Result<Vec<&'a str>, Refusal> {
+fn parts<'a>(link: &'a str, collection: &Collection) -> Result<Vec<&'a str>, OperationError> {
     let all: Vec<&str> = link.trim_matches('/').split('/').collect();
     let is_collection = matches!(all.as_slice(), [dbs, _, colls, _, ..]
         if dbs.eq_ignore_ascii_case("dbs") && colls.eq_ignore_ascii_case("colls"));
-    let rest = all.get(4..).filter(|_| is_collection).ok_or(Refusal::InvalidLink)?;
+    let rest = all.get(4..).filter(|_| is_collection).ok_or(OperationError::InvalidLink)?;
     let is_ours = [&collection.self_link, &collection.alt_link].iter().any(|ours| begins_with(&all, ours));
-    if is_ours { Ok(rest.to_vec()) } else { Err(Refusal::LinkOutside) }
+    if is_ours { Ok(rest.to_vec()) } else { Err(OperationError::LinkOutside) }
 }
 
 fn begins_with(all: &[&str], ours: &str) -> bool {

@@ -34,7 +34,7 @@ pub enum Js {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Token {
+enum JsToken {
     Word(String),
     Number(f64),
     Text(String),
@@ -54,22 +54,22 @@ const LEVELS: [&[&str]; 6] =
 impl Lambda {
     pub fn parse(text: &str) -> Option<Lambda> {
         (text.len() <= TEXT_BYTES_MAX).then_some(())?;
-        let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0 };
+        let mut parser = JsParser { tokens: tokens(text)?, at: 0, depth: 0 };
         let lambda = if parser.takes_word("function") { parser.function() } else { parser.arrow() }?;
         (parser.at == parser.tokens.len()).then_some(lambda)
     }
 }
 
-struct Parser {
+struct JsParser {
     /// Each with whether a line ends before it.
-    tokens: Vec<(Token, bool)>,
+    tokens: Vec<(JsToken, bool)>,
     at: usize,
     depth: usize,
 }
 
-impl Parser {
+impl JsParser {
     fn function(&mut self) -> Option<Lambda> {
-        if matches!(self.peek(), Some(Token::Word(_))) {
+        if matches!(self.peek(), Some(JsToken::Word(_))) {
             self.at += 1; // its name
         }
         let parameters = self.parameters()?;
@@ -78,11 +78,11 @@ impl Parser {
 
     fn arrow(&mut self) -> Option<Lambda> {
         let parameters = match self.peek()? {
-            Token::Word(_) => vec![self.word()?],
+            JsToken::Word(_) => vec![self.word()?],
             _ => self.parameters()?,
         };
         self.mark("=>")?;
-        if self.peek() == Some(&Token::Mark("{")) {
+        if self.peek() == Some(&JsToken::Mark("{")) {
             return self.returned(parameters);
         }
         Some(Lambda { parameters, body: self.expression()? })
@@ -162,8 +162,8 @@ impl Parser {
             return Some(None);
         }
         let made = match self.next()? {
-            Token::Text(name) => member(target, name),
-            Token::Number(n) if n.fract() == 0.0 && n <= f64::from(u32::MAX) => {
+            JsToken::Text(name) => member(target, name),
+            JsToken::Number(n) if n.fract() == 0.0 && n <= f64::from(u32::MAX) => {
                 Js::Index(Box::new(target.clone()), n as u32)
             }
             _ => return None,
@@ -185,15 +185,15 @@ impl Parser {
 
     fn primary(&mut self) -> Option<Js> {
         match self.next()? {
-            Token::Number(n) => Some(Js::Number(n)),
-            Token::Text(text) => Some(Js::Text(text)),
-            Token::Word(word) => Some(named(word)),
-            Token::Mark("(") => {
+            JsToken::Number(n) => Some(Js::Number(n)),
+            JsToken::Text(text) => Some(Js::Text(text)),
+            JsToken::Word(word) => Some(named(word)),
+            JsToken::Mark("(") => {
                 let inner = self.expression()?;
                 self.mark(")").map(|()| inner)
             }
-            Token::Mark("{") => self.object(),
-            Token::Mark(_) => None,
+            JsToken::Mark("{") => self.object(),
+            JsToken::Mark(_) => None,
         }
     }
 
@@ -203,7 +203,7 @@ impl Parser {
             if !properties.is_empty() {
                 self.mark(",")?;
             }
-            let (Token::Word(name) | Token::Text(name)) = self.next()? else { return None };
+            let (JsToken::Word(name) | JsToken::Text(name)) = self.next()? else { return None };
             self.mark(":")?;
             let is_new = properties.iter().all(|(known, _)| *known != name) && name != "__proto__";
             is_new.then_some(())?;
@@ -212,31 +212,31 @@ impl Parser {
         Some(Js::Object(properties))
     }
 
-    fn peek(&self) -> Option<&Token> {
+    fn peek(&self) -> Option<&JsToken> {
         self.tokens.get(self.at).map(|(token, _)| token)
     }
 
-    fn next(&mut self) -> Option<Token> {
+    fn next(&mut self) -> Option<JsToken> {
         let token = self.peek()?.clone();
         self.at += 1;
         Some(token)
     }
 
     fn mark(&mut self, mark: &str) -> Option<()> {
-        let is_next = matches!(self.peek(), Some(Token::Mark(next)) if *next == mark);
+        let is_next = matches!(self.peek(), Some(JsToken::Mark(next)) if *next == mark);
         self.at += usize::from(is_next);
         is_next.then_some(())
     }
 
     fn word(&mut self) -> Option<String> {
         match self.next()? {
-            Token::Word(word) => Some(word),
+            JsToken::Word(word) => Some(word),
             _ => None,
         }
     }
 
     fn takes_word(&mut self, word: &str) -> bool {
-        let is_next = matches!(self.peek(), Some(Token::Word(next)) if next == word);
+        let is_next = matches!(self.peek(), Some(JsToken::Word(next)) if next == word);
         self.at += usize::from(is_next);
         is_next
     }
@@ -255,7 +255,7 @@ fn named(word: String) -> Js {
     }
 }
 
-fn tokens(text: &str) -> Option<Vec<(Token, bool)>> {
+fn tokens(text: &str) -> Option<Vec<(JsToken, bool)>> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some((is_on_new_line, from)) = after_space(rest)? {
@@ -283,7 +283,7 @@ fn after_space(text: &str) -> Option<Option<(bool, &str)>> {
     Some((!rest.is_empty()).then(|| (skipped.contains(['\n', '\r', '\u{2028}', '\u{2029}']), rest)))
 }
 
-fn token(text: &str) -> Option<(Token, &str)> {
+fn token(text: &str) -> Option<(JsToken, &str)> {
     let first = text.chars().next()?;
     if first == '"' || first == '\'' {
         return string(&text[1..], first);
@@ -293,14 +293,14 @@ fn token(text: &str) -> Option<(Token, &str)> {
     }
     if first.is_alphabetic() || first == '_' || first == '$' {
         let end = text.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').unwrap_or(text.len());
-        return Some((Token::Word(text[..end].to_owned()), &text[end..]));
+        return Some((JsToken::Word(text[..end].to_owned()), &text[end..]));
     }
     let mark = MARKS.into_iter().find(|mark| text.starts_with(mark))?;
-    Some((Token::Mark(mark), &text[mark.len()..]))
+    Some((JsToken::Mark(mark), &text[mark.len()..]))
 }
 
 /// Decimal numbers; `0x10`, `010`, `1_000` and `1n` are left to JavaScript.
-fn number(text: &str) -> Option<(Token, &str)> {
+fn number(text: &str) -> Option<(JsToken, &str)> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let mut end = digits(text);
     if end > 1 && text.starts_with('0') {
@@ -311,15 +311,15 @@ fn number(text: &str) -> Option<(Token, &str)> {
     }
     let is_over = !text[end..].starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$' || c == '.');
     is_over.then_some(())?;
-    Some((Token::Number(text[..end].parse().ok()?), &text[end..]))
+    Some((JsToken::Number(text[..end].parse().ok()?), &text[end..]))
 }
 
-fn string(text: &str, quote: char) -> Option<(Token, &str)> {
+fn string(text: &str, quote: char) -> Option<(JsToken, &str)> {
     let mut made = String::new();
     let mut rest = text.chars();
     loop {
         match rest.next()? {
-            c if c == quote => return Some((Token::Text(made), rest.as_str())),
+            c if c == quote => return Some((JsToken::Text(made), rest.as_str())),
             '\\' => made.push(escaped(rest.next()?)?),
             '\n' | '\r' => return None,
             c => made.push(c),

@@ -4,10 +4,10 @@ use pleiad_model::{Number, Object, Value, json};
 use proptest::prelude::*;
 
 use super::js::Lambda;
-use super::lower::{Scope, condition, projection};
+use super::lower::{LambdaScope, condition, projection};
 use super::prefix;
-use super::sql::{Comparison, Key, Sql};
-use crate::testing::{Host, parse, procedure, runtime};
+use super::sql::{Comparison, PathKey, Sql};
+use crate::testing::{TestHost, parse, procedure, runtime};
 
 #[track_caller]
 fn query(stages: &[(&str, &str)], want: &str) {
@@ -138,8 +138,8 @@ fn eval(sql: &Sql, row: &Value) -> Option<Value> {
         Sql::Path { keys, .. } => keys
             .iter()
             .try_fold(row, |at, key| match key {
-                Key::Name(name) => at.get(name),
-                Key::Index(n) => at.as_array()?.get(*n as usize),
+                PathKey::Name(name) => at.get(name),
+                PathKey::Index(n) => at.as_array()?.get(*n as usize),
             })
             .cloned(),
         Sql::Literal(value) => Some(value.clone()),
@@ -292,7 +292,7 @@ fn predicate() -> impl Strategy<Value = String> {
 fn run(function: &str, documents: &[Value]) -> Vec<Value> {
     let source = format!("function (docs) {{ let f = {function}; __.response.setBody(docs.map(d => f(d))) }}");
     let documents = json::to_string(&Value::Array(documents.to_vec()));
-    let outcome = Host::default().run(&mut runtime(), &source, procedure(&[&documents]));
+    let outcome = TestHost::default().run(&mut runtime(), &source, procedure(&[&documents]));
     assert_eq!(outcome.error, None, "{function}");
     parse(&outcome.response_body.unwrap()).as_array().unwrap().to_vec()
 }
@@ -304,7 +304,7 @@ proptest! {
     fn a_translated_predicate_and_the_function_agree(text in predicate(), documents in prop::collection::vec(document(), 1..12)) {
         let function = format!("d => ({text})");
         let lambda = Lambda::parse(&function).unwrap();
-        let sql = condition(&lambda.body, &Scope::of(&lambda.parameters, [Sql::root("r")]).unwrap());
+        let sql = condition(&lambda.body, &LambdaScope::of(&lambda.parameters, [Sql::root("r")]).unwrap());
         let sql = sql.unwrap_or_else(|| panic!("no SQL for {text}"));
         let here = run(&function, &documents);
         for (document, here) in documents.iter().zip(here) {
@@ -317,7 +317,7 @@ proptest! {
     fn a_translated_projection_and_the_function_agree(text in predicate(), documents in prop::collection::vec(document(), 1..12)) {
         let function = format!("d => ({{ a: d.x, b: !({text}), c: {{ 'd e': d.t, f: 'g', h: -1 }} }})");
         let lambda = Lambda::parse(&function).unwrap();
-        let sql = projection(&lambda.body, &Scope::of(&lambda.parameters, [Sql::root("r")]).unwrap()).unwrap();
+        let sql = projection(&lambda.body, &LambdaScope::of(&lambda.parameters, [Sql::root("r")]).unwrap()).unwrap();
         for (document, here) in documents.iter().zip(run(&function, &documents)) {
             let there = eval(&sql, document).unwrap();
             prop_assert_eq!(doubles(&there), doubles(&here));

@@ -7,13 +7,13 @@ use std::fmt;
 
 use pleiad_model::{Value, json};
 
-use super::Plan;
+use super::FluentQuery;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sql {
     Path {
         alias: String,
-        keys: Vec<Key>,
+        keys: Vec<PathKey>,
     },
     Literal(Value),
     Object(Vec<(String, Sql)>),
@@ -30,7 +30,7 @@ pub enum Sql {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Key {
+pub enum PathKey {
     Name(String),
     Index(u32),
 }
@@ -87,7 +87,7 @@ impl Sql {
     /// A property of this; None when that is not known.
     pub fn member(&self, name: &str) -> Option<Sql> {
         match self {
-            Sql::Path { .. } => self.below(Key::Name(name.to_owned())),
+            Sql::Path { .. } => self.below(PathKey::Name(name.to_owned())),
             Sql::Object(properties) => {
                 properties.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
             }
@@ -96,10 +96,10 @@ impl Sql {
     }
 
     pub fn index(&self, at: u32) -> Option<Sql> {
-        self.below(Key::Index(at))
+        self.below(PathKey::Index(at))
     }
 
-    fn below(&self, key: Key) -> Option<Sql> {
+    fn below(&self, key: PathKey) -> Option<Sql> {
         let Sql::Path { alias, keys } = self else { return None };
         let keys = keys.iter().cloned().chain([key]).collect();
         Some(Sql::Path { alias: alias.clone(), keys })
@@ -125,7 +125,7 @@ impl Sql {
     }
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for FluentQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SELECT VALUE {} FROM r", self.row)?;
         for (alias, inner) in &self.joins {
@@ -162,11 +162,11 @@ impl fmt::Display for Sql {
     }
 }
 
-fn write_path(alias: &str, keys: &[Key], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_path(alias: &str, keys: &[PathKey], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str(alias)?;
     keys.iter().try_for_each(|key| match key {
-        Key::Name(name) => write!(f, "[{}]", quoted(name)),
-        Key::Index(at) => write!(f, "[{at}]"),
+        PathKey::Name(name) => write!(f, "[{}]", quoted(name)),
+        PathKey::Index(at) => write!(f, "[{at}]"),
     })
 }
 

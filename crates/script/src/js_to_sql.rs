@@ -20,7 +20,7 @@ mod sql; // SQL to text
 mod tests;
 
 use js::Lambda;
-use lower::{Scope, condition, projection};
+use lower::{LambdaScope, condition, projection};
 use sql::Sql;
 
 /// A projection that uses its input twice doubles it, stage by stage; a query beyond this stays with the script.
@@ -30,7 +30,7 @@ const NODES_MAX: usize = 256;
 ///
 /// A stage is its verb, its first function or property name, and its second function.
 pub fn prefix(stages: &[Vec<Option<String>>]) -> Vec<String> {
-    let (mut plan, mut taken) = (Plan::new(), 0);
+    let (mut plan, mut taken) = (FluentQuery::new(), 0);
     while let Some(longer) = stages.get(taken).and_then(|stage| plan.with(stage)) {
         plan = longer;
         taken += 1;
@@ -40,7 +40,7 @@ pub fn prefix(stages: &[Vec<Option<String>>]) -> Vec<String> {
 
 /// A query that is being put together.
 #[derive(Clone, Debug)]
-struct Plan {
+struct FluentQuery {
     joins: Vec<(String, Sql)>,
     filters: Vec<Sql>,
     order: Option<(Sql, &'static str)>,
@@ -48,13 +48,13 @@ struct Plan {
     row: Sql,
 }
 
-impl Plan {
-    fn new() -> Plan {
-        Plan { joins: Vec::new(), filters: Vec::new(), order: None, row: Sql::root("r") }
+impl FluentQuery {
+    fn new() -> FluentQuery {
+        FluentQuery { joins: Vec::new(), filters: Vec::new(), order: None, row: Sql::root("r") }
     }
 
     /// This and one more stage; None when there is no SQL for it, or too much.
-    fn with(&self, stage: &[Option<String>]) -> Option<Plan> {
+    fn with(&self, stage: &[Option<String>]) -> Option<FluentQuery> {
         let mut longer = self.clone();
         longer.extend(stage)?;
         (longer.nodes() <= NODES_MAX).then_some(longer)
@@ -120,12 +120,12 @@ impl Plan {
         Some(())
     }
 
-    fn scope(&self, lambda: &Lambda) -> Option<Scope> {
-        Scope::of(&lambda.parameters, [self.row.clone()])
+    fn scope(&self, lambda: &Lambda) -> Option<LambdaScope> {
+        LambdaScope::of(&lambda.parameters, [self.row.clone()])
     }
 }
 
 fn joined(text: &str, row: Sql, item: Sql) -> Option<Sql> {
     let lambda = Lambda::parse(text)?;
-    projection(&lambda.body, &Scope::of(&lambda.parameters, [row, item])?)
+    projection(&lambda.body, &LambdaScope::of(&lambda.parameters, [row, item])?)
 }

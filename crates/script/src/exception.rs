@@ -5,7 +5,7 @@
 
 use rquickjs::{Ctx, Error, Object, Value};
 
-use crate::desk::Desk;
+use crate::host_state::HostState;
 use crate::outcome::{Cause, ScriptError};
 use crate::program::{EXPRESSION_PREFIX, Program};
 use crate::realm::OWN_FILES;
@@ -20,7 +20,7 @@ const STACK_BYTES_MAX: usize = 8 * 1024;
 const EVALUATED: [&str; 2] = ["<input>", "<evalScript>"];
 
 /// The exception that is pending in the realm, or what kept us from running.
-pub fn caught(ctx: &Ctx<'_>, desk: &Desk, program: &Program, error: &Error) -> ScriptError {
+pub fn caught(ctx: &Ctx<'_>, desk: &HostState, program: &Program, error: &Error) -> ScriptError {
     let thrown = ctx.catch();
     let described = describe(ctx, program, &thrown, error);
     if desk.was_interrupted() {
