@@ -8,16 +8,16 @@ use std::sync::Arc;
 use pleiad_model::policy::{ComputedProperty, ContainerDefinition, Geospatial};
 use pleiad_model::{Error, Result, Value};
 use pleiad_partition::index::{Computed as Indexed, Extract};
-use pleiad_sql::computed::Computed;
+use pleiad_sql::computed::ComputedExprs;
 
 /// The same properties, for either side.
 #[derive(Clone)]
 pub(crate) struct ComputedProperties {
-    pub queried: Arc<Computed>,
+    pub queried: Arc<ComputedExprs>,
     pub indexed: Indexed,
 }
 
-struct Extractor(Arc<Computed>);
+struct Extractor(Arc<ComputedExprs>);
 
 impl Extract for Extractor {
     fn extract(&self, item: &Value) -> Vec<(String, Option<Value>)> {
@@ -31,7 +31,7 @@ impl ComputedProperties {
     }
 
     pub fn new(definitions: &[ComputedProperty], geospatial: Geospatial) -> Result<ComputedProperties> {
-        let queried = Arc::new(Computed::compile(definitions, geospatial)?);
+        let queried = Arc::new(ComputedExprs::compile(definitions, geospatial)?);
         let indexed = match definitions {
             [] => Indexed::default(),
             _ => Indexed::new(definitions.to_vec(), Arc::new(Extractor(queried.clone()))),

@@ -51,8 +51,8 @@ pub use procedure::{Cursors, Executed, ItemWrite, ScriptContext, Triggered, Trig
 #[cfg(any(test, feature = "testing"))]
 pub use query::exam;
 pub use query::{
-    Across, CursorAt, Cut, IndexUse, ItemQuery, Mark, PageSize, Parameters, QueryCursor, QueryPage, Report, RowSet,
-    Sharing, Stretch, Tell, write_item,
+    Across, CursorAt, IndexUse, ItemQuery, KeyDigest, PageSize, Parameters, QueryCursor, QueryPage, Report, ResumeKey,
+    RowSet, Sharing, Stretch, Tell, write_item,
 };
 pub use repartition::PartitionReport;
 pub use session::SessionToken;

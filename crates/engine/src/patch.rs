@@ -8,7 +8,7 @@ use pleiad_model::patch::Patch;
 use pleiad_model::{Error, Kind, Result, json};
 use pleiad_partition::partition::{CONDITION_FAILS, NOT_THERE, Rejected};
 use pleiad_partition::{Condition, ItemKey, Record, Step, Transaction, Verb, Written, price};
-use pleiad_sql::Query;
+use pleiad_sql::InMemoryQuery;
 
 use crate::home::{Home, Settled};
 use crate::item::{Target, draft, locate};
@@ -52,7 +52,7 @@ fn written(step: Step, lsn: u64) -> Written {
 /// A patch that this container's items may get.
 pub(crate) struct Change<'p> {
     patch: &'p Patch,
-    condition: Option<Query>,
+    condition: Option<InMemoryQuery>,
 }
 
 impl<'p> Change<'p> {

@@ -43,7 +43,7 @@ pub(crate) use inside::Inside;
 pub(crate) use page::at_once;
 pub use page::{Across, ItemQuery, QueryPage, Tell};
 pub use pleiad_sql::Parameters;
-pub use pleiad_sql::run::{Cut, Mark, PageSize, RowSet};
+pub use pleiad_sql::run::{KeyDigest, PageSize, ResumeKey, RowSet};
 pub(crate) use reach::next_slice;
 pub(crate) use reader::Moment;
 pub use report::{IndexUse, Report};

@@ -20,7 +20,7 @@ use std::convert::Infallible;
 
 use pleiad_model::Value;
 
-use crate::language::ast::{BinaryOp, Expr, ExprKind, Select};
+use crate::parse::ast::{BinaryOp, Expr, ExprKind, Select};
 
 /// The rules that apply, each once, in order.
 pub fn advice(select: &Select) -> Vec<&'static str> {
@@ -29,9 +29,9 @@ pub fn advice(select: &Select) -> Vec<&'static str> {
     rules.into_iter().collect()
 }
 
-type Rules = BTreeSet<&'static str>;
+type AdviceCodes = BTreeSet<&'static str>;
 
-fn look_at_block(select: &Select, in_filter: bool, rules: &mut Rules) {
+fn look_at_block(select: &Select, in_filter: bool, rules: &mut AdviceCodes) {
     if select.distinct && select.from.len() > 1 {
         rules.insert("QA1001");
     }
@@ -46,7 +46,7 @@ fn look_at_block(select: &Select, in_filter: bool, rules: &mut Rules) {
     let Ok(()) = looked;
 }
 
-fn look_at(expr: &Expr, in_filter: bool, rules: &mut Rules) {
+fn look_at(expr: &Expr, in_filter: bool, rules: &mut AdviceCodes) {
     rules.extend(rule_of(expr, in_filter));
     if let ExprKind::Subquery { select, .. } = &expr.kind {
         return look_at_block(select, in_filter, rules);

@@ -9,8 +9,8 @@ use crate::document::PropertyName;
 use crate::expr::aggregate::AggregateKind;
 use crate::expr::full_text::FullText;
 use crate::expr::functions::Function;
-use crate::expr::like::Pattern;
-use crate::language::ast::{BinaryOp, SubqueryForm, UnaryOp};
+use crate::expr::like::LikePattern;
+use crate::parse::ast::{BinaryOp, SubqueryForm, UnaryOp};
 
 /// One `SELECT`.
 pub struct Block {
@@ -19,60 +19,60 @@ pub struct Block {
     /// It reads the container: slot 0 is the item.
     pub reads_items: bool,
     /// Each binds one more slot; the item itself is not among them.
-    pub sources: Vec<Source>,
+    pub sources: Vec<RowSource>,
     /// A row stays when all of them are true; each is tried as soon as its slots are bound.
     pub filters: Vec<Filter>,
     pub output: Output,
     pub distinct: bool,
-    pub order: Vec<OrderKey>,
+    pub order: Vec<SortKey>,
     pub offset: u64,
     /// `TOP` or `LIMIT`.
     pub take: Option<u64>,
 }
 
-pub struct Source {
+pub struct RowSource {
     /// One row per element, or one row.
     pub each: bool,
-    pub of: SourceOf,
+    pub of: RowSourceKind,
 }
 
-pub enum SourceOf {
-    Scalar(Node),
+pub enum RowSourceKind {
+    Scalar(ScalarExpr),
     Rows(Box<Block>),
 }
 
 pub struct Filter {
     /// How many of the block's sources it needs.
     pub level: usize,
-    pub node: Node,
+    pub node: ScalarExpr,
 }
 
 pub enum Output {
-    Rows(Project),
+    Rows(OutputExpr),
     /// The projection looks at a group, in slot `base`.
-    Groups(Grouping, Project),
+    Groups(Grouping, OutputExpr),
 }
 
 #[derive(Default)]
 pub struct Grouping {
-    pub keys: Vec<Node>,
-    pub aggregates: Vec<(AggregateKind, Node)>,
+    pub keys: Vec<ScalarExpr>,
+    pub aggregates: Vec<(AggregateKind, ScalarExpr)>,
     /// No `GROUP BY`: one group, even of nothing.
     pub whole: bool,
 }
 
-pub enum Project {
-    Value(Node),
-    Object(Vec<(String, Node)>),
+pub enum OutputExpr {
+    Value(ScalarExpr),
+    Object(Vec<(String, ScalarExpr)>),
 }
 
-pub struct OrderKey {
-    pub node: Node,
+pub struct SortKey {
+    pub node: ScalarExpr,
     pub descending: bool,
 }
 
 /// One scalar.
-pub enum Node {
+pub enum ScalarExpr {
     Undefined,
     Constant(Value),
     Slot(usize),
@@ -83,8 +83,8 @@ pub enum Node {
     },
     /// `base.a[i]`, whatever the base is.
     Access {
-        base: Box<Node>,
-        steps: Vec<Step>,
+        base: Box<ScalarExpr>,
+        steps: Vec<AccessStep>,
     },
     /// What a group has in common.
     Key {
@@ -97,45 +97,45 @@ pub enum Node {
     },
     Unary {
         op: UnaryOp,
-        operand: Box<Node>,
+        operand: Box<ScalarExpr>,
     },
     Binary {
-        first: Box<Node>,
-        rest: Vec<(BinaryOp, Node)>,
+        first: Box<ScalarExpr>,
+        rest: Vec<(BinaryOp, ScalarExpr)>,
     },
-    And(Vec<Node>),
-    Or(Vec<Node>),
-    Coalesce(Vec<Node>),
+    And(Vec<ScalarExpr>),
+    Or(Vec<ScalarExpr>),
+    Coalesce(Vec<ScalarExpr>),
     Conditional {
-        arms: Vec<(Node, Node)>,
-        otherwise: Box<Node>,
+        arms: Vec<(ScalarExpr, ScalarExpr)>,
+        otherwise: Box<ScalarExpr>,
     },
     In {
         not: bool,
-        operand: Box<Node>,
-        list: Vec<Node>,
+        operand: Box<ScalarExpr>,
+        list: Vec<ScalarExpr>,
     },
     Between {
         not: bool,
-        operand: Box<Node>,
-        low: Box<Node>,
-        high: Box<Node>,
+        operand: Box<ScalarExpr>,
+        low: Box<ScalarExpr>,
+        high: Box<ScalarExpr>,
     },
     Like {
         not: bool,
-        operand: Box<Node>,
-        pattern: Like,
+        operand: Box<ScalarExpr>,
+        pattern: LikeOperand,
     },
-    Object(Vec<(String, Node)>),
-    Array(Vec<Node>),
+    Object(Vec<(String, ScalarExpr)>),
+    Array(Vec<ScalarExpr>),
     Call {
         function: &'static Function,
-        arguments: Vec<Node>,
+        arguments: Vec<ScalarExpr>,
     },
     Distance(Box<Distance>),
     UserCall {
         function: String,
-        arguments: Vec<Node>,
+        arguments: Vec<ScalarExpr>,
     },
     /// Boxed: few queries have one.
     FullText(Box<FullText>),
@@ -150,18 +150,18 @@ pub struct Distance {
     pub measure: DistanceMetric,
     pub left: Operand,
     pub right: Operand,
-    pub search: Search,
+    pub search: VectorSearchOptions,
 }
 
 pub enum Operand {
     /// A vector as the measure wants it.
     Known(Vec<f32>),
-    Computed(Node),
+    Computed(ScalarExpr),
 }
 
 /// How hard to look for the nearest.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Search {
+pub struct VectorSearchOptions {
     /// At every vector.
     pub brute_force: bool,
     /// How many candidates a graph is walked with, for each row that is wanted.
@@ -170,20 +170,20 @@ pub struct Search {
     pub rerank_multiplier: Option<f64>,
 }
 
-pub enum Step {
+pub enum AccessStep {
     Property(PropertyName),
-    Index(Node),
+    Index(ScalarExpr),
 }
 
-pub enum Like {
+pub enum LikeOperand {
     /// The text is kept for the index.
     Known {
         text: String,
         escape: Option<char>,
-        pattern: Pattern,
+        pattern: LikePattern,
     },
     Computed {
-        node: Box<Node>,
+        node: Box<ScalarExpr>,
         escape: Option<char>,
     },
 }
@@ -192,7 +192,8 @@ impl Block {
     /// Nothing is asked of the items but how many they are: `SELECT VALUE COUNT(1) FROM c`.
     pub fn only_counts(&self) -> bool {
         let Output::Groups(grouping, _) = &self.output else { return false };
-        let counts = |(kind, node): &(AggregateKind, Node)| *kind == AggregateKind::Count && node.constant().is_some();
+        let counts =
+            |(kind, node): &(AggregateKind, ScalarExpr)| *kind == AggregateKind::Count && node.constant().is_some();
         grouping.whole
             && grouping.aggregates.iter().all(counts)
             && self.reads_items
@@ -212,97 +213,102 @@ impl Block {
         let keys = self.order.iter().map(|key| &key.node);
         let grouped = groups.into_iter().flat_map(Grouping::nodes);
         let mut nodes = filters.chain(keys).chain(grouped).chain(project.nodes());
-        self.reads_items && self.sources.is_empty() && nodes.all(Node::is_simple)
+        self.reads_items && self.sources.is_empty() && nodes.all(ScalarExpr::is_simple)
     }
 }
 
 impl Grouping {
-    fn nodes(&self) -> impl Iterator<Item = &Node> {
+    fn nodes(&self) -> impl Iterator<Item = &ScalarExpr> {
         self.keys.iter().chain(self.aggregates.iter().map(|(_, node)| node))
     }
 }
 
-impl Project {
-    fn nodes(&self) -> impl Iterator<Item = &Node> {
+impl OutputExpr {
+    fn nodes(&self) -> impl Iterator<Item = &ScalarExpr> {
         let (value, properties) = match self {
-            Project::Value(node) => (Some(node), [].as_slice()),
-            Project::Object(properties) => (None, properties.as_slice()),
+            OutputExpr::Value(node) => (Some(node), [].as_slice()),
+            OutputExpr::Object(properties) => (None, properties.as_slice()),
         };
         value.into_iter().chain(properties.iter().map(|(_, node)| node))
     }
 }
 
-impl Node {
+impl ScalarExpr {
     fn is_simple(&self) -> bool {
         // A text is many words.
-        let mut simple = !matches!(self, Node::Subquery { .. } | Node::UserCall { .. } | Node::FullText(_));
+        let mut simple =
+            !matches!(self, ScalarExpr::Subquery { .. } | ScalarExpr::UserCall { .. } | ScalarExpr::FullText(_));
         self.each_child(&mut |child| simple = simple && child.is_simple());
         simple
     }
 
     pub fn constant(&self) -> Option<&Value> {
         match self {
-            Node::Constant(value) => Some(value),
+            ScalarExpr::Constant(value) => Some(value),
             _ => None,
         }
     }
 
     /// The same value whatever the row.
     pub fn is_constant(&self) -> bool {
-        matches!(self, Node::Constant(_) | Node::Undefined)
+        matches!(self, ScalarExpr::Constant(_) | ScalarExpr::Undefined)
     }
 
     /// Visits the nodes directly below; does not enter subqueries.
-    pub fn each_child<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
+    pub fn each_child<'n>(&'n self, visit: &mut dyn FnMut(&'n ScalarExpr)) {
         match self {
-            Node::Undefined | Node::Constant(_) | Node::Slot(_) | Node::Path { .. } => {}
-            Node::Key { .. } | Node::Aggregate { .. } | Node::Subquery { .. } => {}
-            Node::Access { base, steps } => {
+            ScalarExpr::Undefined | ScalarExpr::Constant(_) | ScalarExpr::Slot(_) | ScalarExpr::Path { .. } => {}
+            ScalarExpr::Key { .. } | ScalarExpr::Aggregate { .. } | ScalarExpr::Subquery { .. } => {}
+            ScalarExpr::Access { base, steps } => {
                 visit(base);
-                steps.iter().filter_map(Step::index).for_each(visit);
+                steps.iter().filter_map(AccessStep::index).for_each(visit);
             }
-            Node::Unary { operand, .. } => visit(operand),
-            Node::Binary { first, rest } => {
+            ScalarExpr::Unary { operand, .. } => visit(operand),
+            ScalarExpr::Binary { first, rest } => {
                 visit(first);
                 rest.iter().for_each(|(_, node)| visit(node));
             }
-            Node::And(nodes) | Node::Or(nodes) | Node::Coalesce(nodes) | Node::Array(nodes) => {
+            ScalarExpr::And(nodes) | ScalarExpr::Or(nodes) | ScalarExpr::Coalesce(nodes) | ScalarExpr::Array(nodes) => {
                 nodes.iter().for_each(visit);
             }
-            Node::Conditional { arms, otherwise } => {
+            ScalarExpr::Conditional { arms, otherwise } => {
                 arms.iter().for_each(|(condition, value)| {
                     visit(condition);
                     visit(value);
                 });
                 visit(otherwise);
             }
-            Node::In { operand, list, .. } => {
+            ScalarExpr::In { operand, list, .. } => {
                 visit(operand);
                 list.iter().for_each(visit);
             }
-            Node::Between { operand, low, high, .. } => [operand, low, high].into_iter().for_each(|node| visit(node)),
-            Node::Like { operand, pattern, .. } => {
+            ScalarExpr::Between { operand, low, high, .. } => {
+                [operand, low, high].into_iter().for_each(|node| visit(node))
+            }
+            ScalarExpr::Like { operand, pattern, .. } => {
                 visit(operand);
-                if let Like::Computed { node, .. } = pattern {
+                if let LikeOperand::Computed { node, .. } = pattern {
                     visit(node);
                 }
             }
-            Node::Object(properties) => properties.iter().for_each(|(_, node)| visit(node)),
-            Node::Call { arguments, .. } | Node::UserCall { arguments, .. } => arguments.iter().for_each(visit),
-            Node::Distance(distance) => {
+            ScalarExpr::Object(properties) => properties.iter().for_each(|(_, node)| visit(node)),
+            ScalarExpr::Call { arguments, .. } | ScalarExpr::UserCall { arguments, .. } => {
+                arguments.iter().for_each(visit)
+            }
+            ScalarExpr::Distance(distance) => {
                 [&distance.left, &distance.right].into_iter().filter_map(Operand::node).for_each(visit)
             }
-            Node::FullText(call) => call.each_child(visit),
+            ScalarExpr::FullText(call) => call.each_child(visit),
         }
     }
 
     /// The innermost slot it looks at, subqueries included.
     pub fn last_slot(&self) -> Option<usize> {
         let own = match self {
-            Node::Slot(slot) | Node::Path { slot, .. } => Some(*slot),
-            Node::Key { slot, .. } | Node::Aggregate { slot, .. } => Some(*slot),
+            ScalarExpr::Slot(slot) | ScalarExpr::Path { slot, .. } => Some(*slot),
+            ScalarExpr::Key { slot, .. } | ScalarExpr::Aggregate { slot, .. } => Some(*slot),
             // What it looks at outside of itself is below its base.
-            Node::Subquery { block, .. } => block.base.checked_sub(1),
+            ScalarExpr::Subquery { block, .. } => block.base.checked_sub(1),
             _ => None,
         };
         let mut last = own;
@@ -312,7 +318,7 @@ impl Node {
 }
 
 impl Operand {
-    pub fn node(&self) -> Option<&Node> {
+    pub fn node(&self) -> Option<&ScalarExpr> {
         match self {
             Operand::Known(_) => None,
             Operand::Computed(node) => Some(node),
@@ -320,11 +326,11 @@ impl Operand {
     }
 }
 
-impl Step {
-    fn index(&self) -> Option<&Node> {
+impl AccessStep {
+    fn index(&self) -> Option<&ScalarExpr> {
         match self {
-            Step::Property(_) => None,
-            Step::Index(node) => Some(node),
+            AccessStep::Property(_) => None,
+            AccessStep::Index(node) => Some(node),
         }
     }
 }

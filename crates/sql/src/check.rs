@@ -24,12 +24,12 @@ use std::collections::HashSet;
 use pleiad_model::{Error, Result};
 
 pub use counts::{Counts, counts};
-pub use groups::{Keys, aggregate, has_aggregate, holds_aggregate};
+pub use groups::{GroupKeys, aggregate, has_aggregate, holds_aggregate};
 
 use crate::Parameters;
-use crate::language::ast::{Expr, ExprKind, Select, Step};
-use crate::language::{self, Fault, Span, TEXT_BYTES_MAX};
-use names::Scope;
+use crate::parse::ast::{AstStep, Expr, ExprKind, Select};
+use crate::parse::{self, Diagnostic, Span, TEXT_BYTES_MAX};
+use names::NameScope;
 
 /// How many `JOIN`s one query may have, subqueries included.
 pub const JOINS_MAX: usize = 10;
@@ -43,7 +43,7 @@ pub fn read(text: &str) -> Result<Select> {
         let message = format!("The query text is {} bytes long; the limit is {TEXT_BYTES_MAX}.", text.len());
         return Err(Error::invalid(message));
     }
-    let select = language::parse(text).map_err(|fault| fault.into_error(text))?;
+    let select = parse::parse(text).map_err(|fault| fault.into_error(text))?;
     check(&select, text)?;
     Ok(select)
 }
@@ -51,7 +51,7 @@ pub fn read(text: &str) -> Result<Select> {
 /// `text` is what the tree was parsed from; faults point into it.
 pub fn check(select: &Select, text: &str) -> Result<()> {
     let mut checker = Checker::default();
-    let checked = clauses::check_subqueries(select).and_then(|()| checker.block(select, &Scope::outermost()));
+    let checked = clauses::check_subqueries(select).and_then(|()| checker.block(select, &NameScope::outermost()));
     checked.map_err(|fault| fault.into_error(text))
 }
 
@@ -90,11 +90,11 @@ fn note_functions_in<'q>(expr: &'q Expr, found: &mut Vec<(&'q str, Span)>) {
     let Ok(()) = noted;
 }
 
-type Checked = Result<(), Fault>;
+type Checked = Result<(), Diagnostic>;
 
 /// Where a scalar stands, which decides about aggregates in it.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum ExprContext {
     Select,
     /// In the argument of the aggregate that stands there.
     Aggregate(Span),
@@ -110,18 +110,18 @@ struct Checker<'q> {
 }
 
 impl<'q> Checker<'q> {
-    fn block(&mut self, select: &'q Select, outside: &Scope<'q>) -> Checked {
+    fn block(&mut self, select: &'q Select, outside: &NameScope<'q>) -> Checked {
         clauses::check(select)?;
         self.count_joins(select)?;
         let scope = self.sources(select, outside)?;
         for item in select.spec.items() {
-            self.scalar(&item.expr, &scope, Place::Select)?;
+            self.scalar(&item.expr, &scope, ExprContext::Select)?;
         }
         if let Some(filter) = &select.filter {
-            self.scalar(filter, &scope, Place::Row("WHERE"))?;
+            self.scalar(filter, &scope, ExprContext::Row("WHERE"))?;
         }
         for key in &select.group_by {
-            self.scalar(key, &scope, Place::Row("GROUP BY"))?;
+            self.scalar(key, &scope, ExprContext::Row("GROUP BY"))?;
         }
         groups::check(select)?;
         self.order_by(select, &scope)?;
@@ -129,23 +129,23 @@ impl<'q> Checker<'q> {
         Ok(())
     }
 
-    fn count_joins(&mut self, select: &Select) -> Result<(), Fault> {
+    fn count_joins(&mut self, select: &Select) -> Result<(), Diagnostic> {
         self.joins += select.from.len().saturating_sub(1);
         match select.from.last() {
             Some(last) if self.joins > JOINS_MAX => {
                 let message = format!("The query has more than {JOINS_MAX} JOINs. Split it.");
-                Err(Fault::plain(last.of.span, message))
+                Err(Diagnostic::plain(last.of.span, message))
             }
             _ => Ok(()),
         }
     }
 
-    fn scalar(&mut self, expr: &'q Expr, scope: &Scope<'q>, place: Place) -> Checked {
+    fn scalar(&mut self, expr: &'q Expr, scope: &NameScope<'q>, place: ExprContext) -> Checked {
         match &expr.kind {
             ExprKind::Name(name) => scope.resolve(name, expr.span),
-            ExprKind::Access { steps, .. } if steps.iter().filter_map(Step::index).any(is_of_a_row) => {
+            ExprKind::Access { steps, .. } if steps.iter().filter_map(AstStep::index).any(is_of_a_row) => {
                 const INDEXER: &str = "The specified query includes 'member indexer' which is currently not supported.";
-                Err(Fault::coded(expr.span, "SC2990", INDEXER))
+                Err(Diagnostic::coded(expr.span, "SC2990", INDEXER))
             }
             ExprKind::Call { function, arguments } => self.call(expr, function, arguments, scope, place),
             ExprKind::UserCall { function, arguments } => {
@@ -153,18 +153,18 @@ impl<'q> Checker<'q> {
                 self.scalars(arguments, scope, place)
             }
             ExprKind::Subquery { select, .. } => match place {
-                Place::Aggregate(around) => Err(groups::nested(around)),
+                ExprContext::Aggregate(around) => Err(groups::nested(around)),
                 _ => self.block(select, scope),
             },
             _ => expr.each_child(&mut |child| self.scalar(child, scope, place)),
         }
     }
 
-    fn scalars(&mut self, exprs: &'q [Expr], scope: &Scope<'q>, place: Place) -> Checked {
+    fn scalars(&mut self, exprs: &'q [Expr], scope: &NameScope<'q>, place: ExprContext) -> Checked {
         exprs.iter().try_for_each(|expr| self.scalar(expr, scope, place))
     }
 
-    fn user_function(&mut self, name: &'q str, span: Span) -> Result<(), Fault> {
+    fn user_function(&mut self, name: &'q str, span: Span) -> Result<(), Diagnostic> {
         self.user_functions.insert(name);
         if self.user_functions.len() <= USER_FUNCTIONS_MAX {
             return Ok(());
@@ -173,7 +173,7 @@ impl<'q> Checker<'q> {
             "The SQL query exceeded the maximum number of user-defined function calls. \
              The allowed limit is {USER_FUNCTIONS_MAX}."
         );
-        Err(Fault::coded(span, "SC3005", message))
+        Err(Diagnostic::coded(span, "SC3005", message))
     }
 }
 

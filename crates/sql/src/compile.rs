@@ -13,12 +13,12 @@ use pleiad_model::policy::{FullTextPolicy, Geospatial, VectorEmbedding};
 use pleiad_model::{Error, Result, Value};
 
 use crate::Parameters;
-use crate::block::{Block, Filter, Grouping, Node, OrderKey, Output, Project, Source, SourceOf};
+use crate::block::{Block, Filter, Grouping, Output, OutputExpr, RowSource, RowSourceKind, ScalarExpr, SortKey};
 use crate::check;
 use crate::expr::functions::Varies;
-use crate::expr::{Context, Few, Room, evaluate};
-use crate::language::ast::{self, Expr, ExprKind, OrderBy, Select, SelectItem, SelectSpec};
-use crate::language::{Fault, Span};
+use crate::expr::{CheckLimit, Context, MemoryBudget, evaluate};
+use crate::parse::ast::{self, Expr, ExprKind, OrderBy, Select, SelectItem, SelectSpec};
+use crate::parse::{Diagnostic, Span};
 
 pub use distance::{check_options, is_distance};
 
@@ -45,20 +45,20 @@ pub struct Bind<'q> {
 
 /// `text` is what the tree was parsed from; faults point into it.
 pub fn compile(select: &Select, text: &str, bind: Bind<'_>) -> Result<Block> {
-    let room = &Room::new(PARAMETER_BYTES_MAX);
-    let mut compiler = Compiler { text, bind, room, names: Vec::new(), grouped: None, root: Root::Free };
+    let room = &MemoryBudget::new(PARAMETER_BYTES_MAX);
+    let mut compiler = Compiler { text, bind, room, names: Vec::new(), grouped: None, root: RootBinding::Free };
     compiler.block(select)
 }
 
 /// The value of an expression that looks at no row; the outer `None` says that it does, or that there is no room.
-pub fn constant(expr: &Expr, bind: Bind<'_>, room: &Room) -> Option<Option<Value>> {
+pub fn constant(expr: &Expr, bind: Bind<'_>, room: &MemoryBudget) -> Option<Option<Value>> {
     if names_a_row(expr) {
         return None; // seen at once, without a message that nobody reads
     }
-    let mut compiler = Compiler { text: "", bind, room, names: Vec::new(), grouped: None, root: Root::Bound };
+    let mut compiler = Compiler { text: "", bind, room, names: Vec::new(), grouped: None, root: RootBinding::Bound };
     match compiler.scalar(expr).ok()? {
-        Node::Constant(value) => Some(Some(value)),
-        Node::Undefined => Some(None),
+        ScalarExpr::Constant(value) => Some(Some(value)),
+        ScalarExpr::Undefined => Some(None),
         _ => None,
     }
 }
@@ -73,17 +73,17 @@ struct Compiler<'q> {
     text: &'q str,
     bind: Bind<'q>,
     /// For the values of parameters, which stand in the block as often as they stand in the text.
-    room: &'q Room,
+    room: &'q MemoryBudget,
     /// One per slot, outermost first; a slot nobody named is out of reach.
     names: Vec<Option<String>>,
     /// Set while expressions over a group are compiled.
     grouped: Option<group::Grouped>,
-    root: Root,
+    root: RootBinding,
 }
 
 /// Whether a name that is not an alias may still mean the container.
 #[derive(Clone, Copy, PartialEq)]
-enum Root {
+enum RootBinding {
     Free,
     /// Slot 0 is the item, and this block is the one that may name it again.
     Opened,
@@ -94,7 +94,7 @@ impl<'q> Compiler<'q> {
     fn block(&mut self, select: &'q Select) -> Result<Block> {
         let base = self.names.len();
         let (reads_items, sources) = self.sources(&select.from)?;
-        self.root = Root::Bound;
+        self.root = RootBinding::Bound;
         let first = base + usize::from(reads_items);
         let filters = self.filters(select.filter.as_ref(), first)?;
         let mut order = self.order(select.order_by.as_ref())?;
@@ -110,13 +110,13 @@ impl<'q> Compiler<'q> {
 
     // FROM
 
-    fn sources(&mut self, from: &'q [ast::Source]) -> Result<(bool, Vec<Source>)> {
+    fn sources(&mut self, from: &'q [ast::FromItem]) -> Result<(bool, Vec<RowSource>)> {
         let mut reads_items = false;
         let mut sources = Vec::new();
         for source in from {
-            let opens = self.root == Root::Free && self.is_container_scoped(&source.of);
+            let opens = self.root == RootBinding::Free && self.is_container_scoped(&source.of);
             if opens {
-                self.root = Root::Opened;
+                self.root = RootBinding::Opened;
                 reads_items = true;
                 self.names.push(None);
             }
@@ -128,9 +128,9 @@ impl<'q> Compiler<'q> {
             } else {
                 let of = self.source_of(&source.of)?;
                 self.names.push(name);
-                sources.push(Source { each: source.each, of });
+                sources.push(RowSource { each: source.each, of });
             }
-            self.root = Root::Bound;
+            self.root = RootBinding::Bound;
         }
         Ok((reads_items, sources))
     }
@@ -153,19 +153,19 @@ impl<'q> Compiler<'q> {
         }
     }
 
-    fn source_of(&mut self, of: &'q Expr) -> Result<SourceOf> {
+    fn source_of(&mut self, of: &'q Expr) -> Result<RowSourceKind> {
         match &of.kind {
             ExprKind::Subquery { form: ast::SubqueryForm::Scalar, select } => {
-                let over_items = self.root == Root::Opened;
+                let over_items = self.root == RootBinding::Opened;
                 let mut block = self.block(select)?;
                 block.distinct &= !(over_items && select.gives_items());
                 if over_items && (block.distinct || matches!(block.output, Output::Groups(..))) {
                     let what = "GROUP BY, DISTINCT or an aggregate in a subquery over the whole container";
                     return Err(Error::refused(what));
                 }
-                Ok(SourceOf::Rows(Box::new(block)))
+                Ok(RowSourceKind::Rows(Box::new(block)))
             }
-            _ => self.scalar(of).map(SourceOf::Scalar),
+            _ => self.scalar(of).map(RowSourceKind::Scalar),
         }
     }
 
@@ -181,8 +181,8 @@ impl<'q> Compiler<'q> {
         let mut filters = Vec::with_capacity(conjuncts.len());
         for term in conjuncts {
             match self.scalar(term)? {
-                Node::And(nodes) => filters.extend(nodes.into_iter().map(|node| filter_at(node, first))),
-                Node::Constant(Value::Bool(true)) => {}
+                ScalarExpr::And(nodes) => filters.extend(nodes.into_iter().map(|node| filter_at(node, first))),
+                ScalarExpr::Constant(Value::Bool(true)) => {}
                 node => filters.push(filter_at(node, first)),
             }
         }
@@ -191,7 +191,7 @@ impl<'q> Compiler<'q> {
 
     // ORDER BY
 
-    fn order(&mut self, order: Option<&'q OrderBy>) -> Result<Vec<OrderKey>> {
+    fn order(&mut self, order: Option<&'q OrderBy>) -> Result<Vec<SortKey>> {
         match order {
             None => Ok(Vec::new()),
             Some(OrderBy::Rank(_)) => Err(Error::refused("The query clause ORDER BY RANK")),
@@ -199,14 +199,14 @@ impl<'q> Compiler<'q> {
         }
     }
 
-    fn order_key(&mut self, key: &'q ast::OrderKey) -> Result<OrderKey> {
+    fn order_key(&mut self, key: &'q ast::OrderByItem) -> Result<SortKey> {
         let descending = match &key.expr.kind {
             ExprKind::Call { arguments, .. } if is_distance(&key.expr) && key.direction.is_none() => {
                 self.descends(arguments, &key.expr)?
             }
             _ => key.descending,
         };
-        Ok(OrderKey { node: self.scalar(&key.expr)?, descending })
+        Ok(SortKey { node: self.scalar(&key.expr)?, descending })
     }
 
     // SELECT
@@ -223,25 +223,25 @@ impl<'q> Compiler<'q> {
         Ok(Output::Groups(Grouping { keys, aggregates, whole: select.group_by.is_empty() }, project?))
     }
 
-    fn project(&mut self, spec: &'q SelectSpec, base: usize) -> Result<Project> {
+    fn project(&mut self, spec: &'q SelectSpec, base: usize) -> Result<OutputExpr> {
         match spec {
             SelectSpec::Star(span) => self.star(*span, base),
-            SelectSpec::Value(item) => Ok(Project::Value(self.scalar(&item.expr)?)),
-            SelectSpec::List(items) => Ok(Project::Object(self.columns(items)?)),
+            SelectSpec::Value(item) => Ok(OutputExpr::Value(self.scalar(&item.expr)?)),
+            SelectSpec::List(items) => Ok(OutputExpr::Object(self.columns(items)?)),
         }
     }
 
-    fn star(&self, span: Span, base: usize) -> Result<Project> {
+    fn star(&self, span: Span, base: usize) -> Result<OutputExpr> {
         // The item's slot is there also when nobody can name it.
         let hidden = usize::from(self.names.len() > base + 1 && self.names.get(base) == Some(&None));
         match self.names.len() - base - hidden {
-            1 => Ok(Project::Value(Node::Slot(self.names.len() - 1))),
+            1 => Ok(OutputExpr::Value(ScalarExpr::Slot(self.names.len() - 1))),
             _ => Err(self.fault(span, "SC2040", "'SELECT *' is only valid with a single input set.")),
         }
     }
 
     /// Gives each item its name; those without one are `$1`, `$2`, … among themselves.
-    fn columns(&mut self, items: &'q [SelectItem]) -> Result<Vec<(String, Node)>> {
+    fn columns(&mut self, items: &'q [SelectItem]) -> Result<Vec<(String, ScalarExpr)>> {
         let mut unnamed = 0;
         let mut columns = Vec::with_capacity(items.len());
         for SelectItem { expr, alias } in items {
@@ -256,7 +256,7 @@ impl<'q> Compiler<'q> {
             repeated(&columns).and_then(|at| items.get(at).zip(columns.get(at)))
         {
             let span = alias.as_ref().map_or(expr.span, |name| name.span);
-            let fault = Fault::named_twice(span, name).with_hint("Give one of them an alias.");
+            let fault = Diagnostic::named_twice(span, name).with_hint("Give one of them an alias.");
             return Err(fault.into_error(self.text));
         }
         Ok(columns)
@@ -279,24 +279,27 @@ impl<'q> Compiler<'q> {
     }
 
     fn fault(&self, span: Span, code: &'static str, message: impl Into<String>) -> Error {
-        Fault::coded(span, code, message).into_error(self.text)
+        Diagnostic::coded(span, code, message).into_error(self.text)
     }
 
-    fn varies(&self, node: &Node) -> bool {
+    fn varies(&self, node: &ScalarExpr) -> bool {
         match node {
-            Node::Call { function, .. } => match function.varies {
+            ScalarExpr::Call { function, .. } => match function.varies {
                 Varies::Never => false,
                 Varies::PerRun => self.bind.started_ms.is_none(),
                 Varies::PerCall => true,
             },
-            Node::UserCall { .. } | Node::Subquery { .. } | Node::Slot(_) | Node::Path { .. } => true,
-            Node::Key { .. } | Node::Aggregate { .. } => true,
+            ScalarExpr::UserCall { .. }
+            | ScalarExpr::Subquery { .. }
+            | ScalarExpr::Slot(_)
+            | ScalarExpr::Path { .. } => true,
+            ScalarExpr::Key { .. } | ScalarExpr::Aggregate { .. } => true,
             _ => false,
         }
     }
 
     /// Works a node out here and now when nothing below it depends on a row.
-    fn fold(&self, node: Node) -> Node {
+    fn fold(&self, node: ScalarExpr) -> ScalarExpr {
         let mut foldable = !node.is_constant() && !self.varies(&node);
         node.each_child(&mut |child| foldable &= child.is_constant());
         if !foldable {
@@ -308,12 +311,12 @@ impl<'q> Compiler<'q> {
             started_ms: self.bind.started_ms.unwrap_or_default(),
             geospatial: self.bind.geospatial,
             user_functions: None,
-            room: Room::new(FOLDED_BYTES_MAX),
-            watch: Some(&Few::new(FOLDED_CHECKS_MAX)),
+            room: MemoryBudget::new(FOLDED_BYTES_MAX),
+            watch: Some(&CheckLimit::new(FOLDED_CHECKS_MAX)),
         };
         match evaluate(&node, None, &cx).map(|term| term.map(|value| value.into_owned())) {
-            Ok(Some(value)) => Node::Constant(value),
-            Ok(None) => Node::Undefined,
+            Ok(Some(value)) => ScalarExpr::Constant(value),
+            Ok(None) => ScalarExpr::Undefined,
             // Too large, or refused: whoever runs it will say so.
             Err(_) => node,
         }
@@ -321,13 +324,13 @@ impl<'q> Compiler<'q> {
 }
 
 /// The first column whose name another one has before it.
-fn repeated(columns: &[(String, Node)]) -> Option<usize> {
+fn repeated(columns: &[(String, ScalarExpr)]) -> Option<usize> {
     let mut by_name: Vec<(&str, usize)> = columns.iter().zip(0..).map(|((name, _), at)| (name.as_str(), at)).collect();
     by_name.sort_unstable();
     by_name.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].1).min()
 }
 
-fn filter_at(node: Node, first: usize) -> Filter {
+fn filter_at(node: ScalarExpr, first: usize) -> Filter {
     let level = node.last_slot().map_or(0, |slot| (slot + 1).saturating_sub(first));
     Filter { level, node }
 }

@@ -16,13 +16,13 @@ use pleiad_model::policy::{ComputedProperty, Geospatial};
 use pleiad_model::{Error, Result, Value, json};
 
 use crate::Parameters;
-use crate::block::{Block, Node, Output, Project};
+use crate::block::{Block, Output, OutputExpr, ScalarExpr};
 use crate::check::{self, has_aggregate};
 use crate::compile::{Bind, compile};
-use crate::document::{Bound, Document, Frame};
+use crate::document::{Document, SlotFrame, SlotValue};
 use crate::expr::functions::Varies;
-use crate::expr::{Context, Few, Room, evaluate};
-use crate::language::ast::{Expr, ExprKind, Select, SelectSpec};
+use crate::expr::{CheckLimit, Context, MemoryBudget, evaluate};
+use crate::parse::ast::{Expr, ExprKind, Select, SelectSpec};
 use crate::run::is_json;
 
 /// What a value may take while it is worked out.
@@ -31,25 +31,25 @@ const VALUE_BYTES_MAX: usize = 4 * 1024 * 1024;
 const VALUE_CHECKS_MAX: u32 = 32;
 
 /// The computed properties of a container, ready to be asked.
-pub struct Computed {
-    properties: Vec<Property>,
+pub struct ComputedExprs {
+    properties: Vec<ComputedExpr>,
     geospatial: Geospatial,
 }
 
-struct Property {
+struct ComputedExpr {
     name: String,
-    node: Node,
+    node: ScalarExpr,
 }
 
-impl Computed {
+impl ComputedExprs {
     /// Says what is wrong with a definition, if anything is.
-    pub fn compile(definitions: &[ComputedProperty], geospatial: Geospatial) -> Result<Computed> {
+    pub fn compile(definitions: &[ComputedProperty], geospatial: Geospatial) -> Result<ComputedExprs> {
         let property = |definition: &ComputedProperty| {
             let node = read(definition, geospatial).map_err(|why| told(definition, &why))?;
             check_node(&node, definition, definitions)?;
-            Ok(Property { name: definition.name.clone(), node })
+            Ok(ComputedExpr { name: definition.name.clone(), node })
         };
-        Ok(Computed { properties: definitions.iter().map(property).collect::<Result<_>>()?, geospatial })
+        Ok(ComputedExprs { properties: definitions.iter().map(property).collect::<Result<_>>()?, geospatial })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -59,24 +59,24 @@ impl Computed {
     /// The JSON text of a property; `None` if it is none of these, `Some(None)` if this item has no value there.
     pub fn text(&self, name: &str, item: &dyn Document) -> Option<Option<Vec<u8>>> {
         let property = self.properties.iter().find(|property| property.name == name)?;
-        let value = self.value(property, Bound::Item(item));
+        let value = self.value(property, SlotValue::Item(item));
         Some(value.map(|value| json::to_string(&value).into_bytes()))
     }
 
     /// Name and value of each, for an item with its system properties as far as `check_node` lets them be named.
     pub fn values<'c>(&'c self, item: &'c Value) -> impl Iterator<Item = (&'c str, Option<Value>)> {
-        self.properties.iter().map(|property| (property.name.as_str(), self.value(property, Bound::Value(item))))
+        self.properties.iter().map(|property| (property.name.as_str(), self.value(property, SlotValue::Value(item))))
     }
 
-    fn value(&self, property: &Property, item: Bound<'_>) -> Option<Value> {
-        let frame = Frame { slot: 0, bound: item, outer: None };
+    fn value(&self, property: &ComputedExpr, item: SlotValue<'_>) -> Option<Value> {
+        let frame = SlotFrame { slot: 0, bound: item, outer: None };
         let cx = Context {
             env: &ManualEnv::default(),
             started_ms: 0,
             geospatial: self.geospatial,
             user_functions: None,
-            room: Room::new(VALUE_BYTES_MAX),
-            watch: Some(&Few::new(VALUE_CHECKS_MAX)),
+            room: MemoryBudget::new(VALUE_BYTES_MAX),
+            watch: Some(&CheckLimit::new(VALUE_CHECKS_MAX)),
         };
         let value = evaluate(&property.node, Some(&frame), &cx).ok()??.into_owned();
         is_json(&value).then_some(value)
@@ -84,7 +84,7 @@ impl Computed {
 }
 
 /// `SELECT VALUE <scalar> FROM c`, and nothing else.
-fn read(definition: &ComputedProperty, geospatial: Geospatial) -> Result<Node> {
+fn read(definition: &ComputedProperty, geospatial: Geospatial) -> Result<ScalarExpr> {
     let text = &definition.query;
     let select = check::read(text)?;
     check_shape(&select)?;
@@ -96,7 +96,7 @@ fn read(definition: &ComputedProperty, geospatial: Geospatial) -> Result<Node> {
         Bind { parameters: &parameters, geospatial, embeddings: &[], full_text: None, started_ms: None },
     )?;
     match output {
-        Output::Rows(Project::Value(node)) => Ok(node),
+        Output::Rows(OutputExpr::Value(node)) => Ok(node),
         _ => Err(Error::invalid("it selects one value with SELECT VALUE")),
     }
 }
@@ -125,17 +125,17 @@ fn no_parameter(expr: &Expr) -> Result<(), ()> {
 }
 
 /// What the value may depend on.
-fn check_node(node: &Node, definition: &ComputedProperty, all: &[ComputedProperty]) -> Result<()> {
+fn check_node(node: &ScalarExpr, definition: &ComputedProperty, all: &[ComputedProperty]) -> Result<()> {
     let broken = match node {
-        Node::Slot(_) => Some("it names properties of the item, not the item as a whole"),
-        Node::Path { steps, .. } => steps.first().and_then(|first| broken_name(&first.text, definition, all)),
-        Node::Subquery { .. } => Some("it has no subquery"),
-        Node::UserCall { .. } => Some("it calls no user-defined function"),
-        Node::Call { function, .. } if function.varies != Varies::Never => {
+        ScalarExpr::Slot(_) => Some("it names properties of the item, not the item as a whole"),
+        ScalarExpr::Path { steps, .. } => steps.first().and_then(|first| broken_name(&first.text, definition, all)),
+        ScalarExpr::Subquery { .. } => Some("it has no subquery"),
+        ScalarExpr::UserCall { .. } => Some("it calls no user-defined function"),
+        ScalarExpr::Call { function, .. } if function.varies != Varies::Never => {
             Some("it calls no function of time or chance")
         }
-        Node::Distance(_) => Some("it calls no vector function"),
-        Node::Call { function, .. } if function.name.starts_with("ST_") => Some("it calls no spatial function"),
+        ScalarExpr::Distance(_) => Some("it calls no vector function"),
+        ScalarExpr::Call { function, .. } if function.name.starts_with("ST_") => Some("it calls no spatial function"),
         _ => None,
     };
     if let Some(rule) = broken {

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use pleiad_model::json::{self, lazy};
 use pleiad_model::{Result, Value};
 
-use crate::expr::Term;
+use crate::expr::Datum;
 
 /// One stored item.
 pub trait Document {
@@ -40,34 +40,34 @@ impl PropertyName {
 
 /// What a slot holds.
 #[derive(Clone, Copy)]
-pub enum Bound<'a> {
+pub enum SlotValue<'a> {
     Item(&'a dyn Document),
     /// JSON text that is part of an item: an element of one of its arrays.
     Text(&'a [u8]),
     Value(&'a Value),
-    Group(&'a Group),
+    Group(&'a GroupRow),
 }
 
 /// What is left of many rows: what they have in common, and what was added up.
 #[derive(Clone, Debug, Default)]
-pub struct Group {
+pub struct GroupRow {
     pub keys: Vec<Option<Value>>,
     pub aggregates: Vec<Option<Value>>,
 }
 
 /// One slot and those outside of it.
 #[derive(Clone, Copy)]
-pub struct Frame<'a> {
+pub struct SlotFrame<'a> {
     pub slot: usize,
-    pub bound: Bound<'a>,
-    pub outer: Rows<'a>,
+    pub bound: SlotValue<'a>,
+    pub outer: Bindings<'a>,
 }
 
 /// The rows an expression may look at, innermost first.
-pub type Rows<'a> = Option<&'a Frame<'a>>;
+pub type Bindings<'a> = Option<&'a SlotFrame<'a>>;
 
 /// What the slot holds; a slot that is not there holds nothing.
-pub fn lookup<'a>(rows: Rows<'a>, slot: usize) -> Option<Bound<'a>> {
+pub fn lookup<'a>(rows: Bindings<'a>, slot: usize) -> Option<SlotValue<'a>> {
     let mut frame = rows?;
     while frame.slot > slot {
         frame = frame.outer?;
@@ -75,43 +75,43 @@ pub fn lookup<'a>(rows: Rows<'a>, slot: usize) -> Option<Bound<'a>> {
     (frame.slot == slot).then_some(frame.bound)
 }
 
-impl<'a> Bound<'a> {
-    pub fn value(self) -> Result<Term<'a>> {
+impl<'a> SlotValue<'a> {
+    pub fn value(self) -> Result<Datum<'a>> {
         match self {
-            Bound::Value(value) => Ok(Some(Cow::Borrowed(value))),
-            Bound::Item(item) => {
+            SlotValue::Value(value) => Ok(Some(Cow::Borrowed(value))),
+            SlotValue::Item(item) => {
                 let mut text = Vec::new();
                 item.write(&mut text);
                 json::parse(&text).map(|value| Some(Cow::Owned(value)))
             }
-            Bound::Text(text) => parse(text).map(|value| Some(Cow::Owned(value))),
-            Bound::Group(_) => Ok(None),
+            SlotValue::Text(text) => parse(text).map(|value| Some(Cow::Owned(value))),
+            SlotValue::Group(_) => Ok(None),
         }
     }
 
     /// The value at the end of a path of properties.
-    pub fn path(self, steps: &[PropertyName]) -> Result<Term<'a>> {
+    pub fn path(self, steps: &[PropertyName]) -> Result<Datum<'a>> {
         match self {
-            Bound::Value(value) => Ok(walk(value, steps).map(Cow::Borrowed)),
-            Bound::Item(_) | Bound::Text(_) => match self.text(steps) {
+            SlotValue::Value(value) => Ok(walk(value, steps).map(Cow::Borrowed)),
+            SlotValue::Item(_) | SlotValue::Text(_) => match self.text(steps) {
                 Some(text) => parse(&text).map(|value| Some(Cow::Owned(value))),
                 None => Ok(None),
             },
-            Bound::Group(_) => Ok(None),
+            SlotValue::Group(_) => Ok(None),
         }
     }
 
     /// Whether it is read as text.
     pub fn is_text(self) -> bool {
-        matches!(self, Bound::Item(_) | Bound::Text(_))
+        matches!(self, SlotValue::Item(_) | SlotValue::Text(_))
     }
 
     /// The text at the end of a path in an item; of an item as a whole there is none.
     pub fn text(self, steps: &[PropertyName]) -> Option<Cow<'a, [u8]>> {
         match (self, steps) {
-            (Bound::Item(item), [first]) => item.property(first),
-            (Bound::Item(item), [first, rest @ ..]) => below(item.property(first)?, rest),
-            (Bound::Text(text), steps) => below(Cow::Borrowed(text), steps),
+            (SlotValue::Item(item), [first]) => item.property(first),
+            (SlotValue::Item(item), [first, rest @ ..]) => below(item.property(first)?, rest),
+            (SlotValue::Text(text), steps) => below(Cow::Borrowed(text), steps),
             _ => None,
         }
     }

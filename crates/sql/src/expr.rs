@@ -12,69 +12,71 @@ mod distance; // how near vectors are
 pub mod full_text; // what a text contains, and how relevant it is
 pub mod functions; // the built-ins
 pub mod like; // patterns
-mod quick; // a property against a constant, without parsing
+mod raw_compare; // a property against a constant, without parsing
 
 use std::borrow::Cow;
 
 use pleiad_model::{Error, Object, Result, Value};
 
-use crate::block::{Like, Node, Step};
-use crate::document::{Bound, Group, Rows, lookup};
-use crate::language::ast::{BinaryOp, UnaryOp};
+use crate::block::{AccessStep, LikeOperand, ScalarExpr};
+use crate::document::{Bindings, GroupRow, SlotValue, lookup};
+use crate::parse::ast::{BinaryOp, UnaryOp};
 use crate::run::subquery;
-pub use context::{Context, Few, Room, UserFunctions, Watch, bytes};
-use like::Pattern;
+pub use context::{CheckLimit, Context, Interrupt, MemoryBudget, UserFunctions, bytes};
+use like::LikePattern;
 
 /// A value, borrowed from the row, the query or the parameters where possible; `None` is undefined.
-pub type Term<'a> = Option<Cow<'a, Value>>;
+pub type Datum<'a> = Option<Cow<'a, Value>>;
 
-pub fn evaluate<'a>(node: &'a Node, rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+pub fn evaluate<'a>(node: &'a ScalarExpr, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     match node {
-        Node::Undefined => Ok(None),
-        Node::Constant(value) => Ok(Some(Cow::Borrowed(value))),
-        Node::Slot(slot) => lookup(rows, *slot).map_or(Ok(None), Bound::value),
-        Node::Path { slot, steps } => lookup(rows, *slot).map_or(Ok(None), |bound| bound.path(steps)),
-        Node::Access { base, steps } => follow(evaluate(base, rows, cx)?, steps, rows, cx),
-        Node::Key { slot, at } => Ok(group(rows, *slot).and_then(|group| group.keys.get(*at)).and_then(borrowed)),
-        Node::Aggregate { slot, at } => {
+        ScalarExpr::Undefined => Ok(None),
+        ScalarExpr::Constant(value) => Ok(Some(Cow::Borrowed(value))),
+        ScalarExpr::Slot(slot) => lookup(rows, *slot).map_or(Ok(None), SlotValue::value),
+        ScalarExpr::Path { slot, steps } => lookup(rows, *slot).map_or(Ok(None), |bound| bound.path(steps)),
+        ScalarExpr::Access { base, steps } => follow(evaluate(base, rows, cx)?, steps, rows, cx),
+        ScalarExpr::Key { slot, at } => Ok(group(rows, *slot).and_then(|group| group.keys.get(*at)).and_then(borrowed)),
+        ScalarExpr::Aggregate { slot, at } => {
             Ok(group(rows, *slot).and_then(|group| group.aggregates.get(*at)).and_then(borrowed))
         }
-        Node::Unary { op, operand } => unary(*op, evaluate(operand, rows, cx)?),
-        Node::Binary { first, rest } => binary(first, rest, rows, cx),
-        Node::And(terms) => all(terms, rows, cx).map(logical),
-        Node::Or(terms) => any(terms, rows, cx).map(logical),
-        Node::Coalesce(terms) => coalesce(terms, rows, cx),
-        Node::Conditional { arms, otherwise } => conditional(arms, otherwise, rows, cx),
-        Node::In { not, operand, list } => Ok(logical(negate_if(*not, is_in(operand, list, rows, cx)?))),
-        Node::Between { not, operand, low, high } => {
+        ScalarExpr::Unary { op, operand } => unary(*op, evaluate(operand, rows, cx)?),
+        ScalarExpr::Binary { first, rest } => binary(first, rest, rows, cx),
+        ScalarExpr::And(terms) => all(terms, rows, cx).map(logical),
+        ScalarExpr::Or(terms) => any(terms, rows, cx).map(logical),
+        ScalarExpr::Coalesce(terms) => coalesce(terms, rows, cx),
+        ScalarExpr::Conditional { arms, otherwise } => conditional(arms, otherwise, rows, cx),
+        ScalarExpr::In { not, operand, list } => Ok(logical(negate_if(*not, is_in(operand, list, rows, cx)?))),
+        ScalarExpr::Between { not, operand, low, high } => {
             Ok(logical(negate_if(*not, is_between(operand, low, high, rows, cx)?)))
         }
-        Node::Like { not, operand, pattern } => Ok(logical(negate_if(*not, is_like(operand, pattern, rows, cx)?))),
-        Node::Object(properties) => object(properties, rows, cx),
-        Node::Array(items) => array(items, rows, cx),
-        Node::Call { function, arguments } => call(function, arguments, rows, cx),
-        Node::Distance(distance) => distance::between(distance, rows, cx),
-        Node::UserCall { function, arguments } => user_call(function, arguments, rows, cx),
-        Node::FullText(call) => call.evaluate(rows, cx),
-        Node::Subquery { form, block } => subquery(*form, block, rows, cx).map(|value| value.map(Cow::Owned)),
+        ScalarExpr::Like { not, operand, pattern } => {
+            Ok(logical(negate_if(*not, is_like(operand, pattern, rows, cx)?)))
+        }
+        ScalarExpr::Object(properties) => object(properties, rows, cx),
+        ScalarExpr::Array(items) => array(items, rows, cx),
+        ScalarExpr::Call { function, arguments } => call(function, arguments, rows, cx),
+        ScalarExpr::Distance(distance) => distance::between(distance, rows, cx),
+        ScalarExpr::UserCall { function, arguments } => user_call(function, arguments, rows, cx),
+        ScalarExpr::FullText(call) => call.evaluate(rows, cx),
+        ScalarExpr::Subquery { form, block } => subquery(*form, block, rows, cx).map(|value| value.map(Cow::Owned)),
     }
 }
 
 /// Whether a row that meets this condition stays: only `true` keeps it.
-pub fn is_true(condition: &Node, rows: Rows<'_>, cx: &Context<'_>) -> Result<bool> {
+pub fn is_true(condition: &ScalarExpr, rows: Bindings<'_>, cx: &Context<'_>) -> Result<bool> {
     Ok(truth(condition, rows, cx)? == Some(true))
 }
 
 /// A condition's truth without making a value of it.
-pub(crate) fn truth(node: &Node, rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
+pub(crate) fn truth(node: &ScalarExpr, rows: Bindings<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
     match node {
-        Node::And(terms) => all(terms, rows, cx),
-        Node::Or(terms) => any(terms, rows, cx),
-        Node::Binary { first, rest } => match quick::compare(first, rest, rows) {
+        ScalarExpr::And(terms) => all(terms, rows, cx),
+        ScalarExpr::Or(terms) => any(terms, rows, cx),
+        ScalarExpr::Binary { first, rest } => match raw_compare::compare(first, rest, rows) {
             Some(truth) => Ok(truth),
             None => Ok(boolean(&evaluate(node, rows, cx)?)),
         },
-        Node::Call { function, arguments } => match quick::array_contains(function, arguments, rows) {
+        ScalarExpr::Call { function, arguments } => match raw_compare::array_contains(function, arguments, rows) {
             Some(truth) => Ok(truth),
             None => Ok(boolean(&evaluate(node, rows, cx)?)),
         },
@@ -82,24 +84,24 @@ pub(crate) fn truth(node: &Node, rows: Rows<'_>, cx: &Context<'_>) -> Result<Opt
     }
 }
 
-fn group(rows: Rows<'_>, slot: usize) -> Option<&Group> {
+fn group(rows: Bindings<'_>, slot: usize) -> Option<&GroupRow> {
     match lookup(rows, slot)? {
-        Bound::Group(group) => Some(group),
+        SlotValue::Group(group) => Some(group),
         _ => None,
     }
 }
 
-fn borrowed(value: &Option<Value>) -> Term<'_> {
+fn borrowed(value: &Option<Value>) -> Datum<'_> {
     value.as_ref().map(Cow::Borrowed)
 }
 
 // Logic. A non-boolean counts as undefined.
 
-fn boolean(term: &Term<'_>) -> Option<bool> {
+fn boolean(term: &Datum<'_>) -> Option<bool> {
     term.as_ref()?.as_bool()
 }
 
-fn logical<'a>(truth: Option<bool>) -> Term<'a> {
+fn logical<'a>(truth: Option<bool>) -> Datum<'a> {
     truth.map(|truth| Cow::Owned(Value::Bool(truth)))
 }
 
@@ -123,7 +125,7 @@ pub(crate) fn either(left: Option<bool>, right: Option<bool>) -> Option<bool> {
     }
 }
 
-fn all(terms: &[Node], rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
+fn all(terms: &[ScalarExpr], rows: Bindings<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
     let mut so_far = Some(true);
     for term in terms {
         so_far = both(so_far, truth(term, rows, cx)?);
@@ -134,7 +136,7 @@ fn all(terms: &[Node], rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>>
     Ok(so_far)
 }
 
-fn any(terms: &[Node], rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
+fn any(terms: &[ScalarExpr], rows: Bindings<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
     let mut so_far = Some(false);
     for term in terms {
         so_far = either(so_far, truth(term, rows, cx)?);
@@ -147,7 +149,7 @@ fn any(terms: &[Node], rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>>
 
 // Choices.
 
-fn coalesce<'a>(terms: &'a [Node], rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+fn coalesce<'a>(terms: &'a [ScalarExpr], rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     for term in terms {
         let value = evaluate(term, rows, cx)?;
         if value.is_some() {
@@ -158,11 +160,11 @@ fn coalesce<'a>(terms: &'a [Node], rows: Rows<'a>, cx: &Context<'_>) -> Result<T
 }
 
 fn conditional<'a>(
-    arms: &'a [(Node, Node)],
-    otherwise: &'a Node,
-    rows: Rows<'a>,
+    arms: &'a [(ScalarExpr, ScalarExpr)],
+    otherwise: &'a ScalarExpr,
+    rows: Bindings<'a>,
     cx: &Context<'_>,
-) -> Result<Term<'a>> {
+) -> Result<Datum<'a>> {
     for (condition, value) in arms {
         if is_true(condition, rows, cx)? {
             return evaluate(value, rows, cx);
@@ -174,7 +176,7 @@ fn conditional<'a>(
 // Predicates.
 
 /// The `OR` of the equalities: an undefined entry matters only when nothing matches.
-fn is_in(operand: &Node, list: &[Node], rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
+fn is_in(operand: &ScalarExpr, list: &[ScalarExpr], rows: Bindings<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
     let operand = evaluate(operand, rows, cx)?;
     if operand.is_none() {
         return Ok(None);
@@ -189,33 +191,39 @@ fn is_in(operand: &Node, list: &[Node], rows: Rows<'_>, cx: &Context<'_>) -> Res
     Ok(so_far)
 }
 
-fn is_between(operand: &Node, low: &Node, high: &Node, rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
+fn is_between(
+    operand: &ScalarExpr,
+    low: &ScalarExpr,
+    high: &ScalarExpr,
+    rows: Bindings<'_>,
+    cx: &Context<'_>,
+) -> Result<Option<bool>> {
     let operand = evaluate(operand, rows, cx)?;
     let above = compare::ordered(BinaryOp::GreaterOrEqual, &operand, &evaluate(low, rows, cx)?);
     let below = compare::ordered(BinaryOp::LessOrEqual, &operand, &evaluate(high, rows, cx)?);
     Ok(both(above, below))
 }
 
-fn is_like(operand: &Node, pattern: &Like, rows: Rows<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
+fn is_like(operand: &ScalarExpr, pattern: &LikeOperand, rows: Bindings<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
     let operand = evaluate(operand, rows, cx)?;
     let Some(text) = string(&operand) else { return Ok(None) };
     cx.work(text.len())?;
     match pattern {
-        Like::Known { pattern, .. } => Ok(Some(pattern.matches(text))),
-        Like::Computed { node, escape } => match string(&evaluate(node, rows, cx)?) {
-            Some(pattern) => Ok(Some(Pattern::compile(pattern, *escape)?.matches(text))),
+        LikeOperand::Known { pattern, .. } => Ok(Some(pattern.matches(text))),
+        LikeOperand::Computed { node, escape } => match string(&evaluate(node, rows, cx)?) {
+            Some(pattern) => Ok(Some(LikePattern::compile(pattern, *escape)?.matches(text))),
             None => Ok(None),
         },
     }
 }
 
-fn string<'v>(term: &'v Term<'_>) -> Option<&'v str> {
+fn string<'v>(term: &'v Datum<'_>) -> Option<&'v str> {
     term.as_ref()?.as_str()
 }
 
 // Operators.
 
-fn unary<'a>(op: UnaryOp, operand: Term<'a>) -> Result<Term<'a>> {
+fn unary<'a>(op: UnaryOp, operand: Datum<'a>) -> Result<Datum<'a>> {
     Ok(match op {
         UnaryOp::Not => logical(negate_if(true, boolean(&operand))),
         _ => operand.and_then(|v| v.as_number()).map(|n| Cow::Owned(Value::Number(arithmetic::unary(op, n)))),
@@ -223,7 +231,12 @@ fn unary<'a>(op: UnaryOp, operand: Term<'a>) -> Result<Term<'a>> {
 }
 
 /// Left to right through one level's chain.
-fn binary<'a>(first: &'a Node, rest: &'a [(BinaryOp, Node)], rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+fn binary<'a>(
+    first: &'a ScalarExpr,
+    rest: &'a [(BinaryOp, ScalarExpr)],
+    rows: Bindings<'a>,
+    cx: &Context<'_>,
+) -> Result<Datum<'a>> {
     let mut left = evaluate(first, rows, cx)?;
     for (op, operand) in rest {
         let right = evaluate(operand, rows, cx)?;
@@ -232,7 +245,7 @@ fn binary<'a>(first: &'a Node, rest: &'a [(BinaryOp, Node)], rows: Rows<'a>, cx:
     Ok(left)
 }
 
-fn apply<'a>(op: BinaryOp, left: Term<'a>, right: Term<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+fn apply<'a>(op: BinaryOp, left: Datum<'a>, right: Datum<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     use BinaryOp::*;
     match op {
         Equal => Ok(logical(compare::equal(&left, &right))),
@@ -244,7 +257,7 @@ fn apply<'a>(op: BinaryOp, left: Term<'a>, right: Term<'a>, cx: &Context<'_>) ->
 }
 
 /// Appends in place once the left side is ours: a long chain copies each part once.
-fn concat<'a>(left: Term<'a>, right: Term<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+fn concat<'a>(left: Datum<'a>, right: Datum<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     let (Some(left), Some(tail)) = (left, string(&right)) else { return Ok(None) };
     if left.as_str().is_none() {
         return Ok(None);
@@ -259,11 +272,11 @@ fn concat<'a>(left: Term<'a>, right: Term<'a>, cx: &Context<'_>) -> Result<Term<
 
 fn call<'a>(
     function: &functions::Function,
-    arguments: &'a [Node],
-    rows: Rows<'a>,
+    arguments: &'a [ScalarExpr],
+    rows: Bindings<'a>,
     cx: &Context<'_>,
-) -> Result<Term<'a>> {
-    let held = |node: &'a Node| cx.hold(|| evaluate(node, rows, cx));
+) -> Result<Datum<'a>> {
+    let held = |node: &'a ScalarExpr| cx.hold(|| evaluate(node, rows, cx));
     cx.hold(|| match arguments {
         [] => (function.call)(&mut [], cx),
         [one] => called(function, &mut [held(one)?], cx),
@@ -272,7 +285,7 @@ fn call<'a>(
     })
 }
 
-fn called<'a>(function: &functions::Function, arguments: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn called<'a>(function: &functions::Function, arguments: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     cx.work(arguments.iter().flatten().map(|argument| length(argument)).sum())?;
     (function.call)(arguments, cx)
 }
@@ -288,7 +301,12 @@ fn length(value: &Value) -> usize {
 }
 
 /// Not called at all when an argument is undefined.
-fn user_call<'a>(function: &str, arguments: &'a [Node], rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+fn user_call<'a>(
+    function: &str,
+    arguments: &'a [ScalarExpr],
+    rows: Bindings<'a>,
+    cx: &Context<'_>,
+) -> Result<Datum<'a>> {
     let Some(functions) = cx.user_functions else {
         return Err(Error::refused(format_args!("The user-defined function udf.{function}")));
     };
@@ -300,25 +318,25 @@ fn user_call<'a>(function: &str, arguments: &'a [Node], rows: Rows<'a>, cx: &Con
 }
 
 /// All of them are held at the same time.
-fn terms<'a>(nodes: &'a [Node], rows: Rows<'a>, cx: &Context<'_>) -> Result<Vec<Term<'a>>> {
+fn terms<'a>(nodes: &'a [ScalarExpr], rows: Bindings<'a>, cx: &Context<'_>) -> Result<Vec<Datum<'a>>> {
     nodes.iter().map(|node| cx.hold(|| evaluate(node, rows, cx))).collect()
 }
 
 // Paths.
 
 /// Walks down from a value.
-fn follow<'a>(mut term: Term<'a>, steps: &'a [Step], rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+fn follow<'a>(mut term: Datum<'a>, steps: &'a [AccessStep], rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     for step in steps {
         let Some(value) = term else { return Ok(None) };
         term = match step {
-            Step::Property(name) => property(value, &name.text),
-            Step::Index(index) => element(value, evaluate(index, rows, cx)?),
+            AccessStep::Property(name) => property(value, &name.text),
+            AccessStep::Index(index) => element(value, evaluate(index, rows, cx)?),
         };
     }
     Ok(term)
 }
 
-fn property<'a>(value: Cow<'a, Value>, name: &str) -> Term<'a> {
+fn property<'a>(value: Cow<'a, Value>, name: &str) -> Datum<'a> {
     match value {
         Cow::Borrowed(value) => value.get(name).map(Cow::Borrowed),
         Cow::Owned(Value::Object(mut object)) => object.remove(name).map(Cow::Owned),
@@ -327,7 +345,7 @@ fn property<'a>(value: Cow<'a, Value>, name: &str) -> Term<'a> {
 }
 
 /// A string reaches into objects, a number into arrays: `c[0]` is not `c["0"]`.
-fn element<'a>(value: Cow<'a, Value>, index: Term<'_>) -> Term<'a> {
+fn element<'a>(value: Cow<'a, Value>, index: Datum<'_>) -> Datum<'a> {
     match index?.as_ref() {
         Value::String(name) => property(value, name),
         Value::Number(position) => item(value, usize::try_from(position.as_i64()?).ok()?),
@@ -335,7 +353,7 @@ fn element<'a>(value: Cow<'a, Value>, index: Term<'_>) -> Term<'a> {
     }
 }
 
-fn item(value: Cow<'_, Value>, position: usize) -> Term<'_> {
+fn item(value: Cow<'_, Value>, position: usize) -> Datum<'_> {
     match value {
         Cow::Borrowed(value) => value.as_array()?.get(position).map(Cow::Borrowed),
         Cow::Owned(Value::Array(items)) => items.into_iter().nth(position).map(Cow::Owned),
@@ -345,7 +363,7 @@ fn item(value: Cow<'_, Value>, position: usize) -> Term<'_> {
 
 // Constructors leave undefined out.
 
-fn object<'a>(properties: &'a [(String, Node)], rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+fn object<'a>(properties: &'a [(String, ScalarExpr)], rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     let mut object = Object::new();
     for (name, node) in properties {
         if let Some(value) = cx.keep(|| evaluate(node, rows, cx))? {
@@ -356,7 +374,7 @@ fn object<'a>(properties: &'a [(String, Node)], rows: Rows<'a>, cx: &Context<'_>
     Ok(Some(Cow::Owned(Value::Object(object))))
 }
 
-fn array<'a>(items: &'a [Node], rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+fn array<'a>(items: &'a [ScalarExpr], rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     let mut array = Vec::with_capacity(items.len());
     for node in items {
         array.extend(cx.keep(|| evaluate(node, rows, cx))?);

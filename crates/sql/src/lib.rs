@@ -13,25 +13,25 @@
 //!    expr        one scalar over one row: three-valued logic, undefined
 //! ```
 
-pub mod language; // text to syntax tree
+pub mod parse; // text to syntax tree
 mod parameters; // the values a client sends beside the text
 pub mod check; // what the language forbids
 pub mod advice; // what might be written instead
 pub mod rank; // several scores, one order
-pub mod route; // which partition keys a filter allows
+pub mod pruning; // which partition keys a filter allows
 pub mod query_plan; // what clients need to drive a query over many partitions
-pub mod stages; // a query over the rows of another one
+pub mod derived_table; // a query over the rows of another one
 pub mod compile; // names, constants, subqueries
 pub mod block; // a query that can be run
 pub mod document; // what a query sees of a row
 pub mod computed; // properties that no item stores
-pub mod projection; // what a global secondary index keeps of an item
-pub mod access; // what an index could find
+pub mod index_projection; // what a global secondary index keeps of an item
+pub mod index_predicate; // what an index could find
 pub mod run; // items in, a page out
 pub mod expr; // one scalar over one row
-pub mod order; // values as bytes that sort
+pub mod sort_encoding; // values as bytes that sort
 #[cfg(any(test, feature = "testing"))]
 pub mod testing; // cases by chance, and what must hold of them
 
 pub use parameters::Parameters;
-pub use run::{Query, parse};
+pub use run::{InMemoryQuery, parse};

@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 
 use pleiad_model::{Error, Result, Value};
 
-use crate::order;
+use crate::sort_encoding;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters {
@@ -48,7 +48,7 @@ impl Hash for Parameters {
         for (name, value) in values {
             name.hash(state);
             let mut bytes = Vec::new();
-            order::encode(value.as_ref(), &mut bytes);
+            sort_encoding::encode(value.as_ref(), &mut bytes);
             bytes.hash(state);
         }
     }

@@ -24,10 +24,10 @@ use pleiad_model::{Object, Result, Value};
 
 use crate::check::{self, Counts};
 use crate::compile::{Bind, compile, is_distance};
-use crate::language::ast::{OrderBy, OrderKey, Select, SelectSpec};
-use crate::language::print::print_expr;
-use crate::route::{QueryRange, Reach, ranges, route};
-use shape::{Column, Shape};
+use crate::parse::ast::{OrderBy, OrderByItem, Select, SelectSpec};
+use crate::parse::print::print_expr;
+use crate::pruning::{PrunedKeys, QueryRange, ranges, route};
+use shape::{GroupColumn, MergeShape};
 
 pub use hybrid::{GlobalStatistics, Hybrid, Reading, scored};
 pub(crate) use shape::gathers;
@@ -45,7 +45,7 @@ pub fn query_plan(
 ) -> Result<Value> {
     let select = check::read(text)?;
     let counts = check::check_parameters(&select, bind.parameters, text)?;
-    let reach = definition.map_or(Reach::Everything, |definition| route(&select, bind, definition));
+    let reach = definition.map_or(PrunedKeys::Everything, |definition| route(&select, bind, definition));
     let is_single = definition.is_some_and(|definition| reach.single(definition).is_some());
     let ranges = match definition {
         Some(definition) => ranges(&reach, definition),
@@ -60,7 +60,7 @@ pub fn query_plan(
         }
         None => {
             let nearest = nearest_first(&select, text, bind)?;
-            let plan = Plan::of(&select, counts, is_single, nearest)?;
+            let plan = SdkPlan::of(&select, counts, is_single, nearest)?;
             features::check(&plan, supported_features)?;
             answer.with("queryInfo", plan.to_object()?)
         }
@@ -71,7 +71,7 @@ pub fn query_plan(
 
 /// `ORDER BY VectorDistance(…)`: the nearest first, which is down for similarities and up for distances. `None` for any
 /// other query.
-fn nearest_first(select: &Select, text: &str, bind: Bind<'_>) -> Result<Option<Direction>> {
+fn nearest_first(select: &Select, text: &str, bind: Bind<'_>) -> Result<Option<SortWord>> {
     match &select.order_by {
         Some(OrderBy::Keys(keys)) if keys.iter().any(|key| is_distance(&key.expr)) => {
             let block = compile(select, text, bind)?;
@@ -82,31 +82,32 @@ fn nearest_first(select: &Select, text: &str, bind: Bind<'_>) -> Result<Option<D
 }
 
 /// As plans spell it.
-type Direction = &'static str;
+type SortWord = &'static str;
 
-struct Plan<'q> {
+struct SdkPlan<'q> {
     select: &'q Select,
-    shape: Shape<'q>,
+    shape: MergeShape<'q>,
     /// What the client counts; a query that passes through counts for itself.
     counts: Counts,
     /// Set if no range gives its rows before it has seen them all, and which way they are sorted.
-    nearest: Option<Direction>,
+    nearest: Option<SortWord>,
 }
 
-impl<'q> Plan<'q> {
-    fn of(select: &'q Select, mut counts: Counts, is_single: bool, nearest: Option<Direction>) -> Result<Self> {
-        let mut shape = Shape::of(select)?;
+impl<'q> SdkPlan<'q> {
+    fn of(select: &'q Select, mut counts: Counts, is_single: bool, nearest: Option<SortWord>) -> Result<Self> {
+        let mut shape = MergeShape::of(select)?;
         // One partition can sort, skip and stop by itself.
-        let is_plain = matches!(shape, Shape::Rows | Shape::Sorted(_)) && nearest.is_none() && !select.distinct;
+        let is_plain =
+            matches!(shape, MergeShape::Rows | MergeShape::Sorted(_)) && nearest.is_none() && !select.distinct;
         if is_single && is_plain {
-            shape = Shape::Rows;
+            shape = MergeShape::Rows;
             counts.offset_limit = None;
         }
         // Nor is there anything to merge where nothing is read.
-        if matches!(shape, Shape::Rows) && !select.reads_items() {
+        if matches!(shape, MergeShape::Rows) && !select.reads_items() {
             counts = Counts::default();
         }
-        Ok(Plan { select, shape, counts, nearest })
+        Ok(SdkPlan { select, shape, counts, nearest })
     }
 
     fn to_object(&self) -> Result<Object> {
@@ -135,14 +136,16 @@ impl<'q> Plan<'q> {
         Ok(info)
     }
 
-    fn direction(&self, key: &OrderKey) -> Direction {
+    fn direction(&self, key: &OrderByItem) -> SortWord {
         self.nearest.unwrap_or_else(|| direction(key.descending))
     }
 
     fn distinct_type(&self) -> &'static str {
         match &self.shape {
-            Shape::DistinctCount { .. } => "Unordered",
-            Shape::Sorted(keys) if self.select.distinct && shape::is_sorted_by_itself(self.select, keys) => "Ordered",
+            MergeShape::DistinctCount { .. } => "Unordered",
+            MergeShape::Sorted(keys) if self.select.distinct && shape::is_sorted_by_itself(self.select, keys) => {
+                "Ordered"
+            }
             _ if self.select.distinct => "Unordered",
             _ => "None",
         }
@@ -150,17 +153,17 @@ impl<'q> Plan<'q> {
 
     fn distinct_count(&self) -> Value {
         match &self.shape {
-            Shape::DistinctCount { alias, .. } => Object::new().with("dCountAlias", alias.as_str()).into(),
+            MergeShape::DistinctCount { alias, .. } => Object::new().with("dCountAlias", alias.as_str()).into(),
             _ => Value::Null,
         }
     }
 }
 
-fn direction(descending: bool) -> Direction {
+fn direction(descending: bool) -> SortWord {
     if descending { "Descending" } else { "Ascending" }
 }
 
-fn aggregate_types(columns: &[Column<'_>]) -> Object {
+fn aggregate_types(columns: &[GroupColumn<'_>]) -> Object {
     let mut types = Object::new();
     for column in columns {
         let name = column.aggregate.map_or(Value::Null, |(kind, _)| Value::from(kind.wire_name()));

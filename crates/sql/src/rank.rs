@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 use pleiad_model::Value;
 
-use crate::language::ast::{Expr, ExprKind, OrderBy, Select, UnaryOp};
-use crate::language::{Fault, Span};
+use crate::parse::ast::{Expr, ExprKind, OrderBy, Select, UnaryOp};
+use crate::parse::{Diagnostic, Span};
 
 /// How fast a rank loses weight, as the method was published.
 const RRF_CONSTANT: f64 = 60.0;
@@ -24,7 +24,7 @@ pub const RRF_COMPONENTS_MAX: usize = 100;
 pub const SCORE_TERMS_MAX: usize = 30;
 
 /// Components in the order of the text; at least one.
-pub struct Ranking<'q> {
+pub struct RankClause<'q> {
     pub components: Vec<Component<'q>>,
     /// Whether the text gives weights.
     pub is_weighted: bool,
@@ -46,32 +46,32 @@ pub enum Score<'q> {
     Vector(&'q [Expr]),
 }
 
-impl<'q> Ranking<'q> {
+impl<'q> RankClause<'q> {
     /// Of the scoring function behind `RANK`, which is part of the clause that stands there.
-    pub fn read(score: &'q Expr, clause: Span) -> Result<Ranking<'q>, Fault> {
+    pub fn read(score: &'q Expr, clause: Span) -> Result<RankClause<'q>, Diagnostic> {
         match &score.kind {
             ExprKind::Call { function, arguments } if function.eq_ignore_ascii_case("RRF") => {
                 fused(score, arguments, clause)
             }
             _ => {
                 let component = component(score, 1.0)?;
-                Ok(Ranking { components: vec![component], is_weighted: false })
+                Ok(RankClause { components: vec![component], is_weighted: false })
             }
         }
     }
 }
 
-fn fused<'q>(call: &Expr, arguments: &'q [Expr], clause: Span) -> Result<Ranking<'q>, Fault> {
+fn fused<'q>(call: &Expr, arguments: &'q [Expr], clause: Span) -> Result<RankClause<'q>, Diagnostic> {
     let (scores, weights) = match arguments.split_last() {
         Some((last, scores)) if is_no_score(last) => (scores, Some(last)),
         _ => (arguments, None),
     };
     if scores.len() < 2 {
-        return Err(Fault::coded(clause, "SC2221", UNRANKED).with_hint("RRF takes two or more of them."));
+        return Err(Diagnostic::coded(clause, "SC2221", UNRANKED).with_hint("RRF takes two or more of them."));
     }
     if scores.len() > RRF_COMPONENTS_MAX {
         let message = format!("The RRF function takes at most {RRF_COMPONENTS_MAX} component scores.");
-        return Err(Fault::plain(call.span, message));
+        return Err(Diagnostic::plain(call.span, message));
     }
     let is_weighted = weights.is_some();
     let weights = match weights {
@@ -82,24 +82,24 @@ fn fused<'q>(call: &Expr, arguments: &'q [Expr], clause: Span) -> Result<Ranking
     };
     let components =
         scores.iter().zip(weights).map(|(score, weight)| component(score, weight)).collect::<Result<_, _>>()?;
-    Ok(Ranking { components, is_weighted })
+    Ok(RankClause { components, is_weighted })
 }
 
 fn is_no_score(expr: &Expr) -> bool {
     !matches!(expr.kind, ExprKind::Call { .. })
 }
 
-fn component(expr: &Expr, weight: f64) -> Result<Component<'_>, Fault> {
+fn component(expr: &Expr, weight: f64) -> Result<Component<'_>, Diagnostic> {
     let ExprKind::Call { function, arguments } = &expr.kind else { return Err(unranked(expr)) };
     let score = match (function.to_ascii_uppercase().as_str(), arguments.as_slice()) {
         ("FULLTEXTSCORE", [_, terms @ ..]) if terms.len() > SCORE_TERMS_MAX => {
             let message = format!("The FULLTEXTSCORE function takes at most {SCORE_TERMS_MAX} search terms.");
-            return Err(Fault::plain(expr.span, message));
+            return Err(Diagnostic::plain(expr.span, message));
         }
         ("FULLTEXTSCORE", [property, terms @ ..]) if !terms.is_empty() => Score::Text { property, terms },
         ("FULLTEXTSCORE", _) => {
             let message = "The FULLTEXTSCORE function requires at least 2 argument(s).";
-            return Err(Fault::coded(expr.span, "SC2050", message));
+            return Err(Diagnostic::coded(expr.span, "SC2050", message));
         }
         ("VECTORDISTANCE", arguments) => Score::Vector(arguments),
         _ => return Err(unranked(expr)),
@@ -110,13 +110,13 @@ fn component(expr: &Expr, weight: f64) -> Result<Component<'_>, Fault> {
 const UNRANKED: &str =
     "The ORDER BY RANK clause must be followed by a VectorDistance and/or a FullTextScore function call.";
 
-fn unranked(expr: &Expr) -> Fault {
-    Fault::coded(expr.span, "SC2221", UNRANKED).with_hint("Several of them go into RRF(…).")
+fn unranked(expr: &Expr) -> Diagnostic {
+    Diagnostic::coded(expr.span, "SC2221", UNRANKED).with_hint("Several of them go into RRF(…).")
 }
 
-fn unweighted(weights: &Expr) -> Fault {
+fn unweighted(weights: &Expr) -> Diagnostic {
     let message = "The weights of the RRF function must be a literal array of numbers, one for each component score.";
-    Fault::coded(weights.span, "SC2229", message)
+    Diagnostic::coded(weights.span, "SC2229", message)
 }
 
 fn numbers(expr: &Expr) -> Option<Vec<f64>> {
@@ -160,7 +160,7 @@ pub struct Fusing {
 
 /// An item as the components have scored it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Scored {
+pub struct ScoredItem {
     pub rid: String,
     /// One for each component.
     pub scores: Vec<f64>,
@@ -168,15 +168,15 @@ pub struct Scored {
 }
 
 /// One order of all items that some component found. Those of a single component have theirs.
-pub fn fuse(components: &[Fusing], rows: Vec<Scored>) -> Vec<Scored> {
+pub fn fuse(components: &[Fusing], rows: Vec<ScoredItem>) -> Vec<ScoredItem> {
     if components.len() < 2 {
         return rows;
     }
-    let once: BTreeMap<String, Scored> = rows.into_iter().map(|row| (row.rid.clone(), row)).collect();
-    let mut rows: Vec<(f64, Scored)> = once.into_values().map(|row| (0.0, row)).collect();
+    let once: BTreeMap<String, ScoredItem> = rows.into_iter().map(|row| (row.rid.clone(), row)).collect();
+    let mut rows: Vec<(f64, ScoredItem)> = once.into_values().map(|row| (0.0, row)).collect();
     for (at, component) in components.iter().enumerate() {
-        let score = |(_, row): &(f64, Scored)| row.scores.get(at).copied().unwrap_or(f64::MIN);
-        let upwards = |a: &(f64, Scored), b: &(f64, Scored)| score(a).total_cmp(&score(b));
+        let score = |(_, row): &(f64, ScoredItem)| row.scores.get(at).copied().unwrap_or(f64::MIN);
+        let upwards = |a: &(f64, ScoredItem), b: &(f64, ScoredItem)| score(a).total_cmp(&score(b));
         rows.sort_by(|a, b| if component.ascending { upwards(a, b) } else { upwards(b, a) });
         let (mut rank, mut last) = (0.0, None);
         for row in &mut rows {

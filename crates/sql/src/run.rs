@@ -10,26 +10,26 @@
 //!                        └─ distinct  rows, each once, maybe sorted    resume after a key
 //! ```
 
-mod collect; // what a page keeps
-mod groups; // rows with something in common
-mod mark; // the place behind a row
+mod collector; // what a page keeps
+mod aggregate; // rows with something in common
+mod resume_key; // the place behind a row
 mod page; // where a page starts and ends
-mod pass; // items in, a page out
+mod pipeline; // items in, a page out
 mod project; // a row as text
-mod rows; // sources and filters
-mod whole; // feeds that fit in memory
+mod nested_loop; // sources and filters
+mod in_memory; // feeds that fit in memory
 
-pub use mark::{Cut, END_BYTES, Mark};
-pub use page::{At, Finished, PageSize, RowSet, Start};
-pub use pass::Pass;
+pub use in_memory::{InMemoryQuery, parse};
+pub(crate) use nested_loop::subquery;
+pub use page::{Finished, PageSize, PageStart, ResumePoint, RowSet};
+pub use pipeline::RowPipeline;
 pub(crate) use project::is_json;
-pub(crate) use rows::subquery;
-pub use whole::{Query, parse};
+pub use resume_key::{END_BYTES, KeyDigest, ResumeKey};
 
 /// Go on, or enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    Go,
+    Continue,
     Stop,
 }
 

@@ -20,11 +20,11 @@ mod holds; // conditions of an index, without one
 mod policies; // indexing policies
 mod queries; // whole queries
 
-pub use chance::Chance;
+pub use chance::Choices;
 pub use documents::{document, scalar, value};
 pub use holds::holds;
 pub use policies::policy;
-pub use queries::{Asked, query};
+pub use queries::{TestQuery, query};
 
 #[cfg(test)]
 mod tests;

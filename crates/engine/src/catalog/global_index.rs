@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pleiad_model::policy::{ContainerDefinition, IndexedBy};
 use pleiad_model::{Error, Result};
-use pleiad_sql::projection::Projection;
+use pleiad_sql::index_projection::Projection;
 
 use super::Catalog;
 use super::publish::Change;

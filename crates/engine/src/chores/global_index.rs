@@ -33,7 +33,7 @@ use pleiad_partition::partition::Rejected;
 use pleiad_partition::ttl::Expiry;
 use pleiad_partition::version::Version;
 use pleiad_partition::{Condition, Draft, ItemKey, Partition, Record, Verb};
-use pleiad_sql::projection::Projection;
+use pleiad_sql::index_projection::Projection;
 use pleiad_storage::Batch;
 
 use super::Chores;

@@ -10,9 +10,9 @@ use pleiad_model::policy::{CompositeIndex, CompositePath, SortOrder, VectorIndex
 use pleiad_model::{Error, Result, Value};
 use pleiad_partition::index::order::{Decoded, decode_component, encode_component, encode_scalar};
 use pleiad_partition::index::{PathHash, TermRange, UsableIndex, VectorRule, composite_id};
-use pleiad_sql::access::{Condition, Lookup, Nearest, OrderPath, What, path_text};
 use pleiad_sql::block::Block;
-use pleiad_sql::run::{At, PageSize, Start};
+use pleiad_sql::index_predicate::{IndexPredicate, OrderPath, PathPredicate, ValuePredicate, VectorOrder, path_text};
+use pleiad_sql::run::{PageSize, PageStart, ResumePoint};
 use pleiad_storage::not_at_hand;
 
 use super::find::{Cost, Docnums, Finder, Found, ITEM_US, PROBE_US, SCANNED_ITEM_US, in_order, span};
@@ -174,10 +174,10 @@ fn composite_text(order: &[OrderPath]) -> String {
 
 pub struct Question<'a> {
     pub slice: &'a Slice,
-    pub condition: Option<&'a Condition<'a>>,
+    pub condition: Option<&'a IndexPredicate<'a>>,
     pub ordering: &'a Ordering,
-    pub nearest: Option<&'a Nearest<'a>>,
-    pub start: &'a Start,
+    pub nearest: Option<&'a VectorOrder<'a>>,
+    pub start: &'a PageStart,
     pub size: PageSize,
     /// Walking in the order of the query pays: the pass can stop, and the index has the order of all that is there.
     pub may_walk: bool,
@@ -198,7 +198,7 @@ pub fn choose(finder: &Finder<'_>, question: &Question<'_>) -> Result<(Choice, f
     let walk = walk(question).filter(|_| question.may_walk && !has_unindexed);
     // A filter on the key of the order alone: every item of the walk counts, so it is as short as the page.
     let bound = match (&walk, question.condition) {
-        (Some(walk), Some(Condition::Is(lookup))) => {
+        (Some(walk), Some(IndexPredicate::Path(lookup))) => {
             is_bound_by(walk, lookup) && finder.reader().is_within(&question.slice.keys)
         }
         _ => false,
@@ -274,7 +274,7 @@ fn nearest(finder: &Finder<'_>, question: &Question<'_>, rule: &VectorRule, plai
 fn sketch_list(question: &Question<'_>, rule: &VectorRule, walked: f64) -> Option<usize> {
     let nearest = question.nearest?;
     let may = !nearest.search.brute_force && nearest.measure.function == rule.function;
-    if !may || matches!(question.start.at, At::Key(_)) || !question.slice.partition.has_sketch(rule) {
+    if !may || matches!(question.start.at, ResumePoint::Key(_)) || !question.slice.partition.has_sketch(rule) {
         return None;
     }
     let (multiplier, least) = match rule.index {
@@ -349,23 +349,25 @@ fn walk(question: &Question<'_>) -> Option<Walk> {
 }
 
 /// A filter on the key itself bounds the walk.
-fn narrowed(condition: Option<&Condition<'_>>, order: &OrderPath) -> Option<TermRange> {
-    let of = |condition: &Condition<'_>| match condition {
-        Condition::Is(Lookup { path, what }) if *path == order.path && !matches!(what, What::Strings(_)) => {
+fn narrowed(condition: Option<&IndexPredicate<'_>>, order: &OrderPath) -> Option<TermRange> {
+    let of = |condition: &IndexPredicate<'_>| match condition {
+        IndexPredicate::Path(PathPredicate { path, what })
+            if *path == order.path && !matches!(what, ValuePredicate::Strings(_)) =>
+        {
             Some(span(what))
         }
         _ => None,
     };
     match condition? {
-        Condition::All(all) => all.iter().filter_map(of).reduce(TermRange::and),
+        IndexPredicate::And(all) => all.iter().filter_map(of).reduce(TermRange::and),
         one => of(one),
     }
 }
 
 /// Goes on where the last page ended. The item itself comes again: it may have further rows. `None` when the last
 /// key is not at its place in the index.
-fn resumed(mut walk: Walk, start: &Start, is_held: impl Fn(&[u8]) -> bool) -> Option<Walk> {
-    let At::Key(mark) = &start.at else { return Some(walk) };
+fn resumed(mut walk: Walk, start: &PageStart, is_held: impl Fn(&[u8]) -> bool) -> Option<Walk> {
+    let ResumePoint::Key(mark) = &start.at else { return Some(walk) };
     let (value, docnum) = split_key(mark.key()?, walk.backward).filter(|(value, _)| is_held(value))?;
     let place = |docnum: u64| [value.as_slice(), &docnum.to_be_bytes()].concat();
     if walk.backward {
@@ -436,8 +438,8 @@ fn walk_us(question: &Question<'_>, bound: bool, cost: Option<Cost>, items: f64)
 }
 
 /// Strings that are tried one by one bound nothing.
-fn is_bound_by(walk: &Walk, lookup: &Lookup<'_>) -> bool {
-    !matches!(lookup.what, What::Strings(_)) && PathHash::of(&lookup.path).finish() == walk.path
+fn is_bound_by(walk: &Walk, lookup: &PathPredicate<'_>) -> bool {
+    !matches!(lookup.what, ValuePredicate::Strings(_)) && PathHash::of(&lookup.path).finish() == walk.path
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! after the partitions have changed. Signing and spelling it is `wire`'s job.
 
 use pleiad_model::partition_key::EpkRange;
-use pleiad_sql::run::{self, Mark};
+use pleiad_sql::run::{self, ResumeKey};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryCursor {
@@ -23,7 +23,7 @@ pub enum At {
     /// Rows in order of arrival: these stretches are left.
     Stretches(Vec<Stretch>),
     /// Rows in the order of their keys.
-    Key(Mark),
+    Key(ResumeKey),
     /// Rows that can only be counted.
     Row(u64),
 }
@@ -88,17 +88,17 @@ impl QueryCursor {
         }
     }
 
-    pub(super) fn start(&self) -> run::Start {
+    pub(super) fn start(&self) -> run::PageStart {
         let at = match &self.at {
             At::Stretches(stretches) => match stretches.first() {
-                Some(first) if first.docnum > 0 => run::At::Item { docnum: first.docnum, rows: first.rows },
-                _ => run::At::Beginning,
+                Some(first) if first.docnum > 0 => run::ResumePoint::Item { docnum: first.docnum, rows: first.rows },
+                _ => run::ResumePoint::Beginning,
             },
-            At::Key(mark) => run::At::Key(mark.clone()),
-            At::Row(0) => run::At::Beginning,
-            At::Row(rows) => run::At::Row(*rows),
+            At::Key(mark) => run::ResumePoint::Key(mark.clone()),
+            At::Row(0) => run::ResumePoint::Beginning,
+            At::Row(rows) => run::ResumePoint::Row(*rows),
         };
-        run::Start { skip: self.skip, take: self.take, at }
+        run::PageStart { skip: self.skip, take: self.take, at }
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use pleiad_model::resource_id::{ContainerRid, ItemRid};
 use pleiad_partition::RecordView;
-use pleiad_sql::computed::Computed;
+use pleiad_sql::computed::ComputedExprs;
 use pleiad_sql::document::{Document, PropertyName};
 
 /// A stored item in its container.
@@ -15,7 +15,7 @@ pub struct Stored<'a> {
     pub container: ContainerRid,
     pub record: RecordView<'a>,
     /// What the container computes of it; `SELECT *` does not show that.
-    pub computed: &'a Computed,
+    pub computed: &'a ComputedExprs,
 }
 
 impl Stored<'_> {

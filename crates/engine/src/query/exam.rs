@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use pleiad_model::partition_key::EpkRange;
 use pleiad_model::{Kind, Object, Result, Value, json};
 use pleiad_sql::block::{Block, Output};
-use pleiad_sql::testing::{Asked, Chance, exam, query};
+use pleiad_sql::testing::{Choices, TestQuery, exam, query};
 use tokio::runtime::Runtime;
 
 pub use self::world::{Case, LIMITS, SHARED, World, size};
@@ -26,7 +26,7 @@ const CUT_BYTES: usize = 12;
 
 /// One query, and how its pages are asked for.
 pub struct Question {
-    pub asked: Asked,
+    pub asked: TestQuery,
     pub block: Block,
     pub scope: ListScope,
     pub size: PageSize,
@@ -42,11 +42,11 @@ pub type Ways = BTreeMap<&'static str, usize>;
 /// For a fuzzer.
 pub fn every_plan_gives_what_a_scan_gives(bytes: &[u8]) {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
-    RUNTIME.block_on(check_world(&mut Chance::of_bytes(bytes), "this input", &mut Ways::new()));
+    RUNTIME.block_on(check_world(&mut Choices::of_bytes(bytes), "this input", &mut Ways::new()));
 }
 
 /// Queries by chance over items by chance; `again` says how to come here once more.
-pub async fn check_world(chance: &mut Chance<'_>, again: &str, ways: &mut Ways) {
+pub async fn check_world(chance: &mut Choices<'_>, again: &str, ways: &mut Ways) {
     let case = Case::by_chance(chance);
     let world = World::open(&case).await;
     let bare = World::open(&case.without_index()).await;
@@ -78,7 +78,7 @@ pub async fn check_world(chance: &mut Chance<'_>, again: &str, ways: &mut Ways) 
 }
 
 /// What `check` or `compile` refuses is refused here.
-async fn refused_alike(world: &World, asked: &Asked) {
+async fn refused_alike(world: &World, asked: &TestQuery) {
     let size = PageSize { rows: 10, bytes: 1 << 20 };
     let answer = world.engine.query_items(&world.at, sent(asked, ListScope::Container, size, None, true), None).await;
     assert!(answer.result.is_err(), "{asked}");
@@ -186,7 +186,7 @@ fn unordered(question: &Question, got: &mut [Vec<u8>], want: &mut [Vec<u8>]) {
 }
 
 pub fn sent(
-    asked: &Asked,
+    asked: &TestQuery,
     scope: ListScope,
     size: PageSize,
     from: Option<QueryCursor>,

@@ -13,11 +13,11 @@ use pleiad_partition::index::order::{
 use pleiad_partition::nearest::Wanted;
 use pleiad_partition::view::{Posting, behind};
 use pleiad_partition::{RecordView, Schema};
-use pleiad_sql::access::{Nearest, OrderPath, path_text};
-use pleiad_sql::computed::Computed;
-use pleiad_sql::document::{Bound, PropertyName};
-use pleiad_sql::order::encode_key;
-use pleiad_sql::run::{At, Flow, Pass, Start};
+use pleiad_sql::computed::ComputedExprs;
+use pleiad_sql::document::{PropertyName, SlotValue};
+use pleiad_sql::index_predicate::{OrderPath, VectorOrder, path_text};
+use pleiad_sql::run::{Flow, PageStart, ResumePoint, RowPipeline};
+use pleiad_sql::sort_encoding::encode_key;
 use pleiad_storage::{Direction, Limit, not_at_hand};
 use pleiad_vector::{Neighbor, NeighborList};
 
@@ -35,14 +35,14 @@ pub struct Feed<'f> {
     pub reader: &'f Reader,
     pub slice: &'f Slice,
     pub container: ContainerRid,
-    pub computed: &'f Computed,
+    pub computed: &'f ComputedExprs,
     pub schema: &'f Schema,
     pub budget: &'f Budget,
     /// Where the keys of `ORDER BY` are, for a walk.
     pub order: &'f [KeyPath],
     /// What the items of a vector index are near to, and where the page begins among them.
-    pub nearest: Option<&'f Nearest<'f>>,
-    pub start: &'f Start,
+    pub nearest: Option<&'f VectorOrder<'f>>,
+    pub start: &'f PageStart,
     /// About how many rows are wanted.
     pub wanted: usize,
     /// Items that the pass has seen already, in order.
@@ -97,11 +97,11 @@ const FETCHED_MAX: usize = 256;
 const AT_HAND_BYTES_MAX: u64 = 256 << 10;
 
 impl Feed<'_> {
-    pub fn run(&self, choice: &Choice, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    pub fn run(&self, choice: &Choice, after: u64, pass: &mut RowPipeline<'_>, work: &mut Work) -> Result<Ended> {
         self.timed(work, |work| self.go(choice, after, pass, work))
     }
 
-    fn go(&self, choice: &Choice, after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    fn go(&self, choice: &Choice, after: u64, pass: &mut RowPipeline<'_>, work: &mut Work) -> Result<Ended> {
         match choice {
             Choice::Scan => self.scan(after, u64::MAX, pass, work),
             Choice::Members(key) => self.members(key, after, pass, work),
@@ -120,7 +120,13 @@ impl Feed<'_> {
     }
 
     /// One of the pieces that a long way was cut in.
-    pub fn run_piece(&self, choice: &Choice, piece: &Piece, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    pub fn run_piece(
+        &self,
+        choice: &Choice,
+        piece: &Piece,
+        pass: &mut RowPipeline<'_>,
+        work: &mut Work,
+    ) -> Result<Ended> {
         self.timed(work, |work| match (choice, piece) {
             (Choice::Scan, Piece::Docnums { after, upto }) => self.scan(*after, *upto, pass, work),
             (choice, Piece::Found(places)) => {
@@ -148,7 +154,7 @@ impl Feed<'_> {
     }
 
     /// Items are looked at where they lie. The clock is asked now and then.
-    fn scan(&self, after: u64, upto: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    fn scan(&self, after: u64, upto: u64, pass: &mut RowPipeline<'_>, work: &mut Work) -> Result<Ended> {
         let (mut ended, mut met) = (Ok(Ended::Exhausted), self.met());
         self.reader.visit(after, upto, &mut |record| {
             go_on(&mut ended, record.and_then(|item| self.meet(item, &mut met, pass, work)))
@@ -156,7 +162,13 @@ impl Feed<'_> {
         ended
     }
 
-    fn members(&self, key: &EffectiveKey, mut after: u64, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    fn members(
+        &self,
+        key: &EffectiveKey,
+        mut after: u64,
+        pass: &mut RowPipeline<'_>,
+        work: &mut Work,
+    ) -> Result<Ended> {
         loop {
             let (docnums, more) = self.reader.members(key, after, Limit::rows(self.first_rows().max(FETCHED_MAX)))?;
             match self.fetch(&docnums, pass, work)? {
@@ -170,7 +182,7 @@ impl Feed<'_> {
         }
     }
 
-    fn fetch(&self, docnums: &[u64], pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    fn fetch(&self, docnums: &[u64], pass: &mut RowPipeline<'_>, work: &mut Work) -> Result<Ended> {
         let (mut ended, mut met) = (Ok(Ended::Exhausted), self.met());
         for now in docnums.chunks(FETCHED_MAX) {
             let stopped = self.reader.visit_many(now, &mut |record| {
@@ -192,7 +204,7 @@ impl Feed<'_> {
         &self,
         record: RecordView<'_>,
         met: &mut Met,
-        pass: &mut Pass<'_>,
+        pass: &mut RowPipeline<'_>,
         work: &mut Work,
     ) -> Result<Option<Ended>> {
         let wanted = met.everywhere || self.wants(&record);
@@ -208,7 +220,7 @@ impl Feed<'_> {
     }
 
     /// Items in the order of the query: those that have no value to be sorted by are the first, or the last.
-    fn walk(&self, walk: &Walk, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    fn walk(&self, walk: &Walk, pass: &mut RowPipeline<'_>, work: &mut Work) -> Result<Ended> {
         let ended = if walk.backward { self.listed(walk, pass, work)? } else { self.lacking(walk, pass, work)? };
         match ended {
             Ended::Exhausted if walk.backward => self.lacking(walk, pass, work),
@@ -218,7 +230,7 @@ impl Feed<'_> {
     }
 
     /// Index rows.
-    fn listed(&self, walk: &Walk, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    fn listed(&self, walk: &Walk, pass: &mut RowPipeline<'_>, work: &mut Work) -> Result<Ended> {
         let direction = if walk.backward { Direction::Backward } else { Direction::Forward };
         let mut range = walk.listed();
         if range.is_empty() {
@@ -244,7 +256,7 @@ impl Feed<'_> {
     }
 
     /// Items that the index has no row of.
-    fn lacking(&self, walk: &Walk, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    fn lacking(&self, walk: &Walk, pass: &mut RowPipeline<'_>, work: &mut Work) -> Result<Ended> {
         let (false, Part::Path(path), [key]) = (walk.has_all, &walk.part, self.order) else {
             return Ok(Ended::Exhausted);
         };
@@ -287,7 +299,7 @@ impl Feed<'_> {
 
     /// Items in the order of their distance. A filter may drop what a sketch finds first: then more is asked of it, and in the
     /// end every vector is looked at.
-    fn nearby(&self, nearby: &Nearby, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    fn nearby(&self, nearby: &Nearby, pass: &mut RowPipeline<'_>, work: &mut Work) -> Result<Ended> {
         let Some(nearest) = self.nearest else { return Ok(Ended::Unordered) };
         let wanted = Wanted { rule: &nearby.rule, function: nearest.measure.function, to: nearest.to };
         let (mut seen, mut list) = (HashSet::new(), nearby.list);
@@ -303,7 +315,7 @@ impl Feed<'_> {
         let Some(mut nears) = self.reader.nearest_of_all(wanted)? else { return Ok(Ended::Unordered) };
         work.index_rows += nears.len() as u64;
         nears.retain(|near| !seen.contains(&near.docnum));
-        if let At::Key(mark) = &self.start.at
+        if let ResumePoint::Key(mark) = &self.start.at
             && let Some(after) = mark.key()
         {
             nears.retain(|near| !is_given(near, after, nearest.measure.is_similarity()));
@@ -311,7 +323,7 @@ impl Feed<'_> {
         self.fetch_nears(NeighborList::new(nears, wanted.function), pass, work)
     }
 
-    fn fetch_nears(&self, mut ranking: NeighborList, pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    fn fetch_nears(&self, mut ranking: NeighborList, pass: &mut RowPipeline<'_>, work: &mut Work) -> Result<Ended> {
         let mut count = self.wanted.clamp(FETCHED_FIRST, FETCHED_MAX);
         loop {
             let docnums: Vec<u64> = ranking.next(count).iter().map(|near| near.docnum).collect();
@@ -328,7 +340,7 @@ impl Feed<'_> {
 
     /// Only items that can still matter are fetched. A row that does not say what its item says is of another path
     /// whose hash is the same: it is passed over.
-    fn step(&self, walk: &Walk, batch: &[Posting], pass: &mut Pass<'_>, work: &mut Work) -> Result<Ended> {
+    fn step(&self, walk: &Walk, batch: &[Posting], pass: &mut RowPipeline<'_>, work: &mut Work) -> Result<Ended> {
         let beyond = batch.iter().position(|(value, _)| !self.is_ordered(value) || !pass.admits(&walk.sorted(value)));
         let (near, far) = batch.split_at(beyond.unwrap_or(batch.len()));
         let docnums: Vec<u64> = near.iter().map(|(_, docnum)| *docnum).collect();
@@ -363,14 +375,14 @@ impl Feed<'_> {
 
     fn lacks(&self, key: &KeyPath, record: RecordView<'_>) -> bool {
         let document = Stored { container: self.container, record, computed: self.computed };
-        Bound::Item(&document).text(&key.steps).is_none()
+        SlotValue::Item(&document).text(&key.steps).is_none()
     }
 
     /// What the index says of the item.
     fn key_of(&self, record: RecordView<'_>) -> Result<Vec<u8>> {
         let document = Stored { container: self.container, record, computed: self.computed };
         let value_at =
-            |path: &KeyPath| Bound::Item(&document).text(&path.steps).map(|text| json::parse(&text)).transpose();
+            |path: &KeyPath| SlotValue::Item(&document).text(&path.steps).map(|text| json::parse(&text)).transpose();
         if let [path] = self.order {
             return Ok(value_at(path)?.map_or_else(encode_undefined, |value| encode_scalar(&value)));
         }
@@ -389,9 +401,9 @@ impl Feed<'_> {
         self.slice.keys.contains(&EffectiveKey::from_bytes(record.epk))
     }
 
-    fn item(&self, record: RecordView<'_>, pass: &mut Pass<'_>, work: &mut Work) -> Result<Flow> {
+    fn item(&self, record: RecordView<'_>, pass: &mut RowPipeline<'_>, work: &mut Work) -> Result<Flow> {
         if self.reader.is_over(&record) || self.seen.binary_search(&record.docnum).is_ok() {
-            return Ok(Flow::Go);
+            return Ok(Flow::Continue);
         }
         work.items += 1;
         work.item_bytes += record.body().len() as u64;
@@ -400,7 +412,7 @@ impl Feed<'_> {
         }
         let document = Stored { container: self.container, record, computed: self.computed };
         let (began, kept) = (self.times.then(Instant::now), pass.kept());
-        let flow = pass.item(record.docnum, Bound::Item(&document));
+        let flow = pass.item(record.docnum, SlotValue::Item(&document));
         work.items_kept += pass.kept() - kept;
         work.evaluating += began.map_or(Duration::ZERO, |began| began.elapsed());
         flow

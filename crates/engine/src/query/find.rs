@@ -12,8 +12,10 @@ use pleiad_partition::index::order::{Decoded, Type as TermType, decode};
 use pleiad_partition::index::{PathHash, TermRange, UNINDEXED, UsableIndex, composite_id, full_text_id, spatial_id};
 use pleiad_partition::view::{Posting, behind};
 use pleiad_spatial::{Geometry, cells};
-use pleiad_sql::access::{Condition, Lookup, Near, StringTest, Type, What, Word};
 use pleiad_sql::expr::Context;
+use pleiad_sql::index_predicate::{
+    IndexPredicate, PathPredicate, SpatialPredicate, StringTest, TermPredicate, ValuePredicate, ValueType,
+};
 use pleiad_storage::Direction;
 
 use super::page::Budget;
@@ -91,7 +93,7 @@ impl Found {
 
 /// Something that conditions of which all hold can be looked up by.
 enum Way<'c, 'b, 'i> {
-    One(usize, &'c Condition<'b>),
+    One(usize, &'c IndexPredicate<'b>),
     Several(Seek<'i>),
 }
 
@@ -134,11 +136,11 @@ impl<'a> Finder<'a> {
     }
 
     /// `None` when the index cannot tell.
-    pub fn cost(&self, condition: &Condition<'_>) -> Result<Option<Cost>> {
+    pub fn cost(&self, condition: &IndexPredicate<'_>) -> Result<Option<Cost>> {
         match condition {
-            Condition::Nothing => Ok(Some(Cost::default())),
-            Condition::Is(lookup) => self.lookup_cost(lookup),
-            Condition::Near(near) => match self.near_ranges(near) {
+            IndexPredicate::Never => Ok(Some(Cost::default())),
+            IndexPredicate::Path(lookup) => self.lookup_cost(lookup),
+            IndexPredicate::Spatial(near) => match self.near_ranges(near) {
                 Some((path, ranges)) => {
                     let mut rows = 0.0;
                     for range in &ranges {
@@ -148,15 +150,15 @@ impl<'a> Finder<'a> {
                 }
                 None => Ok(None),
             },
-            Condition::Word(word) => match self.word_range(word) {
+            IndexPredicate::Term(word) => match self.word_range(word) {
                 Some((path, range)) => {
                     let rows = self.estimate(path, &range)?;
                     Ok(Some(Cost { rows, items: rows }))
                 }
                 None => Ok(None),
             },
-            Condition::All(all) => Ok(self.ways(all)?.into_iter().next().map(|(cost, _)| cost)),
-            Condition::Any(any) => {
+            IndexPredicate::And(all) => Ok(self.ways(all)?.into_iter().next().map(|(cost, _)| cost)),
+            IndexPredicate::Or(any) => {
                 let mut sum = Cost::default();
                 for condition in any {
                     let Some(cost) = self.cost(condition)? else { return Ok(None) };
@@ -168,7 +170,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The cheapest first; of those that cost the same, one that answers several conditions.
-    fn ways<'c, 'b>(&self, all: &'c [Condition<'b>]) -> Result<Vec<(Cost, Way<'c, 'b, 'a>)>> {
+    fn ways<'c, 'b>(&self, all: &'c [IndexPredicate<'b>]) -> Result<Vec<(Cost, Way<'c, 'b, 'a>)>> {
         let mut ways = Vec::new();
         for seek in seeks(all, self.index) {
             let rows = self.estimate(composite_id(seek.index), &seek.range)?;
@@ -183,30 +185,30 @@ impl<'a> Finder<'a> {
         Ok(ways)
     }
 
-    fn lookup_cost(&self, lookup: &Lookup<'_>) -> Result<Option<Cost>> {
+    fn lookup_cost(&self, lookup: &PathPredicate<'_>) -> Result<Option<Cost>> {
         if !self.index.indexes(&lookup.path) {
             return Ok(None);
         }
         let rows = self.estimate(PathHash::of(&lookup.path).finish(), &span(&lookup.what))?;
-        let items = if matches!(lookup.what, What::Strings(_)) { rows * TEST_PASSES } else { rows };
+        let items = if matches!(lookup.what, ValuePredicate::Strings(_)) { rows * TEST_PASSES } else { rows };
         Ok(Some(Cost { rows, items }))
     }
 
     /// The items behind `after` that may meet the condition; `None` when the index cannot tell, or finds too many.
-    pub fn find(&self, condition: &Condition<'_>, after: u64) -> Result<Option<Found>> {
+    pub fn find(&self, condition: &IndexPredicate<'_>, after: u64) -> Result<Option<Found>> {
         match condition {
-            Condition::Nothing => Ok(Some(Found::default())),
-            Condition::Is(lookup) => self.find_lookup(lookup, after),
-            Condition::Near(near) => self.find_near(near, after),
-            Condition::Word(word) => match self.word_range(word) {
+            IndexPredicate::Never => Ok(Some(Found::default())),
+            IndexPredicate::Path(lookup) => self.find_lookup(lookup, after),
+            IndexPredicate::Spatial(near) => self.find_near(near, after),
+            IndexPredicate::Term(word) => match self.word_range(word) {
                 Some((path, range)) => {
                     let docnums = self.collect(path, &[range], after, None)?;
                     Ok(docnums.map(|docnums| Found::by(Part::FullText(word.path.clone()), docnums)))
                 }
                 None => Ok(None),
             },
-            Condition::All(all) => self.find_all(all, after),
-            Condition::Any(any) => {
+            IndexPredicate::And(all) => self.find_all(all, after),
+            IndexPredicate::Or(any) => {
                 let mut union = Found::default();
                 for condition in any {
                     let Some(found) = self.find(condition, after)? else { return Ok(None) };
@@ -222,7 +224,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Starts with the most selective; another one joins in when it costs less than the items it saves.
-    fn find_all(&self, all: &[Condition<'_>], after: u64) -> Result<Option<Found>> {
+    fn find_all(&self, all: &[IndexPredicate<'_>], after: u64) -> Result<Option<Found>> {
         let mut ways = self.ways(all)?.into_iter();
         let Some((_, first)) = ways.next() else { return Ok(None) };
         let (found, answered) = match first {
@@ -250,17 +252,17 @@ impl<'a> Finder<'a> {
         Ok(docnums.map(|docnums| Found::by(Part::Composite(seek.index.clone()), docnums)))
     }
 
-    fn find_lookup(&self, lookup: &Lookup<'_>, after: u64) -> Result<Option<Found>> {
+    fn find_lookup(&self, lookup: &PathPredicate<'_>, after: u64) -> Result<Option<Found>> {
         if !self.index.indexes(&lookup.path) {
             return Ok(None);
         }
         let test = match &lookup.what {
-            What::Strings(test) => Some(test),
+            ValuePredicate::Strings(test) => Some(test),
             _ => None,
         };
         let mut range = span(&lookup.what);
         let path = PathHash::of(&lookup.path).finish();
-        if matches!(lookup.what, What::Equal(_)) && !self.is_known(path, &range) {
+        if matches!(lookup.what, ValuePredicate::Equal(_)) && !self.is_known(path, &range) {
             // Rows of one value are in the order of their items.
             range.from.extend_from_slice(&after.saturating_add(1).to_be_bytes());
         }
@@ -323,7 +325,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The rows of a spatial index that may hold what is near; none for a region that is no geometry.
-    fn near_ranges(&self, near: &Near<'_>) -> Option<(u64, Vec<TermRange>)> {
+    fn near_ranges(&self, near: &SpatialPredicate<'_>) -> Option<(u64, Vec<TermRange>)> {
         let space = self.index.spatial(&near.path)?;
         let ranges = match Geometry::parse(near.region, self.cx.geospatial) {
             Ok(region) => cells::search(&region, near.distance, &space),
@@ -334,12 +336,12 @@ impl<'a> Finder<'a> {
     }
 
     /// The rows of a full-text index that hold the word.
-    fn word_range(&self, word: &Word<'_>) -> Option<(u64, TermRange)> {
+    fn word_range(&self, word: &TermPredicate<'_>) -> Option<(u64, TermRange)> {
         let language = self.index.full_text(&word.path).filter(|language| *language == word.language)?;
         Some((full_text_id(&word.path, language), word_range(word.word)))
     }
 
-    fn find_near(&self, near: &Near<'_>, after: u64) -> Result<Option<Found>> {
+    fn find_near(&self, near: &SpatialPredicate<'_>, after: u64) -> Result<Option<Found>> {
         match self.near_ranges(near) {
             Some((path, ranges)) => {
                 let docnums = self.collect(path, &ranges, after, None)?;
@@ -361,29 +363,31 @@ fn whole_path() -> TermRange {
 }
 
 /// The index rows that hold such values.
-pub fn span(what: &What<'_>) -> TermRange {
+pub fn span(what: &ValuePredicate<'_>) -> TermRange {
     match what {
-        What::Equal(value) => TermRange::exact(value),
-        What::Range(low, high) => TermRange::range(as_ref(low), as_ref(high)),
-        What::Prefix(text) => TermRange::prefix(text),
-        What::Strings(_) => TermRange::of_type(TermType::String),
-        What::Type(of) => TermRange::of_type(match of {
-            Type::Bool => TermType::Boolean,
-            Type::Number => TermType::Number,
-            Type::String => TermType::String,
-            Type::Array => TermType::Array,
-            Type::Object => TermType::Object,
+        ValuePredicate::Equal(value) => TermRange::exact(value),
+        ValuePredicate::Range(low, high) => TermRange::range(as_ref(low), as_ref(high)),
+        ValuePredicate::Prefix(text) => TermRange::prefix(text),
+        ValuePredicate::Strings(_) => TermRange::of_type(TermType::String),
+        ValuePredicate::Type(of) => TermRange::of_type(match of {
+            ValueType::Bool => TermType::Boolean,
+            ValueType::Number => TermType::Number,
+            ValueType::String => TermType::String,
+            ValueType::Array => TermType::Array,
+            ValueType::Object => TermType::Object,
         }),
-        What::Defined => TermRange::defined(),
+        ValuePredicate::Defined => TermRange::defined(),
     }
 }
 
 /// The same in a composite index, for what has an order there.
-pub fn component_span(what: &What<'_>, descending: bool) -> Option<TermRange> {
+pub fn component_span(what: &ValuePredicate<'_>, descending: bool) -> Option<TermRange> {
     match what {
-        What::Range(low, high) => Some(TermRange::component_range(as_ref(low), as_ref(high), descending)),
-        What::Prefix(text) => Some(TermRange::component_prefix(text, descending)),
-        What::Equal(_) | What::Strings(_) | What::Type(_) | What::Defined => None,
+        ValuePredicate::Range(low, high) => Some(TermRange::component_range(as_ref(low), as_ref(high), descending)),
+        ValuePredicate::Prefix(text) => Some(TermRange::component_prefix(text, descending)),
+        ValuePredicate::Equal(_) | ValuePredicate::Strings(_) | ValuePredicate::Type(_) | ValuePredicate::Defined => {
+            None
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use pleiad_model::resource_id::ScriptKind;
 use pleiad_model::{Error, Result, Value};
 use pleiad_script::Udf;
-use pleiad_sql::expr::{Term, UserFunctions};
-use pleiad_sql::language::{Fault, Span};
+use pleiad_sql::expr::{Datum, UserFunctions};
+use pleiad_sql::parse::{Diagnostic, Span};
 
 use super::page::{Budget, Job};
 use crate::script::failed;
@@ -48,7 +48,7 @@ impl UserDefined {
 }
 
 impl UserFunctions for UserDefined {
-    fn call(&self, name: &str, arguments: &[Term<'_>]) -> Result<Option<Value>> {
+    fn call(&self, name: &str, arguments: &[Datum<'_>]) -> Result<Option<Value>> {
         let found = self.found.iter().find(|(known, _)| known == name);
         let (_, function) = found.ok_or_else(|| Error::internal("a query calls a function that was not looked up"))?;
         self.calls.fetch_add(1, Ordering::Relaxed);
@@ -64,7 +64,7 @@ impl UserFunctions for UserDefined {
     }
 }
 
-fn unknown(name: &str, span: Span) -> Fault {
+fn unknown(name: &str, span: Span) -> Diagnostic {
     let message = format!("User-defined function '{name}' could not be resolved.");
-    Fault::plain(span, message).with_hint("Create it in this container first; names are case-sensitive.")
+    Diagnostic::plain(span, message).with_hint("Create it in this container first; names are case-sensitive.")
 }

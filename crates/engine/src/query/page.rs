@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use pleiad_model::env::Env;
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::price;
-use pleiad_sql::access;
 use pleiad_sql::advice::advice;
 use pleiad_sql::block::Block;
 use pleiad_sql::compile::Bind;
-use pleiad_sql::expr::{Context, Room, UserFunctions, Watch};
-use pleiad_sql::language::ast::Select;
-use pleiad_sql::language::print::print;
+use pleiad_sql::derived_table::stages;
+use pleiad_sql::expr::{Context, Interrupt, MemoryBudget, UserFunctions};
+use pleiad_sql::index_predicate;
+use pleiad_sql::parse::ast::Select;
+use pleiad_sql::parse::print::print;
 use pleiad_sql::query_plan::{Hybrid, Reading};
 use pleiad_sql::rank::is_component;
-use pleiad_sql::run::{self, PageSize, RowSet, Start};
-use pleiad_sql::stages::stages;
+use pleiad_sql::run::{self, PageSize, PageStart, RowSet};
 use pleiad_sql::{Parameters, check};
 use pleiad_storage::{at_hand, has_given_up, not_at_hand, waiting_here};
 use tokio::runtime::Handle;
@@ -159,7 +159,7 @@ impl Budget {
     }
 }
 
-impl Watch for Budget {
+impl Interrupt for Budget {
     fn check(&self) -> Result<()> {
         Budget::check(self)
     }
@@ -367,20 +367,20 @@ impl Job {
         let plan = reach::plan(&self.at, page.scope, select, page.bind, page.across)?;
         let whole = || At::Stretches(plan.stretches.iter().cloned().map(Stretch::whole).collect());
         let cursor = self.cursor(select, block, page.from, whole)?;
-        let order = access::order_paths(block);
+        let order = index_predicate::order_paths(block);
         let usable = container.schema.usable_index();
         let ordering = ordering(block, order.as_deref(), usable, self.query.enable_scan)?;
         let mut shared = Shared {
             job: self,
             container,
             block,
-            condition: access::condition(block),
+            condition: index_predicate::condition(block),
             keys: KeyPath::of(order.as_deref().unwrap_or_default()),
             order: order.unwrap_or_default(),
             ordering,
-            nearest: access::nearest(block),
-            relevant: access::relevant(block),
-            tallies: access::tallies(block),
+            nearest: index_predicate::nearest(block),
+            relevant: index_predicate::relevant(block),
+            tallies: index_predicate::tallies(block),
             start: cursor.start(),
             size: page.size,
         };
@@ -453,7 +453,7 @@ impl Job {
             started_ms: self.started_ms,
             geospatial: self.at.container.definition.geospatial,
             user_functions: self.functions.get().map(|functions| functions as &dyn UserFunctions),
-            room: Room::new(ROW_BYTES_MAX),
+            room: MemoryBudget::new(ROW_BYTES_MAX),
             watch: Some(&self.budget),
         }
     }
@@ -496,11 +496,11 @@ pub(super) fn other_query() -> Error {
     Error::invalid("The continuation token belongs to another query: start again without it.")
 }
 
-fn next_at(start: &Start) -> At {
+fn next_at(start: &PageStart) -> At {
     match &start.at {
-        run::At::Key(mark) => At::Key(mark.clone()),
-        run::At::Row(rows) => At::Row(*rows),
+        run::ResumePoint::Key(mark) => At::Key(mark.clone()),
+        run::ResumePoint::Row(rows) => At::Row(*rows),
         // A page that passed over rows and gave none, from the beginning.
-        run::At::Beginning | run::At::Item { .. } => At::Row(0),
+        run::ResumePoint::Beginning | run::ResumePoint::Item { .. } => At::Row(0),
     }
 }

@@ -11,7 +11,7 @@
 use std::fmt::{Display, Formatter};
 
 use pleiad_model::policy::{CompositeIndex, CompositePath, PathStep, SortOrder};
-use pleiad_sql::access::path_text;
+use pleiad_sql::index_predicate::path_text;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {

@@ -6,9 +6,9 @@
 use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_sql::check;
 use pleiad_sql::compile::compile;
-use pleiad_sql::language::ast::Select;
+use pleiad_sql::parse::ast::Select;
 use pleiad_sql::query_plan::{GlobalStatistics, Hybrid, scored};
-use pleiad_sql::rank::{Scored, fuse};
+use pleiad_sql::rank::{ScoredItem, fuse};
 use pleiad_sql::run::{PageSize, RowSet};
 
 use super::cursor::{At, QueryCursor};
@@ -46,7 +46,7 @@ impl Job {
         let mut rows = Vec::new();
         for text in hybrid.component_queries(&statistics) {
             let found = ask(&text, page.scope)?;
-            rows.extend(found.iter().map(scored).collect::<Result<Vec<Scored>>>()?);
+            rows.extend(found.iter().map(scored).collect::<Result<Vec<ScoredItem>>>()?);
         }
         let fused = fuse(&hybrid.fusing(), rows);
         let (rows, next) = self.window(hybrid, fused, select, page)?;
@@ -80,7 +80,7 @@ impl Job {
     fn window(
         &self,
         hybrid: &Hybrid,
-        rows: Vec<Scored>,
+        rows: Vec<ScoredItem>,
         select: &Select,
         page: Page<'_>,
     ) -> Result<(RowSet, Option<QueryCursor>)> {
@@ -101,7 +101,7 @@ impl Job {
 }
 
 /// As many rows as a page holds, and whether others are left.
-fn fill<'r>(rows: impl Iterator<Item = &'r Scored>, size: PageSize) -> (RowSet, bool) {
+fn fill<'r>(rows: impl Iterator<Item = &'r ScoredItem>, size: PageSize) -> (RowSet, bool) {
     let mut page = RowSet::default();
     for row in rows {
         let text = json::to_string(&row.payload);

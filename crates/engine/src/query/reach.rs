@@ -7,9 +7,9 @@ use pleiad_model::partition_key::{EffectiveKey, EpkRange, KeyVersion};
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::Partition;
 use pleiad_sql::compile::Bind;
-use pleiad_sql::language::ast::Select;
+use pleiad_sql::parse::ast::Select;
+use pleiad_sql::pruning::{self, PrunedKeys};
 use pleiad_sql::query_plan;
-use pleiad_sql::route::{self, Reach};
 
 use super::cursor::Stretch;
 use super::page::Across;
@@ -40,10 +40,10 @@ pub fn plan(at: &Admitted, scope: &ListScope, select: &Select, bind: Bind<'_>, a
     let Some(definition) = &at.container.schema.key else {
         return Ok(Plan { stretches: vec![EpkRange::FULL], is_one_key: false });
     };
-    let keys = match route::route(select, bind, definition) {
-        Reach::Nothing => return Ok(Plan { stretches: Vec::new(), is_one_key: true }),
-        Reach::Keys(keys) => keys,
-        Reach::Everything => {
+    let keys = match pruning::route(select, bind, definition) {
+        PrunedKeys::Nothing => return Ok(Plan { stretches: Vec::new(), is_one_key: true }),
+        PrunedKeys::Keys(keys) => keys,
+        PrunedKeys::Everything => {
             check_across(select, across)?;
             return Ok(Plan { stretches: vec![EpkRange::FULL], is_one_key: false });
         }

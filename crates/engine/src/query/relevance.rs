@@ -15,8 +15,8 @@ use pleiad_partition::index::TermRange;
 use pleiad_partition::index::full_text::{decode_length, length_range, word_range};
 use pleiad_partition::index::full_text_id;
 use pleiad_partition::view::{Posting, behind};
-use pleiad_sql::access::Tally;
-use pleiad_sql::run::Pass;
+use pleiad_sql::index_predicate::TextAggregate;
+use pleiad_sql::run::RowPipeline;
 use pleiad_storage::Direction;
 
 use super::choose::Choice;
@@ -49,7 +49,7 @@ impl<'p> Shared<'p> {
     /// Those that have a score, then as many of the rest as are wanted.
     pub(super) fn by_score(
         &self,
-        pass: &mut Pass<'p>,
+        pass: &mut RowPipeline<'p>,
         slice: &Slice,
         way: Way,
         hits: Docnums,
@@ -84,14 +84,14 @@ impl<'p> Shared<'p> {
         let mut figures = Vec::with_capacity(tallies.len());
         for tally in tallies {
             let figure = match tally {
-                Tally::Items => Some(items),
-                Tally::Words { path, language } => {
+                TextAggregate::Items => Some(items),
+                TextAggregate::Words { path, language } => {
                     let is_indexed = self.container.schema.usable_index().full_text(path) == Some(*language);
                     let length = |(value, _): &Posting| decode_length(value).map_or(0, u64::from);
                     let sum = || self.sum(reader, full_text_id(path, *language), length_range(), &length, work);
                     is_indexed.then(sum).transpose()?
                 }
-                Tally::Hits(word) => {
+                TextAggregate::Hits(word) => {
                     let is_indexed = self.container.schema.usable_index().full_text(&word.path) == Some(word.language);
                     let id = full_text_id(&word.path, word.language);
                     is_indexed.then(|| self.sum(reader, id, word_range(word.word), &|_| 1, work)).transpose()?
@@ -105,10 +105,10 @@ impl<'p> Shared<'p> {
 
     /// The indexes whose rows are summed.
     pub(super) fn tallied_parts(&self) -> Vec<Part> {
-        let path = |tally: &Tally<'_>| match tally {
-            Tally::Items => None,
-            Tally::Words { path, .. } => Some(path.clone()),
-            Tally::Hits(word) => Some(word.path.clone()),
+        let path = |tally: &TextAggregate<'_>| match tally {
+            TextAggregate::Items => None,
+            TextAggregate::Words { path, .. } => Some(path.clone()),
+            TextAggregate::Hits(word) => Some(word.path.clone()),
         };
         self.tallies.iter().flatten().filter_map(path).map(Part::FullText).collect()
     }

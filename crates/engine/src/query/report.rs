@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use pleiad_model::policy::{COMPOSITE_PATHS_PER_INDEX_MAX, PathStep, VectorIndexType, is_made_when_read};
 use pleiad_partition::index::UsableIndex;
-use pleiad_sql::access::{Condition, Lookup, Nearest, OrderPath, Relevant, What, path_text};
+use pleiad_sql::index_predicate::{
+    IndexPredicate, OrderPath, PathPredicate, TextScoreOrder, ValuePredicate, VectorOrder, path_text,
+};
 use pleiad_sql::run::RowSet;
 
 use super::choose::{Choice, Ordering};
@@ -276,7 +278,7 @@ impl Report {
 
     /// Filters on several paths that all hold, the last of which is a range, can be found in one stretch of a composite index.
     fn with_suggestion(mut self, asked: &Asked<'_, '_>, has_it: bool) -> Self {
-        let Some(Condition::All(all)) = asked.condition else { return self };
+        let Some(IndexPredicate::And(all)) = asked.condition else { return self };
         let wanted = suggestion(all);
         if !wanted.is_empty() && !has_it && self.composite.is_empty() {
             let specs = wanted.iter().map(|path| format!("{} ASC", path_text(path))).collect();
@@ -303,17 +305,17 @@ impl Report {
 /// What a query asks of the index.
 #[derive(Clone, Copy)]
 pub struct Asked<'a, 'b> {
-    pub condition: Option<&'a Condition<'b>>,
+    pub condition: Option<&'a IndexPredicate<'b>>,
     pub order: &'a [OrderPath],
     pub ordering: &'a Ordering,
-    pub nearest: Option<&'a Nearest<'b>>,
-    pub relevant: Option<&'a Relevant<'b>>,
+    pub nearest: Option<&'a VectorOrder<'b>>,
+    pub relevant: Option<&'a TextScoreOrder<'b>>,
 }
 
 impl Asked<'_, '_> {
     /// The composite index that finds most of what the filter asks for.
     fn composite(&self, index: UsableIndex<'_>) -> Option<Part> {
-        let Some(Condition::All(all)) = self.condition else { return None };
+        let Some(IndexPredicate::And(all)) = self.condition else { return None };
         let seek = seeks(all, index).into_iter().max_by_key(|seek| seek.answers.len())?;
         Some(Part::Composite(seek.index.clone()))
     }
@@ -327,33 +329,35 @@ fn note(list: &mut Vec<IndexUse>, seen: IndexUse) {
     }
 }
 
-fn gather<'c, 'b>(condition: &'c Condition<'b>, found: &mut Vec<&'c Lookup<'b>>) {
+fn gather<'c, 'b>(condition: &'c IndexPredicate<'b>, found: &mut Vec<&'c PathPredicate<'b>>) {
     match condition {
-        Condition::Is(lookup) => found.push(lookup),
-        Condition::All(all) | Condition::Any(all) => all.iter().for_each(|condition| gather(condition, found)),
-        Condition::Nothing | Condition::Near(_) | Condition::Word(_) => {}
+        IndexPredicate::Path(lookup) => found.push(lookup),
+        IndexPredicate::And(all) | IndexPredicate::Or(all) => all.iter().for_each(|condition| gather(condition, found)),
+        IndexPredicate::Never | IndexPredicate::Spatial(_) | IndexPredicate::Term(_) => {}
     }
 }
 
 /// The paths whose texts and geometries are searched.
-fn gather_places(condition: &Condition<'_>, found: &mut Vec<Part>) {
+fn gather_places(condition: &IndexPredicate<'_>, found: &mut Vec<Part>) {
     match condition {
-        Condition::Word(word) => found.push(Part::FullText(word.path.clone())),
-        Condition::Near(near) => found.push(Part::Spatial(near.path.clone())),
-        Condition::All(all) | Condition::Any(all) => all.iter().for_each(|condition| gather_places(condition, found)),
-        Condition::Nothing | Condition::Is(_) => {}
+        IndexPredicate::Term(word) => found.push(Part::FullText(word.path.clone())),
+        IndexPredicate::Spatial(near) => found.push(Part::Spatial(near.path.clone())),
+        IndexPredicate::And(all) | IndexPredicate::Or(all) => {
+            all.iter().for_each(|condition| gather_places(condition, found))
+        }
+        IndexPredicate::Never | IndexPredicate::Path(_) => {}
     }
 }
 
 /// Paths with one value, then one with a range. Without a range each path's own index is as good.
-fn suggestion<'c>(all: &'c [Condition<'_>]) -> Vec<&'c [PathStep]> {
+fn suggestion<'c>(all: &'c [IndexPredicate<'_>]) -> Vec<&'c [PathStep]> {
     let (mut equal, mut ranges): (Vec<&[PathStep]>, Vec<&[PathStep]>) = Default::default();
     for condition in all {
-        let Condition::Is(Lookup { path, what }) = condition else { continue };
+        let IndexPredicate::Path(PathPredicate { path, what }) = condition else { continue };
         match what {
             _ if path.contains(&PathStep::Element) || is_made_when_read(path) => {}
-            What::Equal(_) if !equal.contains(&path.as_slice()) => equal.push(path),
-            What::Range(..) if !ranges.contains(&path.as_slice()) => ranges.push(path),
+            ValuePredicate::Equal(_) if !equal.contains(&path.as_slice()) => equal.push(path),
+            ValuePredicate::Range(..) if !ranges.contains(&path.as_slice()) => ranges.push(path),
             _ => {}
         }
     }
@@ -367,8 +371,8 @@ fn suggestion<'c>(all: &'c [Condition<'_>]) -> Vec<&'c [PathStep]> {
     }
 }
 
-fn is_precise(lookup: &Lookup<'_>) -> bool {
-    matches!(lookup.what, What::Equal(_) | What::Range(..) | What::Prefix(_))
+fn is_precise(lookup: &PathPredicate<'_>) -> bool {
+    matches!(lookup.what, ValuePredicate::Equal(_) | ValuePredicate::Range(..) | ValuePredicate::Prefix(_))
 }
 
 fn composite(order: &[OrderPath]) -> IndexUse {

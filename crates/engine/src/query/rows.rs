@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use pleiad_model::{Error, Kind, Result};
-use pleiad_sql::access::{Condition, Nearest, OrderPath, Relevant, Tally};
 use pleiad_sql::block::{Block, Output};
-use pleiad_sql::document::Bound;
-use pleiad_sql::run::{self, Finished, PageSize, Pass, Start};
+use pleiad_sql::document::SlotValue;
+use pleiad_sql::index_predicate::{IndexPredicate, OrderPath, TextAggregate, TextScoreOrder, VectorOrder};
+use pleiad_sql::run::{self, Finished, PageSize, PageStart, RowPipeline};
 use pleiad_storage::not_at_hand;
 
 use super::choose::{Choice, Ordering, Question, choose};
@@ -32,14 +32,14 @@ pub struct Shared<'p> {
     pub job: &'p Job,
     pub container: &'p Container,
     pub block: &'p Block,
-    pub condition: Option<Condition<'p>>,
+    pub condition: Option<IndexPredicate<'p>>,
     pub order: Vec<OrderPath>,
     pub keys: Vec<KeyPath>,
     pub ordering: Ordering,
-    pub nearest: Option<Nearest<'p>>,
-    pub relevant: Option<Relevant<'p>>,
-    pub tallies: Option<Vec<Tally<'p>>>,
-    pub start: Start,
+    pub nearest: Option<VectorOrder<'p>>,
+    pub relevant: Option<TextScoreOrder<'p>>,
+    pub tallies: Option<Vec<TextAggregate<'p>>>,
+    pub start: PageStart,
     pub size: PageSize,
 }
 
@@ -48,13 +48,13 @@ pub fn is_stream(block: &Block) -> bool {
 }
 
 impl<'p> Shared<'p> {
-    pub(super) fn pass(&self) -> Pass<'p> {
-        Pass::new(self.block, self.job.context(), self.start.clone(), self.size)
+    pub(super) fn pass(&self) -> RowPipeline<'p> {
+        RowPipeline::new(self.block, self.job.context(), self.start.clone(), self.size)
     }
 
     /// A page behind a key that was cut begins behind the whole one, if the item that has it is still there as it was.
     pub fn complete(&mut self) -> Result<()> {
-        let run::At::Key(mark) = &self.start.at else { return Ok(()) };
+        let run::ResumePoint::Key(mark) = &self.start.at else { return Ok(()) };
         if mark.key().is_some() {
             return Ok(());
         }
@@ -68,12 +68,12 @@ impl<'p> Shared<'p> {
             let slice = Slice { partition: partition.clone(), keys: partition.range.keys.clone(), point: None };
             self.open(&slice)?.show(docnum, &mut |record| {
                 let item = Stored { container: self.container.rid, record, computed: &self.container.computed.queried };
-                whole = pass.completed(docnum, Bound::Item(&item), mark)?;
+                whole = pass.completed(docnum, SlotValue::Item(&item), mark)?;
                 Ok(())
             })?;
         }
         if let Some(whole) = whole {
-            self.start.at = run::At::Key(whole);
+            self.start.at = run::ResumePoint::Key(whole);
         }
         Ok(())
     }
@@ -96,10 +96,10 @@ impl<'p> Shared<'p> {
         pass.nothing()?;
         let Finished { rows, next } = pass.finish(None)?;
         let given = rows.len() as u64;
-        let next = next.map(|_| Start {
+        let next = next.map(|_| PageStart {
             skip: self.start.skip + given,
             take: self.start.take.map(|take| take.saturating_sub(given)),
-            at: run::At::Beginning,
+            at: run::ResumePoint::Beginning,
         });
         let at = next.as_ref().map(|_| At::Row(0));
         Ok((Finished { rows, next }, at))
@@ -127,18 +127,18 @@ impl<'p> Shared<'p> {
             };
             let (stretch, interrupted) = match ended {
                 Ended::Throttled => {
-                    let at = run::At::Item { docnum: stretch.docnum, rows: stretch.rows };
+                    let at = run::ResumePoint::Item { docnum: stretch.docnum, rows: stretch.rows };
                     (stretch, Some(at))
                 }
                 Ended::Exhausted if !self.job.budget.is_over()? => continue,
                 // The next page begins with the next slice: however little time it has, it gets somewhere.
                 Ended::Exhausted => match left.pop_front() {
                     Some(Stretch { keys, docnum, rows }) => {
-                        (Stretch { keys, docnum, rows }, Some(run::At::Item { docnum, rows }))
+                        (Stretch { keys, docnum, rows }, Some(run::ResumePoint::Item { docnum, rows }))
                     }
                     None => continue,
                 },
-                Ended::Interrupted(docnum) => (stretch, Some(run::At::Item { docnum, rows: WHOLE_ITEM })),
+                Ended::Interrupted(docnum) => (stretch, Some(run::ResumePoint::Item { docnum, rows: WHOLE_ITEM })),
                 Ended::Enough | Ended::Unordered => (stretch, None),
             };
             let finished = pass.finish(interrupted)?;
@@ -152,7 +152,7 @@ impl<'p> Shared<'p> {
         &self,
         slice: &Slice,
         stretch: &Stretch,
-        pass: &mut Pass<'_>,
+        pass: &mut RowPipeline<'_>,
         tab: &mut Tab,
         work: &mut Work,
     ) -> Result<Ended> {
@@ -214,7 +214,7 @@ impl<'p> Shared<'p> {
         sum.unwrap_or_else(|| self.pass()).finish(None)
     }
 
-    fn add(&self, sum: &mut Option<Pass<'p>>, slice: &Slice, way: Way, work: &mut Work) -> Result<()> {
+    fn add(&self, sum: &mut Option<RowPipeline<'p>>, slice: &Slice, way: Way, work: &mut Work) -> Result<()> {
         match sum {
             Some(pass) if pass.takes_more() => self.fill(pass, slice, way, work),
             _ => merge(sum, self.slice(slice, way, work)?),
@@ -246,13 +246,13 @@ impl<'p> Shared<'p> {
         self.choose(reader, slice, 0, !self.block.distinct, work)
     }
 
-    pub(super) fn slice(&self, slice: &Slice, way: Way, work: &mut Work) -> Result<Pass<'p>> {
+    pub(super) fn slice(&self, slice: &Slice, way: Way, work: &mut Work) -> Result<RowPipeline<'p>> {
         let mut pass = self.pass();
         self.fill(&mut pass, slice, way, work)?;
         Ok(pass)
     }
 
-    fn fill(&self, pass: &mut Pass<'p>, slice: &Slice, way: Way, work: &mut Work) -> Result<()> {
+    fn fill(&self, pass: &mut RowPipeline<'p>, slice: &Slice, way: Way, work: &mut Work) -> Result<()> {
         if let Some(hits) = self.hits(slice, &way)? {
             return self.by_score(pass, slice, way, hits, work);
         }
@@ -323,7 +323,7 @@ impl<'p> Shared<'p> {
         slice: &Slice,
         after: u64,
         seen: &[u64],
-        pass: &mut Pass<'_>,
+        pass: &mut RowPipeline<'_>,
         work: &mut Work,
     ) -> Result<Ended> {
         self.feeder(way, slice, seen).run(&way.choice, after, pass, work)
@@ -369,7 +369,7 @@ pub fn cores() -> usize {
 }
 
 /// They are merged in their own order, whichever is ready first: lists and sums of fractions depend on it.
-pub(super) fn merge<'p>(sum: &mut Option<Pass<'p>>, pass: Pass<'p>) -> Result<()> {
+pub(super) fn merge<'p>(sum: &mut Option<RowPipeline<'p>>, pass: RowPipeline<'p>) -> Result<()> {
     match sum {
         Some(sum) => sum.merge(pass),
         none => {
@@ -379,9 +379,9 @@ pub(super) fn merge<'p>(sum: &mut Option<Pass<'p>>, pass: Pass<'p>) -> Result<()
     }
 }
 
-fn stopped(start: &Start, stretch: Stretch, left: VecDeque<Stretch>) -> At {
+fn stopped(start: &PageStart, stretch: Stretch, left: VecDeque<Stretch>) -> At {
     let (docnum, rows) = match start.at {
-        run::At::Item { docnum, rows } => (docnum, rows),
+        run::ResumePoint::Item { docnum, rows } => (docnum, rows),
         _ => (stretch.docnum, stretch.rows),
     };
     At::Stretches(in_progress(Stretch { docnum, rows, ..stretch }, left))

@@ -10,7 +10,7 @@
 use pleiad_model::policy::{CompositeIndex, PathStep};
 use pleiad_partition::index::order::{TermRange, encode_component};
 use pleiad_partition::index::{UsableIndex, directions};
-use pleiad_sql::access::{Condition, Lookup, What};
+use pleiad_sql::index_predicate::{IndexPredicate, PathPredicate, ValuePredicate};
 
 use super::find::component_span;
 
@@ -22,7 +22,7 @@ pub struct Seek<'i> {
 }
 
 /// The stretches that all of these conditions together ask for. One that a path's own index would give as well is not among them.
-pub fn seeks<'i>(all: &[Condition<'_>], index: UsableIndex<'i>) -> Vec<Seek<'i>> {
+pub fn seeks<'i>(all: &[IndexPredicate<'_>], index: UsableIndex<'i>) -> Vec<Seek<'i>> {
     let few = index.composites().iter().filter_map(|composite| seek(all, composite));
     few.filter(|(seek, paths)| *paths > 1 || !is_first_indexed(seek, index)).map(|(seek, _)| seek).collect()
 }
@@ -32,12 +32,12 @@ fn is_first_indexed(seek: &Seek<'_>, index: UsableIndex<'_>) -> bool {
 }
 
 /// Values for the leading paths, as many as are known, then a range of the next one; and how many paths those are.
-fn seek<'i>(all: &[Condition<'_>], index: &'i CompositeIndex) -> Option<(Seek<'i>, usize)> {
+fn seek<'i>(all: &[IndexPredicate<'_>], index: &'i CompositeIndex) -> Option<(Seek<'i>, usize)> {
     let (mut known, mut answers, mut paths) = (Vec::new(), Vec::new(), 0);
     for (path, descending) in index.paths.iter().zip(directions(index)) {
         let here = || lookups(all, &path.path.steps);
         let equal = here().find_map(|(at, lookup)| match &lookup.what {
-            What::Equal(value) => Some((at, value)),
+            ValuePredicate::Equal(value) => Some((at, value)),
             _ => None,
         });
         if let Some((at, value)) = equal {
@@ -62,11 +62,11 @@ fn seek<'i>(all: &[Condition<'_>], index: &'i CompositeIndex) -> Option<(Seek<'i
 }
 
 fn lookups<'c, 'b>(
-    all: &'c [Condition<'b>],
+    all: &'c [IndexPredicate<'b>],
     steps: &'c [PathStep],
-) -> impl Iterator<Item = (usize, &'c Lookup<'b>)> + use<'c, 'b> {
+) -> impl Iterator<Item = (usize, &'c PathPredicate<'b>)> + use<'c, 'b> {
     all.iter().enumerate().filter_map(move |(at, condition)| match condition {
-        Condition::Is(lookup) if lookup.path == steps => Some((at, lookup)),
+        IndexPredicate::Path(lookup) if lookup.path == steps => Some((at, lookup)),
         _ => None,
     })
 }

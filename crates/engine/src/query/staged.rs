@@ -5,10 +5,10 @@
 
 use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_sql::compile::compile;
-use pleiad_sql::document::Bound;
-use pleiad_sql::language::ast::Select;
-use pleiad_sql::run::{self, Finished, Flow, Pass, Start};
-use pleiad_sql::stages::{Stages, stages};
+use pleiad_sql::derived_table::{DerivedTable, stages};
+use pleiad_sql::document::SlotValue;
+use pleiad_sql::parse::ast::Select;
+use pleiad_sql::run::{self, Finished, Flow, PageStart, RowPipeline};
 
 use super::cursor::{At, QueryCursor};
 use super::page::{HELD, Job, Page, QueryPage};
@@ -19,7 +19,7 @@ use crate::answer::Place;
 impl Job {
     pub(super) fn staged(
         &self,
-        stages: &Stages<'_>,
+        stages: &DerivedTable<'_>,
         page: Page<'_>,
         places: &mut Vec<Place>,
         tab: &mut Tab,
@@ -52,10 +52,10 @@ impl Job {
     fn over(&self, outer: &Select, rows: &[Value], page: Page<'_>) -> Result<(Finished, Option<QueryCursor>)> {
         let block = compile(outer, &self.query.text, page.bind)?;
         let cursor = self.cursor(outer, &block, page.from, || At::Row(0))?;
-        let start = Start { skip: cursor.skip, take: cursor.take, at: run::At::Beginning };
-        let mut pass = Pass::new(&block, self.context(), start, page.size);
+        let start = PageStart { skip: cursor.skip, take: cursor.take, at: run::ResumePoint::Beginning };
+        let mut pass = RowPipeline::new(&block, self.context(), start, page.size);
         for (number, row) in (1..).zip(rows) {
-            if pass.item(number, Bound::Value(row))? == Flow::Stop {
+            if pass.item(number, SlotValue::Value(row))? == Flow::Stop {
                 break;
             }
         }

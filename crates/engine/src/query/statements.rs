@@ -10,7 +10,7 @@ use pleiad_model::Result;
 use pleiad_sql::block::Block;
 use pleiad_sql::check;
 use pleiad_sql::compile::{Bind, compile};
-use pleiad_sql::language::ast::{Expr, ExprKind, Select};
+use pleiad_sql::parse::ast::{Expr, ExprKind, Select};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 

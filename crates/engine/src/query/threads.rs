@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 use pleiad_model::{Error, Result};
-use pleiad_sql::run::Pass;
+use pleiad_sql::run::RowPipeline;
 use pleiad_storage::waiting_here;
 
 use super::choose::Choice;
@@ -115,12 +115,12 @@ struct State<'p> {
     /// Slices of which somebody finds out whether they are long.
     in_question: usize,
     cuts: VecDeque<Cut>,
-    sum: Option<Pass<'p>>,
+    sum: Option<RowPipeline<'p>>,
     /// The slice and the piece that are merged next.
     due: (usize, usize),
     /// How many pieces a slice has, once that is known.
     pieces: BTreeMap<usize, usize>,
-    waiting: BTreeMap<(usize, usize), Pass<'p>>,
+    waiting: BTreeMap<(usize, usize), RowPipeline<'p>>,
     works: BTreeMap<usize, Work>,
     /// There will be no sum.
     failed: bool,
@@ -198,7 +198,7 @@ impl<'p> Table<'_, 'p> {
     }
 
     /// Work that came to nothing was done all the same.
-    fn add(&self, slice: usize, number: usize, pass: Result<Pass<'p>>, work: Work) -> Result<()> {
+    fn add(&self, slice: usize, number: usize, pass: Result<RowPipeline<'p>>, work: Work) -> Result<()> {
         let mut state = self.state.lock();
         state.note(slice, work);
         let pass = pass?;
@@ -241,11 +241,11 @@ impl<'p> Shared<'p> {
     /// comes with the sum.
     pub(super) fn on_threads(
         &self,
-        sum: Option<Pass<'p>>,
+        sum: Option<RowPipeline<'p>>,
         slices: &[Slice],
         first: Way,
         work: Work,
-    ) -> (Result<Pass<'p>>, BTreeMap<usize, Work>) {
+    ) -> (Result<RowPipeline<'p>>, BTreeMap<usize, Work>) {
         let threads = if self.is_long(&first) { cores() } else { cores().min(slices.len()) };
         let state = State { next: 1, in_question: 1, sum, ..State::default() };
         let (state, progress) = (Mutex::new(state), Condvar::new());
@@ -296,7 +296,7 @@ impl<'p> Shared<'p> {
         table.add(at, 0, pass, work)
     }
 
-    fn piece(&self, slice: &Slice, way: &Way, piece: &Piece, work: &mut Work) -> Result<Pass<'p>> {
+    fn piece(&self, slice: &Slice, way: &Way, piece: &Piece, work: &mut Work) -> Result<RowPipeline<'p>> {
         self.job.budget.check()?;
         let mut pass = self.pass();
         self.feeder(way, slice, &[]).run_piece(&way.choice, piece, &mut pass, work)?;

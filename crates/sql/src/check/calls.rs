@@ -1,12 +1,12 @@
 //! Functions: whether they exist, and how many arguments they take.
 
-use super::names::Scope;
-use super::{Checked, Checker, Place, suggest};
+use super::names::NameScope;
+use super::{Checked, Checker, ExprContext, suggest};
 use crate::compile::check_options;
 use crate::expr::aggregate::AggregateKind;
 use crate::expr::functions::{self, Arity};
-use crate::language::ast::Expr;
-use crate::language::{Fault, Span};
+use crate::parse::ast::Expr;
+use crate::parse::{Diagnostic, Span};
 
 const AGGREGATE: Arity = Arity { min: 1, max: Some(1) };
 
@@ -16,8 +16,8 @@ impl<'q> Checker<'q> {
         call: &'q Expr,
         function: &'q str,
         arguments: &'q [Expr],
-        scope: &Scope<'q>,
-        place: Place,
+        scope: &NameScope<'q>,
+        place: ExprContext,
     ) -> Checked {
         let upper = function.to_ascii_uppercase();
         if AggregateKind::find(function).is_some() {
@@ -26,14 +26,14 @@ impl<'q> Checker<'q> {
         }
         if upper == "FULLTEXTSCORE" {
             const ELSEWHERE: &str = "The FullTextScore function is only allowed in the ORDER BY RANK clause.";
-            return Err(Fault::coded(call.span, "SC2240", ELSEWHERE));
+            return Err(Diagnostic::coded(call.span, "SC2240", ELSEWHERE));
         }
         if upper == "RRF" {
             // To the service this is no function at all, and it has seen the scores before it says so.
             let scores = arguments.iter().filter_map(|score| self.scalar(score, scope, place).err());
-            let faults: Vec<Fault> =
+            let faults: Vec<Diagnostic> =
                 scores.chain([unknown(call, function).with_hint("It stands in ORDER BY RANK.")]).collect();
-            return Fault::together(faults).map_or(Ok(()), Err);
+            return Diagnostic::together(faults).map_or(Ok(()), Err);
         }
         let Some(known) = functions::find(function) else { return Err(unknown(call, function)) };
         check_arity(known.name, known.arity, call, arguments)?;
@@ -49,16 +49,16 @@ fn name_of(call: &Expr, function: &str) -> Span {
     Span { start: call.span.start, end: call.span.start + function.len() }
 }
 
-fn unknown(call: &Expr, function: &str) -> Fault {
+fn unknown(call: &Expr, function: &str) -> Diagnostic {
     let message = format!("'{function}' is not a recognized built-in function name.");
-    let fault = Fault::coded(name_of(call, function), "SC2005", message);
+    let fault = Diagnostic::coded(name_of(call, function), "SC2005", message);
     match suggest::function(function) {
         Some(hint) => fault.with_hint(hint),
         None => fault,
     }
 }
 
-fn check_arity(name: &str, arity: Arity, call: &Expr, arguments: &[Expr]) -> Result<(), Fault> {
+fn check_arity(name: &str, arity: Arity, call: &Expr, arguments: &[Expr]) -> Result<(), Diagnostic> {
     let fits = arguments.len() >= arity.min && arity.max.is_none_or(|max| arguments.len() <= max);
     if fits {
         return Ok(());
@@ -68,5 +68,5 @@ fn check_arity(name: &str, arity: Arity, call: &Expr, arguments: &[Expr]) -> Res
         Some(max) if max == arity.min => max.to_string(),
         Some(max) => format!("{} to {max}", arity.min),
     };
-    Err(Fault::coded(call.span, "SC2050", format!("The {name} function requires {wanted} argument(s).")))
+    Err(Diagnostic::coded(call.span, "SC2050", format!("The {name} function requires {wanted} argument(s).")))
 }

@@ -3,31 +3,31 @@
 use std::collections::HashSet;
 
 use super::groups::is_aggregated;
-use super::names::Scope;
-use super::{Checked, Checker, Place};
+use super::names::NameScope;
+use super::{Checked, Checker, ExprContext};
 use crate::compile::is_distance as is_vector_distance;
-use crate::language::Fault;
-use crate::language::ast::{Expr, ExprKind, OrderBy, OrderKey, Select, SelectSpec, Step};
+use crate::parse::Diagnostic;
+use crate::parse::ast::{AstStep, Expr, ExprKind, OrderBy, OrderByItem, Select, SelectSpec};
 
-pub(super) fn check(select: &Select) -> Result<(), Fault> {
+pub(super) fn check(select: &Select) -> Result<(), Diagnostic> {
     check_star(select)?;
     check_column_names(&select.spec)?;
     if let (Some(top), Some(_)) = (&select.top, &select.offset_limit) {
-        return Err(Fault::plain(top.span, "TOP cannot be combined with OFFSET LIMIT. Keep one of them."));
+        return Err(Diagnostic::plain(top.span, "TOP cannot be combined with OFFSET LIMIT. Keep one of them."));
     }
     Ok(())
 }
 
 /// Clauses that no subquery may have. All of them are told: inner ones first, as the service does.
-pub(super) fn check_subqueries(select: &Select) -> Result<(), Fault> {
+pub(super) fn check_subqueries(select: &Select) -> Result<(), Diagnostic> {
     let mut faults = Vec::new();
     select.each_subquery(&mut |inner| note_subquery(inner, &mut faults));
-    Fault::together(faults).map_or(Ok(()), Err)
+    Diagnostic::together(faults).map_or(Ok(()), Err)
 }
 
-fn note_subquery(select: &Select, faults: &mut Vec<Fault>) {
+fn note_subquery(select: &Select, faults: &mut Vec<Diagnostic>) {
     select.each_subquery(&mut |inner| note_subquery(inner, faults));
-    let mut refuse = |span, code, message: &str| faults.push(Fault::coded(span, code, message));
+    let mut refuse = |span, code, message: &str| faults.push(Diagnostic::coded(span, code, message));
     let places = select.places;
     match &select.order_by {
         Some(OrderBy::Rank(score)) => {
@@ -44,21 +44,21 @@ fn note_subquery(select: &Select, faults: &mut Vec<Fault>) {
     }
 }
 
-fn check_star(select: &Select) -> Result<(), Fault> {
+fn check_star(select: &Select) -> Result<(), Diagnostic> {
     let SelectSpec::Star(span) = select.spec else { return Ok(()) };
     if !select.group_by.is_empty() {
-        return Err(Fault::coded(span, "SC2041", "'SELECT *' is not allowed with GROUP BY."));
+        return Err(Diagnostic::coded(span, "SC2041", "'SELECT *' is not allowed with GROUP BY."));
     }
     if select.from.len() == 1 {
         return Ok(());
     }
-    let fault = Fault::coded(span, "SC2040", "'SELECT *' is only valid with a single input set.");
+    let fault = Diagnostic::coded(span, "SC2040", "'SELECT *' is only valid with a single input set.");
     let hint =
         if select.from.is_empty() { "Add FROM c." } else { "Name what to select: SELECT c, x or SELECT VALUE c." };
     Err(fault.with_hint(hint))
 }
 
-fn check_column_names(spec: &SelectSpec) -> Result<(), Fault> {
+fn check_column_names(spec: &SelectSpec) -> Result<(), Diagnostic> {
     let SelectSpec::List(items) = spec else { return Ok(()) };
     let names = spec.column_names();
     let mut seen = HashSet::new();
@@ -66,19 +66,19 @@ fn check_column_names(spec: &SelectSpec) -> Result<(), Fault> {
         None => Ok(()),
         Some((item, name)) => {
             let span = item.alias.as_ref().map_or(item.expr.span, |alias| alias.span);
-            Err(Fault::named_twice(span, name).with_hint("Give one of them an alias."))
+            Err(Diagnostic::named_twice(span, name).with_hint("Give one of them an alias."))
         }
     }
 }
 
 impl<'q> Checker<'q> {
-    pub(super) fn order_by(&mut self, select: &'q Select, scope: &Scope<'q>) -> Checked {
+    pub(super) fn order_by(&mut self, select: &'q Select, scope: &NameScope<'q>) -> Checked {
         match &select.order_by {
             None => Ok(()),
             Some(OrderBy::Rank(score)) => self.rank(select, score, scope),
             Some(OrderBy::Keys(keys)) => {
                 for key in keys {
-                    self.scalar(&key.expr, scope, Place::Row("ORDER BY"))?;
+                    self.scalar(&key.expr, scope, ExprContext::Row("ORDER BY"))?;
                 }
                 check_order_keys(select, keys)
             }
@@ -86,10 +86,13 @@ impl<'q> Checker<'q> {
     }
 }
 
-fn check_order_keys(select: &Select, keys: &[OrderKey]) -> Result<(), Fault> {
+fn check_order_keys(select: &Select, keys: &[OrderByItem]) -> Result<(), Diagnostic> {
     let span = keys.first().map_or(select.span, |key| key.expr.span);
     if !select.group_by.is_empty() {
-        return Err(Fault::plain(span, "ORDER BY cannot be combined with GROUP BY. Sort the groups after the query."));
+        return Err(Diagnostic::plain(
+            span,
+            "ORDER BY cannot be combined with GROUP BY. Sort the groups after the query.",
+        ));
     }
     if is_aggregated(select) && keys.iter().all(|key| matches!(key.expr.kind, ExprKind::Access { .. })) {
         return Ok(()); // one row is in order
@@ -104,16 +107,16 @@ fn check_order_keys(select: &Select, keys: &[OrderKey]) -> Result<(), Fault> {
         Some(key) => {
             const NOT_A_PATH: &str =
                 "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path.";
-            let fault = Fault::coded(key.expr.span, "2206", NOT_A_PATH);
+            let fault = Diagnostic::coded(key.expr.span, "2206", NOT_A_PATH);
             Err(fault.with_hint("Sort by a property, or by a computed property of the container."))
         }
     }
 }
 
 /// The nearest comes first, whichever way that is. Query plans say which way, and call it a score.
-fn check_direction(key: &OrderKey) -> Result<(), Fault> {
+fn check_direction(key: &OrderByItem) -> Result<(), Diagnostic> {
     match key.direction {
-        Some(at) if is_vector_distance(&key.expr) && !is_call(&key.expr, "_VECTORSCORE") => Err(Fault::plain(
+        Some(at) if is_vector_distance(&key.expr) && !is_call(&key.expr, "_VECTORSCORE") => Err(Diagnostic::plain(
             at,
             "Specifying a sorting order (ASC or DESC) with VectorDistance function is not supported.",
         )),
@@ -139,9 +142,9 @@ pub(super) fn is_document_path(expr: &Expr, select: &Select) -> bool {
     is_item && root.name() == Some(name) && steps.iter().all(is_fixed)
 }
 
-fn is_fixed(step: &Step) -> bool {
+fn is_fixed(step: &AstStep) -> bool {
     match step {
-        Step::Property(_) => true,
-        Step::Index(index) => matches!(index.kind, ExprKind::Constant(_) | ExprKind::Parameter(_)),
+        AstStep::Property(_) => true,
+        AstStep::Index(index) => matches!(index.kind, ExprKind::Constant(_) | ExprKind::Parameter(_)),
     }
 }

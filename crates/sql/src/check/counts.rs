@@ -3,8 +3,8 @@
 use pleiad_model::Value;
 
 use crate::Parameters;
-use crate::language::Fault;
-use crate::language::ast::{Expr, ExprKind, Select};
+use crate::parse::Diagnostic;
+use crate::parse::ast::{Expr, ExprKind, Select};
 
 /// What a query asks for at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,34 +14,34 @@ pub struct Counts {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Clause {
+enum CountClause {
     Top,
     Offset,
     Limit,
 }
 
 /// The counts of the outermost block.
-pub fn counts(select: &Select, parameters: &Parameters) -> Result<Counts, Fault> {
+pub fn counts(select: &Select, parameters: &Parameters) -> Result<Counts, Diagnostic> {
     let count = |expr: &Expr, clause| match &expr.kind {
         ExprKind::Parameter(name) => count(parameters.get(name), expr, clause),
         ExprKind::Constant(value) => count(Some(value), expr, clause),
         _ => count(None, expr, clause),
     };
-    let top = select.top.as_ref().map(|top| count(top, Clause::Top)).transpose()?;
+    let top = select.top.as_ref().map(|top| count(top, CountClause::Top)).transpose()?;
     let offset_limit = match &select.offset_limit {
         None => None,
-        Some((offset, limit)) => Some((count(offset, Clause::Offset)?, count(limit, Clause::Limit)?)),
+        Some((offset, limit)) => Some((count(offset, CountClause::Offset)?, count(limit, CountClause::Limit)?)),
     };
     Ok(Counts { top, offset_limit })
 }
 
 /// Those that need no parameters to be known.
-pub(super) fn check_constants(select: &Select) -> Result<(), Fault> {
+pub(super) fn check_constants(select: &Select) -> Result<(), Diagnostic> {
     let paging = select.offset_limit.as_ref();
     let all = [
-        (select.top.as_ref(), Clause::Top),
-        (paging.map(|(offset, _)| offset), Clause::Offset),
-        (paging.map(|(_, limit)| limit), Clause::Limit),
+        (select.top.as_ref(), CountClause::Top),
+        (paging.map(|(offset, _)| offset), CountClause::Offset),
+        (paging.map(|(_, limit)| limit), CountClause::Limit),
     ];
     for (expr, clause) in all {
         if let Some(expr) = expr
@@ -53,7 +53,7 @@ pub(super) fn check_constants(select: &Select) -> Result<(), Fault> {
     Ok(())
 }
 
-fn count(value: Option<&Value>, expr: &Expr, clause: Clause) -> Result<u64, Fault> {
+fn count(value: Option<&Value>, expr: &Expr, clause: CountClause) -> Result<u64, Diagnostic> {
     let number = value.and_then(Value::as_number).map(|number| number.as_f64());
     let whole = number.filter(|n| n.fract() == 0.0 && *n >= 0.0);
     match whole {
@@ -64,22 +64,24 @@ fn count(value: Option<&Value>, expr: &Expr, clause: Clause) -> Result<u64, Faul
 }
 
 /// Of `TOP` the service has only one thing to say, whatever is wrong.
-fn too_large(expr: &Expr, clause: Clause) -> Fault {
+fn too_large(expr: &Expr, clause: CountClause) -> Diagnostic {
     match clause {
-        Clause::Top => not_a_count(expr, clause),
-        Clause::Limit => Fault::coded(expr.span, "SC2061", "The LIMIT count value exceeds the maximum allowed value."),
-        Clause::Offset => {
-            Fault::coded(expr.span, "SC2062", "The OFFSET count value exceeds the maximum allowed value.")
+        CountClause::Top => not_a_count(expr, clause),
+        CountClause::Limit => {
+            Diagnostic::coded(expr.span, "SC2061", "The LIMIT count value exceeds the maximum allowed value.")
+        }
+        CountClause::Offset => {
+            Diagnostic::coded(expr.span, "SC2062", "The OFFSET count value exceeds the maximum allowed value.")
         }
     }
 }
 
-fn not_a_count(expr: &Expr, clause: Clause) -> Fault {
+fn not_a_count(expr: &Expr, clause: CountClause) -> Diagnostic {
     let (code, name) = match clause {
-        Clause::Top => ("SC2060", "a TOP"),
-        Clause::Limit => ("SC2061", "a LIMIT"),
-        Clause::Offset => ("SC2062", "an OFFSET"),
+        CountClause::Top => ("SC2060", "a TOP"),
+        CountClause::Limit => ("SC2061", "a LIMIT"),
+        CountClause::Offset => ("SC2062", "an OFFSET"),
     };
     let message = format!("The count value provided for {name} clause must be an integer.");
-    Fault::coded(expr.span, code, message).with_hint(format!("It goes from 0 to {}.", u32::MAX))
+    Diagnostic::coded(expr.span, code, message).with_hint(format!("It goes from 0 to {}.", u32::MAX))
 }

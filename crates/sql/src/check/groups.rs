@@ -6,12 +6,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Checked, Checker, Place};
-use crate::check::names::Scope;
+use super::{Checked, Checker, ExprContext};
+use crate::check::names::NameScope;
 use crate::expr::aggregate::AggregateKind;
-use crate::language::ast::{Expr, ExprKind, OrderBy, OrderKey, Select, SelectSpec, Step};
-use crate::language::print::{print_alike, print_expr};
-use crate::language::{Fault, Span};
+use crate::parse::ast::{AstStep, Expr, ExprKind, OrderBy, OrderByItem, Select, SelectSpec};
+use crate::parse::print::{print_alike, print_expr};
+use crate::parse::{Diagnostic, Span};
 
 /// The function and the argument, when this is a call of an aggregate.
 pub fn aggregate(expr: &Expr) -> Option<(AggregateKind, &Expr)> {
@@ -38,9 +38,9 @@ pub(super) fn is_aggregated(select: &Select) -> bool {
     !select.group_by.is_empty() || has_aggregate(&select.spec)
 }
 
-pub(super) fn nested(around: Span) -> Fault {
+pub(super) fn nested(around: Span) -> Diagnostic {
     const NESTED: &str = "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
-    Fault::coded(around, "SC2101", NESTED)
+    Diagnostic::coded(around, "SC2101", NESTED)
 }
 
 impl<'q> Checker<'q> {
@@ -48,42 +48,42 @@ impl<'q> Checker<'q> {
         &mut self,
         call: &'q Expr,
         arguments: &'q [Expr],
-        scope: &Scope<'q>,
-        place: Place,
+        scope: &NameScope<'q>,
+        place: ExprContext,
     ) -> Checked {
         match place {
-            Place::Select => self.scalars(arguments, scope, Place::Aggregate(call.span)),
-            Place::Aggregate(around) => Err(nested(around)),
-            Place::Row(clause) => {
+            ExprContext::Select => self.scalars(arguments, scope, ExprContext::Aggregate(call.span)),
+            ExprContext::Aggregate(around) => Err(nested(around)),
+            ExprContext::Row(clause) => {
                 let message = format!("An aggregate function cannot stand in {clause}: it looks at one row at a time.");
-                Err(Fault::plain(call.span, message))
+                Err(Diagnostic::plain(call.span, message))
             }
         }
     }
 }
 
-pub(super) fn check(select: &Select) -> Result<(), Fault> {
+pub(super) fn check(select: &Select) -> Result<(), Diagnostic> {
     select.group_by.iter().try_for_each(check_key)?;
     if !is_aggregated(select) {
         return Ok(());
     }
     let rows = select.from.iter().filter_map(|source| source.name()).collect();
-    let listed = Group { keys: Keys::of(&select.group_by), rows, clause: Clause::SelectList };
-    let sorted = Group { clause: Clause::OrderBy, ..listed.clone() };
+    let listed = GroupChecker { keys: GroupKeys::of(&select.group_by), rows, clause: GroupedClause::SelectList };
+    let sorted = GroupChecker { clause: GroupedClause::OrderBy, ..listed.clone() };
     let faults = select.spec.items().iter().filter_map(|item| listed.check(&item.expr).err());
     let faults = faults.chain(sorted_by(select).iter().filter_map(|key| sorted.check(&key.expr).err()));
-    Fault::together(faults).map_or(Ok(()), Err)
+    Diagnostic::together(faults).map_or(Ok(()), Err)
 }
 
 /// A single row is in order, whatever it is sorted by.
-fn sorted_by(select: &Select) -> &[OrderKey] {
+fn sorted_by(select: &Select) -> &[OrderByItem] {
     match &select.order_by {
         Some(OrderBy::Keys(keys)) if !select.group_by.is_empty() => keys,
         _ => &[],
     }
 }
 
-fn check_key(key: &Expr) -> Result<(), Fault> {
+fn check_key(key: &Expr) -> Result<(), Diagnostic> {
     let message = match key.kind {
         ExprKind::Constant(_) | ExprKind::Parameter(_) | ExprKind::Undefined => {
             "A constant cannot be a GROUP BY key: it is the same for every item."
@@ -93,25 +93,25 @@ fn check_key(key: &Expr) -> Result<(), Fault> {
         }
         _ => return Ok(()),
     };
-    Err(Fault::plain(key.span, message))
+    Err(Diagnostic::plain(key.span, message))
 }
 
 /// The keys of a group. Two expressions are the same when they print the same, however they were spelled.
 #[derive(Clone)]
-pub struct Keys {
+pub struct GroupKeys {
     texts: HashMap<String, usize>,
     /// How many steps the keys have: a path, which may have thousands, is cut only where a key can end.
     lengths: BTreeSet<usize>,
 }
 
-impl Keys {
+impl GroupKeys {
     pub fn of(keys: &[Expr]) -> Self {
         let length = |key: &Expr| match &key.kind {
             ExprKind::Access { steps, .. } => steps.len(),
             _ => 0,
         };
         let texts = keys.iter().enumerate().map(|(at, key)| (print_alike(key), at)).collect();
-        Keys { texts, lengths: keys.iter().map(length).collect() }
+        GroupKeys { texts, lengths: keys.iter().map(length).collect() }
     }
 
     /// Which key this is.
@@ -120,7 +120,7 @@ impl Keys {
     }
 
     /// The key that a path goes on from, and how it goes on: `c.a` for `c.a.b`.
-    pub fn above<'e>(&self, expr: &'e Expr) -> Option<(usize, &'e [Step])> {
+    pub fn above<'e>(&self, expr: &'e Expr) -> Option<(usize, &'e [AstStep])> {
         let ExprKind::Access { base, steps } = &expr.kind else { return None };
         self.lengths.range(..steps.len()).rev().find_map(|count| {
             let (taken, left) = steps.split_at(*count);
@@ -137,27 +137,27 @@ impl Keys {
 }
 
 #[derive(Clone)]
-struct Group<'q> {
-    keys: Keys,
+struct GroupChecker<'q> {
+    keys: GroupKeys,
     /// Names that stand for single rows, and are out of reach.
     rows: HashSet<&'q str>,
-    clause: Clause,
+    clause: GroupedClause,
 }
 
 /// Who looks at the group.
 #[derive(Clone, Copy)]
-enum Clause {
+enum GroupedClause {
     SelectList,
     OrderBy,
 }
 
-impl<'q> Group<'q> {
-    fn check(&self, expr: &'q Expr) -> Result<(), Fault> {
+impl<'q> GroupChecker<'q> {
+    fn check(&self, expr: &'q Expr) -> Result<(), Diagnostic> {
         if aggregate(expr).is_some() || self.keys.at(expr).is_some() {
             return Ok(());
         }
         if let Some((_, steps)) = self.keys.above(expr) {
-            return steps.iter().filter_map(Step::index).try_for_each(|index| self.check(index));
+            return steps.iter().filter_map(AstStep::index).try_for_each(|index| self.check(index));
         }
         match &expr.kind {
             ExprKind::Name(name) if self.rows.contains(name.as_str()) => Err(self.out_of_reach(expr)),
@@ -172,16 +172,16 @@ impl<'q> Group<'q> {
     }
 
     /// Names that the subquery binds hide ours.
-    fn check_subquery(&self, select: &'q Select) -> Result<(), Fault> {
+    fn check_subquery(&self, select: &'q Select) -> Result<(), Diagnostic> {
         select.from.iter().try_for_each(|source| self.check(&source.of))?;
         let own: HashSet<&str> = select.from.iter().filter_map(|source| source.name()).collect();
         let rows = self.rows.difference(&own).copied().collect();
-        let inside = Group { rows, ..self.clone() };
+        let inside = GroupChecker { rows, ..self.clone() };
         select.each_scalar(&mut |scalar| inside.check_inside(scalar, select))
     }
 
     /// In a subquery even an aggregate's argument must not look at our rows.
-    fn check_inside(&self, expr: &'q Expr, of: &'q Select) -> Result<(), Fault> {
+    fn check_inside(&self, expr: &'q Expr, of: &'q Select) -> Result<(), Diagnostic> {
         let is_source = of.from.iter().any(|source| std::ptr::eq(&source.of, expr));
         match aggregate(expr) {
             _ if is_source => Ok(()),
@@ -190,10 +190,10 @@ impl<'q> Group<'q> {
         }
     }
 
-    fn out_of_reach(&self, expr: &Expr) -> Fault {
+    fn out_of_reach(&self, expr: &Expr) -> Diagnostic {
         let (code, clause) = match self.clause {
-            Clause::SelectList => ("SC2102", "select list"),
-            Clause::OrderBy => ("SC2103", "ORDER BY clause"),
+            GroupedClause::SelectList => ("SC2102", "select list"),
+            GroupedClause::OrderBy => ("SC2103", "ORDER BY clause"),
         };
         let property = property(expr);
         let message = format!(
@@ -201,7 +201,7 @@ impl<'q> Group<'q> {
              function or the GROUP BY clause.",
             print_expr(&property)
         );
-        Fault::coded(property.span, code, message)
+        Diagnostic::coded(property.span, code, message)
     }
 }
 
@@ -209,7 +209,7 @@ impl<'q> Group<'q> {
 fn property(expr: &Expr) -> Cow<'_, Expr> {
     let ExprKind::Access { base, steps } = &expr.kind else { return Cow::Borrowed(expr) };
     let count = steps.iter().take_while(|step| step.property().is_some()).count();
-    match steps.get(count).and_then(Step::index) {
+    match steps.get(count).and_then(AstStep::index) {
         None => Cow::Borrowed(expr),
         Some(_) if count == 0 => Cow::Borrowed(base),
         Some(element) => {

@@ -7,12 +7,12 @@
 //! The first source of the outermost block names the container, whatever it calls it; so does the first source
 //! of a subquery that is itself the first source. Any other name is one that `FROM` has bound.
 
-use super::{Checked, Checker, Place};
-use crate::language::ast::{Expr, ExprKind, Select, Source};
-use crate::language::{Fault, Span};
+use super::{Checked, Checker, ExprContext};
+use crate::parse::ast::{Expr, ExprKind, FromItem, Select};
+use crate::parse::{Diagnostic, Span};
 
 #[derive(Clone)]
-pub(super) struct Scope<'q> {
+pub(super) struct NameScope<'q> {
     /// Outermost first; later ones hide earlier ones.
     names: Vec<&'q str>,
     /// Sources that go by another name: `c` and `x` of `FROM c x`.
@@ -21,17 +21,17 @@ pub(super) struct Scope<'q> {
     container_is_free: bool,
 }
 
-impl<'q> Scope<'q> {
+impl<'q> NameScope<'q> {
     pub fn outermost() -> Self {
-        Scope { names: Vec::new(), renamed: Vec::new(), container_is_free: true }
+        NameScope { names: Vec::new(), renamed: Vec::new(), container_is_free: true }
     }
 
-    pub fn resolve(&self, name: &str, span: Span) -> Result<(), Fault> {
+    pub fn resolve(&self, name: &str, span: Span) -> Result<(), Diagnostic> {
         if self.names.contains(&name) { Ok(()) } else { Err(self.unresolved(name, span)) }
     }
 
-    fn unresolved(&self, name: &str, span: Span) -> Fault {
-        let fault = Fault::coded(span, "SC2001", format!("Identifier '{name}' could not be resolved."));
+    fn unresolved(&self, name: &str, span: Span) -> Diagnostic {
+        let fault = Diagnostic::coded(span, "SC2001", format!("Identifier '{name}' could not be resolved."));
         match self.guess(name) {
             Some(hint) => fault.with_hint(hint),
             None => fault,
@@ -57,7 +57,7 @@ impl<'q> Scope<'q> {
 
 impl<'q> Checker<'q> {
     /// What the block's own scalars see.
-    pub(super) fn sources(&mut self, select: &'q Select, outside: &Scope<'q>) -> Result<Scope<'q>, Fault> {
+    pub(super) fn sources(&mut self, select: &'q Select, outside: &NameScope<'q>) -> Result<NameScope<'q>, Diagnostic> {
         let mut scope = outside.clone();
         for (at, source) in select.from.iter().enumerate() {
             self.source(&source.of, &scope)?;
@@ -72,20 +72,20 @@ impl<'q> Checker<'q> {
         Ok(scope)
     }
 
-    fn source(&mut self, of: &'q Expr, scope: &Scope<'q>) -> Checked {
+    fn source(&mut self, of: &'q Expr, scope: &NameScope<'q>) -> Checked {
         match &of.kind {
             ExprKind::Name(_) if scope.container_is_free => Ok(()),
             ExprKind::Access { base, .. } => self.source(base, scope),
             ExprKind::Subquery { select, .. } => self.block(select, scope),
-            _ => self.scalar(of, scope, Place::Row("FROM")),
+            _ => self.scalar(of, scope, ExprContext::Row("FROM")),
         }
     }
 }
 
-fn unique(name: &str, source: &Source, earlier: &[Source]) -> Result<(), Fault> {
+fn unique(name: &str, source: &FromItem, earlier: &[FromItem]) -> Result<(), Diagnostic> {
     if earlier.iter().all(|other| other.name() != Some(name)) {
         return Ok(());
     }
     let span = source.alias.as_ref().map_or(source.of.span, |alias| alias.span);
-    Err(Fault::plain(span, format!("FROM names '{name}' twice. Give one of them another alias.")))
+    Err(Diagnostic::plain(span, format!("FROM names '{name}' twice. Give one of them another alias.")))
 }

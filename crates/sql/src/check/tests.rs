@@ -4,7 +4,7 @@ use pleiad_model::{Kind, Value, json};
 
 use super::{JOINS_MAX, USER_FUNCTIONS_MAX, check_parameters, counts, read};
 use crate::Parameters;
-use crate::language::{NESTING_MAX, TEXT_BYTES_MAX, parse};
+use crate::parse::{NESTING_MAX, TEXT_BYTES_MAX, parse};
 
 #[track_caller]
 fn accepts(text: &str) {

@@ -12,10 +12,10 @@ use pleiad_model::{Object, Result, Value, json};
 use pleiad_vector::DistanceMetric;
 
 use super::Compiler;
-use crate::block::{Distance, Node, Operand, Search};
+use crate::block::{Distance, Operand, ScalarExpr, VectorSearchOptions};
 use crate::expr::functions::{self, UNSAID};
-use crate::language::ast::{Expr, ExprKind};
-use crate::language::{Fault, Span};
+use crate::parse::ast::{Expr, ExprKind};
+use crate::parse::{Diagnostic, Span};
 
 const MULTIPLIER_MAX: f64 = 100.0;
 
@@ -26,20 +26,20 @@ pub fn is_distance(expr: &Expr) -> bool {
 }
 
 impl<'q> Compiler<'q> {
-    pub(super) fn distance(&mut self, arguments: &'q [Expr], expr: &Expr) -> Result<Node> {
+    pub(super) fn distance(&mut self, arguments: &'q [Expr], expr: &Expr) -> Result<ScalarExpr> {
         let nodes = self.all(arguments)?;
         let mut nodes = nodes.into_iter();
-        let (Some(left), Some(right)) = (nodes.next(), nodes.next()) else { return Ok(Node::Undefined) };
+        let (Some(left), Some(right)) = (nodes.next(), nodes.next()) else { return Ok(ScalarExpr::Undefined) };
         let measure = self.policy_of(&left).or_else(|| self.policy_of(&right)).map_or(UNSAID, DistanceMetric::of);
-        let (measure, search) = self.options(measure, nodes.next(), nodes.next(), At::of(expr, arguments))?;
+        let (measure, search) = self.options(measure, nodes.next(), nodes.next(), CallSpans::of(expr, arguments))?;
         let (Some(left), Some(right)) = (operand(left, measure), operand(right, measure)) else {
-            return Ok(Node::Undefined);
+            return Ok(ScalarExpr::Undefined);
         };
         Ok(match (&left, &right) {
-            (Operand::Known(left), Operand::Known(right)) => {
-                measure.between(left, right).map_or(Node::Undefined, |distance| Node::Constant(distance.into()))
-            }
-            _ => Node::Distance(Box::new(Distance { measure, left, right, search })),
+            (Operand::Known(left), Operand::Known(right)) => measure
+                .between(left, right)
+                .map_or(ScalarExpr::Undefined, |distance| ScalarExpr::Constant(distance.into())),
+            _ => ScalarExpr::Distance(Box::new(Distance { measure, left, right, search })),
         })
     }
 
@@ -48,12 +48,12 @@ impl<'q> Compiler<'q> {
         let nodes = self.all(arguments)?;
         let measure = nodes.iter().take(2).find_map(|node| self.policy_of(node)).map_or(UNSAID, DistanceMetric::of);
         let mut settings = nodes.into_iter().skip(2);
-        let (measure, _) = self.options(measure, settings.next(), settings.next(), At::of(expr, arguments))?;
+        let (measure, _) = self.options(measure, settings.next(), settings.next(), CallSpans::of(expr, arguments))?;
         Ok(measure.is_similarity())
     }
 
-    fn policy_of(&self, node: &Node) -> Option<&'q VectorEmbedding> {
-        let Node::Path { slot: 0, steps } = node else { return None };
+    fn policy_of(&self, node: &ScalarExpr) -> Option<&'q VectorEmbedding> {
+        let ScalarExpr::Path { slot: 0, steps } = node else { return None };
         let is_at =
             |embedding: &&VectorEmbedding| embedding.path.segments().iter().eq(steps.iter().map(|step| &step.text));
         self.bind.embeddings.iter().find(is_at)
@@ -62,20 +62,20 @@ impl<'q> Compiler<'q> {
     fn options(
         &self,
         mut measure: DistanceMetric,
-        brute_force: Option<Node>,
-        options: Option<Node>,
-        at: At,
-    ) -> Result<(DistanceMetric, Search)> {
-        let refuse = |what: &str| Err(Fault::plain(at.call, what).into_error(self.text));
+        brute_force: Option<ScalarExpr>,
+        options: Option<ScalarExpr>,
+        at: CallSpans,
+    ) -> Result<(DistanceMetric, VectorSearchOptions)> {
+        let refuse = |what: &str| Err(Diagnostic::plain(at.call, what).into_error(self.text));
         let brute_force = match brute_force {
-            None | Some(Node::Undefined) => false,
-            Some(Node::Constant(Value::Bool(brute_force))) => brute_force,
+            None | Some(ScalarExpr::Undefined) => false,
+            Some(ScalarExpr::Constant(Value::Bool(brute_force))) => brute_force,
             Some(_) => return refuse("The third argument of the VectorDistance function must be true or false."),
         };
-        let mut search = Search { brute_force, ..Search::default() };
+        let mut search = VectorSearchOptions { brute_force, ..VectorSearchOptions::default() };
         let options = match options {
-            None | Some(Node::Undefined) => Object::new(),
-            Some(Node::Constant(Value::Object(options))) => options,
+            None | Some(ScalarExpr::Undefined) => Object::new(),
+            Some(ScalarExpr::Constant(Value::Object(options))) => options,
             Some(_) => {
                 return refuse("The fourth argument of the VectorDistance function must be an object of constants.");
             }
@@ -88,11 +88,11 @@ impl<'q> Compiler<'q> {
 }
 
 /// Options that are written down are wrong in every plan, before anything is compiled.
-pub fn check_options(call: &Expr, arguments: &[Expr]) -> Result<(), Fault> {
+pub fn check_options(call: &Expr, arguments: &[Expr]) -> Result<(), Diagnostic> {
     let Some(ExprKind::Object(options)) = arguments.get(OPTIONS).map(|options| &options.kind) else { return Ok(()) };
-    let (mut measure, mut search) = (UNSAID, Search::default());
+    let (mut measure, mut search) = (UNSAID, VectorSearchOptions::default());
     options.iter().try_for_each(|(name, value)| match &value.kind {
-        ExprKind::Constant(value) => set(name, value, &mut measure, &mut search, At::of(call, arguments)),
+        ExprKind::Constant(value) => set(name, value, &mut measure, &mut search, CallSpans::of(call, arguments)),
         _ => Ok(()),
     })
 }
@@ -102,25 +102,31 @@ const OPTIONS: usize = 3;
 
 /// Where faults are: the service points at the options for some, for others at the call.
 #[derive(Clone, Copy)]
-struct At {
+struct CallSpans {
     call: Span,
     options: Span,
 }
 
-impl At {
+impl CallSpans {
     fn of(call: &Expr, arguments: &[Expr]) -> Self {
-        At { call: call.span, options: arguments.get(OPTIONS).map_or(call.span, |options| options.span) }
+        CallSpans { call: call.span, options: arguments.get(OPTIONS).map_or(call.span, |options| options.span) }
     }
 }
 
-fn set(name: &str, value: &Value, measure: &mut DistanceMetric, search: &mut Search, at: At) -> Result<(), Fault> {
+fn set(
+    name: &str,
+    value: &Value,
+    measure: &mut DistanceMetric,
+    search: &mut VectorSearchOptions,
+    at: CallSpans,
+) -> Result<(), Diagnostic> {
     let text = value.as_str().unwrap_or_default();
     let unknown = |known: &str| {
         let shown = value.as_str().map_or_else(|| json::to_string(value), str::to_owned);
         let message = format!(
             "VectorDistance function options argument property value '{shown}' is not a valid value for option '{name}'."
         );
-        Fault::coded(at.options, "SC2210", message).with_hint(format!("Use {known}."))
+        Diagnostic::coded(at.options, "SC2210", message).with_hint(format!("Use {known}."))
     };
     match name {
         "distanceFunction" => {
@@ -142,13 +148,13 @@ fn set(name: &str, value: &Value, measure: &mut DistanceMetric, search: &mut Sea
         _ => {
             const KNOWN: &str = "distanceFunction, dataType, searchListSizeMultiplier, quantizedVectorListMultiplier and filterPriority";
             let message = format!("'{name}' is not a valid option name for VectorDistance function options argument.");
-            return Err(Fault::coded(at.options, "SC2210", message).with_hint(format!("There are {KNOWN}.")));
+            return Err(Diagnostic::coded(at.options, "SC2210", message).with_hint(format!("There are {KNOWN}.")));
         }
     }
     Ok(())
 }
 
-fn within(name: &str, value: &Value, min: f64, max: f64, at: At) -> Result<f64, Fault> {
+fn within(name: &str, value: &Value, min: f64, max: f64, at: CallSpans) -> Result<f64, Diagnostic> {
     match value.as_number().map(|number| number.as_f64()) {
         Some(number) if (min..=max).contains(&number) => Ok(number),
         _ => {
@@ -157,15 +163,15 @@ fn within(name: &str, value: &Value, min: f64, max: f64, at: At) -> Result<f64, 
                 "The '{name}' value {shown} specified in the VectorDistance function is outside the supported range. The \
                  value must be between {min} and {max}."
             );
-            Err(Fault::coded(at.call, "SC2213", message))
+            Err(Diagnostic::coded(at.call, "SC2213", message))
         }
     }
 }
 
-fn operand(node: Node, measure: DistanceMetric) -> Option<Operand> {
+fn operand(node: ScalarExpr, measure: DistanceMetric) -> Option<Operand> {
     match node {
-        Node::Undefined => None,
-        Node::Constant(value) => measure.vector(&value).map(Operand::Known),
+        ScalarExpr::Undefined => None,
+        ScalarExpr::Constant(value) => measure.vector(&value).map(Operand::Known),
         node => Some(Operand::Computed(node)),
     }
 }

@@ -5,17 +5,17 @@ use pleiad_model::{Error, Result, Value};
 use pleiad_text::{Analyzer, DISTANCE_MAX, Statistics};
 
 use super::Compiler;
-use crate::block::Node;
-use crate::expr::full_text::{Ask, FullText, Terms, search};
-use crate::language::ast::Expr;
+use crate::block::ScalarExpr;
+use crate::expr::full_text::{FullText, FullTextTest, SearchTerms, search};
+use crate::parse::ast::Expr;
 
 impl<'q> Compiler<'q> {
     /// `None` for other functions. How many arguments there are is known to be right.
-    pub(super) fn full_text(&mut self, name: &str, arguments: &'q [Expr]) -> Result<Option<Node>> {
+    pub(super) fn full_text(&mut self, name: &str, arguments: &'q [Expr]) -> Result<Option<ScalarExpr>> {
         let ask = match name {
-            "FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL" => Ask::All,
-            "FULLTEXTCONTAINSANY" => Ask::Any,
-            "_FULLTEXTWORDCOUNT" => Ask::Length,
+            "FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL" => FullTextTest::All,
+            "FULLTEXTCONTAINSANY" => FullTextTest::Any,
+            "_FULLTEXTWORDCOUNT" => FullTextTest::Length,
             "_FULLTEXTSCORE" => return self.full_text_score(arguments).map(Some),
             _ => return Ok(None),
         };
@@ -26,8 +26,8 @@ impl<'q> Compiler<'q> {
     }
 
     /// `_FullTextScore(path, [terms], documents, words, [hits])`: what SDKs write once they know the statistics.
-    fn full_text_score(&mut self, arguments: &'q [Expr]) -> Result<Node> {
-        let [text, terms, documents, words, hits] = arguments else { return Ok(Node::Undefined) };
+    fn full_text_score(&mut self, arguments: &'q [Expr]) -> Result<ScalarExpr> {
+        let [text, terms, documents, words, hits] = arguments else { return Ok(ScalarExpr::Undefined) };
         let text = self.scalar(text)?;
         let constants = [terms, documents, words, hits].map(|argument| self.scalar(argument));
         let [terms, documents, words, hits] = constants;
@@ -37,32 +37,32 @@ impl<'q> Compiler<'q> {
             return Err(misused());
         }
         let statistics = Statistics { documents: count(value(&documents?)?)?, words: count(value(&words?)?)?, hits };
-        let terms = terms.into_iter().map(Node::Constant).collect();
-        self.text_node(Ask::Score(statistics), text, terms)
+        let terms = terms.into_iter().map(ScalarExpr::Constant).collect();
+        self.text_node(FullTextTest::Score(statistics), text, terms)
     }
 
-    fn text_node(&self, ask: Ask, text: Node, terms: Vec<Node>) -> Result<Node> {
+    fn text_node(&self, ask: FullTextTest, text: ScalarExpr, terms: Vec<ScalarExpr>) -> Result<ScalarExpr> {
         let analyzer = Analyzer::new(language(self.bind.full_text, &text));
-        let known = terms.iter().map(Node::constant).collect::<Option<Vec<&Value>>>();
+        let known = terms.iter().map(ScalarExpr::constant).collect::<Option<Vec<&Value>>>();
         let terms = match known {
-            None => Terms::Computed(terms),
+            None => SearchTerms::Computed(terms),
             Some(values) => {
                 values.iter().try_for_each(|value| check_distance(value))?;
                 match values.iter().map(|value| search(analyzer, value)).collect() {
-                    Some(searches) => Terms::Known(searches),
+                    Some(searches) => SearchTerms::Known(searches),
                     // A term that is none.
-                    None => return Ok(Node::Undefined),
+                    None => return Ok(ScalarExpr::Undefined),
                 }
             }
         };
-        Ok(Node::FullText(Box::new(FullText { ask, text, analyzer, terms })))
+        Ok(ScalarExpr::FullText(Box::new(FullText { ask, text, analyzer, terms })))
     }
 }
 
 /// As the policy says of the path; anything else is read as the policy's default says.
-fn language(policy: Option<&FullTextPolicy>, text: &Node) -> Language {
+fn language(policy: Option<&FullTextPolicy>, text: &ScalarExpr) -> Language {
     let steps: Vec<PathStep> = match text {
-        Node::Path { slot: 0, steps } => steps.iter().map(|step| PathStep::Property(step.text.clone())).collect(),
+        ScalarExpr::Path { slot: 0, steps } => steps.iter().map(|step| PathStep::Property(step.text.clone())).collect(),
         _ => Vec::new(),
     };
     policy.map_or(Language::ENGLISH, |policy| policy.language(&steps))
@@ -78,13 +78,13 @@ fn check_distance(term: &Value) -> Result<()> {
     }
 }
 
-fn value(node: &Node) -> Result<&Value> {
+fn value(node: &ScalarExpr) -> Result<&Value> {
     node.constant().ok_or_else(misused)
 }
 
-fn list(node: Node) -> Result<Vec<Value>> {
+fn list(node: ScalarExpr) -> Result<Vec<Value>> {
     match node {
-        Node::Constant(Value::Array(values)) => Ok(values),
+        ScalarExpr::Constant(Value::Array(values)) => Ok(values),
         _ => Err(misused()),
     }
 }

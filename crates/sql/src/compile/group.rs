@@ -6,36 +6,36 @@
 use pleiad_model::Result;
 
 use super::Compiler;
-use crate::block::Node;
-use crate::check::Keys;
+use crate::block::ScalarExpr;
+use crate::check::GroupKeys;
 use crate::expr::aggregate::AggregateKind;
-use crate::language::ast::{Expr, ExprKind};
+use crate::parse::ast::{Expr, ExprKind};
 
 pub(super) struct Grouped {
     /// Slots from here on belong to the rows that were grouped.
     base: usize,
-    keys: Keys,
-    pub aggregates: Vec<(AggregateKind, Node)>,
+    keys: GroupKeys,
+    pub aggregates: Vec<(AggregateKind, ScalarExpr)>,
 }
 
 impl Grouped {
     pub fn new(base: usize, keys: &[Expr]) -> Self {
-        Grouped { base, keys: Keys::of(keys), aggregates: Vec::new() }
+        Grouped { base, keys: GroupKeys::of(keys), aggregates: Vec::new() }
     }
 }
 
 impl<'q> Compiler<'q> {
     /// The node for a key or an aggregate; `None` for anything that is built from such.
-    pub(super) fn over_group(&mut self, expr: &'q Expr) -> Result<Option<Node>> {
+    pub(super) fn over_group(&mut self, expr: &'q Expr) -> Result<Option<ScalarExpr>> {
         let Some(grouped) = &self.grouped else { return Ok(None) };
         let slot = grouped.base;
         if !matches!(expr.kind, ExprKind::Constant(_)) {
             if let Some(at) = grouped.keys.at(expr) {
-                return Ok(Some(Node::Key { slot, at }));
+                return Ok(Some(ScalarExpr::Key { slot, at }));
             }
             if let Some((at, steps)) = grouped.keys.above(expr) {
                 let steps = steps.iter().map(|step| self.step(step)).collect::<Result<_>>()?;
-                return Ok(Some(Node::Access { base: Box::new(Node::Key { slot, at }), steps }));
+                return Ok(Some(ScalarExpr::Access { base: Box::new(ScalarExpr::Key { slot, at }), steps }));
             }
         }
         let ExprKind::Call { function, arguments } = &expr.kind else { return Ok(None) };
@@ -51,7 +51,7 @@ impl<'q> Compiler<'q> {
         let argument = argument?;
         let Some(grouped) = &mut self.grouped else { return Ok(None) };
         grouped.aggregates.push((kind, argument));
-        Ok(Some(Node::Aggregate { slot, at: grouped.aggregates.len() - 1 }))
+        Ok(Some(ScalarExpr::Aggregate { slot, at: grouped.aggregates.len() - 1 }))
     }
 
     /// Inside a group the rows are gone.

@@ -2,16 +2,16 @@
 
 use pleiad_model::{Result, Value};
 
-use super::{Compiler, Root};
-use crate::block::{Like, Node, Step};
+use super::{Compiler, RootBinding};
+use crate::block::{AccessStep, LikeOperand, ScalarExpr};
 use crate::document::PropertyName;
 use crate::expr::aggregate::AggregateKind;
-use crate::expr::like::Pattern;
+use crate::expr::like::LikePattern;
 use crate::expr::{bytes, functions};
-use crate::language::ast::{self, Expr, ExprKind};
+use crate::parse::ast::{self, Expr, ExprKind};
 
 impl<'q> Compiler<'q> {
-    pub(super) fn scalar(&mut self, expr: &'q Expr) -> Result<Node> {
+    pub(super) fn scalar(&mut self, expr: &'q Expr) -> Result<ScalarExpr> {
         if let Some(node) = self.over_group(expr)? {
             return Ok(node);
         }
@@ -19,64 +19,64 @@ impl<'q> Compiler<'q> {
         Ok(self.fold(node))
     }
 
-    fn plain(&mut self, expr: &'q Expr) -> Result<Node> {
+    fn plain(&mut self, expr: &'q Expr) -> Result<ScalarExpr> {
         Ok(match &expr.kind {
-            ExprKind::Undefined => Node::Undefined,
-            ExprKind::Constant(value) => Node::Constant(value.clone()),
-            ExprKind::Name(name) => Node::Slot(self.resolve(name, expr)?),
+            ExprKind::Undefined => ScalarExpr::Undefined,
+            ExprKind::Constant(value) => ScalarExpr::Constant(value.clone()),
+            ExprKind::Name(name) => ScalarExpr::Slot(self.resolve(name, expr)?),
             ExprKind::Parameter(name) => self.parameter(name)?,
             ExprKind::Access { base, steps } => self.access(base, steps)?,
-            ExprKind::Unary { op, operand } => Node::Unary { op: *op, operand: self.boxed(operand)? },
+            ExprKind::Unary { op, operand } => ScalarExpr::Unary { op: *op, operand: self.boxed(operand)? },
             ExprKind::Binary { first, rest } => {
                 let rest = rest.iter().map(|(op, expr)| Ok((*op, self.scalar(expr)?))).collect::<Result<_>>()?;
-                Node::Binary { first: self.boxed(first)?, rest }
+                ScalarExpr::Binary { first: self.boxed(first)?, rest }
             }
-            ExprKind::And(terms) => Node::And(self.all(terms)?),
-            ExprKind::Or(terms) => Node::Or(self.all(terms)?),
-            ExprKind::Coalesce(terms) => Node::Coalesce(self.all(terms)?),
-            ExprKind::Conditional { arms, otherwise } => Node::Conditional {
+            ExprKind::And(terms) => ScalarExpr::And(self.all(terms)?),
+            ExprKind::Or(terms) => ScalarExpr::Or(self.all(terms)?),
+            ExprKind::Coalesce(terms) => ScalarExpr::Coalesce(self.all(terms)?),
+            ExprKind::Conditional { arms, otherwise } => ScalarExpr::Conditional {
                 arms: arms.iter().map(|(c, v)| Ok((self.scalar(c)?, self.scalar(v)?))).collect::<Result<_>>()?,
                 otherwise: self.boxed(otherwise)?,
             },
             ExprKind::In { not, operand, list } => {
-                Node::In { not: *not, operand: self.boxed(operand)?, list: self.all(list)? }
+                ScalarExpr::In { not: *not, operand: self.boxed(operand)?, list: self.all(list)? }
             }
-            ExprKind::Between { not, operand, low, high } => Node::Between {
+            ExprKind::Between { not, operand, low, high } => ScalarExpr::Between {
                 not: *not,
                 operand: self.boxed(operand)?,
                 low: self.boxed(low)?,
                 high: self.boxed(high)?,
             },
             ExprKind::Like { not, operand, pattern, escape } => {
-                Node::Like { not: *not, operand: self.boxed(operand)?, pattern: self.like(pattern, *escape)? }
+                ScalarExpr::Like { not: *not, operand: self.boxed(operand)?, pattern: self.like(pattern, *escape)? }
             }
             ExprKind::Object(properties) => {
                 let property = |(name, expr): &'q (String, Expr)| Ok((name.clone(), self.scalar(expr)?));
-                Node::Object(properties.iter().map(property).collect::<Result<_>>()?)
+                ScalarExpr::Object(properties.iter().map(property).collect::<Result<_>>()?)
             }
-            ExprKind::Array(items) => Node::Array(self.all(items)?),
+            ExprKind::Array(items) => ScalarExpr::Array(self.all(items)?),
             ExprKind::Call { function, arguments } => self.call(function, arguments, expr)?,
             ExprKind::UserCall { function, arguments } => {
-                Node::UserCall { function: function.clone(), arguments: self.all(arguments)? }
+                ScalarExpr::UserCall { function: function.clone(), arguments: self.all(arguments)? }
             }
             ExprKind::Subquery { form, select } => {
                 let block = Box::new(self.block(select)?);
-                Node::Subquery { form: *form, block }
+                ScalarExpr::Subquery { form: *form, block }
             }
         })
     }
 
-    fn boxed(&mut self, expr: &'q Expr) -> Result<Box<Node>> {
+    fn boxed(&mut self, expr: &'q Expr) -> Result<Box<ScalarExpr>> {
         self.scalar(expr).map(Box::new)
     }
 
-    pub(super) fn all(&mut self, exprs: &'q [Expr]) -> Result<Vec<Node>> {
+    pub(super) fn all(&mut self, exprs: &'q [Expr]) -> Result<Vec<ScalarExpr>> {
         exprs.iter().map(|expr| self.scalar(expr)).collect()
     }
 
     /// An alias; or, where a source is named for the first time, the container.
     fn resolve(&self, name: &str, expr: &Expr) -> Result<usize> {
-        let slot = self.slot(name).or_else(|| (self.root == Root::Opened).then_some(0));
+        let slot = self.slot(name).or_else(|| (self.root == RootBinding::Opened).then_some(0));
         let slot =
             slot.ok_or_else(|| self.fault(expr.span, "SC2001", format!("Identifier '{name}' could not be resolved.")))?;
         self.check_slot(slot, expr)?;
@@ -84,53 +84,53 @@ impl<'q> Compiler<'q> {
     }
 
     /// One that the request does not give is undefined.
-    fn parameter(&self, name: &str) -> Result<Node> {
+    fn parameter(&self, name: &str) -> Result<ScalarExpr> {
         match self.bind.parameters.get(name) {
-            None => Ok(Node::Undefined),
+            None => Ok(ScalarExpr::Undefined),
             Some(value) => {
                 self.room.take(bytes(value))?;
-                Ok(Node::Constant(value.clone()))
+                Ok(ScalarExpr::Constant(value.clone()))
             }
         }
     }
 
     /// Properties straight below a slot are a path; anything else walks value by value.
-    fn access(&mut self, base: &'q Expr, steps: &'q [ast::Step]) -> Result<Node> {
+    fn access(&mut self, base: &'q Expr, steps: &'q [ast::AstStep]) -> Result<ScalarExpr> {
         let base = self.scalar(base)?;
-        if let (Node::Slot(slot), Some(steps)) = (&base, names(steps)) {
-            return Ok(Node::Path { slot: *slot, steps });
+        if let (ScalarExpr::Slot(slot), Some(steps)) = (&base, names(steps)) {
+            return Ok(ScalarExpr::Path { slot: *slot, steps });
         }
         let steps = steps.iter().map(|step| self.step(step)).collect::<Result<Vec<_>>>()?;
-        let Node::Slot(slot) = base else { return Ok(Node::Access { base: Box::new(base), steps }) };
-        let split = steps.iter().position(|step| matches!(step, Step::Index(_))).unwrap_or(steps.len());
+        let ScalarExpr::Slot(slot) = base else { return Ok(ScalarExpr::Access { base: Box::new(base), steps }) };
+        let split = steps.iter().position(|step| matches!(step, AccessStep::Index(_))).unwrap_or(steps.len());
         let mut steps = steps.into_iter();
-        let names: Vec<PropertyName> = steps.by_ref().take(split).filter_map(Step::into_property).collect();
-        let rest: Vec<Step> = steps.collect();
-        let base = if names.is_empty() { Node::Slot(slot) } else { Node::Path { slot, steps: names } };
-        Ok(if rest.is_empty() { base } else { Node::Access { base: Box::new(base), steps: rest } })
+        let names: Vec<PropertyName> = steps.by_ref().take(split).filter_map(AccessStep::into_property).collect();
+        let rest: Vec<AccessStep> = steps.collect();
+        let base = if names.is_empty() { ScalarExpr::Slot(slot) } else { ScalarExpr::Path { slot, steps: names } };
+        Ok(if rest.is_empty() { base } else { ScalarExpr::Access { base: Box::new(base), steps: rest } })
     }
 
-    pub(super) fn step(&mut self, step: &'q ast::Step) -> Result<Step> {
+    pub(super) fn step(&mut self, step: &'q ast::AstStep) -> Result<AccessStep> {
         match step {
-            ast::Step::Property(name) => Ok(Step::Property(PropertyName::new(name.as_str()))),
-            ast::Step::Index(index) => Ok(match self.scalar(index)? {
-                Node::Constant(Value::String(name)) => Step::Property(PropertyName::new(name)),
-                node => Step::Index(node),
+            ast::AstStep::Property(name) => Ok(AccessStep::Property(PropertyName::new(name.as_str()))),
+            ast::AstStep::Index(index) => Ok(match self.scalar(index)? {
+                ScalarExpr::Constant(Value::String(name)) => AccessStep::Property(PropertyName::new(name)),
+                node => AccessStep::Index(node),
             }),
         }
     }
 
-    fn like(&mut self, pattern: &'q Expr, escape: Option<char>) -> Result<Like> {
+    fn like(&mut self, pattern: &'q Expr, escape: Option<char>) -> Result<LikeOperand> {
         match self.scalar(pattern)? {
-            Node::Constant(Value::String(text)) => {
-                let pattern = Pattern::compile(&text, escape)?;
-                Ok(Like::Known { text, escape, pattern })
+            ScalarExpr::Constant(Value::String(text)) => {
+                let pattern = LikePattern::compile(&text, escape)?;
+                Ok(LikeOperand::Known { text, escape, pattern })
             }
-            node => Ok(Like::Computed { node: Box::new(node), escape }),
+            node => Ok(LikeOperand::Computed { node: Box::new(node), escape }),
         }
     }
 
-    fn call(&mut self, name: &str, arguments: &'q [Expr], expr: &Expr) -> Result<Node> {
+    fn call(&mut self, name: &str, arguments: &'q [Expr], expr: &Expr) -> Result<ScalarExpr> {
         if AggregateKind::find(name).is_some() {
             return Err(self.fault(expr.span, "SC2101", MISPLACED_AGGREGATE));
         }
@@ -148,7 +148,7 @@ impl<'q> Compiler<'q> {
         }
         match self.full_text(function.name, arguments)? {
             Some(node) => Ok(node),
-            None => Ok(Node::Call { function, arguments: self.all(arguments)? }),
+            None => Ok(ScalarExpr::Call { function, arguments: self.all(arguments)? }),
         }
     }
 }
@@ -166,15 +166,15 @@ fn words(arity: functions::Arity) -> String {
 }
 
 /// Steps that are all names of properties, as nearly all are.
-fn names(steps: &[ast::Step]) -> Option<Vec<PropertyName>> {
+fn names(steps: &[ast::AstStep]) -> Option<Vec<PropertyName>> {
     steps.iter().map(|step| step.property().map(PropertyName::new)).collect()
 }
 
-impl Step {
+impl AccessStep {
     fn into_property(self) -> Option<PropertyName> {
         match self {
-            Step::Property(name) => Some(name),
-            Step::Index(_) => None,
+            AccessStep::Property(name) => Some(name),
+            AccessStep::Index(_) => None,
         }
     }
 }

@@ -8,8 +8,11 @@ fn definition(name: &str, query: &str) -> ComputedProperty {
     ComputedProperty { name: name.to_owned(), query: query.to_owned() }
 }
 
-fn compiled(query: &str) -> Result<Computed> {
-    Computed::compile(&[definition("made", query), definition("other", "SELECT VALUE 1 FROM c")], Geospatial::Geography)
+fn compiled(query: &str) -> Result<ComputedExprs> {
+    ComputedExprs::compile(
+        &[definition("made", query), definition("other", "SELECT VALUE 1 FROM c")],
+        Geospatial::Geography,
+    )
 }
 
 struct Text(Value);
@@ -63,7 +66,7 @@ fn a_name_that_is_not_computed_is_not_answered() {
     let computed = compiled("SELECT VALUE 1 FROM c").unwrap();
     let item = Text(json::parse(b"{}").unwrap());
     assert_eq!(computed.text("elsewhere", &item), None);
-    assert!(Computed::compile(&[], Geospatial::Geography).unwrap().is_empty() && !computed.is_empty());
+    assert!(ComputedExprs::compile(&[], Geospatial::Geography).unwrap().is_empty() && !computed.is_empty());
 }
 
 #[test]

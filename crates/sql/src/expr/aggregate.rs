@@ -83,11 +83,11 @@ impl AggregateKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregator {
     kind: AggregateKind,
-    state: State,
+    state: AggregateState,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum State {
+enum AggregateState {
     Count(u64),
     Sum { sum: Sum, count: u64, spoiled: bool },
     Extreme { best: Option<Value>, spoiled: bool },
@@ -101,11 +101,13 @@ pub const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
 impl Aggregator {
     pub fn new(kind: AggregateKind) -> Self {
         let state = match kind {
-            AggregateKind::Count | AggregateKind::CountIf => State::Count(0),
-            AggregateKind::Sum | AggregateKind::Average => State::Sum { sum: Sum::default(), count: 0, spoiled: false },
-            AggregateKind::Min | AggregateKind::Max => State::Extreme { best: None, spoiled: false },
-            AggregateKind::MakeList => State::List { values: Vec::new(), held_bytes: 0 },
-            AggregateKind::MakeSet => State::Set { values: BTreeSet::new(), held_bytes: 0 },
+            AggregateKind::Count | AggregateKind::CountIf => AggregateState::Count(0),
+            AggregateKind::Sum | AggregateKind::Average => {
+                AggregateState::Sum { sum: Sum::default(), count: 0, spoiled: false }
+            }
+            AggregateKind::Min | AggregateKind::Max => AggregateState::Extreme { best: None, spoiled: false },
+            AggregateKind::MakeList => AggregateState::List { values: Vec::new(), held_bytes: 0 },
+            AggregateKind::MakeSet => AggregateState::Set { values: BTreeSet::new(), held_bytes: 0 },
         };
         Aggregator { kind, state }
     }
@@ -117,15 +119,15 @@ impl Aggregator {
     /// What this takes in memory beyond its own size.
     pub fn held_bytes(&self) -> usize {
         match &self.state {
-            State::Count(_) | State::Sum { .. } => 0,
-            State::Extreme { best, .. } => best.as_ref().map_or(0, bytes),
-            State::List { held_bytes, .. } | State::Set { held_bytes, .. } => *held_bytes,
+            AggregateState::Count(_) | AggregateState::Sum { .. } => 0,
+            AggregateState::Extreme { best, .. } => best.as_ref().map_or(0, bytes),
+            AggregateState::List { held_bytes, .. } | AggregateState::Set { held_bytes, .. } => *held_bytes,
         }
     }
 
     /// So many further values, all defined; only a count knows what to do with them.
     pub fn count(&mut self, values: u64) {
-        if let State::Count(count) = &mut self.state {
+        if let AggregateState::Count(count) = &mut self.state {
             *count += values;
         }
     }
@@ -133,8 +135,8 @@ impl Aggregator {
     /// What some values come to, worked out elsewhere; only counts and sums know what to do with it.
     pub fn tally(&mut self, figure: u64) {
         match &mut self.state {
-            State::Count(count) => *count += figure,
-            State::Sum { sum, count, .. } => (*sum, *count) = (sum.plus(Number::from(figure)), *count + 1),
+            AggregateState::Count(count) => *count += figure,
+            AggregateState::Sum { sum, count, .. } => (*sum, *count) = (sum.plus(Number::from(figure)), *count + 1),
             _ => {}
         }
     }
@@ -143,24 +145,24 @@ impl Aggregator {
         let wanted = self.kind.wanted();
         match (&mut self.state, value) {
             (_, None) => {}
-            (State::Count(count), Some(value)) => {
+            (AggregateState::Count(count), Some(value)) => {
                 *count += u64::from(self.kind == AggregateKind::Count || *value == Value::Bool(true));
             }
-            (State::Sum { sum, count, spoiled, .. }, Some(value)) => match value.as_number() {
+            (AggregateState::Sum { sum, count, spoiled, .. }, Some(value)) => match value.as_number() {
                 Some(number) => (*sum, *count) = (sum.plus(number), *count + 1),
                 None => *spoiled = true,
             },
-            (State::Extreme { spoiled, .. }, Some(Value::Array(_) | Value::Object(_))) => *spoiled = true,
-            (State::Extreme { best, .. }, Some(value)) => {
+            (AggregateState::Extreme { spoiled, .. }, Some(Value::Array(_) | Value::Object(_))) => *spoiled = true,
+            (AggregateState::Extreme { best, .. }, Some(value)) => {
                 if best.as_ref().is_none_or(|best| total_order(value, best) == wanted) {
                     *best = Some(value.clone());
                 }
             }
-            (State::List { values, held_bytes }, Some(value)) => {
+            (AggregateState::List { values, held_bytes }, Some(value)) => {
                 hold(held_bytes, value)?;
                 values.push(cx.own(Cow::Borrowed(value))?);
             }
-            (State::Set { values, held_bytes }, Some(value)) => {
+            (AggregateState::Set { values, held_bytes }, Some(value)) => {
                 if values.insert(Ordered(cx.own(Cow::Borrowed(value))?)) {
                     hold(held_bytes, value)?;
                 }
@@ -176,16 +178,19 @@ impl Aggregator {
             return Err(Error::internal("two different aggregates do not merge"));
         }
         match (&mut self.state, other.state) {
-            (State::Count(count), State::Count(more)) => *count = count.saturating_add(more),
+            (AggregateState::Count(count), AggregateState::Count(more)) => *count = count.saturating_add(more),
             (
-                State::Sum { sum, count, spoiled },
-                State::Sum { sum: more, count: more_count, spoiled: also_spoiled },
+                AggregateState::Sum { sum, count, spoiled },
+                AggregateState::Sum { sum: more, count: more_count, spoiled: also_spoiled },
             ) => {
                 *sum = sum.plus(more.number());
                 *count = count.saturating_add(more_count);
                 *spoiled |= also_spoiled;
             }
-            (State::Extreme { best, spoiled }, State::Extreme { best: theirs, spoiled: also_spoiled }) => {
+            (
+                AggregateState::Extreme { best, spoiled },
+                AggregateState::Extreme { best: theirs, spoiled: also_spoiled },
+            ) => {
                 *spoiled |= also_spoiled;
                 if let Some(theirs) = theirs
                     && best.as_ref().is_none_or(|best| total_order(&theirs, best) == wanted)
@@ -193,11 +198,11 @@ impl Aggregator {
                     *best = Some(theirs);
                 }
             }
-            (State::List { values, held_bytes }, State::List { values: more, .. }) => {
+            (AggregateState::List { values, held_bytes }, AggregateState::List { values: more, .. }) => {
                 more.iter().try_for_each(|value| hold(held_bytes, value))?;
                 values.extend(more);
             }
-            (State::Set { values, held_bytes }, State::Set { values: more, .. }) => {
+            (AggregateState::Set { values, held_bytes }, AggregateState::Set { values: more, .. }) => {
                 more.difference(values).try_for_each(|value| hold(held_bytes, &value.0))?;
                 values.extend(more);
             }
@@ -208,12 +213,12 @@ impl Aggregator {
 
     pub fn finish(self) -> Option<Value> {
         match self.state {
-            State::Count(count) => Some(Value::from(count)),
-            State::Sum { spoiled: true, .. } | State::Extreme { spoiled: true, .. } => None,
-            State::Sum { sum, count, .. } => self.kind.of_sum(sum, count),
-            State::Extreme { best, .. } => best,
-            State::List { values, .. } => Some(Value::Array(values)),
-            State::Set { values, .. } => Some(Value::Array(values.into_iter().map(|value| value.0).collect())),
+            AggregateState::Count(count) => Some(Value::from(count)),
+            AggregateState::Sum { spoiled: true, .. } | AggregateState::Extreme { spoiled: true, .. } => None,
+            AggregateState::Sum { sum, count, .. } => self.kind.of_sum(sum, count),
+            AggregateState::Extreme { best, .. } => best,
+            AggregateState::List { values, .. } => Some(Value::Array(values)),
+            AggregateState::Set { values, .. } => Some(Value::Array(values.into_iter().map(|value| value.0).collect())),
         }
     }
 }

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 
 use pleiad_model::{Number, Value};
 
-use super::Term;
-use crate::language::ast::{BinaryOp, UnaryOp};
+use super::Datum;
+use crate::parse::ast::{BinaryOp, UnaryOp};
 
 /// Undefined unless both sides are numbers.
-pub fn term<'a>(op: BinaryOp, left: &Term<'_>, right: &Term<'_>) -> Term<'a> {
+pub fn term<'a>(op: BinaryOp, left: &Datum<'_>, right: &Datum<'_>) -> Datum<'a> {
     let (left, right) = (left.as_ref()?.as_number()?, right.as_ref()?.as_number()?);
     let number = match integers(op, left, right) {
         Some(exact) => Number::Int(exact),

@@ -8,16 +8,16 @@ use std::cmp::Ordering;
 
 use pleiad_model::{Object, Value};
 
-use super::Term;
-use crate::language::ast::BinaryOp;
+use super::Datum;
+use crate::parse::ast::BinaryOp;
 
 /// `=`. Undefined beside anything is undefined; two types are never equal.
-pub fn equal(left: &Term<'_>, right: &Term<'_>) -> Option<bool> {
+pub fn equal(left: &Datum<'_>, right: &Datum<'_>) -> Option<bool> {
     Some(same(left.as_ref()?, right.as_ref()?))
 }
 
 /// `<`, `>`, `<=`, `>=`: between two nulls, booleans, numbers or strings; otherwise undefined.
-pub fn ordered(op: BinaryOp, left: &Term<'_>, right: &Term<'_>) -> Option<bool> {
+pub fn ordered(op: BinaryOp, left: &Datum<'_>, right: &Datum<'_>) -> Option<bool> {
     let ordering = match (left.as_deref()?, right.as_deref()?) {
         (Value::Null, Value::Null) => Ordering::Equal,
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),

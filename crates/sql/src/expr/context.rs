@@ -12,7 +12,7 @@ use pleiad_model::env::Env;
 use pleiad_model::policy::Geospatial;
 use pleiad_model::{Error, Kind, Result, Value};
 
-use super::Term;
+use super::Datum;
 
 pub struct Context<'q> {
     pub env: &'q dyn Env,
@@ -21,32 +21,32 @@ pub struct Context<'q> {
     /// Whether coordinates lie on the globe or in a plane.
     pub geospatial: Geospatial,
     pub user_functions: Option<&'q dyn UserFunctions>,
-    pub room: Room,
+    pub room: MemoryBudget,
     /// Asked now and then whether to go on.
-    pub watch: Option<&'q dyn Watch>,
+    pub watch: Option<&'q dyn Interrupt>,
 }
 
 /// Functions that clients stored in the container: `udf.name(…)`.
 pub trait UserFunctions: Sync {
     /// `None` is undefined, as argument and as result.
-    fn call(&self, name: &str, arguments: &[Term<'_>]) -> Result<Option<Value>>;
+    fn call(&self, name: &str, arguments: &[Datum<'_>]) -> Result<Option<Value>>;
 }
 
 /// Whoever can end a run between two steps.
-pub trait Watch: Sync {
+pub trait Interrupt: Sync {
     fn check(&self) -> Result<()>;
 }
 
 /// Lets so many checks pass, whatever the time: the same work always ends at the same place.
-pub struct Few(AtomicU32);
+pub struct CheckLimit(AtomicU32);
 
-impl Few {
+impl CheckLimit {
     pub fn new(checks: u32) -> Self {
-        Few(AtomicU32::new(checks))
+        CheckLimit(AtomicU32::new(checks))
     }
 }
 
-impl Watch for Few {
+impl Interrupt for CheckLimit {
     fn check(&self) -> Result<()> {
         let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         left.map(|_| ()).map_err(|_| Error::new(Kind::TimedOut, "The expression takes too long to work out."))
@@ -69,7 +69,7 @@ impl Context<'_> {
     }
 
     /// What `make` gives: of all that it built only that stays, and is paid for.
-    pub fn hold<'a>(&self, make: impl FnOnce() -> Result<Term<'a>>) -> Result<Term<'a>> {
+    pub fn hold<'a>(&self, make: impl FnOnce() -> Result<Datum<'a>>) -> Result<Datum<'a>> {
         let before = self.room.mark();
         let made = make()?;
         self.room.back_to(before);
@@ -80,7 +80,7 @@ impl Context<'_> {
     }
 
     /// The same as our own.
-    pub fn keep<'a>(&self, make: impl FnOnce() -> Result<Term<'a>>) -> Result<Option<Value>> {
+    pub fn keep<'a>(&self, make: impl FnOnce() -> Result<Datum<'a>>) -> Result<Option<Value>> {
         self.hold(make)?.map(|value| self.own(value)).transpose()
     }
 
@@ -103,7 +103,7 @@ const STEPS_BETWEEN_CHECKS: usize = 1 << 20;
 
 /// How many bytes may still be built for the row at hand. A short text can ask for a lot: `[@p, @p, @p, …]`.
 #[derive(Debug)]
-pub struct Room {
+pub struct MemoryBudget {
     bytes: usize,
     bytes_left: Cell<usize>,
     rows: Cell<u64>,
@@ -111,9 +111,9 @@ pub struct Room {
     steps: Cell<usize>,
 }
 
-impl Room {
+impl MemoryBudget {
     pub fn new(bytes: usize) -> Self {
-        Room { bytes, bytes_left: Cell::new(bytes), rows: Cell::new(0), steps: Cell::new(0) }
+        MemoryBudget { bytes, bytes_left: Cell::new(bytes), rows: Cell::new(0), steps: Cell::new(0) }
     }
 
     fn is_tired(&self, steps: usize) -> bool {

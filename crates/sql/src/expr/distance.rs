@@ -8,11 +8,11 @@ use std::borrow::Cow;
 use pleiad_model::{Result, Value};
 use pleiad_vector::DistanceMetric;
 
-use super::{Context, Term, evaluate};
+use super::{Context, Datum, evaluate};
 use crate::block::{Distance, Operand};
-use crate::document::Rows;
+use crate::document::Bindings;
 
-pub fn between<'a>(distance: &'a Distance, rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+pub fn between<'a>(distance: &'a Distance, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     let Some(left) = vector(&distance.left, distance.measure, rows, cx)? else { return Ok(None) };
     let Some(right) = vector(&distance.right, distance.measure, rows, cx)? else { return Ok(None) };
     Ok(distance.measure.between(&left, &right).map(|distance| Cow::Owned(Value::from(distance))))
@@ -21,7 +21,7 @@ pub fn between<'a>(distance: &'a Distance, rows: Rows<'a>, cx: &Context<'_>) -> 
 fn vector<'a>(
     operand: &'a Operand,
     measure: DistanceMetric,
-    rows: Rows<'a>,
+    rows: Bindings<'a>,
     cx: &Context<'_>,
 ) -> Result<Option<Cow<'a, [f32]>>> {
     match operand {

@@ -9,21 +9,21 @@ use std::borrow::Cow;
 use pleiad_model::{Error, Number, Result, Value};
 use pleiad_text::{Analyzer, DISTANCE_MAX, Statistics, TextQuery, bm25};
 
-use super::{Context, Term, evaluate};
-use crate::block::Node;
-use crate::document::Rows;
+use super::{Context, Datum, evaluate};
+use crate::block::ScalarExpr;
+use crate::document::Bindings;
 
 /// A call, compiled: the language is known, and so are terms that are constants.
 pub struct FullText {
-    pub ask: Ask,
-    pub text: Node,
+    pub ask: FullTextTest,
+    pub text: ScalarExpr,
     pub analyzer: Analyzer,
-    pub terms: Terms,
+    pub terms: SearchTerms,
 }
 
 /// What is asked of the text.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ask {
+pub enum FullTextTest {
     All,
     Any,
     /// How many words it has; none if it is no text, so that sums have a value.
@@ -31,23 +31,23 @@ pub enum Ask {
     Score(Statistics),
 }
 
-pub enum Terms {
+pub enum SearchTerms {
     Known(Vec<TextQuery>),
-    Computed(Vec<Node>),
+    Computed(Vec<ScalarExpr>),
 }
 
 impl FullText {
-    pub fn each_child<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
+    pub fn each_child<'n>(&'n self, visit: &mut dyn FnMut(&'n ScalarExpr)) {
         visit(&self.text);
-        if let Terms::Computed(nodes) = &self.terms {
+        if let SearchTerms::Computed(nodes) = &self.terms {
             nodes.iter().for_each(visit);
         }
     }
 
-    pub(super) fn evaluate<'a>(&'a self, rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+    pub(super) fn evaluate<'a>(&'a self, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
         let value = evaluate(&self.text, rows, cx)?;
         let text = value.as_deref().and_then(Value::as_str);
-        if self.ask == Ask::Length {
+        if self.ask == FullTextTest::Length {
             let words = text.map_or(0, |text| self.analyzer.count(text));
             return Ok(number(Number::Int(words as i64)));
         }
@@ -60,29 +60,29 @@ impl FullText {
     }
 
     /// The score of a text without any of the terms.
-    pub(crate) fn least<'a>(&'a self, rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+    pub(crate) fn least<'a>(&'a self, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
         let value = evaluate(&self.text, rows, cx)?;
         Ok(value.as_deref().and_then(Value::as_str).and_then(|_| number(Number::from(0.0))))
     }
 
-    fn answer<'a>(&self, text: &str, terms: &[TextQuery]) -> Term<'a> {
+    fn answer<'a>(&self, text: &str, terms: &[TextQuery]) -> Datum<'a> {
         let words = self.analyzer.words(text);
         let truth = |truth| Some(Cow::Owned(Value::Bool(truth)));
         match &self.ask {
-            Ask::All => truth(terms.iter().all(|term| term.is_in(&words))),
-            Ask::Any => truth(terms.iter().any(|term| term.is_in(&words))),
-            Ask::Length => number(Number::Int(words.len() as i64)),
-            Ask::Score(statistics) => {
+            FullTextTest::All => truth(terms.iter().all(|term| term.is_in(&words))),
+            FullTextTest::Any => truth(terms.iter().any(|term| term.is_in(&words))),
+            FullTextTest::Length => number(Number::Int(words.len() as i64)),
+            FullTextTest::Score(statistics) => {
                 let occurrences = terms.iter().map(|term| term.hits(&words));
                 number(Number::from(bm25(statistics, occurrences, words.len())))
             }
         }
     }
 
-    fn searches<'a>(&'a self, rows: Rows<'a>, cx: &Context<'_>) -> Result<Option<Cow<'a, [TextQuery]>>> {
+    fn searches<'a>(&'a self, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Option<Cow<'a, [TextQuery]>>> {
         match &self.terms {
-            Terms::Known(terms) => Ok(Some(Cow::Borrowed(terms))),
-            Terms::Computed(nodes) => {
+            SearchTerms::Known(terms) => Ok(Some(Cow::Borrowed(terms))),
+            SearchTerms::Computed(nodes) => {
                 let mut terms = Vec::with_capacity(nodes.len());
                 for node in nodes {
                     let value = evaluate(node, rows, cx)?;
@@ -123,7 +123,7 @@ pub fn search(analyzer: Analyzer, term: &Value) -> Option<TextQuery> {
     }
 }
 
-fn number<'a>(number: Number) -> Term<'a> {
+fn number<'a>(number: Number) -> Datum<'a> {
     Some(Cow::Owned(Value::Number(number)))
 }
 

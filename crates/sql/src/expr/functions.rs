@@ -25,14 +25,14 @@ mod items; // choices, and the item itself
 mod spatial; // GeoJSON
 mod vector; // how near vectors are
 mod full_text; // words in texts
-mod unbuilt; // known by name only
+mod unsupported; // known by name only
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use pleiad_model::Result;
 
-use super::{Context, Term};
+use super::{Context, Datum};
 
 pub use vector::{UNSAID, VECTOR_DISTANCE};
 
@@ -41,7 +41,7 @@ pub struct Function {
     pub name: &'static str,
     pub arity: Arity,
     pub varies: Varies,
-    pub call: Call,
+    pub call: BuiltinFn,
 }
 
 /// When two calls with the same arguments may differ. What never varies is folded into a constant; what varies
@@ -54,7 +54,7 @@ pub enum Varies {
 }
 
 /// Arguments arrive evaluated; a function may take them out of the slice.
-pub type Call = for<'a> fn(&mut [Term<'a>], &Context<'_>) -> Result<Term<'a>>;
+pub type BuiltinFn = for<'a> fn(&mut [Datum<'a>], &Context<'_>) -> Result<Datum<'a>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arity {
@@ -64,19 +64,19 @@ pub struct Arity {
 }
 
 impl Function {
-    const fn new(name: &'static str, min: usize, max: Option<usize>, call: Call) -> Self {
+    const fn new(name: &'static str, min: usize, max: Option<usize>, call: BuiltinFn) -> Self {
         Function { name, arity: Arity { min, max }, varies: Varies::Never, call }
     }
 
-    pub const fn exactly(name: &'static str, arguments: usize, call: Call) -> Self {
+    pub const fn exactly(name: &'static str, arguments: usize, call: BuiltinFn) -> Self {
         Function::new(name, arguments, Some(arguments), call)
     }
 
-    pub const fn between(name: &'static str, min: usize, max: usize, call: Call) -> Self {
+    pub const fn between(name: &'static str, min: usize, max: usize, call: BuiltinFn) -> Self {
         Function::new(name, min, Some(max), call)
     }
 
-    pub const fn at_least(name: &'static str, min: usize, call: Call) -> Self {
+    pub const fn at_least(name: &'static str, min: usize, call: BuiltinFn) -> Self {
         Function::new(name, min, None, call)
     }
 
@@ -102,7 +102,7 @@ const FAMILIES: [&[Function]; 16] = [
     spatial::FUNCTIONS,
     vector::FUNCTIONS,
     full_text::FUNCTIONS,
-    unbuilt::FUNCTIONS,
+    unsupported::FUNCTIONS,
 ];
 
 /// A second spelling, and the function it calls.

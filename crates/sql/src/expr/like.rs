@@ -14,24 +14,24 @@ use pleiad_model::{Error, Result};
 /// may have any length.
 pub const LOOSE_PIECE_MAX: usize = 1024;
 
-pub struct Pattern {
+pub struct LikePattern {
     /// At least one; `%` stands between each two.
-    pieces: Vec<Piece>,
+    pieces: Vec<LikePiece>,
 }
 
-enum Piece {
+enum LikePiece {
     Plain(String),
-    Loose(Vec<Element>),
+    Loose(Vec<LikeElement>),
 }
 
 #[derive(Clone, Debug)]
-enum Element {
+enum LikeElement {
     One(char),
     Any,
     Set { negated: bool, ranges: Vec<(char, char)> },
 }
 
-impl Pattern {
+impl LikePattern {
     pub fn compile(pattern: &str, escape: Option<char>) -> Result<Self> {
         let mut rest = pattern;
         let mut pieces = Vec::new();
@@ -39,19 +39,19 @@ impl Pattern {
         let mut sets_close = true; // after one `[` without its `]` we look for no other: each look reads to the end
         while let Some(c) = take(&mut rest) {
             match c {
-                c if Some(c) == escape => piece.push(Element::One(take(&mut rest).unwrap_or(c))),
-                '%' => pieces.push(Piece::new(std::mem::take(&mut piece))?),
-                '_' => piece.push(Element::Any),
+                c if Some(c) == escape => piece.push(LikeElement::One(take(&mut rest).unwrap_or(c))),
+                '%' => pieces.push(LikePiece::new(std::mem::take(&mut piece))?),
+                '_' => piece.push(LikeElement::Any),
                 '[' if sets_close => {
                     let set = set(&mut rest, escape);
                     sets_close = set.is_some();
-                    piece.push(set.unwrap_or(Element::One('[')));
+                    piece.push(set.unwrap_or(LikeElement::One('[')));
                 }
-                c => piece.push(Element::One(c)),
+                c => piece.push(LikeElement::One(c)),
             }
         }
-        pieces.push(Piece::new(piece)?);
-        Ok(Pattern { pieces })
+        pieces.push(LikePiece::new(piece)?);
+        Ok(LikePattern { pieces })
     }
 
     pub fn matches(&self, text: &str) -> bool {
@@ -66,12 +66,14 @@ impl Pattern {
     }
 }
 
-impl Piece {
-    fn new(elements: Vec<Element>) -> Result<Self> {
-        let plain = elements.iter().map(|e| if let Element::One(c) = e { Some(*c) } else { None });
+impl LikePiece {
+    fn new(elements: Vec<LikeElement>) -> Result<Self> {
+        let plain = elements.iter().map(|e| if let LikeElement::One(c) = e { Some(*c) } else { None });
         match plain.collect::<Option<String>>() {
-            Some(text) => Ok(Piece::Plain(text)),
-            None if elements.iter().map(Element::steps).sum::<usize>() <= LOOSE_PIECE_MAX => Ok(Piece::Loose(elements)),
+            Some(text) => Ok(LikePiece::Plain(text)),
+            None if elements.iter().map(LikeElement::steps).sum::<usize>() <= LOOSE_PIECE_MAX => {
+                Ok(LikePiece::Loose(elements))
+            }
             None => Err(Error::invalid(format!(
                 "A LIKE pattern can have at most {LOOSE_PIECE_MAX} characters between two '%' when '_' or '[' is among them."
             ))),
@@ -80,8 +82,8 @@ impl Piece {
 
     fn strip_prefix<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
-            Piece::Plain(plain) => text.strip_prefix(plain.as_str()),
-            Piece::Loose(elements) => {
+            LikePiece::Plain(plain) => text.strip_prefix(plain.as_str()),
+            LikePiece::Loose(elements) => {
                 let mut rest = text;
                 elements.iter().all(|element| take(&mut rest).is_some_and(|c| element.accepts(c))).then_some(rest)
             }
@@ -90,8 +92,8 @@ impl Piece {
 
     fn strip_suffix<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
-            Piece::Plain(plain) => text.strip_suffix(plain.as_str()),
-            Piece::Loose(elements) => {
+            LikePiece::Plain(plain) => text.strip_suffix(plain.as_str()),
+            LikePiece::Loose(elements) => {
                 let mut rest = text.chars();
                 elements.iter().rev().all(|e| rest.next_back().is_some_and(|c| e.accepts(c))).then_some(rest.as_str())
             }
@@ -101,26 +103,26 @@ impl Piece {
     /// What follows the leftmost place where the piece fits.
     fn skip_past<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
-            Piece::Plain(plain) => text.find(plain.as_str()).and_then(|at| text.get(at + plain.len()..)),
-            Piece::Loose(_) => text.char_indices().find_map(|(at, _)| self.strip_prefix(&text[at..])),
+            LikePiece::Plain(plain) => text.find(plain.as_str()).and_then(|at| text.get(at + plain.len()..)),
+            LikePiece::Loose(_) => text.char_indices().find_map(|(at, _)| self.strip_prefix(&text[at..])),
         }
     }
 }
 
-impl Element {
+impl LikeElement {
     /// The most that `accepts` looks at.
     fn steps(&self) -> usize {
         match self {
-            Element::One(_) | Element::Any => 1,
-            Element::Set { ranges, .. } => 1 + ranges.len(),
+            LikeElement::One(_) | LikeElement::Any => 1,
+            LikeElement::Set { ranges, .. } => 1 + ranges.len(),
         }
     }
 
     fn accepts(&self, c: char) -> bool {
         match self {
-            Element::One(own) => *own == c,
-            Element::Any => true,
-            Element::Set { negated, ranges } => {
+            LikeElement::One(own) => *own == c,
+            LikeElement::Any => true,
+            LikeElement::Set { negated, ranges } => {
                 ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)) != *negated
             }
         }
@@ -128,7 +130,7 @@ impl Element {
 }
 
 /// What follows `[`, up to the next `]`; nothing is taken when there is none.
-fn set(rest: &mut &str, escape: Option<char>) -> Option<Element> {
+fn set(rest: &mut &str, escape: Option<char>) -> Option<LikeElement> {
     let mut inner = *rest;
     let negated = inner.starts_with('^');
     if negated {
@@ -142,7 +144,7 @@ fn set(rest: &mut &str, escape: Option<char>) -> Option<Element> {
         }
     }
     *rest = inner;
-    Some(Element::Set { negated, ranges })
+    Some(LikeElement::Set { negated, ranges })
 }
 
 /// `low`, or `low-high` when a dash and something other than the closing bracket follow.

@@ -5,13 +5,13 @@
 
 use pleiad_model::{Error, Result};
 
-use super::shape::Shape;
-use super::{Hybrid, Plan, Reading};
+use super::shape::MergeShape;
+use super::{Hybrid, Reading, SdkPlan};
 use crate::check::Counts;
 use crate::expr::aggregate::AggregateKind;
 
 /// `supported` is the header, with or without blanks after its commas.
-pub(super) fn check(plan: &Plan<'_>, supported: &str) -> Result<()> {
+pub(super) fn check(plan: &SdkPlan<'_>, supported: &str) -> Result<()> {
     check_all(needed(plan), supported)
 }
 
@@ -53,11 +53,11 @@ fn check_all(needed: Vec<&'static str>, supported: &str) -> Result<()> {
     Err(Error::invalid(message))
 }
 
-fn needed(plan: &Plan<'_>) -> Vec<&'static str> {
+fn needed(plan: &SdkPlan<'_>) -> Vec<&'static str> {
     let shape = &plan.shape;
     let aggregates = shape.aggregates();
     let has = |kinds: &[AggregateKind]| aggregates.iter().any(|kind| kinds.contains(kind));
-    let distinct_count = matches!(shape, Shape::DistinctCount { .. });
+    let distinct_count = matches!(shape, MergeShape::DistinctCount { .. });
     let table = [
         ("Aggregate", shape.value_aggregate().is_some()),
         ("NonValueAggregate", shape.columns().iter().any(|column| column.aggregate.is_some())),

@@ -21,11 +21,11 @@ use pleiad_model::{Error, Object, Result, Value, json};
 use super::rewrite::{ORDER_FILTER, order_filter, payload, too_deep};
 use crate::check::Counts;
 use crate::compile::{Bind, compile, constant};
-use crate::expr::Room;
-use crate::language;
-use crate::language::ast::{Expr, OrderBy, OrderKey, Select, SelectSpec};
-use crate::language::print::{print_expr, print_from, print_list};
-use crate::rank::{Component, Fusing, Ranking, Score, Scored};
+use crate::expr::MemoryBudget;
+use crate::parse;
+use crate::parse::ast::{Expr, OrderBy, OrderByItem, Select, SelectSpec};
+use crate::parse::print::{print_expr, print_from, print_list};
+use crate::rank::{Component, Fusing, RankClause, Score, ScoredItem};
 
 /// What a component gives at least.
 const COMPONENT_ROWS_MIN: u64 = 120;
@@ -60,7 +60,7 @@ pub enum Reading {
 /// A query that is ranked.
 pub struct Hybrid {
     statistics: String,
-    parts: Vec<Part>,
+    parts: Vec<ComponentQuery>,
     /// How many parts need statistics.
     counted: usize,
     is_weighted: bool,
@@ -71,7 +71,7 @@ pub struct Hybrid {
     reading: Reading,
 }
 
-struct Part {
+struct ComponentQuery {
     score: String,
     text: String,
     fusing: Fusing,
@@ -89,7 +89,7 @@ impl Hybrid {
     /// `None` for a query that is not ranked.
     pub fn of(select: &Select, text: &str, bind: Bind<'_>, counts: Counts, reading: Reading) -> Result<Option<Hybrid>> {
         let Some(OrderBy::Rank(score)) = &select.order_by else { return Ok(None) };
-        let ranking = Ranking::read(score, select.places.order_by).map_err(|fault| fault.into_error(text))?;
+        let ranking = RankClause::read(score, select.places.order_by).map_err(|fault| fault.into_error(text))?;
         // Nobody fuses a single score: its rows are handed out as they are merged.
         let reading = if ranking.components.len() < 2 { Reading::Sorted } else { reading };
         let mut scores = Scores::default();
@@ -148,7 +148,7 @@ impl Hybrid {
             .with("requiresGlobalStatistics", self.counted > 0)
     }
 
-    fn component(&self, part: &Part) -> Object {
+    fn component(&self, part: &ComponentQuery) -> Object {
         let is_sorted = self.reading == Reading::Sorted;
         let if_sorted = |value: Value| if is_sorted { vec![value] } else { Vec::new() };
         Object::new()
@@ -208,7 +208,7 @@ impl Scores {
         format!("_FullTextScore({property}, [{}], {DOCUMENTS}, {}, {})", terms.join(", "), words(number), hits(number))
     }
 
-    fn into_parts(self, select: &Select, top: Option<u64>, reading: Reading) -> Result<Vec<Part>> {
+    fn into_parts(self, select: &Select, top: Option<u64>, reading: Reading) -> Result<Vec<ComponentQuery>> {
         let scored = self.scores.iter().zip(&self.unscored).map(|((score, fusing), unscored)| match reading {
             Reading::AsTheyCome if fusing.ascending => format!("(-1 * ({score} ?? {unscored}))"),
             _ => format!("({score} ?? {unscored})"),
@@ -227,8 +227,8 @@ impl Scores {
                     "The scores of the RRF function are too long together. Rank by fewer or shorter ones.",
                 ));
             }
-            match language::parse(&counted.fill(&text)) {
-                Ok(_) => Ok(Part { score, text, fusing }),
+            match parse::parse(&counted.fill(&text)) {
+                Ok(_) => Ok(ComponentQuery { score, text, fusing }),
                 Err(_) => Err(too_deep()),
             }
         };
@@ -273,7 +273,7 @@ fn plain_filter(select: &Select) -> String {
 
 /// The terms of a score; a list of them may stand in their place.
 fn values(terms: &[Expr], bind: Bind<'_>) -> Result<Vec<Value>> {
-    let room = Room::new(TERM_BYTES_MAX);
+    let room = MemoryBudget::new(TERM_BYTES_MAX);
     let mut found = Vec::new();
     for term in terms {
         match constant(term, bind, &room) {
@@ -296,7 +296,7 @@ fn not_a_term() -> Error {
 
 /// Whether the nearest vectors have the greatest scores.
 fn descends(distance: &Expr, select: &Select, text: &str, bind: Bind<'_>) -> Result<bool> {
-    let key = OrderKey { expr: distance.clone(), descending: false, direction: None };
+    let key = OrderByItem { expr: distance.clone(), descending: false, direction: None };
     let sorted = Select { order_by: Some(OrderBy::Keys(vec![key])), ..select.clone() };
     Ok(compile(&sorted, text, bind)?.order.first().is_some_and(|key| key.descending))
 }
@@ -354,12 +354,12 @@ impl GlobalStatistics {
 }
 
 /// A component's row.
-pub fn scored(row: &Value) -> Result<Scored> {
+pub fn scored(row: &Value) -> Result<ScoredItem> {
     let read = || {
         let outer = row.get("payload")?;
         let scores = outer.get("componentScores")?.as_array()?;
         let scores = scores.iter().map(|score| Some(score.as_number()?.as_f64())).collect::<Option<_>>()?;
-        Some(Scored { rid: row.get("_rid")?.as_str()?.to_owned(), scores, payload: outer.get("payload")?.clone() })
+        Some(ScoredItem { rid: row.get("_rid")?.as_str()?.to_owned(), scores, payload: outer.get("payload")?.clone() })
     };
     read().ok_or_else(|| Error::internal("a component's row of another shape"))
 }

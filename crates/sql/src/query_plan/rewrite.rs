@@ -11,32 +11,32 @@
 
 use pleiad_model::{Error, Result};
 
-use super::Plan;
-use super::shape::{Column, Groups, Shape};
+use super::SdkPlan;
+use super::shape::{GroupColumn, Groups, MergeShape};
 use crate::check::aggregate;
 use crate::expr::aggregate::AggregateKind;
-use crate::language::ast::{Expr, ExprKind, OrderBy, OrderKey, Select, SelectSpec};
-use crate::language::print::{print, print_expr, print_from, print_list, print_str};
-use crate::language::{self, Span};
+use crate::parse::ast::{Expr, ExprKind, OrderBy, OrderByItem, Select, SelectSpec};
+use crate::parse::print::{print, print_expr, print_from, print_list, print_str};
+use crate::parse::{self, Span};
 
 /// Clients put the condition of their place in the order here; at the beginning, `true`.
 pub(super) const ORDER_FILTER: &str = "{documentdb-formattableorderbyquery-filter}";
 
 /// Empty when the original text will do.
-pub(super) fn rewrite(plan: &Plan<'_>) -> Result<String> {
+pub(super) fn rewrite(plan: &SdkPlan<'_>) -> Result<String> {
     let select = plan.select;
     let text = match &plan.shape {
-        Shape::Rows => rows(plan),
-        Shape::Sorted(keys) => sorted(plan, keys),
-        Shape::Aggregate(kind, argument) => {
+        MergeShape::Rows => rows(plan),
+        MergeShape::Sorted(keys) => sorted(plan, keys),
+        MergeShape::Aggregate(kind, argument) => {
             format!("SELECT VALUE [{}]{}", partial(*kind, argument), source(select))
         }
-        Shape::Groups { keys, of } => {
+        MergeShape::Groups { keys, of } => {
             let by = if keys.is_empty() { String::new() } else { format!(" GROUP BY {}", print_list(keys)) };
             let items = if keys.is_empty() { String::new() } else { format!("{} AS groupByItems, ", items(keys)) };
             format!("SELECT {items}{} AS payload{}{by}", group_payload(of), source(select))
         }
-        Shape::DistinctCount { rows, .. } => print(rows),
+        MergeShape::DistinctCount { rows, .. } => print(rows),
     };
     readable(text)
 }
@@ -44,7 +44,7 @@ pub(super) fn rewrite(plan: &Plan<'_>) -> Result<String> {
 /// What we hand out comes back, so it must be no harder to read than the original.
 fn readable(text: String) -> Result<String> {
     let sent = text.replace(ORDER_FILTER, "true");
-    if !text.is_empty() && language::parse(&sent).is_err() {
+    if !text.is_empty() && parse::parse(&sent).is_err() {
         return Err(too_deep());
     }
     Ok(text)
@@ -54,7 +54,7 @@ pub(super) fn too_deep() -> Error {
     Error::invalid("The query nests too deeply to run over several partitions. Flatten it or split it.")
 }
 
-fn rows(plan: &Plan<'_>) -> String {
+fn rows(plan: &SdkPlan<'_>) -> String {
     let select = plan.select;
     let is_counted = plan.counts.top.is_some() || plan.counts.offset_limit.is_some();
     let offset_limit = match plan.counts.offset_limit {
@@ -67,13 +67,13 @@ fn rows(plan: &Plan<'_>) -> String {
 }
 
 /// Each range may hold all that is skipped and all that is taken.
-fn window(plan: &Plan<'_>) -> Option<(Expr, Expr)> {
+fn window(plan: &SdkPlan<'_>) -> Option<(Expr, Expr)> {
     let (offset, limit) = plan.counts.offset_limit?;
     let number = |n: u64| Expr { kind: ExprKind::Constant(n.into()), span: Span::default() };
     Some((number(0), number((offset + limit).min(u64::from(u32::MAX)))))
 }
 
-fn sorted(plan: &Plan<'_>, keys: &[OrderKey]) -> String {
+fn sorted(plan: &SdkPlan<'_>, keys: &[OrderByItem]) -> String {
     let select = plan.select;
     let root = select.from.first().and_then(|source| source.name()).unwrap_or_default();
     let exprs: Vec<Expr> = keys.iter().map(|key| key.expr.clone()).collect();
@@ -93,8 +93,8 @@ fn sorted(plan: &Plan<'_>, keys: &[OrderKey]) -> String {
     )
 }
 
-fn order_keys(keys: &[OrderKey]) -> String {
-    let text = |key: &OrderKey| {
+fn order_keys(keys: &[OrderByItem]) -> String {
+    let text = |key: &OrderByItem| {
         let direction = match (key.descending, key.direction) {
             (true, _) => " DESC",
             (false, Some(_)) => " ASC",
@@ -137,7 +137,7 @@ fn group_payload(of: &Groups<'_>) -> String {
     }
 }
 
-fn column_text(column: &Column<'_>) -> String {
+fn column_text(column: &GroupColumn<'_>) -> String {
     column.aggregate.map_or_else(|| print_expr(column.expr), |(kind, argument)| partial(kind, argument))
 }
 

@@ -4,8 +4,8 @@ use pleiad_model::{Error, Result};
 
 use crate::check::{aggregate, has_aggregate, holds_aggregate};
 use crate::expr::aggregate::AggregateKind;
-use crate::language::ast::{Expr, ExprKind, OrderBy, OrderKey, Select, SelectItem, SelectSpec};
-use crate::language::print::print_expr;
+use crate::parse::ast::{Expr, ExprKind, OrderBy, OrderByItem, Select, SelectItem, SelectSpec};
+use crate::parse::print::print_expr;
 
 /// More than this many aggregates no client merges by groups.
 pub const GROUP_AGGREGATES_MAX: usize = 21;
@@ -31,10 +31,10 @@ fn gathers_inside(select: &Select) -> bool {
     }
 }
 
-pub(super) enum Shape<'q> {
+pub(super) enum MergeShape<'q> {
     /// One after the other, perhaps without doubles.
     Rows,
-    Sorted(&'q [OrderKey]),
+    Sorted(&'q [OrderByItem]),
     /// `SELECT VALUE AVG(…)`
     Aggregate(AggregateKind, &'q Expr),
     Groups {
@@ -50,17 +50,17 @@ pub(super) enum Shape<'q> {
 
 /// What a group becomes.
 pub(super) enum Groups<'q> {
-    List(Vec<Column<'q>>),
+    List(Vec<GroupColumn<'q>>),
     Value(&'q Expr),
 }
 
-pub(super) struct Column<'q> {
+pub(super) struct GroupColumn<'q> {
     pub name: String,
     pub expr: &'q Expr,
     pub aggregate: Option<(AggregateKind, &'q Expr)>,
 }
 
-impl<'q> Shape<'q> {
+impl<'q> MergeShape<'q> {
     pub fn of(select: &'q Select) -> Result<Self> {
         if let Some(count) = distinct_count(select) {
             return Ok(count);
@@ -72,40 +72,40 @@ impl<'q> Shape<'q> {
         if let Some(OrderBy::Keys(keys)) = &select.order_by
             && !has_aggregate(&select.spec)
         {
-            return Ok(Shape::Sorted(keys));
+            return Ok(MergeShape::Sorted(keys));
         }
         if select.group_by.is_empty() && !has_aggregate(&select.spec) {
-            return Ok(Shape::Rows);
+            return Ok(MergeShape::Rows);
         }
         groups(select)
     }
 
     pub fn group_by(&self) -> &'q [Expr] {
         match self {
-            Shape::Groups { keys, .. } => keys,
+            MergeShape::Groups { keys, .. } => keys,
             _ => &[],
         }
     }
 
-    pub fn order_by(&self) -> &'q [OrderKey] {
+    pub fn order_by(&self) -> &'q [OrderByItem] {
         match self {
-            Shape::Sorted(keys) => keys,
+            MergeShape::Sorted(keys) => keys,
             _ => &[],
         }
     }
 
     /// The properties of a group's object.
-    pub fn columns(&self) -> &[Column<'q>] {
+    pub fn columns(&self) -> &[GroupColumn<'q>] {
         match self {
-            Shape::Groups { of: Groups::List(columns), .. } => columns,
+            MergeShape::Groups { of: Groups::List(columns), .. } => columns,
             _ => &[],
         }
     }
 
     pub fn value_aggregate(&self) -> Option<AggregateKind> {
         match self {
-            Shape::Aggregate(kind, _) => Some(*kind),
-            Shape::Groups { of: Groups::Value(expr), .. } => aggregate(expr).map(|(kind, _)| kind),
+            MergeShape::Aggregate(kind, _) => Some(*kind),
+            MergeShape::Groups { of: Groups::Value(expr), .. } => aggregate(expr).map(|(kind, _)| kind),
             _ => None,
         }
     }
@@ -116,7 +116,7 @@ impl<'q> Shape<'q> {
     }
 }
 
-fn groups(select: &Select) -> Result<Shape<'_>> {
+fn groups(select: &Select) -> Result<MergeShape<'_>> {
     if select.spec.items().iter().any(is_composed) {
         const COMPOSED: &str = r#"{"Errors":["Compositions of aggregates and other expressions are not allowed."]}"#;
         return Err(Error::invalid(COMPOSED));
@@ -124,10 +124,10 @@ fn groups(select: &Select) -> Result<Shape<'_>> {
     let keys = select.group_by.as_slice();
     let shape = match &select.spec {
         SelectSpec::Value(SelectItem { expr, .. }) => match aggregate(expr) {
-            Some((kind, argument)) if keys.is_empty() => Shape::Aggregate(kind, argument),
-            _ => Shape::Groups { keys, of: Groups::Value(expr) },
+            Some((kind, argument)) if keys.is_empty() => MergeShape::Aggregate(kind, argument),
+            _ => MergeShape::Groups { keys, of: Groups::Value(expr) },
         },
-        spec => Shape::Groups { keys, of: Groups::List(columns(spec)) },
+        spec => MergeShape::Groups { keys, of: Groups::List(columns(spec)) },
     };
     if !keys.is_empty() && shape.aggregates().len() > GROUP_AGGREGATES_MAX {
         return Err(Error::invalid(format!(
@@ -142,12 +142,12 @@ fn is_composed(item: &SelectItem) -> bool {
     aggregate(&item.expr).is_none() && holds_aggregate(&item.expr)
 }
 
-fn columns(spec: &SelectSpec) -> Vec<Column<'_>> {
+fn columns(spec: &SelectSpec) -> Vec<GroupColumn<'_>> {
     let named = spec.items().iter().zip(spec.column_names());
-    named.map(|(item, name)| Column { name, expr: &item.expr, aggregate: aggregate(&item.expr) }).collect()
+    named.map(|(item, name)| GroupColumn { name, expr: &item.expr, aggregate: aggregate(&item.expr) }).collect()
 }
 
-fn distinct_count(select: &Select) -> Option<Shape<'_>> {
+fn distinct_count(select: &Select) -> Option<MergeShape<'_>> {
     let [source] = select.from.as_slice() else { return None };
     let ExprKind::Subquery { select: rows, .. } = &source.of.kind else { return None };
     let [item] = select.spec.items() else { return None };
@@ -162,11 +162,11 @@ fn distinct_count(select: &Select) -> Option<Shape<'_>> {
         SelectSpec::List(_) => select.spec.column_names().into_iter().next().unwrap_or_default(),
         _ => String::new(),
     };
-    Some(Shape::DistinctCount { alias, rows })
+    Some(MergeShape::DistinctCount { alias, rows })
 }
 
 /// Equal rows follow each other when a row is made of all the keys and of nothing else.
-pub(super) fn is_sorted_by_itself(select: &Select, keys: &[OrderKey]) -> bool {
+pub(super) fn is_sorted_by_itself(select: &Select, keys: &[OrderByItem]) -> bool {
     let keys: Vec<String> = keys.iter().map(|key| print_expr(&key.expr)).collect();
     let rows: Vec<String> = select.spec.items().iter().map(|item| print_expr(&item.expr)).collect();
     !rows.is_empty() && rows.iter().all(|row| keys.contains(row)) && keys.iter().all(|key| rows.contains(key))

@@ -10,7 +10,7 @@ use pleiad_model::{Kind, Result, Value, json};
 use super::{needs_merge, query_plan};
 use crate::Parameters;
 use crate::compile::Bind;
-use crate::language::parse;
+use crate::parse::parse;
 
 const JAVASCRIPT: &str = "NonValueAggregate,Aggregate,Distinct,MultipleOrderBy,OffsetAndLimit,OrderBy,Top,\
     CompositeAggregate,GroupBy,MultipleAggregates,NonStreamingOrderBy,ListAndSetAggregate,CountIf,HybridSearch,\
@@ -400,7 +400,7 @@ fn a_source_that_is_no_container_is_asked_once() {
     ] {
         check_ranges(text, nothing);
         let wanted = crate::check::read(text).unwrap();
-        assert!(!wanted.reads_items() && crate::stages::stages(&wanted).is_none(), "{text}");
+        assert!(!wanted.reads_items() && crate::derived_table::stages(&wanted).is_none(), "{text}");
     }
     check_plan(
         "SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE null)",

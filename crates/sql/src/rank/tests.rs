@@ -1,10 +1,10 @@
 use super::*;
 
-fn scored(rid: &str, scores: &[f64]) -> Scored {
-    Scored { rid: rid.to_owned(), scores: scores.to_vec(), payload: Value::Null }
+fn scored(rid: &str, scores: &[f64]) -> ScoredItem {
+    ScoredItem { rid: rid.to_owned(), scores: scores.to_vec(), payload: Value::Null }
 }
 
-fn order(components: &[(bool, f64)], rows: &[Scored]) -> String {
+fn order(components: &[(bool, f64)], rows: &[ScoredItem]) -> String {
     let components: Vec<Fusing> =
         components.iter().map(|(ascending, weight)| Fusing { ascending: *ascending, weight: *weight }).collect();
     fuse(&components, rows.to_vec()).into_iter().map(|row| row.rid).collect()

@@ -2,7 +2,7 @@
 
 use pleiad_model::Result;
 
-use super::mark::Mark;
+use super::resume_key::ResumeKey;
 
 /// What a page may hold.
 #[derive(Clone, Copy, Debug)]
@@ -13,16 +13,16 @@ pub struct PageSize {
 
 /// Where a page starts: everything a query must remember between two pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct PageStart {
     /// Rows of `OFFSET` that are still to be passed over.
     pub skip: u64,
     /// Rows of `TOP` or `LIMIT` that are still wanted.
     pub take: Option<u64>,
-    pub at: At,
+    pub at: ResumePoint,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum At {
+pub enum ResumePoint {
     Beginning,
     /// Behind this many rows of the item with this number.
     Item {
@@ -30,16 +30,16 @@ pub enum At {
         rows: u64,
     },
     /// Behind the row or group with these bytes.
-    Key(Mark),
+    Key(ResumeKey),
     /// Behind this many rows.
     Row(u64),
 }
 
-impl At {
+impl ResumePoint {
     /// Whether an earlier page gave the row with this key, or passed over it.
     pub fn is_behind(&self, key: &[u8]) -> Result<bool> {
         match self {
-            At::Key(mark) => mark.is_behind(key),
+            ResumePoint::Key(mark) => mark.is_behind(key),
             _ => Ok(false),
         }
     }
@@ -56,7 +56,7 @@ pub struct RowSet {
 #[derive(Debug)]
 pub struct Finished {
     pub rows: RowSet,
-    pub next: Option<Start>,
+    pub next: Option<PageStart>,
 }
 
 impl RowSet {
@@ -111,9 +111,9 @@ impl RowSet {
     }
 }
 
-impl Start {
+impl PageStart {
     /// The first page of a query.
     pub fn beginning(offset: u64, take: Option<u64>) -> Self {
-        Start { skip: offset, take, at: At::Beginning }
+        PageStart { skip: offset, take, at: ResumePoint::Beginning }
     }
 }

@@ -7,15 +7,15 @@ use std::borrow::Cow;
 
 use pleiad_model::{Error, Kind, Object, Result, Value, json};
 
-use crate::block::{Node, Project};
-use crate::document::{Bound, Rows, lookup};
-use crate::expr::{Context, Term, evaluate};
+use crate::block::{OutputExpr, ScalarExpr};
+use crate::document::{Bindings, SlotValue, lookup};
+use crate::expr::{Context, Datum, evaluate};
 
 /// The row's value; `None` when it has none.
-pub fn project<'a>(output: &'a Project, rows: Rows<'a>, cx: &Context<'_>) -> Result<Term<'a>> {
+pub fn project<'a>(output: &'a OutputExpr, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     match output {
-        Project::Value(node) => evaluate(node, rows, cx),
-        Project::Object(columns) => {
+        OutputExpr::Value(node) => evaluate(node, rows, cx),
+        OutputExpr::Object(columns) => {
             let mut object = Object::new();
             for (name, node) in columns {
                 if let Some(value) = cx.keep(|| evaluate(node, rows, cx))? {
@@ -28,23 +28,23 @@ pub fn project<'a>(output: &'a Project, rows: Rows<'a>, cx: &Context<'_>) -> Res
 }
 
 /// Appends the row's text; says whether there is one.
-pub fn write(output: &Project, rows: Rows<'_>, cx: &Context<'_>, out: &mut Vec<u8>) -> Result<bool> {
+pub fn write(output: &OutputExpr, rows: Bindings<'_>, cx: &Context<'_>, out: &mut Vec<u8>) -> Result<bool> {
     match output {
-        Project::Value(node) => write_node(node, rows, cx, out),
-        Project::Object(columns) => write_object(columns, rows, cx, out),
+        OutputExpr::Value(node) => write_node(node, rows, cx, out),
+        OutputExpr::Object(columns) => write_object(columns, rows, cx, out),
     }
 }
 
-fn write_node(node: &Node, rows: Rows<'_>, cx: &Context<'_>, out: &mut Vec<u8>) -> Result<bool> {
+fn write_node(node: &ScalarExpr, rows: Bindings<'_>, cx: &Context<'_>, out: &mut Vec<u8>) -> Result<bool> {
     match node {
-        Node::Slot(slot) => {
-            if let Some(Bound::Item(item)) = lookup(rows, *slot) {
+        ScalarExpr::Slot(slot) => {
+            if let Some(SlotValue::Item(item)) = lookup(rows, *slot) {
                 let before = out.len();
                 item.write(out);
                 return cx.room.take(out.len() - before).map(|()| true);
             }
         }
-        Node::Path { slot, steps } => {
+        ScalarExpr::Path { slot, steps } => {
             if let Some(bound) = lookup(rows, *slot)
                 && bound.is_text()
             {
@@ -54,8 +54,8 @@ fn write_node(node: &Node, rows: Rows<'_>, cx: &Context<'_>, out: &mut Vec<u8>) 
                 return Ok(text.is_some());
             }
         }
-        Node::Object(properties) => return write_object(properties, rows, cx, out),
-        Node::Array(items) => return write_array(items, rows, cx, out),
+        ScalarExpr::Object(properties) => return write_object(properties, rows, cx, out),
+        ScalarExpr::Array(items) => return write_array(items, rows, cx, out),
         _ => {}
     }
     let (mark, before) = (cx.room.mark(), out.len());
@@ -68,7 +68,12 @@ fn write_node(node: &Node, rows: Rows<'_>, cx: &Context<'_>, out: &mut Vec<u8>) 
     cx.room.take(out.len() - before).map(|()| is_there)
 }
 
-fn write_object(properties: &[(String, Node)], rows: Rows<'_>, cx: &Context<'_>, out: &mut Vec<u8>) -> Result<bool> {
+fn write_object(
+    properties: &[(String, ScalarExpr)],
+    rows: Bindings<'_>,
+    cx: &Context<'_>,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
     out.push(b'{');
     let start = out.len();
     for (name, node) in properties {
@@ -86,7 +91,7 @@ fn write_object(properties: &[(String, Node)], rows: Rows<'_>, cx: &Context<'_>,
     Ok(true)
 }
 
-fn write_array(items: &[Node], rows: Rows<'_>, cx: &Context<'_>, out: &mut Vec<u8>) -> Result<bool> {
+fn write_array(items: &[ScalarExpr], rows: Bindings<'_>, cx: &Context<'_>, out: &mut Vec<u8>) -> Result<bool> {
     out.push(b'[');
     let start = out.len();
     for node in items {

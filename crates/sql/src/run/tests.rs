@@ -2,10 +2,10 @@ use pleiad_model::env::ManualEnv;
 use pleiad_model::{Error, Kind, Result, Value, json};
 use proptest::prelude::*;
 
+use super::in_memory::BUILT_BYTES_MAX;
 use super::parse;
-use super::whole::BUILT_BYTES_MAX;
 use crate::Parameters;
-use crate::language::TEXT_BYTES_MAX;
+use crate::parse::TEXT_BYTES_MAX;
 
 /// Three databases as a feed holds them.
 const FEED: &str = r#"[
@@ -264,7 +264,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn any_query_answers(text in crate::language::parser::tests::token_soup()) {
+    fn any_query_answers(text in crate::parse::parser::tests::token_soup()) {
         let _ = run(&text);
     }
 

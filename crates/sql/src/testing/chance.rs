@@ -1,19 +1,19 @@
 //! Bytes to choices.
 
 /// Where choices come from. Once a fuzzer's bytes are used up every choice is the first, so that a case ends soon.
-pub struct Chance<'b> {
+pub struct Choices<'b> {
     bytes: &'b [u8],
     /// Goes on for ever when there is a seed.
     seed: Option<u64>,
 }
 
-impl<'b> Chance<'b> {
+impl<'b> Choices<'b> {
     pub fn of_bytes(bytes: &'b [u8]) -> Self {
-        Chance { bytes, seed: None }
+        Choices { bytes, seed: None }
     }
 
     pub fn of_seed(seed: u64) -> Self {
-        Chance { bytes: &[], seed: Some(seed) }
+        Choices { bytes: &[], seed: Some(seed) }
     }
 
     fn byte(&mut self) -> u8 {

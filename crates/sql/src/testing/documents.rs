@@ -2,7 +2,7 @@
 
 use pleiad_model::{Object, Value, json};
 
-use super::Chance;
+use super::Choices;
 
 /// Every name that a document may have at its top, as a query writes it behind an alias.
 pub(super) const NAMES: &[(&str, &str)] = &[
@@ -89,7 +89,7 @@ const SHAPES: &[&str] = &[
     r#"{"type":"MultiPoint","coordinates":[[0,0],[5,5]]}"#,
 ];
 
-pub fn scalar(chance: &mut Chance<'_>) -> Value {
+pub fn scalar(chance: &mut Choices<'_>) -> Value {
     match chance.below(8) {
         0 => Value::Null,
         1 => Value::Bool(chance.once_in(2)),
@@ -98,11 +98,11 @@ pub fn scalar(chance: &mut Chance<'_>) -> Value {
     }
 }
 
-pub(super) fn number(chance: &mut Chance<'_>) -> Value {
+pub(super) fn number(chance: &mut Choices<'_>) -> Value {
     read(chance.pick(NUMBERS))
 }
 
-pub(super) fn string(chance: &mut Chance<'_>) -> String {
+pub(super) fn string(chance: &mut Choices<'_>) -> String {
     if !chance.once_in(5) {
         return chance.pick(STRINGS).to_owned();
     }
@@ -112,7 +112,7 @@ pub(super) fn string(chance: &mut Chance<'_>) -> String {
 }
 
 /// A scalar, or a little tree.
-pub fn value(chance: &mut Chance<'_>, depth: usize) -> Value {
+pub fn value(chance: &mut Choices<'_>, depth: usize) -> Value {
     match chance.below(6) {
         4 if depth > 0 => Value::Array(chance.some(0, 3, |chance| value(chance, depth - 1))),
         5 if depth > 0 => object(chance, depth - 1),
@@ -120,7 +120,7 @@ pub fn value(chance: &mut Chance<'_>, depth: usize) -> Value {
     }
 }
 
-fn object(chance: &mut Chance<'_>, depth: usize) -> Value {
+fn object(chance: &mut Choices<'_>, depth: usize) -> Value {
     let mut object = Object::new();
     for name in INNER {
         if chance.once_in(2) {
@@ -131,7 +131,7 @@ fn object(chance: &mut Chance<'_>, depth: usize) -> Value {
 }
 
 /// An item's properties. `id` and the partition key are for others to add.
-pub fn document(chance: &mut Chance<'_>) -> Object {
+pub fn document(chance: &mut Choices<'_>) -> Object {
     let mut document = Object::new();
     for (name, _) in NAMES {
         if !chance.once_in(3) {
@@ -145,7 +145,7 @@ pub fn document(chance: &mut Chance<'_>) -> Object {
 }
 
 /// Some names like some types, so that queries find something.
-fn property(chance: &mut Chance<'_>, name: &str) -> Value {
+fn property(chance: &mut Choices<'_>, name: &str) -> Value {
     if chance.once_in(4) {
         return value(chance, 2);
     }
@@ -159,7 +159,7 @@ fn property(chance: &mut Chance<'_>, name: &str) -> Value {
     }
 }
 
-pub(super) fn shape(chance: &mut Chance<'_>) -> Value {
+pub(super) fn shape(chance: &mut Choices<'_>) -> Value {
     read(chance.pick(SHAPES))
 }
 

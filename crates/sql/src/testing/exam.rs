@@ -9,15 +9,15 @@ use pleiad_model::{Kind, Object, Result, Value, json};
 use pleiad_spatial::Geometry;
 use pleiad_spatial::cells::{self, Space};
 
-use super::{Asked, Chance, document, holds, query};
-use crate::access;
+use super::{Choices, TestQuery, document, holds, query};
 use crate::block::{Block, Output};
 use crate::check;
 use crate::compile::{Bind, compile};
-use crate::document::Bound;
-use crate::expr::{Context, Room};
+use crate::document::SlotValue;
+use crate::expr::{Context, MemoryBudget};
+use crate::index_predicate;
 use crate::query_plan::query_plan;
-use crate::run::{At, Finished, Flow, PageSize, Pass, Start};
+use crate::run::{Finished, Flow, PageSize, PageStart, ResumePoint, RowPipeline};
 
 const ROW_BYTES_MAX: usize = 8 << 20;
 
@@ -47,7 +47,7 @@ pub fn any_text_is_a_query_or_an_error(text: &str) {
         }
     }
     let Ok(query) = crate::parse(text) else { return };
-    let rows: Vec<Value> = (0..3).map(|seed| Value::from(document(&mut Chance::of_seed(seed)))).collect();
+    let rows: Vec<Value> = (0..3).map(|seed| Value::from(document(&mut Choices::of_seed(seed)))).collect();
     if let Err(error) = query.run_over(&parameters, &env, rows.iter()) {
         assert!(error.kind != Kind::Internal, "{error}");
     }
@@ -69,16 +69,16 @@ fn check_components(plan: &Value) {
 }
 
 /// An item for which the filter is true meets the condition that an index is asked for.
-pub fn an_index_misses_nothing(chance: &mut Chance<'_>) {
+pub fn an_index_misses_nothing(chance: &mut Choices<'_>) {
     let geospatial = space(chance);
     let documents = chance.some(1, 8, |chance| Value::from(document(chance)));
     let asked = query(chance, &documents);
     let Some(block) = compiled(&asked, geospatial) else { return };
-    let Some(condition) = access::condition(&block) else { return };
+    let Some(condition) = index_predicate::condition(&block) else { return };
     for document in &documents {
         let cx = context(geospatial);
-        let mut pass = Pass::new(&block, context(geospatial), unbounded(), everything());
-        let rows = pass.item(1, Bound::Value(document)).and_then(|_| pass.finish(None)).map(|done| done.rows.len());
+        let mut pass = RowPipeline::new(&block, context(geospatial), unbounded(), everything());
+        let rows = pass.item(1, SlotValue::Value(document)).and_then(|_| pass.finish(None)).map(|done| done.rows.len());
         let found = !matches!(block.output, Output::Groups(..)) && matches!(rows, Ok(1..));
         assert!(
             !found || holds(&condition, document, &cx),
@@ -90,7 +90,7 @@ pub fn an_index_misses_nothing(chance: &mut Chance<'_>) {
 
 /// Pages of any size, over items in any number of heaps, with those left out that an index would leave out, give
 /// what one pass over all items gives.
-pub fn pages_are_the_whole(chance: &mut Chance<'_>) {
+pub fn pages_are_the_whole(chance: &mut Choices<'_>) {
     let documents = chance.some(0, 12, |chance| Value::from(document(chance)));
     let asked = query(chance, &documents);
     let size = PageSize { rows: 1 + chance.below(4), bytes: if chance.once_in(3) { 64 } else { 1 << 20 } };
@@ -106,11 +106,11 @@ pub fn pages_are_the_whole(chance: &mut Chance<'_>) {
     }
 }
 
-fn space(chance: &mut Chance<'_>) -> Geospatial {
+fn space(chance: &mut Choices<'_>) -> Geospatial {
     if chance.once_in(4) { Geospatial::Geometry } else { Geospatial::Geography }
 }
 
-pub fn compiled(asked: &Asked, geospatial: Geospatial) -> Option<Block> {
+pub fn compiled(asked: &TestQuery, geospatial: Geospatial) -> Option<Block> {
     let select = check::read(&asked.text).ok()?;
     let parameters = asked.parameters();
     compile(
@@ -123,11 +123,18 @@ pub fn compiled(asked: &Asked, geospatial: Geospatial) -> Option<Block> {
 
 fn context(geospatial: Geospatial) -> Context<'static> {
     static ENV: std::sync::LazyLock<ManualEnv> = std::sync::LazyLock::new(ManualEnv::default);
-    Context { env: &*ENV, started_ms: 0, geospatial, user_functions: None, room: Room::new(ROW_BYTES_MAX), watch: None }
+    Context {
+        env: &*ENV,
+        started_ms: 0,
+        geospatial,
+        user_functions: None,
+        room: MemoryBudget::new(ROW_BYTES_MAX),
+        watch: None,
+    }
 }
 
-fn unbounded() -> Start {
-    Start::beginning(0, None)
+fn unbounded() -> PageStart {
+    PageStart::beginning(0, None)
 }
 
 fn everything() -> PageSize {
@@ -136,8 +143,8 @@ fn everything() -> PageSize {
 
 /// The rows of one pass over all documents, in their order.
 pub fn scan(block: &Block, documents: &[Value], geospatial: Geospatial) -> Result<Finished> {
-    let start = Start::beginning(block.offset, block.take);
-    let mut pass = Pass::new(block, context(geospatial), start, everything());
+    let start = PageStart::beginning(block.offset, block.take);
+    let mut pass = RowPipeline::new(block, context(geospatial), start, everything());
     feed(&mut pass, block, documents.iter().enumerate(), 0)?;
     pass.finish(None)
 }
@@ -173,7 +180,7 @@ fn plain(value: Value) -> Value {
 }
 
 fn pages_of(block: &Block, documents: &[Value], size: PageSize, heaps: usize) -> Result<Vec<String>> {
-    let condition = access::condition(block);
+    let condition = index_predicate::condition(block);
     let cx = context(Geospatial::Geography);
     let kept: Vec<(usize, &Value)> = documents
         .iter()
@@ -182,7 +189,7 @@ fn pages_of(block: &Block, documents: &[Value], size: PageSize, heaps: usize) ->
         .collect();
     let is_stream = matches!(block.output, Output::Rows(_)) && !block.distinct && block.order.is_empty();
     let heaps = if is_stream || !block.reads_items { 1 } else { heaps };
-    let mut start = Start::beginning(block.offset, block.take);
+    let mut start = PageStart::beginning(block.offset, block.take);
     let mut rows = Vec::new();
     for _ in 0..=10_000 {
         let finished = page(block, &kept, &start, size, heaps)?;
@@ -196,16 +203,16 @@ fn pages_of(block: &Block, documents: &[Value], size: PageSize, heaps: usize) ->
     panic!("pages without an end");
 }
 
-fn page(block: &Block, kept: &[(usize, &Value)], start: &Start, size: PageSize, heaps: usize) -> Result<Finished> {
+fn page(block: &Block, kept: &[(usize, &Value)], start: &PageStart, size: PageSize, heaps: usize) -> Result<Finished> {
     let after = match start.at {
-        At::Item { docnum, .. } => docnum,
+        ResumePoint::Item { docnum, .. } => docnum,
         _ => 0,
     };
-    let mut total: Option<Pass<'_>> = None;
+    let mut total: Option<RowPipeline<'_>> = None;
     for heap in 0..heaps {
-        let mut pass = Pass::new(block, context(Geospatial::Geography), start.clone(), size);
+        let mut pass = RowPipeline::new(block, context(Geospatial::Geography), start.clone(), size);
         let own = kept.iter().filter(|(at, _)| at % heaps == heap).map(|(at, document)| (*at, *document));
-        if block.reads_items || start.at == At::Beginning {
+        if block.reads_items || start.at == ResumePoint::Beginning {
             feed(&mut pass, block, own, after)?;
         }
         match &mut total {
@@ -220,7 +227,7 @@ fn page(block: &Block, kept: &[(usize, &Value)], start: &Start, size: PageSize, 
 }
 
 fn feed<'v>(
-    pass: &mut Pass<'_>,
+    pass: &mut RowPipeline<'_>,
     block: &Block,
     documents: impl Iterator<Item = (usize, &'v Value)>,
     after: u64,
@@ -230,7 +237,7 @@ fn feed<'v>(
     }
     for (at, document) in documents {
         let docnum = at as u64 + 1;
-        if docnum >= after && pass.item(docnum, Bound::Value(document))? == Flow::Stop {
+        if docnum >= after && pass.item(docnum, SlotValue::Value(document))? == Flow::Stop {
             break;
         }
     }
@@ -270,7 +277,7 @@ fn look(text: &[u8], value: &Value) {
 }
 
 /// A valid shape near a region is in a cell that a search around the region reads.
-pub fn a_search_finds_what_is_near(chance: &mut Chance<'_>) {
+pub fn a_search_finds_what_is_near(chance: &mut Choices<'_>) {
     let (own, region) = (somewhere(chance), somewhere(chance));
     let reach = [0.0, 1.0, 1_000.0, 250_000.0, 9_000_000.0][chance.below(5)];
     let kind = Geospatial::Geography;
@@ -290,8 +297,8 @@ pub fn a_search_finds_what_is_near(chance: &mut Chance<'_>) {
 }
 
 /// A point, a line or a box; often at a pole, at the edge of the map, or where another one is.
-fn somewhere(chance: &mut Chance<'_>) -> Value {
-    let point = |chance: &mut Chance<'_>| {
+fn somewhere(chance: &mut Choices<'_>) -> Value {
+    let point = |chance: &mut Choices<'_>| {
         let x = [0.0, 5.0, 179.9999, -179.9999, 180.0, 90.0][chance.below(6)] + chance.below(16) as f64 / 1024.0;
         let y = [0.0, 5.0, 89.99, -89.99, 45.0, 90.0][chance.below(6)] - chance.below(16) as f64 / 1024.0;
         (x, y)

@@ -2,12 +2,12 @@
 
 use pleiad_model::{Object, Value, json};
 
-use super::Chance;
+use super::Choices;
 use super::documents::{NAMES, number, scalar, shape, string, value};
 
 /// Writes scalars over the aliases that are in reach.
 pub(super) struct Writer<'c, 'b> {
-    pub chance: &'c mut Chance<'b>,
+    pub chance: &'c mut Choices<'b>,
     /// The item, or what `FROM` took out of it, then the elements of arrays.
     pub aliases: Vec<String>,
     pub parameters: Vec<Value>,
@@ -16,10 +16,10 @@ pub(super) struct Writer<'c, 'b> {
     pub documents: &'c [Value],
 }
 
-type Member = (&'static str, &'static str);
+type FilterMember = (&'static str, &'static str);
 
 /// Paths of composite indexes, as policies and as queries write them.
-pub(super) const PAIRS: &[(Member, Member)] =
+pub(super) const PAIRS: &[(FilterMember, FilterMember)] =
     &[(("/a", ".a"), ("/n", ".n")), (("/n", ".n"), ("/s", ".s")), (("/s", ".s"), ("/a", ".a"))];
 
 const OPERATORS: &[&str] = &["=", "=", "=", "<", "<=", ">", ">=", "!="];

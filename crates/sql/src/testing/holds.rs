@@ -7,22 +7,26 @@ use pleiad_model::policy::PathStep;
 use pleiad_spatial::Geometry;
 use pleiad_text::Analyzer;
 
-use crate::access::{Condition, Lookup, Near, Type, What, Word};
 use crate::expr::Context;
 use crate::expr::compare::{same, total_order};
+use crate::index_predicate::{
+    IndexPredicate, PathPredicate, SpatialPredicate, TermPredicate, ValuePredicate, ValueType,
+};
 
 /// How far a distance may be off: an index looks a little further.
 const METRES_OFF: f64 = 1.0;
 
 /// Does the document meet the condition?
-pub fn holds(condition: &Condition<'_>, document: &Value, cx: &Context<'_>) -> bool {
+pub fn holds(condition: &IndexPredicate<'_>, document: &Value, cx: &Context<'_>) -> bool {
     match condition {
-        Condition::Nothing => false,
-        Condition::All(all) => all.iter().all(|one| holds(one, document, cx)),
-        Condition::Any(any) => any.iter().any(|one| holds(one, document, cx)),
-        Condition::Is(Lookup { path, what }) => at(document, path).into_iter().any(|value| is(value, what, cx)),
-        Condition::Near(near) => at(document, &near.path).into_iter().any(|value| is_near(value, near, cx)),
-        Condition::Word(word) => at(document, &word.path).into_iter().any(|value| has_word(value, word)),
+        IndexPredicate::Never => false,
+        IndexPredicate::And(all) => all.iter().all(|one| holds(one, document, cx)),
+        IndexPredicate::Or(any) => any.iter().any(|one| holds(one, document, cx)),
+        IndexPredicate::Path(PathPredicate { path, what }) => {
+            at(document, path).into_iter().any(|value| is(value, what, cx))
+        }
+        IndexPredicate::Spatial(near) => at(document, &near.path).into_iter().any(|value| is_near(value, near, cx)),
+        IndexPredicate::Term(word) => at(document, &word.path).into_iter().any(|value| has_word(value, word)),
     }
 }
 
@@ -34,14 +38,14 @@ fn at<'v>(document: &'v Value, path: &[PathStep]) -> Vec<&'v Value> {
     })
 }
 
-fn is(value: &Value, what: &What<'_>, cx: &Context<'_>) -> bool {
+fn is(value: &Value, what: &ValuePredicate<'_>, cx: &Context<'_>) -> bool {
     match what {
-        What::Equal(wanted) => same(value, wanted),
-        What::Range(low, high) => is_beside(value, low, true) && is_beside(value, high, false),
-        What::Prefix(text) => value.as_str().is_some_and(|own| own.starts_with(text.as_str())),
-        What::Strings(test) => value.as_str().is_some_and(|own| test.passes(own, cx)),
-        What::Type(wanted) => type_of(value) == Some(*wanted),
-        What::Defined => true,
+        ValuePredicate::Equal(wanted) => same(value, wanted),
+        ValuePredicate::Range(low, high) => is_beside(value, low, true) && is_beside(value, high, false),
+        ValuePredicate::Prefix(text) => value.as_str().is_some_and(|own| own.starts_with(text.as_str())),
+        ValuePredicate::Strings(test) => value.as_str().is_some_and(|own| test.passes(own, cx)),
+        ValuePredicate::Type(wanted) => type_of(value) == Some(*wanted),
+        ValuePredicate::Defined => true,
     }
 }
 
@@ -57,23 +61,23 @@ fn is_beside(value: &Value, bound: &Bound<Value>, above: bool) -> bool {
     std::mem::discriminant(value) == std::mem::discriminant(limit) && (order.is_gt() || included && order.is_eq())
 }
 
-fn type_of(value: &Value) -> Option<Type> {
+fn type_of(value: &Value) -> Option<ValueType> {
     Some(match value {
         Value::Null => return None,
-        Value::Bool(_) => Type::Bool,
-        Value::Number(_) => Type::Number,
-        Value::String(_) => Type::String,
-        Value::Array(_) => Type::Array,
-        Value::Object(_) => Type::Object,
+        Value::Bool(_) => ValueType::Bool,
+        Value::Number(_) => ValueType::Number,
+        Value::String(_) => ValueType::String,
+        Value::Array(_) => ValueType::Array,
+        Value::Object(_) => ValueType::Object,
     })
 }
 
-fn has_word(value: &Value, wanted: &Word<'_>) -> bool {
+fn has_word(value: &Value, wanted: &TermPredicate<'_>) -> bool {
     let words = value.as_str().map(|text| Analyzer::new(wanted.language).words(text)).unwrap_or_default();
     words.iter().any(|(_, word)| word == wanted.word)
 }
 
-fn is_near(value: &Value, near: &Near<'_>, cx: &Context<'_>) -> bool {
+fn is_near(value: &Value, near: &SpatialPredicate<'_>, cx: &Context<'_>) -> bool {
     match (Geometry::parse(value, cx.geospatial), Geometry::parse(near.region, cx.geospatial)) {
         (Ok(own), Ok(region)) => own.distance(&region) <= near.distance + METRES_OFF,
         _ => false,

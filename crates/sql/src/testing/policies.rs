@@ -2,7 +2,7 @@
 
 use pleiad_model::{Object, Value};
 
-use super::Chance;
+use super::Choices;
 use super::filters::PAIRS;
 
 const PATHS: &[&str] = &[
@@ -32,7 +32,7 @@ const PATHS: &[&str] = &[
 const COMPOSITE: &[&str] = &["/a", "/b", "/n", "/s", "/o/a", "/pk", "/id", "/_ts"];
 
 /// An `indexingPolicy`, as a client sends it.
-pub fn policy(chance: &mut Chance<'_>) -> Value {
+pub fn policy(chance: &mut Choices<'_>) -> Value {
     let mut policy = match chance.below(8) {
         0 | 1 => Object::new(),
         2 => some_paths(chance, &["/*"], "includedPaths", "excludedPaths"),
@@ -54,7 +54,7 @@ pub fn policy(chance: &mut Chance<'_>) -> Value {
 }
 
 /// The root on one side, a few paths on the other.
-fn some_paths(chance: &mut Chance<'_>, root: &[&str], root_side: &str, other_side: &str) -> Object {
+fn some_paths(chance: &mut Choices<'_>, root: &[&str], root_side: &str, other_side: &str) -> Object {
     let mut paths = chance.some(1, 5, |chance| chance.pick(PATHS));
     paths.sort_unstable();
     paths.dedup();
@@ -62,7 +62,7 @@ fn some_paths(chance: &mut Chance<'_>, root: &[&str], root_side: &str, other_sid
 }
 
 /// Paths beside the root: the index knows also who lacks a value there.
-fn explicit_paths(chance: &mut Chance<'_>) -> Object {
+fn explicit_paths(chance: &mut Choices<'_>) -> Object {
     let mut paths = chance.some(1, 5, |chance| chance.pick(PATHS));
     paths.push("/*");
     paths.sort_unstable();
@@ -74,7 +74,7 @@ fn list(paths: &[&str]) -> Vec<Value> {
     paths.iter().map(|path| Object::new().with("path", *path).into()).collect()
 }
 
-fn composite(chance: &mut Chance<'_>) -> Value {
+fn composite(chance: &mut Choices<'_>) -> Value {
     let mut paths = chance.some(2, 3, |chance| chance.pick(COMPOSITE));
     if chance.once_in(2) {
         // What filters speak of together.
@@ -110,7 +110,7 @@ fn distinct(mut all: Vec<Value>) -> Vec<Value> {
     all
 }
 
-fn spatial(chance: &mut Chance<'_>) -> Value {
+fn spatial(chance: &mut Choices<'_>) -> Value {
     let mut types = vec![Value::from("Point")];
     if !chance.once_in(3) {
         types.extend(["Polygon", "LineString", "MultiPolygon"].map(Value::from));

@@ -2,24 +2,24 @@
 
 use pleiad_model::{Value, json};
 
-use super::Chance;
+use super::Choices;
 use super::filters::Writer;
 use crate::Parameters;
 
 /// A query as a client sends it.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct TestQuery {
     pub text: String,
     pub parameters: Vec<Value>,
 }
 
-impl Asked {
+impl TestQuery {
     pub fn parameters(&self) -> Parameters {
         Parameters::from_value(Some(&Value::Array(self.parameters.clone()))).unwrap_or_default()
     }
 }
 
-impl std::fmt::Display for Asked {
+impl std::fmt::Display for TestQuery {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.text)?;
         match self.parameters.is_empty() {
@@ -30,7 +30,7 @@ impl std::fmt::Display for Asked {
 }
 
 /// A query over the names that `document` gives, often about values of these documents. Nearly all pass `check`.
-pub fn query(chance: &mut Chance<'_>, documents: &[Value]) -> Asked {
+pub fn query(chance: &mut Choices<'_>, documents: &[Value]) -> TestQuery {
     let mut writer = Writer { chance, aliases: Vec::new(), parameters: Vec::new(), fresh: 0, documents };
     let from = writer.from();
     let filter = match writer.chance.below(5) {
@@ -38,19 +38,19 @@ pub fn query(chance: &mut Chance<'_>, documents: &[Value]) -> Asked {
         4 => format!(" WHERE {}", writer.together()),
         depth => format!(" WHERE {}", writer.filter(depth - 1)),
     };
-    let rest = Rest { from, filter };
+    let rest = QueryTail { from, filter };
     let text = match writer.chance.below(8) {
         0 | 1 => writer.groups(&rest),
         2..=4 => writer.ordered(&rest),
         _ => writer.plain(&rest),
     };
-    Asked { text, parameters: writer.parameters }
+    TestQuery { text, parameters: writer.parameters }
 }
 
 /// Those that policies name come often.
 const ORDERS: &[&str] = &[".a", ".b", ".n", ".s", ".s", ".a", ".n", ".s", ".o.a", ".pk", "[\"\"]", ".id", "._ts", ".t"];
 
-struct Rest {
+struct QueryTail {
     from: String,
     filter: String,
 }
@@ -93,14 +93,14 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn plain(&mut self, rest: &Rest) -> String {
+    fn plain(&mut self, rest: &QueryTail) -> String {
         let distinct = if self.chance.once_in(4) { "DISTINCT " } else { "" };
         let (top, page) = self.bounds();
         let what = self.what();
         format!("SELECT {distinct}{top}{what} {}{}{page}", rest.from, rest.filter)
     }
 
-    fn ordered(&mut self, rest: &Rest) -> String {
+    fn ordered(&mut self, rest: &QueryTail) -> String {
         let keys = 1 + self.chance.below(3);
         let keys: Vec<String> = match self.chance.once_in(6) {
             true => vec![format!("_FullTextScore({}.s, [\"a\", \"ab abc\"], 20, 60, [5, 1]) DESC", self.aliases[0])],
@@ -119,7 +119,7 @@ impl Writer<'_, '_> {
         format!("{alias}{path}{direction}")
     }
 
-    fn groups(&mut self, rest: &Rest) -> String {
+    fn groups(&mut self, rest: &QueryTail) -> String {
         let aggregates: Vec<String> = (0..1 + self.chance.below(2)).map(|_| self.aggregate()).collect();
         if self.chance.once_in(2) {
             return format!("SELECT VALUE {} {}{}", aggregates[0], rest.from, rest.filter);
@@ -153,7 +153,7 @@ impl Writer<'_, '_> {
 
     /// `TOP`, or `OFFSET … LIMIT …`, or neither.
     fn bounds(&mut self) -> (String, String) {
-        let number = |chance: &mut Chance<'_>| chance.pick(&["0", "1", "2", "3", "5", "12"]);
+        let number = |chance: &mut Choices<'_>| chance.pick(&["0", "1", "2", "3", "5", "12"]);
         match self.chance.below(6) {
             0 => (format!("TOP {} ", number(self.chance)), String::new()),
             1 => (String::new(), format!(" OFFSET {} LIMIT {}", number(self.chance), number(self.chance))),

@@ -4,14 +4,14 @@ use pleiad_model::policy::Geospatial;
 use pleiad_model::{Value, json};
 
 use super::*;
-use crate::access::condition;
 use crate::check;
 use crate::compile::{Bind, compile};
+use crate::index_predicate::condition;
 
 #[test]
 fn an_index_misses_nothing() {
     for seed in 0..30_000 {
-        exam::an_index_misses_nothing(&mut Chance::of_seed(seed));
+        exam::an_index_misses_nothing(&mut Choices::of_seed(seed));
     }
 }
 
@@ -20,15 +20,15 @@ fn an_index_misses_nothing() {
 fn short_inputs_make_cases_too() {
     for length in 0..200usize {
         let bytes: Vec<u8> = (0..length).map(|at| (at * 151 + length * 29) as u8).collect();
-        exam::an_index_misses_nothing(&mut Chance::of_bytes(&bytes));
-        exam::pages_are_the_whole(&mut Chance::of_bytes(&bytes));
+        exam::an_index_misses_nothing(&mut Choices::of_bytes(&bytes));
+        exam::pages_are_the_whole(&mut Choices::of_bytes(&bytes));
     }
 }
 
 #[test]
 fn pages_are_the_whole() {
     for seed in 0..8_000 {
-        exam::pages_are_the_whole(&mut Chance::of_seed(seed));
+        exam::pages_are_the_whole(&mut Choices::of_seed(seed));
     }
 }
 
@@ -36,7 +36,7 @@ fn pages_are_the_whole() {
 #[test]
 fn any_text_is_a_query_or_an_error() {
     for seed in 0..4_000 {
-        let chance = &mut Chance::of_seed(seed);
+        let chance = &mut Choices::of_seed(seed);
         let text: Vec<char> = query(chance, &[]).text.chars().take(2_000).collect();
         let from = chance.below(256) * text.len() / 256;
         let to = (from + chance.below(12)).min(text.len());
@@ -52,7 +52,7 @@ fn any_text_is_a_query_or_an_error() {
 fn generated_queries_are_queries() {
     let (mut read, mut conditions) = (0, 0);
     for seed in 0..1_000 {
-        let asked = query(&mut Chance::of_seed(seed), &[]);
+        let asked = query(&mut Choices::of_seed(seed), &[]);
         let parameters = asked.parameters();
         let bind = Bind {
             parameters: &parameters,
@@ -68,13 +68,13 @@ fn generated_queries_are_queries() {
     }
     assert!(read > 850, "{read} of 1000 are queries");
     assert!(conditions > 350, "{conditions} of 1000 could use an index");
-    assert!(matches!(policy(&mut Chance::of_seed(0)), Value::Object(_)));
+    assert!(matches!(policy(&mut Choices::of_seed(0)), Value::Object(_)));
 }
 
 #[test]
 fn a_look_finds_what_a_parser_finds() {
     for seed in 0..3_000 {
-        let chance = &mut Chance::of_seed(seed);
+        let chance = &mut Choices::of_seed(seed);
         let text = json::to_string(&document(chance).into()).into_bytes();
         exam::a_look_finds_what_a_parser_finds(&text);
         let mut broken = text.clone();
@@ -88,6 +88,6 @@ fn a_look_finds_what_a_parser_finds() {
 #[test]
 fn a_search_finds_what_is_near() {
     for seed in 0..20_000 {
-        exam::a_search_finds_what_is_near(&mut Chance::of_seed(seed));
+        exam::a_search_finds_what_is_near(&mut Choices::of_seed(seed));
     }
 }

@@ -9,8 +9,8 @@ use pleiad_model::partition_key::{EpkRange, PartitionKey};
 use pleiad_model::policy::{ContainerDefinition, Geospatial};
 use pleiad_model::{Object, Value, json};
 use pleiad_sql::compile::Bind;
-use pleiad_sql::testing::{Asked, Chance, document, policy, scalar};
-use pleiad_sql::{check, route};
+use pleiad_sql::testing::{Choices, TestQuery, document, policy, scalar};
+use pleiad_sql::{check, pruning};
 
 use crate::catalog::NewContainer;
 use crate::query::{PageSize, write_item};
@@ -62,7 +62,7 @@ const KEYS: &[&[&str]] =
     &[&["/pk"], &["/pk"], &["/pk", "/n"], &["/pk", "/o/a"], &["/s"], &["/id"], &["/a", "/b", "/pk"]];
 
 impl Case {
-    pub fn by_chance(chance: &mut Chance<'_>) -> Case {
+    pub fn by_chance(chance: &mut Choices<'_>) -> Case {
         let keys = KEYS[chance.below(KEYS.len())];
         let partitions = [1, 1, 3, 4, 5][chance.below(5)];
         let mut policy = policy(chance);
@@ -173,7 +173,7 @@ fn filler(n: usize) -> Value {
 }
 
 /// A document with a partition key from few values.
-pub fn keyed(chance: &mut Chance<'_>, keys: &[&str]) -> Value {
+pub fn keyed(chance: &mut Choices<'_>, keys: &[&str]) -> Value {
     let mut item = document(chance);
     if !chance.once_in(8) {
         let key = match chance.below(6) {
@@ -263,7 +263,7 @@ impl World {
     }
 
     /// Another item under the same id, or none any more.
-    pub async fn disturb(&self, chance: &mut Chance<'_>, case: &Case) {
+    pub async fn disturb(&self, chance: &mut Choices<'_>, case: &Case) {
         if self.records.is_empty() {
             return;
         }
@@ -302,7 +302,7 @@ impl World {
     }
 
     /// What a scope covers, and the scope.
-    pub fn scope(&self, chance: &mut Chance<'_>) -> (ListScope, EpkRange) {
+    pub fn scope(&self, chance: &mut Choices<'_>) -> (ListScope, EpkRange) {
         let definition = self.at.container.schema.key.as_ref().unwrap();
         let ranges = self.at.container.map.ranges();
         let record = self.records.get(chance.below(self.records.len().min(256)));
@@ -338,7 +338,7 @@ impl World {
 
 impl World {
     /// In the order of the partition keys that a filter names, then of insertion.
-    pub fn by_key(&self, keys: &EpkRange, asked: &Asked) -> Vec<Value> {
+    pub fn by_key(&self, keys: &EpkRange, asked: &TestQuery) -> Vec<Value> {
         let definition = self.at.container.schema.key.as_ref().unwrap();
         let parameters = asked.parameters();
         let bind = Bind {
@@ -348,7 +348,8 @@ impl World {
             full_text: None,
             started_ms: Some(0),
         };
-        let route::Reach::Keys(named) = route::route(&check::read(&asked.text).unwrap(), bind, definition) else {
+        let pruning::PrunedKeys::Keys(named) = pruning::route(&check::read(&asked.text).unwrap(), bind, definition)
+        else {
             return self.within(keys);
         };
         let range = |key: &PartitionKey| match key.matches_shape(definition) {
@@ -365,7 +366,7 @@ impl World {
 }
 
 /// Pages small enough to be many, but not hundreds.
-pub fn size(chance: &mut Chance<'_>, rows: usize) -> PageSize {
+pub fn size(chance: &mut Choices<'_>, rows: usize) -> PageSize {
     let least = rows / 24 + 1;
     let bytes = if chance.once_in(4) && rows < 60 { 100 } else { 1 << 22 };
     PageSize { rows: least + [0, 0, 1, 2, 6, 1000][chance.below(6)], bytes }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use pleiad_model::policy::{ContainerDefinition, DistanceFunction, VectorDataType};
 use pleiad_model::{Object, Value, json};
-use pleiad_sql::testing::Chance;
+use pleiad_sql::testing::Choices;
 use pleiad_storage::Memory;
 use pleiad_vector::{distance, element};
 
@@ -35,7 +35,7 @@ struct Case {
 }
 
 impl Case {
-    fn by_chance(chance: &mut Chance<'_>) -> Case {
+    fn by_chance(chance: &mut Choices<'_>) -> Case {
         Case {
             function: FUNCTIONS[chance.below(3)],
             data_type: TYPES[chance.below(4)],
@@ -76,7 +76,7 @@ impl World {
         World { engine, case, items: BTreeMap::new() }
     }
 
-    async fn write(&mut self, chance: &mut Chance<'_>, ids: usize) {
+    async fn write(&mut self, chance: &mut Choices<'_>, ids: usize) {
         let id = many(chance, ids);
         let at = admit(&self.engine, "c");
         let key = pk(&(id % 9).to_string());
@@ -152,7 +152,7 @@ impl World {
         }
     }
 
-    async fn check(&self, chance: &mut Chance<'_>, seed: u64) -> String {
+    async fn check(&self, chance: &mut Choices<'_>, seed: u64) -> String {
         let to: Vec<f32> = (0..DIMENSIONS).map(|_| chance.below(20) as f32).collect();
         let least = if chance.once_in(2) { 0 } else { chance.below(10) as i64 };
         let (skip, take) = (chance.below(4), chance.below(30));
@@ -170,13 +170,13 @@ impl World {
 }
 
 /// A number below `end`, of which chance gives 256 at a time.
-fn many(chance: &mut Chance<'_>, end: usize) -> u64 {
+fn many(chance: &mut Choices<'_>, end: usize) -> u64 {
     let apart = end.div_ceil(256);
     (chance.below(256.min(end)) * apart + chance.below(apart)) as u64
 }
 
 /// Whole numbers fit every type; some items have none, or one of other dimensions.
-fn vector(chance: &mut Chance<'_>) -> Option<Value> {
+fn vector(chance: &mut Choices<'_>) -> Option<Value> {
     if chance.once_in(8) {
         return None;
     }
@@ -189,7 +189,7 @@ async fn the_nearest_are_those_that_a_sort_gives() {
     let only = std::env::var("PLEIAD_NEAREST_SEED").ok().and_then(|seed| seed.parse().ok());
     let mut indexed = 0;
     for seed in only.map_or(0..30, |seed: u64| seed..seed + 1) {
-        let chance = &mut Chance::of_seed(seed);
+        let chance = &mut Choices::of_seed(seed);
         let case = Case::by_chance(chance);
         let first = INDEXES[chance.below(INDEXES.len())];
         let mut world = World::open(case, first).await;
@@ -213,7 +213,7 @@ async fn the_nearest_are_those_that_a_sort_gives() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sketches_give_what_is_there_and_nearly_all_of_the_nearest() {
     for (seed, index, way) in [(1, "diskANN", "graph"), (2, "quantizedFlat", "codes")] {
-        let chance = &mut Chance::of_seed(seed);
+        let chance = &mut Choices::of_seed(seed);
         let case = Case { function: DistanceFunction::Euclidean, data_type: VectorDataType::Float32, index };
         let mut world = World::open(case, index).await;
         for _ in 0..30_000 {
@@ -238,7 +238,7 @@ async fn sketches_give_what_is_there_and_nearly_all_of_the_nearest() {
 
 impl World {
     /// Which part of the ten nearest is found, also behind a filter, and the way.
-    async fn recall(&self, chance: &mut Chance<'_>) -> (f64, String) {
+    async fn recall(&self, chance: &mut Choices<'_>) -> (f64, String) {
         let (mut hits, mut wanted, mut gone) = (0, 0, String::new());
         for turn in 0..40 {
             let to: Vec<f32> = (0..DIMENSIONS).map(|_| chance.below(20) as f32).collect();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::{Kind, Object, Value, json};
-use pleiad_sql::testing::Asked;
+use pleiad_sql::testing::TestQuery;
 
 use crate::query::PageSize;
 use crate::query::exam::{Case, World, sent};
@@ -23,7 +23,7 @@ fn item(n: usize, has_v: bool) -> Value {
 
 /// The first rows, and whether they come from a walk.
 async fn ask(world: &World, sql: &str) -> (Vec<usize>, bool) {
-    let asked = Asked { text: sql.to_owned(), parameters: Vec::new() };
+    let asked = TestQuery { text: sql.to_owned(), parameters: Vec::new() };
     let size = PageSize { rows: 1000, bytes: 1 << 20 };
     let query = sent(&asked, ListScope::Container, size, None, false);
     let page = world.engine.query_items(&world.at, query, None).await.result.unwrap();
@@ -119,7 +119,8 @@ async fn a_first_look_that_takes_too_long_goes_on_with_the_next_query() {
     let world = World::open(&case).await;
     let mut given_up = 0;
     let page = loop {
-        let asked = Asked { text: "SELECT TOP 3 VALUE c.id FROM c ORDER BY c.v".to_owned(), parameters: Vec::new() };
+        let asked =
+            TestQuery { text: "SELECT TOP 3 VALUE c.id FROM c ORDER BY c.v".to_owned(), parameters: Vec::new() };
         let query = sent(&asked, ListScope::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, false);
         match world.engine.query_items(&world.at, query, None).await.result {
             Ok(page) => break page,

@@ -10,7 +10,7 @@
 
 use pleiad_model::policy::Geospatial;
 use pleiad_model::{Kind, Value, json};
-use pleiad_sql::testing::{Asked, Chance, exam, query};
+use pleiad_sql::testing::{Choices, TestQuery, exam, query};
 
 use crate::query::exam::{
     Case, PAGES_MAX, Question, SHARED, Ways, World, check, check_world, covered, every_plan_gives_what_a_scan_gives,
@@ -32,7 +32,7 @@ async fn worlds_by_seed_pass_the_exam() {
     let from = only.unwrap_or_else(|| setting("PLEIAD_PLAN_FROM").unwrap_or(0));
     let worlds = if only.is_some() { 1 } else { setting("PLEIAD_PLAN_WORLDS").unwrap_or(WORLDS) };
     for seed in from..from + worlds {
-        check_world(&mut Chance::of_seed(seed), &format!("PLEIAD_PLAN_SEED={seed}"), &mut ways).await;
+        check_world(&mut Choices::of_seed(seed), &format!("PLEIAD_PLAN_SEED={seed}"), &mut ways).await;
     }
     if only.is_none() {
         for way in ["scan", "key", "index", "composite", "order", "over a split", "behind a cut key"] {
@@ -54,7 +54,7 @@ fn short_inputs_make_worlds_too() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_go_on_while_items_change() {
     for seed in 0..12 {
-        let chance = &mut Chance::of_seed(seed + 1_000_000);
+        let chance = &mut Choices::of_seed(seed + 1_000_000);
         let case = Case::by_chance(chance);
         let world = World::open(&case).await;
         for _ in 0..6 {
@@ -94,7 +94,7 @@ async fn check_known(policy: &str, values: &[String], fillers: usize, sql: &str)
     let items = known.enumerate().map(|(at, s)| item(at, s)).collect();
     let policy = json::parse(policy.as_bytes()).unwrap();
     let world = World::open(&Case::of(policy, 1, items)).await;
-    let asked = Asked { text: sql.to_owned(), parameters: Vec::new() };
+    let asked = TestQuery { text: sql.to_owned(), parameters: Vec::new() };
     let block = exam::compiled(&asked, Geospatial::Geography).unwrap();
     let size = PageSize { rows: 1, bytes: 1 << 20 };
     let question = Question { asked, block, scope: ListScope::Container, size, cut: false, splits: false };
@@ -113,7 +113,7 @@ async fn a_query_that_has_to_see_everything_is_given_up_after_a_minute() {
     let case = |step_ms| Case { step_ms, ..Case::of(policy.clone(), 3, (0..9).map(item).collect()) };
     for (step_ms, ends) in [(1, true), (61_000, false)] {
         let world = World::open(&case(step_ms)).await;
-        let asked = Asked { text: "SELECT VALUE MAX(c.n) FROM c WHERE c.n > 0".to_owned(), parameters: Vec::new() };
+        let asked = TestQuery { text: "SELECT VALUE MAX(c.n) FROM c WHERE c.n > 0".to_owned(), parameters: Vec::new() };
         let sent = sent(&asked, ListScope::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, true);
         match world.engine.query_items(&world.at, sent, None).await.result {
             Ok(page) => assert!(ends && page.rows.iter().eq([b"8"])),
@@ -135,7 +135,7 @@ async fn items_that_take_long_end_a_page_too() {
     let case = Case { step_ms: 1000, ..Case::of(policy, 1, (0..ITEMS).map(item).collect()) };
     let world = World::open(&case).await;
     let text = "SELECT VALUE (SELECT VALUE COUNT(1) FROM a IN c.list JOIN b IN c.list JOIN d IN c.list WHERE a + b + d > 0) FROM c";
-    let asked = Asked { text: text.to_owned(), parameters: Vec::new() };
+    let asked = TestQuery { text: text.to_owned(), parameters: Vec::new() };
     let (mut rows, mut pages, mut from) = (0, 0, None);
     loop {
         let sent = sent(&asked, ListScope::Container, PageSize { rows: 100, bytes: 1 << 20 }, from, true);
@@ -161,7 +161,7 @@ async fn a_query_that_fails_is_paid_for() {
     for step_ms in (1..60).map(|seconds| seconds * 1000) {
         let case = Case::of(policy.clone(), 3, (0..90).map(item).collect());
         let world = World::open(&Case { step_ms, ..case }).await;
-        let asked = Asked { text: "SELECT VALUE MAX(c.n) FROM c WHERE c.n > 0".to_owned(), parameters: Vec::new() };
+        let asked = TestQuery { text: "SELECT VALUE MAX(c.n) FROM c WHERE c.n > 0".to_owned(), parameters: Vec::new() };
         let sent = sent(&asked, ListScope::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, true);
         let answer = world.engine.query_items(&world.at, sent, None).await;
         if answer.result.is_err() {
@@ -182,7 +182,7 @@ async fn a_query_that_moves_to_a_thread_counts_once() {
     let usage = || world.at.container.partitions[0].governor.usage();
     for filter in ["c.n = 3", "c.n + 1 = 4", "EXISTS(SELECT VALUE 1 WHERE c.n = 3)"] {
         let (requests, total_ru) = (usage().requests(), usage().total_ru());
-        let asked = Asked { text: format!("SELECT VALUE c.id FROM c WHERE {filter}"), parameters: Vec::new() };
+        let asked = TestQuery { text: format!("SELECT VALUE c.id FROM c WHERE {filter}"), parameters: Vec::new() };
         let sent = sent(&asked, ListScope::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, true);
         let answer = world.engine.query_items(&world.at, sent, None).await;
         assert!(answer.result.unwrap().rows.iter().eq([br#""3""#]), "{filter}");
@@ -210,7 +210,7 @@ async fn a_query_that_is_shared_out_says_and_costs_what_it_does_alone() {
     ] {
         let mut told = Vec::new();
         for world in [&alone, &shared] {
-            let asked = Asked { text: sql.to_owned(), parameters: Vec::new() };
+            let asked = TestQuery { text: sql.to_owned(), parameters: Vec::new() };
             let sent = sent(&asked, ListScope::Container, PageSize { rows: 100, bytes: 1 << 20 }, None, true);
             let answer = world.engine.query_items(&world.at, sent, None).await;
             let QueryPage { rows, report, .. } = answer.result.unwrap();

@@ -7,9 +7,9 @@ use pleiad_model::{Result, json};
 use crate::Parameters;
 use crate::check;
 use crate::compile::{Bind, compile};
-use crate::document::Bound;
-use crate::expr::{Context, Room};
-use crate::run::{PageSize, Pass, Start};
+use crate::document::SlotValue;
+use crate::expr::{Context, MemoryBudget};
+use crate::run::{PageSize, PageStart, RowPipeline};
 
 const CONTAINER: &str = r#"{"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2},
     "vectorEmbeddingPolicy": {"vectorEmbeddings": [
@@ -33,12 +33,18 @@ fn run(text: &str) -> Result<String> {
         Bind { parameters: &parameters, geospatial, embeddings, full_text: None, started_ms: None },
     )?;
     let env = ManualEnv::default();
-    let cx =
-        Context { env: &env, started_ms: 0, geospatial, user_functions: None, room: Room::new(1 << 20), watch: None };
+    let cx = Context {
+        env: &env,
+        started_ms: 0,
+        geospatial,
+        user_functions: None,
+        room: MemoryBudget::new(1 << 20),
+        watch: None,
+    };
     let size = PageSize { rows: 100, bytes: 1 << 20 };
-    let mut pass = Pass::new(&block, cx, Start::beginning(block.offset, block.take), size);
+    let mut pass = RowPipeline::new(&block, cx, PageStart::beginning(block.offset, block.take), size);
     for (docnum, item) in (0..).zip(json::parse(ITEMS.as_bytes())?.as_array().unwrap_or_default()) {
-        pass.item(docnum, Bound::Value(item))?;
+        pass.item(docnum, SlotValue::Value(item))?;
     }
     let mut rows = Vec::new();
     pass.finish(None)?.rows.join(&mut rows);

@@ -8,81 +8,81 @@ use std::borrow::Cow;
 use pleiad_model::{Number, Result, Value};
 
 use crate::expr::context::bytes;
-use crate::expr::{Context, Term};
+use crate::expr::{Context, Datum};
 
-static ABSENT: Term<'static> = None;
+static ABSENT: Datum<'static> = None;
 
-pub fn at<'v, 'a>(args: &'v [Term<'a>], position: usize) -> &'v Term<'a> {
+pub fn at<'v, 'a>(args: &'v [Datum<'a>], position: usize) -> &'v Datum<'a> {
     args.get(position).unwrap_or(&ABSENT)
 }
 
 /// Takes the argument out of the slice.
-pub fn take<'a>(args: &mut [Term<'a>], position: usize) -> Term<'a> {
+pub fn take<'a>(args: &mut [Datum<'a>], position: usize) -> Datum<'a> {
     args.get_mut(position)?.take()
 }
 
-pub fn number(args: &[Term<'_>], position: usize) -> Option<f64> {
+pub fn number(args: &[Datum<'_>], position: usize) -> Option<f64> {
     at(args, position).as_ref()?.as_number().map(Number::as_f64)
 }
 
 /// A number without a fraction, whatever its spelling, in 64 bits.
-pub fn integer(args: &[Term<'_>], position: usize) -> Option<i64> {
+pub fn integer(args: &[Datum<'_>], position: usize) -> Option<i64> {
     at(args, position).as_ref()?.as_i64()
 }
 
-pub fn string<'v>(args: &'v [Term<'_>], position: usize) -> Option<&'v str> {
+pub fn string<'v>(args: &'v [Datum<'_>], position: usize) -> Option<&'v str> {
     at(args, position).as_ref()?.as_str()
 }
 
-pub fn array<'v>(args: &'v [Term<'_>], position: usize) -> Option<&'v [Value]> {
+pub fn array<'v>(args: &'v [Datum<'_>], position: usize) -> Option<&'v [Value]> {
     at(args, position).as_ref()?.as_array()
 }
 
 /// An optional argument: `default` when the call ends before it; undefined when it is there and does not fit.
-pub fn or_default<T>(args: &[Term<'_>], position: usize, default: T, read: impl FnOnce() -> Option<T>) -> Option<T> {
+pub fn or_default<T>(args: &[Datum<'_>], position: usize, default: T, read: impl FnOnce() -> Option<T>) -> Option<T> {
     if position < args.len() { read() } else { Some(default) }
 }
 
 /// An optional flag that is false when left out.
-pub fn flag(args: &[Term<'_>], position: usize) -> Option<bool> {
+pub fn flag(args: &[Datum<'_>], position: usize) -> Option<bool> {
     or_default(args, position, false, || at(args, position).as_ref()?.as_bool())
 }
 
 // Answers.
 
-pub fn truth<'a>(truth: Option<bool>) -> Result<Term<'a>> {
+pub fn truth<'a>(truth: Option<bool>) -> Result<Datum<'a>> {
     Ok(truth.map(|truth| Cow::Owned(Value::Bool(truth))))
 }
 
 /// Minus zero is answered as zero: nobody who rounds -0.2 expects to read `-0.0`.
-pub fn real<'a>(number: Option<f64>) -> Result<Term<'a>> {
+pub fn real<'a>(number: Option<f64>) -> Result<Datum<'a>> {
     Ok(number.map(|number| Cow::Owned(Value::from(number + 0.0))))
 }
 
-pub fn whole<'a>(number: Option<i64>) -> Result<Term<'a>> {
+pub fn whole<'a>(number: Option<i64>) -> Result<Datum<'a>> {
     Ok(number.map(|number| Cow::Owned(Value::from(number))))
 }
 
 /// A length or a position.
-pub fn size<'a>(size: Option<usize>) -> Result<Term<'a>> {
+pub fn size<'a>(size: Option<usize>) -> Result<Datum<'a>> {
     whole(size.and_then(|size| i64::try_from(size).ok()))
 }
 
 /// A copy of part of a string.
-pub fn slice<'a>(text: Option<&str>, cx: &Context<'_>) -> Result<Term<'a>> {
+pub fn slice<'a>(text: Option<&str>, cx: &Context<'_>) -> Result<Datum<'a>> {
     let Some(text) = text else { return Ok(None) };
     cx.room.take(text.len())?;
     Ok(Some(Cow::Owned(Value::from(text))))
 }
 
 /// A string just made, no longer than the arguments.
-pub fn text<'a>(text: Option<String>, cx: &Context<'_>) -> Result<Term<'a>> {
+pub fn text<'a>(text: Option<String>, cx: &Context<'_>) -> Result<Datum<'a>> {
     let Some(text) = text else { return Ok(None) };
     cx.room.take(text.len())?;
     Ok(Some(Cow::Owned(Value::String(text))))
 }
 
-pub fn items<'a>(items: Vec<Value>) -> Result<Term<'a>> {
+pub fn items<'a>(items: Vec<Value>) -> Result<Datum<'a>> {
     Ok(Some(Cow::Owned(Value::Array(items))))
 }
 

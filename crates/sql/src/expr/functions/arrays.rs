@@ -14,7 +14,7 @@ use super::sets::Members;
 use crate::expr::aggregate::Sum;
 use crate::expr::compare::{by_name, same, total_order};
 use crate::expr::context::bytes;
-use crate::expr::{Context, Term};
+use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::exactly("ARRAY_AVG", 1, |args, _| real(average(args))),
@@ -37,7 +37,7 @@ const SCANNED_MAX: usize = 8;
 
 // Whether something is in an array.
 
-fn array_contains(args: &[Term<'_>]) -> Option<bool> {
+fn array_contains(args: &[Datum<'_>]) -> Option<bool> {
     let (elements, wanted) = (array(args, 0)?, at(args, 1).as_deref()?);
     let matches = if flag(args, 2)? { partly_same } else { same };
     Some(elements.iter().any(|element| matches(element, wanted)))
@@ -59,7 +59,7 @@ fn covers(element: &Object, wanted: &Object) -> bool {
 }
 
 /// The three-valued `OR`, or `AND`, of whether each argument after the first is in it.
-fn contains_each(args: &[Term<'_>], any: bool) -> Option<bool> {
+fn contains_each(args: &[Datum<'_>], any: bool) -> Option<bool> {
     let (elements, wanted) = (array(args, 0)?, args.get(1..)?);
     let members = (wanted.len() > SCANNED_MAX).then(|| Members::new(elements));
     let has = |wanted: &Value| match &members {
@@ -80,16 +80,16 @@ fn contains_each(args: &[Term<'_>], any: bool) -> Option<bool> {
 // Numbers and order.
 
 /// Undefined unless all are numbers.
-fn sum(args: &[Term<'_>]) -> Option<Sum> {
+fn sum(args: &[Datum<'_>]) -> Option<Sum> {
     array(args, 0)?.iter().try_fold(Sum::default(), |sum, value| Some(sum.plus(value.as_number()?)))
 }
 
-fn average(args: &[Term<'_>]) -> Option<f64> {
+fn average(args: &[Datum<'_>]) -> Option<f64> {
     let count = array(args, 0)?.len();
     (count > 0).then_some(sum(args)?.number().as_f64() / count as f64)
 }
 
-fn median(args: &[Term<'_>]) -> Option<f64> {
+fn median(args: &[Datum<'_>]) -> Option<f64> {
     let numbers = array(args, 0)?.iter().map(|value| value.as_number().map(|n| n.as_f64()));
     let mut numbers = numbers.collect::<Option<Vec<f64>>>()?;
     numbers.sort_unstable_by(f64::total_cmp);
@@ -101,7 +101,7 @@ fn median(args: &[Term<'_>]) -> Option<f64> {
 }
 
 /// The least or the greatest; arrays and objects have no place in this order.
-fn extreme<'a>(args: &mut [Term<'a>], cx: &Context<'_>, wanted: Ordering) -> Result<Term<'a>> {
+fn extreme<'a>(args: &mut [Datum<'a>], cx: &Context<'_>, wanted: Ordering) -> Result<Datum<'a>> {
     let Some(elements) = array(args, 0) else { return Ok(None) };
     if elements.iter().any(|value| matches!(value, Value::Array(_) | Value::Object(_))) {
         return Ok(None);
@@ -112,7 +112,7 @@ fn extreme<'a>(args: &mut [Term<'a>], cx: &Context<'_>, wanted: Ordering) -> Res
 
 // Parts and wholes.
 
-fn array_concat<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn array_concat<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     if (0..args.len()).any(|position| array(args, position).is_none()) {
         return Ok(None);
     }
@@ -128,7 +128,7 @@ fn array_concat<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>>
 }
 
 /// A negative start counts from the end.
-fn array_slice<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn array_slice<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let part = || {
         let (elements, start) = (array(args, 0)?, integer(args, 1)?);
         let length = or_default(args, 2, i64::MAX, || integer(args, 2))?;
@@ -144,12 +144,12 @@ fn array_slice<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> 
 }
 
 /// One-based: the index is argument 0, so it is also the argument's own place.
-fn choose<'a>(args: &mut [Term<'a>], _: &Context<'_>) -> Result<Term<'a>> {
+fn choose<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     let chosen = integer(args, 0).filter(|index| *index > 0).and_then(|index| usize::try_from(index).ok());
     Ok(chosen.and_then(|position| take(args, position)))
 }
 
-fn object_to_array<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn object_to_array<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let object = at(args, 0).as_ref().and_then(|value| value.as_object());
     let names = or_default(args, 1, "k", || string(args, 1)).zip(or_default(args, 2, "v", || string(args, 2)));
     let (Some(object), Some((key, value))) = (object, names) else { return Ok(None) };

@@ -10,7 +10,7 @@ use pleiad_model::{Number, Result, Value, json};
 use super::Function;
 use super::arguments::{at, string, take, text};
 use crate::expr::context::bytes;
-use crate::expr::{Context, Term};
+use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::exactly("STRINGTOARRAY", 1, |args, cx| read(args, cx, |first| first == b'[')),
@@ -22,7 +22,7 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 /// The first byte of JSON text tells its type.
-fn read<'a>(args: &[Term<'a>], cx: &Context<'_>, wanted: fn(u8) -> bool) -> Result<Term<'a>> {
+fn read<'a>(args: &[Datum<'a>], cx: &Context<'_>, wanted: fn(u8) -> bool) -> Result<Datum<'a>> {
     let Some(text) = string(args, 0).map(str::trim) else { return Ok(None) };
     if !text.bytes().next().is_some_and(wanted) {
         return Ok(None);
@@ -32,7 +32,7 @@ fn read<'a>(args: &[Term<'a>], cx: &Context<'_>, wanted: fn(u8) -> bool) -> Resu
     Ok(Some(Cow::Owned(value)))
 }
 
-fn to_string<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn to_string<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     match at(args, 0).as_deref() {
         None => Ok(None),
         Some(Value::String(_)) => Ok(take(args, 0)),

@@ -13,17 +13,17 @@ use pleiad_model::{Number, Result, Value};
 
 use super::arguments::{integer, or_default, string, text, whole};
 use super::{Function, Varies};
-use crate::expr::{Context, Term};
+use crate::expr::{Context, Datum};
 pub use calendar::DateTime;
-use part::Part;
+use part::DatePart;
 
 pub const FUNCTIONS: &[Function] = &[
     Function::exactly("AGO", 2, |args, cx| written(shifted_now(args, cx, i64::checked_neg), cx))
         .varying(Varies::PerCall),
     Function::between("NOW", 0, 2, now).varying(Varies::PerCall),
-    Function::exactly("DAY", 1, |args, _| whole(point(args, 0).map(|at| Part::Day.of(at)))),
-    Function::exactly("MONTH", 1, |args, _| whole(point(args, 0).map(|at| Part::Month.of(at)))),
-    Function::exactly("YEAR", 1, |args, _| whole(point(args, 0).map(|at| Part::Year.of(at)))),
+    Function::exactly("DAY", 1, |args, _| whole(point(args, 0).map(|at| DatePart::Day.of(at)))),
+    Function::exactly("MONTH", 1, |args, _| whole(point(args, 0).map(|at| DatePart::Month.of(at)))),
+    Function::exactly("YEAR", 1, |args, _| whole(point(args, 0).map(|at| DatePart::Year.of(at)))),
     Function::exactly("DATETIMEADD", 3, |args, cx| written(add(args), cx)),
     Function::between("DATETIMEBIN", 2, 4, |args, cx| written(bin(args), cx)),
     Function::exactly("DATETIMEDIFF", 3, |args, _| Ok(difference(args))),
@@ -50,15 +50,15 @@ pub const FUNCTIONS: &[Function] = &[
 /// Bins are not counted from before the Windows epoch.
 const ORIGIN_EARLIEST: &str = "1601-01-01";
 
-fn point(args: &[Term<'_>], position: usize) -> Option<DateTime> {
+fn point(args: &[Datum<'_>], position: usize) -> Option<DateTime> {
     DateTime::parse(string(args, position)?)
 }
 
-fn part(args: &[Term<'_>], position: usize) -> Option<Part> {
-    Part::parse(string(args, position)?)
+fn part(args: &[Datum<'_>], position: usize) -> Option<DatePart> {
+    DatePart::parse(string(args, position)?)
 }
 
-fn written<'a>(at: Option<DateTime>, cx: &Context<'_>) -> Result<Term<'a>> {
+fn written<'a>(at: Option<DateTime>, cx: &Context<'_>) -> Result<Datum<'a>> {
     text(at.map(|at| at.to_string()), cx)
 }
 
@@ -73,21 +73,21 @@ fn started(cx: &Context<'_>) -> Option<DateTime> {
 }
 
 /// `NOW()` or `NOW(part, n)`.
-fn now<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn now<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     written(if args.is_empty() { current(cx) } else { shifted_now(args, cx, Some) }, cx)
 }
 
-fn shifted_now(args: &[Term<'_>], cx: &Context<'_>, direction: fn(i64) -> Option<i64>) -> Option<DateTime> {
+fn shifted_now(args: &[Datum<'_>], cx: &Context<'_>, direction: fn(i64) -> Option<i64>) -> Option<DateTime> {
     part(args, 0)?.add(current(cx)?, direction(integer(args, 1)?)?)
 }
 
 // Arithmetic.
 
-fn add(args: &[Term<'_>]) -> Option<DateTime> {
+fn add(args: &[Datum<'_>]) -> Option<DateTime> {
     part(args, 0)?.add(point(args, 2)?, integer(args, 1)?)
 }
 
-fn bin(args: &[Term<'_>]) -> Option<DateTime> {
+fn bin(args: &[Datum<'_>]) -> Option<DateTime> {
     let size = or_default(args, 2, 1, || integer(args, 2)).filter(|size| *size > 0)?;
     let origin = or_default(args, 3, DateTime::from_ticks(0)?, || point(args, 3))?;
     if origin < DateTime::parse(ORIGIN_EARLIEST)? {
@@ -97,20 +97,20 @@ fn bin(args: &[Term<'_>]) -> Option<DateTime> {
 }
 
 /// Nanoseconds between two far points need more than 64 bits, and then become a double.
-fn difference<'a>(args: &[Term<'_>]) -> Term<'a> {
+fn difference<'a>(args: &[Datum<'_>]) -> Datum<'a> {
     let crossed = part(args, 0)?.boundaries(point(args, 1)?, point(args, 2)?);
     let number = i64::try_from(crossed).map_or(Number::Float(crossed as f64), Number::Int);
     Some(Cow::Owned(Value::Number(number)))
 }
 
 /// Year, month and day, then hour, minute, second and 100 ns units as far as they are given.
-fn from_parts(args: &[Term<'_>]) -> Option<DateTime> {
+fn from_parts(args: &[Datum<'_>]) -> Option<DateTime> {
     let given = |position| or_default(args, position, 0, || integer(args, position));
     let date = (given(0)?, given(1)?, given(2)?);
     DateTime::from_parts(date, (given(3)?, given(4)?, given(5)?), given(6)?)
 }
 
-fn formatted<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn formatted<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let (Some(at), Some(pattern)) = (point(args, 0), string(args, 1)) else { return Ok(None) };
     text(Some(format::format(at, pattern)), cx)
 }

@@ -6,7 +6,7 @@
 use pleiad_model::{Error, Result};
 
 use super::Function;
-use crate::expr::{Context, Term};
+use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::exactly("FULLTEXTCONTAINS", 2, compiled),
@@ -19,6 +19,6 @@ pub const FUNCTIONS: &[Function] = &[
     Function::exactly("_FULLTEXTSCORE", 5, compiled),
 ];
 
-fn compiled<'a>(_: &mut [Term<'a>], _: &Context<'_>) -> Result<Term<'a>> {
+fn compiled<'a>(_: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     Err(Error::refused("A full-text function outside of a query"))
 }

@@ -7,7 +7,7 @@ use pleiad_model::Result;
 
 use super::Function;
 use super::arguments::{integer, whole};
-use crate::expr::Term;
+use crate::expr::Datum;
 
 pub const FUNCTIONS: &[Function] = &[
     Function::exactly("INTADD", 2, |args, _| over_two(args, |a, b| Some(a.wrapping_add(b)))),
@@ -23,6 +23,6 @@ pub const FUNCTIONS: &[Function] = &[
     Function::exactly("INTSUB", 2, |args, _| over_two(args, |a, b| Some(a.wrapping_sub(b)))),
 ];
 
-fn over_two<'a>(args: &[Term<'a>], function: fn(i64, i64) -> Option<i64>) -> Result<Term<'a>> {
+fn over_two<'a>(args: &[Datum<'a>], function: fn(i64, i64) -> Option<i64>) -> Result<Datum<'a>> {
     whole(integer(args, 0).zip(integer(args, 1)).and_then(|(a, b)| function(a, b)))
 }

@@ -5,18 +5,18 @@ use pleiad_model::resource_id::ItemRid;
 
 use super::Function;
 use super::arguments::{at, take, whole};
-use crate::expr::{Context, Term};
+use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[Function::exactly("DOCUMENTID", 1, document_id), Function::exactly("IIF", 3, iif)];
 
 /// Only `true` chooses the first.
-fn iif<'a>(args: &mut [Term<'a>], _: &Context<'_>) -> Result<Term<'a>> {
+fn iif<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     let yes = at(args, 0).as_ref().and_then(|value| value.as_bool()) == Some(true);
     Ok(take(args, if yes { 1 } else { 2 }))
 }
 
 /// The number that `_rid` ends with.
-fn document_id<'a>(args: &mut [Term<'a>], _: &Context<'_>) -> Result<Term<'a>> {
+fn document_id<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     let rid = at(args, 0).as_ref().and_then(|item| ItemRid::parse(item.get("_rid")?.as_str()?));
     whole(rid.and_then(|rid| i64::try_from(rid.docnum).ok()))
 }

@@ -10,7 +10,7 @@ use pleiad_model::{Number, Result, Value};
 
 use super::arguments::{at, number, or_default, real, whole};
 use super::{Function, Varies};
-use crate::expr::{Context, Term};
+use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::exactly("ABS", 1, abs),
@@ -40,22 +40,22 @@ pub const FUNCTIONS: &[Function] = &[
     Function::exactly("TRUNC", 1, |args, _| rounded(args, f64::trunc)),
 ];
 
-fn over<'a>(args: &[Term<'a>], function: fn(f64) -> f64) -> Result<Term<'a>> {
+fn over<'a>(args: &[Datum<'a>], function: fn(f64) -> f64) -> Result<Datum<'a>> {
     real(number(args, 0).map(function))
 }
 
-fn over_two<'a>(args: &[Term<'a>], function: fn(f64, f64) -> f64) -> Result<Term<'a>> {
+fn over_two<'a>(args: &[Datum<'a>], function: fn(f64, f64) -> f64) -> Result<Datum<'a>> {
     real(number(args, 0).zip(number(args, 1)).map(|(a, b)| function(a, b)))
 }
 
-fn rounded<'a>(args: &[Term<'a>], function: fn(f64) -> f64) -> Result<Term<'a>> {
+fn rounded<'a>(args: &[Datum<'a>], function: fn(f64) -> f64) -> Result<Datum<'a>> {
     match at(args, 0).as_ref().and_then(|value| value.as_number()) {
         Some(Number::Float(n)) => real(Some(function(n))),
         whole => Ok(whole.map(|whole| Cow::Owned(Value::Number(whole)))),
     }
 }
 
-fn abs<'a>(args: &mut [Term<'a>], _: &Context<'_>) -> Result<Term<'a>> {
+fn abs<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     let magnitude = at(args, 0).as_ref().and_then(|value| value.as_number()).map(|number| match number {
         Number::Int(n) => Number::from(n.unsigned_abs()),
         Number::UInt(n) => Number::UInt(n),
@@ -65,13 +65,13 @@ fn abs<'a>(args: &mut [Term<'a>], _: &Context<'_>) -> Result<Term<'a>> {
 }
 
 /// NaN has no sign.
-fn sign<'a>(args: &mut [Term<'a>], _: &Context<'_>) -> Result<Term<'a>> {
+fn sign<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     let order = number(args, 0).and_then(|n| n.partial_cmp(&0.0));
     whole(order.map(|order| order as i64))
 }
 
 /// Bases 2 and 10 have functions of their own: ln 2 / ln 10 is one bit off.
-fn log<'a>(args: &mut [Term<'a>], _: &Context<'_>) -> Result<Term<'a>> {
+fn log<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     let Some(n) = number(args, 0) else { return Ok(None) };
     if args.len() == 1 {
         return real(Some(n.ln()));
@@ -83,13 +83,13 @@ fn log<'a>(args: &mut [Term<'a>], _: &Context<'_>) -> Result<Term<'a>> {
     }))
 }
 
-fn number_bin<'a>(args: &mut [Term<'a>], _: &Context<'_>) -> Result<Term<'a>> {
+fn number_bin<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     let width = or_default(args, 1, 1.0, || number(args, 1)).filter(|width| *width != 0.0);
     real(number(args, 0).zip(width).map(|(n, width)| (n / width).floor() * width))
 }
 
 /// The 53 bits that a double below 1 can hold.
-fn rand<'a>(_: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn rand<'a>(_: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     const STEPS: f64 = (1u64 << 53) as f64;
     real(Some((cx.env.random_u64() >> 11) as f64 / STEPS))
 }

@@ -29,14 +29,14 @@ use regex_automata::util::syntax;
 
 use super::Function;
 use super::arguments::{integer, items, or_default, string, string_item, truth};
-use crate::expr::{Context, Term};
+use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::between("REGEXEXTRACT", 2, 4, extract),
     Function::between("REGEXEXTRACTALL", 2, 4, extract_all),
     Function::between("REGEXMATCH", 2, 3, is_match),
-    Function::between("REGEXREPLACE", 3, 4, |args, cx| replace(args, cx, Reach::First)),
-    Function::between("REGEXREPLACEALL", 3, 4, |args, cx| replace(args, cx, Reach::All)),
+    Function::between("REGEXREPLACE", 3, 4, |args, cx| replace(args, cx, MatchScope::First)),
+    Function::between("REGEXREPLACEALL", 3, 4, |args, cx| replace(args, cx, MatchScope::All)),
 ];
 
 /// What one compiled pattern may take.
@@ -57,16 +57,16 @@ const REMEMBERED_MAX: usize = 8;
 
 // Functions.
 
-fn is_match<'a>(args: &mut [Term<'a>], _: &Context<'_>) -> Result<Term<'a>> {
+fn is_match<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     let (Some(subject), Some(pattern)) = (string(args, 0), pattern(args, 2)?) else { return Ok(None) };
     truth(Some(pattern.is_match(subject)?))
 }
 
 /// The first match, or one group of it.
-fn extract<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn extract<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let Some((subject, pattern, group)) = extraction(args)? else { return Ok(None) };
     let mut found = None;
-    pattern.each_match(subject, group, Reach::First, &mut |_, part| {
+    pattern.each_match(subject, group, MatchScope::First, &mut |_, part| {
         found = part.map(|part| string_item(part, cx)).transpose()?;
         Ok(())
     })?;
@@ -74,10 +74,10 @@ fn extract<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
 }
 
 /// A group that took no part in a match adds nothing.
-fn extract_all<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn extract_all<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let Some((subject, pattern, group)) = extraction(args)? else { return Ok(None) };
     let mut found = Vec::new();
-    pattern.each_match(subject, group, Reach::All, &mut |_, part| {
+    pattern.each_match(subject, group, MatchScope::All, &mut |_, part| {
         found.extend(part.map(|part| string_item(part, cx)).transpose()?);
         Ok(())
     })?;
@@ -85,7 +85,7 @@ fn extract_all<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> 
 }
 
 /// The replacement is plain text: `$1` is a dollar and a one.
-fn replace<'a>(args: &mut [Term<'a>], cx: &Context<'_>, reach: Reach) -> Result<Term<'a>> {
+fn replace<'a>(args: &mut [Datum<'a>], cx: &Context<'_>, reach: MatchScope) -> Result<Datum<'a>> {
     let (Some(subject), Some(with), Some(pattern)) = (string(args, 0), string(args, 2), pattern(args, 3)?) else {
         return Ok(None);
     };
@@ -103,7 +103,7 @@ fn replace<'a>(args: &mut [Term<'a>], cx: &Context<'_>, reach: Reach) -> Result<
 }
 
 /// Subject, pattern and group: `(subject, pattern [, modifiers [, group]])`.
-fn extraction<'v>(args: &'v [Term<'_>]) -> Result<Option<(&'v str, Rc<Pattern>, usize)>> {
+fn extraction<'v>(args: &'v [Datum<'_>]) -> Result<Option<(&'v str, Rc<RegexPattern>, usize)>> {
     let group = or_default(args, 3, 0, || usize::try_from(integer(args, 3)?).ok());
     let (Some(subject), Some(group)) = (string(args, 0), group) else { return Ok(None) };
     Ok(pattern(args, 2)?.filter(|pattern| group < pattern.groups()).map(|pattern| (subject, pattern, group)))
@@ -112,42 +112,46 @@ fn extraction<'v>(args: &'v [Term<'_>]) -> Result<Option<(&'v str, Rc<Pattern>, 
 // Patterns.
 
 #[derive(Clone, Copy, PartialEq)]
-enum Reach {
+enum MatchScope {
     First,
     All,
 }
 
-struct Pattern {
-    engine: Engine,
-    before_newline: Option<Ending>,
+struct RegexPattern {
+    engine: RegexEngine,
+    before_newline: Option<NewlineVariant>,
 }
 
 /// A pattern that asks for the end of a text, as it is for texts with a newline there.
-struct Ending {
+struct NewlineVariant {
     /// Then the other engine is as good: the newline is there for it, or it is not.
     is_last: bool,
     source: String,
     modifiers: Modifiers,
-    engine: OnceCell<Engine>,
+    engine: OnceCell<RegexEngine>,
 }
 
-enum Engine {
+enum RegexEngine {
     Automaton(Box<Automaton>),
     Backtracking(fancy_regex::Regex),
 }
 
 /// Receives where a match is and what the wanted group holds of it.
-type Visit<'f, 't> = &'f mut dyn FnMut(Range<usize>, Option<&'t str>) -> Result<()>;
+type MatchVisitor<'f, 't> = &'f mut dyn FnMut(Range<usize>, Option<&'t str>) -> Result<()>;
 
-impl Pattern {
+impl RegexPattern {
     /// `None` when it is no pattern.
-    fn compile(source: &str, modifiers: Modifiers) -> Result<Option<Pattern>> {
+    fn compile(source: &str, modifiers: Modifiers) -> Result<Option<RegexPattern>> {
         let Some(translated) = perl::translate(source, modifiers.flags())? else { return Ok(None) };
-        let engine = Engine::compile(&translated.text, modifiers, translated.backtracks)?;
+        let engine = RegexEngine::compile(&translated.text, modifiers, translated.backtracks)?;
         let is_last = translated.ends_last;
-        let before_newline =
-            translated.before_newline.map(|source| Ending { is_last, source, modifiers, engine: OnceCell::new() });
-        Ok(engine.map(|engine| Pattern { engine, before_newline }))
+        let before_newline = translated.before_newline.map(|source| NewlineVariant {
+            is_last,
+            source,
+            modifiers,
+            engine: OnceCell::new(),
+        });
+        Ok(engine.map(|engine| RegexPattern { engine, before_newline }))
     }
 
     fn groups(&self) -> usize {
@@ -156,18 +160,24 @@ impl Pattern {
 
     fn is_match(&self, text: &str) -> Result<bool> {
         match (&self.before_newline, &self.engine, text.strip_suffix('\n')) {
-            (Some(Ending { is_last: true, .. }), Engine::Automaton(automaton), Some(line)) => {
+            (Some(NewlineVariant { is_last: true, .. }), RegexEngine::Automaton(automaton), Some(line)) => {
                 Ok(automaton.is_match(text)? || automaton.is_match(line)?)
             }
             _ => self.for_text(text)?.is_match(text),
         }
     }
 
-    fn each_match<'t>(&self, text: &'t str, group: usize, reach: Reach, visit: Visit<'_, 't>) -> Result<()> {
+    fn each_match<'t>(
+        &self,
+        text: &'t str,
+        group: usize,
+        reach: MatchScope,
+        visit: MatchVisitor<'_, 't>,
+    ) -> Result<()> {
         self.for_text(text)?.each_match(text, group, reach, visit)
     }
 
-    fn for_text(&self, text: &str) -> Result<&Engine> {
+    fn for_text(&self, text: &str) -> Result<&RegexEngine> {
         match &self.before_newline {
             Some(ending) if text.ends_with('\n') => ending.engine(),
             _ => Ok(&self.engine),
@@ -175,56 +185,61 @@ impl Pattern {
     }
 }
 
-impl Ending {
-    fn engine(&self) -> Result<&Engine> {
+impl NewlineVariant {
+    fn engine(&self) -> Result<&RegexEngine> {
         match self.engine.get() {
             Some(engine) => Ok(engine),
             None => {
-                let engine = Engine::compile(&self.source, self.modifiers, true)?.ok_or_else(not_at_a_newline)?;
+                let engine = RegexEngine::compile(&self.source, self.modifiers, true)?.ok_or_else(not_at_a_newline)?;
                 Ok(self.engine.get_or_init(|| engine))
             }
         }
     }
 }
 
-impl Engine {
+impl RegexEngine {
     /// `None` when it is no pattern.
-    fn compile(source: &str, modifiers: Modifiers, backtracks: bool) -> Result<Option<Engine>> {
+    fn compile(source: &str, modifiers: Modifiers, backtracks: bool) -> Result<Option<RegexEngine>> {
         if backtracks {
-            return Ok(modifiers.backtracking(source).map(Engine::Backtracking));
+            return Ok(modifiers.backtracking(source).map(RegexEngine::Backtracking));
         }
         match modifiers.automaton(source) {
-            Ok(regex) => {
-                Automaton::new(regex, source, modifiers).map(|automaton| Some(Engine::Automaton(Box::new(automaton))))
-            }
+            Ok(regex) => Automaton::new(regex, source, modifiers)
+                .map(|automaton| Some(RegexEngine::Automaton(Box::new(automaton)))),
             Err(regex::Error::CompiledTooBig(_)) => Err(too_large()),
-            Err(_) => Ok(modifiers.backtracking(source).map(Engine::Backtracking)),
+            Err(_) => Ok(modifiers.backtracking(source).map(RegexEngine::Backtracking)),
         }
     }
 
     /// Group 0 is the whole match.
     fn groups(&self) -> usize {
         match self {
-            Engine::Automaton(automaton) => automaton.regex.captures_len(),
-            Engine::Backtracking(regex) => regex.captures_len(),
+            RegexEngine::Automaton(automaton) => automaton.regex.captures_len(),
+            RegexEngine::Backtracking(regex) => regex.captures_len(),
         }
     }
 
     fn is_match(&self, text: &str) -> Result<bool> {
         match self {
-            Engine::Automaton(automaton) => automaton.is_match(text),
-            Engine::Backtracking(regex) => {
+            RegexEngine::Automaton(automaton) => automaton.is_match(text),
+            RegexEngine::Backtracking(regex) => {
                 fits(text, BACKTRACK_TEXT_BYTES_MAX)?;
                 regex.is_match(text).map_err(|_| too_many_steps())
             }
         }
     }
 
-    fn each_match<'t>(&self, text: &'t str, group: usize, reach: Reach, visit: Visit<'_, 't>) -> Result<()> {
+    fn each_match<'t>(
+        &self,
+        text: &'t str,
+        group: usize,
+        reach: MatchScope,
+        visit: MatchVisitor<'_, 't>,
+    ) -> Result<()> {
         match self {
-            Engine::Automaton(automaton) => automaton.each_match(text, group, reach, visit),
-            Engine::Backtracking(regex) => {
-                let all = reach == Reach::All;
+            RegexEngine::Automaton(automaton) => automaton.each_match(text, group, reach, visit),
+            RegexEngine::Backtracking(regex) => {
+                let all = reach == MatchScope::All;
                 fits(text, if all { BACKTRACK_ALL_TEXT_BYTES_MAX } else { BACKTRACK_TEXT_BYTES_MAX })?;
                 regex.captures_iter(text).take(reach.matches()).try_for_each(|captures| {
                     let captures = captures.map_err(|_| too_many_steps())?;
@@ -235,9 +250,9 @@ impl Engine {
     }
 }
 
-impl Reach {
+impl MatchScope {
     fn matches(self) -> usize {
-        if self == Reach::First { 1 } else { usize::MAX }
+        if self == MatchScope::First { 1 } else { usize::MAX }
     }
 }
 
@@ -268,7 +283,13 @@ impl Automaton {
         found.map(|end| end.is_some()).map_err(|_| too_many_steps())
     }
 
-    fn each_match<'t>(&self, text: &'t str, group: usize, reach: Reach, visit: Visit<'_, 't>) -> Result<()> {
+    fn each_match<'t>(
+        &self,
+        text: &'t str,
+        group: usize,
+        reach: MatchScope,
+        visit: MatchVisitor<'_, 't>,
+    ) -> Result<()> {
         let mut searches_left = self.searches_max(text);
         let mut search = || {
             searches_left = searches_left.checked_sub(1).ok_or_else(too_many_steps)?;
@@ -279,7 +300,7 @@ impl Automaton {
             if let Some(all) = captures.get(0) {
                 visit(all.range(), captures.get(group).map(|part| part.as_str()))?;
             }
-            if reach == Reach::All {
+            if reach == MatchScope::All {
                 search()?;
             }
         }
@@ -330,8 +351,8 @@ impl Modifiers {
         Some(modifiers)
     }
 
-    fn flags(self) -> perl::Flags {
-        perl::Flags { multi_line: self.multi_line, ignore_space: self.ignore_space }
+    fn flags(self) -> perl::RegexFlags {
+        perl::RegexFlags { multi_line: self.multi_line, ignore_space: self.ignore_space }
     }
 
     fn automaton(self, source: &str) -> Result<regex::Regex, regex::Error> {
@@ -377,33 +398,33 @@ impl Modifiers {
 
 // Remembering.
 
-struct Remembered {
+struct PatternCache {
     source: String,
     modifiers: Modifiers,
     /// `None`: the source is no pattern.
-    pattern: Option<Rc<Pattern>>,
+    pattern: Option<Rc<RegexPattern>>,
 }
 
 thread_local! {
     /// The latest first.
-    static REMEMBERED: RefCell<Vec<Remembered>> = const { RefCell::new(Vec::new()) };
+    static REMEMBERED: RefCell<Vec<PatternCache>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The pattern in argument 1, with the modifiers in the argument named.
-fn pattern(args: &[Term<'_>], modifiers_at: usize) -> Result<Option<Rc<Pattern>>> {
+fn pattern(args: &[Datum<'_>], modifiers_at: usize) -> Result<Option<Rc<RegexPattern>>> {
     let modifiers = or_default(args, modifiers_at, "", || string(args, modifiers_at)).and_then(Modifiers::parse);
     let (Some(source), Some(modifiers)) = (string(args, 1), modifiers) else { return Ok(None) };
     REMEMBERED.with_borrow_mut(|remembered| recall(remembered, source, modifiers))
 }
 
-fn recall(remembered: &mut Vec<Remembered>, source: &str, modifiers: Modifiers) -> Result<Option<Rc<Pattern>>> {
+fn recall(remembered: &mut Vec<PatternCache>, source: &str, modifiers: Modifiers) -> Result<Option<Rc<RegexPattern>>> {
     let known = remembered.iter().position(|known| known.modifiers == modifiers && known.source == source);
     match known {
         Some(at) => remembered[..=at].rotate_right(1),
         None => {
-            let pattern = Pattern::compile(source, modifiers)?.map(Rc::new);
+            let pattern = RegexPattern::compile(source, modifiers)?.map(Rc::new);
             remembered.truncate(REMEMBERED_MAX - 1);
-            remembered.insert(0, Remembered { source: source.to_owned(), modifiers, pattern });
+            remembered.insert(0, PatternCache { source: source.to_owned(), modifiers, pattern });
         }
     }
     Ok(remembered.first().and_then(|latest| latest.pattern.clone()))

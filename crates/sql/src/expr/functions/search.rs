@@ -7,7 +7,7 @@ use pleiad_model::{Error, Result};
 use super::Function;
 use super::arguments::{flag, string, truth};
 use super::fold;
-use crate::expr::Term;
+use crate::expr::Datum;
 
 pub const FUNCTIONS: &[Function] = &[
     Function::between("CONTAINS", 2, 3, |args, _| compare(args, contains, fold::contains)),
@@ -30,17 +30,17 @@ fn contains(text: &str, needle: &str) -> bool {
 }
 
 /// `exact` unless the third argument asks to ignore case.
-fn compare<'a>(args: &[Term<'a>], exact: Test, ignoring_case: Test) -> Result<Term<'a>> {
+fn compare<'a>(args: &[Datum<'a>], exact: Test, ignoring_case: Test) -> Result<Datum<'a>> {
     let test = flag(args, 2).map(|ignore_case| if ignore_case { ignoring_case } else { exact });
     truth(test.and_then(|test| test_one(args, 1, test)))
 }
 
-fn test_one(args: &[Term<'_>], position: usize, test: Test) -> Option<bool> {
+fn test_one(args: &[Datum<'_>], position: usize, test: Test) -> Option<bool> {
     Some(test(string(args, 0)?, string(args, position)?))
 }
 
 /// A quantifier over tests of the arguments after the first.
-fn each<'a>(args: &[Term<'a>], quantifier: fn(&[Term<'_>], Test) -> Option<bool>, test: Test) -> Result<Term<'a>> {
+fn each<'a>(args: &[Datum<'a>], quantifier: fn(&[Datum<'_>], Test) -> Option<bool>, test: Test) -> Result<Datum<'a>> {
     let text_bytes = string(args, 0).map_or(0, str::len);
     if text_bytes.saturating_mul(args.len()) > READ_BYTES_MAX {
         return Err(Error::invalid("A text this long cannot be searched for so many strings. Search for fewer."));
@@ -49,7 +49,7 @@ fn each<'a>(args: &[Term<'a>], quantifier: fn(&[Term<'_>], Test) -> Option<bool>
 }
 
 /// The three-valued `AND` of one test for each argument after the first.
-fn all(args: &[Term<'_>], test: Test) -> Option<bool> {
+fn all(args: &[Datum<'_>], test: Test) -> Option<bool> {
     let mut truth = Some(true);
     for position in 1..args.len() {
         match test_one(args, position, test) {
@@ -62,7 +62,7 @@ fn all(args: &[Term<'_>], test: Test) -> Option<bool> {
 }
 
 /// Their three-valued `OR`.
-fn any(args: &[Term<'_>], test: Test) -> Option<bool> {
+fn any(args: &[Datum<'_>], test: Test) -> Option<bool> {
     let mut truth = Some(false);
     for position in 1..args.len() {
         match test_one(args, position, test) {

@@ -10,7 +10,7 @@ use pleiad_model::{Result, Value};
 use super::Function;
 use super::arguments::{array, copy, items, truth};
 use crate::expr::compare::Ordered;
-use crate::expr::{Context, Term};
+use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::exactly("SETDIFFERENCE", 2, |args, cx| {
@@ -50,7 +50,7 @@ fn distinct<'v>(values: impl Iterator<Item = &'v Value>) -> Vec<&'v Value> {
     values.filter(|value| seen.insert(Ordered(*value))).collect()
 }
 
-fn set_equal(args: &[Term<'_>]) -> Option<bool> {
+fn set_equal(args: &[Datum<'_>]) -> Option<bool> {
     let (mut left, mut right) = (Members::new(array(args, 0)?).0, Members::new(array(args, 1)?).0);
     left.dedup();
     right.dedup();
@@ -58,10 +58,10 @@ fn set_equal(args: &[Term<'_>]) -> Option<bool> {
 }
 
 fn combine<'a>(
-    args: &[Term<'a>],
+    args: &[Datum<'a>],
     cx: &Context<'_>,
     function: for<'v> fn(&'v [Value], &'v [Value]) -> Vec<&'v Value>,
-) -> Result<Term<'a>> {
+) -> Result<Datum<'a>> {
     let (Some(left), Some(right)) = (array(args, 0), array(args, 1)) else { return Ok(None) };
     items(function(left, right).into_iter().map(|value| copy(value, cx)).collect::<Result<_>>()?)
 }

@@ -16,7 +16,7 @@ use pleiad_spatial::Geometry;
 use super::Function;
 use super::arguments::{at, real, truth};
 use crate::expr::context::bytes;
-use crate::expr::{Context, Term};
+use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::exactly("ST_AREA", 1, area),
@@ -31,30 +31,30 @@ pub const FUNCTIONS: &[Function] = &[
     Function::exactly("_ST_WITHIN", 2, within),
 ];
 
-fn area<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn area<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     real(shape(args, 0, cx).map(|shape| shape.area()))
 }
 
-fn distance<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn distance<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let pair = both(args, cx);
     real(pair.map(|(from, to)| from.try_distance(&to, &|steps| cx.work(steps))).transpose()?)
 }
 
-fn intersects<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn intersects<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let pair = both(args, cx);
     truth(pair.map(|(one, other)| one.try_intersects(&other, &|steps| cx.work(steps))).transpose()?)
 }
 
-fn within<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn within<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let pair = both(args, cx);
     truth(pair.map(|(inner, outer)| inner.try_within(&outer, &|steps| cx.work(steps))).transpose()?)
 }
 
-fn is_valid<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn is_valid<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     truth(at(args, 0).as_deref().map(|value| Geometry::is_valid(value, cx.geospatial)))
 }
 
-fn is_valid_detailed<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn is_valid_detailed<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let Some(value) = at(args, 0).as_deref() else { return Ok(None) };
     let report = match Geometry::parse(value, cx.geospatial) {
         Ok(_) => Object::new().with("valid", true),
@@ -65,26 +65,26 @@ fn is_valid_detailed<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term
     Ok(Some(Cow::Owned(report)))
 }
 
-fn both(args: &[Term<'_>], cx: &Context<'_>) -> Option<(Rc<Geometry>, Rc<Geometry>)> {
+fn both(args: &[Datum<'_>], cx: &Context<'_>) -> Option<(Rc<Geometry>, Rc<Geometry>)> {
     Some((shape(args, 0, cx)?, shape(args, 1, cx)?))
 }
 
 /// The last shape that was read, and from what.
-type Last = Cell<Option<(Value, Geospatial, Rc<Geometry>)>>;
+type GeometryCache = Cell<Option<(Value, Geospatial, Rc<Geometry>)>>;
 
 // A query compares every item with the same shape, which can have thousands of points. One memory for each place
 // of an argument: whichever side the constant is on, the items do not push it out.
 thread_local! {
-    static FIRST: Last = const { Cell::new(None) };
-    static SECOND: Last = const { Cell::new(None) };
+    static FIRST: GeometryCache = const { Cell::new(None) };
+    static SECOND: GeometryCache = const { Cell::new(None) };
 }
 
-fn shape(args: &[Term<'_>], position: usize, cx: &Context<'_>) -> Option<Rc<Geometry>> {
+fn shape(args: &[Datum<'_>], position: usize, cx: &Context<'_>) -> Option<Rc<Geometry>> {
     let value = at(args, position).as_deref()?;
     remembered(if position == 0 { &FIRST } else { &SECOND }, value, cx.geospatial)
 }
 
-fn remembered(last: &'static LocalKey<Last>, value: &Value, geospatial: Geospatial) -> Option<Rc<Geometry>> {
+fn remembered(last: &'static LocalKey<GeometryCache>, value: &Value, geospatial: Geospatial) -> Option<Rc<Geometry>> {
     let kept = last.take().filter(|(text, on, _)| *on == geospatial && text == value);
     if let Some((_, _, shape)) = &kept {
         let shape = shape.clone();

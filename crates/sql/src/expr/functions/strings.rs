@@ -8,7 +8,7 @@ use pleiad_model::{Result, Value};
 
 use super::arguments::{array, integer, items, or_default, slice, string, string_item, take, text};
 use super::{Function, fold, units};
-use crate::expr::{Context, Term};
+use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::at_least("CONCAT", 2, concat),
@@ -31,12 +31,12 @@ pub const FUNCTIONS: &[Function] = &[
 /// The longest result of `REPLICATE`, in UTF-16 units.
 pub const REPLICATE_UNITS_MAX: usize = 10_000;
 
-fn map(args: &[Term<'_>], function: fn(char) -> char) -> Option<String> {
+fn map(args: &[Datum<'_>], function: fn(char) -> char) -> Option<String> {
     string(args, 0).map(|text| text.chars().map(function).collect())
 }
 
 /// Appends to the first string when it is ours already.
-fn concat<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn concat<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let added = (1..args.len()).map(|at| string(args, at).map(str::len)).sum::<Option<usize>>();
     let (Some(added), Some(_)) = (added, string(args, 0)) else { return Ok(None) };
     cx.room.take(added)?;
@@ -48,7 +48,7 @@ fn concat<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
     Ok(Some(Cow::Owned(Value::String(whole))))
 }
 
-fn replace<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn replace<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let (Some(subject), Some(find), Some(with)) = (string(args, 0), string(args, 1), string(args, 2)) else {
         return Ok(None);
     };
@@ -60,14 +60,14 @@ fn replace<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
     Ok(Some(Cow::Owned(Value::String(subject.replace(find, with)))))
 }
 
-fn replicate(args: &[Term<'_>]) -> Option<String> {
+fn replicate(args: &[Datum<'_>]) -> Option<String> {
     let (subject, times) = (string(args, 0)?, usize::try_from(integer(args, 1)?).ok()?);
     let units = units::count(subject).checked_mul(times)?;
     // Repeating nothing is nothing, however often.
     (units <= REPLICATE_UNITS_MAX).then(|| if units == 0 { String::new() } else { subject.repeat(times) })
 }
 
-fn string_join<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn string_join<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let (Some(parts), Some(separator)) = (array(args, 0), string(args, 1)) else { return Ok(None) };
     let Some(parts) = parts.iter().map(Value::as_str).collect::<Option<Vec<_>>>() else { return Ok(None) };
     let separators = separator.len().saturating_mul(parts.len().saturating_sub(1));
@@ -75,7 +75,7 @@ fn string_join<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> 
     Ok(Some(Cow::Owned(Value::String(parts.join(separator)))))
 }
 
-fn string_split<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn string_split<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let (Some(subject), Some(separator)) = (string(args, 0), string(args, 1)) else { return Ok(None) };
     if separator.is_empty() {
         return items(vec![string_item(subject, cx)?]);
@@ -83,19 +83,19 @@ fn string_split<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>>
     items(subject.split(separator).map(|part| string_item(part, cx)).collect::<Result<_>>()?)
 }
 
-type Pair<'v> = (&'v str, &'v str);
+type StringPair<'v> = (&'v str, &'v str);
 
 /// One side of the text around a separator; undefined where there is none.
 fn split<'v>(
-    args: &'v [Term<'_>],
-    at: fn(&'v str, &'v str) -> Option<Pair<'v>>,
-    side: fn(Pair<'v>) -> &'v str,
+    args: &'v [Datum<'_>],
+    at: fn(&'v str, &'v str) -> Option<StringPair<'v>>,
+    side: fn(StringPair<'v>) -> &'v str,
 ) -> Option<&'v str> {
     at(string(args, 0)?, string(args, 1)?).map(side)
 }
 
 /// The second argument is a set of characters, not a string to strip.
-fn trim<'v>(args: &'v [Term<'_>], start: bool, end: bool) -> Option<&'v str> {
+fn trim<'v>(args: &'v [Datum<'_>], start: bool, end: bool) -> Option<&'v str> {
     let set = or_default(args, 1, CharSet::White, || string(args, 1).map(CharSet::of))?;
     let mut part = string(args, 0)?;
     if start {

@@ -14,8 +14,8 @@ use pleiad_model::{Error, Kind, Object, Result, Value, json};
 
 use super::{ALIASES, BY_NAME, FAMILIES, Varies, find};
 use crate::expr::aggregate::{AggregateKind, Aggregator};
-use crate::expr::{Context, Room, Term, UserFunctions, arithmetic};
-use crate::language::ast::{Expr, ExprKind, SelectSpec, Step};
+use crate::expr::{Context, Datum, MemoryBudget, UserFunctions, arithmetic};
+use crate::parse::ast::{AstStep, Expr, ExprKind, SelectSpec};
 
 /// 2024-10-14T14:20:30.666Z: when the samples of `NOW` and `AGO` were taken.
 const NOW_MS: u64 = 1_728_915_630_666;
@@ -30,7 +30,7 @@ pub fn with_context<T>(room_bytes: usize, test: impl FnOnce(&Context<'_>) -> T) 
         started_ms: STARTED_MS,
         geospatial: Geospatial::Geography,
         user_functions,
-        room: Room::new(room_bytes),
+        room: MemoryBudget::new(room_bytes),
         watch: None,
     })
 }
@@ -44,8 +44,7 @@ fn value_of(scalar: &str) -> String {
 
 #[track_caller]
 fn try_value_of(scalar: &str) -> Result<Option<Value>> {
-    let select =
-        crate::language::parse(&format!("SELECT VALUE {scalar}")).unwrap_or_else(|e| panic!("{scalar}: {e:?}"));
+    let select = crate::parse::parse(&format!("SELECT VALUE {scalar}")).unwrap_or_else(|e| panic!("{scalar}: {e:?}"));
     let SelectSpec::Value(item) = select.spec else { panic!("{scalar}") };
     with_context(ROOM_BYTES, |cx| Ok(evaluate(&item.expr, cx)?.map(Cow::into_owned)))
 }
@@ -82,7 +81,7 @@ const NOT_NUMBERS: [&str; 6] = ["undefined", "null", "'1'", "true", "[1]", "{}"]
 const NOT_ARRAYS: [&str; 6] = ["undefined", "null", "1", "true", "'[]'", "{}"];
 
 /// Constants only: what a function is given is `compile`'s business.
-fn evaluate<'a>(expr: &'a Expr, cx: &Context<'_>) -> Result<Term<'a>> {
+fn evaluate<'a>(expr: &'a Expr, cx: &Context<'_>) -> Result<Datum<'a>> {
     Ok(match &expr.kind {
         ExprKind::Undefined => None,
         ExprKind::Constant(value) => Some(Cow::Borrowed(value)),
@@ -111,7 +110,7 @@ fn evaluate<'a>(expr: &'a Expr, cx: &Context<'_>) -> Result<Term<'a>> {
             let mut value = evaluate(base, cx)?.map(Cow::into_owned);
             for step in steps {
                 value = value.and_then(|v| v.get(step.property().unwrap()).cloned());
-                assert!(matches!(step, Step::Property(_)));
+                assert!(matches!(step, AstStep::Property(_)));
             }
             value.map(Cow::Owned)
         }
@@ -120,7 +119,7 @@ fn evaluate<'a>(expr: &'a Expr, cx: &Context<'_>) -> Result<Term<'a>> {
     })
 }
 
-fn call<'a>(name: &str, arguments: &'a [Expr], cx: &Context<'_>) -> Result<Term<'a>> {
+fn call<'a>(name: &str, arguments: &'a [Expr], cx: &Context<'_>) -> Result<Datum<'a>> {
     let mut arguments = arguments.iter().map(|argument| evaluate(argument, cx)).collect::<Result<Vec<_>>>()?;
     if let Some(kind) = AggregateKind::find(name) {
         let mut aggregator = Aggregator::new(kind);
@@ -199,7 +198,7 @@ fn any_arguments_of_any_type_are_safe() {
         for count in 0..5 {
             for shift in 0..values.len() {
                 let term = |i: usize| values[(i * (1 + shift % 3) + shift) % values.len()].as_ref().map(Cow::Borrowed);
-                let mut arguments: Vec<Term<'_>> = (0..count).map(term).collect();
+                let mut arguments: Vec<Datum<'_>> = (0..count).map(term).collect();
                 let answer = with_context(ROOM_BYTES, |cx| (function.call)(&mut arguments, cx).map(drop));
                 let refused = |e: &Error| e.kind == Kind::Refused;
                 assert!(answer.as_ref().err().is_none_or(refused), "{}: {answer:?}", function.name);

@@ -7,7 +7,7 @@ use pleiad_model::{Result, Value};
 use super::Function;
 use super::arguments::{at, truth};
 use super::dates::DateTime;
-use crate::expr::Term;
+use crate::expr::Datum;
 
 pub const FUNCTIONS: &[Function] = &[
     Function::exactly("IS_ARRAY", 1, |args, _| is(args, |v| matches!(v, Value::Array(_)))),
@@ -27,6 +27,6 @@ pub const FUNCTIONS: &[Function] = &[
     Function::exactly("IS_STRING", 1, |args, _| is(args, |v| matches!(v, Value::String(_)))),
 ];
 
-fn is<'a>(args: &[Term<'a>], test: fn(&Value) -> bool) -> Result<Term<'a>> {
+fn is<'a>(args: &[Datum<'a>], test: fn(&Value) -> bool) -> Result<Datum<'a>> {
     truth(Some(at(args, 0).as_deref().is_some_and(test)))
 }

@@ -12,7 +12,7 @@ use pleiad_model::Result;
 
 use super::Function;
 use super::arguments::{integer, or_default, size, slice, string, whole};
-use crate::expr::{Context, Term};
+use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::between("INDEX_OF", 2, 3, |args, _| whole(index_of(args))),
@@ -57,21 +57,21 @@ fn from(text: &str, unit: usize) -> &str {
 }
 
 /// A count of units from an argument: what is negative is 0.
-fn units(args: &[Term<'_>], position: usize) -> Option<usize> {
+fn units(args: &[Datum<'_>], position: usize) -> Option<usize> {
     integer(args, position).map(|n| usize::try_from(n.max(0)).unwrap_or(usize::MAX))
 }
 
-fn left<'v>(args: &'v [Term<'_>]) -> Option<&'v str> {
+fn left<'v>(args: &'v [Datum<'_>]) -> Option<&'v str> {
     Some(before(string(args, 0)?, units(args, 1)?))
 }
 
-fn right<'v>(args: &'v [Term<'_>]) -> Option<&'v str> {
+fn right<'v>(args: &'v [Datum<'_>]) -> Option<&'v str> {
     let (text, wanted) = (string(args, 0)?, units(args, 1)?);
     Some(from(text, count(text).saturating_sub(wanted)))
 }
 
 /// A start before the text or past its end gives nothing.
-fn substring<'a>(args: &mut [Term<'a>], cx: &Context<'_>) -> Result<Term<'a>> {
+fn substring<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let part = || {
         let (text, start, length) = (string(args, 0)?, integer(args, 1)?, units(args, 2)?);
         Some(match usize::try_from(start) {
@@ -87,7 +87,7 @@ fn between(text: &str, start: usize, end: usize) -> &str {
 }
 
 /// Searches from `start` on; a negative one is 0.
-fn index_of(args: &[Term<'_>]) -> Option<i64> {
+fn index_of(args: &[Datum<'_>]) -> Option<i64> {
     let (text, needle) = (string(args, 0)?, string(args, 1)?);
     let start = or_default(args, 2, 0, || units(args, 2))?;
     if start > text.len() || start > count(text) {
@@ -99,7 +99,7 @@ fn index_of(args: &[Term<'_>]) -> Option<i64> {
 }
 
 /// Searches backwards; `start` is the last unit that may take part.
-fn last_index_of(args: &[Term<'_>]) -> Option<i64> {
+fn last_index_of(args: &[Datum<'_>]) -> Option<i64> {
     let (text, needle) = (string(args, 0)?, string(args, 1)?);
     let start = or_default(args, 2, i64::MAX, || integer(args, 2))?;
     let end = usize::try_from(start.saturating_add(1).max(0)).unwrap_or(usize::MAX);

@@ -9,7 +9,7 @@ use pleiad_vector::DistanceMetric;
 
 use super::Function;
 use super::arguments::{at, real};
-use crate::expr::{Context, Term};
+use crate::expr::{Context, Datum};
 
 pub const VECTOR_DISTANCE: &str = "VECTORDISTANCE";
 
@@ -19,7 +19,7 @@ pub const UNSAID: DistanceMetric =
 
 pub const FUNCTIONS: &[Function] = &[Function::between(VECTOR_DISTANCE, 2, 4, distance)];
 
-fn distance<'a>(args: &mut [Term<'a>], _: &Context<'_>) -> Result<Term<'a>> {
+fn distance<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     let vector = |position| UNSAID.vector(at(args, position).as_deref()?);
     real(vector(0).zip(vector(1)).and_then(|(left, right)| UNSAID.between(&left, &right)))
 }

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
-use super::{LOOSE_PIECE_MAX, Pattern};
+use super::{LOOSE_PIECE_MAX, LikePattern};
 
 #[track_caller]
 fn matches(text: &str, pattern: &str, escape: Option<char>) -> bool {
-    Pattern::compile(pattern, escape).unwrap().matches(text)
+    LikePattern::compile(pattern, escape).unwrap().matches(text)
 }
 
 #[test]
@@ -53,12 +53,12 @@ fn the_escape_character_makes_the_next_literal() {
 
 #[test]
 fn only_loose_pieces_are_limited() {
-    assert!(Pattern::compile(&"_".repeat(LOOSE_PIECE_MAX), None).is_ok());
-    assert!(Pattern::compile(&"_".repeat(LOOSE_PIECE_MAX + 1), None).is_err());
-    assert!(Pattern::compile(&"_%".repeat(LOOSE_PIECE_MAX + 1), None).is_ok());
-    assert!(Pattern::compile(&"a".repeat(300_000), None).is_ok());
-    assert!(Pattern::compile(&format!("[{}]", "a".repeat(LOOSE_PIECE_MAX - 1)), None).is_ok());
-    assert!(Pattern::compile(&format!("[{}]", "a".repeat(LOOSE_PIECE_MAX)), None).is_err());
+    assert!(LikePattern::compile(&"_".repeat(LOOSE_PIECE_MAX), None).is_ok());
+    assert!(LikePattern::compile(&"_".repeat(LOOSE_PIECE_MAX + 1), None).is_err());
+    assert!(LikePattern::compile(&"_%".repeat(LOOSE_PIECE_MAX + 1), None).is_ok());
+    assert!(LikePattern::compile(&"a".repeat(300_000), None).is_ok());
+    assert!(LikePattern::compile(&format!("[{}]", "a".repeat(LOOSE_PIECE_MAX - 1)), None).is_ok());
+    assert!(LikePattern::compile(&format!("[{}]", "a".repeat(LOOSE_PIECE_MAX)), None).is_err());
 }
 
 /// Would take minutes with a search that starts over at each position.

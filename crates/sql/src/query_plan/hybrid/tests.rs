@@ -163,7 +163,7 @@ fn every_text_of_a_plan_can_be_run() {
     run(hybrid.statistics_query().unwrap()).iter().for_each(|row| statistics.add(row).unwrap());
     assert_eq!(statistics, GlobalStatistics { documents: 4, texts: vec![(6, vec![2, 1])] });
     let component = hybrid.component_queries(&statistics).next().unwrap();
-    let rows: Vec<Scored> = run(&component).iter().map(|row| scored(row).unwrap()).collect();
+    let rows: Vec<ScoredItem> = run(&component).iter().map(|row| scored(row).unwrap()).collect();
     let ids: Vec<&str> = rows.iter().map(|row| row.payload.get("id").unwrap().as_str().unwrap()).collect();
     assert_eq!(ids, ["c", "b", "a"], "the rarest first, then the shortest; what is no text has no score");
 }

@@ -10,7 +10,7 @@
 //!
 //! Numbers without a width are LEB128. Effective keys have their length before them.
 
-use pleiad_engine::{CursorAt, Cut, Mark, QueryCursor, Stretch};
+use pleiad_engine::{CursorAt, KeyDigest, QueryCursor, ResumeKey, Stretch};
 use pleiad_model::Result;
 use pleiad_model::partition_key::EpkRange;
 
@@ -60,11 +60,11 @@ fn encode(cursor: &QueryCursor) -> Vec<u8> {
     out
 }
 
-fn encode_mark(mark: &Mark, out: &mut Vec<u8>) {
+fn encode_mark(mark: &ResumeKey, out: &mut Vec<u8>) {
     let (beginning, cut) = mark.parts();
     match cut {
         None => out.push(KEY),
-        Some(Cut { bytes, hash, end }) => {
+        Some(KeyDigest { bytes, hash, end }) => {
             out.push(CUT_KEY);
             number(bytes, out);
             out.extend_from_slice(&hash.0.to_be_bytes());
@@ -96,10 +96,10 @@ fn decode(bytes: &[u8]) -> Option<QueryCursor> {
     let (&kind, mut rest) = rest.split_first()?;
     let at = match kind {
         STRETCHES => CursorAt::Stretches(take_stretches(&mut rest)?),
-        KEY => CursorAt::Key(Mark::whole(std::mem::take(&mut rest).to_vec())),
+        KEY => CursorAt::Key(ResumeKey::whole(std::mem::take(&mut rest).to_vec())),
         CUT_KEY => {
             let cut = take_cut(&mut rest)?;
-            CursorAt::Key(Mark::cut(std::mem::take(&mut rest).to_vec(), cut))
+            CursorAt::Key(ResumeKey::cut(std::mem::take(&mut rest).to_vec(), cut))
         }
         ROW => CursorAt::Row(take_number(&mut rest)?),
         _ => return None,
@@ -107,13 +107,13 @@ fn decode(bytes: &[u8]) -> Option<QueryCursor> {
     rest.is_empty().then_some(QueryCursor { query: u64::from_be_bytes(*query), skip, take, passed, at })
 }
 
-fn take_cut(rest: &mut &[u8]) -> Option<Cut> {
+fn take_cut(rest: &mut &[u8]) -> Option<KeyDigest> {
     let bytes = take_number(rest)?;
     let (first, after) = rest.split_first_chunk()?;
     let (second, after) = after.split_first_chunk()?;
     let (end, after) = after.split_first_chunk()?;
     *rest = after;
-    Some(Cut { bytes, hash: (u64::from_be_bytes(*first), u64::from_be_bytes(*second)), end: *end })
+    Some(KeyDigest { bytes, hash: (u64::from_be_bytes(*first), u64::from_be_bytes(*second)), end: *end })
 }
 
 fn take_stretches(rest: &mut &[u8]) -> Option<Vec<Stretch>> {

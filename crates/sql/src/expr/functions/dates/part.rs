@@ -3,7 +3,7 @@
 use super::calendar::{DateTime, TICKS_PER_DAY, TICKS_PER_SECOND};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum DatePart {
     Year,
     Month,
     Day,
@@ -15,36 +15,36 @@ pub enum Part {
     Nanosecond,
 }
 
-const NAMES: [(&str, Part); 23] = [
-    ("year", Part::Year),
-    ("yyyy", Part::Year),
-    ("yy", Part::Year),
-    ("month", Part::Month),
-    ("mm", Part::Month),
-    ("m", Part::Month),
-    ("day", Part::Day),
-    ("dd", Part::Day),
-    ("d", Part::Day),
-    ("hour", Part::Hour),
-    ("hh", Part::Hour),
-    ("minute", Part::Minute),
-    ("mi", Part::Minute),
-    ("n", Part::Minute),
-    ("second", Part::Second),
-    ("ss", Part::Second),
-    ("s", Part::Second),
-    ("millisecond", Part::Millisecond),
-    ("ms", Part::Millisecond),
-    ("microsecond", Part::Microsecond),
-    ("mcs", Part::Microsecond),
-    ("nanosecond", Part::Nanosecond),
-    ("ns", Part::Nanosecond),
+const NAMES: [(&str, DatePart); 23] = [
+    ("year", DatePart::Year),
+    ("yyyy", DatePart::Year),
+    ("yy", DatePart::Year),
+    ("month", DatePart::Month),
+    ("mm", DatePart::Month),
+    ("m", DatePart::Month),
+    ("day", DatePart::Day),
+    ("dd", DatePart::Day),
+    ("d", DatePart::Day),
+    ("hour", DatePart::Hour),
+    ("hh", DatePart::Hour),
+    ("minute", DatePart::Minute),
+    ("mi", DatePart::Minute),
+    ("n", DatePart::Minute),
+    ("second", DatePart::Second),
+    ("ss", DatePart::Second),
+    ("s", DatePart::Second),
+    ("millisecond", DatePart::Millisecond),
+    ("ms", DatePart::Millisecond),
+    ("microsecond", DatePart::Microsecond),
+    ("mcs", DatePart::Microsecond),
+    ("nanosecond", DatePart::Nanosecond),
+    ("ns", DatePart::Nanosecond),
 ];
 
 const NS_PER_TICK: i128 = 100;
 const MONTHS_PER_YEAR: i64 = 12;
 
-impl Part {
+impl DatePart {
     /// In any case.
     pub fn parse(name: &str) -> Option<Self> {
         NAMES.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, part)| *part)
@@ -54,22 +54,22 @@ impl Part {
     pub fn of(self, at: DateTime) -> i64 {
         let (date, (hour, minute, second)) = (at.date(), at.time());
         match self {
-            Part::Year => date.year,
-            Part::Month => date.month,
-            Part::Day => date.day,
-            Part::Hour => hour,
-            Part::Minute => minute,
-            Part::Second => second,
-            Part::Millisecond => at.fraction_ticks() / 10_000,
-            Part::Microsecond => at.fraction_ticks() / 10,
-            Part::Nanosecond => at.fraction_ticks() * 100,
+            DatePart::Year => date.year,
+            DatePart::Month => date.month,
+            DatePart::Day => date.day,
+            DatePart::Hour => hour,
+            DatePart::Minute => minute,
+            DatePart::Second => second,
+            DatePart::Millisecond => at.fraction_ticks() / 10_000,
+            DatePart::Microsecond => at.fraction_ticks() / 10,
+            DatePart::Nanosecond => at.fraction_ticks() * 100,
         }
     }
 
     pub fn add(self, at: DateTime, count: i64) -> Option<DateTime> {
         match self.step() {
-            Step::Months(months) => at.add_months(count.checked_mul(months)?),
-            Step::Ns(ns) => {
+            DateDelta::Months(months) => at.add_months(count.checked_mul(months)?),
+            DateDelta::Ns(ns) => {
                 let ticks = i128::from(at.ticks()) + i128::from(count) * ns / NS_PER_TICK;
                 DateTime::from_ticks(i64::try_from(ticks).ok()?)
             }
@@ -79,16 +79,16 @@ impl Part {
     /// How often the part changes on the way from one point to the other.
     pub fn boundaries(self, start: DateTime, end: DateTime) -> i128 {
         match self.step() {
-            Step::Months(months) => i128::from(month_count(end) / months - month_count(start) / months),
-            Step::Ns(ns) => ns_since_epoch(end).div_euclid(ns) - ns_since_epoch(start).div_euclid(ns),
+            DateDelta::Months(months) => i128::from(month_count(end) / months - month_count(start) / months),
+            DateDelta::Ns(ns) => ns_since_epoch(end).div_euclid(ns) - ns_since_epoch(start).div_euclid(ns),
         }
     }
 
     /// The start of the bin: the last point not after `at` that is a whole number of sizes away from the origin.
     pub fn bin(self, at: DateTime, size: i64, origin: DateTime) -> Option<DateTime> {
         match self.step() {
-            Step::Months(months) => bin_months(at, size.checked_mul(months)?, origin),
-            Step::Ns(ns) => {
+            DateDelta::Months(months) => bin_months(at, size.checked_mul(months)?, origin),
+            DateDelta::Ns(ns) => {
                 let width = ns.checked_mul(i128::from(size))?;
                 let from_origin = (ns_since_epoch(at) - ns_since_epoch(origin)).div_euclid(width) * width;
                 let ticks = (ns_since_epoch(origin) + from_origin).div_euclid(NS_PER_TICK);
@@ -97,24 +97,24 @@ impl Part {
         }
     }
 
-    fn step(self) -> Step {
+    fn step(self) -> DateDelta {
         let ticks = match self {
-            Part::Year => return Step::Months(MONTHS_PER_YEAR),
-            Part::Month => return Step::Months(1),
-            Part::Nanosecond => return Step::Ns(1),
-            Part::Day => TICKS_PER_DAY,
-            Part::Hour => 3600 * TICKS_PER_SECOND,
-            Part::Minute => 60 * TICKS_PER_SECOND,
-            Part::Second => TICKS_PER_SECOND,
-            Part::Millisecond => TICKS_PER_SECOND / 1000,
-            Part::Microsecond => TICKS_PER_SECOND / 1_000_000,
+            DatePart::Year => return DateDelta::Months(MONTHS_PER_YEAR),
+            DatePart::Month => return DateDelta::Months(1),
+            DatePart::Nanosecond => return DateDelta::Ns(1),
+            DatePart::Day => TICKS_PER_DAY,
+            DatePart::Hour => 3600 * TICKS_PER_SECOND,
+            DatePart::Minute => 60 * TICKS_PER_SECOND,
+            DatePart::Second => TICKS_PER_SECOND,
+            DatePart::Millisecond => TICKS_PER_SECOND / 1000,
+            DatePart::Microsecond => TICKS_PER_SECOND / 1_000_000,
         };
-        Step::Ns(i128::from(ticks) * NS_PER_TICK)
+        DateDelta::Ns(i128::from(ticks) * NS_PER_TICK)
     }
 }
 
 /// Months differ in length; all else is a number of nanoseconds.
-enum Step {
+enum DateDelta {
     Months(i64),
     Ns(i128),
 }

@@ -32,14 +32,14 @@ pub struct Translated {
 
 /// What a group inherits from those around it.
 #[derive(Clone, Copy)]
-pub struct Flags {
+pub struct RegexFlags {
     pub multi_line: bool,
     pub ignore_space: bool,
 }
 
 /// What the last thing was, as far as a quantifier cares.
 #[derive(Clone, Copy, PartialEq)]
-enum Last {
+enum PrecedingToken {
     Nothing,
     Atom,
     Quantifier,
@@ -47,7 +47,7 @@ enum Last {
 
 /// Where in a group the end was asked for.
 #[derive(Clone, Copy, Default)]
-struct Asked {
+struct EndAnchors {
     before: bool,
     in_branch: bool,
     in_other_branch: bool,
@@ -58,30 +58,30 @@ struct Translator<'s> {
     text: String,
     /// Where in `text` the end of the subject is asked for: the places of `\z`.
     ends: Vec<usize>,
-    asked: Asked,
+    asked: EndAnchors,
     /// Whether the last thing asks for the end.
     last_asks: bool,
     ends_last: bool,
-    flags: Flags,
-    outer: Vec<(Flags, Asked)>,
+    flags: RegexFlags,
+    outer: Vec<(RegexFlags, EndAnchors)>,
     groups: usize,
-    last: Last,
+    last: PrecedingToken,
     backtracks: bool,
 }
 
 /// `None` when it is no pattern.
-pub fn translate(source: &str, flags: Flags) -> Result<Option<Translated>> {
+pub fn translate(source: &str, flags: RegexFlags) -> Result<Option<Translated>> {
     let mut translator = Translator {
         rest: source,
         text: String::with_capacity(source.len()),
         ends: Vec::new(),
-        asked: Asked::default(),
+        asked: EndAnchors::default(),
         last_asks: false,
         ends_last: true,
         flags,
         outer: Vec::new(),
         groups: 0,
-        last: Last::Nothing,
+        last: PrecedingToken::Nothing,
         backtracks: false,
     };
     while !translator.rest.is_empty() {
@@ -154,7 +154,7 @@ impl<'s> Translator<'s> {
 
     fn atom(&mut self, text: &str) {
         self.text.push_str(text);
-        self.last = Last::Atom;
+        self.last = PrecedingToken::Atom;
         self.last_asks = false;
         self.ends_last &= !(self.asked.before || self.asked.in_branch);
     }
@@ -163,7 +163,7 @@ impl<'s> Translator<'s> {
     fn end(&mut self) {
         self.ends.push(self.text.len());
         self.text.push_str(END);
-        self.last = Last::Atom;
+        self.last = PrecedingToken::Atom;
         self.last_asks = true;
         self.asked.in_branch = true;
     }
@@ -175,11 +175,11 @@ impl<'s> Translator<'s> {
 
     /// Twice in a row it is none. What is behind it belongs to it: one with a `+` there gives nothing back.
     fn quantifier(&mut self, repeats: &str) -> Option<()> {
-        if self.last == Last::Quantifier {
+        if self.last == PrecedingToken::Quantifier {
             return None;
         }
         self.text.push_str(repeats);
-        self.last = Last::Quantifier;
+        self.last = PrecedingToken::Quantifier;
         self.ends_last &= !self.last_asks;
         if self.eat("?") {
             self.text.push('?');
@@ -402,26 +402,26 @@ impl<'s> Translator<'s> {
 
     fn enter(&mut self, text: &str) {
         self.outer.push((self.flags, self.asked));
-        self.asked = Asked { before: self.asked.before || self.asked.in_branch, ..Asked::default() };
+        self.asked = EndAnchors { before: self.asked.before || self.asked.in_branch, ..EndAnchors::default() };
         self.text.push_str(text);
-        self.last = Last::Nothing;
+        self.last = PrecedingToken::Nothing;
     }
 
     fn branch(&mut self) {
         self.asked.in_other_branch |= self.asked.in_branch;
         self.asked.in_branch = false;
         self.text.push('|');
-        self.last = Last::Nothing;
+        self.last = PrecedingToken::Nothing;
     }
 
     fn close(&mut self) {
         self.last_asks = self.asked.in_branch || self.asked.in_other_branch;
         if let Some((flags, asked)) = self.outer.pop() {
             self.flags = flags;
-            self.asked = Asked { in_branch: asked.in_branch || self.last_asks, ..asked };
+            self.asked = EndAnchors { in_branch: asked.in_branch || self.last_asks, ..asked };
         }
         self.text.push(')');
-        self.last = Last::Atom;
+        self.last = PrecedingToken::Atom;
     }
 
     /// `(?(1)yes|no)`: the condition is no group. One that looks around is.

@@ -160,7 +160,7 @@ fn large_arrays_take_reasonable_time() {
         assert_eq!(answer.as_array().unwrap().len(), want, "{name}");
     }
     let wanted: Vec<Value> = (0..200_000).map(|n| number(-n - 1)).collect();
-    let mut terms: Vec<Term<'_>> = [&left].into_iter().chain(&wanted).map(|v| Some(Cow::Borrowed(v))).collect();
+    let mut terms: Vec<Datum<'_>> = [&left].into_iter().chain(&wanted).map(|v| Some(Cow::Borrowed(v))).collect();
     let answer = with_context(0, |cx| (find("ARRAY_CONTAINS_ANY").unwrap().call)(&mut terms, cx)).unwrap();
     assert_eq!(answer.as_deref(), Some(&Value::Bool(false)));
 }
@@ -169,7 +169,7 @@ fn large_arrays_take_reasonable_time() {
 fn results_fit_the_room() {
     let list = Value::Array(vec![Value::from("x".repeat(100)); 10]);
     for (name, count) in [("ARRAY_CONCAT", 2), ("SETUNION", 2), ("ARRAY_MAX", 1)] {
-        let mut terms: Vec<Term<'_>> = (0..count).map(|_| Some(Cow::Borrowed(&list))).collect();
+        let mut terms: Vec<Datum<'_>> = (0..count).map(|_| Some(Cow::Borrowed(&list))).collect();
         let error = with_context(99, |cx| (find(name).unwrap().call)(&mut terms, cx).map(drop)).unwrap_err();
         assert_eq!(error.kind, Kind::TooLarge, "{name}");
     }

@@ -99,7 +99,7 @@ fn extracts_and_replaces() {
 
 fn call_with(name: &str, arguments: &[&str]) -> Result<Option<Value>> {
     let values: Vec<Value> = arguments.iter().map(|text| Value::from(*text)).collect();
-    let mut terms: Vec<Term<'_>> = values.iter().map(|v| Some(Cow::Borrowed(v))).collect();
+    let mut terms: Vec<Datum<'_>> = values.iter().map(|v| Some(Cow::Borrowed(v))).collect();
     with_context(ROOM_BYTES, |cx| Ok((find(name).unwrap().call)(&mut terms, cx)?.map(Cow::into_owned)))
 }
 

@@ -252,7 +252,7 @@ fn results_fit_the_room() {
         ("REGEXEXTRACTALL", vec![&long, "x"]),
     ] {
         let values: Vec<Value> = arguments.into_iter().map(Value::from).collect();
-        let mut terms: Vec<Term<'_>> = values.iter().map(|v| Some(Cow::Borrowed(v))).collect();
+        let mut terms: Vec<Datum<'_>> = values.iter().map(|v| Some(Cow::Borrowed(v))).collect();
         let error = with_context(999, |cx| (find(name).unwrap().call)(&mut terms, cx).map(drop)).unwrap_err();
         assert_eq!(error.kind, Kind::TooLarge, "{name}");
     }
@@ -273,7 +273,7 @@ fn many_needles_in_a_long_text_have_a_limit() {
     let (text, needle) = (Value::from("a".repeat(1024 * 1024)), Value::from("b"));
     for (needles, fits) in [(100, true), (511, true), (512, false)] {
         let terms = std::iter::once(&text).chain(std::iter::repeat_n(&needle, needles));
-        let mut terms: Vec<Term<'_>> = terms.map(|v| Some(Cow::Borrowed(v))).collect();
+        let mut terms: Vec<Datum<'_>> = terms.map(|v| Some(Cow::Borrowed(v))).collect();
         let answer = with_context(0, |cx| (find("CONTAINS_ANY_CS").unwrap().call)(&mut terms, cx).map(drop));
         assert_eq!(answer.is_ok(), fits, "{needles}");
     }

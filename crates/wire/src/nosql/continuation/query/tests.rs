@@ -19,7 +19,7 @@ fn at() -> impl Strategy<Value = CursorAt> {
     prop_oneof![
         prop::collection::vec(stretch, 0..3).prop_map(CursorAt::Stretches),
         (prop::collection::vec(any::<u8>(), 0..200), 0usize..300)
-            .prop_map(|(key, bytes)| CursorAt::Key(Mark::whole(key).shortened(bytes))),
+            .prop_map(|(key, bytes)| CursorAt::Key(ResumeKey::whole(key).shortened(bytes))),
         any::<u64>().prop_map(CursorAt::Row),
     ]
 }
@@ -57,7 +57,7 @@ proptest! {
 /// S107 asks for one order; a page must be found again even when its last key is a novel.
 #[test]
 fn a_key_too_long_for_the_limit_is_cut_where_it_fits() {
-    let whole = Mark::whole(vec![8; 5000]);
+    let whole = ResumeKey::whole(vec![8; 5000]);
     let at = CursorAt::Key(whole.clone());
     let cursor = QueryCursor { query: 1, skip: 2, take: Some(9), passed: 40, at };
     let token = tokens().issue_query("AAAA", &cursor, KB);

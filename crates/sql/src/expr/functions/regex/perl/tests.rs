@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const PLAIN: Flags = Flags { multi_line: false, ignore_space: false };
+const PLAIN: RegexFlags = RegexFlags { multi_line: false, ignore_space: false };
 
 #[track_caller]
 fn check(source: &str, want: &str) {
@@ -51,7 +51,7 @@ fn the_end_is_also_before_a_newline_that_ends_the_text() {
     let translated = translate(r"^a$|b\Z", PLAIN).unwrap().unwrap();
     assert_eq!(translated.text, r"^a\z|b\z");
     assert_eq!(translated.before_newline.as_deref(), Some(r"^a(?:\z|(?=\n\z))|b(?:\z|(?=\n\z))"));
-    let lines = translate("a$(?-m)b$", Flags { multi_line: true, ..PLAIN }).unwrap().unwrap();
+    let lines = translate("a$(?-m)b$", RegexFlags { multi_line: true, ..PLAIN }).unwrap().unwrap();
     assert_eq!((lines.text.as_str(), lines.before_newline.is_some()), (r"a$(?-m)b\z", true));
     assert_eq!(translate("(?m)a$", PLAIN).unwrap().unwrap().before_newline, None);
 }
@@ -134,7 +134,7 @@ proptest! {
     #[test]
     fn any_text_is_translated_or_not(source in "[a-c0-9\\\\(){}\\[\\]<>?*+|^$:#&~ .,=!'RPQEgkxhHvVZzcué-]{0,24}") {
         let _ = translate(&source, PLAIN);
-        let _ = translate(&source, Flags { multi_line: true, ignore_space: true });
+        let _ = translate(&source, RegexFlags { multi_line: true, ignore_space: true });
     }
 
     /// A quoted text matches itself and nothing shorter.

@@ -1,0 +1,77 @@
+//! A query over the rows of another one: `SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.n FROM c)`.
+//!
+//! Promise: where the inner query's rows stand for many items, so that no item can be looked at alone, the two are told
+//! apart. The outer one then reads the inner one's rows as if they were the container's items. Any other subquery in
+//! `FROM` is left as it is: it is evaluated item by item.
+//!
+//! ```text
+//! SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.n FROM c) AS v
+//!   inner   SELECT DISTINCT VALUE c.n FROM c
+//!   outer   SELECT VALUE COUNT(1) FROM v
+//! ```
+
+use crate::parse::ast::{Expr, ExprKind, FromItem, Select};
+use crate::query_plan::gathers;
+
+/// No text can say this, so no alias is the same.
+const UNNAMED: &str = "\0";
+
+pub struct DerivedTable<'q> {
+    pub inner: &'q Select,
+    pub outer: Select,
+}
+
+/// The two stages, if there are two. The inner one may have stages of its own.
+pub fn stages(select: &Select) -> Option<DerivedTable<'_>> {
+    let (source, others) = select.from.split_first()?;
+    let ExprKind::Subquery { select: inner, .. } = &source.of.kind else { return None };
+    let is_stage = gathers(inner) && !inner.gives_items() || stages(inner).is_some();
+    if !inner.reads_items() || !is_stage {
+        return None;
+    }
+    let first = FromItem { each: source.each, of: rows_named(source), alias: source.alias.clone() };
+    let from = std::iter::once(first).chain(others.iter().cloned()).collect();
+    Some(DerivedTable { inner, outer: Select { from, ..select.clone() } })
+}
+
+/// What the inner query's rows are called when they are read.
+fn rows_named(source: &FromItem) -> Expr {
+    let span = source.of.span;
+    let text = match &source.alias {
+        Some(alias) if !source.each => alias.text.clone(),
+        _ => UNNAMED.to_owned(),
+    };
+    Expr { kind: ExprKind::Name(text), span }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check;
+    use crate::parse::print::print;
+
+    fn split(text: &str) -> Option<(String, String)> {
+        let select = check::read(text).unwrap();
+        stages(&select).map(|stages| (print(stages.inner), print(&stages.outer)))
+    }
+
+    #[test]
+    fn rows_that_stand_for_many_items_are_a_stage() {
+        let (inner, outer) = split("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.n FROM c) AS v").unwrap();
+        assert_eq!(inner, "SELECT DISTINCT VALUE c.n FROM c");
+        assert_eq!(outer, "SELECT VALUE COUNT(1) FROM v AS v");
+        assert!(split("SELECT x.n FROM (SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n) x WHERE x.k > 1").is_some());
+        assert!(split("SELECT VALUE x FROM (SELECT VALUE y FROM (SELECT VALUE MAX(c.n) FROM c) y) x").is_some());
+    }
+
+    #[test]
+    fn rows_of_single_items_are_not() {
+        assert!(split("SELECT VALUE x FROM (SELECT VALUE c.n FROM c) x").is_none());
+        assert!(split("SELECT VALUE x FROM (SELECT VALUE 1) x").is_none());
+        assert!(split("SELECT VALUE x FROM (SELECT DISTINCT VALUE y FROM (SELECT VALUE 1) y) x").is_none());
+        assert!(split("SELECT c.id FROM c JOIN (SELECT DISTINCT VALUE t FROM t IN c.tags)").is_none());
+        assert!(split("SELECT c.id FROM c").is_none());
+        assert!(split("SELECT VALUE x FROM (SELECT DISTINCT VALUE c FROM c) x").is_none());
+        assert!(split("SELECT VALUE x FROM (SELECT DISTINCT VALUE c FROM c.a c) x").is_some());
+    }
+}

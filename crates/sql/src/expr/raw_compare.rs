@@ -1,0 +1,94 @@
+//! A property against a constant, on the item's text.
+//!
+//! Promise: the same truth that evaluating both sides gives, without building a value. This is what a scan does
+//! for every item, so it allocates nothing.
+
+use std::cmp::Ordering;
+
+use pleiad_model::Value;
+use pleiad_model::json::lazy;
+
+use crate::block::ScalarExpr;
+use crate::document::{Bindings, SlotValue, lookup};
+use crate::expr::functions::Function;
+use crate::parse::ast::BinaryOp;
+
+/// `None` when this is no such comparison, or not one that text can answer.
+pub fn compare(first: &ScalarExpr, rest: &[(BinaryOp, ScalarExpr)], rows: Bindings<'_>) -> Option<Option<bool>> {
+    let [(op, second)] = rest else { return None };
+    match (first, second) {
+        (ScalarExpr::Path { slot, steps }, ScalarExpr::Constant(constant)) => {
+            let bound = lookup(rows, *slot).filter(|bound| bound.is_text())?;
+            match bound.text(steps) {
+                Some(text) => against(*op, &text, constant),
+                None => op.is_comparison().then_some(None),
+            }
+        }
+        (ScalarExpr::Slot(slot), ScalarExpr::Constant(constant)) => match lookup(rows, *slot)? {
+            SlotValue::Text(text) => against(*op, text, constant),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `ARRAY_CONTAINS(path, scalar)`: `None` when it is anything else, or not one that text can answer.
+pub fn array_contains(function: &Function, arguments: &[ScalarExpr], rows: Bindings<'_>) -> Option<Option<bool>> {
+    let [ScalarExpr::Path { slot, steps }, ScalarExpr::Constant(wanted @ (Value::String(_) | Value::Number(_)))] =
+        arguments
+    else {
+        return None;
+    };
+    if function.name != "ARRAY_CONTAINS" {
+        return None;
+    }
+    let bound = lookup(rows, *slot).filter(|bound| bound.is_text())?;
+    let Some(array) = bound.text(steps) else { return Some(None) };
+    if lazy::kind(&array) != Some(lazy::JsonType::Array) {
+        return Some(None);
+    }
+    let mut certain = true;
+    for element in lazy::elements(&array) {
+        match against(BinaryOp::Equal, element, wanted) {
+            Some(Some(true)) => return Some(Some(true)),
+            Some(_) => {}
+            // A string with escapes may be the one; other types are not.
+            None => certain &= element.first() != wanted_first(wanted),
+        }
+    }
+    certain.then_some(Some(false))
+}
+
+/// What the text of an equal element might begin with, when it cannot be compared as it stands.
+fn wanted_first(wanted: &Value) -> Option<&'static u8> {
+    matches!(wanted, Value::String(_)).then_some(&b'"')
+}
+
+fn against(op: BinaryOp, text: &[u8], constant: &Value) -> Option<Option<bool>> {
+    match (text.first()?, constant) {
+        (b'-' | b'0'..=b'9', Value::Number(constant)) => {
+            let number = lazy::number(text)?.as_f64();
+            Some(Some(number.partial_cmp(&constant.as_f64()).map_or(op == BinaryOp::NotEqual, |o| holds(op, o))))
+                .filter(|_| op.is_comparison())
+        }
+        (b'"', Value::String(constant)) => {
+            let raw = text.get(1..text.len().checked_sub(1)?)?;
+            // An escape stands for another byte than its own.
+            let plain = !raw.contains(&b'\\');
+            (plain && op.is_comparison()).then(|| Some(holds(op, raw.cmp(constant.as_bytes()))))
+        }
+        _ => None,
+    }
+}
+
+fn holds(op: BinaryOp, ordering: Ordering) -> bool {
+    match op {
+        BinaryOp::Equal => ordering.is_eq(),
+        BinaryOp::NotEqual => ordering.is_ne(),
+        BinaryOp::Less => ordering.is_lt(),
+        BinaryOp::Greater => ordering.is_gt(),
+        BinaryOp::LessOrEqual => ordering.is_le(),
+        BinaryOp::GreaterOrEqual => ordering.is_ge(),
+        _ => false,
+    }
+}

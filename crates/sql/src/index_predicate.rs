@@ -1,0 +1,215 @@
+//! What an index could find: a filter, turned into conditions on paths.
+//!
+//! Promise: an item for which the filter is true meets the condition. The other way round need not hold: whoever
+//! uses an index looks at the items it found again. Which conditions are worth using, and whether the
+//! container's policy indexes the path, is decided where the index is.
+
+mod derive; // node to condition
+mod explain; // conditions as text
+
+use std::ops::Bound;
+
+use pleiad_model::Value;
+use pleiad_model::policy::{Language, PathStep as IndexStep};
+use pleiad_vector::DistanceMetric;
+
+use crate::block::{Block, Distance, Operand, Output, ScalarExpr, VectorSearchOptions};
+use crate::expr::full_text::FullTextTest;
+use crate::expr::functions::Function;
+use crate::expr::like::LikePattern;
+use crate::expr::{Context, Datum};
+
+#[derive(Debug)]
+pub enum IndexPredicate<'b> {
+    /// No item meets it.
+    Never,
+    And(Vec<IndexPredicate<'b>>),
+    Or(Vec<IndexPredicate<'b>>),
+    Path(PathPredicate<'b>),
+    Spatial(SpatialPredicate<'b>),
+    Term(TermPredicate<'b>),
+}
+
+/// One place in items, and what its value must be.
+#[derive(Debug)]
+pub struct PathPredicate<'b> {
+    pub path: Vec<IndexStep>,
+    pub what: ValuePredicate<'b>,
+}
+
+#[derive(Debug)]
+pub enum ValuePredicate<'b> {
+    /// This scalar.
+    Equal(Value),
+    /// Scalars of one type between these two.
+    Range(Bound<Value>, Bound<Value>),
+    /// Strings that begin so.
+    Prefix(String),
+    /// Strings that pass a test, which can be made on the index alone.
+    Strings(StringTest<'b>),
+    Type(ValueType),
+    /// Anything but undefined.
+    Defined,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueType {
+    Bool,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+/// `CONTAINS(c.a, 'x')`, `c.a LIKE '%x%'`: a predicate on one string.
+pub enum StringTest<'b> {
+    Like(&'b LikePattern),
+    /// The string is the first argument.
+    Call(&'static Function, &'b [ScalarExpr]),
+}
+
+impl std::fmt::Debug for StringTest<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StringTest::Like(_) => f.write_str("LIKE"),
+            StringTest::Call(function, _) => f.write_str(function.name),
+        }
+    }
+}
+
+/// A spatial predicate against a constant geometry.
+#[derive(Debug)]
+pub struct SpatialPredicate<'b> {
+    pub path: Vec<IndexStep>,
+    pub region: &'b Value,
+    /// How far from the region an item may be, in metres or units of the plane.
+    pub distance: f64,
+}
+
+/// A text that has this word.
+#[derive(Debug)]
+pub struct TermPredicate<'b> {
+    pub path: Vec<IndexStep>,
+    /// Words of other languages are others.
+    pub language: Language,
+    pub word: &'b str,
+}
+
+/// One key of `ORDER BY`, when it is a path of properties.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OrderPath {
+    pub path: Vec<IndexStep>,
+    pub descending: bool,
+}
+
+impl StringTest<'_> {
+    pub fn passes(&self, text: &str, cx: &Context<'_>) -> bool {
+        match self {
+            StringTest::Like(pattern) => pattern.matches(text),
+            StringTest::Call(function, rest) => {
+                let first: Datum<'_> = Some(std::borrow::Cow::Owned(Value::from(text)));
+                let rest = rest.iter().map(|node| node.constant().map(std::borrow::Cow::Borrowed));
+                let mut arguments: Vec<Datum<'_>> = std::iter::once(first).chain(rest).collect();
+                // A test that fails to run excludes nothing: the item will be looked at.
+                (function.call)(&mut arguments, cx).map_or(true, |term| term.is_some_and(|v| v.as_bool() == Some(true)))
+            }
+        }
+    }
+}
+
+impl IndexPredicate<'_> {
+    /// How many places in the index it speaks of.
+    pub fn lookups(&self) -> usize {
+        match self {
+            IndexPredicate::Never => 0,
+            IndexPredicate::Path(_) | IndexPredicate::Spatial(_) | IndexPredicate::Term(_) => 1,
+            IndexPredicate::And(all) | IndexPredicate::Or(all) => all.iter().map(IndexPredicate::lookups).sum(),
+        }
+    }
+}
+
+/// What the block's filters say together; `None` when they say nothing that an index knows.
+pub fn condition(block: &Block) -> Option<IndexPredicate<'_>> {
+    if !block.reads_items {
+        return None;
+    }
+    derive::Paths::of(block).all(block.filters.iter().map(|filter| &filter.node))
+}
+
+/// The keys of `ORDER BY`, when each is a path of properties below the item.
+pub fn order_paths(block: &Block) -> Option<Vec<OrderPath>> {
+    if !block.reads_items {
+        return None;
+    }
+    let paths = derive::Paths::of(block);
+    let path = |node| paths.path(node).filter(|path| path.iter().all(|step| matches!(step, IndexStep::Property(_))));
+    let keys = block.order.iter();
+    keys.map(|key| Some(OrderPath { path: path(&key.node)?, descending: key.descending })).collect()
+}
+
+/// `ORDER BY VectorDistance(c.path, constant)` and nothing else: which items are nearest to a vector.
+#[derive(Debug)]
+pub struct VectorOrder<'b> {
+    pub path: Vec<IndexStep>,
+    pub to: &'b [f32],
+    pub measure: DistanceMetric,
+    pub search: VectorSearchOptions,
+}
+
+pub fn nearest(block: &Block) -> Option<VectorOrder<'_>> {
+    let [only] = block.order.as_slice() else { return None };
+    let ScalarExpr::Distance(distance) = &only.node else { return None };
+    let Distance { measure, search, left, right } = &**distance;
+    if only.descending != measure.is_similarity() {
+        return None; // the farthest first
+    }
+    let (to, node) = match (left, right) {
+        (Operand::Known(to), Operand::Computed(node)) | (Operand::Computed(node), Operand::Known(to)) => (to, node),
+        _ => return None,
+    };
+    let is_property = |step: &IndexStep| matches!(step, IndexStep::Property(_));
+    let path = derive::Paths::of(block).path(node).filter(|path| block.reads_items && path.iter().all(is_property))?;
+    Some(VectorOrder { path, to, measure: *measure, search: *search })
+}
+
+/// `ORDER BY _FullTextScore(c.path, …) DESC` and nothing else: which items are relevant.
+#[derive(Debug)]
+pub struct TextScoreOrder<'b> {
+    pub path: Vec<IndexStep>,
+    /// An item that does not meet it has the score 0.
+    pub condition: IndexPredicate<'b>,
+}
+
+/// `None` also if an index cannot tell.
+pub fn relevant(block: &Block) -> Option<TextScoreOrder<'_>> {
+    let [only] = block.order.as_slice() else { return None };
+    let ScalarExpr::FullText(call) = &only.node else { return None };
+    if !block.reads_items || !only.descending || !matches!(call.ask, FullTextTest::Score(_)) {
+        return None;
+    }
+    let paths = derive::Paths::of(block);
+    Some(TextScoreOrder { path: paths.path(&call.text)?, condition: IndexPredicate::Or(paths.searches(call)?) })
+}
+
+/// What a query that only counts words and hits asks of one text: the sum of lengths, or how many texts have a word.
+#[derive(Debug)]
+pub enum TextAggregate<'b> {
+    Items,
+    Words { path: Vec<IndexStep>, language: Language },
+    Hits(TermPredicate<'b>),
+}
+
+/// One for each aggregate of a block that asks for nothing else.
+pub fn tallies(block: &Block) -> Option<Vec<TextAggregate<'_>>> {
+    let Output::Groups(grouping, _) = &block.output else { return None };
+    if !grouping.whole || !block.reads_items || !block.sources.is_empty() || !block.filters.is_empty() {
+        return None;
+    }
+    let paths = derive::Paths::of(block);
+    grouping.aggregates.iter().map(|(kind, node)| paths.tally(*kind, node)).collect()
+}
+
+pub use explain::path_text;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! Projections: what a global secondary index keeps of the items of its source.
+//!
+//! Promise: a definition that is accepted names properties, or all of them, and nothing else; so the item of an index follows from one
+//! item of the source and can be worked out again. What an item lacks is null. The source's id is `_id`: the index gives ids of its own.
+//!
+//! ```text
+//! SELECT c.id, c.name.first, c.total FROM c      {"id":"7","name":{"first":"Ann"},"x":1}  →  {"_id":"7","first":"Ann","total":null}
+//! SELECT * FROM c                                {"id":"7","x":1}                         →  {"_id":"7","x":1}
+//! ```
+
+use pleiad_model::item::SYSTEM_PROPERTIES;
+use pleiad_model::{Error, Object, Result, Value};
+
+use crate::check;
+use crate::parse::ast::{AstStep, Expr, ExprKind, Select, SelectItem, SelectSpec};
+
+/// The source's id, in the index.
+pub const SOURCE_ID: &str = "_id";
+
+/// What of an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Projection {
+    All,
+    Properties(Vec<ProjectedPath>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectedPath {
+    path: Vec<String>,
+    name: String,
+}
+
+impl Projection {
+    pub fn parse(definition: &str) -> Result<Projection> {
+        let select = check::read(definition)?;
+        check_shape(&select)?;
+        match &select.spec {
+            SelectSpec::Star(_) => Ok(Projection::All),
+            SelectSpec::List(items) => {
+                distinct(items.iter().map(|item| property(&select, item)).collect::<Result<_>>()?)
+            }
+            SelectSpec::Value(_) => Err(wrong("it does not select VALUE")),
+        }
+    }
+
+    /// The item of the index, without its id.
+    pub fn apply(&self, item: &Value) -> Object {
+        match self {
+            Projection::All => all(item),
+            Projection::Properties(properties) => properties
+                .iter()
+                .fold(Object::new(), |object, property| object.with(property.name.as_str(), property.of(item))),
+        }
+    }
+}
+
+impl ProjectedPath {
+    fn of(&self, item: &Value) -> Value {
+        let found = self.path.iter().try_fold(item, |value, step| value.get(step));
+        found.cloned().unwrap_or(Value::Null)
+    }
+}
+
+fn all(item: &Value) -> Object {
+    let members = item.as_object().into_iter().flat_map(Object::iter);
+    let members = members.filter(|(name, _)| !SYSTEM_PROPERTIES.contains(name) && *name != SOURCE_ID);
+    members.fold(Object::new(), |object, (name, value)| object.with(named(name), value.clone()))
+}
+
+fn named(property: &str) -> &str {
+    if property == "id" { SOURCE_ID } else { property }
+}
+
+/// `SELECT … FROM c` and no more.
+fn check_shape(select: &Select) -> Result<()> {
+    let from_one = match &select.from[..] {
+        [source] => !source.each && matches!(source.of.kind, ExprKind::Name(_)),
+        _ => false,
+    };
+    let plain = !select.distinct
+        && select.top.is_none()
+        && select.filter.is_none()
+        && select.group_by.is_empty()
+        && select.order_by.is_none()
+        && select.offset_limit.is_none();
+    match (from_one, plain) {
+        (false, _) => Err(wrong("it selects from the container, without JOIN")),
+        (_, false) => Err(wrong("it has SELECT and FROM and no other clause")),
+        _ => Ok(()),
+    }
+}
+
+fn property(select: &Select, item: &SelectItem) -> Result<ProjectedPath> {
+    if item.alias.is_some() {
+        return Err(wrong("it has no AS: a property keeps its name"));
+    }
+    let path = path(select, &item.expr).ok_or_else(|| wrong("it selects properties, as in c.a.b, and nothing else"))?;
+    let name = path.last().map(String::as_str).unwrap_or_default();
+    if SYSTEM_PROPERTIES.contains(&name) {
+        return Err(wrong("the index has system properties of its own"));
+    }
+    Ok(ProjectedPath { name: if path.len() == 1 { named(name) } else { name }.to_owned(), path })
+}
+
+/// From the container's alias down.
+fn path(select: &Select, expr: &Expr) -> Option<Vec<String>> {
+    let ExprKind::Access { base, steps } = &expr.kind else { return None };
+    let ExprKind::Name(base) = &base.kind else { return None };
+    let source = select.from.first()?;
+    let alias = source.alias.as_ref().map(|alias| &alias.text);
+    let alias = alias.or(match &source.of.kind {
+        ExprKind::Name(name) => Some(name),
+        _ => None,
+    })?;
+    if base != alias {
+        return None;
+    }
+    steps.iter().map(step).collect()
+}
+
+fn step(step: &AstStep) -> Option<String> {
+    match step {
+        AstStep::Property(name) => Some(name.clone()),
+        AstStep::Index(Expr { kind: ExprKind::Constant(Value::String(name)), .. }) => Some(name.clone()),
+        AstStep::Index(_) => None,
+    }
+}
+
+fn distinct(properties: Vec<ProjectedPath>) -> Result<Projection> {
+    let taken = |name: &str| name == "id" || properties.iter().filter(|property| property.name == name).count() > 1;
+    match properties.iter().find(|property| taken(&property.name)) {
+        Some(property) => Err(wrong(&format!("two of its properties would be '{}'", property.name))),
+        None => Ok(Projection::Properties(properties)),
+    }
+}
+
+fn wrong(rule: &str) -> Error {
+    Error::invalid(format!("The definition of a global secondary index is a projection: {rule}."))
+}
+
+#[cfg(test)]
+mod tests;

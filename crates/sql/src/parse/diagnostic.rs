@@ -1,0 +1,113 @@
+//! What is wrong with a query, and where.
+//!
+//! Promise: the message of the resulting error is the JSON text that SDKs look into:
+//!
+//! ```text
+//! {"errors":[{"severity":"Error","location":{"start":9,"end":10,"line":1,"column":10},"code":"SC1001","message":"Syntax error, …"}]}
+//! ```
+//!
+//! `start` and `end` are the service's; `line` and `column` are for people and their editors, who count from 1.
+//! A hint, where there is one, is a sentence after the service's own: clients compare beginnings, people read on.
+
+mod hint; // what the author of a syntax error may have meant
+
+use pleiad_model::{Error, Object, Value, json};
+
+use super::Span;
+
+/// Longer tokens are cut in messages: a token can be as long as the text.
+const SHOWN_CHARS_MAX: usize = 60;
+/// Nobody reads more, and each is looked up in the text.
+const FAULTS_MAX: usize = 32;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub span: Span,
+    /// Absent where the service's number is not known; we invent none.
+    pub code: Option<&'static str>,
+    pub message: String,
+    /// What would have worked: a sentence.
+    pub hint: Option<String>,
+    /// What else is wrong, where all of it is told at once.
+    pub also: Vec<Diagnostic>,
+}
+
+impl Diagnostic {
+    pub fn syntax(span: Span, text: &str) -> Self {
+        let near: String = span.of(text).chars().take(SHOWN_CHARS_MAX).collect();
+        let fault = Diagnostic::coded(span, "SC1001", format!("Syntax error, incorrect syntax near '{near}'."));
+        Diagnostic { hint: hint::for_syntax(span, text), ..fault }
+    }
+
+    /// An object has each property once.
+    pub fn named_twice(span: Span, name: &str) -> Self {
+        let message = format!("Object creation error, property name '{name}' specified more than once.");
+        Diagnostic::coded(span, "SC2022", message)
+    }
+
+    pub fn coded(span: Span, code: &'static str, message: impl Into<String>) -> Self {
+        Diagnostic { span, code: Some(code), message: message.into(), hint: None, also: Vec::new() }
+    }
+
+    pub fn plain(span: Span, message: impl Into<String>) -> Self {
+        Diagnostic { span, code: None, message: message.into(), hint: None, also: Vec::new() }
+    }
+
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        Diagnostic { hint: Some(hint.into()), ..self }
+    }
+
+    /// All of them as one, the first of very many; `None` when there is none.
+    pub fn together(faults: impl IntoIterator<Item = Diagnostic>) -> Option<Self> {
+        let one_by_one = faults.into_iter().flat_map(|mut fault| {
+            let also = std::mem::take(&mut fault.also);
+            std::iter::once(fault).chain(also)
+        });
+        let mut faults = one_by_one.take(FAULTS_MAX);
+        let first = faults.next()?;
+        Some(Diagnostic { also: faults.collect(), ..first })
+    }
+
+    /// The error for whoever sent `text`.
+    pub fn into_error(self, text: &str) -> Error {
+        let mut errors = vec![self.entry(text)];
+        errors.extend(self.also.iter().map(|fault| fault.entry(text)));
+        let body = Object::new().with("errors", errors);
+        Error::invalid(json::to_string(&Value::from(body)))
+    }
+
+    fn entry(&self, text: &str) -> Value {
+        let mut error = Object::new().with("severity", "Error").with("location", location(self.span, text));
+        if let Some(code) = self.code {
+            // Older codes are numbers, and the service writes them as such.
+            error.set("code", code.parse::<i64>().map_or_else(|_| Value::from(code), Value::from));
+        }
+        let message = &self.message;
+        error.set("message", self.hint.as_ref().map_or(message.clone(), |hint| format!("{message} {hint}")));
+        Value::from(error)
+    }
+}
+
+fn location(span: Span, text: &str) -> Object {
+    let before = text.get(..span.start).unwrap_or(text);
+    let upto = text.get(..span.end).unwrap_or(text);
+    let line_start = before.rfind(['\n', '\r']).map_or(0, |end| end + 1);
+    Object::new()
+        .with("start", utf16_units(before))
+        .with("end", utf16_units(upto))
+        .with("line", line_ends(before) + 1)
+        .with("column", utf16_units(&before[line_start..]) + 1)
+}
+
+/// Places count UTF-16 units: the SDKs and editors that index into the text hold it that way (.NET, Java, JavaScript).
+fn utf16_units(text: &str) -> u64 {
+    text.encode_utf16().count() as u64
+}
+
+/// `\n`, `\r\n` and `\r` each end one line.
+fn line_ends(text: &str) -> u64 {
+    text.replace("\r\n", "\n").matches(['\n', '\r']).count() as u64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! What the author of a syntax error may have meant: habits from other dialects, and what to write here.
+//!
+//! Promise: only guesses, made from the token at fault and its neighbours; whether a text is an error is the
+//! parser's to say.
+
+use super::super::Span;
+use super::super::lexer::{Lexer, Token};
+use super::super::parser::is_reserved;
+
+/// The token at fault and the one before it, as they are written.
+struct TokenContext<'t> {
+    before: &'t str,
+    token: &'t str,
+    /// Nothing stands between the two.
+    touching: bool,
+    after: &'t str,
+}
+
+pub(super) fn for_syntax(span: Span, text: &str) -> Option<String> {
+    let around = around(span, text);
+    let fixed =
+        of_count(&around).or_else(|| of_symbol(&around)).or_else(|| of_string(&around)).or_else(|| of_word(&around));
+    fixed.map(str::to_owned).or_else(|| of_reserved(&around))
+}
+
+fn around(span: Span, text: &str) -> TokenContext<'_> {
+    let mut lexer = Lexer::new(text);
+    let mut before = Span::default();
+    loop {
+        let lexed = lexer.advance();
+        if lexed.span.start >= span.start || lexed.token == Token::End {
+            break;
+        }
+        before = lexed.span;
+    }
+    let after = text.get(span.end..).unwrap_or("");
+    TokenContext { before: before.of(text), token: span.of(text), touching: before.end == span.start, after }
+}
+
+const BARE_NAMES: &str = "Names are not quoted: write c.name, or c[\"name\"] when it is not an identifier.";
+const COMMENTS: &str = "Comments begin with -- and end with the line.";
+const PARAMETERS: &str = "Parameters begin with @.";
+
+fn of_count(around: &TokenContext<'_>) -> Option<&'static str> {
+    let is_counted = ["TOP", "OFFSET", "LIMIT"].iter().any(|word| around.before.eq_ignore_ascii_case(word));
+    let is_meant = around.token.starts_with(['-', '+', '(', '\'', '"']);
+    (is_counted && is_meant).then_some("A count is a whole number from 0 on, or a parameter.")
+}
+
+fn of_symbol(around: &TokenContext<'_>) -> Option<&'static str> {
+    Some(match (around.before, around.token) {
+        ("=", "=") => "Equality is written with one '='.",
+        ("&", "&") => "Write AND: '&' works on the bits of numbers.",
+        ("/", "/") => COMMENTS,
+        (_, "/") if around.after.starts_with('*') => COMMENTS,
+        (_, "!") => "Write NOT, or != to compare.",
+        (_, ";") => "A request holds one query, without a semicolon.",
+        (_, "`") => BARE_NAMES,
+        ("." | "FROM" | "from" | "JOIN" | "join" | "AS" | "as", "[") => BARE_NAMES,
+        ("(", "*") => "Write COUNT(1) to count items.",
+        ("." | "," | "VALUE" | "value", "*") | ("*", ",") => {
+            "The star stands alone: write SELECT * or name the properties."
+        }
+        (_, "$" | "#") => PARAMETERS,
+        ("=" | "<" | ">" | "<=" | ">=" | "!=" | "<>" | "(" | ",", ":" | "?") => PARAMETERS,
+        (_, "‘" | "’" | "“" | "”") => "Strings stand between straight quotes.",
+        _ => return None,
+    })
+}
+
+fn of_string(around: &TokenContext<'_>) -> Option<&'static str> {
+    let is_quoted = |token: &str| token.starts_with(['\'', '"']);
+    if !is_quoted(around.token) {
+        return None;
+    }
+    if around.touching && is_quoted(around.before) {
+        return Some("A quote inside a string is written \\' or \\\", not doubled.");
+    }
+    let closed = around.token.len() > 1 && around.token.ends_with(&around.token[..1]);
+    (!closed).then_some("The string is not closed.")
+}
+
+/// Words of other dialects. Many of them have been taken for an alias by the time that something does not fit.
+const FOREIGN: [(&[&str], &str); 9] = [
+    (&["LIMIT"], "LIMIT follows OFFSET: write OFFSET 0 LIMIT 10, or SELECT TOP 10."),
+    (&["OFFSET"], "OFFSET needs LIMIT: write OFFSET 0 LIMIT 10."),
+    (&["IS"], "Write IS_NULL(c.name), or NOT IS_DEFINED(c.name) for a property that is not there."),
+    (
+        &["ON", "INNER", "OUTER", "LEFT", "RIGHT", "CROSS", "FULL"],
+        "JOIN goes through an array of the same item: write JOIN x IN c.items, without ON.",
+    ),
+    (&["HAVING"], "There is no HAVING: filter the groups after the query."),
+    (&["UNION", "INTERSECT", "EXCEPT"], "One query at a time: combine results after the query."),
+    (&["WHEN", "CASE"], "Write condition ? value : otherwise."),
+    (&["INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP"], "Queries only read: items are written one by one."),
+    (&["DISTINCT"], "Count distinct values with SELECT COUNT(1) FROM (SELECT DISTINCT VALUE c.name FROM c)."),
+];
+
+fn of_word(around: &TokenContext<'_>) -> Option<&'static str> {
+    let said = |words: &[&str], token: &str| words.iter().any(|word| token.eq_ignore_ascii_case(word));
+    let hint = |token: &str| FOREIGN.iter().find(|(words, _)| said(words, token)).map(|(_, hint)| *hint);
+    hint(around.token).or_else(|| hint(around.before).filter(|_| !around.before.eq_ignore_ascii_case("DISTINCT")))
+}
+
+fn of_reserved(around: &TokenContext<'_>) -> Option<String> {
+    let token = around.token;
+    match around.before {
+        "." if is_reserved(token) => Some(format!("'{token}' is a reserved word: write [\"{token}\"].")),
+        word if word.eq_ignore_ascii_case("AS") && is_reserved(token) => {
+            Some(format!("'{token}' is a reserved word: choose another alias."))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

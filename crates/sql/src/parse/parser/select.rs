@@ -1,0 +1,165 @@
+//! The clauses of a query block.
+//!
+//! ```text
+//! SELECT [DISTINCT] [TOP n] spec [FROM source {JOIN source}] [WHERE scalar]
+//!        [GROUP BY scalars] [ORDER BY keys | ORDER BY RANK score] [OFFSET n LIMIT n]
+//! ```
+
+use super::super::ast::{
+    AstStep, ClauseSpans, Expr, ExprKind, FromItem, Name, OrderBy, OrderByItem, Select, SelectItem, SelectSpec,
+};
+use super::super::lexer::{Symbol, Token};
+use super::super::{Diagnostic, PROPERTIES_MAX, Span};
+use super::{Parsed, Parser, is_keyword};
+
+impl Parser<'_> {
+    pub(super) fn select(&mut self) -> Parsed<Select> {
+        let start = self.token.span;
+        let mut places = ClauseSpans::default();
+        self.expect_keyword("SELECT")?;
+        Ok(Select {
+            distinct: self.accept_keyword("DISTINCT"),
+            top: self.placed(&mut places.top, Self::top)?,
+            spec: self.select_spec()?,
+            from: if self.accept_keyword("FROM") { self.sources()? } else { Vec::new() },
+            filter: if self.accept_keyword("WHERE") { Some(self.scalar()?) } else { None },
+            group_by: self.group_by()?,
+            order_by: self.placed(&mut places.order_by, Self::order_by)?,
+            offset_limit: self.placed(&mut places.offset_limit, Self::offset_limit)?,
+            places,
+            span: self.since(start),
+        })
+    }
+
+    /// A clause that may be there, and where it is.
+    fn placed<T>(&mut self, place: &mut Span, clause: fn(&mut Self) -> Parsed<Option<T>>) -> Parsed<Option<T>> {
+        let start = self.token.span;
+        let found = clause(self)?;
+        if found.is_some() {
+            *place = self.since(start);
+        }
+        Ok(found)
+    }
+
+    fn top(&mut self) -> Parsed<Option<Expr>> {
+        if self.accept_keyword("TOP") { self.count().map(Some) } else { Ok(None) }
+    }
+
+    /// An unsigned number or a parameter. Whether the number will do is for the plan to say.
+    fn count(&mut self) -> Parsed<Expr> {
+        match self.token.token {
+            Token::Number(_) | Token::Parameter(_) => self.primary(),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn select_spec(&mut self) -> Parsed<SelectSpec> {
+        if self.at(Symbol::Star) {
+            return Ok(SelectSpec::Star(self.advance().span));
+        }
+        if self.accept_keyword("VALUE") {
+            return Ok(SelectSpec::Value(self.select_item()?));
+        }
+        let start = self.token.span;
+        let items = self.list(Self::select_item)?;
+        if items.len() > PROPERTIES_MAX {
+            return Err(Diagnostic::plain(start, format!("A SELECT list can have at most {PROPERTIES_MAX} items.")));
+        }
+        Ok(SelectSpec::List(items))
+    }
+
+    fn select_item(&mut self) -> Parsed<SelectItem> {
+        Ok(SelectItem { expr: self.scalar()?, alias: self.alias()? })
+    }
+
+    /// `[AS] name`. The documents let `AS` be left out everywhere, and so do we.
+    fn alias(&mut self) -> Parsed<Option<Name>> {
+        if self.accept_keyword("AS") || self.peek_name().is_some() { self.name().map(Some) } else { Ok(None) }
+    }
+
+    fn sources(&mut self) -> Parsed<Vec<FromItem>> {
+        let mut sources = vec![self.source()?];
+        while self.accept_keyword("JOIN") {
+            sources.push(self.source()?);
+        }
+        Ok(sources)
+    }
+
+    fn source(&mut self) -> Parsed<FromItem> {
+        if self.peek_name().is_some() && is_keyword(&self.ahead, "IN") {
+            let alias = self.name()?;
+            self.expect_keyword("IN")?;
+            return Ok(FromItem { each: true, of: self.collection()?, alias: Some(alias) });
+        }
+        Ok(FromItem { each: false, of: self.collection()?, alias: self.alias()? })
+    }
+
+    /// What rows can come from: a name, a path of constants from a name, a subquery, a function call.
+    fn collection(&mut self) -> Parsed<Expr> {
+        let start = self.token.span;
+        let source = self.postfix()?;
+        if is_collection(&source) { Ok(source) } else { Err(Diagnostic::syntax(start, self.text)) }
+    }
+
+    fn group_by(&mut self) -> Parsed<Vec<Expr>> {
+        if !self.accept_keyword("GROUP") {
+            return Ok(Vec::new());
+        }
+        self.expect_keyword("BY")?;
+        self.list(Self::scalar)
+    }
+
+    fn order_by(&mut self) -> Parsed<Option<OrderBy>> {
+        if !self.accept_keyword("ORDER") {
+            return Ok(None);
+        }
+        self.expect_keyword("BY")?;
+        // `RANK` may also be an alias: it is the keyword only when the scoring function follows it.
+        if self.at_keyword("RANK") && matches!(self.ahead.token, Token::Word(_)) {
+            self.advance();
+            return Ok(Some(OrderBy::Rank(self.ranked()?)));
+        }
+        Ok(Some(OrderBy::Keys(self.list(Self::order_key)?)))
+    }
+
+    fn ranked(&mut self) -> Parsed<Expr> {
+        let score = self.scalar()?;
+        if self.at_keyword("ASC") || self.at_keyword("DESC") {
+            let message = "Specifying a sort order (ASC or DESC) in the ORDER BY RANK clause is not allowed.";
+            return Err(Diagnostic::plain(self.token.span, message).with_hint("The most relevant comes first."));
+        }
+        Ok(score)
+    }
+
+    fn order_key(&mut self) -> Parsed<OrderByItem> {
+        let expr = self.scalar()?;
+        let at = self.token.span;
+        let descending = self.accept_keyword("DESC");
+        let direction = (descending || self.accept_keyword("ASC")).then_some(at);
+        Ok(OrderByItem { expr, descending, direction })
+    }
+
+    fn offset_limit(&mut self) -> Parsed<Option<(Expr, Expr)>> {
+        if !self.accept_keyword("OFFSET") {
+            return Ok(None);
+        }
+        let offset = self.count()?;
+        self.expect_keyword("LIMIT")?;
+        Ok(Some((offset, self.count()?)))
+    }
+}
+
+fn is_collection(source: &Expr) -> bool {
+    match &source.kind {
+        ExprKind::Name(_) | ExprKind::Subquery { .. } | ExprKind::Call { .. } => true,
+        ExprKind::Access { base, steps } => is_collection(base) && steps.iter().all(is_constant_step),
+        _ => false,
+    }
+}
+
+fn is_constant_step(step: &AstStep) -> bool {
+    match step {
+        AstStep::Property(_) => true,
+        AstStep::Index(index) => matches!(index.kind, ExprKind::Constant(_)),
+    }
+}

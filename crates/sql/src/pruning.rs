@@ -1,0 +1,363 @@
+//! Which partition keys a filter allows.
+//!
+//! Promise: an item whose key is not in the reach does not satisfy the filter. The reverse is not promised: only what
+//! the service itself routes by narrows the reach, so that its clients and ours agree on what needs a fan-out.
+//!
+//! ```text
+//! key /k       c.k = 'a' AND c.n > 1                ["a"]
+//!              c.k IN ('a', @b) OR c.k = null       ["a"] [@b] [null]
+//!              c.k = 'a' AND c.k = 'b'              nothing
+//!              c.k > 'a'                            everything
+//! keys /t /u   c.t = 1                              [1] and all that begin with it
+//!              c.u = 1                              everything: the first level is open
+//! ```
+//!
+//! One difference is the service's: `c.k = 0` goes to the key `0` and not to `-0.0`, which equals it and hashes
+//! elsewhere.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use pleiad_model::Value;
+use pleiad_model::partition_key::{EpkRange, KeyComponent, PartitionKey, PartitionKeyDefinition};
+
+use crate::compile::{Bind, constant};
+use crate::expr::MemoryBudget;
+use crate::parse::ast::{AstStep, BinaryOp, Expr, ExprKind, Select, UnaryOp};
+
+/// More keys than this are not worth telling apart from everything.
+pub const KEYS_MAX: usize = 16 * 1024;
+
+/// What constants may take while they are worked out; a filter with more of them is not worth routing.
+const KEYS_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// How many pairs of keys an `AND` may compare before it settles for one of its sides.
+const PAIRS_MAX: usize = 64 * 1024;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum PrunedKeys {
+    Everything,
+    /// Whole keys, or the first levels of hierarchical ones; in the order of their places.
+    Keys(Vec<PartitionKey>),
+    Nothing,
+}
+
+/// Effective keys, as clients get them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryRange {
+    pub min: String,
+    pub max: String,
+    pub min_inclusive: bool,
+    pub max_inclusive: bool,
+}
+
+pub fn route(select: &Select, bind: Bind<'_>, definition: &PartitionKeyDefinition) -> PrunedKeys {
+    if !select.reads_items() {
+        return PrunedKeys::Nothing;
+    }
+    let (Some(filter), Some(root)) = (&select.filter, RootAlias::of(select)) else { return PrunedKeys::Everything };
+    let router = KeyPruner { bind, definition, root, room: MemoryBudget::new(KEYS_BYTES_MAX) };
+    match router.allowed(filter) {
+        AllowedKeys::Anything => PrunedKeys::Everything,
+        AllowedKeys::Among(keys) => reach(keys, definition),
+    }
+}
+
+impl PrunedKeys {
+    /// The one logical partition that can hold rows.
+    pub fn single(&self, definition: &PartitionKeyDefinition) -> Option<&PartitionKey> {
+        match self {
+            PrunedKeys::Keys(keys) => match keys.as_slice() {
+                [key] if key.matches_shape(definition) => Some(key),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Sorted by `min`, none overlapping another.
+pub fn ranges(reach: &PrunedKeys, definition: &PartitionKeyDefinition) -> Vec<QueryRange> {
+    match reach {
+        PrunedKeys::Everything => vec![QueryRange::everything()],
+        PrunedKeys::Nothing => vec![QueryRange::nothing()],
+        PrunedKeys::Keys(keys) => {
+            let mut ranges: Vec<QueryRange> = keys.iter().map(|key| range(key, definition)).collect();
+            ranges.sort_by(|a, b| a.min.cmp(&b.min).then_with(|| b.max.cmp(&a.max)));
+            ranges.dedup_by(|next, kept| next.max <= kept.max);
+            ranges
+        }
+    }
+}
+
+fn range(key: &PartitionKey, definition: &PartitionKeyDefinition) -> QueryRange {
+    let at = key.effective(definition);
+    if key.components().is_empty() {
+        QueryRange::half_open(&EpkRange::of_point(at))
+    } else if key.matches_shape(definition) {
+        QueryRange::point(at.to_string())
+    } else {
+        QueryRange::half_open(&EpkRange::of_prefix(at))
+    }
+}
+
+impl QueryRange {
+    pub fn everything() -> Self {
+        QueryRange::half_open(&EpkRange::FULL)
+    }
+
+    /// Clients have no word for an empty plan: they ask whoever has the first key.
+    pub fn nothing() -> Self {
+        QueryRange::point(String::new())
+    }
+
+    fn half_open(range: &EpkRange) -> Self {
+        QueryRange { min: range.min.to_string(), max: range.max.to_string(), min_inclusive: true, max_inclusive: false }
+    }
+
+    fn point(at: String) -> Self {
+        QueryRange { min: at.clone(), max: at, min_inclusive: true, max_inclusive: true }
+    }
+}
+
+/// What is known of a key: a component per level, or nothing.
+type PartialKey = Vec<Option<KeyComponent>>;
+
+enum AllowedKeys {
+    Anything,
+    Among(HashSet<PartialKey>),
+}
+
+/// The name that stands for the item, or for a part of it.
+struct RootAlias<'q> {
+    name: &'q str,
+    below: Vec<&'q str>,
+}
+
+impl<'q> RootAlias<'q> {
+    fn of(select: &'q Select) -> Option<Self> {
+        let source = select.from.first().filter(|source| !source.each)?;
+        let below = match &source.of.kind {
+            ExprKind::Name(_) => Vec::new(),
+            ExprKind::Access { base, steps } if matches!(base.kind, ExprKind::Name(_)) => {
+                steps.iter().map(AstStep::property).collect::<Option<_>>()?
+            }
+            _ => return None,
+        };
+        Some(RootAlias { name: source.name()?, below })
+    }
+}
+
+struct KeyPruner<'q> {
+    bind: Bind<'q>,
+    definition: &'q PartitionKeyDefinition,
+    root: RootAlias<'q>,
+    /// For the values of parameters.
+    room: MemoryBudget,
+}
+
+impl KeyPruner<'_> {
+    /// The keys of items for which the filter may be true.
+    fn allowed(&self, filter: &Expr) -> AllowedKeys {
+        match &filter.kind {
+            ExprKind::And(terms) => terms.iter().map(|term| self.allowed(term)).fold(AllowedKeys::Anything, both),
+            ExprKind::Or(terms) => terms.iter().map(|term| self.allowed(term)).fold(nothing(), either),
+            _ => match self.constant(filter) {
+                Some(Some(Value::Bool(true))) => AllowedKeys::Anything,
+                Some(_) => nothing(),
+                None => self.predicate(filter).unwrap_or(AllowedKeys::Anything),
+            },
+        }
+    }
+
+    /// `None` when it says nothing about the key.
+    fn predicate(&self, filter: &Expr) -> Option<AllowedKeys> {
+        match &filter.kind {
+            ExprKind::Access { .. } => Some(self.key_is(self.level(filter)?, [&Value::Bool(true)])),
+            ExprKind::Unary { op: UnaryOp::Not, operand } => {
+                Some(self.key_is(self.level(operand)?, [&Value::Bool(false)]))
+            }
+            ExprKind::Binary { first, rest } => match rest.as_slice() {
+                [(BinaryOp::Equal, right)] => self.equal(first, right).or_else(|| self.equal(right, first)),
+                _ => None,
+            },
+            ExprKind::In { not: false, operand, list } => {
+                let level = self.level(operand)?;
+                let values = list.iter().map(|item| self.constant(item)).collect::<Option<Vec<_>>>()?;
+                Some(self.key_is(level, values.iter().flatten()))
+            }
+            ExprKind::Like { not: false, operand, pattern, escape: None } => {
+                let level = self.level(operand)?;
+                let pattern = self.constant(pattern)??;
+                is_literal(pattern.as_str()?).then(|| self.key_is(level, [&pattern]))
+            }
+            ExprKind::Call { function, arguments } => self.call(function, arguments),
+            _ => None,
+        }
+    }
+
+    fn equal(&self, left: &Expr, right: &Expr) -> Option<AllowedKeys> {
+        if let ExprKind::Call { function, arguments } = &left.kind {
+            let [of] = arguments.as_slice() else { return None };
+            let level = self.level(of).filter(|_| function.eq_ignore_ascii_case("ABS"))?;
+            let size = self.constant(right)?.and_then(|value| value.as_number()).map_or(-1.0, |n| n.as_f64());
+            let signs = [Value::from(size), Value::from(-size)];
+            return Some(if size >= 0.0 { self.key_is(level, &signs) } else { nothing() });
+        }
+        let level = self.level(left)?;
+        Some(self.key_is(level, self.constant(right)?.iter()))
+    }
+
+    fn call(&self, function: &str, arguments: &[Expr]) -> Option<AllowedKeys> {
+        let is = |name: &str| function.eq_ignore_ascii_case(name);
+        match arguments {
+            [of] if is("IS_NULL") => Some(self.key_is(self.level(of)?, [&Value::Null])),
+            [of] if is("IS_BOOL") || is("IS_BOOLEAN") => {
+                Some(self.key_is(self.level(of)?, [&Value::Bool(false), &Value::Bool(true)]))
+            }
+            [list, of, ..] if is("ARRAY_CONTAINS") || is("_TRY_ARRAY_CONTAINS") => {
+                let level = self.level(of)?;
+                let list = self.constant(list)?;
+                Some(self.key_is(level, list.iter().filter_map(Value::as_array).flatten()))
+            }
+            [left, right, rest @ ..] if is("STRINGEQUALS") && rest.iter().all(|flag| self.is_false(flag)) => {
+                self.equal_text(left, right).or_else(|| self.equal_text(right, left))
+            }
+            _ => None,
+        }
+    }
+
+    fn equal_text(&self, left: &Expr, right: &Expr) -> Option<AllowedKeys> {
+        let level = self.level(left)?;
+        let text = self.constant(right)?;
+        Some(self.key_is(level, text.iter().filter(|value| value.as_str().is_some())))
+    }
+
+    fn is_false(&self, expr: &Expr) -> bool {
+        self.constant(expr) == Some(Some(Value::Bool(false)))
+    }
+
+    fn constant(&self, expr: &Expr) -> Option<Option<Value>> {
+        constant(expr, self.bind, &self.room)
+    }
+
+    /// Which level of the key this is the path of.
+    fn level(&self, expr: &Expr) -> Option<usize> {
+        let ExprKind::Access { base, steps } = &expr.kind else { return None };
+        let ExprKind::Name(name) = &base.kind else { return None };
+        if name != self.root.name {
+            return None;
+        }
+        let steps = steps.iter().map(|step| self.property(step)).collect::<Option<Vec<_>>>()?;
+        let path = || self.root.below.iter().copied().chain(steps.iter().map(AsRef::as_ref));
+        self.definition.paths.iter().position(|key| key.segments().iter().map(AsRef::<str>::as_ref).eq(path()))
+    }
+
+    fn property<'s>(&self, step: &'s AstStep) -> Option<Cow<'s, str>> {
+        match step {
+            AstStep::Property(name) => Some(Cow::Borrowed(name)),
+            AstStep::Index(index) => match self.constant(index)?? {
+                Value::String(name) => Some(Cow::Owned(name)),
+                _ => None,
+            },
+        }
+    }
+
+    fn key_is<'v>(&self, level: usize, values: impl IntoIterator<Item = &'v Value>) -> AllowedKeys {
+        let known = |component| {
+            let mut known = vec![None; self.definition.paths.len()];
+            known[level] = Some(component);
+            known
+        };
+        bounded(values.into_iter().flat_map(components).map(known).collect())
+    }
+}
+
+/// The keys of items that have this value, or one that equals it.
+fn components(value: &Value) -> Vec<KeyComponent> {
+    match KeyComponent::of_property(Some(value)) {
+        KeyComponent::Number(n) if n.is_nan() => Vec::new(),
+        KeyComponent::Number(0.0) if value.as_number().is_some_and(|n| n.as_f64().is_sign_negative()) => {
+            vec![KeyComponent::Number(0.0), KeyComponent::Number(-0.0)]
+        }
+        component => vec![component],
+    }
+}
+
+fn is_literal(pattern: &str) -> bool {
+    !pattern.contains(['%', '_', '[', ']'])
+}
+
+fn nothing() -> AllowedKeys {
+    AllowedKeys::Among(HashSet::new())
+}
+
+fn bounded(keys: HashSet<PartialKey>) -> AllowedKeys {
+    if keys.len() > KEYS_MAX { AllowedKeys::Anything } else { AllowedKeys::Among(keys) }
+}
+
+/// Where both sides are too long to compare, either of them holds all keys that both have.
+fn both(one: AllowedKeys, other: AllowedKeys) -> AllowedKeys {
+    let (one, other) = match (one, other) {
+        (AllowedKeys::Anything, allowed) | (allowed, AllowedKeys::Anything) => return allowed,
+        (AllowedKeys::Among(one), AllowedKeys::Among(other)) => (one, other),
+    };
+    if one.len().saturating_mul(other.len()) > PAIRS_MAX {
+        return AllowedKeys::Among(if one.len() < other.len() { one } else { other });
+    }
+    let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
+    bounded(pairs.filter_map(|(a, b)| merge(a, b)).collect())
+}
+
+fn either(one: AllowedKeys, other: AllowedKeys) -> AllowedKeys {
+    match (one, other) {
+        (AllowedKeys::Among(mut one), AllowedKeys::Among(other)) => {
+            one.extend(other);
+            bounded(one)
+        }
+        _ => AllowedKeys::Anything,
+    }
+}
+
+/// What both know, unless they contradict each other.
+fn merge(one: &PartialKey, other: &PartialKey) -> Option<PartialKey> {
+    let level = |(a, b): (&Option<KeyComponent>, &Option<KeyComponent>)| match (a, b) {
+        (Some(a), Some(b)) if a != b => None,
+        (Some(known), _) | (None, Some(known)) => Some(Some(known.clone())),
+        (None, None) => Some(None),
+    };
+    one.iter().zip(other).map(level).collect()
+}
+
+fn reach(keys: HashSet<PartialKey>, definition: &PartitionKeyDefinition) -> PrunedKeys {
+    let mut beginnings = HashSet::new();
+    for known in keys {
+        match beginning(known, definition) {
+            Some(key) => beginnings.insert(key),
+            None => return PrunedKeys::Everything,
+        };
+    }
+    let is_covered = |key: &PartitionKey| {
+        let levels = key.components();
+        (1..levels.len()).any(|n| beginnings.contains(&PartitionKey::new(levels[..n].to_vec())))
+    };
+    let mut keys: Vec<PartitionKey> = beginnings.iter().filter(|key| !is_covered(key)).cloned().collect();
+    keys.sort_by_cached_key(|key| (key.effective(definition), key.to_json()));
+    if keys.is_empty() { PrunedKeys::Nothing } else { PrunedKeys::Keys(keys) }
+}
+
+/// The first levels, up to one that is open. `None` when that is none at all.
+fn beginning(known: PartialKey, definition: &PartitionKeyDefinition) -> Option<PartitionKey> {
+    let levels: Vec<KeyComponent> = known.into_iter().map_while(|level| level).collect();
+    let is_missing = definition.system_key && levels.iter().all(|level| *level == KeyComponent::Undefined);
+    match levels.len() {
+        0 => None,
+        // Items without any key are at the empty key, not below these levels.
+        n if is_missing && n < definition.paths.len() => None,
+        _ if is_missing => Some(PartitionKey::new(Vec::new())),
+        _ => Some(PartitionKey::new(levels)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Rows with something in common.
+//!
+//! Promise: a group is found by the bytes of its keys, so `1` and `1.0` are one group; groups come out in the
+//! order of those bytes, whatever order the rows came in.
+
+use std::collections::HashMap;
+
+use pleiad_model::{Error, Kind, Result, Value};
+
+use super::resume_key::ResumeKey;
+use crate::block::Grouping;
+use crate::document::{Bindings, GroupRow};
+use crate::expr::aggregate::Aggregator;
+use crate::expr::{Context, evaluate};
+use crate::sort_encoding;
+
+pub struct GroupTable<'q> {
+    grouping: &'q Grouping,
+    groups: HashMap<Vec<u8>, GroupEntry>,
+    /// Used again for every row.
+    key: Vec<u8>,
+    /// Only groups after this one.
+    pub after: Option<ResumeKey>,
+    /// Only groups before this one: the others did not fit.
+    pub ceiling: Option<Vec<u8>>,
+    bytes: usize,
+}
+
+struct GroupEntry {
+    keys: Vec<Option<Value>>,
+    aggregators: Vec<Aggregator>,
+}
+
+/// What groups may take before the largest are left to a later page.
+const GROUP_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// A group without its keys.
+const GROUP_BYTES: usize = 160;
+
+impl<'q> GroupTable<'q> {
+    pub fn new(grouping: &'q Grouping) -> Self {
+        GroupTable { grouping, groups: HashMap::new(), key: Vec::new(), after: None, ceiling: None, bytes: 0 }
+    }
+
+    pub fn add(&mut self, rows: Bindings<'_>, cx: &Context<'_>) -> Result<()> {
+        self.key.clear();
+        for node in &self.grouping.keys {
+            sort_encoding::encode(evaluate(node, rows, cx)?.as_deref(), &mut self.key);
+        }
+        if self.ceiling.as_ref().is_some_and(|ceiling| self.key >= *ceiling) {
+            return Ok(());
+        }
+        if let Some(after) = &self.after
+            && after.is_behind(&self.key)?
+        {
+            return Ok(());
+        }
+        if let Some(grown) = self.add_to_known(rows, cx)? {
+            self.bytes = self.bytes.saturating_add_signed(grown);
+        } else {
+            // Seldom: the keys are worked out again, so that rows of known groups need not keep them.
+            let own = |node| Ok(evaluate(node, rows, cx)?.map(|key| key.into_owned()));
+            let keys = self.grouping.keys.iter().map(own).collect::<Result<_>>()?;
+            self.open(keys);
+            let grown = self.add_to_known(rows, cx)?.unwrap_or(0);
+            self.bytes = self.bytes.saturating_add_signed(grown);
+        }
+        self.shed_surplus();
+        Ok(())
+    }
+
+    /// By how much the group of the current key has grown; `None` when there is none yet.
+    fn add_to_known(&mut self, rows: Bindings<'_>, cx: &Context<'_>) -> Result<Option<isize>> {
+        let Some(entry) = self.groups.get_mut(self.key.as_slice()) else { return Ok(None) };
+        let mut grown = 0;
+        for ((_, argument), aggregator) in self.grouping.aggregates.iter().zip(&mut entry.aggregators) {
+            let held = aggregator.held_bytes() as isize;
+            aggregator.add(evaluate(argument, rows, cx)?.as_deref(), cx)?;
+            grown += aggregator.held_bytes() as isize - held;
+        }
+        Ok(Some(grown))
+    }
+
+    /// Rows of which nothing is asked but how many they are.
+    pub fn count(&mut self, rows: u64) {
+        self.key.clear();
+        if !self.groups.contains_key(self.key.as_slice()) {
+            self.open(Vec::new());
+        }
+        if let Some(entry) = self.groups.get_mut(self.key.as_slice()) {
+            entry.aggregators.iter_mut().for_each(|aggregator| aggregator.count(rows));
+        }
+    }
+
+    /// What each aggregate comes to over rows that nobody looks at.
+    pub fn tally(&mut self, figures: &[u64]) {
+        self.count(0);
+        if let Some(entry) = self.groups.get_mut(&[][..]) {
+            entry.aggregators.iter_mut().zip(figures).for_each(|(aggregator, figure)| aggregator.tally(*figure));
+        }
+    }
+
+    fn open(&mut self, keys: Vec<Option<Value>>) {
+        let aggregators = self.grouping.aggregates.iter().map(|(kind, _)| Aggregator::new(*kind)).collect();
+        let entry = GroupEntry { keys, aggregators };
+        self.bytes += entry.bytes(&self.key);
+        self.groups.insert(self.key.clone(), entry);
+    }
+
+    /// Leaves the larger half of the groups to a later page, as often as it takes. One group always stays.
+    fn shed_surplus(&mut self) {
+        while self.bytes > GROUP_BYTES_MAX && self.groups.len() > 1 {
+            self.shed();
+        }
+    }
+
+    fn shed(&mut self) {
+        let mut keys: Vec<Vec<u8>> = self.groups.keys().cloned().collect();
+        let half = keys.len() / 2;
+        let (_, middle, _) = keys.select_nth_unstable(half);
+        self.lower(middle.clone());
+    }
+
+    fn lower(&mut self, ceiling: Vec<u8>) {
+        self.groups.retain(|key, _| *key < ceiling);
+        self.bytes = self.groups.iter().map(|(key, entry)| entry.bytes(key)).sum();
+        self.ceiling = Some(ceiling);
+    }
+
+    /// Takes in what another pass found elsewhere.
+    pub fn merge(&mut self, other: GroupTable<'q>) -> Result<()> {
+        let lower = match (&self.ceiling, other.ceiling) {
+            (Some(own), Some(theirs)) => Some(own.clone().min(theirs)),
+            (own, theirs) => own.clone().or(theirs),
+        };
+        for (key, entry) in other.groups {
+            match self.groups.get_mut(&key) {
+                Some(own) => {
+                    for (own, theirs) in own.aggregators.iter_mut().zip(entry.aggregators) {
+                        let held = own.held_bytes();
+                        own.merge(theirs)?;
+                        self.bytes = self.bytes + own.held_bytes() - held;
+                    }
+                }
+                None => {
+                    self.bytes += entry.bytes(&key);
+                    self.groups.insert(key, entry);
+                }
+            }
+        }
+        if let Some(ceiling) = lower {
+            self.lower(ceiling);
+        }
+        self.shed_surplus();
+        Ok(())
+    }
+
+    /// Fails when some groups did not fit, for whoever needs all of them at once.
+    pub fn check_complete(&self) -> Result<()> {
+        let message =
+            "The groups of one subquery, or of DISTINCT with GROUP BY, take more memory than they may. Filter more.";
+        match &self.ceiling {
+            None => Ok(()),
+            Some(_) => Err(Error::new(Kind::TooLarge, message)),
+        }
+    }
+
+    /// All groups in order; `whole` asks for the one group of a query without `GROUP BY`, rows or no rows.
+    pub fn finish(self, whole: bool) -> Vec<GroupRow> {
+        self.finish_keyed(whole).into_iter().map(|(_, group)| group).collect()
+    }
+
+    pub fn finish_keyed(mut self, whole: bool) -> Vec<(Vec<u8>, GroupRow)> {
+        if whole && self.groups.is_empty() && self.after.is_none() {
+            self.key.clear();
+            self.open(Vec::new());
+        }
+        let mut groups: Vec<(Vec<u8>, GroupEntry)> = self.groups.into_iter().collect();
+        groups.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        groups.into_iter().map(|(key, entry)| (key, entry.finish())).collect()
+    }
+}
+
+impl GroupEntry {
+    fn bytes(&self, key: &[u8]) -> usize {
+        let each = self.aggregators.len() * size_of::<Aggregator>() + self.keys.len() * size_of::<Option<Value>>();
+        GROUP_BYTES + 2 * key.len() + each + self.aggregators.iter().map(Aggregator::held_bytes).sum::<usize>()
+    }
+
+    fn finish(self) -> GroupRow {
+        GroupRow { keys: self.keys, aggregates: self.aggregators.into_iter().map(Aggregator::finish).collect() }
+    }
+}

@@ -1,0 +1,294 @@
+//! What a page keeps of the rows that come.
+//!
+//! Promise: no more than the page needs and no more than the budget allows. What is left out is larger than what is
+//! kept, so the next page finds it by going on after the last key.
+
+use std::collections::{BTreeMap, HashMap};
+
+use pleiad_model::{Error, Kind, Result};
+
+use super::Flow;
+use super::page::{Finished, PageSize, PageStart, ResumePoint, RowSet};
+use super::resume_key::ResumeKey;
+
+/// What sorted or distinct rows may take in memory.
+pub const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// A row's share of the tree that keeps it.
+const ENTRY_BYTES: usize = 96;
+
+/// Writes a row's text; `false` when the row has no value.
+pub type RowWriter<'w> = &'w mut dyn FnMut(&mut Vec<u8>) -> Result<bool>;
+
+/// Rows in order of arrival.
+pub struct StreamCollector {
+    start: PageStart,
+    size: PageSize,
+    rows: RowSet,
+    docnum: u64,
+    /// Rows of the current item, and how many of them an earlier page gave.
+    in_item: u64,
+    given: u64,
+    stopped: Option<ResumePoint>,
+    done: bool,
+}
+
+impl StreamCollector {
+    pub fn new(start: PageStart, size: PageSize) -> Self {
+        let done = start.take == Some(0);
+        StreamCollector { start, size, rows: RowSet::default(), docnum: 0, in_item: 0, given: 0, stopped: None, done }
+    }
+
+    /// Of this item so many rows were given already.
+    pub fn resume(&mut self, docnum: u64, rows: u64) {
+        self.start.at = ResumePoint::Item { docnum, rows };
+    }
+
+    pub fn begin(&mut self, docnum: u64) {
+        self.docnum = docnum;
+        self.in_item = 0;
+        self.given = match self.start.at {
+            ResumePoint::Item { docnum: resumed, rows } if resumed == docnum => rows,
+            _ => 0,
+        };
+    }
+
+    pub fn add(&mut self, write: RowWriter<'_>) -> Result<Flow> {
+        if self.done || !self.rows.append(write)? {
+            return Ok(if self.done { Flow::Stop } else { Flow::Continue });
+        }
+        self.in_item += 1;
+        if self.in_item <= self.given {
+            self.rows.pop();
+            return Ok(Flow::Continue);
+        }
+        if self.start.skip > 0 {
+            self.start.skip -= 1;
+            self.rows.pop();
+            return Ok(Flow::Continue);
+        }
+        if self.rows.len() > self.size.rows || self.rows.len() > 1 && self.rows.bytes() > self.size.bytes {
+            self.rows.pop();
+            self.stopped = Some(ResumePoint::Item { docnum: self.docnum, rows: self.in_item - 1 });
+            return Ok(Flow::Stop);
+        }
+        if let Some(take) = &mut self.start.take {
+            *take -= 1;
+            self.done = *take == 0;
+        }
+        Ok(if self.done { Flow::Stop } else { Flow::Continue })
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// `interrupted` is where the feeding was broken off before the rows were.
+    pub fn finish(self, interrupted: Option<ResumePoint>) -> Finished {
+        let at = self.stopped.or(interrupted).filter(|_| !self.done);
+        Finished { rows: self.rows, next: at.map(|at| PageStart { at, ..self.start }) }
+    }
+}
+
+/// The smallest rows by their keys.
+pub struct TopK {
+    start: PageStart,
+    size: PageSize,
+    /// Rows come in the order of their keys.
+    ordered: bool,
+    rows: BTreeMap<Vec<u8>, Vec<u8>>,
+    bytes: usize,
+    /// The smallest key that was left out.
+    ceiling: Option<Vec<u8>>,
+}
+
+impl TopK {
+    pub fn new(start: PageStart, size: PageSize) -> Self {
+        TopK { start, size, ordered: false, rows: BTreeMap::new(), bytes: 0, ceiling: None }
+    }
+
+    /// One more than the page shows, to know whether there is another page.
+    fn wanted(&self) -> usize {
+        let rows = self.size.rows as u64;
+        let shown = match self.start.take {
+            Some(take) if take <= rows => take,
+            _ => rows.saturating_add(1),
+        };
+        usize::try_from(self.start.skip.saturating_add(shown)).unwrap_or(usize::MAX)
+    }
+
+    pub fn add(&mut self, key: &[u8], write: RowWriter<'_>) -> Result<Flow> {
+        if self.start.at.is_behind(key)? {
+            return Ok(Flow::Continue);
+        }
+        if self.ceiling.as_ref().is_some_and(|ceiling| key >= ceiling.as_slice()) {
+            return Ok(if self.ordered { Flow::Stop } else { Flow::Continue });
+        }
+        let mut text = Vec::new();
+        if !self.rows.contains_key(key) && write(&mut text)? {
+            self.keep(key.to_vec(), text);
+        }
+        let beyond = self.is_full() && self.rows.last_key_value().is_none_or(|(last, _)| key >= last.as_slice());
+        Ok(if self.ordered && beyond { Flow::Stop } else { Flow::Continue })
+    }
+
+    /// Whether the items that come next come in the order of their keys.
+    pub fn expect_order(&mut self, ordered: bool) {
+        self.ordered = ordered;
+    }
+
+    /// Whether a row whose key begins like this may be one of the smallest.
+    pub fn admits(&self, beginning: &[u8]) -> bool {
+        let last = self.rows.last_key_value().map(|(last, _)| last).filter(|_| self.is_full());
+        last.or(self.ceiling.as_ref()).is_none_or(|last| beginning <= last.get(..beginning.len()).unwrap_or(last))
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows.len() >= self.wanted()
+    }
+
+    fn keep(&mut self, key: Vec<u8>, text: Vec<u8>) {
+        self.bytes += ENTRY_BYTES + key.len() + text.len();
+        self.rows.insert(key, text);
+        let wanted = self.wanted();
+        while self.rows.len() > wanted || self.bytes > KEPT_BYTES_MAX && self.rows.len() > 1 {
+            let Some((key, text)) = self.rows.pop_last() else { break };
+            self.bytes -= ENTRY_BYTES + key.len() + text.len();
+            self.ceiling = Some(key);
+        }
+    }
+
+    pub fn merge(&mut self, other: TopK) {
+        if let Some(ceiling) = other.ceiling {
+            self.lower(ceiling);
+        }
+        for (key, text) in other.rows {
+            // A row that is known stays as it came first, and is counted once.
+            let fits = self.ceiling.as_ref().is_none_or(|ceiling| key < *ceiling);
+            if fits && !self.rows.contains_key(&key) {
+                self.keep(key, text);
+            }
+        }
+    }
+
+    fn lower(&mut self, ceiling: Vec<u8>) {
+        if self.ceiling.as_ref().is_some_and(|own| *own <= ceiling) {
+            return;
+        }
+        let above = self.rows.split_off(&ceiling);
+        self.bytes -= above.iter().map(|(key, text)| ENTRY_BYTES + key.len() + text.len()).sum::<usize>();
+        self.ceiling = Some(ceiling);
+    }
+
+    pub fn finish(self) -> Finished {
+        let more = self.ceiling.is_some();
+        emit(self.rows.into_iter(), self.start, self.size, more)
+    }
+}
+
+/// A page of rows that come in the order of their keys; `more` says that others lie behind them.
+pub fn emit(
+    rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
+    mut start: PageStart,
+    size: PageSize,
+    more: bool,
+) -> Finished {
+    let mut page = RowSet::default();
+    for (key, text) in rows {
+        if start.take == Some(0) {
+            return Finished { rows: page, next: None };
+        }
+        if start.skip > 0 {
+            start.skip -= 1;
+            start.at = ResumePoint::Key(ResumeKey::whole(key));
+            continue;
+        }
+        if page.len() >= size.rows || !page.is_empty() && page.bytes() + text.len() > size.bytes {
+            return Finished { rows: page, next: Some(start) };
+        }
+        page.push(&text);
+        start.at = ResumePoint::Key(ResumeKey::whole(key));
+        start.take = start.take.map(|take| take - 1);
+    }
+    let next = (more && start.take != Some(0)).then_some(start);
+    Finished { rows: page, next }
+}
+
+/// `DISTINCT` with `ORDER BY`: each row once, at its smallest keys. Equal keys are told apart by the row, not by an item
+/// that has it, which may be gone when the next page is asked for.
+pub struct DistinctSorted {
+    start: PageStart,
+    size: PageSize,
+    /// Row to sort keys and text.
+    rows: HashMap<Vec<u8>, (Vec<u8>, Vec<u8>)>,
+    bytes: usize,
+}
+
+impl DistinctSorted {
+    pub fn new(start: PageStart, size: PageSize) -> Self {
+        DistinctSorted { start, size, rows: HashMap::new(), bytes: 0 }
+    }
+
+    pub fn add(&mut self, row: Vec<u8>, keys: Vec<u8>, text: Vec<u8>) -> Result<()> {
+        match self.rows.get_mut(&row) {
+            Some((known, _)) if *known <= keys => {}
+            Some((known, _)) => {
+                self.bytes = self.bytes + keys.len() - known.len();
+                *known = keys;
+            }
+            None => {
+                self.bytes += ENTRY_BYTES + row.len() + keys.len() + text.len();
+                self.rows.insert(row, (keys, text));
+            }
+        }
+        if self.bytes > KEPT_BYTES_MAX { Err(too_many()) } else { Ok(()) }
+    }
+
+    pub fn merge(&mut self, other: DistinctSorted) -> Result<()> {
+        other.rows.into_iter().try_for_each(|(row, (keys, text))| self.add(row, keys, text))
+    }
+
+    /// A place is keys │ row.
+    pub fn finish(self) -> Result<Finished> {
+        let placed = self.rows.into_iter().map(|(row, (mut keys, text))| {
+            keys.extend_from_slice(&row);
+            (keys, text)
+        });
+        let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(placed.len());
+        for (place, text) in placed {
+            if !self.start.at.is_behind(&place)? {
+                rows.push((place, text));
+            }
+        }
+        rows.sort_unstable();
+        Ok(emit(rows.into_iter(), self.start, self.size, false))
+    }
+}
+
+/// A page found by passing over the rows that earlier pages gave.
+pub fn by_count(rows: impl Iterator<Item = Vec<u8>>, start: PageStart, size: PageSize) -> Finished {
+    let given = match start.at {
+        ResumePoint::Row(given) => given,
+        _ => 0,
+    };
+    let passed = start.skip.saturating_add(given);
+    let wanted = start.take.map_or(u64::MAX, |take| take.saturating_sub(given));
+    let mut page = RowSet::default();
+    for (at, text) in rows.skip(usize::try_from(passed).unwrap_or(usize::MAX)).enumerate() {
+        if at as u64 >= wanted {
+            break;
+        }
+        if page.len() >= size.rows || !page.is_empty() && page.bytes() + text.len() > size.bytes {
+            let at = ResumePoint::Row(given + at as u64);
+            return Finished { rows: page, next: Some(PageStart { at, ..start }) };
+        }
+        page.push(&text);
+    }
+    Finished { rows: page, next: None }
+}
+
+fn too_many() -> Error {
+    let message = format!(
+        "DISTINCT with ORDER BY has more different rows than fit into {KEPT_BYTES_MAX} bytes. Filter more, or leave out ORDER BY."
+    );
+    Error::new(Kind::TooLarge, message)
+}

@@ -1,0 +1,94 @@
+//! Queries over feeds that fit in memory: databases, containers, offers.
+
+use pleiad_model::env::Env;
+use pleiad_model::policy::Geospatial;
+use pleiad_model::{Error, Kind, Result, Value};
+
+use super::{Flow, PageSize, PageStart, RowPipeline, RowSet};
+use crate::Parameters;
+use crate::check;
+use crate::compile::{Bind, compile};
+use crate::document::{Document, SlotValue};
+use crate::expr::{CheckLimit, Context, MemoryBudget};
+use crate::parse::ast::Select;
+
+/// What one run may build: rows, and whatever its expressions make on the way.
+pub const BUILT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Such a feed is small; a text that makes much of it is not what it is for.
+const CHECKS_MAX: u32 = 1024;
+
+/// A parsed query, ready for any rows and parameters.
+#[derive(Clone, Debug)]
+pub struct InMemoryQuery {
+    text: String,
+    select: Select,
+}
+
+/// Parses a query. Syntax and unresolved names are `Invalid`, what is not built is `Refused`.
+pub fn parse(text: &str) -> Result<InMemoryQuery> {
+    Ok(InMemoryQuery { select: check::read(text)?, text: text.to_owned() })
+}
+
+impl InMemoryQuery {
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn select(&self) -> &Select {
+        &self.select
+    }
+
+    /// The result over `rows`, in their order.
+    pub fn run_over<'a>(
+        &self,
+        parameters: &Parameters,
+        env: &dyn Env,
+        rows: impl Iterator<Item = &'a Value>,
+    ) -> Result<RowSet> {
+        self.run(parameters, Geospatial::Geography, env, rows.map(SlotValue::Value))
+    }
+
+    /// Whether it has a result over one item, without parameters.
+    pub fn finds(&self, item: &dyn Document, geospatial: Geospatial, env: &dyn Env) -> Result<bool> {
+        let rows = self.run(&Parameters::default(), geospatial, env, std::iter::once(SlotValue::Item(item)))?;
+        Ok(!rows.is_empty())
+    }
+
+    fn run<'a>(
+        &self,
+        parameters: &Parameters,
+        geospatial: Geospatial,
+        env: &dyn Env,
+        rows: impl Iterator<Item = SlotValue<'a>>,
+    ) -> Result<RowSet> {
+        let started_ms = env.now_ms();
+        let bind = Bind { parameters, geospatial, embeddings: &[], full_text: None, started_ms: Some(started_ms) };
+        let block = compile(&self.select, &self.text, bind)?;
+        let cx = Context {
+            env,
+            started_ms,
+            geospatial: bind.geospatial,
+            user_functions: None,
+            room: MemoryBudget::new(BUILT_BYTES_MAX),
+            watch: Some(&CheckLimit::new(CHECKS_MAX)),
+        };
+        let start = PageStart::beginning(block.offset, block.take);
+        let size = PageSize { rows: usize::MAX, bytes: BUILT_BYTES_MAX };
+        let mut pass = RowPipeline::new(&block, cx, start, size);
+        if block.reads_items {
+            for (docnum, row) in (0..).zip(rows) {
+                if pass.item(docnum, row)? == Flow::Stop {
+                    break;
+                }
+            }
+        } else {
+            pass.nothing()?;
+        }
+        let finished = pass.finish(None)?;
+        if finished.next.is_some() {
+            let message = "The query's result is too large. Select fewer or smaller properties.";
+            return Err(Error::new(Kind::TooLarge, message));
+        }
+        Ok(finished.rows)
+    }
+}

@@ -1,0 +1,341 @@
+//! Items in, a page out.
+//!
+//! Promise: passes over different items of one query, merged in the order of the items, give the page that one pass over all
+//! of them would give.
+
+use pleiad_model::{Error, Result, Value};
+
+use super::Flow;
+use super::aggregate::GroupTable;
+use super::collector::{DistinctSorted, StreamCollector, TopK, by_count, emit};
+use super::nested_loop::{each_row, every_row};
+use super::page::{Finished, PageSize, PageStart, ResumePoint, RowSet};
+use super::project::{project, write, write_value};
+use super::resume_key::ResumeKey;
+use crate::block::{Block, Output, OutputExpr, ScalarExpr};
+use crate::document::{Bindings, SlotFrame, SlotValue};
+use crate::expr::{Context, evaluate};
+use crate::sort_encoding;
+
+pub struct RowPipeline<'q> {
+    block: &'q Block,
+    cx: Context<'q>,
+    start: PageStart,
+    size: PageSize,
+    collect: Collector<'q>,
+    /// Items that come are known to have no score but 0.
+    unscored: bool,
+    kept: u64,
+    key: Vec<u8>,
+}
+
+enum Collector<'q> {
+    Stream(StreamCollector),
+    Smallest(TopK),
+    DistinctSorted(DistinctSorted),
+    Groups(GroupTable<'q>),
+}
+
+impl<'q> RowPipeline<'q> {
+    pub fn new(block: &'q Block, cx: Context<'q>, start: PageStart, size: PageSize) -> Self {
+        let collect = match &block.output {
+            Output::Groups(grouping, _) => {
+                let mut table = GroupTable::new(grouping);
+                if let ResumePoint::Key(after) = &start.at {
+                    table.after = Some(after.clone());
+                }
+                Collector::Groups(table)
+            }
+            Output::Rows(_) if block.distinct && !block.order.is_empty() => {
+                Collector::DistinctSorted(DistinctSorted::new(start.clone(), size))
+            }
+            Output::Rows(_) if block.distinct => Collector::Smallest(TopK::new(start.clone(), size)),
+            Output::Rows(_) if !block.order.is_empty() => Collector::Smallest(TopK::new(start.clone(), size)),
+            Output::Rows(_) => Collector::Stream(StreamCollector::new(start.clone(), size)),
+        };
+        RowPipeline { block, cx, start, size, collect, unscored: false, kept: 0, key: Vec::new() }
+    }
+
+    /// The items that come next begin behind so many rows of this one, where rows come in order of arrival.
+    pub fn resume(&mut self, docnum: u64, rows: u64) {
+        if let Collector::Stream(stream) = &mut self.collect {
+            stream.resume(docnum, rows);
+        }
+    }
+
+    /// Whether further items may come here in whatever order they have, and the page is what it would be if they were
+    /// merged: so it is for the smallest rows, but not for sums.
+    pub fn takes_more(&self) -> bool {
+        matches!(&self.collect, Collector::Smallest(_))
+    }
+
+    /// Whether the items that come next come in the order that `ORDER BY` asks for.
+    pub fn expect_order(&mut self, ordered: bool) {
+        if let Collector::Smallest(smallest) = &mut self.collect {
+            smallest.expect_order(ordered);
+        }
+    }
+
+    /// Whether the items that come next may have one of the terms that `ORDER BY` scores.
+    pub fn expect_hits(&mut self, hits: bool) {
+        self.unscored = !hits;
+    }
+
+    /// Whether an item with the score 0 may change the page.
+    pub fn admits_unscored(&self) -> bool {
+        let mut least = Vec::new();
+        sort_encoding::encode_key(Some(&Value::from(0.0)), true, &mut least);
+        self.admits(&least)
+    }
+
+    /// Whether an item whose sort key begins like this may change the page.
+    pub fn admits(&self, beginning: &[u8]) -> bool {
+        match &self.collect {
+            Collector::Smallest(smallest) => smallest.admits(beginning),
+            _ => true,
+        }
+    }
+
+    /// Takes in one item. `Stop` says that no further item can change the page.
+    pub fn item(&mut self, docnum: u64, item: SlotValue<'_>) -> Result<Flow> {
+        self.feed(docnum, Some(&SlotFrame { slot: 0, bound: item, outer: None }))
+    }
+
+    /// The one row of a query that reads nothing.
+    pub fn nothing(&mut self) -> Result<Flow> {
+        self.feed(0, None)
+    }
+
+    /// Whether an item's rows can say behind which of them a page begins, and which item that is.
+    pub fn begun_by(&self, mark: &ResumeKey) -> Option<u64> {
+        let is_sorted = matches!(self.collect, Collector::Smallest(_)) && !self.block.distinct;
+        mark.docnum(is_backwards(self.block)).filter(|_| is_sorted)
+    }
+
+    /// The whole of a mark that was cut, if one of the item's rows is the one it stands for.
+    pub fn completed(&mut self, docnum: u64, item: SlotValue<'_>, mark: &ResumeKey) -> Result<Option<ResumeKey>> {
+        self.cx.room.refill();
+        let sorting = SortKeyBuilder { block: self.block, cx: &self.cx, docnum, row: 0, unscored: false };
+        let (mut whole, mut key) = (None, Vec::new());
+        every_row(self.block, Some(&SlotFrame { slot: 0, bound: item, outer: None }), &self.cx, &mut |rows| {
+            sorting.keys(rows, &mut key)?;
+            whole = mark.completed(&key);
+            Ok(if whole.is_some() { Flow::Stop } else { Flow::Continue })
+        })?;
+        Ok(whole)
+    }
+
+    /// How many of the items that came here passed the filters.
+    pub fn kept(&self) -> u64 {
+        self.kept
+    }
+
+    fn feed(&mut self, docnum: u64, outer: Bindings<'_>) -> Result<Flow> {
+        let mut passed = false;
+        let flow = self.rows(docnum, outer, &mut passed);
+        self.kept += u64::from(passed);
+        flow
+    }
+
+    /// Takes in the rows of one item, and says whether it has any.
+    fn rows(&mut self, docnum: u64, outer: Bindings<'_>, passed: &mut bool) -> Result<Flow> {
+        self.cx.room.refill();
+        let (block, cx) = (self.block, &self.cx);
+        match (&mut self.collect, &block.output) {
+            (Collector::Stream(stream), Output::Rows(output)) => {
+                stream.begin(docnum);
+                if stream.is_done() {
+                    return Ok(Flow::Stop);
+                }
+                each_row(block, outer, cx, &mut |rows| {
+                    *passed = true;
+                    stream.add(&mut |out| write(output, rows, cx, out))
+                })
+            }
+            (Collector::Groups(table), _) => each_row(block, outer, cx, &mut |rows| {
+                *passed = true;
+                table.add(rows, cx).map(|()| Flow::Continue)
+            }),
+            (Collector::Smallest(smallest), Output::Rows(output)) if block.distinct => {
+                let key = &mut self.key;
+                each_row(block, outer, cx, &mut |rows| {
+                    *passed = true;
+                    distinct(smallest, output, rows, cx, key)
+                })
+            }
+            (Collector::Smallest(smallest), Output::Rows(output)) => {
+                let mut sorting = SortKeyBuilder { block, cx, docnum, row: 0, unscored: self.unscored };
+                let key = &mut self.key;
+                each_row(block, outer, cx, &mut |rows| {
+                    *passed = true;
+                    if !sorting.key(rows, key)? {
+                        return Ok(Flow::Continue);
+                    }
+                    smallest.add(key, &mut |out| write(output, rows, cx, out))
+                })
+            }
+            (Collector::DistinctSorted(rows), Output::Rows(output)) => {
+                let sorting = SortKeyBuilder { block, cx, docnum, row: 0, unscored: false };
+                let key = &mut self.key;
+                each_row(block, outer, cx, &mut |frame| {
+                    *passed = true;
+                    if sorting.keys(frame, key)?
+                        && let Some(value) = project(output, frame, cx)?
+                    {
+                        let (mut row, mut text) = (Vec::new(), Vec::new());
+                        sort_encoding::encode(Some(&value), &mut row);
+                        write_value(&value, &mut text)?;
+                        rows.add(row, key.clone(), text)?;
+                    }
+                    Ok(Flow::Continue)
+                })
+            }
+            _ => Err(Error::internal("a collector that does not fit its query")),
+        }
+    }
+
+    /// So many rows, for a query that only counts them (`Block::only_counts`).
+    pub fn count(&mut self, rows: u64) {
+        if let Collector::Groups(table) = &mut self.collect {
+            table.count(rows);
+        }
+    }
+
+    /// The aggregates of items that need not be seen (`access::tallies`), one figure for each.
+    pub fn tally(&mut self, figures: &[u64]) {
+        if let Collector::Groups(table) = &mut self.collect {
+            table.tally(figures);
+        }
+    }
+
+    pub fn merge(&mut self, other: RowPipeline<'q>) -> Result<()> {
+        match (&mut self.collect, other.collect) {
+            (Collector::Smallest(own), Collector::Smallest(theirs)) => {
+                own.merge(theirs);
+                Ok(())
+            }
+            (Collector::DistinctSorted(own), Collector::DistinctSorted(theirs)) => own.merge(theirs),
+            (Collector::Groups(own), Collector::Groups(theirs)) => own.merge(theirs),
+            _ => Err(Error::internal("rows in order of arrival cannot be merged")),
+        }
+    }
+
+    /// The page. `interrupted` is where the feeding was broken off, for rows in order of arrival.
+    pub fn finish(self, interrupted: Option<ResumePoint>) -> Result<Finished> {
+        match (self.collect, &self.block.output) {
+            (Collector::Stream(stream), _) => Ok(stream.finish(interrupted)),
+            (Collector::Smallest(smallest), _) => Ok(smallest.finish()),
+            (Collector::DistinctSorted(rows), _) => rows.finish(),
+            (Collector::Groups(table), Output::Groups(_, output)) => {
+                finish_groups(self.block, output, &self.cx, table, self.start, self.size)
+            }
+            _ => Err(Error::internal("a collector that does not fit its query")),
+        }
+    }
+}
+
+fn distinct(
+    smallest: &mut TopK,
+    output: &OutputExpr,
+    rows: Bindings<'_>,
+    cx: &Context<'_>,
+    key: &mut Vec<u8>,
+) -> Result<Flow> {
+    let Some(value) = project(output, rows, cx)? else { return Ok(Flow::Continue) };
+    key.clear();
+    sort_encoding::encode(Some(&value), key);
+    smallest.add(key, &mut |out| write_value(&value, out).map(|()| true))
+}
+
+/// Makes the keys that rows are sorted by.
+struct SortKeyBuilder<'s> {
+    block: &'s Block,
+    cx: &'s Context<'s>,
+    docnum: u64,
+    row: u32,
+    unscored: bool,
+}
+
+impl SortKeyBuilder<'_> {
+    /// keys │ docnum │ row of the item: the last two settle ties, in the direction of the first key.
+    fn key(&mut self, rows: Bindings<'_>, key: &mut Vec<u8>) -> Result<bool> {
+        if !self.keys(rows, key)? {
+            return Ok(false);
+        }
+        let docnum = if is_backwards(self.block) { !self.docnum } else { self.docnum };
+        key.extend_from_slice(&docnum.to_be_bytes());
+        key.extend_from_slice(&self.row.to_be_bytes());
+        self.row = self.row.wrapping_add(1);
+        Ok(true)
+    }
+
+    /// Without what settles ties; `false` for a row that `ORDER BY` leaves out.
+    fn keys(&self, rows: Bindings<'_>, key: &mut Vec<u8>) -> Result<bool> {
+        key.clear();
+        let order = &self.block.order;
+        for part in order {
+            let value = match &part.node {
+                ScalarExpr::FullText(call) if self.unscored => call.least(rows, self.cx)?,
+                node => evaluate(node, rows, self.cx)?,
+            };
+            if value.is_none() && is_score(&part.node) {
+                return Ok(false);
+            }
+            sort_encoding::encode_key(value.as_deref(), part.descending, key);
+        }
+        Ok(true)
+    }
+}
+
+/// What has no distance and no text has no rank. A distance that nothing has is undefined when it is compiled.
+fn is_score(node: &ScalarExpr) -> bool {
+    matches!(node, ScalarExpr::Distance(_) | ScalarExpr::FullText(_) | ScalarExpr::Undefined)
+}
+
+/// Many texts have the same score, 0: of those the first that come will do.
+fn is_backwards(block: &Block) -> bool {
+    let first = block.order.first();
+    first.is_some_and(|first| first.descending && !matches!(first.node, ScalarExpr::FullText(_)))
+}
+
+fn finish_groups(
+    block: &Block,
+    output: &OutputExpr,
+    cx: &Context<'_>,
+    table: GroupTable<'_>,
+    start: PageStart,
+    size: PageSize,
+) -> Result<Finished> {
+    let (more, whole) = (table.ceiling.is_some(), matches!(&block.output, Output::Groups(g, _) if g.whole));
+    if block.distinct {
+        table.check_complete()?;
+    }
+    let (mut rows, mut last) = (Vec::new(), None);
+    for (key, group) in table.finish_keyed(whole) {
+        cx.room.refill();
+        let frame = SlotFrame { slot: block.base, bound: SlotValue::Group(&group), outer: None };
+        let mut text = Vec::new();
+        if write(output, Some(&frame), cx, &mut text)? {
+            rows.push((key, text));
+        } else {
+            last = Some(key);
+        }
+    }
+    if whole && rows.is_empty() {
+        return Ok(Finished { rows: RowSet::default(), next: None });
+    }
+    if block.distinct {
+        let mut seen = std::collections::HashSet::new();
+        let once = rows.into_iter().map(|(_, text)| text).filter(|text| seen.insert(text.clone()));
+        return Ok(by_count(once, start, size));
+    }
+    let mut page = emit(rows.into_iter(), start, size, more);
+    // Groups without a value are done with as well: a page of nothing but those must not start again at the same place.
+    if let (Some(PageStart { at, .. }), Some(last), true) = (&mut page.next, last, page.rows.is_empty() && more) {
+        *at = ResumePoint::Key(ResumeKey::whole(last));
+    }
+    Ok(page)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+use pleiad_model::env::ManualEnv;
+use pleiad_model::policy::Geospatial;
+use pleiad_model::{Object, Value, json};
+
+use super::RowPipeline;
+use crate::Parameters;
+use crate::block::Block;
+use crate::compile::{Bind, compile};
+use crate::document::SlotValue;
+use crate::expr::{Context, MemoryBudget};
+use crate::run::in_memory::BUILT_BYTES_MAX;
+use crate::run::page::{Finished, PageSize, PageStart};
+use crate::run::parse;
+
+/// One query, for passes with pages of so many rows.
+struct Scene {
+    env: ManualEnv,
+    block: Block,
+    rows: usize,
+}
+
+impl Scene {
+    fn of(text: &str, rows: usize) -> Scene {
+        let query = parse(text).unwrap();
+        let bind = Bind {
+            parameters: &Parameters::default(),
+            geospatial: Geospatial::Geography,
+            embeddings: &[],
+            full_text: None,
+            started_ms: None,
+        };
+        let block = compile(query.select(), query.text(), bind).unwrap();
+        Scene { env: ManualEnv::default(), block, rows }
+    }
+
+    fn pass(&self, start: PageStart) -> RowPipeline<'_> {
+        let (geospatial, room) = (Geospatial::Geography, MemoryBudget::new(BUILT_BYTES_MAX));
+        let cx = Context { env: &self.env, started_ms: 0, geospatial, user_functions: None, room, watch: None };
+        let size = PageSize { rows: self.rows, bytes: BUILT_BYTES_MAX };
+        RowPipeline::new(&self.block, cx, start, size)
+    }
+
+    /// All rows of all pages, each page merged from passes over the same pieces.
+    fn pages(&self, pieces: &[Vec<Value>]) -> Vec<(String, usize)> {
+        let (mut pages, mut start) = (Vec::new(), Some(PageStart::beginning(0, None)));
+        while let Some(at) = start {
+            let mut sum = self.pass(at.clone());
+            for piece in pieces {
+                let mut pass = self.pass(at.clone());
+                feed(&mut pass, piece);
+                sum.merge(pass).unwrap();
+            }
+            let finished = sum.finish(None).unwrap();
+            pages.push((text(&finished), finished.rows.len()));
+            start = finished.next;
+        }
+        pages
+    }
+}
+
+fn feed(pass: &mut RowPipeline<'_>, items: &[Value]) {
+    for (docnum, item) in items.iter().enumerate() {
+        pass.item(docnum as u64 + 1, SlotValue::Value(item)).unwrap();
+    }
+}
+
+fn text(finished: &Finished) -> String {
+    let mut text = Vec::new();
+    finished.rows.join(&mut text);
+    String::from_utf8(text).unwrap()
+}
+
+/// Two stretches that were begun, as a split leaves them: the rows that were given of either item do not come again.
+#[test]
+fn every_stretch_goes_on_at_its_own_place() {
+    let scene = Scene::of("SELECT VALUE t FROM c JOIN t IN c.tags", 100);
+    let mut pass = scene.pass(PageStart::beginning(0, None));
+    let items = ["[1,2,3]", "[4,5,6]"].map(|tags| json::parse(format!(r#"{{"tags":{tags}}}"#).as_bytes()).unwrap());
+    for (docnum, given, item) in [(7, 1, &items[0]), (9, 2, &items[1])] {
+        pass.resume(docnum, given);
+        pass.item(docnum, SlotValue::Value(item)).unwrap();
+    }
+    assert_eq!(text(&pass.finish(None).unwrap()), "2,3,6");
+}
+
+/// Items that come and go between two pages move no row that stays, nor bring one back.
+#[test]
+fn pages_of_sorted_distinct_rows_go_on_behind_their_last_row() {
+    let scene = Scene::of("SELECT DISTINCT VALUE c.n FROM c ORDER BY c.k DESC", 2);
+    let page = |start: PageStart, items: &[(u64, i64, i64)]| {
+        let mut pass = scene.pass(start);
+        for (docnum, k, n) in items {
+            let item = Object::new().with("k", *k).with("n", *n).into();
+            pass.item(*docnum, SlotValue::Value(&item)).unwrap();
+        }
+        let finished = pass.finish(None).unwrap();
+        (text(&finished), finished.next)
+    };
+    let before = [(1, 9, 90), (2, 9, 91), (3, 9, 91), (4, 8, 80), (5, 8, 90), (6, 7, 70)];
+    let (rows, next) = page(PageStart::beginning(0, None), &before);
+    assert_eq!(rows, "90,91");
+    let after = [(1, 9, 90), (3, 9, 91), (4, 8, 80), (6, 7, 70), (7, 10, 100), (8, 9, 85)];
+    let (rows, next) = page(next.unwrap(), &after);
+    assert_eq!((rows.as_str(), next), ("80,70", None));
+}
+
+/// A hundred pieces with the same four rows hold as much as one: the page is not cut short.
+#[test]
+fn rows_that_many_pieces_have_are_held_once() {
+    let scene = Scene::of("SELECT DISTINCT VALUE c.n FROM c", 100);
+    let piece = || ["a", "b", "c", "d"].map(|n| Object::new().with("n", n.repeat(256 << 10)).into()).to_vec();
+    let pieces: Vec<Vec<Value>> = (0..100).map(|_| piece()).collect();
+    let rows: Vec<usize> = scene.pages(&pieces).into_iter().map(|(_, rows)| rows).collect();
+    assert_eq!(rows, [4]);
+}
+
+/// Of numbers that are one to the index, the first that came is the row.
+#[test]
+fn a_distinct_row_is_the_first_that_came() {
+    let scene = Scene::of("SELECT DISTINCT VALUE c.n FROM c", 100);
+    let piece = |n: i64| vec![Object::new().with("n", n).into()];
+    let pages = scene.pages(&[piece(9_007_199_254_740_993), piece(9_007_199_254_740_992)]);
+    assert_eq!(pages, [("9007199254740993".to_owned(), 1)]);
+}
+
+/// Lists of forty groups that grow with every piece: what is held stays within bounds, and later pages bring the rest.
+#[test]
+fn groups_that_grow_in_the_sum_are_left_to_later_pages() {
+    let scene = Scene::of("SELECT c.g, ARRAY_LENGTH(MAKELIST(c.n)) AS n FROM c GROUP BY c.g", 100);
+    let long = "x".repeat(1 << 20);
+    let item = |g: i64| Object::new().with("g", g).with("n", long.as_str()).into();
+    let pieces: Vec<Vec<Value>> = (0..3).map(|_| (10..50).map(item).collect()).collect();
+    let pages = scene.pages(&pieces);
+    assert!(pages.len() > 1, "all groups at once are 120 MB");
+    let rows: Vec<&str> = pages.iter().map(|(text, _)| text.as_str()).collect();
+    let want: Vec<String> = (10..50).map(|g| format!(r#"{{"g":{g},"n":3}}"#)).collect();
+    assert_eq!(rows.join(","), want.join(","));
+}
