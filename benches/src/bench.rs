@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ceiling::http;
-use crate::ceiling::store::{BareStore, Grouping};
+use crate::ceiling::store::{BareStore, CommitGrouping};
 use crate::load::{self, Until};
-use crate::measure::Figures;
-use crate::report::{self, Row};
-use crate::signed::{Creates, Reads, Requests, Signer};
-use crate::start::{self, Rest};
-use crate::subject::{self, Face, Subject};
+use crate::measure::LoadFigures;
+use crate::report::{self, LoadRow};
+use crate::server::{self, ServerMode, ServerUnderTest};
+use crate::signed::{CreateRequests, Reads, RequestSigner, Requests};
+use crate::start::{self, IdleCost};
 use crate::{Result, process};
 
 pub const CONNECTIONS: [usize; 3] = [1, 16, 64];
@@ -29,22 +29,22 @@ fn batches_most(threads: usize) -> usize {
 }
 
 /// Everything one run found out.
-pub struct Findings {
-    pub reads: Vec<Row>,
-    pub creates: Vec<Row>,
-    pub serve: Rest,
-    pub dev: Rest,
+pub struct LoadFindings {
+    pub reads: Vec<LoadRow>,
+    pub creates: Vec<LoadRow>,
+    pub serve: IdleCost,
+    pub dev: IdleCost,
 }
 
 pub fn run(pleiad: &Path, result: &Path, page: Option<&Path>) -> Result {
     eprintln!("starting and resting…");
-    let (serve, dev) = (start::measure(pleiad, Face::Serve)?, start::measure(pleiad, Face::Dev)?);
+    let (serve, dev) = (start::measure(pleiad, ServerMode::Serve)?, start::measure(pleiad, ServerMode::Dev)?);
     let subject = filled(pleiad)?;
     eprintln!("reading…");
     let reads = reads(&subject)?;
     eprintln!("creating…");
     let creates = creates(&subject)?;
-    let findings = Findings { reads, creates, serve, dev };
+    let findings = LoadFindings { reads, creates, serve, dev };
     let table = report::table(&findings);
     println!("{table}");
     let json = report::json(&findings);
@@ -56,10 +56,10 @@ pub fn run(pleiad: &Path, result: &Path, page: Option<&Path>) -> Result {
 /// Runs one load on a fresh server and says which process to watch.
 pub fn one_load(pleiad: &Path, kind: &str, connections: usize, seconds: u64) -> Result {
     let subject = filled(pleiad)?;
-    let signer = Signer::now();
+    let signer = RequestSigner::now();
     let requests: Arc<dyn Requests> = match kind {
         "reads" => Arc::new(Reads::sign(&signer, ITEMS)),
-        "creates" => Arc::new(Creates::sign(&signer, ITEMS)),
+        "creates" => Arc::new(CreateRequests::sign(&signer, ITEMS)),
         _ => return Err(format!("`{kind}` is neither reads nor creates")),
     };
     println!("{}", subject.pid());
@@ -68,19 +68,19 @@ pub fn one_load(pleiad: &Path, kind: &str, connections: usize, seconds: u64) -> 
     Ok(())
 }
 
-fn filled(pleiad: &Path) -> Result<Subject> {
-    let subject = Subject::start(pleiad, Face::Serve)?;
-    let signer = Signer::now();
-    subject::declare(subject.address, &signer)?;
-    subject::fill(subject.address, &signer, ITEMS)?;
+fn filled(pleiad: &Path) -> Result<ServerUnderTest> {
+    let subject = ServerUnderTest::start(pleiad, ServerMode::Serve)?;
+    let signer = RequestSigner::now();
+    server::declare(subject.address, &signer)?;
+    server::fill(subject.address, &signer, ITEMS)?;
     std::thread::sleep(Duration::from_secs(1)); // what the filling left to be flushed
     Ok(subject)
 }
 
-fn reads(subject: &Subject) -> Result<Vec<Row>> {
-    let signer = Signer::now();
+fn reads(subject: &ServerUnderTest) -> Result<Vec<LoadRow>> {
+    let signer = RequestSigner::now();
     let answer = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
-    fs::write(answer.path(), subject::sample_answer(subject.address, &signer)?).map_err(|e| e.to_string())?;
+    fs::write(answer.path(), server::sample_answer(subject.address, &signer)?).map_err(|e| e.to_string())?;
     let (bare, bare_address) = http::start(answer.path())?;
     let requests: Arc<dyn Requests> = Arc::new(Reads::sign(&signer, ITEMS));
     let one = |pid, address, connections| round(pid, address, requests.clone(), connections, ROUND);
@@ -93,37 +93,39 @@ fn reads(subject: &Subject) -> Result<Vec<Row>> {
             ours.push(one(subject.pid(), subject.address, connections)?);
             ceiling.push(one(bare.pid(), bare_address, connections)?);
         }
-        rows.push(Row::new(connections, &ours, &ceiling));
+        rows.push(LoadRow::new(connections, &ours, &ceiling));
     }
     Ok(rows)
 }
 
-fn creates(subject: &Subject) -> Result<Vec<Row>> {
+fn creates(subject: &ServerUnderTest) -> Result<Vec<LoadRow>> {
     let mut store = BareStore::open()?;
     let mut next = ITEMS;
     let mut rows = Vec::new();
     for connections in CONNECTIONS {
         let (mut ours, mut by_committer, mut by_engine) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            let requests = Arc::new(Creates::sign(&Signer::now(), next));
+            let requests = Arc::new(CreateRequests::sign(&RequestSigner::now(), next));
             next += 10_000_000; // further than any round gets
             ours.push(round(subject.pid(), subject.address, requests, connections, ROUND)?);
-            by_committer.push(store_round(&mut store, connections, Grouping::Committer)?);
-            by_engine.push(store_round(&mut store, connections, Grouping::Engine)?);
+            by_committer.push(store_round(&mut store, connections, CommitGrouping::Committer)?);
+            by_engine.push(store_round(&mut store, connections, CommitGrouping::Engine)?);
         }
-        let faster = |a: &[Figures], b: &[Figures]| Figures::median(a).per_second >= Figures::median(b).per_second;
+        let faster = |a: &[LoadFigures], b: &[LoadFigures]| {
+            LoadFigures::median(a).per_second >= LoadFigures::median(b).per_second
+        };
         let ceiling = if faster(&by_committer, &by_engine) { &by_committer } else { &by_engine };
-        rows.push(Row::new(connections, &ours, ceiling));
+        rows.push(LoadRow::new(connections, &ours, ceiling));
     }
     Ok(rows)
 }
 
-fn store_round(store: &mut BareStore, threads: usize, grouping: Grouping) -> Result<Figures> {
+fn store_round(store: &mut BareStore, threads: usize, grouping: CommitGrouping) -> Result<LoadFigures> {
     let round = store.prepare(threads, grouping, batches_most(threads))?; // not what we measure
     let me = std::process::id();
     let before = process::cpu_us(me)?;
     let outcome = round.run(ROUND)?;
-    Ok(Figures::of(&outcome, process::cpu_us(me)? - before))
+    Ok(LoadFigures::of(&outcome, process::cpu_us(me)? - before))
 }
 
 pub fn round(
@@ -132,8 +134,8 @@ pub fn round(
     requests: Arc<dyn Requests>,
     connections: usize,
     length: Duration,
-) -> Result<Figures> {
+) -> Result<LoadFigures> {
     let before = process::cpu_us(pid)?;
     let outcome = load::run(address, requests, connections, Until::Elapsed(length))?;
-    Ok(Figures::of(&outcome, process::cpu_us(pid)? - before))
+    Ok(LoadFigures::of(&outcome, process::cpu_us(pid)? - before))
 }

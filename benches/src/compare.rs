@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::bench::{self, CONNECTIONS, ITEMS};
-use crate::measure::Figures;
-use crate::process::{self, Running};
+use crate::measure::LoadFigures;
+use crate::process::{self, ChildProcess};
 use crate::rival::cosmosdb_server;
-use crate::rival::postgres::Postgres;
-use crate::signed::{Creates, Reads, Requests, Signer};
-use crate::subject::{self, Face, Subject};
+use crate::rival::postgres::PostgresServer;
+use crate::server::{self, ServerMode, ServerUnderTest};
+use crate::signed::{CreateRequests, Reads, RequestSigner, Requests};
 use crate::{Result, load, report};
 
 const ROUNDS: usize = 3;
@@ -31,7 +31,7 @@ enum System {
         address: SocketAddr,
         next: u64,
     },
-    Postgres(Box<Postgres>),
+    Postgres(Box<PostgresServer>),
 }
 
 impl System {
@@ -52,14 +52,14 @@ impl System {
     fn fill(&self) -> Result {
         match self {
             System::Http { address, .. } => {
-                subject::declare(*address, &Signer::now())?;
-                subject::fill(*address, &Signer::now(), ITEMS)
+                server::declare(*address, &RequestSigner::now())?;
+                server::fill(*address, &RequestSigner::now(), ITEMS)
             }
             System::Postgres(postgres) => postgres.fill(ITEMS),
         }
     }
 
-    fn round(&mut self, load: Load, connections: usize) -> Result<Figures> {
+    fn round(&mut self, load: Load, connections: usize) -> Result<LoadFigures> {
         match (self, load) {
             (System::Postgres(postgres), Load::Reads) => postgres.reads(connections, ROUND, ITEMS),
             (System::Postgres(postgres), Load::Creates) => postgres.creates(connections, ROUND),
@@ -72,21 +72,21 @@ impl System {
 
 fn requests(load: Load, next: &mut u64) -> Arc<dyn Requests> {
     match load {
-        Load::Reads => Arc::new(Reads::sign(&Signer::now(), ITEMS)),
+        Load::Reads => Arc::new(Reads::sign(&RequestSigner::now(), ITEMS)),
         Load::Creates => {
             *next += 10_000_000; // further than any round gets
-            Arc::new(Creates::sign(&Signer::now(), *next))
+            Arc::new(CreateRequests::sign(&RequestSigner::now(), *next))
         }
     }
 }
 
 pub fn run(pleiad: &Path, page: &Path, modules: &Path, postgres: &Path) -> Result {
     let began = Instant::now();
-    let ours = Subject::start(pleiad, Face::Serve)?;
-    load::once(ours.address, &Signer::now().once("GET", "", "", "", "", ""))?;
+    let ours = ServerUnderTest::start(pleiad, ServerMode::Serve)?;
+    load::once(ours.address, &RequestSigner::now().once("GET", "", "", "", "", ""))?;
     let our_start_ms = began.elapsed().as_secs_f64() * 1e3;
     let (emulator, emulator_address, emulator_start_ms) = timed(|| cosmosdb_server::start(modules))?;
-    let postgres = Box::new(Postgres::start(postgres)?);
+    let postgres = Box::new(PostgresServer::start(postgres)?);
     let starts_ms = [our_start_ms, emulator_start_ms, postgres.start_ms];
     let http = |name, pid, address| System::Http { name, pid, address, next: ITEMS };
     let mut systems = [
@@ -99,7 +99,7 @@ pub fn run(pleiad: &Path, page: &Path, modules: &Path, postgres: &Path) -> Resul
     report::write_between(page, "compare", &text)
 }
 
-fn timed(start: impl FnOnce() -> Result<(Running, SocketAddr)>) -> Result<(Running, SocketAddr, f64)> {
+fn timed(start: impl FnOnce() -> Result<(ChildProcess, SocketAddr)>) -> Result<(ChildProcess, SocketAddr, f64)> {
     let began = Instant::now();
     let (running, address) = start()?;
     Ok((running, address, began.elapsed().as_secs_f64() * 1e3))
@@ -125,7 +125,7 @@ fn measure(systems: &mut [System; 3], starts_ms: [f64; 3]) -> Result<String> {
     Ok(text)
 }
 
-type PageRow = (usize, &'static str, Figures);
+type PageRow = (usize, &'static str, LoadFigures);
 
 fn in_turns(systems: &mut [System; 3], load: Load, connections: usize) -> Result<Vec<PageRow>> {
     let mut rounds = [const { Vec::new() }; 3];
@@ -135,6 +135,6 @@ fn in_turns(systems: &mut [System; 3], load: Load, connections: usize) -> Result
         }
     }
     let rows =
-        systems.iter().zip(&rounds).map(|(system, rounds)| (connections, system.name(), Figures::median(rounds)));
+        systems.iter().zip(&rounds).map(|(system, rounds)| (connections, system.name(), LoadFigures::median(rounds)));
     Ok(rows.collect())
 }

@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::bench::round;
-use crate::load::{self, Outcome, Until};
-use crate::measure::{Figures, share};
+use crate::load::{self, LoadOutcome, Until};
+use crate::measure::{LoadFigures, share};
 use crate::process::cpu_us;
-use crate::signed::{CONTAINER, Creates, DATABASE, Reads, Requests, Signer};
-use crate::subject::{self, Face, RU_PER_S, Subject};
+use crate::server::{self, RU_PER_S, ServerMode, ServerUnderTest};
+use crate::signed::{CONTAINER, CreateRequests, DATABASE, Reads, RequestSigner, Requests};
 use crate::{Result, report};
 
 /// Partitions that the same container is divided into.
@@ -35,7 +35,7 @@ const PIECE: Duration = Duration::from_millis(500);
 const FAR: u64 = 1_000_000_000;
 
 /// Everything one run found out.
-pub struct Findings {
+pub struct ElasticFindings {
     pub governed: Versus,
     pub partitions: Vec<(u64, Versus, Versus)>,
     pub split: Split,
@@ -43,7 +43,7 @@ pub struct Findings {
 
 /// A load on one server, and its shares of what another gave in the same rounds.
 pub struct Versus {
-    pub figures: Figures,
+    pub figures: LoadFigures,
     pub rate_share: f64,
     pub cpu_share: f64,
 }
@@ -82,7 +82,7 @@ fn run(pleiad: &Path, result: &Path, items: u64, page: Option<&Path>) -> Result 
     let partitions = partitions(pleiad)?;
     eprintln!("splitting {items} items under load…");
     let split = split(pleiad, items)?;
-    let findings = Findings { governed, partitions, split };
+    let findings = ElasticFindings { governed, partitions, split };
     let table = page::table(&findings);
     println!("{table}");
     let json = page::json(&findings);
@@ -91,17 +91,17 @@ fn run(pleiad: &Path, result: &Path, items: u64, page: Option<&Path>) -> Result 
     page.map_or(Ok(()), |page| report::write_between(page, "bench-elastic", &fenced()))
 }
 
-fn filled(pleiad: &Path, settings: &[(&str, &str)], items: u64) -> Result<Subject> {
-    let subject = Subject::start_with(pleiad, Face::Serve, settings)?;
-    let signer = Signer::now();
-    subject::declare(subject.address, &signer)?;
-    subject::fill(subject.address, &signer, items)?;
+fn filled(pleiad: &Path, settings: &[(&str, &str)], items: u64) -> Result<ServerUnderTest> {
+    let subject = ServerUnderTest::start_with(pleiad, ServerMode::Serve, settings)?;
+    let signer = RequestSigner::now();
+    server::declare(subject.address, &signer)?;
+    server::fill(subject.address, &signer, items)?;
     settle(&subject)?;
     Ok(subject)
 }
 
 /// Until what the filling left to do in the background is done, or has taken long enough.
-fn settle(subject: &Subject) -> Result {
+fn settle(subject: &ServerUnderTest) -> Result {
     const LOOK: Duration = Duration::from_secs(1);
     for _ in 0..180 {
         let before_us = cpu_us(subject.pid())?;
@@ -118,14 +118,18 @@ fn settle(subject: &Subject) -> Result {
 fn governed(pleiad: &Path) -> Result<Versus> {
     let without = filled(pleiad, &[], ITEMS)?;
     let with = filled(pleiad, &[("PLEIAD_RATE_LIMIT", "true")], ITEMS)?;
-    let requests: Arc<dyn Requests> = Arc::new(Reads::sign(&Signer::now(), ITEMS));
+    let requests: Arc<dyn Requests> = Arc::new(Reads::sign(&RequestSigner::now(), ITEMS));
     versus(&with, &without, &mut |_| requests.clone())
 }
 
 /// In turns, and who begins changes, since the second finds the machine warmer; `requests` are told the round, of which each server
 /// has one.
-fn versus(ours: &Subject, other: &Subject, requests: &mut dyn FnMut(u64) -> Arc<dyn Requests>) -> Result<Versus> {
-    let one = |subject: &Subject, requests| round(subject.pid(), subject.address, requests, CONNECTIONS, ROUND);
+fn versus(
+    ours: &ServerUnderTest,
+    other: &ServerUnderTest,
+    requests: &mut dyn FnMut(u64) -> Arc<dyn Requests>,
+) -> Result<Versus> {
+    let one = |subject: &ServerUnderTest, requests| round(subject.pid(), subject.address, requests, CONNECTIONS, ROUND);
     one(ours, requests(0))?; // warm
     one(other, requests(0))?;
     let (mut mine, mut theirs) = (Vec::new(), Vec::new());
@@ -139,7 +143,7 @@ fn versus(ours: &Subject, other: &Subject, requests: &mut dyn FnMut(u64) -> Arc<
         }
     }
     Ok(Versus {
-        figures: Figures::median(&mine),
+        figures: LoadFigures::median(&mine),
         rate_share: share(&mine, &theirs, |figures| figures.per_second),
         cpu_share: share(&mine, &theirs, |figures| figures.cpu_us),
     })
@@ -155,11 +159,12 @@ fn partitions(pleiad: &Path) -> Result<Vec<(u64, Versus, Versus)>> {
     for count in PARTITIONS {
         let initial_ru = (RU_PER_S / count).to_string();
         let many = filled(pleiad, &[("PLEIAD_PARTITION_INITIAL_RU", &initial_ru)], ITEMS)?;
-        let read: Arc<dyn Requests> = Arc::new(Reads::sign(&Signer::now(), ITEMS));
+        let read: Arc<dyn Requests> = Arc::new(Reads::sign(&RequestSigner::now(), ITEMS));
         let reads = versus(&many, &one, &mut |_| read.clone())?;
         next += FAR; // further than any round gets
-        let creates =
-            versus(&many, &one, &mut |turn| Arc::new(Creates::sign(&Signer::now(), next + turn * (FAR / 1000))))?;
+        let creates = versus(&many, &one, &mut |turn| {
+            Arc::new(CreateRequests::sign(&RequestSigner::now(), next + turn * (FAR / 1000)))
+        })?;
         found.push((count, reads, creates));
     }
     Ok(found)
@@ -169,7 +174,7 @@ fn partitions(pleiad: &Path) -> Result<Vec<(u64, Versus, Versus)>> {
 
 fn split(pleiad: &Path, items: u64) -> Result<Split> {
     let subject = filled(pleiad, &[], items)?;
-    let loaders = [Loader::reads(&subject, items.min(100_000)), Loader::creates(&subject)];
+    let loaders = [ElasticLoader::reads(&subject, items.min(100_000)), ElasticLoader::creates(&subject)];
     let (_, calm) = during(&loaders, 0, || {
         std::thread::sleep(CALM);
         Ok(())
@@ -180,7 +185,7 @@ fn split(pleiad: &Path, items: u64) -> Result<Split> {
 }
 
 /// Both loads at once while something goes on: how many seconds that took, and what clients noticed.
-fn during(loaders: &[Loader; 2], from: u64, something: impl FnOnce() -> Result) -> Result<(f64, [Latency; 2])> {
+fn during(loaders: &[ElasticLoader; 2], from: u64, something: impl FnOnce() -> Result) -> Result<(f64, [Latency; 2])> {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let [reads, creates] = loaders.each_ref().map(|loader| scope.spawn(|| loader.until(&over, from)));
@@ -195,30 +200,31 @@ fn during(loaders: &[Loader; 2], from: u64, something: impl FnOnce() -> Result) 
 }
 
 /// Returns when it has happened.
-fn ask_to_split(subject: &Subject) -> Result {
+fn ask_to_split(subject: &ServerUnderTest) -> Result {
     let link = format!("_pleiad/v1/containers/{DATABASE}/{CONTAINER}/partitions/split");
     let path = format!("{link}?wait=true");
-    load::once(subject.address, &Signer::now().once("POST", &path, "pleiad", &link, "", "")).map(drop)
+    load::once(subject.address, &RequestSigner::now().once("POST", &path, "pleiad", &link, "", "")).map(drop)
 }
 
 /// One load, a piece at a time.
-struct Loader {
+struct ElasticLoader {
     to: std::net::SocketAddr,
     requests: Box<dyn Fn(u64) -> Arc<dyn Requests> + Send + Sync>,
 }
 
-impl Loader {
-    fn reads(subject: &Subject, items: u64) -> Loader {
-        let reads: Arc<dyn Requests> = Arc::new(Reads::sign(&Signer::now(), items));
-        Loader { to: subject.address, requests: Box::new(move |_| reads.clone()) }
+impl ElasticLoader {
+    fn reads(subject: &ServerUnderTest, items: u64) -> ElasticLoader {
+        let reads: Arc<dyn Requests> = Arc::new(Reads::sign(&RequestSigner::now(), items));
+        ElasticLoader { to: subject.address, requests: Box::new(move |_| reads.clone()) }
     }
 
-    fn creates(subject: &Subject) -> Loader {
-        let piece = |n: u64| Arc::new(Creates::sign(&Signer::now(), FAR + n * 1_000_000)) as Arc<dyn Requests>;
-        Loader { to: subject.address, requests: Box::new(piece) }
+    fn creates(subject: &ServerUnderTest) -> ElasticLoader {
+        let piece =
+            |n: u64| Arc::new(CreateRequests::sign(&RequestSigner::now(), FAR + n * 1_000_000)) as Arc<dyn Requests>;
+        ElasticLoader { to: subject.address, requests: Box::new(piece) }
     }
 
-    fn piece(&self, n: u64) -> Result<Outcome> {
+    fn piece(&self, n: u64) -> Result<LoadOutcome> {
         load::run(self.to, (self.requests)(n), CONNECTIONS / 2, Until::Elapsed(PIECE))
     }
 
@@ -234,11 +240,11 @@ impl Loader {
 }
 
 impl Latency {
-    fn of(pieces: Vec<Outcome>) -> Result<Latency> {
+    fn of(pieces: Vec<LoadOutcome>) -> Result<Latency> {
         let elapsed = pieces.iter().map(|piece| piece.elapsed).sum();
         let mut latencies: Vec<Duration> = pieces.into_iter().flat_map(|piece| piece.latencies).collect();
         latencies.sort_unstable();
-        let all = Outcome { elapsed, latencies };
+        let all = LoadOutcome { elapsed, latencies };
         let [p50_us, p99_us, max_us] = [50, 99, 100].map(|percent| all.percentile_us(percent));
         Ok(Latency { per_second: all.per_second(), p50_us, p99_us, max_us })
     }

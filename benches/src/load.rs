@@ -24,13 +24,13 @@ pub enum Until {
 }
 
 /// What one round showed.
-pub struct Outcome {
+pub struct LoadOutcome {
     pub elapsed: Duration,
     /// Sorted.
     pub latencies: Vec<Duration>,
 }
 
-pub fn run(to: SocketAddr, requests: Arc<dyn Requests>, connections: usize, until: Until) -> Result<Outcome> {
+pub fn run(to: SocketAddr, requests: Arc<dyn Requests>, connections: usize, until: Until) -> Result<LoadOutcome> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| format!("cannot start the generator: {e}"))?;
     runtime.block_on(generate(to, requests, connections, until))
@@ -47,7 +47,12 @@ pub fn once(to: SocketAddr, request: &[u8]) -> Result<Vec<u8>> {
     })
 }
 
-async fn generate(to: SocketAddr, requests: Arc<dyn Requests>, connections: usize, until: Until) -> Result<Outcome> {
+async fn generate(
+    to: SocketAddr,
+    requests: Arc<dyn Requests>,
+    connections: usize,
+    until: Until,
+) -> Result<LoadOutcome> {
     let mut lines = Vec::new();
     for _ in 0..connections {
         lines.push(Line::connect(to).await?);
@@ -64,7 +69,7 @@ async fn generate(to: SocketAddr, requests: Arc<dyn Requests>, connections: usiz
     }
     let elapsed = start.elapsed();
     latencies.sort_unstable();
-    Ok(Outcome { elapsed, latencies })
+    Ok(LoadOutcome { elapsed, latencies })
 }
 
 async fn talk(
@@ -121,7 +126,7 @@ impl Line {
     }
 }
 
-impl Outcome {
+impl LoadOutcome {
     pub fn per_second(&self) -> f64 {
         self.latencies.len() as f64 / self.elapsed.as_secs_f64()
     }

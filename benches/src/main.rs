@@ -8,7 +8,7 @@ mod signed; // requests as bytes, ready to be sent
 mod answer; // the end of an answer, found cheaply
 mod load; // many connections, one thread
 mod process; // programs under test, and what they cost
-mod subject; // `pleiad`, started and filled
+mod server; // `pleiad`, started and filled
 mod ceiling; // what the parts below could do
 mod start; // from nothing to the first answer, and the rest afterwards
 mod measure; // rounds become one figure

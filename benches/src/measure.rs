@@ -4,19 +4,19 @@
 
 use serde_json::{Value, json};
 
-use crate::load::Outcome;
+use crate::load::LoadOutcome;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Figures {
+pub struct LoadFigures {
     pub per_second: f64,
     pub p50_us: f64,
     pub p99_us: f64,
     pub cpu_us: f64,
 }
 
-impl Figures {
-    pub fn of(outcome: &Outcome, cpu_us: f64) -> Figures {
-        Figures {
+impl LoadFigures {
+    pub fn of(outcome: &LoadOutcome, cpu_us: f64) -> LoadFigures {
+        LoadFigures {
             per_second: outcome.per_second(),
             p50_us: outcome.percentile_us(50),
             p99_us: outcome.percentile_us(99),
@@ -24,9 +24,9 @@ impl Figures {
         }
     }
 
-    pub fn median(rounds: &[Figures]) -> Figures {
-        let of = |part: fn(&Figures) -> f64| median(rounds.iter().map(part).collect());
-        Figures {
+    pub fn median(rounds: &[LoadFigures]) -> LoadFigures {
+        let of = |part: fn(&LoadFigures) -> f64| median(rounds.iter().map(part).collect());
+        LoadFigures {
             per_second: of(|f| f.per_second),
             p50_us: of(|f| f.p50_us),
             p99_us: of(|f| f.p99_us),
@@ -41,7 +41,7 @@ impl Figures {
 
 /// The median over rounds of one part of ours as a share of the other's in the same round: what slowed the machine
 /// down for one slowed it down for the other, so this is steadier than a share of medians.
-pub fn share(ours: &[Figures], theirs: &[Figures], part: fn(&Figures) -> f64) -> f64 {
+pub fn share(ours: &[LoadFigures], theirs: &[LoadFigures], part: fn(&LoadFigures) -> f64) -> f64 {
     median(ours.iter().zip(theirs).map(|(ours, theirs)| part(ours) / part(theirs)).collect())
 }
 
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn shares_are_taken_round_by_round() {
-        let round = |per_second| Figures { per_second, ..Figures::default() };
+        let round = |per_second| LoadFigures { per_second, ..LoadFigures::default() };
         let (ours, theirs) = ([round(5.0), round(50.0), round(6.0)], [round(10.0), round(100.0), round(100.0)]);
         assert_eq!(share(&ours, &theirs, |f| f.per_second), 0.5);
     }

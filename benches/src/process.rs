@@ -12,19 +12,19 @@ use crate::Result;
 /// One tick of the times in /proc/PID/stat: always a hundredth of a second, whatever the kernel's own clock does.
 const TICK_US: f64 = 10_000.0;
 
-pub struct Running {
+pub struct ChildProcess {
     child: Child,
     /// What it said when it was ready.
     pub ready: String,
 }
 
-impl Running {
+impl ChildProcess {
     /// Starts it and waits for the first line on its standard output that `is_ready`.
-    pub fn start(command: &mut Command, is_ready: impl Fn(&str) -> bool) -> Result<Running> {
+    pub fn start(command: &mut Command, is_ready: impl Fn(&str) -> bool) -> Result<ChildProcess> {
         let named = format!("{:?}", command.get_program());
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let child = command.spawn().map_err(|e| format!("cannot start {named}: {e}"))?;
-        let mut running = Running { child, ready: String::new() };
+        let mut running = ChildProcess { child, ready: String::new() };
         let stdout = running.child.stdout.take().ok_or("no standard output")?;
         let mut lines = BufReader::new(stdout).lines();
         let ready = lines.by_ref().map_while(|line| line.ok()).find(|line| is_ready(line));
@@ -45,7 +45,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         let _ = self.child.kill(); // it may be gone already, which is what we want
         let _ = self.child.wait();

@@ -5,11 +5,11 @@
 //! a quick answer that is wrong is shown as wrong. Read in this order.
 
 mod data; // what is asked about
-mod kept; // loaded once
+mod dataset_cache; // loaded once
 mod questions; // what is asked
 mod answer; // what can be compared
-mod talk; // a conversation with a program
-mod ours; // pleiad
+mod piped; // a conversation with a program
+mod pleiad; // pleiad
 mod postgres; // jsonb and indexes
 mod duckdb; // a column of JSON
 mod table; // figures, goals, JSON
@@ -20,12 +20,12 @@ use std::process::Command;
 
 use crate::{Result, report};
 use answer::Taken;
+use dataset_cache::DatasetCache;
 use duckdb::Duckdb;
-use kept::Shelf;
-use ours::{Cores, Pleiad};
-use postgres::Postgres;
-use questions::{QUESTIONS, Question};
-use table::{Cell, Findings, Row};
+use pleiad::{Cores, Pleiad};
+use postgres::PostgresSubject;
+use questions::{BenchQuestion, QUESTIONS};
+use table::{QueryFindings, ResultCell, ResultRow};
 
 /// Memory for data that everyone gets: all items and what is used of the indexes fit.
 const CACHE_MB: u32 = 3072;
@@ -41,7 +41,7 @@ const IN_A_ROW: usize = 20;
 const VERY_QUICK_MS: f64 = 5.0;
 
 /// What the command line says.
-pub struct Order<'a> {
+pub struct QueryBenchOptions<'a> {
     pub pleiad: &'a Path,
     pub result: &'a Path,
     /// Where loaded data is kept.
@@ -58,43 +58,44 @@ pub struct Order<'a> {
 
 struct Systems {
     pleiad: Pleiad,
-    postgres: Postgres,
+    postgres: PostgresSubject,
     duckdb: Duckdb,
 }
 
 /// Who is asked, in the order of the table's columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum BenchSystem {
     PleiadOnOne,
     PleiadOnAll,
     Postgres,
     Duckdb,
 }
 
-impl Asked {
-    const ALL: [Asked; 4] = [Asked::PleiadOnOne, Asked::PleiadOnAll, Asked::Postgres, Asked::Duckdb];
+impl BenchSystem {
+    const ALL: [BenchSystem; 4] =
+        [BenchSystem::PleiadOnOne, BenchSystem::PleiadOnAll, BenchSystem::Postgres, BenchSystem::Duckdb];
 }
 
-pub fn run(order: &Order<'_>) -> Result {
-    let shelf = Shelf::open(order.kept, order.items)?;
+pub fn run(order: &QueryBenchOptions<'_>) -> Result {
+    let shelf = DatasetCache::open(order.kept, order.items)?;
     let mut systems = Systems {
         duckdb: Duckdb::open(order.python, &shelf)?,
-        postgres: Postgres::open(order.postgres, order.kept, order.items)?,
+        postgres: PostgresSubject::open(order.postgres, order.kept, order.items)?,
         pleiad: Pleiad::open(order.pleiad, order.format, &shelf, order.items)?,
     };
-    ours::settle(systems.pleiad.pid())?;
+    pleiad::settle(systems.pleiad.pid())?;
     let mut rows = Vec::new();
     for question in &QUESTIONS {
         eprintln!("{}…", question.name);
         rows.push(systems.answer(question)?);
     }
     let versions = (systems.postgres.version.clone(), systems.duckdb.version.clone());
-    let findings = Findings { items: order.items, versions, rows };
+    let findings = QueryFindings { items: order.items, versions, rows };
     systems.pleiad.end()?;
     publish(&findings, order)
 }
 
-fn publish(findings: &Findings, order: &Order<'_>) -> Result {
+fn publish(findings: &QueryFindings, order: &QueryBenchOptions<'_>) -> Result {
     let table = table::text(findings);
     println!("{table}");
     let json = format!("{:#}\n", table::json(findings));
@@ -104,28 +105,28 @@ fn publish(findings: &Findings, order: &Order<'_>) -> Result {
 }
 
 impl Systems {
-    fn answer(&mut self, question: &'static Question) -> Result<Row> {
-        let mut cells = Asked::ALL.map(|asked| Cell::new(self.ask(asked, question, 1)));
-        let expected = cells[Asked::Postgres as usize].answer()?;
+    fn answer(&mut self, question: &'static BenchQuestion) -> Result<ResultRow> {
+        let mut cells = BenchSystem::ALL.map(|asked| ResultCell::new(self.ask(asked, question, 1)));
+        let expected = cells[BenchSystem::Postgres as usize].answer()?;
         cells.iter_mut().for_each(|cell| cell.compare(&expected));
         for round in 0..ROUNDS_IF_QUICK {
-            for (asked, cell) in Asked::ALL.into_iter().zip(&mut cells) {
+            for (asked, cell) in BenchSystem::ALL.into_iter().zip(&mut cells) {
                 let times = cell.wants(round);
                 if times > 0 {
                     cell.add(self.ask(asked, question, times));
                 }
             }
         }
-        Ok(Row { question, cells })
+        Ok(ResultRow { question, cells })
     }
 
     /// So often in a row: nobody looks at an answer before the last one is there.
-    fn ask(&mut self, asked: Asked, question: &Question, times: usize) -> Result<Vec<Taken>> {
+    fn ask(&mut self, asked: BenchSystem, question: &BenchQuestion, times: usize) -> Result<Vec<Taken>> {
         match asked {
-            Asked::PleiadOnOne => self.pleiad.run_on(Cores::One)?,
-            Asked::PleiadOnAll => self.pleiad.run_on(Cores::All)?,
-            Asked::Postgres => return self.postgres.ask(question.postgres, times),
-            Asked::Duckdb => return (0..times).map(|_| self.duckdb.ask(question.duckdb)).collect(),
+            BenchSystem::PleiadOnOne => self.pleiad.run_on(Cores::One)?,
+            BenchSystem::PleiadOnAll => self.pleiad.run_on(Cores::All)?,
+            BenchSystem::Postgres => return self.postgres.ask(question.postgres, times),
+            BenchSystem::Duckdb => return (0..times).map(|_| self.duckdb.ask(question.duckdb)).collect(),
         }
         self.pleiad.ask(question.ours, times)
     }
@@ -146,7 +147,7 @@ pub fn command(words: &[&str]) -> Result {
     let path = |text: &&str| PathBuf::from(*text);
     let items = items.parse().map_err(|_| format!("`{items}` is not a number of items"))?;
     let page = page.first().map(path);
-    run(&Order {
+    run(&QueryBenchOptions {
         pleiad: Path::new(pleiad),
         result: Path::new(result),
         kept: Path::new(kept),

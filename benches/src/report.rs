@@ -7,21 +7,21 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::Result;
-use crate::bench::Findings;
-use crate::measure::{Figures, share};
-use crate::start::Rest;
+use crate::bench::LoadFindings;
+use crate::measure::{LoadFigures, share};
+use crate::start::IdleCost;
 
 /// One load at one number of connections: ours and the ceiling's.
-pub struct Row {
+pub struct LoadRow {
     pub connections: usize,
-    pub ours: Figures,
-    pub ceiling: Figures,
+    pub ours: LoadFigures,
+    pub ceiling: LoadFigures,
     pub rate_share: f64,
     pub cpu_share: f64,
 }
 
 /// What we want to hold, and whether it does.
-struct Goal {
+struct LoadGoal {
     what: &'static str,
     found: f64,
     unit: &'static str,
@@ -37,29 +37,29 @@ const RESIDENT_MB_MAX: f64 = 30.0;
 /// Where the goals are judged: enough to keep a machine busy, as few do on a laptop.
 const JUDGED_AT: usize = 64;
 
-impl Row {
-    pub fn new(connections: usize, ours: &[Figures], ceiling: &[Figures]) -> Row {
-        Row {
+impl LoadRow {
+    pub fn new(connections: usize, ours: &[LoadFigures], ceiling: &[LoadFigures]) -> LoadRow {
+        LoadRow {
             connections,
-            ours: Figures::median(ours),
-            ceiling: Figures::median(ceiling),
+            ours: LoadFigures::median(ours),
+            ceiling: LoadFigures::median(ceiling),
             rate_share: share(ours, ceiling, |figures| figures.per_second),
             cpu_share: share(ours, ceiling, |figures| figures.cpu_us),
         }
     }
 }
 
-impl Goal {
+impl LoadGoal {
     fn holds(&self) -> bool {
         if self.at_most { self.found <= self.limit } else { self.found >= self.limit }
     }
 }
 
-fn goals(findings: &Findings) -> Vec<Goal> {
-    let judged = |rows: &[Row], ratio: fn(&Row) -> f64| {
+fn goals(findings: &LoadFindings) -> Vec<LoadGoal> {
+    let judged = |rows: &[LoadRow], ratio: fn(&LoadRow) -> f64| {
         rows.iter().find(|row| row.connections == JUDGED_AT).map_or(f64::NAN, ratio)
     };
-    let at_most = |what, found, unit, limit| Goal { what, found, unit, limit, at_most: true };
+    let at_most = |what, found, unit, limit| LoadGoal { what, found, unit, limit, at_most: true };
     vec![
         at_most(
             "point read, CPU against the bare server",
@@ -67,7 +67,7 @@ fn goals(findings: &Findings) -> Vec<Goal> {
             "x",
             READ_CPU_RATIO_MAX,
         ),
-        Goal {
+        LoadGoal {
             what: "durable create, rate against the bare store",
             found: judged(&findings.creates, |row| row.rate_share),
             unit: "x",
@@ -81,7 +81,7 @@ fn goals(findings: &Findings) -> Vec<Goal> {
     ]
 }
 
-pub fn table(findings: &Findings) -> String {
+pub fn table(findings: &LoadFindings) -> String {
     let mut out = String::new();
     let lines = [
         loads("point reads", "bare HTTP", &findings.reads),
@@ -93,11 +93,11 @@ pub fn table(findings: &Findings) -> String {
     out
 }
 
-fn loads(what: &str, ceiling: &str, rows: &[Row]) -> String {
+fn loads(what: &str, ceiling: &str, rows: &[LoadRow]) -> String {
     let mut out = format!("\n{what:<17} conns      ops/s    p50 µs    p99 µs   CPU µs/op\n");
     for row in rows {
         for (who, figures) in [("pleiad", &row.ours), (ceiling, &row.ceiling)] {
-            let Figures { per_second, p50_us, p99_us, cpu_us } = figures;
+            let LoadFigures { per_second, p50_us, p99_us, cpu_us } = figures;
             let _ = write!(out, "  {who:<15} {:>5} {per_second:>10.0} {p50_us:>9.0} {p99_us:>9.0}", row.connections);
             let _ = writeln!(out, " {cpu_us:>11.1}");
         }
@@ -106,16 +106,16 @@ fn loads(what: &str, ceiling: &str, rows: &[Row]) -> String {
     out
 }
 
-fn rests(rests: &[(&str, &Rest)]) -> String {
+fn rests(rests: &[(&str, &IdleCost)]) -> String {
     let mut out = "\nat rest            start ms    memory MB    idle CPU %\n".to_owned();
     for (face, rest) in rests {
-        let Rest { start_ms, resident_mb, idle_cpu_percent } = rest;
+        let IdleCost { start_ms, resident_mb, idle_cpu_percent } = rest;
         let _ = writeln!(out, "  {face:<15} {start_ms:>9.1} {resident_mb:>12.1} {idle_cpu_percent:>13.3}");
     }
     out
 }
 
-fn goal_lines(goals: &[Goal]) -> String {
+fn goal_lines(goals: &[LoadGoal]) -> String {
     let mut out = "\ngoals\n".to_owned();
     for goal in goals {
         let (mark, sign) = (if goal.holds() { "holds" } else { "MISSED" }, if goal.at_most { "≤" } else { "≥" });
@@ -131,15 +131,15 @@ fn goal_lines(goals: &[Goal]) -> String {
     out
 }
 
-pub fn json(findings: &Findings) -> Value {
-    let rows = |rows: &[Row]| -> Vec<Value> {
-        let one = |row: &Row| {
+pub fn json(findings: &LoadFindings) -> Value {
+    let rows = |rows: &[LoadRow]| -> Vec<Value> {
+        let one = |row: &LoadRow| {
             json!({"connections": row.connections, "ours": row.ours.json(), "ceiling": row.ceiling.json(),
                 "rate_share": row.rate_share, "cpu_share": row.cpu_share})
         };
         rows.iter().map(one).collect()
     };
-    let rest = |rest: &Rest| json!({"start_ms": rest.start_ms, "resident_mb": rest.resident_mb, "idle_cpu_percent": rest.idle_cpu_percent});
+    let rest = |rest: &IdleCost| json!({"start_ms": rest.start_ms, "resident_mb": rest.resident_mb, "idle_cpu_percent": rest.idle_cpu_percent});
     let goals: Vec<Value> = goals(findings)
         .iter()
         .map(|goal| json!({"goal": goal.what, "found": goal.found, "limit": goal.limit, "holds": goal.holds()}))
@@ -152,12 +152,12 @@ pub fn json(findings: &Findings) -> Value {
 
 // ---- pages ----------------------------------------------------------------------------------------------
 
-pub fn load_page(title: &str, rows: &[(usize, &'static str, Figures)]) -> String {
+pub fn load_page(title: &str, rows: &[(usize, &'static str, LoadFigures)]) -> String {
     let mut out = format!(
         "\n| {title} | connections | per second | p50 ms | p99 ms | server CPU µs each |\n|---|--:|--:|--:|--:|--:|\n"
     );
     for (connections, name, figures) in rows {
-        let Figures { per_second, p50_us, p99_us, cpu_us } = figures;
+        let LoadFigures { per_second, p50_us, p99_us, cpu_us } = figures;
         let (p50_ms, p99_ms) = (p50_us / 1e3, p99_us / 1e3);
         let _ = writeln!(out, "| {name} | {connections} | {per_second:.0} | {p50_ms:.2} | {p99_ms:.2} | {cpu_us:.0} |");
     }

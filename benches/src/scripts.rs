@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use crate::bench::round;
 use crate::load;
-use crate::measure::{Figures, median, share};
-use crate::signed::{CONTAINER, DATABASE, Reads, Requests, Signer};
-use crate::subject::{self, Face, Subject};
+use crate::measure::{LoadFigures, median, share};
+use crate::server::{self, ServerMode, ServerUnderTest};
+use crate::signed::{CONTAINER, DATABASE, Reads, RequestSigner, Requests};
 use crate::{Result, item, report};
 
 const CONNECTIONS: usize = 16;
@@ -41,9 +41,9 @@ const PLAIN: &str = "SELECT VALUE COUNT(1) FROM c WHERE c.count % 7 = 3";
 const CALLING: &str = "SELECT VALUE COUNT(1) FROM c WHERE udf.f(c.count) = 3";
 
 /// Everything one run found out.
-struct Findings {
-    read: Figures,
-    empty: Figures,
+struct ScriptFindings {
+    read: LoadFigures,
+    empty: LoadFigures,
     empty_cpu: f64,
     /// Items per second: one by one, by a procedure, by a batch.
     single: f64,
@@ -69,11 +69,11 @@ pub fn command(words: &[&str]) -> Result {
     page.map_or(Ok(()), |page| report::write_between(&page, "bench-scripts", &fenced()))
 }
 
-fn run(pleiad: &Path) -> Result<Findings> {
-    let subject = Subject::start(pleiad, Face::Serve)?;
-    let signer = Signer::now();
-    subject::declare(subject.address, &signer)?;
-    subject::fill(subject.address, &signer, ITEMS)?;
+fn run(pleiad: &Path) -> Result<ScriptFindings> {
+    let subject = ServerUnderTest::start(pleiad, ServerMode::Serve)?;
+    let signer = RequestSigner::now();
+    server::declare(subject.address, &signer)?;
+    server::fill(subject.address, &signer, ITEMS)?;
     store(&subject, &signer, "sprocs", "empty", EMPTY)?;
     store(&subject, &signer, "sprocs", "insert", INSERT)?;
     store(&subject, &signer, "udfs", "f", FUNCTION)?;
@@ -81,14 +81,14 @@ fn run(pleiad: &Path) -> Result<Findings> {
     let (read, empty, empty_cpu) = empty_calls(&subject)?;
     let [single, inserted, batched] = writes(&subject)?;
     let (plain_ms, calling_ms) = queries(&subject)?;
-    Ok(Findings { read, empty, empty_cpu, single, inserted, batched, plain_ms, calling_ms })
+    Ok(ScriptFindings { read, empty, empty_cpu, single, inserted, batched, plain_ms, calling_ms })
 }
 
 fn link() -> String {
     format!("dbs/{DATABASE}/colls/{CONTAINER}")
 }
 
-fn store(subject: &Subject, signer: &Signer, feed: &str, id: &str, body: &str) -> Result {
+fn store(subject: &ServerUnderTest, signer: &RequestSigner, feed: &str, id: &str, body: &str) -> Result {
     let text = json!({"id": id, "body": body}).to_string();
     let request = signer.once("POST", &format!("{}/{feed}", link()), feed, &link(), "", &text);
     load::once(subject.address, &request).map(drop)
@@ -96,9 +96,9 @@ fn store(subject: &Subject, signer: &Signer, feed: &str, id: &str, body: &str) -
 
 // ---- an empty call ----------------------------------------------------------------------------------------
 
-fn empty_calls(subject: &Subject) -> Result<(Figures, Figures, f64)> {
-    let reads: Arc<dyn Requests> = Arc::new(Reads::sign(&Signer::now(), 10_000));
-    let calls: Arc<dyn Requests> = Arc::new(Same(call(&Signer::now(), "empty", &item::partition_key(0), "[]")));
+fn empty_calls(subject: &ServerUnderTest) -> Result<(LoadFigures, LoadFigures, f64)> {
+    let reads: Arc<dyn Requests> = Arc::new(Reads::sign(&RequestSigner::now(), 10_000));
+    let calls: Arc<dyn Requests> = Arc::new(Same(call(&RequestSigner::now(), "empty", &item::partition_key(0), "[]")));
     let one =
         |requests: &Arc<dyn Requests>| round(subject.pid(), subject.address, requests.clone(), CONNECTIONS, ROUND);
     one(&reads)?; // warm
@@ -109,7 +109,7 @@ fn empty_calls(subject: &Subject) -> Result<(Figures, Figures, f64)> {
         called.push(one(&calls)?);
     }
     let cpu = share(&called, &read, |figures| figures.cpu_us);
-    Ok((Figures::median(&read), Figures::median(&called), cpu))
+    Ok((LoadFigures::median(&read), LoadFigures::median(&called), cpu))
 }
 
 /// The same request again and again.
@@ -121,7 +121,7 @@ impl Requests for Same {
     }
 }
 
-fn call(signer: &Signer, id: &str, key: &str, arguments: &str) -> Vec<u8> {
+fn call(signer: &RequestSigner, id: &str, key: &str, arguments: &str) -> Vec<u8> {
     let path = format!("{}/sprocs/{id}", link());
     let key = format!("content-type: application/json\r\nx-ms-documentdb-partitionkey: [\"{key}\"]\r\n");
     signer.once("POST", &path, "sprocs", &path, &key, arguments)
@@ -130,13 +130,13 @@ fn call(signer: &Signer, id: &str, key: &str, arguments: &str) -> Vec<u8> {
 // ---- a hundred items --------------------------------------------------------------------------------------
 
 /// All of one key, on one connection.
-fn writes(subject: &Subject) -> Result<[f64; 3]> {
+fn writes(subject: &ServerUnderTest) -> Result<[f64; 3]> {
     let mut rates = [Vec::new(), Vec::new(), Vec::new()];
     for turn in 0..=ROUNDS as u64 {
         let ways: [(Arc<dyn Requests>, u64); 3] = [
-            (Arc::new(Writes::new(Way::Single, turn)), 1),
-            (Arc::new(Writes::new(Way::Procedure, turn)), TOGETHER),
-            (Arc::new(Writes::new(Way::Batch, turn)), TOGETHER),
+            (Arc::new(Writes::new(ScriptWay::Single, turn)), 1),
+            (Arc::new(Writes::new(ScriptWay::Procedure, turn)), TOGETHER),
+            (Arc::new(Writes::new(ScriptWay::Batch, turn)), TOGETHER),
         ];
         for (rates, (requests, items)) in rates.iter_mut().zip(ways) {
             let figures = round(subject.pid(), subject.address, requests, 1, ROUND)?;
@@ -149,28 +149,28 @@ fn writes(subject: &Subject) -> Result<[f64; 3]> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
+enum ScriptWay {
     Single,
     Procedure,
     Batch,
 }
 
 struct Writes {
-    way: Way,
+    way: ScriptWay,
     first: u64,
     head: String,
 }
 
 impl Writes {
-    fn new(way: Way, turn: u64) -> Writes {
-        let (link, signer) = (link(), Signer::now());
+    fn new(way: ScriptWay, turn: u64) -> Writes {
+        let (link, signer) = (link(), RequestSigner::now());
         let head = match way {
-            Way::Single => signer.head("POST", &format!("{link}/docs"), "docs", &link),
-            Way::Procedure => {
+            ScriptWay::Single => signer.head("POST", &format!("{link}/docs"), "docs", &link),
+            ScriptWay::Procedure => {
                 let path = format!("{link}/sprocs/insert");
                 signer.head("POST", &path, "sprocs", &path)
             }
-            Way::Batch => {
+            ScriptWay::Batch => {
                 let head = signer.head("POST", &format!("{link}/docs"), "docs", &link);
                 format!("{head}x-ms-cosmos-is-batch-request: True\r\nx-ms-cosmos-batch-atomic: True\r\n")
             }
@@ -181,9 +181,9 @@ impl Writes {
 
     fn body(&self, n: u64) -> String {
         match self.way {
-            Way::Single => document(self.first + n),
-            Way::Procedure => format!("[[{}]]", self.documents(n, "", "")),
-            Way::Batch => format!("[{}]", self.documents(n, r#"{"operationType":"Create","resourceBody":"#, "}")),
+            ScriptWay::Single => document(self.first + n),
+            ScriptWay::Procedure => format!("[[{}]]", self.documents(n, "", "")),
+            ScriptWay::Batch => format!("[{}]", self.documents(n, r#"{"operationType":"Create","resourceBody":"#, "}")),
         }
     }
 
@@ -214,7 +214,7 @@ fn document(n: u64) -> String {
 // ---- a function for each item -----------------------------------------------------------------------------
 
 /// The shortest of each: one query is short, and whatever else the machine does only makes it longer.
-fn queries(subject: &Subject) -> Result<(f64, f64)> {
+fn queries(subject: &ServerUnderTest) -> Result<(f64, f64)> {
     let (mut plain, mut calling) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..QUERIES {
         plain = plain.min(asked(subject, PLAIN)?);
@@ -224,11 +224,11 @@ fn queries(subject: &Subject) -> Result<(f64, f64)> {
 }
 
 /// How long one query takes, in milliseconds.
-fn asked(subject: &Subject, text: &str) -> Result<f64> {
+fn asked(subject: &ServerUnderTest, text: &str) -> Result<f64> {
     let headers = "content-type: application/query+json\r\nx-ms-documentdb-isquery: True\r\n\
                    x-ms-documentdb-query-enablecrosspartition: True\r\nx-pleiad-cross-partition: true\r\n";
     let body = json!({"query": text}).to_string();
-    let request = Signer::now().once("POST", &format!("{}/docs", link()), "docs", &link(), headers, &body);
+    let request = RequestSigner::now().once("POST", &format!("{}/docs", link()), "docs", &link(), headers, &body);
     let began = Instant::now();
     load::once(subject.address, &request)?;
     Ok(began.elapsed().as_secs_f64() * 1e3)
@@ -236,7 +236,7 @@ fn asked(subject: &Subject, text: &str) -> Result<f64> {
 
 // ---- for people -------------------------------------------------------------------------------------------
 
-impl Findings {
+impl ScriptFindings {
     /// What the calls took is the difference.
     fn call_us(&self) -> f64 {
         (self.calling_ms - self.plain_ms) * 1e3 / ITEMS as f64
@@ -251,11 +251,11 @@ impl Findings {
     }
 }
 
-fn table(findings: &Findings) -> String {
+fn table(findings: &ScriptFindings) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "\n16 connections                      ops/s       p50 µs     CPU µs each"); // into a String
     for (what, figures) in [("point read", &findings.read), ("empty stored procedure", &findings.empty)] {
-        let Figures { per_second, p50_us, cpu_us, .. } = figures;
+        let LoadFigures { per_second, p50_us, cpu_us, .. } = figures;
         let _ = writeln!(out, "  {what:<28} {per_second:>10.0} {p50_us:>12.0} {cpu_us:>15.1}");
     }
     let _ = writeln!(out, "\none connection, durable           items/s    share of creates");
@@ -274,7 +274,7 @@ fn table(findings: &Findings) -> String {
     out
 }
 
-fn goals(out: &mut String, findings: &Findings) {
+fn goals(out: &mut String, findings: &ScriptFindings) {
     let _ = writeln!(out, "\ngoals");
     let mut goal = |holds: bool, what: &str, found: String| {
         let _ = writeln!(out, "  {:<7} {what:<46} {found}", if holds { "holds" } else { "MISSED" });

@@ -23,7 +23,7 @@ pub fn key() -> String {
 }
 
 /// Signs for one moment; servers take the date for a quarter of an hour.
-pub struct Signer {
+pub struct RequestSigner {
     key: hmac::Key,
     date: String,
 }
@@ -33,10 +33,10 @@ pub trait Requests: Send + Sync {
     fn write(&self, n: u64, out: &mut Vec<u8>);
 }
 
-impl Signer {
-    pub fn now() -> Signer {
+impl RequestSigner {
+    pub fn now() -> RequestSigner {
         let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(SystemEnv.now_ms()));
-        Signer { key: hmac::Key::new(hmac::HMAC_SHA256, KEY_BYTES), date }
+        RequestSigner { key: hmac::Key::new(hmac::HMAC_SHA256, KEY_BYTES), date }
     }
 
     /// Everything of a request's head except its body's length and its end.
@@ -64,12 +64,12 @@ pub struct Reads {
 }
 
 impl Reads {
-    pub fn sign(signer: &Signer, count: u64) -> Reads {
+    pub fn sign(signer: &RequestSigner, count: u64) -> Reads {
         Reads { requests: (0..count).map(|n| read(signer, n)).collect() }
     }
 }
 
-fn read(signer: &Signer, n: u64) -> Vec<u8> {
+fn read(signer: &RequestSigner, n: u64) -> Vec<u8> {
     let link = format!("dbs/{DATABASE}/colls/{CONTAINER}/docs/{}", item::id(n));
     let mut head = signer.head("GET", &link, "docs", &link);
     head.push_str(&format!("x-ms-documentdb-partitionkey: [\"{}\"]\r\n\r\n", item::partition_key(n)));
@@ -84,23 +84,23 @@ impl Requests for Reads {
 }
 
 /// Creates of the items from `first` on.
-pub struct Creates {
+pub struct CreateRequests {
     head: String,
     first: u64,
 }
 
-impl Creates {
-    pub fn sign(signer: &Signer, first: u64) -> Creates {
+impl CreateRequests {
+    pub fn sign(signer: &RequestSigner, first: u64) -> CreateRequests {
         let link = format!("dbs/{DATABASE}/colls/{CONTAINER}");
         let head = signer.head("POST", &format!("{link}/docs"), "docs", &link);
-        Creates {
+        CreateRequests {
             head: format!("{head}content-type: application/json\r\ncontent-length: {}\r\n", item::ITEM_BYTES),
             first,
         }
     }
 }
 
-impl Requests for Creates {
+impl Requests for CreateRequests {
     fn write(&self, n: u64, out: &mut Vec<u8>) {
         let n = self.first + n;
         let mut text = String::with_capacity(self.head.len() + item::ITEM_BYTES + 64);

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::load::{self, Until};
-use crate::signed::{CONTAINER, DATABASE, Requests, Signer};
-use crate::subject::{Face, RU_PER_S, Subject};
+use crate::server::{RU_PER_S, ServerMode, ServerUnderTest};
+use crate::signed::{CONTAINER, DATABASE, RequestSigner, Requests};
 use crate::{Result, report};
 
 const DIMENSIONS: usize = 384;
@@ -33,7 +33,7 @@ const RECALL_MIN: f64 = 0.95;
 const SPEED_MIN: f64 = 10.0;
 
 /// What one moment showed.
-struct Moment {
+struct BenchPhase {
     when: &'static str,
     /// Until searches went by the graph.
     ready_s: f64,
@@ -60,8 +60,8 @@ pub fn command(words: &[&str]) -> Result {
     page.map_or(Ok(()), |page| report::write_between(&page, "bench-vector", &fenced()))
 }
 
-fn run(pleiad: &Path, items: u64) -> Result<(f64, Vec<Moment>)> {
-    let subject = Subject::start(pleiad, Face::Serve)?;
+fn run(pleiad: &Path, items: u64) -> Result<(f64, Vec<BenchPhase>)> {
+    let subject = ServerUnderTest::start(pleiad, ServerMode::Serve)?;
     declare(&subject)?;
     eprintln!("loading {items} vectors…");
     let began = Instant::now();
@@ -71,18 +71,18 @@ fn run(pleiad: &Path, items: u64) -> Result<(f64, Vec<Moment>)> {
     let questions: Vec<Vec<f32>> = (0..QUESTIONS).map(|_| source.point()).collect();
     let mut moments = vec![moment(&subject, "after the load", &questions)?];
     eprintln!("restarting…");
-    let subject = subject.restart(pleiad, Face::Serve)?;
+    let subject = subject.restart(pleiad, ServerMode::Serve)?;
     moments.push(moment(&subject, "after a restart", &questions)?);
     eprintln!("splitting…");
     let link = format!("_pleiad/v1/containers/{DATABASE}/{CONTAINER}/partitions/split");
-    let split = Signer::now().once("POST", &format!("{link}?wait=true"), "pleiad", &link, "", "");
+    let split = RequestSigner::now().once("POST", &format!("{link}?wait=true"), "pleiad", &link, "", "");
     load::once(subject.address, &split)?;
     moments.push(moment(&subject, "after a split", &questions)?);
     Ok((load_s, moments))
 }
 
-fn declare(subject: &Subject) -> Result {
-    let signer = Signer::now();
+fn declare(subject: &ServerUnderTest) -> Result {
+    let signer = RequestSigner::now();
     let database = json!({"id": DATABASE}).to_string();
     load::once(subject.address, &signer.once("POST", "dbs", "dbs", "", "", &database))?;
     let container = json!({
@@ -156,7 +156,7 @@ struct Loads {
 impl Loads {
     fn new() -> Loads {
         let link = format!("dbs/{DATABASE}/colls/{CONTAINER}");
-        let head = Signer::now().head("POST", &format!("{link}/docs"), "docs", &link);
+        let head = RequestSigner::now().head("POST", &format!("{link}/docs"), "docs", &link);
         Loads { points: Points::new(SEED), head: format!("{head}content-type: application/json\r\n") }
     }
 }
@@ -174,13 +174,13 @@ impl Requests for Loads {
 // ---- questions --------------------------------------------------------------------------------------------
 
 #[derive(Clone, Copy)]
-enum Way {
+enum VectorSearchWay {
     Graph,
     Every,
 }
 
-fn question(vector: &[f32], way: Way, signer: &Signer) -> Vec<u8> {
-    let brute_force = matches!(way, Way::Every);
+fn question(vector: &[f32], way: VectorSearchWay, signer: &RequestSigner) -> Vec<u8> {
+    let brute_force = matches!(way, VectorSearchWay::Every);
     let query =
         format!("SELECT TOP {NEAREST} VALUE c.id FROM c ORDER BY VectorDistance(c.v, {}, {brute_force})", text(vector));
     let headers = "content-type: application/query+json\r\nx-ms-documentdb-isquery: True\r\n\
@@ -198,38 +198,38 @@ fn ids(answer: &[u8]) -> Result<Vec<String>> {
 }
 
 /// All of them, one after the other.
-struct Asked(Vec<Vec<u8>>);
+struct SearchRequests(Vec<Vec<u8>>);
 
-impl Requests for Asked {
+impl Requests for SearchRequests {
     fn write(&self, n: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.0[n as usize % self.0.len()]);
     }
 }
 
-fn moment(subject: &Subject, when: &'static str, questions: &[Vec<f32>]) -> Result<Moment> {
+fn moment(subject: &ServerUnderTest, when: &'static str, questions: &[Vec<f32>]) -> Result<BenchPhase> {
     let ready_s = ready(subject, &questions[0])?;
-    let signer = Signer::now();
+    let signer = RequestSigner::now();
     let mut hits = 0;
     for vector in questions {
-        let truth = ids(&load::once(subject.address, &question(vector, Way::Every, &signer))?)?;
-        let found = ids(&load::once(subject.address, &question(vector, Way::Graph, &signer))?)?;
+        let truth = ids(&load::once(subject.address, &question(vector, VectorSearchWay::Every, &signer))?)?;
+        let found = ids(&load::once(subject.address, &question(vector, VectorSearchWay::Graph, &signer))?)?;
         hits += truth.iter().filter(|id| found.contains(id)).count();
     }
-    let ask = |way: Way| {
-        let requests = Asked(questions.iter().map(|vector| question(vector, way, &signer)).collect());
+    let ask = |way: VectorSearchWay| {
+        let requests = SearchRequests(questions.iter().map(|vector| question(vector, way, &signer)).collect());
         load::run(subject.address, Arc::new(requests), 1, Until::Answered(questions.len() as u64))
     };
-    let (every, graph) = (ask(Way::Every)?, ask(Way::Graph)?);
+    let (every, graph) = (ask(VectorSearchWay::Every)?, ask(VectorSearchWay::Graph)?);
     let recall = hits as f64 / (questions.len() * NEAREST) as f64;
     let [every_ms, graph_ms] = [&every, &graph].map(|outcome| outcome.percentile_us(50) / 1e3);
-    Ok(Moment { when, ready_s, recall, every_ms, graph_ms, graph_p99_ms: graph.percentile_us(99) / 1e3 })
+    Ok(BenchPhase { when, ready_s, recall, every_ms, graph_ms, graph_p99_ms: graph.percentile_us(99) / 1e3 })
 }
 
 /// Waits until no partition looks at every vector.
-fn ready(subject: &Subject, vector: &[f32]) -> Result<f64> {
+fn ready(subject: &ServerUnderTest, vector: &[f32]) -> Result<f64> {
     let began = Instant::now();
     while began.elapsed() < BUILT_WITHIN {
-        let answer = load::once(subject.address, &question(vector, Way::Graph, &Signer::now()))?;
+        let answer = load::once(subject.address, &question(vector, VectorSearchWay::Graph, &RequestSigner::now()))?;
         let text = String::from_utf8_lossy(&answer);
         let way = text.lines().find_map(|line| line.strip_prefix("x-pleiad-query-plan: ")).unwrap_or_default();
         if way.contains("graph") && !way.contains("every vector") && !way.contains("scan") {
@@ -242,22 +242,22 @@ fn ready(subject: &Subject, vector: &[f32]) -> Result<f64> {
 
 // ---- for people -------------------------------------------------------------------------------------------
 
-fn json(items: u64, load_s: f64, moments: &[Moment]) -> Value {
-    let moment = |moment: &Moment| {
+fn json(items: u64, load_s: f64, moments: &[BenchPhase]) -> Value {
+    let moment = |moment: &BenchPhase| {
         json!({"when": moment.when, "ready_s": moment.ready_s, "recall": moment.recall, "every_ms": moment.every_ms,
                "graph_ms": moment.graph_ms, "graph_p99_ms": moment.graph_p99_ms})
     };
     json!({"items": items, "load_s": load_s, "moments": moments.iter().map(moment).collect::<Vec<_>>()})
 }
 
-fn table(items: u64, load_s: f64, moments: &[Moment]) -> String {
+fn table(items: u64, load_s: f64, moments: &[BenchPhase]) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "\n{items} vectors of {DIMENSIONS} float32, cosine; loaded in {load_s:.0} s"); // into a String
     let _ = writeln!(
         out,
         "\nthe {NEAREST} nearest        graph ready   recall   every vector      graph   graph p99   faster"
     );
-    for Moment { when, ready_s, recall, every_ms, graph_ms, graph_p99_ms } in moments {
+    for BenchPhase { when, ready_s, recall, every_ms, graph_ms, graph_p99_ms } in moments {
         let _ = writeln!(
             out,
             "  {when:<18} {ready_s:>9.1} s {recall:>8.3} {every_ms:>11.1} ms {graph_ms:>7.2} ms {graph_p99_ms:>8.2} ms {:>7.0}x",
@@ -265,7 +265,7 @@ fn table(items: u64, load_s: f64, moments: &[Moment]) -> String {
         );
     }
     let _ = writeln!(out, "\ngoals");
-    let least = |of: fn(&Moment) -> f64| moments.iter().map(of).fold(f64::INFINITY, f64::min);
+    let least = |of: fn(&BenchPhase) -> f64| moments.iter().map(of).fold(f64::INFINITY, f64::min);
     let (recall, faster) = (least(|moment| moment.recall), least(|moment| moment.every_ms / moment.graph_ms));
     let mut goal = |holds: bool, what: &str, found: String| {
         let _ = writeln!(out, "  {:<7} {what:<34} {found}", if holds { "holds" } else { "MISSED" });

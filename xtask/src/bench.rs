@@ -14,7 +14,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::rocksdb;
-use crate::setup::{self, Scope};
+use crate::setup::{self, SetupScope};
 use crate::shell::{self, Result};
 
 const PAGE: &str = "docs/performance.md";
@@ -38,7 +38,7 @@ pub fn run(args: &[String]) -> Result {
             );
         }
     };
-    setup::ensure(&[Scope::Build])?;
+    setup::ensure(&[SetupScope::Build])?;
     measure("bench", &[], write)
 }
 
@@ -67,7 +67,7 @@ fn only_write(part: &str, args: &[String]) -> Result<bool> {
 }
 
 pub fn compare() -> Result {
-    setup::ensure(&[Scope::Build, Scope::Compare])?;
+    setup::ensure(&[SetupScope::Build, SetupScope::Compare])?;
     let modules = install_emulator()?;
     let postgres =
         setup::postgres_programs().ok_or("PostgreSQL's programs (initdb, postgres, psql, pgbench) are not found")?;

@@ -6,11 +6,11 @@
 use std::process::Command;
 
 use crate::rocksdb;
-use crate::setup::{self, Scope};
+use crate::setup::{self, SetupScope};
 use crate::shell::{self, Result};
 
 pub fn run(args: &[String]) -> Result {
-    setup::ensure(&[Scope::Build])?;
+    setup::ensure(&[SetupScope::Build])?;
     rocksdb::ensure()?;
     let manifest = shell::root().join("Cargo.toml");
     let mut cargo = shell::bare_cargo(["run", "--release", "--package", "pleiad"]);

@@ -13,19 +13,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::server::{EMULATOR_KEY, Server};
-use crate::setup::{self, Scope};
+use crate::server::{EMULATOR_KEY, TestServer};
+use crate::setup::{self, SetupScope};
 use crate::shell::{self, Result};
 
 use suites::{SUITES, Suite};
 
 /// Where a suite is, and where it may write.
-pub struct Place {
+pub struct SuiteDirs {
     pub source: PathBuf,
     pub cache: PathBuf,
 }
 
-enum Outcome {
+enum SuiteOutcome {
     Passed,
     LeftOut(String),
     Failed(String),
@@ -38,9 +38,9 @@ pub fn run(names: &[String]) -> Result {
     let mut failed = Vec::new();
     for suite in suites {
         match report(suite, &binary) {
-            Outcome::Passed => passed += 1,
-            Outcome::LeftOut(_) => {}
-            Outcome::Failed(_) => failed.push(suite.name),
+            SuiteOutcome::Passed => passed += 1,
+            SuiteOutcome::LeftOut(_) => {}
+            SuiteOutcome::Failed(_) => failed.push(suite.name),
         }
     }
     verdict(passed, &failed, names.len())
@@ -77,47 +77,47 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Suite>> {
 }
 
 pub fn build() -> Result<PathBuf> {
-    setup::ensure(&[Scope::Build, Scope::Interop])?;
+    setup::ensure(&[SetupScope::Build, SetupScope::Interop])?;
     shell::run(&mut shell::cargo(["build", "--release", "--package", "pleiad"]))?;
     Ok(shell::binary())
 }
 
-fn report(suite: &Suite, binary: &Path) -> Outcome {
+fn report(suite: &Suite, binary: &Path) -> SuiteOutcome {
     println!("\n{}", shell::bold(&format!("-- interop {}", suite.name)));
     let start = Instant::now();
     let outcome = examine(suite, binary);
     let took = start.elapsed().as_secs_f64();
     match &outcome {
-        Outcome::Passed => println!("{} {} ({took:.1} s)", shell::green("passed:"), suite.name),
-        Outcome::LeftOut(why) => println!("{} {}: {why}", shell::yellow("left out:"), suite.name),
-        Outcome::Failed(why) => println!("{} {} ({took:.1} s): {why}", shell::red("FAILED:"), suite.name),
+        SuiteOutcome::Passed => println!("{} {} ({took:.1} s)", shell::green("passed:"), suite.name),
+        SuiteOutcome::LeftOut(why) => println!("{} {}: {why}", shell::yellow("left out:"), suite.name),
+        SuiteOutcome::Failed(why) => println!("{} {} ({took:.1} s): {why}", shell::red("FAILED:"), suite.name),
     }
     outcome
 }
 
-fn examine(suite: &Suite, binary: &Path) -> Outcome {
+fn examine(suite: &Suite, binary: &Path) -> SuiteOutcome {
     let place = place(suite);
     if !suites::has_file(&place.source, suite.tests) {
-        return Outcome::LeftOut(format!("tests/interop/{} has no test (no *{})", suite.name, suite.tests));
+        return SuiteOutcome::LeftOut(format!("tests/interop/{} has no test (no *{})", suite.name, suite.tests));
     }
     if let Some(missing) = suite.toolchain.iter().find(|program| !setup::on_path(program)) {
-        return Outcome::LeftOut(format!("`{missing}` is not installed on this machine"));
+        return SuiteOutcome::LeftOut(format!("`{missing}` is not installed on this machine"));
     }
     match prepare_and_run(suite, &place, binary) {
-        Ok(()) => Outcome::Passed,
-        Err(why) => Outcome::Failed(why),
+        Ok(()) => SuiteOutcome::Passed,
+        Err(why) => SuiteOutcome::Failed(why),
     }
 }
 
-fn place(suite: &Suite) -> Place {
-    Place {
+fn place(suite: &Suite) -> SuiteDirs {
+    SuiteDirs {
         source: shell::root().join("tests/interop").join(suite.name),
         cache: shell::cache().join("interop").join(suite.name),
     }
 }
 
 /// A suite's SDK, ready to be used.
-pub fn prepared(name: &str) -> Result<Place> {
+pub fn prepared(name: &str) -> Result<SuiteDirs> {
     let suites = chosen(&[name.to_owned()])?;
     let suite = suites.first().ok_or("no suite")?;
     let place = place(suite);
@@ -125,18 +125,18 @@ pub fn prepared(name: &str) -> Result<Place> {
     Ok(place)
 }
 
-fn prepare(suite: &Suite, place: &Place) -> Result {
+fn prepare(suite: &Suite, place: &SuiteDirs) -> Result {
     fs::create_dir_all(&place.cache).map_err(|e| format!("cannot create {}: {e}", place.cache.display()))?;
     (suite.prepare)(place)
 }
 
-fn prepare_and_run(suite: &Suite, place: &Place, binary: &Path) -> Result {
+fn prepare_and_run(suite: &Suite, place: &SuiteDirs, binary: &Path) -> Result {
     prepare(suite, place)?;
     let tokens = token_settings();
     let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
-    let server = Server::start(Command::new(binary), &tokens, place.cache.join("server.log"))?;
-    let limited = Server::start(Command::new(binary), &["--rate-limit"], place.cache.join("limited.log"))?;
-    let restored = Server::start(Command::new(binary), &[], place.cache.join("restored.log"))?;
+    let server = TestServer::start(Command::new(binary), &tokens, place.cache.join("server.log"))?;
+    let limited = TestServer::start(Command::new(binary), &["--rate-limit"], place.cache.join("limited.log"))?;
+    let restored = TestServer::start(Command::new(binary), &[], place.cache.join("restored.log"))?;
     let certificate = place.cache.join("emulator.pem");
     fs::write(&certificate, server.certificate()?)
         .map_err(|e| format!("cannot write {}: {e}", certificate.display()))?;
@@ -164,7 +164,7 @@ fn tokens() -> PathBuf {
 }
 
 /// The environment every suite reads.
-fn tell_where(test: &mut Command, server: &Server, certificate: &Path) {
+fn tell_where(test: &mut Command, server: &TestServer, certificate: &Path) {
     test.env("PLEIAD_ENDPOINT", &server.endpoint)
         .env("PLEIAD_ENDPOINT_HTTPS", &server.endpoint_https)
         .env("PLEIAD_KEY", EMULATOR_KEY)

@@ -23,7 +23,7 @@ pub const EMULATOR_KEY: &str =
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
-pub struct Server {
+pub struct TestServer {
     child: Child,
     log: PathBuf,
     pub endpoint: String,
@@ -31,15 +31,15 @@ pub struct Server {
     pub port: u16,
 }
 
-impl Server {
+impl TestServer {
     /// Starts `pleiad` as an emulator, with these flags; what it says on stderr goes to `log`.
-    pub fn start(mut pleiad: Command, flags: &[&str], log: PathBuf) -> Result<Server> {
+    pub fn start(mut pleiad: Command, flags: &[&str], log: PathBuf) -> Result<TestServer> {
         let stderr = File::create(&log).map_err(|e| format!("cannot write {}: {e}", log.display()))?;
         pleiad.args(["dev", "--port", "0", "--ephemeral"]).args(flags);
         pleiad.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
         let mut child = pleiad.spawn().map_err(|e| format!("cannot start `{}`: {e}", shell::line(&pleiad)))?;
         let stdout = child.stdout.take();
-        let mut server = Server { child, log, endpoint: String::new(), endpoint_https: String::new(), port: 0 };
+        let mut server = TestServer { child, log, endpoint: String::new(), endpoint_https: String::new(), port: 0 };
         let ready = stdout.and_then(wait_for_ready).ok_or_else(|| server.autopsy("did not say it was ready"))?;
         match server.read_ready(&ready) {
             Some(()) => Ok(server),
@@ -83,7 +83,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
         let _ = self.child.kill(); // it may be gone already, which is what we want
         let _ = self.child.wait();
@@ -162,10 +162,10 @@ mod tests {
     }
 
     /// A shell that plays the server; the arguments of the real one are lost on it.
-    fn play(script: &str) -> Result<Server> {
+    fn play(script: &str) -> Result<TestServer> {
         let (dir, mut shell) = (tempfile::tempdir().unwrap(), Command::new("sh"));
         shell.args(["-c", script]);
-        Server::start(shell, &[], dir.path().join("server.log"))
+        TestServer::start(shell, &[], dir.path().join("server.log"))
     }
 
     #[test]

@@ -15,15 +15,15 @@ use crate::shell::{self, Result};
 
 /// What the needs are for; a step asks only for its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scope {
+pub enum SetupScope {
     Build,
     Lint,
     Interop,
     Compare,
 }
 
-struct Need {
-    scope: Scope,
+struct RequiredTool {
+    scope: SetupScope,
     what: &'static str,
     why: &'static str,
     found: fn() -> bool,
@@ -31,51 +31,51 @@ struct Need {
     packages: [&'static str; 5],
 }
 
-const NEEDS: [Need; 7] = [
-    Need {
-        scope: Scope::Build,
+const NEEDS: [RequiredTool; 7] = [
+    RequiredTool {
+        scope: SetupScope::Build,
         what: "a C++ compiler",
         why: "RocksDB is C++ and is compiled from source",
         found: probe::cxx,
         packages: ["g++", "gcc-c++", "g++", "gcc", "llvm"],
     },
-    Need {
-        scope: Scope::Build,
+    RequiredTool {
+        scope: SetupScope::Build,
         what: "libclang and its headers",
         why: "RocksDB's bindings are generated while building (LIBCLANG_PATH names another place)",
         found: probe::libclang,
         packages: ["libclang-dev", "clang-devel", "clang-dev clang-libclang", "clang", "llvm"],
     },
-    Need {
-        scope: Scope::Build,
+    RequiredTool {
+        scope: SetupScope::Build,
         what: "make",
         why: "C dependencies use it",
         found: probe::make,
         packages: ["make", "make", "make", "make", "make"],
     },
-    Need {
-        scope: Scope::Interop,
+    RequiredTool {
+        scope: SetupScope::Interop,
         what: "python3 with venv",
         why: "the Python SDK is tested in an environment of its own",
         found: probe::python,
         packages: ["python3 python3-venv", "python3", "python3", "python", "python"],
     },
-    Need {
-        scope: Scope::Interop,
+    RequiredTool {
+        scope: SetupScope::Interop,
         what: "node 18 or newer, with npm",
         why: "the JavaScript SDK is tested with it",
         found: probe::node,
         packages: ["nodejs npm", "nodejs npm", "nodejs npm", "nodejs npm", "node"],
     },
-    Need {
-        scope: Scope::Compare,
+    RequiredTool {
+        scope: SetupScope::Compare,
         what: "node 18 or newer, with npm",
         why: "one of the servers we compare with runs on it",
         found: probe::node,
         packages: ["nodejs npm", "nodejs npm", "nodejs npm", "nodejs npm", "node"],
     },
-    Need {
-        scope: Scope::Compare,
+    RequiredTool {
+        scope: SetupScope::Compare,
         what: "PostgreSQL with pgbench",
         why: "one of the servers we compare with",
         found: || probe::postgres_programs().is_some(),
@@ -104,14 +104,14 @@ const MANAGERS: [(Manager, &str); 5] = [
 ];
 
 pub fn run() -> Result {
-    ensure(&[Scope::Build, Scope::Lint, Scope::Interop])?;
+    ensure(&[SetupScope::Build, SetupScope::Lint, SetupScope::Interop])?;
     println!("{} everything that building and testing need is here", shell::green("setup:"));
     Ok(())
 }
 
 /// Returns when everything these scopes need is here, or says what to do.
-pub fn ensure(scopes: &[Scope]) -> Result {
-    if scopes.contains(&Scope::Lint) {
+pub fn ensure(scopes: &[SetupScope]) -> Result {
+    if scopes.contains(&SetupScope::Lint) {
         ensure_components()?;
     }
     let missing = missing(scopes);
@@ -128,7 +128,7 @@ pub fn ensure(scopes: &[Scope]) -> Result {
     }
 }
 
-fn missing(scopes: &[Scope]) -> Vec<&'static Need> {
+fn missing(scopes: &[SetupScope]) -> Vec<&'static RequiredTool> {
     NEEDS.iter().filter(|need| scopes.contains(&need.scope) && !(need.found)()).collect()
 }
 
@@ -143,7 +143,7 @@ fn ensure_components() -> Result {
     Ok(())
 }
 
-fn install(missing: &[&Need]) -> Result {
+fn install(missing: &[&RequiredTool]) -> Result {
     let Some(manager) = MANAGERS.iter().find(|(_, program)| probe::on_path(program)).map(|(manager, _)| *manager)
     else {
         return Err("no package manager we know is here; install the above by hand, then run this again".to_owned());
@@ -176,7 +176,7 @@ fn run_line(prefix: &[&str], line: &str) -> Result {
     shell::run(&mut command).map_err(|e| format!("{e}\ninstall what is missing by hand, then run this again"))
 }
 
-fn install_lines(manager: Manager, missing: &[&Need]) -> Vec<String> {
+fn install_lines(manager: Manager, missing: &[&RequiredTool]) -> Vec<String> {
     let mut packages: Vec<&str> = missing.iter().flat_map(|need| need.packages[manager as usize].split(' ')).collect();
     packages.sort_unstable();
     packages.dedup();

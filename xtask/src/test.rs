@@ -7,33 +7,48 @@ mod targets;
 
 use std::time::{Duration, Instant};
 
-use crate::setup::{self, Scope};
+use crate::setup::{self, SetupScope};
 use crate::shell::{self, Result};
 use crate::{interop, rocksdb, soak, tidy};
 
-struct Step {
+struct TestStep {
     name: &'static str,
     about: &'static str,
-    needs: &'static [Scope],
+    needs: &'static [SetupScope],
     run: fn() -> Result,
 }
 
-const STEPS: [Step; 8] = [
-    Step { name: "fmt", about: "rustfmt agrees", needs: &[Scope::Lint], run: fmt },
-    Step { name: "clippy", about: "clippy has no objection", needs: &[Scope::Lint, Scope::Build], run: clippy },
-    Step { name: "tidy", about: "the house checks itself", needs: &[Scope::Build], run: tidy::run },
-    Step { name: "unit", about: "each crate alone", needs: &[Scope::Build], run: unit },
-    Step { name: "golden", about: "pages in several worlds", needs: &[Scope::Build], run: golden },
-    Step { name: "crash", about: "kill -9 under load", needs: &[Scope::Build], run: crash },
-    Step { name: "interop", about: "real SDKs", needs: &[Scope::Build, Scope::Interop], run: interop::run_all },
-    Step { name: "soak", about: "splits under real SDKs", needs: &[Scope::Build, Scope::Interop], run: soak::run },
+const STEPS: [TestStep; 8] = [
+    TestStep { name: "fmt", about: "rustfmt agrees", needs: &[SetupScope::Lint], run: fmt },
+    TestStep {
+        name: "clippy",
+        about: "clippy has no objection",
+        needs: &[SetupScope::Lint, SetupScope::Build],
+        run: clippy,
+    },
+    TestStep { name: "tidy", about: "the house checks itself", needs: &[SetupScope::Build], run: tidy::run },
+    TestStep { name: "unit", about: "each crate alone", needs: &[SetupScope::Build], run: unit },
+    TestStep { name: "golden", about: "pages in several worlds", needs: &[SetupScope::Build], run: golden },
+    TestStep { name: "crash", about: "kill -9 under load", needs: &[SetupScope::Build], run: crash },
+    TestStep {
+        name: "interop",
+        about: "real SDKs",
+        needs: &[SetupScope::Build, SetupScope::Interop],
+        run: interop::run_all,
+    },
+    TestStep {
+        name: "soak",
+        about: "splits under real SDKs",
+        needs: &[SetupScope::Build, SetupScope::Interop],
+        run: soak::run,
+    },
 ];
 
 pub fn run(names: &[String]) -> Result {
     let steps = chosen(names)?;
-    let needs: Vec<Scope> = steps.iter().flat_map(|step| step.needs).copied().collect();
+    let needs: Vec<SetupScope> = steps.iter().flat_map(|step| step.needs).copied().collect();
     setup::ensure(&needs)?; // now, not after twenty minutes
-    if needs.contains(&Scope::Build) {
+    if needs.contains(&SetupScope::Build) {
         rocksdb::ensure()?;
     }
     let mut times = Vec::new();
@@ -42,19 +57,19 @@ pub fn run(names: &[String]) -> Result {
     outcome
 }
 
-fn chosen(names: &[String]) -> Result<Vec<&'static Step>> {
+fn chosen(names: &[String]) -> Result<Vec<&'static TestStep>> {
     if names.is_empty() {
         return Ok(STEPS.iter().collect());
     }
     names.iter().map(|name| find(name)).collect()
 }
 
-fn find(name: &str) -> Result<&'static Step> {
+fn find(name: &str) -> Result<&'static TestStep> {
     let known = || STEPS.map(|step| step.name).join(", ");
     STEPS.iter().find(|step| step.name == name).ok_or_else(|| format!("no step `{name}`; the steps are {}", known()))
 }
 
-fn timed(step: &Step, times: &mut Vec<Duration>) -> Result {
+fn timed(step: &TestStep, times: &mut Vec<Duration>) -> Result {
     println!("\n{}", shell::bold(&format!("== {}: {}", step.name, step.about)));
     let start = Instant::now();
     let outcome = (step.run)();
@@ -62,12 +77,12 @@ fn timed(step: &Step, times: &mut Vec<Duration>) -> Result {
     outcome.map_err(|e| format!("{} failed: {e}\nagain: {}", step.name, rerun(step)))
 }
 
-fn rerun(step: &Step) -> String {
+fn rerun(step: &TestStep) -> String {
     format!("cargo xtask test {}", step.name)
 }
 
 /// One line per step; `times` is shorter than `steps` when a step failed and the rest was not run.
-fn summary(steps: &[&Step], times: &[Duration], passed: bool) -> String {
+fn summary(steps: &[&TestStep], times: &[Duration], passed: bool) -> String {
     let mut lines: Vec<String> = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         let (mark, time) = match times.get(index) {

@@ -14,10 +14,10 @@ mod requirements; // S-numbers and the tests that prove them
 mod settings; // every setting is documented // no registry is named
 
 use crate::shell::{self, Result};
-use tree::Tree;
+use tree::SourceTree;
 
 pub fn run() -> Result {
-    let tree = Tree::load(&shell::root())?;
+    let tree = SourceTree::load(&shell::root())?;
     let settings = setting_names()?;
     let checks: [(&str, Vec<String>); 7] = [
         ("arrows between crates", arrows::check(&tree)),
@@ -33,7 +33,7 @@ pub fn run() -> Result {
 
 /// Used by the golden step: `ran` holds the path of each page that the runner ran, one per line.
 pub fn golden_pages_all_ran(ran: &str) -> Result {
-    let tree = Tree::load(&shell::root())?;
+    let tree = SourceTree::load(&shell::root())?;
     report(&[("golden pages that were run", golden::dead(&tree, ran))])
 }
 

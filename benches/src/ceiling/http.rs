@@ -16,21 +16,21 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use pleiad_model::env::{Env, SystemEnv};
-use pleiad_wire::listener::{self, Drain, Limits, Origin, Service};
+use pleiad_wire::listener::{self, ConnectionLimits, ConnectionOrigin, Drain, Service};
 use pleiad_wire::nosql::address;
-use pleiad_wire::nosql::auth::{self, Keys, Moment, Presented, Trust};
-use pleiad_wire::nosql::continuation::Tokens;
+use pleiad_wire::nosql::auth::{self, AuthTime, Credentials, SigningKeys, TrustAnchors};
+use pleiad_wire::nosql::continuation::TokenSigner;
 
 use crate::Result;
-use crate::process::Running;
+use crate::process::ChildProcess;
 use crate::signed;
 
 const HEADERS_MAX: usize = 64;
 
 /// Starts the process; what it answers with is in `answer`.
-pub fn start(answer: &Path) -> Result<(Running, SocketAddr)> {
+pub fn start(answer: &Path) -> Result<(ChildProcess, SocketAddr)> {
     let me = std::env::current_exe().map_err(|e| format!("cannot find myself: {e}"))?;
-    let running = Running::start(Command::new(me).arg("http-ceiling").arg(answer), |_| true)?;
+    let running = ChildProcess::start(Command::new(me).arg("http-ceiling").arg(answer), |_| true)?;
     let address = running.ready.parse().map_err(|e| format!("{}: {e}", running.ready))?;
     Ok((running, address))
 }
@@ -44,13 +44,15 @@ pub fn serve(answer: &Path) -> Result {
     runtime.block_on(async {
         let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await.map_err(|e| e.to_string())?;
         println!("{}", socket.local_addr().map_err(|e| e.to_string())?);
-        listener::serve(socket, None, Limits::default(), service, Drain::new()).await.map_err(|e| e.to_string())
+        listener::serve(socket, None, ConnectionLimits::default(), service, Drain::new())
+            .await
+            .map_err(|e| e.to_string())
     })
 }
 
 struct Constant {
-    keys: Keys,
-    tokens: Tokens,
+    keys: SigningKeys,
+    tokens: TokenSigner,
     headers: HeaderMap,
     body: Bytes,
 }
@@ -70,15 +72,15 @@ impl Constant {
         // The HTTP library writes these two, there as here.
         headers.remove(CONTENT_LENGTH);
         headers.remove(DATE);
-        let keys = Keys::new(&signed::key(), None, None, None).map_err(|e| e.to_string())?;
-        let tokens = Tokens::new(&[0; 32]);
+        let keys = SigningKeys::new(&signed::key(), None, None, None).map_err(|e| e.to_string())?;
+        let tokens = TokenSigner::new(&[0; 32]);
         Ok(Constant { keys, tokens, headers, body: Bytes::copy_from_slice(&answer[head_bytes..]) })
     }
 
     fn is_signed(&self, request: &Request<Incoming>) -> bool {
         let Ok(address) = address::parse(request.uri().path()) else { return false };
         let text = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
-        let presented = Presented {
+        let presented = Credentials {
             verb: request.method().as_str(),
             signing: address.signing(),
             is_read: true,
@@ -87,13 +89,13 @@ impl Constant {
             date: text(DATE.as_str()),
         };
         let now_ms = SystemEnv.now_ms();
-        let trust = Trust { keys: &self.keys, tokens: &self.tokens, keyring: None };
-        auth::authorize(trust, &presented, Moment { now_ms, wall_ms: now_ms }).is_ok()
+        let trust = TrustAnchors { keys: &self.keys, tokens: &self.tokens, keyring: None };
+        auth::authorize(trust, &presented, AuthTime { now_ms, wall_ms: now_ms }).is_ok()
     }
 }
 
 impl Service for Constant {
-    async fn call(&self, _: &Origin, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn call(&self, _: &ConnectionOrigin, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(self.body.clone()));
         match self.is_signed(&request) {
             true => *response.headers_mut() = self.headers.clone(),

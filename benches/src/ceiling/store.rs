@@ -10,24 +10,24 @@ use std::time::{Duration, Instant};
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Value, json};
-use pleiad_partition::commit::{Committer, Entry, Policy, block_on};
+use pleiad_partition::commit::{CommitEntry, Committer, SyncPolicy, block_on};
 use pleiad_partition::key::KeyStats;
-use pleiad_partition::record::{Contents, Fields};
-use pleiad_partition::state::ShardState;
-use pleiad_partition::transaction::{Changes, New};
-use pleiad_partition::{ItemKey, Record, Room, Schema};
+use pleiad_partition::record::{Contents, FieldOffsets};
+use pleiad_partition::row_changes::{NewVersion, RowChanges};
+use pleiad_partition::shard_state::ShardState;
+use pleiad_partition::{ItemKey, Record, Schema, SizeLimits};
 use pleiad_storage::{AnyStore, Batch, Durability, RocksOptions, RocksStore, Store, keyspace};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
-use crate::load::Outcome;
+use crate::load::LoadOutcome;
 use crate::{Result, item};
 
 const SHARD: u64 = 1;
 
 /// Who turns waiting transactions into groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grouping {
+pub enum CommitGrouping {
     Committer,
     Engine,
 }
@@ -47,15 +47,15 @@ impl BareStore {
         let options = RocksOptions { block_cache_bytes: 512 << 20, ..Default::default() };
         let store = RocksStore::open(data.path(), options).map_err(|e| e.to_string())?;
         let store = Arc::new(AnyStore::Embedded(store));
-        let committer = Committer::start(store.clone(), Policy::Synced).map_err(|e| e.to_string())?;
+        let committer = Committer::start(store.clone(), SyncPolicy::Synced).map_err(|e| e.to_string())?;
         Ok(BareStore { store, committer, maker: Maker::new()?, next: 0, _data: data })
     }
 
     /// Makes `most` transactions, a fair share for each thread.
-    pub fn prepare(&mut self, threads: usize, grouping: Grouping, most: usize) -> Result<Round> {
+    pub fn prepare(&mut self, threads: usize, grouping: CommitGrouping, most: usize) -> Result<StoreRound> {
         let shares = self.shares(threads, most / threads)?;
-        let worker = Worker { store: self.store.clone(), committer: self.committer.clone(), grouping };
-        Ok(Round { shares, worker })
+        let worker = StoreWorker { store: self.store.clone(), committer: self.committer.clone(), grouping };
+        Ok(StoreRound { shares, worker })
     }
 
     fn shares(&mut self, threads: usize, each: usize) -> Result<Vec<Vec<Batch>>> {
@@ -69,14 +69,14 @@ impl BareStore {
 }
 
 /// Transactions that are ready to be committed.
-pub struct Round {
+pub struct StoreRound {
     shares: Vec<Vec<Batch>>,
-    worker: Worker,
+    worker: StoreWorker,
 }
 
-impl Round {
+impl StoreRound {
     /// Commits, each share on a thread of its own, until the time is over or a share is used up.
-    pub fn run(self, limit: Duration) -> Result<Outcome> {
+    pub fn run(self, limit: Duration) -> Result<LoadOutcome> {
         let barrier = Arc::new(Barrier::new(self.shares.len()));
         let start = |share| {
             let (worker, barrier) = (self.worker.clone(), barrier.clone());
@@ -92,7 +92,7 @@ impl Round {
 
 type Worked = std::thread::JoinHandle<Result<(Duration, Vec<Duration>)>>;
 
-fn gather(workers: Vec<Worked>) -> Result<Outcome> {
+fn gather(workers: Vec<Worked>) -> Result<LoadOutcome> {
     let (mut elapsed, mut latencies) = (Duration::ZERO, Vec::new());
     for worker in workers {
         let (took, theirs) = worker.join().map_err(|_| "a committing thread panicked")??;
@@ -100,17 +100,17 @@ fn gather(workers: Vec<Worked>) -> Result<Outcome> {
         latencies.extend(theirs);
     }
     latencies.sort_unstable();
-    Ok(Outcome { elapsed, latencies })
+    Ok(LoadOutcome { elapsed, latencies })
 }
 
 #[derive(Clone)]
-struct Worker {
+struct StoreWorker {
     store: Arc<AnyStore>,
     committer: Committer,
-    grouping: Grouping,
+    grouping: CommitGrouping,
 }
 
-impl Worker {
+impl StoreWorker {
     fn work(&self, share: Vec<Batch>, limit: Duration) -> Result<Vec<Duration>> {
         let start = Instant::now();
         let mut latencies = Vec::with_capacity(share.len());
@@ -128,14 +128,14 @@ impl Worker {
     fn commit(&self, mut batch: Batch) -> Result {
         let state = (keyspace::state(SHARD), ShardState::default().encode());
         let committed = match self.grouping {
-            Grouping::Committer => {
+            CommitGrouping::Committer => {
                 let (done, committed) = oneshot::channel();
                 self.committer
-                    .enqueue(Entry { batch, state: Some(state), owner: None, done })
+                    .enqueue(CommitEntry { batch, state: Some(state), owner: None, done })
                     .map_err(|e| e.to_string())?;
                 block_on(committed).map_err(|e| e.to_string())?
             }
-            Grouping::Engine => {
+            CommitGrouping::Engine => {
                 batch.put(&state.0, &state.1);
                 block_on(self.store.commit(&batch, Durability::Synced))
             }
@@ -154,7 +154,7 @@ impl Maker {
         let definition = r#"{"id":"items","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
         let definition = json::parse(definition.as_bytes()).map_err(|e| e.to_string())?;
         let definition = ContainerDefinition::create(&definition).map_err(|e| e.to_string())?;
-        Ok(Maker { schema: Schema::new(1, &definition, &Default::default(), &[], Room::UNLIMITED) })
+        Ok(Maker { schema: Schema::new(1, &definition, &Default::default(), &[], SizeLimits::UNLIMITED) })
     }
 
     fn create(&self, n: u64) -> Result<Batch> {
@@ -165,7 +165,7 @@ impl Maker {
         let epk = &key.logical.epk;
         let (ts_s, indexed) = (1, true);
         let terms = self.schema.terms(&value, ts_s, indexed);
-        let (fields, body) = (&Fields::of(body.as_bytes()), body.as_bytes());
+        let (fields, body) = (&FieldOffsets::of(body.as_bytes()), body.as_bytes());
         let contents = Contents {
             docnum: n + 1,
             ts_s,
@@ -178,8 +178,8 @@ impl Maker {
             body,
         };
         let record = Record::encode(&contents, n + 1, 0).map_err(|e| e.to_string())?;
-        let mut changes = Changes::default();
-        changes.insert(SHARD, &New { key: &key, record: &record, terms: &terms, claims: &[] });
+        let mut changes = RowChanges::default();
+        changes.insert(SHARD, &NewVersion { key: &key, record: &record, terms: &terms, claims: &[] });
         let row = keyspace::key_stats(SHARD, epk.as_bytes(), &key.logical.hash());
         changes.count_key(row, &KeyStats { items: 1, bytes: body.len() as u64 }, &key);
         Ok(changes.batch)

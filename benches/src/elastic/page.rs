@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::{Findings, Latency, Versus};
+use super::{ElasticFindings, Latency, Versus};
 
 /// Of a server that holds nobody to anything.
 const GOVERNED_RATE_MIN: f64 = 0.98;
@@ -13,7 +13,7 @@ const PARTITIONS_RATE_MIN: f64 = 0.90;
 /// What a split may add to the longest answer.
 const ADDED_MS_MAX: f64 = 250.0;
 
-pub fn table(findings: &Findings) -> String {
+pub fn table(findings: &ElasticFindings) -> String {
     let mut out = String::new();
     governed(&mut out, &findings.governed);
     partitions(&mut out, &findings.partitions);
@@ -40,7 +40,7 @@ fn line(out: &mut String, what: &str, versus: &Versus) {
     let _ = writeln!(out, "  {what:<28} {:>10.0} {rate_share:>15.2}x {cpu_share:>14.2}x", figures.per_second);
 }
 
-fn split(out: &mut String, findings: &Findings) {
+fn split(out: &mut String, findings: &ElasticFindings) {
     let split = &findings.split;
     let _ = writeln!(out, "\na split of {} items of 1 KB: {:.1} s", split.items, split.seconds);
     let _ = writeln!(out, "                                    ops/s       p50 µs       p99 µs       max ms");
@@ -55,7 +55,7 @@ fn latency(out: &mut String, what: &str, latency: Latency) {
     let _ = writeln!(out, "  {what:<28} {per_second:>10.0} {p50_us:>12.0} {p99_us:>12.0} {:>12.1}", max_us / 1e3);
 }
 
-fn goals(out: &mut String, findings: &Findings) {
+fn goals(out: &mut String, findings: &ElasticFindings) {
     let flat = findings.partitions.iter().flat_map(|(_, reads, creates)| [reads.rate_share, creates.rate_share]);
     let flattest = flat.fold(f64::INFINITY, f64::min);
     let [before_us, during_us] =
@@ -76,7 +76,7 @@ fn share(found: f64, limit: f64) -> String {
     format!("{found:.2}x (want ≥ {limit}x)")
 }
 
-pub fn json(findings: &Findings) -> Value {
+pub fn json(findings: &ElasticFindings) -> Value {
     let versus = |versus: &Versus| json!({"figures": versus.figures.json(), "rate_share": versus.rate_share, "cpu_share": versus.cpu_share});
     let latency = |latency: &Latency| {
         json!({"per_second": latency.per_second, "p50_us": latency.p50_us, "p99_us": latency.p99_us,

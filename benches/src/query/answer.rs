@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Answer {
+pub struct QueryAnswer {
     pub rows: usize,
     pub sum: f64,
 }
@@ -15,13 +15,13 @@ pub struct Answer {
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
     pub ms: f64,
-    pub answer: Answer,
+    pub answer: QueryAnswer,
 }
 
-impl Answer {
+impl QueryAnswer {
     /// Of rows as JSON.
-    pub fn of_json<'a>(rows: impl IntoIterator<Item = &'a Value>) -> Answer {
-        let mut answer = Answer::default();
+    pub fn of_json<'a>(rows: impl IntoIterator<Item = &'a Value>) -> QueryAnswer {
+        let mut answer = QueryAnswer::default();
         for row in rows {
             answer.rows += 1;
             answer.sum += numbers(row);
@@ -30,8 +30,8 @@ impl Answer {
     }
 
     /// Of rows as lines with tabs between the fields.
-    pub fn of_lines<'a>(rows: impl IntoIterator<Item = &'a str>) -> Answer {
-        let mut answer = Answer::default();
+    pub fn of_lines<'a>(rows: impl IntoIterator<Item = &'a str>) -> QueryAnswer {
+        let mut answer = QueryAnswer::default();
         for row in rows {
             answer.rows += 1;
             answer.sum += row.split('\t').filter_map(|field| field.parse::<f64>().ok()).sum::<f64>();
@@ -39,7 +39,7 @@ impl Answer {
         answer
     }
 
-    pub fn is_like(&self, other: &Answer) -> bool {
+    pub fn is_like(&self, other: &QueryAnswer) -> bool {
         self.rows == other.rows && (self.sum - other.sum).abs() <= 1e-6 * self.sum.abs().max(1.0)
     }
 }
@@ -61,9 +61,9 @@ mod tests {
 
     #[test]
     fn the_same_rows_are_alike_however_they_are_written() {
-        let ours = Answer::of_json(&[json!({"id": "a", "n": 0.1, "m": 2}), json!([0.2])]);
-        assert!(ours.is_like(&Answer::of_lines(["a\t2\t0.1", "0.20000000001"])));
-        assert!(!ours.is_like(&Answer::of_lines(["2.3"])), "one row is missing");
-        assert!(!ours.is_like(&Answer::of_lines(["2.1", "0.3"])));
+        let ours = QueryAnswer::of_json(&[json!({"id": "a", "n": 0.1, "m": 2}), json!([0.2])]);
+        assert!(ours.is_like(&QueryAnswer::of_lines(["a\t2\t0.1", "0.20000000001"])));
+        assert!(!ours.is_like(&QueryAnswer::of_lines(["2.3"])), "one row is missing");
+        assert!(!ours.is_like(&QueryAnswer::of_lines(["2.1", "0.3"])));
     }
 }

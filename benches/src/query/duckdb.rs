@@ -8,10 +8,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Taken};
-use super::kept::Shelf;
+use super::answer::{QueryAnswer, Taken};
+use super::dataset_cache::DatasetCache;
 use super::pinned;
-use super::talk::Talk;
+use super::piped::PipedProcess;
 use crate::Result;
 
 const END: &str = "-- end of the answer";
@@ -19,13 +19,13 @@ const END: &str = "-- end of the answer";
 const SCRIPT: &str = include_str!("duckdb.py");
 
 pub struct Duckdb {
-    talk: Talk,
+    talk: PipedProcess,
     pub version: String,
 }
 
 impl Duckdb {
     /// `python` is one that can import `duckdb`.
-    pub fn open(python: &Path, shelf: &Shelf) -> Result<Duckdb> {
+    pub fn open(python: &Path, shelf: &DatasetCache) -> Result<Duckdb> {
         let version = Command::new(python).args(["-c", "import duckdb; print(duckdb.__version__)"]).output();
         let version = version.map_err(|e| format!("cannot start {}: {e}", python.display()))?;
         let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
@@ -36,7 +36,7 @@ impl Duckdb {
     pub fn ask(&mut self, sql: &str) -> Result<Taken> {
         let told = ask(&mut self.talk, sql)?;
         let ms = told["ms"].as_f64().ok_or("no time from DuckDB")?;
-        Ok(Taken { ms, answer: Answer::of_json(told["rows"].as_array().into_iter().flatten()) })
+        Ok(Taken { ms, answer: QueryAnswer::of_json(told["rows"].as_array().into_iter().flatten()) })
     }
 }
 
@@ -44,15 +44,15 @@ fn file(dir: &Path) -> PathBuf {
     dir.join("items.duckdb")
 }
 
-fn start(python: &Command, dir: &Path) -> Result<Talk> {
+fn start(python: &Command, dir: &Path) -> Result<PipedProcess> {
     let mut command = Command::new(python.get_program());
     command.args(python.get_args()).args(["-c", SCRIPT]).arg(file(dir)).arg(END);
-    let mut talk = Talk::start(&command)?;
+    let mut talk = PipedProcess::start(&command)?;
     ask(&mut talk, "SET threads = 1")?;
     Ok(talk)
 }
 
-fn load(python: &Path, dir: &Path, shelf: &Shelf) -> Result {
+fn load(python: &Path, dir: &Path, shelf: &DatasetCache) -> Result {
     let lines = shelf.lines()?;
     let mut talk = start(&Command::new(python), dir)?;
     let from = lines.path().display();
@@ -65,7 +65,7 @@ fn load(python: &Path, dir: &Path, shelf: &Shelf) -> Result {
     ask(&mut talk, "CHECKPOINT").map(drop)
 }
 
-fn ask(talk: &mut Talk, sql: &str) -> Result<Value> {
+fn ask(talk: &mut PipedProcess, sql: &str) -> Result<Value> {
     let lines = talk.ask(&format!("{}\n", json!(sql)), END)?;
     let told: Value = serde_json::from_str(&lines.concat()).map_err(|e| format!("{e}: {}", lines.join(" / ")))?;
     match told["error"].as_str() {

@@ -6,13 +6,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::answer::{Answer, Taken};
-use super::kept::Shelf;
+use super::answer::{QueryAnswer, Taken};
+use super::dataset_cache::DatasetCache;
 use super::pinned;
-use super::talk::Talk;
+use super::piped::PipedProcess;
 use crate::Result;
-use crate::process::Running;
-use crate::rival::postgres::{User, finish, free_port};
+use crate::process::ChildProcess;
+use crate::rival::postgres::{LoadUser, finish, free_port};
 
 const END: &str = "-- end of the answer";
 /// How psql tells a time.
@@ -44,31 +44,31 @@ const SETTINGS: [&str; 13] = [
     "autovacuum=off",
 ];
 
-pub struct Postgres {
-    talk: Talk,
-    _server: Server,
+pub struct PostgresSubject {
+    talk: PipedProcess,
+    _server: PostgresProcess,
     pub version: String,
 }
 
-struct Server {
-    _running: Running,
-    user: User,
+struct PostgresProcess {
+    _running: ChildProcess,
+    user: LoadUser,
     programs: PathBuf,
     cluster: PathBuf,
     port: u16,
 }
 
-impl Postgres {
-    pub fn open(programs: &Path, root: &Path, items: u64) -> Result<Postgres> {
-        let shelf = &Shelf::open(&reachable(root)?, items)?;
+impl PostgresSubject {
+    pub fn open(programs: &Path, root: &Path, items: u64) -> Result<PostgresSubject> {
+        let shelf = &DatasetCache::open(&reachable(root)?, items)?;
         let version = version(programs)?;
         let recipe = format!("{version}{INDEXES}{SETTINGS:?}");
         let cluster = shelf.keep("postgres", &recipe, |dir| load(programs, dir, shelf))?;
-        let server = Server::start(programs, &cluster)?;
+        let server = PostgresProcess::start(programs, &cluster)?;
         let mut psql = server.client("psql");
         psql.args(["--no-psqlrc", "--no-align", "--tuples-only", "--quiet", "--field-separator", "\t"]);
-        let talk = Talk::start(psql.args(["--set", "ON_ERROR_STOP=1", "--dbname", "bench"]))?;
-        Ok(Postgres { talk, _server: server, version })
+        let talk = PipedProcess::start(psql.args(["--set", "ON_ERROR_STOP=1", "--dbname", "bench"]))?;
+        Ok(PostgresSubject { talk, _server: server, version })
     }
 
     pub fn ask(&mut self, sql: &str, times: usize) -> Result<Vec<Taken>> {
@@ -84,12 +84,16 @@ fn taken(lines: &[String]) -> Result<Taken> {
     let (time, rows) = lines.split_last().ok_or("psql said nothing")?;
     let ms = time.strip_prefix(TIME).and_then(|rest| rest.split(' ').next()?.parse().ok());
     let ms = ms.ok_or_else(|| format!("no time from psql: {time}"))?;
-    Ok(Taken { ms, answer: Answer::of_lines(rows.iter().map(String::as_str)) })
+    Ok(Taken { ms, answer: QueryAnswer::of_lines(rows.iter().map(String::as_str)) })
 }
 
 /// Where the user that runs the server gets to: root's home is closed to others.
 fn reachable(root: &Path) -> Result<PathBuf> {
-    Ok(if User::find()?.is_somebody_else() { PathBuf::from("/var/tmp/pleiad/bench-query") } else { root.to_owned() })
+    Ok(if LoadUser::find()?.is_somebody_else() {
+        PathBuf::from("/var/tmp/pleiad/bench-query")
+    } else {
+        root.to_owned()
+    })
 }
 
 fn version(programs: &Path) -> Result<String> {
@@ -99,13 +103,13 @@ fn version(programs: &Path) -> Result<String> {
     Ok(told.split_ascii_whitespace().nth(2).unwrap_or_default().to_owned())
 }
 
-fn load(programs: &Path, dir: &Path, shelf: &Shelf) -> Result {
-    let user = User::find()?;
+fn load(programs: &Path, dir: &Path, shelf: &DatasetCache) -> Result {
+    let user = LoadUser::find()?;
     user.owns(dir)?;
     let mut initdb = Command::new(programs.join("initdb"));
     initdb.args(["--auth", "trust", "--username", "bench", "--encoding", "UTF8", "--locale", "C", "--pgdata"]).arg(dir);
     finish(user.runs(&mut initdb))?;
-    let server = Server::start(programs, dir)?;
+    let server = PostgresProcess::start(programs, dir)?;
     server.psql("postgres", "CREATE DATABASE bench")?;
     let lines = shelf.lines()?;
     server.psql("bench", "CREATE TABLE items (doc jsonb NOT NULL)")?;
@@ -113,16 +117,22 @@ fn load(programs: &Path, dir: &Path, shelf: &Shelf) -> Result {
     INDEXES.split_terminator(';').try_for_each(|statement| server.psql("bench", statement))
 }
 
-impl Server {
-    fn start(programs: &Path, cluster: &Path) -> Result<Server> {
-        let (user, port) = (User::find()?, free_port()?);
+impl PostgresProcess {
+    fn start(programs: &Path, cluster: &Path) -> Result<PostgresProcess> {
+        let (user, port) = (LoadUser::find()?, free_port()?);
         let mut postgres = pinned(Path::new("sh"));
         // It says that it is ready on standard error.
         postgres.args(["-c", r#"exec "$0" "$@" 2>&1"#]).arg(programs.join("postgres"));
         postgres.arg("-D").arg(cluster).args(["-p", &port.to_string(), "-c", "unix_socket_directories="]);
         postgres.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
-        let running = Running::start(user.runs(&mut postgres), |line| line.contains("ready to accept"))?;
-        Ok(Server { _running: running, user, programs: programs.to_owned(), cluster: cluster.to_owned(), port })
+        let running = ChildProcess::start(user.runs(&mut postgres), |line| line.contains("ready to accept"))?;
+        Ok(PostgresProcess {
+            _running: running,
+            user,
+            programs: programs.to_owned(),
+            cluster: cluster.to_owned(),
+            port,
+        })
     }
 
     fn client(&self, program: &str) -> Command {
@@ -138,7 +148,7 @@ impl Server {
 }
 
 /// Its data is kept, so it may not just be killed.
-impl Drop for Server {
+impl Drop for PostgresProcess {
     fn drop(&mut self) {
         let mut stop = Command::new(self.programs.join("pg_ctl"));
         stop.args(["--mode", "fast", "--wait", "stop", "--pgdata"]).arg(&self.cluster);

@@ -5,7 +5,7 @@
 
 /// What a question goes through, which decides what we want of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum QuestionKind {
     /// Every item is looked at.
     Scan,
     /// Every item is looked at, and every element of one of its arrays.
@@ -16,59 +16,59 @@ pub enum Kind {
     Group,
 }
 
-pub struct Question {
+pub struct BenchQuestion {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: QuestionKind,
     pub ours: &'static str,
     pub postgres: &'static str,
     pub duckdb: &'static str,
 }
 
-pub const QUESTIONS: [Question; 8] = [
-    Question {
+pub const QUESTIONS: [BenchQuestion; 8] = [
+    BenchQuestion {
         name: "scan: product of two numbers",
-        kind: Kind::Scan,
+        kind: QuestionKind::Scan,
         ours: "SELECT VALUE COUNT(1) FROM c WHERE c.price * c.quantity > 500000",
         postgres: "SELECT count(*) FROM items WHERE (doc->>'price')::float8 * (doc->>'quantity')::float8 > 500000",
         // One extraction of two paths: two of one path each parse the document twice.
         duckdb: "SELECT count(*) FROM (SELECT json_extract_string(doc, ['$.price', '$.quantity']) AS v FROM items) \
                  WHERE v[1]::DOUBLE * v[2]::DOUBLE > 500000",
     },
-    Question {
+    BenchQuestion {
         name: "scan: a number, not indexed",
-        kind: Kind::Scan,
+        kind: QuestionKind::Scan,
         ours: "SELECT VALUE COUNT(1) FROM c WHERE c.quantity > 500",
         postgres: "SELECT count(*) FROM items WHERE (doc->>'quantity')::int > 500",
         duckdb: "SELECT count(*) FROM items WHERE (doc->>'$.quantity')::INT > 500",
     },
-    Question {
+    BenchQuestion {
         name: "join: JOIN over an array",
-        kind: Kind::Join,
+        kind: QuestionKind::Join,
         ours: "SELECT VALUE COUNT(1) FROM c JOIN r IN c.ratings WHERE r.score >= 4",
         // Slower, by 20 % and more: a join with jsonb_array_elements, or with jsonb_path_query.
         postgres: "SELECT sum(jsonb_array_length(jsonb_path_query_array(doc, '$.ratings[*] ? (@.score >= 4)'))) FROM items",
         duckdb: "SELECT count(*) FROM (SELECT unnest(json_extract_string(doc, '$.ratings[*].score')) AS score FROM items) \
                  WHERE score::INT >= 4",
     },
-    Question {
+    BenchQuestion {
         name: "index: equality, 20 hits",
-        kind: Kind::Index,
+        kind: QuestionKind::Index,
         ours: "SELECT c.id, c.price FROM c WHERE c.address.zip = '12345'",
         postgres: "SELECT doc->>'id', doc->'price' FROM items WHERE doc @> '{\"address\":{\"zip\":\"12345\"}}'",
         duckdb: "SELECT doc->>'$.id', (doc->>'$.price')::DOUBLE FROM items WHERE (doc->>'$.address.zip') = '12345'",
     },
-    Question {
+    BenchQuestion {
         name: "index: range, ORDER BY, first 20",
-        kind: Kind::Index,
+        kind: QuestionKind::Index,
         ours: "SELECT TOP 20 c.id, c.price FROM c WHERE c.price > 500 ORDER BY c.price",
         postgres: "SELECT doc->>'id', doc->'price' FROM items WHERE (doc->>'price')::float8 > 500 \
                    ORDER BY (doc->>'price')::float8 LIMIT 20",
         duckdb: "SELECT doc->>'$.id', (doc->>'$.price')::DOUBLE AS price FROM items WHERE price > 500 \
                  ORDER BY price LIMIT 20",
     },
-    Question {
+    BenchQuestion {
         name: "the same, against the GIN index alone",
-        kind: Kind::Index,
+        kind: QuestionKind::Index,
         ours: "SELECT TOP 20 c.id, c.price FROM c WHERE c.price > 500 ORDER BY c.price",
         // The B-tree is on the other form of this cast.
         postgres: "SELECT doc->>'id', doc->'price' FROM items WHERE (doc->'price')::float8 > 500 \
@@ -76,17 +76,17 @@ pub const QUESTIONS: [Question; 8] = [
         duckdb: "SELECT doc->>'$.id', (doc->>'$.price')::DOUBLE AS price FROM items WHERE price > 500 \
                  ORDER BY price LIMIT 20",
     },
-    Question {
+    BenchQuestion {
         name: "index: ARRAY_CONTAINS, 2 % hits",
-        kind: Kind::Index,
+        kind: QuestionKind::Index,
         ours: "SELECT VALUE COUNT(1) FROM c WHERE ARRAY_CONTAINS(c.tags, 'alba')",
         postgres: "SELECT count(*) FROM items WHERE doc @> '{\"tags\":[\"alba\"]}'",
         // Slower: json_contains.
         duckdb: "SELECT count(*) FROM items WHERE list_contains(json_extract_string(doc, '$.tags[*]'), 'alba')",
     },
-    Question {
+    BenchQuestion {
         name: "group: COUNT, SUM, AVG by category",
-        kind: Kind::Group,
+        kind: QuestionKind::Group,
         ours: "SELECT c.category, COUNT(1) AS items, SUM(c.price) AS price, AVG(c.quantity) AS quantity FROM c \
                GROUP BY c.category",
         postgres: "SELECT doc->>'category', count(*), sum((doc->>'price')::float8), avg((doc->>'quantity')::float8) \

@@ -7,9 +7,9 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Taken};
-use super::questions::{Kind, Question};
-use super::{Asked, IN_A_ROW, QUICK_MS, ROUNDS, ROUNDS_IF_QUICK, VERY_QUICK_MS};
+use super::answer::{QueryAnswer, Taken};
+use super::questions::{BenchQuestion, QuestionKind};
+use super::{BenchSystem, IN_A_ROW, QUICK_MS, ROUNDS, ROUNDS_IF_QUICK, VERY_QUICK_MS};
 use crate::Result;
 use crate::measure::median;
 
@@ -20,36 +20,36 @@ const SLOWER_MAX: f64 = 1.5;
 /// The same for what an index serves.
 const INDEX_SLOWER_MAX: f64 = 1.0;
 
-pub struct Findings {
+pub struct QueryFindings {
     pub items: u64,
     /// PostgreSQL's and DuckDB's.
     pub versions: (String, String),
-    pub rows: Vec<Row>,
+    pub rows: Vec<ResultRow>,
 }
 
-pub struct Row {
-    pub question: &'static Question,
+pub struct ResultRow {
+    pub question: &'static BenchQuestion,
     /// In the order of `Asked`.
-    pub cells: [Cell; 4],
+    pub cells: [ResultCell; 4],
 }
 
 /// One question to one system: its times, or why there are none.
-pub struct Cell {
+pub struct ResultCell {
     warm: Result<Taken>,
     times_ms: Vec<f64>,
 }
 
-impl Cell {
-    pub fn new(warm: Result<Vec<Taken>>) -> Cell {
+impl ResultCell {
+    pub fn new(warm: Result<Vec<Taken>>) -> ResultCell {
         let warm = warm.and_then(|taken| taken.first().copied().ok_or("no answer".to_owned()));
-        Cell { warm, times_ms: Vec::new() }
+        ResultCell { warm, times_ms: Vec::new() }
     }
 
-    pub fn answer(&self) -> Result<Answer> {
+    pub fn answer(&self) -> Result<QueryAnswer> {
         self.warm.as_ref().map(|warm| warm.answer).map_err(Clone::clone)
     }
 
-    pub fn compare(&mut self, expected: &Answer) {
+    pub fn compare(&mut self, expected: &QueryAnswer) {
         if let Ok(Taken { answer, .. }) = &self.warm
             && !answer.is_like(expected)
         {
@@ -109,29 +109,29 @@ fn ms(value: f64) -> String {
     }
 }
 
-impl Row {
-    fn cell(&self, asked: Asked) -> &Cell {
+impl ResultRow {
+    fn cell(&self, asked: BenchSystem) -> &ResultCell {
         &self.cells[asked as usize]
     }
 
     /// How much longer ours took on one core than theirs.
-    fn slower(&self, theirs: Asked) -> Option<f64> {
-        Some(self.cell(Asked::PleiadOnOne).best_ms()? / self.cell(theirs).best_ms()?)
+    fn slower(&self, theirs: BenchSystem) -> Option<f64> {
+        Some(self.cell(BenchSystem::PleiadOnOne).best_ms()? / self.cell(theirs).best_ms()?)
     }
 }
 
-struct Goal {
+struct QueryGoal {
     what: String,
     found: Option<f64>,
     wanted: String,
     holds: bool,
 }
 
-impl Goal {
-    fn at_most(row: &Row, theirs: Asked, limit: f64) -> Goal {
+impl QueryGoal {
+    fn at_most(row: &ResultRow, theirs: BenchSystem, limit: f64) -> QueryGoal {
         let found = row.slower(theirs);
-        let whose = if theirs == Asked::Duckdb { "DuckDB" } else { "PostgreSQL" };
-        Goal {
+        let whose = if theirs == BenchSystem::Duckdb { "DuckDB" } else { "PostgreSQL" };
+        QueryGoal {
             what: format!("{}: time against {whose}", row.question.name),
             found,
             wanted: format!("≤ {limit}x"),
@@ -139,9 +139,9 @@ impl Goal {
         }
     }
 
-    fn scanned(row: &Row, items: u64) -> Goal {
-        let per_s = row.cell(Asked::PleiadOnOne).best_ms().map(|ms| items as f64 / ms * 1e3);
-        Goal {
+    fn scanned(row: &ResultRow, items: u64) -> QueryGoal {
+        let per_s = row.cell(BenchSystem::PleiadOnOne).best_ms().map(|ms| items as f64 / ms * 1e3);
+        QueryGoal {
             what: format!("{}: million items a second", row.question.name),
             found: per_s.map(|per_s| per_s / 1e6),
             wanted: format!("≥ {}", SCAN_PER_S_MIN / 1e6),
@@ -150,17 +150,19 @@ impl Goal {
     }
 }
 
-fn goals(findings: &Findings) -> Vec<Goal> {
-    let of = |row: &Row| match row.question.kind {
-        Kind::Scan => vec![Goal::scanned(row, findings.items), Goal::at_most(row, Asked::Postgres, SLOWER_MAX)],
-        Kind::Join => vec![Goal::at_most(row, Asked::Postgres, SLOWER_MAX)],
-        Kind::Index => vec![Goal::at_most(row, Asked::Postgres, INDEX_SLOWER_MAX)],
-        Kind::Group => vec![Goal::at_most(row, Asked::Duckdb, SLOWER_MAX)],
+fn goals(findings: &QueryFindings) -> Vec<QueryGoal> {
+    let of = |row: &ResultRow| match row.question.kind {
+        QuestionKind::Scan => {
+            vec![QueryGoal::scanned(row, findings.items), QueryGoal::at_most(row, BenchSystem::Postgres, SLOWER_MAX)]
+        }
+        QuestionKind::Join => vec![QueryGoal::at_most(row, BenchSystem::Postgres, SLOWER_MAX)],
+        QuestionKind::Index => vec![QueryGoal::at_most(row, BenchSystem::Postgres, INDEX_SLOWER_MAX)],
+        QuestionKind::Group => vec![QueryGoal::at_most(row, BenchSystem::Duckdb, SLOWER_MAX)],
     };
     findings.rows.iter().flat_map(of).collect()
 }
 
-pub fn text(findings: &Findings) -> String {
+pub fn text(findings: &QueryFindings) -> String {
     let (postgres, duckdb) = &findings.versions;
     let mut out = format!(
         "\n{} items of 1 KB in one partition; milliseconds, best (median)\nPostgreSQL {postgres}, DuckDB {duckdb}\n\n",
@@ -174,9 +176,9 @@ pub fn text(findings: &Findings) -> String {
     out
 }
 
-fn row_line(row: &Row) -> String {
-    let [one, all, postgres, duckdb] = row.cells.each_ref().map(Cell::show);
-    let [to_postgres, to_duckdb] = [Asked::Postgres, Asked::Duckdb]
+fn row_line(row: &ResultRow) -> String {
+    let [one, all, postgres, duckdb] = row.cells.each_ref().map(ResultCell::show);
+    let [to_postgres, to_duckdb] = [BenchSystem::Postgres, BenchSystem::Duckdb]
         .map(|theirs| row.slower(theirs).map_or("-".to_owned(), |ratio| format!("{ratio:.2}x")));
     line(row.question.name, [&one, &all, &postgres, &duckdb, &to_postgres, &to_duckdb])
 }
@@ -186,10 +188,10 @@ fn line(name: &str, [one, all, postgres, duckdb, to_postgres, to_duckdb]: [&str;
 }
 
 /// What could not be measured, and what was said instead.
-fn failures(findings: &Findings) -> String {
+fn failures(findings: &QueryFindings) -> String {
     let mut out = String::new();
     for row in &findings.rows {
-        for (asked, cell) in Asked::ALL.into_iter().zip(&row.cells) {
+        for (asked, cell) in BenchSystem::ALL.into_iter().zip(&row.cells) {
             if let Err(error) = &cell.warm {
                 let _ = writeln!(out, "  {}, {asked:?}: {error}", row.question.name); // into a String: cannot fail
             }
@@ -198,7 +200,7 @@ fn failures(findings: &Findings) -> String {
     if out.is_empty() { out } else { format!("\nnot measured\n{out}") }
 }
 
-fn goal_lines(goals: &[Goal]) -> String {
+fn goal_lines(goals: &[QueryGoal]) -> String {
     let mut out = "\ngoals, on one core\n".to_owned();
     for goal in goals {
         let mark = if goal.holds { "holds" } else { "MISSED" };
@@ -221,14 +223,14 @@ fn grouped(number: u64) -> String {
     out
 }
 
-pub fn json(findings: &Findings) -> Value {
-    let row = |row: &Row| {
+pub fn json(findings: &QueryFindings) -> Value {
+    let row = |row: &ResultRow| {
         let [one, all, postgres, duckdb] = &row.cells;
         json!({"question": row.question.name, "sql": row.question.ours, "pleiad_one_core": one.json(),
             "pleiad_all_cores": all.json(), "postgres": postgres.json(), "duckdb": duckdb.json()})
     };
     let goal =
-        |goal: &Goal| json!({"goal": goal.what, "found": goal.found, "wanted": goal.wanted, "holds": goal.holds});
+        |goal: &QueryGoal| json!({"goal": goal.what, "found": goal.found, "wanted": goal.wanted, "holds": goal.holds});
     json!({
         "items": findings.items,
         "postgres": findings.versions.0,
@@ -243,8 +245,8 @@ mod tests {
     use super::super::questions::QUESTIONS;
     use super::*;
 
-    fn cell(times_ms: &[f64]) -> Cell {
-        Cell { warm: Ok(Taken { ms: 1.0, answer: Answer::default() }), times_ms: times_ms.to_vec() }
+    fn cell(times_ms: &[f64]) -> ResultCell {
+        ResultCell { warm: Ok(Taken { ms: 1.0, answer: QueryAnswer::default() }), times_ms: times_ms.to_vec() }
     }
 
     #[test]
@@ -256,15 +258,15 @@ mod tests {
 
     #[test]
     fn goals_are_judged_on_one_core_and_missed_when_there_is_no_figure() {
-        let row = |cells| Findings {
+        let row = |cells| QueryFindings {
             items: 1_000_000,
             versions: Default::default(),
-            rows: vec![Row { question: &QUESTIONS[0], cells }],
+            rows: vec![ResultRow { question: &QUESTIONS[0], cells }],
         };
-        let judged = |findings: Findings| goals(&findings).iter().map(|goal| goal.holds).collect::<Vec<_>>();
+        let judged = |findings: QueryFindings| goals(&findings).iter().map(|goal| goal.holds).collect::<Vec<_>>();
         let found = row([cell(&[900.0]), cell(&[1.0]), cell(&[500.0]), cell(&[500.0])]);
         assert_eq!(judged(found), [true, false], "fast enough, but not beside PostgreSQL");
-        let refused = Cell::new(Err("refused".to_owned()));
+        let refused = ResultCell::new(Err("refused".to_owned()));
         let found = row([refused, cell(&[1.0]), cell(&[500.0]), cell(&[500.0])]);
         assert!(text(&found).contains("PleiadOnOne: refused"));
         assert_eq!(judged(found), [false, false]);
@@ -273,7 +275,7 @@ mod tests {
     #[test]
     fn another_answer_than_the_rivals_is_no_figure() {
         let mut wrong = cell(&[1.0]);
-        wrong.compare(&Answer { rows: 1, sum: 7.0 });
+        wrong.compare(&QueryAnswer { rows: 1, sum: 7.0 });
         assert_eq!((wrong.show().as_str(), wrong.wants(0)), ("-", 0));
     }
 }

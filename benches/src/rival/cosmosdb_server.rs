@@ -5,20 +5,20 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::Result;
-use crate::process::Running;
+use crate::process::ChildProcess;
 
 /// Its own command line closes the connection after every answer; this asks it not to.
 const PROGRAM: &str = "const {createHttpServer} = require('@vercel/cosmosdb-server');
 const server = createHttpServer({keepAlive: true}).listen(0, '127.0.0.1', () => console.log(server.address().port));";
 
 /// `modules` is the directory that holds its `node_modules`.
-pub fn start(modules: &Path) -> Result<(Running, SocketAddr)> {
+pub fn start(modules: &Path) -> Result<(ChildProcess, SocketAddr)> {
     let mut node = Command::new("node");
     node.args(["-e", PROGRAM])
         .current_dir(modules)
         .env("NODE_PATH", modules.join("node_modules"))
         .stderr(Stdio::null());
-    let running = Running::start(&mut node, |line| line.parse::<u16>().is_ok())?;
+    let running = ChildProcess::start(&mut node, |line| line.parse::<u16>().is_ok())?;
     let port = running.ready.parse::<u16>().map_err(|e| format!("{}: {e}", running.ready))?;
     Ok((running, SocketAddr::from(([127, 0, 0, 1], port))))
 }

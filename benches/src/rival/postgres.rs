@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::load::Outcome;
-use crate::measure::Figures;
-use crate::process::{self, Running};
+use crate::load::LoadOutcome;
+use crate::measure::LoadFigures;
+use crate::process::{self, ChildProcess};
 use crate::{Result, item};
 
 const SCHEMA: &str = "
@@ -23,8 +23,8 @@ CREATE TABLE items (id text PRIMARY KEY, body jsonb NOT NULL);
 CREATE INDEX items_body ON items USING gin (body);
 CREATE SEQUENCE fresh;";
 
-pub struct Postgres {
-    running: Running,
+pub struct PostgresServer {
+    running: ChildProcess,
     programs: PathBuf,
     scripts: TempDir,
     port: u16,
@@ -35,12 +35,12 @@ pub struct Postgres {
 
 /// Who runs the server: ourselves, or somebody with fewer rights when we are root.
 #[derive(Clone, Copy)]
-pub struct User(Option<(u32, u32)>);
+pub struct LoadUser(Option<(u32, u32)>);
 
-impl Postgres {
+impl PostgresServer {
     /// `programs` is the directory of `initdb`, `postgres`, `psql` and `pgbench`.
-    pub fn start(programs: &Path) -> Result<Postgres> {
-        let user = User::find()?;
+    pub fn start(programs: &Path) -> Result<PostgresServer> {
+        let user = LoadUser::find()?;
         let (data, scripts) = (directory()?, directory()?);
         user.owns(data.path())?;
         let cluster = data.path().join("cluster");
@@ -49,10 +49,11 @@ impl Postgres {
         finish(user.runs(&mut initdb))?;
         let port = free_port()?;
         let began = Instant::now();
-        let running =
-            Running::start(user.runs(&mut server(programs, &cluster, port)), |line| line.contains("ready to accept"))?;
+        let running = ChildProcess::start(user.runs(&mut server(programs, &cluster, port)), |line| {
+            line.contains("ready to accept")
+        })?;
         let start_ms = began.elapsed().as_secs_f64() * 1e3;
-        let postgres = Postgres { running, programs: programs.to_owned(), scripts, port, start_ms, _data: data };
+        let postgres = PostgresServer { running, programs: programs.to_owned(), scripts, port, start_ms, _data: data };
         postgres.psql(SCHEMA)?;
         Ok(postgres)
     }
@@ -76,7 +77,7 @@ impl Postgres {
         self.psql("CHECKPOINT")
     }
 
-    pub fn reads(&self, connections: usize, length: Duration, count: u64) -> Result<Figures> {
+    pub fn reads(&self, connections: usize, length: Duration, count: u64) -> Result<LoadFigures> {
         let last = count - 1;
         self.pgbench(
             &format!(
@@ -87,11 +88,11 @@ impl Postgres {
         )
     }
 
-    pub fn creates(&self, connections: usize, length: Duration) -> Result<Figures> {
+    pub fn creates(&self, connections: usize, length: Duration) -> Result<LoadFigures> {
         self.pgbench(&insert_script(), connections, length)
     }
 
-    fn pgbench(&self, script: &str, connections: usize, length: Duration) -> Result<Figures> {
+    fn pgbench(&self, script: &str, connections: usize, length: Duration) -> Result<LoadFigures> {
         let (file, log) = (self.scripts.path().join("script.sql"), self.scripts.path().join("log"));
         fs::write(&file, script).map_err(|e| e.to_string())?;
         let mut pgbench = self.client("pgbench");
@@ -101,8 +102,9 @@ impl Postgres {
         let before = process::cpu_us(self.pid())?;
         finish(&mut pgbench)?;
         let used = process::cpu_us(self.pid())? - before;
-        let outcome = Outcome { elapsed: Duration::from_secs(length.as_secs().max(1)), latencies: self.latencies()? };
-        Ok(Figures::of(&outcome, used))
+        let outcome =
+            LoadOutcome { elapsed: Duration::from_secs(length.as_secs().max(1)), latencies: self.latencies()? };
+        Ok(LoadFigures::of(&outcome, used))
     }
 
     /// The third word of each line of the logs is a transaction's time in microseconds.
@@ -170,18 +172,18 @@ fn server(programs: &Path, cluster: &Path, port: u16) -> Command {
     command
 }
 
-impl User {
-    pub fn find() -> Result<User> {
+impl LoadUser {
+    pub fn find() -> Result<LoadUser> {
         let ask = |args: &[&str]| -> Option<u32> {
             let told = Command::new("id").args(args).stderr(Stdio::null()).output().ok()?;
             String::from_utf8_lossy(&told.stdout).trim().parse().ok()
         };
         if ask(&["-u"]) != Some(0) {
-            return Ok(User(None));
+            return Ok(LoadUser(None));
         }
         let other = ["postgres", "nobody"].iter().find_map(|name| Some((ask(&["-u", name])?, ask(&["-g", name])?)));
         other
-            .map(|ids| User(Some(ids)))
+            .map(|ids| LoadUser(Some(ids)))
             .ok_or_else(|| "PostgreSQL does not run as root, and there is nobody else".to_owned())
     }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
 use pleiad_model::{Consistency, Error, Kind, Result};
-use pleiad_partition::governor::Class;
+use pleiad_partition::governor::RequestClass;
 use pleiad_partition::partition::NOT_THERE;
 use pleiad_partition::ttl::Expiry;
 
 use crate::Engine;
-use crate::catalog::{Container, Database, Tree};
+use crate::catalog::{CatalogTree, Container, Database};
 
 /// How a request names a container.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub enum ContainerName<'a> {
 pub struct Admitted {
     pub(crate) container: Arc<Container>,
     /// How the request wants to be treated when there is not enough for all.
-    pub(crate) class: Class,
+    pub(crate) class: RequestClass,
     /// When it was admitted: what is over by then is not there.
     now_s: u32,
     /// What its reads promise.
@@ -47,7 +47,7 @@ impl Admitted {
         Admitted { container, ..self.clone() }
     }
 
-    pub fn in_class(self, class: Class) -> Self {
+    pub fn in_class(self, class: RequestClass) -> Self {
         Admitted { class, ..self }
     }
 
@@ -76,7 +76,7 @@ impl Engine {
                 Err(changed(rid, container.rid))
             }
             _ => {
-                let (class, now_s, consistency) = (Class::default(), self.now_s(), Consistency::Session);
+                let (class, now_s, consistency) = (RequestClass::default(), self.now_s(), Consistency::Session);
                 Ok(Admitted { container, class, now_s, consistency })
             }
         }
@@ -102,14 +102,14 @@ impl Engine {
     }
 }
 
-fn find<'a>(tree: &'a Tree, name: ContainerName<'_>) -> Option<&'a Arc<Container>> {
+fn find<'a>(tree: &'a CatalogTree, name: ContainerName<'_>) -> Option<&'a Arc<Container>> {
     match name {
         ContainerName::Named { database, container } => tree.database(database)?.container(container),
         ContainerName::Rid(rid) => tree.container_by_rid(rid),
     }
 }
 
-fn has_database(tree: &Tree, name: ContainerName<'_>) -> bool {
+fn has_database(tree: &CatalogTree, name: ContainerName<'_>) -> bool {
     match name {
         ContainerName::Named { database, .. } => tree.database(database).is_some(),
         ContainerName::Rid(rid) => tree.database_by_rid(rid.database).is_some(),

@@ -9,19 +9,19 @@
 //! bulk    create a · replace b (404) · read c     201 · 404 · 200
 //! ```
 
-mod together; // futures that wait for each other
+mod join_all; // futures that wait for each other
 
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::patch::Patch;
 use pleiad_model::{Error, Kind, Result, Value};
 use pleiad_partition::key::LogicalKey;
 use pleiad_partition::partition::{NOT_THERE, Rejected};
-use pleiad_partition::{Condition, ItemKey, Record, Step, Transaction, Verb, price};
+use pleiad_partition::{ItemKey, OperationEffect, Precondition, Record, Transaction, Verb, price};
 
-use crate::home::{Home, Settled, check_writable};
 use crate::item::{KEY_MISMATCH, draft, key_of_request};
-use crate::patch::Change;
-use crate::{Admitted, Answer, Engine, ListScope, SessionToken, WriteOptions};
+use crate::patch::PreparedPatch;
+use crate::write_retry::{WriteOutcome, WriteTarget, check_writable};
+use crate::{Admitted, Engine, EngineResponse, FeedRange, SessionToken, WriteOptions};
 
 pub const BATCH_OPERATIONS_MAX: usize = 100;
 
@@ -53,13 +53,13 @@ pub enum BatchAction {
 }
 
 #[derive(Debug)]
-pub struct OperationAnswer {
-    pub result: Result<Done>,
+pub struct BatchOperationResult {
+    pub result: Result<OperationOutcome>,
     pub charge_ru: f64,
 }
 
 #[derive(Debug)]
-pub enum Done {
+pub enum OperationOutcome {
     Created(Record),
     Replaced(Record),
     Read(Record),
@@ -76,16 +76,16 @@ impl Engine {
         key: Option<&PartitionKey>,
         operations: &[BatchOperation],
         session: Option<&SessionToken>,
-    ) -> Answer<Vec<OperationAnswer>> {
+    ) -> EngineResponse<Vec<BatchOperationResult>> {
         let allowed = || if operations.iter().all(BatchOperation::is_read) { Ok(()) } else { check_writable(at) };
         let key = match check_count(operations).and_then(|()| allowed()).and_then(|()| key_of_request(at, key)) {
             Ok(key) => key,
-            Err(error) => return Answer::refused(error),
+            Err(error) => return EngineResponse::refused(error),
         };
         let operations: Vec<(usize, &BatchOperation)> = operations.iter().enumerate().collect();
-        let group = Group { logical: LogicalKey::new(at.container.schema.key.as_ref(), &key), key, operations };
-        let answer = self.run_group(at, &group, Failure::EndsAll, session).await;
-        Answer { result: answer.result.map(in_order), place: answer.place, charge_ru: answer.charge_ru }
+        let group = BatchGroup { logical: LogicalKey::new(at.container.schema.key.as_ref(), &key), key, operations };
+        let answer = self.run_group(at, &group, FailureMode::EndsAll, session).await;
+        EngineResponse { result: answer.result.map(in_order), place: answer.place, charge_ru: answer.charge_ru }
     }
 
     /// Each for itself. `range` is where the client believes they belong. Without `go_on` the first failure is the last
@@ -98,16 +98,16 @@ impl Engine {
         operations: &[BatchOperation],
         go_on: bool,
         session: Option<&SessionToken>,
-    ) -> Answer<Vec<OperationAnswer>> {
+    ) -> EngineResponse<Vec<BatchOperationResult>> {
         let checked = check_count(operations)
-            .and_then(|()| range.map_or(Ok(()), |range| at.check_current(&ListScope::Range(range))));
+            .and_then(|()| range.map_or(Ok(()), |range| at.check_current(&FeedRange::PartitionKeyRange(range))));
         if let Err(error) = checked {
-            return Answer::refused(error);
+            return EngineResponse::refused(error);
         }
         let (groups, mut answers) = groups(at, key, operations);
         let groups = if go_on { groups } else { one_by_one(groups) };
         let (mut place, mut charge_ru) = (None, 0.0);
-        let mut take = |group: &Group<'_>, answer: Answer<Vec<(usize, OperationAnswer)>>| {
+        let mut take = |group: &BatchGroup<'_>, answer: EngineResponse<Vec<(usize, BatchOperationResult)>>| {
             (place, charge_ru) = (answer.place.or(place), charge_ru + answer.charge_ru);
             match answer.result {
                 Ok(done) => answers.extend(done),
@@ -115,32 +115,32 @@ impl Engine {
             }
         };
         if go_on {
-            let running = groups.iter().map(|group| self.run_group(at, group, Failure::IsItsOwn, session));
-            let done = together::all(running.collect()).await;
+            let running = groups.iter().map(|group| self.run_group(at, group, FailureMode::IsItsOwn, session));
+            let done = join_all::all(running.collect()).await;
             groups.iter().zip(done).for_each(|(group, answer)| take(group, answer));
         } else {
             let mut failed = false;
             for group in &groups {
                 let answer = match failed {
-                    true => Answer::priced(Err(dependent()), 0.0),
-                    false => self.run_group(at, group, Failure::IsItsOwn, session).await,
+                    true => EngineResponse::priced(Err(dependent()), 0.0),
+                    false => self.run_group(at, group, FailureMode::IsItsOwn, session).await,
                 };
                 failed |= answer.result.as_ref().map_or(true, |done| done.iter().any(|(_, one)| one.result.is_err()));
                 take(group, answer);
             }
         }
-        Answer { result: Ok(in_order(answers)), place, charge_ru }
+        EngineResponse { result: Ok(in_order(answers)), place, charge_ru }
     }
 
     async fn run_group(
         &self,
         at: &Admitted,
-        group: &Group<'_>,
-        failure: Failure,
+        group: &BatchGroup<'_>,
+        failure: FailureMode,
         session: Option<&SessionToken>,
-    ) -> Answer<Vec<(usize, OperationAnswer)>> {
+    ) -> EngineResponse<Vec<(usize, BatchOperationResult)>> {
         let ts_s = self.now_s();
-        let run = |home: Home| async move {
+        let run = |home: WriteTarget| async move {
             session.map_or(Ok(()), |session| session.check(&home.partition))?;
             let mut tx = home.partition.begin_latched(&home.container.schema, group.logical.clone(), ts_s).await;
             let mut answers = Vec::with_capacity(group.operations.len());
@@ -148,13 +148,13 @@ impl Engine {
                 let answer = self.run_operation(at, &mut tx, group, operation).await;
                 let failed = answer.result.is_err();
                 answers.push((*number, answer));
-                if failed && failure == Failure::EndsAll {
+                if failed && failure == FailureMode::EndsAll {
                     return end(tx, answers, group).await;
                 }
             }
             let charge_ru = answers.iter().map(|(_, answer)| answer.charge_ru).sum();
             let lsn = tx.commit().await?;
-            Ok(Settled { value: answers, lsn, charge_ru })
+            Ok(WriteOutcome { value: answers, lsn, charge_ru })
         };
         self.at_home_of(at, &group.logical, run).await
     }
@@ -163,12 +163,12 @@ impl Engine {
         &self,
         at: &Admitted,
         tx: &mut Transaction<'_>,
-        group: &Group<'_>,
+        group: &BatchGroup<'_>,
         operation: &BatchOperation,
-    ) -> OperationAnswer {
+    ) -> BatchOperationResult {
         match self.try_operation(at, tx, group, operation).await {
-            Ok((done, charge_ru)) => OperationAnswer { result: Ok(done), charge_ru },
-            Err(Rejected { error, charge_ru }) => OperationAnswer { result: Err(error), charge_ru },
+            Ok((done, charge_ru)) => BatchOperationResult { result: Ok(done), charge_ru },
+            Err(Rejected { error, charge_ru }) => BatchOperationResult { result: Err(error), charge_ru },
         }
     }
 
@@ -176,9 +176,9 @@ impl Engine {
         &self,
         at: &Admitted,
         tx: &mut Transaction<'_>,
-        group: &Group<'_>,
+        group: &BatchGroup<'_>,
         operation: &BatchOperation,
-    ) -> Result<(Done, f64), Rejected> {
+    ) -> Result<(OperationOutcome, f64), Rejected> {
         if !operation.is_read() {
             check_writable(at)?;
         }
@@ -186,7 +186,7 @@ impl Engine {
         match operation.action.as_ref().map_err(Error::clone)? {
             BatchAction::Create(body) => {
                 let draft = draft(at, key, body.clone(), options, None)?;
-                put(tx.put(Verb::Create, &draft, &Condition::None).await?)
+                put(tx.put(Verb::Create, &draft, &Precondition::None).await?)
             }
             BatchAction::Upsert(body) => {
                 let draft = draft(at, key, body.clone(), options, None)?;
@@ -197,7 +197,7 @@ impl Engine {
                 put(tx.put(Verb::Replace, &draft, &options.condition).await?)
             }
             BatchAction::Patch(patch) => {
-                let (change, target) = (Change::new(at, patch)?, group.item(operation)?);
+                let (change, target) = (PreparedPatch::new(at, patch)?, group.item(operation)?);
                 put(change.apply(at, &*self.env, tx, key, &target, &options.condition).await?)
             }
             BatchAction::Read => {
@@ -208,35 +208,35 @@ impl Engine {
             }
             BatchAction::Delete => {
                 let step = tx.delete(&group.item(operation)?, &options.condition).await?;
-                Ok((Done::Deleted, step.charge_ru))
+                Ok((OperationOutcome::Deleted, step.charge_ru))
             }
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Failure {
+enum FailureMode {
     EndsAll,
     IsItsOwn,
 }
 
 /// Operations of one logical partition, with their places in the request.
-struct Group<'o> {
+struct BatchGroup<'o> {
     logical: LogicalKey,
     key: PartitionKey,
     operations: Vec<(usize, &'o BatchOperation)>,
 }
 
-impl Group<'_> {
+impl BatchGroup<'_> {
     fn item(&self, operation: &BatchOperation) -> Result<ItemKey> {
         let missing = || Error::invalid("The batch operation needs the 'id' of an item.");
         operation.id.as_ref().map(|id| self.logical.clone().item(id)).ok_or_else(missing)
     }
 
     /// The whole of it was refused.
-    fn refused(&self, error: &Error) -> Vec<(usize, OperationAnswer)> {
+    fn refused(&self, error: &Error) -> Vec<(usize, BatchOperationResult)> {
         let refused = |(number, _): &(usize, &BatchOperation)| {
-            (*number, OperationAnswer { result: Err(error.clone()), charge_ru: 0.0 })
+            (*number, BatchOperationResult { result: Err(error.clone()), charge_ru: 0.0 })
         };
         self.operations.iter().map(refused).collect()
     }
@@ -245,11 +245,11 @@ impl Group<'_> {
 /// The last answer is a failure: nothing has happened.
 async fn end(
     tx: Transaction<'_>,
-    mut answers: Vec<(usize, OperationAnswer)>,
-    group: &Group<'_>,
-) -> Result<Settled<Vec<(usize, OperationAnswer)>>, Rejected> {
+    mut answers: Vec<(usize, BatchOperationResult)>,
+    group: &BatchGroup<'_>,
+) -> Result<WriteOutcome<Vec<(usize, BatchOperationResult)>>, Rejected> {
     let charge_ru = answers.iter().map(|(_, answer)| answer.charge_ru).sum();
-    let Some((culprit, OperationAnswer { result: Err(error), charge_ru: price_ru })) = answers.pop() else {
+    let Some((culprit, BatchOperationResult { result: Err(error), charge_ru: price_ru })) = answers.pop() else {
         return Err(Error::internal("a batch ended without a failure").into());
     };
     let lsn = tx.lsn();
@@ -260,9 +260,9 @@ async fn end(
     let answer = |(number, _): &(usize, &BatchOperation)| {
         let (result, charge_ru) =
             if *number == culprit { (Err(error.clone()), price_ru) } else { (Err(dependent()), 0.0) };
-        (*number, OperationAnswer { result, charge_ru })
+        (*number, BatchOperationResult { result, charge_ru })
     };
-    Ok(Settled { value: group.operations.iter().map(answer).collect(), lsn, charge_ru })
+    Ok(WriteOutcome { value: group.operations.iter().map(answer).collect(), lsn, charge_ru })
 }
 
 fn dependent() -> Error {
@@ -282,13 +282,13 @@ fn groups<'o>(
     at: &Admitted,
     key: Option<&PartitionKey>,
     operations: &'o [BatchOperation],
-) -> (Vec<Group<'o>>, Vec<(usize, OperationAnswer)>) {
-    let (mut groups, mut refused) = (Vec::<Group<'o>>::new(), Vec::new());
+) -> (Vec<BatchGroup<'o>>, Vec<(usize, BatchOperationResult)>) {
+    let (mut groups, mut refused) = (Vec::<BatchGroup<'o>>::new(), Vec::new());
     for (number, operation) in operations.iter().enumerate() {
         let key = match key_of_operation(at, key, operation) {
             Ok(key) => key,
             Err(error) => {
-                refused.push((number, OperationAnswer { result: Err(error), charge_ru: 0.0 }));
+                refused.push((number, BatchOperationResult { result: Err(error), charge_ru: 0.0 }));
                 continue;
             }
         };
@@ -296,7 +296,7 @@ fn groups<'o>(
             Some(group) => group.operations.push((number, operation)),
             None => {
                 let logical = LogicalKey::new(at.container.schema.key.as_ref(), &key);
-                groups.push(Group { logical, key, operations: vec![(number, operation)] });
+                groups.push(BatchGroup { logical, key, operations: vec![(number, operation)] });
             }
         }
     }
@@ -312,11 +312,11 @@ fn key_of_operation(at: &Admitted, key: Option<&PartitionKey>, operation: &Batch
 }
 
 /// In the order of the request.
-fn one_by_one(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
-    let mut single: Vec<Group<'_>> = groups
+fn one_by_one(groups: Vec<BatchGroup<'_>>) -> Vec<BatchGroup<'_>> {
+    let mut single: Vec<BatchGroup<'_>> = groups
         .into_iter()
-        .flat_map(|Group { logical, key, operations }| {
-            operations.into_iter().map(move |operation| Group {
+        .flat_map(|BatchGroup { logical, key, operations }| {
+            operations.into_iter().map(move |operation| BatchGroup {
                 logical: logical.clone(),
                 key: key.clone(),
                 operations: vec![operation],
@@ -327,23 +327,23 @@ fn one_by_one(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
     single
 }
 
-fn in_order(mut answers: Vec<(usize, OperationAnswer)>) -> Vec<OperationAnswer> {
+fn in_order(mut answers: Vec<(usize, BatchOperationResult)>) -> Vec<BatchOperationResult> {
     answers.sort_by_key(|(number, _)| *number);
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
-fn put(step: Step) -> Result<(Done, f64), Rejected> {
-    let Step { record, created, charge_ru } = step;
+fn put(step: OperationEffect) -> Result<(OperationOutcome, f64), Rejected> {
+    let OperationEffect { record, created, charge_ru } = step;
     let record = record.ok_or_else(|| Error::internal("a write left no item"))?;
-    Ok((if created { Done::Created(record) } else { Done::Replaced(record) }, charge_ru))
+    Ok((if created { OperationOutcome::Created(record) } else { OperationOutcome::Replaced(record) }, charge_ru))
 }
 
-fn seen(record: Record, known_etag: Option<&str>) -> (Done, f64) {
+fn seen(record: Record, known_etag: Option<&str>) -> (OperationOutcome, f64) {
     if known_etag.is_some_and(|known| known == record.etag().to_string()) {
-        return (Done::Unchanged(record), price::MISS_RU);
+        return (OperationOutcome::Unchanged(record), price::MISS_RU);
     }
     let charge_ru = price::read(record.body().len());
-    (Done::Read(record), charge_ru)
+    (OperationOutcome::Read(record), charge_ru)
 }
 
 #[cfg(test)]

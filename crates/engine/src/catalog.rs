@@ -16,31 +16,31 @@ mod copy; // a database once more, under another name
 mod encryption_keys; // what clients encrypt with
 mod global_index; // an index and its source
 mod job; // a split or merge under way
-mod meant; // which resource, and which version of it
+mod precondition; // which resource, and which version of it
 mod progress; // how far an index has come with its source
 mod publish; // a change becomes durable, then visible
 mod repartition; // a job begins, hands over, ends
 mod rows; // the tree as rows of the store
 mod restore; // the account goes back, and clients do not notice by what they hold
 mod script; // what clients have stored to be run
-mod transition; // a container whose index is being changed
+mod index_transformation; // a container whose index is being changed
 mod tree; // the resources themselves
 mod users; // who may what
 
 pub use change::NewContainer;
 pub(crate) use copy::CopyPlan;
 pub use copy::DatabaseCopy;
-pub use job::{Job, JobKind, Reason};
-pub use meant::{Meant, Put};
-pub(crate) use progress::Followed;
-pub use progress::Progress;
-pub(crate) use repartition::{HandingOver, Wanted};
+pub use index_transformation::IndexTransformation;
+pub use job::{JobKind, Reason, RepartitionJob};
+pub use precondition::{ConditionalRid, PutMode};
+pub use progress::IndexProgress;
+pub(crate) use progress::SourceCursor;
+pub(crate) use repartition::{HandingOver, RepartitionRequest};
 pub(crate) use restore::carry_over;
 pub(crate) use rows::{erased, put_progress, to_erase};
 pub use script::{Script, ScriptDefinition, Scripts, TriggerDefinition, TriggerOperation, TriggerType};
-pub use transition::Transition;
-pub use tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree};
-pub use users::{Grant, Permission, User};
+pub use tree::{CatalogTree, Container, Database, EncryptionKey, Offer, OfferOwner};
+pub use users::{Permission, PermissionGrant, User};
 
 use std::sync::{Arc, Weak};
 
@@ -52,24 +52,29 @@ use pleiad_partition::commit::WeakCommitter;
 use pleiad_storage::AnyStore;
 use rows::{Counters, Loader};
 
-use crate::chores::{Chores, Jobs};
-use crate::{Limits, throughput};
+use crate::jobs::{JobRegistry, TaskTracker};
+use crate::{PartitionLimits, throughput};
 
 #[derive(Clone)]
 pub struct Catalog {
-    current: Arc<ArcSwap<Tree>>,
+    current: Arc<ArcSwap<CatalogTree>>,
     /// Held over a change from its check to its publication.
     change: Arc<tokio::sync::Mutex<Counters>>,
     store: Arc<AnyStore>,
     committer: Committer,
-    chores: Chores,
-    jobs: Jobs,
-    limits: Limits,
+    chores: TaskTracker,
+    jobs: JobRegistry,
+    limits: PartitionLimits,
     env: Arc<dyn Env>,
 }
 
 impl Catalog {
-    pub async fn open(store: Arc<AnyStore>, committer: Committer, limits: Limits, env: Arc<dyn Env>) -> Result<Self> {
+    pub async fn open(
+        store: Arc<AnyStore>,
+        committer: Committer,
+        limits: PartitionLimits,
+        env: Arc<dyn Env>,
+    ) -> Result<Self> {
         let (tree, counters) =
             rows::load(&Loader { store: &store, committer: &committer, limits: &limits }, env.as_ref()).await?;
         throughput::divide(&tree, &limits);
@@ -80,17 +85,17 @@ impl Catalog {
     }
 
     /// The tree as it is now; it does not change under the reader.
-    pub fn tree(&self) -> Arc<Tree> {
+    pub fn tree(&self) -> Arc<CatalogTree> {
         self.current.load_full()
     }
 
     /// The trees to come, for whoever must not keep the account open.
-    pub(crate) fn current(&self) -> Weak<ArcSwap<Tree>> {
+    pub(crate) fn current(&self) -> Weak<ArcSwap<CatalogTree>> {
         Arc::downgrade(&self.current)
     }
 
     /// For the hot path: no reference count is touched.
-    pub fn with_tree<T>(&self, read: impl FnOnce(&Tree) -> T) -> T {
+    pub fn with_tree<T>(&self, read: impl FnOnce(&CatalogTree) -> T) -> T {
         read(&self.current.load())
     }
 
@@ -99,13 +104,13 @@ impl Catalog {
         self.with_tree(|tree| tree.is_scaling(offer, &self.limits))
     }
 
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &PartitionLimits {
         &self.limits
     }
 
     /// For whoever must not keep the account open while it waits.
-    pub(crate) fn downgrade(&self) -> Distant {
-        Distant {
+    pub(crate) fn downgrade(&self) -> WeakCatalog {
+        WeakCatalog {
             current: Arc::downgrade(&self.current),
             change: Arc::downgrade(&self.change),
             store: Arc::downgrade(&self.store),
@@ -125,11 +130,11 @@ impl Catalog {
         (self.store.clone(), self.committer.clone())
     }
 
-    pub(crate) fn jobs(&self) -> &Jobs {
+    pub(crate) fn jobs(&self) -> &JobRegistry {
         &self.jobs
     }
 
-    pub(crate) fn chores(&self) -> Chores {
+    pub(crate) fn chores(&self) -> TaskTracker {
         self.chores.clone()
     }
 
@@ -145,18 +150,18 @@ impl Catalog {
 }
 
 /// A catalog that may be gone.
-pub(crate) struct Distant {
-    current: Weak<ArcSwap<Tree>>,
+pub(crate) struct WeakCatalog {
+    current: Weak<ArcSwap<CatalogTree>>,
     change: Weak<tokio::sync::Mutex<Counters>>,
     store: Weak<AnyStore>,
     committer: WeakCommitter,
-    chores: Chores,
-    jobs: Jobs,
-    limits: Limits,
+    chores: TaskTracker,
+    jobs: JobRegistry,
+    limits: PartitionLimits,
     env: Arc<dyn Env>,
 }
 
-impl Distant {
+impl WeakCatalog {
     pub(crate) fn upgrade(&self) -> Option<Catalog> {
         Some(Catalog {
             current: self.current.upgrade()?,

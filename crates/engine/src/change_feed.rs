@@ -14,15 +14,15 @@ use std::collections::VecDeque;
 
 use pleiad_model::partition_key::EpkRange;
 use pleiad_model::{Error, Kind, Result};
-use pleiad_partition::change_feed::{Asked, Start};
-use pleiad_partition::feed::{Quota, Scope};
+use pleiad_partition::change_feed::{ChangeQuery, FeedStart};
+use pleiad_partition::feed::{KeyScope, PageLimit};
 use pleiad_partition::ttl::Expiry;
-use pleiad_partition::version::Version;
+use pleiad_partition::version_row::ItemVersion;
 use pleiad_partition::{Partition, Record, price};
 
-use crate::answer::{Answer, Place, place};
-use crate::list::{ListScope, Reach, reach};
+use crate::feed::{FeedRange, ResolvedRange, reach};
 use crate::meter::Meter;
+use crate::response::{EngineResponse, PartitionLsn, place};
 use crate::session::SessionToken;
 use crate::{Admitted, Engine};
 
@@ -39,11 +39,11 @@ pub enum ChangeMode {
 #[derive(Clone, Debug)]
 pub struct ChangeRequest {
     pub mode: ChangeMode,
-    pub scope: ListScope,
+    pub scope: FeedRange,
     pub from: ChangeFrom,
     /// None that is older, in seconds since 1970.
     pub since_s: Option<u32>,
-    pub quota: Quota,
+    pub quota: PageLimit,
 }
 
 /// Where a reader goes on, or begins.
@@ -54,34 +54,34 @@ pub enum ChangeFrom {
     Now,
     /// Behind this LSN, in every partition that is asked: what a partition key range gives, and its children take.
     Lsn(u64),
-    Stretches(Vec<ChangeStretch>),
+    Stretches(Vec<ChangeCursor>),
 }
 
 /// A part of the hash space, and how far it has been seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChangeStretch {
+pub struct ChangeCursor {
     pub keys: EpkRange,
     pub lsn: u64,
 }
 
 #[derive(Debug)]
-pub struct ChangePage {
-    pub changes: Changes,
+pub struct ChangeFeedPage {
+    pub changes: ChangedItems,
     /// Where the next page starts, in the order in which stretches will be asked. It is never empty.
-    pub next: Vec<ChangeStretch>,
+    pub next: Vec<ChangeCursor>,
 }
 
 #[derive(Debug)]
-pub enum Changes {
+pub enum ChangedItems {
     Latest(Vec<Record>),
-    Versions(Vec<Version>),
+    Versions(Vec<ItemVersion>),
 }
 
-impl Changes {
+impl ChangedItems {
     pub fn len(&self) -> usize {
         match self {
-            Changes::Latest(records) => records.len(),
-            Changes::Versions(versions) => versions.len(),
+            ChangedItems::Latest(records) => records.len(),
+            ChangedItems::Versions(versions) => versions.len(),
         }
     }
 
@@ -92,21 +92,21 @@ impl Changes {
     /// About the sum of point reads of what is shown.
     fn charge_ru(&self) -> f64 {
         match self {
-            Changes::Latest(records) => price::page(records.iter().map(|record| record.body().len())),
-            Changes::Versions(versions) => price::page(versions.iter().map(Version::bytes)),
+            ChangedItems::Latest(records) => price::page(records.iter().map(|record| record.body().len())),
+            ChangedItems::Versions(versions) => price::page(versions.iter().map(ItemVersion::bytes)),
         }
     }
 }
 
 /// A stretch and the one partition that holds it.
-struct Slice<'a> {
+struct ChangeSlice<'a> {
     partition: &'a Partition,
-    stretch: ChangeStretch,
+    stretch: ChangeCursor,
 }
 
-impl Slice<'_> {
+impl ChangeSlice<'_> {
     /// Whether nothing lies between the two.
-    fn continues(&self, other: &Slice<'_>) -> bool {
+    fn continues(&self, other: &ChangeSlice<'_>) -> bool {
         let (own, others) = (&self.stretch.keys, &other.stretch.keys);
         self.partition.range.id == other.partition.range.id
             && self.stretch.lsn == other.stretch.lsn
@@ -116,9 +116,9 @@ impl Slice<'_> {
 
 /// What asking cost, and who answered last.
 #[derive(Default)]
-struct Served {
+struct ChangeFeedCharge {
     charge_ru: f64,
-    place: Option<Place>,
+    place: Option<PartitionLsn>,
 }
 
 impl Engine {
@@ -127,14 +127,14 @@ impl Engine {
         at: &Admitted,
         request: &ChangeRequest,
         session: Option<&SessionToken>,
-    ) -> Answer<ChangePage> {
-        let mut served = Served::default();
+    ) -> EngineResponse<ChangeFeedPage> {
+        let mut served = ChangeFeedCharge::default();
         let result = read(&self.meter, at, request, session, &mut served).await;
         let least_ru = match &result {
             Err(Error { kind: Kind::Throttled { .. }, .. }) => 0.0,
             _ => price::MISS_RU,
         };
-        let answer = Answer::priced(result, served.charge_ru.max(least_ru));
+        let answer = EngineResponse::priced(result, served.charge_ru.max(least_ru));
         match served.place {
             Some(place) => answer.at(place),
             None => answer,
@@ -148,14 +148,14 @@ async fn read(
     at: &Admitted,
     request: &ChangeRequest,
     session: Option<&SessionToken>,
-    served: &mut Served,
-) -> Result<ChangePage> {
+    served: &mut ChangeFeedCharge,
+) -> Result<ChangeFeedPage> {
     check_mode(at, request)?;
     // Processors give each range a lease, and divide it when they hear that the range is gone.
     at.check_current(&request.scope)?;
     let reach = reach(at, &request.scope)?;
     let mut queue = slices(at, &reach, request).await?;
-    let mut changes = Changes::Latest(Vec::new());
+    let mut changes = ChangedItems::Latest(Vec::new());
     for _ in 0..queue.len() {
         let Some(mut slice) = queue.pop_front() else { break };
         served.place = Some(place(slice.partition));
@@ -171,18 +171,18 @@ async fn read(
             break;
         }
     }
-    Ok(ChangePage { changes, next: joined(queue) })
+    Ok(ChangeFeedPage { changes, next: joined(queue) })
 }
 
-async fn page(partition: &Partition, request: &ChangeRequest, asked: &Asked) -> Result<(Changes, u64)> {
+async fn page(partition: &Partition, request: &ChangeRequest, asked: &ChangeQuery) -> Result<(ChangedItems, u64)> {
     Ok(match request.mode {
         ChangeMode::LatestVersion => {
             let page = partition.changes(asked, request.quota).await?;
-            (Changes::Latest(page.records), page.lsn)
+            (ChangedItems::Latest(page.records), page.lsn)
         }
         ChangeMode::AllVersions => {
             let page = partition.versions(asked, request.quota).await?;
-            (Changes::Versions(page.versions), page.lsn)
+            (ChangedItems::Versions(page.versions), page.lsn)
         }
     })
 }
@@ -205,22 +205,26 @@ fn check_mode(at: &Admitted, request: &ChangeRequest) -> Result<()> {
     Ok(())
 }
 
-fn asked(reach: &Reach, request: &ChangeRequest, stretch: &ChangeStretch, expiry: Expiry) -> Asked {
+fn asked(reach: &ResolvedRange, request: &ChangeRequest, stretch: &ChangeCursor, expiry: Expiry) -> ChangeQuery {
     let scope = match &reach.point {
-        Some(epk) => Scope::Key(epk.clone()),
-        None => Scope::Keys(stretch.keys.clone()),
+        Some(epk) => KeyScope::Key(epk.clone()),
+        None => KeyScope::Keys(stretch.keys.clone()),
     };
-    Asked { scope, after: stretch.lsn, since_s: request.since_s.unwrap_or(0), expiry }
+    ChangeQuery { scope, after: stretch.lsn, since_s: request.since_s.unwrap_or(0), expiry }
 }
 
 /// What is asked, cut where partitions end, and how far each has been seen.
-async fn slices<'a>(at: &'a Admitted, reach: &Reach, request: &ChangeRequest) -> Result<VecDeque<Slice<'a>>> {
-    let all = |lsn| vec![ChangeStretch { keys: reach.keys.clone(), lsn }];
+async fn slices<'a>(
+    at: &'a Admitted,
+    reach: &ResolvedRange,
+    request: &ChangeRequest,
+) -> Result<VecDeque<ChangeSlice<'a>>> {
+    let all = |lsn| vec![ChangeCursor { keys: reach.keys.clone(), lsn }];
     let (stretches, start) = match &request.from {
         ChangeFrom::Lsn(lsn) => (all(*lsn), None),
         ChangeFrom::Stretches(stretches) => (within(reach, stretches)?, None),
-        ChangeFrom::Now => (all(0), Some(Start::Now)),
-        ChangeFrom::Beginning => (all(0), request.since_s.map(Start::Time)),
+        ChangeFrom::Now => (all(0), Some(FeedStart::Now)),
+        ChangeFrom::Beginning => (all(0), request.since_s.map(FeedStart::Time)),
     };
     let mut slices = cut(at, &stretches);
     if let Some(start) = start {
@@ -231,13 +235,13 @@ async fn slices<'a>(at: &'a Admitted, reach: &Reach, request: &ChangeRequest) ->
     Ok(slices)
 }
 
-fn cut<'a>(at: &'a Admitted, stretches: &[ChangeStretch]) -> VecDeque<Slice<'a>> {
+fn cut<'a>(at: &'a Admitted, stretches: &[ChangeCursor]) -> VecDeque<ChangeSlice<'a>> {
     let partitions = &at.container.partitions;
     let pieces = stretches.iter().flat_map(|stretch| {
         let touched = at.container.map.overlapping(&stretch.keys);
         partitions.get(touched).unwrap_or_default().iter().filter_map(move |partition| {
             let keys = partition.range.keys.intersect(&stretch.keys)?;
-            Some(Slice { partition, stretch: ChangeStretch { keys, lsn: stretch.lsn } })
+            Some(ChangeSlice { partition, stretch: ChangeCursor { keys, lsn: stretch.lsn } })
         })
     });
     pieces.collect()
@@ -245,8 +249,8 @@ fn cut<'a>(at: &'a Admitted, stretches: &[ChangeStretch]) -> VecDeque<Slice<'a>>
 
 /// Stretches of one partition that lie side by side and have come equally far are one. Each split or merge cuts at places of its
 /// own, and a position that remembered all of them would outgrow its header. Of two, the one that waits longer for its turn stays.
-fn joined(slices: VecDeque<Slice<'_>>) -> Vec<ChangeStretch> {
-    let mut out: Vec<Slice> = Vec::with_capacity(slices.len());
+fn joined(slices: VecDeque<ChangeSlice<'_>>) -> Vec<ChangeCursor> {
+    let mut out: Vec<ChangeSlice> = Vec::with_capacity(slices.len());
     for mut next in slices {
         while let Some(at) = out.iter().position(|known| known.continues(&next)) {
             let EpkRange { min, max } = out.remove(at).stretch.keys;
@@ -259,8 +263,8 @@ fn joined(slices: VecDeque<Slice<'_>>) -> Vec<ChangeStretch> {
 }
 
 /// A position from elsewhere must be of what the request asks for.
-fn within(reach: &Reach, stretches: &[ChangeStretch]) -> Result<Vec<ChangeStretch>> {
-    let inside = |stretch: &ChangeStretch| stretch.keys.min >= reach.keys.min && stretch.keys.max <= reach.keys.max;
+fn within(reach: &ResolvedRange, stretches: &[ChangeCursor]) -> Result<Vec<ChangeCursor>> {
+    let inside = |stretch: &ChangeCursor| stretch.keys.min >= reach.keys.min && stretch.keys.max <= reach.keys.max;
     if stretches.is_empty() || !stretches.iter().all(inside) {
         return Err(Error::invalid("The change feed's position belongs to another request: start again without it."));
     }

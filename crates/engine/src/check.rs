@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pleiad_model::Result;
-use pleiad_partition::Range;
-pub use pleiad_partition::check::{Problems, Report};
+use pleiad_partition::PartitionKeyRange;
+pub use pleiad_partition::check::{CheckReport, Problems};
 use pleiad_storage::{Direction, Limit, Snapshot, Store, keyspace};
 
 use crate::Engine;
-use crate::catalog::{Container, Tree, to_erase};
+use crate::catalog::{CatalogTree, Container, to_erase};
 
 #[derive(Debug, Default)]
 pub struct AccountReport {
@@ -31,7 +31,7 @@ pub struct DatabaseReport {
 pub struct ContainerReport {
     pub id: String,
     /// In the order of the hash space.
-    pub partitions: Vec<(Range, Report)>,
+    pub partitions: Vec<(PartitionKeyRange, CheckReport)>,
 }
 
 impl ContainerReport {
@@ -71,7 +71,7 @@ impl Engine {
 
     /// Every shard with rows is in one partition map, is being copied to, or waits to be erased. A container that is created or dropped
     /// during the check may be told of; the next check knows it.
-    async fn check_shards(&self, tree: &Tree, problems: &mut Problems) -> Result<()> {
+    async fn check_shards(&self, tree: &CatalogTree, problems: &mut Problems) -> Result<()> {
         let (store, _) = self.catalog.hands();
         let mut known = BTreeSet::from([keyspace::CATALOG_SHARD]);
         for shard in containers(tree).flat_map(|container| container.map.ranges()).map(|range| range.shard) {
@@ -96,7 +96,7 @@ impl Engine {
     }
 }
 
-fn containers(tree: &Tree) -> impl Iterator<Item = &Arc<Container>> {
+fn containers(tree: &CatalogTree) -> impl Iterator<Item = &Arc<Container>> {
     tree.databases.values().flat_map(|database| database.containers.values())
 }
 

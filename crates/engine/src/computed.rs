@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pleiad_model::policy::{ComputedProperty, ContainerDefinition, Geospatial};
 use pleiad_model::{Error, Result, Value};
-use pleiad_partition::index::{Computed as Indexed, Extract};
+use pleiad_partition::index::{ComputedDefinitions as Indexed, Extract};
 use pleiad_sql::computed::ComputedExprs;
 
 /// The same properties, for either side.

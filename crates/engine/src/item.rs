@@ -10,11 +10,11 @@ use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_partition::partition::NOT_THERE;
-use pleiad_partition::{Condition, Draft, ItemKey, Partition, Record, Verb, Written, price};
+use pleiad_partition::{Draft, ItemKey, Partition, Precondition, Record, Verb, Written, price};
 
-use crate::answer::{Answer, place};
-use crate::home::{Home, Settled, home};
+use crate::response::{EngineResponse, place};
 use crate::session::SessionToken;
+use crate::write_retry::{WriteOutcome, WriteTarget, home};
 use crate::{Admitted, Engine};
 
 /// Which item is meant.
@@ -27,7 +27,7 @@ pub enum Target<'a> {
 /// What a write may say besides the item.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions {
-    pub condition: Condition,
+    pub condition: Precondition,
     /// `None` leaves it to the container's policy.
     pub indexed: Option<bool>,
 }
@@ -44,28 +44,28 @@ impl Engine {
         key: Option<&PartitionKey>,
         target: Target<'_>,
         session: Option<&SessionToken>,
-    ) -> Answer<Record> {
+    ) -> EngineResponse<Record> {
         let (partition, key) = match locate(at, key, target).await {
             Ok(found) => found,
-            Err(error) => return Answer::refused(error),
+            Err(error) => return EngineResponse::refused(error),
         };
         // The place is noted before the read: its token must not promise more than was seen.
         let place = place(partition);
         if let Err(error) = session.map_or(Ok(()), |session| session.check(partition)) {
-            return Answer::refused(error).at(place);
+            return EngineResponse::refused(error).at(place);
         }
         let visit = match self.meter.enter(at, &**partition) {
             Ok(visit) => visit,
-            Err(error) => return Answer::refused(error).at(place),
+            Err(error) => return EngineResponse::refused(error).at(place),
         };
         let found = partition.read(&key).await.map(|record| at.expiry().living(record));
         let mut answer = match found {
             Ok(Some(record)) => {
                 let charge_ru = price::read(record.body().len());
-                Answer::priced(Ok(record), charge_ru)
+                EngineResponse::priced(Ok(record), charge_ru)
             }
-            Ok(None) => Answer::refused(Error::not_found(NOT_THERE)),
-            Err(error) => Answer::refused(error),
+            Ok(None) => EngineResponse::refused(Error::not_found(NOT_THERE)),
+            Err(error) => EngineResponse::refused(error),
         };
         answer.charge_ru = at.read_ru(answer.charge_ru);
         self.meter.pay(visit, answer.charge_ru, Some(&key.logical));
@@ -80,10 +80,10 @@ impl Engine {
         verb: Verb,
         body: Value,
         options: &WriteOptions,
-    ) -> Answer<Written> {
+    ) -> EngineResponse<Written> {
         let draft = match draft(at, key, body, options, None) {
             Ok(draft) => draft,
-            Err(error) => return Answer::refused(error),
+            Err(error) => return EngineResponse::refused(error),
         };
         self.write(at, verb, draft, &options.condition).await
     }
@@ -96,14 +96,14 @@ impl Engine {
         target: Target<'_>,
         body: Value,
         options: &WriteOptions,
-    ) -> Answer<Written> {
+    ) -> EngineResponse<Written> {
         let target = match locate(at, key, target).await {
             Ok((_, target)) => target,
-            Err(error) => return Answer::refused(error),
+            Err(error) => return EngineResponse::refused(error),
         };
         match draft(at, key, body, options, Some(target)) {
             Ok(draft) => self.write(at, Verb::Replace, draft, &options.condition).await,
-            Err(error) => Answer::refused(error),
+            Err(error) => EngineResponse::refused(error),
         }
     }
 
@@ -112,24 +112,30 @@ impl Engine {
         at: &Admitted,
         key: Option<&PartitionKey>,
         target: Target<'_>,
-        condition: &Condition,
-    ) -> Answer<Written> {
+        condition: &Precondition,
+    ) -> EngineResponse<Written> {
         let (_, key) = match locate(at, key, target).await {
             Ok(found) => found,
-            Err(error) => return Answer::refused(error),
+            Err(error) => return EngineResponse::refused(error),
         };
         let (key, ts_s) = (&key, self.now_s());
-        let delete = |at: Home| async move {
-            at.partition.delete(&at.container.schema, key, condition, ts_s).await.map(Settled::from)
+        let delete = |at: WriteTarget| async move {
+            at.partition.delete(&at.container.schema, key, condition, ts_s).await.map(WriteOutcome::from)
         };
         self.at_home(at, &key.logical, delete).await
     }
 
-    async fn write(&self, at: &Admitted, verb: Verb, draft: Draft, condition: &Condition) -> Answer<Written> {
+    async fn write(
+        &self,
+        at: &Admitted,
+        verb: Verb,
+        draft: Draft,
+        condition: &Precondition,
+    ) -> EngineResponse<Written> {
         let ts_s = self.now_s();
         let draft = &draft;
-        let write = |at: Home| async move {
-            at.partition.write(&at.container.schema, verb, draft, condition, ts_s).await.map(Settled::from)
+        let write = |at: WriteTarget| async move {
+            at.partition.write(&at.container.schema, verb, draft, condition, ts_s).await.map(WriteOutcome::from)
         };
         self.at_home(at, &draft.target.logical, write).await
     }

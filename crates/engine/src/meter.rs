@@ -12,11 +12,11 @@ use pleiad_model::env::Env;
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::{Error, ExceededLimit, Kind, Result, Throttle};
 use pleiad_partition::Partition;
-use pleiad_partition::governor::{Admission, Refusal};
+use pleiad_partition::governor::{Admission, Throttled};
 use pleiad_partition::key::LogicalKey;
 
-use crate::fault::Faults;
-use crate::throttle::{ThrottleLog, Throttling};
+use crate::fault_injection::Faults;
+use crate::throttle_log::{ThrottleEntry, ThrottleLog};
 use crate::{Admitted, Container};
 
 #[derive(Clone)]
@@ -60,11 +60,11 @@ impl Meter {
         &self.faults
     }
 
-    pub fn throttles(&self) -> Vec<Throttling> {
+    pub fn throttles(&self) -> Vec<ThrottleEntry> {
         self.log.entries()
     }
 
-    fn refuse(&self, container: &Container, partition: &Partition, now_ms: u64, refusal: &Refusal) -> Error {
+    fn refuse(&self, container: &Container, partition: &Partition, now_ms: u64, refusal: &Throttled) -> Error {
         let throttle = Throttle {
             range: partition.range.id,
             share_ru: refusal.share_ru,

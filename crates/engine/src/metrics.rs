@@ -9,7 +9,7 @@ use pleiad_partition::Partition;
 use pleiad_partition::key::LargeKey;
 use pleiad_partition::usage::{BusyKey, KEYS_TOLD};
 
-use crate::catalog::{Container, Offer, OfferOwner, Tree};
+use crate::catalog::{CatalogTree, Container, Offer, OfferOwner};
 use crate::{Engine, ProvisionedThroughput};
 
 #[derive(Clone, Debug, Default)]
@@ -86,7 +86,7 @@ impl Engine {
     }
 }
 
-pub(crate) fn container_metrics(tree: &Tree, container: &Container, now_ms: u64) -> ContainerMetrics {
+pub(crate) fn container_metrics(tree: &CatalogTree, container: &Container, now_ms: u64) -> ContainerMetrics {
     let throughput = offer_of(tree, container).map(|offer| offer.throughput);
     let busiest = || container.partitions.iter().map(|partition| partition.governor.usage().normalized_in_hour(now_ms));
     let autoscaled_ru = match throughput {
@@ -108,7 +108,7 @@ pub(crate) fn container_metrics(tree: &Tree, container: &Container, now_ms: u64)
     }
 }
 
-fn offer_of<'t>(tree: &'t Tree, container: &Container) -> Option<&'t Offer> {
+fn offer_of<'t>(tree: &'t CatalogTree, container: &Container) -> Option<&'t Offer> {
     let own = tree.offer(OfferOwner::Container(container.rid));
     own.or_else(|| tree.offer(OfferOwner::Database(container.rid.database))).map(|offer| &**offer)
 }

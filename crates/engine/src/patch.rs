@@ -7,13 +7,13 @@ use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::patch::Patch;
 use pleiad_model::{Error, Kind, Result, json};
 use pleiad_partition::partition::{CONDITION_FAILS, NOT_THERE, Rejected};
-use pleiad_partition::{Condition, ItemKey, Record, Step, Transaction, Verb, Written, price};
+use pleiad_partition::{ItemKey, OperationEffect, Precondition, Record, Transaction, Verb, Written, price};
 use pleiad_sql::InMemoryQuery;
 
-use crate::home::{Home, Settled};
 use crate::item::{Target, draft, locate};
-use crate::query::Stored;
-use crate::{Admitted, Answer, Container, Engine, WriteOptions};
+use crate::query::StoredItem;
+use crate::write_retry::{WriteOutcome, WriteTarget};
+use crate::{Admitted, Container, Engine, EngineResponse, WriteOptions};
 
 impl Engine {
     pub async fn patch_item(
@@ -22,21 +22,21 @@ impl Engine {
         key: Option<&PartitionKey>,
         target: Target<'_>,
         patch: &Patch,
-        condition: &Condition,
-    ) -> Answer<Written> {
+        condition: &Precondition,
+    ) -> EngineResponse<Written> {
         let target = match locate(at, key, target).await {
             Ok((_, target)) => target,
-            Err(error) => return Answer::refused(error),
+            Err(error) => return EngineResponse::refused(error),
         };
-        let change = match Change::new(at, patch) {
+        let change = match PreparedPatch::new(at, patch) {
             Ok(change) => change,
-            Err(error) => return Answer::refused(error),
+            Err(error) => return EngineResponse::refused(error),
         };
         let (target, change, ts_s) = (&target, &change, self.now_s());
-        let write = |home: Home| async move {
+        let write = |home: WriteTarget| async move {
             let mut tx = home.partition.begin_latched(&home.container.schema, target.logical.clone(), ts_s).await;
             match change.apply(at, &*self.env, &mut tx, key, target, condition).await {
-                Ok(step) => Ok(Settled::from(written(step, tx.commit().await?))),
+                Ok(step) => Ok(WriteOutcome::from(written(step, tx.commit().await?))),
                 Err(refusal) => Err(tx.give_up(refusal).await),
             }
         };
@@ -44,23 +44,23 @@ impl Engine {
     }
 }
 
-fn written(step: Step, lsn: u64) -> Written {
-    let Step { record, created, charge_ru } = step;
+fn written(step: OperationEffect, lsn: u64) -> Written {
+    let OperationEffect { record, created, charge_ru } = step;
     Written { record: record.map(|record| record.placed(lsn, 0)), created, lsn, charge_ru }
 }
 
 /// A patch that this container's items may get.
-pub(crate) struct Change<'p> {
+pub(crate) struct PreparedPatch<'p> {
     patch: &'p Patch,
     condition: Option<InMemoryQuery>,
 }
 
-impl<'p> Change<'p> {
+impl<'p> PreparedPatch<'p> {
     pub fn new(at: &Admitted, patch: &'p Patch) -> Result<Self> {
         let paths = at.container.schema.key.iter().flat_map(|key| &key.paths);
         paths.into_iter().try_for_each(|path| patch.check_key(path))?;
         let condition = patch.condition.as_ref().map(|text| pleiad_sql::parse(&format!("SELECT VALUE 1 {text}")));
-        Ok(Change { patch, condition: condition.transpose()? })
+        Ok(PreparedPatch { patch, condition: condition.transpose()? })
     }
 
     /// Replaces the item by what the patch makes of it.
@@ -71,8 +71,8 @@ impl<'p> Change<'p> {
         tx: &mut Transaction<'_>,
         key: Option<&PartitionKey>,
         target: &ItemKey,
-        condition: &Condition,
-    ) -> Result<Step, Rejected> {
+        condition: &Precondition,
+    ) -> Result<OperationEffect, Rejected> {
         let old = tx.read(target).await?.ok_or_else(|| Error::not_found(NOT_THERE))?;
         let refuse = |error: Error| Rejected { error, charge_ru: price::refused_write(old.body().len()) };
         if !condition.holds(&old) || !self.is_met(at, env, &old).map_err(refuse)? {
@@ -82,14 +82,14 @@ impl<'p> Change<'p> {
         self.patch.apply(&mut body).map_err(refuse)?;
         let options = WriteOptions { indexed: Some(old.indexed), ..WriteOptions::default() };
         let draft = draft(at, key, body, &options, Some(target.clone())).map_err(refuse)?;
-        let step = tx.put(Verb::Replace, &draft, &Condition::None).await?;
-        Ok(Step { charge_ru: step.charge_ru + price::PATCH_OPERATION_RU * self.patch.len() as f64, ..step })
+        let step = tx.put(Verb::Replace, &draft, &Precondition::None).await?;
+        Ok(OperationEffect { charge_ru: step.charge_ru + price::PATCH_OPERATION_RU * self.patch.len() as f64, ..step })
     }
 
     fn is_met(&self, at: &Admitted, env: &dyn Env, old: &Record) -> Result<bool> {
         let Some(query) = &self.condition else { return Ok(true) };
         let Container { rid, computed, definition, .. } = &*at.container;
-        let item = Stored { container: *rid, record: old.view(), computed: &computed.queried };
+        let item = StoredItem { container: *rid, record: old.view(), computed: &computed.queried };
         query.finds(&item, definition.geospatial, env)
     }
 }

@@ -29,12 +29,12 @@ use pleiad_script::{EntryPoint, ScriptError};
 use pleiad_storage::waiting_here;
 use tokio::runtime::Handle;
 
-use crate::home::{Home, Settled};
 use crate::item::key_of_request;
 use crate::meter::Meter;
 use crate::query::QueryCursor;
-use crate::script::Interpreters;
-use crate::{Admitted, Answer, Engine, Script};
+use crate::script_runtime::Interpreters;
+use crate::write_retry::{WriteOutcome, WriteTarget};
+use crate::{Admitted, Engine, EngineResponse, Script};
 use host::Host;
 pub use trigger::{ItemWrite, Triggered, Triggers};
 
@@ -51,7 +51,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(20);
 /// What a script is told besides its arguments.
 #[derive(Clone)]
 pub struct ScriptContext {
-    pub cursors: Arc<dyn Cursors>,
+    pub cursors: Arc<dyn CursorCodec>,
     /// What a container may hold and what it holds, as the protocol says it.
     pub quota_max: String,
     pub quota_used: String,
@@ -60,7 +60,7 @@ pub struct ScriptContext {
 }
 
 /// How a protocol spells where a query goes on: scripts carry that around, and hand it to their callers.
-pub trait Cursors: Send + Sync {
+pub trait CursorCodec: Send + Sync {
     fn write(&self, cursor: &QueryCursor) -> String;
     fn read(&self, text: &str) -> Result<QueryCursor>;
 }
@@ -81,18 +81,18 @@ impl Engine {
         script: &Arc<Script>,
         arguments: Vec<String>,
         context: ScriptContext,
-    ) -> Answer<Executed> {
+    ) -> EngineResponse<Executed> {
         let key = match key_of_request(at, key) {
             Ok(key) => key,
-            Err(error) => return Answer::refused(error),
+            Err(error) => return EngineResponse::refused(error),
         };
         let script = script.clone();
         self.in_transaction(at, key, context, move |host| {
             let outcome = host.run(&script, EntryPoint::Procedure { arguments: arguments.clone() });
             let log = outcome.log;
             Ok(match outcome.error {
-                None => Ended::Commit(Executed { result: Ok(outcome.response_body), log }),
-                Some(error) => Ended::GiveUp(Executed { result: Err(error), log }),
+                None => TransactionEnd::Commit(Executed { result: Ok(outcome.response_body), log }),
+                Some(error) => TransactionEnd::GiveUp(Executed { result: Err(error), log }),
             })
         })
         .await
@@ -104,10 +104,10 @@ impl Engine {
         at: &Admitted,
         key: PartitionKey,
         context: ScriptContext,
-        work: impl Fn(&mut Host<'_>) -> Result<Ended<T>, Rejected> + Send + Sync + 'static,
-    ) -> Answer<T> {
+        work: impl Fn(&mut Host<'_>) -> Result<TransactionEnd<T>, Rejected> + Send + Sync + 'static,
+    ) -> EngineResponse<T> {
         let logical = LogicalKey::new(at.container.schema.key.as_ref(), &key);
-        let task = Arc::new(Task {
+        let task = Arc::new(ScriptTask {
             at: at.clone(),
             key,
             logical: logical.clone(),
@@ -118,7 +118,7 @@ impl Engine {
             handle: Handle::current(),
         });
         let work = Arc::new(work);
-        let run = |home: Home| {
+        let run = |home: WriteTarget| {
             let (task, work) = (task.clone(), work.clone());
             async move {
                 // It goes with the work, which a client that leaves does not end. Closed by nobody.
@@ -136,14 +136,14 @@ impl Engine {
 }
 
 /// How a transaction ends.
-enum Ended<T> {
+enum TransactionEnd<T> {
     Commit(T),
     /// Nothing of it happens.
     GiveUp(T),
 }
 
 /// One request's work, for a thread that may wait.
-struct Task {
+struct ScriptTask {
     at: Admitted,
     key: PartitionKey,
     logical: LogicalKey,
@@ -154,12 +154,12 @@ struct Task {
     handle: Handle,
 }
 
-impl Task {
+impl ScriptTask {
     fn tries<T>(
         &self,
-        home: &Home,
-        work: &(impl Fn(&mut Host<'_>) -> Result<Ended<T>, Rejected> + ?Sized),
-    ) -> Result<Settled<T>, Rejected> {
+        home: &WriteTarget,
+        work: &(impl Fn(&mut Host<'_>) -> Result<TransactionEnd<T>, Rejected> + ?Sized),
+    ) -> Result<WriteOutcome<T>, Rejected> {
         let began_ms = self.env.now_ms();
         let (mut tries, mut turn) = (1, None);
         loop {
@@ -185,18 +185,18 @@ impl Task {
 
     fn try_once<T>(
         &self,
-        home: &Home,
-        work: &(impl Fn(&mut Host<'_>) -> Result<Ended<T>, Rejected> + ?Sized),
-    ) -> Result<Settled<T>, Rejected> {
+        home: &WriteTarget,
+        work: &(impl Fn(&mut Host<'_>) -> Result<TransactionEnd<T>, Rejected> + ?Sized),
+    ) -> Result<WriteOutcome<T>, Rejected> {
         let mut host = Host::begin(self, home)?;
         let ended = work(&mut host);
         let (tx, charge_ru) = host.end()?;
         match ended.map_err(|refusal| Rejected { charge_ru: refusal.charge_ru + charge_ru, ..refusal })? {
-            Ended::Commit(value) => {
+            TransactionEnd::Commit(value) => {
                 let lsn = self.handle.block_on(tx.commit())?;
-                Ok(Settled { value, lsn, charge_ru })
+                Ok(WriteOutcome { value, lsn, charge_ru })
             }
-            Ended::GiveUp(value) => Ok(Settled { value, lsn: tx.lsn(), charge_ru }),
+            TransactionEnd::GiveUp(value) => Ok(WriteOutcome { value, lsn: tx.lsn(), charge_ru }),
         }
     }
 }

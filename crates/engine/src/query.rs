@@ -13,41 +13,41 @@
 //! Which of the language there is, and what it means, is `query`'s job; what clients see of a page is `wire`'s.
 
 mod metadata; // the few resources of an account
-mod plan; // for clients that merge by themselves
+mod sdk_plan; // for clients that merge by themselves
 mod document; // what a query sees of an item
 mod cursor; // where the next page starts
-mod statements; // texts that were read lately
-mod reach; // which partitions
+mod statement_cache; // texts that were read lately
+mod route; // which partitions
 mod reader; // one partition, at one moment
 mod functions; // user-defined functions of a page
-mod part; // parts of the index
-mod seek; // conditions on several paths, from a composite index
-mod find; // items that may meet a condition
-mod choose; // the cheapest way to them
-mod feed; // items into a pass
-mod tab; // what a page owes, and to whom
-mod relevance; // texts by how relevant they are
-mod rows; // slices, one after the other or all at once and merged
-mod threads; // all at once: on all cores, the long ones in pieces
+mod index_spec; // parts of the index
+mod composite_seek; // conditions on several paths, from a composite index
+mod index_lookup; // items that may meet a condition
+mod planner; // the cheapest way to them
+mod scan; // items into a pass
+mod page_cost; // what a page owes, and to whom
+mod full_text_rank; // texts by how relevant they are
+mod merge; // slices, one after the other or all at once and merged
+mod parallel; // all at once: on all cores, the long ones in pieces
 mod page; // one page
-mod staged; // a query over the rows of another one
-mod ranked; // scores of several queries, fused
-mod inside; // a query inside a transaction
+mod derived_table; // a query over the rows of another one
+mod hybrid_search; // scores of several queries, fused
+mod in_transaction; // a query inside a transaction
 mod report; // how it was done
 
-pub use cursor::{At as CursorAt, QueryCursor, Stretch};
+pub use cursor::{CursorPosition as CursorAt, QueryCursor, RangeCursor};
 pub(crate) use cursor::{WHOLE_ITEM, in_progress, is_begun, left};
-pub(crate) use document::Stored;
+pub(crate) use document::StoredItem;
 pub use document::write_item;
-pub(crate) use inside::Inside;
+pub(crate) use in_transaction::TransactionQuery;
 pub(crate) use page::at_once;
-pub use page::{Across, ItemQuery, QueryPage, Tell};
+pub use page::{CrossPartition, ItemQuery, QueryPage, ReportOptions};
+pub use parallel::Parallelism;
 pub use pleiad_sql::Parameters;
 pub use pleiad_sql::run::{KeyDigest, PageSize, ResumeKey, RowSet};
-pub(crate) use reach::next_slice;
-pub(crate) use reader::Moment;
-pub use report::{IndexUse, Report};
-pub use threads::Sharing;
+pub(crate) use reader::TransactionSnapshot;
+pub use report::{IndexMetric, QueryReport};
+pub(crate) use route::next_slice;
 
 #[cfg(any(test, feature = "testing"))]
 pub mod exam; // every plan gives what a scan gives

@@ -19,7 +19,7 @@ mod world; // the account, its clock and its store
 use model::Model;
 use pleiad_model::env::{Env, ManualEnv};
 use walk::Walks;
-use world::World;
+use world::SimWorld;
 
 const SEEDS: u64 = 20;
 const STEPS: u64 = 1500;
@@ -27,9 +27,9 @@ const STEPS: u64 = 1500;
 const STEP_MS: u64 = 5;
 
 /// What the seed decides.
-pub struct Chance(ManualEnv);
+pub struct SeededRng(ManualEnv);
 
-impl Chance {
+impl SeededRng {
     fn below(&self, end: u64) -> u64 {
         self.0.random_u64() % end.max(1)
     }
@@ -63,8 +63,8 @@ async fn s28_s47_s48_s49_partitions_change_and_clients_notice_nothing() {
 }
 
 async fn simulate(seed: u64) -> String {
-    let chance = Chance(ManualEnv::at(0, seed));
-    let mut world = World::open(seed).await;
+    let chance = SeededRng(ManualEnv::at(0, seed));
+    let mut world = SimWorld::open(seed).await;
     let (mut model, mut walks) = (Model::default(), Walks::default());
     for _ in 0..STEPS {
         world.pass_ms(STEP_MS);
@@ -81,7 +81,7 @@ async fn simulate(seed: u64) -> String {
     format!("{}; {} writes, {} walks", world.told(), model.writes, walks.ended)
 }
 
-async fn step(chance: &Chance, world: &mut World, model: &mut Model, walks: &mut Walks) {
+async fn step(chance: &SeededRng, world: &mut SimWorld, model: &mut Model, walks: &mut Walks) {
     match chance.below(100) {
         0..35 => model.write(chance, world, 1).await,
         35..45 => model.write(chance, world, 8).await,
@@ -99,13 +99,13 @@ async fn step(chance: &Chance, world: &mut World, model: &mut Model, walks: &mut
     }
 }
 
-async fn keep(world: &mut World, model: &mut Model) {
+async fn keep(world: &mut SimWorld, model: &mut Model) {
     if world.keep().await {
         model.keep();
     }
 }
 
-async fn restore(world: &mut World, model: &mut Model, walks: &mut Walks) {
+async fn restore(world: &mut SimWorld, model: &mut Model, walks: &mut Walks) {
     if model.has_kept() && world.restore().await {
         model.restore();
         walks.restored();

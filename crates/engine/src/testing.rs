@@ -15,13 +15,13 @@ pub use crate::query::exam::LIMITS;
 use crate::*;
 
 const START_MS: u64 = 1_700_000_000_000;
-const LATER: Durability = Durability::SyncedWithin(Duration::from_secs(3600));
+const LATER: SyncPolicy = SyncPolicy::SyncedWithin(Duration::from_secs(3600));
 
-pub async fn open(store: impl Into<AnyStore>, limits: Limits) -> Arc<Engine> {
+pub async fn open(store: impl Into<AnyStore>, limits: PartitionLimits) -> Arc<Engine> {
     open_at(store, limits, Arc::new(ManualEnv::at(START_MS, 1))).await
 }
 
-async fn open_at(store: impl Into<AnyStore>, limits: Limits, env: Arc<ManualEnv>) -> Arc<Engine> {
+async fn open_at(store: impl Into<AnyStore>, limits: PartitionLimits, env: Arc<ManualEnv>) -> Arc<Engine> {
     let engine = Engine::open(store.into(), LATER, limits, env).await.unwrap();
     engine.resume_chores().await.unwrap();
     Arc::new(engine)
@@ -31,18 +31,18 @@ async fn open_at(store: impl Into<AnyStore>, limits: Limits, env: Arc<ManualEnv>
 pub async fn governed(governance: Governance) -> (Arc<Engine>, Arc<ManualEnv>) {
     let env = Arc::new(ManualEnv::at(START_MS, 1));
     let governance = Governance { enforced: true, ..governance };
-    let engine = open_at(Memory::new(), Limits { governance, ..LIMITS }, env.clone()).await;
+    let engine = open_at(Memory::new(), PartitionLimits { governance, ..LIMITS }, env.clone()).await;
     engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
     (engine, env)
 }
 
 /// The account as a restart finds it.
-pub async fn reopen(store: Arc<AnyStore>, limits: Limits) -> Arc<Engine> {
+pub async fn reopen(store: Arc<AnyStore>, limits: PartitionLimits) -> Arc<Engine> {
     reopen_at(store, limits, Arc::new(ManualEnv::at(START_MS, 1))).await
 }
 
-pub async fn reopen_at(store: Arc<AnyStore>, limits: Limits, env: Arc<ManualEnv>) -> Arc<Engine> {
-    let engine = Engine::open_on(store, Durability::Synced, limits, env).await.unwrap();
+pub async fn reopen_at(store: Arc<AnyStore>, limits: PartitionLimits, env: Arc<ManualEnv>) -> Arc<Engine> {
+    let engine = Engine::open_on(store, SyncPolicy::Synced, limits, env).await.unwrap();
     let engine = Engine { query_permits: Arc::new(Semaphore::new(1)), ..engine };
     engine.resume_chores().await.unwrap();
     Arc::new(engine)
@@ -99,19 +99,19 @@ pub fn pk(value: &str) -> PartitionKey {
     PartitionKey::parse(&format!("[\"{value}\"]")).unwrap()
 }
 
-pub async fn create(engine: &Engine, at: &Admitted, id: &str, key: &str) -> Answer<Written> {
+pub async fn create(engine: &Engine, at: &Admitted, id: &str, key: &str) -> EngineResponse<Written> {
     engine.create_item(at, Some(&pk(key)), Verb::Create, item(id, key), &WriteOptions::default()).await
 }
 
-pub async fn read(engine: &Engine, at: &Admitted, id: &str, key: &str) -> Answer<Record> {
+pub async fn read(engine: &Engine, at: &Admitted, id: &str, key: &str) -> EngineResponse<Record> {
     engine.read_item(at, Some(&pk(key)), Target::Named(id), None).await
 }
 
-pub async fn delete(engine: &Engine, at: &Admitted, id: &str, key: &str) -> Answer<Written> {
-    engine.delete_item(at, Some(&pk(key)), Target::Named(id), &Condition::None).await
+pub async fn delete(engine: &Engine, at: &Admitted, id: &str, key: &str) -> EngineResponse<Written> {
+    engine.delete_item(at, Some(&pk(key)), Target::Named(id), &Precondition::None).await
 }
 
-pub fn kind<T: std::fmt::Debug>(answer: Answer<T>) -> Kind {
+pub fn kind<T: std::fmt::Debug>(answer: EngineResponse<T>) -> Kind {
     answer.result.unwrap_err().kind
 }
 

@@ -9,10 +9,10 @@ use pleiad_model::{Error, Kind, Result};
 
 pub use redistribute::Redistribution;
 pub(crate) use redistribute::{check_caps, redistributed};
-pub use shares::Pool;
+pub use shares::SharedThroughput;
 pub(crate) use shares::divide;
 
-use crate::Limits;
+use crate::PartitionLimits;
 
 pub const MANUAL_RU_MIN: u32 = 400;
 pub const MANUAL_RU_STEP: u32 = 100;
@@ -114,7 +114,7 @@ impl ThroughputRequest {
 
 /// What bounds how low an offer may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct OfferFloor {
     /// The most that was ever reserved.
     pub highest_ru: u32,
     pub stored_bytes: u64,
@@ -124,7 +124,7 @@ pub struct Held {
     pub container_ru_min: u32,
 }
 
-impl Held {
+impl OfferFloor {
     fn stored_gb(&self) -> u32 {
         u32::try_from(self.stored_bytes.div_ceil(1 << 30)).unwrap_or(u32::MAX)
     }
@@ -179,7 +179,7 @@ impl ProvisionedThroughput {
     }
 
     /// How low a replace may go.
-    pub fn minimum_ru(self, held: &Held) -> u32 {
+    pub fn minimum_ru(self, held: &OfferFloor) -> u32 {
         match self {
             ProvisionedThroughput::Manual(_) => held.manual_min(),
             ProvisionedThroughput::Autoscale { .. } => held.autoscale_min(),
@@ -187,7 +187,7 @@ impl ProvisionedThroughput {
     }
 
     /// The same as autoscale: the maximum that the service chooses.
-    pub fn to_autoscale(self, held: &Held) -> Self {
+    pub fn to_autoscale(self, held: &OfferFloor) -> Self {
         let max = whole([self.ceiling_ru(), held.autoscale_min()], AUTOSCALE_RU_STEP);
         match self {
             ProvisionedThroughput::Manual(_) => ProvisionedThroughput::Autoscale { max, increment_percent: None },
@@ -200,7 +200,7 @@ impl ProvisionedThroughput {
     }
 
     /// How many partitions a new container starts with.
-    pub fn partitions(self, limits: &Limits) -> u32 {
+    pub fn partitions(self, limits: &PartitionLimits) -> u32 {
         match self {
             ProvisionedThroughput::Manual(ru) => partitions_needed(ru, limits.partition_ru_initial),
             ProvisionedThroughput::Autoscale { max, .. } => partitions_needed(max, limits.partition_ru_max),

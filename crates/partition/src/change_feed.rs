@@ -16,17 +16,17 @@ use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::{Error, Result};
 use pleiad_storage::Limit;
 
-use crate::feed::{Quota, Scope};
+use crate::feed::{KeyScope, PageLimit};
 use crate::partition::Partition;
 use crate::record::Record;
+use crate::snapshot::PartitionSnapshot;
 use crate::ttl::Expiry;
-use crate::view::View;
 
 pub use versions::VersionPage;
 
 /// Where a reader begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum FeedStart {
     Beginning,
     Now,
     /// With the changes of this second.
@@ -35,8 +35,8 @@ pub enum Start {
 
 /// Which changes are asked for.
 #[derive(Clone, Debug)]
-pub struct Asked {
-    pub scope: Scope,
+pub struct ChangeQuery {
+    pub scope: KeyScope,
     /// Behind this LSN.
     pub after: u64,
     /// None that is older, in seconds since 1970. A merge brings together histories whose times do not grow with their
@@ -47,7 +47,7 @@ pub struct Asked {
 }
 
 #[derive(Debug)]
-pub struct ChangePage {
+pub struct LatestPage {
     pub records: Vec<Record>,
     /// Nothing up to here is left to see.
     pub lsn: u64,
@@ -55,7 +55,7 @@ pub struct ChangePage {
 
 /// A row of the feed: which item changed where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FeedRow {
+pub struct ChangeRow {
     pub lsn: u64,
     pub seq: u32,
     pub docnum: u64,
@@ -70,25 +70,25 @@ const CLOCK_SLACK_S: u32 = 60;
 
 impl Partition {
     /// The LSN behind which a reader finds what it asked for.
-    pub async fn lsn_at(&self, start: Start) -> Result<u64> {
+    pub async fn lsn_at(&self, start: FeedStart) -> Result<u64> {
         match start {
-            Start::Beginning => Ok(0),
-            Start::Now => Ok(self.lsn()),
-            Start::Time(ts_s) => self.view().await?.lsn_before(ts_s.saturating_sub(CLOCK_SLACK_S)).await,
+            FeedStart::Beginning => Ok(0),
+            FeedStart::Now => Ok(self.lsn()),
+            FeedStart::Time(ts_s) => self.view().await?.lsn_before(ts_s.saturating_sub(CLOCK_SLACK_S)).await,
         }
     }
 
     /// The changes behind an LSN: one transaction at least, if there is one.
-    pub async fn changes(&self, asked: &Asked, quota: Quota) -> Result<ChangePage> {
+    pub async fn changes(&self, asked: &ChangeQuery, quota: PageLimit) -> Result<LatestPage> {
         let view = self.view().await?;
         let mut filling =
-            Filling { records: Vec::new(), bytes: 0, quota, since_s: asked.since_s, expiry: asked.expiry };
+            ChangePageBuilder { records: Vec::new(), bytes: 0, quota, since_s: asked.since_s, expiry: asked.expiry };
         let mut from = (asked.after.saturating_add(1), 0, 0);
         for round in 0.. {
             let (rows, more) = view.feed_rows(from, limit(round, quota)).await?;
-            let wanted: Vec<&FeedRow> = rows.iter().filter(|row| asked.scope.holds(&row.epk)).collect();
+            let wanted: Vec<&ChangeRow> = rows.iter().filter(|row| asked.scope.holds(&row.epk)).collect();
             if let Some(lsn) = filling.load(&view, &wanted).await? {
-                return Ok(ChangePage { records: filling.records, lsn });
+                return Ok(LatestPage { records: filling.records, lsn });
             }
             match rows.last() {
                 Some(last) if more => from = (last.lsn, last.seq, last.docnum.saturating_add(1)),
@@ -96,11 +96,11 @@ impl Partition {
             }
         }
         // A position from before the store was set back stays where it is: it has seen what it has seen.
-        Ok(ChangePage { records: filling.records, lsn: view.lsn().max(asked.after) })
+        Ok(LatestPage { records: filling.records, lsn: view.lsn().max(asked.after) })
     }
 }
 
-impl View {
+impl PartitionSnapshot {
     /// The largest LSN known to have nothing at or below it that was written at this time or later.
     async fn lsn_before(&self, ts_s: u32) -> Result<u64> {
         let merged = self.merged_lsn();
@@ -124,17 +124,17 @@ impl View {
     }
 }
 
-struct Filling {
+struct ChangePageBuilder {
     records: Vec<Record>,
     bytes: usize,
-    quota: Quota,
+    quota: PageLimit,
     since_s: u32,
     expiry: Expiry,
 }
 
-impl Filling {
+impl ChangePageBuilder {
     /// Fetches the items of these rows until the page is full; says then how far it has come.
-    async fn load(&mut self, view: &View, rows: &[&FeedRow]) -> Result<Option<u64>> {
+    async fn load(&mut self, view: &PartitionSnapshot, rows: &[&ChangeRow]) -> Result<Option<u64>> {
         let mut rows = rows;
         while let Some(next) = rows.first() {
             if self.is_full() && !self.continues(next.lsn) {
@@ -176,7 +176,7 @@ impl Filling {
 }
 
 /// At first what fills the page if every row is wanted and one more, so that its end is seen; then more, since few are wanted.
-fn limit(round: usize, quota: Quota) -> Limit {
+fn limit(round: usize, quota: PageLimit) -> Limit {
     match round {
         0 => Limit::rows(quota.items.saturating_add(1).min(ROWS_MAX)),
         _ => Limit::rows(ROWS_MAX),

@@ -21,20 +21,20 @@ use pleiad_model::Result;
 use pleiad_storage::store::Pair;
 use pleiad_storage::{AnySnapshot, Direction, Limit, Snapshot, Store, keyspace};
 
-use crate::index::{Keyspace, Term};
-use crate::map::Range;
+use crate::index::{IndexTerm, Keyspace};
 use crate::partition::Partition;
+use crate::partition_map::PartitionKeyRange;
+use crate::row_changes::docnum_from_value;
 use crate::schema::Schema;
-use crate::state::{DOCNUM_COUNTER_BITS, KeptFrom, ShardState};
-use crate::transaction::docnum_from_value;
+use crate::shard_state::{DOCNUM_COUNTER_BITS, RetentionWatermark, ShardState};
 
 mod item; // an item and the rows it needs
 mod keys; // what each logical partition weighs
 mod walk; // a keyspace, a chunk at a time
 
-pub(crate) use item::Item;
+pub(crate) use item::CheckedItem;
 use keyspace::Tag;
-use walk::Walk;
+use walk::KeyspaceCursor;
 
 /// Further problems are counted: the first ones tell what happened.
 const PROBLEMS_TOLD_MAX: usize = 100;
@@ -61,7 +61,7 @@ const KNOWN: [Tag; 13] = [
 
 /// What a check saw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct CheckReport {
     pub lsn: u64,
     pub items: u64,
     pub item_bytes: u64,
@@ -90,7 +90,7 @@ impl Problems {
 
 impl Partition {
     /// Compares every keyspace of the shard with its items. Fails only when the store cannot be read.
-    pub async fn check(&self, schema: &Schema) -> Result<Report> {
+    pub async fn check(&self, schema: &Schema) -> Result<CheckReport> {
         let snapshot = self.store.snapshot().await?;
         let (seen, report) = Default::default();
         let mut check = Check { range: &self.range, schema, snapshot, seen, report };
@@ -106,16 +106,16 @@ impl Partition {
 }
 
 struct Check<'a> {
-    range: &'a Range,
+    range: &'a PartitionKeyRange,
     schema: &'a Schema,
     snapshot: AnySnapshot,
-    seen: Seen,
-    report: Report,
+    seen: MaxNumbers,
+    report: CheckReport,
 }
 
 /// The largest numbers that items carry.
 #[derive(Default)]
-struct Seen {
+struct MaxNumbers {
     lsn: u64,
     counter: u64,
 }
@@ -125,7 +125,7 @@ impl Check<'_> {
         let mut docs = self.walk(Tag::Doc);
         while let Some(chunk) = docs.next(&self.snapshot).await? {
             for (row, bytes) in chunk {
-                match Item::read(self.schema, &row, bytes) {
+                match CheckedItem::read(self.schema, &row, bytes) {
                     Ok(item) => self.item(&item).await?,
                     Err(error) => self.problem(format_args!("the item at {}: {error}", hex(&row))),
                 }
@@ -134,7 +134,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    async fn item(&mut self, item: &Item) -> Result<()> {
+    async fn item(&mut self, item: &CheckedItem) -> Result<()> {
         self.report.items += 1;
         self.report.item_bytes += item.record.body().len() as u64;
         let (index_rows, vector_rows) = counted(item.terms.certain());
@@ -149,7 +149,7 @@ impl Check<'_> {
     }
 
     /// Numbers with an older prefix came from a parent, whose counter is not ours.
-    fn number(&mut self, item: &Item) {
+    fn number(&mut self, item: &CheckedItem) {
         let (prefix, counter) = (item.docnum >> DOCNUM_COUNTER_BITS, item.docnum & ((1 << DOCNUM_COUNTER_BITS) - 1));
         match prefix.cmp(&u64::from(self.range.prefix)) {
             std::cmp::Ordering::Less => {}
@@ -158,7 +158,7 @@ impl Check<'_> {
         }
     }
 
-    async fn rows(&mut self, item: &Item) -> Result<()> {
+    async fn rows(&mut self, item: &CheckedItem) -> Result<()> {
         let wanted = item.rows(self.range.shard);
         let keys: Vec<Bytes> = wanted.iter().map(|(row, _)| row.clone()).collect();
         let found = self.snapshot.get_many(&keys).await?;
@@ -211,7 +211,7 @@ impl Check<'_> {
         let found = self.snapshot.get_many(std::slice::from_ref(&doc)).await?;
         let Some(bytes) = found.into_iter().flatten().next() else { return Ok(true) };
         // An item that does not decode was told of already.
-        Ok(Item::read(self.schema, &doc, bytes).is_ok_and(|item| !item.may_have(self.range.shard, &pair.0)))
+        Ok(CheckedItem::read(self.schema, &doc, bytes).is_ok_and(|item| !item.may_have(self.range.shard, &pair.0)))
     }
 
     async fn state(&mut self) -> Result<()> {
@@ -228,7 +228,7 @@ impl Check<'_> {
         for (what, says, is) in totals.into_iter().filter(|(_, says, is)| says != is) {
             self.problem(format_args!("the state row counts {says} {what}, there are {is}"));
         }
-        if state.versions_from.as_ref().map_or(0, KeptFrom::latest).max(state.merged_lsn) > state.lsn {
+        if state.versions_from.as_ref().map_or(0, RetentionWatermark::latest).max(state.merged_lsn) > state.lsn {
             self.problem("the state row tells of versions or a merge behind its own LSN");
         }
         let bounds = [("LSN", state.lsn, self.seen.lsn), ("item number", state.next_item, self.seen.counter)];
@@ -254,8 +254,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn walk(&self, tag: Tag) -> Walk {
-        Walk::new(keyspace::range(self.range.shard, tag))
+    fn walk(&self, tag: Tag) -> KeyspaceCursor {
+        KeyspaceCursor::new(keyspace::range(self.range.shard, tag))
     }
 
     fn problem(&mut self, problem: impl Display) {
@@ -264,7 +264,7 @@ impl Check<'_> {
 }
 
 /// How many rows terms have in the index, and how many vectors they are.
-fn counted(terms: &[Term]) -> (u64, u64) {
+fn counted(terms: &[IndexTerm]) -> (u64, u64) {
     let vectors = terms.iter().filter(|term| term.keyspace == Keyspace::Vector).count();
     ((terms.len() - vectors) as u64, vectors as u64)
 }

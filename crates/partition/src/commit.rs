@@ -28,7 +28,7 @@ use tokio::sync::oneshot;
 
 /// How soon an acknowledged write is safe from a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
+pub enum SyncPolicy {
     /// Before it is acknowledged.
     Synced,
     /// It survives the process at once, and the machine after at most this long.
@@ -41,7 +41,7 @@ pub trait Publish: Send + Sync {
 }
 
 /// A transaction, ready to be written.
-pub struct Entry {
+pub struct CommitEntry {
     pub batch: Batch,
     /// Written once per group, with the value of the group's last entry: the shard's state row.
     pub state: Option<(Bytes, Bytes)>,
@@ -73,19 +73,19 @@ impl WeakCommitter {
 
 /// When the last of its owners lets go, the thread finishes what is queued and closes the store.
 struct Hold {
-    shared: Arc<Shared>,
+    shared: Arc<CommitterShared>,
 }
 
-struct Shared {
+struct CommitterShared {
     store: Arc<AnyStore>,
-    policy: Policy,
+    policy: SyncPolicy,
     queue: Mutex<Queue>,
     wake: Condvar,
 }
 
 #[derive(Default)]
 struct Queue {
-    waiting: Vec<Entry>,
+    waiting: Vec<CommitEntry>,
     closed: bool,
     /// The thread is gone.
     ended: bool,
@@ -96,8 +96,8 @@ struct Queue {
 }
 
 impl Committer {
-    pub fn start(store: Arc<AnyStore>, policy: Policy) -> Result<Self> {
-        let shared = Arc::new(Shared { store, policy, queue: Mutex::default(), wake: Condvar::new() });
+    pub fn start(store: Arc<AnyStore>, policy: SyncPolicy) -> Result<Self> {
+        let shared = Arc::new(CommitterShared { store, policy, queue: Mutex::default(), wake: Condvar::new() });
         let theirs = shared.clone();
         let thread = std::thread::Builder::new().name("committer".into()).spawn(move || serve(theirs));
         thread.map_err(|e| Error::unavailable(format!("cannot start the committer thread: {e}")))?;
@@ -111,7 +111,7 @@ impl Committer {
 
     /// Takes a transaction, or refuses it and has kept nothing of it. Callers that need an order among their own hold
     /// their lock over this.
-    pub fn enqueue(&self, entry: Entry) -> Result<()> {
+    pub fn enqueue(&self, entry: CommitEntry) -> Result<()> {
         let shared = &self.hold.shared;
         let mut queue = shared.queue.lock();
         if let Some(error) = queue.refusal() {
@@ -127,7 +127,7 @@ impl Committer {
     /// Commits one batch of nobody's partition, such as a change of the catalog.
     pub async fn commit(&self, batch: Batch) -> Result<()> {
         let (done, committed) = oneshot::channel();
-        self.enqueue(Entry { batch, state: None, owner: None, done })?;
+        self.enqueue(CommitEntry { batch, state: None, owner: None, done })?;
         committed.await.unwrap_or_else(|_| Err(Error::unavailable("the committer has stopped")))
     }
 
@@ -157,7 +157,7 @@ impl Drop for Hold {
     }
 }
 
-impl Shared {
+impl CommitterShared {
     fn close(&self) {
         self.queue.lock().closed = true;
         self.wake.notify_one();
@@ -173,9 +173,9 @@ impl Queue {
     }
 
     /// At least one, however large it is.
-    fn take_group(&mut self) -> Vec<Entry> {
+    fn take_group(&mut self) -> Vec<CommitEntry> {
         let mut bytes = 0;
-        let fits = |entry: &&Entry| {
+        let fits = |entry: &&CommitEntry| {
             bytes += entry.batch.bytes();
             bytes <= GROUP_BYTES_MAX
         };
@@ -185,7 +185,7 @@ impl Queue {
 }
 
 /// However the work ends, a panic in the store included, nobody goes on waiting for it.
-fn serve(shared: Arc<Shared>) {
+fn serve(shared: Arc<CommitterShared>) {
     // The panic was reported where it happened; what it left behind is closed below and not used again.
     let _ = std::panic::catch_unwind(AssertUnwindSafe(|| run(&shared)));
     let mut queue = shared.queue.lock();
@@ -196,14 +196,14 @@ fn serve(shared: Arc<Shared>) {
     drop(left);
 }
 
-fn run(shared: &Shared) {
+fn run(shared: &CommitterShared) {
     // When what was acknowledged must be on the disk; `None` while all of it is.
     let mut sync_due = None;
-    let mut last = Last::default();
+    let mut last = LastCommit::default();
     while let Some(mut group) = next_group(shared, &mut sync_due, &last) {
         let began = Instant::now();
         let committed = commit_group(shared, &mut group);
-        last = Last {
+        last = LastCommit {
             writers: group.len() + shared.queue.lock().waiting.len(),
             took: began.elapsed(),
             ended: Some(Instant::now()),
@@ -224,18 +224,18 @@ fn run(shared: &Shared) {
     }
 }
 
-impl Shared {
+impl CommitterShared {
     fn sync_due(&self) -> Option<Instant> {
         match self.policy {
-            Policy::Synced => None,
-            Policy::SyncedWithin(delay) => Some(Instant::now() + delay),
+            SyncPolicy::Synced => None,
+            SyncPolicy::SyncedWithin(delay) => Some(Instant::now() + delay),
         }
     }
 }
 
 /// What the last commit was like.
 #[derive(Default)]
-struct Last {
+struct LastCommit {
     /// Those it answered, and those who were waiting by then: as many as can be back before the next.
     writers: usize,
     took: Duration,
@@ -245,7 +245,7 @@ struct Last {
 /// Those who were just answered are likely to be back soon. A commit costs about the same however many
 /// share it, so it waits for them, but never longer than it takes itself; a lone writer waits for
 /// nobody.
-fn gather(shared: &Shared, queue: &mut MutexGuard<'_, Queue>, last: &Last) {
+fn gather(shared: &CommitterShared, queue: &mut MutexGuard<'_, Queue>, last: &LastCommit) {
     let Some(ended) = last.ended.filter(|_| last.writers > 1) else { return };
     let until = ended + last.took.min(GATHER_MAX);
     queue.wanted = last.writers.min(GROUP_ENTRIES_MAX);
@@ -258,7 +258,7 @@ fn gather(shared: &Shared, queue: &mut MutexGuard<'_, Queue>, last: &Last) {
 }
 
 /// The next transactions to write together; `None` when there will be no more.
-fn next_group(shared: &Shared, sync_due: &mut Option<Instant>, last: &Last) -> Option<Vec<Entry>> {
+fn next_group(shared: &CommitterShared, sync_due: &mut Option<Instant>, last: &LastCommit) -> Option<Vec<CommitEntry>> {
     let mut queue = shared.queue.lock();
     loop {
         // Before the waiting ones: a store that never rests must be synced in time as well.
@@ -266,7 +266,7 @@ fn next_group(shared: &Shared, sync_due: &mut Option<Instant>, last: &Last) -> O
             MutexGuard::unlocked(&mut queue, || sync(shared));
         }
         if !queue.waiting.is_empty() {
-            if shared.policy == Policy::Synced {
+            if shared.policy == SyncPolicy::Synced {
                 gather(shared, &mut queue, last);
             }
             return Some(queue.take_group());
@@ -282,10 +282,10 @@ fn next_group(shared: &Shared, sync_due: &mut Option<Instant>, last: &Last) -> O
 }
 
 /// The first entry's batch takes up the others, so that a lone transaction is not copied at all.
-fn commit_group(shared: &Shared, group: &mut [Entry]) -> Result<()> {
+fn commit_group(shared: &CommitterShared, group: &mut [CommitEntry]) -> Result<()> {
     let durability = match shared.policy {
-        Policy::Synced => Durability::Synced,
-        Policy::SyncedWithin(_) => Durability::Written,
+        SyncPolicy::Synced => Durability::Synced,
+        SyncPolicy::SyncedWithin(_) => Durability::Written,
     };
     let mut merged = Batch::default();
     let mut states: HashMap<&Bytes, &Bytes> = HashMap::new();
@@ -297,7 +297,7 @@ fn commit_group(shared: &Shared, group: &mut [Entry]) -> Result<()> {
     block_on(shared.store.commit(&merged, durability))
 }
 
-fn acknowledge(entry: Entry) {
+fn acknowledge(entry: CommitEntry) {
     if let Some((owner, lsn)) = entry.owner {
         owner.published(lsn);
     }
@@ -305,7 +305,7 @@ fn acknowledge(entry: Entry) {
 }
 
 /// A guard that does not hold comes here too: whoever lost its lease must stop writing.
-fn poison(shared: &Shared, group: Vec<Entry>, error: Error) {
+fn poison(shared: &CommitterShared, group: Vec<CommitEntry>, error: Error) {
     tracing::error!(%error, "a commit failed; the store accepts no more writes until it is restarted");
     let behind = {
         let mut queue = shared.queue.lock();
@@ -318,7 +318,7 @@ fn poison(shared: &Shared, group: Vec<Entry>, error: Error) {
     }
 }
 
-fn sync(shared: &Shared) {
+fn sync(shared: &CommitterShared) {
     if let Err(error) = block_on(shared.store.sync()) {
         poison(shared, Vec::new(), error);
     }

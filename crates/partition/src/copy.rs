@@ -14,7 +14,7 @@
 //! each, and no log: it stays as it was at its snapshot.
 
 mod catch_up; // what changed since, item by item
-mod docnums; // sets of item numbers
+mod docnum_bitmap; // sets of item numbers
 mod stream; // rows of parents, in order, into children
 
 use std::sync::Arc;
@@ -23,19 +23,19 @@ use pleiad_model::{Error, Result};
 use pleiad_storage::{AnySnapshot, AnyStore, Batch, Snapshot, Store, keyspace};
 
 use crate::commit::Committer;
-use crate::map::Range;
 use crate::partition::Partition;
+use crate::partition_map::PartitionKeyRange;
 use crate::schema::Schema;
-use crate::state::{KeptFrom, ShardState};
+use crate::shard_state::{RetentionWatermark, ShardState};
 
-pub use catch_up::Round;
+pub use catch_up::CatchUpRound;
 
 pub struct Copy {
     /// Whose log the parents keep.
     job: u64,
     parents: Vec<Arc<Partition>>,
     /// In the order of the hash space.
-    children: Vec<Range>,
+    children: Vec<PartitionKeyRange>,
     /// Its index is settled, and nobody writes under another while this goes on.
     schema: Arc<Schema>,
     store: Arc<AnyStore>,
@@ -44,7 +44,7 @@ pub struct Copy {
     states: Vec<ShardState>,
     /// Up to where each parent's log was followed.
     seen_lsn: Vec<u64>,
-    figures: Figures,
+    figures: CopyFigures,
 }
 
 /// Of a row besides what it tells of its item, about.
@@ -52,7 +52,7 @@ const ROW_BYTES: u64 = 48;
 
 /// How far a copy has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct CopyFigures {
     pub items_total: u64,
     pub item_bytes_total: u64,
     pub items: u64,
@@ -64,14 +64,14 @@ pub struct Figures {
     pub changes: u64,
 }
 
-impl Figures {
+impl CopyFigures {
     /// Nothing is copied yet.
-    pub fn of(parents: &[Arc<Partition>]) -> Figures {
+    pub fn of(parents: &[Arc<Partition>]) -> CopyFigures {
         let usage = || parents.iter().map(|parent| parent.usage());
-        Figures {
+        CopyFigures {
             items_total: usage().map(|usage| usage.items).sum(),
             item_bytes_total: usage().map(|usage| usage.item_bytes).sum(),
-            ..Figures::default()
+            ..CopyFigures::default()
         }
     }
 
@@ -87,8 +87,8 @@ impl Figures {
 }
 
 /// Of several copies, one after the other.
-impl std::ops::AddAssign for Figures {
-    fn add_assign(&mut self, other: Figures) {
+impl std::ops::AddAssign for CopyFigures {
+    fn add_assign(&mut self, other: CopyFigures) {
         self.items_total += other.items_total;
         self.item_bytes_total += other.item_bytes_total;
         self.items += other.items;
@@ -100,24 +100,24 @@ impl std::ops::AddAssign for Figures {
 }
 
 /// Told how far it has come after every chunk: may make it wait, and ends it by failing.
-pub type Watch<'w> = &'w mut (dyn FnMut(&Figures) -> Result<()> + Send);
+pub type OnCopyProgress<'w> = &'w mut (dyn FnMut(&CopyFigures) -> Result<()> + Send);
 
 impl Copy {
     pub fn new(
         job: u64,
         parents: Vec<Arc<Partition>>,
-        children: Vec<Range>,
+        children: Vec<PartitionKeyRange>,
         schema: Arc<Schema>,
         store: Arc<AnyStore>,
         committer: Committer,
     ) -> Copy {
-        let figures = Figures::of(&parents);
+        let figures = CopyFigures::of(&parents);
         let (states, seen_lsn) = (vec![ShardState::default(); children.len()], vec![0; parents.len()]);
         Copy { job, parents, children, schema, store, committer, states, seen_lsn, figures }
     }
 
     /// Copies everything as it is now. Gives what is to be written with the news that it is done.
-    pub async fn run(&mut self, watch: Watch<'_>) -> Result<Batch> {
+    pub async fn run(&mut self, watch: OnCopyProgress<'_>) -> Result<Batch> {
         self.clear().await?;
         self.parents.iter().try_for_each(|parent| parent.begin_log(self.job))?;
         self.committer.commit(Batch::default()).await?;
@@ -128,7 +128,7 @@ impl Copy {
 
     /// Copies one partition as it was into a shard that nobody has used, its place in history included: the child begins with
     /// exactly what the parent had.
-    pub async fn duplicate(&mut self, snapshot: &AnySnapshot, watch: Watch<'_>) -> Result<()> {
+    pub async fn duplicate(&mut self, snapshot: &AnySnapshot, watch: OnCopyProgress<'_>) -> Result<()> {
         self.stream(snapshot, watch).await?;
         let mut batch = Batch::new();
         for (parent, child) in self.parents.iter().zip(&self.children) {
@@ -155,7 +155,7 @@ impl Copy {
         }
         self.states.fill(ShardState::default());
         self.seen_lsn.fill(0);
-        self.figures = Figures::of(&self.parents);
+        self.figures = CopyFigures::of(&self.parents);
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl Copy {
             _ => newest,
         };
         let versions_from = self.versions_from(&parents);
-        let first = |(child, state): (&Range, &ShardState)| {
+        let first = |(child, state): (&PartitionKeyRange, &ShardState)| {
             let versions_from = versions_from.as_ref().map(|kept| kept.within(&child.keys));
             ShardState { lsn, versions_from, merged_lsn, ..state.clone() }
         };
@@ -179,17 +179,17 @@ impl Copy {
 
     /// Nothing is missing that a parent had. A merge counts on behind all of its parents' LSNs, so that one that has left no version
     /// yet, and has them all, says so now.
-    fn versions_from(&self, parents: &[ShardState]) -> Option<KeptFrom> {
+    fn versions_from(&self, parents: &[ShardState]) -> Option<RetentionWatermark> {
         if let [parent] = parents {
             return parent.versions_from.clone();
         }
         let are_kept = self.schema.keeps_versions || parents.iter().any(|parent| parent.versions_from.is_some());
-        let kept = |parent: &ShardState| parent.versions_from.clone().unwrap_or(KeptFrom::at(parent.lsn));
+        let kept = |parent: &ShardState| parent.versions_from.clone().unwrap_or(RetentionWatermark::at(parent.lsn));
         let keys = self.parents.iter().map(|parent| &parent.range.keys);
-        are_kept.then(|| KeptFrom::merged(keys.zip(parents.iter().map(kept))))
+        are_kept.then(|| RetentionWatermark::merged(keys.zip(parents.iter().map(kept))))
     }
 
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> CopyFigures {
         self.figures
     }
 

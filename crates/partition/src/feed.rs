@@ -9,36 +9,36 @@ use pleiad_storage::Limit;
 
 use crate::partition::Partition;
 use crate::record::Record;
+use crate::snapshot::PartitionSnapshot;
 use crate::ttl::Expiry;
-use crate::view::View;
 
 /// Which of a partition's items.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum KeyScope {
     /// Those whose effective key is in here.
     Keys(EpkRange),
     /// Those of one logical partition.
     Key(EffectiveKey),
 }
 
-impl Scope {
+impl KeyScope {
     pub(crate) fn holds(&self, epk: &EffectiveKey) -> bool {
         match self {
-            Scope::Keys(keys) => keys.contains(epk),
-            Scope::Key(key) => key == epk,
+            KeyScope::Keys(keys) => keys.contains(epk),
+            KeyScope::Key(key) => key == epk,
         }
     }
 
     pub(crate) fn overlaps(&self, keys: &EpkRange) -> bool {
         match self {
-            Scope::Keys(own) => own.intersect(keys).is_some(),
-            Scope::Key(key) => keys.contains(key),
+            KeyScope::Keys(own) => own.intersect(keys).is_some(),
+            KeyScope::Key(key) => keys.contains(key),
         }
     }
 }
 
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct RecordPage {
     pub records: Vec<Record>,
     /// The item number after which the next page starts; `None` at the end.
     pub next: Option<u64>,
@@ -46,7 +46,7 @@ pub struct Page {
 
 /// How much one page may hold.
 #[derive(Clone, Copy, Debug)]
-pub struct Quota {
+pub struct PageLimit {
     pub items: usize,
     pub bytes: usize,
 }
@@ -58,16 +58,16 @@ const CHUNK_BYTES_MAX: usize = 4 << 20;
 
 impl Partition {
     /// The items after number `after`, in order of their numbers.
-    pub async fn page(&self, scope: &Scope, after: u64, quota: Quota, expiry: Expiry) -> Result<Page> {
+    pub async fn page(&self, scope: &KeyScope, after: u64, quota: PageLimit, expiry: Expiry) -> Result<RecordPage> {
         self.view().await?.page(scope, after, quota, expiry).await
     }
 }
 
-impl View {
+impl PartitionSnapshot {
     /// As `Partition::page`, of the view's moment.
-    pub async fn page(&self, scope: &Scope, after: u64, quota: Quota, expiry: Expiry) -> Result<Page> {
-        let mut filling = Filling { page: Page::default(), quota, bytes: 0, seen: 0 };
-        let mut source = Source::of(self, scope, after, quota.items).await?;
+    pub async fn page(&self, scope: &KeyScope, after: u64, quota: PageLimit, expiry: Expiry) -> Result<RecordPage> {
+        let mut filling = ItemPageBuilder { page: RecordPage::default(), quota, bytes: 0, seen: 0 };
+        let mut source = ItemSource::of(self, scope, after, quota.items).await?;
         loop {
             let (records, more) = source.next(self, filling.limit()).await?;
             for record in records {
@@ -84,44 +84,44 @@ impl View {
 }
 
 /// Where a page's items come from. All but `Docs` give wanted items only.
-enum Source<'a> {
+enum ItemSource<'a> {
     Docs { after: u64 },
     Members { key: &'a EffectiveKey, after: u64 },
     Listed { docnums: Vec<u64> },
 }
 
-impl<'a> Source<'a> {
-    async fn of(view: &View, scope: &'a Scope, after: u64, items: usize) -> Result<Source<'a>> {
+impl<'a> ItemSource<'a> {
+    async fn of(view: &PartitionSnapshot, scope: &'a KeyScope, after: u64, items: usize) -> Result<ItemSource<'a>> {
         let keys = match scope {
-            Scope::Key(key) => return Ok(Source::Members { key, after }),
-            Scope::Keys(keys) if view.is_within(keys) => return Ok(Source::Docs { after }),
-            Scope::Keys(keys) => keys,
+            KeyScope::Key(key) => return Ok(ItemSource::Members { key, after }),
+            KeyScope::Keys(keys) if view.is_within(keys) => return Ok(ItemSource::Docs { after }),
+            KeyScope::Keys(keys) => keys,
         };
         Ok(match view.members_in(keys, listed_max(view.items(), items)).await? {
             Some(mut docnums) => {
                 docnums.drain(..docnums.partition_point(|docnum| *docnum <= after));
-                Source::Listed { docnums }
+                ItemSource::Listed { docnums }
             }
-            None => Source::Docs { after },
+            None => ItemSource::Docs { after },
         })
     }
 
     /// The next ones, and whether there are more.
-    async fn next(&mut self, view: &View, limit: Limit) -> Result<(Vec<Record>, bool)> {
+    async fn next(&mut self, view: &PartitionSnapshot, limit: Limit) -> Result<(Vec<Record>, bool)> {
         match self {
-            Source::Docs { after } => {
+            ItemSource::Docs { after } => {
                 let (records, more) = view.docs(*after, limit).await?;
                 *after = last(&records).unwrap_or(*after);
                 Ok((records, more))
             }
-            Source::Members { key, after } => {
+            ItemSource::Members { key, after } => {
                 let (docnums, more) = view.members(key, *after, Limit::rows(limit.rows)).await?;
                 let records = view.load(&docnums, limit.bytes).await?;
                 *after = last(&records).unwrap_or(*after);
                 let left = records.len() < docnums.len();
                 Ok((records, more || left))
             }
-            Source::Listed { docnums } => {
+            ItemSource::Listed { docnums } => {
                 let records = view.load(&docnums[..docnums.len().min(limit.rows)], limit.bytes).await?;
                 docnums.drain(..records.len());
                 Ok((records, !docnums.is_empty()))
@@ -141,15 +141,15 @@ fn listed_max(items: u64, page: usize) -> usize {
     (5 * page).saturating_mul(items).isqrt().clamp(1 << 10, 1 << 18) as usize
 }
 
-struct Filling {
-    page: Page,
-    quota: Quota,
+struct ItemPageBuilder {
+    page: RecordPage,
+    quota: PageLimit,
     bytes: usize,
     /// Items looked at, wanted or not.
     seen: usize,
 }
 
-impl Filling {
+impl ItemPageBuilder {
     /// Takes one more item; when it does not fit, the next page starts before it.
     fn take(&mut self, record: Record) -> bool {
         let size = record.body().len();

@@ -13,7 +13,7 @@
 //! Plain arithmetic on a few atomic words of one cache line: no lock, no allocation, no clock of its own. Whoever asks
 //! brings the time. What is reserved, and how it is divided, is the engine's job; what work costs is `price`'s.
 
-mod bank; // what idle seconds saved
+mod burst; // what idle seconds saved
 mod buckets; // parts of the share, by name
 mod window; // one second's use
 
@@ -24,9 +24,9 @@ use arc_swap::ArcSwapOption;
 use pleiad_model::ExceededLimit;
 
 use crate::usage::Usage;
-use bank::Bank;
 use buckets::Buckets;
 pub use buckets::{BUCKETS, BucketId, Caps};
+use burst::BurstCredits;
 use window::{Rolled, Window};
 
 /// Balances are kept in hundredths of a request unit, as charges are told.
@@ -45,14 +45,14 @@ pub enum Priority {
 
 /// What a request says about how it wants to be treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Class {
+pub struct RequestClass {
     pub priority: Priority,
     pub bucket: Option<BucketId>,
 }
 
 /// What a partition may give.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Terms {
+pub struct GovernorConfig {
     pub share_ru: f64,
     /// Whether anybody is ever refused; if not, use is only counted.
     pub enforced: bool,
@@ -63,7 +63,7 @@ pub struct Terms {
 
 /// Not now, and why.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Refusal {
+pub struct Throttled {
     /// When the balance will be positive again.
     pub retry_after_ms: u64,
     pub share_ru: f64,
@@ -76,12 +76,12 @@ pub struct Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a request that was admitted is settled"]
 pub struct Admission {
-    class: Class,
+    class: RequestClass,
 }
 
 #[derive(Debug, Default)]
 pub struct Governor {
-    hot: Hot,
+    hot: HotPartition,
     buckets: Buckets,
     usage: Usage,
     /// Of containers that share a database's throughput: what they draw on together.
@@ -91,10 +91,10 @@ pub struct Governor {
 /// What every request touches.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Hot {
+struct HotPartition {
     window: AtomicU64,
     share_centi: AtomicU64,
-    bank: Bank,
+    bank: BurstCredits,
     /// Low priority's part of the window.
     low: AtomicU64,
     /// What high priority wanted in the second before.
@@ -118,7 +118,7 @@ impl Governor {
     }
 
     /// New terms hold from the next request on; the balance stays what it is.
-    pub fn set(&self, terms: &Terms, pool: Option<Arc<Governor>>) {
+    pub fn set(&self, terms: &GovernorConfig, pool: Option<Arc<Governor>>) {
         self.hot.share_centi.store(to_centi(terms.share_ru).max(1), Ordering::Relaxed);
         self.hot.enforced.store(terms.enforced, Ordering::Relaxed);
         self.hot.bank.open(terms.burst);
@@ -126,7 +126,7 @@ impl Governor {
         self.pool.store(pool);
     }
 
-    pub fn admit(&self, now_ms: u64, class: Class) -> Result<Admission, Refusal> {
+    pub fn admit(&self, now_ms: u64, class: RequestClass) -> Result<Admission, Throttled> {
         let taken = self.take_with_pool(now_ms, class);
         if taken.is_err() {
             self.usage.refused(now_ms);
@@ -134,7 +134,7 @@ impl Governor {
         taken.map(|()| Admission { class })
     }
 
-    fn take_with_pool(&self, now_ms: u64, class: Class) -> Result<(), Refusal> {
+    fn take_with_pool(&self, now_ms: u64, class: RequestClass) -> Result<(), Throttled> {
         let pool = self.pool.load();
         let Some(pool) = pool.as_deref() else { return self.take(now_ms, class) };
         pool.take(now_ms, class)?;
@@ -159,7 +159,7 @@ impl Governor {
         self.give(now_ms, admission.class, 0);
     }
 
-    fn take(&self, now_ms: u64, class: Class) -> Result<(), Refusal> {
+    fn take(&self, now_ms: u64, class: RequestClass) -> Result<(), Throttled> {
         let enforced = self.is_enforced();
         let share = self.hot.share_centi.load(Ordering::Relaxed).max(1);
         let bucket = class.bucket.or(self.buckets.default_bucket());
@@ -191,7 +191,7 @@ impl Governor {
     }
 
     /// Replaces the hold by the price.
-    fn give(&self, now_ms: u64, class: Class, centi: u64) {
+    fn give(&self, now_ms: u64, class: RequestClass, centi: u64) {
         let share = self.hot.share_centi.load(Ordering::Relaxed).max(1);
         let mut word = self.hot.window.load(Ordering::Relaxed);
         loop {
@@ -252,7 +252,7 @@ impl Governor {
         Ok(())
     }
 
-    fn refuse(&self, now_ms: u64, share: u64, used: u64, class: Class) -> Refusal {
+    fn refuse(&self, now_ms: u64, share: u64, used: u64, class: RequestClass) -> Throttled {
         if class.priority == Priority::High {
             self.hot.starved.store(true, Ordering::Relaxed);
         }
@@ -267,10 +267,10 @@ impl Governor {
 }
 
 /// Seconds until the debt is paid and something is left.
-fn refusal(now_ms: u64, share: u64, used: u64, over: ExceededLimit) -> Refusal {
+fn refusal(now_ms: u64, share: u64, used: u64, over: ExceededLimit) -> Throttled {
     let seconds = (used / share).max(1);
     let retry_after_ms = seconds.saturating_mul(1000).saturating_sub(now_ms % 1000);
-    Refusal { retry_after_ms, share_ru: to_ru(share), used_ru: to_ru(used), over }
+    Throttled { retry_after_ms, share_ru: to_ru(share), used_ru: to_ru(used), over }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded on both sides first")]

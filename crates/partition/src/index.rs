@@ -17,7 +17,7 @@
 //!
 //! The last is how whoever reads the index finds the items that are not in it.
 
-pub mod order; // values as bytes whose order is the values' order
+pub mod encoding; // values as bytes whose order is the values' order
 mod computed; // properties that no item stores
 pub mod full_text; // the words of texts
 mod path; // paths and composite indexes as numbers
@@ -26,11 +26,11 @@ mod spatial; // where geometry is found
 mod usable; // what a query may rely on
 mod vector; // the vectors of an item
 
-pub use computed::{Computed, Extract};
-pub use order::{TermRange, Type};
+pub use computed::{ComputedDefinitions, Extract};
+pub use encoding::{TermRange, TermType};
 pub use path::{PathHash, composite_id, directions, full_text_id, spatial_id};
-pub use rules::Rules;
-pub use usable::{Layers, UsableIndex};
+pub use rules::IndexRules;
+pub use usable::{PolicyVersions, UsableIndex};
 pub use vector::VectorRule;
 
 use bytes::Bytes;
@@ -38,7 +38,7 @@ use pleiad_storage::keyspace;
 
 /// One (path, value) pair, and where its row is. Sorted and unique within an item.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Term {
+pub struct IndexTerm {
     pub keyspace: Keyspace,
     pub path: u64,
     pub value: Vec<u8>,
@@ -52,13 +52,13 @@ pub enum Keyspace {
     Vector,
 }
 
-impl Term {
-    pub fn index(path: u64, value: Vec<u8>) -> Term {
-        Term { keyspace: Keyspace::Index, path, value }
+impl IndexTerm {
+    pub fn index(path: u64, value: Vec<u8>) -> IndexTerm {
+        IndexTerm { keyspace: Keyspace::Index, path, value }
     }
 
-    pub fn vector(path: u64, value: Vec<u8>) -> Term {
-        Term { keyspace: Keyspace::Vector, path, value }
+    pub fn vector(path: u64, value: Vec<u8>) -> IndexTerm {
+        IndexTerm { keyspace: Keyspace::Vector, path, value }
     }
 
     /// The row of the item with this number.
@@ -82,16 +82,16 @@ impl Term {
 pub const UNINDEXED: u64 = 0;
 
 /// The only term of an item that its writer wanted out of the index.
-pub fn unindexed() -> Vec<Term> {
-    vec![Term::index(UNINDEXED, Vec::new())]
+pub fn unindexed() -> Vec<IndexTerm> {
+    vec![IndexTerm::index(UNINDEXED, Vec::new())]
 }
 
 /// Is it paid for? What the service itself adds is not.
-pub fn is_priced(term: &Term) -> bool {
+pub fn is_priced(term: &IndexTerm) -> bool {
     term.path != UNINDEXED && term.path != path::ts()
 }
 
-pub fn priced(terms: &[Term]) -> usize {
+pub fn priced(terms: &[IndexTerm]) -> usize {
     terms.iter().filter(|term| is_priced(term)).count()
 }
 

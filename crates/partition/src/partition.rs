@@ -11,10 +11,10 @@
 mod write; // one item's change, under its latch
 pub(crate) mod checks; // what speaks against it
 pub mod transaction; // many items' changes as one
-mod erase; // all items of a key
+mod delete_by_key; // all items of a key
 mod sequencer; // its place in the commit history
-mod growth; // when there is too much in it
-mod moving; // while its items go to other shards
+mod split_trigger; // when there is too much in it
+mod handover; // while its items go to other shards
 mod reindex; // index rows after a change of the policy
 
 use std::sync::Arc;
@@ -26,25 +26,25 @@ use pleiad_model::{Error, Result, Value};
 use pleiad_storage::{AnyStore, Batch, Store, keyspace};
 
 use crate::commit::Committer;
-use crate::erased::{Erased, Marks};
 use crate::governor::Governor;
 use crate::key::{ItemKey, KeyStats};
 use crate::key_statistics::KnownKeys;
-use crate::lacking::Lacking;
-use crate::map::Range;
+use crate::key_tombstones::{KeyTombstones, TombstoneCell};
+use crate::missing_values::MissingValues;
+use crate::partition_map::PartitionKeyRange;
 use crate::price;
 use crate::record::Record;
+use crate::row_changes::docnum_from_value;
 use crate::schema::Schema;
-use crate::sketches::Sketches;
-use crate::state::ShardState;
-use crate::transaction::docnum_from_value;
+use crate::shard_state::ShardState;
+use crate::snapshot::Unindexed;
 use crate::unique::Claim;
 use crate::upgrade;
-use crate::view::Unindexed;
+use crate::vector_index::VectorIndexes;
 use checks::{check_identity, id_without_item};
-use growth::Growth;
 use sequencer::{Queued, Sequencer, lost};
-use write::Prepared;
+use split_trigger::SplitTrigger;
+use write::PreparedWrite;
 
 pub use checks::{ALREADY_EXISTS, CONDITION_FAILS, NOT_THERE, UNIQUE_TAKEN};
 
@@ -72,7 +72,7 @@ pub enum Verb {
 
 /// What the caller believes about the version that is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Condition {
+pub enum Precondition {
     #[default]
     None,
     /// It exists.
@@ -83,7 +83,7 @@ pub enum Condition {
     IfAbsent,
 }
 
-impl Condition {
+impl Precondition {
     pub fn holds(&self, record: &Record) -> bool {
         self.holds_for(|| record.etag().to_string())
     }
@@ -91,9 +91,9 @@ impl Condition {
     /// Of a version that has this etag.
     pub fn holds_for(&self, etag: impl FnOnce() -> String) -> bool {
         match self {
-            Condition::None | Condition::IfAny => true,
-            Condition::IfMatch(meant) => etag() == *meant,
-            Condition::IfAbsent => false,
+            Precondition::None | Precondition::IfAny => true,
+            Precondition::IfMatch(meant) => etag() == *meant,
+            Precondition::IfAbsent => false,
         }
     }
 }
@@ -122,7 +122,7 @@ impl From<Error> for Rejected {
 }
 
 pub struct Partition {
-    pub range: Range,
+    pub range: PartitionKeyRange,
     pub(crate) store: Arc<AnyStore>,
     committer: Committer,
     latches: Vec<tokio::sync::Mutex<()>>,
@@ -132,25 +132,25 @@ pub struct Partition {
     pub governor: Governor,
     /// Its large logical partitions.
     pub keys: KnownKeys,
-    growth: Growth,
+    growth: SplitTrigger,
     /// Its keys whose items were all deleted.
-    pub(crate) marks: Marks,
+    pub(crate) marks: TombstoneCell,
     /// How many transactions have begun.
     transactions: AtomicU64,
-    pub(crate) sketches: Sketches,
-    pub(crate) lacking: Lacking,
+    pub(crate) sketches: VectorIndexes,
+    pub(crate) lacking: MissingValues,
 }
 
 impl Partition {
     /// Opens a partition of an existing container, or an empty one of a new container.
-    pub async fn open(range: Range, store: Arc<AnyStore>, committer: Committer) -> Result<Self> {
+    pub async fn open(range: PartitionKeyRange, store: Arc<AnyStore>, committer: Committer) -> Result<Self> {
         let row = store.get(&keyspace::state(range.shard)).await?;
         if row.as_deref().is_some_and(ShardState::is_outdated) {
             upgrade::feed_rows(&store, &committer, range.shard).await?;
         }
         let shard = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
-        let erased = Erased::load(&store, range.shard).await?;
-        Ok(Partition { marks: Marks::new(erased), ..Partition::at(range, store, committer, shard) })
+        let erased = KeyTombstones::load(&store, range.shard).await?;
+        Ok(Partition { marks: TombstoneCell::new(erased), ..Partition::at(range, store, committer, shard) })
     }
 
     /// It has the items of these, and what is erased there.
@@ -159,12 +159,12 @@ impl Partition {
     }
 
     /// A partition whose state is known, because it is about to be written.
-    pub fn at(range: Range, store: Arc<AnyStore>, committer: Committer, shard: ShardState) -> Self {
+    pub fn at(range: PartitionKeyRange, store: Arc<AnyStore>, committer: Committer, shard: ShardState) -> Self {
         let latches = (0..LATCHES).map(|_| tokio::sync::Mutex::new(())).collect();
         let unindexed = Unindexed::default();
-        let (sequencer, growth) = (Arc::new(Sequencer::new(shard)), Growth::default());
+        let (sequencer, growth) = (Arc::new(Sequencer::new(shard)), SplitTrigger::default());
         let (governor, keys) = Default::default();
-        let (transactions, marks) = (AtomicU64::new(0), Marks::default());
+        let (transactions, marks) = (AtomicU64::new(0), TombstoneCell::default());
         Partition {
             range,
             store,
@@ -177,8 +177,8 @@ impl Partition {
             growth,
             marks,
             transactions,
-            sketches: Sketches::default(),
-            lacking: Lacking::default(),
+            sketches: VectorIndexes::default(),
+            lacking: MissingValues::default(),
         }
     }
 
@@ -251,13 +251,13 @@ impl Partition {
         schema: &Schema,
         verb: Verb,
         draft: &Draft,
-        condition: &Condition,
+        condition: &Precondition,
         ts_s: u32,
     ) -> Result<Written, Rejected> {
         if !draft.indexed {
             self.unindexed.will_be();
         }
-        let prepared = Prepared::new(schema, draft, ts_s);
+        let prepared = PreparedWrite::new(schema, draft, ts_s);
         let latch = self.latch(&draft.target).await;
         let queued = self.put(schema, verb, &prepared, condition).await;
         drop(latch);
@@ -268,7 +268,7 @@ impl Partition {
         &self,
         schema: &Schema,
         key: &ItemKey,
-        condition: &Condition,
+        condition: &Precondition,
         ts_s: u32,
     ) -> Result<Written, Rejected> {
         let latch = self.latch(key).await;

@@ -26,7 +26,7 @@ use pleiad_model::{Error, Result};
 
 mod fields; // where an item's properties are in its text
 
-pub use fields::Fields;
+pub use fields::FieldOffsets;
 pub use pleiad_model::json::lazy::name_hash;
 
 /// JSON text in UTF-8. Other APIs will bring their own codecs, and their own types, with them.
@@ -40,7 +40,7 @@ const FLAG_TAGGED: u8 = 0x02;
 
 /// What tells a version from all others of its item, besides its time: its place in the commit history, unless its etag
 /// was told before it had one.
-pub type Tag = (u64, u16);
+pub type EtagSource = (u64, u16);
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
@@ -52,7 +52,7 @@ pub struct Record {
     /// Whether the write left it to the policy what is indexed; otherwise nothing is.
     pub indexed: bool,
     pub epk: EffectiveKey,
-    tag: Tag,
+    tag: EtagSource,
     bytes: Bytes,
     id_at: usize,
     id_len: usize,
@@ -68,11 +68,11 @@ pub struct Contents<'a> {
     pub terms: u32,
     pub indexed: bool,
     /// Given away already, if it was.
-    pub tag: Option<Tag>,
+    pub tag: Option<EtagSource>,
     pub epk: &'a EffectiveKey,
     pub id: &'a str,
     /// Of the body.
-    pub fields: &'a Fields,
+    pub fields: &'a FieldOffsets,
     pub body: &'a [u8],
 }
 
@@ -170,7 +170,7 @@ pub struct RecordView<'a> {
     pub terms: u32,
     pub indexed: bool,
     pub epk: &'a [u8],
-    tag: Tag,
+    tag: EtagSource,
     bytes: &'a [u8],
     id_at: usize,
     id_len: usize,

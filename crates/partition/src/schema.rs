@@ -9,7 +9,7 @@ use pleiad_model::policy::{
     ContainerDefinition, FullTextPolicy, Geospatial, IndexingMode, IndexingPolicy, VectorEmbedding,
 };
 
-use crate::index::{self, Computed, Layers, Rules, Term, UsableIndex};
+use crate::index::{self, ComputedDefinitions, IndexRules, IndexTerm, PolicyVersions, UsableIndex};
 use crate::record::Record;
 use crate::ttl::Expiry;
 use crate::unique::UniqueKeys;
@@ -19,10 +19,10 @@ pub struct Schema {
     pub version: u64,
     /// `None` for a fixed container without a key.
     pub key: Option<PartitionKeyDefinition>,
-    pub index: Layers,
+    pub index: PolicyVersions,
     /// Whether an item is indexed when its write does not say.
     pub automatic: bool,
-    pub room: Room,
+    pub room: SizeLimits,
     /// Whether every change leaves a version behind.
     pub keeps_versions: bool,
     /// Seconds; -1 lets only items with a time of their own be over, `None` none at all.
@@ -32,38 +32,38 @@ pub struct Schema {
 
 /// How much may be stored, in bytes of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct SizeLimits {
     /// In one logical partition.
     pub key_bytes_max: u64,
     /// In one physical partition, before it splits; or if it cannot, at all.
     pub partition_bytes_max: u64,
 }
 
-impl Room {
-    pub const UNLIMITED: Room = Room { key_bytes_max: u64::MAX, partition_bytes_max: u64::MAX };
+impl SizeLimits {
+    pub const UNLIMITED: SizeLimits = SizeLimits { key_bytes_max: u64::MAX, partition_bytes_max: u64::MAX };
 }
 
 /// What of a definition decides which terms an item has.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Indexing {
+pub struct IndexingConfig {
     pub policy: IndexingPolicy,
     pub geospatial: Geospatial,
     pub embeddings: Vec<VectorEmbedding>,
     pub full_text: Option<FullTextPolicy>,
-    pub computed: Computed,
+    pub computed: ComputedDefinitions,
 }
 
-impl Indexing {
+impl IndexingConfig {
     /// `computed` are the definition's computed properties.
-    pub fn of(definition: &ContainerDefinition, computed: Computed) -> Indexing {
+    pub fn of(definition: &ContainerDefinition, computed: ComputedDefinitions) -> IndexingConfig {
         let (policy, embeddings) = (definition.indexing.clone(), definition.vector_embeddings.clone());
         let full_text = definition.full_text.clone();
-        Indexing { policy, geospatial: definition.geospatial, embeddings, full_text, computed }
+        IndexingConfig { policy, geospatial: definition.geospatial, embeddings, full_text, computed }
     }
 
     /// Equal rules give equal terms.
-    pub fn rules(&self) -> Rules {
-        Rules::new(self)
+    pub fn rules(&self) -> IndexRules {
+        IndexRules::new(self)
     }
 }
 
@@ -72,16 +72,16 @@ impl Schema {
     pub fn new(
         version: u64,
         definition: &ContainerDefinition,
-        computed: &Computed,
-        former: &[Indexing],
-        room: Room,
+        computed: &ComputedDefinitions,
+        former: &[IndexingConfig],
+        room: SizeLimits,
     ) -> Schema {
-        let former = former.iter().map(Indexing::rules).collect();
-        let (policy, current) = (&definition.indexing, Indexing::of(definition, computed.clone()).rules());
+        let former = former.iter().map(IndexingConfig::rules).collect();
+        let (policy, current) = (&definition.indexing, IndexingConfig::of(definition, computed.clone()).rules());
         Schema {
             version,
             key: definition.partition_key.clone(),
-            index: Layers::new(current, former),
+            index: PolicyVersions::new(current, former),
             // Without an index nobody wants to be left out of it, should there be one later.
             automatic: policy.automatic || policy.mode == IndexingMode::None,
             room,
@@ -101,31 +101,31 @@ impl Schema {
     }
 
     /// What an item that is written now gets.
-    pub fn terms(&self, body: &Value, ts_s: u32, indexed: bool) -> Vec<Term> {
+    pub fn terms(&self, body: &Value, ts_s: u32, indexed: bool) -> Vec<IndexTerm> {
         if indexed { self.index.terms(body, ts_s) } else { index::unindexed() }
     }
 
     /// What an item that was written some time has.
-    pub fn stored_terms(&self, record: &Record, body: &Value) -> Stored {
+    pub fn stored_terms(&self, record: &Record, body: &Value) -> StoredTerms {
         if !record.indexed {
-            return Stored { possible: index::unindexed(), certain: None };
+            return StoredTerms { possible: index::unindexed(), certain: None };
         }
         let possible = self.index.possible_terms(body, record.ts_s);
         let certain = (!self.index.is_settled()).then(|| self.index.certain_terms(body, record.ts_s));
-        Stored { possible, certain }
+        StoredTerms { possible, certain }
     }
 }
 
 /// The terms of an item that may have been written under a former policy.
-pub struct Stored {
+pub struct StoredTerms {
     /// It has no others.
-    pub possible: Vec<Term>,
+    pub possible: Vec<IndexTerm>,
     /// It has at least these; `None` if it has all that are possible.
-    certain: Option<Vec<Term>>,
+    certain: Option<Vec<IndexTerm>>,
 }
 
-impl Stored {
-    pub fn certain(&self) -> &[Term] {
+impl StoredTerms {
+    pub fn certain(&self) -> &[IndexTerm] {
         self.certain.as_deref().unwrap_or(&self.possible)
     }
 
@@ -134,8 +134,8 @@ impl Stored {
     }
 }
 
-impl From<Vec<Term>> for Stored {
-    fn from(terms: Vec<Term>) -> Stored {
-        Stored { possible: terms, certain: None }
+impl From<Vec<IndexTerm>> for StoredTerms {
+    fn from(terms: Vec<IndexTerm>) -> StoredTerms {
+        StoredTerms { possible: terms, certain: None }
     }
 }

@@ -14,16 +14,16 @@ use pleiad_model::{Object, Value, json};
 use pleiad_storage::{AnyStore, Batch, Direction, Limit, Memory, Snapshot, Store, keyspace};
 use tokio::sync::oneshot;
 
-use crate::commit::{Committer, Entry, Policy, Publish};
-use crate::index::Computed;
+use crate::commit::{CommitEntry, Committer, Publish, SyncPolicy};
+use crate::index::ComputedDefinitions;
 use crate::key::ItemKey;
-use crate::map::Range;
 use crate::partition::{Draft, Partition};
-use crate::schema::{Indexing, Room, Schema};
+use crate::partition_map::PartitionKeyRange;
+use crate::schema::{IndexingConfig, Schema, SizeLimits};
 use crate::unique::UniqueKeys;
 
 /// Long enough never to strike during a test.
-pub const LATER: Policy = Policy::SyncedWithin(Duration::from_secs(3600));
+pub const LATER: SyncPolicy = SyncPolicy::SyncedWithin(Duration::from_secs(3600));
 
 pub fn schema(paths: &[&str]) -> Schema {
     schema_with(paths, 1, "{}", &[])
@@ -39,9 +39,9 @@ pub fn schema_with(paths: &[&str], version: u64, policy: &str, former: &[&str]) 
         let policy = json::parse(policy.as_bytes()).unwrap();
         ContainerDefinition::create(&body.with("indexingPolicy", policy).into()).unwrap()
     };
-    let former: Vec<Indexing> =
-        former.iter().map(|policy| Indexing::of(&definition(policy), Computed::default())).collect();
-    Schema::new(version, &definition(policy), &Computed::default(), &former, Room::UNLIMITED)
+    let former: Vec<IndexingConfig> =
+        former.iter().map(|policy| IndexingConfig::of(&definition(policy), ComputedDefinitions::default())).collect();
+    Schema::new(version, &definition(policy), &ComputedDefinitions::default(), &former, SizeLimits::UNLIMITED)
 }
 
 /// Keys in `/pk`, and one unique key.
@@ -53,8 +53,8 @@ pub fn unique_key(path: &str) -> UniqueKeys {
     UniqueKeys::new(&[UniqueKey { paths: vec![PropertyPath::parse(path).unwrap()] }])
 }
 
-pub fn range(shard: u64, prefix: u32) -> Range {
-    Range { id: prefix, shard, prefix, keys: EpkRange::FULL, parents: vec![], since: 1 }
+pub fn range(shard: u64, prefix: u32) -> PartitionKeyRange {
+    PartitionKeyRange { id: prefix, shard, prefix, keys: EpkRange::FULL, parents: vec![], since: 1 }
 }
 
 pub fn memory() -> Arc<AnyStore> {
@@ -88,12 +88,12 @@ pub struct Gate {
     _open: Sender<()>,
 }
 
-struct Held {
+struct HeldCommit {
     entered: Sender<()>,
     open: Mutex<Receiver<()>>,
 }
 
-impl Publish for Held {
+impl Publish for HeldCommit {
     fn published(&self, _: u64) {
         self.entered.send(()).unwrap();
         let _ = self.open.lock().recv(); // an error when the gate is dropped: go on
@@ -104,9 +104,9 @@ impl Gate {
     pub fn close(committer: &Committer) -> Gate {
         let (entered, has_entered) = channel();
         let (open, opened) = channel();
-        let held = Arc::new(Held { entered, open: Mutex::new(opened) });
+        let held = Arc::new(HeldCommit { entered, open: Mutex::new(opened) });
         let (done, _) = oneshot::channel();
-        committer.enqueue(Entry { batch: Batch::default(), state: None, owner: Some((held, 0)), done }).unwrap();
+        committer.enqueue(CommitEntry { batch: Batch::default(), state: None, owner: Some((held, 0)), done }).unwrap();
         has_entered.recv().unwrap();
         Gate { _open: open }
     }

@@ -16,8 +16,8 @@ use pleiad_storage::{AnySnapshot, AnyStore, Batch, Direction, Limit, Snapshot, S
 
 use crate::commit::Committer;
 use crate::record::Record;
-use crate::state::ShardState;
-use crate::transaction::{docnum_from_value, feed_row};
+use crate::row_changes::{docnum_from_value, feed_row};
+use crate::shard_state::ShardState;
 
 const CHUNK: Limit = Limit::rows(1024);
 

@@ -4,12 +4,12 @@
 //! out of the ring read as idle. Which keys are busiest is a sample of the request units, exact enough to name the key
 //! that is in the way.
 
-mod sketch;
+mod heavy_hitters;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use heavy_hitters::SpaceSaving;
 use parking_lot::Mutex;
-use sketch::Sketch;
 
 /// How many seconds, and how many minutes, are remembered.
 const RING: usize = 64;
@@ -45,8 +45,8 @@ pub struct Usage {
 #[derive(Debug, Default)]
 struct KeyUse {
     minute: u64,
-    current: Sketch,
-    previous: Sketch,
+    current: SpaceSaving,
+    previous: SpaceSaving,
 }
 
 /// A logical partition and what it took.
@@ -151,7 +151,7 @@ impl KeyUse {
             return;
         }
         let ended = std::mem::take(&mut self.current);
-        self.previous = if self.minute + 1 == minute { ended } else { Sketch::default() };
+        self.previous = if self.minute + 1 == minute { ended } else { SpaceSaving::default() };
         self.minute = minute;
     }
 }

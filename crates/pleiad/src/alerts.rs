@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pleiad_engine::{Alert, Live};
+use pleiad_engine::{AccountHost, Alert};
 use pleiad_wire::webhook::Webhook;
 use tokio::sync::mpsc;
 
@@ -14,7 +14,7 @@ const EVERY: Duration = Duration::from_secs(10);
 const LOOKS: u64 = 30;
 const WAITING_MAX: usize = 64;
 
-pub fn watch(live: Arc<Live>, webhook: Option<Webhook>) {
+pub fn watch(live: Arc<AccountHost>, webhook: Option<Webhook>) {
     let told = webhook.map(teller);
     // What is there from the start is looked at first; an account that is new has nothing yet.
     let first = u64::from(live.engine().metrics().containers.is_empty());

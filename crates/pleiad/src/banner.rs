@@ -7,7 +7,7 @@ mod tests;
 
 use std::path::Path;
 
-use crate::config::{Face, Settings, Storage};
+use crate::config::{RunMode, Settings, Storage};
 use crate::endpoint::Endpoints;
 
 /// Prints the banner, unless the user asked for quiet. `authority` is the certificate that clients may trust.
@@ -19,7 +19,7 @@ pub fn print(settings: &Settings, endpoints: &Endpoints, authority: Option<&Path
 
 fn text(settings: &Settings, endpoints: &Endpoints, authority: Option<&Path>) -> String {
     let mut lines = vec![("endpoint", endpoints.all().collect::<Vec<_>>().join("  "))];
-    if settings.face == Face::Dev {
+    if settings.face == RunMode::Dev {
         let key = settings.keys.primary.reveal();
         lines.push(("key", key.to_owned()));
         lines.push(("connect", format!("AccountEndpoint={}/;AccountKey={key};", endpoints.first())));

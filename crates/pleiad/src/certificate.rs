@@ -92,7 +92,7 @@ fn generated(directory: Option<&Path>, names: &[String], now_s: u64) -> Result<I
 fn load(directory: &Path, names: &[String], now_s: u64) -> Option<Identity> {
     let authority_path = directory.join("ca.pem");
     let authority = CertificateDer::from_pem_slice(&std::fs::read(&authority_path).ok()?).ok()?;
-    let server = Bundle::load(&directory.join("server.pem")).filter(|server| server.serves(names, now_s))?;
+    let server = CertificateBundle::load(&directory.join("server.pem")).filter(|server| server.serves(names, now_s))?;
     let identity = server.identity(Some(authority_path)).ok()?;
     (identity.chain.last() == Some(&authority)).then_some(identity)
 }
@@ -140,7 +140,7 @@ impl Authority {
     }
 
     fn load(path: &Path, now_s: u64) -> Option<Authority> {
-        let bundle = Bundle::load(path)?;
+        let bundle = CertificateBundle::load(path)?;
         let renew_s = bundle.renew_s();
         let (chain, _) = bundle.parts()?;
         let key_at = bundle.text.find("-----BEGIN PRIVATE KEY-----")?;
@@ -150,7 +150,7 @@ impl Authority {
         (now_s < renew_s && chain.len() == 1).then_some(Authority { key, certificate_pem, renew_s })
     }
 
-    fn issue(&self, names: &[String], now_s: u64) -> Result<Bundle> {
+    fn issue(&self, names: &[String], now_s: u64) -> Result<CertificateBundle> {
         let key = new_key()?;
         let mut params = CertificateParams::new(names).map_err(failed)?;
         params.distinguished_name = name("Pleiad");
@@ -161,7 +161,7 @@ impl Authority {
         let issuer = Issuer::new(authority_params(&self.key), &self.key);
         let certificate = params.signed_by(&key, &issuer).map_err(failed)?.pem();
         let head = format!("names: {}\nrenew: {}\n", names.join(" "), renew_s(now_s, SERVER_DAYS));
-        Ok(Bundle { text: head + &certificate + &self.certificate_pem + &key.serialize_pem() })
+        Ok(CertificateBundle { text: head + &certificate + &self.certificate_pem + &key.serialize_pem() })
     }
 }
 
@@ -177,13 +177,13 @@ fn authority_params(key: &KeyPair) -> CertificateParams {
 }
 
 /// Lines that say what it is good for, certificates, and a key.
-struct Bundle {
+struct CertificateBundle {
     text: String,
 }
 
-impl Bundle {
-    fn load(path: &Path) -> Option<Bundle> {
-        std::fs::read_to_string(path).ok().map(|text| Bundle { text })
+impl CertificateBundle {
+    fn load(path: &Path) -> Option<CertificateBundle> {
+        std::fs::read_to_string(path).ok().map(|text| CertificateBundle { text })
     }
 
     /// Has every name that is wanted, and time left. More names than wanted do no harm.

@@ -7,24 +7,24 @@
 
 mod address; // where to listen, and under which names
 mod command; // flags and help
-mod document; // TOML with line numbers
+mod toml_document; // TOML with line numbers
 mod file; // what the file says
 mod keys; // the account's keys
 mod print;
 mod profile; // limits of other years
 mod settings; // the checked whole
-mod source; // whose word counts
+mod precedence; // whose word counts
 mod table; // every setting there is
-mod word; // what a value may be // list, sample and documentation
+mod value; // what a value may be // list, sample and documentation
 
 #[cfg(test)]
 mod tests;
 
-pub use command::{Command, Print, Trust, parse};
-pub use document::{Document, Entry};
-pub use keys::{Key, new_key};
+pub use command::{Command, Print, TrustCommand, parse};
+pub use keys::{AccountKey, new_key};
+pub use precedence::{Environment, FlagValues};
 pub use print::{list, markdown, sample};
-pub use settings::{Durability, OwnCertificate, Settings, Storage};
-pub use source::{Environment, Flags};
-pub use table::Face;
-pub use word::LogFormat;
+pub use settings::{DurabilitySetting, OwnCertificate, Settings, Storage};
+pub use table::RunMode;
+pub use toml_document::{TomlDocument, TomlEntry};
+pub use value::LogFormat;

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pleiad_engine::check::{AccountReport, ContainerReport};
-use pleiad_engine::{Durability, Engine, Limits, Range};
+use pleiad_engine::{Engine, PartitionKeyRange, PartitionLimits, SyncPolicy};
 use pleiad_model::env::SystemEnv;
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, RocksOptions, RocksStore};
@@ -48,7 +48,7 @@ async fn check(directory: &Path) -> Result<AccountReport> {
         return Err(Error::invalid(format!("{} is not a data directory of Pleiad.", directory.display())));
     }
     let store = AnyStore::Embedded(RocksStore::open(directory, RocksOptions::default())?);
-    let engine = Engine::open(store, Durability::Synced, Limits::default(), Arc::new(SystemEnv)).await?;
+    let engine = Engine::open(store, SyncPolicy::Synced, PartitionLimits::default(), Arc::new(SystemEnv)).await?;
     let report = engine.check().await;
     engine.close().await;
     report
@@ -103,7 +103,7 @@ fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
 }
 
 /// The ends of a range, their tails cut: sixteen bytes of hex say no more than the first ones.
-fn bounds(range: &Range) -> String {
+fn bounds(range: &PartitionKeyRange) -> String {
     let short = |key: String| match key.get(..8) {
         Some(head) if key.len() > 8 => format!("{head}…"),
         _ => key,

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use pleiad_model::env::{Env, SystemEnv};
 use pleiad_model::{Error, Result};
 
-use config::{Command, Environment, Face, Flags, Print, Settings, Trust};
+use config::{Command, Environment, FlagValues, Print, RunMode, Settings, TrustCommand};
 
 /// Requests allocate and free in small pieces on many threads, RocksDB too: an eighth less time for a short query than with the
 /// system's allocator.
@@ -47,31 +47,31 @@ fn run(command: Command) -> Result<()> {
     let environment = Environment::of_process();
     match command {
         Command::Run(face, flags) => server::run(Settings::resolve(face, &flags, &environment)?),
-        Command::Inspect(flags) => inspect::run(&Settings::resolve(Face::Dev, &flags, &environment)?),
+        Command::Inspect(flags) => inspect::run(&Settings::resolve(RunMode::Dev, &flags, &environment)?),
         Command::Trust { flags, act } => run_trust(&flags, &environment, act),
         Command::Config(what) => print(&printed(what)?),
         Command::Remote { flags, order } => run_remote(flags, &order, &environment),
     }
 }
 
-fn run_trust(flags: &Flags, environment: &Environment, act: Trust) -> Result<()> {
-    let settings = Settings::resolve(Face::Dev, flags, environment)?;
+fn run_trust(flags: &FlagValues, environment: &Environment, act: TrustCommand) -> Result<()> {
+    let settings = Settings::resolve(RunMode::Dev, flags, environment)?;
     let identity = certificate::identity(&settings, SystemEnv.now_ms())?;
     let authority = identity.authority.ok_or_else(|| match settings.own_certificate {
         Some(_) => Error::invalid("the certificate in use is your own (tls-cert); whoever issued it is to be trusted."),
         None => Error::invalid("the certificate cannot be kept anywhere; give --data a directory that can be written."),
     })?;
     match act {
-        Trust::Explain => print(&trust::explain(&authority)),
-        Trust::Path => print(&format!("{}\n", authority.display())),
-        Trust::Install => trust::install(&authority),
+        TrustCommand::Explain => print(&trust::explain(&authority)),
+        TrustCommand::Path => print(&format!("{}\n", authority.display())),
+        TrustCommand::Install => trust::install(&authority),
     }
 }
 
 /// A client keeps no data, so nobody need say where.
-fn run_remote(mut flags: Flags, order: &remote::Order, environment: &Environment) -> Result<()> {
+fn run_remote(mut flags: FlagValues, order: &remote::RemoteCommand, environment: &Environment) -> Result<()> {
     flags.insert("ephemeral", vec!["true".to_owned()]);
-    remote::run(order, &Settings::resolve(Face::Dev, &flags, environment)?, environment)
+    remote::run(order, &Settings::resolve(RunMode::Dev, &flags, environment)?, environment)
 }
 
 fn printed(what: Print) -> Result<String> {

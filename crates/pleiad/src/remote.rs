@@ -12,19 +12,19 @@ mod trust; // whose certificates are believed
 mod table; // answers as tables
 mod watch; // jobs until they end
 
-pub use command::{Order, commands, order};
+pub use command::{RemoteCommand, commands, order};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use pleiad_model::{Error, Object, Result, Value, json};
 
 use crate::config::{Environment, Settings};
 use client::Client;
-use command::{Act, ENDPOINT, Place};
+use command::{ContainerPath, ENDPOINT, RemoteAction};
 
 /// What a path segment may hold as it is.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-pub fn run(order: &Order, settings: &Settings, environment: &Environment) -> Result<()> {
+pub fn run(order: &RemoteCommand, settings: &Settings, environment: &Environment) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -34,10 +34,12 @@ pub fn run(order: &Order, settings: &Settings, environment: &Environment) -> Res
     runtime.block_on(carry_out(order, &client))
 }
 
-async fn carry_out(order: &Order, client: &Client) -> Result<()> {
+async fn carry_out(order: &RemoteCommand, client: &Client) -> Result<()> {
     match &order.act {
-        Act::Jobs { watch: true } => watch::all(client, order.json).await,
-        Act::Split { wait: true, .. } | Act::Merge { wait: true, .. } | Act::CopyDatabase { wait: true, .. } => {
+        RemoteAction::Jobs { watch: true } => watch::all(client, order.json).await,
+        RemoteAction::Split { wait: true, .. }
+        | RemoteAction::Merge { wait: true, .. }
+        | RemoteAction::CopyDatabase { wait: true, .. } => {
             let job = ask(client, &order.act).await?;
             watch::one(client, &job, order.json).await
         }
@@ -48,16 +50,16 @@ async fn carry_out(order: &Order, client: &Client) -> Result<()> {
     }
 }
 
-async fn ask(client: &Client, act: &Act) -> Result<Value> {
+async fn ask(client: &Client, act: &RemoteAction) -> Result<Value> {
     let (method, path, body) = request(act);
     client.send(method, &path, body).await
 }
 
 /// What is asked of the server.
-fn request(act: &Act) -> (&'static str, String, Option<Object>) {
+fn request(act: &RemoteAction) -> (&'static str, String, Option<Object>) {
     match act {
-        Act::Partitions { of } => ("GET", below(of, "partitions"), None),
-        Act::Split { of, range, at, .. } => {
+        RemoteAction::Partitions { of } => ("GET", below(of, "partitions"), None),
+        RemoteAction::Split { of, range, at, .. } => {
             let path = match range {
                 Some(id) => below(of, &format!("partitions/{id}/split")),
                 None => below(of, "partitions/split"),
@@ -65,28 +67,28 @@ fn request(act: &Act) -> (&'static str, String, Option<Object>) {
             let body = at.as_ref().map_or(Object::new(), |at| Object::new().with("at", at.clone()));
             ("POST", path, Some(body))
         }
-        Act::Merge { of, ids, .. } => {
+        RemoteAction::Merge { of, ids, .. } => {
             let ids: Vec<Value> = ids.iter().map(|id| Value::from(id.to_string())).collect();
             ("POST", below(of, "partitions/merge"), Some(Object::new().with("ids", ids)))
         }
-        Act::Create { of, body } => ("PUT", below(of, ""), Some(body.clone())),
-        Act::Throughput { of } => ("GET", below(of, "throughput"), None),
-        Act::SetThroughput { of, body } => ("PUT", below(of, "throughput"), Some(body.clone())),
-        Act::Keys { of, by, top } => ("GET", format!("{}?by={by}&top={top}", below(of, "keys")), None),
-        Act::Jobs { .. } => ("GET", "jobs".to_owned(), None),
-        Act::Pause(id) => ("POST", format!("jobs/{id}/pause"), None),
-        Act::Resume(id) => ("POST", format!("jobs/{id}/resume"), None),
-        Act::Cancel(id) => ("DELETE", format!("jobs/{id}"), None),
-        Act::CopyDatabase { from, to, .. } => {
+        RemoteAction::Create { of, body } => ("PUT", below(of, ""), Some(body.clone())),
+        RemoteAction::Throughput { of } => ("GET", below(of, "throughput"), None),
+        RemoteAction::SetThroughput { of, body } => ("PUT", below(of, "throughput"), Some(body.clone())),
+        RemoteAction::Keys { of, by, top } => ("GET", format!("{}?by={by}&top={top}", below(of, "keys")), None),
+        RemoteAction::Jobs { .. } => ("GET", "jobs".to_owned(), None),
+        RemoteAction::Pause(id) => ("POST", format!("jobs/{id}/pause"), None),
+        RemoteAction::Resume(id) => ("POST", format!("jobs/{id}/resume"), None),
+        RemoteAction::Cancel(id) => ("DELETE", format!("jobs/{id}"), None),
+        RemoteAction::CopyDatabase { from, to, .. } => {
             ("POST", format!("databases/{}/copy", encoded(from)), Some(Object::new().with("to", to.as_str())))
         }
-        Act::Throttles => ("GET", "throttles".to_owned(), None),
-        Act::Snapshots => ("GET", "snapshots".to_owned(), None),
-        Act::Take { name, replace } => {
+        RemoteAction::Throttles => ("GET", "throttles".to_owned(), None),
+        RemoteAction::Snapshots => ("GET", "snapshots".to_owned(), None),
+        RemoteAction::Take { name, replace } => {
             ("PUT", format!("snapshots/{}", encoded(name)), Some(Object::new().with("replace", *replace)))
         }
-        Act::Restore { name } => ("POST", format!("snapshots/{}/restore", encoded(name)), None),
-        Act::Forget { name } => ("DELETE", format!("snapshots/{}", encoded(name)), None),
+        RemoteAction::Restore { name } => ("POST", format!("snapshots/{}/restore", encoded(name)), None),
+        RemoteAction::Forget { name } => ("DELETE", format!("snapshots/{}", encoded(name)), None),
     }
 }
 
@@ -94,7 +96,7 @@ fn encoded(name: &str) -> String {
     utf8_percent_encode(name, KEPT).to_string()
 }
 
-fn below(of: &Place, rest: &str) -> String {
+fn below(of: &ContainerPath, rest: &str) -> String {
     let path = match &of.container {
         Some(container) => format!("containers/{}/{}/{rest}", encoded(&of.database), encoded(container)),
         None => format!("databases/{}/{rest}", encoded(&of.database)),
@@ -102,27 +104,29 @@ fn below(of: &Place, rest: &str) -> String {
     path.trim_end_matches('/').to_owned()
 }
 
-fn tell(answer: &Value, as_json: bool, act: &Act) -> Result<()> {
+fn tell(answer: &Value, as_json: bool, act: &RemoteAction) -> Result<()> {
     let text = match (as_json, act) {
         (true, _) => json::to_string(answer) + "\n",
-        (_, Act::Partitions { .. }) => table::partitions(answer),
-        (_, Act::Throughput { .. } | Act::SetThroughput { .. } | Act::Create { .. }) => table::throughput(answer),
-        (_, Act::Keys { by: "ru", .. }) => table::busiest_keys(answer),
-        (_, Act::Keys { .. }) => table::largest_keys(answer),
-        (_, Act::Throttles) => table::throttles(answer),
-        (_, Act::Snapshots) => table::snapshots(answer),
-        (_, Act::Take { .. }) => table::taken(answer),
-        (_, Act::Restore { .. }) => table::restored(answer),
-        (_, Act::Forget { name }) => format!("snapshot {name} is deleted\n"),
-        (_, Act::Jobs { .. }) => table::jobs(answer),
+        (_, RemoteAction::Partitions { .. }) => table::partitions(answer),
+        (_, RemoteAction::Throughput { .. } | RemoteAction::SetThroughput { .. } | RemoteAction::Create { .. }) => {
+            table::throughput(answer)
+        }
+        (_, RemoteAction::Keys { by: "ru", .. }) => table::busiest_keys(answer),
+        (_, RemoteAction::Keys { .. }) => table::largest_keys(answer),
+        (_, RemoteAction::Throttles) => table::throttles(answer),
+        (_, RemoteAction::Snapshots) => table::snapshots(answer),
+        (_, RemoteAction::Take { .. }) => table::taken(answer),
+        (_, RemoteAction::Restore { .. }) => table::restored(answer),
+        (_, RemoteAction::Forget { name }) => format!("snapshot {name} is deleted\n"),
+        (_, RemoteAction::Jobs { .. }) => table::jobs(answer),
         (
             _,
-            Act::Split { .. }
-            | Act::Merge { .. }
-            | Act::CopyDatabase { .. }
-            | Act::Pause(_)
-            | Act::Resume(_)
-            | Act::Cancel(_),
+            RemoteAction::Split { .. }
+            | RemoteAction::Merge { .. }
+            | RemoteAction::CopyDatabase { .. }
+            | RemoteAction::Pause(_)
+            | RemoteAction::Resume(_)
+            | RemoteAction::Cancel(_),
         ) => table::job(answer) + "\n",
     };
     crate::print(&text)

@@ -23,30 +23,30 @@ pub use items::Items;
 use pleiad_model::{Error, Object, Result, Value};
 use toml::de::{DeTable, DeValue};
 
-use crate::config::{Document, Entry};
+use crate::config::{TomlDocument, TomlEntry};
 
 #[derive(Debug, Default, PartialEq)]
 pub struct Declaration {
-    pub databases: Vec<Database>,
+    pub databases: Vec<SeedDatabase>,
 }
 
 #[derive(Debug, PartialEq)]
-pub struct Database {
+pub struct SeedDatabase {
     pub id: String,
-    pub throughput: Option<Throughput>,
-    pub containers: Vec<Container>,
+    pub throughput: Option<SeedThroughput>,
+    pub containers: Vec<SeedContainer>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Throughput {
+pub enum SeedThroughput {
     Manual { ru_per_s: u64 },
     Autoscale { max_ru_per_s: u64 },
 }
 
 #[derive(Debug, PartialEq)]
-pub struct Container {
+pub struct SeedContainer {
     pub id: String,
-    pub throughput: Option<Throughput>,
+    pub throughput: Option<SeedThroughput>,
     /// The body of a request that creates it.
     pub body: Value,
     pub items: Items,
@@ -72,7 +72,7 @@ const POLICIES: [(&str, &str); 11] = [
 
 impl Declaration {
     /// From the file's `database` entry.
-    pub fn parse(document: &Document, entry: &Entry) -> Result<Declaration> {
+    pub fn parse(document: &TomlDocument, entry: &TomlEntry) -> Result<Declaration> {
         let tables = document.tables(entry)?;
         let databases = tables.into_iter().map(|table| database(document, entry, table)).collect::<Result<Vec<_>>>()?;
         unique(document, entry, databases.iter().map(|database| &database.id))?;
@@ -80,23 +80,23 @@ impl Declaration {
     }
 }
 
-fn database(document: &Document, whole: &Entry, table: &DeTable) -> Result<Database> {
+fn database(document: &TomlDocument, whole: &TomlEntry, table: &DeTable) -> Result<SeedDatabase> {
     let entries = document.entries(table, &DATABASE_KEYS)?;
     let containers = match find(&entries, "container") {
         Some(entry) => containers(document, entry)?,
         None => Vec::new(),
     };
-    Ok(Database { id: id(document, whole, &entries)?, throughput: throughput(document, &entries)?, containers })
+    Ok(SeedDatabase { id: id(document, whole, &entries)?, throughput: throughput(document, &entries)?, containers })
 }
 
-fn containers(document: &Document, entry: &Entry) -> Result<Vec<Container>> {
+fn containers(document: &TomlDocument, entry: &TomlEntry) -> Result<Vec<SeedContainer>> {
     let tables = document.tables(entry)?;
     let containers = tables.into_iter().map(|table| container(document, entry, table)).collect::<Result<Vec<_>>>()?;
     unique(document, entry, containers.iter().map(|container| &container.id))?;
     Ok(containers)
 }
 
-fn container(document: &Document, whole: &Entry, table: &DeTable) -> Result<Container> {
+fn container(document: &TomlDocument, whole: &TomlEntry, table: &DeTable) -> Result<SeedContainer> {
     let known = CONTAINER_KEYS.into_iter().chain(POLICIES.map(|(ours, _)| ours)).collect::<Vec<_>>();
     let entries = document.entries(table, &known)?;
     let id = id(document, whole, &entries)?;
@@ -107,7 +107,7 @@ fn container(document: &Document, whole: &Entry, table: &DeTable) -> Result<Cont
             body.set(*theirs, document.json(entry)?);
         }
     }
-    Ok(Container {
+    Ok(SeedContainer {
         id,
         throughput: throughput(document, &entries)?,
         body: body.into(),
@@ -115,12 +115,17 @@ fn container(document: &Document, whole: &Entry, table: &DeTable) -> Result<Cont
     })
 }
 
-fn find<'e, 'd>(entries: &'e [Entry<'d>], name: &str) -> Option<&'e Entry<'d>> {
+fn find<'e, 'd>(entries: &'e [TomlEntry<'d>], name: &str) -> Option<&'e TomlEntry<'d>> {
     entries.iter().find(|entry| entry.name == name)
 }
 
 /// The entry, or an error at the table (or, when it is empty, at what holds it).
-fn need<'e, 'd>(document: &Document, whole: &Entry, entries: &'e [Entry<'d>], name: &str) -> Result<&'e Entry<'d>> {
+fn need<'e, 'd>(
+    document: &TomlDocument,
+    whole: &TomlEntry,
+    entries: &'e [TomlEntry<'d>],
+    name: &str,
+) -> Result<&'e TomlEntry<'d>> {
     let missing = || {
         let place = entries.first().unwrap_or(whole);
         document.error(place, &format!("a {} needs `{name}`.", whole.name))
@@ -128,15 +133,15 @@ fn need<'e, 'd>(document: &Document, whole: &Entry, entries: &'e [Entry<'d>], na
     find(entries, name).ok_or_else(missing)
 }
 
-fn id(document: &Document, whole: &Entry, entries: &[Entry]) -> Result<String> {
+fn id(document: &TomlDocument, whole: &TomlEntry, entries: &[TomlEntry]) -> Result<String> {
     document.string(need(document, whole, entries, "id")?).map(str::to_owned)
 }
 
-fn throughput(document: &Document, entries: &[Entry]) -> Result<Option<Throughput>> {
+fn throughput(document: &TomlDocument, entries: &[TomlEntry]) -> Result<Option<SeedThroughput>> {
     match (find(entries, "throughput"), find(entries, "autoscale-max")) {
         (None, None) => Ok(None),
-        (Some(manual), None) => Ok(Some(Throughput::Manual { ru_per_s: document.count(manual)? })),
-        (None, Some(most)) => Ok(Some(Throughput::Autoscale { max_ru_per_s: document.count(most)? })),
+        (Some(manual), None) => Ok(Some(SeedThroughput::Manual { ru_per_s: document.count(manual)? })),
+        (None, Some(most)) => Ok(Some(SeedThroughput::Autoscale { max_ru_per_s: document.count(most)? })),
         (Some(_), Some(both)) => {
             Err(document.error(both, "`throughput` and `autoscale-max` exclude each other; keep one."))
         }
@@ -144,7 +149,7 @@ fn throughput(document: &Document, entries: &[Entry]) -> Result<Option<Throughpu
 }
 
 /// One path makes a plain key, several a hierarchical one. Both are version 2, the only one for new containers.
-fn partition_key(document: &Document, whole: &Entry, entries: &[Entry]) -> Result<Object> {
+fn partition_key(document: &TomlDocument, whole: &TomlEntry, entries: &[TomlEntry]) -> Result<Object> {
     let entry = need(document, whole, entries, "partition-key")?;
     let paths = match entry.value {
         DeValue::String(path) => Some(vec![Value::from(path.as_ref())]),
@@ -157,7 +162,7 @@ fn partition_key(document: &Document, whole: &Entry, entries: &[Entry]) -> Resul
     Ok(Object::new().with("paths", paths).with("kind", kind).with("version", 2_i64))
 }
 
-fn items(document: &Document, entries: &[Entry]) -> Result<Items> {
+fn items(document: &TomlDocument, entries: &[TomlEntry]) -> Result<Items> {
     match (find(entries, "seed"), find(entries, "items")) {
         (None, None) => Ok(Items::None),
         (Some(_), Some(both)) => Err(document.error(both, "`seed` and `items` exclude each other; keep one.")),
@@ -173,7 +178,7 @@ fn items(document: &Document, entries: &[Entry]) -> Result<Items> {
     }
 }
 
-fn unique<'i>(document: &Document, entry: &Entry, ids: impl Iterator<Item = &'i String>) -> Result<(), Error> {
+fn unique<'i>(document: &TomlDocument, entry: &TomlEntry, ids: impl Iterator<Item = &'i String>) -> Result<(), Error> {
     let mut seen = std::collections::BTreeSet::new();
     for id in ids {
         if !seen.insert(id) {

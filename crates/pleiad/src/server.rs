@@ -11,21 +11,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pleiad_engine::{Durability as Policy, Engine, Governance, Limits as EngineLimits, Live, Sharing};
+use pleiad_engine::{AccountHost, Engine, Governance, Parallelism, PartitionLimits as EngineLimits, SyncPolicy};
 use pleiad_model::env::{Env, OffsetEnv, SystemEnv};
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, Memory, RocksOptions, RocksStore};
-use pleiad_wire::listener::{self, Drain, Limits, tls_config_of};
+use pleiad_wire::listener::{self, ConnectionLimits, Drain, tls_config_of};
 use pleiad_wire::metrics::Metrics;
-use pleiad_wire::nosql::access::Access;
-use pleiad_wire::nosql::auth::Keys;
+use pleiad_wire::nosql::auth::SigningKeys;
 use pleiad_wire::nosql::auth::bearer::Issuer;
-use pleiad_wire::nosql::{Account, Front};
+use pleiad_wire::nosql::role_access::BearerAccess;
+use pleiad_wire::nosql::{Account, Frontend};
 use pleiad_wire::webhook::Webhook;
 use tokio::net::TcpListener;
 
 use crate::certificate::{self, Identity};
-use crate::config::{Durability, Face, LogFormat, Settings, Storage};
+use crate::config::{DurabilitySetting, LogFormat, RunMode, Settings, Storage};
 use crate::endpoint::Endpoints;
 use crate::{alerts, banner, ready};
 
@@ -46,8 +46,8 @@ async fn serve(settings: Settings) -> Result<()> {
     let https = settings.protocols.has_https();
     let identity = https.then(|| certificate::identity(&settings, SystemEnv.now_ms())).transpose()?;
     let authority = identity.as_ref().and_then(|identity| identity.authority.clone());
-    let clock = (settings.face == Face::Dev).then(Arc::<OffsetEnv>::default);
-    let live = Live::new(open(&settings, clock.clone()).await?);
+    let clock = (settings.face == RunMode::Dev).then(Arc::<OffsetEnv>::default);
+    let live = AccountHost::new(open(&settings, clock.clone()).await?);
     declare::apply(&live.engine(), &settings.declaration).await?;
 
     let front = Arc::new(front(&settings, live.clone(), clock, authority.as_deref()).await?);
@@ -129,8 +129,8 @@ async fn open(settings: &Settings, clock: Option<Arc<OffsetEnv>>) -> Result<Engi
         }
     };
     let policy = match settings.durability {
-        Durability::Synced => Policy::Synced,
-        Durability::Written { sync_interval } => Policy::SyncedWithin(sync_interval),
+        DurabilitySetting::Synced => SyncPolicy::Synced,
+        DurabilitySetting::Written { sync_interval } => SyncPolicy::SyncedWithin(sync_interval),
     };
     let limits = EngineLimits {
         partition_ru_max: as_u32(settings.partition_ru_max),
@@ -139,7 +139,7 @@ async fn open(settings: &Settings, clock: Option<Arc<OffsetEnv>>) -> Result<Engi
         ranges_initial: settings.ranges_initial,
         key_bytes_max: settings.key_bytes_max,
         copy_bytes_per_s: settings.copy_bytes_per_s,
-        sharing: Sharing::USUAL,
+        sharing: Parallelism::USUAL,
         governance: Governance {
             enforced: settings.rate_limit,
             serverless: settings.serverless,
@@ -160,15 +160,16 @@ async fn open(settings: &Settings, clock: Option<Arc<OffsetEnv>>) -> Result<Engi
 
 async fn front(
     settings: &Settings,
-    live: Arc<Live>,
+    live: Arc<AccountHost>,
     clock: Option<Arc<OffsetEnv>>,
     authority: Option<&std::path::Path>,
-) -> Result<Front> {
+) -> Result<Frontend> {
     let keys = &settings.keys;
-    let text = |key: &Option<crate::config::Key>| key.as_ref().map(|key| key.reveal().to_owned());
+    let text = |key: &Option<crate::config::AccountKey>| key.as_ref().map(|key| key.reveal().to_owned());
     let [secondary, primary_ro, secondary_ro] =
         [text(&keys.secondary), text(&keys.primary_read_only), text(&keys.secondary_read_only)];
-    let keys = Keys::new(keys.primary.reveal(), secondary.as_deref(), primary_ro.as_deref(), secondary_ro.as_deref())?;
+    let keys =
+        SigningKeys::new(keys.primary.reveal(), secondary.as_deref(), primary_ro.as_deref(), secondary_ro.as_deref())?;
     let account =
         Account { id: "pleiad".to_owned(), region: "Local".to_owned(), consistency: settings.consistency.into() };
     let certificate = match authority {
@@ -177,7 +178,7 @@ async fn front(
     };
     let access = access(settings).await?;
     let https_only = !settings.protocols.has_http();
-    let front = Front::new(
+    let front = Frontend::new(
         live,
         keys,
         account,
@@ -198,10 +199,10 @@ async fn front(
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Whose bearer tokens are accepted, kept up to date while the server runs.
-async fn access(settings: &Settings) -> Result<Arc<Access>> {
+async fn access(settings: &Settings) -> Result<Arc<BearerAccess>> {
     let Some(tokens) = settings.tokens.clone() else { return Ok(Arc::default()) };
     let issuer = Issuer { name: tokens.issuer, audiences: tokens.audiences };
-    let access = Arc::new(Access::open(issuer, &tokens.keys, tokens.roles).await?);
+    let access = Arc::new(BearerAccess::open(issuer, &tokens.keys, tokens.roles).await?);
     let looked_after = access.clone();
     tokio::spawn(async move {
         loop {
@@ -212,13 +213,13 @@ async fn access(settings: &Settings) -> Result<Arc<Access>> {
     Ok(access)
 }
 
-fn limits(settings: &Settings) -> Limits {
-    Limits {
+fn limits(settings: &Settings) -> ConnectionLimits {
+    ConnectionLimits {
         connections_max: settings.connections_max,
         header_bytes_max: settings.header_bytes_max,
         header_read_timeout: settings.slow_client_timeout,
         body_bytes_max: settings.body_bytes_max,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     }
 }
 

@@ -10,27 +10,27 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a panic is how a test fails
 
-#[path = "crash/chance.rs"]
-mod chance; // seeded
+#[path = "crash/rng.rs"]
+mod rng; // seeded
 #[path = "crash/client.rs"]
 mod client; // signed requests
 #[path = "crash/load.rs"]
 mod load; // what is asked, and what must be there
-#[path = "crash/power.rs"]
-mod power; // what is lost with the power
+#[path = "crash/power_loss.rs"]
+mod power_loss; // what is lost with the power
 #[path = "crash/restore.rs"]
 mod restore; // accounts that go back
-#[path = "crash/scratch.rs"]
-mod scratch; // containers that come and go
+#[path = "crash/container_churn.rs"]
+mod container_churn; // containers that come and go
 #[path = "crash/server.rs"]
 mod server; // the binary
 
 use std::time::Duration;
 
-use chance::Chance;
 use load::{Fleet, create_containers};
 use pleiad_model::env::{Env, SystemEnv};
-use power::{Luck, Power};
+use power_loss::{Luck, Power};
+use rng::Chance;
 use server::{Face, Site};
 
 const KILLS: u64 = 26;

@@ -11,20 +11,20 @@
 
 #[path = "golden/page.rs"]
 mod page; // a file becomes questions
-#[path = "golden/words.rs"]
-mod words; // one line of a page, cut into words
+#[path = "golden/line.rs"]
+mod line; // one line of a page, cut into words
 #[path = "golden/world.rs"]
 mod world; // a server to ask
 #[path = "golden/bearer.rs"]
 mod bearer; // tokens, as an issuer signs them
 #[path = "golden/client.rs"]
 mod client; // requests, signed as a client signs them
-#[path = "golden/ask.rs"]
-mod ask; // a question put, and what the page remembers
+#[path = "golden/runner.rs"]
+mod runner; // a question put, and what the page remembers
 #[path = "golden/query.rs"]
 mod query; // a query, page by page
-#[path = "golden/show.rs"]
-mod show; // an answer as a page states it
+#[path = "golden/render.rs"]
+mod render; // an answer as a page states it
 #[path = "golden/masks.rs"]
 mod masks; // what differs from run to run, by names that do not
 
@@ -101,7 +101,7 @@ fn run_in(world: &World, pages: &[&Page]) -> Vec<String> {
         Ok(server) => server,
         Err(why) => return vec![format!("{world}: {why}")],
     };
-    pages.iter().flat_map(|page| compare(page, world, ask::run(page, &mut server))).collect()
+    pages.iter().flat_map(|page| compare(page, world, runner::run(page, &mut server))).collect()
 }
 
 fn compare(page: &Page, world: &World, outcome: Result<Vec<Vec<String>>>) -> Vec<String> {
@@ -125,7 +125,7 @@ fn update_answers(pages: &[Page]) -> Result<()> {
             std::collections::btree_map::Entry::Occupied(server) => server.into_mut(),
             std::collections::btree_map::Entry::Vacant(place) => place.insert(world.start()?),
         };
-        let answers = ask::run(page, server).map_err(|why| failure(page, &world, &why))?;
+        let answers = runner::run(page, server).map_err(|why| failure(page, &world, &why))?;
         page.write(&answers)?;
     }
     Ok(())

@@ -46,7 +46,7 @@ use tracing::{debug, warn};
 
 pub use body::{BodyError, read_body};
 pub use drain::Drain;
-pub use limits::Limits;
+pub use limits::ConnectionLimits;
 pub use tls::{tls_config, tls_config_of};
 
 use again::again;
@@ -59,7 +59,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How a connection reached us.
 #[derive(Clone, Debug)]
-pub struct Origin {
+pub struct ConnectionOrigin {
     pub secure: bool,
     pub local: SocketAddr,
     pub peer: SocketAddr,
@@ -67,14 +67,18 @@ pub struct Origin {
 
 /// What answers requests.
 pub trait Service: Send + Sync + 'static {
-    fn call(&self, origin: &Origin, request: Request<Incoming>) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+    fn call(
+        &self,
+        origin: &ConnectionOrigin,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
 }
 
 /// Serves the socket until the drain begins. Connections may outlive this call: `Drain::wait` waits for them.
 pub async fn serve<S: Service>(
     socket: TcpListener,
     tls: Option<Arc<rustls::ServerConfig>>,
-    limits: Limits,
+    limits: ConnectionLimits,
     service: Arc<S>,
     drain: Drain,
 ) -> io::Result<()> {
@@ -104,13 +108,13 @@ pub async fn serve<S: Service>(
 /// What every connection shares.
 struct House<S> {
     tls: Option<TlsAcceptor>,
-    limits: Limits,
+    limits: ConnectionLimits,
     service: Arc<S>,
 }
 
 /// What every request of one connection shares.
 struct Connection {
-    origin: Origin,
+    origin: ConnectionOrigin,
     activity: Activity,
 }
 
@@ -155,7 +159,7 @@ async fn converse<S: Service>(stream: TcpStream, peer: SocketAddr, house: &House
         () = draining.begun() => return Ok(()),
         greeted = greeting => greeted??,
     };
-    let origin = |secure| Origin { secure, local, peer };
+    let origin = |secure| ConnectionOrigin { secure, local, peer };
     match greeted {
         Greeted::Http1(stream) => http1(stream, origin(false), house, draining).await,
         Greeted::Http2(stream) => http2(stream, origin(false), house, draining).await,
@@ -188,7 +192,7 @@ async fn greet<S>(stream: TcpStream, house: &House<S>) -> io::Result<Greeted> {
     }
 }
 
-async fn http1<IO, S>(stream: IO, origin: Origin, house: &House<S>, mut draining: Draining) -> Ending
+async fn http1<IO, S>(stream: IO, origin: ConnectionOrigin, house: &House<S>, mut draining: Draining) -> Ending
 where
     IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     S: Service,
@@ -217,7 +221,7 @@ where
     Ok(serving.await?)
 }
 
-async fn http2<IO, S>(stream: IO, origin: Origin, house: &House<S>, mut draining: Draining) -> Ending
+async fn http2<IO, S>(stream: IO, origin: ConnectionOrigin, house: &House<S>, mut draining: Draining) -> Ending
 where
     IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     S: Service,

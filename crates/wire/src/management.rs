@@ -18,7 +18,7 @@
 //! Read in this order.
 
 mod route; // which resource a path names
-mod asked; // the query part and the body, read as types
+mod request; // the query part and the body, read as types
 mod partitions; // what each holds, splits and merges
 mod keys; // logical partitions
 mod containers; // new ones
@@ -26,7 +26,7 @@ mod throughput; // what is reserved
 mod jobs; // splits, merges and copies under way
 pub mod snapshots; // the whole account, taken and restored
 mod usage; // what is used, and who was refused
-mod topology; // what only tests need
+mod test_controls; // what only tests need
 
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ use pleiad_model::{Object, Result, Value, json};
 use crate::nosql::address::{Signing, decode_onto};
 use crate::nosql::reply::{Handled, Reply};
 use crate::nosql::translate::not_allowed;
-pub use asked::Asked;
-use route::Route;
+pub use request::ManagementRequest;
+use route::ManagementRoute;
 
 const ROOT: &str = "/_pleiad";
 
@@ -67,42 +67,42 @@ pub fn signing(link: &str) -> Signing<'_> {
 }
 
 /// Answers what is asked about partitions, and of them.
-pub struct Desk {
+pub struct ManagementApi {
     engine: Arc<Engine>,
     /// Where tests may steer the server, the clock that they may move.
     clock: Option<Arc<OffsetEnv>>,
 }
 
-impl Desk {
+impl ManagementApi {
     pub fn new(engine: Arc<Engine>, clock: Option<Arc<OffsetEnv>>) -> Self {
-        Desk { engine, clock }
+        ManagementApi { engine, clock }
     }
 
-    pub async fn answer(&self, asked: &Asked<'_>) -> Handled {
-        match (asked.method, Route::parse(&asked.names)?) {
-            (&Method::GET, Route::Partitions(at)) => self.partitions(at),
-            (&Method::POST, Route::Split(at, id)) => self.split(at, id, asked).await,
-            (&Method::POST, Route::Merge(at)) => self.merge(at, asked).await,
-            (&Method::PUT, Route::Container(at)) => self.create(at, asked).await,
-            (&Method::GET, Route::Keys(at)) => self.keys(at, asked).await,
-            (&Method::GET, Route::Statistics(at)) => self.statistics(at).await,
-            (&Method::GET, Route::Throughput(of)) => self.throughput(of),
-            (&Method::PUT, Route::Throughput(of)) => self.set_throughput(of, asked).await,
-            (&Method::GET, Route::Jobs) => self.jobs(),
-            (&Method::GET, Route::Job(id)) => self.job(id),
-            (&Method::DELETE, Route::Job(id)) => self.cancel_job(id).await,
-            (&Method::POST, Route::CopyDatabase(from)) => self.copy_database(from, asked).await,
-            (&Method::POST, Route::Pause(id)) => self.pause_job(id, true),
-            (&Method::POST, Route::Resume(id)) => self.pause_job(id, false),
-            (&Method::GET, Route::Throttles) => self.throttles(),
-            (&Method::GET, Route::Metrics) => self.metrics(),
-            (&Method::GET, Route::Alerts) => self.alerts(),
-            (&Method::GET, Route::Topology) => self.topology(),
-            (&Method::PUT, Route::Hold(step)) => self.hold(step, true),
-            (&Method::DELETE, Route::Hold(step)) => self.hold(step, false),
-            (&Method::PUT, Route::Fault(at, id)) => self.set_fault(at, id, asked),
-            (&Method::DELETE, Route::Fault(at, id)) => self.clear_fault(at, id),
-            (&Method::POST, Route::Clock) => self.move_clock(asked),
+    pub async fn answer(&self, asked: &ManagementRequest<'_>) -> Handled {
+        match (asked.method, ManagementRoute::parse(&asked.names)?) {
+            (&Method::GET, ManagementRoute::Partitions(at)) => self.partitions(at),
+            (&Method::POST, ManagementRoute::Split(at, id)) => self.split(at, id, asked).await,
+            (&Method::POST, ManagementRoute::Merge(at)) => self.merge(at, asked).await,
+            (&Method::PUT, ManagementRoute::Container(at)) => self.create(at, asked).await,
+            (&Method::GET, ManagementRoute::Keys(at)) => self.keys(at, asked).await,
+            (&Method::GET, ManagementRoute::Statistics(at)) => self.statistics(at).await,
+            (&Method::GET, ManagementRoute::Throughput(of)) => self.throughput(of),
+            (&Method::PUT, ManagementRoute::Throughput(of)) => self.set_throughput(of, asked).await,
+            (&Method::GET, ManagementRoute::Jobs) => self.jobs(),
+            (&Method::GET, ManagementRoute::Job(id)) => self.job(id),
+            (&Method::DELETE, ManagementRoute::Job(id)) => self.cancel_job(id).await,
+            (&Method::POST, ManagementRoute::CopyDatabase(from)) => self.copy_database(from, asked).await,
+            (&Method::POST, ManagementRoute::Pause(id)) => self.pause_job(id, true),
+            (&Method::POST, ManagementRoute::Resume(id)) => self.pause_job(id, false),
+            (&Method::GET, ManagementRoute::Throttles) => self.throttles(),
+            (&Method::GET, ManagementRoute::Metrics) => self.metrics(),
+            (&Method::GET, ManagementRoute::Alerts) => self.alerts(),
+            (&Method::GET, ManagementRoute::Topology) => self.topology(),
+            (&Method::PUT, ManagementRoute::Hold(step)) => self.hold(step, true),
+            (&Method::DELETE, ManagementRoute::Hold(step)) => self.hold(step, false),
+            (&Method::PUT, ManagementRoute::Fault(at, id)) => self.set_fault(at, id, asked),
+            (&Method::DELETE, ManagementRoute::Fault(at, id)) => self.clear_fault(at, id),
+            (&Method::POST, ManagementRoute::Clock) => self.move_clock(asked),
             _ => Err(not_allowed()),
         }
     }

@@ -18,7 +18,7 @@ use prometheus_client::registry::Registry;
 const END: &str = "# EOF\n";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
-pub enum Operation {
+pub enum MetricOperation {
     Read,
     Create,
     Replace,
@@ -27,22 +27,22 @@ pub enum Operation {
     Other,
 }
 
-impl Operation {
+impl MetricOperation {
     pub fn of(method: &Method) -> Self {
         match *method {
-            Method::GET | Method::HEAD => Operation::Read,
-            Method::POST => Operation::Create,
-            Method::PUT => Operation::Replace,
-            Method::PATCH => Operation::Patch,
-            Method::DELETE => Operation::Delete,
-            _ => Operation::Other,
+            Method::GET | Method::HEAD => MetricOperation::Read,
+            Method::POST => MetricOperation::Create,
+            Method::PUT => MetricOperation::Replace,
+            Method::PATCH => MetricOperation::Patch,
+            Method::DELETE => MetricOperation::Delete,
+            _ => MetricOperation::Other,
         }
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
-    operation: Operation,
+    operation: MetricOperation,
     status: u16,
 }
 
@@ -72,7 +72,7 @@ impl Metrics {
         Metrics { shows_keys, registry, requests, charge, duration }
     }
 
-    pub fn request(&self, operation: Operation, status: u16, charge_ru: f64, took: Duration) {
+    pub fn request(&self, operation: MetricOperation, status: u16, charge_ru: f64, took: Duration) {
         self.requests.get_or_create(&Labels { operation, status }).inc();
         self.charge.inc_by(charge_ru);
         self.duration.observe(took.as_secs_f64());
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn requests_are_counted_by_operation_and_status() {
         let metrics = Metrics::new(false);
-        metrics.request(Operation::Read, 200, 1.5, Duration::from_millis(1));
-        metrics.request(Operation::Read, 404, 1.0, Duration::from_millis(1));
+        metrics.request(MetricOperation::Read, 200, 1.5, Duration::from_millis(1));
+        metrics.request(MetricOperation::Read, 404, 1.0, Duration::from_millis(1));
         let text = metrics.render(&AccountMetrics::default());
         assert!(text.ends_with("# EOF\n") && text.matches("# EOF").count() == 1, "{text}");
         assert!(text.contains("pleiad_requests_total{operation=\"Read\",status=\"200\"} 1"), "{text}");

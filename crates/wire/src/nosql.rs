@@ -4,10 +4,10 @@ mod http; // one request, from its first line to its answer
 pub mod address; // which resource a path names
 pub mod auth; // who is asking
 pub mod resource_token; // what a permission is worth to whoever carries it
-mod permit; // what it allows
+mod permissions; // what it allows
 pub mod roles; // which principal may do what where
 mod file_stamp; // whether a file has changed
-pub mod access; // what a bearer token is worth
+pub mod role_access; // what a bearer token is worth
 pub(crate) mod request; // headers and bodies, read as types
 pub mod binary_json; // bodies in Cosmos's binary form
 pub mod batch; // many operations in one body, and their results
@@ -16,7 +16,7 @@ mod session; // session tokens as text
 pub mod continuation; // where the next page starts, signed
 pub(crate) mod translate; // requests to the engine, answers from it
 mod query_metrics; // how a page of a query was made
-mod shape; // resources as JSON
+mod encode; // resources as JSON
 pub(crate) mod status; // failures as numbers
 pub(crate) mod reply; // status, headers, body
 
@@ -26,14 +26,14 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use ::http::HeaderValue;
 use bytes::Bytes;
-use pleiad_engine::{Engine, Live};
+use pleiad_engine::{AccountHost, Engine};
 use pleiad_model::Consistency;
 use pleiad_model::env::OffsetEnv;
 
 use crate::metrics::Metrics;
-use access::Access;
-use auth::Keys;
-use continuation::Tokens;
+use auth::SigningKeys;
+use continuation::TokenSigner;
+use role_access::BearerAccess;
 
 /// What the account says of itself.
 #[derive(Clone, Debug)]
@@ -46,14 +46,14 @@ pub struct Account {
 }
 
 /// Answers HTTP requests for one account.
-pub struct Front {
-    live: Arc<Live>,
-    keys: Keys,
-    access: Arc<Access>,
+pub struct Frontend {
+    live: Arc<AccountHost>,
+    keys: SigningKeys,
+    access: Arc<BearerAccess>,
     account: Account,
     /// Where tests may steer the server, the clock that they may move.
     clock: Option<Arc<OffsetEnv>>,
-    tokens: Arc<Tokens>,
+    tokens: Arc<TokenSigner>,
     metrics: Arc<Metrics>,
     /// The authority that signed our certificate, for clients to download.
     certificate: Option<Bytes>,
@@ -68,17 +68,17 @@ pub struct Front {
 }
 
 /// Answers one request: from one engine, whatever happens to the account meanwhile.
-pub struct Gateway<'f> {
+pub struct RequestContext<'f> {
     engine: &'f Engine,
     account: &'f Account,
-    access: &'f Access,
-    tokens: &'f Arc<Tokens>,
+    access: &'f BearerAccess,
+    tokens: &'f Arc<TokenSigner>,
 }
 
-impl Front {
+impl Frontend {
     pub async fn new(
-        live: Arc<Live>,
-        keys: Keys,
+        live: Arc<AccountHost>,
+        keys: SigningKeys,
         account: Account,
         metrics: Arc<Metrics>,
         certificate: Option<Bytes>,
@@ -87,11 +87,11 @@ impl Front {
     ) -> Self {
         let engine = live.engine();
         // A snapshot of the account has the same secret.
-        let tokens = Arc::new(Tokens::new(&engine.catalog.secret().await));
+        let tokens = Arc::new(TokenSigner::new(&engine.catalog.secret().await));
         let (activity_seed, activities) = (engine.random_u64(), AtomicU64::new(0));
         let started = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(engine.now_ms()));
         let started = HeaderValue::from_str(&started).unwrap_or(HeaderValue::from_static(""));
-        Front {
+        Frontend {
             live,
             keys,
             access: Arc::default(),
@@ -110,7 +110,7 @@ impl Front {
     }
 
     /// Takes bearer tokens of others than an emulator's.
-    pub fn open_to(mut self, access: Arc<Access>) -> Self {
+    pub fn open_to(mut self, access: Arc<BearerAccess>) -> Self {
         self.access = access;
         self
     }
@@ -121,7 +121,7 @@ impl Front {
         self
     }
 
-    fn gateway<'f>(&'f self, engine: &'f Engine) -> Gateway<'f> {
-        Gateway { engine, account: &self.account, access: &self.access, tokens: &self.tokens }
+    fn gateway<'f>(&'f self, engine: &'f Engine) -> RequestContext<'f> {
+        RequestContext { engine, account: &self.account, access: &self.access, tokens: &self.tokens }
     }
 }

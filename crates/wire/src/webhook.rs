@@ -7,7 +7,7 @@ use http::header::CONTENT_TYPE;
 use pleiad_engine::{Alert, AlertKind};
 use pleiad_model::{Error, Object, Result, json};
 
-use crate::outbound::Remote;
+use crate::http_client::Remote;
 
 pub struct Webhook {
     remote: Remote,

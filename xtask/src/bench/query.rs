@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use super::measure;
-use crate::setup::{self, Scope};
+use crate::setup::{self, SetupScope};
 use crate::shell::{self, Result};
 
 const DUCKDB: &str = "duckdb==2.0.0";
@@ -28,7 +28,7 @@ pub struct Options {
 
 pub fn run(args: &[String]) -> Result {
     let options = options(args)?;
-    setup::ensure(&[Scope::Build])?;
+    setup::ensure(&[SetupScope::Build])?;
     let python = environment("duckdb", DUCKDB)?.join("bin/python");
     let postgres = postgres()?;
     let (cache, items, format) = (shell::cache().join("bench-query"), options.items.to_string(), format_on_disk()?);
@@ -64,7 +64,7 @@ fn postgres() -> Result<PathBuf> {
 }
 
 fn installed_postgres() -> Option<PathBuf> {
-    setup::ensure(&[Scope::Compare]).ok()?;
+    setup::ensure(&[SetupScope::Compare]).ok()?;
     setup::postgres_programs()
 }
 
@@ -74,7 +74,7 @@ fn environment(name: &str, package: &str) -> Result<PathBuf> {
     let dir = shell::cache().join("compare").join(format!("{name}-{version}"));
     let installed = dir.join("installed"); // a half-done installation must not look like a whole one
     if !installed.exists() {
-        setup::ensure(&[Scope::Interop])?; // for python3 with venv
+        setup::ensure(&[SetupScope::Interop])?; // for python3 with venv
         println!("installing {package} …");
         shell::run(shell::command("python3", ["-m", "venv", "--clear"]).arg(&dir))?;
         shell::run(&mut shell::command(dir.join("bin/python"), ["-m", "pip", "install", "--quiet", package]))?;

@@ -1,11 +1,11 @@
 //! `cargo xtask bench scripts`: what stored procedures, user-defined functions and batches cost, against the same work without them.
 
 use super::{measure, only_write};
-use crate::setup::{self, Scope};
+use crate::setup::{self, SetupScope};
 use crate::shell::Result;
 
 pub fn run(args: &[String]) -> Result {
     let write = only_write("scripts", args)?;
-    setup::ensure(&[Scope::Build])?;
+    setup::ensure(&[SetupScope::Build])?;
     measure("scripts", &[], write)
 }

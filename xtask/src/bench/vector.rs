@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use super::{measure, only_write};
-use crate::setup::{self, Scope};
+use crate::setup::{self, SetupScope};
 use crate::shell::Result;
 
 const ITEMS: &str = "100000";
@@ -15,6 +15,6 @@ pub fn run(args: &[String]) -> Result {
         _ => (ITEMS, args),
     };
     let write = only_write("vector", args)?;
-    setup::ensure(&[Scope::Build])?;
+    setup::ensure(&[SetupScope::Build])?;
     measure("vector", &[OsStr::new(items)], write)
 }

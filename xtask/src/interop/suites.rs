@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::process::Command;
 
-use super::Place;
+use super::SuiteDirs;
 use crate::shell::{self, Result};
 
 pub struct Suite {
@@ -18,8 +18,8 @@ pub struct Suite {
     pub toolchain: &'static [&'static str],
     /// How the name of a file with tests ends: most runners are content with none, and we are not.
     pub tests: &'static str,
-    pub prepare: fn(&Place) -> Result,
-    pub test: fn(&Place) -> Command,
+    pub prepare: fn(&SuiteDirs) -> Result,
+    pub test: fn(&SuiteDirs) -> Command,
 }
 
 pub const SUITES: [Suite; 5] = [
@@ -32,7 +32,7 @@ pub const SUITES: [Suite; 5] = [
 
 // ---- python ---------------------------------------------------------------------------------------------
 
-fn python_prepare(place: &Place) -> Result {
+fn python_prepare(place: &SuiteDirs) -> Result {
     let version = shell::output(&mut shell::command("python3", ["--version"]))?;
     when_changed(place, &["requirements.txt"], &version, || {
         let venv = place.cache.join("venv");
@@ -44,7 +44,7 @@ fn python_prepare(place: &Place) -> Result {
     })
 }
 
-fn python_test(place: &Place) -> Command {
+fn python_test(place: &SuiteDirs) -> Command {
     // Neither byte code nor pytest's notes may appear in the working tree.
     let python = place.cache.join("venv/bin/python");
     let mut test = shell::command(python, ["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
@@ -55,7 +55,7 @@ fn python_test(place: &Place) -> Command {
 // ---- js -------------------------------------------------------------------------------------------------
 
 /// A module is looked up from where the importing file is, so the suite runs as a copy beside its node_modules.
-fn js_prepare(place: &Place) -> Result {
+fn js_prepare(place: &SuiteDirs) -> Result {
     let copy = place.cache.join("suite");
     copy_fresh(&place.source, &copy, "node_modules")?;
     let version = shell::output(&mut shell::command("node", ["--version"]))?;
@@ -64,7 +64,7 @@ fn js_prepare(place: &Place) -> Result {
     })
 }
 
-fn js_test(place: &Place) -> Command {
+fn js_test(place: &SuiteDirs) -> Command {
     let mut test = shell::command("node", ["--test"]);
     test.current_dir(place.cache.join("suite"));
     test
@@ -72,17 +72,17 @@ fn js_test(place: &Place) -> Command {
 
 // ---- rust -----------------------------------------------------------------------------------------------
 
-fn rust_prepare(place: &Place) -> Result {
+fn rust_prepare(place: &SuiteDirs) -> Result {
     shell::run(&mut rust_cargo(place, &["test", "--locked", "--no-run"]))
 }
 
-fn rust_test(place: &Place) -> Command {
+fn rust_test(place: &SuiteDirs) -> Command {
     rust_cargo(place, &["test", "--locked"])
 }
 
 /// A workspace and a target directory of its own: the SDK's dependencies must not meet ours in feature
 /// unification. The debug profile, because here only the time to compile counts.
-fn rust_cargo(place: &Place, args: &[&str]) -> Command {
+fn rust_cargo(place: &SuiteDirs, args: &[&str]) -> Command {
     let mut cargo = shell::bare_cargo(args);
     cargo.env("CARGO_TARGET_DIR", place.cache.join("target")).current_dir(&place.source);
     cargo
@@ -91,16 +91,16 @@ fn rust_cargo(place: &Place, args: &[&str]) -> Command {
 // ---- java -----------------------------------------------------------------------------------------------
 
 /// Maven writes beside its pom.xml, so the suite runs as a copy; what was compiled before stays in `target`.
-fn java_prepare(place: &Place) -> Result {
+fn java_prepare(place: &SuiteDirs) -> Result {
     copy_fresh(&place.source, &place.cache.join("suite"), "target")?;
     shell::run(&mut maven(place, "test-compile"))
 }
 
-fn java_test(place: &Place) -> Command {
+fn java_test(place: &SuiteDirs) -> Command {
     maven(place, "test")
 }
 
-fn maven(place: &Place, goal: &str) -> Command {
+fn maven(place: &SuiteDirs, goal: &str) -> Command {
     let repository = format!("-Dmaven.repo.local={}", place.cache.join("repository").display());
     let mut maven = shell::command("mvn", ["--batch-mode", "--quiet", &repository, goal]);
     if !shell::colours() {
@@ -112,15 +112,15 @@ fn maven(place: &Place, goal: &str) -> Command {
 
 // ---- go -------------------------------------------------------------------------------------------------
 
-fn go_prepare(place: &Place) -> Result {
+fn go_prepare(place: &SuiteDirs) -> Result {
     shell::run(&mut go(place, &["mod", "download"]))
 }
 
-fn go_test(place: &Place) -> Command {
+fn go_test(place: &SuiteDirs) -> Command {
     go(place, &["test", "-count=1", "./..."]) // count=1: an answer from a cache is no answer from the server
 }
 
-fn go(place: &Place, args: &[&str]) -> Command {
+fn go(place: &SuiteDirs, args: &[&str]) -> Command {
     let mut go = shell::command("go", args);
     go.env("GOMODCACHE", place.cache.join("mod")).env("GOCACHE", place.cache.join("build"));
     go.env("GOFLAGS", "-mod=readonly").current_dir(&place.source);
@@ -130,7 +130,7 @@ fn go(place: &Place, args: &[&str]) -> Command {
 // ---- what they share ------------------------------------------------------------------------------------
 
 /// Runs `install` unless it has succeeded before with the same pinned files and toolchain.
-fn when_changed(place: &Place, pinned: &[&str], toolchain: &str, install: impl Fn() -> Result) -> Result {
+fn when_changed(place: &SuiteDirs, pinned: &[&str], toolchain: &str, install: impl Fn() -> Result) -> Result {
     let stamp = place.cache.join("installed");
     let want = fingerprint(&place.source, pinned, toolchain)?;
     if fs::read_to_string(&stamp).is_ok_and(|have| have == want) {

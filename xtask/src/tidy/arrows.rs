@@ -3,7 +3,7 @@
 //! Promise: an arrow that is not in this table does not get past the tests, whether it is for building or for
 //! testing: a dev-dependency on the layer above is how layers begin to know each other.
 
-use super::tree::Tree;
+use super::tree::SourceTree;
 
 const ARROWS: [(&str, &[&str]); 13] = [
     ("pleiad", &["wire", "engine", "storage", "model"]),
@@ -21,7 +21,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("xtask", &[]),
 ];
 
-pub fn check(tree: &Tree) -> Vec<String> {
+pub fn check(tree: &SourceTree) -> Vec<String> {
     tree.files().filter_map(|(path, text)| Some((path, package(path)?, text))).flat_map(of_crate).collect()
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::tree::Tree;
+use super::tree::SourceTree;
 
 const DIR: &str = "tests/golden/";
 
@@ -15,20 +15,20 @@ const ANSWER: &str = "----";
 /// Opens a table of expressions with their values beside them.
 const TABLE: &str = "values";
 
-pub fn check(tree: &Tree) -> Vec<String> {
+pub fn check(tree: &SourceTree) -> Vec<String> {
     let asks = |line: &str| line.trim_end() == ANSWER || line.split_whitespace().next() == Some(TABLE);
     let silent = pages(tree).filter(|(_, text)| !text.lines().any(asks));
     silent.map(|(path, _)| format!("{path} has neither `{ANSWER}` nor `{TABLE}`: it asks nothing")).collect()
 }
 
 /// The pages that are in the tree and not in the runner's list.
-pub fn dead(tree: &Tree, ran: &str) -> Vec<String> {
+pub fn dead(tree: &SourceTree, ran: &str) -> Vec<String> {
     let ran: BTreeSet<&str> = ran.lines().map(within).collect();
     let dead = pages(tree).filter(|(path, _)| !ran.contains(within(path)));
     dead.map(|(path, _)| format!("{path} was not run by the golden tests")).collect()
 }
 
-fn pages(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+fn pages(tree: &SourceTree) -> impl Iterator<Item = (&str, &str)> {
     tree.files().filter(|(path, _)| path.starts_with(DIR) && !path.ends_with(".md") && !path.ends_with(".rs"))
 }
 

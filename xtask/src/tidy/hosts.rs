@@ -3,7 +3,7 @@
 //! Promise: registry hosts appear in no tracked file except Cargo.lock, where cargo writes its own identifier;
 //! npm lock files pin by version and hash and carry no `resolved` addresses.
 
-use super::tree::Tree;
+use super::tree::SourceTree;
 
 /// Host names, in two halves so that this table does not find itself.
 const HOSTS: [(&str, &str); 11] = [
@@ -20,7 +20,7 @@ const HOSTS: [(&str, &str); 11] = [
     ("api.nuget", "org"),
 ];
 
-pub fn check(tree: &Tree) -> Vec<String> {
+pub fn check(tree: &SourceTree) -> Vec<String> {
     tree.files().flat_map(|(path, text)| of_file(path, text)).collect()
 }
 

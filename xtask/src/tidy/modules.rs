@@ -2,12 +2,12 @@
 //!
 //! Tests are free of both: their promise stands in the module next door, and a list of proofs may be long.
 
-use super::tree::{Tree, is_test};
+use super::tree::{SourceTree, is_test};
 
 /// Twice what we like a file to be: past this it is two files.
 const LINES_MAX: usize = 700;
 
-pub fn check(tree: &Tree) -> Vec<String> {
+pub fn check(tree: &SourceTree) -> Vec<String> {
     tree.files().filter(|(path, _)| is_module(path)).flat_map(|(path, text)| of_module(path, text)).collect()
 }
 

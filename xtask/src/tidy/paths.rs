@@ -3,14 +3,14 @@
 //! Promise: ARCHITECTURE.md, README.md, CONTRIBUTING.md, COMPATIBILITY.md and docs/ (but not docs/decisions,
 //! which tells of its day) never send a reader to a file that is gone.
 
-use super::tree::Tree;
+use super::tree::SourceTree;
 
 /// A token that starts with one of these is meant as a path.
 const TOPS: [&str; 9] = ["crates/", "tests/", "docs/", "xtask/", "web/", "fuzz/", "benches/", ".ci/", ".cargo/"];
 
 const MAP: &str = "ARCHITECTURE.md";
 
-pub fn check(tree: &Tree) -> Vec<String> {
+pub fn check(tree: &SourceTree) -> Vec<String> {
     let mut findings = Vec::new();
     if tree.text(MAP).is_none() {
         findings.push(format!("{MAP} does not exist; it is the map a newcomer starts with"));
@@ -26,7 +26,7 @@ fn is_checked(path: &str) -> bool {
     page && path != "CHANGELOG.md" && !path.starts_with("docs/decisions/")
 }
 
-fn of_page(tree: &Tree, page: &str, text: &str) -> Vec<String> {
+fn of_page(tree: &SourceTree, page: &str, text: &str) -> Vec<String> {
     let mut findings = Vec::new();
     for path in named(text).into_iter().filter(|path| !tree.has(path)) {
         findings.push(format!("{page} names {path}, which does not exist{}", hint(tree, &path)));
@@ -108,7 +108,7 @@ fn beside(page: &str, link: &str) -> String {
 }
 
 /// ` (route.rs?)` when a neighbour is nearly called so.
-fn hint(tree: &Tree, path: &str) -> String {
+fn hint(tree: &SourceTree, path: &str) -> String {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let near = tree.children(dir).into_iter().map(|other| (distance(name, other), other));
     match near.min() {

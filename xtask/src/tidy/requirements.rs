@@ -6,12 +6,12 @@
 use std::collections::BTreeSet;
 
 use super::paths;
-use super::tree::{Tree, is_test};
+use super::tree::{SourceTree, is_test};
 
 const NUMBERS: std::ops::RangeInclusive<u32> = 1..=170;
 const PAGE: &str = "docs/requirements.md";
 
-pub fn check(tree: &Tree) -> Vec<String> {
+pub fn check(tree: &SourceTree) -> Vec<String> {
     let mut findings: Vec<String> = tree
         .files()
         .filter(|(path, _)| has_numbers(path))
@@ -74,7 +74,7 @@ fn function_name(line: &str) -> Option<&str> {
     (end > 0).then_some(&rest[..end])
 }
 
-fn missing_tests(tree: &Tree, page: &str) -> Vec<String> {
+fn missing_tests(tree: &SourceTree, page: &str) -> Vec<String> {
     let functions: BTreeSet<&str> = functions(tree);
     let mut findings = Vec::new();
     for token in paths::code(page).into_iter().flat_map(str::split_whitespace) {
@@ -96,7 +96,7 @@ pub fn named_test(token: &str) -> Option<&str> {
     is_test.then_some(name)
 }
 
-fn functions(tree: &Tree) -> BTreeSet<&str> {
+fn functions(tree: &SourceTree) -> BTreeSet<&str> {
     let source = |path: &str| [".rs", ".py", ".go", ".java"].iter().any(|end| path.ends_with(end));
     let sources = tree.files().filter(|(path, _)| source(path));
     sources.flat_map(|(_, text)| text.lines().filter_map(function_name)).collect()

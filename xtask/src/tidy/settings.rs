@@ -3,11 +3,11 @@
 //! Promise: docs/configuration.md and what the binary says about itself (`pleiad config --list`) agree. Rows of
 //! tables whose first heading is `Setting` are what the page says exists.
 
-use super::tree::Tree;
+use super::tree::SourceTree;
 
 const PAGE: &str = "docs/configuration.md";
 
-pub fn check(tree: &Tree, names: &[String]) -> Vec<String> {
+pub fn check(tree: &SourceTree, names: &[String]) -> Vec<String> {
     let Some(page) = tree.text(PAGE) else {
         return vec![format!("{PAGE} does not exist; it documents every setting")];
     };

@@ -14,7 +14,7 @@ fn finds(findings: Vec<String>, want: &[&str]) {
 
 #[test]
 fn an_arrow_against_the_stream_is_found() {
-    let tree = Tree::of(&[
+    let tree = SourceTree::of(&[
         (
             "crates/sql/Cargo.toml",
             "[dependencies]\npleiad-model.workspace = true\n[dev-dependencies]\npleiad-storage = { path = \"../storage\" }",
@@ -27,7 +27,8 @@ fn an_arrow_against_the_stream_is_found() {
 
 #[test]
 fn a_crate_without_a_row_is_found() {
-    let tree = Tree::of(&[("crates/common/Cargo.toml", "[dependencies]\n"), ("tests/interop/rust/Cargo.toml", "")]);
+    let tree =
+        SourceTree::of(&[("crates/common/Cargo.toml", "[dependencies]\n"), ("tests/interop/rust/Cargo.toml", "")]);
     finds(arrows::check(&tree), &["`common` has no row"]);
 }
 
@@ -59,7 +60,7 @@ x = [\"pleiad-script\"]";
 #[test]
 fn a_module_has_a_header_and_fits_a_sitting() {
     let long = format!("//! Long.\n{}", "\n".repeat(700));
-    let tree = Tree::of(&[
+    let tree = SourceTree::of(&[
         ("crates/model/src/etag.rs", "//! Etags.\n"),
         ("crates/model/src/bare.rs", "use std::fmt;\n"),
         ("crates/model/src/long.rs", &long),
@@ -75,7 +76,7 @@ fn a_module_has_a_header_and_fits_a_sitting() {
 fn a_path_that_is_gone_is_found_with_a_guess() {
     let page = "See `crates/partition/src/router.rs`, [the docs](docs/ru.md#prices) and [gone](gone.md).\n\
                 ```\ntests/interop/{python,js}\n```\nNot code: crates/none. `tests/golden/**` `crates/*/src`";
-    let tree = Tree::of(&[
+    let tree = SourceTree::of(&[
         ("ARCHITECTURE.md", page),
         ("crates/partition/src/route.rs", ""),
         ("docs/ru.md", "[up](../ARCHITECTURE.md)"),
@@ -94,7 +95,7 @@ fn a_path_that_is_gone_is_found_with_a_guess() {
 
 #[test]
 fn a_house_without_a_map_is_told_so() {
-    finds(paths::check(&Tree::default()), &["ARCHITECTURE.md does not exist"]);
+    finds(paths::check(&SourceTree::default()), &["ARCHITECTURE.md does not exist"]);
 }
 
 #[test]
@@ -114,7 +115,7 @@ fn distances() {
 
 #[test]
 fn a_number_that_is_no_requirement_is_found() {
-    let tree = Tree::of(&[
+    let tree = SourceTree::of(&[
         ("docs/requirements.md", "S170 S171\n"),
         ("crates/engine/src/item.rs", "struct S999;\n#[test] fn s0_never() {}"),
         ("crates/engine/src/item/tests.rs", "// S12, S300\nfn s12_ids() {}"),
@@ -138,7 +139,7 @@ fn a_number_that_is_no_requirement_is_found() {
 fn a_named_test_that_is_gone_is_found() {
     let page = "S1 `engine::item::tests::s1_shapes` `engine::item::tests::s1_gone` `tests/interop/python/t.py::test_a` \
                 `tests/interop/python/t.py::test_b` `Kind::Moved`";
-    let tree = Tree::of(&[
+    let tree = SourceTree::of(&[
         ("docs/requirements.md", page),
         ("crates/engine/src/item/tests.rs", "#[tokio::test]\nasync fn s1_shapes() {}"),
         ("tests/interop/python/t.py", "def test_a(container): ..."),
@@ -163,19 +164,19 @@ fn numbers_are_words() {
 fn settings_and_their_page_agree() {
     let page = "| Setting | Default |\n|---|---|\n| `port` | 8081 |\n| `gone` | 1 |\n\n| `other` | table |\n`data-dir`. `ttl.sweep`.";
     let names = ["port", "data-dir", "ttl.sweep", "ttl", "data"].map(str::to_owned);
-    let tree = Tree::of(&[("docs/configuration.md", page)]);
+    let tree = SourceTree::of(&[("docs/configuration.md", page)]);
     finds(
         settings::check(&tree, &names),
         &["mention the setting `ttl`", "mention the setting `data`", "documents `gone`"],
     );
-    finds(settings::check(&Tree::default(), &names), &["does not exist"]);
+    finds(settings::check(&SourceTree::default(), &names), &["does not exist"]);
 }
 
 // ---- golden
 
 #[test]
 fn pages_ask_and_are_run() {
-    let tree = Tree::of(&[
+    let tree = SourceTree::of(&[
         ("tests/golden/README.md", ""),
         ("tests/golden/a", "query\nSELECT 1\n----\n1\n"),
         ("tests/golden/sql/b", "item {}\n"),
@@ -192,7 +193,7 @@ fn pages_ask_and_are_run() {
 fn registries_are_not_named() {
     let host = ["crates", "io"].join(".");
     let (bare, index) = (format!("see {host}, please"), format!("https://index.{host}/x"));
-    let tree = Tree::of(&[
+    let tree = SourceTree::of(&[
         ("Cargo.lock", &bare),
         ("README.md", &bare),
         ("deny.toml", &index),

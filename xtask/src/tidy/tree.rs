@@ -8,12 +8,12 @@ use std::path::Path;
 use crate::shell::{self, Result};
 
 #[derive(Default)]
-pub struct Tree {
+pub struct SourceTree {
     files: BTreeMap<String, String>,
 }
 
-impl Tree {
-    pub fn load(root: &Path) -> Result<Tree> {
+impl SourceTree {
+    pub fn load(root: &Path) -> Result<SourceTree> {
         let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
         let listed = shell::output(shell::command("git", list).current_dir(root))?;
         let mut files = BTreeMap::new();
@@ -23,12 +23,12 @@ impl Tree {
                 files.insert(path.to_owned(), String::from_utf8_lossy(&bytes).into_owned());
             }
         }
-        Ok(Tree { files })
+        Ok(SourceTree { files })
     }
 
     #[cfg(test)]
-    pub fn of(files: &[(&str, &str)]) -> Tree {
-        Tree { files: files.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect() }
+    pub fn of(files: &[(&str, &str)]) -> SourceTree {
+        SourceTree { files: files.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect() }
     }
 
     /// Path and text of every file.

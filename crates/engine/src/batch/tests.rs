@@ -23,7 +23,7 @@ fn creates(ids: std::ops::Range<usize>, key: &str) -> Vec<BatchOperation> {
     ids.map(|id| operation(BatchAction::Create(item(&id.to_string(), key)), None, Some(key))).collect()
 }
 
-fn kinds(answers: &[OperationAnswer]) -> Vec<Option<Kind>> {
+fn kinds(answers: &[BatchOperationResult]) -> Vec<Option<Kind>> {
     answers.iter().map(|answer| answer.result.as_ref().err().map(|error| error.kind)).collect()
 }
 
@@ -62,8 +62,11 @@ async fn the_etags_of_results_are_those_of_the_items() {
         operation(BatchAction::Replace(parse(r#"{"id":"1","pk":"a","n":1}"#)), Some("1"), None),
     ];
     let answers = engine.run_batch(&at, Some(&pk("a")), &operations, None).await.result.unwrap();
-    let [Ok(Done::Created(created)), Ok(Done::Read(seen)), Ok(Done::Replaced(replaced))] =
-        [0, 1, 2].map(|at: usize| answers[at].result.as_ref())
+    let [
+        Ok(OperationOutcome::Created(created)),
+        Ok(OperationOutcome::Read(seen)),
+        Ok(OperationOutcome::Replaced(replaced)),
+    ] = [0, 1, 2].map(|at: usize| answers[at].result.as_ref())
     else {
         panic!("{answers:?}")
     };
@@ -73,7 +76,7 @@ async fn the_etags_of_results_are_those_of_the_items() {
     let mut again = operation(BatchAction::Read, Some("1"), None);
     again.known_etag = Some(replaced.etag().to_string());
     let answers = engine.run_batch(&at, Some(&pk("a")), &[again], None).await.result.unwrap();
-    assert!(matches!(answers[0].result, Ok(Done::Unchanged(_))));
+    assert!(matches!(answers[0].result, Ok(OperationOutcome::Unchanged(_))));
 }
 
 #[tokio::test]

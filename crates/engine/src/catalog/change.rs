@@ -13,18 +13,18 @@ use pleiad_model::resource_id::{ContainerRid, DatabaseRid, OfferRid};
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::governor::Caps;
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
-use pleiad_partition::{Indexing, PartitionMap, Range, Schema};
+use pleiad_partition::{IndexingConfig, PartitionKeyRange, PartitionMap, Schema};
 
 use super::Catalog;
 use super::encryption_keys::check_encryption_keys;
 use super::global_index;
-use super::publish::Change;
+use super::index_transformation::IndexTransformation;
+use super::publish::CatalogChange;
 use super::rows;
-use super::transition::Transition;
-use super::tree::{Container, Database, Offer, OfferOwner, Tree};
+use super::tree::{CatalogTree, Container, Database, Offer, OfferOwner};
 use crate::computed::{self, ComputedProperties};
 use crate::throughput::{
-    self, Held, MANUAL_RU_MIN, OfferChange, ProvisionedThroughput, SHARED_CONTAINERS_MAX, ThroughputRequest,
+    self, MANUAL_RU_MIN, OfferChange, OfferFloor, ProvisionedThroughput, SHARED_CONTAINERS_MAX, ThroughputRequest,
     partitions_needed,
 };
 
@@ -162,7 +162,7 @@ impl Catalog {
     /// A container under another definition. Must be published without another pause, as `next_schema` says.
     pub(super) fn put_definition(
         &self,
-        change: &mut Change,
+        change: &mut CatalogChange,
         owner: &mut Database,
         old: &Container,
         definition: ContainerDefinition,
@@ -187,16 +187,16 @@ impl Catalog {
         definition: &ContainerDefinition,
         computed: &ComputedProperties,
         version: u64,
-    ) -> Result<(Arc<Schema>, Option<Arc<Transition>>)> {
-        let was = Indexing::of(&old.definition, old.computed.indexed.clone());
-        let next = Indexing::of(definition, computed.indexed.clone());
+    ) -> Result<(Arc<Schema>, Option<Arc<IndexTransformation>>)> {
+        let was = IndexingConfig::of(&old.definition, old.computed.indexed.clone());
+        let next = IndexingConfig::of(definition, computed.indexed.clone());
         let same_index = was.rules() == next.rules() && was.policy.automatic == next.policy.automatic;
         if same_index && old.schema.keeps_versions == definition.records_versions() {
             return Ok((self.same_schema(old, definition, computed), old.transition.clone()));
         }
         let transition = match same_index {
             true => old.transition.clone(),
-            false => Transition::next(old.transition.as_deref(), was, &next)?.map(Arc::new),
+            false => IndexTransformation::next(old.transition.as_deref(), was, &next)?.map(Arc::new),
         };
         old.partitions.iter().for_each(|partition| partition.expect_schema(version));
         let transition = transition.filter(|_| old.items() > 0);
@@ -287,7 +287,7 @@ impl Catalog {
             .await
     }
 
-    async fn publish_offer(&self, mut change: Change, offer: Offer) -> Result<Arc<Offer>> {
+    async fn publish_offer(&self, mut change: CatalogChange, offer: Offer) -> Result<Arc<Offer>> {
         let offer = Arc::new(offer);
         rows::put_offer(&mut change.batch, &offer);
         change.tree.offers.insert(offer.rid.0, offer.clone());
@@ -299,7 +299,7 @@ impl Catalog {
     }
 
     /// What the offer is to be, if it may.
-    fn changed(&self, tree: &Tree, old: &Offer, asked: OfferChange) -> Result<ProvisionedThroughput> {
+    fn changed(&self, tree: &CatalogTree, old: &Offer, asked: OfferChange) -> Result<ProvisionedThroughput> {
         let held = self.held(tree, old);
         let new = match asked {
             OfferChange::ToAutoscale => return Ok(old.throughput.to_autoscale(&held)),
@@ -315,19 +315,21 @@ impl Catalog {
     }
 
     /// How low an offer may go.
-    pub fn minimum_ru(&self, tree: &Tree, offer: &Offer) -> u32 {
+    pub fn minimum_ru(&self, tree: &CatalogTree, offer: &Offer) -> u32 {
         offer.throughput.minimum_ru(&self.held(tree, offer))
     }
 
-    fn held(&self, tree: &Tree, offer: &Offer) -> Held {
+    fn held(&self, tree: &CatalogTree, offer: &Offer) -> OfferFloor {
         let highest_ru = offer.highest_ru;
         match offer.owner {
-            OfferOwner::Container(rid) => tree.container_by_rid(rid).map_or(Held::default(), |container| Held {
-                highest_ru,
-                stored_bytes: container.item_bytes(),
-                container_ru_min: self.least_ru(&container.definition),
-                sharing: 0,
-            }),
+            OfferOwner::Container(rid) => {
+                tree.container_by_rid(rid).map_or(OfferFloor::default(), |container| OfferFloor {
+                    highest_ru,
+                    stored_bytes: container.item_bytes(),
+                    container_ru_min: self.least_ru(&container.definition),
+                    sharing: 0,
+                })
+            }
             OfferOwner::Database(rid) => {
                 let containers =
                     tree.database_by_rid(rid).into_iter().flat_map(|database| database.containers.values());
@@ -335,7 +337,7 @@ impl Catalog {
                 let (count, stored_bytes) = sharing.fold((0, 0), |(count, bytes), container| {
                     (count + 1, container.item_bytes().saturating_add(bytes))
                 });
-                Held { highest_ru, stored_bytes, sharing: count, container_ru_min: 0 }
+                OfferFloor { highest_ru, stored_bytes, sharing: count, container_ru_min: 0 }
             }
         }
     }
@@ -349,7 +351,7 @@ impl Catalog {
     }
 }
 
-impl Change {
+impl CatalogChange {
     pub(super) fn owner(&self, rid: DatabaseRid) -> Result<Database> {
         let database = self.tree.database_by_rid(rid);
         database.map(|database| Database::clone(database)).ok_or_else(owner_missing)
@@ -380,7 +382,14 @@ impl Change {
         let mut ranges = Vec::with_capacity(keys.len());
         for (id, keys) in (0..).zip(keys) {
             self.counters.shard += 1;
-            ranges.push(Range { id, shard: self.counters.shard, prefix: id, keys, parents: Vec::new(), since: 1 });
+            ranges.push(PartitionKeyRange {
+                id,
+                shard: self.counters.shard,
+                prefix: id,
+                keys,
+                parents: Vec::new(),
+                since: 1,
+            });
         }
         PartitionMap::new(1, ranges)
     }
@@ -420,7 +429,7 @@ fn check_least(throughput: Option<ProvisionedThroughput>, least_ru: u32) -> Resu
     }
 }
 
-fn check_sharing(tree: &Tree, database: &Database) -> Result<()> {
+fn check_sharing(tree: &CatalogTree, database: &Database) -> Result<()> {
     let sharing = database.containers.values().filter(|container| is_sharing(tree, container));
     if sharing.count() < SHARED_CONTAINERS_MAX {
         return Ok(());
@@ -430,7 +439,7 @@ fn check_sharing(tree: &Tree, database: &Database) -> Result<()> {
     )))
 }
 
-fn is_sharing(tree: &Tree, container: &Container) -> bool {
+fn is_sharing(tree: &CatalogTree, container: &Container) -> bool {
     tree.offer(OfferOwner::Container(container.rid)).is_none()
 }
 
@@ -455,7 +464,7 @@ fn check_minimum(new: ProvisionedThroughput, minimum_ru: u32) -> Result<()> {
 const SCALING: &str = "The throughput of this resource is still being changed: its partitions are being split. Try again when that is done.";
 
 /// What is more than the partitions can give splits them, if they can be.
-fn check_fixed(tree: &Tree, owner: OfferOwner, throughput: ProvisionedThroughput) -> Result<()> {
+fn check_fixed(tree: &CatalogTree, owner: OfferOwner, throughput: ProvisionedThroughput) -> Result<()> {
     let OfferOwner::Container(rid) = owner else { return Ok(()) };
     let Some(container) = tree.container_by_rid(rid) else { return Err(owner_missing()) };
     if container.definition.global_index.is_some() {

@@ -19,10 +19,10 @@ use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
 use pleiad_partition::{PartitionMap, Schema};
 use pleiad_storage::{AnySnapshot, Batch, Store};
 
-use super::publish::Change;
+use super::publish::CatalogChange;
 use super::script::Script;
 use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner};
-use super::users::{Grant, Permission, User};
+use super::users::{Permission, PermissionGrant, User};
 use super::{Catalog, rows};
 
 /// A database that is being copied, as the catalog remembers it.
@@ -123,7 +123,7 @@ impl Catalog {
 
     async fn copied(
         &self,
-        change: &mut Change,
+        change: &mut CatalogChange,
         (old, map): (&Container, &PartitionMap),
         plan: &CopyPlan,
         owner: &Database,
@@ -174,7 +174,7 @@ impl Catalog {
     }
 }
 
-impl Change {
+impl CatalogChange {
     fn put_copy(&mut self, copy: &DatabaseCopy) {
         rows::put_copy(&mut self.batch, copy);
         self.tree.copies.insert(copy.id, Arc::new(copy.clone()));
@@ -248,9 +248,9 @@ fn defined_among(old: &ContainerDefinition, rids: &NewRids) -> ContainerDefiniti
 }
 
 /// The same right in the copy: by name, or by the `_rid`s there. What was granted elsewhere is still elsewhere.
-fn granted_in(from: &Database, to: &Database, grant: &Grant) -> Grant {
+fn granted_in(from: &Database, to: &Database, grant: &PermissionGrant) -> PermissionGrant {
     let resource = resource_in(from, to, &grant.resource).unwrap_or_else(|| grant.resource.clone());
-    Grant { resource, ..grant.clone() }
+    PermissionGrant { resource, ..grant.clone() }
 }
 
 /// `None` for what is not in the original.

@@ -11,7 +11,7 @@ use pleiad_model::resource_id::{ClientEncryptionKeyRid, DatabaseRid};
 use pleiad_model::{Error, Object, Result};
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
 
-use super::meant::Meant;
+use super::precondition::ConditionalRid;
 use super::tree::{Database, EncryptionKey};
 use super::{Catalog, rows};
 
@@ -25,7 +25,7 @@ impl Catalog {
         database: DatabaseRid,
         id: &str,
         properties: Object,
-        replaced: Option<Meant<ClientEncryptionKeyRid>>,
+        replaced: Option<ConditionalRid<ClientEncryptionKeyRid>>,
     ) -> Result<Arc<EncryptionKey>> {
         check_resource_name(id)?;
         let mut change = self.begin().await;

@@ -10,7 +10,7 @@ use pleiad_model::{Error, Result};
 use pleiad_sql::index_projection::Projection;
 
 use super::Catalog;
-use super::publish::Change;
+use super::publish::CatalogChange;
 use super::tree::{Container, Database};
 use crate::throughput::ProvisionedThroughput;
 
@@ -81,7 +81,7 @@ impl Catalog {
     /// The source has one index more.
     pub(super) fn add_index(
         &self,
-        change: &mut Change,
+        change: &mut CatalogChange,
         owner: &mut Database,
         source: &Container,
         index: &Container,
@@ -92,7 +92,12 @@ impl Catalog {
     }
 
     /// The source has one index less.
-    pub(super) fn remove_index(&self, change: &mut Change, owner: &mut Database, index: &Container) -> Result<()> {
+    pub(super) fn remove_index(
+        &self,
+        change: &mut CatalogChange,
+        owner: &mut Database,
+        index: &Container,
+    ) -> Result<()> {
         let source = index.definition.global_index.as_ref().and_then(|index| index.source_rid);
         let Some(source) = source.and_then(|rid| owner.containers.get(&rid.number).cloned()) else { return Ok(()) };
         let mut definition = source.definition.clone();

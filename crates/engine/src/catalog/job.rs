@@ -12,18 +12,18 @@ use std::fmt;
 
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Object, Result, Value};
-use pleiad_partition::Range;
-use pleiad_partition::map::{range_from_value, range_to_value};
+use pleiad_partition::PartitionKeyRange;
+use pleiad_partition::partition_map::{range_from_value, range_to_value};
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Job {
+pub struct RepartitionJob {
     pub id: u64,
     pub kind: JobKind,
     pub container: ContainerRid,
     /// The ids of the ranges that go.
     pub parents: Vec<u32>,
     /// The ranges that come, in the order of the hash space.
-    pub children: Vec<Range>,
+    pub children: Vec<PartitionKeyRange>,
     /// The children hold what the parents held at some moment, with the index rows of this version of the schema; the
     /// log has the rest.
     pub copied_under: Option<u64>,
@@ -52,7 +52,7 @@ const KINDS: [(JobKind, &str); 2] = [(JobKind::Split, "split"), (JobKind::Merge,
 const REASONS: [(Reason, &str); 3] =
     [(Reason::Storage, "storage"), (Reason::Throughput, "throughput"), (Reason::Request, "request")];
 
-impl Job {
+impl RepartitionJob {
     pub(super) fn to_object(&self) -> Object {
         let parents: Vec<Value> = self.parents.iter().map(|&id| Value::from(u64::from(id))).collect();
         let children: Vec<Value> = self.children.iter().map(range_to_value).collect();
@@ -66,13 +66,13 @@ impl Job {
             .with("started", self.started_ms)
     }
 
-    pub(super) fn from_value(id: u64, row: &Value) -> Result<Job> {
+    pub(super) fn from_value(id: u64, row: &Value) -> Result<RepartitionJob> {
         let corrupt = || Error::corrupt("job row");
         let text = |name| row.get(name).and_then(Value::as_str).unwrap_or_default();
         let list = |name| row.get(name).and_then(Value::as_array).ok_or_else(corrupt);
         let number = |value: &Value| value.as_i64().and_then(|n| u32::try_from(n).ok()).ok_or_else(corrupt);
         let started = row.get("started").and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok());
-        Ok(Job {
+        Ok(RepartitionJob {
             id,
             kind: named(&KINDS, text("kind")).ok_or_else(corrupt)?,
             container: ContainerRid::parse(text("container")).ok_or_else(corrupt)?,
@@ -115,13 +115,22 @@ mod tests {
     #[test]
     fn jobs_come_back_as_they_were_written() {
         let keys = EpkRange::FULL;
-        let child = Range { id: 3, shard: 9, prefix: 3, keys, parents: vec![1, 2], since: 0 };
+        let child = PartitionKeyRange { id: 3, shard: 9, prefix: 3, keys, parents: vec![1, 2], since: 0 };
         let container = ContainerRid { database: DatabaseRid(1), number: 2 };
         for (kind, reason) in KINDS.into_iter().flat_map(|kind| REASONS.map(|reason| (kind.0, reason.0))) {
             let (parents, children) = (vec![1, 2], vec![child.clone()]);
-            let job = Job { id: 7, kind, container, parents, children, copied_under: Some(4), reason, started_ms: 5 };
-            assert_eq!(Job::from_value(7, &job.to_object().into()).unwrap(), job);
+            let job = RepartitionJob {
+                id: 7,
+                kind,
+                container,
+                parents,
+                children,
+                copied_under: Some(4),
+                reason,
+                started_ms: 5,
+            };
+            assert_eq!(RepartitionJob::from_value(7, &job.to_object().into()).unwrap(), job);
         }
-        assert!(Job::from_value(7, &Object::new().into()).is_err());
+        assert!(RepartitionJob::from_value(7, &Object::new().into()).is_err());
     }
 }

@@ -14,7 +14,7 @@ use pleiad_model::{Error, Object, Result, Value};
 
 /// One stretch of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Followed {
+pub struct SourceCursor {
     pub keys: EpkRange,
     /// Seen up to here.
     pub lsn: u64,
@@ -22,7 +22,7 @@ pub struct Followed {
     pub build_until: Option<u64>,
 }
 
-impl Followed {
+impl SourceCursor {
     /// Versions up to here are not needed.
     fn needs_none_up_to(&self) -> u64 {
         self.build_until.unwrap_or(self.lsn)
@@ -39,21 +39,21 @@ impl Followed {
 
 /// What is known of one index; shared by all versions of its container.
 #[derive(Debug, Default)]
-pub struct Progress(Mutex<Told>);
+pub struct IndexProgress(Mutex<ProgressState>);
 
 #[derive(Clone, Debug, Default)]
-struct Told {
-    stretches: Vec<Followed>,
+struct ProgressState {
+    stretches: Vec<SourceCursor>,
     behind_since_ms: Option<u64>,
 }
 
-impl Progress {
+impl IndexProgress {
     /// None before it has begun.
-    pub fn stretches(&self) -> Vec<Followed> {
+    pub fn stretches(&self) -> Vec<SourceCursor> {
         self.0.lock().stretches.clone()
     }
 
-    pub(crate) fn set(&self, stretches: Vec<Followed>) {
+    pub(crate) fn set(&self, stretches: Vec<SourceCursor>) {
         self.0.lock().stretches = stretches;
     }
 
@@ -71,7 +71,7 @@ impl Progress {
     /// Of the first build.
     pub fn percent(&self) -> u64 {
         let told = self.0.lock();
-        let built: f64 = told.stretches.iter().map(Followed::built).sum();
+        let built: f64 = told.stretches.iter().map(SourceCursor::built).sum();
         (100.0 * built / told.stretches.len().max(1) as f64) as u64
     }
 
@@ -84,18 +84,18 @@ impl Progress {
     pub(crate) fn needs_none_up_to(&self, keys: &EpkRange) -> u64 {
         let told = self.0.lock();
         let of_these = told.stretches.iter().filter(|stretch| stretch.keys.intersect(keys).is_some());
-        of_these.map(Followed::needs_none_up_to).min().unwrap_or(0)
+        of_these.map(SourceCursor::needs_none_up_to).min().unwrap_or(0)
     }
 
-    pub(super) fn load(row: &Value) -> Result<Progress> {
+    pub(super) fn load(row: &Value) -> Result<IndexProgress> {
         let stretches = row.get("stretches").and_then(Value::as_array).ok_or_else(corrupt)?;
         let stretches = stretches.iter().map(stretch).collect::<Result<_>>()?;
-        Ok(Progress(Mutex::new(Told { stretches, behind_since_ms: None })))
+        Ok(IndexProgress(Mutex::new(ProgressState { stretches, behind_since_ms: None })))
     }
 }
 
-pub(super) fn to_object(stretches: &[Followed]) -> Object {
-    let one = |stretch: &Followed| {
+pub(super) fn to_object(stretches: &[SourceCursor]) -> Object {
+    let one = |stretch: &SourceCursor| {
         let keys = &stretch.keys;
         let object = Object::new().with("min", keys.min.to_string()).with("max", keys.max.to_string());
         let object = object.with("lsn", stretch.lsn);
@@ -104,10 +104,10 @@ pub(super) fn to_object(stretches: &[Followed]) -> Object {
     Object::new().with("stretches", stretches.iter().map(one).collect::<Vec<_>>())
 }
 
-fn stretch(row: &Value) -> Result<Followed> {
+fn stretch(row: &Value) -> Result<SourceCursor> {
     let key = |name| EffectiveKey::parse(row.get(name).and_then(Value::as_str).unwrap_or("?"));
     let number = |value: &Value| value.as_i64().and_then(|n| u64::try_from(n).ok()).ok_or_else(corrupt);
-    Ok(Followed {
+    Ok(SourceCursor {
         keys: EpkRange { min: key("min")?, max: key("max")? },
         lsn: number(row.get("lsn").ok_or_else(corrupt)?)?,
         build_until: row.get("until").map(number).transpose()?,
@@ -130,20 +130,24 @@ mod tests {
             EpkRange { min: middle, max: EffectiveKey::MAX },
         ];
         let [low, high] = keys.clone();
-        let building = Followed { keys: low, lsn: 40, build_until: Some(80) };
-        let following = Followed { keys: high, lsn: 77, build_until: None };
+        let building = SourceCursor { keys: low, lsn: 40, build_until: Some(80) };
+        let following = SourceCursor { keys: high, lsn: 77, build_until: None };
         let row = Value::from(to_object(&[building.clone(), following.clone()]));
-        let progress = Progress::load(&row).unwrap();
+        let progress = IndexProgress::load(&row).unwrap();
         assert_eq!(progress.stretches(), [building, following]);
         assert_eq!(keys.each_ref().map(|keys| progress.needs_none_up_to(keys)), [80, 77]);
         assert_eq!((progress.is_built(), progress.percent()), (false, 75));
-        assert_eq!(Progress::default().needs_none_up_to(&keys[0]), 0, "before it has begun, all of them are needed");
-        assert!(Progress::load(&Value::from(Object::new())).is_err());
+        assert_eq!(
+            IndexProgress::default().needs_none_up_to(&keys[0]),
+            0,
+            "before it has begun, all of them are needed"
+        );
+        assert!(IndexProgress::load(&Value::from(Object::new())).is_err());
     }
 
     #[test]
     fn it_is_behind_since_it_was_first_noticed() {
-        let progress = Progress::default();
+        let progress = IndexProgress::default();
         progress.note(true, 100);
         progress.note(true, 200);
         assert_eq!(progress.behind_ms(350), 250);

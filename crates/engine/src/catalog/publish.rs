@@ -9,30 +9,30 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Result};
-use pleiad_partition::commit::{Entry, Publish};
+use pleiad_partition::commit::{CommitEntry, Publish};
 use pleiad_storage::Batch;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use super::Catalog;
 use super::copy::DatabaseCopy;
-use super::job::Job;
+use super::job::RepartitionJob;
 use super::rows::Counters;
-use super::tree::{Container, Tree, Version};
+use super::tree::{CatalogTree, CatalogVersion, Container};
 use crate::throughput;
 
 /// One change in the making.
-pub(super) struct Change {
+pub(super) struct CatalogChange {
     turn: OwnedMutexGuard<Counters>,
-    pub tree: Tree,
+    pub tree: CatalogTree,
     pub counters: Counters,
     pub batch: Batch,
-    pub version: Version,
+    pub version: CatalogVersion,
     /// Containers that the new tree no longer shows.
     pub erase: Vec<Arc<Container>>,
     /// A container whose index is to be changed.
     pub reindex: Option<Arc<Container>>,
     /// A split or merge that begins.
-    pub job: Option<Arc<Job>>,
+    pub job: Option<Arc<RepartitionJob>>,
     /// A database that is to be copied.
     pub copy: Option<Arc<DatabaseCopy>>,
     /// Containers that may need more partitions.
@@ -41,35 +41,35 @@ pub(super) struct Change {
 
 impl Catalog {
     /// Waits for its turn, and starts from the newest tree.
-    pub(super) async fn begin(&self) -> Change {
+    pub(super) async fn begin(&self) -> CatalogChange {
         let turn = self.change.clone().lock_owned().await;
         let mut counters = turn.clone();
         counters.version += 1;
         let ts_s = u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX);
-        let version = Version { number: counters.version, ts_s };
-        let tree = Tree::clone(&self.current.load());
+        let version = CatalogVersion { number: counters.version, ts_s };
+        let tree = CatalogTree::clone(&self.current.load());
         let (batch, erase, grow) = Default::default();
-        Change { turn, tree, counters, batch, version, erase, reindex: None, job: None, copy: None, grow }
+        CatalogChange { turn, tree, counters, batch, version, erase, reindex: None, job: None, copy: None, grow }
     }
 
-    pub(super) async fn publish(&self, mut change: Change) -> Result<()> {
+    pub(super) async fn publish(&self, mut change: CatalogChange) -> Result<()> {
         change.counters.put(&mut change.batch);
         let (done, durable) = oneshot::channel();
         let batch = std::mem::take(&mut change.batch);
         let version = change.version.number;
-        let waiting = Waiting { catalog: self.clone(), change: Mutex::new(Some(change)) };
-        self.committer.enqueue(Entry { batch, state: None, owner: Some((Arc::new(waiting), version)), done })?;
+        let waiting = PendingPublish { catalog: self.clone(), change: Mutex::new(Some(change)) };
+        self.committer.enqueue(CommitEntry { batch, state: None, owner: Some((Arc::new(waiting), version)), done })?;
         durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")))
     }
 }
 
 /// A change on its way to the disk.
-struct Waiting {
+struct PendingPublish {
     catalog: Catalog,
-    change: Mutex<Option<Change>>,
+    change: Mutex<Option<CatalogChange>>,
 }
 
-impl Publish for Waiting {
+impl Publish for PendingPublish {
     fn published(&self, _: u64) {
         let Some(mut change) = self.change.lock().take() else { return };
         *change.turn = change.counters;

@@ -10,21 +10,21 @@ use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::copy::Copy;
-use pleiad_partition::map::ancestry;
-use pleiad_partition::state::ShardState;
-use pleiad_partition::{Partition, Range};
+use pleiad_partition::partition_map::ancestry;
+use pleiad_partition::shard_state::ShardState;
+use pleiad_partition::{Partition, PartitionKeyRange};
 use pleiad_storage::{Batch, keyspace};
 
-use super::job::{Job, JobKind, Reason};
-use super::publish::Change;
-use super::tree::{Container, Tree};
+use super::job::{JobKind, Reason, RepartitionJob};
+use super::publish::CatalogChange;
+use super::tree::{CatalogTree, Container};
 use super::{Catalog, rows};
 
 /// Range prefixes have 20 bits in an item's number.
 const PREFIX_MAX: u32 = (1 << 20) - 1;
 
 /// What a job does with its parents, in terms of the hash space.
-pub(crate) struct Wanted {
+pub(crate) struct RepartitionRequest {
     pub kind: JobKind,
     pub parents: Vec<u32>,
     /// The children's stretches, in order.
@@ -32,33 +32,37 @@ pub(crate) struct Wanted {
     pub reason: Reason,
 }
 
-impl Wanted {
-    pub fn split(parent: &Range, at: EffectiveKey, reason: Reason) -> Result<Wanted> {
+impl RepartitionRequest {
+    pub fn split(parent: &PartitionKeyRange, at: EffectiveKey, reason: Reason) -> Result<RepartitionRequest> {
         if at <= parent.keys.min || at >= parent.keys.max {
             return Err(Error::invalid(format!("{at} does not lie inside partition key range {}.", parent.id)));
         }
         let EpkRange { min, max } = parent.keys.clone();
         let keys = vec![EpkRange { min, max: at.clone() }, EpkRange { min: at, max }];
-        Ok(Wanted { kind: JobKind::Split, parents: vec![parent.id], keys, reason })
+        Ok(RepartitionRequest { kind: JobKind::Split, parents: vec![parent.id], keys, reason })
     }
 
-    pub fn merge(parents: &[&Range]) -> Result<Wanted> {
+    pub fn merge(parents: &[&PartitionKeyRange]) -> Result<RepartitionRequest> {
         let ([first, .., last], ids) = (parents, parents.iter().map(|range| range.id).collect()) else {
             return Err(Error::invalid("A merge takes two partition key ranges or more."));
         };
         let keys = vec![EpkRange { min: first.keys.min.clone(), max: last.keys.max.clone() }];
-        Ok(Wanted { kind: JobKind::Merge, parents: ids, keys, reason: Reason::Request })
+        Ok(RepartitionRequest { kind: JobKind::Merge, parents: ids, keys, reason: Reason::Request })
     }
 }
 
 /// What was handed over.
-pub(crate) struct Handed {
+pub(crate) struct HandoverResult {
     /// How long writers were stopped.
     pub pause: Duration,
 }
 
 impl Catalog {
-    pub(crate) async fn begin_job(&self, container: ContainerRid, wanted: Wanted) -> Result<Arc<Job>> {
+    pub(crate) async fn begin_job(
+        &self,
+        container: ContainerRid,
+        wanted: RepartitionRequest,
+    ) -> Result<Arc<RepartitionJob>> {
         let mut change = self.begin().await;
         let job = change.new_job(container, wanted, self.env.now_ms())?;
         rows::put_job(&mut change.batch, &job);
@@ -69,12 +73,12 @@ impl Catalog {
     }
 
     /// The children hold a copy; `states` says how large it is.
-    pub(crate) async fn job_copied(&self, job: &Job, schema_version: u64, mut states: Batch) -> Result<()> {
+    pub(crate) async fn job_copied(&self, job: &RepartitionJob, schema_version: u64, mut states: Batch) -> Result<()> {
         let mut change = self.begin().await;
         if !change.tree.jobs.contains_key(&job.id) {
             return Err(outdated());
         }
-        let job = Job { copied_under: Some(schema_version), ..job.clone() };
+        let job = RepartitionJob { copied_under: Some(schema_version), ..job.clone() };
         change.batch.append(&mut states);
         rows::put_job(&mut change.batch, &job);
         change.tree.jobs.insert(job.id, Arc::new(job));
@@ -85,12 +89,12 @@ impl Catalog {
     /// all is ready.
     pub(crate) async fn hand_over(
         &self,
-        job: &Job,
+        job: &RepartitionJob,
         parents: &[Arc<Partition>],
         copy: &mut Copy,
         held: impl Fn(HandingOver) -> Result<()>,
         valid: impl Fn(&Container) -> Result<()>,
-    ) -> Result<Handed> {
+    ) -> Result<HandoverResult> {
         // The turn is taken first: nobody's change of the catalog makes writers wait at the fence.
         let mut change = self.begin().await;
         let container = change.tree.container_by_rid(job.container).cloned().ok_or_else(outdated)?;
@@ -108,13 +112,13 @@ impl Catalog {
         if handed.is_err() {
             parents.iter().for_each(|parent| parent.lift_fence());
         }
-        handed.map(|()| Handed { pause: since.elapsed() })
+        handed.map(|()| HandoverResult { pause: since.elapsed() })
     }
 
     async fn behind_fence(
         &self,
-        job: &Job,
-        change: &mut Change,
+        job: &RepartitionJob,
+        change: &mut CatalogChange,
         container: &Container,
         copy: &mut Copy,
         held: impl Fn(HandingOver) -> Result<()>,
@@ -141,9 +145,9 @@ impl Catalog {
     }
 
     /// What clients see of the container is as before, its etag included.
-    fn repartitioned(&self, old: &Container, job: &Job, states: &[ShardState]) -> Result<Container> {
+    fn repartitioned(&self, old: &Container, job: &RepartitionJob, states: &[ShardState]) -> Result<Container> {
         let map = old.map.replaced(&job.parents, &job.children)?;
-        let partition = |range: &Range| {
+        let partition = |range: &PartitionKeyRange| {
             let new = job.children.iter().position(|child| child.id == range.id).and_then(|at| states.get(at));
             match new {
                 Some(state) => {
@@ -176,8 +180,13 @@ pub(crate) enum HandingOver {
     Ready,
 }
 
-impl Change {
-    fn new_job(&mut self, container: ContainerRid, wanted: Wanted, started_ms: u64) -> Result<Arc<Job>> {
+impl CatalogChange {
+    fn new_job(
+        &mut self,
+        container: ContainerRid,
+        wanted: RepartitionRequest,
+        started_ms: u64,
+    ) -> Result<Arc<RepartitionJob>> {
         let at = self.tree.container_by_rid(container).cloned();
         let at = at.ok_or_else(|| Error::new(Kind::OwnerNotFound, "Owner resource does not exist"))?;
         let (parents, first) = {
@@ -192,13 +201,13 @@ impl Change {
         for (id, keys) in (first..).zip(wanted.keys) {
             self.counters.shard += 1;
             let (shard, parents) = (self.counters.shard, parents.clone());
-            children.push(Range { id, shard, prefix: id, keys, parents, since: 0 });
+            children.push(PartitionKeyRange { id, shard, prefix: id, keys, parents, since: 0 });
         }
         let (id, kind, reason, parents) = (self.version.number, wanted.kind, wanted.reason, wanted.parents);
-        Ok(Arc::new(Job { id, kind, container, parents, children, copied_under: None, reason, started_ms }))
+        Ok(Arc::new(RepartitionJob { id, kind, container, parents, children, copied_under: None, reason, started_ms }))
     }
 
-    pub(super) fn remove_job(&mut self, id: u64) -> Option<Arc<Job>> {
+    pub(super) fn remove_job(&mut self, id: u64) -> Option<Arc<RepartitionJob>> {
         rows::delete_job(&mut self.batch, id);
         self.tree.jobs.remove(&id)
     }
@@ -214,12 +223,12 @@ impl Change {
 }
 
 /// Also not what a job under way will use.
-fn next_id(tree: &Tree, container: &Container) -> u32 {
+fn next_id(tree: &CatalogTree, container: &Container) -> u32 {
     let planned = tree.jobs_of(container.rid).flat_map(|job| &job.children).map(|child| child.id + 1);
     planned.max().unwrap_or(0).max(container.map.next_id())
 }
 
-fn check_free(tree: &Tree, container: ContainerRid, ranges: &[u32]) -> Result<()> {
+fn check_free(tree: &CatalogTree, container: ContainerRid, ranges: &[u32]) -> Result<()> {
     let busy = tree.jobs_of(container).find(|job| job.parents.iter().any(|id| ranges.contains(id)));
     match busy {
         None => Ok(()),

@@ -9,7 +9,7 @@ use pleiad_model::Result;
 use pleiad_storage::AnyStore;
 
 use super::Catalog;
-use super::rows::{self, Came, Seen, SeenContainer};
+use super::rows::{self, ContainerMarks, HighWaterMark, HighWaterMarks};
 use super::tree::Container;
 
 /// Makes `store`, which holds the account as it once was, follow what `of` has shown since.
@@ -18,9 +18,9 @@ pub(crate) async fn carry_over(store: &AnyStore, of: &Catalog) -> Result<()> {
     let tree = of.tree();
     let containers = tree.databases.values().flat_map(|database| database.containers.values());
     let containers = containers.map(|container| (container.rid, seen(container))).collect();
-    rows::carry_over(store, &Seen { counters, containers }).await
+    rows::carry_over(store, &HighWaterMarks { counters, containers }).await
 }
 
-fn seen(container: &Arc<Container>) -> SeenContainer {
-    SeenContainer { map: container.map.clone(), came: Came::of(container) }
+fn seen(container: &Arc<Container>) -> ContainerMarks {
+    ContainerMarks { map: container.map.clone(), came: HighWaterMark::of(container) }
 }

@@ -18,7 +18,7 @@
 //! ```
 
 mod copies; // databases that are being copied
-mod carry; // what must not be given twice, after the rows went back to an earlier moment
+mod high_water_marks; // what must not be given twice, after the rows went back to an earlier moment
 mod users; // who may what
 
 use std::collections::BTreeMap;
@@ -32,19 +32,19 @@ use pleiad_model::resource_id::{
 };
 use pleiad_model::{Error, Object, Result, Value, json};
 use pleiad_partition::governor::{BucketId, Caps};
-use pleiad_partition::{Committer, Indexing, Partition, PartitionMap, Schema};
+use pleiad_partition::{Committer, IndexingConfig, Partition, PartitionMap, Schema};
 use pleiad_storage::{AnySnapshot, AnyStore, Batch, Direction, Limit, Snapshot, Store, keyspace};
 
-use super::job::Job;
-use super::progress::{self, Followed, Progress};
+use super::index_transformation::IndexTransformation;
+use super::job::RepartitionJob;
+use super::progress::{self, IndexProgress, SourceCursor};
 use super::script::{Script, ScriptDefinition, Scripts};
-use super::transition::Transition;
-use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner, Tree, Version};
-use crate::Limits;
+use super::tree::{CatalogTree, CatalogVersion, Container, Database, EncryptionKey, Offer, OfferOwner};
+use crate::PartitionLimits;
 use crate::computed::ComputedProperties;
 use crate::throughput::{ProvisionedThroughput, Redistribution};
-pub(super) use carry::{Came, Seen, SeenContainer, carry_over};
 pub(super) use copies::{delete_copy, put_copy};
+pub(super) use high_water_marks::{ContainerMarks, HighWaterMark, HighWaterMarks, carry_over};
 pub(super) use users::{delete_permission, delete_user, put_permission, put_user};
 
 const COUNTERS: u8 = b'n';
@@ -71,7 +71,7 @@ pub(super) struct Counters {
     pub user: u32,
     pub permission: u64,
     /// The furthest of all containers that are gone.
-    pub gone: Came,
+    pub gone: HighWaterMark,
     pub secret: [u8; 32],
 }
 
@@ -89,14 +89,14 @@ impl Counters {
             shard,
             user,
             permission,
-            gone: Came::default(),
+            gone: HighWaterMark::default(),
             secret,
         }
     }
 
     /// A container goes, and clients may remember how far it came.
     pub fn remember(&mut self, container: &Container) {
-        self.gone = self.gone.or_further(Came::of(container));
+        self.gone = self.gone.or_further(HighWaterMark::of(container));
     }
 
     /// Those of an earlier moment, so that nothing given since is given again.
@@ -153,7 +153,7 @@ impl Counters {
             shard: number(value, "shard")?,
             user: small_later("user")?,
             permission: later("permission")?,
-            gone: Came {
+            gone: HighWaterMark {
                 lsn: later("goneLsn")?,
                 item: later("goneItem")?,
                 range: small_later("goneRange")?,
@@ -195,7 +195,7 @@ pub(super) fn delete_container(batch: &mut Batch, container: &Container) {
     container.map.ranges().iter().for_each(|range| to_be_erased(batch, range.shard));
 }
 
-pub(crate) fn put_progress(batch: &mut Batch, index: ContainerRid, stretches: &[Followed]) {
+pub(crate) fn put_progress(batch: &mut Batch, index: ContainerRid, stretches: &[SourceCursor]) {
     put(batch, PROGRESS, &pair(index.database.0, index.number), progress::to_object(stretches));
 }
 
@@ -212,7 +212,7 @@ pub(super) fn delete_script(batch: &mut Batch, script: &Script) {
     batch.delete(keyspace::catalog(SCRIPT, &script_key(script.rid)));
 }
 
-pub(super) fn put_job(batch: &mut Batch, job: &Job) {
+pub(super) fn put_job(batch: &mut Batch, job: &RepartitionJob) {
     put(batch, JOB, &job.id.to_be_bytes(), job.to_object());
 }
 
@@ -279,16 +279,16 @@ pub(crate) async fn to_erase(store: &AnyStore) -> Result<Vec<u64>> {
 pub(super) struct Loader<'a> {
     pub store: &'a Arc<AnyStore>,
     pub committer: &'a Committer,
-    pub limits: &'a Limits,
+    pub limits: &'a PartitionLimits,
 }
 
-pub(super) async fn load(with: &Loader<'_>, env: &dyn Env) -> Result<(Tree, Counters)> {
+pub(super) async fn load(with: &Loader<'_>, env: &dyn Env) -> Result<(CatalogTree, Counters)> {
     let store = with.store;
     let counters = match load_counters(store).await? {
         Some(counters) => counters,
         None => found_account(with.committer, env).await?,
     };
-    let mut tree = Tree::default();
+    let mut tree = CatalogTree::default();
     for (key, row) in scan(store, DATABASE).await? {
         tree.put_database(load_database(with, DatabaseRid(u32::from_be_bytes(*tail(&key)?)), &row).await?);
     }
@@ -297,7 +297,7 @@ pub(super) async fn load(with: &Loader<'_>, env: &dyn Env) -> Result<(Tree, Coun
         tree.offers.insert(offer.rid.0, Arc::new(offer));
     }
     for (key, row) in scan(store, JOB).await? {
-        let job = Job::from_value(u64::from_be_bytes(*tail(&key)?), &json::parse(&row)?)?;
+        let job = RepartitionJob::from_value(u64::from_be_bytes(*tail(&key)?), &json::parse(&row)?)?;
         tree.jobs.insert(job.id, Arc::new(job));
     }
     copies::load_copies(store, &mut tree).await?;
@@ -346,7 +346,7 @@ async fn load_container(with: &Loader<'_>, database: &str, rid: ContainerRid, ro
     let version = version(row)?;
     let schema_version = row.get("schema").map_or(Ok(version.number), |_| number(row, "schema"))?;
     let computed = ComputedProperties::of(&definition)?;
-    let indexing = Indexing::of(&definition, computed.indexed.clone());
+    let indexing = IndexingConfig::of(&definition, computed.indexed.clone());
     let transition = load_transition(row, indexing)?.map(Arc::new);
     let former = transition.as_ref().map_or(&[][..], |transition| &transition.from);
     let schema = Schema::new(schema_version, &definition, &computed.indexed, former, with.limits.room());
@@ -367,17 +367,17 @@ async fn load_container(with: &Loader<'_>, database: &str, rid: ContainerRid, ro
     })
 }
 
-async fn load_progress(store: &AnyStore, rid: ContainerRid) -> Result<Arc<Progress>> {
+async fn load_progress(store: &AnyStore, rid: ContainerRid) -> Result<Arc<IndexProgress>> {
     read_progress(store.get(&progress_key(rid)).await?)
 }
 
 /// As it was at that moment.
-pub(super) async fn progress_in(snapshot: &AnySnapshot, rid: ContainerRid) -> Result<Arc<Progress>> {
+pub(super) async fn progress_in(snapshot: &AnySnapshot, rid: ContainerRid) -> Result<Arc<IndexProgress>> {
     read_progress(snapshot.get_many(&[progress_key(rid)]).await?.pop().flatten())
 }
 
-fn read_progress(row: Option<Bytes>) -> Result<Arc<Progress>> {
-    row.map_or(Ok(Arc::default()), |row| Progress::load(&json::parse(&row)?).map(Arc::new))
+fn read_progress(row: Option<Bytes>) -> Result<Arc<IndexProgress>> {
+    row.map_or(Ok(Arc::default()), |row| IndexProgress::load(&json::parse(&row)?).map(Arc::new))
 }
 
 fn progress_key(rid: ContainerRid) -> Bytes {
@@ -405,12 +405,12 @@ fn script_rid(database: DatabaseRid, key: &[u8]) -> Result<ScriptRid> {
     Ok(ScriptRid { container, kind, number: u64::from_be_bytes(*tail(key)?) })
 }
 
-fn load_transition(row: &Value, indexing: Indexing) -> Result<Option<Transition>> {
+fn load_transition(row: &Value, indexing: IndexingConfig) -> Result<Option<IndexTransformation>> {
     match (row.get("schema"), row.get("transition")) {
         // Rows from before schemas were numbered: nobody reads that layout of the index.
-        (None, _) => Transition::anew().map(Some),
-        (Some(_), Some(transition)) => Transition::from_value(transition).map(Some),
-        (Some(_), None) if row.get("layout").is_none() => Ok(Transition::unfilled(indexing)),
+        (None, _) => IndexTransformation::anew().map(Some),
+        (Some(_), Some(transition)) => IndexTransformation::from_value(transition).map(Some),
+        (Some(_), None) if row.get("layout").is_none() => Ok(IndexTransformation::unfilled(indexing)),
         (Some(_), None) => Ok(None),
     }
 }
@@ -485,12 +485,12 @@ fn encryption_key(rid: ClientEncryptionKeyRid) -> Vec<u8> {
     [&rid.database.0.to_be_bytes()[..], &rid.number.to_be_bytes()].concat()
 }
 
-fn versioned(version: Version) -> Object {
+fn versioned(version: CatalogVersion) -> Object {
     Object::new().with("version", version.number).with("ts", u64::from(version.ts_s))
 }
 
-fn version(row: &Value) -> Result<Version> {
-    Ok(Version { number: number(row, "version")?, ts_s: small(row, "ts")? })
+fn version(row: &Value) -> Result<CatalogVersion> {
+    Ok(CatalogVersion { number: number(row, "version")?, ts_s: small(row, "ts")? })
 }
 
 async fn scan(store: &AnyStore, kind: u8) -> Result<Vec<(Bytes, Bytes)>> {

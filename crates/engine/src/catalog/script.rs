@@ -14,9 +14,9 @@ use pleiad_model::{Error, Kind, Object, Result, Value};
 use pleiad_partition::partition::NOT_THERE;
 use pleiad_script::{OperationType, Program};
 
-use super::meant::{Meant, Put, Versioned};
-use super::publish::Change;
-use super::tree::{Container, Version};
+use super::precondition::{ConditionalRid, PutMode, Versioned};
+use super::publish::CatalogChange;
+use super::tree::{CatalogVersion, Container};
 use super::{Catalog, rows};
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ const SCRIPT_BYTES_MAX: usize = ITEM_BYTES_MAX;
 /// One version of a script.
 pub struct Script {
     pub rid: ScriptRid,
-    pub version: Version,
+    pub version: CatalogVersion,
     pub definition: ScriptDefinition,
     pub(crate) program: Program,
 }
@@ -79,7 +79,7 @@ pub struct Scripts {
 }
 
 impl Script {
-    pub(super) fn new(rid: ScriptRid, version: Version, definition: ScriptDefinition) -> Self {
+    pub(super) fn new(rid: ScriptRid, version: CatalogVersion, definition: ScriptDefinition) -> Self {
         let program = Program::new(definition.id.as_str(), definition.body.as_str());
         Script { rid, version, definition, program }
     }
@@ -92,7 +92,7 @@ impl Versioned for Script {
         self.rid
     }
 
-    fn version(&self) -> Version {
+    fn version(&self) -> CatalogVersion {
         self.version
     }
 }
@@ -197,7 +197,7 @@ impl Catalog {
         container: ContainerRid,
         kind: ScriptKind,
         definition: ScriptDefinition,
-        how: Put<ScriptRid>,
+        how: PutMode<ScriptRid>,
     ) -> Result<(Arc<Script>, bool)> {
         let mut change = self.begin().await;
         let mut scripts = Scripts::clone(&change.container(container)?.scripts);
@@ -217,7 +217,7 @@ impl Catalog {
         Ok((script, old.is_none()))
     }
 
-    pub async fn delete_script(&self, meant: impl Into<Meant<ScriptRid>>) -> Result<()> {
+    pub async fn delete_script(&self, meant: impl Into<ConditionalRid<ScriptRid>>) -> Result<()> {
         let (meant, mut change) = (meant.into(), self.begin().await);
         let rid = meant.rid;
         let mut scripts = Scripts::clone(&change.container(rid.container)?.scripts);
@@ -230,7 +230,7 @@ impl Catalog {
     }
 }
 
-impl Change {
+impl CatalogChange {
     fn container(&self, rid: ContainerRid) -> Result<Arc<Container>> {
         let missing = || Error::new(Kind::OwnerNotFound, "Owner resource does not exist");
         self.tree.container_by_rid(rid).cloned().ok_or_else(missing)

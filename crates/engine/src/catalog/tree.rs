@@ -12,21 +12,21 @@ use pleiad_partition::index::UsableIndex;
 use pleiad_partition::{Partition, PartitionMap, Schema};
 
 use super::copy::DatabaseCopy;
-use super::job::Job;
-use super::progress::Progress;
+use super::index_transformation::IndexTransformation;
+use super::job::RepartitionJob;
+use super::progress::IndexProgress;
 use super::script::Scripts;
-use super::transition::Transition;
 use super::users::User;
-use crate::Limits;
+use crate::PartitionLimits;
 use crate::computed::ComputedProperties;
-use crate::throughput::{self, Pool, ProvisionedThroughput, Redistribution};
+use crate::throughput::{self, ProvisionedThroughput, Redistribution, SharedThroughput};
 
 #[derive(Clone, Default)]
-pub struct Tree {
+pub struct CatalogTree {
     pub databases: BTreeMap<u32, Arc<Database>>,
     pub offers: BTreeMap<u32, Arc<Offer>>,
     /// Splits and merges under way.
-    pub jobs: BTreeMap<u64, Arc<Job>>,
+    pub jobs: BTreeMap<u64, Arc<RepartitionJob>>,
     /// Databases that are being copied.
     pub copies: BTreeMap<u64, Arc<DatabaseCopy>>,
     by_name: HashMap<String, u32>,
@@ -36,23 +36,23 @@ pub struct Tree {
 pub struct Database {
     pub id: String,
     pub rid: DatabaseRid,
-    pub version: Version,
+    pub version: CatalogVersion,
     pub containers: BTreeMap<u32, Arc<Container>>,
     pub encryption_keys: BTreeMap<u64, Arc<EncryptionKey>>,
     pub users: BTreeMap<u32, Arc<User>>,
     /// What its containers draw on together, if it reserves throughput.
-    pub pool: Arc<Pool>,
+    pub pool: Arc<SharedThroughput>,
     by_name: HashMap<String, u32>,
 }
 
 /// Which change of the catalog made a resource what it is, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct CatalogVersion {
     pub number: u64,
     pub ts_s: u32,
 }
 
-impl Version {
+impl CatalogVersion {
     pub fn etag(self) -> Etag {
         Etag { lsn: self.number, seq: 0, ts_s: self.ts_s, space: 0 }
     }
@@ -62,15 +62,15 @@ impl Version {
 pub struct Container {
     pub database: String,
     pub rid: ContainerRid,
-    pub version: Version,
+    pub version: CatalogVersion,
     pub definition: ContainerDefinition,
     pub(crate) computed: ComputedProperties,
     pub schema: Arc<Schema>,
     /// While its index is on the way to the current policy.
-    pub transition: Option<Arc<Transition>>,
+    pub transition: Option<Arc<IndexTransformation>>,
     pub scripts: Arc<Scripts>,
     /// Of a global secondary index, with its source.
-    pub progress: Arc<Progress>,
+    pub progress: Arc<IndexProgress>,
     pub map: PartitionMap,
     /// In the order of the map's ranges.
     pub partitions: Vec<Arc<Partition>>,
@@ -80,7 +80,7 @@ pub struct Container {
 pub struct EncryptionKey {
     pub id: String,
     pub rid: ClientEncryptionKeyRid,
-    pub version: Version,
+    pub version: CatalogVersion,
     /// Everything the client gave, kept and given back.
     pub properties: Object,
 }
@@ -95,7 +95,7 @@ pub enum OfferOwner {
 pub struct Offer {
     pub rid: OfferRid,
     pub owner: OfferOwner,
-    pub version: Version,
+    pub version: CatalogVersion,
     pub throughput: ProvisionedThroughput,
     /// The most that was ever reserved: it bounds how low the offer may go.
     pub highest_ru: u32,
@@ -104,7 +104,7 @@ pub struct Offer {
     pub caps: Caps,
 }
 
-impl Tree {
+impl CatalogTree {
     pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
         self.databases.get(self.by_name.get(name)?)
     }
@@ -122,7 +122,7 @@ impl Tree {
     }
 
     /// Whether partitions are still being split so that they can give what is reserved.
-    pub fn is_scaling(&self, offer: &Offer, limits: &Limits) -> bool {
+    pub fn is_scaling(&self, offer: &Offer, limits: &PartitionLimits) -> bool {
         let OfferOwner::Container(rid) = offer.owner else { return false };
         let needed = throughput::partitions_needed(offer.throughput.ceiling_ru(), limits.partition_ru_max);
         self.container_by_rid(rid).is_some_and(|container| {
@@ -137,7 +137,7 @@ impl Tree {
         self.by_name.contains_key(name) || self.copies.values().any(|copy| copy.to == name)
     }
 
-    pub fn jobs_of(&self, container: ContainerRid) -> impl Iterator<Item = &Arc<Job>> {
+    pub fn jobs_of(&self, container: ContainerRid) -> impl Iterator<Item = &Arc<RepartitionJob>> {
         self.jobs.values().filter(move |job| job.container == container)
     }
 
@@ -153,7 +153,7 @@ impl Tree {
 }
 
 impl Database {
-    pub(super) fn new(id: String, rid: DatabaseRid, version: Version) -> Self {
+    pub(super) fn new(id: String, rid: DatabaseRid, version: CatalogVersion) -> Self {
         let (containers, encryption_keys, users, pool, by_name) = Default::default();
         Database { id, rid, version, containers, encryption_keys, users, pool, by_name }
     }

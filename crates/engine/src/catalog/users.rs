@@ -11,16 +11,16 @@ use pleiad_model::resource_id::{DatabaseRid, PermissionRid, UserRid};
 use pleiad_model::{Error, Object, Result, Value};
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
 
-use super::meant::{Meant, Put, Versioned};
-use super::publish::Change;
-use super::tree::{Database, Tree, Version};
+use super::precondition::{ConditionalRid, PutMode, Versioned};
+use super::publish::CatalogChange;
+use super::tree::{CatalogTree, CatalogVersion, Database};
 use super::{Catalog, rows};
 
 #[derive(Clone)]
 pub struct User {
     pub id: String,
     pub rid: UserRid,
-    pub version: Version,
+    pub version: CatalogVersion,
     pub permissions: BTreeMap<u64, Arc<Permission>>,
 }
 
@@ -28,20 +28,20 @@ pub struct User {
 pub struct Permission {
     pub id: String,
     pub rid: PermissionRid,
-    pub version: Version,
-    pub grant: Grant,
+    pub version: CatalogVersion,
+    pub grant: PermissionGrant,
 }
 
 /// What is permitted, as its author wrote it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Grant {
+pub struct PermissionGrant {
     pub mode: String,
     pub resource: String,
     /// `["a"]`: only items of this partition key.
     pub key: Option<Value>,
 }
 
-impl Grant {
+impl PermissionGrant {
     /// With the names of the protocol, as clients see it and as it is stored.
     pub fn add_to(&self, object: Object) -> Object {
         let object = object.with("permissionMode", self.mode.as_str()).with("resource", self.resource.as_str());
@@ -71,7 +71,7 @@ impl Versioned for User {
         self.rid
     }
 
-    fn version(&self) -> Version {
+    fn version(&self) -> CatalogVersion {
         self.version
     }
 }
@@ -83,12 +83,12 @@ impl Versioned for Permission {
         self.rid
     }
 
-    fn version(&self) -> Version {
+    fn version(&self) -> CatalogVersion {
         self.version
     }
 }
 
-impl Tree {
+impl CatalogTree {
     pub fn permission(&self, rid: PermissionRid) -> Option<&Arc<Permission>> {
         let user = self.database_by_rid(rid.user.database)?.users.get(&rid.user.number)?;
         user.permissions.get(&rid.number)
@@ -96,14 +96,14 @@ impl Tree {
 }
 
 impl Database {
-    fn meant(&self, meant: &Meant<UserRid>) -> Result<Arc<User>> {
+    fn meant(&self, meant: &ConditionalRid<UserRid>) -> Result<Arc<User>> {
         let user = self.users.get(&meant.rid.number).cloned().ok_or_else(missing)?;
         meant.check(user.version).map(|()| user)
     }
 }
 
 impl User {
-    fn meant(&self, meant: &Meant<PermissionRid>) -> Result<Arc<Permission>> {
+    fn meant(&self, meant: &ConditionalRid<PermissionRid>) -> Result<Arc<Permission>> {
         let permission = self.permissions.get(&meant.rid.number).cloned().ok_or_else(missing)?;
         meant.check(permission.version).map(|()| permission)
     }
@@ -111,7 +111,7 @@ impl User {
 
 impl Catalog {
     /// Creates a user, or gives the one that is replaced another name; says whether it is new.
-    pub async fn put_user(&self, database: DatabaseRid, id: &str, how: Put<UserRid>) -> Result<(Arc<User>, bool)> {
+    pub async fn put_user(&self, database: DatabaseRid, id: &str, how: PutMode<UserRid>) -> Result<(Arc<User>, bool)> {
         check_resource_name(id)?;
         let mut change = self.begin().await;
         let mut owner = change.owner(database)?;
@@ -127,7 +127,7 @@ impl Catalog {
     }
 
     /// With all its permissions.
-    pub async fn delete_user(&self, meant: impl Into<Meant<UserRid>>) -> Result<()> {
+    pub async fn delete_user(&self, meant: impl Into<ConditionalRid<UserRid>>) -> Result<()> {
         let (meant, mut change) = (meant.into(), self.begin().await);
         let mut owner = change.owner(meant.rid.database)?;
         let user = owner.meant(&meant)?;
@@ -142,8 +142,8 @@ impl Catalog {
         &self,
         user: UserRid,
         id: &str,
-        grant: Grant,
-        how: Put<PermissionRid>,
+        grant: PermissionGrant,
+        how: PutMode<PermissionRid>,
     ) -> Result<(Arc<Permission>, bool)> {
         check_resource_name(id)?;
         let mut change = self.begin().await;
@@ -163,7 +163,7 @@ impl Catalog {
         Ok((permission, old.is_none()))
     }
 
-    pub async fn delete_permission(&self, meant: impl Into<Meant<PermissionRid>>) -> Result<()> {
+    pub async fn delete_permission(&self, meant: impl Into<ConditionalRid<PermissionRid>>) -> Result<()> {
         let (meant, mut change) = (meant.into(), self.begin().await);
         let mut owner = change.user(meant.rid.user)?;
         let permission = owner.meant(&meant)?;
@@ -174,7 +174,7 @@ impl Catalog {
     }
 }
 
-impl Change {
+impl CatalogChange {
     fn user(&self, rid: UserRid) -> Result<User> {
         let database = self.owner(rid.database)?;
         database.users.get(&rid.number).map(|user| User::clone(user)).ok_or_else(missing)
@@ -199,8 +199,8 @@ impl Change {
 }
 
 /// A user may hold a whole container, and one of its keys beside it.
-fn is_same_resource(one: &Grant, other: &Grant) -> bool {
-    let plain = |grant: &Grant| grant.resource.trim_matches('/').to_owned();
+fn is_same_resource(one: &PermissionGrant, other: &PermissionGrant) -> bool {
+    let plain = |grant: &PermissionGrant| grant.resource.trim_matches('/').to_owned();
     plain(one) == plain(other) && one.key == other.key
 }
 

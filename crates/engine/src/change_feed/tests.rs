@@ -10,8 +10,14 @@ use std::sync::Arc;
 
 const WIDE: usize = 1 << 30;
 
-fn request(scope: ListScope, from: ChangeFrom, items: usize) -> ChangeRequest {
-    ChangeRequest { mode: ChangeMode::LatestVersion, scope, from, since_s: None, quota: Quota { items, bytes: WIDE } }
+fn request(scope: FeedRange, from: ChangeFrom, items: usize) -> ChangeRequest {
+    ChangeRequest {
+        mode: ChangeMode::LatestVersion,
+        scope,
+        from,
+        since_s: None,
+        quota: PageLimit { items, bytes: WIDE },
+    }
 }
 
 struct World {
@@ -22,11 +28,11 @@ struct World {
 
 struct Page {
     records: Vec<Record>,
-    next: Vec<ChangeStretch>,
+    next: Vec<ChangeCursor>,
 }
 
 async fn world(partitions: i64) -> World {
-    let limits = crate::Limits { partition_ru_initial: if partitions == 1 { 10_000 } else { 400 }, ..LIMITS };
+    let limits = crate::PartitionLimits { partition_ru_initial: if partitions == 1 { 10_000 } else { 400 }, ..LIMITS };
     let engine = open(pleiad_storage::Memory::new(), limits).await;
     engine.catalog.create_database("db", crate::ThroughputRequest::Unspecified).await.unwrap();
     let container = container(&engine, "c", &["/pk"], partitions * 4).await;
@@ -46,12 +52,12 @@ impl World {
         let answer = self.engine.change_feed(&self.at, request, None).await;
         assert!(answer.charge_ru >= 1.0 && answer.place.is_some());
         let page = answer.result.unwrap();
-        let Changes::Latest(records) = page.changes else { panic!("versions nobody asked for") };
+        let ChangedItems::Latest(records) = page.changes else { panic!("versions nobody asked for") };
         Page { records, next: page.next }
     }
 
     /// Until nothing is new: what came, and where to go on.
-    async fn drain(&self, scope: &ListScope, from: ChangeFrom, items: usize) -> (Vec<Record>, ChangeFrom) {
+    async fn drain(&self, scope: &FeedRange, from: ChangeFrom, items: usize) -> (Vec<Record>, ChangeFrom) {
         let (mut records, mut from) = (Vec::new(), from);
         loop {
             let page = self.page(&request(scope.clone(), from, items)).await;
@@ -79,7 +85,7 @@ async fn s2_every_change_comes_once_whatever_the_partitions_and_pages() {
             world.upsert(&n.to_string(), &format!("k{}", n % 7)).await;
         }
         for items in [1, 2, 7, 100] {
-            let (records, from) = world.drain(&ListScope::Container, ChangeFrom::Beginning, items).await;
+            let (records, from) = world.drain(&FeedRange::Container, ChangeFrom::Beginning, items).await;
             assert_eq!(records.len(), 30, "{partitions} partitions by {items}");
             let mut last = BTreeMap::new();
             for record in &records {
@@ -87,7 +93,7 @@ async fn s2_every_change_comes_once_whatever_the_partitions_and_pages() {
                 assert!(last.insert(home, record.lsn).is_none_or(|before| before < record.lsn), "in the order of LSNs");
             }
             world.upsert("3", "k3").await;
-            let (records, _) = world.drain(&ListScope::Container, from, items).await;
+            let (records, _) = world.drain(&FeedRange::Container, from, items).await;
             assert_eq!(ids(&records), ["3"], "only what is new");
         }
     }
@@ -99,16 +105,18 @@ async fn a_scope_shows_its_own_changes_only() {
     for n in 0..30 {
         world.upsert(&n.to_string(), &format!("k{}", n % 7)).await;
     }
-    let all = world.drain(&ListScope::Container, ChangeFrom::Beginning, 100).await.0;
+    let all = world.drain(&FeedRange::Container, ChangeFrom::Beginning, 100).await.0;
     let definition = world.container.schema.key.as_ref().unwrap();
     let key = pk("k2").effective(definition);
     let low = EpkRange { min: EffectiveKey::MIN, max: key.clone() };
     let mut scopes = vec![
-        (ListScope::Key(pk("k2")), EpkRange::of_point(key)),
-        (ListScope::Keys(low.clone(), None), low),
-        (ListScope::Key(pk("nobody")), EpkRange { min: EffectiveKey::MAX, max: EffectiveKey::MAX }),
+        (FeedRange::PartitionKey(pk("k2")), EpkRange::of_point(key)),
+        (FeedRange::EffectiveKeys(low.clone(), None), low),
+        (FeedRange::PartitionKey(pk("nobody")), EpkRange { min: EffectiveKey::MAX, max: EffectiveKey::MAX }),
     ];
-    scopes.extend(world.container.map.ranges().iter().map(|range| (ListScope::Range(range.id), range.keys.clone())));
+    scopes.extend(
+        world.container.map.ranges().iter().map(|range| (FeedRange::PartitionKeyRange(range.id), range.keys.clone())),
+    );
     for (scope, keys) in scopes {
         let want: Vec<Record> = all.iter().filter(|record| keys.contains(&record.epk)).cloned().collect();
         let got = world.drain(&scope, ChangeFrom::Beginning, 4).await.0;
@@ -125,7 +133,7 @@ async fn a_partition_that_is_always_busy_keeps_nobody_waiting() {
     let mut from = ChangeFrom::Beginning;
     let mut met = Vec::new();
     for _ in 0..3 {
-        let page = world.page(&request(ListScope::Container, from, 1)).await;
+        let page = world.page(&request(FeedRange::Container, from, 1)).await;
         met.push(world.container.map.locate(&page.records[0].epk));
         from = ChangeFrom::Stretches(page.next);
     }
@@ -137,10 +145,10 @@ async fn from_now_on_shows_what_comes_later() {
     for partitions in [1, 3] {
         let world = world(partitions).await;
         world.upsert("old", "a").await;
-        let page = world.page(&request(ListScope::Container, ChangeFrom::Now, 10)).await;
+        let page = world.page(&request(FeedRange::Container, ChangeFrom::Now, 10)).await;
         assert!(page.records.is_empty());
         world.upsert("new", "a").await;
-        let (records, _) = world.drain(&ListScope::Container, ChangeFrom::Stretches(page.next), 10).await;
+        let (records, _) = world.drain(&FeedRange::Container, ChangeFrom::Stretches(page.next), 10).await;
         assert_eq!(ids(&records), ["new"]);
     }
 }
@@ -151,9 +159,9 @@ async fn one_number_stands_for_all_partitions_of_a_request() {
     for n in 0..12 {
         world.upsert(&n.to_string(), &format!("k{n}")).await;
     }
-    let all = world.drain(&ListScope::Container, ChangeFrom::Beginning, 100).await.0;
+    let all = world.drain(&FeedRange::Container, ChangeFrom::Beginning, 100).await.0;
     let later: Vec<Record> = all.into_iter().filter(|record| record.lsn > 2).collect();
-    let got = world.drain(&ListScope::Container, ChangeFrom::Lsn(2), 100).await.0;
+    let got = world.drain(&FeedRange::Container, ChangeFrom::Lsn(2), 100).await.0;
     assert_eq!(ids(&got), ids(&later), "as the children of a split take their parent's");
 }
 
@@ -164,15 +172,15 @@ async fn stretches_that_have_come_equally_far_are_joined_within_a_partition() {
     for n in 0..12 {
         world.upsert(&n.to_string(), &format!("k{n}")).await;
     }
-    let position = world.drain(&ListScope::Container, ChangeFrom::Beginning, 100).await.1;
+    let position = world.drain(&FeedRange::Container, ChangeFrom::Beginning, 100).await.1;
     let ChangeFrom::Stretches(whole) = &position else { panic!() };
     assert_eq!(whole.len(), 3);
     let bytes = (1..0x40).map(|at| EffectiveKey::from_bytes(&[at]));
     let cuts: Vec<EffectiveKey> = [EffectiveKey::MIN].into_iter().chain(bytes).chain([EffectiveKey::MAX]).collect();
-    let mut pieces: Vec<ChangeStretch> = Vec::new();
-    for ChangeStretch { keys, lsn } in whole {
+    let mut pieces: Vec<ChangeCursor> = Vec::new();
+    for ChangeCursor { keys, lsn } in whole {
         let ranges = cuts.windows(2).map(|pair| EpkRange { min: pair[0].clone(), max: pair[1].clone() });
-        pieces.extend(ranges.filter_map(|range| Some(ChangeStretch { keys: range.intersect(keys)?, lsn: *lsn })));
+        pieces.extend(ranges.filter_map(|range| Some(ChangeCursor { keys: range.intersect(keys)?, lsn: *lsn })));
     }
     let mut dice = 7;
     pieces.sort_by_cached_key(|_| {
@@ -180,8 +188,8 @@ async fn stretches_that_have_come_equally_far_are_joined_within_a_partition() {
         dice
     });
     assert!(pieces.len() > 64);
-    let page = world.page(&request(ListScope::Container, ChangeFrom::Stretches(pieces), 100)).await;
-    let sorted = |stretches: &[ChangeStretch]| {
+    let page = world.page(&request(FeedRange::Container, ChangeFrom::Stretches(pieces), 100)).await;
+    let sorted = |stretches: &[ChangeCursor]| {
         let mut stretches = stretches.to_vec();
         stretches.sort_by(|one, other| one.keys.min.cmp(&other.keys.min));
         stretches
@@ -195,7 +203,7 @@ async fn deleted_items_are_not_there_and_positions_go_on() {
     world.upsert("1", "a").await;
     world.upsert("2", "a").await;
     delete(&world.engine, &world.at, "1", "a").await.result.unwrap();
-    let page = world.page(&request(ListScope::Container, ChangeFrom::Beginning, 10)).await;
+    let page = world.page(&request(FeedRange::Container, ChangeFrom::Beginning, 10)).await;
     assert_eq!(ids(&page.records), ["2"]);
     assert_eq!(page.next[0].lsn, 3, "the delete has been passed");
 }
@@ -204,11 +212,11 @@ async fn deleted_items_are_not_there_and_positions_go_on() {
 async fn ranges_that_are_gone_and_positions_of_other_requests_are_refused() {
     let world = world(3).await;
     let refused = async |request| kind(world.engine.change_feed(&world.at, &request, None).await);
-    let gone = request(ListScope::Range(99), ChangeFrom::Beginning, 10);
+    let gone = request(FeedRange::PartitionKeyRange(99), ChangeFrom::Beginning, 10);
     assert!(matches!(refused(gone).await, Kind::Moved { .. }));
-    let all = vec![ChangeStretch { keys: EpkRange::FULL, lsn: 1 }];
-    assert_eq!(refused(request(ListScope::Range(0), ChangeFrom::Stretches(all), 10)).await, Kind::Invalid);
-    let none = request(ListScope::Container, ChangeFrom::Stretches(vec![]), 10);
+    let all = vec![ChangeCursor { keys: EpkRange::FULL, lsn: 1 }];
+    assert_eq!(refused(request(FeedRange::PartitionKeyRange(0), ChangeFrom::Stretches(all), 10)).await, Kind::Invalid);
+    let none = request(FeedRange::Container, ChangeFrom::Stretches(vec![]), 10);
     assert_eq!(refused(none).await, Kind::Invalid);
 }
 
@@ -216,7 +224,7 @@ async fn ranges_that_are_gone_and_positions_of_other_requests_are_refused() {
 async fn a_session_is_kept() {
     let world = world(1).await;
     let lsn = world.upsert("1", "a").await;
-    let request = request(ListScope::Container, ChangeFrom::Beginning, 10);
+    let request = request(FeedRange::Container, ChangeFrom::Beginning, 10);
     let asked = |lsn| SessionToken(vec![(0, lsn)]);
     assert!(world.engine.change_feed(&world.at, &request, Some(&asked(lsn))).await.result.is_ok());
     let ahead = world.engine.change_feed(&world.at, &request, Some(&asked(lsn + 1))).await;
@@ -242,7 +250,7 @@ async fn under_concurrent_writes_each_version_comes_at_most_once_and_the_last_on
     let mut idle = 0;
     while idle < 2 {
         let done = writers.iter().all(tokio::task::JoinHandle::is_finished);
-        let page = world.page(&request(ListScope::Container, from, 7)).await;
+        let page = world.page(&request(FeedRange::Container, from, 7)).await;
         idle = if done && page.records.is_empty() { idle + 1 } else { 0 };
         for record in page.records {
             seen.entry(record.id().to_owned()).or_default().push(record.lsn);
@@ -273,7 +281,7 @@ async fn versioned() -> World {
 }
 
 fn all_versions(from: ChangeFrom) -> ChangeRequest {
-    ChangeRequest { mode: ChangeMode::AllVersions, ..request(ListScope::Container, from, 100) }
+    ChangeRequest { mode: ChangeMode::AllVersions, ..request(FeedRange::Container, from, 100) }
 }
 
 /// Until nothing is new.
@@ -283,7 +291,7 @@ async fn versions(world: &World, from: ChangeFrom) -> (Vec<crate::VersionKind>, 
         let page = world.engine.change_feed(&world.at, &all_versions(from), None).await.result.unwrap();
         from = ChangeFrom::Stretches(page.next);
         match page.changes {
-            Changes::Versions(versions) if !versions.is_empty() => {
+            ChangedItems::Versions(versions) if !versions.is_empty() => {
                 kinds.extend(versions.iter().map(|version| version.kind))
             }
             _ => return (kinds, from),
@@ -302,7 +310,7 @@ async fn all_versions_show_what_the_latest_version_hides() {
     }
     delete(&world.engine, &world.at, "1", "a").await.result.unwrap();
     assert_eq!(versions(&world, from).await.0, [Create, Replace, Replace, Delete]);
-    assert!(world.drain(&ListScope::Container, ChangeFrom::Beginning, 10).await.0.is_empty());
+    assert!(world.drain(&FeedRange::Container, ChangeFrom::Beginning, 10).await.0.is_empty());
 }
 
 #[tokio::test]
@@ -325,9 +333,9 @@ async fn versions_are_swept_after_their_retention_and_when_nobody_wants_them() {
     world.upsert("1", "a").await;
     let sweep = async |later_s: u64| {
         let env = pleiad_model::env::ManualEnv::at(world.engine.now_ms() + later_s * 1000, 1);
-        crate::chores::sweep(
+        crate::jobs::sweep(
             &world.engine.catalog.current().upgrade().unwrap(),
-            &mut crate::chores::Looks::default(),
+            &mut crate::jobs::PurgeScans::default(),
             &env,
             || true,
         )

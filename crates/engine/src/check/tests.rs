@@ -11,13 +11,13 @@ use pleiad_storage::{AnyStore, Batch, Memory, keyspace};
 
 use super::*;
 use crate::catalog::NewContainer;
-use crate::{ContainerName, Durability, Limits, ThroughputRequest, Verb, WriteOptions};
+use crate::{ContainerName, PartitionLimits, SyncPolicy, ThroughputRequest, Verb, WriteOptions};
 
 /// A database with a container of three partitions and a few items in each.
 fn account() -> Engine {
     let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));
     let store = AnyStore::Memory(Memory::default());
-    let engine = block_on(Engine::open(store, Durability::Synced, Limits::default(), env)).unwrap();
+    let engine = block_on(Engine::open(store, SyncPolicy::Synced, PartitionLimits::default(), env)).unwrap();
     let database = block_on(engine.catalog.create_database("shop", ThroughputRequest::Unspecified)).unwrap();
     let body = r#"{"id":"orders","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
     let definition = ContainerDefinition::create(&json::parse(body.as_bytes()).unwrap()).unwrap();

@@ -1,9 +1,9 @@
 //! Queries and the index see the same computed properties, also while their definitions change.
 
 use super::*;
-use crate::query::{Across, ItemQuery, PageSize};
+use crate::query::{CrossPartition, ItemQuery, PageSize};
 use crate::testing::*;
-use crate::{Container, Engine, ListScope, Parameters, Verb, WriteOptions};
+use crate::{Container, Engine, FeedRange, Parameters, Verb, WriteOptions};
 use pleiad_model::policy::PathStep;
 use pleiad_model::{Kind, json};
 
@@ -36,8 +36,8 @@ async fn filled() -> Arc<Engine> {
 
 async fn rows(engine: &Engine, sql: &str) -> Vec<Value> {
     let size = PageSize { rows: 1000, bytes: 1 << 20 };
-    let (text, parameters, scope) = (sql.to_owned(), Parameters::default(), ListScope::Container);
-    let (across, from, tell, enable_scan) = (Across::ByServer, None, crate::Tell::default(), false);
+    let (text, parameters, scope) = (sql.to_owned(), Parameters::default(), FeedRange::Container);
+    let (across, from, tell, enable_scan) = (CrossPartition::ByServer, None, crate::ReportOptions::default(), false);
     let query = ItemQuery { text, parameters, scope, across, size, from, tell, enable_scan };
     let page = engine.query_items(&admit(engine, "c"), query, None).await.result.unwrap();
     page.rows.iter().map(|row| json::parse(row).unwrap()).collect()

@@ -1,9 +1,9 @@
 //! Single items as a client meets them, over one, some and many partitions.
 
 use super::*;
-use crate::list::ListScope;
+use crate::feed::FeedRange;
 use crate::testing::*;
-use crate::{Container, Quota};
+use crate::{Container, PageLimit};
 
 /// With a container `c` keyed by `/pk`.
 async fn world(partitions: i64) -> (Arc<Engine>, Arc<Container>, Admitted) {
@@ -13,7 +13,7 @@ async fn world(partitions: i64) -> (Arc<Engine>, Arc<Container>, Admitted) {
     (engine, container, at)
 }
 
-async fn replace(engine: &Engine, at: &Admitted, key: &str, target: Target<'_>, body: &str) -> Answer<Written> {
+async fn replace(engine: &Engine, at: &Admitted, key: &str, target: Target<'_>, body: &str) -> EngineResponse<Written> {
     engine.replace_item(at, Some(&pk(key)), target, parse(body), &WriteOptions::default()).await
 }
 
@@ -69,8 +69,9 @@ async fn s36_the_range_that_holds_the_hash_is_the_one_that_has_the_item() {
         let range = &container.map.ranges()[container.map.by_id(place.range).unwrap()];
         assert!(range.keys.contains(&epk));
         assert_eq!(read(&engine, &at, "1", &key).await.place.unwrap().range, place.range);
-        let quota = Quota { items: 1000, bytes: 1 << 20 };
-        let page = engine.list_items(&at, &ListScope::Range(place.range), None, quota, None).await.result.unwrap();
+        let quota = PageLimit { items: 1000, bytes: 1 << 20 };
+        let page =
+            engine.list_items(&at, &FeedRange::PartitionKeyRange(place.range), None, quota, None).await.result.unwrap();
         assert!(page.records.iter().any(|record| record.epk == epk));
     }
 }
@@ -127,7 +128,7 @@ async fn s35_s42_one_key_for_all_items_is_allowed_and_stays_in_one_range() {
 
 #[tokio::test]
 async fn s39_a_partition_hosts_many_keys_and_a_key_needs_only_one() {
-    let engine = open(pleiad_storage::Memory::new(), crate::Limits::default()).await;
+    let engine = open(pleiad_storage::Memory::new(), crate::PartitionLimits::default()).await;
     engine.catalog.create_database("db", crate::ThroughputRequest::Unspecified).await.unwrap();
     let small = container(&engine, "small", &["/pk"], 4).await;
     let large = container(&engine, "large", &["/pk"], 500).await;
@@ -164,7 +165,7 @@ async fn an_item_is_reached_by_its_rid_under_its_own_key_only() {
     let renamed = replace(&engine, &at, "a", rid, r#"{"id":"2","pk":"a"}"#).await.result.unwrap();
     assert_eq!(renamed.record.unwrap().docnum, docnum);
     assert_eq!(read("a").await.result.unwrap().id(), "2");
-    engine.delete_item(&at, Some(&pk("a")), rid, &Condition::None).await.result.unwrap();
+    engine.delete_item(&at, Some(&pk("a")), rid, &Precondition::None).await.result.unwrap();
     assert_eq!(kind(read("a").await), Kind::NotFound);
 }
 

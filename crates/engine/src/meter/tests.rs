@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pleiad_model::Kind;
 use pleiad_model::env::ManualEnv;
-use pleiad_partition::governor::{Class, Priority};
+use pleiad_partition::governor::{Priority, RequestClass};
 
 use crate::testing::*;
 use crate::*;
@@ -13,7 +13,7 @@ async fn account() -> (Arc<Engine>, Arc<ManualEnv>) {
     governed(Governance::default()).await
 }
 
-fn is_throttled<T>(answer: &Answer<T>) -> bool {
+fn is_throttled<T>(answer: &EngineResponse<T>) -> bool {
     matches!(&answer.result, Err(error) if matches!(error.kind, Kind::Throttled { .. }))
 }
 
@@ -234,7 +234,7 @@ async fn low_priority_is_throttled_first() {
     let (engine, env) = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     let (high, low) =
-        (admit(&engine, "c"), admit(&engine, "c").in_class(Class { priority: Priority::Low, bucket: None }));
+        (admit(&engine, "c"), admit(&engine, "c").in_class(RequestClass { priority: Priority::Low, bucket: None }));
     assert_eq!(reads(&engine, &high, "a", 80).await, 80);
     env.advance_ms(1000);
     assert_eq!((reads(&engine, &low, "a", 80).await, reads(&engine, &high, "a", 80).await), (20, 80));
@@ -251,13 +251,13 @@ async fn a_list_ends_where_a_partition_refuses_and_goes_on_later() {
     }
     let ranges = keys_by_range(&at, many_keys(40));
     reads(&engine, &at, &ranges[&2][0], 200).await;
-    let quota = Quota { items: 100, bytes: 1 << 20 };
-    let first = engine.list_items(&at, &ListScope::Container, None, quota, None).await.result.unwrap();
+    let quota = PageLimit { items: 100, bytes: 1 << 20 };
+    let first = engine.list_items(&at, &FeedRange::Container, None, quota, None).await.result.unwrap();
     assert_eq!(first.records.len(), ranges[&0].len() + ranges[&1].len());
-    let again = engine.list_items(&at, &ListScope::Container, first.next.clone(), quota, None).await;
+    let again = engine.list_items(&at, &FeedRange::Container, first.next.clone(), quota, None).await;
     assert!(is_throttled(&again));
     env.advance_ms(1000);
-    let rest = engine.list_items(&at, &ListScope::Container, first.next, quota, None).await.result.unwrap();
+    let rest = engine.list_items(&at, &FeedRange::Container, first.next, quota, None).await.result.unwrap();
     assert_eq!(first.records.len() + rest.records.len(), 40);
 }
 
@@ -274,11 +274,11 @@ async fn a_query_ends_where_a_partition_refuses_and_goes_on_later() {
     let query = |text: &str, from| ItemQuery {
         text: text.to_owned(),
         parameters: Parameters::default(),
-        scope: ListScope::Container,
-        across: Across::ByServer,
+        scope: FeedRange::Container,
+        across: CrossPartition::ByServer,
         size: PageSize { rows: 100, bytes: 1 << 20 },
         from,
-        tell: crate::Tell::default(),
+        tell: crate::ReportOptions::default(),
         enable_scan: false,
     };
     reads(&engine, &at, &ranges[&2][0], 200).await;
@@ -353,7 +353,7 @@ async fn a_bucket_is_capped_at_every_partition() {
     let caps = Caps { percent: [30, 0, 0, 0, 0], default_bucket: None };
     let same = OfferChange::To(ThroughputRequest::Manual(400));
     engine.catalog.replace_offer(rid, same, Some(caps)).await.unwrap();
-    let at = admit(&engine, "c").in_class(Class { bucket: BucketId::new(1), ..Class::default() });
+    let at = admit(&engine, "c").in_class(RequestClass { bucket: BucketId::new(1), ..RequestClass::default() });
     assert_eq!(reads(&engine, &at, "a", 100).await, 30);
     let refusal = read(&engine, &at, "1", "a").await.result.unwrap_err();
     assert!(matches!(refusal.kind, Kind::Throttled { over: pleiad_model::ExceededLimit::Bucket, .. }));

@@ -17,8 +17,8 @@ async fn world() -> (Arc<Engine>, Admitted) {
     (engine, at)
 }
 
-async fn apply(engine: &Engine, at: &Admitted, text: &str) -> Answer<Written> {
-    engine.patch_item(at, Some(&pk("a")), Target::Named("1"), &patch(text), &Condition::None).await
+async fn apply(engine: &Engine, at: &Admitted, text: &str) -> EngineResponse<Written> {
+    engine.patch_item(at, Some(&pk("a")), Target::Named("1"), &patch(text), &Precondition::None).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -8,18 +8,18 @@ use std::sync::Arc;
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Kind, Object, Result, Value, json};
 use pleiad_partition::partition::{NOT_THERE, Rejected};
-use pleiad_partition::{Condition, ItemKey, Record, Step, Transaction, Verb, price};
+use pleiad_partition::{ItemKey, OperationEffect, Precondition, Record, Transaction, Verb, price};
 use pleiad_script::{
     Action, Collection, DocumentLink, EntryPoint, IndexingDirective, OperationReply, OperationResult, PageOptions,
     ScriptCall, ScriptOperation, ScriptOutcome, ScriptQuery,
 };
 use pleiad_sql::run::PageSize;
 
-use super::Task;
-use crate::home::Home;
+use super::ScriptTask;
+use crate::feed::FeedRange;
 use crate::item::draft;
-use crate::list::ListScope;
-use crate::query::{Across, Inside, ItemQuery, Moment, Parameters, Tell};
+use crate::query::{CrossPartition, ItemQuery, Parameters, ReportOptions, TransactionQuery, TransactionSnapshot};
+use crate::write_retry::WriteTarget;
 use crate::{Admitted, Script, WriteOptions, write_item};
 
 /// Rows of a page where a script leaves it to us.
@@ -32,8 +32,8 @@ const ALL: &str = "SELECT * FROM root";
 const OTHER_KEY: &str = "Requests originating from scripts cannot reference partition keys other than the one for which client request was submitted.";
 
 pub(super) struct Host<'h> {
-    task: &'h Task,
-    inside: Inside,
+    task: &'h ScriptTask,
+    inside: TransactionQuery,
     tx: Transaction<'h>,
     charge_ru: f64,
     /// The container has changed meanwhile: everything has to be done again.
@@ -41,10 +41,10 @@ pub(super) struct Host<'h> {
 }
 
 impl<'h> Host<'h> {
-    pub fn begin(task: &'h Task, home: &'h Home) -> Result<Self> {
+    pub fn begin(task: &'h ScriptTask, home: &'h WriteTarget) -> Result<Self> {
         let ts_s = u32::try_from(task.env.now_ms() / 1000).unwrap_or(u32::MAX);
         let begin = home.partition.begin(&home.container.schema, task.logical.clone(), ts_s);
-        let inside = Inside {
+        let inside = TransactionQuery {
             at: task.at.at(home.container.clone()),
             env: task.env.clone(),
             meter: task.meter.clone(),
@@ -136,14 +136,14 @@ impl<'h> Host<'h> {
         body: Value,
         options: &WriteOptions,
         target: Option<ItemKey>,
-    ) -> Result<Step, Rejected> {
+    ) -> Result<OperationEffect, Rejected> {
         let draft = draft(&self.inside.at, Some(&self.task.key), body, options, target).map_err(of_script)?;
         let step = self.task.handle.block_on(self.tx.put(verb, &draft, &options.condition))?;
         self.charge_ru += step.charge_ru;
         Ok(step)
     }
 
-    pub fn delete(&mut self, target: &ItemKey, condition: &Condition) -> Result<Step, Rejected> {
+    pub fn delete(&mut self, target: &ItemKey, condition: &Precondition) -> Result<OperationEffect, Rejected> {
         let step = self.task.handle.block_on(self.tx.delete(target, condition))?;
         self.charge_ru += step.charge_ru;
         Ok(step)
@@ -169,10 +169,10 @@ impl<'h> Host<'h> {
             text: query.text,
             parameters: parameters(query.parameters)?,
             scope: self.scope(),
-            across: Across::ByServer,
+            across: CrossPartition::ByServer,
             size: PageSize { rows, bytes: PAGE_BYTES_MAX },
             from,
-            tell: Tell::default(),
+            tell: ReportOptions::default(),
             enable_scan: query.may_scan,
         };
         let answer = self.inside.query(asked, self.moment()?);
@@ -185,15 +185,15 @@ impl<'h> Host<'h> {
         Ok(OperationResult::Feed { documents: utf8(documents)?, continuation })
     }
 
-    fn moment(&self) -> Result<Moment> {
+    fn moment(&self) -> Result<TransactionSnapshot> {
         let view = self.tx.view().ok_or_else(|| Error::internal("a script's transaction has no moment"))?;
-        Ok(Moment { view, own: Arc::new(self.tx.own_writes()) })
+        Ok(TransactionSnapshot { view, own: Arc::new(self.tx.own_writes()) })
     }
 
-    fn scope(&self) -> ListScope {
+    fn scope(&self) -> FeedRange {
         match self.at().container.schema.key {
-            Some(_) => ListScope::Key(self.task.key.clone()),
-            None => ListScope::Container,
+            Some(_) => FeedRange::PartitionKey(self.task.key.clone()),
+            None => FeedRange::Container,
         }
     }
 
@@ -216,7 +216,7 @@ impl<'h> Host<'h> {
         self.task.logical.clone().item(id)
     }
 
-    fn resource(&self, step: Step) -> Result<OperationResult, Rejected> {
+    fn resource(&self, step: OperationEffect) -> Result<OperationResult, Rejected> {
         let record = step.record.ok_or_else(|| Error::internal("a write left no item"))?;
         Ok(OperationResult::Resource(self.text(&record)?))
     }
@@ -246,8 +246,8 @@ fn options(etag: Option<String>, indexing: IndexingDirective) -> WriteOptions {
     WriteOptions { condition: condition(etag), indexed }
 }
 
-fn condition(etag: Option<String>) -> Condition {
-    etag.map_or(Condition::None, Condition::IfMatch)
+fn condition(etag: Option<String>) -> Precondition {
+    etag.map_or(Precondition::None, Precondition::IfMatch)
 }
 
 fn parameters(given: Vec<(String, Value)>) -> Result<Parameters> {

@@ -12,13 +12,13 @@ use pleiad_storage::Memory;
 
 use super::*;
 use crate::testing::*;
-use crate::{ContainerName, Limits, Put, ScriptDefinition, Target, ThroughputRequest, Verb};
+use crate::{ContainerName, PartitionLimits, PutMode, ScriptDefinition, Target, ThroughputRequest, Verb};
 
 /// Cursors that are remembered and told by their place.
 #[derive(Default)]
 struct Remembered(Mutex<Vec<QueryCursor>>);
 
-impl Cursors for Remembered {
+impl CursorCodec for Remembered {
     fn write(&self, cursor: &QueryCursor) -> String {
         let mut known = self.0.lock();
         known.push(cursor.clone());
@@ -37,7 +37,7 @@ fn context() -> ScriptContext {
 }
 
 async fn world(paths: &[&str]) -> Arc<Engine> {
-    let engine = open(Memory::new(), Limits { partition_ru_initial: 10_000, ..LIMITS }).await;
+    let engine = open(Memory::new(), PartitionLimits { partition_ru_initial: 10_000, ..LIMITS }).await;
     engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
     try_container(&engine, "db", "c", paths, ThroughputRequest::Manual(400)).await.unwrap();
     engine
@@ -46,7 +46,7 @@ async fn world(paths: &[&str]) -> Arc<Engine> {
 async fn store(engine: &Engine, kind: ScriptKind, text: &str) {
     let definition = ScriptDefinition::parse(kind, &parse(text)).unwrap();
     let container = admit(engine, "c").container.rid;
-    engine.catalog.put_script(container, kind, definition, Put::Create).await.unwrap();
+    engine.catalog.put_script(container, kind, definition, PutMode::Create).await.unwrap();
 }
 
 async fn procedure(engine: &Engine, id: &str, body: &str) {

@@ -13,11 +13,11 @@ use pleiad_partition::{Verb, Written};
 use pleiad_script::{EntryPoint, OperationType, ScriptOutcome};
 
 use super::host::Host;
-use super::{Ended, ScriptContext};
+use super::{ScriptContext, TransactionEnd};
 use crate::catalog::{TriggerDefinition, TriggerType};
 use crate::item::{Target, key_of_request};
-use crate::script::failed;
-use crate::{Admitted, Answer, Engine, Script, WriteOptions};
+use crate::script_runtime::failed;
+use crate::{Admitted, Engine, EngineResponse, Script, WriteOptions};
 
 /// The triggers that a request names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,12 +58,12 @@ impl Engine {
         options: &WriteOptions,
         triggers: &Triggers,
         context: ScriptContext,
-    ) -> Answer<Triggered> {
+    ) -> EngineResponse<Triggered> {
         let prepared = key_of_request(at, key)
-            .and_then(|key| Ok((key, Around::new(at, Planned::new(write), options.clone(), triggers)?)));
+            .and_then(|key| Ok((key, TriggeredWrite::new(at, PlannedWrite::new(write), options.clone(), triggers)?)));
         let (key, around) = match prepared {
             Ok(prepared) => prepared,
-            Err(error) => return Answer::refused(error),
+            Err(error) => return EngineResponse::refused(error),
         };
         let mut answer = self.in_transaction(at, key, context, move |host| around.run(host)).await;
         if let (Ok(done), Some(place)) = (&mut answer.result, &answer.place) {
@@ -75,14 +75,14 @@ impl Engine {
 }
 
 /// A write with its triggers, ready to be done.
-struct Around {
+struct TriggeredWrite {
     pre: Option<Arc<Script>>,
     post: Option<Arc<Script>>,
-    planned: Planned,
+    planned: PlannedWrite,
     options: WriteOptions,
 }
 
-struct Planned {
+struct PlannedWrite {
     operation: OperationType,
     target: Option<OwnedTarget>,
     body: Option<Value>,
@@ -93,7 +93,7 @@ enum OwnedTarget {
     Rid(ItemRid),
 }
 
-impl Planned {
+impl PlannedWrite {
     fn new(write: ItemWrite<'_>) -> Self {
         let (operation, target, body) = match write {
             ItemWrite::Create(body) => (OperationType::Create, None, Some(body)),
@@ -105,19 +105,19 @@ impl Planned {
             Target::Named(id) => OwnedTarget::Named(id.to_owned()),
             Target::Rid(rid) => OwnedTarget::Rid(rid),
         };
-        Planned { operation, target: target.map(owned), body }
+        PlannedWrite { operation, target: target.map(owned), body }
     }
 }
 
-impl Around {
-    fn new(at: &Admitted, planned: Planned, options: WriteOptions, triggers: &Triggers) -> Result<Self> {
+impl TriggeredWrite {
+    fn new(at: &Admitted, planned: PlannedWrite, options: WriteOptions, triggers: &Triggers) -> Result<Self> {
         let find =
             |name: &Option<String>, when| name.as_ref().map(|name| find(at, name, when, planned.operation)).transpose();
         let (pre, post) = (find(&triggers.pre, TriggerType::Pre)?, find(&triggers.post, TriggerType::Post)?);
-        Ok(Around { pre, post, planned, options })
+        Ok(TriggeredWrite { pre, post, planned, options })
     }
 
-    fn run(&self, host: &mut Host<'_>) -> Result<Ended<Triggered>, Rejected> {
+    fn run(&self, host: &mut Host<'_>) -> Result<TransactionEnd<Triggered>, Rejected> {
         let operation = self.planned.operation;
         let mut body = self.planned.body.clone();
         if let Some(script) = &self.pre {
@@ -135,7 +135,7 @@ impl Around {
             let entry = EntryPoint::PostTrigger { operation, request_body, response_body: shown };
             response_body = succeeded(host.run(script, entry))?.response_body;
         }
-        Ok(Ended::Commit(Triggered { written, response_body }))
+        Ok(TransactionEnd::Commit(Triggered { written, response_body }))
     }
 
     fn write(&self, host: &mut Host<'_>, body: Option<Value>) -> Result<Written, Rejected> {

@@ -15,13 +15,13 @@ pub struct QueryCursor {
     pub take: Option<u64>,
     /// Rows that earlier pages gave or passed over.
     pub passed: u64,
-    pub at: At,
+    pub at: CursorPosition,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum At {
+pub enum CursorPosition {
     /// Rows in order of arrival: these stretches are left.
-    Stretches(Vec<Stretch>),
+    Stretches(Vec<RangeCursor>),
     /// Rows in the order of their keys.
     Key(ResumeKey),
     /// Rows that can only be counted.
@@ -30,7 +30,7 @@ pub enum At {
 
 /// A part of the hash space, behind some rows of one item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct RangeCursor {
     pub keys: EpkRange,
     /// 0 at the beginning.
     pub docnum: u64,
@@ -40,9 +40,9 @@ pub struct Stretch {
 
 pub const WHOLE_ITEM: u64 = u64::MAX;
 
-impl Stretch {
+impl RangeCursor {
     pub fn whole(keys: EpkRange) -> Self {
-        Stretch { keys, docnum: 0, rows: 0 }
+        RangeCursor { keys, docnum: 0, rows: 0 }
     }
 
     /// The last item that is done with.
@@ -53,28 +53,28 @@ impl Stretch {
 
 /// What is left to read: the stretches in progress as far as they are asked for, then whatever is asked for behind them. What
 /// lies before them is done with. Whoever reads a child goes on with what its parent had begun.
-pub fn left(asked: &[EpkRange], progress: &[Stretch]) -> Vec<Stretch> {
+pub fn left(asked: &[EpkRange], progress: &[RangeCursor]) -> Vec<RangeCursor> {
     let Some(last) = progress.last() else { return Vec::new() };
     let mut left = Vec::with_capacity(progress.len() + asked.len());
     for stretch in progress {
         let parts = asked.iter().filter_map(|range| range.intersect(&stretch.keys));
-        left.extend(parts.map(|keys| Stretch { keys, ..stretch.clone() }));
+        left.extend(parts.map(|keys| RangeCursor { keys, ..stretch.clone() }));
     }
     let behind = asked.iter().filter(|range| range.max > last.keys.max).map(|range| {
         let min = range.min.clone().max(last.keys.max.clone());
-        Stretch::whole(EpkRange { min, max: range.max.clone() })
+        RangeCursor::whole(EpkRange { min, max: range.max.clone() })
     });
     left.extend(behind);
     left
 }
 
 /// Whether some of what is asked for is in progress, which it is when one key's items are read on.
-pub fn is_begun(asked: &[EpkRange], progress: &[Stretch]) -> bool {
+pub fn is_begun(asked: &[EpkRange], progress: &[RangeCursor]) -> bool {
     asked.iter().any(|range| progress.iter().any(|stretch| range.intersect(&stretch.keys).is_some()))
 }
 
 /// What is in progress when a page ends in a stretch: that one, and those behind it that were begun before they were cut off.
-pub fn in_progress(stretch: Stretch, behind: impl IntoIterator<Item = Stretch>) -> Vec<Stretch> {
+pub fn in_progress(stretch: RangeCursor, behind: impl IntoIterator<Item = RangeCursor>) -> Vec<RangeCursor> {
     let begun = behind.into_iter().take_while(|stretch| stretch.docnum > 0);
     std::iter::once(stretch).chain(begun).collect()
 }
@@ -83,20 +83,22 @@ impl QueryCursor {
     /// The same place, with less of the key that it lies behind.
     pub fn shortened(&self, key_bytes: usize) -> QueryCursor {
         match &self.at {
-            At::Key(mark) => QueryCursor { at: At::Key(mark.shortened(key_bytes)), ..self.clone() },
+            CursorPosition::Key(mark) => {
+                QueryCursor { at: CursorPosition::Key(mark.shortened(key_bytes)), ..self.clone() }
+            }
             _ => self.clone(),
         }
     }
 
     pub(super) fn start(&self) -> run::PageStart {
         let at = match &self.at {
-            At::Stretches(stretches) => match stretches.first() {
+            CursorPosition::Stretches(stretches) => match stretches.first() {
                 Some(first) if first.docnum > 0 => run::ResumePoint::Item { docnum: first.docnum, rows: first.rows },
                 _ => run::ResumePoint::Beginning,
             },
-            At::Key(mark) => run::ResumePoint::Key(mark.clone()),
-            At::Row(0) => run::ResumePoint::Beginning,
-            At::Row(rows) => run::ResumePoint::Row(*rows),
+            CursorPosition::Key(mark) => run::ResumePoint::Key(mark.clone()),
+            CursorPosition::Row(0) => run::ResumePoint::Beginning,
+            CursorPosition::Row(rows) => run::ResumePoint::Row(*rows),
         };
         run::PageStart { skip: self.skip, take: self.take, at }
     }
@@ -112,8 +114,8 @@ mod tests {
         EpkRange { min: EffectiveKey::from_bytes(&[min]), max: EffectiveKey::from_bytes(&[max]) }
     }
 
-    fn stretch(min: u8, max: u8, docnum: u64) -> Stretch {
-        Stretch { keys: keys(min, max), docnum, rows: 0 }
+    fn stretch(min: u8, max: u8, docnum: u64) -> RangeCursor {
+        RangeCursor { keys: keys(min, max), docnum, rows: 0 }
     }
 
     /// A client that learns of a split gives its token to each child.

@@ -11,14 +11,14 @@ use pleiad_sql::computed::ComputedExprs;
 use pleiad_sql::document::{Document, PropertyName};
 
 /// A stored item in its container.
-pub struct Stored<'a> {
+pub struct StoredItem<'a> {
     pub container: ContainerRid,
     pub record: RecordView<'a>,
     /// What the container computes of it; `SELECT *` does not show that.
     pub computed: &'a ComputedExprs,
 }
 
-impl Stored<'_> {
+impl StoredItem<'_> {
     fn rid(&self) -> ItemRid {
         ItemRid { container: self.container, docnum: self.record.docnum }
     }
@@ -40,9 +40,9 @@ impl Stored<'_> {
 }
 
 /// The item as its computed properties see it: without them.
-struct Bare<'a>(&'a Stored<'a>);
+struct Bare<'a>(&'a StoredItem<'a>);
 
-impl Document for Stored<'_> {
+impl Document for StoredItem<'_> {
     fn property(&self, name: &PropertyName) -> Option<Cow<'_, [u8]>> {
         if !self.computed.is_empty()
             && let Some(value) = self.computed.text(&name.text, &Bare(self))
@@ -67,7 +67,7 @@ impl Document for Bare<'_> {
     }
 }
 
-impl Stored<'_> {
+impl StoredItem<'_> {
     /// Stored, or made by the system.
     fn own(&self, name: &PropertyName) -> Option<Cow<'_, [u8]>> {
         if name.text.starts_with('_')

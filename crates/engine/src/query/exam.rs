@@ -16,9 +16,9 @@ use pleiad_sql::block::{Block, Output};
 use pleiad_sql::testing::{Choices, TestQuery, exam, query};
 use tokio::runtime::Runtime;
 
-pub use self::world::{Case, LIMITS, SHARED, World, size};
-use crate::query::{Across, ItemQuery, PageSize, QueryCursor, QueryPage, Tell};
-use crate::{Admitted, ListScope};
+pub use self::world::{Case, LIMITS, QueryWorld, SHARED, size};
+use crate::query::{CrossPartition, ItemQuery, PageSize, QueryCursor, QueryPage, ReportOptions};
+use crate::{Admitted, FeedRange};
 
 const QUERIES_PER_WORLD: usize = 20;
 pub const PAGES_MAX: usize = 3_000;
@@ -28,7 +28,7 @@ const CUT_BYTES: usize = 12;
 pub struct Question {
     pub asked: TestQuery,
     pub block: Block,
-    pub scope: ListScope,
+    pub scope: FeedRange,
     pub size: PageSize,
     /// Cursors hold little of their keys, as when a client wants short tokens.
     pub cut: bool,
@@ -48,8 +48,8 @@ pub fn every_plan_gives_what_a_scan_gives(bytes: &[u8]) {
 /// Queries by chance over items by chance; `again` says how to come here once more.
 pub async fn check_world(chance: &mut Choices<'_>, again: &str, ways: &mut Ways) {
     let case = Case::by_chance(chance);
-    let world = World::open(&case).await;
-    let bare = World::open(&case.without_index()).await;
+    let world = QueryWorld::open(&case).await;
+    let bare = QueryWorld::open(&case.without_index()).await;
     for at in 0..QUERIES_PER_WORLD {
         let asked = query(chance, &world.known);
         let (scope, keys) = world.scope(chance);
@@ -60,7 +60,7 @@ pub async fn check_world(chance: &mut Choices<'_>, again: &str, ways: &mut Ways)
         let many = exam::scan(&block, &world.within(&keys), case.geospatial).map_or(0, |rows| rows.rows.len());
         let (mut size, cut) = (size(chance, many), chance.once_in(6));
         // Whoever names a partition is told that it is gone.
-        let splits = at + 1 == QUERIES_PER_WORLD && case.splits && !matches!(scope, ListScope::Range(_));
+        let splits = at + 1 == QUERIES_PER_WORLD && case.splits && !matches!(scope, FeedRange::PartitionKeyRange(_));
         if splits {
             size.rows = size.rows.min(many / 2).max(1); // there is a second page
         }
@@ -78,9 +78,9 @@ pub async fn check_world(chance: &mut Choices<'_>, again: &str, ways: &mut Ways)
 }
 
 /// What `check` or `compile` refuses is refused here.
-async fn refused_alike(world: &World, asked: &TestQuery) {
+async fn refused_alike(world: &QueryWorld, asked: &TestQuery) {
     let size = PageSize { rows: 10, bytes: 1 << 20 };
-    let answer = world.engine.query_items(&world.at, sent(asked, ListScope::Container, size, None, true), None).await;
+    let answer = world.engine.query_items(&world.at, sent(asked, FeedRange::Container, size, None, true), None).await;
     assert!(answer.result.is_err(), "{asked}");
 }
 
@@ -93,7 +93,7 @@ async fn smallest(case: &Case, question: &Question, story: String) -> (Case, Str
         while at < case.items.len() {
             let mut less = case.clone();
             less.items.drain(at..(at + chunk).min(less.items.len()));
-            let world = World::open(&less).await;
+            let world = QueryWorld::open(&less).await;
             let keys = covered(&world, &question.scope);
             match check(&world, question, &keys, &mut Ways::new()).await {
                 Err(again) => (case, story) = (less, again),
@@ -105,21 +105,21 @@ async fn smallest(case: &Case, question: &Question, story: String) -> (Case, Str
     (case, story)
 }
 
-pub fn covered(world: &World, scope: &ListScope) -> EpkRange {
+pub fn covered(world: &QueryWorld, scope: &FeedRange) -> EpkRange {
     let definition = world.at.container.schema.key.as_ref().unwrap();
     match scope {
-        ListScope::Container => EpkRange::FULL,
-        ListScope::Range(id) => {
+        FeedRange::Container => EpkRange::FULL,
+        FeedRange::PartitionKeyRange(id) => {
             world.at.container.map.ranges().iter().find(|range| range.id == *id).unwrap().keys.clone()
         }
-        ListScope::Keys(keys, _) => keys.clone(),
-        ListScope::Key(key) if key.matches_shape(definition) => EpkRange::of_point(key.effective(definition)),
-        ListScope::Key(key) => EpkRange::of_prefix(key.effective(definition)),
+        FeedRange::EffectiveKeys(keys, _) => keys.clone(),
+        FeedRange::PartitionKey(key) if key.matches_shape(definition) => EpkRange::of_point(key.effective(definition)),
+        FeedRange::PartitionKey(key) => EpkRange::of_prefix(key.effective(definition)),
     }
 }
 
 pub async fn check(
-    world: &World,
+    world: &QueryWorld,
     question: &Question,
     keys: &EpkRange,
     ways: &mut Ways,
@@ -169,7 +169,7 @@ pub async fn check(
 
 /// Rows that nobody sorts come from one partition key after the other when the filter names several.
 fn arrives_by_key(question: &Question) -> bool {
-    question.scope == ListScope::Container && !is_sorted(&question.block)
+    question.scope == FeedRange::Container && !is_sorted(&question.block)
 }
 
 fn is_sorted(block: &Block) -> bool {
@@ -187,7 +187,7 @@ fn unordered(question: &Question, got: &mut [Vec<u8>], want: &mut [Vec<u8>]) {
 
 pub fn sent(
     asked: &TestQuery,
-    scope: ListScope,
+    scope: FeedRange,
     size: PageSize,
     from: Option<QueryCursor>,
     enable_scan: bool,
@@ -196,16 +196,16 @@ pub fn sent(
         text: asked.text.clone(),
         parameters: asked.parameters(),
         scope,
-        across: Across::ByServer,
+        across: CrossPartition::ByServer,
         size,
         from,
         enable_scan,
-        tell: Tell { indexes: true, times: true, advice: false },
+        tell: ReportOptions { indexes: true, times: true, advice: false },
     }
 }
 
 /// Reads to the end; every page keeps its size.
-async fn pages(world: &World, question: &Question, enable_scan: bool, ways: &mut Ways) -> Result<Vec<Vec<u8>>> {
+async fn pages(world: &QueryWorld, question: &Question, enable_scan: bool, ways: &mut Ways) -> Result<Vec<Vec<u8>>> {
     let (mut rows, mut from, mut at) = (Vec::new(), None, world.at.clone());
     for page_number in 0..PAGES_MAX {
         if page_number == 1 && question.splits {
@@ -228,7 +228,7 @@ async fn pages(world: &World, question: &Question, enable_scan: bool, ways: &mut
 
 /// Behind a key that was cut, or, where that cannot be told, behind the whole one.
 async fn page(
-    world: &World,
+    world: &QueryWorld,
     at: &Admitted,
     question: &Question,
     from: Option<QueryCursor>,

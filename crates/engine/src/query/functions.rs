@@ -12,8 +12,8 @@ use pleiad_script::Udf;
 use pleiad_sql::expr::{Datum, UserFunctions};
 use pleiad_sql::parse::{Diagnostic, Span};
 
-use super::page::{Budget, Job};
-use crate::script::failed;
+use super::page::{PageDeadline, PageTask};
+use crate::script_runtime::failed;
 
 pub struct UserDefined {
     /// At most ten.
@@ -22,11 +22,11 @@ pub struct UserDefined {
     /// What they took, if somebody wants to know.
     took_ns: Option<AtomicU64>,
     /// Slow functions spend the page's time.
-    budget: Budget,
+    budget: PageDeadline,
 }
 
 impl UserDefined {
-    pub fn find(named: &[(&str, Span)], job: &Job) -> Result<Self> {
+    pub fn find(named: &[(&str, Span)], job: &PageTask) -> Result<Self> {
         let mut found = Vec::with_capacity(named.len());
         for (name, span) in named {
             let script = job.at.container.scripts.named(ScriptKind::UserDefinedFunction, name);

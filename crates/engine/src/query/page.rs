@@ -26,41 +26,41 @@ use pleiad_sql::{Parameters, check};
 use pleiad_storage::{at_hand, has_given_up, not_at_hand, waiting_here};
 use tokio::runtime::Handle;
 
-use super::choose::ordering;
-use super::cursor::{At, QueryCursor, Stretch, is_begun, left};
-use super::feed::KeyPath;
+use super::cursor::{CursorPosition, QueryCursor, RangeCursor, is_begun, left};
 use super::functions::UserDefined;
-use super::reach::{self, slices};
-use super::reader::Moment;
-use super::report::{Asked, Report, Work};
-use super::rows::{Shared, cores, is_stream};
-use super::statements;
-use super::tab::Tab;
-use super::threads::Sharing;
-use crate::answer::{Answer, Place};
-use crate::home::CONTAINER_CHANGES_MAX;
-use crate::list::ListScope;
+use super::merge::{PageExecutor, cores, is_stream};
+use super::page_cost::PageCost;
+use super::parallel::Parallelism;
+use super::planner::ordering;
+use super::reader::TransactionSnapshot;
+use super::report::{IndexNeeds, QueryReport, ScanStats};
+use super::route::{self, slices};
+use super::scan::KeyPath;
+use super::statement_cache;
+use crate::feed::FeedRange;
 use crate::meter::Meter;
-use crate::script::Interpreters;
+use crate::response::{EngineResponse, PartitionLsn};
+use crate::script_runtime::Interpreters;
 use crate::session::SessionToken;
+use crate::write_retry::CONTAINER_CHANGES_MAX;
 use crate::{Admitted, ContainerName, Engine};
 
 /// A query as a client sends it.
 pub struct ItemQuery {
     pub text: String,
     pub parameters: Parameters,
-    pub scope: ListScope,
-    pub across: Across,
+    pub scope: FeedRange,
+    pub across: CrossPartition,
     pub size: PageSize,
     pub from: Option<QueryCursor>,
-    pub tell: Tell,
+    pub tell: ReportOptions,
     /// `ORDER BY` without an index may sort.
     pub enable_scan: bool,
 }
 
 /// What is asked for beside the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tell {
+pub struct ReportOptions {
     /// Which indexes were used, and which would have helped.
     pub indexes: bool,
     /// What took how long. It takes a little longer to say.
@@ -71,7 +71,7 @@ pub struct Tell {
 
 /// What to do when no key is fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Across {
+pub enum CrossPartition {
     Forbidden,
     /// The client merges what needs merging.
     ByClient,
@@ -83,7 +83,7 @@ pub enum Across {
 pub struct QueryPage {
     pub rows: RowSet,
     pub next: Option<QueryCursor>,
-    pub report: Report,
+    pub report: QueryReport,
 }
 
 /// What a page may take before it ends short.
@@ -106,26 +106,26 @@ pub(crate) fn at_once() -> usize {
 
 /// Whether a page may go on.
 #[derive(Clone)]
-pub struct Budget {
+pub struct PageDeadline {
     env: Arc<dyn Env>,
     started_ms: u64,
-    signs: Arc<Signs>,
+    signs: Arc<CancelFlags>,
 }
 
 /// What whoever looks at the clock, or at the client, has seen.
 #[derive(Default)]
-struct Signs {
+struct CancelFlags {
     /// Nobody waits any more.
     abandoned: AtomicBool,
     /// The page has taken its time.
     late: AtomicBool,
 }
 
-impl Budget {
+impl PageDeadline {
     /// For a page that nobody can walk away from.
-    pub fn begin(env: Arc<dyn Env>) -> Budget {
+    pub fn begin(env: Arc<dyn Env>) -> PageDeadline {
         let started_ms = env.now_ms();
-        Budget { env, started_ms, signs: Arc::default() }
+        PageDeadline { env, started_ms, signs: Arc::default() }
     }
 
     /// Time was up when somebody looked last: items that take long are looked into.
@@ -159,9 +159,9 @@ impl Budget {
     }
 }
 
-impl Interrupt for Budget {
+impl Interrupt for PageDeadline {
     fn check(&self) -> Result<()> {
-        Budget::check(self)
+        PageDeadline::check(self)
     }
 }
 
@@ -169,9 +169,9 @@ const TOO_LONG: &str = "The query ran for a minute without an end: it has to see
     index what it filters and sorts by, or ask for one partition key.";
 
 /// Says so when the request is dropped before it is answered.
-struct Waiting(Arc<Signs>);
+struct CancelOnDrop(Arc<CancelFlags>);
 
-impl Drop for Waiting {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.abandoned.store(true, Atomic::Relaxed);
     }
@@ -184,7 +184,7 @@ impl Engine {
         at: &Admitted,
         query: ItemQuery,
         session: Option<&SessionToken>,
-    ) -> Answer<QueryPage> {
+    ) -> EngineResponse<QueryPage> {
         let query = Arc::new(query);
         let mut at = at.clone();
         for _ in 0..CONTAINER_CHANGES_MAX {
@@ -195,10 +195,10 @@ impl Engine {
             self.catalog.settled().await;
             at = match self.admit(ContainerName::Rid(at.container.rid), None) {
                 Ok(newer) => newer.in_class(at.class),
-                Err(error) => return Answer::refused(error),
+                Err(error) => return EngineResponse::refused(error),
             };
         }
-        Answer::refused(Error::new(Kind::RetryWith, "The container is changing all the time. Try again."))
+        EngineResponse::refused(Error::new(Kind::RetryWith, "The container is changing all the time. Try again."))
     }
 
     async fn query_under(
@@ -206,10 +206,10 @@ impl Engine {
         at: &Admitted,
         query: &Arc<ItemQuery>,
         session: Option<&SessionToken>,
-    ) -> Answer<QueryPage> {
-        let budget = Budget::begin(self.env.clone());
-        let waiting = Waiting(budget.signs.clone());
-        let job = Job {
+    ) -> EngineResponse<QueryPage> {
+        let budget = PageDeadline::begin(self.env.clone());
+        let waiting = CancelOnDrop(budget.signs.clone());
+        let job = PageTask {
             at: at.clone(),
             meter: self.meter.clone(),
             query: query.clone(),
@@ -235,48 +235,48 @@ impl Engine {
         });
         let done = done.await;
         drop(waiting);
-        done.unwrap_or_else(|_| Answer::refused(Error::internal("a query stopped unexpectedly")))
+        done.unwrap_or_else(|_| EngineResponse::refused(Error::internal("a query stopped unexpectedly")))
     }
 }
 
 /// One page's work, on a thread that may wait.
-pub(super) struct Job {
+pub(super) struct PageTask {
     pub at: Admitted,
     pub meter: Meter,
     pub query: Arc<ItemQuery>,
     pub session: Option<SessionToken>,
-    pub budget: Budget,
+    pub budget: PageDeadline,
     pub scripts: Interpreters,
     /// What the text calls by `udf.`, found before the first row.
     pub functions: OnceLock<UserDefined>,
     pub started_ms: u64,
     pub handle: Handle,
-    pub sharing: Sharing,
+    pub sharing: Parallelism,
     /// Set inside a transaction.
-    pub moment: Option<Moment>,
+    pub moment: Option<TransactionSnapshot>,
 }
 
 /// What is asked of a query's rows.
 #[derive(Clone, Copy)]
-pub(super) struct Page<'p> {
+pub(super) struct PageRequest<'p> {
     pub bind: Bind<'p>,
-    pub scope: &'p ListScope,
-    pub across: Across,
+    pub scope: &'p FeedRange,
+    pub across: CrossPartition,
     pub from: Option<&'p QueryCursor>,
     pub size: PageSize,
     /// When somebody began to read the text.
     pub began: Instant,
 }
 
-impl Job {
-    pub(super) fn run(&self) -> Answer<QueryPage> {
+impl PageTask {
+    pub(super) fn run(&self) -> EngineResponse<QueryPage> {
         let mut places = Vec::new();
-        let mut tab = Tab::default();
+        let mut tab = PageCost::default();
         let answer = match self.page(&mut places, &mut tab) {
             Ok(mut page) => {
                 page.report.advice = self.advice();
                 let charge_ru = tab.pay(&self.meter, &self.at, price::rows(page.rows.bytes()) + self.functions_ru());
-                Answer::priced(Ok(page), charge_ru)
+                EngineResponse::priced(Ok(page), charge_ru)
             }
             Err(error) => self.failed(error, tab),
         };
@@ -287,16 +287,16 @@ impl Job {
     }
 
     /// What was read before it failed is paid for, unless it is read again.
-    fn failed(&self, error: Error, tab: Tab) -> Answer<QueryPage> {
+    fn failed(&self, error: Error, tab: PageCost) -> EngineResponse<QueryPage> {
         if tab.is_empty() || error.kind == Kind::Outdated || has_given_up() {
             tab.leave(&self.meter);
-            return Answer::refused(error);
+            return EngineResponse::refused(error);
         }
         let charge_ru = tab.pay(&self.meter, &self.at, self.functions_ru()).max(price::MISS_RU);
-        Answer::priced(Err(error), charge_ru)
+        EngineResponse::priced(Err(error), charge_ru)
     }
 
-    fn page(&self, places: &mut Vec<Place>, tab: &mut Tab) -> Result<QueryPage> {
+    fn page(&self, places: &mut Vec<PartitionLsn>, tab: &mut PageCost) -> Result<QueryPage> {
         let bind = Bind {
             parameters: &self.query.parameters,
             geospatial: self.at.container.definition.geospatial,
@@ -305,14 +305,14 @@ impl Job {
             started_ms: Some(self.started_ms),
         };
         let began = Instant::now();
-        let statement = statements::read(&self.query.text)?;
+        let statement = statement_cache::read(&self.query.text)?;
         let select = &statement.select;
         let counts = check::check_parameters(select, bind.parameters, &self.query.text)?;
         self.find_functions(select)?;
         // Whoever fuses components reads no further than the first page of each.
         let size = if is_component(select) { HELD } else { self.query.size };
         let (scope, across) = (&self.query.scope, self.query.across);
-        let page = Page { bind, scope, across, from: self.query.from.as_ref(), size, began };
+        let page = PageRequest { bind, scope, across, from: self.query.from.as_ref(), size, began };
         if let Some(hybrid) = Hybrid::of(select, &self.query.text, bind, counts, Reading::Sorted)? {
             not_at_hand()?;
             return self.ranked(&hybrid, select, page, places, tab);
@@ -331,7 +331,7 @@ impl Job {
         if !self.query.tell.advice || self.query.from.is_some() {
             return Vec::new();
         }
-        statements::read(&self.query.text).map_or(Vec::new(), |statement| advice(&statement.select))
+        statement_cache::read(&self.query.text).map_or(Vec::new(), |statement| advice(&statement.select))
     }
 
     fn find_functions(&self, select: &Select) -> Result<()> {
@@ -354,23 +354,23 @@ impl Job {
         &self,
         select: &Select,
         block: &Block,
-        page: Page<'_>,
-        places: &mut Vec<Place>,
-        tab: &mut Tab,
+        page: PageRequest<'_>,
+        places: &mut Vec<PartitionLsn>,
+        tab: &mut PageCost,
     ) -> Result<QueryPage> {
-        let mut work = Work::default();
+        let mut work = ScanStats::default();
         let container = &*self.at.container;
         work.compiling = page.began.elapsed();
         if !block.is_simple() {
             not_at_hand()?;
         }
-        let plan = reach::plan(&self.at, page.scope, select, page.bind, page.across)?;
-        let whole = || At::Stretches(plan.stretches.iter().cloned().map(Stretch::whole).collect());
+        let plan = route::plan(&self.at, page.scope, select, page.bind, page.across)?;
+        let whole = || CursorPosition::Stretches(plan.stretches.iter().cloned().map(RangeCursor::whole).collect());
         let cursor = self.cursor(select, block, page.from, whole)?;
         let order = index_predicate::order_paths(block);
         let usable = container.schema.usable_index();
         let ordering = ordering(block, order.as_deref(), usable, self.query.enable_scan)?;
-        let mut shared = Shared {
+        let mut shared = PageExecutor {
             job: self,
             container,
             block,
@@ -386,14 +386,14 @@ impl Job {
         };
         shared.complete()?;
         let stretches = match &cursor.at {
-            At::Stretches(stretches) if page.from.is_some() => {
-                let of_key = plan.is_one_key || matches!(page.scope, ListScope::Key(_));
+            CursorPosition::Stretches(stretches) if page.from.is_some() => {
+                let of_key = plan.is_one_key || matches!(page.scope, FeedRange::PartitionKey(_));
                 if of_key && !stretches.is_empty() && !is_begun(&plan.stretches, stretches) {
                     return Err(other_query());
                 }
                 left(&plan.stretches, stretches)
             }
-            _ => plan.stretches.iter().cloned().map(Stretch::whole).collect(),
+            _ => plan.stretches.iter().cloned().map(RangeCursor::whole).collect(),
         };
         let (finished, next) = if !block.reads_items {
             shared.nothing()?
@@ -412,11 +412,11 @@ impl Job {
             at,
         });
         let calling = self.functions.get().map_or(Duration::ZERO, UserDefined::took);
-        let report = Report { calling, ..Report::new(&work, &finished.rows) };
+        let report = QueryReport { calling, ..QueryReport::new(&work, &finished.rows) };
         if !self.query.tell.indexes {
             return Ok(QueryPage { rows: finished.rows, next, report });
         }
-        let asked = Asked {
+        let asked = IndexNeeds {
             condition: shared.condition.as_ref(),
             order: &shared.order,
             ordering: &shared.ordering,
@@ -437,7 +437,7 @@ impl Job {
         select: &Select,
         block: &Block,
         from: Option<&QueryCursor>,
-        beginning: impl FnOnce() -> At,
+        beginning: impl FnOnce() -> CursorPosition,
     ) -> Result<QueryCursor> {
         match from {
             Some(cursor) if cursor.query != self.fingerprint(select) => Err(other_query()),
@@ -467,7 +467,7 @@ impl Job {
             None => self.query.text.hash(&mut hasher),
         }
         self.query.parameters.hash(&mut hasher);
-        if let ListScope::Key(key) = &self.query.scope {
+        if let FeedRange::PartitionKey(key) = &self.query.scope {
             key.to_json().hash(&mut hasher);
         }
         self.at.container.rid.to_string().hash(&mut hasher);
@@ -496,11 +496,11 @@ pub(super) fn other_query() -> Error {
     Error::invalid("The continuation token belongs to another query: start again without it.")
 }
 
-fn next_at(start: &PageStart) -> At {
+fn next_at(start: &PageStart) -> CursorPosition {
     match &start.at {
-        run::ResumePoint::Key(mark) => At::Key(mark.clone()),
-        run::ResumePoint::Row(rows) => At::Row(*rows),
+        run::ResumePoint::Key(mark) => CursorPosition::Key(mark.clone()),
+        run::ResumePoint::Row(rows) => CursorPosition::Row(*rows),
         // A page that passed over rows and gave none, from the beginning.
-        run::ResumePoint::Beginning | run::ResumePoint::Item { .. } => At::Row(0),
+        run::ResumePoint::Beginning | run::ResumePoint::Item { .. } => CursorPosition::Row(0),
     }
 }

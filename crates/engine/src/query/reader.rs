@@ -11,20 +11,20 @@ use std::task::{Context, Poll, Waker};
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::policy::PathStep;
 use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::exact_knn::VectorQuery;
 use pleiad_partition::index::TermRange;
-use pleiad_partition::lacking::{Candidates, Lacks};
-use pleiad_partition::nearest::Wanted;
+use pleiad_partition::missing_values::{Candidates, IsMissing};
+use pleiad_partition::snapshot::{IndexEntry, PartitionSnapshot};
 use pleiad_partition::ttl::Expiry;
-use pleiad_partition::view::{Posting, View};
 use pleiad_partition::{Record, RecordView, Schema};
 use pleiad_storage::{Direction, Limit, not_at_hand};
 use pleiad_vector::Neighbor;
 use tokio::runtime::Handle;
 
-use super::reach::Slice;
+use super::route::PartitionSlice;
 
-pub struct Reader {
-    view: Arc<View>,
+pub struct PartitionReader {
+    view: Arc<PartitionSnapshot>,
     /// What whoever reads has written since, by number.
     own: Arc<BTreeMap<u64, Option<Record>>>,
     /// Others would not be of its moment.
@@ -34,8 +34,8 @@ pub struct Reader {
 }
 
 /// A moment that was chosen before, and what whoever reads has written since then.
-pub(crate) struct Moment {
-    pub view: Arc<View>,
+pub(crate) struct TransactionSnapshot {
+    pub view: Arc<PartitionSnapshot>,
     pub own: Arc<BTreeMap<u64, Option<Record>>>,
 }
 
@@ -48,25 +48,25 @@ const PROBE_ROWS: usize = 256;
 
 /// What a short look at a range of the index tells.
 pub enum Probe {
-    Rows(Vec<Posting>),
+    Rows(Vec<IndexEntry>),
     About(u64),
 }
 
-impl Reader {
+impl PartitionReader {
     /// As the schema promises the rows; a newer one is `Moved`.
     pub fn open(
-        slice: &Slice,
+        slice: &PartitionSlice,
         schema: &Schema,
         expiry: Expiry,
         handle: &Handle,
-        moment: Option<&Moment>,
-    ) -> Result<Reader> {
+        moment: Option<&TransactionSnapshot>,
+    ) -> Result<PartitionReader> {
         let (view, own) = match moment {
             Some(moment) => (moment.view.clone(), moment.own.clone()),
             None => (Arc::new(now(handle, slice.partition.view())?), Arc::default()),
         };
         slice.partition.check_schema(schema)?;
-        Ok(Reader { view, own, is_fixed: moment.is_some(), expiry, handle: handle.clone() })
+        Ok(PartitionReader { view, own, is_fixed: moment.is_some(), expiry, handle: handle.clone() })
     }
 
     /// Whether some items were written by whoever reads: no index knows those.
@@ -76,7 +76,7 @@ impl Reader {
 
     /// Items behind a number that may be wanted: those that an index found, or all of the slice, and each that was
     /// written by whoever reads, who has removed some.
-    pub fn with_own(&self, slice: &Slice, found: Option<Vec<u64>>, after: u64) -> Result<Vec<u64>> {
+    pub fn with_own(&self, slice: &PartitionSlice, found: Option<Vec<u64>>, after: u64) -> Result<Vec<u64>> {
         let mut docnums = match found {
             Some(found) => found,
             None => self.now(self.view.members_in(&slice.keys, usize::MAX))?.unwrap_or_default(),
@@ -125,7 +125,7 @@ impl Reader {
     }
 
     /// How many items a slice has, without looking at them; `None` where that is not known. Rows do not tell who is over.
-    pub fn count(&self, slice: &Slice) -> Result<Option<u64>> {
+    pub fn count(&self, slice: &PartitionSlice) -> Result<Option<u64>> {
         if self.view.has_gone(self.expiry) || !self.own.is_empty() {
             return Ok(None);
         }
@@ -209,10 +209,10 @@ impl Reader {
     /// Items that may have no value at a path; `None` if that is not known of this moment.
     pub fn lacking(
         &self,
-        slice: &Slice,
+        slice: &PartitionSlice,
         schema: &Schema,
         path: &[PathStep],
-        lacks: Lacks<'_>,
+        lacks: IsMissing<'_>,
     ) -> Result<Option<Candidates>> {
         let candidates = self.now(slice.partition.lacking(&self.view, schema, path, lacks))?;
         if candidates.is_none() && !self.is_fixed {
@@ -241,22 +241,27 @@ impl Reader {
         range: &TermRange,
         direction: Direction,
         rows: usize,
-    ) -> Result<(Vec<Posting>, bool)> {
+    ) -> Result<(Vec<IndexEntry>, bool)> {
         let limit = Limit { rows: rows.min(POSTINGS.rows), ..POSTINGS };
         self.now(self.view.postings(path, &range.from, &range.to, direction, limit))
     }
 
     /// How near the vectors of a path are to another; `None` if they are too many to hold.
-    pub fn nearest_of_all(&self, wanted: Wanted<'_>) -> Result<Option<Vec<Neighbor>>> {
+    pub fn nearest_of_all(&self, wanted: VectorQuery<'_>) -> Result<Option<Vec<Neighbor>>> {
         self.now(self.view.nearest_of_all(wanted))
     }
 
     /// About the nearest `list` of them; `None` if all have to be looked at.
-    pub fn nearest_about(&self, slice: &Slice, wanted: Wanted<'_>, list: usize) -> Result<Option<Vec<Neighbor>>> {
+    pub fn nearest_about(
+        &self,
+        slice: &PartitionSlice,
+        wanted: VectorQuery<'_>,
+        list: usize,
+    ) -> Result<Option<Vec<Neighbor>>> {
         self.now(slice.partition.nearest_about(&self.view, wanted, list))
     }
 
-    pub fn has_unindexed(&self, slice: &Slice) -> Result<bool> {
+    pub fn has_unindexed(&self, slice: &PartitionSlice) -> Result<bool> {
         self.now(self.view.has_unindexed(&slice.partition))
     }
 

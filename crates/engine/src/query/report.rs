@@ -10,16 +10,16 @@ use pleiad_sql::index_predicate::{
 };
 use pleiad_sql::run::RowSet;
 
-use super::choose::{Choice, Ordering};
-use super::part::{Part, named};
-use super::seek::seeks;
+use super::composite_seek::seeks;
+use super::index_spec::{IndexSpec, named};
+use super::planner::{AccessPath, OrderStrategy};
 
 /// How many of a filter's conditions are told of.
 const LOOKUPS_TOLD: usize = 32;
 
 /// What reading cost.
 #[derive(Debug, Default)]
-pub struct Work {
+pub struct ScanStats {
     pub slices: usize,
     pub items: u64,
     /// Those of them that passed the filter.
@@ -34,19 +34,19 @@ pub struct Work {
     pub loading: Duration,
     pub evaluating: Duration,
     /// By partition, if somebody wants to know.
-    pub ways: BTreeMap<u32, Gone>,
+    pub ways: BTreeMap<u32, ExecutedPath>,
 }
 
 /// The way that was gone in a partition.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Gone {
+pub struct ExecutedPath {
     pub way: String,
     /// Which parts of the index it led through.
-    pub parts: Vec<Part>,
+    pub parts: Vec<IndexSpec>,
 }
 
-impl Work {
-    pub fn add(&mut self, other: Work) {
+impl ScanStats {
+    pub fn add(&mut self, other: ScanStats) {
         self.slices += other.slices;
         self.items += other.items;
         self.items_kept += other.items_kept;
@@ -59,32 +59,32 @@ impl Work {
         self.ways.extend(other.ways);
     }
 
-    pub fn chose(&mut self, choice: &Choice) {
+    pub fn chose(&mut self, choice: &AccessPath) {
         self.slices += 1;
         self.index_rows += rows_of(choice);
     }
 
     /// Items are found in this way; what was chosen first still says which of them count.
-    pub fn chose_as_well(&mut self, choice: &Choice) {
+    pub fn chose_as_well(&mut self, choice: &AccessPath) {
         self.index_rows += rows_of(choice);
     }
 
     /// Names the way in a partition, whatever was tried there before.
-    pub fn went(&mut self, range: u32, choice: &Choice) {
-        self.ways.insert(range, Gone { way: way_of(choice), parts: parts_of(choice) });
+    pub fn went(&mut self, range: u32, choice: &AccessPath) {
+        self.ways.insert(range, ExecutedPath { way: way_of(choice), parts: parts_of(choice) });
     }
 
-    pub fn went_as_well(&mut self, range: u32, choice: &Choice) {
+    pub fn went_as_well(&mut self, range: u32, choice: &AccessPath) {
         self.ways.entry(range).or_default().way = way_of(choice);
         self.used(range, parts_of(choice));
     }
 
-    pub fn used(&mut self, range: u32, parts: Vec<Part>) {
+    pub fn used(&mut self, range: u32, parts: Vec<IndexSpec>) {
         self.ways.entry(range).or_default().parts.extend(parts);
     }
 
     /// The parts of the index that helped anywhere, each once.
-    pub fn parts(&self) -> Vec<&Part> {
+    pub fn parts(&self) -> Vec<&IndexSpec> {
         let mut parts = Vec::new();
         for part in self.ways.values().flat_map(|gone| &gone.parts) {
             if !parts.contains(&part) {
@@ -95,47 +95,47 @@ impl Work {
     }
 }
 
-fn rows_of(choice: &Choice) -> u64 {
+fn rows_of(choice: &AccessPath) -> u64 {
     match choice {
-        Choice::Found(found) => found.docnums.len() as u64,
+        AccessPath::IndexLookup(found) => found.docnums.len() as u64,
         _ => 0,
     }
 }
 
-fn way_of(choice: &Choice) -> String {
+fn way_of(choice: &AccessPath) -> String {
     match choice {
-        Choice::Scan => "scan".to_owned(),
-        Choice::Members(_) => "items of one partition key".to_owned(),
-        Choice::Part(_) => "items of a range of partition keys".to_owned(),
-        Choice::Found(found) if found.parts.is_empty() => "nothing".to_owned(),
-        Choice::Found(found) => named(&found.parts),
-        Choice::Walk(walk) if walk.backward => format!("{} backwards", walk.part),
-        Choice::Walk(walk) => format!("{} in order", walk.part),
-        Choice::Nearest(nearby) => {
+        AccessPath::FullScan => "scan".to_owned(),
+        AccessPath::LogicalPartition(_) => "items of one partition key".to_owned(),
+        AccessPath::KeyRange(_) => "items of a range of partition keys".to_owned(),
+        AccessPath::IndexLookup(found) if found.parts.is_empty() => "nothing".to_owned(),
+        AccessPath::IndexLookup(found) => named(&found.parts),
+        AccessPath::OrderedScan(walk) if walk.backward => format!("{} backwards", walk.part),
+        AccessPath::OrderedScan(walk) => format!("{} in order", walk.part),
+        AccessPath::VectorScan(nearby) => {
             let how = match (nearby.list, nearby.rule.index) {
                 (None, _) => "every vector",
                 (Some(_), VectorIndexType::DiskAnn) => "graph",
                 (Some(_), _) => "codes",
             };
-            format!("{}, {how}", Part::Vector(nearby.rule.steps.clone()))
+            format!("{}, {how}", IndexSpec::Vector(nearby.rule.steps.clone()))
         }
-        Choice::Count(_) => "count of items".to_owned(),
-        Choice::Tally(_) => "full-text statistics".to_owned(),
+        AccessPath::ItemCount(_) => "count of items".to_owned(),
+        AccessPath::TextCounts(_) => "full-text statistics".to_owned(),
     }
 }
 
-fn parts_of(choice: &Choice) -> Vec<Part> {
+fn parts_of(choice: &AccessPath) -> Vec<IndexSpec> {
     match choice {
-        Choice::Found(found) => found.parts.clone(),
-        Choice::Walk(walk) => vec![walk.part.clone()],
-        Choice::Nearest(nearby) => vec![Part::Vector(nearby.rule.steps.clone())],
+        AccessPath::IndexLookup(found) => found.parts.clone(),
+        AccessPath::OrderedScan(walk) => vec![walk.part.clone()],
+        AccessPath::VectorScan(nearby) => vec![IndexSpec::Vector(nearby.rule.steps.clone())],
         _ => Vec::new(),
     }
 }
 
 /// What clients can ask to be told.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct QueryReport {
     pub items: u64,
     /// Those of them that passed the filter.
     pub items_kept: u64,
@@ -151,14 +151,14 @@ pub struct Report {
     pub calling: Duration,
     /// Way and number of partitions that went it.
     pub ways: Vec<(String, usize)>,
-    pub single: Vec<IndexUse>,
-    pub composite: Vec<IndexUse>,
+    pub single: Vec<IndexMetric>,
+    pub composite: Vec<IndexMetric>,
     /// Rules of `pleiad_sql::advice` that apply.
     pub advice: Vec<&'static str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexUse {
+pub struct IndexMetric {
     /// `/a/?`, or `/a ASC`, `/b DESC`.
     pub specs: Vec<String>,
     /// It is there and serves the query; otherwise it would.
@@ -168,14 +168,14 @@ pub struct IndexUse {
     pub impact_is_high: bool,
 }
 
-impl Report {
+impl QueryReport {
     /// The same work, for a query that makes other rows of it.
     pub fn giving(self, rows: &RowSet) -> Self {
-        Report { rows: rows.len() as u64, row_bytes: rows.bytes() as u64, ..self }
+        QueryReport { rows: rows.len() as u64, row_bytes: rows.bytes() as u64, ..self }
     }
 
     /// Both together, for a page that took several queries.
-    pub fn and(mut self, other: Report) -> Self {
+    pub fn and(mut self, other: QueryReport) -> Self {
         self.items += other.items;
         self.items_kept += other.items_kept;
         self.item_bytes += other.item_bytes;
@@ -195,15 +195,15 @@ impl Report {
         self
     }
 
-    pub fn new(work: &Work, rows: &RowSet) -> Self {
+    pub fn new(work: &ScanStats, rows: &RowSet) -> Self {
         let mut ways: Vec<(String, usize)> = Vec::new();
-        for Gone { way, .. } in work.ways.values() {
+        for ExecutedPath { way, .. } in work.ways.values() {
             match ways.iter_mut().find(|(known, _)| known == way) {
                 Some((_, partitions)) => *partitions += 1,
                 None => ways.push((way.clone(), 1)),
             }
         }
-        Report {
+        QueryReport {
             items: work.items,
             items_kept: work.items_kept,
             item_bytes: work.item_bytes,
@@ -223,7 +223,7 @@ impl Report {
 
     /// Which indexes serve the query under the policy, in the order in which it speaks of their paths, and which ones would help. As
     /// in the service that depends on the query alone: whether a page paid for them, or a scan of few items was cheaper, is in `ways`.
-    pub fn with_indexes(mut self, work: &Work, asked: &Asked<'_, '_>, index: UsableIndex<'_>) -> Self {
+    pub fn with_indexes(mut self, work: &ScanStats, asked: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
         let composite = asked.composite(index);
         let mut lookups = Vec::new();
         asked.condition.iter().for_each(|condition| gather(condition, &mut lookups));
@@ -233,7 +233,7 @@ impl Report {
             match &composite {
                 Some(part) if part.speaks_of(&lookup.path) => self.note(part.clone(), true, true),
                 _ => {
-                    let part = Part::Path(lookup.path.clone());
+                    let part = IndexSpec::Path(lookup.path.clone());
                     self.note(part, index.indexes(&lookup.path), is_precise(lookup));
                 }
             }
@@ -244,32 +244,32 @@ impl Report {
     }
 
     /// A sort wants an index that has its order.
-    fn with_order(mut self, asked: &Asked<'_, '_>, index: UsableIndex<'_>) -> Self {
+    fn with_order(mut self, asked: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
         match (asked.ordering, asked.order) {
-            (Ordering::Path { path, .. }, _) => self.note(Part::Path(path.path.clone()), true, true),
-            (Ordering::Composite { index, .. }, _) => self.note(Part::Composite(index.clone()), true, true),
-            (Ordering::None, _) | (Ordering::Sort, []) => {}
-            (Ordering::Sort, [only]) if only.path.is_empty() || index.indexes(&only.path) => {}
-            (Ordering::Sort, [only]) => self.note(Part::Path(only.path.clone()), false, true),
-            (Ordering::Sort, order) => note(&mut self.composite, composite(order)),
+            (OrderStrategy::Path { path, .. }, _) => self.note(IndexSpec::Path(path.path.clone()), true, true),
+            (OrderStrategy::Composite { index, .. }, _) => self.note(IndexSpec::Composite(index.clone()), true, true),
+            (OrderStrategy::None, _) | (OrderStrategy::Sort, []) => {}
+            (OrderStrategy::Sort, [only]) if only.path.is_empty() || index.indexes(&only.path) => {}
+            (OrderStrategy::Sort, [only]) => self.note(IndexSpec::Path(only.path.clone()), false, true),
+            (OrderStrategy::Sort, order) => note(&mut self.composite, composite(order)),
         }
         self
     }
 
     /// Spatial, full-text and vector indexes.
-    fn with_places(mut self, asked: &Asked<'_, '_>, index: UsableIndex<'_>) -> Self {
+    fn with_places(mut self, asked: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
         let mut places = Vec::new();
         asked.condition.iter().for_each(|condition| gather_places(condition, &mut places));
         asked.relevant.iter().for_each(|relevant| gather_places(&relevant.condition, &mut places));
-        places.extend(asked.nearest.map(|nearest| Part::Vector(nearest.path.clone())));
+        places.extend(asked.nearest.map(|nearest| IndexSpec::Vector(nearest.path.clone())));
         for part in places {
             let is_there = match &part {
-                Part::Spatial(path) => index.spatial(path).is_some(),
-                Part::FullText(path) => index.full_text(path).is_some(),
-                Part::Vector(path) => {
+                IndexSpec::Spatial(path) => index.spatial(path).is_some(),
+                IndexSpec::FullText(path) => index.full_text(path).is_some(),
+                IndexSpec::Vector(path) => {
                     index.vector(path).zip(asked.nearest).is_some_and(|(rule, nearest)| rule.fits(&nearest.measure))
                 }
-                Part::Path(_) | Part::Composite(_) => true,
+                IndexSpec::Path(_) | IndexSpec::Composite(_) => true,
             };
             self.note(part, is_there, true);
         }
@@ -277,12 +277,12 @@ impl Report {
     }
 
     /// Filters on several paths that all hold, the last of which is a range, can be found in one stretch of a composite index.
-    fn with_suggestion(mut self, asked: &Asked<'_, '_>, has_it: bool) -> Self {
+    fn with_suggestion(mut self, asked: &IndexNeeds<'_, '_>, has_it: bool) -> Self {
         let Some(IndexPredicate::And(all)) = asked.condition else { return self };
         let wanted = suggestion(all);
         if !wanted.is_empty() && !has_it && self.composite.is_empty() {
             let specs = wanted.iter().map(|path| format!("{} ASC", path_text(path))).collect();
-            self.composite.push(IndexUse { specs, utilized: false, precise: true, impact_is_high: true });
+            self.composite.push(IndexMetric { specs, utilized: false, precise: true, impact_is_high: true });
         }
         self
     }
@@ -291,38 +291,38 @@ impl Report {
     pub fn with_keys<'k>(mut self, paths: impl Iterator<Item = &'k str>) -> Self {
         for path in paths {
             let specs = vec![format!("{path}/?")];
-            note(&mut self.single, IndexUse { specs, utilized: true, precise: true, impact_is_high: true });
+            note(&mut self.single, IndexMetric { specs, utilized: true, precise: true, impact_is_high: true });
         }
         self
     }
 
-    fn note(&mut self, part: Part, utilized: bool, precise: bool) {
-        let list = if matches!(part, Part::Composite(_)) { &mut self.composite } else { &mut self.single };
-        note(list, IndexUse { specs: part.specs(), utilized, precise, impact_is_high: precise });
+    fn note(&mut self, part: IndexSpec, utilized: bool, precise: bool) {
+        let list = if matches!(part, IndexSpec::Composite(_)) { &mut self.composite } else { &mut self.single };
+        note(list, IndexMetric { specs: part.specs(), utilized, precise, impact_is_high: precise });
     }
 }
 
 /// What a query asks of the index.
 #[derive(Clone, Copy)]
-pub struct Asked<'a, 'b> {
+pub struct IndexNeeds<'a, 'b> {
     pub condition: Option<&'a IndexPredicate<'b>>,
     pub order: &'a [OrderPath],
-    pub ordering: &'a Ordering,
+    pub ordering: &'a OrderStrategy,
     pub nearest: Option<&'a VectorOrder<'b>>,
     pub relevant: Option<&'a TextScoreOrder<'b>>,
 }
 
-impl Asked<'_, '_> {
+impl IndexNeeds<'_, '_> {
     /// The composite index that finds most of what the filter asks for.
-    fn composite(&self, index: UsableIndex<'_>) -> Option<Part> {
+    fn composite(&self, index: UsableIndex<'_>) -> Option<IndexSpec> {
         let Some(IndexPredicate::And(all)) = self.condition else { return None };
         let seek = seeks(all, index).into_iter().max_by_key(|seek| seek.answers.len())?;
-        Some(Part::Composite(seek.index.clone()))
+        Some(IndexSpec::Composite(seek.index.clone()))
     }
 }
 
 /// One that is of use anywhere is of use.
-fn note(list: &mut Vec<IndexUse>, seen: IndexUse) {
+fn note(list: &mut Vec<IndexMetric>, seen: IndexMetric) {
     match list.iter_mut().find(|known| known.specs == seen.specs) {
         Some(known) => known.utilized |= seen.utilized,
         None => list.push(seen),
@@ -338,10 +338,10 @@ fn gather<'c, 'b>(condition: &'c IndexPredicate<'b>, found: &mut Vec<&'c PathPre
 }
 
 /// The paths whose texts and geometries are searched.
-fn gather_places(condition: &IndexPredicate<'_>, found: &mut Vec<Part>) {
+fn gather_places(condition: &IndexPredicate<'_>, found: &mut Vec<IndexSpec>) {
     match condition {
-        IndexPredicate::Term(word) => found.push(Part::FullText(word.path.clone())),
-        IndexPredicate::Spatial(near) => found.push(Part::Spatial(near.path.clone())),
+        IndexPredicate::Term(word) => found.push(IndexSpec::FullText(word.path.clone())),
+        IndexPredicate::Spatial(near) => found.push(IndexSpec::Spatial(near.path.clone())),
         IndexPredicate::And(all) | IndexPredicate::Or(all) => {
             all.iter().for_each(|condition| gather_places(condition, found))
         }
@@ -375,7 +375,7 @@ fn is_precise(lookup: &PathPredicate<'_>) -> bool {
     matches!(lookup.what, ValuePredicate::Equal(_) | ValuePredicate::Range(..) | ValuePredicate::Prefix(_))
 }
 
-fn composite(order: &[OrderPath]) -> IndexUse {
+fn composite(order: &[OrderPath]) -> IndexMetric {
     let spec = |key: &OrderPath| format!("{} {}", path_text(&key.path), if key.descending { "DESC" } else { "ASC" });
-    IndexUse { specs: order.iter().map(spec).collect(), utilized: false, precise: true, impact_is_high: true }
+    IndexMetric { specs: order.iter().map(spec).collect(), utilized: false, precise: true, impact_is_high: true }
 }

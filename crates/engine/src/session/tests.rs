@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{account, admit, container, create, kind, pk};
-use crate::{Condition, Target};
+use crate::{Precondition, Target};
 use pleiad_model::Kind;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ async fn an_answer_tells_the_place_and_lsn_of_its_write() {
     }
     let refused = create(&engine, &at, "1", "a").await;
     assert_eq!((refused.place.unwrap().lsn, kind(refused)), (3, Kind::Conflict));
-    let deleted = engine.delete_item(&at, Some(&pk("a")), Target::Named("1"), &Condition::None).await;
+    let deleted = engine.delete_item(&at, Some(&pk("a")), Target::Named("1"), &Precondition::None).await;
     assert_eq!(deleted.place.unwrap().lsn, 4);
 }
 

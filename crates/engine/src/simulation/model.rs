@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pleiad_model::{Error, Kind, Object, Value};
 
-use super::Chance;
-use super::world::World;
+use super::SeededRng;
+use super::world::SimWorld;
 use crate::testing::*;
-use crate::{Condition, Engine, ListScope, Quota, Record, Target, Verb, WriteOptions};
+use crate::{Engine, FeedRange, PageLimit, Precondition, Record, Target, Verb, WriteOptions};
 
 const IDS: u64 = 400;
 const KEYS: u64 = 70;
@@ -28,7 +28,7 @@ pub struct Model {
 }
 
 /// A write that is to be done.
-struct Draft {
+struct ModelDraft {
     id: String,
     version: Option<i64>,
     text: usize,
@@ -82,16 +82,16 @@ impl Model {
     }
 
     /// Several different items at once.
-    pub async fn write(&mut self, chance: &Chance, world: &mut World, count: usize) {
+    pub async fn write(&mut self, chance: &SeededRng, world: &mut SimWorld, count: usize) {
         if world.is_fenced() {
             return;
         }
-        let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
+        let mut drafts: BTreeMap<String, ModelDraft> = BTreeMap::new();
         for _ in 0..count {
             let draft = self.draft(chance);
             drafts.insert(draft.id.clone(), draft);
         }
-        let begin = |draft: Draft| {
+        let begin = |draft: ModelDraft| {
             let engine = world.engine.clone();
             tokio::spawn(async move { (send(&engine, &draft).await, draft) })
         };
@@ -102,15 +102,15 @@ impl Model {
         }
     }
 
-    fn draft(&mut self, chance: &Chance) -> Draft {
+    fn draft(&mut self, chance: &SeededRng) -> ModelDraft {
         self.writes += 1;
         let id = chance.below(IDS).to_string();
         let is_there = self.items.get(&id).is_some_and(Option::is_some);
         let version = if is_there && chance.once_in(6) { None } else { Some(self.writes) };
-        Draft { id, version, text: usize::try_from(chance.below(300)).unwrap() }
+        ModelDraft { id, version, text: usize::try_from(chance.below(300)).unwrap() }
     }
 
-    fn told(&mut self, draft: Draft, result: Result<(), Error>) {
+    fn told(&mut self, draft: ModelDraft, result: Result<(), Error>) {
         match result {
             Ok(()) => self.done(draft.id, draft.version),
             Err(error) if matches!(error.kind, Kind::Throttled { .. }) => {}
@@ -129,7 +129,7 @@ impl Model {
     }
 
     /// Whatever is unsure is looked at: it was done, or it was not.
-    pub async fn settle(&mut self, world: &mut World) {
+    pub async fn settle(&mut self, world: &mut SimWorld) {
         while let Some((id, asked)) = self.unsure.first_key_value().map(|(id, asked)| (id.clone(), *asked)) {
             let Ok(found) = self.look(world, &id).await else {
                 world.restart().await; // a read that fails, or too much is asked: another time
@@ -144,7 +144,7 @@ impl Model {
         }
     }
 
-    async fn look(&self, world: &World, id: &str) -> Result<Option<i64>, Error> {
+    async fn look(&self, world: &SimWorld, id: &str) -> Result<Option<i64>, Error> {
         match read(&world.engine, &world.at(), id, &key_of(id)).await.result {
             Ok(record) => Ok(Some(version_of(&record))),
             Err(error) if error.kind == Kind::NotFound => Ok(None),
@@ -152,7 +152,7 @@ impl Model {
         }
     }
 
-    pub async fn read(&self, chance: &Chance, world: &mut World) {
+    pub async fn read(&self, chance: &SeededRng, world: &mut SimWorld) {
         let id = chance.below(IDS).to_string();
         let answer = read(&world.engine, &world.at(), &id, &key_of(&id)).await;
         world.paid(&answer);
@@ -165,14 +165,14 @@ impl Model {
     }
 
     /// Every item that was acknowledged, once, in its last version, and no other.
-    pub async fn check(&self, world: &World) {
+    pub async fn check(&self, world: &SimWorld) {
         let at = world.at();
         let mut found: BTreeMap<String, i64> = BTreeMap::new();
         let mut from = None;
         loop {
             world.wait();
-            let quota = Quota { items: 50, bytes: 1 << 20 };
-            let page = world.engine.list_items(&at, &ListScope::Container, from, quota, None).await.result.unwrap();
+            let quota = PageLimit { items: 50, bytes: 1 << 20 };
+            let page = world.engine.list_items(&at, &FeedRange::Container, from, quota, None).await.result.unwrap();
             for record in &page.records {
                 let twice = found.insert(record.id().to_owned(), version_of(record));
                 assert_eq!(twice, None, "{} is there twice", record.id());
@@ -189,7 +189,7 @@ impl Model {
     }
 
     /// S28: a key is in one partition only, and that is the one that the map names.
-    fn check_owners(&self, world: &World, ids: BTreeSet<String>) {
+    fn check_owners(&self, world: &SimWorld, ids: BTreeSet<String>) {
         let at = world.at();
         let map = &at.container().map;
         let definition = at.container().schema.key.clone().unwrap();
@@ -208,10 +208,10 @@ pub fn tolerable(error: &Error) {
     assert!(known, "{error:?}");
 }
 
-async fn send(engine: &Engine, draft: &Draft) -> crate::Answer<crate::Written> {
+async fn send(engine: &Engine, draft: &ModelDraft) -> crate::EngineResponse<crate::Written> {
     let (at, key) = (admit(engine, "c"), pk(&key_of(&draft.id)));
     let Some(version) = draft.version else {
-        return engine.delete_item(&at, Some(&key), Target::Named(&draft.id), &Condition::None).await;
+        return engine.delete_item(&at, Some(&key), Target::Named(&draft.id), &Precondition::None).await;
     };
     let body = Object::new().with("id", &*draft.id).with("pk", key_of(&draft.id)).with("n", version);
     let body: Value = body.with("rank", rank_of(&draft.id)).with("text", "x".repeat(draft.text)).into();

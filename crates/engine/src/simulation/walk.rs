@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use pleiad_model::Error;
 
-use super::Chance;
+use super::SeededRng;
 use super::model::{Model, rank_of, tolerable, version_of};
-use super::world::World;
+use super::world::SimWorld;
 use crate::testing::parse;
 use crate::{
-    Across, ChangeFrom, ChangeMode, ChangeRequest, Changes, ItemQuery, ListScope, PageSize, Parameters, Position,
-    QueryCursor, Quota, Tell,
+    ChangeFrom, ChangeMode, ChangeRequest, ChangedItems, CrossPartition, FeedCursor, FeedRange, ItemQuery, PageLimit,
+    PageSize, Parameters, QueryCursor, ReportOptions,
 };
 
 const ANY: &str = "SELECT VALUE c.id FROM c WHERE c.n > 0";
@@ -20,7 +20,7 @@ const ORDERED: &str = "SELECT VALUE c.id FROM c ORDER BY c.rank";
 /// One of each sort is always under way.
 #[derive(Default)]
 pub struct Walks {
-    list: Walk<Position>,
+    list: Walk<FeedCursor>,
     any: Walk<QueryCursor>,
     ordered: Walk<QueryCursor>,
     feed: Feed,
@@ -93,7 +93,7 @@ impl<P: Clone> Walk<P> {
 }
 
 impl Walks {
-    pub async fn page(&mut self, chance: &Chance, world: &mut World, model: &Model) {
+    pub async fn page(&mut self, chance: &SeededRng, world: &mut SimWorld, model: &Model) {
         let rows = usize::try_from(1 + chance.below(30)).unwrap();
         self.ended += u64::from(match chance.below(4) {
             0 => self.list_page(world, model, rows).await,
@@ -109,14 +109,14 @@ impl Walks {
         self.ordered.restored();
     }
 
-    async fn list_page(&mut self, world: &World, model: &Model, items: usize) -> bool {
-        let (from, quota) = (self.list.begin(model), Quota { items, bytes: 1 << 20 });
-        let page = world.engine.list_items(&world.at(), &ListScope::Container, from, quota, None).await.result;
+    async fn list_page(&mut self, world: &SimWorld, model: &Model, items: usize) -> bool {
+        let (from, quota) = (self.list.begin(model), PageLimit { items, bytes: 1 << 20 });
+        let page = world.engine.list_items(&world.at(), &FeedRange::Container, from, quota, None).await.result;
         let ids = page.map(|page| (page.records.iter().map(|record| record.id().to_owned()).collect(), page.next));
         self.list.go_on("list", ids, model)
     }
 
-    async fn ordered_page(&mut self, world: &World, model: &Model, rows: usize) -> bool {
+    async fn ordered_page(&mut self, world: &SimWorld, model: &Model, rows: usize) -> bool {
         let ended = query_page(&mut self.ordered, ORDERED, world, model, rows).await;
         let ranks = self.ordered.seen.iter().map(|id| rank_of(id));
         assert!(ranks.is_sorted(), "not in order: {:?}", self.ordered.seen);
@@ -124,7 +124,7 @@ impl Walks {
     }
 
     /// Everything to its end, when nothing changes any more.
-    pub async fn finish(&mut self, world: &World, model: &Model) {
+    pub async fn finish(&mut self, world: &SimWorld, model: &Model) {
         while !self.list_page(world, model, 50).await {
             world.wait();
         }
@@ -141,15 +141,15 @@ impl Walks {
     }
 }
 
-async fn query_page(walk: &mut Walk<QueryCursor>, text: &str, world: &World, model: &Model, rows: usize) -> bool {
+async fn query_page(walk: &mut Walk<QueryCursor>, text: &str, world: &SimWorld, model: &Model, rows: usize) -> bool {
     let query = ItemQuery {
         text: text.to_owned(),
         parameters: Parameters::default(),
-        scope: ListScope::Container,
-        across: Across::ByServer,
+        scope: FeedRange::Container,
+        across: CrossPartition::ByServer,
         size: PageSize { rows, bytes: 1 << 20 },
         from: walk.begin(model),
-        tell: Tell::default(),
+        tell: ReportOptions::default(),
         enable_scan: false,
     };
     let page = world.engine.query_items(&world.at(), query, None).await.result;
@@ -172,13 +172,13 @@ impl Default for Feed {
 
 impl Feed {
     /// How many changes came, if anything did.
-    async fn page(&mut self, world: &World, items: usize) -> Option<usize> {
-        let quota = Quota { items, bytes: 1 << 20 };
-        let (mode, scope, from) = (ChangeMode::LatestVersion, ListScope::Container, self.from.clone());
+    async fn page(&mut self, world: &SimWorld, items: usize) -> Option<usize> {
+        let quota = PageLimit { items, bytes: 1 << 20 };
+        let (mode, scope, from) = (ChangeMode::LatestVersion, FeedRange::Container, self.from.clone());
         let request = ChangeRequest { mode, scope, from, since_s: None, quota };
         match world.engine.change_feed(&world.at(), &request, None).await.result {
             Ok(page) => {
-                let Changes::Latest(records) = &page.changes else { unreachable!("not what was asked for") };
+                let ChangedItems::Latest(records) = &page.changes else { unreachable!("not what was asked for") };
                 records.iter().for_each(|record| self.saw(record.id(), version_of(record)));
                 self.from = ChangeFrom::Stretches(page.next);
                 Some(page.changes.len())

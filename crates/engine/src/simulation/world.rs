@@ -8,11 +8,11 @@ use pleiad_model::env::{Env, ManualEnv};
 use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
 use pleiad_storage::{AnyStore, Memory};
 
-use super::Chance;
+use super::SeededRng;
 use crate::testing::*;
 use crate::{
-    Admitted, Answer, ContainerName, Engine, Governance, JobKind, Limits, Live, OfferChange, OfferOwner, Step,
-    ThroughputRequest,
+    AccountHost, Admitted, ContainerName, Engine, EngineResponse, Governance, JobKind, JobStep, OfferChange,
+    OfferOwner, PartitionLimits, ThroughputRequest,
 };
 
 pub const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
@@ -22,14 +22,14 @@ const KEPT: &str = "kept";
 /// Far longer than any job takes here.
 const SETTLED_AFTER_LOOKS: usize = 60_000;
 
-pub struct World {
-    live: Arc<Live>,
+pub struct SimWorld {
+    live: Arc<AccountHost>,
     /// The one that answers.
     pub engine: Arc<Engine>,
     script: FaultPlan,
     env: Arc<ManualEnv>,
-    limits: Limits,
-    held: Option<Step>,
+    limits: PartitionLimits,
+    held: Option<JobStep>,
     spent: BTreeMap<u32, Spent>,
     restarts: u64,
     restores: u64,
@@ -43,10 +43,10 @@ struct Spent {
     share_max_ru: f64,
 }
 
-impl World {
-    pub async fn open(seed: u64) -> World {
+impl SimWorld {
+    pub async fn open(seed: u64) -> SimWorld {
         let governance = Governance { enforced: seed % 2 == 1, ..LIMITS.governance };
-        let limits = Limits {
+        let limits = PartitionLimits {
             partition_ru_max: 1000,
             partition_ru_initial: 1000,
             partition_bytes_max: 12_000,
@@ -59,7 +59,7 @@ impl World {
         engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
         try_container(&engine, "db", "c", &["/pk"], ThroughputRequest::Manual(1000)).await.unwrap();
         let (live, spent) = (live(engine), BTreeMap::new());
-        World { engine: live.engine(), live, script, env, limits, held: None, spent, restarts: 0, restores: 0 }
+        SimWorld { engine: live.engine(), live, script, env, limits, held: None, spent, restarts: 0, restores: 0 }
     }
 
     pub fn at(&self) -> Admitted {
@@ -68,7 +68,7 @@ impl World {
 
     /// Whether somebody who writes now may have to wait until we release a job.
     pub fn is_fenced(&self) -> bool {
-        matches!(self.held, Some(Step::Fence | Step::Publish))
+        matches!(self.held, Some(JobStep::Fence | JobStep::Publish))
     }
 
     pub fn is_healthy(&self) -> bool {
@@ -109,14 +109,14 @@ impl World {
         restored
     }
 
-    pub fn fail_soon(&self, chance: &Chance) {
+    pub fn fail_soon(&self, chance: &SeededRng) {
         let calls =
             [FaultPoint::Commit, FaultPoint::CommitKept, FaultPoint::Ingest, FaultPoint::Read, FaultPoint::TakeOver];
         let Some(call) = chance.pick(&calls) else { return };
         self.script.fail(call, usize::try_from(chance.below(20)).unwrap());
     }
 
-    pub fn pass_time(&self, chance: &Chance) {
+    pub fn pass_time(&self, chance: &SeededRng) {
         self.env.advance_ms([10, 1_000, 60_000, 3_600_000][usize::try_from(chance.below(4)).unwrap()]);
     }
 
@@ -129,8 +129,9 @@ impl World {
         self.pass_ms(1000);
     }
 
-    pub fn hold_or_release(&mut self, chance: &Chance) {
-        const STEPS: [Step; 6] = [Step::Prepare, Step::Copy, Step::CatchUp, Step::Fence, Step::Publish, Step::Drop];
+    pub fn hold_or_release(&mut self, chance: &SeededRng) {
+        const STEPS: [JobStep; 6] =
+            [JobStep::Prepare, JobStep::Copy, JobStep::CatchUp, JobStep::Fence, JobStep::Publish, JobStep::Drop];
         if let Some(step) = self.held.take() {
             self.engine.release_jobs_at(step);
         } else if let Some(step) = chance.pick(&STEPS) {
@@ -143,7 +144,7 @@ impl World {
         self.engine.partitions(C).unwrap().iter().map(|report| report.range.id).collect()
     }
 
-    pub async fn split(&mut self, chance: &Chance) {
+    pub async fn split(&mut self, chance: &SeededRng) {
         let ids = self.ids();
         if ids.len() < PARTITIONS_MAX && !self.is_fenced() {
             let range = if chance.once_in(2) { None } else { chance.pick(&ids) };
@@ -151,7 +152,7 @@ impl World {
         }
     }
 
-    pub async fn merge(&mut self, chance: &Chance) {
+    pub async fn merge(&mut self, chance: &SeededRng) {
         let (ids, count) = (self.ids(), 2 + usize::try_from(chance.below(2)).unwrap());
         let windows: Vec<&[u32]> = ids.windows(count).collect();
         if let Some(neighbours) = chance.pick(&windows).filter(|_| !self.is_fenced()) {
@@ -160,7 +161,7 @@ impl World {
     }
 
     /// Up makes partitions split; down never does anything to them.
-    pub async fn reserve(&mut self, chance: &Chance) {
+    pub async fn reserve(&mut self, chance: &SeededRng) {
         let ru = 400 + 100 * i64::try_from(chance.below(80)).unwrap();
         let tree = self.engine.catalog.tree();
         let offer = tree.offer(OfferOwner::Container(self.at().container().rid)).unwrap().rid;
@@ -171,7 +172,7 @@ impl World {
     }
 
     /// S65 to S68: a partition gives its share in every second, what is left of the first one, and one request beyond.
-    pub fn paid<T>(&mut self, answer: &Answer<T>) {
+    pub fn paid<T>(&mut self, answer: &EngineResponse<T>) {
         let Some(place) = answer.place.filter(|_| self.limits.governance.enforced) else { return };
         let (at, tree) = (self.at(), self.engine.catalog.tree());
         let offer = tree.offer(OfferOwner::Container(at.container().rid)).unwrap();
@@ -223,8 +224,8 @@ impl World {
     }
 }
 
-fn live(engine: Arc<Engine>) -> Arc<Live> {
-    Live::new(Arc::into_inner(engine).expect("nobody else has it yet"))
+fn live(engine: Arc<Engine>) -> Arc<AccountHost> {
+    AccountHost::new(Arc::into_inner(engine).expect("nobody else has it yet"))
 }
 
 /// The operator may be told no, and the store may be failing.

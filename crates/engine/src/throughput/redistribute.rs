@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use pleiad_model::{Error, Result};
-use pleiad_partition::Range;
+use pleiad_partition::PartitionKeyRange;
 use pleiad_partition::governor::Caps;
 
 use super::shares::fraction;
@@ -29,7 +29,7 @@ impl Redistribution {
 /// What an offer becomes when these ranges get that much.
 pub(crate) fn redistributed(
     old: &Offer,
-    ranges: &[Range],
+    ranges: &[PartitionKeyRange],
     targets: &BTreeMap<u32, u32>,
     partition_ru_max: u32,
 ) -> Result<(Redistribution, ProvisionedThroughput)> {
@@ -37,8 +37,10 @@ pub(crate) fn redistributed(
         return Ok((Redistribution::default(), old.throughput));
     }
     check(ranges, targets, partition_ru_max)?;
-    let now = |range: &Range| f64::from(old.throughput.ceiling_ru()) * fraction(&old.redistribution, ranges, range);
-    let part = |range: &Range| targets.get(&range.id).copied().unwrap_or_else(|| whole(now(range)));
+    let now = |range: &PartitionKeyRange| {
+        f64::from(old.throughput.ceiling_ru()) * fraction(&old.redistribution, ranges, range)
+    };
+    let part = |range: &PartitionKeyRange| targets.get(&range.id).copied().unwrap_or_else(|| whole(now(range)));
     let parts: BTreeMap<u32, u32> = ranges.iter().map(|range| (range.id, part(range))).collect();
     let sum = parts.values().fold(0u32, |sum, ru| sum.saturating_add(*ru));
     let throughput = match old.throughput {
@@ -50,7 +52,7 @@ pub(crate) fn redistributed(
     Ok((Redistribution(parts), throughput))
 }
 
-fn check(ranges: &[Range], targets: &BTreeMap<u32, u32>, partition_ru_max: u32) -> Result<()> {
+fn check(ranges: &[PartitionKeyRange], targets: &BTreeMap<u32, u32>, partition_ru_max: u32) -> Result<()> {
     if targets.len() > TARGETS_MAX {
         return Err(Error::invalid(format!("At most {TARGETS_MAX} partitions can be given throughput at once.")));
     }

@@ -13,18 +13,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pleiad_partition::governor::{Caps, Governor, Terms};
-use pleiad_partition::{Partition, Range};
+use pleiad_partition::governor::{Caps, Governor, GovernorConfig};
+use pleiad_partition::{Partition, PartitionKeyRange};
 
 use super::{MANUAL_RU_MIN, ProvisionedThroughput, Redistribution};
-use crate::Limits;
-use crate::catalog::{Container, Database, Offer, OfferOwner, Tree};
+use crate::PartitionLimits;
+use crate::catalog::{CatalogTree, Container, Database, Offer, OfferOwner};
 
 /// What the containers of a database share: one balance per slot. It stays when the tree changes.
 #[derive(Debug, Default)]
-pub struct Pool(Mutex<Vec<Arc<Governor>>>);
+pub struct SharedThroughput(Mutex<Vec<Arc<Governor>>>);
 
-impl Pool {
+impl SharedThroughput {
     fn slots(&self, count: usize) -> Vec<Arc<Governor>> {
         let mut slots = self.0.lock();
         slots.resize_with(count, Arc::default);
@@ -33,7 +33,7 @@ impl Pool {
 }
 
 /// Gives every partition of the tree its share.
-pub(crate) fn divide(tree: &Tree, limits: &Limits) {
+pub(crate) fn divide(tree: &CatalogTree, limits: &PartitionLimits) {
     let offers: HashMap<OfferOwner, &Offer> = tree.offers.values().map(|offer| (offer.owner, &**offer)).collect();
     for database in tree.databases.values() {
         let mut sharing = Vec::new();
@@ -54,33 +54,37 @@ pub(crate) fn divide(tree: &Tree, limits: &Limits) {
     }
 }
 
-fn serverless(limits: &Limits) -> Terms {
-    Terms { burst: false, ..terms(f64::from(limits.governance.serverless_partition_ru), limits) }
+fn serverless(limits: &PartitionLimits) -> GovernorConfig {
+    GovernorConfig { burst: false, ..terms(f64::from(limits.governance.serverless_partition_ru), limits) }
 }
 
-fn terms(share_ru: f64, limits: &Limits) -> Terms {
+fn terms(share_ru: f64, limits: &PartitionLimits) -> GovernorConfig {
     let governance = &limits.governance;
     let share_ru = share_ru.min(f64::from(limits.partition_ru_max));
-    Terms { share_ru, enforced: governance.enforced, burst: governance.burst, caps: Caps::default() }
+    GovernorConfig { share_ru, enforced: governance.enforced, burst: governance.burst, caps: Caps::default() }
 }
 
-fn alone(container: &Container, terms: Terms) {
+fn alone(container: &Container, terms: GovernorConfig) {
     container.partitions.iter().for_each(|partition| partition.governor.set(&terms, None));
 }
 
-fn dedicate(container: &Container, offer: &Offer, limits: &Limits) {
+fn dedicate(container: &Container, offer: &Offer, limits: &PartitionLimits) {
     let ceiling_ru = f64::from(offer.throughput.ceiling_ru());
     let ranges = container.map.ranges();
     for partition in &container.partitions {
         let fraction = fraction(&offer.redistribution, ranges, &partition.range);
-        let terms = Terms { caps: offer.caps, ..terms(ceiling_ru * fraction, limits) };
+        let terms = GovernorConfig { caps: offer.caps, ..terms(ceiling_ru * fraction, limits) };
         partition.governor.set(&terms, None);
     }
 }
 
 /// A range's part of the whole. Children of a split divide their parent's part among them.
-pub(crate) fn fraction(redistribution: &Redistribution, ranges: &[Range], range: &Range) -> f64 {
-    let weight = |range: &Range| -> f64 {
+pub(crate) fn fraction(
+    redistribution: &Redistribution,
+    ranges: &[PartitionKeyRange],
+    range: &PartitionKeyRange,
+) -> f64 {
+    let weight = |range: &PartitionKeyRange| -> f64 {
         let known = |id: &u32| redistribution.ru_of(*id).map(|ru| (*id, f64::from(ru)));
         let parent = || {
             let (id, ru) = range.parents.iter().rev().find_map(known)?;
@@ -92,7 +96,7 @@ pub(crate) fn fraction(redistribution: &Redistribution, ranges: &[Range], range:
     weight(range) / ranges.iter().map(weight).sum::<f64>()
 }
 
-fn share(database: &Database, sharing: &[&Container], throughput: ProvisionedThroughput, limits: &Limits) {
+fn share(database: &Database, sharing: &[&Container], throughput: ProvisionedThroughput, limits: &PartitionLimits) {
     let most = sharing.iter().map(|container| container.partitions.len()).max().unwrap_or(1);
     let wanted = super::partitions_needed(throughput.ceiling_ru(), limits.partition_ru_max);
     let slots = usize::try_from(wanted).unwrap_or(most).min(most).max(1);
@@ -108,7 +112,7 @@ fn share(database: &Database, sharing: &[&Container], throughput: ProvisionedThr
 }
 
 /// Its own balance counts; the slot's refuses.
-fn draw_on(partition: &Partition, slot: Option<&Arc<Governor>>, terms: &Terms) {
+fn draw_on(partition: &Partition, slot: Option<&Arc<Governor>>, terms: &GovernorConfig) {
     partition.governor.set(terms, slot.cloned());
 }
 

@@ -7,7 +7,7 @@ fn manual(ru: i64) -> Result<Option<ProvisionedThroughput>> {
 }
 
 fn partitions(ru: i64, initial: u32) -> u32 {
-    let limits = Limits { partition_ru_initial: initial, ..Limits::default() };
+    let limits = PartitionLimits { partition_ru_initial: initial, ..PartitionLimits::default() };
     manual(ru).unwrap().unwrap().partitions(&limits)
 }
 
@@ -26,7 +26,7 @@ fn s44_s57_partitions_follow_throughput() {
 
 #[test]
 fn s54_s55_the_default_limits() {
-    let limits = Limits::default();
+    let limits = PartitionLimits::default();
     assert_eq!(
         (limits.partition_ru_max, limits.partition_bytes_max >> 30, limits.key_bytes_max >> 30),
         (10_000, 50, 20)
@@ -50,8 +50,8 @@ fn s80_a_container_without_a_key_stays_small() {
     assert!(check_fixed(ProvisionedThroughput::Manual(10_100)).is_err());
 }
 
-fn held(highest_ru: u32, stored_gb: u64) -> Held {
-    Held { highest_ru, stored_bytes: stored_gb << 30, ..Held::default() }
+fn held(highest_ru: u32, stored_gb: u64) -> OfferFloor {
+    OfferFloor { highest_ru, stored_bytes: stored_gb << 30, ..OfferFloor::default() }
 }
 
 #[test]
@@ -66,13 +66,13 @@ fn the_minimum_follows_the_highest_ever_and_what_is_stored() {
 
 #[test]
 fn a_database_of_many_containers_has_a_higher_minimum() {
-    let held = Held { sharing: 30, ..Held::default() };
+    let held = OfferFloor { sharing: 30, ..OfferFloor::default() };
     assert_eq!((held.manual_min(), held.autoscale_min()), (900, 6_000));
 }
 
 #[test]
 fn switching_kinds_keeps_what_can_be_used() {
-    let to_autoscale = |ru, held: Held| ProvisionedThroughput::Manual(ru).to_autoscale(&held).ceiling_ru();
+    let to_autoscale = |ru, held: OfferFloor| ProvisionedThroughput::Manual(ru).to_autoscale(&held).ceiling_ru();
     assert_eq!(to_autoscale(10_000, held(10_000, 25)), 10_000);
     assert_eq!(to_autoscale(50_000, held(50_000, 25_000)), 250_000);
     assert_eq!(to_autoscale(400, held(400, 0)), 1_000);

@@ -1,10 +1,10 @@
 //! Pages of changes against a naive list of them.
 
 use super::*;
-use crate::partition::{Condition, Verb};
-use crate::record::{Contents, Fields};
+use crate::partition::{Precondition, Verb};
+use crate::record::{Contents, FieldOffsets};
 use crate::schema::Schema;
-use crate::state::ShardState;
+use crate::shard_state::ShardState;
 use crate::testing::{Dice, draft, item, key, memory, open, range, schema};
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
@@ -15,12 +15,12 @@ use std::sync::Arc;
 const WIDE: usize = 1 << 30;
 const SHARD: u64 = 7;
 
-fn everything(after: u64) -> Asked {
-    Asked { scope: Scope::Keys(EpkRange::FULL), after, since_s: 0, expiry: Expiry::new(None, 7) }
+fn everything(after: u64) -> ChangeQuery {
+    ChangeQuery { scope: KeyScope::Keys(EpkRange::FULL), after, since_s: 0, expiry: Expiry::new(None, 7) }
 }
 
-fn by(items: usize) -> Quota {
-    Quota { items, bytes: WIDE }
+fn by(items: usize) -> PageLimit {
+    PageLimit { items, bytes: WIDE }
 }
 
 /// The newest change of each item: its LSN, and whose it is.
@@ -35,15 +35,15 @@ impl Model {
         let name = (format!("k{}", dice.below(3)), format!("i{}", dice.below(8)));
         self.lsn += 1;
         if dice.below(4) == 0 && self.lsns.remove(&name).is_some() {
-            partition.delete(schema, &key(schema, &name.0, &name.1), &Condition::None, 7).await.unwrap();
+            partition.delete(schema, &key(schema, &name.0, &name.1), &Precondition::None, 7).await.unwrap();
             return;
         }
         let draft = draft(schema, &name.1, item(&name.0, &name.1, dice.below(100) as i64));
-        partition.write(schema, Verb::Upsert, &draft, &Condition::None, 7).await.unwrap();
+        partition.write(schema, Verb::Upsert, &draft, &Precondition::None, 7).await.unwrap();
         self.lsns.insert(name, self.lsn);
     }
 
-    fn changes(&self, schema: &Schema, asked: &Asked) -> Vec<u64> {
+    fn changes(&self, schema: &Schema, asked: &ChangeQuery) -> Vec<u64> {
         let wanted = |((pk, id), lsn): (&(String, String), &u64)| {
             let epk = key(schema, pk, id).logical.epk;
             (*lsn > asked.after && asked.scope.holds(&epk)).then_some(*lsn)
@@ -54,7 +54,7 @@ impl Model {
     }
 }
 
-fn lsns(page: &ChangePage) -> Vec<u64> {
+fn lsns(page: &LatestPage) -> Vec<u64> {
     page.records.iter().map(|record| record.lsn).collect()
 }
 
@@ -64,11 +64,11 @@ async fn every_change_since_a_position_comes_once_in_order_at_its_newest() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     let one = key(&schema, "k1", "").logical.epk;
     let half = EpkRange { min: EffectiveKey::MIN, max: one.clone() };
-    let scopes = [Scope::Keys(EpkRange::FULL), Scope::Keys(half), Scope::Key(one)];
-    let mut readers: Vec<Asked> = scopes
+    let scopes = [KeyScope::Keys(EpkRange::FULL), KeyScope::Keys(half), KeyScope::Key(one)];
+    let mut readers: Vec<ChangeQuery> = scopes
         .iter()
         .cloned()
-        .map(|scope| Asked { scope, after: 0, since_s: 0, expiry: Expiry::new(None, 7) })
+        .map(|scope| ChangeQuery { scope, after: 0, since_s: 0, expiry: Expiry::new(None, 7) })
         .collect();
     let (mut model, mut dice) = (Model::default(), Dice(5));
     for _ in 0..600 {
@@ -93,11 +93,11 @@ async fn a_page_holds_as_many_bytes_as_asked_and_one_item_at_least() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     for n in 0..5 {
         let draft = draft(&schema, &n.to_string(), item("a", &n.to_string(), n));
-        partition.write(&schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+        partition.write(&schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
     }
     let size = r#"{"id":"0","pk":"a","n":0}"#.len();
     for (bytes, items) in [(1, 1), (size, 1), (size + 1, 2), (2 * size, 2), (WIDE, 5)] {
-        let page = partition.changes(&everything(0), Quota { items: 100, bytes }).await.unwrap();
+        let page = partition.changes(&everything(0), PageLimit { items: 100, bytes }).await.unwrap();
         assert_eq!(page.records.len(), items, "{bytes} bytes");
         assert_eq!(page.lsn, items as u64);
     }
@@ -109,7 +109,7 @@ async fn merged(changes: &[(u64, u16, u64, u32)]) -> Partition {
     let mut batch = Batch::default();
     for &(lsn, seq, docnum, ts_s) in changes {
         let (id, body) = (docnum.to_string(), format!(r#"{{"id":"{docnum}"}}"#));
-        let (epk, fields) = (EffectiveKey::MIN, Fields::of(body.as_bytes()));
+        let (epk, fields) = (EffectiveKey::MIN, FieldOffsets::of(body.as_bytes()));
         let contents = Contents {
             tag: None,
             docnum,
@@ -157,13 +157,13 @@ async fn a_reader_begins_at_a_time() {
     let changes: Vec<_> = (1..).zip(times).map(|(lsn, ts_s)| (lsn, 0, lsn, ts_s)).collect();
     let partition = merged(&changes).await;
     for since_s in 990..3010 {
-        let after = partition.lsn_at(Start::Time(since_s)).await.unwrap();
-        let page = partition.changes(&Asked { since_s, ..everything(after) }, by(100)).await.unwrap();
+        let after = partition.lsn_at(FeedStart::Time(since_s)).await.unwrap();
+        let page = partition.changes(&ChangeQuery { since_s, ..everything(after) }, by(100)).await.unwrap();
         let want: Vec<u64> = changes.iter().filter(|change| change.3 >= since_s).map(|change| change.0).collect();
         assert_eq!(lsns(&page), want, "since {since_s}");
     }
-    assert_eq!(partition.lsn_at(Start::Time(3061)).await.unwrap(), 6, "what is long past is not read again");
-    assert_eq!(partition.lsn_at(Start::Now).await.unwrap(), 6);
+    assert_eq!(partition.lsn_at(FeedStart::Time(3061)).await.unwrap(), 6, "what is long past is not read again");
+    assert_eq!(partition.lsn_at(FeedStart::Now).await.unwrap(), 6);
 }
 
 #[tokio::test]
@@ -182,10 +182,10 @@ async fn what_is_rare_is_found_in_few_reads() {
     for n in 0..200 {
         let (pk, id) = (if n == 150 { "rare" } else { "many" }, n.to_string());
         let draft = draft(&schema, &id, item(pk, &id, n));
-        partition.write(&schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+        partition.write(&schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
     }
     script.fail(FaultPoint::Read, 8);
-    let scope = Scope::Key(key(&schema, "rare", "").logical.epk);
-    let page = partition.changes(&Asked { scope, ..everything(0) }, by(1)).await.unwrap();
+    let scope = KeyScope::Key(key(&schema, "rare", "").logical.epk);
+    let page = partition.changes(&ChangeQuery { scope, ..everything(0) }, by(1)).await.unwrap();
     assert_eq!(lsns(&page), [151]);
 }

@@ -8,26 +8,26 @@ use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::{Error, Result};
 use pleiad_storage::{Batch, Limit, keyspace};
 
-use super::Asked;
-use crate::feed::Quota;
+use super::ChangeQuery;
+use crate::feed::PageLimit;
 use crate::partition::Partition;
-use crate::state::ShardState;
-use crate::version::{Version, epk_of, ts_s_of};
-use crate::view::View;
+use crate::shard_state::ShardState;
+use crate::snapshot::PartitionSnapshot;
+use crate::version_row::{ItemVersion, epk_of, ts_s_of};
 
 /// Read, or removed, at once.
 const CHUNK: Limit = Limit { rows: 1_024, bytes: 4 << 20 };
 
 #[derive(Debug, Default)]
 pub struct VersionPage {
-    pub versions: Vec<Version>,
+    pub versions: Vec<ItemVersion>,
     /// Nothing up to here is left to see.
     pub lsn: u64,
 }
 
 impl Partition {
     /// The versions behind an LSN: those of one transaction at least, if there is one.
-    pub async fn versions(&self, asked: &Asked, quota: Quota) -> Result<VersionPage> {
+    pub async fn versions(&self, asked: &ChangeQuery, quota: PageLimit) -> Result<VersionPage> {
         let view = self.view().await?;
         check_kept(&view, asked)?;
         self.read_versions(&view, asked, quota).await
@@ -35,11 +35,16 @@ impl Partition {
 
     /// The same for whoever sees to it that none behind its position is removed, also where a merge has brought together partitions
     /// of which one began to keep them later.
-    pub async fn kept_versions(&self, asked: &Asked, quota: Quota) -> Result<VersionPage> {
+    pub async fn kept_versions(&self, asked: &ChangeQuery, quota: PageLimit) -> Result<VersionPage> {
         self.read_versions(&self.view().await?, asked, quota).await
     }
 
-    async fn read_versions(&self, view: &View, asked: &Asked, quota: Quota) -> Result<VersionPage> {
+    async fn read_versions(
+        &self,
+        view: &PartitionSnapshot,
+        asked: &ChangeQuery,
+        quota: PageLimit,
+    ) -> Result<VersionPage> {
         let (mut page, mut bytes) = (VersionPage::default(), 0);
         let mut from = keyspace::versions_from(self.range.shard, asked.after.saturating_add(1)).0;
         loop {
@@ -52,8 +57,8 @@ impl Partition {
                     return Ok(page);
                 }
                 if asked.scope.holds(&EffectiveKey::from_bytes(epk_of(value)?)) {
-                    page.versions.push(Version::decode(lsn, value)?);
-                    bytes += page.versions.last().map_or(0, Version::bytes);
+                    page.versions.push(ItemVersion::decode(lsn, value)?);
+                    bytes += page.versions.last().map_or(0, ItemVersion::bytes);
                 }
             }
             match rows.last() {
@@ -105,7 +110,7 @@ fn end_of(rows: &[(Bytes, Bytes)], old: usize, more: bool) -> Result<Option<u64>
     })
 }
 
-fn check_kept(view: &View, asked: &Asked) -> Result<()> {
+fn check_kept(view: &PartitionSnapshot, asked: &ChangeQuery) -> Result<()> {
     if asked.after >= view.versions_from(&asked.scope) {
         return Ok(());
     }

@@ -9,26 +9,26 @@ use pleiad_model::{Result, json};
 use pleiad_storage::keyspace;
 use pleiad_storage::store::Pair;
 
-use crate::index::Term;
+use crate::index::IndexTerm;
 use crate::key::ItemKey;
-use crate::map::Range;
+use crate::partition_map::PartitionKeyRange;
 use crate::record::Record;
-use crate::schema::{Schema, Stored};
-use crate::transaction::{New, Old, docnum_value, feed_row};
+use crate::row_changes::{NewVersion, OldVersion, docnum_value, feed_row};
+use crate::schema::{Schema, StoredTerms};
 use crate::unique::Claim;
 
-pub struct Item {
+pub struct CheckedItem {
     /// By its row; the record says it too.
     pub docnum: u64,
     pub record: Record,
     /// By its body.
     pub key: ItemKey,
-    pub terms: Stored,
+    pub terms: StoredTerms,
     pub claims: Vec<Claim>,
 }
 
-impl Item {
-    pub fn read(schema: &Schema, row: &[u8], bytes: Bytes) -> Result<Item> {
+impl CheckedItem {
+    pub fn read(schema: &Schema, row: &[u8], bytes: Bytes) -> Result<CheckedItem> {
         let docnum = keyspace::docnum_of_doc(row)?;
         let record = Record::decode(bytes)?;
         let body = json::parse(record.body())?;
@@ -36,11 +36,11 @@ impl Item {
         let key = ItemKey::new(schema.key.as_ref(), &key.unwrap_or_default(), item_id(&body)?);
         let terms = schema.stored_terms(&record, &body);
         let claims = schema.unique.claims(&key.logical, &body);
-        Ok(Item { docnum, record, key, terms, claims })
+        Ok(CheckedItem { docnum, record, key, terms, claims })
     }
 
     /// What the record says that its row, its body or its partition does not.
-    pub fn faults(&self, range: &Range) -> Vec<&'static str> {
+    pub fn faults(&self, range: &PartitionKeyRange) -> Vec<&'static str> {
         let record = &self.record;
         let faults = [
             (record.docnum != self.docnum, "is stored under another number than its own"),
@@ -59,7 +59,7 @@ impl Item {
         rows.push((keyspace::member(shard, epk, self.docnum), Bytes::new()));
         rows.push((feed_row(shard, record), Bytes::copy_from_slice(epk)));
         rows.extend(self.claims.iter().map(|claim| (claim.row(shard, epk), docnum_value(self.docnum))));
-        let content = |term: &Term| Bytes::copy_from_slice(term.content());
+        let content = |term: &IndexTerm| Bytes::copy_from_slice(term.content());
         rows.extend(self.terms.certain().iter().map(|term| (term.row(shard, self.docnum), content(term))));
         rows
     }
@@ -71,16 +71,16 @@ impl Item {
     }
 
     /// As what goes, or comes: a copy does one or the other.
-    pub fn as_old(&self) -> Old<'_> {
-        Old { key: &self.key, record: &self.record, terms: &self.terms, claims: &self.claims }
+    pub fn as_old(&self) -> OldVersion<'_> {
+        OldVersion { key: &self.key, record: &self.record, terms: &self.terms, claims: &self.claims }
     }
 
-    pub fn as_new(&self) -> New<'_> {
-        New { key: &self.key, record: &self.record, terms: &self.terms.possible, claims: &self.claims }
+    pub fn as_new(&self) -> NewVersion<'_> {
+        NewVersion { key: &self.key, record: &self.record, terms: &self.terms.possible, claims: &self.claims }
     }
 }
 
-impl fmt::Display for Item {
+impl fmt::Display for CheckedItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "item {} ({:?}, LSN {})", self.docnum, self.record.id(), self.record.lsn)
     }

@@ -10,19 +10,19 @@ use pleiad_model::Result;
 use pleiad_storage::store::Pair;
 use pleiad_storage::{Direction, Limit, Snapshot, keyspace};
 
-use super::item::Item;
-use super::walk::Walk;
+use super::item::CheckedItem;
+use super::walk::KeyspaceCursor;
 use super::{Check, Tag, hex};
 use crate::key::{KeyStats, LogicalKey};
 
 /// The logical partitions at one effective key, by their row.
-struct Group {
+struct KeyGroup {
     epk: Vec<u8>,
     sums: BTreeMap<Bytes, (LogicalKey, KeyStats)>,
 }
 
-impl Group {
-    fn add(&mut self, shard: u64, item: &Item) {
+impl KeyGroup {
+    fn add(&mut self, shard: u64, item: &CheckedItem) {
         let logical = &item.key.logical;
         let row = keyspace::key_stats(shard, item.record.epk.as_bytes(), &logical.hash());
         let (_, stats) = self.sums.entry(row).or_insert_with(|| (logical.clone(), KeyStats::default()));
@@ -34,17 +34,17 @@ impl Group {
 impl Check<'_> {
     pub(super) async fn keys(&mut self) -> Result<()> {
         let mut members = self.walk(Tag::Member);
-        let mut group: Option<Group> = None;
+        let mut group: Option<KeyGroup> = None;
         while let Some(chunk) = members.next(&self.snapshot).await? {
             for (row, doc) in self.members(chunk).await? {
                 let Ok((epk, docnum)) = keyspace::decode_member(&row) else { continue };
                 if let Some(done) = group.take_if(|group| group.epk != epk) {
                     self.settle(done).await?;
                 }
-                let group = group.get_or_insert_with(|| Group { epk, sums: BTreeMap::new() });
+                let group = group.get_or_insert_with(|| KeyGroup { epk, sums: BTreeMap::new() });
                 let doc_row = keyspace::doc(self.range.shard, docnum);
                 // What is missing or does not decode was told of already.
-                if let Some(Ok(item)) = doc.map(|bytes| Item::read(self.schema, &doc_row, bytes)) {
+                if let Some(Ok(item)) = doc.map(|bytes| CheckedItem::read(self.schema, &doc_row, bytes)) {
                     group.add(self.range.shard, &item);
                 }
             }
@@ -62,8 +62,8 @@ impl Check<'_> {
         Ok(rows.into_iter().zip(docs).collect())
     }
 
-    async fn settle(&mut self, mut group: Group) -> Result<()> {
-        let mut rows = Walk::new(keyspace::epk_exact(self.range.shard, Tag::Key, &group.epk));
+    async fn settle(&mut self, mut group: KeyGroup) -> Result<()> {
+        let mut rows = KeyspaceCursor::new(keyspace::epk_exact(self.range.shard, Tag::Key, &group.epk));
         while let Some(chunk) = rows.next(&self.snapshot).await? {
             self.report.keys += chunk.len() as u64;
             for (row, value) in chunk {

@@ -8,9 +8,9 @@ use pleiad_model::{Value, json};
 use pleiad_storage::{AnyStore, Batch, Durability, Memory};
 
 use super::*;
-use crate::commit::{Committer, Policy, block_on};
+use crate::commit::{Committer, SyncPolicy, block_on};
 use crate::key::ItemKey;
-use crate::{Condition, Draft, Verb};
+use crate::{Draft, Precondition, Verb};
 
 const SHARD: u64 = 7;
 
@@ -23,8 +23,9 @@ struct World {
 impl World {
     fn empty() -> World {
         let store = Arc::new(AnyStore::Memory(Memory::default()));
-        let committer = Committer::start(store.clone(), Policy::Synced).unwrap();
-        let range = Range { id: 0, shard: SHARD, prefix: 3, keys: EpkRange::FULL, parents: vec![], since: 1 };
+        let committer = Committer::start(store.clone(), SyncPolicy::Synced).unwrap();
+        let range =
+            PartitionKeyRange { id: 0, shard: SHARD, prefix: 3, keys: EpkRange::FULL, parents: vec![], since: 1 };
         let partition = block_on(Partition::open(range, store.clone(), committer)).unwrap();
         World { store, partition, schema: schema() }
     }
@@ -41,7 +42,7 @@ impl World {
         world.write(Verb::Create, "gone", &item("gone", 9, 9), true);
         for (id, pk) in [("gone", 9), ("i0", 0), ("i1", 1)] {
             let key = world.key(id, pk);
-            let deleted = world.partition.delete(&world.schema, &key, &Condition::None, 7);
+            let deleted = world.partition.delete(&world.schema, &key, &Precondition::None, 7);
             block_on(deleted).unwrap();
         }
         world
@@ -57,7 +58,7 @@ impl World {
         let target = self.key(target, body.get("pk").and_then(Value::as_i64).unwrap());
         let text = json::to_string(&body).into_bytes();
         let draft = Draft { target, id, body, text, indexed };
-        block_on(self.partition.write(&self.schema, verb, &draft, &Condition::None, 1_700_000_000)).unwrap();
+        block_on(self.partition.write(&self.schema, verb, &draft, &Precondition::None, 1_700_000_000)).unwrap();
     }
 
     fn rows(&self) -> Vec<Pair> {
@@ -78,7 +79,7 @@ impl World {
         block_on(self.store.commit(&batch, Durability::Synced)).unwrap();
     }
 
-    fn check(&self) -> Report {
+    fn check(&self) -> CheckReport {
         block_on(self.partition.check(&self.schema)).unwrap()
     }
 
@@ -93,7 +94,7 @@ fn schema() -> Schema {
     let body = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},
                    "uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/n"]},{"paths":["/deep/text","/id"]}]}}"#;
     let definition = ContainerDefinition::create(&json::parse(body.as_bytes()).unwrap()).unwrap();
-    Schema::new(1, &definition, &Default::default(), &[], crate::Room::UNLIMITED)
+    Schema::new(1, &definition, &Default::default(), &[], crate::SizeLimits::UNLIMITED)
 }
 
 fn item(id: &str, pk: i64, n: i64) -> String {
@@ -109,7 +110,7 @@ fn a_shard_that_was_only_ever_written_through_transactions_is_sound() {
 
 #[test]
 fn an_empty_shard_is_sound() {
-    assert_eq!(World::empty().check(), Report::default());
+    assert_eq!(World::empty().check(), CheckReport::default());
 }
 
 #[test]
@@ -195,7 +196,7 @@ fn an_item_in_the_wrong_partition_is_named() {
     let world = World::lived_in();
     let mut range = world.partition.range.clone();
     range.keys.max = world_key().logical.epk;
-    let committer = Committer::start(world.store.clone(), Policy::Synced).unwrap();
+    let committer = Committer::start(world.store.clone(), SyncPolicy::Synced).unwrap();
     let partition = block_on(Partition::open(range, world.store.clone(), committer)).unwrap();
     World { partition, ..world }.check_finds("outside the partition's range");
 }

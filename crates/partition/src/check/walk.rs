@@ -8,13 +8,13 @@ use pleiad_storage::{AnySnapshot, Direction, Limit, Snapshot, keyspace};
 /// Whoever reads the items that 32 rows point at holds 64 MB if they are of the largest.
 const CHUNK: Limit = Limit { rows: 32, bytes: 1 << 20 };
 
-pub struct Walk {
+pub struct KeyspaceCursor {
     rest: Option<(Bytes, Bytes)>,
 }
 
-impl Walk {
+impl KeyspaceCursor {
     pub fn new(range: (Bytes, Bytes)) -> Self {
-        Walk { rest: Some(range) }
+        KeyspaceCursor { rest: Some(range) }
     }
 
     /// `None` behind the last row.

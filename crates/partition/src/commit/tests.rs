@@ -9,7 +9,7 @@ use pleiad_storage::{Direction, Limit, Memory, Snapshot, keyspace};
 
 type Outcome = oneshot::Receiver<Result<()>>;
 
-fn faulty(policy: Policy) -> (Committer, Arc<AnyStore>, FaultPlan) {
+fn faulty(policy: SyncPolicy) -> (Committer, Arc<AnyStore>, FaultPlan) {
     let script = FaultPlan::default();
     let store = Arc::new(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())));
     (Committer::start(store.clone(), policy).unwrap(), store, script)
@@ -24,7 +24,7 @@ fn put(committer: &Committer, key: &str, value: &str) -> Outcome {
 /// What is refused at the door is told like what fails behind it.
 fn enqueue(committer: &Committer, batch: Batch) -> Outcome {
     let (done, outcome) = oneshot::channel();
-    match committer.enqueue(Entry { batch, state: None, owner: None, done }) {
+    match committer.enqueue(CommitEntry { batch, state: None, owner: None, done }) {
         Ok(()) => outcome,
         Err(error) => {
             let (done, refused) = oneshot::channel();
@@ -48,7 +48,7 @@ async fn all(store: &AnyStore) -> Vec<(String, String)> {
 #[tokio::test]
 async fn later_entries_win_over_earlier_ones_in_one_group() {
     let store = memory();
-    let committer = Committer::start(store.clone(), Policy::Synced).unwrap();
+    let committer = Committer::start(store.clone(), SyncPolicy::Synced).unwrap();
     let gate = Gate::close(&committer);
     let outcomes: Vec<Outcome> = (0..100).map(|n| put(&committer, "key", &n.to_string())).collect();
     drop(gate);
@@ -61,7 +61,7 @@ async fn later_entries_win_over_earlier_ones_in_one_group() {
 #[tokio::test]
 async fn nothing_is_acknowledged_or_there_before_its_commit() {
     let store = memory();
-    let committer = Committer::start(store.clone(), Policy::Synced).unwrap();
+    let committer = Committer::start(store.clone(), SyncPolicy::Synced).unwrap();
     let gate = Gate::close(&committer);
     let mut outcome = put(&committer, "key", "1");
     assert!(outcome.try_recv().is_err());
@@ -79,12 +79,14 @@ async fn owners_hear_before_writers_and_in_order() {
             self.0.lock().push(lsn);
         }
     }
-    let committer = Committer::start(memory(), Policy::Synced).unwrap();
+    let committer = Committer::start(memory(), SyncPolicy::Synced).unwrap();
     let heard = Arc::new(Heard(Mutex::default()));
     let entry = |lsn| {
         let (done, outcome) = oneshot::channel();
         let owner: Arc<dyn Publish> = heard.clone();
-        committer.enqueue(Entry { batch: Batch::default(), state: None, owner: Some((owner, lsn)), done }).unwrap();
+        committer
+            .enqueue(CommitEntry { batch: Batch::default(), state: None, owner: Some((owner, lsn)), done })
+            .unwrap();
         outcome
     };
     let outcomes: Vec<Outcome> = (1..=3000).map(entry).collect();
@@ -97,7 +99,7 @@ async fn owners_hear_before_writers_and_in_order() {
 
 #[tokio::test]
 async fn what_waits_becomes_one_batch() {
-    let (committer, store, script) = faulty(Policy::Synced);
+    let (committer, store, script) = faulty(SyncPolicy::Synced);
     script.fail(FaultPoint::Commit, 2); // the gate's, the waiting ones', and then this
     let gate = Gate::close(&committer);
     let waiting: Vec<Outcome> = (0..50).map(|n| put(&committer, &n.to_string(), "")).collect();
@@ -112,12 +114,12 @@ async fn what_waits_becomes_one_batch() {
 #[tokio::test]
 async fn the_last_state_of_a_shard_is_written_once_per_group() {
     let store = memory();
-    let committer = Committer::start(store.clone(), Policy::Synced).unwrap();
+    let committer = Committer::start(store.clone(), SyncPolicy::Synced).unwrap();
     let gate = Gate::close(&committer);
     let entry = |shard: u64, value: &'static str| {
         let (done, outcome) = oneshot::channel();
         let state = Some((keyspace::state(shard), Bytes::from(value)));
-        committer.enqueue(Entry { batch: Batch::default(), state, owner: None, done }).unwrap();
+        committer.enqueue(CommitEntry { batch: Batch::default(), state, owner: None, done }).unwrap();
         outcome
     };
     let outcomes = [entry(1, "a"), entry(2, "x"), entry(1, "b"), entry(2, "y"), entry(1, "c")];
@@ -135,7 +137,7 @@ fn a_group_is_bounded_in_entries_and_bytes_and_never_empty() {
         let entry = |&bytes: &usize| {
             let mut batch = Batch::default();
             batch.put("k", vec![0; bytes - 1]);
-            Entry { batch, state: None, owner: None, done: oneshot::channel().0 }
+            CommitEntry { batch, state: None, owner: None, done: oneshot::channel().0 }
         };
         let mut queue = Queue { waiting: sizes.iter().map(entry).collect(), ..Queue::default() };
         queue.take_group().len()
@@ -147,7 +149,7 @@ fn a_group_is_bounded_in_entries_and_bytes_and_never_empty() {
 
 #[tokio::test]
 async fn a_failed_commit_fails_everything_behind_it_and_after_it() {
-    let (committer, store, script) = faulty(Policy::Synced);
+    let (committer, store, script) = faulty(SyncPolicy::Synced);
     assert_eq!(kind(put(&committer, "before", "")).await, None);
     let gate = Gate::close(&committer);
     script.fail(FaultPoint::Commit, 0);
@@ -163,7 +165,7 @@ async fn a_failed_commit_fails_everything_behind_it_and_after_it() {
 
 #[tokio::test]
 async fn a_commit_reported_as_failed_is_not_acknowledged_although_it_is_there() {
-    let (committer, store, script) = faulty(Policy::Synced);
+    let (committer, store, script) = faulty(SyncPolicy::Synced);
     script.fail(FaultPoint::CommitKept, 0);
     assert_eq!(kind(put(&committer, "a", "")).await, Some(Kind::Unavailable));
     assert_eq!(kind(put(&committer, "b", "")).await, Some(Kind::Unavailable));
@@ -225,7 +227,7 @@ async fn stopping_syncs_what_was_only_written() {
 
 #[tokio::test]
 async fn an_idle_store_is_synced_after_the_delay_and_a_failed_sync_is_the_end() {
-    let (committer, store, script) = faulty(Policy::SyncedWithin(Duration::from_millis(1)));
+    let (committer, store, script) = faulty(SyncPolicy::SyncedWithin(Duration::from_millis(1)));
     script.fail(FaultPoint::Sync, 0);
     assert_eq!(kind(put(&committer, "key", "")).await, None);
     while committer.hold.shared.queue.lock().failed.is_none() {
@@ -237,7 +239,7 @@ async fn an_idle_store_is_synced_after_the_delay_and_a_failed_sync_is_the_end() 
 
 #[tokio::test]
 async fn a_store_that_never_rests_is_synced_as_well() {
-    let (committer, _store, script) = faulty(Policy::SyncedWithin(Duration::from_millis(20)));
+    let (committer, _store, script) = faulty(SyncPolicy::SyncedWithin(Duration::from_millis(20)));
     script.fail(FaultPoint::Sync, 0);
     while committer.commit(Batch::default()).await.is_ok() {}
 }
@@ -250,11 +252,11 @@ async fn nobody_waits_for_a_committer_that_panicked() {
             panic!("as planned: a bug below the committer");
         }
     }
-    let committer = Committer::start(memory(), Policy::Synced).unwrap();
+    let committer = Committer::start(memory(), SyncPolicy::Synced).unwrap();
     let gate = Gate::close(&committer);
     let (done, first) = oneshot::channel();
     committer
-        .enqueue(Entry { batch: Batch::default(), state: None, owner: Some((Arc::new(Broken), 1)), done })
+        .enqueue(CommitEntry { batch: Batch::default(), state: None, owner: Some((Arc::new(Broken), 1)), done })
         .unwrap();
     let second = put(&committer, "key", "");
     drop(gate);

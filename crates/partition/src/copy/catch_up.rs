@@ -12,12 +12,12 @@ use pleiad_model::Result;
 use pleiad_storage::keyspace::{self, Tag};
 use pleiad_storage::{AnySnapshot, Batch, Direction, Limit, Snapshot, Store};
 
-use super::docnums::Docnums;
+use super::docnum_bitmap::DocnumBitmap;
 use super::stream::lsn_in;
-use super::{Copy, Watch};
-use crate::check::Item;
-use crate::transaction::Changes;
-use crate::version::epk_of;
+use super::{Copy, OnCopyProgress};
+use crate::check::CheckedItem;
+use crate::row_changes::RowChanges;
+use crate::version_row::epk_of;
 
 const LOG_CHUNK: Limit = Limit::rows(4096);
 const VERSIONS_CHUNK: Limit = Limit { rows: 4096, bytes: 1 << 20 };
@@ -27,7 +27,7 @@ const ITEMS_AT_ONCE: usize = 32;
 const BATCH_BYTES: usize = 1 << 20;
 
 /// One round, but for the last of its rows.
-pub struct Round {
+pub struct CatchUpRound {
     /// How many changes it followed.
     pub changes: u64,
     /// What is still to be written.
@@ -38,17 +38,17 @@ pub struct Round {
 struct Touched {
     parent_shard: u64,
     child: usize,
-    docnums: Docnums,
+    docnums: DocnumBitmap,
 }
 
 /// Before and after, of one item.
-struct Change {
-    old: Option<Item>,
-    new: Option<Item>,
+struct ItemDelta {
+    old: Option<CheckedItem>,
+    new: Option<CheckedItem>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pass {
+enum CatchUpPass {
     /// Old versions go, and keys get their counts.
     Remove,
     /// New versions come.
@@ -57,12 +57,12 @@ enum Pass {
 
 impl Copy {
     /// Follows the parents' changes up to now. What is left in the round's batch is to be committed before the next.
-    pub async fn catch_up(&mut self, watch: Watch<'_>) -> Result<Round> {
+    pub async fn catch_up(&mut self, watch: OnCopyProgress<'_>) -> Result<CatchUpRound> {
         let snapshot = self.store.snapshot().await?;
-        let mut round = Round { changes: 0, batch: Batch::new() };
+        let mut round = CatchUpRound { changes: 0, batch: Batch::new() };
         self.copy_versions(&snapshot, &mut round.batch).await?;
         for touched in self.touched(&snapshot, &mut round.changes).await? {
-            for pass in [Pass::Remove, Pass::Insert] {
+            for pass in [CatchUpPass::Remove, CatchUpPass::Insert] {
                 self.pass(&snapshot, &touched, pass, &mut round.batch, watch).await?;
             }
         }
@@ -97,7 +97,7 @@ impl Copy {
     }
 
     async fn touched(&mut self, snapshot: &AnySnapshot, changes: &mut u64) -> Result<Vec<Touched>> {
-        let mut touched: BTreeMap<(u64, usize), Docnums> = BTreeMap::new();
+        let mut touched: BTreeMap<(u64, usize), DocnumBitmap> = BTreeMap::new();
         for at in 0..self.parents.len() {
             let (Some(parent), Some(seen)) = (self.parents.get(at), self.seen_lsn.get(at)) else { continue };
             let shard = parent.range.shard;
@@ -127,9 +127,9 @@ impl Copy {
         &mut self,
         snapshot: &AnySnapshot,
         touched: &Touched,
-        pass: Pass,
+        pass: CatchUpPass,
         batch: &mut Batch,
-        watch: Watch<'_>,
+        watch: OnCopyProgress<'_>,
     ) -> Result<()> {
         let mut docnums = touched.docnums.iter();
         loop {
@@ -138,7 +138,7 @@ impl Copy {
                 return Ok(());
             }
             let differing = self.differing(snapshot, touched, &chunk).await?;
-            if pass == Pass::Remove {
+            if pass == CatchUpPass::Remove {
                 self.count_keys(snapshot, touched, &differing, batch).await?;
             }
             self.write(touched.child, &differing, pass, batch);
@@ -152,7 +152,7 @@ impl Copy {
 
     /// Items whose child is not what the parent is. A new version that waits in the batch is found to differ once more, and
     /// put once more in the other pass; no version is counted twice, since each pass does one side.
-    async fn differing(&self, snapshot: &AnySnapshot, touched: &Touched, docnums: &[u64]) -> Result<Vec<Change>> {
+    async fn differing(&self, snapshot: &AnySnapshot, touched: &Touched, docnums: &[u64]) -> Result<Vec<ItemDelta>> {
         let Some(child) = self.children.get(touched.child) else { return Ok(Vec::new()) };
         let rows = |shard| -> Vec<Bytes> { docnums.iter().map(|&docnum| keyspace::doc(shard, docnum)).collect() };
         let (theirs, ours) = (rows(touched.parent_shard), rows(child.shard));
@@ -161,24 +161,25 @@ impl Copy {
         let mut differing = Vec::new();
         for ((row, old), new) in ours.iter().zip(old).zip(new) {
             if old != new {
-                let read = |bytes: Option<Bytes>| bytes.map(|bytes| Item::read(&self.schema, row, bytes)).transpose();
-                differing.push(Change { old: read(old)?, new: read(new)? });
+                let read =
+                    |bytes: Option<Bytes>| bytes.map(|bytes| CheckedItem::read(&self.schema, row, bytes)).transpose();
+                differing.push(ItemDelta { old: read(old)?, new: read(new)? });
             }
         }
         Ok(differing)
     }
 
-    fn write(&mut self, child: usize, differing: &[Change], pass: Pass, batch: &mut Batch) {
+    fn write(&mut self, child: usize, differing: &[ItemDelta], pass: CatchUpPass, batch: &mut Batch) {
         let (Some(range), Some(state)) = (self.children.get(child), self.states.get_mut(child)) else { return };
-        let mut changes = Changes::default();
+        let mut changes = RowChanges::default();
         for change in differing {
             match (pass, &change.old, &change.new) {
-                (Pass::Remove, Some(old), _) => {
+                (CatchUpPass::Remove, Some(old), _) => {
                     changes.remove(range.shard, &old.as_old());
                     state.items = state.items.saturating_sub(1);
                     state.item_bytes = state.item_bytes.saturating_sub(old.record.body().len() as u64);
                 }
-                (Pass::Insert, _, Some(new)) => {
+                (CatchUpPass::Insert, _, Some(new)) => {
                     changes.insert(range.shard, &new.as_new());
                     state.items += 1;
                     state.item_bytes += new.record.body().len() as u64;
@@ -194,7 +195,7 @@ impl Copy {
         &self,
         snapshot: &AnySnapshot,
         touched: &Touched,
-        differing: &[Change],
+        differing: &[ItemDelta],
         batch: &mut Batch,
     ) -> Result<()> {
         let Some(child) = self.children.get(touched.child) else { return Ok(()) };

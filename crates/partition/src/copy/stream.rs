@@ -9,18 +9,18 @@ use pleiad_storage::keyspace::{self, RowPlacement, Tag};
 use pleiad_storage::store::Pair;
 use pleiad_storage::{AnySnapshot, AnyStore, Batch, Direction, Limit, Snapshot, Store};
 
-use super::docnums::Docnums;
-use super::{Copy, Watch};
+use super::docnum_bitmap::DocnumBitmap;
+use super::{Copy, OnCopyProgress};
 use crate::record::RecordView;
-use crate::state::ShardState;
-use crate::version::epk_of;
+use crate::shard_state::ShardState;
+use crate::version_row::epk_of;
 
 const CHUNK: Limit = Limit { rows: 4096, bytes: 1 << 20 };
 /// What is held of each child before it becomes a file.
 const INGEST_BYTES: usize = 16 << 20;
 
 impl Copy {
-    pub(super) async fn stream(&mut self, snapshot: &AnySnapshot, watch: Watch<'_>) -> Result<()> {
+    pub(super) async fn stream(&mut self, snapshot: &AnySnapshot, watch: OnCopyProgress<'_>) -> Result<()> {
         for (seen, parent) in self.seen_lsn.iter_mut().zip(&self.parents) {
             *seen = lsn_in(snapshot, parent.range.shard).await?;
         }
@@ -75,7 +75,7 @@ pub async fn lsn_in(snapshot: &AnySnapshot, shard: u64) -> Result<u64> {
 struct Sink {
     shard: u64,
     batch: Batch,
-    docnums: Docnums,
+    docnums: DocnumBitmap,
     state: ShardState,
 }
 
@@ -109,17 +109,17 @@ impl Sink {
 
 /// One keyspace of several shards as if it were one shard's.
 struct Merged {
-    sources: Vec<Source>,
+    sources: Vec<MergeInput>,
 }
 
-struct Source {
+struct MergeInput {
     rest: Option<(bytes::Bytes, bytes::Bytes)>,
     rows: std::iter::Peekable<std::vec::IntoIter<Pair>>,
 }
 
 impl Merged {
     fn new(ranges: impl Iterator<Item = (bytes::Bytes, bytes::Bytes)>) -> Merged {
-        let source = |range| Source { rest: Some(range), rows: Vec::new().into_iter().peekable() };
+        let source = |range| MergeInput { rest: Some(range), rows: Vec::new().into_iter().peekable() };
         Merged { sources: ranges.map(source).collect() }
     }
 
@@ -139,7 +139,7 @@ impl Merged {
 }
 
 /// Until one of them has no more at hand: the next smallest may be its.
-fn smallest_first(sources: &mut [Source]) -> Vec<Pair> {
+fn smallest_first(sources: &mut [MergeInput]) -> Vec<Pair> {
     let mut rows = Vec::new();
     loop {
         let mut least: Option<(usize, &[u8])> = None;
@@ -158,7 +158,7 @@ fn smallest_first(sources: &mut [Source]) -> Vec<Pair> {
     }
 }
 
-impl Source {
+impl MergeInput {
     async fn fill(&mut self, snapshot: &AnySnapshot) -> Result<()> {
         if self.rows.peek().is_some() {
             return Ok(());

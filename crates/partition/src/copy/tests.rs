@@ -11,10 +11,10 @@ use pleiad_storage::testing::Mirror;
 use pleiad_storage::{Memory, RocksOptions, RocksStore};
 
 use super::*;
-use crate::change_feed::Asked;
-use crate::feed::{Quota, Scope};
+use crate::change_feed::ChangeQuery;
+use crate::feed::{KeyScope, PageLimit};
 use crate::key::ItemKey;
-use crate::partition::{Condition, Rejected, Verb};
+use crate::partition::{Precondition, Rejected, Verb};
 use crate::record::RecordView;
 use crate::testing::{Dice, LATER, audit, draft, item, key, memory, rows, schema, unique_schema};
 use crate::ttl::Expiry;
@@ -28,9 +28,9 @@ struct World {
     schema: Arc<Schema>,
 }
 
-fn range(shard: u64, keys: EpkRange) -> Range {
+fn range(shard: u64, keys: EpkRange) -> PartitionKeyRange {
     let id = u32::try_from(shard).unwrap();
-    Range { id, shard, prefix: id, keys, parents: vec![], since: 1 }
+    PartitionKeyRange { id, shard, prefix: id, keys, parents: vec![], since: 1 }
 }
 
 /// Writers, each with chances of its own, until the fence stops them.
@@ -45,7 +45,7 @@ impl World {
         World { store, committer, schema: Arc::new(Schema { keeps_versions: true, ..unique_schema("/n") }) }
     }
 
-    async fn open(&self, range: &Range) -> Arc<Partition> {
+    async fn open(&self, range: &PartitionKeyRange) -> Arc<Partition> {
         Arc::new(Partition::open(range.clone(), self.store.clone(), self.committer.clone()).await.unwrap())
     }
 
@@ -57,7 +57,7 @@ impl World {
         let at = partitions.iter().find(|partition| partition.range.keys.contains(&key.logical.epk)).unwrap();
         let schema = &self.schema;
         let body: Value = item(&pk, &id, dice.below(50) as i64);
-        let condition = Condition::None;
+        let condition = Precondition::None;
         let outcome = match dice.below(8) {
             0..=2 => at.write(schema, Verb::Upsert, &draft(schema, &id, body), &condition, 7).await,
             3 => at.write(schema, Verb::Create, &draft(schema, &id, body), &condition, 7).await,
@@ -90,7 +90,7 @@ impl World {
         Storm { tasks: (1..4).map(task).collect(), stop }
     }
 
-    fn copy(&self, parents: &[Arc<Partition>], children: &[Range]) -> Copy {
+    fn copy(&self, parents: &[Arc<Partition>], children: &[PartitionKeyRange]) -> Copy {
         let (store, committer) = (self.store.clone(), self.committer.clone());
         Copy::new(1, parents.to_vec(), children.to_vec(), self.schema.clone(), store, committer)
     }
@@ -100,7 +100,12 @@ impl World {
     }
 
     /// Every step, some of them begun and given up before.
-    async fn copied(&self, parents: &[Arc<Partition>], children: &[Range], dice: &mut Dice) -> Vec<Arc<Partition>> {
+    async fn copied(
+        &self,
+        parents: &[Arc<Partition>],
+        children: &[PartitionKeyRange],
+        dice: &mut Dice,
+    ) -> Vec<Arc<Partition>> {
         while dice.below(2) == 0 {
             let mut left = dice.below(6);
             let _ = self.copy(parents, children).run(&mut failing_after(&mut left)).await;
@@ -154,7 +159,9 @@ impl World {
                         RecordView::read(doc).unwrap().epk.to_vec()
                     }
                     RowPlacement::AsValueSays if tag == Tag::Doc => RecordView::read(value).unwrap().epk.to_vec(),
-                    RowPlacement::AsValueSays if tag == Tag::Version => crate::version::epk_of(value).unwrap().to_vec(),
+                    RowPlacement::AsValueSays if tag == Tag::Version => {
+                        crate::version_row::epk_of(value).unwrap().to_vec()
+                    }
                     RowPlacement::AsValueSays => value.to_vec(),
                 };
                 if keys.contains(&EffectiveKey::from_bytes(&epk)) {
@@ -178,7 +185,7 @@ impl World {
     }
 }
 
-fn failing_after(left: &mut u64) -> impl FnMut(&Figures) -> Result<()> + Send {
+fn failing_after(left: &mut u64) -> impl FnMut(&CopyFigures) -> Result<()> + Send {
     move |_| {
         *left = left.checked_sub(1).ok_or_else(|| Error::unavailable("stopped, as planned"))?;
         Ok(())
@@ -194,10 +201,10 @@ async fn a_copy_tells_how_far_it_is_in_bytes() {
         let Value::Object(body) = item("p", &n.to_string(), n) else { panic!() };
         let body = body.with("text", "x".repeat(2000)).into();
         let draft = draft(&world.schema, &n.to_string(), body);
-        parent[0].write(&world.schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+        parent[0].write(&world.schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
     }
     let mut told = Vec::new();
-    let mut watch = |figures: &Figures| {
+    let mut watch = |figures: &CopyFigures| {
         told.push(*figures);
         Ok(())
     };
@@ -210,7 +217,7 @@ async fn a_copy_tells_how_far_it_is_in_bytes() {
     }
 }
 
-fn halves(at: &EffectiveKey, shard: u64) -> [Range; 2] {
+fn halves(at: &EffectiveKey, shard: u64) -> [PartitionKeyRange; 2] {
     let (min, max) = (EffectiveKey::MIN, EffectiveKey::MAX);
     [range(shard, EpkRange { min, max: at.clone() }), range(shard + 1, EpkRange { min: at.clone(), max })]
 }
@@ -269,7 +276,7 @@ async fn s46_the_middle_halves_the_bytes_and_cuts_no_key() {
     assert_eq!(partition.middle().await.unwrap(), None, "nothing to halve");
     for n in 0..400 {
         let draft = draft(&world.schema, &n.to_string(), item(&format!("p{}", n % 200), &n.to_string(), n));
-        partition.write(&world.schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+        partition.write(&world.schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
     }
     let at = partition.middle().await.unwrap().unwrap();
     let children = world.copied(std::slice::from_ref(&partition), &halves(&at, 8), &mut Dice(1)).await;
@@ -283,7 +290,7 @@ async fn one_key_has_no_middle() {
     let partition = world.open(&range(7, EpkRange::FULL)).await;
     for n in 0..20 {
         let draft = draft(&world.schema, &n.to_string(), item("one", &n.to_string(), n));
-        partition.write(&world.schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+        partition.write(&world.schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
     }
     assert_eq!(partition.middle().await.unwrap(), None);
 }
@@ -308,7 +315,7 @@ impl World {
     async fn put(&self, partitions: &[Arc<Partition>], schema: &Schema, pk: &str, n: i64) {
         let draft = draft(schema, &n.to_string(), item(pk, &n.to_string(), n));
         let at = partitions.iter().find(|partition| partition.range.keys.contains(&draft.target.logical.epk)).unwrap();
-        at.write(schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+        at.write(schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
     }
 
     /// A partition key value in a stretch.
@@ -321,8 +328,9 @@ impl World {
 /// How many versions of some keys lie behind a position, if none is missing.
 async fn versions(partitions: &[Arc<Partition>], keys: &EpkRange, after: u64) -> Result<usize> {
     let at = partitions.iter().find(|partition| partition.range.keys.contains(&keys.min)).unwrap();
-    let (scope, expiry) = (Scope::Keys(keys.clone()), Expiry::new(None, 7));
-    let page = at.versions(&Asked { scope, after, since_s: 0, expiry }, Quota { items: 99, bytes: 1 << 20 }).await?;
+    let (scope, expiry) = (KeyScope::Keys(keys.clone()), Expiry::new(None, 7));
+    let page =
+        at.versions(&ChangeQuery { scope, after, since_s: 0, expiry }, PageLimit { items: 99, bytes: 1 << 20 }).await?;
     Ok(page.versions.len())
 }
 

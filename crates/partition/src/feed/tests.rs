@@ -1,7 +1,7 @@
 //! Pages of one partition against the list they were cut from.
 
 use super::*;
-use crate::partition::{Condition, Verb};
+use crate::partition::{Precondition, Verb};
 use crate::schema::Schema;
 use crate::testing::{Dice, draft, memory, open, schema};
 use pleiad_model::partition_key::{KeyComponent, PartitionKey};
@@ -21,9 +21,9 @@ async fn filled() -> (Partition, Schema, Vec<Record>) {
         let body = Object::new().with("id", &*id).with("tenant", tenant).with("user", user).with("text", text);
         let draft = draft(&schema, &id, Value::from(body));
         let target = draft.target.clone();
-        let written = partition.write(&schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+        let written = partition.write(&schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
         match dice.below(4) {
-            0 => drop(partition.delete(&schema, &target, &Condition::None, 7).await.unwrap()),
+            0 => drop(partition.delete(&schema, &target, &Precondition::None, 7).await.unwrap()),
             _ => records.push(written.record.unwrap()),
         }
     }
@@ -35,19 +35,19 @@ fn key(schema: &Schema, levels: &[&str]) -> EffectiveKey {
     PartitionKey::new(levels).effective(schema.key.as_ref().unwrap())
 }
 
-fn scopes(schema: &Schema) -> Vec<Scope> {
+fn scopes(schema: &Schema) -> Vec<KeyScope> {
     let tenant = key(schema, &["t1"]);
     let one = key(schema, &["t0", "u2"]);
     let half = EpkRange { min: EffectiveKey::MIN, max: tenant.clone().max(key(schema, &["t0"])) };
     let none = EpkRange { min: EffectiveKey::MAX, max: EffectiveKey::MAX };
     vec![
-        Scope::Keys(EpkRange::FULL),
-        Scope::Keys(EpkRange::of_prefix(tenant)),
-        Scope::Keys(EpkRange::of_point(one.clone())),
-        Scope::Keys(half),
-        Scope::Keys(none),
-        Scope::Key(one),
-        Scope::Key(key(schema, &["t0", "nobody"])),
+        KeyScope::Keys(EpkRange::FULL),
+        KeyScope::Keys(EpkRange::of_prefix(tenant)),
+        KeyScope::Keys(EpkRange::of_point(one.clone())),
+        KeyScope::Keys(half),
+        KeyScope::Keys(none),
+        KeyScope::Key(one),
+        KeyScope::Key(key(schema, &["t0", "nobody"])),
     ]
 }
 
@@ -56,7 +56,7 @@ fn sizes(records: &[Record]) -> usize {
 }
 
 /// Reads to the end; every page keeps its quota, and only the last is not followed.
-async fn pages(partition: &Partition, scope: &Scope, quota: Quota) -> Vec<Record> {
+async fn pages(partition: &Partition, scope: &KeyScope, quota: PageLimit) -> Vec<Record> {
     let mut records = Vec::new();
     let mut after = 0;
     loop {
@@ -78,15 +78,15 @@ async fn pages_of_every_size_are_the_whole_in_insertion_order() {
     for scope in scopes(&schema) {
         let want: Vec<Record> = all.iter().filter(|record| scope.holds(&record.epk)).cloned().collect();
         for items in 1..=all.len() + 1 {
-            assert_eq!(pages(&partition, &scope, Quota { items, bytes: WIDE }).await, want, "{scope:?} by {items}");
+            assert_eq!(pages(&partition, &scope, PageLimit { items, bytes: WIDE }).await, want, "{scope:?} by {items}");
         }
         for bytes in [1, 50, 100, 333, 1000, 5000] {
             assert_eq!(
-                pages(&partition, &scope, Quota { items: 1000, bytes }).await,
+                pages(&partition, &scope, PageLimit { items: 1000, bytes }).await,
                 want,
                 "{scope:?} of {bytes} bytes"
             );
-            assert_eq!(pages(&partition, &scope, Quota { items: 3, bytes }).await, want);
+            assert_eq!(pages(&partition, &scope, PageLimit { items: 3, bytes }).await, want);
         }
     }
 }
@@ -94,13 +94,13 @@ async fn pages_of_every_size_are_the_whole_in_insertion_order() {
 #[tokio::test]
 async fn a_page_is_as_full_as_its_quota_allows() {
     let (partition, _, all) = filled().await;
-    let scope = Scope::Keys(EpkRange::FULL);
+    let scope = KeyScope::Keys(EpkRange::FULL);
     for count in 1..=all.len() {
         let bytes = sizes(&all[..count]);
-        let exact = partition.page(&scope, 0, Quota { items: WIDE, bytes }, Expiry::new(None, 7)).await.unwrap();
+        let exact = partition.page(&scope, 0, PageLimit { items: WIDE, bytes }, Expiry::new(None, 7)).await.unwrap();
         assert_eq!(exact.records.len(), count);
         let less =
-            partition.page(&scope, 0, Quota { items: WIDE, bytes: bytes - 1 }, Expiry::new(None, 7)).await.unwrap();
+            partition.page(&scope, 0, PageLimit { items: WIDE, bytes: bytes - 1 }, Expiry::new(None, 7)).await.unwrap();
         assert_eq!(less.records.len(), (count - 1).max(1));
     }
 }
@@ -110,7 +110,9 @@ async fn an_exactly_full_last_page_is_the_last() {
     let (partition, schema, all) = filled().await;
     for scope in scopes(&schema) {
         let want: Vec<Record> = all.iter().filter(|record| scope.holds(&record.epk)).cloned().collect();
-        for quota in [Quota { items: want.len().max(1), bytes: WIDE }, Quota { items: WIDE, bytes: sizes(&want) }] {
+        for quota in
+            [PageLimit { items: want.len().max(1), bytes: WIDE }, PageLimit { items: WIDE, bytes: sizes(&want) }]
+        {
             let page = partition.page(&scope, 0, quota, Expiry::new(None, 7)).await.unwrap();
             assert_eq!((page.records.len(), page.next), (want.len(), None), "{scope:?}");
         }
@@ -120,15 +122,16 @@ async fn an_exactly_full_last_page_is_the_last() {
 #[tokio::test]
 async fn a_page_starts_after_a_number_even_if_that_item_is_gone() {
     let (partition, _, all) = filled().await;
-    let scope = Scope::Keys(EpkRange::FULL);
+    let scope = KeyScope::Keys(EpkRange::FULL);
     let last = all.last().unwrap().docnum;
     for gap in all[0].docnum - 1..=last {
-        let page = partition.page(&scope, gap, Quota { items: 1, bytes: WIDE }, Expiry::new(None, 7)).await.unwrap();
+        let page =
+            partition.page(&scope, gap, PageLimit { items: 1, bytes: WIDE }, Expiry::new(None, 7)).await.unwrap();
         assert_eq!(page.records.first(), all.iter().find(|record| record.docnum > gap));
     }
     assert!(
         partition
-            .page(&scope, u64::MAX, Quota { items: 1, bytes: 1 }, Expiry::new(None, 7))
+            .page(&scope, u64::MAX, PageLimit { items: 1, bytes: 1 }, Expiry::new(None, 7))
             .await
             .unwrap()
             .records
@@ -143,28 +146,31 @@ async fn rare_and_usual_keys_are_found_among_many_items() {
         let tenant = if n % 1000 == 999 { "rare" } else { "usual" };
         let id = n.to_string();
         let body = Object::new().with("id", &*id).with("tenant", tenant).with("user", i64::from(n % 7));
-        partition.write(&schema, Verb::Create, &draft(&schema, &id, body.into()), &Condition::None, 7).await.unwrap();
+        partition
+            .write(&schema, Verb::Create, &draft(&schema, &id, body.into()), &Precondition::None, 7)
+            .await
+            .unwrap();
     }
-    let scope = Scope::Keys(EpkRange::of_prefix(key(&schema, &["rare"])));
+    let scope = KeyScope::Keys(EpkRange::of_prefix(key(&schema, &["rare"])));
     for items in 1..=4 {
-        let found = pages(&partition, &scope, Quota { items, bytes: WIDE }).await;
+        let found = pages(&partition, &scope, PageLimit { items, bytes: WIDE }).await;
         assert!(found.iter().map(Record::id).eq(["999", "1999", "2999"]));
     }
-    let scope = Scope::Keys(EpkRange::of_prefix(key(&schema, &["usual"])));
-    let found = pages(&partition, &scope, Quota { items: 400, bytes: WIDE }).await;
+    let scope = KeyScope::Keys(EpkRange::of_prefix(key(&schema, &["usual"])));
+    let found = pages(&partition, &scope, PageLimit { items: 400, bytes: WIDE }).await;
     assert!(found.iter().map(Record::id).eq((0..3000).filter(|n| n % 1000 != 999).map(|n| n.to_string())));
 }
 
 #[tokio::test]
 async fn a_page_shows_one_moment() {
     let (partition, schema, all) = filled().await;
-    let scope = Scope::Keys(EpkRange::FULL);
-    let page = partition.page(&scope, 0, Quota { items: 10, bytes: WIDE }, Expiry::new(None, 7)).await.unwrap();
+    let scope = KeyScope::Keys(EpkRange::FULL);
+    let page = partition.page(&scope, 0, PageLimit { items: 10, bytes: WIDE }, Expiry::new(None, 7)).await.unwrap();
     // What comes later is behind everything that is there: it is on a later page, once.
     let body = Object::new().with("id", "late").with("tenant", "t0").with("user", "u0");
-    partition.write(&schema, Verb::Create, &draft(&schema, "late", body.into()), &Condition::None, 7).await.unwrap();
+    partition.write(&schema, Verb::Create, &draft(&schema, "late", body.into()), &Precondition::None, 7).await.unwrap();
     let rest = partition
-        .page(&scope, page.next.unwrap(), Quota { items: 1000, bytes: WIDE }, Expiry::new(None, 7))
+        .page(&scope, page.next.unwrap(), PageLimit { items: 1000, bytes: WIDE }, Expiry::new(None, 7))
         .await
         .unwrap();
     assert_eq!(page.records.len() + rest.records.len(), all.len() + 1);

@@ -5,32 +5,32 @@ use proptest::prelude::*;
 
 use super::*;
 
-const LOW: Class = Class { priority: Priority::Low, bucket: None };
-const HIGH: Class = Class { priority: Priority::High, bucket: None };
+const LOW: RequestClass = RequestClass { priority: Priority::Low, bucket: None };
+const HIGH: RequestClass = RequestClass { priority: Priority::High, bucket: None };
 
-fn terms(share_ru: f64) -> Terms {
-    Terms { share_ru, enforced: true, burst: false, caps: Caps::default() }
+fn terms(share_ru: f64) -> GovernorConfig {
+    GovernorConfig { share_ru, enforced: true, burst: false, caps: Caps::default() }
 }
 
 fn governor(share_ru: f64) -> Governor {
     governed(&terms(share_ru))
 }
 
-fn governed(terms: &Terms) -> Governor {
+fn governed(terms: &GovernorConfig) -> Governor {
     let governor = Governor::default();
     governor.set(terms, None);
     governor
 }
 
 /// Asks and settles; the price if it was admitted.
-fn spend(governor: &Governor, now_ms: u64, class: Class, ru: f64) -> Result<f64, Refusal> {
+fn spend(governor: &Governor, now_ms: u64, class: RequestClass, ru: f64) -> Result<f64, Throttled> {
     let admission = governor.admit(now_ms, class)?;
     governor.settle(now_ms, admission, ru, None);
     Ok(ru)
 }
 
 /// How many of `requests` at one moment are admitted.
-fn admitted(governor: &Governor, now_ms: u64, class: Class, requests: usize) -> usize {
+fn admitted(governor: &Governor, now_ms: u64, class: RequestClass, requests: usize) -> usize {
     (0..requests).filter(|_| spend(governor, now_ms, class, 1.0).is_ok()).count()
 }
 
@@ -66,7 +66,7 @@ fn whoever_waits_as_told_is_admitted() {
 
 #[test]
 fn nobody_is_refused_where_nothing_is_enforced() {
-    let governor = governed(&Terms { enforced: false, ..terms(1.0) });
+    let governor = governed(&GovernorConfig { enforced: false, ..terms(1.0) });
     assert_eq!(admitted(&governor, 0, HIGH, 500), 500);
     assert_eq!(governor.usage().total_ru(), 500.0);
 }
@@ -117,12 +117,12 @@ fn a_starved_high_priority_has_the_next_second_for_itself() {
 fn a_bucket_has_its_part_and_others_are_not_touched() {
     let bucket = BucketId::new(2);
     let caps = Caps { percent: [0, 20, 0, 0, 0], default_bucket: None };
-    let governor = governed(&Terms { caps, ..terms(100.0) });
-    let class = Class { bucket, ..Class::default() };
+    let governor = governed(&GovernorConfig { caps, ..terms(100.0) });
+    let class = RequestClass { bucket, ..RequestClass::default() };
     assert_eq!(admitted(&governor, 0, class, 50), 20);
     assert_eq!(spend(&governor, 0, class, 1.0).unwrap_err().over, ExceededLimit::Bucket);
     assert_eq!(admitted(&governor, 0, HIGH, 200), 80);
-    let undefined = Class { bucket: BucketId::new(3), ..Class::default() };
+    let undefined = RequestClass { bucket: BucketId::new(3), ..RequestClass::default() };
     assert_eq!(admitted(&governor, 1_000, undefined, 200), 100);
     assert!(BucketId::new(0).is_none() && BucketId::new(6).is_none() && BucketId::new(5).is_some());
 }
@@ -130,13 +130,13 @@ fn a_bucket_has_its_part_and_others_are_not_touched() {
 #[test]
 fn those_who_name_no_bucket_are_in_the_default_one() {
     let caps = Caps { percent: [10, 0, 0, 0, 0], default_bucket: BucketId::new(1) };
-    let governor = governed(&Terms { caps, ..terms(100.0) });
+    let governor = governed(&GovernorConfig { caps, ..terms(100.0) });
     assert_eq!(admitted(&governor, 0, HIGH, 50), 10);
 }
 
 #[test]
 fn idle_minutes_are_saved_for_a_burst() {
-    let governor = governed(&Terms { burst: true, ..terms(100.0) });
+    let governor = governed(&GovernorConfig { burst: true, ..terms(100.0) });
     admitted(&governor, 0, HIGH, 1);
     // Five minutes at most, 30,000 RU; no second gives more than 3,000.
     let at = |second: u64| admitted(&governor, 900_000 + second * 1000, HIGH, 4_000);
@@ -145,7 +145,7 @@ fn idle_minutes_are_saved_for_a_burst() {
 
 #[test]
 fn a_large_share_saves_nothing() {
-    let governor = governed(&Terms { burst: true, ..terms(3_000.0) });
+    let governor = governed(&GovernorConfig { burst: true, ..terms(3_000.0) });
     admitted(&governor, 0, HIGH, 1);
     assert_eq!(admitted(&governor, 900_000, HIGH, 5_000), 3_000);
 }

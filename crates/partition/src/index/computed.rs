@@ -25,14 +25,14 @@ pub trait Extract: Send + Sync {
 
 /// The computed properties of a container: as defined, and as they are worked out.
 #[derive(Clone, Default)]
-pub struct Computed {
+pub struct ComputedDefinitions {
     definitions: Vec<ComputedProperty>,
     extract: Option<Arc<dyn Extract>>,
 }
 
-impl Computed {
-    pub fn new(definitions: Vec<ComputedProperty>, extract: Arc<dyn Extract>) -> Computed {
-        Computed { definitions, extract: Some(extract) }
+impl ComputedDefinitions {
+    pub fn new(definitions: Vec<ComputedProperty>, extract: Arc<dyn Extract>) -> ComputedDefinitions {
+        ComputedDefinitions { definitions, extract: Some(extract) }
     }
 
     pub fn definitions(&self) -> &[ComputedProperty] {
@@ -45,13 +45,13 @@ impl Computed {
 }
 
 /// Equal definitions make equal values.
-impl PartialEq for Computed {
+impl PartialEq for ComputedDefinitions {
     fn eq(&self, other: &Self) -> bool {
         self.definitions == other.definitions
     }
 }
 
-impl fmt::Debug for Computed {
+impl fmt::Debug for ComputedDefinitions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.definitions.fmt(f)
     }
@@ -60,14 +60,14 @@ impl fmt::Debug for Computed {
 /// What a policy makes of computed properties.
 #[derive(Clone, Debug, Default)]
 pub struct Made {
-    computed: Computed,
+    computed: ComputedDefinitions,
     /// Names that the policy lists.
     listed: Vec<String>,
 }
 
 /// What the index knows of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin<'a> {
+pub enum ValueOrigin<'a> {
     Stored,
     /// By this query.
     Computed(&'a str),
@@ -76,7 +76,7 @@ pub enum Origin<'a> {
 }
 
 impl Made {
-    pub fn new(policy: &IndexingPolicy, computed: &Computed) -> Made {
+    pub fn new(policy: &IndexingPolicy, computed: &ComputedDefinitions) -> Made {
         let included = policy.included.iter().map(|path| path.steps.as_slice());
         let composite = policy.composite.iter().flat_map(|index| &index.paths).map(|path| path.path.steps.as_slice());
         let spatial = policy.spatial.iter().map(|index| index.path.steps.as_slice());
@@ -89,11 +89,11 @@ impl Made {
     }
 
     /// Where the values at a path come from.
-    pub fn origin(&self, steps: &[PathStep]) -> Origin<'_> {
+    pub fn origin(&self, steps: &[PathStep]) -> ValueOrigin<'_> {
         match first_name(steps).and_then(|name| self.computed.find(name)) {
-            None => Origin::Stored,
-            Some(property) if self.is_listed(&property.name) => Origin::Computed(&property.query),
-            Some(_) => Origin::Unknown,
+            None => ValueOrigin::Stored,
+            Some(property) if self.is_listed(&property.name) => ValueOrigin::Computed(&property.query),
+            Some(_) => ValueOrigin::Unknown,
         }
     }
 

@@ -16,7 +16,7 @@ use pleiad_model::policy::{FullTextIndex, FullTextPolicy, Language, PathStep};
 use pleiad_text::Analyzer;
 
 use super::path::full_text_id;
-use super::{Term, TermRange};
+use super::{IndexTerm, TermRange};
 
 const END: u8 = 0x00;
 /// Behind all rows of a word, and behind all lengths.
@@ -41,11 +41,11 @@ impl TextRule {
         full_text_id(&self.steps, self.language)
     }
 
-    pub fn collect(&self, item: &Value, found: &mut Vec<Term>) {
+    pub fn collect(&self, item: &Value, found: &mut Vec<IndexTerm>) {
         let Some(text) = self.text(item) else { return };
         let (path, words) = (self.id(), Analyzer::new(self.language).words(text));
-        found.push(Term::index(path, length_row(u32::try_from(words.len()).unwrap_or(u32::MAX))));
-        found.extend(words.counted().into_iter().map(|(word, count)| Term::index(path, word_row(word, count))));
+        found.push(IndexTerm::index(path, length_row(u32::try_from(words.len()).unwrap_or(u32::MAX))));
+        found.extend(words.counted().into_iter().map(|(word, count)| IndexTerm::index(path, word_row(word, count))));
     }
 
     fn text<'v>(&self, item: &'v Value) -> Option<&'v str> {

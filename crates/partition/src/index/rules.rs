@@ -7,17 +7,17 @@ use pleiad_model::policy::{CompositeIndex, IndexMatcher, IndexingMode, PathStep,
 use pleiad_model::{Number, Value};
 use pleiad_spatial::cells::Space;
 
-use super::Term;
+use super::IndexTerm;
 use super::computed::Made;
+use super::encoding::{encode_component, encode_scalar, encode_undefined};
 use super::full_text::TextRule;
-use super::order::{encode_component, encode_scalar, encode_undefined};
 use super::path::{PathHash, composite_id, directions, ts};
 use super::spatial::SpatialRule;
 use super::vector::VectorRule;
-use crate::schema::Indexing;
+use crate::schema::IndexingConfig;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rules {
+pub struct IndexRules {
     matcher: IndexMatcher,
     composites: Vec<CompositeIndex>,
     spatial: Vec<SpatialRule>,
@@ -26,19 +26,19 @@ pub struct Rules {
     made: Made,
 }
 
-impl Rules {
-    pub fn new(of: &Indexing) -> Rules {
+impl IndexRules {
+    pub fn new(of: &IndexingConfig) -> IndexRules {
         let policy = &of.policy;
         let matcher = policy.matcher();
         if policy.mode == IndexingMode::None {
             let (composites, spatial, vectors, texts, made) = Default::default();
-            return Rules { matcher, composites, spatial, vectors, texts, made };
+            return IndexRules { matcher, composites, spatial, vectors, texts, made };
         }
         let composites = policy.composite.iter().filter(|index| has_rows(index)).cloned().collect();
         let spatial = policy.spatial.iter().map(|index| SpatialRule::new(index, of.geospatial)).collect();
         let vectors = policy.vector.iter().filter_map(|index| VectorRule::new(index, &of.embeddings)).collect();
         let texts = policy.full_text.iter().map(|index| TextRule::new(index, of.full_text.as_ref())).collect();
-        Rules { matcher, composites, spatial, vectors, texts, made: Made::new(policy, &of.computed) }
+        IndexRules { matcher, composites, spatial, vectors, texts, made: Made::new(policy, &of.computed) }
     }
 
     pub fn matcher(&self) -> &IndexMatcher {
@@ -69,10 +69,10 @@ impl Rules {
     }
 
     /// The terms of an item that was last written at `ts_s`, sorted, each once.
-    pub fn terms(&self, item: &Value, ts_s: u32) -> Vec<Term> {
+    pub fn terms(&self, item: &Value, ts_s: u32) -> Vec<IndexTerm> {
         let system = Value::Number(Number::Int(i64::from(ts_s)));
         let seen = self.made.seen(item, ts_s);
-        let item = Item { body: &seen, ts: &system };
+        let item = IndexedItem { body: &seen, ts: &system };
         let mut found = Vec::new();
         collect_children(item.body, self.matcher.root(), PathHash::ROOT, &mut found);
         self.add_time(item, &mut found);
@@ -86,26 +86,26 @@ impl Rules {
         found
     }
 
-    fn add_time(&self, item: Item<'_>, found: &mut Vec<Term>) {
+    fn add_time(&self, item: IndexedItem<'_>, found: &mut Vec<IndexTerm>) {
         if self.matcher.root().property("_ts").indexes_scalar() {
-            found.push(Term::index(ts(), encode_scalar(item.ts)));
+            found.push(IndexTerm::index(ts(), encode_scalar(item.ts)));
         }
     }
 
-    fn add_missing(&self, item: Item<'_>, found: &mut Vec<Term>) {
+    fn add_missing(&self, item: IndexedItem<'_>, found: &mut Vec<IndexTerm>) {
         let missing = self.matcher.explicit_paths().iter().filter(|steps| item.at(steps).is_none());
-        found.extend(missing.map(|steps| Term::index(PathHash::of(steps).finish(), encode_undefined())));
+        found.extend(missing.map(|steps| IndexTerm::index(PathHash::of(steps).finish(), encode_undefined())));
     }
 }
 
 /// An item as queries see it: the time of its last write is one of its properties.
 #[derive(Clone, Copy)]
-struct Item<'a> {
+struct IndexedItem<'a> {
     body: &'a Value,
     ts: &'a Value,
 }
 
-impl<'a> Item<'a> {
+impl<'a> IndexedItem<'a> {
     fn at(self, steps: &[PathStep]) -> Option<&'a Value> {
         match steps {
             [PathStep::Property(name)] if name == "_ts" => Some(self.ts),
@@ -117,14 +117,14 @@ impl<'a> Item<'a> {
     }
 }
 
-fn collect(value: &Value, node: PolicyNode<'_>, path: PathHash, found: &mut Vec<Term>) {
+fn collect(value: &Value, node: PolicyNode<'_>, path: PathHash, found: &mut Vec<IndexTerm>) {
     if node.indexes_scalar() {
-        found.push(Term::index(path.finish(), encode_scalar(value)));
+        found.push(IndexTerm::index(path.finish(), encode_scalar(value)));
     }
     collect_children(value, node, path, found);
 }
 
-fn collect_children(value: &Value, node: PolicyNode<'_>, path: PathHash, found: &mut Vec<Term>) {
+fn collect_children(value: &Value, node: PolicyNode<'_>, path: PathHash, found: &mut Vec<IndexTerm>) {
     match value {
         Value::Object(object) if node.may_index_below() => {
             for (name, child) in object.iter() {
@@ -143,10 +143,10 @@ fn has_rows(index: &CompositeIndex) -> bool {
     index.paths.iter().all(|path| single(&path.path.steps))
 }
 
-fn composite(index: &CompositeIndex, item: Item<'_>) -> Term {
+fn composite(index: &CompositeIndex, item: IndexedItem<'_>) -> IndexTerm {
     let mut value = Vec::with_capacity(index.paths.len() * 16);
     for (path, descending) in index.paths.iter().zip(directions(index)) {
         encode_component(item.at(&path.path.steps), descending, &mut value);
     }
-    Term::index(composite_id(index), value)
+    IndexTerm::index(composite_id(index), value)
 }

@@ -11,7 +11,7 @@ use pleiad_model::policy::{End, Geospatial, PathStep, SpatialIndex};
 use pleiad_spatial::Geometry;
 use pleiad_spatial::cells::{self, Space};
 
-use super::Term;
+use super::IndexTerm;
 use super::path::PathHash;
 
 /// One spatial index of a policy.
@@ -37,11 +37,11 @@ impl SpatialRule {
         self.space
     }
 
-    pub fn collect(&self, item: &Value, found: &mut Vec<Term>) {
+    pub fn collect(&self, item: &Value, found: &mut Vec<IndexTerm>) {
         self.walk(item, &self.steps, PathHash::spatial_root(), found);
     }
 
-    fn walk(&self, value: &Value, steps: &[PathStep], path: PathHash, found: &mut Vec<Term>) {
+    fn walk(&self, value: &Value, steps: &[PathStep], path: PathHash, found: &mut Vec<IndexTerm>) {
         match (steps, value) {
             ([], _) => self.visit(value, path, found),
             ([PathStep::Property(name), rest @ ..], _) => {
@@ -56,10 +56,10 @@ impl SpatialRule {
         }
     }
 
-    fn visit(&self, value: &Value, path: PathHash, found: &mut Vec<Term>) {
+    fn visit(&self, value: &Value, path: PathHash, found: &mut Vec<IndexTerm>) {
         if let Ok(shape) = Geometry::parse(value, self.geospatial) {
             let cells = cells::cover(&shape, &self.space);
-            found.extend(cells.iter().map(|cell| Term::index(path.finish(), cell.to_bytes())));
+            found.extend(cells.iter().map(|cell| IndexTerm::index(path.finish(), cell.to_bytes())));
         }
         // Geometry may hold other members, and those geometry.
         if self.below {
@@ -67,7 +67,7 @@ impl SpatialRule {
         }
     }
 
-    fn visit_children(&self, value: &Value, path: PathHash, found: &mut Vec<Term>) {
+    fn visit_children(&self, value: &Value, path: PathHash, found: &mut Vec<IndexTerm>) {
         match value {
             Value::Object(object) => {
                 object.iter().for_each(|(name, child)| self.visit(child, path.property(name), found));

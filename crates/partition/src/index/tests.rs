@@ -1,7 +1,7 @@
 //! Items, policies and the terms that come of them, as tables.
 
 use super::*;
-use crate::schema::Indexing;
+use crate::schema::IndexingConfig;
 use pleiad_model::json;
 use pleiad_model::policy::{CompositeIndex, Geospatial, IndexingPolicy, PathStep};
 use std::collections::BTreeSet;
@@ -10,16 +10,16 @@ fn policy(text: &str) -> IndexingPolicy {
     IndexingPolicy::parse(Some(&json::parse(text.as_bytes()).unwrap())).unwrap()
 }
 
-fn indexing(text: &str) -> Indexing {
-    let (geospatial, computed) = (Geospatial::Geography, Computed::default());
-    Indexing { policy: policy(text), geospatial, embeddings: Vec::new(), full_text: None, computed }
+fn indexing(text: &str) -> IndexingConfig {
+    let (geospatial, computed) = (Geospatial::Geography, ComputedDefinitions::default());
+    IndexingConfig { policy: policy(text), geospatial, embeddings: Vec::new(), full_text: None, computed }
 }
 
-fn rules(text: &str) -> Rules {
+fn rules(text: &str) -> IndexRules {
     indexing(text).rules()
 }
 
-fn terms(item: &str, policy: &str) -> Vec<Term> {
+fn terms(item: &str, policy: &str) -> Vec<IndexTerm> {
     rules(policy).terms(&json::parse(item.as_bytes()).unwrap(), 7)
 }
 
@@ -29,20 +29,20 @@ fn steps(path: &str) -> Vec<PathStep> {
 }
 
 /// `a.b=5` as a term; a value may also be `undefined`.
-fn term(text: &str) -> Term {
+fn term(text: &str) -> IndexTerm {
     let (path, value) = text.split_once('=').unwrap();
     let value = match value {
-        "undefined" => order::encode_undefined(),
-        value => order::encode_scalar(&json::parse(value.as_bytes()).unwrap()),
+        "undefined" => encoding::encode_undefined(),
+        value => encoding::encode_scalar(&json::parse(value.as_bytes()).unwrap()),
     };
-    Term::index(PathHash::of(&steps(path)).finish(), value)
+    IndexTerm::index(PathHash::of(&steps(path)).finish(), value)
 }
 
 /// The item has these terms and those that every item has.
 #[track_caller]
 fn check(item: &str, policy: &str, wanted: &[&str]) {
-    let wanted: BTreeSet<Term> = wanted.iter().chain(&["id=\"1\"", "_ts=7"]).map(|text| term(text)).collect();
-    let found: BTreeSet<Term> = terms(item, policy).into_iter().collect();
+    let wanted: BTreeSet<IndexTerm> = wanted.iter().chain(&["id=\"1\"", "_ts=7"]).map(|text| term(text)).collect();
+    let found: BTreeSet<IndexTerm> = terms(item, policy).into_iter().collect();
     assert_eq!(found, wanted, "{item} under {policy}");
 }
 
@@ -99,7 +99,7 @@ fn a_composite_index_has_one_row_for_every_item() {
     ];
     for (item, wanted) in table {
         let terms = rules.terms(&json::parse(item.as_bytes()).unwrap(), 7);
-        let rows: Vec<&Term> = terms.iter().filter(|term| term.path == composite_id(&index)).collect();
+        let rows: Vec<&IndexTerm> = terms.iter().filter(|term| term.path == composite_id(&index)).collect();
         let [row] = rows[..] else { panic!("{} rows for {item}", rows.len()) };
         let hex: String = row.value.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, wanted.replace(' ', ""), "{item}");
@@ -138,7 +138,7 @@ fn what_is_usable_is_in_every_layer() {
     let new = r#"{"includedPaths":[{"path":"/*"},{"path":"/b/?"}],"excludedPaths":[{"path":"/a/?"}],
                   "compositeIndexes":[[{"path":"/a"},{"path":"/b"}],[{"path":"/b"},{"path":"/c"}]]}"#;
     let item = json::parse(br#"{"id":"1","a":1,"c":3}"#).unwrap();
-    let layers = Layers::new(rules(new), vec![rules(old)]);
+    let layers = PolicyVersions::new(rules(new), vec![rules(old)]);
     let usable = layers.usable();
     for (path, indexed, explicit) in
         [("a", false, false), ("b", true, true), ("c", false, false), ("id", true, true), ("_ts", true, true)]
@@ -153,7 +153,7 @@ fn what_is_usable_is_in_every_layer() {
         let terms = rules.terms(&item, 7);
         assert!(certain.iter().all(|term| terms.contains(term)) && terms.iter().all(|term| possible.contains(term)));
     }
-    let settled = Layers::new(rules(new), vec![]);
+    let settled = PolicyVersions::new(rules(new), vec![]);
     assert!(settled.usable().indexes(&steps("c")) && settled.usable().composites().len() == 2);
     assert_eq!(settled.certain_terms(&item, 7), settled.possible_terms(&item, 7));
 }
@@ -165,7 +165,7 @@ fn an_item_outside_the_index_can_be_found_all_the_same() {
 }
 
 /// The cells an item is kept under, by path.
-fn spatial_rows(item: &str, rules: &Rules, path: &str) -> usize {
+fn spatial_rows(item: &str, rules: &IndexRules, path: &str) -> usize {
     let id = spatial_id(&steps(path));
     let terms = rules.terms(&json::parse(item.as_bytes()).unwrap(), 7);
     terms.iter().filter(|term| term.path == id).count()
@@ -199,9 +199,9 @@ fn geometry_has_rows_at_its_own_path() {
 fn a_spatial_index_is_usable_where_every_layer_has_it() {
     let (old, new) =
         (r#"{"spatialIndexes":[{"path":"/a/*"},{"path":"/b/?"}]}"#, r#"{"spatialIndexes":[{"path":"/a/x/?"}]}"#);
-    let layers = Layers::new(rules(new), vec![rules(old)]);
+    let layers = PolicyVersions::new(rules(new), vec![rules(old)]);
     assert!(layers.usable().spatial(&steps("a.x")).is_some());
     assert!(layers.usable().spatial(&steps("a")).is_none() && layers.usable().spatial(&steps("b")).is_none());
-    let flat = Indexing { geospatial: Geospatial::Geometry, ..indexing(new) }.rules();
-    assert!(Layers::new(flat, vec![rules(old)]).usable().spatial(&steps("a.x")).is_none(), "other cells");
+    let flat = IndexingConfig { geospatial: Geospatial::Geometry, ..indexing(new) }.rules();
+    assert!(PolicyVersions::new(flat, vec![rules(old)]).usable().spatial(&steps("a.x")).is_none(), "other cells");
 }

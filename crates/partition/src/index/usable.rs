@@ -12,32 +12,32 @@ use pleiad_model::Value;
 use pleiad_model::policy::{CompositeIndex, Language, PathStep};
 use pleiad_spatial::cells::Space;
 
-use super::computed::Origin;
-use super::{Rules, Term, VectorRule, composite_id};
+use super::computed::ValueOrigin;
+use super::{IndexRules, IndexTerm, VectorRule, composite_id};
 
 /// The policy that holds, over those whose terms may still be there.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Layers {
-    current: Rules,
-    former: Vec<Rules>,
+pub struct PolicyVersions {
+    current: IndexRules,
+    former: Vec<IndexRules>,
     /// Those that every layer has.
     composites: Vec<CompositeIndex>,
 }
 
 /// Questions a planner asks.
 #[derive(Clone, Copy, Debug)]
-pub struct UsableIndex<'a>(&'a Layers);
+pub struct UsableIndex<'a>(&'a PolicyVersions);
 
-impl Layers {
-    pub fn new(current: Rules, former: Vec<Rules>) -> Layers {
-        let has = |rules: &Rules, id| rules.composites().iter().any(|index| composite_id(index) == id);
-        let same = |index: &CompositeIndex, rules: &Rules| {
+impl PolicyVersions {
+    pub fn new(current: IndexRules, former: Vec<IndexRules>) -> PolicyVersions {
+        let has = |rules: &IndexRules, id| rules.composites().iter().any(|index| composite_id(index) == id);
+        let same = |index: &CompositeIndex, rules: &IndexRules| {
             index.paths.iter().all(|path| is_same(&current, rules, &path.path.steps))
         };
         let everywhere =
             |index: &&CompositeIndex| former.iter().all(|rules| has(rules, composite_id(index)) && same(index, rules));
         let composites = current.composites().iter().filter(everywhere).cloned().collect();
-        Layers { current, former, composites }
+        PolicyVersions { current, former, composites }
     }
 
     pub fn usable(&self) -> UsableIndex<'_> {
@@ -49,12 +49,12 @@ impl Layers {
     }
 
     /// What an item that is written now gets.
-    pub fn terms(&self, item: &Value, ts_s: u32) -> Vec<Term> {
+    pub fn terms(&self, item: &Value, ts_s: u32) -> Vec<IndexTerm> {
         self.current.terms(item, ts_s)
     }
 
     /// What an item may have, whenever it was written.
-    pub fn possible_terms(&self, item: &Value, ts_s: u32) -> Vec<Term> {
+    pub fn possible_terms(&self, item: &Value, ts_s: u32) -> Vec<IndexTerm> {
         let mut terms = self.current.terms(item, ts_s);
         if !self.is_settled() {
             terms.extend(self.former.iter().flat_map(|rules| rules.terms(item, ts_s)));
@@ -65,7 +65,7 @@ impl Layers {
     }
 
     /// What an item has, whenever it was written.
-    pub fn certain_terms(&self, item: &Value, ts_s: u32) -> Vec<Term> {
+    pub fn certain_terms(&self, item: &Value, ts_s: u32) -> Vec<IndexTerm> {
         let mut terms = self.current.terms(item, ts_s);
         for rules in &self.former {
             let theirs = rules.terms(item, ts_s);
@@ -75,13 +75,13 @@ impl Layers {
     }
 
     /// Whether all of them say so, of the same values.
-    fn all(&self, steps: &[PathStep], holds: impl Fn(&Rules) -> bool) -> bool {
+    fn all(&self, steps: &[PathStep], holds: impl Fn(&IndexRules) -> bool) -> bool {
         self.is_known(steps) && holds(&self.current) && self.former.iter().all(holds)
     }
 
     /// Whether what lies at the path came about in the same way under all of them, and is in the index at all.
     fn is_known(&self, steps: &[PathStep]) -> bool {
-        self.current.made().origin(steps) != Origin::Unknown
+        self.current.made().origin(steps) != ValueOrigin::Unknown
             && self.former.iter().all(|rules| is_same(&self.current, rules, steps))
     }
 }
@@ -94,7 +94,7 @@ impl<'a> UsableIndex<'a> {
 
     /// Will it know them when it is as the policy says?
     pub fn will_index(self, steps: &[PathStep]) -> bool {
-        self.0.current.made().origin(steps) != Origin::Unknown && self.0.current.matcher().indexes(steps)
+        self.0.current.made().origin(steps) != ValueOrigin::Unknown && self.0.current.matcher().indexes(steps)
     }
 
     /// Does the policy want values that are made when an item is read, and so in no index?
@@ -147,6 +147,6 @@ impl<'a> UsableIndex<'a> {
 }
 
 /// Whether both keep the same values at this path: stored ones, or computed in the same way.
-fn is_same(one: &Rules, other: &Rules, steps: &[PathStep]) -> bool {
+fn is_same(one: &IndexRules, other: &IndexRules, steps: &[PathStep]) -> bool {
     one.made().origin(steps) == other.made().origin(steps)
 }

@@ -8,7 +8,7 @@ use pleiad_model::Value;
 use pleiad_model::policy::{DistanceFunction, PathStep, VectorEmbedding, VectorIndex, VectorIndexType};
 use pleiad_vector::{DistanceMetric, VectorType, element};
 
-use super::Term;
+use super::IndexTerm;
 use super::path::vector_id;
 
 /// One vector index of a policy.
@@ -46,13 +46,13 @@ impl VectorRule {
         measure.data_type == self.kind.data_type && measure.dimensions == Some(self.kind.dimensions)
     }
 
-    pub fn term(&self, item: &Value) -> Option<Term> {
+    pub fn term(&self, item: &Value) -> Option<IndexTerm> {
         let value = self.steps.iter().try_fold(item, |value, step| match step {
             PathStep::Property(name) => value.get(name),
             PathStep::Element => None,
         })?;
         let vector = element::parse(value, self.kind.data_type)?;
         (vector.len() == self.kind.dimensions)
-            .then(|| Term::vector(self.id, element::encode(&vector, self.kind.data_type)))
+            .then(|| IndexTerm::vector(self.id, element::encode(&vector, self.kind.data_type)))
     }
 }

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::testing::{draft, item, memory, open, schema};
-use crate::{Condition, Schema, Verb};
+use crate::{Precondition, Schema, Verb};
 
 async fn create(partition: &Partition, schema: &Schema, pk: &str, id: &str) {
     let draft = draft(schema, id, item(pk, id, 0));
-    partition.write(schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+    partition.write(schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
 }
 
 fn names(keys: &[LargeKey]) -> Vec<String> {
@@ -33,7 +33,10 @@ async fn s26_s34_the_largest_keys_are_told_with_their_size() {
 async fn s34_a_key_is_told_once_when_it_passes_seven_tenths_of_its_cap() {
     let partition = open(&memory()).await;
     let one = draft(&schema(&["/pk"]), "0", item("a", "0", 0)).text.len() as u64;
-    let schema = Schema { room: crate::Room { key_bytes_max: one * 10, ..crate::Room::UNLIMITED }, ..schema(&["/pk"]) };
+    let schema = Schema {
+        room: crate::SizeLimits { key_bytes_max: one * 10, ..crate::SizeLimits::UNLIMITED },
+        ..schema(&["/pk"])
+    };
     for n in 0..7 {
         create(&partition, &schema, "a", &n.to_string()).await;
     }

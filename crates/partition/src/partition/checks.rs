@@ -4,7 +4,7 @@
 
 use pleiad_model::{Error, Kind, Result};
 
-use super::{Condition, Rejected, Verb};
+use super::{Precondition, Rejected, Verb};
 use crate::key::{ItemKey, KeyStats};
 use crate::price;
 use crate::record::Record;
@@ -15,7 +15,7 @@ pub const CONDITION_FAILS: &str = "One of the specified pre-condition is not met
 pub const UNIQUE_TAKEN: &str = "Resource with specified id, name, or unique index already exists.";
 pub const NOT_THERE: &str = "Resource Not Found. Learn more: https://aka.ms/cosmosdb-tsg-not-found";
 
-pub(super) fn check_write(verb: Verb, old: Option<&Record>, condition: &Condition) -> Result<(), Rejected> {
+pub(super) fn check_write(verb: Verb, old: Option<&Record>, condition: &Precondition) -> Result<(), Rejected> {
     match (verb, old) {
         (Verb::Create | Verb::Upsert, None) => Ok(()),
         (Verb::Create, Some(record)) => Err(rejected(Kind::Conflict, ALREADY_EXISTS, record.body().len())),
@@ -28,7 +28,7 @@ pub(super) fn check_exists<R>(old: Option<R>) -> Result<R, Rejected> {
     old.ok_or_else(|| Error::not_found(NOT_THERE).into())
 }
 
-pub(super) fn check_version(record: &Record, condition: &Condition) -> Result<(), Rejected> {
+pub(super) fn check_version(record: &Record, condition: &Precondition) -> Result<(), Rejected> {
     if condition.holds(record) {
         return Ok(());
     }

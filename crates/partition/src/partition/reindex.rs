@@ -20,12 +20,12 @@ use pleiad_storage::{Batch, Direction, Limit, Snapshot, Store};
 use tokio::sync::oneshot;
 
 use super::Partition;
-use crate::commit::Entry;
+use crate::commit::CommitEntry;
 use crate::key::ItemKey;
 use crate::record::Record;
+use crate::row_changes::RowChanges;
 use crate::schema::Schema;
-use crate::state::DOCNUM_COUNTER_BITS;
-use crate::transaction::Changes;
+use crate::shard_state::DOCNUM_COUNTER_BITS;
 
 /// Written together, then waited for: what others have queued gets its turn in between.
 const CHUNK: Limit = Limit { rows: 256, bytes: 1 << 20 };
@@ -92,18 +92,18 @@ impl Partition {
         let mut sequence = self.sequencer.state.lock();
         sequence.admit(schema)?;
         let (done, durable) = oneshot::channel();
-        self.committer.enqueue(Entry { batch, state: None, owner: None, done })?;
+        self.committer.enqueue(CommitEntry { batch, state: None, owner: None, done })?;
         Ok(durable)
     }
 }
 
 /// What an item may lack and what it may have too much.
-fn difference(schema: &Schema, shard: u64, bytes: &Bytes) -> Result<(ItemKey, Changes)> {
+fn difference(schema: &Schema, shard: u64, bytes: &Bytes) -> Result<(ItemKey, RowChanges)> {
     let record = Record::decode(bytes.clone())?;
     let body = json::parse(record.body())?;
     let key = schema.key.as_ref().map(|definition| PartitionKey::extract(definition, &body)).unwrap_or_default();
     let key = ItemKey::new(schema.key.as_ref(), &key, item_id(&body)?);
-    let mut changes = Changes::default();
+    let mut changes = RowChanges::default();
     let wanted = schema.terms(&body, record.ts_s, record.indexed);
     changes.change_terms(shard, record.docnum, &schema.stored_terms(&record, &body), &wanted);
     Ok((key, changes))

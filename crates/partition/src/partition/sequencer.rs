@@ -15,10 +15,10 @@ use tokio::sync::oneshot;
 
 use super::write::next_docnum;
 use super::{Partition, Rejected, Written};
-use crate::commit::{Entry, Publish};
+use crate::commit::{CommitEntry, Publish};
+use crate::row_changes::{RowChanges, Versions};
 use crate::schema::Schema;
-use crate::state::ShardState;
-use crate::transaction::{Changes, Versions};
+use crate::shard_state::ShardState;
 
 /// The part that the committer calls back into.
 pub(super) struct Sequencer {
@@ -51,7 +51,7 @@ impl Partition {
         &self,
         schema: &Schema,
         ts_s: u32,
-        change: impl FnOnce(&mut ShardState, &mut Changes) -> Result<T>,
+        change: impl FnOnce(&mut ShardState, &mut RowChanges) -> Result<T>,
     ) -> Result<Queued<T>> {
         let mut sequence = self.sequencer.state.lock();
         sequence.admit(schema)?;
@@ -59,14 +59,14 @@ impl Partition {
         shard.advance(schema.keeps_versions);
         let versions = schema.keeps_versions.then(|| Versions::new(shard.lsn, ts_s));
         let log_lsn = sequence.logged_for.map(|_| shard.lsn);
-        let mut changes = Changes { log_lsn, versions, ..Changes::default() };
+        let mut changes = RowChanges { log_lsn, versions, ..RowChanges::default() };
         let written = change(&mut shard, &mut changes)?;
         let (done, durable) = oneshot::channel();
         let state = Some((keyspace::state(self.range.shard), shard.encode()));
         let owner: Arc<dyn Publish> = self.sequencer.clone();
         let batch = std::mem::take(&mut changes.batch);
         // Nothing is published before we let go of the sequence, and nothing stays behind if this is refused.
-        self.committer.enqueue(Entry { batch, state, owner: Some((owner, shard.lsn)), done })?;
+        self.committer.enqueue(CommitEntry { batch, state, owner: Some((owner, shard.lsn)), done })?;
         self.growth.note(shard.item_bytes > schema.room.partition_bytes_max);
         sequence.accept(shard, changes.pending);
         Ok(Queued { written, durable })
@@ -90,7 +90,7 @@ impl Partition {
         change(&mut shard, &mut batch);
         let (done, durable) = oneshot::channel();
         let state = Some((keyspace::state(self.range.shard), shard.encode()));
-        self.committer.enqueue(Entry { batch, state, owner: None, done })?;
+        self.committer.enqueue(CommitEntry { batch, state, owner: None, done })?;
         sequence.shard = shard;
         Ok(durable)
     }

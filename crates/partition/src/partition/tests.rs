@@ -1,7 +1,7 @@
 //! Single items, one after the other and all at once.
 
 use super::*;
-use crate::state::DOCNUM_COUNTER_BITS;
+use crate::shard_state::DOCNUM_COUNTER_BITS;
 use crate::testing::{Dice, Gate, LATER, audit, draft, item, key, memory, open, range, rows, schema, schema_with};
 use pleiad_model::{Kind, json};
 use pleiad_storage::Memory;
@@ -12,7 +12,7 @@ mod reindex; // index rows after a change of the policy
 mod unique; // values that one item may have
 
 async fn create(partition: &Partition, schema: &Schema, pk: &str, id: &str, n: i64) -> Result<Written, Kind> {
-    write(partition, schema, Verb::Create, id, item(pk, id, n), Condition::None).await
+    write(partition, schema, Verb::Create, id, item(pk, id, n), Precondition::None).await
 }
 
 async fn write(
@@ -21,14 +21,14 @@ async fn write(
     verb: Verb,
     target: &str,
     body: Value,
-    condition: Condition,
+    condition: Precondition,
 ) -> Result<Written, Kind> {
     let draft = draft(schema, target, body);
     partition.write(schema, verb, &draft, &condition, 7).await.map_err(|rejected| rejected.error.kind)
 }
 
 async fn delete(partition: &Partition, schema: &Schema, pk: &str, id: &str) -> Result<Written, Kind> {
-    let done = partition.delete(schema, &key(schema, pk, id), &Condition::None, 7).await;
+    let done = partition.delete(schema, &key(schema, pk, id), &Precondition::None, 7).await;
     done.map_err(|rejected| rejected.error.kind)
 }
 
@@ -47,8 +47,8 @@ async fn every_write_raises_the_lsn_by_one_and_reads_raise_nothing() {
     assert_eq!(partition.lsn(), 0);
     let lsn = |outcome: Result<Written, Kind>| outcome.unwrap().lsn;
     assert_eq!(lsn(create(&partition, &schema, "a", "1", 0).await), 1);
-    assert_eq!(lsn(write(&partition, &schema, Verb::Replace, "1", item("a", "1", 1), Condition::None).await), 2);
-    assert_eq!(lsn(write(&partition, &schema, Verb::Upsert, "2", item("a", "2", 2), Condition::None).await), 3);
+    assert_eq!(lsn(write(&partition, &schema, Verb::Replace, "1", item("a", "1", 1), Precondition::None).await), 2);
+    assert_eq!(lsn(write(&partition, &schema, Verb::Upsert, "2", item("a", "2", 2), Precondition::None).await), 3);
     assert_eq!(n_of(&partition, &schema, "a", "1").await, Some(1));
     assert_eq!(create(&partition, &schema, "a", "1", 9).await.unwrap_err(), Kind::Conflict);
     assert_eq!(partition.lsn(), 3);
@@ -64,15 +64,15 @@ async fn refused_writes_change_nothing() {
     let first = create(&partition, &schema, "a", "1", 0).await.unwrap();
     create(&partition, &schema, "a", "2", 0).await.unwrap();
     let before = (rows(&store, 7).await, partition.usage());
-    let old = Condition::IfMatch(first.record.unwrap().etag().to_string().replace('1', "2"));
+    let old = Precondition::IfMatch(first.record.unwrap().etag().to_string().replace('1', "2"));
     let body = || item("a", "1", 9);
     let refused = [
         create(&partition, &schema, "a", "1", 9).await,
         write(&partition, &schema, Verb::Replace, "1", body(), old.clone()).await,
         write(&partition, &schema, Verb::Upsert, "1", body(), old).await,
-        write(&partition, &schema, Verb::Upsert, "1", body(), Condition::IfAbsent).await,
-        write(&partition, &schema, Verb::Replace, "3", item("a", "3", 9), Condition::None).await,
-        write(&partition, &schema, Verb::Replace, "1", item("a", "2", 9), Condition::None).await,
+        write(&partition, &schema, Verb::Upsert, "1", body(), Precondition::IfAbsent).await,
+        write(&partition, &schema, Verb::Replace, "3", item("a", "3", 9), Precondition::None).await,
+        write(&partition, &schema, Verb::Replace, "1", item("a", "2", 9), Precondition::None).await,
         delete(&partition, &schema, "b", "1").await,
     ];
     let (taken, stale, absent) = (Kind::Conflict, Kind::PreconditionFailed, Kind::NotFound);
@@ -97,7 +97,7 @@ async fn an_item_number_is_never_given_again() {
 async fn a_renamed_item_keeps_its_number_and_leaves_its_old_name() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     let old = create(&partition, &schema, "a", "old", 1).await.unwrap();
-    let new = write(&partition, &schema, Verb::Replace, "old", item("a", "new", 2), Condition::None).await.unwrap();
+    let new = write(&partition, &schema, Verb::Replace, "old", item("a", "new", 2), Precondition::None).await.unwrap();
     assert_eq!(docnum(&old), docnum(&new));
     assert_eq!(n_of(&partition, &schema, "a", "old").await, None);
     assert_eq!(n_of(&partition, &schema, "a", "new").await, Some(2));
@@ -139,10 +139,10 @@ async fn s30_the_last_item_takes_its_logical_partition_with_it() {
 async fn an_item_without_index_entries_is_replaced_and_deleted_cleanly() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     let unindexed = Draft { indexed: false, ..draft(&schema, "1", item("a", "1", 0)) };
-    let written = partition.write(&schema, Verb::Create, &unindexed, &Condition::None, 7).await.unwrap();
+    let written = partition.write(&schema, Verb::Create, &unindexed, &Precondition::None, 7).await.unwrap();
     assert_eq!(written.record.unwrap().terms, 1);
     audit(&partition, &schema).await;
-    write(&partition, &schema, Verb::Replace, "1", item("a", "1", 1), Condition::None).await.unwrap();
+    write(&partition, &schema, Verb::Replace, "1", item("a", "1", 1), Precondition::None).await.unwrap();
     audit(&partition, &schema).await;
     delete(&partition, &schema, "a", "1").await.unwrap();
     audit(&partition, &schema).await;
@@ -162,11 +162,11 @@ async fn writers_see_what_is_queued_and_readers_only_what_is_durable() {
     // Polled in this order: each decides on what those before it have queued.
     let (replaced, created, doubled, deleted, gone, again, ()) = tokio::join!(
         biased;
-        write(&partition, &schema, Verb::Replace, "1", item("a", "1", 2), Condition::None),
+        write(&partition, &schema, Verb::Replace, "1", item("a", "1", 2), Precondition::None),
         create(&partition, &schema, "a", "2", 1),
         create(&partition, &schema, "a", "2", 9),
         delete(&partition, &schema, "a", "1"),
-        write(&partition, &schema, Verb::Replace, "1", item("a", "1", 9), Condition::None),
+        write(&partition, &schema, Verb::Replace, "1", item("a", "1", 9), Precondition::None),
         create(&partition, &schema, "a", "1", 3),
         open,
     );
@@ -259,7 +259,7 @@ async fn a_reader_of_an_item_that_changes_its_name_finds_it_or_not() {
     let renamer = tokio::spawn(async move {
         for n in 0..2000 {
             let (from, to) = if n % 2 == 0 { ("x", "y") } else { ("y", "x") };
-            write(&theirs, &schema_, Verb::Replace, from, item("a", to, n), Condition::None).await.unwrap();
+            write(&theirs, &schema_, Verb::Replace, from, item("a", to, n), Precondition::None).await.unwrap();
         }
     });
     while !renamer.is_finished() {

@@ -16,8 +16,8 @@
 //! ```
 
 mod commit; // what it has come to, as rows
-mod history; // what it did on the way
-mod look; // what others may read through it
+mod version_log; // what it did on the way
+mod reads; // what others may read through it
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -27,19 +27,19 @@ use pleiad_model::{Error, Kind, Result, json};
 use tokio::sync::MutexGuard;
 
 use super::checks::{ALREADY_EXISTS, UNIQUE_TAKEN, check_exists, check_key_room, check_version, check_write, rejected};
-use super::write::{Prepared, key_of};
-use super::{Condition, Draft, Partition, Rejected, Verb};
-use crate::feed::{Page, Quota, Scope};
+use super::write::{PreparedWrite, key_of};
+use super::{Draft, Partition, Precondition, Rejected, Verb};
+use crate::feed::{KeyScope, PageLimit, RecordPage};
 use crate::index;
 use crate::key::{ItemKey, KeyStats, LogicalKey};
 use crate::price;
-use crate::record::{Contents, Record, Tag};
-use crate::schema::{Schema, Stored};
-use crate::transaction::TermCount;
+use crate::record::{Contents, EtagSource, Record};
+use crate::row_changes::TermCount;
+use crate::schema::{Schema, StoredTerms};
+use crate::snapshot::PartitionSnapshot;
 use crate::unique::Claim;
-use crate::version::VersionKind;
-use crate::view::View;
-use history::History;
+use crate::version_row::VersionKind;
+use version_log::History;
 
 /// What one may write, in bytes of items: it is kept in memory until its end.
 pub const TRANSACTION_BYTES_MAX: usize = 64 << 20;
@@ -55,64 +55,64 @@ pub struct Transaction<'a> {
     /// Any item of its logical partition, or none.
     scope: ItemKey,
     ts_s: u32,
-    ground: Ground<'a>,
+    ground: BaseState<'a>,
     /// What its etags are made of.
-    tag: Tag,
+    tag: EtagSource,
     /// Who has an id now, of those that were touched.
     ids: HashMap<[u8; 16], Option<u64>>,
-    changes: BTreeMap<u64, Change>,
+    changes: BTreeMap<u64, ItemChange>,
     history: History,
     /// Who holds a unique value now, of those that were touched.
     held: HashMap<Claim, Option<u64>>,
     /// The versions that its writes were decided on.
-    rests_on: Vec<(ItemKey, Option<Place>)>,
+    rests_on: Vec<(ItemKey, Option<VersionId>)>,
     /// The holders that its writes were decided on.
     rests_on_claims: Vec<(Claim, Option<u64>)>,
     stats: Option<KeyStats>,
-    growth: Growth,
+    growth: KeyDelta,
     written_bytes: usize,
 }
 
 /// What is below its own writes.
-enum Ground<'a> {
-    Snapshot(Arc<View>),
+enum BaseState<'a> {
+    Snapshot(Arc<PartitionSnapshot>),
     Latched { _latch: MutexGuard<'a, ()> },
 }
 
 /// One version among all of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct VersionId {
     docnum: u64,
     lsn: u64,
     seq: u16,
 }
 
 /// What becomes of one item.
-struct Change {
-    was: Option<Version>,
-    now: Option<Version>,
+struct ItemChange {
+    was: Option<PreparedVersion>,
+    now: Option<PreparedVersion>,
     /// What was there went because its time was over.
     is_over: bool,
     writes: u16,
 }
 
-struct Version {
+struct PreparedVersion {
     key: ItemKey,
     record: Record,
-    terms: Stored,
+    terms: StoredTerms,
     claims: Vec<Claim>,
 }
 
 /// By how much the logical partition grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Growth {
+struct KeyDelta {
     items: i64,
     bytes: i64,
 }
 
 /// What an operation of a transaction has come to.
 #[derive(Debug)]
-pub struct Step {
+pub struct OperationEffect {
     /// The new version; a delete leaves none. Its LSN is not known yet.
     pub record: Option<Record>,
     pub created: bool,
@@ -123,17 +123,23 @@ impl Partition {
     /// A transaction of one logical partition, as it is now. It holds nobody up.
     pub async fn begin<'a>(&'a self, schema: &'a Schema, logical: LogicalKey, ts_s: u32) -> Result<Transaction<'a>> {
         let view = self.view().await?;
-        Ok(self.transaction(schema, logical.item(""), ts_s, Ground::Snapshot(Arc::new(view))))
+        Ok(self.transaction(schema, logical.item(""), ts_s, BaseState::Snapshot(Arc::new(view))))
     }
 
     /// A transaction during which nobody else writes its logical partition: it must not wait for anybody.
     pub async fn begin_latched<'a>(&'a self, schema: &'a Schema, logical: LogicalKey, ts_s: u32) -> Transaction<'a> {
         let scope = logical.item("");
         let latch = self.latch(&scope).await;
-        self.transaction(schema, scope, ts_s, Ground::Latched { _latch: latch })
+        self.transaction(schema, scope, ts_s, BaseState::Latched { _latch: latch })
     }
 
-    fn transaction<'a>(&'a self, schema: &'a Schema, scope: ItemKey, ts_s: u32, ground: Ground<'a>) -> Transaction<'a> {
+    fn transaction<'a>(
+        &'a self,
+        schema: &'a Schema,
+        scope: ItemKey,
+        ts_s: u32,
+        ground: BaseState<'a>,
+    ) -> Transaction<'a> {
         let number = self.transactions.fetch_add(1, Ordering::Relaxed);
         let (ids, changes, held, rests_on, rests_on_claims, stats) = Default::default();
         Transaction {
@@ -150,7 +156,7 @@ impl Partition {
             rests_on,
             rests_on_claims,
             stats,
-            growth: Growth::default(),
+            growth: KeyDelta::default(),
             written_bytes: 0,
         }
     }
@@ -166,8 +172,8 @@ impl Transaction<'_> {
     /// How far the partition had come when it began.
     pub fn lsn(&self) -> u64 {
         match &self.ground {
-            Ground::Snapshot(view) => view.lsn(),
-            Ground::Latched { .. } => self.partition.lsn(),
+            BaseState::Snapshot(view) => view.lsn(),
+            BaseState::Latched { .. } => self.partition.lsn(),
         }
     }
 
@@ -179,11 +185,11 @@ impl Transaction<'_> {
     }
 
     /// Its items after number `after`, in the order of their numbers; those that it has created come last.
-    pub async fn items(&self, after: u64, quota: Quota) -> Result<Page> {
-        let Ground::Snapshot(view) = &self.ground else {
+    pub async fn items(&self, after: u64, quota: PageLimit) -> Result<RecordPage> {
+        let BaseState::Snapshot(view) = &self.ground else {
             return Err(Error::internal("a latched transaction reads single items"));
         };
-        let scope = Scope::Key(self.scope.logical.epk.clone());
+        let scope = KeyScope::Key(self.scope.logical.epk.clone());
         let mut page = view.page(&scope, after, quota, self.schema.expiry(self.ts_s)).await?;
         page.records = page.records.into_iter().filter_map(|record| self.as_changed(record)).collect();
         if page.next.is_none() {
@@ -199,7 +205,7 @@ impl Transaction<'_> {
         }
     }
 
-    fn add_created(&self, after: u64, quota: Quota, page: &mut Page) {
+    fn add_created(&self, after: u64, quota: PageLimit, page: &mut RecordPage) {
         let mut bytes: usize = page.records.iter().map(|record| record.body().len()).sum();
         let created = self.changes.range(after.saturating_add(1)..).filter(|(_, change)| change.was.is_none());
         for version in created.filter_map(|(_, change)| change.now.as_ref()) {
@@ -215,7 +221,12 @@ impl Transaction<'_> {
     }
 
     /// Creates, replaces or upserts an item.
-    pub async fn put(&mut self, verb: Verb, draft: &Draft, condition: &Condition) -> Result<Step, Rejected> {
+    pub async fn put(
+        &mut self,
+        verb: Verb,
+        draft: &Draft,
+        condition: &Precondition,
+    ) -> Result<OperationEffect, Rejected> {
         let (rests_on, rests_on_claims) = (self.rests_on.len(), self.rests_on_claims.len());
         let step = self.try_put(verb, draft, condition).await;
         if step.is_err() {
@@ -225,7 +236,7 @@ impl Transaction<'_> {
         step
     }
 
-    pub async fn delete(&mut self, key: &ItemKey, condition: &Condition) -> Result<Step, Rejected> {
+    pub async fn delete(&mut self, key: &ItemKey, condition: &Precondition) -> Result<OperationEffect, Rejected> {
         let rests_on = self.rests_on.len();
         let step = self.try_delete(key, condition).await;
         if step.is_err() {
@@ -234,12 +245,17 @@ impl Transaction<'_> {
         step
     }
 
-    async fn try_put(&mut self, verb: Verb, draft: &Draft, condition: &Condition) -> Result<Step, Rejected> {
+    async fn try_put(
+        &mut self,
+        verb: Verb,
+        draft: &Draft,
+        condition: &Precondition,
+    ) -> Result<OperationEffect, Rejected> {
         if draft.target.logical != self.scope.logical {
             return Err(Error::invalid(OTHER_KEY).into());
         }
         self.check_size(draft.text.len())?;
-        let new = Prepared::new(self.schema, draft, self.ts_s);
+        let new = PreparedWrite::new(self.schema, draft, self.ts_s);
         let found = self.find_to_write(new.target).await?;
         let (old, over) = self.sort_out(found);
         check_write(verb, old.as_ref(), condition)?;
@@ -254,7 +270,7 @@ impl Transaction<'_> {
         Ok(step)
     }
 
-    async fn try_delete(&mut self, key: &ItemKey, condition: &Condition) -> Result<Step, Rejected> {
+    async fn try_delete(&mut self, key: &ItemKey, condition: &Precondition) -> Result<OperationEffect, Rejected> {
         if key.logical != self.scope.logical {
             return Err(Error::invalid(OTHER_KEY).into());
         }
@@ -272,12 +288,12 @@ impl Transaction<'_> {
         self.ids.insert(key.hash, None);
         self.held.extend(claims.into_iter().map(|claim| (claim, None)));
         self.growth.add(-1, -(bytes as i64));
-        Ok(Step { record: None, created: false, charge_ru })
+        Ok(OperationEffect { record: None, created: false, charge_ru })
     }
 
-    async fn insert(&mut self, new: Prepared<'_>, over: Option<Record>) -> Result<Step, Rejected> {
+    async fn insert(&mut self, new: PreparedWrite<'_>, over: Option<Record>) -> Result<OperationEffect, Rejected> {
         let over = self.clear_claims(&new.claims, None, over).await?;
-        let mut growth = Growth { items: 1, bytes: new.body.len() as i64 };
+        let mut growth = KeyDelta { items: 1, bytes: new.body.len() as i64 };
         over.iter().for_each(|over| growth.add(-1, -(over.body().len() as i64)));
         self.check_growth(growth).await?;
         for over in over {
@@ -288,22 +304,22 @@ impl Transaction<'_> {
         let charge_ru = price::create(new.body.len(), index::priced(&new.terms) + new.claims.len());
         self.held.extend(new.claims.iter().map(|claim| (*claim, Some(docnum))));
         let (key, terms, claims) = (new.key.into_owned(), new.terms.into(), new.claims);
-        let now = Version { key, record: record.clone(), terms, claims };
+        let now = PreparedVersion { key, record: record.clone(), terms, claims };
         self.history.note(VersionKind::Create, None, Some(&record));
         self.ids.insert(now.key.hash, Some(docnum));
-        self.changes.insert(docnum, Change { was: None, now: Some(now), is_over: false, writes: 1 });
+        self.changes.insert(docnum, ItemChange { was: None, now: Some(now), is_over: false, writes: 1 });
         self.growth.add(growth.items, growth.bytes);
-        Ok(Step { record: Some(record), created: true, charge_ru })
+        Ok(OperationEffect { record: Some(record), created: true, charge_ru })
     }
 
-    async fn update(&mut self, new: Prepared<'_>, old: Record) -> Result<Step, Rejected> {
+    async fn update(&mut self, new: PreparedWrite<'_>, old: Record) -> Result<OperationEffect, Rejected> {
         let (old_bytes, new_bytes, docnum) = (old.body().len(), new.body.len(), old.docnum);
         let over = match new.key.hash == new.target.hash {
             true => None,
             false => self.make_way(&new.key, old_bytes).await?,
         };
         let over = self.clear_claims(&new.claims, Some(docnum), over).await?;
-        let mut growth = Growth { items: 0, bytes: new_bytes as i64 - old_bytes as i64 };
+        let mut growth = KeyDelta { items: 0, bytes: new_bytes as i64 - old_bytes as i64 };
         over.iter().for_each(|over| growth.add(-1, -(over.body().len() as i64)));
         self.check_growth(growth).await?;
         for over in over {
@@ -320,11 +336,11 @@ impl Transaction<'_> {
         self.ids.insert(new.target.hash, None);
         self.ids.insert(new.key.hash, Some(docnum));
         let (key, terms, claims) = (new.key.into_owned(), new.terms.into(), new.claims);
-        change.now = Some(Version { key, record: record.clone(), terms, claims });
+        change.now = Some(PreparedVersion { key, record: record.clone(), terms, claims });
         change.writes = change.writes.wrapping_add(1); // only its low bits tell versions apart
         self.growth.add(growth.items, growth.bytes);
         let charge_ru = price::replace(old_bytes, new_bytes, count.removed, count.added);
-        Ok(Step { record: Some(record), created: false, charge_ru })
+        Ok(OperationEffect { record: Some(record), created: false, charge_ru })
     }
 
     /// An id that another item has cannot be taken, unless that one is over.
@@ -361,7 +377,7 @@ impl Transaction<'_> {
         if let Some(holder) = self.held.get(claim) {
             return Ok(*holder);
         }
-        let Ground::Snapshot(view) = &self.ground else { return self.partition.holder(claim, &self.scope).await };
+        let BaseState::Snapshot(view) = &self.ground else { return self.partition.holder(claim, &self.scope).await };
         let holder = view.holder(claim, self.scope.logical.epk.as_bytes()).await?;
         self.rests_on_claims.push((*claim, holder));
         Ok(holder)
@@ -372,8 +388,8 @@ impl Transaction<'_> {
             return Ok(change.now.as_ref().map(|version| version.record.clone()));
         }
         match &self.ground {
-            Ground::Snapshot(view) => Ok(view.get(&[docnum]).await?.pop().flatten()),
-            Ground::Latched { .. } => self.partition.numbered(docnum).await.map(Some),
+            BaseState::Snapshot(view) => Ok(view.get(&[docnum]).await?.pop().flatten()),
+            BaseState::Latched { .. } => self.partition.numbered(docnum).await.map(Some),
         }
     }
 
@@ -403,15 +419,15 @@ impl Transaction<'_> {
         let is_own = self.changes.get(&record.docnum).is_some_and(|change| change.now.is_some());
         !is_own
             && match &self.ground {
-                Ground::Snapshot(view) => view.is_gone(self.schema.expiry(self.ts_s), &record.view()),
-                Ground::Latched { .. } => self.partition.is_gone(self.schema, self.ts_s, record),
+                BaseState::Snapshot(view) => view.is_gone(self.schema.expiry(self.ts_s), &record.view()),
+                BaseState::Latched { .. } => self.partition.is_gone(self.schema, self.ts_s, record),
             }
     }
 
     /// Removes an item if it is still this version, gone or not.
     pub(super) async fn erase(&mut self, found: &Record) -> Result<()> {
         let key = key_of(self.schema, found)?;
-        let current = self.find(&key).await?.filter(|current| Place::of(current) == Place::of(found));
+        let current = self.find(&key).await?.filter(|current| VersionId::of(current) == VersionId::of(found));
         let Some(current) = current else { return Ok(()) };
         self.growth.add(-1, -(current.body().len() as i64));
         let change = touch(&mut self.changes, self.schema, &key, current)?;
@@ -431,23 +447,23 @@ impl Transaction<'_> {
 
     async fn find_below(&self, key: &ItemKey) -> Result<Option<Record>> {
         match &self.ground {
-            Ground::Snapshot(view) => view.find(key).await,
-            Ground::Latched { .. } => self.partition.current(key).await,
+            BaseState::Snapshot(view) => view.find(key).await,
+            BaseState::Latched { .. } => self.partition.current(key).await,
         }
     }
 
     /// Notes what the write will rest on.
     async fn find_to_write(&mut self, key: &ItemKey) -> Result<Option<Record>> {
         let found = self.find(key).await?;
-        if matches!(self.ground, Ground::Snapshot(_)) && !self.ids.contains_key(&key.hash) {
+        if matches!(self.ground, BaseState::Snapshot(_)) && !self.ids.contains_key(&key.hash) {
             let there = found.as_ref().filter(|record| !self.is_gone(record));
-            self.rests_on.push((key.clone(), there.map(Place::of)));
+            self.rests_on.push((key.clone(), there.map(VersionId::of)));
         }
         Ok(found)
     }
 
     /// Only what grows is refused.
-    async fn check_growth(&mut self, growth: Growth) -> Result<()> {
+    async fn check_growth(&mut self, growth: KeyDelta) -> Result<()> {
         if growth.bytes <= 0 {
             return Ok(());
         }
@@ -476,26 +492,26 @@ impl Transaction<'_> {
 
 /// The item's change, begun if it was not touched before.
 fn touch<'c>(
-    changes: &'c mut BTreeMap<u64, Change>,
+    changes: &'c mut BTreeMap<u64, ItemChange>,
     schema: &Schema,
     key: &ItemKey,
     old: Record,
-) -> Result<&'c mut Change> {
+) -> Result<&'c mut ItemChange> {
     use std::collections::btree_map::Entry;
     match changes.entry(old.docnum) {
         Entry::Occupied(there) => Ok(there.into_mut()),
         Entry::Vacant(place) => {
             let body = json::parse(old.body())?;
             let (terms, claims) = (schema.stored_terms(&old, &body), schema.unique.claims(&key.logical, &body));
-            let was = Version { key: key.clone(), record: old, terms, claims };
-            Ok(place.insert(Change { was: Some(was), now: None, is_over: false, writes: 0 }))
+            let was = PreparedVersion { key: key.clone(), record: old, terms, claims };
+            Ok(place.insert(ItemChange { was: Some(was), now: None, is_over: false, writes: 0 }))
         }
     }
 }
 
-impl Change {
+impl ItemChange {
     /// The version that a write replaces.
-    fn latest(&self) -> Option<&Version> {
+    fn latest(&self) -> Option<&PreparedVersion> {
         self.now.as_ref().or(self.was.as_ref())
     }
 
@@ -507,20 +523,20 @@ impl Change {
     }
 }
 
-impl Version {
+impl PreparedVersion {
     /// The rows that differ in the one that follows.
-    fn count_to(&self, next: &Prepared<'_>) -> TermCount {
+    fn count_to(&self, next: &PreparedWrite<'_>) -> TermCount {
         TermCount::between(&self.terms, &next.terms) + TermCount::of_claims(&self.claims, &next.claims)
     }
 }
 
-impl Place {
-    fn of(record: &Record) -> Place {
-        Place { docnum: record.docnum, lsn: record.lsn, seq: record.seq }
+impl VersionId {
+    fn of(record: &Record) -> VersionId {
+        VersionId { docnum: record.docnum, lsn: record.lsn, seq: record.seq }
     }
 }
 
-impl Growth {
+impl KeyDelta {
     fn add(&mut self, items: i64, bytes: i64) {
         self.items += items;
         self.bytes += bytes;

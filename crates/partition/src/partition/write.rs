@@ -10,14 +10,14 @@ use pleiad_model::{Error, Kind, Result, json};
 
 use super::checks::{ALREADY_EXISTS, UNIQUE_TAKEN, check_exists, check_key_room, check_version, check_write, rejected};
 use super::sequencer::Queued;
-use super::{Condition, Draft, Partition, Rejected, Verb, Written};
-use crate::index::{self, Term};
+use super::{Draft, Partition, Precondition, Rejected, Verb, Written};
+use crate::index::{self, IndexTerm};
 use crate::key::{ItemKey, KeyStats};
 use crate::price;
-use crate::record::{Contents, Fields, Record};
-use crate::schema::{Schema, Stored};
-use crate::state::{DOCNUM_COUNTER_BITS, ShardState};
-use crate::transaction::{Changes, New, Old};
+use crate::record::{Contents, FieldOffsets, Record};
+use crate::row_changes::{NewVersion, OldVersion, RowChanges};
+use crate::schema::{Schema, StoredTerms};
+use crate::shard_state::{DOCNUM_COUNTER_BITS, ShardState};
 use crate::ttl::Expiry;
 use crate::unique::Claim;
 
@@ -26,8 +26,8 @@ impl Partition {
         &self,
         schema: &Schema,
         verb: Verb,
-        new: &Prepared<'_>,
-        condition: &Condition,
+        new: &PreparedWrite<'_>,
+        condition: &Precondition,
     ) -> Result<Queued, Rejected> {
         let found = self.current(new.target).await?;
         let is_over = found.as_ref().is_some_and(|record| self.is_gone(schema, new.ts_s, record));
@@ -40,8 +40,8 @@ impl Partition {
     }
 
     /// `over` is an item of the same name whose time is over: it goes in the same transaction.
-    async fn insert(&self, schema: &Schema, new: &Prepared<'_>, over: Option<Record>) -> Result<Queued, Rejected> {
-        let over = over.map(|record| Leaving::new(schema, new.target.clone(), record)).transpose()?;
+    async fn insert(&self, schema: &Schema, new: &PreparedWrite<'_>, over: Option<Record>) -> Result<Queued, Rejected> {
+        let over = over.map(|record| RemovedVersion::new(schema, new.target.clone(), record)).transpose()?;
         let over = self.make_way(schema, new, None, over).await?;
         let mut stats = self.key_stats(&new.key).await?;
         let before = stats.bytes;
@@ -65,16 +65,16 @@ impl Partition {
         })?)
     }
 
-    async fn update(&self, schema: &Schema, new: &Prepared<'_>, old: Record) -> Result<Queued, Rejected> {
+    async fn update(&self, schema: &Schema, new: &PreparedWrite<'_>, old: Record) -> Result<Queued, Rejected> {
         let renamed = new.key.hash != new.target.hash;
         let other = if renamed { self.current(&new.key).await? } else { None };
         let is_over = other.as_ref().is_some_and(|other| self.is_gone(schema, new.ts_s, other));
         if other.is_some() && !is_over {
             return Err(rejected(Kind::Conflict, ALREADY_EXISTS, old.body().len()));
         }
-        let over = other.map(|other| Leaving::new(schema, new.key.clone().into_owned(), other)).transpose()?;
+        let over = other.map(|other| RemovedVersion::new(schema, new.key.clone().into_owned(), other)).transpose()?;
         let over = self.make_way(schema, new, Some(old.docnum), over).await?;
-        let old = Leaving::new(schema, new.target.clone(), old)?;
+        let old = RemovedVersion::new(schema, new.target.clone(), old)?;
         let (old_bytes, new_bytes) = (old.record.body().len(), new.body.len());
         let mut stats = self.key_stats(&new.key).await?;
         let before = stats.bytes;
@@ -104,11 +104,11 @@ impl Partition {
     async fn make_way(
         &self,
         schema: &Schema,
-        new: &Prepared<'_>,
+        new: &PreparedWrite<'_>,
         own: Option<u64>,
-        over: Option<Leaving>,
-    ) -> Result<Vec<Leaving>, Rejected> {
-        let mut over: Vec<Leaving> = over.into_iter().collect();
+        over: Option<RemovedVersion>,
+    ) -> Result<Vec<RemovedVersion>, Rejected> {
+        let mut over: Vec<RemovedVersion> = over.into_iter().collect();
         for claim in &new.claims {
             let Some(holder) = self.holder(claim, &new.key).await? else { continue };
             if own == Some(holder) || over.iter().any(|leaving| leaving.record.docnum == holder) {
@@ -118,7 +118,7 @@ impl Partition {
             if !self.is_gone(schema, new.ts_s, &record) {
                 return Err(rejected(Kind::Conflict, UNIQUE_TAKEN, record.body().len()));
             }
-            over.push(Leaving::new(schema, new.key.renamed(record.id()), record)?);
+            over.push(RemovedVersion::new(schema, new.key.renamed(record.id()), record)?);
         }
         Ok(over)
     }
@@ -127,13 +127,13 @@ impl Partition {
         &self,
         schema: &Schema,
         key: &ItemKey,
-        condition: &Condition,
+        condition: &Precondition,
         ts_s: u32,
     ) -> Result<Queued, Rejected> {
         let old = self.current(key).await?.filter(|record| !self.is_gone(schema, ts_s, record));
         let old = check_exists(old)?;
         check_version(&old, condition)?;
-        let old = Leaving::new(schema, key.clone(), old)?;
+        let old = RemovedVersion::new(schema, key.clone(), old)?;
         let mut stats = self.key_stats(key).await?;
         old.uncount(&mut stats);
         Ok(self.sequence(schema, ts_s, |shard, changes| {
@@ -154,7 +154,7 @@ impl Partition {
         let Some(current) = current.filter(|current| schema.expiry(now_s).is_over(&current.view())) else {
             return Ok(None);
         };
-        let leaving = Leaving::new(schema, key, current)?;
+        let leaving = RemovedVersion::new(schema, key, current)?;
         let mut stats = self.key_stats(&leaving.key).await?;
         leaving.uncount(&mut stats);
         let queued = self.sequence(schema, now_s, |shard, changes| {
@@ -167,22 +167,22 @@ impl Partition {
 }
 
 /// A version on its way out, with what it put beside itself.
-struct Leaving {
+struct RemovedVersion {
     key: ItemKey,
     record: Record,
-    terms: Stored,
+    terms: StoredTerms,
     claims: Vec<Claim>,
 }
 
-impl Leaving {
+impl RemovedVersion {
     fn new(schema: &Schema, key: ItemKey, record: Record) -> Result<Self> {
         let body = json::parse(record.body())?;
         let (terms, claims) = (schema.stored_terms(&record, &body), schema.unique.claims(&key.logical, &body));
-        Ok(Leaving { key, record, terms, claims })
+        Ok(RemovedVersion { key, record, terms, claims })
     }
 
-    fn as_old(&self) -> Old<'_> {
-        Old { key: &self.key, record: &self.record, terms: &self.terms, claims: &self.claims }
+    fn as_old(&self) -> OldVersion<'_> {
+        OldVersion { key: &self.key, record: &self.record, terms: &self.terms, claims: &self.claims }
     }
 
     fn uncount(&self, stats: &mut KeyStats) {
@@ -196,7 +196,7 @@ impl Leaving {
     }
 
     /// Nobody has seen it for some time: because its time is over, or because it was erased with its key.
-    fn go(&self, expiry: &Expiry, at: u64, shard: &mut ShardState, changes: &mut Changes) {
+    fn go(&self, expiry: &Expiry, at: u64, shard: &mut ShardState, changes: &mut RowChanges) {
         match expiry.is_over(&self.record.view()) {
             true => changes.expire(at, &self.as_old()),
             false => changes.remove(at, &self.as_old()),
@@ -212,29 +212,29 @@ pub(super) fn key_of(schema: &Schema, record: &Record) -> Result<ItemKey> {
 }
 
 /// A draft with everything worked out that needs no lock.
-pub(super) struct Prepared<'a> {
+pub(super) struct PreparedWrite<'a> {
     pub(super) target: &'a ItemKey,
     pub(super) key: Cow<'a, ItemKey>,
     pub(super) ts_s: u32,
     indexed: bool,
-    fields: Fields,
+    fields: FieldOffsets,
     pub(super) body: &'a [u8],
-    pub(super) terms: Vec<Term>,
+    pub(super) terms: Vec<IndexTerm>,
     pub(super) claims: Vec<Claim>,
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> PreparedWrite<'a> {
     pub(super) fn new(schema: &Schema, draft: &'a Draft, ts_s: u32) -> Self {
         let (target, indexed, body) = (&draft.target, draft.indexed, draft.text.as_slice());
         let renamed = draft.id != target.id;
         let key = if renamed { Cow::Owned(target.renamed(&draft.id)) } else { Cow::Borrowed(target) };
         let terms = schema.terms(&draft.body, ts_s, indexed);
         let claims = schema.unique.claims(&target.logical, &draft.body);
-        Prepared { target, key, ts_s, indexed, fields: Fields::of(body), body, terms, claims }
+        PreparedWrite { target, key, ts_s, indexed, fields: FieldOffsets::of(body), body, terms, claims }
     }
 
-    fn as_new<'n>(&'n self, record: &'n Record) -> New<'n> {
-        New { key: &self.key, record, terms: &self.terms, claims: &self.claims }
+    fn as_new<'n>(&'n self, record: &'n Record) -> NewVersion<'n> {
+        NewVersion { key: &self.key, record, terms: &self.terms, claims: &self.claims }
     }
 
     pub(super) fn contents(&self, docnum: u64) -> Contents<'_> {

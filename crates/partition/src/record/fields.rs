@@ -18,13 +18,13 @@ const ENTRY_BYTES: usize = 8;
 
 /// The list of one body, as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fields {
+pub struct FieldOffsets {
     list: Vec<u8>,
 }
 
-impl Fields {
-    pub fn of(body: &[u8]) -> Fields {
-        listed(body).unwrap_or_else(|| Fields { list: UNLISTED.to_be_bytes().to_vec() })
+impl FieldOffsets {
+    pub fn of(body: &[u8]) -> FieldOffsets {
+        listed(body).unwrap_or_else(|| FieldOffsets { list: UNLISTED.to_be_bytes().to_vec() })
     }
 
     pub fn as_bytes(&self) -> &[u8] {
@@ -32,7 +32,7 @@ impl Fields {
     }
 }
 
-fn listed(body: &[u8]) -> Option<Fields> {
+fn listed(body: &[u8]) -> Option<FieldOffsets> {
     let mut list = vec![0; 2];
     for property in lazy::properties(body) {
         let name = lazy::string(property.name)?;
@@ -41,7 +41,7 @@ fn listed(body: &[u8]) -> Option<Fields> {
     }
     let count = u16::try_from(list.len() / ENTRY_BYTES).ok().filter(|count| *count != UNLISTED)?;
     list[..2].copy_from_slice(&count.to_be_bytes());
-    Some(Fields { list })
+    Some(FieldOffsets { list })
 }
 
 /// How long the entries are that follow a count; `None` if there are none because nothing is listed.

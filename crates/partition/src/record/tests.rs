@@ -3,13 +3,13 @@ use proptest::prelude::*;
 
 const BODY: &[u8] = br#"{"id":"a1","n":5}"#;
 
-fn contents<'a>(epk: &'a EffectiveKey, id: &'a str, fields: &'a Fields, body: &'a [u8]) -> Contents<'a> {
+fn contents<'a>(epk: &'a EffectiveKey, id: &'a str, fields: &'a FieldOffsets, body: &'a [u8]) -> Contents<'a> {
     Contents { docnum: 0x1_05, ts_s: 0x6451_fb4b, terms: 10, indexed: true, tag: None, epk, id, fields, body }
 }
 
 fn record(indexed: bool) -> Record {
     let epk = EffectiveKey::from_bytes(&[0xAB, 0xCD]);
-    let fields = Fields::of(BODY);
+    let fields = FieldOffsets::of(BODY);
     Record::encode(&Contents { indexed, ..contents(&epk, "a1", &fields, BODY) }, 812, 0).unwrap()
 }
 
@@ -26,7 +26,7 @@ fn the_drawing_in_the_header_is_true() {
 
 #[test]
 fn a_version_keeps_the_etag_that_was_told_before_it_had_a_place() {
-    let (epk, fields) = (EffectiveKey::from_bytes(&[0xAB, 0xCD]), Fields::of(BODY));
+    let (epk, fields) = (EffectiveKey::from_bytes(&[0xAB, 0xCD]), FieldOffsets::of(BODY));
     let told =
         Record::encode(&Contents { tag: Some((7, 0x8001)), ..contents(&epk, "a1", &fields, BODY) }, 0, 0).unwrap();
     let placed = told.placed(812, 3);
@@ -93,7 +93,7 @@ proptest! {
     #[test]
     fn records_round_trip(lsn in 0u64..1 << 48, seq: u16, docnum in 0u64..1 << 60, epk in proptest::collection::vec(any::<u8>(), 0..120), id in "\\PC{0,40}", body in proptest::collection::vec(any::<u8>(), 0..200)) {
         let epk = EffectiveKey::from_bytes(&epk);
-        let fields = Fields::of(&body);
+        let fields = FieldOffsets::of(&body);
         let made = Record::encode(&Contents { docnum, ..contents(&epk, &id, &fields, &body) }, lsn, seq).unwrap();
         let read = Record::decode(made.bytes().clone()).unwrap();
         prop_assert_eq!(&read, &made);

@@ -1,14 +1,14 @@
 //! When an item is over.
 
 use super::*;
-use crate::record::{Contents, Fields};
+use crate::record::{Contents, FieldOffsets};
 use pleiad_model::partition_key::EffectiveKey;
 use proptest::prelude::*;
 
 fn record(ts_s: u32, ttl: &str) -> Record {
     let body = format!(r#"{{"id":"a"{ttl}}}"#);
     let (docnum, terms, indexed, id, epk) = (9, 0, true, "a", EffectiveKey::MIN);
-    let fields = Fields::of(body.as_bytes());
+    let fields = FieldOffsets::of(body.as_bytes());
     let contents =
         Contents { docnum, ts_s, terms, indexed, tag: None, epk: &epk, id, fields: &fields, body: body.as_bytes() };
     Record::encode(&contents, 1, 0).unwrap()

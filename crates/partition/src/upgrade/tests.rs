@@ -3,9 +3,9 @@
 use pleiad_storage::Durability;
 
 use super::*;
-use crate::partition::{Condition, Partition, Verb};
+use crate::partition::{Partition, Precondition, Verb};
+use crate::row_changes::docnum_value;
 use crate::testing::{audit, draft, item, memory, open, range, rows, schema};
-use crate::transaction::docnum_value;
 
 const SHARD: u64 = 7;
 
@@ -29,7 +29,7 @@ async fn feed_rows_of_version_1_are_rewritten_at_open() {
     let partition = open(&store).await;
     for n in 0..3000 {
         let draft = draft(&schema, &n.to_string(), item(&format!("p{}", n % 9), &n.to_string(), n));
-        partition.write(&schema, Verb::Create, &draft, &Condition::None, 7).await.unwrap();
+        partition.write(&schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
     }
     let today = rows(&store, SHARD).await;
     for left in [0, 1500, 3000] {

@@ -1,12 +1,12 @@
 //! People get what they need to connect; a real server's key stays out of it.
 
 use super::*;
-use crate::config::{Environment, Flags};
+use crate::config::{Environment, FlagValues};
 
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEyMzQ1Njc4OTo7PD0+Pw==";
 
-fn banner(face: Face, flags: &[(&'static str, &str)]) -> String {
-    let flags: Flags = flags.iter().map(|(name, word)| (*name, vec![(*word).to_owned()])).collect();
+fn banner(face: RunMode, flags: &[(&'static str, &str)]) -> String {
+    let flags: FlagValues = flags.iter().map(|(name, word)| (*name, vec![(*word).to_owned()])).collect();
     let environment = Environment::from([("HOME", "/home/ada"), ("PLEIAD_PRIMARY_KEY", KEY)]);
     let settings = Settings::resolve(face, &flags, &environment).unwrap();
     text(&settings, &Endpoints::new(&settings, 8082), Some(Path::new("/d/ca.pem")))
@@ -14,7 +14,7 @@ fn banner(face: Face, flags: &[(&'static str, &str)]) -> String {
 
 #[test]
 fn dev_tells_endpoint_key_connection_string_data_and_how_to_stop() {
-    let banner = banner(Face::Dev, &[("data", "/d")]);
+    let banner = banner(RunMode::Dev, &[("data", "/d")]);
     for wanted in [
         "http://localhost:8082  https://localhost:8082",
         &format!("AccountEndpoint=http://localhost:8082/;AccountKey={KEY};"),
@@ -28,11 +28,11 @@ fn dev_tells_endpoint_key_connection_string_data_and_how_to_stop() {
 
 #[test]
 fn serve_never_shows_its_key() {
-    let banner = banner(Face::Serve, &[("data", "/d")]);
+    let banner = banner(RunMode::Serve, &[("data", "/d")]);
     assert!(banner.contains("http://localhost:8082\n") && !banner.contains(&KEY[..20]), "{banner}");
 }
 
 #[test]
 fn ephemeral_data_is_announced_as_such() {
-    assert!(banner(Face::Dev, &[("ephemeral", "true")]).contains("in memory"));
+    assert!(banner(RunMode::Dev, &[("ephemeral", "true")]).contains("in memory"));
 }

@@ -9,24 +9,24 @@ use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches};
 
-use super::source::Flags;
-use super::table::{Face, Group, Preset, Setting, TABLE};
-use super::word::Shape;
-use crate::remote::{self, Order};
+use super::precedence::FlagValues;
+use super::table::{Preset, RunMode, Setting, SettingGroup, TABLE};
+use super::value::ValueArity;
+use crate::remote::{self, RemoteCommand};
 
 /// What the user asked for.
 #[derive(Debug)]
 pub enum Command {
-    Run(Face, Flags),
-    Inspect(Flags),
-    Trust { flags: Flags, act: Trust },
+    Run(RunMode, FlagValues),
+    Inspect(FlagValues),
+    Trust { flags: FlagValues, act: TrustCommand },
     Config(Print),
-    Remote { flags: Flags, order: Order },
+    Remote { flags: FlagValues, order: RemoteCommand },
 }
 
 /// What `pleiad trust` is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trust {
+pub enum TrustCommand {
     Explain,
     Path,
     Install,
@@ -50,8 +50,8 @@ const TRUST_FLAGS: [&str; 3] = ["data", "config", "host-name"];
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
     let matches = tree().try_get_matches_from(words)?;
     Ok(match matches.subcommand() {
-        Some(("dev", of)) => Command::Run(Face::Dev, flags(of)),
-        Some(("serve", of)) => Command::Run(Face::Serve, flags(of)),
+        Some(("dev", of)) => Command::Run(RunMode::Dev, flags(of)),
+        Some(("serve", of)) => Command::Run(RunMode::Serve, flags(of)),
         Some(("inspect", of)) => Command::Inspect(flags(of)),
         Some(("trust", of)) => Command::Trust { flags: flags(of), act: trust(of) },
         Some(("config", of)) => Command::Config(print(of)),
@@ -95,7 +95,7 @@ Every setting is also an environment variable (PLEIAD_PORT) and a key in the fil
 `pleiad config` prints a documented sample of that file.";
 
 fn dev() -> clap::Command {
-    face(Face::Dev).about("Run a database for development and tests, in place of the Cosmos DB emulator").after_help(
+    face(RunMode::Dev).about("Run a database for development and tests, in place of the Cosmos DB emulator").after_help(
         "Examples:\n  pleiad dev\n  pleiad dev --ephemeral --quiet --port 0\n  \
              pleiad dev --host 0.0.0.0 --host-name cosmos.test\n\n\
              Keys are given as environment variables (PLEIAD_PRIMARY_KEY, …), in the file or with --key-file.",
@@ -103,7 +103,7 @@ fn dev() -> clap::Command {
 }
 
 fn serve() -> clap::Command {
-    face(Face::Serve).about("Run a database for real use: durable, with keys of your own").after_help(
+    face(RunMode::Serve).about("Run a database for real use: durable, with keys of your own").after_help(
         "Examples:\n  pleiad config --new-key > pleiad.key\n  \
              pleiad serve --data /var/lib/pleiad --key-file pleiad.key\n  \
              pleiad serve --config /etc/pleiad.toml --host 0.0.0.0 --tls-cert chain.pem --tls-key key.pem\n\n\
@@ -111,9 +111,9 @@ fn serve() -> clap::Command {
     )
 }
 
-fn face(face: Face) -> clap::Command {
+fn face(face: RunMode) -> clap::Command {
     let offered = |group| TABLE.iter().filter(move |s| s.group == group && s.is_flag() && s.is_in(face));
-    let args = Group::ALL.into_iter().flat_map(offered).map(move |setting| arg(setting, face));
+    let args = SettingGroup::ALL.into_iter().flat_map(offered).map(move |setting| arg(setting, face));
     clap::Command::new(face.as_str()).args(args)
 }
 
@@ -126,7 +126,7 @@ fn inspect() -> clap::Command {
 
 /// Arguments for these settings, with the presets of `dev`.
 fn settings(names: &'static [&str]) -> impl Iterator<Item = Arg> {
-    names.iter().filter_map(|name| Setting::find(name)).map(|setting| arg(setting, Face::Dev))
+    names.iter().filter_map(|name| Setting::find(name)).map(|setting| arg(setting, RunMode::Dev))
 }
 
 fn trust_command() -> clap::Command {
@@ -153,14 +153,14 @@ fn switch(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
 }
 
-fn arg(setting: &'static Setting, face: Face) -> Arg {
+fn arg(setting: &'static Setting, face: RunMode) -> Arg {
     let arg = Arg::new(setting.name).long(setting.name).help(help(setting, face)).help_heading(setting.group.title());
     match setting.shape {
-        Shape::One => arg.value_name(value_name(setting)),
-        Shape::Path if setting.name == "data" => arg.value_name("DIR"),
-        Shape::Path => arg.value_name("FILE"),
-        Shape::Many => arg.value_name("NAME").action(ArgAction::Append),
-        Shape::Flag => arg
+        ValueArity::One => arg.value_name(value_name(setting)),
+        ValueArity::Path if setting.name == "data" => arg.value_name("DIR"),
+        ValueArity::Path => arg.value_name("FILE"),
+        ValueArity::Many => arg.value_name("NAME").action(ArgAction::Append),
+        ValueArity::Flag => arg
             .num_args(0..=1)
             .require_equals(true)
             .default_missing_value("true")
@@ -177,9 +177,9 @@ fn value_name(setting: &Setting) -> String {
     }
 }
 
-fn help(setting: &Setting, face: Face) -> String {
+fn help(setting: &Setting, face: RunMode) -> String {
     let preset = match setting.preset(face) {
-        Preset::Is(word) if setting.shape != Shape::Flag => format!(" [default: {word}]"),
+        Preset::Is(word) if setting.shape != ValueArity::Flag => format!(" [default: {word}]"),
         Preset::Found(how) => format!(" [default: {how}]"),
         Preset::Required => " [required]".to_owned(),
         _ => String::new(),
@@ -187,7 +187,7 @@ fn help(setting: &Setting, face: Face) -> String {
     format!("{}{preset} [env: {}]", setting.help(), setting.variable())
 }
 
-fn flags(matches: &ArgMatches) -> Flags {
+fn flags(matches: &ArgMatches) -> FlagValues {
     let words = |setting: &'static Setting| {
         let words = matches.try_get_many::<String>(setting.name).ok().flatten()?;
         Some((setting.name, words.cloned().collect()))
@@ -195,11 +195,11 @@ fn flags(matches: &ArgMatches) -> Flags {
     TABLE.iter().filter_map(words).collect::<BTreeMap<_, _>>()
 }
 
-fn trust(matches: &ArgMatches) -> Trust {
+fn trust(matches: &ArgMatches) -> TrustCommand {
     match (matches.get_flag("install"), matches.get_flag("path")) {
-        (true, _) => Trust::Install,
-        (_, true) => Trust::Path,
-        _ => Trust::Explain,
+        (true, _) => TrustCommand::Install,
+        (_, true) => TrustCommand::Path,
+        _ => TrustCommand::Explain,
     }
 }
 

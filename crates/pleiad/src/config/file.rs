@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use pleiad_model::{Error, Result};
 use toml::de::DeValue;
 
-use super::document::{Document, Entry};
 use super::table::{Setting, TABLE};
-use super::word::Shape;
+use super::toml_document::{TomlDocument, TomlEntry};
+use super::value::ValueArity;
 use crate::seed::Declaration;
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl ConfigFile {
     }
 
     pub fn parse(path: &Path, text: &str) -> Result<ConfigFile> {
-        let document = Document::new(path, text);
+        let document = TomlDocument::new(path, text);
         let table = document.parse()?;
         let mut file =
             ConfigFile { path: path.to_owned(), words: BTreeMap::new(), declaration: Declaration::default() };
@@ -53,14 +53,14 @@ fn known() -> Vec<&'static str> {
     settings.chain([DATABASE]).collect()
 }
 
-fn words(document: &Document, entry: &Entry, setting: &Setting) -> Result<Vec<String>> {
+fn words(document: &TomlDocument, entry: &TomlEntry, setting: &Setting) -> Result<Vec<String>> {
     let words = match (entry.value, setting.shape) {
-        (DeValue::Array(items), Shape::Many) => items.iter().map(|item| word(item.get_ref())).collect(),
+        (DeValue::Array(items), ValueArity::Many) => items.iter().map(|item| word(item.get_ref())).collect(),
         (value, _) => word(value).map(|word| vec![word]),
     };
     let words = words.ok_or_else(|| document.wanted(entry, wanted(setting.shape)))?;
     Ok(match setting.shape {
-        Shape::Path => words.iter().map(|word| beside(document.path, word)).collect(),
+        ValueArity::Path => words.iter().map(|word| beside(document.path, word)).collect(),
         _ => words,
     })
 }
@@ -74,12 +74,12 @@ fn word(value: &DeValue) -> Option<String> {
     }
 }
 
-fn wanted(shape: Shape) -> &'static str {
+fn wanted(shape: ValueArity) -> &'static str {
     match shape {
-        Shape::One => "a string or a whole number",
-        Shape::Path => "a path, in quotes",
-        Shape::Flag => "true or false",
-        Shape::Many => "a string or an array of strings",
+        ValueArity::One => "a string or a whole number",
+        ValueArity::Path => "a path, in quotes",
+        ValueArity::Flag => "true or false",
+        ValueArity::Many => "a string or an array of strings",
     }
 }
 

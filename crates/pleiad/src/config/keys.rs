@@ -12,9 +12,9 @@ use base64::prelude::BASE64_STANDARD;
 use pleiad_model::{Error, Result};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::document::Document;
-use super::table::Face;
-use super::word::Word;
+use super::table::RunMode;
+use super::toml_document::TomlDocument;
+use super::value::SettingValue;
 
 /// The key of Azure's own emulators; SDK samples and test suites carry it.
 pub const WELL_KNOWN_KEY: &str =
@@ -26,30 +26,30 @@ const NEW_KEY_BYTES: usize = 64;
 const KEY_BYTES_MIN: usize = 32;
 
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct AccountKey {
     text: String,
 }
 
-impl Key {
+impl AccountKey {
     /// As it is written in connection strings.
     pub fn reveal(&self) -> &str {
         &self.text
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for AccountKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }
 }
 
-impl Word for Key {
+impl SettingValue for AccountKey {
     fn read(text: &str) -> Result<Self, String> {
         let bytes = BASE64_STANDARD.decode(text).unwrap_or_default();
         if bytes.len() < KEY_BYTES_MIN {
             return Err(format!("the base64 of at least {KEY_BYTES_MIN} bytes; `pleiad config --new-key` makes one"));
         }
-        Ok(Key { text: text.to_owned() })
+        Ok(AccountKey { text: text.to_owned() })
     }
 }
 
@@ -57,23 +57,23 @@ impl Word for Key {
 const NAMES: [&str; 4] = ["primary-key", "secondary-key", "primary-read-only-key", "secondary-read-only-key"];
 
 /// The four keys as far as they were given.
-pub type KeySet = [Option<Key>; 4];
+pub type AccountKeys = [Option<AccountKey>; 4];
 
 #[derive(Clone, Debug)]
-pub struct Keys {
-    pub primary: Key,
-    pub secondary: Option<Key>,
-    pub primary_read_only: Option<Key>,
-    pub secondary_read_only: Option<Key>,
+pub struct ConfiguredKeys {
+    pub primary: AccountKey,
+    pub secondary: Option<AccountKey>,
+    pub primary_read_only: Option<AccountKey>,
+    pub secondary_read_only: Option<AccountKey>,
 }
 
-impl Keys {
+impl ConfiguredKeys {
     /// The keys given by themselves, then those of the file, then in dev the well-known one.
-    pub fn settle(face: Face, given: KeySet, file: Option<&Path>) -> Result<Keys> {
+    pub fn settle(face: RunMode, given: AccountKeys, file: Option<&Path>) -> Result<ConfiguredKeys> {
         let from_file = file.map(read_file).transpose()?.unwrap_or_default();
         let [first, second, third, fourth] = from_file;
         let [primary, secondary, primary_read_only, secondary_read_only] = given;
-        let keys = Keys {
+        let keys = ConfiguredKeys {
             primary: primary.or(first).map_or_else(|| preset(face), Ok)?,
             secondary: secondary.or(second),
             primary_read_only: primary_read_only.or(third),
@@ -83,15 +83,15 @@ impl Keys {
         Ok(keys)
     }
 
-    fn all(&self) -> [Option<&Key>; 4] {
+    fn all(&self) -> [Option<&AccountKey>; 4] {
         let rest = [&self.secondary, &self.primary_read_only, &self.secondary_read_only];
         let [second, third, fourth] = rest.map(Option::as_ref);
         [Some(&self.primary), second, third, fourth]
     }
 
-    fn check(&self, face: Face) -> Result<()> {
+    fn check(&self, face: RunMode) -> Result<()> {
         let all = self.all();
-        if face == Face::Serve
+        if face == RunMode::Serve
             && let Some(at) = all.iter().position(|key| key.is_some_and(|key| key.text == WELL_KNOWN_KEY))
         {
             return Err(Error::invalid(format!(
@@ -114,31 +114,31 @@ impl Keys {
 const ADVICE: &str = "Make one with `pleiad config --new-key > pleiad.key` and start with `--key-file pleiad.key`, or \
                       put it into the environment as PLEIAD_PRIMARY_KEY.";
 
-fn preset(face: Face) -> Result<Key> {
+fn preset(face: RunMode) -> Result<AccountKey> {
     match face {
-        Face::Dev => Key::read(WELL_KNOWN_KEY).map_err(Error::internal),
-        Face::Serve => Err(Error::invalid(format!("`pleiad serve` needs a key of your own. {ADVICE}"))),
+        RunMode::Dev => AccountKey::read(WELL_KNOWN_KEY).map_err(Error::internal),
+        RunMode::Serve => Err(Error::invalid(format!("`pleiad serve` needs a key of your own. {ADVICE}"))),
     }
 }
 
 /// Either nothing but the primary key, or TOML with the settings' names.
-fn read_file(path: &Path) -> Result<KeySet> {
+fn read_file(path: &Path) -> Result<AccountKeys> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::invalid(format!("cannot read the key file {}: {error}", path.display())))?;
-    match Key::read(text.trim()) {
+    match AccountKey::read(text.trim()) {
         Ok(key) => Ok([Some(key), None, None, None]),
         Err(_) => parse_file(path, &text),
     }
 }
 
-fn parse_file(path: &Path, text: &str) -> Result<KeySet> {
-    let document = Document::new(path, text);
+fn parse_file(path: &Path, text: &str) -> Result<AccountKeys> {
+    let document = TomlDocument::new(path, text);
     let table = document
         .parse()
         .map_err(|_| Error::invalid(format!("{}: neither a key nor TOML with keys. {ADVICE}", path.display())))?;
-    let mut keys = KeySet::default();
+    let mut keys = AccountKeys::default();
     for entry in document.entries(&table, &NAMES)? {
-        let key = Key::read(document.string(&entry)?).map_err(|wanted| document.wanted(&entry, &wanted))?;
+        let key = AccountKey::read(document.string(&entry)?).map_err(|wanted| document.wanted(&entry, &wanted))?;
         if let Some(at) = NAMES.iter().position(|name| *name == entry.name) {
             keys[at] = Some(key);
         }

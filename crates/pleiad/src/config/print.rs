@@ -5,8 +5,8 @@
 
 use std::fmt::Write;
 
-use super::table::{Face, Group, Preset, Setting, TABLE};
-use super::word::Shape;
+use super::table::{Preset, RunMode, Setting, SettingGroup, TABLE};
+use super::value::ValueArity;
 
 pub fn list() -> String {
     TABLE.iter().map(|setting| format!("{}\n", setting.name)).collect()
@@ -14,7 +14,7 @@ pub fn list() -> String {
 
 pub fn sample() -> String {
     let mut text = SAMPLE_HEAD.to_owned();
-    for group in Group::ALL {
+    for group in SettingGroup::ALL {
         _ = write!(text, "\n# {}\n", group.title());
         for setting in of(group).filter(|setting| setting.is_in_file()) {
             text.push_str(&sample_of(setting));
@@ -52,7 +52,7 @@ const SAMPLE_TAIL: &str = r#"
 # items = [{ id = "c1", name = "Ada" }]  # instead of a file
 "#;
 
-fn of(group: Group) -> impl Iterator<Item = &'static Setting> {
+fn of(group: SettingGroup) -> impl Iterator<Item = &'static Setting> {
     TABLE.iter().filter(move |setting| setting.group == group)
 }
 
@@ -69,7 +69,7 @@ fn sample_of(setting: &Setting) -> String {
 }
 
 fn sample_note(setting: &Setting) -> Option<String> {
-    let (dev, serve) = (setting.preset(Face::Dev), setting.preset(Face::Serve));
+    let (dev, serve) = (setting.preset(RunMode::Dev), setting.preset(RunMode::Serve));
     match (dev, serve) {
         (Preset::Unset, Preset::Unset) => Some("Not set by default.".to_owned()),
         (dev, serve) if dev == serve => None,
@@ -79,12 +79,12 @@ fn sample_note(setting: &Setting) -> Option<String> {
 
 /// The preset, or where there is none something of the right kind.
 fn sample_value(setting: &Setting) -> String {
-    match (setting.preset(Face::Dev), setting.shape) {
-        (Preset::Is(word), Shape::Flag) => word.to_owned(),
+    match (setting.preset(RunMode::Dev), setting.shape) {
+        (Preset::Is(word), ValueArity::Flag) => word.to_owned(),
         (Preset::Is(word), _) if word.bytes().all(|byte| byte.is_ascii_digit()) => word.to_owned(),
         (Preset::Is(word), _) => format!("\"{word}\""),
-        (_, Shape::Path) => format!("\"path/to/{}\"", setting.name),
-        (_, Shape::Many) => "[\"cosmos.test\"]".to_owned(),
+        (_, ValueArity::Path) => format!("\"path/to/{}\"", setting.name),
+        (_, ValueArity::Many) => "[\"cosmos.test\"]".to_owned(),
         _ if setting.is_secret() => "\"…\"".to_owned(),
         _ => "3".to_owned(),
     }
@@ -102,7 +102,7 @@ fn told(preset: Preset) -> String {
 
 pub fn markdown() -> String {
     let mut text = MARKDOWN_HEAD.to_owned();
-    for group in Group::ALL {
+    for group in SettingGroup::ALL {
         _ = write!(text, "\n## {}\n\n{TABLE_HEAD}", group.title());
         for setting in of(group) {
             _ = writeln!(text, "{}", row(setting));
@@ -168,8 +168,8 @@ fn row(setting: &Setting) -> String {
         "| `{}` | `{}` | {} | {} | {unit} | {} |",
         setting.name,
         setting.variable(),
-        told(setting.preset(Face::Dev)),
-        told(setting.preset(Face::Serve)),
+        told(setting.preset(RunMode::Dev)),
+        told(setting.preset(RunMode::Serve)),
         setting.help(),
     )
 }

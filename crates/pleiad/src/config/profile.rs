@@ -2,12 +2,12 @@
 //!
 //! Only what a year's documentation states is set here; the rest is as today. A setting of its own comes first.
 
-use super::word::Profile;
+use super::value::Profile;
 
 const GIB: u64 = 1 << 30;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Era {
+pub struct LimitsProfile {
     pub partition_bytes_max: u64,
     pub key_bytes_max: u64,
     /// The least and the most that a container with a partition key reserves.
@@ -15,22 +15,29 @@ pub struct Era {
     pub container_ru_max: u64,
 }
 
-const CURRENT: Era =
-    Era { partition_bytes_max: 50 * GIB, key_bytes_max: 20 * GIB, container_ru_min: 400, container_ru_max: 1_000_000 };
+const CURRENT: LimitsProfile = LimitsProfile {
+    partition_bytes_max: 50 * GIB,
+    key_bytes_max: 20 * GIB,
+    container_ru_min: 400,
+    container_ru_max: 1_000_000,
+};
 
 impl Profile {
-    pub fn era(self) -> Era {
+    pub fn era(self) -> LimitsProfile {
         match self {
-            Profile::Of2016 => Era {
+            Profile::Of2016 => LimitsProfile {
                 partition_bytes_max: 10 * GIB,
                 key_bytes_max: 10 * GIB,
                 container_ru_min: 10_100,
                 container_ru_max: 250_000,
             },
-            Profile::Of2017 => {
-                Era { partition_bytes_max: 10 * GIB, key_bytes_max: 10 * GIB, container_ru_min: 2_500, ..CURRENT }
-            }
-            Profile::Of2018 => Era { key_bytes_max: 10 * GIB, ..CURRENT },
+            Profile::Of2017 => LimitsProfile {
+                partition_bytes_max: 10 * GIB,
+                key_bytes_max: 10 * GIB,
+                container_ru_min: 2_500,
+                ..CURRENT
+            },
+            Profile::Of2018 => LimitsProfile { key_bytes_max: 10 * GIB, ..CURRENT },
             Profile::Current => CURRENT,
         }
     }

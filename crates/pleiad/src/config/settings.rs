@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pleiad_model::{Error, Result};
-use pleiad_wire::nosql::auth::bearer::keyring::KeyPlace;
+use pleiad_wire::nosql::auth::bearer::jwks_cache::JwksLocation;
 
 use super::address;
 use super::file::ConfigFile;
-use super::keys::Keys;
-use super::source::{Environment, Flags, Words, config_path};
-use super::table::{Answers, Face};
-use super::word::{Consistency, DurabilityWord, LogFormat, LogLevel, Tls, Url};
+use super::keys::ConfiguredKeys;
+use super::precedence::{Environment, FlagValues, RawSettings, config_path};
+use super::table::{ParsedSettings, RunMode};
+use super::value::{Consistency, DurabilityWord, LogFormat, LogLevel, Tls, Url};
 use crate::seed::Declaration;
 
 #[derive(Debug)]
 pub struct Settings {
-    pub face: Face,
+    pub face: RunMode,
 
     /// The first must be bound, the others where the machine has them.
     pub addresses: Vec<IpAddr>,
@@ -30,9 +30,9 @@ pub struct Settings {
     pub public_name: String,
     pub protocols: Protocols,
 
-    pub keys: Keys,
+    pub keys: ConfiguredKeys,
     /// Whose bearer tokens are accepted, if anybody's.
-    pub tokens: Option<Tokens>,
+    pub tokens: Option<BearerSettings>,
     pub own_certificate: Option<OwnCertificate>,
     /// What a generated certificate is for.
     pub certificate_names: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Settings {
     pub certificate_dir: Option<PathBuf>,
 
     pub storage: Storage,
-    pub durability: Durability,
+    pub durability: DurabilitySetting,
     pub block_cache_bytes: u64,
     pub consistency: Consistency,
 
@@ -101,7 +101,7 @@ pub enum Storage {
 
 /// What an acknowledged write has survived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
+pub enum DurabilitySetting {
     /// It is on disk.
     Synced,
     /// The operating system has it, and syncs at least this often.
@@ -110,8 +110,8 @@ pub enum Durability {
 
 /// Bearer tokens: who signs them, with what, for whom, and what they are worth.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tokens {
-    pub keys: KeyPlace,
+pub struct BearerSettings {
+    pub keys: JwksLocation,
     pub issuer: String,
     pub audiences: Vec<String>,
     pub roles: Option<PathBuf>,
@@ -124,15 +124,20 @@ pub struct OwnCertificate {
 }
 
 impl Settings {
-    pub fn resolve(face: Face, flags: &Flags, environment: &Environment) -> Result<Settings> {
+    pub fn resolve(face: RunMode, flags: &FlagValues, environment: &Environment) -> Result<Settings> {
         let file = config_path(flags, environment).map(|path| ConfigFile::read(&path)).transpose()?;
-        let words = Words::gather(face, flags, environment, file.as_ref())?;
+        let words = RawSettings::gather(face, flags, environment, file.as_ref())?;
         let declaration = file.map(|file| file.declaration).unwrap_or_default();
-        settle(face, Answers::read(&words)?, environment, declaration)
+        settle(face, ParsedSettings::read(&words)?, environment, declaration)
     }
 }
 
-fn settle(face: Face, said: Answers, environment: &Environment, declaration: Declaration) -> Result<Settings> {
+fn settle(
+    face: RunMode,
+    said: ParsedSettings,
+    environment: &Environment,
+    declaration: Declaration,
+) -> Result<Settings> {
     let addresses = address::resolve(&said.host)?;
     let home = user_directory(environment);
     let own_certificate = own_certificate(said.tls_cert, said.tls_key)?;
@@ -145,7 +150,7 @@ fn settle(face: Face, said: Answers, environment: &Environment, declaration: Dec
         public_name: address::public_name(&said.host, &addresses),
         addresses,
         protocols: protocols(face, said.tls, own_certificate.is_some()),
-        keys: Keys::settle(face, given, said.key_file.as_deref())?,
+        keys: ConfiguredKeys::settle(face, given, said.key_file.as_deref())?,
         tokens: tokens(said.token_keys, said.token_keys_url, said.token_issuer, said.token_audience, said.roles)?,
         own_certificate,
         certificate_names: address::certificate_names(&said.host, &said.host_name, machine_name(environment)),
@@ -187,15 +192,17 @@ fn tokens(
     issuer: Option<String>,
     audiences: Vec<String>,
     roles: Option<PathBuf>,
-) -> Result<Option<Tokens>> {
+) -> Result<Option<BearerSettings>> {
     let keys = match (file, url) {
         (Some(_), Some(_)) => return Err(Error::invalid("give either `token-keys` or `token-keys-url`, not both.")),
-        (Some(path), None) => Some(KeyPlace::File(path)),
-        (None, Some(url)) => Some(KeyPlace::Url(url.0)),
+        (Some(path), None) => Some(JwksLocation::File(path)),
+        (None, Some(url)) => Some(JwksLocation::Url(url.0)),
         (None, None) => None,
     };
     match (keys, issuer) {
-        (Some(keys), Some(issuer)) if !audiences.is_empty() => Ok(Some(Tokens { keys, issuer, audiences, roles })),
+        (Some(keys), Some(issuer)) if !audiences.is_empty() => {
+            Ok(Some(BearerSettings { keys, issuer, audiences, roles }))
+        }
         (Some(_), _) => {
             Err(Error::invalid("token keys need `token-issuer` and `token-audience`: whose tokens, for whom."))
         }
@@ -217,24 +224,24 @@ fn own_certificate(chain: Option<PathBuf>, key: Option<PathBuf>) -> Result<Optio
 
 /// A server that was given no certificate stands behind something that has one, or on a trusted network; a
 /// development machine wants every client to get in.
-fn protocols(face: Face, tls: Tls, own_certificate: bool) -> Protocols {
+fn protocols(face: RunMode, tls: Tls, own_certificate: bool) -> Protocols {
     match (tls, face) {
         (Tls::Off, _) => Protocols::Http,
         (Tls::On, _) => Protocols::Https,
-        (Tls::Auto, Face::Dev) => Protocols::Both,
-        (Tls::Auto, Face::Serve) if own_certificate => Protocols::Https,
-        (Tls::Auto, Face::Serve) => Protocols::Http,
+        (Tls::Auto, RunMode::Dev) => Protocols::Both,
+        (Tls::Auto, RunMode::Serve) if own_certificate => Protocols::Https,
+        (Tls::Auto, RunMode::Serve) => Protocols::Http,
     }
 }
 
-fn storage(face: Face, ephemeral: bool, data: Option<PathBuf>, home: Option<PathBuf>) -> Result<Storage> {
+fn storage(face: RunMode, ephemeral: bool, data: Option<PathBuf>, home: Option<PathBuf>) -> Result<Storage> {
     match (data, face) {
         _ if ephemeral => Ok(Storage::Memory),
         (Some(directory), _) => Ok(Storage::Directory(directory)),
-        (None, Face::Serve) => {
+        (None, RunMode::Serve) => {
             Err(Error::invalid("`pleiad serve` must be told where its data lives: --data DIR or PLEIAD_DATA."))
         }
-        (None, Face::Dev) => home
+        (None, RunMode::Dev) => home
             .map(Storage::Directory)
             .ok_or_else(|| Error::invalid("this user has no home directory; give --data DIR or --ephemeral.")),
     }
@@ -249,10 +256,12 @@ fn certificate_dir(storage: &Storage, home: Option<PathBuf>) -> Option<PathBuf> 
     base.map(|directory| directory.join("certificates"))
 }
 
-fn durability(said: DurabilityWord, sync_interval_ms: NonZeroU64) -> Durability {
+fn durability(said: DurabilityWord, sync_interval_ms: NonZeroU64) -> DurabilitySetting {
     match said {
-        DurabilityWord::Synced => Durability::Synced,
-        DurabilityWord::Written => Durability::Written { sync_interval: Duration::from_millis(sync_interval_ms.get()) },
+        DurabilityWord::Synced => DurabilitySetting::Synced,
+        DurabilityWord::Written => {
+            DurabilitySetting::Written { sync_interval: Duration::from_millis(sync_interval_ms.get()) }
+        }
     }
 }
 

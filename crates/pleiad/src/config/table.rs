@@ -1,7 +1,7 @@
 //! The one definition of every setting.
 //!
 //! Promise: a setting's name is its flag (`--name`), its environment variable (`PLEIAD_NAME`) and its key in the
-//! file (`name`); flags, `pleiad config` in all its forms, `docs/configuration.md` and the struct `Answers` are all
+//! file (`name`); flags, `pleiad config` in all its forms, `docs/configuration.md` and the struct `ParsedSettings` are all
 //! made from the list at the end of this file. A new setting is one entry there.
 //!
 //! Each value is read here by itself; what must hold between them is `config::settings`' job.
@@ -11,24 +11,24 @@ use std::path::PathBuf;
 
 use pleiad_model::Result;
 
-use super::keys::Key;
-use super::source::Words;
-use super::word::{
-    ByteCount, Consistency, DurabilityWord, Field, HostName, LogFormat, LogLevel, Profile, Shape, Tls, Url,
+use super::keys::AccountKey;
+use super::precedence::RawSettings;
+use super::value::{
+    ByteCount, Consistency, DurabilityWord, Field, HostName, LogFormat, LogLevel, Profile, Tls, Url, ValueArity,
 };
 
 /// Which of the program's two faces is asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Face {
+pub enum RunMode {
     Dev,
     Serve,
 }
 
-impl Face {
+impl RunMode {
     pub fn as_str(self) -> &'static str {
         match self {
-            Face::Dev => "dev",
-            Face::Serve => "serve",
+            RunMode::Dev => "dev",
+            RunMode::Serve => "serve",
         }
     }
 }
@@ -57,7 +57,7 @@ pub enum Via {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
+pub enum SettingGroup {
     Network,
     Security,
     Data,
@@ -67,26 +67,26 @@ pub enum Group {
     Program,
 }
 
-impl Group {
-    pub const ALL: [Group; 7] = [
-        Group::Network,
-        Group::Security,
-        Group::Data,
-        Group::Partitions,
-        Group::Throughput,
-        Group::Limits,
-        Group::Program,
+impl SettingGroup {
+    pub const ALL: [SettingGroup; 7] = [
+        SettingGroup::Network,
+        SettingGroup::Security,
+        SettingGroup::Data,
+        SettingGroup::Partitions,
+        SettingGroup::Throughput,
+        SettingGroup::Limits,
+        SettingGroup::Program,
     ];
 
     pub fn title(self) -> &'static str {
         match self {
-            Group::Network => "Network",
-            Group::Security => "Keys and certificates",
-            Group::Data => "Data",
-            Group::Partitions => "Partitions",
-            Group::Throughput => "Throughput",
-            Group::Limits => "Limits",
-            Group::Program => "Start-up and log",
+            SettingGroup::Network => "Network",
+            SettingGroup::Security => "Keys and certificates",
+            SettingGroup::Data => "Data",
+            SettingGroup::Partitions => "Partitions",
+            SettingGroup::Throughput => "Throughput",
+            SettingGroup::Limits => "Limits",
+            SettingGroup::Program => "Start-up and log",
         }
     }
 }
@@ -95,8 +95,8 @@ impl Group {
 #[derive(Debug)]
 pub struct Setting {
     pub name: &'static str,
-    pub group: Group,
-    pub shape: Shape,
+    pub group: SettingGroup,
+    pub shape: ValueArity,
     pub choices: &'static [&'static str],
     /// What one of it is; empty for words and paths.
     pub unit: &'static str,
@@ -111,10 +111,10 @@ impl Setting {
         TABLE.iter().find(|setting| setting.name == name)
     }
 
-    pub fn preset(&self, face: Face) -> Preset {
+    pub fn preset(&self, face: RunMode) -> Preset {
         match face {
-            Face::Dev => self.dev,
-            Face::Serve => self.serve,
+            RunMode::Dev => self.dev,
+            RunMode::Serve => self.serve,
         }
     }
 
@@ -140,7 +140,7 @@ impl Setting {
         self.via == Via::NotFlag
     }
 
-    pub fn is_in(&self, face: Face) -> bool {
+    pub fn is_in(&self, face: RunMode) -> bool {
         self.preset(face) != Preset::Absent
     }
 }
@@ -151,7 +151,7 @@ macro_rules! settings {
     })+) => {
         pub const TABLE: &[Setting] = &[$($(Setting {
             name: $name,
-            group: Group::$group,
+            group: SettingGroup::$group,
             shape: <$type as Field>::SHAPE,
             choices: <$type as Field>::CHOICES,
             unit: $unit,
@@ -164,11 +164,11 @@ macro_rules! settings {
         /// Every setting's value, each right by itself.
         #[derive(Debug)]
         #[expect(dead_code, reason = "`config` was needed before the file could be read, so `source` asked for it")]
-        pub struct Answers { $($(pub $field: $type,)+)+ }
+        pub struct ParsedSettings { $($(pub $field: $type,)+)+ }
 
-        impl Answers {
-            pub fn read(words: &Words) -> Result<Answers> {
-                Ok(Answers { $($($field: words.answer($name)?,)+)+ })
+        impl ParsedSettings {
+            pub fn read(words: &RawSettings) -> Result<ParsedSettings> {
+                Ok(ParsedSettings { $($($field: words.answer($name)?,)+)+ })
             }
         }
 
@@ -202,14 +202,14 @@ settings! {
         /// `secondary-key`, `primary-read-only-key` and `secondary-read-only-key`. Keys given elsewhere come first.
         "key-file" key_file: Option<PathBuf>, "", Anywhere, dev Unset, serve Unset;
         /// The account's key. `pleiad config --new-key` makes one.
-        "primary-key" primary_key: Option<Key>, "base64", NotFlag,
+        "primary-key" primary_key: Option<AccountKey>, "base64", NotFlag,
             dev Found("the emulators' well-known key"), serve Required;
         /// A second key with the same rights, so that keys can be changed without a stop.
-        "secondary-key" secondary_key: Option<Key>, "base64", NotFlag, dev Unset, serve Unset;
+        "secondary-key" secondary_key: Option<AccountKey>, "base64", NotFlag, dev Unset, serve Unset;
         /// A key that may only read.
-        "primary-read-only-key" primary_read_only_key: Option<Key>, "base64", NotFlag, dev Unset, serve Unset;
+        "primary-read-only-key" primary_read_only_key: Option<AccountKey>, "base64", NotFlag, dev Unset, serve Unset;
         /// A second key that may only read.
-        "secondary-read-only-key" secondary_read_only_key: Option<Key>, "base64", NotFlag, dev Unset, serve Unset;
+        "secondary-read-only-key" secondary_read_only_key: Option<AccountKey>, "base64", NotFlag, dev Unset, serve Unset;
         /// File with the public keys (JSON Web Key Set) that bearer tokens are signed with. Taken again when it changes.
         "token-keys" token_keys: Option<PathBuf>, "", Anywhere, dev Unset, serve Unset;
         /// URL that answers with those keys. Asked again every hour, and when a token names a key that is not among them.

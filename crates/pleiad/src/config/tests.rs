@@ -10,7 +10,7 @@ use super::file::ConfigFile;
 use super::keys::WELL_KNOWN_KEY;
 use super::settings::Protocols;
 use super::table::{FIELDS, Preset, Setting, TABLE};
-use super::word::{ByteCount, Field, Word};
+use super::value::{ByteCount, Field, SettingValue};
 use super::*;
 use pleiad_model::Result;
 
@@ -70,7 +70,7 @@ fn dev_has_the_emulators_defaults_and_needs_nothing() {
     assert_eq!(settings.keys.primary.reveal(), WELL_KNOWN_KEY);
     assert_eq!(settings.protocols, Protocols::Both);
     assert_eq!(settings.public_name, "localhost");
-    assert_eq!(settings.durability, Durability::Written { sync_interval: Duration::from_millis(200) });
+    assert_eq!(settings.durability, DurabilitySetting::Written { sync_interval: Duration::from_millis(200) });
     assert_eq!(settings.partition_initial_ru, 6_000);
     if cfg!(target_os = "linux") {
         assert_eq!(settings.storage, Storage::Directory("/home/ada/.local/share/pleiad".into()));
@@ -133,7 +133,7 @@ fn serve_wants_data_and_a_key_of_ones_own() {
     let both = [("PLEIAD_PRIMARY_KEY", KEY), ("PLEIAD_SECONDARY_READ_ONLY_KEY", WELL_KNOWN_KEY)];
     refused("serve --data d", &both, &["`secondary-read-only-key`", "well-known"]);
     let settings = resolve("serve --data d", &[("PLEIAD_PRIMARY_KEY", KEY)]).unwrap();
-    assert_eq!(settings.durability, Durability::Synced);
+    assert_eq!(settings.durability, DurabilitySetting::Synced);
     assert_eq!(settings.protocols, Protocols::Http);
     assert_eq!(settings.partition_initial_ru, 10_000);
 }
@@ -270,7 +270,7 @@ fn every_setting_is_named_as_its_field() {
 #[test]
 fn every_default_is_a_word_that_is_accepted() {
     for setting in TABLE {
-        let preset = setting.preset(Face::Dev);
+        let preset = setting.preset(RunMode::Dev);
         assert!(!matches!(preset, Preset::Required), "{}: dev needs nothing", setting.name);
     }
     dev("");
@@ -314,7 +314,7 @@ fn the_documentation_is_what_the_program_prints() {
 
 #[test]
 fn help_shows_every_flag_of_a_face() {
-    for face in [Face::Dev, Face::Serve] {
+    for face in [RunMode::Dev, RunMode::Serve] {
         let help = parse(["pleiad", face.as_str(), "--help"].map(Into::into)).unwrap_err().to_string();
         for setting in TABLE.iter().filter(|setting| setting.is_flag()) {
             assert_eq!(
@@ -351,7 +351,7 @@ proptest! {
     #[test]
     fn no_text_makes_a_setting_or_the_file_panic(text in "\\PC{0,80}") {
         _ = ByteCount::read(&text);
-        _ = Key::read(&text);
+        _ = AccountKey::read(&text);
         _ = bool::answer(std::slice::from_ref(&text));
         _ = ConfigFile::parse(Path::new("p.toml"), &text);
         _ = ConfigFile::parse(Path::new("p.toml"), &format!("[[database]]\n{text}"));

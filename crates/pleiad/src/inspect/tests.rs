@@ -1,11 +1,11 @@
 use super::*;
-use pleiad_engine::check::{DatabaseReport, Problems, Report};
+use pleiad_engine::check::{CheckReport, DatabaseReport, Problems};
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 
 fn report(problems: Problems) -> AccountReport {
     let keys = EpkRange { min: EffectiveKey::MIN, max: EffectiveKey::parse("05C1C9CD00112233").unwrap() };
-    let range = Range { id: 0, shard: 1, prefix: 0, keys, parents: vec![], since: 1 };
-    let held = Report { lsn: 10, items: 10, item_bytes: 4096, keys: 7, index_rows: 40, vector_rows: 0, problems };
+    let range = PartitionKeyRange { id: 0, shard: 1, prefix: 0, keys, parents: vec![], since: 1 };
+    let held = CheckReport { lsn: 10, items: 10, item_bytes: 4096, keys: 7, index_rows: 40, vector_rows: 0, problems };
     let container = ContainerReport { id: "orders".into(), partitions: vec![(range, held)] };
     let database = DatabaseReport { id: "shop".into(), containers: vec![container] };
     AccountReport { databases: vec![database], problems: Problems::default() }

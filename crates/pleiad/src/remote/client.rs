@@ -23,7 +23,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 
-use crate::config::Key;
+use crate::config::AccountKey;
 
 pub struct Client {
     /// As the user wrote it.
@@ -35,7 +35,7 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(endpoint: &str, key: &Key, tls: Result<Arc<ClientConfig>>) -> Result<Client> {
+    pub fn new(endpoint: &str, key: &AccountKey, tls: Result<Arc<ClientConfig>>) -> Result<Client> {
         let wrong = || Error::invalid(format!("the endpoint {endpoint:?} is not a URL such as http://localhost:8081."));
         let (scheme, rest) = endpoint.trim_end_matches('/').split_once("://").ok_or_else(wrong)?;
         let (tls, preset) = match scheme {

@@ -12,22 +12,22 @@ pub const ENDPOINT: &str = "http://localhost:8081";
 
 /// What to do, where, and how to tell it.
 #[derive(Debug)]
-pub struct Order {
+pub struct RemoteCommand {
     pub endpoint: Option<String>,
     pub ca: Option<PathBuf>,
     pub json: bool,
-    pub act: Act,
+    pub act: RemoteAction,
 }
 
 #[derive(Debug)]
-pub enum Act {
-    Partitions { of: Place },
-    Split { of: Place, range: Option<u32>, at: Option<Value>, wait: bool },
-    Merge { of: Place, ids: Vec<u32>, wait: bool },
-    Create { of: Place, body: Object },
-    Throughput { of: Place },
-    SetThroughput { of: Place, body: Object },
-    Keys { of: Place, by: &'static str, top: u32 },
+pub enum RemoteAction {
+    Partitions { of: ContainerPath },
+    Split { of: ContainerPath, range: Option<u32>, at: Option<Value>, wait: bool },
+    Merge { of: ContainerPath, ids: Vec<u32>, wait: bool },
+    Create { of: ContainerPath, body: Object },
+    Throughput { of: ContainerPath },
+    SetThroughput { of: ContainerPath, body: Object },
+    Keys { of: ContainerPath, by: &'static str, top: u32 },
     Jobs { watch: bool },
     Pause(u64),
     Resume(u64),
@@ -42,7 +42,7 @@ pub enum Act {
 
 /// `DB` or `DB/CONTAINER`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ContainerPath {
     pub database: String,
     pub container: Option<String>,
 }
@@ -213,14 +213,14 @@ fn place() -> Arg {
     Arg::new("of").value_name("DB[/CONTAINER]").required(true).value_parser(parse)
 }
 
-fn parse(text: &str) -> Option<Place> {
+fn parse(text: &str) -> Option<ContainerPath> {
     let (database, container) = match text.split_once('/') {
         Some((database, container)) => (database, Some(container)),
         None => (text, None),
     };
     let named = |name: &str| !name.is_empty() && !name.contains('/');
     (named(database) && container.is_none_or(named))
-        .then(|| Place { database: database.to_owned(), container: container.map(str::to_owned) })
+        .then(|| ContainerPath { database: database.to_owned(), container: container.map(str::to_owned) })
 }
 
 fn number(name: &'static str, value: &'static str) -> Arg {
@@ -236,9 +236,9 @@ fn no_wait() -> Arg {
 }
 
 /// The order that was given, if it is one of these.
-pub fn order(name: &str, of: &ArgMatches) -> Option<Order> {
+pub fn order(name: &str, of: &ArgMatches) -> Option<RemoteCommand> {
     let (act, words) = act(name, of)?;
-    Some(Order {
+    Some(RemoteCommand {
         endpoint: words.get_one("endpoint").cloned(),
         ca: words.get_one::<PathBuf>("ca").cloned(),
         json: words.get_flag("json"),
@@ -246,43 +246,45 @@ pub fn order(name: &str, of: &ArgMatches) -> Option<Order> {
     })
 }
 
-fn act<'m>(name: &str, of: &'m ArgMatches) -> Option<(Act, &'m ArgMatches)> {
+fn act<'m>(name: &str, of: &'m ArgMatches) -> Option<(RemoteAction, &'m ArgMatches)> {
     let (part, words) = of.subcommand().unwrap_or(("", of));
-    let place = || words.get_one::<Place>("of").cloned();
+    let place = || words.get_one::<ContainerPath>("of").cloned();
     let id = || words.get_one::<u64>("id").copied();
     let name_given = || words.get_one::<String>("name").cloned();
     let act = match (name, part) {
-        ("partitions", "list") => Act::Partitions { of: place()? },
-        ("partitions", "split") => Act::Split {
+        ("partitions", "list") => RemoteAction::Partitions { of: place()? },
+        ("partitions", "split") => RemoteAction::Split {
             of: place()?,
             range: words.get_one("range").copied(),
             at: words.get_one::<String>("at").map(|text| at(text)),
             wait: !words.get_flag("no-wait"),
         },
-        ("partitions", "merge") => {
-            Act::Merge { of: place()?, ids: words.get_many("id")?.copied().collect(), wait: !words.get_flag("no-wait") }
-        }
-        ("throughput", "show") => Act::Throughput { of: place()? },
-        ("throughput", "set") => Act::SetThroughput { of: place()?, body: reserved(words) },
-        ("containers", "create") => Act::Create { of: place()?, body: created(words) },
+        ("partitions", "merge") => RemoteAction::Merge {
+            of: place()?,
+            ids: words.get_many("id")?.copied().collect(),
+            wait: !words.get_flag("no-wait"),
+        },
+        ("throughput", "show") => RemoteAction::Throughput { of: place()? },
+        ("throughput", "set") => RemoteAction::SetThroughput { of: place()?, body: reserved(words) },
+        ("containers", "create") => RemoteAction::Create { of: place()?, body: created(words) },
         ("keys", "top") => {
             let by = if words.get_one::<String>("by")? == "ru" { "ru" } else { "size" };
-            Act::Keys { of: place()?, by, top: *words.get_one("top")? }
+            RemoteAction::Keys { of: place()?, by, top: *words.get_one("top")? }
         }
-        ("jobs", "") => Act::Jobs { watch: words.get_flag("watch") },
-        ("jobs", "pause") => Act::Pause(id()?),
-        ("jobs", "resume") => Act::Resume(id()?),
-        ("jobs", "cancel") => Act::Cancel(id()?),
-        ("databases", "copy") => Act::CopyDatabase {
+        ("jobs", "") => RemoteAction::Jobs { watch: words.get_flag("watch") },
+        ("jobs", "pause") => RemoteAction::Pause(id()?),
+        ("jobs", "resume") => RemoteAction::Resume(id()?),
+        ("jobs", "cancel") => RemoteAction::Cancel(id()?),
+        ("databases", "copy") => RemoteAction::CopyDatabase {
             from: words.get_one::<String>("from").cloned()?,
             to: words.get_one::<String>("to").cloned()?,
             wait: !words.get_flag("no-wait"),
         },
-        ("throttles", _) => Act::Throttles,
-        ("snapshot", "list") => Act::Snapshots,
-        ("snapshot", "take") => Act::Take { name: name_given()?, replace: words.get_flag("replace") },
-        ("snapshot", "restore") => Act::Restore { name: name_given()? },
-        ("snapshot", "delete") => Act::Forget { name: name_given()? },
+        ("throttles", _) => RemoteAction::Throttles,
+        ("snapshot", "list") => RemoteAction::Snapshots,
+        ("snapshot", "take") => RemoteAction::Take { name: name_given()?, replace: words.get_flag("replace") },
+        ("snapshot", "restore") => RemoteAction::Restore { name: name_given()? },
+        ("snapshot", "delete") => RemoteAction::Forget { name: name_given()? },
         _ => return None,
     };
     Some((act, words))

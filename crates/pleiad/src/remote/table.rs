@@ -9,10 +9,10 @@
 use pleiad_model::{Value, json};
 
 /// A column: its title, and whether figures stand in it.
-type Column = (&'static str, bool);
+type TableColumn = (&'static str, bool);
 
 pub fn partitions(answer: &Value) -> String {
-    const COLUMNS: [Column; 9] = [
+    const COLUMNS: [TableColumn; 9] = [
         ("ID", false),
         ("RANGE", false),
         ("PARENTS", false),
@@ -72,7 +72,7 @@ pub fn throughput(answer: &Value) -> String {
 }
 
 pub fn largest_keys(answer: &Value) -> String {
-    const COLUMNS: [Column; 5] =
+    const COLUMNS: [TableColumn; 5] =
         [("KEY", false), ("PARTITION", true), ("ITEMS", true), ("SIZE", true), ("OF LIMIT", true)];
     let row = |one: &Value| {
         let partition = text(one, "partitionKeyRangeId");
@@ -82,14 +82,14 @@ pub fn largest_keys(answer: &Value) -> String {
 }
 
 pub fn busiest_keys(answer: &Value) -> String {
-    const COLUMNS: [Column; 3] = [("KEY", false), ("PARTITION", true), ("RU", true)];
+    const COLUMNS: [TableColumn; 3] = [("KEY", false), ("PARTITION", true), ("RU", true)];
     let row =
         |one: &Value| vec![text(one, "partitionKey"), text(one, "partitionKeyRangeId"), text(one, "requestUnits")];
     render(&COLUMNS, rows(answer, "keys").iter().map(row).collect(), "nothing was asked for in the last minute")
 }
 
 pub fn throttles(answer: &Value) -> String {
-    const COLUMNS: [Column; 7] = [
+    const COLUMNS: [TableColumn; 7] = [
         ("TIME", false),
         ("CONTAINER", false),
         ("PARTITION", true),
@@ -113,7 +113,7 @@ pub fn throttles(answer: &Value) -> String {
 }
 
 pub fn snapshots(answer: &Value) -> String {
-    const COLUMNS: [Column; 3] = [("NAME", false), ("TAKEN", false), ("SIZE", true)];
+    const COLUMNS: [TableColumn; 3] = [("NAME", false), ("TAKEN", false), ("SIZE", true)];
     let row = |one: &Value| vec![text(one, "name"), moment(one), bytes(one, "bytes")];
     render(&COLUMNS, rows(answer, "snapshots").iter().map(row).collect(), "no snapshots")
 }
@@ -202,7 +202,7 @@ fn bytes(of: &Value, name: &str) -> String {
     if unit == "B" { format!("{size} {unit}") } else { format!("{size:.1} {unit}") }
 }
 
-fn render(columns: &[Column], rows: Vec<Vec<String>>, none: &str) -> String {
+fn render(columns: &[TableColumn], rows: Vec<Vec<String>>, none: &str) -> String {
     if rows.is_empty() {
         return format!("{none}\n");
     }
@@ -214,7 +214,7 @@ fn render(columns: &[Column], rows: Vec<Vec<String>>, none: &str) -> String {
     all.iter().map(|row| line(columns, &widths, row)).collect()
 }
 
-fn line(columns: &[Column], widths: &[usize], row: &[String]) -> String {
+fn line(columns: &[TableColumn], widths: &[usize], row: &[String]) -> String {
     let padded = columns.iter().zip(widths).zip(row).map(|(((_, is_figure), width), cell)| {
         let gap = " ".repeat(width.saturating_sub(cell.chars().count()));
         if *is_figure { format!("{gap}{cell}") } else { format!("{cell}{gap}") }

@@ -13,11 +13,11 @@ use pleiad_model::{Error, Result, Value, json};
 pub enum Items {
     None,
     Inline(Vec<Value>),
-    File { path: PathBuf, format: Format },
+    File { path: PathBuf, format: SeedFormat },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum SeedFormat {
     /// One JSON array of items.
     Array,
     /// One item per line (NDJSON); empty lines are passed over.
@@ -32,8 +32,8 @@ impl Items {
     pub fn file(path: PathBuf) -> Result<Items> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         let format = match extension.as_deref() {
-            Some("json") => Format::Array,
-            Some("ndjson" | "jsonl") => Format::Lines,
+            Some("json") => SeedFormat::Array,
+            Some("ndjson" | "jsonl") => SeedFormat::Lines,
             _ => return Err(Error::invalid("`seed` must name a .json, .ndjson or .jsonl file.")),
         };
         Ok(Items::File { path, format })
@@ -43,8 +43,8 @@ impl Items {
         Ok(match self {
             Items::None => ItemReader::Loaded(Vec::new().into_iter()),
             Items::Inline(items) => ItemReader::Loaded(items.clone().into_iter()),
-            Items::File { path, format: Format::Array } => ItemReader::Loaded(read_array(path)?.into_iter()),
-            Items::File { path, format: Format::Lines } => {
+            Items::File { path, format: SeedFormat::Array } => ItemReader::Loaded(read_array(path)?.into_iter()),
+            Items::File { path, format: SeedFormat::Lines } => {
                 let lines = BufReader::new(File::open(path).map_err(|error| unreadable(path, &error))?);
                 ItemReader::Lines { path: path.clone(), lines, line: 0 }
             }

@@ -5,17 +5,17 @@ use std::path::Path;
 use pleiad_model::{Result, Value, json};
 
 use super::*;
-use crate::config::Document;
+use crate::config::TomlDocument;
 
 fn declare(text: &str) -> Result<Declaration> {
-    let document = Document::new(Path::new("conf/p.toml"), text);
+    let document = TomlDocument::new(Path::new("conf/p.toml"), text);
     let table = document.parse()?;
     let entries = document.entries(&table, &["database"])?;
     Declaration::parse(&document, &entries[0])
 }
 
 /// The only container of the only database, from the lines of its table.
-fn container_of(lines: &str) -> Result<Container> {
+fn container_of(lines: &str) -> Result<SeedContainer> {
     let mut declaration = declare(&format!("[[database]]\nid = \"d\"\n[[database.container]]\n{lines}"))?;
     Ok(declaration.databases.remove(0).containers.remove(0))
 }
@@ -56,8 +56,8 @@ fn throughput_is_manual_or_autoscale_or_not_said() {
     let throughput =
         |line: &str| container_of(&format!("id = \"c\"\npartition-key = \"/pk\"\n{line}")).map(|c| c.throughput);
     assert_eq!(throughput(""), Ok(None));
-    assert_eq!(throughput("throughput = 400"), Ok(Some(Throughput::Manual { ru_per_s: 400 })));
-    assert_eq!(throughput("autoscale-max = 4_000"), Ok(Some(Throughput::Autoscale { max_ru_per_s: 4000 })));
+    assert_eq!(throughput("throughput = 400"), Ok(Some(SeedThroughput::Manual { ru_per_s: 400 })));
+    assert_eq!(throughput("autoscale-max = 4_000"), Ok(Some(SeedThroughput::Autoscale { max_ru_per_s: 4000 })));
     assert!(throughput("throughput = 400\nautoscale-max = 4000").is_err());
     assert!(throughput("throughput = -1").is_err());
 }

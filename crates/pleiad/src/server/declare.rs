@@ -9,7 +9,7 @@ use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Error, Kind, Result, Value};
 
-use crate::seed::{Container, Database, Declaration, Throughput};
+use crate::seed::{Declaration, SeedContainer, SeedDatabase, SeedThroughput};
 
 pub async fn apply(engine: &Engine, declaration: &Declaration) -> Result<()> {
     for database in &declaration.databases {
@@ -18,7 +18,7 @@ pub async fn apply(engine: &Engine, declaration: &Declaration) -> Result<()> {
     Ok(())
 }
 
-async fn apply_database(engine: &Engine, database: &Database) -> Result<()> {
+async fn apply_database(engine: &Engine, database: &SeedDatabase) -> Result<()> {
     let created = engine.catalog.create_database(&database.id, asked(database.throughput)).await.map(drop);
     unless_there(created).map_err(|error| about(&database.id, error))?;
     for container in &database.containers {
@@ -28,7 +28,7 @@ async fn apply_database(engine: &Engine, database: &Database) -> Result<()> {
     Ok(())
 }
 
-async fn apply_container(engine: &Engine, database: &str, container: &Container) -> Result<()> {
+async fn apply_container(engine: &Engine, database: &str, container: &SeedContainer) -> Result<()> {
     let owner = engine.find_database(database)?.rid;
     let definition = ContainerDefinition::create(&container.body)?;
     let new = NewContainer { definition, throughput: asked(container.throughput) };
@@ -58,12 +58,12 @@ async fn create(engine: &Engine, at: &Admitted, key: Option<&PartitionKey>, item
     }
 }
 
-fn asked(throughput: Option<Throughput>) -> ThroughputRequest {
+fn asked(throughput: Option<SeedThroughput>) -> ThroughputRequest {
     let ru = |ru: u64| i64::try_from(ru).unwrap_or(i64::MAX);
     match throughput {
         None => ThroughputRequest::Unspecified,
-        Some(Throughput::Manual { ru_per_s }) => ThroughputRequest::Manual(ru(ru_per_s)),
-        Some(Throughput::Autoscale { max_ru_per_s }) => {
+        Some(SeedThroughput::Manual { ru_per_s }) => ThroughputRequest::Manual(ru(ru_per_s)),
+        Some(SeedThroughput::Autoscale { max_ru_per_s }) => {
             ThroughputRequest::Autoscale { max: ru(max_ru_per_s), increment_percent: None }
         }
     }

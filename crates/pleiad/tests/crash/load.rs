@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use pleiad_model::{Object, Value, json};
 
-use crate::chance::Chance;
 use crate::client::{Client, Request, Response};
-use crate::scratch::Scratch;
+use crate::container_churn::Scratch;
+use crate::rng::Chance;
 use crate::server::Server;
 
 pub const DATABASE: &str = "dbs/crash";

@@ -17,8 +17,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::Result;
+use crate::line::{self, Words};
 use crate::query;
-use crate::words::{self, Words};
 use crate::world::Settings;
 
 const ANSWER: &str = "----";
@@ -115,7 +115,7 @@ impl Step {
 
     fn parse(lines: &[String], at: &mut usize) -> Result<Step> {
         let line = *at + 1;
-        let words = words::parse(&lines[*at]).map_err(|why| format!("line {line}: {why}"))?;
+        let words = line::parse(&lines[*at]).map_err(|why| format!("line {line}: {why}"))?;
         if !is_start(&lines[*at]) {
             return Err(format!("line {line}: `{}` begins neither a question nor a step", words.first));
         }

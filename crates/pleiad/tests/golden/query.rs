@@ -17,11 +17,11 @@ use base64::engine::general_purpose::STANDARD;
 use pleiad_model::{Object, Value, json};
 
 use crate::Result;
-use crate::ask::{Asker, add, parse, with};
 use crate::client::{Response, authorization};
+use crate::line::Words;
 use crate::page::{ARROW, Step};
-use crate::show;
-use crate::words::Words;
+use crate::render;
+use crate::runner::{Asker, add, parse, with};
 
 const PAGE_SIZES: [usize; 3] = [100, 1, 2];
 const PAGES_MAX: usize = 300;
@@ -133,7 +133,7 @@ impl Asker<'_> {
         if first.status >= 300 {
             return Ok(Outcome::Refused(first, json));
         }
-        let mut rows = show::rows(json.as_ref()).to_vec();
+        let mut rows = render::rows(json.as_ref()).to_vec();
         let mut next = first.header("x-ms-continuation").map(str::to_owned);
         let mut came = rows.len();
         let mut pages = 1;
@@ -151,12 +151,12 @@ impl Asker<'_> {
             if response.status >= 300 {
                 return Ok(Outcome::Refused(response, json));
             }
-            came = show::rows(json.as_ref()).len();
+            came = render::rows(json.as_ref()).len();
             pages += 1;
             if came == 0 || pages > PAGES_MAX {
                 return Err(format!("page {pages} of {size} rows is empty, or there is no end of pages"));
             }
-            rows.extend_from_slice(show::rows(json.as_ref()));
+            rows.extend_from_slice(render::rows(json.as_ref()));
             next = response.header("x-ms-continuation").map(str::to_owned);
         }
         Ok(Outcome::Rows(Paged { rows, first }))
@@ -192,7 +192,7 @@ impl Asker<'_> {
         add(&mut headers, "x-ms-cosmos-supported-query-features", FEATURES);
         let (response, json) = self.put("POST", &path, headers, body)?;
         match json {
-            Some(plan) if response.status == 200 => Ok(show::pretty(&told(&plan), &mut self.masks)),
+            Some(plan) if response.status == 200 => Ok(render::pretty(&told(&plan), &mut self.masks)),
             json => Ok(self.refusal(&response, json.as_ref())),
         }
     }
@@ -236,9 +236,9 @@ impl Asker<'_> {
         };
         let Some(body) = body else { return vec![status] };
         let mut lines = vec![status];
-        lines.extend(faults(show::message(body)).into_iter().map(|line| self.masks.hide(&line)));
+        lines.extend(faults(render::message(body)).into_iter().map(|line| self.masks.hide(&line)));
         if let Some(plan) = body.get("additionalErrorInfo").and_then(Value::as_str).and_then(|text| parse(text).ok()) {
-            lines.extend(show::pretty(&told(&plan), &mut self.masks));
+            lines.extend(render::pretty(&told(&plan), &mut self.masks));
         }
         lines
     }
@@ -273,7 +273,7 @@ fn tidy(words: &Words, row: &Value) -> Value {
             let members = object.iter().map(|(name, value)| (name, tidy(words, value)));
             members.fold(Object::new(), |tidied, (name, value)| tidied.with(name, value)).into()
         }
-        row => show::tidy(words, row),
+        row => render::tidy(words, row),
     }
 }
 

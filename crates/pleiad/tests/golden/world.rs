@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::Result;
 use crate::client::{Client, EMULATOR_KEY, READ_ONLY_KEY};
-use crate::words::Words;
+use crate::line::Words;
 
 /// What an unspecified container reserves; divided by what a partition starts with, it is the number of partitions.
 const RU_UNSPECIFIED: u32 = 400;

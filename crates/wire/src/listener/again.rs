@@ -79,15 +79,15 @@ mod tests {
 
     /// Counts how often the runtime is told.
     #[derive(Default)]
-    struct Runtime(AtomicUsize);
+    struct ListenerRuntime(AtomicUsize);
 
-    impl Wake for Runtime {
+    impl Wake for ListenerRuntime {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    impl Runtime {
+    impl ListenerRuntime {
         fn told(&self) -> usize {
             self.0.load(Ordering::SeqCst)
         }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn who_wakes_itself_is_polled_again_and_only_too_many_times_are_told() {
         for wakes in [0, 1, POLLS_MAX - 1, POLLS_MAX, POLLS_MAX + 1] {
-            let (runtime, polls, last) = (Arc::new(Runtime::default()), AtomicUsize::new(0), Mutex::new(None));
+            let (runtime, polls, last) = (Arc::new(ListenerRuntime::default()), AtomicUsize::new(0), Mutex::new(None));
             let waker = Waker::from(runtime.clone());
             let mut work = pin!(again(restless(wakes, &polls, &last)));
             assert!(work.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_wake_from_outside_is_told_to_whoever_polled_last() {
-        let (first, second) = (Arc::new(Runtime::default()), Arc::new(Runtime::default()));
+        let (first, second) = (Arc::new(ListenerRuntime::default()), Arc::new(ListenerRuntime::default()));
         let (polls, last) = (AtomicUsize::new(0), Mutex::new(None));
         let mut work = pin!(again(restless(0, &polls, &last)));
         for runtime in [&first, &second] {

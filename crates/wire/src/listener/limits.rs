@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::patience::Times;
 
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// Open connections; more wait in the operating system's queue.
     pub connections_max: usize,
     /// Requests under way on one HTTP/2 connection.
@@ -21,15 +21,15 @@ pub struct Limits {
     pub idle_timeout: Duration,
 }
 
-impl Limits {
+impl ConnectionLimits {
     pub(super) fn times(&self, head: Duration) -> Times {
         Times { head, idle: self.idle_timeout, stall: self.header_read_timeout }
     }
 }
 
-impl Default for Limits {
+impl Default for ConnectionLimits {
     fn default() -> Self {
-        Limits {
+        ConnectionLimits {
             connections_max: 10_000,
             streams_max: 256,
             header_bytes_max: 64 * 1024,

@@ -28,7 +28,7 @@ struct Parrot {
 }
 
 impl Service for Parrot {
-    async fn call(&self, origin: &Origin, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn call(&self, origin: &ConnectionOrigin, request: Request<Incoming>) -> Response<Full<Bytes>> {
         match request.uri().path() {
             "/echo" => match read_body(request.into_body(), BODY_BYTES_MAX).await {
                 Ok(body) => Response::new(Full::new(body)),
@@ -57,7 +57,7 @@ struct House {
     certificate: rustls::pki_types::CertificateDer<'static>,
 }
 
-async fn open(limits: Limits) -> House {
+async fn open(limits: ConnectionLimits) -> House {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
     let tls = tls_config(made.cert.pem().as_bytes(), made.signing_key.serialize_pem().as_bytes()).unwrap();
     let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -129,7 +129,7 @@ async fn get_http2(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static)
 
 #[tokio::test]
 async fn plain_http1_is_kept_alive() {
-    let house = open(Limits::default()).await;
+    let house = open(ConnectionLimits::default()).await;
     let mut stream = house.connect().await;
     for path in ["/one", "/two"] {
         stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
@@ -139,7 +139,7 @@ async fn plain_http1_is_kept_alive() {
 
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
-    let house = open(Limits::default()).await;
+    let house = open(ConnectionLimits::default()).await;
     let answers = house
         .say(b"POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\nGET /b HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
         .await;
@@ -149,14 +149,14 @@ async fn pipelined_requests_are_answered_in_order() {
 
 #[tokio::test]
 async fn http2_by_prior_knowledge_on_the_same_port() {
-    let house = open(Limits::default()).await;
+    let house = open(ConnectionLimits::default()).await;
     let got = get_http2(house.connect().await).await;
     assert_eq!(got, (Version::HTTP_2, "HTTP/2.0 secure=false /two".into()));
 }
 
 #[tokio::test]
 async fn tls_with_http1_on_the_same_port() {
-    let house = open(Limits::default()).await;
+    let house = open(ConnectionLimits::default()).await;
     let mut stream = house.connect_tls(b"http/1.1").await;
     stream.write_all(b"GET /tls HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     until(&mut stream, "HTTP/1.1 secure=true /tls").await;
@@ -164,7 +164,7 @@ async fn tls_with_http1_on_the_same_port() {
 
 #[tokio::test]
 async fn tls_with_http2_on_the_same_port() {
-    let house = open(Limits::default()).await;
+    let house = open(ConnectionLimits::default()).await;
     let stream = house.connect_tls(b"h2").await;
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
     assert_eq!(get_http2(stream).await, (Version::HTTP_2, "HTTP/2.0 secure=true /two".into()));
@@ -172,7 +172,7 @@ async fn tls_with_http2_on_the_same_port() {
 
 #[tokio::test]
 async fn broken_clients_cost_their_own_connection_only() {
-    let house = open(Limits::default()).await;
+    let house = open(ConnectionLimits::default()).await;
     house.say(b"\x00\x01\x02\x03 what is this?\r\n\r\n").await;
     house.say(b"\x16\x03\x01\x00\x05not a hello at all").await;
     house.say(b"PRI * HTTP/2.0\r\n\r\nnot what should follow here").await;
@@ -187,7 +187,7 @@ async fn broken_clients_cost_their_own_connection_only() {
 
 #[tokio::test]
 async fn a_client_that_never_finishes_its_headers_is_dropped() {
-    let house = open(Limits { header_read_timeout: A_WHILE, ..Limits::default() }).await;
+    let house = open(ConnectionLimits { header_read_timeout: A_WHILE, ..ConnectionLimits::default() }).await;
     for beginning in ["", "P", "PRI * HT", "GET / HTTP/1.1\r\nhos", "\x16\x03\x01"] {
         house.say(beginning.as_bytes()).await;
     }
@@ -196,7 +196,7 @@ async fn a_client_that_never_finishes_its_headers_is_dropped() {
 
 #[tokio::test]
 async fn a_trickle_of_bytes_does_not_buy_time() {
-    let house = open(Limits { header_read_timeout: A_WHILE, ..Limits::default() }).await;
+    let house = open(ConnectionLimits { header_read_timeout: A_WHILE, ..ConnectionLimits::default() }).await;
     let mut stream = house.connect().await;
     let trickle = async {
         while stream.write_all(b"G").await.is_ok() {
@@ -208,7 +208,7 @@ async fn a_trickle_of_bytes_does_not_buy_time() {
 
 #[tokio::test]
 async fn an_idle_connection_outlives_the_header_timeout() {
-    let house = open(Limits { header_read_timeout: A_WHILE, ..Limits::default() }).await;
+    let house = open(ConnectionLimits { header_read_timeout: A_WHILE, ..ConnectionLimits::default() }).await;
     let mut stream = house.connect().await;
     for path in ["/before", "/after"] {
         stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
@@ -219,14 +219,18 @@ async fn an_idle_connection_outlives_the_header_timeout() {
 
 #[tokio::test]
 async fn but_not_the_idle_timeout() {
-    let house = open(Limits { header_read_timeout: A_WHILE, idle_timeout: A_WHILE, ..Limits::default() }).await;
+    let house =
+        open(ConnectionLimits { header_read_timeout: A_WHILE, idle_timeout: A_WHILE, ..ConnectionLimits::default() })
+            .await;
     let answer = house.say(b"GET /once HTTP/1.1\r\nhost: x\r\n\r\n").await;
     assert!(answer.ends_with("secure=false /once"), "{answer}");
 }
 
 #[tokio::test]
 async fn a_slow_answer_is_not_an_idle_connection() {
-    let house = open(Limits { idle_timeout: A_WHILE, header_read_timeout: A_WHILE, ..Limits::default() }).await;
+    let house =
+        open(ConnectionLimits { idle_timeout: A_WHILE, header_read_timeout: A_WHILE, ..ConnectionLimits::default() })
+            .await;
     let mut stream = house.connect().await;
     stream.write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     tokio::time::sleep(A_WHILE * 3).await;
@@ -237,7 +241,7 @@ async fn a_slow_answer_is_not_an_idle_connection() {
 
 #[tokio::test]
 async fn idle_http2_connections_end_too() {
-    let house = open(Limits { idle_timeout: A_WHILE, ..Limits::default() }).await;
+    let house = open(ConnectionLimits { idle_timeout: A_WHILE, ..ConnectionLimits::default() }).await;
     let mut stream = house.connect().await;
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
     until_closed(&mut stream).await;
@@ -245,7 +249,7 @@ async fn idle_http2_connections_end_too() {
 
 #[tokio::test]
 async fn headers_have_a_limit() {
-    let house = open(Limits { header_bytes_max: 8 * 1024, ..Limits::default() }).await;
+    let house = open(ConnectionLimits { header_bytes_max: 8 * 1024, ..ConnectionLimits::default() }).await;
     let request = format!("GET / HTTP/1.1\r\nhost: x\r\nlong: {}\r\n\r\n", "x".repeat(20 * 1024));
     let answer = house.say(request.as_bytes()).await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
@@ -254,7 +258,7 @@ async fn headers_have_a_limit() {
 
 #[tokio::test]
 async fn a_body_at_the_limit_passes_and_one_above_is_told_so() {
-    let house = open(Limits::default()).await;
+    let house = open(ConnectionLimits::default()).await;
     for (bytes, status) in [(0, "200"), (BODY_BYTES_MAX, "200"), (BODY_BYTES_MAX + 1, "413"), (1_000_000, "413")] {
         let head = format!("POST /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {bytes}\r\n\r\n");
         let answer = house.say(&[head.as_bytes(), &vec![b'x'; bytes]].concat()).await;
@@ -264,7 +268,7 @@ async fn a_body_at_the_limit_passes_and_one_above_is_told_so() {
 
 #[tokio::test]
 async fn a_body_without_a_length_is_counted_as_it_comes() {
-    let house = open(Limits::default()).await;
+    let house = open(ConnectionLimits::default()).await;
     for (chunks, status) in [(3, "200"), (30, "413")] {
         let mut request =
             b"POST /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
@@ -280,7 +284,7 @@ async fn a_body_without_a_length_is_counted_as_it_comes() {
 
 #[tokio::test]
 async fn past_the_limit_connections_wait_their_turn() {
-    let house = open(Limits { connections_max: 1, ..Limits::default() }).await;
+    let house = open(ConnectionLimits { connections_max: 1, ..ConnectionLimits::default() }).await;
     let mut first = house.connect().await;
     first.write_all(b"GET /first HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     until(&mut first, "/first").await;
@@ -293,7 +297,7 @@ async fn past_the_limit_connections_wait_their_turn() {
 
 #[tokio::test]
 async fn a_client_that_takes_nothing_of_its_answers_gives_its_place_back() {
-    let limits = Limits { connections_max: 1, header_read_timeout: A_WHILE, ..Limits::default() };
+    let limits = ConnectionLimits { connections_max: 1, header_read_timeout: A_WHILE, ..ConnectionLimits::default() };
     let house = open(limits).await;
     // More answers than all buffers between us hold, and nobody to read them.
     let mut greedy = house.connect().await;
@@ -307,7 +311,7 @@ async fn a_client_that_takes_nothing_of_its_answers_gives_its_place_back() {
 
 #[tokio::test]
 async fn a_drain_lets_a_request_finish_and_takes_no_other() {
-    let house = open(Limits::default()).await;
+    let house = open(ConnectionLimits::default()).await;
     let mut busy = house.connect().await;
     busy.write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     house.parrot.entered.notified().await;
@@ -326,7 +330,7 @@ async fn a_drain_lets_a_request_finish_and_takes_no_other() {
 
 #[tokio::test]
 async fn a_drain_finishes_http2_requests_too() {
-    let house = open(Limits::default()).await;
+    let house = open(ConnectionLimits::default()).await;
     let client = tokio::spawn({
         let stream = house.connect().await;
         async move {
@@ -346,7 +350,7 @@ async fn a_drain_finishes_http2_requests_too() {
 
 #[tokio::test]
 async fn a_drain_does_not_wait_for_clients_that_ask_nothing() {
-    let house = open(Limits::default()).await;
+    let house = open(ConnectionLimits::default()).await;
     let _silent = house.connect().await;
     let _greeted = house.connect_tls(b"http/1.1").await;
     house.drain.begin();

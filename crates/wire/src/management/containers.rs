@@ -12,14 +12,14 @@ use pleiad_engine::{ContainerName, Database, OfferOwner, ThroughputRequest};
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Error, Kind, Object, Result};
 
-use super::asked::Asked;
+use super::request::ManagementRequest;
 use super::throughput::{NAMES, wanted};
-use super::{Desk, told};
+use super::{ManagementApi, told};
 use crate::nosql::reply::Handled;
 
-impl Desk {
+impl ManagementApi {
     /// And its database, if there is none; that one reserves nothing itself.
-    pub(super) async fn create(&self, at: ContainerName<'_>, asked: &Asked<'_>) -> Handled {
+    pub(super) async fn create(&self, at: ContainerName<'_>, asked: &ManagementRequest<'_>) -> Handled {
         let ContainerName::Named { database, container } = at else {
             return Err(Error::invalid("A new container has a name.").into());
         };

@@ -1,13 +1,13 @@
 //! Splits, merges and copies of databases: how far each has come.
 
-use pleiad_engine::{DatabaseCopy, Job, JobOutcome, JobReport, JobTask};
+use pleiad_engine::{DatabaseCopy, JobOutcome, JobReport, JobTask, RepartitionJob};
 use pleiad_model::{Error, Object, Result, Value};
 
-use super::asked::{Asked, only};
-use super::{Desk, ids, list, ok};
+use super::request::{ManagementRequest, only};
+use super::{ManagementApi, ids, list, ok};
 use crate::nosql::reply::Handled;
 
-impl Desk {
+impl ManagementApi {
     pub(super) fn jobs(&self) -> Handled {
         list("jobs", self.engine.jobs().iter().map(|report| self.job_shown(report)).collect())
     }
@@ -34,7 +34,7 @@ impl Desk {
     }
 
     /// `POST databases/shop/copy {"to": "shop-test"}`
-    pub(super) async fn copy_database(&self, from: &str, asked: &Asked<'_>) -> Handled {
+    pub(super) async fn copy_database(&self, from: &str, asked: &ManagementRequest<'_>) -> Handled {
         let body = asked.object()?;
         only(&body, &["to"])?;
         let to = body.get("to").and_then(Value::as_str);
@@ -71,7 +71,7 @@ impl Desk {
         with_outcome(shown, report.outcome.as_ref()).into()
     }
 
-    fn repartition_shown(&self, job: &Job) -> Object {
+    fn repartition_shown(&self, job: &RepartitionJob) -> Object {
         let tree = self.engine.catalog.tree();
         let mut shown = Object::new().with("id", job.id.to_string()).with("kind", job.kind.to_string());
         if let Some(container) = tree.container_by_rid(job.container) {

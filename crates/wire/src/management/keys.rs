@@ -3,15 +3,15 @@
 use pleiad_engine::{ContainerName, KeyOrder, KeyReport};
 use pleiad_model::{Error, Object, Result, Value, json};
 
-use super::asked::Asked;
-use super::{Desk, list, ok};
+use super::request::ManagementRequest;
+use super::{ManagementApi, list, ok};
 use crate::nosql::reply::Handled;
 
 const TOP: usize = 20;
 const TOP_MAX: usize = 1000;
 
-impl Desk {
-    pub(super) async fn keys(&self, at: ContainerName<'_>, asked: &Asked<'_>) -> Handled {
+impl ManagementApi {
+    pub(super) async fn keys(&self, at: ContainerName<'_>, asked: &ManagementRequest<'_>) -> Handled {
         let (top, by) = (top(asked)?, order(asked)?);
         let cap = self.engine.catalog.limits().key_bytes_max;
         let keys = self.engine.top_keys(at, by, top).await?;
@@ -37,7 +37,7 @@ impl Desk {
     }
 }
 
-fn top(asked: &Asked<'_>) -> Result<usize> {
+fn top(asked: &ManagementRequest<'_>) -> Result<usize> {
     let Some(text) = asked.param("top")? else { return Ok(TOP) };
     match text.parse() {
         Ok(top) if (1..=TOP_MAX).contains(&top) => Ok(top),
@@ -45,7 +45,7 @@ fn top(asked: &Asked<'_>) -> Result<usize> {
     }
 }
 
-fn order(asked: &Asked<'_>) -> Result<KeyOrder> {
+fn order(asked: &ManagementRequest<'_>) -> Result<KeyOrder> {
     match asked.param("by")?.as_deref() {
         None | Some("size") => Ok(KeyOrder::Size),
         Some("ru") => Ok(KeyOrder::RequestUnits),

@@ -5,11 +5,11 @@ use pleiad_engine::{ContainerName, JobKind, JobReport, PartitionReport};
 use pleiad_model::partition_key::{EffectiveKey, PartitionKey};
 use pleiad_model::{Error, Kind, Object, Result, Value, json};
 
-use super::asked::{Asked, only};
-use super::{Desk, ids, list, told};
+use super::request::{ManagementRequest, only};
+use super::{ManagementApi, ids, list, told};
 use crate::nosql::reply::Handled;
 
-impl Desk {
+impl ManagementApi {
     pub(super) fn partitions(&self, at: ContainerName<'_>) -> Handled {
         let reports = self.engine.partitions(at)?;
         list("partitions", reports.iter().map(shown).collect())
@@ -25,7 +25,7 @@ impl Desk {
     }
 
     /// `{"at": "1FFF…"}` or `{"at": ["a key"]}`; where the bytes halve, if nothing is said.
-    pub(super) async fn split(&self, at: ContainerName<'_>, id: Option<u32>, asked: &Asked<'_>) -> Handled {
+    pub(super) async fn split(&self, at: ContainerName<'_>, id: Option<u32>, asked: &ManagementRequest<'_>) -> Handled {
         let body = asked.object()?;
         only(&body, &["at"])?;
         let place = body.get("at").map(|place| self.place(at, place)).transpose()?;
@@ -36,7 +36,7 @@ impl Desk {
     }
 
     /// `{"ids": ["1", "2"]}`
-    pub(super) async fn merge(&self, at: ContainerName<'_>, asked: &Asked<'_>) -> Handled {
+    pub(super) async fn merge(&self, at: ContainerName<'_>, asked: &ManagementRequest<'_>) -> Handled {
         let body = asked.object()?;
         only(&body, &["ids"])?;
         let ids = merged(&body)?;

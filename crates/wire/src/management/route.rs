@@ -22,11 +22,11 @@
 //! v1/topology/clock                                              POST         tests
 //! ```
 
-use pleiad_engine::{ContainerName, Step};
+use pleiad_engine::{ContainerName, JobStep};
 use pleiad_model::{Error, Result};
 
 #[derive(Clone, Copy, Debug)]
-pub enum Route<'a> {
+pub enum ManagementRoute<'a> {
     Partitions(ContainerName<'a>),
     /// Of one partition, or of the largest.
     Split(ContainerName<'a>, Option<u32>),
@@ -45,7 +45,7 @@ pub enum Route<'a> {
     Metrics,
     Alerts,
     Topology,
-    Hold(Step),
+    Hold(JobStep),
     Clock,
 }
 
@@ -56,44 +56,44 @@ pub enum Owner<'a> {
     Container(ContainerName<'a>),
 }
 
-impl<'a> Route<'a> {
-    pub fn parse(names: &'a [String]) -> Result<Route<'a>> {
+impl<'a> ManagementRoute<'a> {
+    pub fn parse(names: &'a [String]) -> Result<ManagementRoute<'a>> {
         let names: Vec<&'a str> = names.iter().map(String::as_str).collect();
-        Route::of(&names).ok_or_else(|| no_such_place(&names))
+        ManagementRoute::of(&names).ok_or_else(|| no_such_place(&names))
     }
 
-    fn of(names: &[&'a str]) -> Option<Route<'a>> {
+    fn of(names: &[&'a str]) -> Option<ManagementRoute<'a>> {
         Some(match *names {
             ["v1", "containers", database, container, ref rest @ ..] => {
-                return Route::of_container(ContainerName::Named { database, container }, rest);
+                return ManagementRoute::of_container(ContainerName::Named { database, container }, rest);
             }
-            ["v1", "databases", database, "throughput"] => Route::Throughput(Owner::Database(database)),
-            ["v1", "databases", database, "copy"] => Route::CopyDatabase(database),
-            ["v1", "jobs"] => Route::Jobs,
-            ["v1", "jobs", id] => Route::Job(id.parse().ok()?),
-            ["v1", "jobs", id, "pause"] => Route::Pause(id.parse().ok()?),
-            ["v1", "jobs", id, "resume"] => Route::Resume(id.parse().ok()?),
-            ["v1", "throttles"] => Route::Throttles,
-            ["v1", "metrics"] => Route::Metrics,
-            ["v1", "alerts"] => Route::Alerts,
-            ["v1", "topology"] => Route::Topology,
-            ["v1", "topology", "holds", step] => Route::Hold(Step::parse(step)?),
-            ["v1", "topology", "clock"] => Route::Clock,
+            ["v1", "databases", database, "throughput"] => ManagementRoute::Throughput(Owner::Database(database)),
+            ["v1", "databases", database, "copy"] => ManagementRoute::CopyDatabase(database),
+            ["v1", "jobs"] => ManagementRoute::Jobs,
+            ["v1", "jobs", id] => ManagementRoute::Job(id.parse().ok()?),
+            ["v1", "jobs", id, "pause"] => ManagementRoute::Pause(id.parse().ok()?),
+            ["v1", "jobs", id, "resume"] => ManagementRoute::Resume(id.parse().ok()?),
+            ["v1", "throttles"] => ManagementRoute::Throttles,
+            ["v1", "metrics"] => ManagementRoute::Metrics,
+            ["v1", "alerts"] => ManagementRoute::Alerts,
+            ["v1", "topology"] => ManagementRoute::Topology,
+            ["v1", "topology", "holds", step] => ManagementRoute::Hold(JobStep::parse(step)?),
+            ["v1", "topology", "clock"] => ManagementRoute::Clock,
             _ => return None,
         })
     }
 
-    fn of_container(at: ContainerName<'a>, rest: &[&'a str]) -> Option<Route<'a>> {
+    fn of_container(at: ContainerName<'a>, rest: &[&'a str]) -> Option<ManagementRoute<'a>> {
         Some(match *rest {
-            [] => Route::Container(at),
-            ["partitions"] => Route::Partitions(at),
-            ["partitions", "split"] => Route::Split(at, None),
-            ["partitions", "merge"] => Route::Merge(at),
-            ["partitions", id, "split"] => Route::Split(at, Some(id.parse().ok()?)),
-            ["partitions", id, "fault"] => Route::Fault(at, id.parse().ok()?),
-            ["keys"] => Route::Keys(at),
-            ["statistics"] => Route::Statistics(at),
-            ["throughput"] => Route::Throughput(Owner::Container(at)),
+            [] => ManagementRoute::Container(at),
+            ["partitions"] => ManagementRoute::Partitions(at),
+            ["partitions", "split"] => ManagementRoute::Split(at, None),
+            ["partitions", "merge"] => ManagementRoute::Merge(at),
+            ["partitions", id, "split"] => ManagementRoute::Split(at, Some(id.parse().ok()?)),
+            ["partitions", id, "fault"] => ManagementRoute::Fault(at, id.parse().ok()?),
+            ["keys"] => ManagementRoute::Keys(at),
+            ["statistics"] => ManagementRoute::Statistics(at),
+            ["throughput"] => ManagementRoute::Throughput(Owner::Container(at)),
             _ => return None,
         })
     }

@@ -12,46 +12,46 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
-use pleiad_engine::{AccountSnapshot, Live};
+use pleiad_engine::{AccountHost, AccountSnapshot};
 use pleiad_model::{Error, Object, Result, Value};
 
-use super::asked::{Asked, only};
+use super::request::{ManagementRequest, only};
 use super::{list, ok, told};
 use crate::nosql::reply::{Handled, Reply};
 use crate::nosql::translate::not_allowed;
 
 #[derive(Clone, Copy, Debug)]
-pub enum Route<'a> {
+pub enum SnapshotRoute<'a> {
     All,
     One(&'a str),
     Restore(&'a str),
 }
 
-impl<'a> Route<'a> {
-    pub fn parse(names: &'a [String]) -> Option<Route<'a>> {
+impl<'a> SnapshotRoute<'a> {
+    pub fn parse(names: &'a [String]) -> Option<SnapshotRoute<'a>> {
         let names: Vec<&'a str> = names.iter().map(String::as_str).collect();
         match *names {
-            ["v1", "snapshots"] => Some(Route::All),
-            ["v1", "snapshots", name] => Some(Route::One(name)),
-            ["v1", "snapshots", name, "restore"] => Some(Route::Restore(name)),
+            ["v1", "snapshots"] => Some(SnapshotRoute::All),
+            ["v1", "snapshots", name] => Some(SnapshotRoute::One(name)),
+            ["v1", "snapshots", name, "restore"] => Some(SnapshotRoute::Restore(name)),
             _ => None,
         }
     }
 }
 
-pub async fn answer(live: &Arc<Live>, route: Route<'_>, asked: &Asked<'_>) -> Handled {
+pub async fn answer(live: &Arc<AccountHost>, route: SnapshotRoute<'_>, asked: &ManagementRequest<'_>) -> Handled {
     match (asked.method, route) {
-        (&Method::GET, Route::All) => list("snapshots", live.snapshots().await?.iter().map(shown).collect()),
-        (&Method::GET, Route::One(name)) => ok(shown(&live.snapshot(name).await?)),
-        (&Method::PUT, Route::One(name)) => {
+        (&Method::GET, SnapshotRoute::All) => list("snapshots", live.snapshots().await?.iter().map(shown).collect()),
+        (&Method::GET, SnapshotRoute::One(name)) => ok(shown(&live.snapshot(name).await?)),
+        (&Method::PUT, SnapshotRoute::One(name)) => {
             let taken = live.take_snapshot(name, replaces(&asked.object()?)?).await?;
             Ok(told(StatusCode::CREATED, shown(&taken)))
         }
-        (&Method::DELETE, Route::One(name)) => {
+        (&Method::DELETE, SnapshotRoute::One(name)) => {
             live.delete_snapshot(name).await?;
             Ok(Reply::empty(StatusCode::NO_CONTENT))
         }
-        (&Method::POST, Route::Restore(name)) => {
+        (&Method::POST, SnapshotRoute::Restore(name)) => {
             only(&asked.object()?, &[])?;
             let restored = live.restore(name).await?;
             ok(members(&restored.snapshot).with("tookMs", ms(restored.took)))

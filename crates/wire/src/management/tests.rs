@@ -2,7 +2,7 @@ use super::*;
 
 fn parsed(path: &str) -> Result<String> {
     let names = names(below_root(path).unwrap())?;
-    Route::parse(&names).map(|route| format!("{route:?}"))
+    ManagementRoute::parse(&names).map(|route| format!("{route:?}"))
 }
 
 #[test]
@@ -30,8 +30,8 @@ fn the_decoded_path_is_signed() {
     assert!(super::names("/v1/%GG").is_err());
 }
 
-fn asked<'a>(query: &'a str, body: &'static str) -> Asked<'a> {
-    Asked {
+fn asked<'a>(query: &'a str, body: &'static str) -> ManagementRequest<'a> {
+    ManagementRequest {
         method: &Method::GET,
         names: Vec::new(),
         query: Some(query),

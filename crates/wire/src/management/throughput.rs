@@ -10,18 +10,18 @@ use std::sync::Arc;
 use pleiad_engine::{Offer, OfferChange, OfferOwner, ProvisionedThroughput, ThroughputRequest};
 use pleiad_model::{Error, Object, Result, Value};
 
-use super::asked::{Asked, only};
+use super::request::{ManagementRequest, only};
 use super::route::Owner;
-use super::{Desk, ok};
+use super::{ManagementApi, ok};
 use crate::nosql::reply::Handled;
 
-impl Desk {
+impl ManagementApi {
     pub(super) fn throughput(&self, of: Owner<'_>) -> Handled {
         let offer = self.offer(of)?;
         ok(self.reserved(&offer))
     }
 
-    pub(super) async fn set_throughput(&self, of: Owner<'_>, asked: &Asked<'_>) -> Handled {
+    pub(super) async fn set_throughput(&self, of: Owner<'_>, asked: &ManagementRequest<'_>) -> Handled {
         let wanted = wanted(&asked.object()?)?;
         let offer = self.offer(of)?;
         let offer = self.engine.catalog.replace_offer(offer.rid, OfferChange::ToEither(wanted), None).await?;

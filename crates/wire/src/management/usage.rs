@@ -1,14 +1,14 @@
 //! What is used, and who was refused: throttles, metrics under the names that Cosmos DB gives them, alerts.
 
 use pleiad_engine::metrics::{ContainerMetrics, PartitionMetrics};
-use pleiad_engine::{ProvisionedThroughput, Throttling};
+use pleiad_engine::{ProvisionedThroughput, ThrottleEntry};
 use pleiad_model::{ExceededLimit, Object, Value, json};
 
-use super::{Desk, list};
+use super::{ManagementApi, list};
 use crate::nosql::reply::Handled;
 use crate::webhook::shown;
 
-impl Desk {
+impl ManagementApi {
     /// The latest last.
     pub(super) fn throttles(&self) -> Handled {
         list("throttles", self.engine.throttles().iter().map(throttle).collect())
@@ -22,7 +22,7 @@ impl Desk {
     pub(super) fn metrics(&self) -> Handled {
         let mut rows = Vec::new();
         for of in &self.engine.metrics().containers {
-            let mut told = Told { of, rows: &mut rows };
+            let mut told = MetricList { of, rows: &mut rows };
             told.container();
             of.partitions.iter().for_each(|partition| told.partition(partition));
         }
@@ -31,12 +31,12 @@ impl Desk {
 }
 
 /// One container's figures, as they are added to the list.
-struct Told<'a> {
+struct MetricList<'a> {
     of: &'a ContainerMetrics,
     rows: &'a mut Vec<Value>,
 }
 
-impl Told<'_> {
+impl MetricList<'_> {
     fn container(&mut self) {
         let sum = |figure: fn(&PartitionMetrics) -> u64| self.of.partitions.iter().map(figure).sum::<u64>() as f64;
         let (items, bytes) = (sum(|partition| partition.items), sum(|partition| partition.item_bytes));
@@ -88,7 +88,7 @@ impl Told<'_> {
     }
 }
 
-fn throttle(entry: &Throttling) -> Value {
+fn throttle(entry: &ThrottleEntry) -> Value {
     let over = match entry.over {
         ExceededLimit::Share => "partition",
         ExceededLimit::Bucket => "throughputBucket",

@@ -32,10 +32,10 @@ use ring::hmac;
 use smallvec::SmallVec;
 
 use super::address::{Signing, percent_decode};
-use super::continuation::Tokens;
-use super::resource_token::Ticket;
+use super::continuation::TokenSigner;
+use super::resource_token::ResourceToken;
 pub use bearer::Principal;
-use bearer::keyring::Keyring;
+use bearer::jwks_cache::JwksCache;
 
 /// How far the date of a request may be from ours, either way.
 pub const SKEW_MS_MAX: u64 = 15 * 60 * 1000;
@@ -43,10 +43,10 @@ pub const SKEW_MS_MAX: u64 = 15 * 60 * 1000;
 const SIGNATURE_BYTES: usize = 32;
 
 /// Covers the string to sign of nearly every request without going to the heap.
-type Text = SmallVec<[u8; 256]>;
+type StringToSign = SmallVec<[u8; 256]>;
 
 /// The account's four keys. Only what verification needs is kept, and none of it is printed.
-pub struct Keys {
+pub struct SigningKeys {
     primary: hmac::Key,
     secondary: Option<hmac::Key>,
     primary_read_only: Option<hmac::Key>,
@@ -57,7 +57,7 @@ pub struct Keys {
 
 /// What the request shows of itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Presented<'a> {
+pub struct Credentials<'a> {
     pub verb: &'a str,
     pub signing: Signing<'a>,
     /// Queries are reads whatever their verb, so the caller of this module decides.
@@ -70,18 +70,18 @@ pub struct Presented<'a> {
 /// When a request is judged. The two differ only where a test has moved our clock: dates are signed by the clients' own,
 /// which it did not move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct AuthTime {
     pub now_ms: u64,
     pub wall_ms: u64,
 }
 
 /// Whose word counts.
 #[derive(Clone, Copy)]
-pub struct Trust<'a> {
-    pub keys: &'a Keys,
-    pub tokens: &'a Tokens,
+pub struct TrustAnchors<'a> {
+    pub keys: &'a SigningKeys,
+    pub tokens: &'a TokenSigner,
     /// Nobody's bearer tokens without it, except an emulator's.
-    pub keyring: Option<&'a Keyring>,
+    pub keyring: Option<&'a JwksCache>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub enum Caller {
     /// An emulator token: items as with a read-write key, but no management of what holds them.
     Data,
     /// A token from a permission: what that allows.
-    Permitted(Ticket),
+    Permitted(ResourceToken),
     /// A token from the issuer: what their roles allow.
     Principal(Principal),
 }
@@ -122,16 +122,16 @@ pub enum AuthError {
     UnknownKey,
 }
 
-impl Keys {
+impl SigningKeys {
     /// Each key is base64 text, as a portal shows it; an account may do with one.
     pub fn new(
         primary: &str,
         secondary: Option<&str>,
         primary_read_only: Option<&str>,
         secondary_read_only: Option<&str>,
-    ) -> Result<Keys> {
+    ) -> Result<SigningKeys> {
         let primary_key = key(primary)?;
-        Ok(Keys {
+        Ok(SigningKeys {
             primary_text_tag: hmac::sign(&primary_key, primary.as_bytes()),
             primary: primary_key,
             secondary: secondary.map(key).transpose()?,
@@ -158,27 +158,27 @@ fn key(text: &str) -> Result<hmac::Key> {
     }
 }
 
-impl fmt::Debug for Keys {
+impl fmt::Debug for SigningKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Keys(not shown)")
     }
 }
 
 /// Says who signed the request, or why nobody did.
-pub fn authorize(trust: Trust<'_>, presented: &Presented<'_>, at: Moment) -> Result<Caller, AuthError> {
+pub fn authorize(trust: TrustAnchors<'_>, presented: &Credentials<'_>, at: AuthTime) -> Result<Caller, AuthError> {
     let header = presented.authorization.ok_or(AuthError::Missing)?;
     let decoded =
         percent_decode(header).ok_or(AuthError::Malformed("a percent sign without two hexadecimal digits"))?;
     let text = std::str::from_utf8(&decoded).map_err(|_| AuthError::Malformed("not UTF-8"))?;
-    match Token::parse(text)? {
-        Token::Master(signature) => master(trust.keys, presented, signature, at.wall_ms),
-        Token::Aad(jwt) => bearer(trust, jwt, at),
-        Token::Resource(signature) => permitted(trust.tokens, signature, at.now_ms),
+    match AuthToken::parse(text)? {
+        AuthToken::Master(signature) => master(trust.keys, presented, signature, at.wall_ms),
+        AuthToken::Aad(jwt) => bearer(trust, jwt, at),
+        AuthToken::Resource(signature) => permitted(trust.tokens, signature, at.now_ms),
     }
 }
 
 /// Whoever makes a bearer token writes the time of their own clock into it, which no test moves.
-fn bearer(trust: Trust<'_>, jwt: &str, at: Moment) -> Result<Caller, AuthError> {
+fn bearer(trust: TrustAnchors<'_>, jwt: &str, at: AuthTime) -> Result<Caller, AuthError> {
     match (emulator_token::check(trust.keys, jwt, at.wall_ms), trust.keyring) {
         (Err(_), Some(keyring)) => keyring.check(jwt, at.wall_ms).map(Caller::Principal),
         (emulated, _) => emulated,
@@ -186,38 +186,38 @@ fn bearer(trust: Trust<'_>, jwt: &str, at: Moment) -> Result<Caller, AuthError> 
 }
 
 /// `type=…&ver=…&sig=…`; the signature is the rest, whatever it holds.
-enum Token<'a> {
+enum AuthToken<'a> {
     Master(&'a str),
     Aad(&'a str),
     Resource(&'a str),
 }
 
-impl<'a> Token<'a> {
-    fn parse(text: &'a str) -> Result<Token<'a>, AuthError> {
+impl<'a> AuthToken<'a> {
+    fn parse(text: &'a str) -> Result<AuthToken<'a>, AuthError> {
         let mut parts = text.splitn(3, '&');
         let mut field = |name| parts.next().and_then(|part: &str| part.strip_prefix(name));
         let (Some(kind), Some(version), Some(signature)) = (field("type="), field("ver="), field("sig=")) else {
             return Err(AuthError::Malformed("expected type={master|resource|aad}&ver=1.0&sig={signature}"));
         };
         match (kind, version) {
-            ("master", "1.0") => Ok(Token::Master(signature)),
-            ("aad", "1.0") => Ok(Token::Aad(signature)),
-            ("resource", "1" | "1.0") => Ok(Token::Resource(signature)),
+            ("master", "1.0") => Ok(AuthToken::Master(signature)),
+            ("aad", "1.0") => Ok(AuthToken::Aad(signature)),
+            ("resource", "1" | "1.0") => Ok(AuthToken::Resource(signature)),
             ("master" | "aad" | "resource", _) => Err(AuthError::Malformed("the token version must be 1.0")),
             _ => Err(AuthError::Malformed("the token type must be master, resource or aad")),
         }
     }
 }
 
-fn permitted(tokens: &Tokens, signature: &str, now_ms: u64) -> Result<Caller, AuthError> {
-    let ticket = Ticket::redeem(signature, tokens).ok_or(AuthError::BadToken)?;
+fn permitted(tokens: &TokenSigner, signature: &str, now_ms: u64) -> Result<Caller, AuthError> {
+    let ticket = ResourceToken::redeem(signature, tokens).ok_or(AuthError::BadToken)?;
     if now_ms / 1000 >= ticket.expires_s {
         return Err(AuthError::Expired);
     }
     Ok(Caller::Permitted(ticket))
 }
 
-fn master(keys: &Keys, presented: &Presented<'_>, signature: &str, wall_ms: u64) -> Result<Caller, AuthError> {
+fn master(keys: &SigningKeys, presented: &Credentials<'_>, signature: &str, wall_ms: u64) -> Result<Caller, AuthError> {
     let signature = decode_signature(signature)?;
     let date = presented.x_ms_date.or(presented.date).ok_or(AuthError::Malformed("no x-ms-date header"))?;
     let date_ms = date::parse_ms(date).ok_or(AuthError::Malformed("the date is not in RFC 1123 form"))?;
@@ -241,7 +241,7 @@ fn decode_signature(text: &str) -> Result<[u8; SIGNATURE_BYTES], AuthError> {
     .ok_or(AuthError::Malformed("the signature is not base64 of 32 bytes"))
 }
 
-fn signer(keys: &Keys, presented: &Presented<'_>, signature: &[u8]) -> Result<Caller, AuthError> {
+fn signer(keys: &SigningKeys, presented: &Credentials<'_>, signature: &[u8]) -> Result<Caller, AuthError> {
     let text = string_to_sign(presented, presented.date.unwrap_or_default());
     if let Some(caller) = keys.signer(&text, signature) {
         return Ok(caller);
@@ -256,9 +256,9 @@ fn signer(keys: &Keys, presented: &Presented<'_>, signature: &[u8]) -> Result<Ca
     Err(AuthError::BadSignature { string_to_sign: String::from_utf8_lossy(&text).into_owned() })
 }
 
-fn string_to_sign(presented: &Presented<'_>, date: &str) -> Text {
+fn string_to_sign(presented: &Credentials<'_>, date: &str) -> StringToSign {
     let signing = presented.signing;
-    let mut out = Text::new();
+    let mut out = StringToSign::new();
     push_line(&mut out, presented.verb, true);
     push_line(&mut out, signing.resource_type, true);
     push_line(&mut out, signing.link, signing.lower_case_link);
@@ -268,7 +268,7 @@ fn string_to_sign(presented: &Presented<'_>, date: &str) -> Text {
 }
 
 /// Everything that is lower-cased here is ASCII: words of the protocol, dates, resource ids.
-fn push_line(out: &mut Text, text: &str, lower_case: bool) {
+fn push_line(out: &mut StringToSign, text: &str, lower_case: bool) {
     let start = out.len();
     out.extend_from_slice(text.as_bytes());
     if lower_case {

@@ -48,7 +48,7 @@ pub fn decode(body: &[u8]) -> Result<Value> {
     if !is_binary(body) {
         return Err(Error::invalid("The body is not Cosmos binary JSON: it does not start with the byte 0x80."));
     }
-    let mut reader = Reader { body, at: 1, expansion_left: EXPANSION_BYTES_MAX };
+    let mut reader = BinaryJsonReader { body, at: 1, expansion_left: EXPANSION_BYTES_MAX };
     let value = reader.value(0)?;
     if reader.at < body.len() {
         return Err(reader.invalid("bytes after the end of the value"));
@@ -57,19 +57,19 @@ pub fn decode(body: &[u8]) -> Result<Value> {
 }
 
 /// A position in the body. Offsets count from the preamble, as references do.
-struct Reader<'a> {
+struct BinaryJsonReader<'a> {
     body: &'a [u8],
     at: usize,
     expansion_left: usize,
 }
 
 /// What a container says of its own size; at least one of the two is there.
-struct Frame {
+struct ContainerHeader {
     end: Option<usize>,
     count: Option<usize>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BinaryJsonReader<'a> {
     /// One value that stands inside `depth` arrays and objects.
     fn value(&mut self, depth: usize) -> Result<Value> {
         let marker = self.byte()?;
@@ -116,10 +116,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Empty, one member, or a length (and a count) in one, two or four bytes: arrays and objects alike.
-    fn frame(&mut self, shape: u8) -> Result<Frame> {
+    fn frame(&mut self, shape: u8) -> Result<ContainerHeader> {
         let (width, has_count) = match shape {
-            0 => return Ok(Frame { end: Some(self.at), count: Some(0) }),
-            1 => return Ok(Frame { end: None, count: Some(1) }),
+            0 => return Ok(ContainerHeader { end: Some(self.at), count: Some(0) }),
+            1 => return Ok(ContainerHeader { end: None, count: Some(1) }),
             2..=4 => (1 << (shape - 2), false),
             _ => (1 << (shape - 5), true),
         };
@@ -127,10 +127,10 @@ impl<'a> Reader<'a> {
         let count = if has_count { Some(self.length(width)?) } else { None };
         let end = self.at.checked_add(length).filter(|end| *end <= self.body.len());
         let end = end.ok_or_else(|| self.invalid("a length that goes past the end"))?;
-        Ok(Frame { end: Some(end), count })
+        Ok(ContainerHeader { end: Some(end), count })
     }
 
-    fn check_frame(&self, frame: &Frame, members: usize) -> Result<()> {
+    fn check_frame(&self, frame: &ContainerHeader, members: usize) -> Result<()> {
         let right_end = frame.end.is_none_or(|end| end == self.at);
         let right_count = frame.count.is_none_or(|count| count == members);
         if right_end && right_count {
@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl Frame {
+impl ContainerHeader {
     fn is_over(&self, at: usize, members: usize) -> bool {
         match self.end {
             Some(end) => at >= end,

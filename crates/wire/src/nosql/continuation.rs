@@ -12,7 +12,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use pleiad_engine::{Position, Stretch};
+use pleiad_engine::{FeedCursor, RangeCursor};
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::{Error, Result};
 use ring::hmac;
@@ -25,17 +25,17 @@ const VERSION: u8 = 4;
 const STRETCHES_MAX: usize = 255;
 const TAG_BYTES: usize = 32;
 
-pub struct Tokens {
+pub struct TokenSigner {
     key: hmac::Key,
 }
 
-impl Tokens {
+impl TokenSigner {
     pub fn new(secret: &[u8; 32]) -> Self {
-        Tokens { key: hmac::Key::new(hmac::HMAC_SHA256, secret) }
+        TokenSigner { key: hmac::Key::new(hmac::HMAC_SHA256, secret) }
     }
 
     /// `owner` is the rid text of the container or feed that the position belongs to.
-    pub fn issue(&self, owner: &str, position: &Position) -> String {
+    pub fn issue(&self, owner: &str, position: &FeedCursor) -> String {
         let stretches = position.0.get(..position.0.len().min(STRETCHES_MAX)).unwrap_or_default();
         let mut out = vec![VERSION, stretches.len() as u8];
         for stretch in stretches {
@@ -46,7 +46,7 @@ impl Tokens {
         self.seal(owner, out)
     }
 
-    pub fn redeem(&self, owner: &str, token: &str) -> Result<Position> {
+    pub fn redeem(&self, owner: &str, token: &str) -> Result<FeedCursor> {
         self.open(owner, token).ok_or_else(invalid)
     }
 
@@ -74,18 +74,18 @@ impl Tokens {
         Some(bytes)
     }
 
-    fn open(&self, owner: &str, token: &str) -> Option<Position> {
+    fn open(&self, owner: &str, token: &str) -> Option<FeedCursor> {
         let signed = self.unseal(owner, token)?;
         let ([version, count], mut rest) = signed.split_first_chunk::<2>()?;
-        let mut stretches: Vec<Stretch> = Vec::with_capacity(usize::from(*count));
+        let mut stretches: Vec<RangeCursor> = Vec::with_capacity(usize::from(*count));
         for _ in 0..*count {
             let (min, after) = take_key(rest)?;
             let (max, after) = take_key(after)?;
             let (docnum, after) = after.split_first_chunk::<8>()?;
-            stretches.extend(Position::after(EpkRange { min, max }, u64::from_be_bytes(*docnum)).0);
+            stretches.extend(FeedCursor::after(EpkRange { min, max }, u64::from_be_bytes(*docnum)).0);
             rest = after;
         }
-        (*version == VERSION && rest.is_empty()).then_some(Position(stretches))
+        (*version == VERSION && rest.is_empty()).then_some(FeedCursor(stretches))
     }
 }
 
@@ -115,13 +115,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn position(after: u64, min: &[u8], max: &[u8]) -> Position {
-        Position::after(EpkRange { min: EffectiveKey::from_bytes(min), max: EffectiveKey::from_bytes(max) }, after)
+    fn position(after: u64, min: &[u8], max: &[u8]) -> FeedCursor {
+        FeedCursor::after(EpkRange { min: EffectiveKey::from_bytes(min), max: EffectiveKey::from_bytes(max) }, after)
     }
 
     #[test]
     fn a_token_of_another_container_or_another_account_is_refused() {
-        let (ours, theirs) = (Tokens::new(&[1; 32]), Tokens::new(&[2; 32]));
+        let (ours, theirs) = (TokenSigner::new(&[1; 32]), TokenSigner::new(&[2; 32]));
         let token = ours.issue("AAAA", &position(7, &[], &[0xFF]));
         assert!(ours.redeem("AAAA", &token).is_ok());
         assert!(ours.redeem("BBBB", &token).is_err());
@@ -131,17 +131,17 @@ mod tests {
     proptest! {
         #[test]
         fn tokens_round_trip_within_a_kilobyte(after: u64, min in proptest::collection::vec(any::<u8>(), 0..116), max in proptest::collection::vec(any::<u8>(), 0..116)) {
-            let tokens = Tokens::new(&[7; 32]);
+            let tokens = TokenSigner::new(&[7; 32]);
             let token = tokens.issue("AAAA", &position(after, &min, &max));
             prop_assert!(token.len() <= 1024);
             prop_assert_eq!(tokens.redeem("AAAA", &token).unwrap(), position(after, &min, &max));
-            let two = Position([position(after, &min, &max).0, position(0, &max, &[0xFF]).0].concat());
+            let two = FeedCursor([position(after, &min, &max).0, position(0, &max, &[0xFF]).0].concat());
             prop_assert_eq!(tokens.redeem("AAAA", &tokens.issue("AAAA", &two)).unwrap(), two);
         }
 
         #[test]
         fn an_edited_token_is_refused(at in 0usize..60, to in "[A-Za-z0-9_-]") {
-            let tokens = Tokens::new(&[7; 32]);
+            let tokens = TokenSigner::new(&[7; 32]);
             let token = tokens.issue("AAAA", &position(99, &[1, 2, 3], &[0xFF]));
             let mut edited = token.clone();
             let at = at % token.len();
@@ -153,7 +153,7 @@ mod tests {
 
         #[test]
         fn any_text_is_refused(text in "\\PC{0,80}") {
-            prop_assert!(Tokens::new(&[7; 32]).redeem("AAAA", &text).is_err());
+            prop_assert!(TokenSigner::new(&[7; 32]).redeem("AAAA", &text).is_err());
         }
     }
 }

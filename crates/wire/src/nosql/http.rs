@@ -11,25 +11,25 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use pleiad_model::{Error, Kind};
 
-use super::access::needs_a_key;
 use super::address::Signing;
-use super::auth::{self, AuthError, Caller, Moment, Presented, Trust};
+use super::auth::{self, AuthError, AuthTime, Caller, Credentials, TrustAnchors};
 use super::reply::{
-    Handled, LAST_STATE_CHANGE, REQUEST_DURATION_MS, Refusal, Reply, TRANSPORT_REQUEST_ID, set, set_number,
+    ErrorReply, Handled, LAST_STATE_CHANGE, REQUEST_DURATION_MS, Reply, TRANSPORT_REQUEST_ID, set, set_number,
 };
 use super::request::{Request, is_read};
-use super::status::Failure;
-use super::{Front, address};
-use crate::listener::{BodyError, Origin, Service, read_body};
+use super::role_access::needs_a_key;
+use super::status::ErrorStatus;
+use super::{Frontend, address};
+use crate::listener::{BodyError, ConnectionOrigin, Service, read_body};
 use crate::management;
-use crate::metrics::Operation;
+use crate::metrics::MetricOperation;
 
-impl Service for Front {
-    async fn call(&self, origin: &Origin, request: http::Request<Incoming>) -> Response<Full<Bytes>> {
+impl Service for Frontend {
+    async fn call(&self, origin: &ConnectionOrigin, request: http::Request<Incoming>) -> Response<Full<Bytes>> {
         let began = Instant::now();
         let (parts, body) = request.into_parts();
         if self.https_only && !origin.secure {
-            let refusal = Refusal::from(Failure::new(StatusCode::BAD_REQUEST, "This port speaks HTTPS only."));
+            let refusal = ErrorReply::from(ErrorStatus::new(StatusCode::BAD_REQUEST, "This port speaks HTTPS only."));
             let activity = activity_id(&parts.headers).unwrap_or_else(|| self.new_activity());
             return refusal.reply(activity.to_str().unwrap_or_default()).finish(&activity);
         }
@@ -46,13 +46,13 @@ impl Service for Front {
             }
         };
         let took = began.elapsed();
-        self.metrics.request(Operation::of(&parts.method), reply.status.as_u16(), reply.charge_ru, took);
+        self.metrics.request(MetricOperation::of(&parts.method), reply.status.as_u16(), reply.charge_ru, took);
         self.described(reply, took).finish(&activity)
     }
 }
 
-impl Front {
-    async fn handle(&self, origin: &Origin, parts: &Parts, body: Incoming) -> Handled {
+impl Frontend {
+    async fn handle(&self, origin: &ConnectionOrigin, parts: &Parts, body: Incoming) -> Handled {
         if let Some(path) = management::below_root(parts.uri.path()) {
             return self.manage(path, parts, body).await;
         }
@@ -85,21 +85,21 @@ impl Front {
             _ => return Err(needs_a_key(&self.account.id, &parts.method, parts.uri.path().trim_start_matches('/'))),
         }
         let body = self.body(&parts.method, body).await?;
-        let asked = management::Asked { method: &parts.method, names, query: parts.uri.query(), body };
-        let handled = match management::snapshots::Route::parse(&asked.names) {
+        let asked = management::ManagementRequest { method: &parts.method, names, query: parts.uri.query(), body };
+        let handled = match management::snapshots::SnapshotRoute::parse(&asked.names) {
             Some(route) => management::snapshots::answer(&self.live, route, &asked).await,
             None => self.ask_desk(&asked).await,
         };
         match handled {
             Ok(reply) => Ok(reply.charged(0.0)),
-            Err(refusal) => Err(Refusal { charge_ru: 0.0, ..refusal }),
+            Err(refusal) => Err(ErrorReply { charge_ru: 0.0, ..refusal }),
         }
     }
 
-    async fn ask_desk(&self, asked: &management::Asked<'_>) -> Handled {
+    async fn ask_desk(&self, asked: &management::ManagementRequest<'_>) -> Handled {
         let mut engine = self.live.engine();
         loop {
-            let handled = management::Desk::new(engine.clone(), self.clock.clone()).answer(asked).await;
+            let handled = management::ManagementApi::new(engine.clone(), self.clock.clone()).answer(asked).await;
             match self.live.instead_of(&engine, is_turned_away(&handled)).await? {
                 None => return handled,
                 Some(next) => engine = next,
@@ -109,7 +109,7 @@ impl Front {
 
     /// Issuers change their keys, so a token with an unknown one may be worth a second look.
     async fn caller(&self, parts: &Parts, signing: Signing<'_>, is_read: bool) -> Result<Caller, AuthError> {
-        let presented = Presented {
+        let presented = Credentials {
             verb: parts.method.as_str(),
             signing,
             is_read,
@@ -118,9 +118,9 @@ impl Front {
             date: text(&parts.headers, DATE.as_str()),
         };
         let engine = self.live.engine();
-        let at = Moment { now_ms: engine.now_ms(), wall_ms: engine.wall_ms() };
+        let at = AuthTime { now_ms: engine.now_ms(), wall_ms: engine.wall_ms() };
         let keyring = self.access.keyring.as_ref();
-        let trust = Trust { keys: &self.keys, tokens: &self.tokens, keyring };
+        let trust = TrustAnchors { keys: &self.keys, tokens: &self.tokens, keyring };
         match (auth::authorize(trust, &presented, at), keyring) {
             (Err(AuthError::UnknownKey), Some(keyring)) if keyring.look_again().await => {
                 auth::authorize(trust, &presented, at)
@@ -129,7 +129,7 @@ impl Front {
         }
     }
 
-    async fn body(&self, method: &Method, body: Incoming) -> Result<Bytes, Failure> {
+    async fn body(&self, method: &Method, body: Incoming) -> Result<Bytes, ErrorStatus> {
         match *method {
             Method::GET | Method::DELETE | Method::HEAD => Ok(Bytes::new()),
             _ => read_body(body, self.body_bytes_max).await.map_err(|error| body_failure(error, self.body_bytes_max)),
@@ -221,13 +221,15 @@ fn activity_id(headers: &HeaderMap) -> Option<HeaderValue> {
     headers.get("x-ms-activity-id").filter(|id| !id.is_empty()).cloned()
 }
 
-fn body_failure(error: BodyError, bytes_max: usize) -> Failure {
+fn body_failure(error: BodyError, bytes_max: usize) -> ErrorStatus {
     match error {
         BodyError::TooLarge => {
             Error::new(Kind::TooLarge, format!("Request size is too large: a request has at most {bytes_max} bytes."))
                 .into()
         }
-        BodyError::TimedOut => Failure::new(StatusCode::REQUEST_TIMEOUT, "The request's body did not arrive in time."),
+        BodyError::TimedOut => {
+            ErrorStatus::new(StatusCode::REQUEST_TIMEOUT, "The request's body did not arrive in time.")
+        }
         BodyError::Broken => Error::invalid("The request's body did not arrive whole.").into(),
     }
 }
@@ -239,7 +241,7 @@ fn plain(content_type: &'static str, body: Bytes) -> Response<Full<Bytes>> {
 }
 
 /// Refusals are the client's business; only our own failures go to the log.
-fn log_failure(parts: &Parts, failure: &Failure, activity: &HeaderValue) {
+fn log_failure(parts: &Parts, failure: &ErrorStatus, activity: &HeaderValue) {
     let (method, path) = (&parts.method, parts.uri.path());
     let activity = activity.to_str().unwrap_or_default();
     if failure.status.is_server_error() && failure.status != StatusCode::NOT_IMPLEMENTED {

@@ -17,7 +17,7 @@ mod crc32;
 pub mod row; // one row: fixed, variable and sparse columns
 
 use pleiad_model::{Error, Result};
-use row::{Reader, V1};
+use row::{HybridRowReader, V1};
 
 const SEGMENT_SCHEMA: u32 = 2_147_473_648;
 const RECORD_SCHEMA: u32 = 2_147_473_649;
@@ -34,7 +34,7 @@ pub fn records(body: &[u8]) -> Result<Vec<&[u8]>> {
     let mut rest = after_segment(body)?;
     let mut rows = Vec::new();
     while !rest.is_empty() {
-        let mut reader = Reader::new(rest);
+        let mut reader = HybridRowReader::new(rest);
         match reader.header()? {
             SEGMENT_SCHEMA => rest = after_segment(rest)?,
             RECORD_SCHEMA => {
@@ -55,7 +55,7 @@ pub fn records(body: &[u8]) -> Result<Vec<&[u8]>> {
 }
 
 fn after_segment(bytes: &[u8]) -> Result<&[u8]> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = HybridRowReader::new(bytes);
     if reader.header()? != SEGMENT_SCHEMA || reader.u8()? & LENGTH_PRESENT == 0 {
         return Err(row::invalid("it does not begin with a segment"));
     }
@@ -65,17 +65,17 @@ fn after_segment(bytes: &[u8]) -> Result<&[u8]> {
 }
 
 /// A stream under construction.
-pub struct Stream {
+pub struct RecordIoWriter {
     bytes: Vec<u8>,
 }
 
-impl Stream {
-    pub fn new() -> Stream {
+impl RecordIoWriter {
+    pub fn new() -> RecordIoWriter {
         let mut bytes = Vec::with_capacity(1024);
         row::put_header(SEGMENT_SCHEMA, &mut bytes);
         bytes.push(LENGTH_PRESENT);
         bytes.extend_from_slice(&(SEGMENT_BYTES_MIN as u32).to_le_bytes());
-        Stream { bytes }
+        RecordIoWriter { bytes }
     }
 
     pub fn push(&mut self, row: &[u8]) {
@@ -90,9 +90,9 @@ impl Stream {
     }
 }
 
-impl Default for Stream {
+impl Default for RecordIoWriter {
     fn default() -> Self {
-        Stream::new()
+        RecordIoWriter::new()
     }
 }
 

@@ -13,11 +13,11 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use pleiad_engine::{IndexUse, Report};
+use pleiad_engine::{IndexMetric, QueryReport};
 use pleiad_model::{Object, Value, json};
 
 /// Built-in functions are not measured apart: they count into `VMExecutionTimeInMs`. There is one step from the text to what is run.
-pub fn metrics(report: &Report, took: Duration, wrote: Duration) -> String {
+pub fn metrics(report: &QueryReport, took: Duration, wrote: Duration) -> String {
     let ms = |time: Duration| time.as_secs_f64() * 1000.0;
     let running = took.saturating_sub(report.compiling + report.looking_up + wrote);
     let (loading, calling, wrote) = (ms(report.loading), ms(report.calling), ms(wrote));
@@ -43,17 +43,17 @@ const INDEXES_BYTES_MAX: usize = 8 << 10;
 /// What a plan may take.
 const PLAN_BYTES_MAX: usize = 2 << 10;
 
-pub fn index_utilization(report: &Report) -> String {
+pub fn index_utilization(report: &QueryReport) -> String {
     fitting(report, encoded)
 }
 
 /// The newer form, for clients that ask for it: less is said of each index, and base64 is not used.
-pub fn index_utilization_v2(report: &Report) -> String {
+pub fn index_utilization_v2(report: &QueryReport) -> String {
     fitting(report, encoded_v2)
 }
 
 /// As much as a header takes: composite indexes are left out first, then others, the last ones first.
-fn fitting(report: &Report, form: fn(&[IndexUse], &[IndexUse]) -> String) -> String {
+fn fitting(report: &QueryReport, form: fn(&[IndexMetric], &[IndexMetric]) -> String) -> String {
     let (mut single, mut composite) = (report.single.as_slice(), report.composite.as_slice());
     loop {
         let text = form(single, composite);
@@ -66,8 +66,8 @@ fn fitting(report: &Report, form: fn(&[IndexUse], &[IndexUse]) -> String) -> Str
     }
 }
 
-fn encoded(single_indexes: &[IndexUse], composite_indexes: &[IndexUse]) -> String {
-    let pick = |list: &[IndexUse], utilized: bool, shape: fn(&IndexUse) -> Value| -> Value {
+fn encoded(single_indexes: &[IndexMetric], composite_indexes: &[IndexMetric]) -> String {
+    let pick = |list: &[IndexMetric], utilized: bool, shape: fn(&IndexMetric) -> Value| -> Value {
         list.iter().filter(|index| index.utilized == utilized).map(shape).collect::<Vec<_>>().into()
     };
     let object = Object::new()
@@ -78,12 +78,12 @@ fn encoded(single_indexes: &[IndexUse], composite_indexes: &[IndexUse]) -> Strin
     STANDARD.encode(json::to_string(&object.into()))
 }
 
-fn encoded_v2(single_indexes: &[IndexUse], composite_indexes: &[IndexUse]) -> String {
-    let scored = |index: &IndexUse, shape: Object| match index.utilized {
+fn encoded_v2(single_indexes: &[IndexMetric], composite_indexes: &[IndexMetric]) -> String {
+    let scored = |index: &IndexMetric, shape: Object| match index.utilized {
         true => shape,
         false => shape.with("IndexImpactScore", impact(index)),
     };
-    let pick = |list: &[IndexUse], utilized: bool, shape: fn(&IndexUse) -> Object| -> Value {
+    let pick = |list: &[IndexMetric], utilized: bool, shape: fn(&IndexMetric) -> Object| -> Value {
         let chosen = list.iter().filter(|index| index.utilized == utilized);
         chosen.map(|index| scored(index, shape(index)).into()).collect::<Vec<Value>>().into()
     };
@@ -97,41 +97,41 @@ fn encoded_v2(single_indexes: &[IndexUse], composite_indexes: &[IndexUse]) -> St
 }
 
 /// Clients know the text of each rule.
-pub fn advice(report: &Report) -> String {
+pub fn advice(report: &QueryReport) -> String {
     let entry = |rule: &&str| Object::new().with("Id", *rule).with("Params", Vec::<Value>::new()).into();
     let entries: Vec<Value> = report.advice.iter().map(entry).collect();
     utf8_percent_encode(&json::to_string(&entries.into()), NON_ALPHANUMERIC).to_string()
 }
 
-fn single(index: &IndexUse) -> Value {
+fn single(index: &IndexMetric) -> Value {
     let spec = index.specs.first().map_or("", String::as_str);
     described(Object::new().with("FilterExpression", "").with("IndexSpec", spec), index)
 }
 
-fn single_spec(index: &IndexUse) -> Object {
+fn single_spec(index: &IndexMetric) -> Object {
     Object::new().with("IndexSpec", index.specs.first().map_or("", String::as_str))
 }
 
-fn composite(index: &IndexUse) -> Value {
+fn composite(index: &IndexMetric) -> Value {
     described(composite_specs(index), index)
 }
 
-fn composite_specs(index: &IndexUse) -> Object {
+fn composite_specs(index: &IndexMetric) -> Object {
     let specs: Vec<Value> = index.specs.iter().map(|spec| spec.as_str().into()).collect();
     Object::new().with("IndexSpecs", specs)
 }
 
-fn described(object: Object, index: &IndexUse) -> Value {
+fn described(object: Object, index: &IndexMetric) -> Value {
     let object = object.with("FilterPreciseSet", index.precise).with("IndexPreciseSet", index.precise);
     object.with("IndexImpactScore", impact(index)).into()
 }
 
-fn impact(index: &IndexUse) -> &'static str {
+fn impact(index: &IndexMetric) -> &'static str {
     if index.impact_is_high { "High" } else { "Low" }
 }
 
 /// `scan on 3 partitions; index /a/? on 1 partition`
-pub fn plan(report: &Report) -> String {
+pub fn plan(report: &QueryReport) -> String {
     let way = |(way, partitions): &(String, usize)| {
         let noun = if *partitions == 1 { "partition" } else { "partitions" };
         format!("{way} on {partitions} {noun}")

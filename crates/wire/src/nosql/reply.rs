@@ -4,11 +4,11 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, ETAG, HeaderName};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
-use pleiad_engine::{Answer, Place};
+use pleiad_engine::{EngineResponse, PartitionLsn};
 use pleiad_model::{Result, Throttle};
 
 use super::session;
-use super::status::Failure;
+use super::status::ErrorStatus;
 
 pub struct Reply {
     pub status: StatusCode,
@@ -19,18 +19,18 @@ pub struct Reply {
 }
 
 /// What handlers return: a reply, or a failure with what it cost and where.
-pub type Handled = Result<Reply, Refusal>;
+pub type Handled = Result<Reply, ErrorReply>;
 
-pub struct Refusal {
-    pub failure: Failure,
+pub struct ErrorReply {
+    pub failure: ErrorStatus,
     pub charge_ru: f64,
     /// Apart, so that a result is not sized by its failures.
     pub headers: Box<HeaderMap>,
 }
 
-impl<E: Into<Failure>> From<E> for Refusal {
+impl<E: Into<ErrorStatus>> From<E> for ErrorReply {
     fn from(error: E) -> Self {
-        Refusal { failure: error.into(), charge_ru: pleiad_engine::price::METADATA_RU, headers: Box::default() }
+        ErrorReply { failure: error.into(), charge_ru: pleiad_engine::price::METADATA_RU, headers: Box::default() }
     }
 }
 
@@ -66,7 +66,7 @@ impl Reply {
         self
     }
 
-    pub fn at(mut self, place: Option<Place>) -> Self {
+    pub fn at(mut self, place: Option<PartitionLsn>) -> Self {
         if let Some(place) = place {
             set_place(&mut self.headers, place);
         }
@@ -94,9 +94,9 @@ impl Reply {
     }
 }
 
-impl Refusal {
-    pub fn of<T>(answer: Answer<T>) -> std::result::Result<(T, Option<Place>, f64), Refusal> {
-        let Answer { result, place, charge_ru } = answer;
+impl ErrorReply {
+    pub fn of<T>(answer: EngineResponse<T>) -> std::result::Result<(T, Option<PartitionLsn>, f64), ErrorReply> {
+        let EngineResponse { result, place, charge_ru } = answer;
         match result {
             Ok(value) => Ok((value, place, charge_ru)),
             Err(error) => {
@@ -104,7 +104,7 @@ impl Refusal {
                 if let Some(place) = place {
                     set_place(&mut headers, place);
                 }
-                Err(Refusal { failure: error.into(), charge_ru, headers })
+                Err(ErrorReply { failure: error.into(), charge_ru, headers })
             }
         }
     }
@@ -140,7 +140,7 @@ fn charge_text(charge_ru: f64) -> String {
 }
 
 /// What the partition that served a request tells about itself.
-fn set_place(headers: &mut HeaderMap, place: Place) {
+fn set_place(headers: &mut HeaderMap, place: PartitionLsn) {
     set(headers, SESSION_TOKEN, &session::write(place));
     set_number(headers, RANGE_ID, u64::from(place.range));
     let lsn = HeaderValue::from(place.lsn);

@@ -4,21 +4,23 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use pleiad_engine::{Admitted, BucketId, Class, Condition, ContainerName, Priority, SessionToken, ThroughputRequest};
+use pleiad_engine::{
+    Admitted, BucketId, ContainerName, Precondition, Priority, RequestClass, SessionToken, ThroughputRequest,
+};
 use pleiad_model::partition_key::{EffectiveKey, EpkRange, PartitionKey};
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
 use pleiad_model::{Consistency, Error, Result, Value, json};
 
 use super::address::{Address, ResourceType};
 use super::{binary_json, session};
-use crate::listener::Origin;
+use crate::listener::ConnectionOrigin;
 
 pub struct Request<'a> {
     pub method: &'a Method,
     pub address: &'a Address,
     pub headers: &'a HeaderMap,
     pub body: Bytes,
-    pub origin: &'a Origin,
+    pub origin: &'a ConnectionOrigin,
     /// From the request line, where HTTP/2 and absolute addresses have it.
     pub authority: Option<&'a str>,
 }
@@ -132,12 +134,12 @@ impl<'a> Request<'a> {
     }
 
     /// Conditions on an item that a write is about to change.
-    pub fn write_condition(&self) -> Condition {
+    pub fn write_condition(&self) -> Precondition {
         condition(self.header("if-match"), self.header("if-none-match"))
     }
 
     /// Which version of a user, a permission or an encryption key is meant. Containers and databases ask nobody, as in the service.
-    pub fn version_condition(&self) -> Condition {
+    pub fn version_condition(&self) -> Precondition {
         condition(self.header("if-match"), None)
     }
 
@@ -166,7 +168,7 @@ impl<'a> Request<'a> {
     }
 
     /// How the request wants to be treated when there is not enough throughput for all.
-    pub fn class(&self) -> Result<Class> {
+    pub fn class(&self) -> Result<RequestClass> {
         let priority = match self.header("x-ms-cosmos-priority-level") {
             None | Some("") => Priority::High,
             Some(word) if word.eq_ignore_ascii_case("high") => Priority::High,
@@ -180,7 +182,7 @@ impl<'a> Request<'a> {
                 Some(bucket.ok_or_else(|| invalid_header(text, THROUGHPUT_BUCKET))?)
             }
         };
-        Ok(Class { priority, bucket })
+        Ok(RequestClass { priority, bucket })
     }
 
     pub fn throughput(&self) -> Result<ThroughputRequest> {
@@ -237,12 +239,12 @@ fn by_strategy(asked: &str, account: Consistency) -> Result<Consistency> {
     }
 }
 
-pub fn condition(if_match: Option<&str>, if_none_match: Option<&str>) -> Condition {
+pub fn condition(if_match: Option<&str>, if_none_match: Option<&str>) -> Precondition {
     match (if_match, if_none_match) {
-        (Some("*"), _) => Condition::IfAny,
-        (Some(etag), _) => Condition::IfMatch(etag.to_owned()),
-        (None, Some("*")) => Condition::IfAbsent,
-        _ => Condition::None,
+        (Some("*"), _) => Precondition::IfAny,
+        (Some(etag), _) => Precondition::IfMatch(etag.to_owned()),
+        (None, Some("*")) => Precondition::IfAbsent,
+        _ => Precondition::None,
     }
 }
 

@@ -11,7 +11,7 @@
 use pleiad_engine::Permission;
 use pleiad_model::resource_id::PermissionRid;
 
-use super::continuation::Tokens;
+use super::continuation::TokenSigner;
 
 /// Tells these bytes from those of continuations, which the same secret signs.
 const VERSION: u8 = 5;
@@ -19,20 +19,20 @@ const OWNER: &str = "resource token";
 
 /// What a token says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticket {
+pub struct ResourceToken {
     pub permission: PermissionRid,
     /// Of the permission, when the token was made.
     pub version: u64,
     pub expires_s: u64,
 }
 
-impl Ticket {
-    pub fn new(permission: &Permission, expires_s: u64) -> Ticket {
-        Ticket { permission: permission.rid, version: permission.version.number, expires_s }
+impl ResourceToken {
+    pub fn new(permission: &Permission, expires_s: u64) -> ResourceToken {
+        ResourceToken { permission: permission.rid, version: permission.version.number, expires_s }
     }
 
     /// The whole `_token`.
-    pub fn issue(&self, tokens: &Tokens) -> String {
+    pub fn issue(&self, tokens: &TokenSigner) -> String {
         let rid = self.permission.to_string();
         let mut bytes = vec![VERSION, rid.len() as u8]; // 24 characters
         bytes.extend_from_slice(rid.as_bytes());
@@ -42,12 +42,12 @@ impl Ticket {
     }
 
     /// From what follows `sig=`.
-    pub fn redeem(signature: &str, tokens: &Tokens) -> Option<Ticket> {
+    pub fn redeem(signature: &str, tokens: &TokenSigner) -> Option<ResourceToken> {
         let bytes = tokens.unseal(OWNER, signature)?;
         let ([VERSION, length], rest) = bytes.split_first_chunk::<2>()? else { return None };
         let (rid, rest) = rest.split_at_checked(usize::from(*length))?;
         let (version, expires) = rest.split_first_chunk::<8>()?;
-        Some(Ticket {
+        Some(ResourceToken {
             permission: PermissionRid::parse(std::str::from_utf8(rid).ok()?)?,
             version: u64::from_be_bytes(*version),
             expires_s: u64::from_be_bytes(expires.try_into().ok()?),
@@ -61,30 +61,30 @@ mod tests {
     use pleiad_model::resource_id::{DatabaseRid, UserRid};
     use proptest::prelude::*;
 
-    fn tokens() -> Tokens {
-        Tokens::new(&[7; 32])
+    fn tokens() -> TokenSigner {
+        TokenSigner::new(&[7; 32])
     }
 
     proptest! {
         #[test]
         fn tokens_come_back_as_issued_and_not_otherwise(version: u64, expires_s: u64, number: u64, at in 0usize..90, flip in 1u8..128) {
             let user = UserRid { database: DatabaseRid(3), number: 9 };
-            let ticket = Ticket { permission: PermissionRid { user, number }, version, expires_s };
+            let ticket = ResourceToken { permission: PermissionRid { user, number }, version, expires_s };
             let token = ticket.issue(&tokens());
             let signature = token.strip_prefix("type=resource&ver=1&sig=").unwrap();
-            prop_assert_eq!(Ticket::redeem(signature, &tokens()), Some(ticket));
-            prop_assert_eq!(Ticket::redeem(signature, &Tokens::new(&[8; 32])), None);
+            prop_assert_eq!(ResourceToken::redeem(signature, &tokens()), Some(ticket));
+            prop_assert_eq!(ResourceToken::redeem(signature, &TokenSigner::new(&[8; 32])), None);
             let mut edited = signature.as_bytes().to_vec();
             let at = at % edited.len();
             edited[at] = (edited[at] ^ flip) & 0x7F;
             if edited != signature.as_bytes() {
-                prop_assert_eq!(Ticket::redeem(&String::from_utf8(edited).unwrap(), &tokens()), None);
+                prop_assert_eq!(ResourceToken::redeem(&String::from_utf8(edited).unwrap(), &tokens()), None);
             }
         }
 
         #[test]
         fn any_text_is_a_token_or_none(text in ".{0,80}") {
-            prop_assert_eq!(Ticket::redeem(&text, &tokens()), None);
+            prop_assert_eq!(ResourceToken::redeem(&text, &tokens()), None);
         }
     }
 }

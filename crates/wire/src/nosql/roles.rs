@@ -11,9 +11,9 @@
 //! ```
 
 mod action; // what can be done to data, by its documented name
-pub mod book; // the newest good file
+pub mod store; // the newest good file
 mod definition; // the file, read
-mod need; // which action a request takes
+mod required; // which action a request takes
 mod scope; // where
 
 #[cfg(test)]
@@ -21,10 +21,10 @@ mod tests;
 
 use std::collections::HashMap;
 
-pub use action::{Action, ActionSet};
+pub use action::{ActionSet, DataAction};
 pub use definition::parse;
-pub use need::{Need, needs};
-pub use scope::Scope;
+pub use required::{RequiredAccess, needs};
+pub use scope::RoleScope;
 
 use super::auth::Principal;
 
@@ -32,32 +32,32 @@ use super::auth::Principal;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Roles {
     /// By the principal's id in lower case: GUIDs are compared as such.
-    grants: HashMap<String, Vec<Grant>>,
+    grants: HashMap<String, Vec<RoleAssignment>>,
 }
 
 /// One assignment, its role looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grant {
-    scope: Scope,
+pub struct RoleAssignment {
+    scope: RoleScope,
     actions: ActionSet,
 }
 
 impl Roles {
-    fn assign(&mut self, principal: &str, grant: Grant) {
+    fn assign(&mut self, principal: &str, grant: RoleAssignment) {
         self.grants.entry(principal.to_ascii_lowercase()).or_default().push(grant);
     }
 
     /// Whether the principal, or a group of theirs, may do this there.
-    pub fn allow(&self, principal: &Principal, action: Action, place: &Scope) -> bool {
+    pub fn allow(&self, principal: &Principal, action: DataAction, place: &RoleScope) -> bool {
         self.of(principal).any(|grant| grant.actions.has(action) && grant.scope.covers(place))
     }
 
     /// Whether there is any place where they may.
-    pub fn allow_somewhere(&self, principal: &Principal, action: Action) -> bool {
+    pub fn allow_somewhere(&self, principal: &Principal, action: DataAction) -> bool {
         self.of(principal).any(|grant| grant.actions.has(action))
     }
 
-    fn of<'a>(&'a self, principal: &'a Principal) -> impl Iterator<Item = &'a Grant> {
+    fn of<'a>(&'a self, principal: &'a Principal) -> impl Iterator<Item = &'a RoleAssignment> {
         principal.ids().filter_map(|id| self.grants.get(&id.to_ascii_lowercase())).flatten()
     }
 }

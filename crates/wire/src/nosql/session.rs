@@ -3,13 +3,13 @@
 //! We issue the vector form with a fixed version and no regions: `0:-1#812`. The older form
 //! `0:812` is understood.
 
-use pleiad_engine::{Place, SessionToken};
+use pleiad_engine::{PartitionLsn, SessionToken};
 use pleiad_model::{Error, Result};
 
 /// Two tokens of one range must name the same version, or clients refuse to compare them.
 const VERSION: &str = "-1";
 
-pub fn write(place: Place) -> String {
+pub fn write(place: PartitionLsn) -> String {
     let (mut range, mut lsn) = (itoa::Buffer::new(), itoa::Buffer::new());
     [range.format(place.range), ":", VERSION, "#", lsn.format(place.lsn)].concat()
 }
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn tokens_have_the_vector_form() {
-        assert_eq!(write(Place { range: 3, lsn: 812 }), "3:-1#812");
+        assert_eq!(write(PartitionLsn { range: 3, lsn: 812 }), "3:-1#812");
     }
 
     #[test]
@@ -50,7 +50,7 @@ mod tests {
     proptest! {
         #[test]
         fn tokens_round_trip(range: u32, lsn in 0u64..1 << 62) {
-            prop_assert_eq!(parse(&write(Place { range, lsn })).unwrap(), SessionToken(vec![(range, lsn)]));
+            prop_assert_eq!(parse(&write(PartitionLsn { range, lsn })).unwrap(), SessionToken(vec![(range, lsn)]));
         }
 
         #[test]

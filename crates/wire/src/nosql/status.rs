@@ -8,7 +8,7 @@ use super::auth::AuthError;
 
 /// Status, substatus, the name in the body's `code`, and the text.
 #[derive(Debug)]
-pub struct Failure {
+pub struct ErrorStatus {
     pub status: StatusCode,
     pub substatus: Option<u32>,
     pub message: String,
@@ -19,10 +19,10 @@ pub struct Failure {
     pub throttle: Option<Box<Throttle>>,
 }
 
-impl Failure {
+impl ErrorStatus {
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
         let (substatus, retry_after_ms, additional_info, throttle) = Default::default();
-        Failure { status, substatus, message: message.into(), retry_after_ms, additional_info, throttle }
+        ErrorStatus { status, substatus, message: message.into(), retry_after_ms, additional_info, throttle }
     }
 
     /// `{"code": "NotFound", "message": "…"}`, with the activity that the log knows it by.
@@ -38,7 +38,7 @@ impl Failure {
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for ErrorStatus {
     fn from(error: Error) -> Self {
         let (status, substatus) = numbers(error.kind);
         let retry_after_ms = match error.kind {
@@ -46,7 +46,7 @@ impl From<Error> for Failure {
             _ => None,
         };
         let Error { message, throttle, .. } = error;
-        Failure { status, substatus, message, retry_after_ms, additional_info: None, throttle }
+        ErrorStatus { status, substatus, message, retry_after_ms, additional_info: None, throttle }
     }
 }
 
@@ -54,7 +54,7 @@ impl From<Error> for Failure {
 const SCRIPT_COMPILE_ERROR: u32 = 0xFFFF;
 
 /// A script's own number is told where it is one of the protocol's.
-impl From<&ScriptError> for Failure {
+impl From<&ScriptError> for ErrorStatus {
     fn from(error: &ScriptError) -> Self {
         let (status, substatus) = match error.cause {
             ScriptCause::Syntax => (StatusCode::BAD_REQUEST, Some(SCRIPT_COMPILE_ERROR)),
@@ -66,7 +66,7 @@ impl From<&ScriptError> for Failure {
             ScriptCause::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, None),
             ScriptCause::Busy => (StatusCode::SERVICE_UNAVAILABLE, None),
         };
-        Failure { substatus, ..Failure::new(status, error.to_string()) }
+        ErrorStatus { substatus, ..ErrorStatus::new(status, error.to_string()) }
     }
 }
 
@@ -103,41 +103,44 @@ fn retry_with() -> StatusCode {
     StatusCode::from_u16(449).unwrap_or(StatusCode::CONFLICT)
 }
 
-impl From<AuthError> for Failure {
+impl From<AuthError> for ErrorStatus {
     fn from(error: AuthError) -> Self {
         const UNAUTHORIZED: StatusCode = StatusCode::UNAUTHORIZED;
         const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;
         match error {
-            AuthError::Missing => Failure::new(
+            AuthError::Missing => ErrorStatus::new(
                 UNAUTHORIZED,
                 "Required Header authorization is missing. Ensure a valid Authorization token is passed.",
             ),
             AuthError::Malformed(what) => {
-                Failure::new(UNAUTHORIZED, format!("The authorization header cannot be read: {what}."))
+                ErrorStatus::new(UNAUTHORIZED, format!("The authorization header cannot be read: {what}."))
             }
-            AuthError::BadSignature { string_to_sign } => Failure::new(UNAUTHORIZED, bad_signature(&string_to_sign)),
-            AuthError::Skewed => Failure::new(
+            AuthError::BadSignature { string_to_sign } => {
+                ErrorStatus::new(UNAUTHORIZED, bad_signature(&string_to_sign))
+            }
+            AuthError::Skewed => ErrorStatus::new(
                 FORBIDDEN,
                 "The authorization token is not valid at the current time. Create another token and retry: the request's date differs from the server's clock by more than 15 minutes.",
             ),
             AuthError::ReadOnlyKey => {
-                Failure::new(FORBIDDEN, "The given request is not permitted for the provided read-only key.")
+                ErrorStatus::new(FORBIDDEN, "The given request is not permitted for the provided read-only key.")
             }
-            AuthError::BadToken => Failure::new(
+            AuthError::BadToken => ErrorStatus::new(
                 UNAUTHORIZED,
                 "The authorization token is not valid: it was not issued by this account, or was changed on its way.",
             ),
-            AuthError::Expired => {
-                Failure::new(FORBIDDEN, "The authorization token has expired. Read the permission again for another.")
-            }
-            AuthError::AadNotAccepted => Failure::new(
+            AuthError::Expired => ErrorStatus::new(
+                FORBIDDEN,
+                "The authorization token has expired. Read the permission again for another.",
+            ),
+            AuthError::AadNotAccepted => ErrorStatus::new(
                 UNAUTHORIZED,
                 "The bearer token is not accepted: this server knows its account keys and the emulator's test token.",
             ),
             AuthError::Bearer(why) => {
-                Failure::new(UNAUTHORIZED, format!("The authorization token is not valid: {why}."))
+                ErrorStatus::new(UNAUTHORIZED, format!("The authorization token is not valid: {why}."))
             }
-            AuthError::UnknownKey => Failure::new(
+            AuthError::UnknownKey => ErrorStatus::new(
                 UNAUTHORIZED,
                 "The authorization token is not valid: it was signed with a key that its issuer does not have.",
             ),
@@ -181,7 +184,7 @@ mod tests {
 
     #[test]
     fn every_failure_has_a_body_with_code_and_message() {
-        let failure = Failure::from(Error::not_found("gone"));
+        let failure = ErrorStatus::from(Error::not_found("gone"));
         let body = String::from_utf8(failure.body("7")).unwrap();
         assert_eq!(body, r#"{"code":"NotFound","message":"gone\r\nActivityId: 7"}"#);
     }
@@ -189,7 +192,7 @@ mod tests {
     #[test]
     fn kinds_have_the_numbers_that_sdks_act_on() {
         let of = |kind| {
-            let failure = Failure::from(Error::new(kind, ""));
+            let failure = ErrorStatus::from(Error::new(kind, ""));
             (failure.status.as_u16(), failure.substatus.unwrap_or(0))
         };
         assert_eq!(of(Kind::KeyMismatch), (400, 1001));

@@ -19,16 +19,16 @@ use http::{Method, StatusCode};
 use pleiad_model::Error;
 use pleiad_model::resource_id::ScriptKind;
 
-use super::Gateway;
-use super::access::Subject;
+use super::RequestContext;
 use super::address::ResourceType;
 use super::auth::{AuthError, Caller};
-use super::permit;
-use super::reply::{Handled, Refusal, Reply};
+use super::permissions;
+use super::reply::{ErrorReply, Handled, Reply};
 use super::request::{PostKind, Request};
-use super::status::Failure;
+use super::role_access::TokenSubject;
+use super::status::ErrorStatus;
 
-impl Gateway<'_> {
+impl RequestContext<'_> {
     pub(super) async fn dispatch(&self, request: &Request<'_>, caller: &Caller) -> Handled {
         request.consistency(self.account.consistency)?;
         self.check_caller(request, caller)?;
@@ -54,13 +54,13 @@ impl Gateway<'_> {
         }
     }
 
-    fn check_caller(&self, request: &Request<'_>, caller: &Caller) -> Result<(), Refusal> {
+    fn check_caller(&self, request: &Request<'_>, caller: &Caller) -> Result<(), ErrorReply> {
         let carries = |subject| self.access.check(self.engine, &self.account.id, subject, request);
         match caller {
             Caller::ReadWrite => Ok(()),
-            Caller::Permitted(ticket) => permit::check(self.engine, *ticket, request),
-            Caller::Data => carries(Subject::Contributor),
-            Caller::Principal(principal) => carries(Subject::Principal(principal)),
+            Caller::Permitted(ticket) => permissions::check(self.engine, *ticket, request),
+            Caller::Data => carries(TokenSubject::Contributor),
+            Caller::Principal(principal) => carries(TokenSubject::Principal(principal)),
             // Whoever reads a permission gets what it allows.
             Caller::ReadOnly if request.address.resource == ResourceType::Permissions => {
                 Err(AuthError::ReadOnlyKey.into())
@@ -86,7 +86,7 @@ impl Gateway<'_> {
             _ => return Err(not_allowed()),
         }
         let owner = admitted.container().rid.to_string();
-        Ok(Reply::new(StatusCode::OK, super::shape::feed(&owner, "Conflicts", &[])))
+        Ok(Reply::new(StatusCode::OK, super::encode::feed(&owner, "Conflicts", &[])))
     }
 }
 
@@ -95,6 +95,6 @@ fn creates(request: &Request<'_>) -> bool {
     matches!(request.post_kind(), PostKind::Create | PostKind::Upsert)
 }
 
-pub(crate) fn not_allowed() -> Refusal {
-    Failure::new(StatusCode::METHOD_NOT_ALLOWED, "This resource does not have that method.").into()
+pub(crate) fn not_allowed() -> ErrorReply {
+    ErrorStatus::new(StatusCode::METHOD_NOT_ALLOWED, "This resource does not have that method.").into()
 }

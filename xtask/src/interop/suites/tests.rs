@@ -8,16 +8,16 @@ use tempfile::TempDir;
 use super::*;
 
 /// The directory is gone when its handle is.
-fn place() -> (Place, TempDir) {
+fn place() -> (SuiteDirs, TempDir) {
     let base = tempfile::tempdir().unwrap();
-    let place = Place { source: base.path().join("source"), cache: base.path().join("cache") };
+    let place = SuiteDirs { source: base.path().join("source"), cache: base.path().join("cache") };
     fs::create_dir_all(&place.source).unwrap();
     fs::create_dir_all(&place.cache).unwrap();
     fs::write(place.source.join("pins"), "sdk==1").unwrap();
     (place, base)
 }
 
-fn installs(place: &Place, toolchain: &str, outcome: Result) -> bool {
+fn installs(place: &SuiteDirs, toolchain: &str, outcome: Result) -> bool {
     let called = Cell::new(false);
     let _ = when_changed(place, &["pins"], toolchain, || {
         called.set(true);

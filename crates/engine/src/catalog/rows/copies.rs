@@ -23,7 +23,7 @@ pub fn delete_copy(batch: &mut Batch, id: u64) {
     batch.delete(keyspace::catalog(COPY, &id.to_be_bytes()));
 }
 
-pub async fn load_copies(store: &AnyStore, tree: &mut Tree) -> Result<()> {
+pub async fn load_copies(store: &AnyStore, tree: &mut CatalogTree) -> Result<()> {
     for (key, row) in scan(store, COPY).await? {
         let copy = load_copy(u64::from_be_bytes(*tail(&key)?), &json::parse(&row)?)?;
         tree.copies.insert(copy.id, Arc::new(copy));

@@ -1,7 +1,7 @@
 //! Users and permissions as rows; a user's permissions lie one behind the other.
 
 use super::*;
-use crate::catalog::users::{Grant, Permission, User};
+use crate::catalog::users::{Permission, PermissionGrant, User};
 
 const USER: u8 = b'u';
 const PERMISSION: u8 = b'p';
@@ -46,7 +46,7 @@ async fn load_permissions(store: &AnyStore, user: UserRid) -> Result<BTreeMap<u6
 }
 
 fn load_permission(rid: PermissionRid, row: &Value) -> Result<Permission> {
-    let grant = Grant {
+    let grant = PermissionGrant {
         mode: text(row, "permissionMode")?.to_owned(),
         resource: text(row, "resource")?.to_owned(),
         key: row.get("resourcePartitionKey").cloned(),

@@ -12,7 +12,7 @@ fn procedure(id: &str) -> ScriptDefinition {
 }
 
 async fn stored(engine: &Engine, container: ContainerRid, id: &str) -> Result<Arc<Script>> {
-    let put = engine.catalog.put_script(container, ScriptKind::StoredProcedure, procedure(id), Put::Create);
+    let put = engine.catalog.put_script(container, ScriptKind::StoredProcedure, procedure(id), PutMode::Create);
     put.await.map(|(script, _)| script)
 }
 
@@ -25,7 +25,7 @@ async fn s3_scripts_survive_a_restart_and_go_with_their_container() {
     let kept = container(&engine, "a", &["/pk"], 4).await.rid;
     let dropped = container(&engine, "b", &["/pk"], 4).await.rid;
     let definition = ScriptDefinition::parse(ScriptKind::Trigger, &parse(text)).unwrap();
-    let put = engine.catalog.put_script(kept, ScriptKind::Trigger, definition, Put::Create);
+    let put = engine.catalog.put_script(kept, ScriptKind::Trigger, definition, PutMode::Create);
     let (made, is_new) = put.await.unwrap();
     assert!(is_new);
     stored(&engine, dropped, "s").await.unwrap();

@@ -4,10 +4,10 @@ use super::*;
 use crate::testing::*;
 use crate::{Engine, ThroughputRequest};
 use pleiad_model::Kind;
-use pleiad_partition::Condition;
+use pleiad_partition::Precondition;
 
-fn grant(resource: &str, key: Option<&str>) -> Grant {
-    Grant { mode: "Read".to_owned(), resource: resource.to_owned(), key: key.map(parse) }
+fn grant(resource: &str, key: Option<&str>) -> PermissionGrant {
+    PermissionGrant { mode: "Read".to_owned(), resource: resource.to_owned(), key: key.map(parse) }
 }
 
 fn told(engine: &Engine) -> Vec<String> {
@@ -30,13 +30,17 @@ async fn users_and_permissions_outlive_a_restart_and_go_with_their_owners() {
     let engine = account().await;
     let db = engine.find_database("db").unwrap().rid;
     let other = engine.catalog.create_database("other", ThroughputRequest::Unspecified).await.unwrap().rid;
-    let ann = engine.catalog.put_user(db, "ann", Put::Create).await.unwrap().0;
-    let bob = engine.catalog.put_user(db, "bob", Put::Create).await.unwrap().0;
-    engine.catalog.put_user(other, "ann", Put::Create).await.unwrap();
+    let ann = engine.catalog.put_user(db, "ann", PutMode::Create).await.unwrap().0;
+    let bob = engine.catalog.put_user(db, "bob", PutMode::Create).await.unwrap().0;
+    engine.catalog.put_user(other, "ann", PutMode::Create).await.unwrap();
     let whole =
-        engine.catalog.put_permission(ann.rid, "p", grant("dbs/db/colls/c", None), Put::Create).await.unwrap().0;
-    engine.catalog.put_permission(ann.rid, "q", grant("dbs/db/colls/c", Some(r#"["a"]"#)), Put::Create).await.unwrap();
-    engine.catalog.put_permission(bob.rid, "p", grant("dbs/db/colls/c", None), Put::Create).await.unwrap();
+        engine.catalog.put_permission(ann.rid, "p", grant("dbs/db/colls/c", None), PutMode::Create).await.unwrap().0;
+    engine
+        .catalog
+        .put_permission(ann.rid, "q", grant("dbs/db/colls/c", Some(r#"["a"]"#)), PutMode::Create)
+        .await
+        .unwrap();
+    engine.catalog.put_permission(bob.rid, "p", grant("dbs/db/colls/c", None), PutMode::Create).await.unwrap();
     let (store, _) = engine.catalog.hands();
     let before = told(&engine);
     engine.close().await;
@@ -45,12 +49,12 @@ async fn users_and_permissions_outlive_a_restart_and_go_with_their_owners() {
 
     let again = engine
         .catalog
-        .put_permission(ann.rid, "r", grant("dbs/db/colls/d", None), Put::Replace(whole.rid.into()))
+        .put_permission(ann.rid, "r", grant("dbs/db/colls/d", None), PutMode::Replace(whole.rid.into()))
         .await
         .unwrap()
         .0;
     assert!(again.rid == whole.rid && again.version.number > whole.version.number);
-    engine.catalog.put_user(db, "anna", Put::Replace(ann.rid.into())).await.unwrap();
+    engine.catalog.put_user(db, "anna", PutMode::Replace(ann.rid.into())).await.unwrap();
     engine.catalog.delete_user(bob.rid).await.unwrap();
     engine.catalog.delete_database(other).await.unwrap();
     let (store, _) = engine.catalog.hands();
@@ -68,13 +72,16 @@ async fn users_and_permissions_outlive_a_restart_and_go_with_their_owners() {
 async fn names_and_resources_are_taken_once() {
     let engine = account().await;
     let db = engine.find_database("db").unwrap().rid;
-    let ann = engine.catalog.put_user(db, "ann", Put::Create).await.unwrap().0;
-    let bob = engine.catalog.put_user(db, "bob", Put::Create).await.unwrap().0;
-    assert_eq!(kind_of(engine.catalog.put_user(db, "ann", Put::Create).await), Some(Kind::Conflict));
-    assert_eq!(kind_of(engine.catalog.put_user(db, "ann", Put::Replace(bob.rid.into())).await), Some(Kind::Conflict));
-    assert_eq!(kind_of(engine.catalog.put_user(db, "bob", Put::Replace(bob.rid.into())).await), None);
+    let ann = engine.catalog.put_user(db, "ann", PutMode::Create).await.unwrap().0;
+    let bob = engine.catalog.put_user(db, "bob", PutMode::Create).await.unwrap().0;
+    assert_eq!(kind_of(engine.catalog.put_user(db, "ann", PutMode::Create).await), Some(Kind::Conflict));
+    assert_eq!(
+        kind_of(engine.catalog.put_user(db, "ann", PutMode::Replace(bob.rid.into())).await),
+        Some(Kind::Conflict)
+    );
+    assert_eq!(kind_of(engine.catalog.put_user(db, "bob", PutMode::Replace(bob.rid.into())).await), None);
     let put = async |id: &str, resource: &str| {
-        kind_of(engine.catalog.put_permission(ann.rid, id, grant(resource, None), Put::Create).await)
+        kind_of(engine.catalog.put_permission(ann.rid, id, grant(resource, None), PutMode::Create).await)
     };
     assert_eq!(put("p", "dbs/db/colls/c").await, None);
     assert_eq!(put("p", "dbs/db/colls/d").await, Some(Kind::Conflict));
@@ -89,15 +96,20 @@ async fn names_and_resources_are_taken_once() {
 async fn upserts_of_one_name_meet_in_one_user() {
     let engine = account().await;
     let db = engine.find_database("db").unwrap().rid;
-    let put = || engine.catalog.put_user(db, "ann", Put::Upsert(Condition::None));
+    let put = || engine.catalog.put_user(db, "ann", PutMode::Upsert(Precondition::None));
     let (one, other) = tokio::join!(put(), put());
     let ((one, first), (other, second)) = (one.unwrap(), other.unwrap());
     assert!(first != second && one.rid == other.rid);
     let put = |id: &'static str, how| engine.catalog.put_permission(one.rid, id, grant("dbs/db/colls/c", None), how);
-    let (former, later) = tokio::join!(put("p", Put::Upsert(Condition::None)), put("p", Put::Upsert(Condition::None)));
+    let (former, later) =
+        tokio::join!(put("p", PutMode::Upsert(Precondition::None)), put("p", PutMode::Upsert(Precondition::None)));
     let (later, _) = later.unwrap();
     assert_eq!(former.unwrap().0.rid, later.rid);
-    let stale = Condition::IfMatch("stale".to_owned());
-    assert_eq!(kind_of(put("p", Put::Upsert(stale)).await), Some(Kind::PreconditionFailed));
-    assert_eq!(kind_of(put("q", Put::Upsert(Condition::None)).await), Some(Kind::Conflict), "one for a resource");
+    let stale = Precondition::IfMatch("stale".to_owned());
+    assert_eq!(kind_of(put("p", PutMode::Upsert(stale)).await), Some(Kind::PreconditionFailed));
+    assert_eq!(
+        kind_of(put("q", PutMode::Upsert(Precondition::None)).await),
+        Some(Kind::Conflict),
+        "one for a resource"
+    );
 }

@@ -28,14 +28,14 @@ pub struct Case {
     pub items: Vec<(Value, Option<bool>)>,
     /// How much later it is whenever someone looks.
     pub step_ms: u64,
-    pub sharing: Sharing,
+    pub sharing: Parallelism,
     pub geospatial: Geospatial,
     /// Whether a partition is split in the end.
     pub splits: bool,
 }
 
 /// One partition for every hundred RU/s, so that tests have as many as they like.
-pub const LIMITS: Limits = Limits {
+pub const LIMITS: PartitionLimits = PartitionLimits {
     partition_ru_max: 10_000,
     partition_ru_initial: 100,
     partition_bytes_max: 1 << 30,
@@ -50,13 +50,13 @@ pub const LIMITS: Limits = Limits {
         container_ru_max: 1_000_000,
     },
     copy_bytes_per_s: u64::MAX,
-    sharing: Sharing::USUAL,
+    sharing: Parallelism::USUAL,
 };
 
 const CONTAINER: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
 
 /// However little there is, it is done by several threads, a few items each.
-pub const SHARED: Sharing = Sharing { alone_us_max: 0.0, docnums: 7, found: 3 };
+pub const SHARED: Parallelism = Parallelism { alone_us_max: 0.0, docnums: 7, found: 3 };
 
 const KEYS: &[&[&str]] =
     &[&["/pk"], &["/pk"], &["/pk", "/n"], &["/pk", "/o/a"], &["/s"], &["/id"], &["/a", "/b", "/pk"]];
@@ -88,7 +88,7 @@ impl Case {
         }
         let computed = computed(items.len() + partitions as usize, keys);
         let step_ms = [0, 0, 0, 700, 3_000][chance.below(5)];
-        let sharing = if items.len() % 2 == 1 { SHARED } else { Sharing::USUAL };
+        let sharing = if items.len() % 2 == 1 { SHARED } else { Parallelism::USUAL };
         // Where time flies, a split takes for ever.
         let splits = chance.once_in(3) && step_ms == 0;
         Case { keys, partitions, policy, computed, items, step_ms, sharing, geospatial, splits }
@@ -96,7 +96,7 @@ impl Case {
 
     /// Nothing by chance.
     pub fn of(policy: Value, partitions: u32, items: Vec<(Value, Option<bool>)>) -> Case {
-        let (computed, sharing, geospatial) = (Vec::new(), Sharing::USUAL, Geospatial::Geography);
+        let (computed, sharing, geospatial) = (Vec::new(), Parallelism::USUAL, Geospatial::Geography);
         Case { keys: &["/pk"], partitions, policy, computed, items, step_ms: 0, sharing, geospatial, splits: false }
     }
 
@@ -215,7 +215,7 @@ impl Env for Steps {
     }
 }
 
-pub struct World {
+pub struct QueryWorld {
     pub engine: Arc<Engine>,
     pub at: Admitted,
     /// In the order of partitions, then of insertion.
@@ -226,12 +226,12 @@ pub struct World {
     pub known: Vec<Value>,
 }
 
-impl World {
-    pub async fn open(case: &Case) -> World {
+impl QueryWorld {
+    pub async fn open(case: &Case) -> QueryWorld {
         let partition_ru_initial = if case.partitions == 1 { 10_000 } else { 400 };
-        let limits = Limits { partition_ru_initial, sharing: case.sharing, ..LIMITS };
+        let limits = PartitionLimits { partition_ru_initial, sharing: case.sharing, ..LIMITS };
         let env = Arc::new(Steps { now_ms: AtomicU64::new(1_700_000_000_000), step_ms: case.step_ms });
-        let later = Durability::SyncedWithin(std::time::Duration::from_secs(3600));
+        let later = SyncPolicy::SyncedWithin(std::time::Duration::from_secs(3600));
         let engine = Engine::open(pleiad_storage::Memory::new().into(), later, limits, env).await.unwrap();
         let database = engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap().rid;
         let throughput = ThroughputRequest::Manual(i64::from(case.partitions) * 400);
@@ -240,7 +240,7 @@ impl World {
         let at = engine.admit(CONTAINER, None).unwrap();
         assert_eq!(at.container.partitions.len(), case.partitions as usize);
         let mut world =
-            World { engine: Arc::new(engine), at, records: Vec::new(), documents: Vec::new(), known: Vec::new() };
+            QueryWorld { engine: Arc::new(engine), at, records: Vec::new(), documents: Vec::new(), known: Vec::new() };
         for (item, indexed) in &case.items {
             world.write(item, *indexed).await;
         }
@@ -273,7 +273,7 @@ impl World {
         let key = PartitionKey::extract(definition, &old);
         let id = old.get("id").and_then(Value::as_str).unwrap();
         if chance.once_in(2) {
-            let _ = self.engine.delete_item(&self.at, Some(&key), Target::Named(id), &Condition::None).await;
+            let _ = self.engine.delete_item(&self.at, Some(&key), Target::Named(id), &Precondition::None).await;
             return;
         }
         let Value::Object(mut item) = keyed(chance, case.keys) else { unreachable!() };
@@ -302,7 +302,7 @@ impl World {
     }
 
     /// What a scope covers, and the scope.
-    pub fn scope(&self, chance: &mut Choices<'_>) -> (ListScope, EpkRange) {
+    pub fn scope(&self, chance: &mut Choices<'_>) -> (FeedRange, EpkRange) {
         let definition = self.at.container.schema.key.as_ref().unwrap();
         let ranges = self.at.container.map.ranges();
         let record = self.records.get(chance.below(self.records.len().min(256)));
@@ -310,23 +310,23 @@ impl World {
             (0 | 1, Some(record)) => {
                 let key = PartitionKey::extract(definition, &json::parse(record.body()).unwrap());
                 let range = EpkRange::of_point(key.effective(definition));
-                (ListScope::Key(key), range)
+                (FeedRange::PartitionKey(key), range)
             }
             (2, Some(record)) if definition.paths.len() > 1 => {
                 let key = PartitionKey::extract(definition, &json::parse(record.body()).unwrap());
                 let key = PartitionKey::new(key.components()[..1].to_vec());
                 let range = EpkRange::of_prefix(key.effective(definition));
-                (ListScope::Key(key), range)
+                (FeedRange::PartitionKey(key), range)
             }
             (3, _) => {
                 let range = &ranges[chance.below(ranges.len())];
-                (ListScope::Range(range.id), range.keys.clone())
+                (FeedRange::PartitionKeyRange(range.id), range.keys.clone())
             }
             (4, Some(record)) => {
                 let range = EpkRange { min: record.epk.clone(), max: EpkRange::FULL.max };
-                (ListScope::Keys(range.clone(), None), range)
+                (FeedRange::EffectiveKeys(range.clone(), None), range)
             }
-            _ => (ListScope::Container, EpkRange::FULL),
+            _ => (FeedRange::Container, EpkRange::FULL),
         }
     }
 
@@ -336,7 +336,7 @@ impl World {
     }
 }
 
-impl World {
+impl QueryWorld {
     /// In the order of the partition keys that a filter names, then of insertion.
     pub fn by_key(&self, keys: &EpkRange, asked: &TestQuery) -> Vec<Value> {
         let definition = self.at.container.schema.key.as_ref().unwrap();

@@ -13,8 +13,8 @@ use pleiad_storage::Memory;
 use pleiad_vector::{distance, element};
 
 use crate::catalog::NewContainer;
-use crate::chores::tend_all;
-use crate::query::{Across, ItemQuery, PageSize, Parameters, Tell};
+use crate::jobs::tend_all;
+use crate::query::{CrossPartition, ItemQuery, PageSize, Parameters, ReportOptions};
 use crate::testing::*;
 use crate::*;
 
@@ -81,8 +81,11 @@ impl World {
         let at = admit(&self.engine, "c");
         let key = pk(&(id % 9).to_string());
         if chance.once_in(5) {
-            let _ =
-                self.engine.delete_item(&at, Some(&key), Target::Named(&id.to_string()), &Condition::None).await.result;
+            let _ = self
+                .engine
+                .delete_item(&at, Some(&key), Target::Named(&id.to_string()), &Precondition::None)
+                .await
+                .result;
             self.items.remove(&id);
             return;
         }
@@ -131,12 +134,12 @@ impl World {
             let query = ItemQuery {
                 text: text.to_owned(),
                 parameters: Parameters::from_value(Some(&parameters)).unwrap(),
-                scope: ListScope::Container,
-                across: Across::ByServer,
+                scope: FeedRange::Container,
+                across: CrossPartition::ByServer,
                 size: PageSize { rows: size, bytes: 1 << 22 },
                 from,
                 enable_scan: false,
-                tell: Tell { indexes: true, times: true, advice: false },
+                tell: ReportOptions { indexes: true, times: true, advice: false },
             };
             let page = self.engine.query_items(&admit(&self.engine, "c"), query, None).await.result.unwrap();
             let way = page.report.ways.iter().map(|(way, _)| way.as_str()).collect::<Vec<_>>().join("; ");

@@ -8,8 +8,8 @@ use pleiad_model::{Kind, Object, Value, json};
 use pleiad_sql::testing::TestQuery;
 
 use crate::query::PageSize;
-use crate::query::exam::{Case, World, sent};
-use crate::{ListScope, Verb, WriteOptions};
+use crate::query::exam::{Case, QueryWorld, sent};
+use crate::{FeedRange, Verb, WriteOptions};
 
 const STILL: usize = 300;
 const RESTLESS: usize = 100;
@@ -22,17 +22,17 @@ fn item(n: usize, has_v: bool) -> Value {
 }
 
 /// The first rows, and whether they come from a walk.
-async fn ask(world: &World, sql: &str) -> (Vec<usize>, bool) {
+async fn ask(world: &QueryWorld, sql: &str) -> (Vec<usize>, bool) {
     let asked = TestQuery { text: sql.to_owned(), parameters: Vec::new() };
     let size = PageSize { rows: 1000, bytes: 1 << 20 };
-    let query = sent(&asked, ListScope::Container, size, None, false);
+    let query = sent(&asked, FeedRange::Container, size, None, false);
     let page = world.engine.query_items(&world.at, query, None).await.result.unwrap();
     let id = |row: &[u8]| json::parse(row).unwrap().as_str().unwrap().parse().unwrap();
     (page.rows.iter().map(id).collect(), page.report.ways.iter().any(|(way, _)| way.starts_with("index")))
 }
 
 /// Gives these many a value and takes it away again.
-async fn disturb(world: &World, restless: usize, stop: &AtomicBool) {
+async fn disturb(world: &QueryWorld, restless: usize, stop: &AtomicBool) {
     let key = PartitionKey::parse(r#"["one"]"#).unwrap();
     let mut round = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -56,7 +56,7 @@ async fn nobody_is_met_twice_when_a_walk_ends_in_a_sort() {
         1,
         (0..STILL).map(list).chain(few).collect(),
     );
-    let (world, stop) = (Arc::new(World::open(&case).await), Arc::new(AtomicBool::new(false)));
+    let (world, stop) = (Arc::new(QueryWorld::open(&case).await), Arc::new(AtomicBool::new(false)));
     let writer = tokio::spawn({
         let (world, stop) = (world.clone(), stop.clone());
         async move { disturb(&world, 10, &stop).await }
@@ -75,7 +75,7 @@ async fn nobody_is_met_twice_when_a_walk_ends_in_a_sort() {
 async fn everybody_finds_the_items_without_the_key() {
     let items = (0..STILL + RESTLESS).map(|n| (item(n, n % 2 == 1), None)).collect();
     let case = Case::of(json::parse(br#"{"includedPaths":[{"path":"/*"}]}"#).unwrap(), 1, items);
-    let (world, stop) = (Arc::new(World::open(&case).await), Arc::new(AtomicBool::new(false)));
+    let (world, stop) = (Arc::new(QueryWorld::open(&case).await), Arc::new(AtomicBool::new(false)));
     let writer = tokio::spawn({
         let (world, stop) = (world.clone(), stop.clone());
         async move { disturb(&world, RESTLESS, &stop).await }
@@ -116,12 +116,12 @@ async fn a_first_look_that_takes_too_long_goes_on_with_the_next_query() {
     let policy = json::parse(br#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/text/*"}]}"#).unwrap();
     // Every look at the clock takes a while, and there is one for each megabyte.
     let case = Case { step_ms: 6_000, ..Case::of(policy, 1, (0..STILL).map(long).collect()) };
-    let world = World::open(&case).await;
+    let world = QueryWorld::open(&case).await;
     let mut given_up = 0;
     let page = loop {
         let asked =
             TestQuery { text: "SELECT TOP 3 VALUE c.id FROM c ORDER BY c.v".to_owned(), parameters: Vec::new() };
-        let query = sent(&asked, ListScope::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, false);
+        let query = sent(&asked, FeedRange::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, false);
         match world.engine.query_items(&world.at, query, None).await.result {
             Ok(page) => break page,
             Err(error) => {

@@ -13,11 +13,11 @@ use pleiad_model::{Kind, Value, json};
 use pleiad_sql::testing::{Choices, TestQuery, exam, query};
 
 use crate::query::exam::{
-    Case, PAGES_MAX, Question, SHARED, Ways, World, check, check_world, covered, every_plan_gives_what_a_scan_gives,
-    sent,
+    Case, PAGES_MAX, QueryWorld, Question, SHARED, Ways, check, check_world, covered,
+    every_plan_gives_what_a_scan_gives, sent,
 };
 use crate::query::{PageSize, QueryPage};
-use crate::{ListScope, Quota};
+use crate::{FeedRange, PageLimit};
 
 const WORLDS: u64 = 200;
 
@@ -56,7 +56,7 @@ async fn pages_go_on_while_items_change() {
     for seed in 0..12 {
         let chance = &mut Choices::of_seed(seed + 1_000_000);
         let case = Case::by_chance(chance);
-        let world = World::open(&case).await;
+        let world = QueryWorld::open(&case).await;
         for _ in 0..6 {
             let asked = query(chance, &world.known);
             if exam::compiled(&asked, case.geospatial).is_none() {
@@ -66,7 +66,7 @@ async fn pages_go_on_while_items_change() {
             let mut from = None;
             for page in 0.. {
                 assert!(page < PAGES_MAX, "pages without an end: {asked}");
-                let query = sent(&asked, ListScope::Container, size, from, true);
+                let query = sent(&asked, FeedRange::Container, size, from, true);
                 let answer = world.engine.query_items(&world.at, query, None).await;
                 let page = match answer.result {
                     // In some worlds the clock jumps whenever someone looks at it.
@@ -79,7 +79,8 @@ async fn pages_go_on_while_items_change() {
                 world.disturb(chance, &case).await;
             }
         }
-        let all = world.engine.list_items(&world.at, &ListScope::Container, None, Quota { items: 1, bytes: 1 }, None);
+        let all =
+            world.engine.list_items(&world.at, &FeedRange::Container, None, PageLimit { items: 1, bytes: 1 }, None);
         assert!(all.await.result.is_ok());
     }
 }
@@ -93,11 +94,11 @@ async fn check_known(policy: &str, values: &[String], fillers: usize, sql: &str)
     let known = values.iter().map(Some).chain(std::iter::repeat_n(None, fillers));
     let items = known.enumerate().map(|(at, s)| item(at, s)).collect();
     let policy = json::parse(policy.as_bytes()).unwrap();
-    let world = World::open(&Case::of(policy, 1, items)).await;
+    let world = QueryWorld::open(&Case::of(policy, 1, items)).await;
     let asked = TestQuery { text: sql.to_owned(), parameters: Vec::new() };
     let block = exam::compiled(&asked, Geospatial::Geography).unwrap();
     let size = PageSize { rows: 1, bytes: 1 << 20 };
-    let question = Question { asked, block, scope: ListScope::Container, size, cut: false, splits: false };
+    let question = Question { asked, block, scope: FeedRange::Container, size, cut: false, splits: false };
     let keys = covered(&world, &question.scope);
     if let Err(story) = check(&world, &question, &keys, &mut Ways::new()).await {
         panic!("{story}");
@@ -112,9 +113,9 @@ async fn a_query_that_has_to_see_everything_is_given_up_after_a_minute() {
     let policy = json::parse(br#"{"indexingMode":"none","automatic":false}"#).unwrap();
     let case = |step_ms| Case { step_ms, ..Case::of(policy.clone(), 3, (0..9).map(item).collect()) };
     for (step_ms, ends) in [(1, true), (61_000, false)] {
-        let world = World::open(&case(step_ms)).await;
+        let world = QueryWorld::open(&case(step_ms)).await;
         let asked = TestQuery { text: "SELECT VALUE MAX(c.n) FROM c WHERE c.n > 0".to_owned(), parameters: Vec::new() };
-        let sent = sent(&asked, ListScope::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, true);
+        let sent = sent(&asked, FeedRange::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, true);
         match world.engine.query_items(&world.at, sent, None).await.result {
             Ok(page) => assert!(ends && page.rows.iter().eq([b"8"])),
             Err(error) => assert!(!ends && error.kind == Kind::TimedOut, "{error}"),
@@ -133,12 +134,12 @@ async fn items_that_take_long_end_a_page_too() {
     };
     let policy = json::parse(br#"{"indexingMode":"none","automatic":false}"#).unwrap();
     let case = Case { step_ms: 1000, ..Case::of(policy, 1, (0..ITEMS).map(item).collect()) };
-    let world = World::open(&case).await;
+    let world = QueryWorld::open(&case).await;
     let text = "SELECT VALUE (SELECT VALUE COUNT(1) FROM a IN c.list JOIN b IN c.list JOIN d IN c.list WHERE a + b + d > 0) FROM c";
     let asked = TestQuery { text: text.to_owned(), parameters: Vec::new() };
     let (mut rows, mut pages, mut from) = (0, 0, None);
     loop {
-        let sent = sent(&asked, ListScope::Container, PageSize { rows: 100, bytes: 1 << 20 }, from, true);
+        let sent = sent(&asked, FeedRange::Container, PageSize { rows: 100, bytes: 1 << 20 }, from, true);
         let page = world.engine.query_items(&world.at, sent, None).await.result.unwrap();
         rows += page.rows.len();
         pages += 1;
@@ -160,9 +161,9 @@ async fn a_query_that_fails_is_paid_for() {
     let mut most_ru: f64 = 0.0;
     for step_ms in (1..60).map(|seconds| seconds * 1000) {
         let case = Case::of(policy.clone(), 3, (0..90).map(item).collect());
-        let world = World::open(&Case { step_ms, ..case }).await;
+        let world = QueryWorld::open(&Case { step_ms, ..case }).await;
         let asked = TestQuery { text: "SELECT VALUE MAX(c.n) FROM c WHERE c.n > 0".to_owned(), parameters: Vec::new() };
-        let sent = sent(&asked, ListScope::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, true);
+        let sent = sent(&asked, FeedRange::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, true);
         let answer = world.engine.query_items(&world.at, sent, None).await;
         if answer.result.is_err() {
             most_ru = most_ru.max(answer.charge_ru);
@@ -178,12 +179,12 @@ async fn a_query_that_moves_to_a_thread_counts_once() {
     let item =
         |at: i64| (pleiad_model::Object::new().with("id", at.to_string()).with("pk", at).with("n", at).into(), None);
     let (items, policy) = ((0..2000).map(item).collect(), json::parse(b"{}").unwrap());
-    let world = World::open(&Case::of(policy, 1, items)).await;
+    let world = QueryWorld::open(&Case::of(policy, 1, items)).await;
     let usage = || world.at.container.partitions[0].governor.usage();
     for filter in ["c.n = 3", "c.n + 1 = 4", "EXISTS(SELECT VALUE 1 WHERE c.n = 3)"] {
         let (requests, total_ru) = (usage().requests(), usage().total_ru());
         let asked = TestQuery { text: format!("SELECT VALUE c.id FROM c WHERE {filter}"), parameters: Vec::new() };
-        let sent = sent(&asked, ListScope::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, true);
+        let sent = sent(&asked, FeedRange::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, true);
         let answer = world.engine.query_items(&world.at, sent, None).await;
         assert!(answer.result.unwrap().rows.iter().eq([br#""3""#]), "{filter}");
         assert_eq!(usage().requests(), requests + 1, "{filter}");
@@ -199,8 +200,8 @@ async fn a_query_that_is_shared_out_says_and_costs_what_it_does_alone() {
         (item.with("n", at as f64 / 10.0).with("even", at % 2 == 0).into(), None)
     };
     let case = Case::of(json::parse(b"{}").unwrap(), 2, (0..500).map(item).collect());
-    let alone = World::open(&case).await;
-    let shared = World::open(&Case { sharing: SHARED, ..case }).await;
+    let alone = QueryWorld::open(&case).await;
+    let shared = QueryWorld::open(&Case { sharing: SHARED, ..case }).await;
     for sql in [
         "SELECT VALUE COUNT(1) FROM c WHERE c.n * 2 > 5",
         "SELECT c.even, MAX(c.n) AS most, COUNT(1) AS items FROM c GROUP BY c.even",
@@ -211,7 +212,7 @@ async fn a_query_that_is_shared_out_says_and_costs_what_it_does_alone() {
         let mut told = Vec::new();
         for world in [&alone, &shared] {
             let asked = TestQuery { text: sql.to_owned(), parameters: Vec::new() };
-            let sent = sent(&asked, ListScope::Container, PageSize { rows: 100, bytes: 1 << 20 }, None, true);
+            let sent = sent(&asked, FeedRange::Container, PageSize { rows: 100, bytes: 1 << 20 }, None, true);
             let answer = world.engine.query_items(&world.at, sent, None).await;
             let QueryPage { rows, report, .. } = answer.result.unwrap();
             let rows: Vec<_> = rows.iter().map(<[u8]>::to_vec).collect();

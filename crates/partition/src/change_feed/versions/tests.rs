@@ -1,11 +1,11 @@
 //! Every change against a naive list of them.
 
 use super::*;
-use crate::partition::{Condition, Verb};
+use crate::partition::{Precondition, Verb};
 use crate::schema::Schema;
 use crate::testing::{Dice, audit, draft, item, key, memory, open, schema};
 use crate::ttl::Expiry;
-use crate::version::VersionKind;
+use crate::version_row::VersionKind;
 use pleiad_model::partition_key::EpkRange;
 use std::collections::BTreeMap;
 
@@ -15,26 +15,26 @@ fn keeping() -> Schema {
     Schema { keeps_versions: true, ..schema(&["/pk"]) }
 }
 
-fn everything(after: u64) -> Asked {
-    Asked { scope: crate::feed::Scope::Keys(EpkRange::FULL), after, since_s: 0, expiry: Expiry::new(None, 7) }
+fn everything(after: u64) -> ChangeQuery {
+    ChangeQuery { scope: crate::feed::KeyScope::Keys(EpkRange::FULL), after, since_s: 0, expiry: Expiry::new(None, 7) }
 }
 
-fn by(items: usize) -> Quota {
-    Quota { items, bytes: WIDE }
+fn by(items: usize) -> PageLimit {
+    PageLimit { items, bytes: WIDE }
 }
 
 async fn put(partition: &Partition, schema: &Schema, id: &str, ts_s: u32) {
     let draft = draft(schema, id, item("a", id, i64::from(ts_s)));
-    partition.write(schema, Verb::Upsert, &draft, &Condition::None, ts_s).await.unwrap();
+    partition.write(schema, Verb::Upsert, &draft, &Precondition::None, ts_s).await.unwrap();
 }
 
 async fn delete(partition: &Partition, schema: &Schema, id: &str, ts_s: u32) {
-    partition.delete(schema, &key(schema, "a", id), &Condition::None, ts_s).await.unwrap();
+    partition.delete(schema, &key(schema, "a", id), &Precondition::None, ts_s).await.unwrap();
 }
 
 type Told = (u64, VersionKind, Option<u64>, Option<u64>);
 
-fn told(version: &Version) -> Told {
+fn told(version: &ItemVersion) -> Told {
     let lsn = |record: &Option<crate::Record>| record.as_ref().map(|record| record.lsn);
     (version.lsn, version.kind, lsn(&version.previous), lsn(&version.current))
 }

@@ -6,7 +6,7 @@
 //! changes; in the end every item has exactly the rows of the last one.
 
 use super::*;
-use crate::commit::Policy;
+use crate::commit::SyncPolicy;
 use crate::testing::{unique_key, unique_schema};
 use parking_lot::Mutex;
 use pleiad_storage::testing::Mirror;
@@ -25,8 +25,8 @@ type Name = (u64, u64);
 
 #[derive(Clone, Debug)]
 enum Operation {
-    Write { verb: Verb, target: Name, id: u64, n: i64, condition: Condition },
-    Delete { target: Name, condition: Condition },
+    Write { verb: Verb, target: Name, id: u64, n: i64, condition: Precondition },
+    Delete { target: Name, condition: Precondition },
     Read { target: Name },
 }
 
@@ -66,11 +66,11 @@ fn names((pk, id): Name) -> (String, String) {
 
 /// What the partition must answer if this is all there is.
 fn judge(state: &State, operation: &Operation) -> Result<bool, Kind> {
-    let allowed = |target: &Name, condition: &Condition| {
+    let allowed = |target: &Name, condition: &Precondition| {
         let old = state.get(target).ok_or(Kind::NotFound)?;
         match condition {
-            Condition::IfMatch(etag) if *etag != old.etag => Err(Kind::PreconditionFailed),
-            Condition::IfAbsent => Err(Kind::PreconditionFailed),
+            Precondition::IfMatch(etag) if *etag != old.etag => Err(Kind::PreconditionFailed),
+            Precondition::IfAbsent => Err(Kind::PreconditionFailed),
             _ => Ok(false),
         }
     };
@@ -166,15 +166,15 @@ struct Writer {
 }
 
 impl Writer {
-    fn condition(&mut self) -> Condition {
+    fn condition(&mut self) -> Precondition {
         match self.dice.below(8) {
-            0 => Condition::IfAny,
-            1 => Condition::IfAbsent,
+            0 => Precondition::IfAny,
+            1 => Precondition::IfAbsent,
             2..=4 if !self.known.is_empty() => {
                 let at = self.known.len() - 1 - self.dice.below(self.known.len().min(4) as u64) as usize;
-                Condition::IfMatch(self.known[at].clone())
+                Precondition::IfMatch(self.known[at].clone())
             }
-            _ => Condition::None,
+            _ => Precondition::None,
         }
     }
 
@@ -291,7 +291,7 @@ fn unique(schema: Schema) -> Schema {
     Schema { unique: unique_key("/n"), ..schema }
 }
 
-async fn examine(store: Arc<AnyStore>, policy: Policy, seed: u64, operations: usize) {
+async fn examine(store: Arc<AnyStore>, policy: SyncPolicy, seed: u64, operations: usize) {
     let shared = Arc::new(Mutex::new(Arc::new(unique_schema("/n"))));
     let committer = Committer::start(store.clone(), policy).unwrap();
     let partition = Arc::new(Partition::open(range(7, 3), store.clone(), committer.clone()).await.unwrap());
@@ -326,7 +326,7 @@ async fn writers_in_memory_agree_with_the_model() {
 async fn writers_on_disk_agree_with_the_model_and_with_memory() {
     let dir = tempfile::tempdir().unwrap();
     let disk = RocksStore::open(dir.path(), RocksOptions::default()).unwrap();
-    examine(Arc::new(AnyStore::Embedded(disk)), Policy::SyncedWithin(Duration::from_millis(5)), 42, 300).await;
+    examine(Arc::new(AnyStore::Embedded(disk)), SyncPolicy::SyncedWithin(Duration::from_millis(5)), 42, 300).await;
 }
 
 /// One task at a time: while others write, the two stores would be read at different moments.

@@ -13,7 +13,7 @@ async fn filled(store: &Arc<AnyStore>, policy: &str) -> Partition {
         create(&partition, &schema, &format!("k{}", n % 7), &n.to_string(), n).await.unwrap();
     }
     let unindexed = Draft { indexed: false, ..draft(&schema, "u", item("k0", "u", 0)) };
-    partition.write(&schema, Verb::Create, &unindexed, &Condition::None, 7).await.unwrap();
+    partition.write(&schema, Verb::Create, &unindexed, &Precondition::None, 7).await.unwrap();
     partition
 }
 
@@ -47,7 +47,7 @@ async fn several_policies_on_the_way_end_at_the_last() {
     let second = schema_with(&["/pk"], 2, NAMED, &[ALL]);
     create(&partition, &second, "k1", "between", 5).await.unwrap();
     let third = schema_with(&["/pk"], 3, NONE, &[ALL, NAMED]);
-    write(&partition, &third, Verb::Upsert, "between", item("k1", "between", 6), Condition::None).await.unwrap();
+    write(&partition, &third, Verb::Upsert, "between", item("k1", "between", 6), Precondition::None).await.unwrap();
     audit(&partition, &third).await;
     partition.reindex(&third, |_| ()).await.unwrap();
     audit(&partition, &schema_with(&["/pk"], 3, NONE, &[])).await;
@@ -80,7 +80,7 @@ async fn an_item_that_is_rewritten_meanwhile_is_left_alone() {
         for id in [1, 100, 299] {
             n += 1;
             let draft = draft(&way, &id.to_string(), item(&format!("k{}", id % 7), &id.to_string(), n));
-            let write = partition.write(&way, Verb::Replace, &draft, &Condition::None, 8);
+            let write = partition.write(&way, Verb::Replace, &draft, &Precondition::None, 8);
             crate::commit::block_on(write).unwrap();
         }
     };

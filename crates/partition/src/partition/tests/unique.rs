@@ -12,7 +12,7 @@ async fn attempt(
     body: Value,
     ts_s: u32,
 ) -> Result<Written, Rejected> {
-    partition.write(schema, verb, &draft(schema, target, body), &Condition::None, ts_s).await
+    partition.write(schema, verb, &draft(schema, target, body), &Precondition::None, ts_s).await
 }
 
 #[tokio::test]
@@ -36,9 +36,9 @@ async fn a_value_is_taken_once_in_a_logical_partition_and_free_again_when_it_goe
     }
     assert_eq!((rows(&store, 7).await, partition.usage()), before);
     // One's own value is nobody else's; a name that changes keeps it.
-    write(&partition, &schema, Verb::Replace, "1", item("a", "9", 5), Condition::None).await.unwrap();
+    write(&partition, &schema, Verb::Replace, "1", item("a", "9", 5), Precondition::None).await.unwrap();
     assert_eq!(create(&partition, &schema, "a", "3", 5).await.unwrap_err(), Kind::Conflict);
-    write(&partition, &schema, Verb::Replace, "9", item("a", "9", 7), Condition::None).await.unwrap();
+    write(&partition, &schema, Verb::Replace, "9", item("a", "9", 7), Precondition::None).await.unwrap();
     create(&partition, &schema, "a", "3", 5).await.unwrap();
     delete(&partition, &schema, "a", "3").await.unwrap();
     create(&partition, &schema, "a", "4", 5).await.unwrap();

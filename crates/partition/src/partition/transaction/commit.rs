@@ -6,24 +6,24 @@
 use pleiad_model::{Error, Kind, Result};
 
 use super::super::checks::check_key_room;
-use super::{Change, Ground, Growth, Place, Rejected, Transaction, Version};
+use super::{BaseState, ItemChange, KeyDelta, PreparedVersion, Rejected, Transaction, VersionId};
 use crate::key::KeyStats;
-use crate::state::ShardState;
-use crate::transaction::{Changes, New, Old};
+use crate::row_changes::{NewVersion, OldVersion, RowChanges};
+use crate::shard_state::ShardState;
 
 impl Transaction<'_> {
     /// Makes everything durable and visible at once; tells the LSN, or that of the moment it has seen if it wrote nothing.
     /// `Kind::RetryWith`: somebody was faster. `Kind::Outdated`: the items have moved, begin again where they are.
     pub async fn commit(self) -> Result<u64, Rejected> {
         let (partition, seen) = (self.partition, self.lsn());
-        if self.history.is_empty() && self.changes.values().all(Change::is_nothing) {
+        if self.history.is_empty() && self.changes.values().all(ItemChange::is_nothing) {
             drop(self);
             partition.stand_by().await?;
             return Ok(seen);
         }
         let latch = match &self.ground {
-            Ground::Latched { .. } => None,
-            Ground::Snapshot(_) => Some(partition.latch(&self.scope).await),
+            BaseState::Latched { .. } => None,
+            BaseState::Snapshot(_) => Some(partition.latch(&self.scope).await),
         };
         self.check_foundations().await?;
         let stats = partition.key_stats(&self.scope).await?;
@@ -40,7 +40,7 @@ impl Transaction<'_> {
     /// Ends without a change. The refusal waits for the writes it rests on: nobody hears "already exists" of a write that is
     /// lost, nor "not found" where the items are not any more.
     pub async fn give_up(self, refusal: Rejected) -> Rejected {
-        let (partition, is_latched) = (self.partition, matches!(self.ground, Ground::Latched { .. }));
+        let (partition, is_latched) = (self.partition, matches!(self.ground, BaseState::Latched { .. }));
         drop(self);
         if !is_latched {
             return refusal;
@@ -55,7 +55,8 @@ impl Transaction<'_> {
     async fn check_foundations(&self) -> Result<()> {
         for (key, seen) in &self.rests_on {
             let now = self.partition.current(key).await?;
-            let now = now.filter(|now| !self.partition.is_gone(self.schema, self.ts_s, now)).as_ref().map(Place::of);
+            let now =
+                now.filter(|now| !self.partition.is_gone(self.schema, self.ts_s, now)).as_ref().map(VersionId::of);
             if now != *seen {
                 return Err(Error::new(Kind::RetryWith, FASTER));
             }
@@ -69,9 +70,9 @@ impl Transaction<'_> {
     }
 
     /// What goes comes first, since its id may belong to another item then.
-    fn lay_out(&self, shard: &mut ShardState, rows: &mut Changes, stats: &KeyStats) -> Result<u64> {
+    fn lay_out(&self, shard: &mut ShardState, rows: &mut RowChanges, stats: &KeyStats) -> Result<u64> {
         let at = self.partition.range.shard;
-        let mut growth = Growth::default();
+        let mut growth = KeyDelta::default();
         let versions = rows.versions.take(); // told below: of every operation, not of what they have come to
         self.changes.values().for_each(|change| change.go(at, rows, &mut growth));
         let stays = self.changes.values().filter(|change| change.now.is_some());
@@ -98,17 +99,17 @@ impl Transaction<'_> {
 
 const FASTER: &str = "Another request has changed an item that this transaction has written. Try again.";
 
-impl Change {
+impl ItemChange {
     fn is_nothing(&self) -> bool {
         self.was.is_none() && self.now.is_none()
     }
 
-    fn renamed(&self) -> Option<&Version> {
+    fn renamed(&self) -> Option<&PreparedVersion> {
         let (was, now) = (self.was.as_ref()?, self.now.as_ref()?);
         (was.key.hash != now.key.hash).then_some(now)
     }
 
-    fn go(&self, at: u64, rows: &mut Changes, growth: &mut Growth) {
+    fn go(&self, at: u64, rows: &mut RowChanges, growth: &mut KeyDelta) {
         let (Some(was), None) = (&self.was, &self.now) else { return };
         let old = was.as_old();
         match self.is_over {
@@ -118,10 +119,10 @@ impl Change {
         growth.add(-1, -(was.record.body().len() as i64));
     }
 
-    fn come(&self, at: u64, lsn: u64, seq: u16, rows: &mut Changes, growth: &mut Growth) {
+    fn come(&self, at: u64, lsn: u64, seq: u16, rows: &mut RowChanges, growth: &mut KeyDelta) {
         let Some(now) = &self.now else { return };
         let record = now.record.placed(lsn, seq);
-        let new = New { key: &now.key, record: &record, terms: &now.terms.possible, claims: &now.claims };
+        let new = NewVersion { key: &now.key, record: &record, terms: &now.terms.possible, claims: &now.claims };
         growth.add(1, record.body().len() as i64);
         let Some(was) = &self.was else { return rows.insert(at, &new) };
         growth.add(-1, -(was.record.body().len() as i64));
@@ -129,8 +130,8 @@ impl Change {
     }
 }
 
-impl Version {
-    fn as_old(&self) -> Old<'_> {
-        Old { key: &self.key, record: &self.record, terms: &self.terms, claims: &self.claims }
+impl PreparedVersion {
+    fn as_old(&self) -> OldVersion<'_> {
+        OldVersion { key: &self.key, record: &self.record, terms: &self.terms, claims: &self.claims }
     }
 }

@@ -7,12 +7,12 @@ use pleiad_model::Value;
 use pleiad_model::partition_key::EpkRange;
 
 use super::*;
-use crate::change_feed::Asked;
+use crate::change_feed::ChangeQuery;
 use crate::testing::{audit, draft, item, key, memory, open, schema};
 use crate::ttl::Expiry;
 
 const NOW_S: u32 = 1_000;
-const ALL: Quota = Quota { items: 100, bytes: 1 << 20 };
+const ALL: PageLimit = PageLimit { items: 100, bytes: 1 << 20 };
 
 fn logical(schema: &Schema, pk: &str) -> LogicalKey {
     key(schema, pk, "").logical
@@ -20,11 +20,17 @@ fn logical(schema: &Schema, pk: &str) -> LogicalKey {
 
 async fn create(partition: &Partition, schema: &Schema, id: &str, n: i64) {
     let draft = draft(schema, id, item("p", id, n));
-    partition.write(schema, Verb::Create, &draft, &Condition::None, NOW_S).await.unwrap();
+    partition.write(schema, Verb::Create, &draft, &Precondition::None, NOW_S).await.unwrap();
 }
 
-async fn put(tx: &mut Transaction<'_>, schema: &Schema, verb: Verb, id: &str, n: i64) -> Result<Step, Rejected> {
-    tx.put(verb, &draft(schema, id, item("p", id, n)), &Condition::None).await
+async fn put(
+    tx: &mut Transaction<'_>,
+    schema: &Schema,
+    verb: Verb,
+    id: &str,
+    n: i64,
+) -> Result<OperationEffect, Rejected> {
+    tx.put(verb, &draft(schema, id, item("p", id, n)), &Precondition::None).await
 }
 
 fn n_of(record: &Record) -> i64 {
@@ -50,7 +56,7 @@ async fn s114_everything_comes_at_one_lsn_and_stays_hidden_until_then() {
     let b = put(&mut tx, &schema, Verb::Create, "b", 3).await.unwrap();
     put(&mut tx, &schema, Verb::Upsert, "b", 4).await.unwrap();
     put(&mut tx, &schema, Verb::Create, "c", 5).await.unwrap();
-    tx.delete(&key(&schema, "p", "c"), &Condition::None).await.unwrap();
+    tx.delete(&key(&schema, "p", "c"), &Precondition::None).await.unwrap();
     assert_eq!((read_in(&tx, &schema, "b").await, read_in(&tx, &schema, "c").await), (Some(4), None));
     assert_eq!((read(&partition, &schema, "a").await, read(&partition, &schema, "b").await), (Some(1), None));
 
@@ -81,7 +87,7 @@ async fn an_etag_that_was_told_inside_is_the_items_afterwards() {
     let partition = open(&store).await;
     let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
     let first = put(&mut tx, &schema, Verb::Create, "a", 1).await.unwrap().record.unwrap().etag();
-    let condition = Condition::IfMatch(first.to_string());
+    let condition = Precondition::IfMatch(first.to_string());
     let second = tx.put(Verb::Replace, &draft(&schema, "a", item("p", "a", 2)), &condition).await.unwrap();
     let second = second.record.unwrap().etag();
     assert_ne!(first, second);
@@ -127,7 +133,7 @@ async fn a_refused_operation_is_no_reason_to_fail_later() {
     assert!(put(&mut tx, &schema, Verb::Create, "a", 2).await.is_err());
     put(&mut tx, &schema, Verb::Create, "b", 3).await.unwrap();
     let replaced = draft(&schema, "a", item("p", "a", 9));
-    partition.write(&schema, Verb::Replace, &replaced, &Condition::None, NOW_S).await.unwrap();
+    partition.write(&schema, Verb::Replace, &replaced, &Precondition::None, NOW_S).await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(read(&partition, &schema, "b").await, Some(3));
 }
@@ -138,9 +144,9 @@ async fn s116_items_of_another_key_are_out_of_reach() {
     let partition = open(&store).await;
     let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
     let other = draft(&schema, "a", item("q", "a", 1));
-    let refusal = tx.put(Verb::Create, &other, &Condition::None).await.unwrap_err();
+    let refusal = tx.put(Verb::Create, &other, &Precondition::None).await.unwrap_err();
     assert_eq!(refusal.error.kind, Kind::Invalid);
-    assert!(tx.delete(&key(&schema, "q", "a"), &Condition::None).await.is_err());
+    assert!(tx.delete(&key(&schema, "q", "a"), &Precondition::None).await.is_err());
     assert!(tx.read(&key(&schema, "q", "a")).await.is_err());
 }
 
@@ -153,7 +159,7 @@ async fn items_may_change_their_ids_with_each_other() {
     }
     let mut tx = partition.begin_latched(&schema, logical(&schema, "p"), NOW_S).await;
     for (from, to, n) in [("a", "spare", 1), ("c", "a", 3), ("b", "c", 2), ("spare", "b", 1)] {
-        tx.put(Verb::Replace, &draft(&schema, from, item("p", to, n)), &Condition::None).await.unwrap();
+        tx.put(Verb::Replace, &draft(&schema, from, item("p", to, n)), &Precondition::None).await.unwrap();
     }
     tx.commit().await.unwrap();
     let mut found = Vec::new();
@@ -171,7 +177,7 @@ async fn an_item_deleted_and_created_again_is_a_new_one() {
     create(&partition, &schema, "a", 1).await;
     let before = partition.read(&key(&schema, "p", "a")).await.unwrap().unwrap().docnum;
     let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
-    tx.delete(&key(&schema, "p", "a"), &Condition::None).await.unwrap();
+    tx.delete(&key(&schema, "p", "a"), &Precondition::None).await.unwrap();
     put(&mut tx, &schema, Verb::Create, "a", 2).await.unwrap();
     tx.commit().await.unwrap();
     let after = partition.read(&key(&schema, "p", "a")).await.unwrap().unwrap();
@@ -190,13 +196,13 @@ async fn s117_its_items_are_those_of_its_moment_and_its_own() {
     create(&partition, &schema, "later", 9).await;
     put(&mut tx, &schema, Verb::Create, "d", 4).await.unwrap();
     put(&mut tx, &schema, Verb::Replace, "b", 20).await.unwrap();
-    tx.delete(&key(&schema, "p", "a"), &Condition::None).await.unwrap();
+    tx.delete(&key(&schema, "p", "a"), &Precondition::None).await.unwrap();
     put(&mut tx, &schema, Verb::Create, "e", 5).await.unwrap();
     let all = tx.items(0, ALL).await.unwrap();
     assert_eq!(all.records.iter().map(n_of).collect::<Vec<_>>(), [20, 3, 4, 5]);
     let (mut paged, mut after) = (Vec::new(), 0);
     loop {
-        let page = tx.items(after, Quota { items: 1, bytes: 1 << 20 }).await.unwrap();
+        let page = tx.items(after, PageLimit { items: 1, bytes: 1 << 20 }).await.unwrap();
         paged.extend(page.records.iter().map(n_of));
         match page.next {
             Some(next) => after = next,
@@ -219,9 +225,9 @@ async fn the_change_feed_never_cuts_one() {
     }
     let (mut after, mut sizes) = (0, Vec::new());
     while after < partition.lsn() {
-        let scope = Scope::Key(logical(&schema, "p").epk);
-        let asked = Asked { scope, after, since_s: 0, expiry: schema.expiry(NOW_S) };
-        let page = partition.changes(&asked, Quota { items: 3, bytes: 1 << 20 }).await.unwrap();
+        let scope = KeyScope::Key(logical(&schema, "p").epk);
+        let asked = ChangeQuery { scope, after, since_s: 0, expiry: schema.expiry(NOW_S) };
+        let page = partition.changes(&asked, PageLimit { items: 3, bytes: 1 << 20 }).await.unwrap();
         (after, sizes) = (page.lsn, [sizes, vec![page.records.len()]].concat());
     }
     assert_eq!(sizes, [10, 10, 10]);
@@ -243,11 +249,11 @@ async fn a_transaction_meets_a_fence_and_leaves_nothing() {
 
 /// What the versions behind an LSN say: LSN, kind, `n` before and after.
 async fn told(partition: &Partition, after: u64) -> Vec<(u64, VersionKind, Option<i64>, Option<i64>)> {
-    let (scope, expiry) = (Scope::Keys(EpkRange::FULL), Expiry::new(None, NOW_S));
-    let quota = Quota { items: 1, ..ALL };
-    let page = partition.versions(&Asked { scope, after, since_s: 0, expiry }, quota).await.unwrap();
+    let (scope, expiry) = (KeyScope::Keys(EpkRange::FULL), Expiry::new(None, NOW_S));
+    let quota = PageLimit { items: 1, ..ALL };
+    let page = partition.versions(&ChangeQuery { scope, after, since_s: 0, expiry }, quota).await.unwrap();
     let n = |record: &Option<Record>| record.as_ref().map(n_of);
-    let all_placed = |version: &crate::version::Version| {
+    let all_placed = |version: &crate::version_row::ItemVersion| {
         version.previous.iter().all(|old| old.lsn > 0) && version.current.iter().all(|new| new.lsn == version.lsn)
     };
     assert!(page.versions.iter().all(all_placed));
@@ -273,7 +279,7 @@ async fn every_operation_leaves_a_version_where_all_are_kept() {
         assert!(put(&mut tx, &schema, Verb::Create, "old", 7).await.is_err(), "refused: leaves nothing");
         put(&mut tx, &schema, Verb::Replace, "old", 4).await.unwrap();
         put(&mut tx, &schema, Verb::Create, "tmp", 9).await.unwrap();
-        tx.delete(&key(&schema, "p", "tmp"), &Condition::None).await.unwrap();
+        tx.delete(&key(&schema, "p", "tmp"), &Precondition::None).await.unwrap();
         let lsn = tx.commit().await.unwrap();
         let want = [
             (lsn, Create, None, Some(1)),
@@ -294,17 +300,17 @@ async fn a_transaction_that_leaves_no_item_leaves_its_versions_and_those_before_
     let kept = Schema { keeps_versions: true, default_ttl: Some(10), ..schema(&["/pk"]) };
     let partition = open(&memory()).await;
     let draft = draft(&kept, "a", item("p", "a", 1));
-    partition.write(&kept, Verb::Create, &draft, &Condition::None, NOW_S - 100).await.unwrap();
+    partition.write(&kept, Verb::Create, &draft, &Precondition::None, NOW_S - 100).await.unwrap();
     let mut tx = partition.begin_latched(&kept, logical(&kept, "p"), NOW_S).await;
     put(&mut tx, &kept, Verb::Create, "a", 2).await.unwrap();
-    tx.delete(&key(&kept, "p", "a"), &Condition::None).await.unwrap();
+    tx.delete(&key(&kept, "p", "a"), &Precondition::None).await.unwrap();
     assert_eq!(tx.commit().await.unwrap(), 2);
     let want = [(2, Expire, Some(1), None), (2, Create, None, Some(2)), (2, Delete, Some(2), None)];
     assert_eq!(told(&partition, 1).await, want);
 
     let mut tx = partition.begin(&kept, logical(&kept, "p"), NOW_S).await.unwrap();
     put(&mut tx, &kept, Verb::Create, "b", 3).await.unwrap();
-    tx.delete(&key(&kept, "p", "b"), &Condition::None).await.unwrap();
+    tx.delete(&key(&kept, "p", "b"), &Precondition::None).await.unwrap();
     assert_eq!((tx.commit().await.unwrap(), partition.usage().items), (3, 0));
     assert_eq!(told(&partition, 2).await, [(3, Create, None, Some(3)), (3, Delete, Some(3), None)]);
     audit(&partition, &kept).await;

@@ -3,7 +3,7 @@ use pleiad_model::{Object, json};
 use proptest::prelude::*;
 
 fn ask<'a>(body: &'a str, name: &str) -> Option<&'a str> {
-    let fields = Fields::of(body.as_bytes());
+    let fields = FieldOffsets::of(body.as_bytes());
     let (count, entries) = fields.as_bytes().split_first_chunk::<2>().unwrap();
     let found = match entries_bytes(u16::from_be_bytes(*count)) {
         Some(bytes) => find(&entries[..bytes], body.as_bytes(), name, lazy::name_hash(name)),
@@ -14,7 +14,7 @@ fn ask<'a>(body: &'a str, name: &str) -> Option<&'a str> {
 
 #[test]
 fn the_drawing_in_the_header_is_true() {
-    let fields = Fields::of(br#"{"id":"a1","n":5}"#);
+    let fields = FieldOffsets::of(br#"{"id":"a1","n":5}"#);
     let hex: String = fields.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(hex, "000237386ae000000006eb0c34310000000f");
 }
@@ -50,7 +50,7 @@ fn an_item_with_too_many_properties_is_walked() {
     };
     for count in [65_533, 65_534, 65_535, 70_000] {
         let body = many(count);
-        let unlisted = Fields::of(body.as_bytes()).as_bytes().len() == 2;
+        let unlisted = FieldOffsets::of(body.as_bytes()).as_bytes().len() == 2;
         assert_eq!(unlisted, count + 1 >= 65_535, "{count}");
         let last = count - 1;
         assert_eq!(ask(&body, &format!("p{last}")), Some(last.to_string().as_str()));

@@ -9,8 +9,8 @@
 //! └──────────────────────────────── what is signed ────────────────────────────────────────────────────┘
 //! ```
 
-mod key_set; // an issuer's public keys
-pub mod keyring; // where they come from, and when they are fetched again
+mod jwks; // an issuer's public keys
+pub mod jwks_cache; // where they come from, and when they are fetched again
 
 #[cfg(test)]
 pub mod tests;
@@ -19,7 +19,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pleiad_model::{Value, json};
 
-pub use key_set::KeySet;
+pub use jwks::JsonWebKeySet;
 
 use super::AuthError;
 
@@ -51,14 +51,14 @@ impl Principal {
     }
 }
 
-pub fn check(issuer: &Issuer, keys: &KeySet, jwt: &str, now_s: i64) -> Result<Principal, AuthError> {
+pub fn check(issuer: &Issuer, keys: &JsonWebKeySet, jwt: &str, now_s: i64) -> Result<Principal, AuthError> {
     let claims = signed_claims(keys, jwt)?;
     check_claims(issuer, &claims, now_s).map_err(AuthError::Bearer)?;
     principal(&claims).ok_or(AuthError::Bearer("it names no principal: the claim 'oid' is missing"))
 }
 
 /// The claims, once a key of ours vouches for them.
-fn signed_claims(keys: &KeySet, jwt: &str) -> Result<Value, AuthError> {
+fn signed_claims(keys: &JsonWebKeySet, jwt: &str) -> Result<Value, AuthError> {
     const UNREADABLE: AuthError = AuthError::Bearer("it is not a signed JSON Web Token");
     let (signed, signature) = jwt.rsplit_once('.').ok_or(UNREADABLE)?;
     let (header, claims) = signed.split_once('.').ok_or(UNREADABLE)?;
@@ -70,9 +70,9 @@ fn signed_claims(keys: &KeySet, jwt: &str) -> Result<Value, AuthError> {
     let name = |name| header.get(name).and_then(Value::as_str);
     let algorithm = name("alg").ok_or(UNREADABLE)?;
     match keys.verify(name("kid"), algorithm, signed.as_bytes(), &signature) {
-        key_set::Verdict::Signed => {}
-        key_set::Verdict::NoSuchKey => return Err(AuthError::UnknownKey),
-        key_set::Verdict::NotSigned => return Err(AuthError::Bearer("its signature is not the issuer's")),
+        jwks::Verdict::Signed => {}
+        jwks::Verdict::NoSuchKey => return Err(AuthError::UnknownKey),
+        jwks::Verdict::NotSigned => return Err(AuthError::Bearer("its signature is not the issuer's")),
     }
     part(claims).and_then(|bytes| json::parse(&bytes).ok()).ok_or(UNREADABLE)
 }

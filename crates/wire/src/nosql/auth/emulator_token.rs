@@ -14,19 +14,19 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pleiad_model::{Value, json};
 use ring::hmac;
 
-use super::{AuthError, Caller, Keys, SKEW_MS_MAX};
+use super::{AuthError, Caller, SKEW_MS_MAX, SigningKeys};
 
 const KEY_NAME: &str = "CosmosEmulatorPrimaryMaster";
 const AUDIENCE: &str = "https://localhost.localhost";
 const ISSUER_PREFIX: &str = "https://sts.fake-issuer.net/";
 const TENANT: &str = "EmulatorFederation";
 
-pub(super) fn check(keys: &Keys, jwt: &str, wall_ms: u64) -> Result<Caller, AuthError> {
+pub(super) fn check(keys: &SigningKeys, jwt: &str, wall_ms: u64) -> Result<Caller, AuthError> {
     accepted(keys, jwt, wall_ms).filter(|&yes| yes).map(|_| Caller::Data).ok_or(AuthError::AadNotAccepted)
 }
 
 /// `None` when it cannot be read at all.
-fn accepted(keys: &Keys, jwt: &str, wall_ms: u64) -> Option<bool> {
+fn accepted(keys: &SigningKeys, jwt: &str, wall_ms: u64) -> Option<bool> {
     let mut parts = jwt.split('.');
     let (header, claims, secret) = (part(parts.next()?)?, part(parts.next()?)?, part(parts.next()?)?);
     // The secret first: nobody without it has us parse their JSON.

@@ -11,26 +11,26 @@ const READ_ONLY: &str = "cmVhZCBvbmx5";
 const DATE: &str = "Thu, 27 Apr 2017 00:51:12 GMT";
 const DATE_MS: u64 = 1_493_254_272_000;
 
-fn at(now_ms: u64) -> Moment {
-    Moment { now_ms, wall_ms: now_ms }
+fn at(now_ms: u64) -> AuthTime {
+    AuthTime { now_ms, wall_ms: now_ms }
 }
 
-fn tokens() -> Tokens {
-    Tokens::new(&[7; 32])
+fn tokens() -> TokenSigner {
+    TokenSigner::new(&[7; 32])
 }
 
-fn authorize(presented: &Presented<'_>, at: Moment) -> Result<Caller, AuthError> {
-    super::authorize(Trust { keys: &keys(), tokens: &tokens(), keyring: None }, presented, at)
+fn authorize(presented: &Credentials<'_>, at: AuthTime) -> Result<Caller, AuthError> {
+    super::authorize(TrustAnchors { keys: &keys(), tokens: &tokens(), keyring: None }, presented, at)
 }
 
-fn keys() -> Keys {
-    Keys::new(PRIMARY, Some(SECONDARY), Some(READ_ONLY), Some("cmVhZCBvbmx5IDI=")).unwrap()
+fn keys() -> SigningKeys {
+    SigningKeys::new(PRIMARY, Some(SECONDARY), Some(READ_ONLY), Some("cmVhZCBvbmx5IDI=")).unwrap()
 }
 
-fn presented<'a>(verb: &'a str, address: &'a Address, authorization: &'a str) -> Presented<'a> {
+fn presented<'a>(verb: &'a str, address: &'a Address, authorization: &'a str) -> Credentials<'a> {
     let is_read = verb == "GET";
     let signing = address.signing();
-    Presented { verb, signing, is_read, authorization: Some(authorization), x_ms_date: Some(DATE), date: None }
+    Credentials { verb, signing, is_read, authorization: Some(authorization), x_ms_date: Some(DATE), date: None }
 }
 
 /// What a client with this key would send.
@@ -96,7 +96,7 @@ fn a_read_only_key_does_not_write() {
 fn a_query_is_a_read_although_it_is_posted() {
     let address = address::parse("/dbs/d/colls/c/docs").unwrap();
     let header = signed(READ_ONLY, &format!("post\ndocs\ndbs/d/colls/c\n{}\n\n", DATE.to_lowercase()));
-    let query = Presented { is_read: true, ..presented("POST", &address, &header) };
+    let query = Credentials { is_read: true, ..presented("POST", &address, &header) };
     assert_eq!(authorize(&query, at(DATE_MS)), Ok(Caller::ReadOnly));
 }
 
@@ -133,7 +133,7 @@ fn the_date_header_will_do() {
     let lower = DATE.to_lowercase();
     let with = |text: &str, x_ms_date, date| {
         let header = signed(PRIMARY, text);
-        authorize(&Presented { x_ms_date, date, ..presented("GET", &address, &header) }, at(DATE_MS))
+        authorize(&Credentials { x_ms_date, date, ..presented("GET", &address, &header) }, at(DATE_MS))
     };
     assert_eq!(with(&format!("get\n\n\n\n{lower}\n"), None, Some(DATE)), Ok(Caller::ReadWrite));
     assert_eq!(with(&format!("get\n\n\n{lower}\n{lower}\n"), Some(DATE), Some(DATE)), Ok(Caller::ReadWrite));
@@ -153,16 +153,16 @@ fn headers_that_cannot_be_read_say_so() {
         assert!(matches!(got(header), Err(AuthError::Malformed(_))), "{header}");
     }
     assert_eq!(got("type%3Dresource%26ver%3D1%26sig%3Dabc"), Err(AuthError::BadToken));
-    let missing = Presented { authorization: None, ..presented("GET", &address, "") };
+    let missing = Credentials { authorization: None, ..presented("GET", &address, "") };
     assert_eq!(authorize(&missing, at(DATE_MS)), Err(AuthError::Missing));
 }
 
 #[test]
 fn keys_are_not_printed_and_must_be_base64() {
     assert_eq!(format!("{:?}", keys()), "Keys(not shown)");
-    let error = Keys::new("not base64!", None, None, None).unwrap_err();
+    let error = SigningKeys::new("not base64!", None, None, None).unwrap_err();
     assert!(!error.message.contains("not base64!"), "{error}");
-    assert!(Keys::new("", None, None, None).is_err());
+    assert!(SigningKeys::new("", None, None, None).is_err());
 }
 
 const TOKEN_HEADER: &str =
@@ -173,11 +173,11 @@ fn with_token(header: &str, claims: &str, secret: &str, now_ms: u64) -> Result<C
     with_token_at(header, claims, secret, at(now_ms))
 }
 
-fn with_token_at(header: &str, claims: &str, secret: &str, at: Moment) -> Result<Caller, AuthError> {
+fn with_token_at(header: &str, claims: &str, secret: &str, at: AuthTime) -> Result<Caller, AuthError> {
     let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
     let authorization = format!("type=aad&ver=1.0&sig={}.{}.{}", part(header), part(claims), part(secret));
     let address = address::parse("/dbs/d/colls/c/docs").unwrap();
-    let presented = Presented { x_ms_date: None, ..presented("POST", &address, &authorization) };
+    let presented = Credentials { x_ms_date: None, ..presented("POST", &address, &authorization) };
     authorize(&presented, at)
 }
 
@@ -223,7 +223,7 @@ proptest! {
     #[test]
     fn no_header_panics(header in "(type=|master|aad|resource|&|ver=1.0|sig=|%|=|\\.|[A-Za-z0-9+/é]){0,12}", date in "\\PC{0,40}") {
         let address = address::parse("/dbs/d").unwrap();
-        let presented = Presented { x_ms_date: Some(&date), ..presented("GET", &address, &header) };
+        let presented = Credentials { x_ms_date: Some(&date), ..presented("GET", &address, &header) };
         prop_assert!(authorize(&presented, at(0)).is_err());
     }
 
@@ -258,7 +258,7 @@ fn a_clock_that_a_test_moved_is_not_held_against_signatures_and_bearer_tokens() 
     let address = address::parse("/dbs/d").unwrap();
     let text = format!("get\ndbs\ndbs/d\n{}\n\n", DATE.to_lowercase());
     let header = signed(PRIMARY, &text);
-    let moved = Moment { now_ms: DATE_MS + 10 * SKEW_MS_MAX, wall_ms: DATE_MS };
+    let moved = AuthTime { now_ms: DATE_MS + 10 * SKEW_MS_MAX, wall_ms: DATE_MS };
     assert_eq!(authorize(&presented("GET", &address, &header), moved), Ok(Caller::ReadWrite));
     assert_eq!(with_token_at(TOKEN_HEADER, TOKEN_CLAIMS, PRIMARY, moved), Ok(Caller::Data));
 }

@@ -1,12 +1,12 @@
 //! Both forms of a batch, read and written; the .NET one byte by byte.
 
-use pleiad_engine::Condition;
+use pleiad_engine::Precondition;
 use proptest::prelude::*;
 
-use super::hybrid::{OPERATION, RESULT};
+use super::hybrid_row::{OPERATION, RESULT};
 use super::*;
-use crate::nosql::hybrid_row::Stream;
-use crate::nosql::hybrid_row::row::{Row, Sparse};
+use crate::nosql::hybrid_row::RecordIoWriter;
+use crate::nosql::hybrid_row::row::{HybridRow, Sparse};
 
 /// An operation as the .NET SDK writes it.
 struct Wanted<'a> {
@@ -22,13 +22,13 @@ const NOTHING: Wanted<'static> =
     Wanted { operation: 2, key: None, id: None, body: None, if_match: None, minimal: false };
 
 fn encode(operations: &[Wanted<'_>]) -> Vec<u8> {
-    let mut stream = Stream::new();
+    let mut stream = RecordIoWriter::new();
     for wanted in operations {
         let text = |text: Option<&'static str>| text.map(str::as_bytes);
         let bytes = |value: Option<&str>| value.map(|value| value.as_bytes().to_vec());
         let (key, id, body, if_match) =
             (bytes(wanted.key), bytes(wanted.id), bytes(wanted.body), bytes(wanted.if_match));
-        let row = Row {
+        let row = HybridRow {
             fixed: vec![Some(wanted.operation), Some(2)],
             variable: vec![key.as_deref(), text(None), id.as_deref(), text(None), body.as_deref()],
             sparse: vec![
@@ -74,14 +74,14 @@ fn every_verb_of_the_net_sdk_is_known() {
         Wanted { operation: 4, id: Some("a"), ..NOTHING },
     ];
     let body = encode(&operations);
-    assert_eq!(Format::of(&body), Format::HybridRow);
-    let (parsed, minimal) = parse(Format::HybridRow, &body).unwrap();
+    assert_eq!(BatchFormat::of(&body), BatchFormat::HybridRow);
+    let (parsed, minimal) = parse(BatchFormat::HybridRow, &body).unwrap();
     let verbs: Vec<&str> = parsed.iter().map(|operation| verb(operation.action.as_ref().unwrap())).collect();
     assert_eq!(verbs, ["create", "upsert", "replace", "patch", "read", "delete"]);
     assert_eq!(minimal, [true, false, false, false, false, false]);
-    assert_eq!(parsed[2].options.condition, Condition::IfMatch("\"e\"".into()));
+    assert_eq!(parsed[2].options.condition, Precondition::IfMatch("\"e\"".into()));
     assert_eq!(parsed[4].key, Some(PartitionKey::parse("[\"p\"]").unwrap()));
-    assert!(parse(Format::HybridRow, &encode(&[Wanted { operation: 9, ..NOTHING }])).is_err());
+    assert!(parse(BatchFormat::HybridRow, &encode(&[Wanted { operation: 9, ..NOTHING }])).is_err());
 }
 
 fn verb(action: &BatchAction) -> &'static str {
@@ -102,39 +102,39 @@ fn an_operation_that_makes_no_sense_fails_alone() {
         Wanted { operation: 0, ..NOTHING },
         Wanted { operation: 1, body: Some("{}"), ..NOTHING },
     ]);
-    let (parsed, _) = parse(Format::HybridRow, &body).unwrap();
+    let (parsed, _) = parse(BatchFormat::HybridRow, &body).unwrap();
     assert!(parsed.iter().all(|operation| operation.action.is_err()));
 }
 
 #[test]
 fn keys_of_bulk_come_as_text_or_as_arrays() {
     let text = br#"[{"operationType":"Read","id":"1","partitionKey":"[\"a\"]"},{"operationType":"read","id":"1","partitionKey":["a"]}]"#;
-    let (parsed, _) = parse(Format::Json, text).unwrap();
+    let (parsed, _) = parse(BatchFormat::Json, text).unwrap();
     assert_eq!(parsed[0].key, parsed[1].key);
     assert_eq!(parsed[0].key, Some(PartitionKey::parse("[\"a\"]").unwrap()));
-    assert!(parse(Format::Json, br#"[{"operationType":"Read","partitionKey":"a"}]"#).is_err());
+    assert!(parse(BatchFormat::Json, br#"[{"operationType":"Read","partitionKey":"a"}]"#).is_err());
 }
 
-fn failed() -> OperationAnswer {
+fn failed() -> BatchOperationResult {
     let kind = pleiad_model::Kind::Throttled {
         retry_after: std::time::Duration::from_millis(12),
         over: pleiad_model::ExceededLimit::Share,
     };
-    OperationAnswer { result: Err(Error::new(kind, "later")), charge_ru: 0.0 }
+    BatchOperationResult { result: Err(Error::new(kind, "later")), charge_ru: 0.0 }
 }
 
 #[test]
 fn results_have_the_form_of_their_request() {
     let container = ContainerRid::parse("AAAAAYAAAAE=").unwrap_or_else(|| panic!("a rid"));
-    let deleted = || OperationAnswer { result: Ok(Done::Deleted), charge_ru: 5.349 };
-    let text = write(Format::Json, container, vec![deleted(), failed()], &[false, false]);
+    let deleted = || BatchOperationResult { result: Ok(OperationOutcome::Deleted), charge_ru: 5.349 };
+    let text = write(BatchFormat::Json, container, vec![deleted(), failed()], &[false, false]);
     assert_eq!(
         String::from_utf8(text).unwrap(),
         r#"[{"statusCode":204,"requestCharge":5.35},{"statusCode":429,"subStatusCode":3200,"requestCharge":0,"retryAfterMilliseconds":12,"message":"later"}]"#
     );
-    let records = write(Format::HybridRow, container, vec![deleted(), failed()], &[false, false]);
+    let records = write(BatchFormat::HybridRow, container, vec![deleted(), failed()], &[false, false]);
     let rows = crate::nosql::hybrid_row::records(&records).unwrap();
-    let rows: Vec<Row<'_>> = rows.iter().map(|row| Row::read(&RESULT, row).unwrap()).collect();
+    let rows: Vec<HybridRow<'_>> = rows.iter().map(|row| HybridRow::read(&RESULT, row).unwrap()).collect();
     assert_eq!(rows[0].fixed, [Some(204), Some(0)]);
     assert_eq!(rows[0].sparse, [None, Some(Sparse::F64(5.35))]);
     assert_eq!(rows[1].fixed, [Some(429), Some(3200)]);
@@ -144,14 +144,14 @@ fn results_have_the_form_of_their_request() {
 proptest! {
     #[test]
     fn any_json_is_a_batch_or_refused(text in "[\\[\\]{}a-z:,\" ]{0,60}") {
-        let _ = parse(Format::Json, text.as_bytes());
+        let _ = parse(BatchFormat::Json, text.as_bytes());
     }
 
     #[test]
     fn any_bytes_are_a_batch_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-        let mut stream = Stream::new();
+        let mut stream = RecordIoWriter::new();
         stream.push(&[&[0x81, 0x70, 0x54, 0xE1, 0x7F][..], &bytes].concat());
-        let _ = parse(Format::HybridRow, &stream.finish());
-        let _ = parse(Format::HybridRow, &bytes);
+        let _ = parse(BatchFormat::HybridRow, &stream.finish());
+        let _ = parse(BatchFormat::HybridRow, &bytes);
     }
 }

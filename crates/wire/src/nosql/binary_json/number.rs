@@ -9,9 +9,9 @@
 
 use pleiad_model::{Number, Result};
 
-use super::Reader;
+use super::BinaryJsonReader;
 
-impl Reader<'_> {
+impl BinaryJsonReader<'_> {
     /// The bytes after a number's marker.
     pub(super) fn number(&mut self, marker: u8) -> Result<Number> {
         Ok(match marker {

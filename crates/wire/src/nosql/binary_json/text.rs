@@ -15,7 +15,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use pleiad_model::Result;
 
-use super::Reader;
+use super::BinaryJsonReader;
 
 /// Names of system properties and words of GeoJSON. The order is the format.
 pub(super) const KNOWN: [&str; 32] = [
@@ -57,7 +57,7 @@ const HEX_LOWER: &[u8; 16] = b"0123456789abcdef";
 const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
 const DATE_TIME: &[u8; 16] = b" 0123456789:-.TZ";
 
-impl Reader<'_> {
+impl BinaryJsonReader<'_> {
     /// The text behind its marker; anything but text is refused, as names must be text.
     pub(super) fn text(&mut self, marker: u8) -> Result<String> {
         match marker {

@@ -10,11 +10,11 @@
 //! Both are decimal numbers, because one SDK tells our positions from its own by that. The first is not signed: it is
 //! what clients compose, hand on to the children of a split and keep for years.
 
-use pleiad_engine::{ChangeFrom, ChangeStretch};
+use pleiad_engine::{ChangeCursor, ChangeFrom};
 use pleiad_model::partition_key::EpkRange;
 use pleiad_model::{Error, Result};
 
-use super::{Tokens, put_key, take_key};
+use super::{TokenSigner, put_key, take_key};
 
 /// No other kind of token begins with it.
 const VERSION: u8 = b'c';
@@ -23,9 +23,9 @@ const STRETCHES_MAX: usize = 64;
 /// The largest LSN has as many.
 const LSN_DIGITS_MAX: usize = 20;
 
-impl Tokens {
+impl TokenSigner {
     /// The etag of a page whose next begins there.
-    pub fn issue_changes(&self, owner: &str, stretches: &[ChangeStretch]) -> Result<String> {
+    pub fn issue_changes(&self, owner: &str, stretches: &[ChangeCursor]) -> Result<String> {
         if let [stretch] = stretches {
             return Ok(format!("\"{}\"", stretch.lsn));
         }
@@ -59,7 +59,7 @@ fn lsn(digits: &str) -> Option<u64> {
     digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
-fn write(stretches: &[ChangeStretch]) -> Vec<u8> {
+fn write(stretches: &[ChangeCursor]) -> Vec<u8> {
     let mut out = vec![VERSION];
     out.extend_from_slice(&(stretches.len() as u16).to_be_bytes()); // at most STRETCHES_MAX
     for stretch in stretches {
@@ -70,7 +70,7 @@ fn write(stretches: &[ChangeStretch]) -> Vec<u8> {
     out
 }
 
-fn read(signed: &[u8]) -> Option<Vec<ChangeStretch>> {
+fn read(signed: &[u8]) -> Option<Vec<ChangeCursor>> {
     let (&version, rest) = signed.split_first()?;
     let (count, mut rest) = rest.split_first_chunk::<2>()?;
     let mut stretches = Vec::new();
@@ -78,7 +78,7 @@ fn read(signed: &[u8]) -> Option<Vec<ChangeStretch>> {
         let (lsn, after) = rest.split_first_chunk::<8>()?;
         let (min, after) = take_key(after)?;
         let (max, after) = take_key(after)?;
-        stretches.push(ChangeStretch { keys: EpkRange { min, max }, lsn: u64::from_be_bytes(*lsn) });
+        stretches.push(ChangeCursor { keys: EpkRange { min, max }, lsn: u64::from_be_bytes(*lsn) });
         rest = after;
     }
     (version == VERSION && rest.is_empty()).then_some(stretches)

@@ -10,11 +10,11 @@
 //!
 //! Numbers without a width are LEB128. Effective keys have their length before them.
 
-use pleiad_engine::{CursorAt, KeyDigest, QueryCursor, ResumeKey, Stretch};
+use pleiad_engine::{CursorAt, KeyDigest, QueryCursor, RangeCursor, ResumeKey};
 use pleiad_model::Result;
 use pleiad_model::partition_key::EpkRange;
 
-use super::{TAG_BYTES, Tokens, invalid, take_key};
+use super::{TAG_BYTES, TokenSigner, invalid, take_key};
 
 const VERSION: u8 = 2;
 const STRETCHES: u8 = 1;
@@ -22,7 +22,7 @@ const KEY: u8 = 2;
 const ROW: u8 = 3;
 const CUT_KEY: u8 = 4;
 
-impl Tokens {
+impl TokenSigner {
     /// At most `bytes_max` long: a key that does not fit is cut.
     pub fn issue_query(&self, owner: &str, cursor: &QueryCursor, bytes_max: usize) -> String {
         let token = self.seal(owner, encode(cursor));
@@ -75,7 +75,7 @@ fn encode_mark(mark: &ResumeKey, out: &mut Vec<u8>) {
     out.extend_from_slice(beginning);
 }
 
-fn encode_stretch(stretch: &Stretch, out: &mut Vec<u8>) {
+fn encode_stretch(stretch: &RangeCursor, out: &mut Vec<u8>) {
     for key in [&stretch.keys.min, &stretch.keys.max] {
         out.push(key.as_bytes().len() as u8); // effective keys are at most 115 bytes long
         out.extend_from_slice(key.as_bytes());
@@ -116,17 +116,17 @@ fn take_cut(rest: &mut &[u8]) -> Option<KeyDigest> {
     Some(KeyDigest { bytes, hash: (u64::from_be_bytes(*first), u64::from_be_bytes(*second)), end: *end })
 }
 
-fn take_stretches(rest: &mut &[u8]) -> Option<Vec<Stretch>> {
+fn take_stretches(rest: &mut &[u8]) -> Option<Vec<RangeCursor>> {
     let count = take_number(rest)?;
     (0..count).map(|_| take_stretch(rest)).collect()
 }
 
-fn take_stretch(rest: &mut &[u8]) -> Option<Stretch> {
+fn take_stretch(rest: &mut &[u8]) -> Option<RangeCursor> {
     let (min, after) = take_key(rest)?;
     let (max, after) = take_key(after)?;
     *rest = after;
     let (docnum, rows) = (take_number(rest)?, take_number(rest)?);
-    Some(Stretch { keys: EpkRange { min, max }, docnum, rows })
+    Some(RangeCursor { keys: EpkRange { min, max }, docnum, rows })
 }
 
 fn number(mut n: u64, out: &mut Vec<u8>) {

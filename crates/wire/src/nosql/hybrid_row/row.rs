@@ -20,14 +20,14 @@ pub const V1: u8 = 0x81;
 
 /// Which columns a row has, by place: numbers of 32 bits, then bytes, then what is there only sometimes.
 #[derive(Debug)]
-pub struct Schema {
+pub struct HybridRowSchema {
     pub id: u32,
     pub fixed: usize,
     pub variable: usize,
     pub sparse: usize,
 }
 
-impl Schema {
+impl HybridRowSchema {
     fn schematized(&self) -> usize {
         self.fixed + self.variable
     }
@@ -43,7 +43,7 @@ impl Schema {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row<'a> {
+pub struct HybridRow<'a> {
     pub fixed: Vec<Option<u32>>,
     pub variable: Vec<Option<&'a [u8]>>,
     pub sparse: Vec<Option<Sparse<'a>>>,
@@ -67,15 +67,15 @@ const FLOAT64: u8 = 16;
 const UTF8: u8 = 20;
 const BINARY: u8 = 21;
 
-impl<'a> Row<'a> {
-    pub fn read(schema: &Schema, bytes: &'a [u8]) -> Result<Row<'a>> {
-        let mut reader = Reader::new(bytes);
+impl<'a> HybridRow<'a> {
+    pub fn read(schema: &HybridRowSchema, bytes: &'a [u8]) -> Result<HybridRow<'a>> {
+        let mut reader = HybridRowReader::new(bytes);
         if reader.header()? != schema.id {
             return Err(invalid("a row has another schema than expected"));
         }
         let mask = reader.take(schema.mask_bytes())?;
         let present = |column: usize| mask[column / 8] >> (column % 8) & 1 == 1;
-        let mut row = Row { sparse: vec![None; schema.sparse], ..Row::default() };
+        let mut row = HybridRow { sparse: vec![None; schema.sparse], ..HybridRow::default() };
         for column in 0..schema.fixed {
             let value = reader.u32()?;
             row.fixed.push(present(column).then_some(value));
@@ -89,7 +89,7 @@ impl<'a> Row<'a> {
         Ok(row)
     }
 
-    fn read_sparse(&mut self, schema: &Schema, reader: &mut Reader<'a>) -> Result<()> {
+    fn read_sparse(&mut self, schema: &HybridRowSchema, reader: &mut HybridRowReader<'a>) -> Result<()> {
         let code = reader.u8()?;
         let name = reader.varuint()?;
         if name >= schema.names() {
@@ -103,7 +103,7 @@ impl<'a> Row<'a> {
     }
 
     /// The columns must be as many as the schema has.
-    pub fn write(&self, schema: &Schema) -> Vec<u8> {
+    pub fn write(&self, schema: &HybridRowSchema) -> Vec<u8> {
         let variable = self.variable.iter().flatten().map(|bytes| bytes.len() + 5).sum::<usize>();
         let mut out = Vec::with_capacity(64 + variable);
         put_header(schema.id, &mut out);
@@ -163,13 +163,13 @@ fn put_varuint(mut n: usize, out: &mut Vec<u8>) {
 }
 
 /// A position in bytes that somebody else wrote.
-pub struct Reader<'a> {
+pub struct HybridRowReader<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> HybridRowReader<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        Reader { bytes }
+        HybridRowReader { bytes }
     }
 
     pub fn rest(&self) -> &'a [u8] {

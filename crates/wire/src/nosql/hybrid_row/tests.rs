@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::row::{Row, Schema, Sparse};
+use super::row::{HybridRow, HybridRowSchema, Sparse};
 use super::*;
 
 /// Four columns as a batch's result has them, then two that may be missing.
-const RESULT: Schema = Schema { id: 2_145_473_649, fixed: 2, variable: 2, sparse: 2 };
+const RESULT: HybridRowSchema = HybridRowSchema { id: 2_145_473_649, fixed: 2, variable: 2, sparse: 2 };
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -20,19 +20,19 @@ fn the_checksum_is_the_one_of_archives() {
 
 #[test]
 fn a_row_is_laid_out_as_drawn() {
-    let row = Row {
+    let row = HybridRow {
         fixed: vec![Some(200), None],
         variable: vec![Some(b"\"e\""), None],
         sparse: vec![None, Some(Sparse::F64(5.0))],
     };
     let bytes = row.write(&RESULT);
     assert_eq!(hex(&bytes), "817154e17f05c8000000000000000322652210060000000000001440");
-    assert_eq!(Row::read(&RESULT, &bytes).unwrap(), row);
+    assert_eq!(HybridRow::read(&RESULT, &bytes).unwrap(), row);
 }
 
 #[test]
 fn a_stream_is_laid_out_as_drawn() {
-    let mut stream = Stream::new();
+    let mut stream = RecordIoWriter::new();
     stream.push(b"row");
     let bytes = stream.finish();
     assert_eq!(
@@ -45,7 +45,7 @@ fn a_stream_is_laid_out_as_drawn() {
 
 #[test]
 fn a_damaged_record_is_noticed() {
-    let mut stream = Stream::new();
+    let mut stream = RecordIoWriter::new();
     stream.push(b"row");
     let mut bytes = stream.finish();
     *bytes.last_mut().unwrap() ^= 1;
@@ -55,11 +55,11 @@ fn a_damaged_record_is_noticed() {
 #[test]
 fn names_that_the_schema_lacks_are_skipped() {
     let mut bytes =
-        Row { fixed: vec![Some(200), None], variable: vec![None, None], sparse: vec![None, None] }.write(&RESULT);
+        HybridRow { fixed: vec![Some(200), None], variable: vec![None, None], sparse: vec![None, None] }.write(&RESULT);
     bytes.extend_from_slice(&[20, 7 + 2, b'x', b'y', 1, b'!']); // a name of two letters behind the seven known ones
     bytes.extend_from_slice(&[8, 6, 1, 2, 3, 4, 5, 6, 7, 8]); // a known name with an int64, which nobody asks for
     bytes.extend_from_slice(&[7, 5, 9, 0, 0, 0]);
-    assert_eq!(Row::read(&RESULT, &bytes).unwrap().sparse, [Some(Sparse::U32(9)), None]);
+    assert_eq!(HybridRow::read(&RESULT, &bytes).unwrap().sparse, [Some(Sparse::U32(9)), None]);
 }
 
 fn sparse() -> impl Strategy<Value = Option<Sparse<'static>>> {
@@ -79,14 +79,14 @@ proptest! {
         variable in prop::collection::vec(prop::option::of(prop::collection::vec(any::<u8>(), 0..300)), 2),
         sparse in prop::collection::vec(sparse(), 2),
     ) {
-        let row = Row { fixed, variable: variable.iter().map(Option::as_deref).collect(), sparse };
+        let row = HybridRow { fixed, variable: variable.iter().map(Option::as_deref).collect(), sparse };
         let bytes = row.write(&RESULT);
-        prop_assert_eq!(Row::read(&RESULT, &bytes).unwrap(), row);
+        prop_assert_eq!(HybridRow::read(&RESULT, &bytes).unwrap(), row);
     }
 
     #[test]
     fn streams_read_back_as_written(rows in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..5)) {
-        let mut stream = Stream::new();
+        let mut stream = RecordIoWriter::new();
         rows.iter().for_each(|row| stream.push(row));
         let bytes = stream.finish();
         prop_assert_eq!(records(&bytes).unwrap(), rows.iter().map(Vec::as_slice).collect::<Vec<_>>());
@@ -94,12 +94,12 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..80), cut in 0usize..80) {
-        let _ = (records(&bytes), Row::read(&RESULT, &bytes));
-        let mut stream = Stream::new();
+        let _ = (records(&bytes), HybridRow::read(&RESULT, &bytes));
+        let mut stream = RecordIoWriter::new();
         stream.push(&bytes);
         let whole = stream.finish();
         let _ = records(&whole[..cut.min(whole.len())]);
         let row = [&[0x81, 0x71, 0x54, 0xE1, 0x7F][..], &bytes].concat();
-        let _ = Row::read(&RESULT, &row);
+        let _ = HybridRow::read(&RESULT, &row);
     }
 }

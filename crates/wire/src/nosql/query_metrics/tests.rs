@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn index(specs: &[&str], utilized: bool) -> IndexUse {
+fn index(specs: &[&str], utilized: bool) -> IndexMetric {
     let specs = specs.iter().map(|spec| (*spec).to_owned()).collect();
-    IndexUse { specs, utilized, precise: true, impact_is_high: true }
+    IndexMetric { specs, utilized, precise: true, impact_is_high: true }
 }
 
 fn decoded(header: &str) -> String {
@@ -13,10 +13,10 @@ fn decoded(header: &str) -> String {
 
 #[test]
 fn index_metrics_say_what_was_used_and_what_would_help() {
-    let report = Report {
+    let report = QueryReport {
         single: vec![index(&["/a/?"], true), index(&["/b/?"], false)],
         composite: vec![index(&["/a ASC", "/b DESC"], false)],
-        ..Report::default()
+        ..QueryReport::default()
     };
     let text = decoded(&index_utilization(&report));
     assert!(text.contains(r#""UtilizedSingleIndexes":[{"FilterExpression":"","IndexSpec":"/a/?","#), "{text}");
@@ -29,29 +29,29 @@ fn index_metrics_say_what_was_used_and_what_would_help() {
 fn index_metrics_stay_below_what_clients_read() {
     let long = format!("/{}/?", "x".repeat(500));
     let single = (0..64).map(|at| index(&[&format!("/{at}{long}")], at % 2 == 0)).collect();
-    let report = Report { single, composite: vec![index(&[long.as_str(); 8], false)], ..Report::default() };
+    let report = QueryReport { single, composite: vec![index(&[long.as_str(); 8], false)], ..QueryReport::default() };
     for header in [index_utilization(&report), index_utilization_v2(&report)] {
         assert!((4 << 10..=INDEXES_BYTES_MAX).contains(&header.len()), "{}", header.len());
     }
     let text = decoded(&index_utilization(&report));
     assert!(text.contains("/0/xxx") && text.contains(r#""PotentialCompositeIndexes":[]"#));
-    let enormous = Report { single: vec![index(&[&"x".repeat(1 << 20)], true)], ..Report::default() };
+    let enormous = QueryReport { single: vec![index(&[&"x".repeat(1 << 20)], true)], ..QueryReport::default() };
     assert!(decoded(&index_utilization(&enormous)).starts_with(r#"{"UtilizedSingleIndexes":[]"#));
 }
 
 #[test]
 fn a_plan_is_ascii() {
     let ways = vec![("index /\"é x\"/?".to_owned(), 1), ("scan".to_owned(), 2)];
-    let report = Report { ways, ..Report::default() };
+    let report = QueryReport { ways, ..QueryReport::default() };
     assert_eq!(plan(&report), r#"index /"\u{e9} x"/? on 1 partition; scan on 2 partitions"#);
     let ways = vec![("x".repeat(1 << 20), 1)];
-    assert_eq!(plan(&Report { ways, ..Report::default() }).len(), PLAN_BYTES_MAX);
+    assert_eq!(plan(&QueryReport { ways, ..QueryReport::default() }).len(), PLAN_BYTES_MAX);
 }
 
 /// As the SDK for Python reads it.
 #[test]
 fn advice_is_a_list_of_rules() {
-    let report = Report { advice: vec!["QA1002", "QA1009"], ..Report::default() };
+    let report = QueryReport { advice: vec!["QA1002", "QA1009"], ..QueryReport::default() };
     let text = percent_encoding::percent_decode_str(&advice(&report)).decode_utf8().unwrap().into_owned();
     assert_eq!(text, r#"[{"Id":"QA1002","Params":[]},{"Id":"QA1009","Params":[]}]"#);
 }
@@ -59,7 +59,7 @@ fn advice_is_a_list_of_rules() {
 /// However many rows are made of them: one of four loaded items passed the filter.
 #[test]
 fn the_ratio_is_of_items() {
-    let report = Report { items: 4, items_kept: 1, rows: 3, ..Report::default() };
+    let report = QueryReport { items: 4, items_kept: 1, rows: 3, ..QueryReport::default() };
     assert!(metrics(&report, Duration::ZERO, Duration::ZERO).ends_with("indexUtilizationRatio=0.25"));
-    assert!(metrics(&Report::default(), Duration::ZERO, Duration::ZERO).ends_with("indexUtilizationRatio=1.00"));
+    assert!(metrics(&QueryReport::default(), Duration::ZERO, Duration::ZERO).ends_with("indexUtilizationRatio=1.00"));
 }

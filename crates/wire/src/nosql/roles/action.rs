@@ -16,14 +16,14 @@ const WILDCARDS: [&str; 2] = ["sqlDatabases/containers/*", "sqlDatabases/contain
 macro_rules! actions {
     ($($(#[$note:meta])* $action:ident = $name:literal,)+) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Action { $($(#[$note])* $action),+ }
+        pub enum DataAction { $($(#[$note])* $action),+ }
 
-        impl Action {
-            pub const ALL: &'static [Action] = &[$(Action::$action),+];
+        impl DataAction {
+            pub const ALL: &'static [DataAction] = &[$(DataAction::$action),+];
 
             /// Without the prefix that all have in common.
             fn short_name(self) -> &'static str {
-                match self { $(Action::$action => $name),+ }
+                match self { $(DataAction::$action => $name),+ }
             }
         }
     };
@@ -44,7 +44,7 @@ actions! {
     ManageConflicts = "sqlDatabases/containers/manageConflicts",
 }
 
-impl Action {
+impl DataAction {
     /// As refusals spell it.
     pub fn name(self) -> String {
         format!("{PREFIX}{}", self.short_name())
@@ -56,11 +56,11 @@ impl Action {
 pub struct ActionSet(u16);
 
 impl ActionSet {
-    pub fn of(actions: &[Action]) -> ActionSet {
+    pub fn of(actions: &[DataAction]) -> ActionSet {
         ActionSet(actions.iter().fold(0, |bits, action| bits | 1 << *action as u16))
     }
 
-    pub fn has(self, action: Action) -> bool {
+    pub fn has(self, action: DataAction) -> bool {
         self.0 & 1 << action as u16 != 0
     }
 
@@ -78,11 +78,11 @@ impl ActionSet {
         let short = short.and_then(|start| name.get(start.len()..)).unwrap_or_default();
         let start = WILDCARDS.into_iter().find(|wildcard| wildcard.eq_ignore_ascii_case(short));
         let start = start.and_then(|wildcard| wildcard.strip_suffix('*'));
-        let is_meant = |action: &Action| match start {
+        let is_meant = |action: &DataAction| match start {
             Some(start) => action.short_name().starts_with(start),
             None => action.short_name().eq_ignore_ascii_case(short),
         };
-        let found: Vec<Action> = Action::ALL.iter().copied().filter(is_meant).collect();
+        let found: Vec<DataAction> = DataAction::ALL.iter().copied().filter(is_meant).collect();
         if found.is_empty() { Err(Error::invalid(unknown(name))) } else { Ok(ActionSet::of(&found)) }
     }
 }

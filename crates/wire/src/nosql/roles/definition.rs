@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use pleiad_model::{Error, Object, Result, Value, json};
 
-use super::{Action, ActionSet, Grant, Roles, Scope};
+use super::{ActionSet, DataAction, RoleAssignment, RoleScope, Roles};
 
 pub const DEFINITIONS_MAX: usize = 100;
 pub const ASSIGNMENTS_MAX: usize = 2000;
@@ -20,7 +20,7 @@ const DATA_CONTRIBUTOR: &str = "00000000-0000-0000-0000-000000000002";
 /// What a role allows, and where it may be assigned.
 struct Role {
     actions: ActionSet,
-    assignable: Vec<Scope>,
+    assignable: Vec<RoleScope>,
 }
 
 pub fn parse(text: &[u8]) -> Result<Roles> {
@@ -60,8 +60,8 @@ fn within(array: &str, at: usize, error: Error) -> Error {
 }
 
 fn built_in() -> HashMap<String, Role> {
-    use Action::*;
-    let everywhere = |actions| Role { actions, assignable: vec![Scope::account()] };
+    use DataAction::*;
+    let everywhere = |actions| Role { actions, assignable: vec![RoleScope::account()] };
     let reader = ActionSet::of(&[ReadMetadata, ReadItem, ExecuteQuery, ReadChangeFeed]);
     [(DATA_READER, reader), (DATA_CONTRIBUTOR, contributor())]
         .map(|(id, actions)| (id.to_owned(), everywhere(actions)))
@@ -70,11 +70,11 @@ fn built_in() -> HashMap<String, Role> {
 
 /// Everything there is.
 pub fn contributor() -> ActionSet {
-    ActionSet::of(Action::ALL)
+    ActionSet::of(DataAction::ALL)
 }
 
 fn define(known: &mut HashMap<String, Role>, definition: &Value) -> Result<()> {
-    let properties = Properties::of(definition)?;
+    let properties = RoleProperties::of(definition)?;
     let id = properties.id(&["name", "id"])?;
     if let Some(kind) = properties.text("type").filter(|kind| !kind.contains('/'))
         && !kind.eq_ignore_ascii_case("CustomRole")
@@ -85,7 +85,7 @@ fn define(known: &mut HashMap<String, Role>, definition: &Value) -> Result<()> {
     let scopes = properties.array("assignableScopes")?;
     let role = Role {
         actions: permissions(properties.array("permissions")?)?,
-        assignable: scopes.iter().map(|scope| Scope::parse(string(scope)?)).collect::<Result<_>>()?,
+        assignable: scopes.iter().map(|scope| RoleScope::parse(string(scope)?)).collect::<Result<_>>()?,
     };
     if role.assignable.is_empty() {
         return Err(Error::invalid("'assignableScopes' is empty, so that nobody could have the role."));
@@ -99,7 +99,7 @@ fn define(known: &mut HashMap<String, Role>, definition: &Value) -> Result<()> {
 fn permissions(permissions: &[Value]) -> Result<ActionSet> {
     let mut all = ActionSet::default();
     for permission in permissions {
-        let properties = Properties::of(permission)?;
+        let properties = RoleProperties::of(permission)?;
         let allowed = actions(properties.array("dataActions")?)?;
         let denied = if properties.get("notDataActions").is_some() { properties.array("notDataActions")? } else { &[] };
         all = all.with(allowed.without(actions(denied)?));
@@ -112,28 +112,28 @@ fn actions(names: &[Value]) -> Result<ActionSet> {
 }
 
 fn assign(roles: &mut Roles, known: &HashMap<String, Role>, assignment: &Value) -> Result<()> {
-    let properties = Properties::of(assignment)?;
+    let properties = RoleProperties::of(assignment)?;
     let id = properties.id(&["roleDefinitionId"])?;
     let role = known.get(&id).ok_or_else(|| Error::invalid(format!("There is no role with the id {id}.")))?;
-    let scope = Scope::parse(properties.required("scope")?)?;
+    let scope = RoleScope::parse(properties.required("scope")?)?;
     if !role.assignable.iter().any(|assignable| assignable.covers(&scope)) {
         return Err(Error::invalid(format!("The role {id} is not assignable at '{scope}'.")));
     }
-    roles.assign(properties.required("principalId")?, Grant { scope, actions: role.actions });
+    roles.assign(properties.required("principalId")?, RoleAssignment { scope, actions: role.actions });
     Ok(())
 }
 
 /// A resource's members, wherever it has them.
-struct Properties<'a> {
+struct RoleProperties<'a> {
     outer: &'a Object,
     inner: Option<&'a Object>,
 }
 
-impl<'a> Properties<'a> {
-    fn of(value: &'a Value) -> Result<Properties<'a>> {
+impl<'a> RoleProperties<'a> {
+    fn of(value: &'a Value) -> Result<RoleProperties<'a>> {
         let outer = value.as_object().ok_or_else(|| Error::invalid("An object was expected."))?;
         let inner = find(outer, "properties").and_then(Value::as_object);
-        Ok(Properties { outer, inner })
+        Ok(RoleProperties { outer, inner })
     }
 
     fn get(&self, name: &str) -> Option<&'a Value> {

@@ -17,24 +17,24 @@ const ACCOUNT: &str = "/databaseaccounts/";
 
 /// Names, not resource ids; none is the account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scope {
+pub struct RoleScope {
     names: Vec<String>,
 }
 
-impl Scope {
-    pub fn account() -> Scope {
-        Scope::default()
+impl RoleScope {
+    pub fn account() -> RoleScope {
+        RoleScope::default()
     }
 
-    pub fn database(database: &str) -> Scope {
-        Scope { names: vec![database.to_owned()] }
+    pub fn database(database: &str) -> RoleScope {
+        RoleScope { names: vec![database.to_owned()] }
     }
 
-    pub fn container(database: &str, container: &str) -> Scope {
-        Scope { names: vec![database.to_owned(), container.to_owned()] }
+    pub fn container(database: &str, container: &str) -> RoleScope {
+        RoleScope { names: vec![database.to_owned(), container.to_owned()] }
     }
 
-    pub fn parse(text: &str) -> Result<Scope> {
+    pub fn parse(text: &str) -> Result<RoleScope> {
         let wrong = || {
             Error::invalid(format!(
                 "The scope {text:?} is neither '/' nor '/dbs/{{name}}' nor '/dbs/{{name}}/colls/{{name}}'."
@@ -43,15 +43,15 @@ impl Scope {
         let parts: Vec<&str> =
             below_account(text).ok_or_else(wrong)?.split('/').filter(|part| !part.is_empty()).collect();
         match parts[..] {
-            [] => Ok(Scope::account()),
-            ["dbs", database] => Ok(Scope::database(database)),
-            ["dbs", database, "colls", container] => Ok(Scope::container(database, container)),
+            [] => Ok(RoleScope::account()),
+            ["dbs", database] => Ok(RoleScope::database(database)),
+            ["dbs", database, "colls", container] => Ok(RoleScope::container(database, container)),
             _ => Err(wrong()),
         }
     }
 
     /// Whether what holds here holds there.
-    pub fn covers(&self, place: &Scope) -> bool {
+    pub fn covers(&self, place: &RoleScope) -> bool {
         place.names.starts_with(&self.names)
     }
 }
@@ -70,7 +70,7 @@ fn below_account(text: &str) -> Option<&str> {
 }
 
 /// As refusals name a resource.
-impl fmt::Display for Scope {
+impl fmt::Display for RoleScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.names[..] {
             [database] => write!(f, "dbs/{database}"),

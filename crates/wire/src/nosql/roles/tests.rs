@@ -36,50 +36,54 @@ fn refused(text: &str, why: &str) {
     assert!(error.message.contains(why), "{error}");
 }
 
-fn allowed(roles: &Roles, who: &Principal, place: &Scope) -> Vec<Action> {
-    Action::ALL.iter().copied().filter(|action| roles.allow(who, *action, place)).collect()
+fn allowed(roles: &Roles, who: &Principal, place: &RoleScope) -> Vec<DataAction> {
+    DataAction::ALL.iter().copied().filter(|action| roles.allow(who, *action, place)).collect()
 }
 
 #[test]
 fn the_two_built_in_roles_are_there() {
-    use Action::*;
+    use DataAction::*;
     let roles = roles(&[], &[assignment(READER, "r", "/"), assignment(CONTRIBUTOR, "c", "/")]);
     let reads = [ReadMetadata, ReadItem, ExecuteQuery, ReadChangeFeed];
-    assert_eq!(allowed(&roles, &principal("r", &[]), &Scope::container("d", "c")), reads);
-    assert_eq!(allowed(&roles, &principal("c", &[]), &Scope::container("d", "c")), Action::ALL);
-    assert_eq!(allowed(&roles, &principal("nobody", &[]), &Scope::account()), []);
-    assert_eq!(allowed(&Roles::default(), &principal("c", &[]), &Scope::account()), []);
+    assert_eq!(allowed(&roles, &principal("r", &[]), &RoleScope::container("d", "c")), reads);
+    assert_eq!(allowed(&roles, &principal("c", &[]), &RoleScope::container("d", "c")), DataAction::ALL);
+    assert_eq!(allowed(&roles, &principal("nobody", &[]), &RoleScope::account()), []);
+    assert_eq!(allowed(&Roles::default(), &principal("c", &[]), &RoleScope::account()), []);
 }
 
 #[test]
 fn a_role_holds_at_its_scope_and_below() {
     let roles = roles(&[], &[assignment(READER, "a", "/dbs/d"), assignment(READER, "b", "/dbs/d/colls/c")]);
-    let may = |who: &str, place: Scope| roles.allow(&principal(who, &[]), Action::ReadItem, &place);
-    assert!(may("a", Scope::database("d")) && may("a", Scope::container("d", "c")));
-    assert!(!may("a", Scope::account()) && !may("a", Scope::database("D")) && !may("a", Scope::container("e", "c")));
-    assert!(may("b", Scope::container("d", "c")));
-    assert!(!may("b", Scope::database("d")) && !may("b", Scope::container("d", "c2")));
-    assert!(roles.allow_somewhere(&principal("b", &[]), Action::ReadMetadata));
-    assert!(!roles.allow_somewhere(&principal("b", &[]), Action::CreateItem));
+    let may = |who: &str, place: RoleScope| roles.allow(&principal(who, &[]), DataAction::ReadItem, &place);
+    assert!(may("a", RoleScope::database("d")) && may("a", RoleScope::container("d", "c")));
+    assert!(
+        !may("a", RoleScope::account())
+            && !may("a", RoleScope::database("D"))
+            && !may("a", RoleScope::container("e", "c"))
+    );
+    assert!(may("b", RoleScope::container("d", "c")));
+    assert!(!may("b", RoleScope::database("d")) && !may("b", RoleScope::container("d", "c2")));
+    assert!(roles.allow_somewhere(&principal("b", &[]), DataAction::ReadMetadata));
+    assert!(!roles.allow_somewhere(&principal("b", &[]), DataAction::CreateItem));
 }
 
 #[test]
 fn a_group_has_what_is_assigned_to_it_and_ids_are_guids() {
     let roles = roles(&[], &[assignment(CONTRIBUTOR, "AA-01", "/"), assignment(READER, "me", "/")]);
-    assert!(roles.allow(&principal("me", &["aa-01"]), Action::DeleteItem, &Scope::account()));
-    assert!(!roles.allow(&principal("me", &["aa-02"]), Action::DeleteItem, &Scope::account()));
+    assert!(roles.allow(&principal("me", &["aa-01"]), DataAction::DeleteItem, &RoleScope::account()));
+    assert!(!roles.allow(&principal("me", &["aa-02"]), DataAction::DeleteItem, &RoleScope::account()));
 }
 
 #[test]
 fn wildcards_stand_for_what_begins_like_them() {
-    use Action::*;
+    use DataAction::*;
     let of = |name: &str| {
         let set = ActionSet::named(&format!("Microsoft.DocumentDB/databaseAccounts/{name}"));
-        set.map(|set| Action::ALL.iter().copied().filter(|action| set.has(*action)).collect::<Vec<_>>())
+        set.map(|set| DataAction::ALL.iter().copied().filter(|action| set.has(*action)).collect::<Vec<_>>())
     };
     let items = [CreateItem, ReadItem, ReplaceItem, UpsertItem, DeleteItem, UnmaskItem];
     assert_eq!(of("sqlDatabases/containers/items/*").unwrap(), items);
-    assert_eq!(of("sqldatabases/CONTAINERS/*").unwrap(), Action::ALL[1..]);
+    assert_eq!(of("sqldatabases/CONTAINERS/*").unwrap(), DataAction::ALL[1..]);
     assert_eq!(of("readMetadata").unwrap(), [ReadMetadata]);
     for wrong in ["sqlDatabases/write", "sqlDatabases/containers/items", ""] {
         assert!(of(wrong).is_err(), "{wrong}");
@@ -99,8 +103,8 @@ fn what_is_denied_is_taken_out_of_what_is_allowed() {
         r#"{{"id":"x","roleName":"x","assignableScopes":["/"],"permissions":[{{"dataActions":["{prefix}/items/*"],"notDataActions":["{prefix}/items/delete"]}}]}}"#
     );
     let roles = roles(&[role], &[assignment("x", "me", "/")]);
-    let may = |action| roles.allow(&principal("me", &[]), action, &Scope::account());
-    assert!(may(Action::CreateItem) && !may(Action::DeleteItem));
+    let may = |action| roles.allow(&principal("me", &[]), action, &RoleScope::account());
+    assert!(may(DataAction::CreateItem) && !may(DataAction::DeleteItem));
 }
 
 #[test]
@@ -112,23 +116,23 @@ fn the_services_own_spellings_are_read() {
     let by_hand = r#"{"Id":"r2","RoleName":"x","Type":"CustomRole","AssignableScopes":["/"],"Permissions":[{"DataActions":["Microsoft.DocumentDB/databaseAccounts/readMetadata"]}]}"#;
     let assigned = assignment(&format!("{account}/sqlRoleDefinitions/r1"), "me", &format!("{account}/dbs/d/colls/c"));
     let roles = roles(&[definition, by_hand.to_owned()], &[assigned, assignment("R2", "you", "/")]);
-    assert!(roles.allow(&principal("me", &[]), Action::ReadMetadata, &Scope::container("d", "c")));
-    assert!(roles.allow(&principal("you", &[]), Action::ReadMetadata, &Scope::account()));
+    assert!(roles.allow(&principal("me", &[]), DataAction::ReadMetadata, &RoleScope::container("d", "c")));
+    assert!(roles.allow(&principal("you", &[]), DataAction::ReadMetadata, &RoleScope::account()));
 }
 
 #[test]
 fn what_is_called_like_the_account_is_not_the_account() {
-    let scope = |text: &str| Scope::parse(text).unwrap();
-    assert_eq!(scope("/dbs/databaseAccounts"), Scope::database("databaseAccounts"));
-    assert_eq!(scope("/dbs/databaseAccounts/"), Scope::database("databaseAccounts"));
-    assert_eq!(scope("/dbs/databaseAccounts/colls/c"), Scope::container("databaseAccounts", "c"));
-    assert_eq!(scope("/Subscriptions/s/databaseaccounts/any/"), Scope::account());
+    let scope = |text: &str| RoleScope::parse(text).unwrap();
+    assert_eq!(scope("/dbs/databaseAccounts"), RoleScope::database("databaseAccounts"));
+    assert_eq!(scope("/dbs/databaseAccounts/"), RoleScope::database("databaseAccounts"));
+    assert_eq!(scope("/dbs/databaseAccounts/colls/c"), RoleScope::container("databaseAccounts", "c"));
+    assert_eq!(scope("/Subscriptions/s/databaseaccounts/any/"), RoleScope::account());
     assert_eq!(
         scope("/subscriptions/s/databaseAccounts/any/dbs/databaseAccounts"),
-        Scope::database("databaseAccounts")
+        RoleScope::database("databaseAccounts")
     );
     for wrong in ["/subscriptions/s/resourceGroups/g", "/databaseAccounts/any", "/databaseAccounts/any/dbs/d"] {
-        assert!(Scope::parse(wrong).is_err(), "{wrong}");
+        assert!(RoleScope::parse(wrong).is_err(), "{wrong}");
     }
 }
 
@@ -171,20 +175,20 @@ fn the_newest_good_file_holds() {
     let path = std::env::temp_dir().join(format!("pleiad-roles-{}.json", std::process::id()));
     let me = principal("me", &[]);
     std::fs::write(&path, file(&[], &[assignment(READER, "me", "/")])).unwrap();
-    let book = book::Book::open(path.clone()).unwrap();
-    let may = |action| book.roles().allow(&me, action, &Scope::account());
-    assert!(may(Action::ReadItem) && !may(Action::CreateItem));
+    let book = store::RoleStore::open(path.clone()).unwrap();
+    let may = |action| book.roles().allow(&me, action, &RoleScope::account());
+    assert!(may(DataAction::ReadItem) && !may(DataAction::CreateItem));
     std::fs::write(&path, "half a fi").unwrap();
     book.refresh();
-    assert!(may(Action::ReadItem));
+    assert!(may(DataAction::ReadItem));
     std::fs::write(&path, file(&[], &[assignment(CONTRIBUTOR, "me", "/dbs/d"), assignment(CONTRIBUTOR, "me", "/")]))
         .unwrap();
     book.refresh();
-    assert!(may(Action::CreateItem));
+    assert!(may(DataAction::CreateItem));
     std::fs::remove_file(&path).unwrap();
     book.refresh();
-    assert!(may(Action::CreateItem), "a file that is gone takes nobody's rights");
-    assert!(book::Book::open(path).is_err(), "but nothing starts without it");
+    assert!(may(DataAction::CreateItem), "a file that is gone takes nobody's rights");
+    assert!(store::RoleStore::open(path).is_err(), "but nothing starts without it");
 }
 
 proptest! {
@@ -205,12 +209,12 @@ proptest! {
         let assignments: Vec<String> =
             assigned.iter().map(|(who, role, scope)| assignment(ids[*role], &who.to_string(), scopes[*scope])).collect();
         let roles = roles(&own, &assignments);
-        let asked = Scope::parse(scopes[place]).unwrap();
-        for action in Action::ALL {
+        let asked = RoleScope::parse(scopes[place]).unwrap();
+        for action in DataAction::ALL {
             let expected = assigned.iter().any(|(assignee, role, scope)| {
-                let reads = matches!(action, Action::ReadMetadata | Action::ReadItem | Action::ExecuteQuery | Action::ReadChangeFeed);
-                let has = [reads, true, *action == Action::CreateItem, *action == Action::ExecuteQuery][*role];
-                *assignee == who && has && Scope::parse(scopes[*scope]).unwrap().covers(&asked)
+                let reads = matches!(action, DataAction::ReadMetadata | DataAction::ReadItem | DataAction::ExecuteQuery | DataAction::ReadChangeFeed);
+                let has = [reads, true, *action == DataAction::CreateItem, *action == DataAction::ExecuteQuery][*role];
+                *assignee == who && has && RoleScope::parse(scopes[*scope]).unwrap().covers(&asked)
             });
             prop_assert_eq!(roles.allow(&principal(&who.to_string(), &[]), *action, &asked), expected);
         }
@@ -219,7 +223,7 @@ proptest! {
     #[test]
     fn any_text_is_a_file_or_refused(text in "\\PC{0,60}", scope in "(/|dbs|colls|databaseAccounts|x|é){0,8}") {
         let _ = parse(text.as_bytes());
-        let _ = Scope::parse(&scope);
+        let _ = RoleScope::parse(&scope);
         let _ = parse(file(&[], &[assignment(READER, "me", &scope)]).as_bytes());
     }
 }

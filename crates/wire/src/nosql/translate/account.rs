@@ -5,14 +5,14 @@ use http::{Method, StatusCode};
 use pleiad_model::{Object, Value, json};
 
 use super::not_allowed;
-use crate::nosql::Gateway;
+use crate::nosql::RequestContext;
 use crate::nosql::reply::{Handled, Reply};
 use crate::nosql::request::Request;
 
 /// What clients may expect of the query engine, as a document inside a string.
 const QUERY_ENGINE: &str = r#"{"maxSqlQueryInputLength":524288,"maxJoinsPerSqlQuery":10,"maxLogicalAndPerSqlQuery":2000,"maxLogicalOrPerSqlQuery":2000,"maxUdfRefPerSqlQuery":10,"maxInExpressionItemsCount":16000,"queryMaxInMemorySortDocumentCount":500,"maxQueryRequestTimeoutFraction":0.9,"sqlAllowNonFiniteNumbers":false,"sqlAllowAggregateFunctions":true,"sqlAllowSubQuery":true,"sqlAllowScalarSubQuery":true,"allowNewKeywords":true,"sqlAllowLike":true,"sqlAllowGroupByClause":true,"maxSpatialQueryCells":12,"spatialMaxGeometryPointCount":256,"sqlAllowTop":true,"enableSpatialIndexing":true}"#;
 
-impl Gateway<'_> {
+impl RequestContext<'_> {
     pub(super) fn account(&self, request: &Request<'_>) -> Handled {
         if request.method != Method::GET {
             return Err(not_allowed());

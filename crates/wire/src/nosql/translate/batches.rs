@@ -6,15 +6,15 @@ use pleiad_model::{Error, Kind};
 
 use super::items::told;
 use super::not_allowed;
-use crate::nosql::Gateway;
-use crate::nosql::batch::{self, Format};
-use crate::nosql::reply::{Handled, Refusal, Reply};
+use crate::nosql::RequestContext;
+use crate::nosql::batch::{self, BatchFormat};
+use crate::nosql::reply::{ErrorReply, Handled, Reply};
 use crate::nosql::request::Request;
 
 /// Of the whole body.
 pub(super) const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-impl Gateway<'_> {
+impl RequestContext<'_> {
     /// Verbs on a container that are not resources: `POST operations/partitionkeydelete`.
     pub(super) async fn operations(&self, request: &Request<'_>) -> Handled {
         let at = self.engine.admit(request.container_name()?, request.intended_rid())?.in_class(request.class()?);
@@ -23,13 +23,13 @@ impl Gateway<'_> {
             return Err(not_allowed());
         }
         let key = request.partition_key()?;
-        let ((), place, charge_ru) = Refusal::of(self.engine.erase_key(&at, key.as_ref()).await)?;
+        let ((), place, charge_ru) = ErrorReply::of(self.engine.erase_key(&at, key.as_ref()).await)?;
         Ok(told(Reply::empty(StatusCode::OK).charged(charge_ru).at(place), &at))
     }
 
     pub(super) async fn batch(&self, request: &Request<'_>, at: &Admitted) -> Handled {
         check_size(request.body.len())?;
-        let format = Format::of(&request.body);
+        let format = BatchFormat::of(&request.body);
         let (sent, minimal) = batch::parse(format, &request.body)?;
         let (key, session) = (request.partition_key()?, request.session(at)?);
         let answer = match request.flag("x-ms-cosmos-batch-atomic") {
@@ -40,7 +40,7 @@ impl Gateway<'_> {
                 self.engine.run_bulk(at, key.as_ref(), range, &sent, go_on, session.as_ref()).await
             }
         };
-        let (answers, place, charge_ru) = Refusal::of(answer)?;
+        let (answers, place, charge_ru) = ErrorReply::of(answer)?;
         let failed = answers.iter().any(|answer| answer.result.is_err());
         let status = if failed { StatusCode::MULTI_STATUS } else { StatusCode::OK };
         let body = batch::write(format, at.container().rid, answers, &minimal);

@@ -6,20 +6,20 @@
 use std::time::UNIX_EPOCH;
 
 use http::StatusCode;
-use pleiad_engine::{Admitted, ChangeFrom, ChangeMode, ChangeRequest, Changes, Quota};
+use pleiad_engine::{Admitted, ChangeFrom, ChangeMode, ChangeRequest, ChangedItems, PageLimit};
 use pleiad_model::{Error, Result};
 
 use super::items::{PAGE_BYTES_MAX, PAGE_ITEMS, PAGE_ITEMS_MAX, list_scope};
-use crate::nosql::reply::{Handled, ITEM_COUNT, Refusal, Reply};
+use crate::nosql::reply::{ErrorReply, Handled, ITEM_COUNT, Reply};
 use crate::nosql::request::Request;
-use crate::nosql::{Gateway, shape};
+use crate::nosql::{RequestContext, encode};
 
 const LATEST_VERSION: &str = "Incremental Feed";
 const ALL_VERSIONS: &str = "Full-Fidelity Feed";
 /// Puts each change into an envelope, `{"current": …, "metadata": …}`.
 const WIRE_FORMAT: &str = "x-ms-cosmos-changefeed-wire-format-version";
 
-impl Gateway<'_> {
+impl RequestContext<'_> {
     pub(super) async fn change_feed(&self, request: &Request<'_>, at: &Admitted) -> Handled {
         let mode = mode(request)?;
         let rid = at.container().rid.to_string();
@@ -29,18 +29,18 @@ impl Gateway<'_> {
             scope: list_scope(request)?,
             from: self.change_from(request, &rid)?,
             since_s: since_s(request)?,
-            quota: Quota { items, bytes: PAGE_BYTES_MAX },
+            quota: PageLimit { items, bytes: PAGE_BYTES_MAX },
         };
         let session = request.session(at)?;
-        let (page, place, charge_ru) = Refusal::of(self.engine.change_feed(at, &asked, session.as_ref()).await)?;
+        let (page, place, charge_ru) = ErrorReply::of(self.engine.change_feed(at, &asked, session.as_ref()).await)?;
         let container = at.container();
         let enveloped = request.header(WIRE_FORMAT).is_some_and(|version| !version.is_empty());
         let reply = match &page.changes {
             nothing if nothing.is_empty() => Reply::empty(StatusCode::NOT_MODIFIED),
-            Changes::Latest(records) => {
-                Reply::new(StatusCode::OK, shape::changed_items(container.rid, records, enveloped))
+            ChangedItems::Latest(records) => {
+                Reply::new(StatusCode::OK, encode::changed_items(container.rid, records, enveloped))
             }
-            Changes::Versions(versions) => Reply::new(StatusCode::OK, shape::versions(container, versions)),
+            ChangedItems::Versions(versions) => Reply::new(StatusCode::OK, encode::versions(container, versions)),
         };
         let etag = self.tokens.issue_changes(&rid, &page.next)?;
         Ok(reply.charged(charge_ru).at(place).etag(&etag).with_number(ITEM_COUNT, page.changes.len() as u64))

@@ -10,21 +10,21 @@ use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::ScriptKind;
 use pleiad_model::{Error, Kind, Result, Value};
 
-use super::metadata::{Rows, one};
+use super::metadata::{MetadataRows, one};
 use super::{creates, not_allowed};
-use crate::nosql::Gateway;
+use crate::nosql::RequestContext;
+use crate::nosql::encode;
 use crate::nosql::reply::{
     ALT_CONTENT_PATH, CONTENT_PATH, Handled, INDEX_PROGRESS, RESOURCE_QUOTA, RESOURCE_USAGE, Reply,
 };
 use crate::nosql::request::{PostKind, Request};
-use crate::nosql::shape;
 
 /// The first version of the protocol that knows partition keys.
 const VERSION_PARTITIONED: &str = "2015-12-16";
 /// Since this version a container must have one.
 const VERSION_KEY_REQUIRED: &str = "2018-12-31";
 
-impl Gateway<'_> {
+impl RequestContext<'_> {
     pub(super) async fn containers(&self, request: &Request<'_>) -> Handled {
         match (request.method, request.address.is_feed) {
             (&Method::GET, true) => {
@@ -54,17 +54,17 @@ impl Gateway<'_> {
         let definition = ContainerDefinition::create(&body)?;
         let new = NewContainer { definition, throughput: request.throughput()? };
         let container = self.engine.catalog.create_container(database.rid, new).await?;
-        let reply = one(request, StatusCode::CREATED, &shape::container(&container));
+        let reply = one(request, StatusCode::CREATED, &encode::container(&container));
         Ok(told(reply.charged(METADATA_WRITE_RU), &container))
     }
 
     async fn read_container(&self, request: &Request<'_>) -> Handled {
         let container = self.engine.find_container(request.container_name()?)?;
-        let mut value = shape::container(&container);
+        let mut value = encode::container(&container);
         if request.flag("x-ms-documentdb-populatepartitionstatistics") {
             let keys = key_statistics(&container).await?;
             if let Value::Object(object) = &mut value {
-                object.set("statistics", shape::partition_statistics(&container, &keys));
+                object.set("statistics", encode::partition_statistics(&container, &keys));
             }
         }
         let reply = told(one(request, StatusCode::OK, &value), &container);
@@ -80,7 +80,7 @@ impl Gateway<'_> {
         let container = self.engine.find_container(request.container_name()?)?;
         let body = request.json()?;
         let replaced = self.engine.catalog.replace_container(container.rid, |old| old.replace(&body)).await?;
-        let reply = one(request, StatusCode::OK, &shape::container(&replaced));
+        let reply = one(request, StatusCode::OK, &encode::container(&replaced));
         Ok(told(reply.charged(METADATA_WRITE_RU), &replaced))
     }
 
@@ -118,10 +118,10 @@ async fn key_statistics(container: &Container) -> Result<Vec<KeyStatistics>> {
     Ok(found)
 }
 
-fn container_rows<'a>(database: &Database, owner: &'a str) -> Rows<'a> {
+fn container_rows<'a>(database: &Database, owner: &'a str) -> MetadataRows<'a> {
     let numbered =
-        database.containers.iter().map(|(&number, container)| (u64::from(number), shape::container(container)));
-    Rows { owner, array: "DocumentCollections", numbered: numbered.collect() }
+        database.containers.iter().map(|(&number, container)| (u64::from(number), encode::container(container)));
+    MetadataRows { owner, array: "DocumentCollections", numbered: numbered.collect() }
 }
 
 /// Versions are dates, so that text order is time order. No version means the newest.

@@ -4,14 +4,14 @@ use http::{Method, StatusCode};
 use pleiad_engine::price::METADATA_WRITE_RU;
 use pleiad_model::Result;
 
-use super::metadata::{Rows, id_of, one};
+use super::metadata::{MetadataRows, id_of, one};
 use super::{creates, not_allowed};
-use crate::nosql::Gateway;
+use crate::nosql::RequestContext;
+use crate::nosql::encode;
 use crate::nosql::reply::{Handled, Reply};
 use crate::nosql::request::{PostKind, Request};
-use crate::nosql::shape;
 
-impl Gateway<'_> {
+impl RequestContext<'_> {
     pub(super) async fn databases(&self, request: &Request<'_>) -> Handled {
         match (request.method, request.address.is_feed) {
             (&Method::GET, true) => self.list(request, self.database_rows()),
@@ -19,7 +19,7 @@ impl Gateway<'_> {
                 self.query(request, self.database_rows())
             }
             (&Method::POST, true) if creates(request) => self.create_database(request).await,
-            (&Method::GET, false) => Ok(one(request, StatusCode::OK, &shape::database(&*self.database_of(request)?))),
+            (&Method::GET, false) => Ok(one(request, StatusCode::OK, &encode::database(&*self.database_of(request)?))),
             (&Method::DELETE, false) => {
                 self.engine.catalog.delete_database(self.database_of(request)?.rid).await?;
                 Ok(Reply::empty(StatusCode::NO_CONTENT).charged(METADATA_WRITE_RU))
@@ -31,7 +31,7 @@ impl Gateway<'_> {
     async fn create_database(&self, request: &Request<'_>) -> Handled {
         let body = request.json()?;
         let database = self.engine.catalog.create_database(id_of(&body)?, request.throughput()?).await?;
-        Ok(one(request, StatusCode::CREATED, &shape::database(&database)).charged(METADATA_WRITE_RU))
+        Ok(one(request, StatusCode::CREATED, &encode::database(&database)).charged(METADATA_WRITE_RU))
     }
 
     /// The database that the first segment of the path names.
@@ -42,10 +42,10 @@ impl Gateway<'_> {
         }
     }
 
-    fn database_rows(&self) -> Rows<'static> {
+    fn database_rows(&self) -> MetadataRows<'static> {
         let tree = self.engine.catalog.tree();
         let numbered =
-            tree.databases.iter().map(|(&number, database)| (u64::from(number), shape::database(database))).collect();
-        Rows { owner: "", array: "Databases", numbered }
+            tree.databases.iter().map(|(&number, database)| (u64::from(number), encode::database(database))).collect();
+        MetadataRows { owner: "", array: "Databases", numbered }
     }
 }

@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{Database, EncryptionKey, Meant};
+use pleiad_engine::{ConditionalRid, Database, EncryptionKey};
 use pleiad_model::resource_id::ClientEncryptionKeyRid;
 use pleiad_model::{Error, Object, Result, Value};
 
-use super::metadata::{Rows, id_of, one};
+use super::metadata::{MetadataRows, id_of, one};
 use super::{creates, not_allowed};
-use crate::nosql::Gateway;
+use crate::nosql::RequestContext;
+use crate::nosql::encode;
 use crate::nosql::reply::Handled;
 use crate::nosql::request::{PostKind, Request};
-use crate::nosql::shape;
 
 /// What a key consists of, besides its name.
 const PROPERTIES: [&str; 3] = ["encryptionAlgorithm", "wrappedDataEncryptionKey", "keyWrapMetadata"];
 
-impl Gateway<'_> {
+impl RequestContext<'_> {
     pub(super) async fn encryption_keys(&self, request: &Request<'_>) -> Handled {
         let database = self.owner_of(request)?;
         let owner = database.rid.to_string();
@@ -32,11 +32,11 @@ impl Gateway<'_> {
                 self.put_key(request, &database, id_of(&body)?, &body, None).await
             }
             (&Method::GET, false) => {
-                Ok(one(request, StatusCode::OK, &shape::encryption_key(&*find(&database, request)?)))
+                Ok(one(request, StatusCode::OK, &encode::encryption_key(&*find(&database, request)?)))
             }
             (&Method::PUT, false) => {
                 let key = find(&database, request)?;
-                let replaced = Meant::new(key.rid, request.version_condition());
+                let replaced = ConditionalRid::new(key.rid, request.version_condition());
                 self.put_key(request, &database, &key.id, &request.json()?, Some(replaced)).await
             }
             _ => Err(not_allowed()),
@@ -49,17 +49,17 @@ impl Gateway<'_> {
         database: &Database,
         id: &str,
         body: &Value,
-        replaced: Option<Meant<ClientEncryptionKeyRid>>,
+        replaced: Option<ConditionalRid<ClientEncryptionKeyRid>>,
     ) -> Handled {
         let status = if replaced.is_some() { StatusCode::OK } else { StatusCode::CREATED };
         let key = self.engine.catalog.put_encryption_key(database.rid, id, properties(body)?, replaced).await?;
-        Ok(one(request, status, &shape::encryption_key(&key)).charged(METADATA_WRITE_RU))
+        Ok(one(request, status, &encode::encryption_key(&key)).charged(METADATA_WRITE_RU))
     }
 }
 
-fn rows<'a>(database: &Database, owner: &'a str) -> Rows<'a> {
-    let numbered = database.encryption_keys.iter().map(|(&number, key)| (number, shape::encryption_key(key)));
-    Rows { owner, array: "ClientEncryptionKeys", numbered: numbered.collect() }
+fn rows<'a>(database: &Database, owner: &'a str) -> MetadataRows<'a> {
+    let numbered = database.encryption_keys.iter().map(|(&number, key)| (number, encode::encryption_key(key)));
+    MetadataRows { owner, array: "ClientEncryptionKeys", numbered: numbered.collect() }
 }
 
 fn find(database: &Database, request: &Request<'_>) -> Result<Arc<EncryptionKey>> {

@@ -2,25 +2,25 @@
 
 use http::{Method, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use pleiad_engine::{Admitted, Condition, ListScope, Quota, Target, Verb, WriteOptions};
+use pleiad_engine::{Admitted, FeedRange, PageLimit, Precondition, Target, Verb, WriteOptions};
 use pleiad_model::patch::Patch;
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Result};
 
 use super::not_allowed;
 use super::procedures::triggers;
-use crate::nosql::Gateway;
+use crate::nosql::RequestContext;
+use crate::nosql::encode;
 use crate::nosql::reply::{
-    ALT_CONTENT_PATH, CONTENT_PATH, CONTINUATION, Handled, ITEM_COUNT, ITEM_LOCAL_LSN, ITEM_LSN, Refusal, Reply,
+    ALT_CONTENT_PATH, CONTENT_PATH, CONTINUATION, ErrorReply, Handled, ITEM_COUNT, ITEM_LOCAL_LSN, ITEM_LSN, Reply,
 };
 use crate::nosql::request::{PostKind, Request, indexing_directive, is_read};
-use crate::nosql::shape;
 
 pub(super) const PAGE_ITEMS: usize = 100;
 pub(super) const PAGE_ITEMS_MAX: usize = 1000;
 pub(super) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-impl Gateway<'_> {
+impl RequestContext<'_> {
     pub(super) async fn items(&self, request: &Request<'_>) -> Handled {
         let level = request.consistency(self.account.consistency)?;
         let at = self.engine.admit(request.container_name()?, request.intended_rid())?;
@@ -61,7 +61,7 @@ impl Gateway<'_> {
     async fn read_item(&self, request: &Request<'_>, at: &Admitted) -> Handled {
         let (key, session) = (request.partition_key()?, request.session(at)?);
         let answer = self.engine.read_item(at, key.as_ref(), target(request)?, session.as_ref()).await;
-        let (record, place, charge_ru) = Refusal::of(answer)?;
+        let (record, place, charge_ru) = ErrorReply::of(answer)?;
         let etag = record.etag().to_string();
         let reply = if request.header("if-none-match") == Some(&etag) {
             Reply::empty(StatusCode::NOT_MODIFIED).charged(at.read_ru(pleiad_engine::price::MISS_RU))
@@ -97,7 +97,7 @@ impl Gateway<'_> {
     async fn delete_item(&self, request: &Request<'_>, at: &Admitted) -> Handled {
         let key = request.partition_key()?;
         let answer = self.engine.delete_item(at, key.as_ref(), target(request)?, &request.write_condition()).await;
-        let (_, place, charge_ru) = Refusal::of(answer)?;
+        let (_, place, charge_ru) = ErrorReply::of(answer)?;
         Ok(Reply::empty(StatusCode::NO_CONTENT).charged(charge_ru).at(place))
     }
 
@@ -105,9 +105,9 @@ impl Gateway<'_> {
         &self,
         request: &Request<'_>,
         at: &Admitted,
-        answer: pleiad_engine::Answer<pleiad_engine::Written>,
+        answer: pleiad_engine::EngineResponse<pleiad_engine::Written>,
     ) -> Handled {
-        let (written, place, charge_ru) = Refusal::of(answer)?;
+        let (written, place, charge_ru) = ErrorReply::of(answer)?;
         let record = written.record.ok_or_else(|| Error::internal("a write left no item"))?;
         let mut body = Vec::new();
         if !request.prefers_minimal() {
@@ -123,11 +123,11 @@ impl Gateway<'_> {
         let token = request.header("x-ms-continuation").filter(|token| !token.is_empty());
         let from = token.map(|token| self.tokens.redeem(&rid, token)).transpose()?;
         let items = request.max_item_count()?.unwrap_or(PAGE_ITEMS).min(PAGE_ITEMS_MAX);
-        let quota = Quota { items, bytes: PAGE_BYTES_MAX };
+        let quota = PageLimit { items, bytes: PAGE_BYTES_MAX };
         let session = request.session(at)?;
         let answer = self.engine.list_items(at, &current_scope(request, at)?, from, quota, session.as_ref()).await;
-        let (page, place, charge_ru) = Refusal::of(answer)?;
-        let body = shape::item_feed(at.container().rid, &page.records);
+        let (page, place, charge_ru) = ErrorReply::of(answer)?;
+        let body = encode::item_feed(at.container().rid, &page.records);
         let reply = Reply::new(StatusCode::OK, body).charged(charge_ru).at(place);
         let reply = reply.with_number(ITEM_COUNT, page.records.len() as u64);
         Ok(match page.next {
@@ -137,20 +137,20 @@ impl Gateway<'_> {
     }
 }
 
-pub(super) fn list_scope(request: &Request<'_>) -> Result<ListScope> {
+pub(super) fn list_scope(request: &Request<'_>) -> Result<FeedRange> {
     let (keys, range) = (request.epk_range()?, request.range_id()?);
     Ok(match (request.partition_key()?, keys, range) {
-        (Some(key), _, _) => ListScope::Key(key),
-        (None, Some(keys), range) => ListScope::Keys(keys, range),
-        (None, None, Some(range)) => ListScope::Range(range),
-        (None, None, None) => ListScope::Container,
+        (Some(key), _, _) => FeedRange::PartitionKey(key),
+        (None, Some(keys), range) => FeedRange::EffectiveKeys(keys, range),
+        (None, None, Some(range)) => FeedRange::PartitionKeyRange(range),
+        (None, None, None) => FeedRange::Container,
     })
 }
 
 /// As the service has it, a range that was split or merged is gone. Two SDKs do not go on from there: told so in the middle
 /// of a query, Python's gives rows of ORDER BY twice and JavaScript's asks for ever. They get the items from the partitions that hold
 /// them now, in the order in which the old one would have given them.
-pub(super) fn current_scope(request: &Request<'_>, at: &Admitted) -> Result<ListScope> {
+pub(super) fn current_scope(request: &Request<'_>, at: &Admitted) -> Result<FeedRange> {
     let scope = list_scope(request)?;
     if !request.is_from_sdk(&["azsdk-python-cosmos", "azure-cosmos-js"]) {
         at.check_current(&scope)?;
@@ -168,7 +168,7 @@ pub(super) fn target<'a>(request: &'a Request<'_>) -> Result<Target<'a>> {
 
 /// A create looks at no version: conditions on it are ignored, as the service does.
 pub(super) fn write_options(request: &Request<'_>, verb: Verb) -> Result<WriteOptions> {
-    let condition = if verb == Verb::Create { Condition::None } else { request.write_condition() };
+    let condition = if verb == Verb::Create { Precondition::None } else { request.write_condition() };
     let indexed = indexing_directive(request.header("x-ms-indexing-directive"))?;
     Ok(WriteOptions { condition, indexed })
 }

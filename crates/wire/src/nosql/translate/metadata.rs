@@ -1,18 +1,18 @@
 //! What the feeds of metadata have in common: listing, paging, querying, conditional reads.
 
 use http::StatusCode;
-use pleiad_engine::Position;
+use pleiad_engine::FeedCursor;
 use pleiad_model::partition_key::EpkRange;
 use pleiad_model::{Error, Result, Value, json};
 
 use super::queries::query_of;
-use crate::nosql::Gateway;
+use crate::nosql::RequestContext;
+use crate::nosql::encode;
 use crate::nosql::reply::{CONTINUATION, Handled, ITEM_COUNT, Reply};
 use crate::nosql::request::Request;
-use crate::nosql::shape;
 
 /// Rows of a feed in the order of their numbers.
-pub(super) struct Rows<'a> {
+pub(super) struct MetadataRows<'a> {
     pub owner: &'a str,
     pub array: &'static str,
     pub numbered: Vec<(u64, Value)>,
@@ -20,8 +20,8 @@ pub(super) struct Rows<'a> {
 
 const PAGE_ROWS: usize = 100;
 
-impl Gateway<'_> {
-    pub(super) fn list(&self, request: &Request<'_>, rows: Rows<'_>) -> Handled {
+impl RequestContext<'_> {
+    pub(super) fn list(&self, request: &Request<'_>, rows: MetadataRows<'_>) -> Handled {
         let after = match request.header("x-ms-continuation").filter(|token| !token.is_empty()) {
             Some(token) => self.tokens.redeem(rows.owner, token)?.0.first().map_or(0, |stretch| stretch.docnum),
             None => 0,
@@ -29,9 +29,9 @@ impl Gateway<'_> {
         let limit = request.max_item_count()?.unwrap_or(PAGE_ROWS);
         let mut left = rows.numbered.into_iter().skip_while(|(number, _)| *number <= after).peekable();
         let page: Vec<(u64, Value)> = left.by_ref().take(limit).collect();
-        let next = left.peek().and(page.last()).map(|(number, _)| Position::after(EpkRange::FULL, *number));
+        let next = left.peek().and(page.last()).map(|(number, _)| FeedCursor::after(EpkRange::FULL, *number));
         let values: Vec<Value> = page.into_iter().map(|(_, value)| value).collect();
-        let reply = Reply::new(StatusCode::OK, shape::feed(rows.owner, rows.array, &values));
+        let reply = Reply::new(StatusCode::OK, encode::feed(rows.owner, rows.array, &values));
         let reply = reply.with_number(ITEM_COUNT, values.len() as u64);
         Ok(match next {
             Some(position) => reply.with(CONTINUATION, &self.tokens.issue(rows.owner, &position)),
@@ -40,11 +40,11 @@ impl Gateway<'_> {
     }
 
     /// `{"query": "…", "parameters": […]}` over a whole feed, which is small.
-    pub(super) fn query(&self, request: &Request<'_>, rows: Rows<'_>) -> Handled {
+    pub(super) fn query(&self, request: &Request<'_>, rows: MetadataRows<'_>) -> Handled {
         let values: Vec<Value> = rows.numbered.into_iter().map(|(_, value)| value).collect();
         let (text, parameters) = query_of(request)?;
         let found = self.engine.filter(&text, &parameters, &values)?;
-        let reply = Reply::new(StatusCode::OK, shape::rows(rows.owner, rows.array, &found));
+        let reply = Reply::new(StatusCode::OK, encode::rows(rows.owner, rows.array, &found));
         Ok(reply.with_number(ITEM_COUNT, found.len() as u64))
     }
 }

@@ -1,20 +1,20 @@
 //! Offers: what is reserved, for which database or container.
 
 use http::{Method, StatusCode};
-use pleiad_engine::catalog::Tree;
+use pleiad_engine::catalog::CatalogTree;
 use pleiad_engine::price::METADATA_WRITE_RU;
 use pleiad_engine::{BucketId, Caps, Offer, OfferChange, ThroughputRequest};
 use pleiad_model::resource_id::OfferRid;
 use pleiad_model::{Error, Result, Value};
 
-use super::metadata::{Rows, one};
+use super::metadata::{MetadataRows, one};
 use super::not_allowed;
-use crate::nosql::Gateway;
+use crate::nosql::RequestContext;
+use crate::nosql::encode;
 use crate::nosql::reply::{Handled, MIN_THROUGHPUT, OFFER_REPLACE_PENDING, Reply};
 use crate::nosql::request::{PostKind, Request, autoscale_of};
-use crate::nosql::shape;
 
-impl Gateway<'_> {
+impl RequestContext<'_> {
     pub(super) async fn offers(&self, request: &Request<'_>) -> Handled {
         if self.engine.catalog.limits().governance.serverless {
             let message = "Reading or replacing offers is not supported for serverless accounts.";
@@ -45,21 +45,21 @@ impl Gateway<'_> {
         Ok(self.told(reply, &tree, &offer))
     }
 
-    fn told(&self, reply: Reply, tree: &Tree, offer: &Offer) -> Reply {
+    fn told(&self, reply: Reply, tree: &CatalogTree, offer: &Offer) -> Reply {
         let minimum = self.engine.catalog.minimum_ru(tree, offer);
         let pending = if self.engine.catalog.is_scaling(offer) { "true" } else { "false" };
         reply.with_number(MIN_THROUGHPUT, u64::from(minimum)).with(OFFER_REPLACE_PENDING, pending)
     }
 
-    fn offer_rows(&self) -> Rows<'static> {
+    fn offer_rows(&self) -> MetadataRows<'static> {
         let tree = self.engine.catalog.tree();
         let numbered =
             tree.offers.iter().map(|(&number, offer)| (u64::from(number), self.shaped(offer, &tree))).collect();
-        Rows { owner: "", array: "Offers", numbered }
+        MetadataRows { owner: "", array: "Offers", numbered }
     }
 
-    fn shaped(&self, offer: &Offer, tree: &Tree) -> Value {
-        shape::offer(offer, tree, self.engine.catalog.is_scaling(offer))
+    fn shaped(&self, offer: &Offer, tree: &CatalogTree) -> Value {
+        encode::offer(offer, tree, self.engine.catalog.is_scaling(offer))
     }
 }
 

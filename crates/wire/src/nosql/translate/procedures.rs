@@ -5,27 +5,27 @@ use std::sync::Arc;
 use http::{HeaderMap, Method, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use pleiad_engine::{
-    Admitted, Answer, Cursors, Executed, ItemWrite, QueryCursor, Script, ScriptContext, Triggers, Verb,
+    Admitted, CursorCodec, EngineResponse, Executed, ItemWrite, QueryCursor, Script, ScriptContext, Triggers, Verb,
 };
 use pleiad_model::{Error, Result, Value, json};
 
 use super::items::{target, write_options};
 use super::not_allowed;
-use crate::nosql::Gateway;
-use crate::nosql::continuation::Tokens;
-use crate::nosql::reply::{Handled, Refusal, Reply, SCRIPT_LOG, set};
+use crate::nosql::RequestContext;
+use crate::nosql::continuation::TokenSigner;
+use crate::nosql::reply::{ErrorReply, Handled, Reply, SCRIPT_LOG, set};
 use crate::nosql::request::{PostKind, Request};
-use crate::nosql::status::Failure;
+use crate::nosql::status::ErrorStatus;
 
 /// Scripts hand continuations to their callers in bodies, which have room.
 const TOKEN_BYTES_MAX: usize = 64 * 1024;
 
-impl Gateway<'_> {
+impl RequestContext<'_> {
     pub(super) async fn execute(&self, request: &Request<'_>, at: &Admitted, script: &Arc<Script>) -> Handled {
         let (key, arguments) = (request.partition_key()?, arguments(request)?);
         let context = self.script_context(request, at);
         let answer = self.engine.execute_procedure(at, key.as_ref(), script, arguments, context).await;
-        let (Executed { result, log }, place, charge_ru) = Refusal::of(answer)?;
+        let (Executed { result, log }, place, charge_ru) = ErrorReply::of(answer)?;
         match result {
             Ok(body) => {
                 let mut reply = Reply::new(StatusCode::OK, body.unwrap_or_default()).charged(charge_ru).at(place);
@@ -35,7 +35,7 @@ impl Gateway<'_> {
             Err(error) => {
                 let mut headers = Reply::empty(StatusCode::OK).at(place).headers;
                 set_log(&mut headers, &log);
-                Err(Refusal { failure: Failure::from(&error), charge_ru, headers: Box::new(headers) })
+                Err(ErrorReply { failure: ErrorStatus::from(&error), charge_ru, headers: Box::new(headers) })
             }
         }
     }
@@ -59,10 +59,10 @@ impl Gateway<'_> {
         let (key, options) = (request.partition_key()?, write_options(request, verb)?);
         let context = self.script_context(request, at);
         let answer = self.engine.write_with_triggers(at, key.as_ref(), write, &options, triggers, context).await;
-        let (done, place, charge_ru) = Refusal::of(answer)?;
+        let (done, place, charge_ru) = ErrorReply::of(answer)?;
         let reply = match is_delete {
             true => Reply::empty(StatusCode::NO_CONTENT).charged(charge_ru).at(place),
-            false => self.written(request, at, Answer { result: Ok(done.written), place, charge_ru })?,
+            false => self.written(request, at, EngineResponse { result: Ok(done.written), place, charge_ru })?,
         };
         Ok(match done.response_body {
             Some(body) if !is_delete && !request.prefers_minimal() => Reply { body: body.into(), ..reply },
@@ -80,11 +80,11 @@ impl Gateway<'_> {
 
 /// A container's continuation tokens.
 struct Spelled {
-    tokens: Arc<Tokens>,
+    tokens: Arc<TokenSigner>,
     owner: String,
 }
 
-impl Cursors for Spelled {
+impl CursorCodec for Spelled {
     fn write(&self, cursor: &QueryCursor) -> String {
         self.tokens.issue_query(&self.owner, cursor, TOKEN_BYTES_MAX)
     }

@@ -3,16 +3,16 @@
 use std::time::{Duration, Instant};
 
 use http::StatusCode;
-use pleiad_engine::{Across, Admitted, ItemQuery, PageSize, Parameters, QueryPage, Tell};
+use pleiad_engine::{Admitted, CrossPartition, ItemQuery, PageSize, Parameters, QueryPage, ReportOptions};
 use pleiad_model::{Error, Result, Value, json};
 
 use super::items::current_scope;
-use crate::nosql::Gateway;
+use crate::nosql::RequestContext;
 use crate::nosql::reply::{
-    CONTINUATION, Handled, INDEX_UTILIZATION, ITEM_COUNT, QUERY_ADVICE, QUERY_METRICS, QUERY_PLAN, Refusal, Reply,
+    CONTINUATION, ErrorReply, Handled, INDEX_UTILIZATION, ITEM_COUNT, QUERY_ADVICE, QUERY_METRICS, QUERY_PLAN, Reply,
 };
 use crate::nosql::request::Request;
-use crate::nosql::{query_metrics, shape};
+use crate::nosql::{encode, query_metrics};
 
 const PAGE_ROWS: usize = 1_000;
 /// Of a page whose size is left to us with `-1`: then it ends by its bytes.
@@ -31,7 +31,7 @@ const CROSS_PARTITION: u32 = 1004;
 /// Has the server do all of a query that spans partitions, for clients that cannot.
 const SERVED_WHOLE: &str = "x-pleiad-cross-partition";
 
-impl Gateway<'_> {
+impl RequestContext<'_> {
     pub(super) async fn query_items(&self, request: &Request<'_>, at: &Admitted) -> Handled {
         let began = Instant::now();
         let rid = at.container().rid.to_string();
@@ -50,12 +50,13 @@ impl Gateway<'_> {
         };
         let session = request.session(at)?;
         let answer = self.engine.query_items(at, query, session.as_ref()).await;
-        let (page, place, charge_ru) = match Refusal::of(answer) {
+        let (page, place, charge_ru) = match ErrorReply::of(answer) {
             Err(refusal) => return Err(self.with_plan(request, at, refusal)),
             Ok(answer) => answer,
         };
         let ran = Instant::now();
-        let reply = Reply::new(StatusCode::OK, shape::rows(&rid, "Documents", &page.rows)).charged(charge_ru).at(place);
+        let reply =
+            Reply::new(StatusCode::OK, encode::rows(&rid, "Documents", &page.rows)).charged(charge_ru).at(place);
         let reply = reply.with_number(ITEM_COUNT, page.rows.len() as u64);
         let reply = measured(request, tell, reply, &page, began, ran.elapsed());
         Ok(match &page.next {
@@ -72,7 +73,7 @@ impl Gateway<'_> {
     }
 
     /// A client that is told to merge the query itself gets the plan for it along.
-    fn with_plan(&self, request: &Request<'_>, at: &Admitted, mut refusal: Refusal) -> Refusal {
+    fn with_plan(&self, request: &Request<'_>, at: &Admitted, mut refusal: ErrorReply) -> ErrorReply {
         if refusal.failure.substatus == Some(CROSS_PARTITION)
             && let Ok((text, parameters)) = query_of(request)
             && let Ok(plan) = self.engine.query_plan(at, &text, &parameters, None)
@@ -102,13 +103,13 @@ pub(super) fn query_of(request: &Request<'_>) -> Result<(String, Parameters)> {
     Ok((text.to_owned(), Parameters::from_value(body.get("parameters"))?))
 }
 
-fn across(request: &Request<'_>) -> Across {
+fn across(request: &Request<'_>) -> CrossPartition {
     if request.flag(SERVED_WHOLE) {
-        Across::ByServer
+        CrossPartition::ByServer
     } else if request.flag("x-ms-documentdb-query-enablecrosspartition") {
-        Across::ByClient
+        CrossPartition::ByClient
     } else {
-        Across::Forbidden
+        CrossPartition::Forbidden
     }
 }
 
@@ -127,8 +128,8 @@ fn token_bytes_max(request: &Request<'_>) -> Result<usize> {
     Ok(kb.min(TOKEN_KB).saturating_mul(1024))
 }
 
-fn tell(request: &Request<'_>) -> Tell {
-    Tell {
+fn tell(request: &Request<'_>) -> ReportOptions {
+    ReportOptions {
         indexes: request.flag(INDEX_METRICS) || request.flag(INDEX_METRICS_V2),
         times: request.flag(QUERY_TIMES),
         advice: request.flag("x-ms-cosmos-populatequeryadvice"),
@@ -138,7 +139,7 @@ fn tell(request: &Request<'_>) -> Tell {
 /// What the client asked to be told about the work.
 fn measured(
     request: &Request<'_>,
-    tell: Tell,
+    tell: ReportOptions,
     reply: Reply,
     page: &QueryPage,
     began: Instant,

@@ -8,12 +8,12 @@ use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Value};
 
 use super::not_allowed;
-use crate::nosql::Gateway;
+use crate::nosql::RequestContext;
+use crate::nosql::encode;
 use crate::nosql::reply::{Handled, ITEM_COUNT, Reply};
 use crate::nosql::request::Request;
-use crate::nosql::shape;
 
-impl Gateway<'_> {
+impl RequestContext<'_> {
     pub(super) fn ranges(&self, request: &Request<'_>) -> Handled {
         if request.method != Method::GET {
             return Err(not_allowed());
@@ -31,10 +31,10 @@ impl Gateway<'_> {
             return Ok(Reply::empty(StatusCode::NOT_MODIFIED).etag(&etag));
         }
         let ranges = container.map.ranges().iter().enumerate();
-        let changed = ranges.filter(|(_, range)| range.since > seen).map(|(at, _)| shape::range(container, at));
+        let changed = ranges.filter(|(_, range)| range.since > seen).map(|(at, _)| encode::range(container, at));
         let changed: Vec<Value> = changed.collect();
         let owner = container.rid.to_string();
-        let reply = Reply::new(StatusCode::OK, shape::feed(&owner, "PartitionKeyRanges", &changed));
+        let reply = Reply::new(StatusCode::OK, encode::feed(&owner, "PartitionKeyRanges", &changed));
         Ok(reply.etag(&etag).with_number(ITEM_COUNT, changed.len() as u64))
     }
 }

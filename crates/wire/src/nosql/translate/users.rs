@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{Database, Grant, Meant, Permission, Put, User};
+use pleiad_engine::{ConditionalRid, Database, Permission, PermissionGrant, PutMode, User};
 use pleiad_model::resource_id::{PermissionRid, UserRid};
 use pleiad_model::{Error, Kind, Result, Value};
 
-use super::metadata::{Rows, id_of, one};
+use super::metadata::{MetadataRows, id_of, one};
 use super::{creates, not_allowed};
 use crate::nosql::address::ResourceType;
 use crate::nosql::reply::{Handled, Reply};
 use crate::nosql::request::{PostKind, Request};
-use crate::nosql::resource_token::Ticket;
-use crate::nosql::{Gateway, permit, shape};
+use crate::nosql::resource_token::ResourceToken;
+use crate::nosql::{RequestContext, encode, permissions};
 
 /// How long a token is good for.
 const EXPIRY_S: u64 = 3600;
 const EXPIRY_S_MIN: u64 = 10;
 const EXPIRY_S_MAX: u64 = 24 * 3600;
 
-impl Gateway<'_> {
+impl RequestContext<'_> {
     pub(super) async fn users(&self, request: &Request<'_>) -> Handled {
         let database = self.owner_of(request)?;
         let owner = database.rid.to_string();
@@ -31,14 +31,14 @@ impl Gateway<'_> {
                 self.query(request, user_rows(&database, &owner))
             }
             (&Method::POST, true) if creates(request) => self.put_user(request, &database, posted(request)).await,
-            (&Method::GET, false) => Ok(one(request, StatusCode::OK, &shape::user(&*find_user(&database, request)?))),
+            (&Method::GET, false) => Ok(one(request, StatusCode::OK, &encode::user(&*find_user(&database, request)?))),
             (&Method::PUT, false) => {
                 let user = find_user(&database, request)?;
-                let meant = Meant::new(user.rid, request.version_condition());
-                self.put_user(request, &database, Put::Replace(meant)).await
+                let meant = ConditionalRid::new(user.rid, request.version_condition());
+                self.put_user(request, &database, PutMode::Replace(meant)).await
             }
             (&Method::DELETE, false) => {
-                let meant = Meant::new(find_user(&database, request)?.rid, request.version_condition());
+                let meant = ConditionalRid::new(find_user(&database, request)?.rid, request.version_condition());
                 self.engine.catalog.delete_user(meant).await?;
                 Ok(Reply::empty(StatusCode::NO_CONTENT).charged(METADATA_WRITE_RU))
             }
@@ -46,9 +46,9 @@ impl Gateway<'_> {
         }
     }
 
-    async fn put_user(&self, request: &Request<'_>, database: &Database, how: Put<UserRid>) -> Handled {
+    async fn put_user(&self, request: &Request<'_>, database: &Database, how: PutMode<UserRid>) -> Handled {
         let (user, is_new) = self.engine.catalog.put_user(database.rid, id_of(&request.json()?)?, how).await?;
-        Ok(one(request, put_status(is_new), &shape::user(&user)).charged(METADATA_WRITE_RU))
+        Ok(one(request, put_status(is_new), &encode::user(&user)).charged(METADATA_WRITE_RU))
     }
 
     pub(super) async fn permissions(&self, request: &Request<'_>) -> Handled {
@@ -69,11 +69,11 @@ impl Gateway<'_> {
             }
             (&Method::PUT, false) => {
                 let permission = find_permission(&user, request)?;
-                let meant = Meant::new(permission.rid, request.version_condition());
-                self.put_permission(request, &user, Put::Replace(meant), expires_s).await
+                let meant = ConditionalRid::new(permission.rid, request.version_condition());
+                self.put_permission(request, &user, PutMode::Replace(meant), expires_s).await
             }
             (&Method::DELETE, false) => {
-                let meant = Meant::new(find_permission(&user, request)?.rid, request.version_condition());
+                let meant = ConditionalRid::new(find_permission(&user, request)?.rid, request.version_condition());
                 self.engine.catalog.delete_permission(meant).await?;
                 Ok(Reply::empty(StatusCode::NO_CONTENT).charged(METADATA_WRITE_RU))
             }
@@ -85,7 +85,7 @@ impl Gateway<'_> {
         &self,
         request: &Request<'_>,
         user: &User,
-        how: Put<PermissionRid>,
+        how: PutMode<PermissionRid>,
         expires_s: u64,
     ) -> Handled {
         let body = request.json()?;
@@ -95,14 +95,14 @@ impl Gateway<'_> {
         Ok(one(request, put_status(is_new), &shown).charged(METADATA_WRITE_RU))
     }
 
-    fn permission_rows<'a>(&self, user: &User, owner: &'a str, expires_s: u64) -> Rows<'a> {
+    fn permission_rows<'a>(&self, user: &User, owner: &'a str, expires_s: u64) -> MetadataRows<'a> {
         let shown = |(&number, permission): (&u64, &Arc<Permission>)| (number, self.permission(permission, expires_s));
-        Rows { owner, array: "Permissions", numbered: user.permissions.iter().map(shown).collect() }
+        MetadataRows { owner, array: "Permissions", numbered: user.permissions.iter().map(shown).collect() }
     }
 
     /// With a token of its own, every time it is read.
     fn permission(&self, permission: &Permission, expires_s: u64) -> Value {
-        shape::permission(permission, &Ticket::new(permission, expires_s).issue(self.tokens))
+        encode::permission(permission, &ResourceToken::new(permission, expires_s).issue(self.tokens))
     }
 
     fn expires_s(&self, request: &Request<'_>) -> Result<u64> {
@@ -122,16 +122,16 @@ fn put_status(is_new: bool) -> StatusCode {
     if is_new { StatusCode::CREATED } else { StatusCode::OK }
 }
 
-fn posted<R>(request: &Request<'_>) -> Put<R> {
+fn posted<R>(request: &Request<'_>) -> PutMode<R> {
     match request.post_kind() {
-        PostKind::Upsert => Put::Upsert(request.version_condition()),
-        _ => Put::Create,
+        PostKind::Upsert => PutMode::Upsert(request.version_condition()),
+        _ => PutMode::Create,
     }
 }
 
-fn user_rows<'a>(database: &Database, owner: &'a str) -> Rows<'a> {
-    let numbered = database.users.iter().map(|(&number, user)| (u64::from(number), shape::user(user)));
-    Rows { owner, array: "Users", numbered: numbered.collect() }
+fn user_rows<'a>(database: &Database, owner: &'a str) -> MetadataRows<'a> {
+    let numbered = database.users.iter().map(|(&number, user)| (u64::from(number), encode::user(user)));
+    MetadataRows { owner, array: "Users", numbered: numbered.collect() }
 }
 
 fn find_user(database: &Database, request: &Request<'_>) -> Result<Arc<User>> {
@@ -159,13 +159,13 @@ fn find_permission(user: &User, request: &Request<'_>) -> Result<Arc<Permission>
 }
 
 /// As it was sent: clients compare what they get back.
-fn grant(body: &Value) -> Result<Grant> {
+fn grant(body: &Value) -> Result<PermissionGrant> {
     let text = |name: &str| {
         let value = body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         value.map(str::to_owned).ok_or_else(|| Error::invalid(format!("A permission needs '{name}', a string.")))
     };
     let key = body.get("resourcePartitionKey").filter(|key| **key != Value::Null).cloned();
-    let grant = Grant { mode: text("permissionMode")?, resource: text("resource")?, key };
-    permit::check_grant(&grant)?;
+    let grant = PermissionGrant { mode: text("permissionMode")?, resource: text("resource")?, key };
+    permissions::check_grant(&grant)?;
     Ok(grant)
 }

@@ -99,7 +99,7 @@ impl<'a> World<'a> {
         let shadow = &mut self.open[at];
         let there = shadow.sees(id).is_some();
         let (outcome, possible) = match deletes {
-            true => (shadow.tx.delete(&key(schema, "p", id), &Condition::None).await, there),
+            true => (shadow.tx.delete(&key(schema, "p", id), &Precondition::None).await, there),
             false => (put(&mut shadow.tx, schema, verb, id, n).await, admits(verb, there)),
         };
         if outcome.is_ok() {
@@ -187,7 +187,7 @@ impl<'a> World<'a> {
     async fn single(&mut self) {
         let (id, n) = (self.id(), self.value());
         let draft = draft(self.schema, id, item("p", id, n));
-        self.partition.write(self.schema, Verb::Upsert, &draft, &Condition::None, NOW_S).await.unwrap();
+        self.partition.write(self.schema, Verb::Upsert, &draft, &Precondition::None, NOW_S).await.unwrap();
         self.apply(BTreeMap::from([(id, Some(n))]));
     }
 

@@ -5,7 +5,7 @@ use crate::partition::UNIQUE_TAKEN;
 use crate::testing::unique_schema;
 
 #[track_caller]
-fn taken(step: Result<Step, Rejected>) {
+fn taken(step: Result<OperationEffect, Rejected>) {
     assert_eq!(step.unwrap_err().error.message, UNIQUE_TAKEN);
 }
 
@@ -28,7 +28,7 @@ async fn a_value_is_free_for_the_next_as_soon_as_it_is_given_up() {
         put(&mut tx, &schema, Verb::Replace, "b", 1).await.unwrap();
         put(&mut tx, &schema, Verb::Replace, "a", 2).await.unwrap();
         taken(put(&mut tx, &schema, Verb::Create, "d", 2).await);
-        tx.delete(&key(&schema, "p", "c"), &Condition::None).await.unwrap();
+        tx.delete(&key(&schema, "p", "c"), &Precondition::None).await.unwrap();
         put(&mut tx, &schema, Verb::Create, "d", 3).await.unwrap();
         taken(put(&mut tx, &schema, Verb::Upsert, "e", 3).await);
         tx.commit().await.unwrap();

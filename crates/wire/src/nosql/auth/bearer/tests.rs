@@ -29,8 +29,8 @@ impl Signer {
         Object::new().with("kty", "EC").with("crv", "P-256").with("kid", self.id).with("x", x).with("y", y)
     }
 
-    pub fn set(&self) -> KeySet {
-        KeySet::parse(set_of(vec![self.public().into()]).as_bytes()).unwrap()
+    pub fn set(&self) -> JsonWebKeySet {
+        JsonWebKeySet::parse(set_of(vec![self.public().into()]).as_bytes()).unwrap()
     }
 
     pub fn sign(&self, header: &str, claims: &str) -> String {
@@ -116,12 +116,12 @@ fn rsa_keys_verify_both_paddings() {
     let rsa = |algorithm: &str| {
         let text =
             format!(r#"{{"keys":[{{"kty":"RSA","kid":"r","use":"sig","n":"{MODULUS}","e":"AQAB"{algorithm}}}]}}"#);
-        KeySet::parse(text.as_bytes()).unwrap()
+        JsonWebKeySet::parse(text.as_bytes()).unwrap()
     };
-    let verdict = |set: &KeySet, algorithm: &str, signature: &str| {
+    let verdict = |set: &JsonWebKeySet, algorithm: &str, signature: &str| {
         set.verify(Some("r"), algorithm, b"header.claims", &part(signature).unwrap())
     };
-    use key_set::Verdict::{NotSigned, Signed};
+    use jwks::Verdict::{NotSigned, Signed};
     let any = rsa("");
     assert_eq!(verdict(&any, "RS256", RS256), Signed);
     assert_eq!(verdict(&any, "PS512", PS512), Signed);
@@ -140,16 +140,16 @@ fn p384_keys_verify() {
     let (x, y) = pair.public_key().as_ref()[1..].split_at(48);
     let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
     let public = Object::new().with("kty", "EC").with("crv", "P-384").with("x", x).with("y", y);
-    let set = KeySet::parse(set_of(vec![public.into()]).as_bytes()).unwrap();
+    let set = JsonWebKeySet::parse(set_of(vec![public.into()]).as_bytes()).unwrap();
     let signature = pair.sign(&chance, b"text").unwrap();
-    assert_eq!(set.verify(None, "ES384", b"text", signature.as_ref()), key_set::Verdict::Signed);
-    assert_eq!(set.verify(None, "ES256", b"text", signature.as_ref()), key_set::Verdict::NotSigned);
+    assert_eq!(set.verify(None, "ES384", b"text", signature.as_ref()), jwks::Verdict::Signed);
+    assert_eq!(set.verify(None, "ES256", b"text", signature.as_ref()), jwks::Verdict::NotSigned);
 }
 
 #[test]
 fn key_sets_are_read_as_the_standard_asks() {
     let mine: Value = Signer::new("k1").public().into();
-    let parse = |keys: Vec<Value>| KeySet::parse(set_of(keys).as_bytes());
+    let parse = |keys: Vec<Value>| JsonWebKeySet::parse(set_of(keys).as_bytes());
     let other = |text: &str| json::parse(text.as_bytes()).unwrap();
     let strange = [r#"{"kty":"oct","k":"AAAA"}"#, r#"{"kty":"EC","crv":"P-521","x":"AA","y":"AA"}"#, "{}", "1"];
     let with_strange = strange.map(other).into_iter().chain([mine.clone()]).collect();
@@ -160,7 +160,7 @@ fn key_sets_are_read_as_the_standard_asks() {
     assert!(parse(vec![mine.clone(); 100]).is_ok());
     assert!(parse(vec![mine; 101]).is_err());
     for wrong in ["", "[]", "{}", r#"{"keys":{}}"#] {
-        assert!(KeySet::parse(wrong.as_bytes()).is_err(), "{wrong:?}");
+        assert!(JsonWebKeySet::parse(wrong.as_bytes()).is_err(), "{wrong:?}");
     }
 }
 

@@ -5,15 +5,15 @@ use pleiad_model::partition_key::EffectiveKey;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-fn tokens() -> Tokens {
-    Tokens::new(&[7; 32])
+fn tokens() -> TokenSigner {
+    TokenSigner::new(&[7; 32])
 }
 
-fn stretch(lsn: u64, min: &[u8], max: &[u8]) -> ChangeStretch {
-    ChangeStretch { lsn, keys: EpkRange { min: EffectiveKey::from_bytes(min), max: EffectiveKey::from_bytes(max) } }
+fn stretch(lsn: u64, min: &[u8], max: &[u8]) -> ChangeCursor {
+    ChangeCursor { lsn, keys: EpkRange { min: EffectiveKey::from_bytes(min), max: EffectiveKey::from_bytes(max) } }
 }
 
-fn halves() -> Vec<ChangeStretch> {
+fn halves() -> Vec<ChangeCursor> {
     vec![stretch(812, &[], &[0x7F]), stretch(3, &[0x7F], &[0xFF])]
 }
 
@@ -33,7 +33,7 @@ fn several_stretches_are_a_number_too() {
     assert!(etag.trim_matches('"').bytes().all(|digit| digit.is_ascii_digit()));
     assert_eq!(tokens().redeem_changes("AAAA", &etag).unwrap(), ChangeFrom::Stretches(halves()));
     assert!(tokens().redeem_changes("BBBB", &etag).is_err(), "another container's");
-    assert!(Tokens::new(&[8; 32]).redeem_changes("AAAA", &etag).is_err(), "another account's");
+    assert!(TokenSigner::new(&[8; 32]).redeem_changes("AAAA", &etag).is_err(), "another account's");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn what_is_no_position_is_refused() {
 proptest! {
     #[test]
     fn positions_round_trip(parts in vec((any::<u64>(), vec(any::<u8>(), 0..49), vec(any::<u8>(), 0..49)), 2..20)) {
-        let stretches: Vec<ChangeStretch> = parts.iter().map(|(lsn, min, max)| stretch(*lsn, min, max)).collect();
+        let stretches: Vec<ChangeCursor> = parts.iter().map(|(lsn, min, max)| stretch(*lsn, min, max)).collect();
         let etag = tokens().issue_changes("AAAA", &stretches).unwrap();
         prop_assert_eq!(tokens().redeem_changes("AAAA", &etag).unwrap(), ChangeFrom::Stretches(stretches));
     }

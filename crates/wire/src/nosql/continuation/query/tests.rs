@@ -5,8 +5,8 @@ use super::*;
 
 const KB: usize = 1024;
 
-fn tokens() -> Tokens {
-    Tokens::new(&[7; 32])
+fn tokens() -> TokenSigner {
+    TokenSigner::new(&[7; 32])
 }
 
 fn keys() -> impl Strategy<Value = EpkRange> {
@@ -15,7 +15,8 @@ fn keys() -> impl Strategy<Value = EpkRange> {
 }
 
 fn at() -> impl Strategy<Value = CursorAt> {
-    let stretch = (keys(), any::<u64>(), any::<u64>()).prop_map(|(keys, docnum, rows)| Stretch { keys, docnum, rows });
+    let stretch =
+        (keys(), any::<u64>(), any::<u64>()).prop_map(|(keys, docnum, rows)| RangeCursor { keys, docnum, rows });
     prop_oneof![
         prop::collection::vec(stretch, 0..3).prop_map(CursorAt::Stretches),
         (prop::collection::vec(any::<u8>(), 0..200), 0usize..300)
@@ -74,7 +75,7 @@ fn a_key_too_long_for_the_limit_is_cut_where_it_fits() {
 
 #[test]
 fn tokens_of_lists_and_of_queries_are_not_mistaken_for_each_other() {
-    let position = pleiad_engine::Position::after(EpkRange::FULL, 7);
+    let position = pleiad_engine::FeedCursor::after(EpkRange::FULL, 7);
     assert!(tokens().redeem_query("AAAA", &tokens().issue("AAAA", &position)).is_err());
     let cursor = QueryCursor { query: 1, skip: 0, take: None, passed: 0, at: CursorAt::Row(7) };
     assert!(tokens().redeem("AAAA", &tokens().issue_query("AAAA", &cursor, KB)).is_err());

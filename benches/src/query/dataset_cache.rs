@@ -1,0 +1,121 @@
+//! Data that is loaded once and kept for the next run.
+//!
+//! Promise: what is found here was loaded to its end, by the same loader, from the same items; anything else is thrown away
+//! and loaded again. When the items change, what was kept of the old ones goes.
+//!
+//! ```text
+//! ~/.cache/pleiad/bench-query/5f3c…-1000000/pleiad/data      one directory per system
+//!                                           pleiad/loaded    what it was loaded with, written last
+//! ```
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::data;
+use crate::Result;
+
+/// Where the systems' data for so many items is.
+pub struct DatasetCache {
+    pub dir: PathBuf,
+    items: u64,
+}
+
+impl DatasetCache {
+    pub fn open(root: &Path, items: u64) -> Result<DatasetCache> {
+        let generation = format!("{:016x}", data::fingerprint());
+        clear_others(root, &generation)?;
+        let dir = root.join(format!("{generation}-{items}"));
+        fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
+        Ok(DatasetCache { dir, items })
+    }
+
+    /// The directory of one system; `load` fills it if it is not there, or not as `recipe` would make it.
+    pub fn keep(&self, system: &str, recipe: &str, load: impl FnOnce(&Path) -> Result) -> Result<PathBuf> {
+        let (place, recipe) = (self.dir.join(system), hash(recipe));
+        let (data, loaded) = (place.join("data"), place.join("loaded"));
+        if fs::read_to_string(&loaded).is_ok_and(|with| with == recipe) {
+            return Ok(data);
+        }
+        eprintln!("loading {} items into {system}; they are kept in {}…", self.items, place.display());
+        remove(&place)?;
+        fs::create_dir_all(&data).map_err(|e| format!("cannot create {}: {e}", data.display()))?;
+        load(&data)?;
+        fs::write(&loaded, recipe).map_err(|e| format!("cannot write {}: {e}", loaded.display()))?;
+        Ok(data)
+    }
+
+    /// All items, one per line, in a file that goes when it is dropped.
+    pub fn lines(&self) -> Result<tempfile::NamedTempFile> {
+        let file = tempfile::Builder::new().suffix(".ndjson").tempfile_in(&self.dir).map_err(|e| e.to_string())?;
+        let mut out = BufWriter::new(&file);
+        let mut line = String::new();
+        for n in 0..self.items {
+            line.clear();
+            data::write_body(n, &mut line);
+            line.push('\n');
+            out.write_all(line.as_bytes()).map_err(|e| format!("cannot write the items: {e}"))?;
+        }
+        out.flush().map_err(|e| format!("cannot write the items: {e}"))?;
+        drop(out);
+        Ok(file)
+    }
+}
+
+fn clear_others(root: &Path, generation: &str) -> Result {
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(generation) {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn remove(dir: &Path) -> Result {
+    match fs::remove_dir_all(dir) {
+        Err(e) if dir.exists() => Err(format!("cannot remove {}: {e}", dir.display())),
+        _ => Ok(()),
+    }
+}
+
+fn hash(text: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_loaded_once_and_again_when_the_recipe_changes_or_loading_failed() {
+        let root = tempfile::tempdir().unwrap();
+        let shelf = DatasetCache::open(root.path(), 3).unwrap();
+        let mut loads = 0;
+        let mut keep = |recipe: &str, outcome: Result| {
+            let kept = shelf.keep("one", recipe, |dir| {
+                loads += 1;
+                assert!(fs::read_dir(dir).unwrap().next().is_none(), "an empty directory");
+                fs::write(dir.join("x"), "").unwrap();
+                outcome
+            });
+            (kept.is_ok(), loads)
+        };
+        assert_eq!(keep("a", Ok(())), (true, 1));
+        assert_eq!(keep("a", Ok(())), (true, 1));
+        assert_eq!(keep("b", Err(String::new())), (false, 2));
+        assert_eq!(keep("b", Ok(())), (true, 3));
+    }
+
+    #[test]
+    fn what_was_made_of_other_items_goes() {
+        let root = tempfile::tempdir().unwrap();
+        let old = root.path().join("0000000000000000-3");
+        fs::create_dir(&old).unwrap();
+        let shelf = DatasetCache::open(root.path(), 3).unwrap();
+        assert!(!old.exists() && shelf.dir.exists());
+        assert_eq!(fs::read_to_string(shelf.lines().unwrap()).unwrap().lines().count(), 3);
+    }
+}

@@ -1,0 +1,69 @@
+//! A conversation with a program that answers each question before it hears the next.
+//!
+//! Promise: one process for all questions, so that what it keeps warm stays warm; gone when it is dropped. What it says
+//! when it fails is in the error.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use crate::Result;
+
+pub struct PipedProcess {
+    child: Child,
+    mouth: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl PipedProcess {
+    /// `command` is started with its two outputs joined.
+    pub fn start(command: &Command) -> Result<PipedProcess> {
+        let mut joined = Command::new("sh");
+        joined.args(["-c", r#"exec "$0" "$@" 2>&1"#]).arg(command.get_program()).args(command.get_args());
+        let mut child = joined
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("cannot start {:?}: {e}", command.get_program()))?;
+        let (mouth, ear) = (child.stdin.take(), child.stdout.take());
+        let (mouth, ear) = mouth.zip(ear).ok_or("a program without its pipes")?;
+        Ok(PipedProcess { child, mouth, lines: BufReader::new(ear).lines() })
+    }
+
+    /// Says `text`, and listens up to the line `end`, which is not part of the answer.
+    pub fn ask(&mut self, text: &str, end: &str) -> Result<Vec<String>> {
+        let said = self.mouth.write_all(text.as_bytes()).and_then(|()| self.mouth.flush());
+        let mut heard = Vec::new();
+        for line in self.lines.by_ref().map_while(|line| line.ok()) {
+            if line == end {
+                return said.map(|()| heard).map_err(|e| e.to_string());
+            }
+            heard.push(line);
+        }
+        Err(format!("the program ended: {}", heard.join(" / ")))
+    }
+}
+
+impl Drop for PipedProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill(); // it may be gone already, which is what we want
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_question_gets_its_own_answer_and_an_end_gets_its_reason() {
+        let mut program = Command::new("sh");
+        program.args([
+            "-c",
+            "while read word; do [ $word = stop ] && { echo why >&2; exit 1; }; echo got $word; echo .; done",
+        ]);
+        let mut talk = PipedProcess::start(&program).unwrap();
+        assert_eq!(talk.ask("a\n", ".").unwrap(), ["got a"]);
+        assert_eq!(talk.ask("b\n", ".").unwrap(), ["got b"]);
+        assert!(talk.ask("stop\n", ".").unwrap_err().contains("why"));
+    }
+}

@@ -1,0 +1,103 @@
+//! `pleiad`, started for a measurement and filled with what is to be read.
+//!
+//! Promise: a fresh directory, a port nobody else has, writes that are on disk before they are acknowledged; all is
+//! gone when it is dropped.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use crate::load::{self, Until};
+use crate::process::ChildProcess;
+use crate::signed::{self, CONTAINER, CreateRequests, DATABASE, RequestSigner};
+use crate::{Result, item};
+
+pub struct ServerUnderTest {
+    running: ChildProcess,
+    pub address: SocketAddr,
+    data: TempDir,
+}
+
+/// Enough for every load here, in one partition, also when budgets are enforced.
+pub const RU_PER_S: u64 = 1_000_000;
+
+/// Which face of the program.
+#[derive(Clone, Copy, Debug)]
+pub enum ServerMode {
+    Serve,
+    Dev,
+}
+
+impl ServerUnderTest {
+    pub fn start(pleiad: &Path, face: ServerMode) -> Result<ServerUnderTest> {
+        ServerUnderTest::start_with(pleiad, face, &[])
+    }
+
+    /// With settings that differ from everybody else's, as variables.
+    pub fn start_with(pleiad: &Path, face: ServerMode, settings: &[(&str, &str)]) -> Result<ServerUnderTest> {
+        let data = tempfile::tempdir().map_err(|e| format!("no directory for the data: {e}"))?;
+        ServerUnderTest::on(data, pleiad, face, settings)
+    }
+
+    /// Ends it and starts it again on the same data.
+    pub fn restart(self, pleiad: &Path, face: ServerMode) -> Result<ServerUnderTest> {
+        self.running.end()?;
+        ServerUnderTest::on(self.data, pleiad, face, &[])
+    }
+
+    fn on(data: TempDir, pleiad: &Path, face: ServerMode, settings: &[(&str, &str)]) -> Result<ServerUnderTest> {
+        let mut command = command(pleiad, face, data.path());
+        command.envs(settings.iter().copied());
+        let running = ChildProcess::start(&mut command, |line| line.contains("\"ready\":true"))?;
+        let ready: serde_json::Value =
+            serde_json::from_str(&running.ready).map_err(|e| format!("the ready line: {e}"))?;
+        let port =
+            ready["port"].as_u64().and_then(|port| u16::try_from(port).ok()).ok_or("a ready line without port")?;
+        Ok(ServerUnderTest { running, address: SocketAddr::from(([127, 0, 0, 1], port)), data })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.running.pid()
+    }
+}
+
+fn command(pleiad: &Path, face: ServerMode, data: &Path) -> Command {
+    let mut command = Command::new(pleiad);
+    match face {
+        ServerMode::Serve => command.args(["serve", "--durability", "synced"]).env("PLEIAD_RATE_LIMIT", "false"),
+        ServerMode::Dev => command.arg("dev"),
+    };
+    command.args(["--port", "0", "--quiet", "--data"]).arg(data);
+    command.env("PLEIAD_PRIMARY_KEY", signed::key());
+    let ru_per_s = RU_PER_S.to_string();
+    command.env("PLEIAD_PARTITION_MAX_RU", &ru_per_s).env("PLEIAD_PARTITION_INITIAL_RU", &ru_per_s);
+    command.stderr(Stdio::null());
+    command
+}
+
+/// The database and the container, over the wire: it is the same for every server that speaks the protocol.
+pub fn declare(to: SocketAddr, signer: &RequestSigner) -> Result {
+    let database = format!(r#"{{"id":"{DATABASE}"}}"#);
+    load::once(to, &signer.once("POST", "dbs", "dbs", "", "", &database))?;
+    let container = format!(r#"{{"id":"{CONTAINER}","partitionKey":{{"paths":["/pk"],"kind":"Hash","version":2}}}}"#);
+    let throughput = format!("x-ms-offer-throughput: {RU_PER_S}\r\n");
+    let (path, link) = (format!("dbs/{DATABASE}/colls"), format!("dbs/{DATABASE}"));
+    load::once(to, &signer.once("POST", &path, "colls", &link, &throughput, &container))?;
+    Ok(())
+}
+
+/// Items `0..count`.
+pub fn fill(to: SocketAddr, signer: &RequestSigner, count: u64) -> Result {
+    load::run(to, Arc::new(CreateRequests::sign(signer, 0)), 64, Until::Answered(count))?;
+    Ok(())
+}
+
+/// The bytes with which the server answers the read of item 0.
+pub fn sample_answer(to: SocketAddr, signer: &RequestSigner) -> Result<Vec<u8>> {
+    let link = format!("dbs/{DATABASE}/colls/{CONTAINER}/docs/{}", item::id(0));
+    let key = format!("x-ms-documentdb-partitionkey: [\"{}\"]\r\n", item::partition_key(0));
+    load::once(to, &signer.once("GET", &link, "docs", &link, &key, ""))
+}

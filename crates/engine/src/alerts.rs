@@ -1,0 +1,150 @@
+//! Looking after an account: which partitions are hot, which keys are nearly full.
+//!
+//! Promise: an alert is raised once for what caused it (a partition and minute; a key that passes seven tenths of its
+//! cap), and never on a request's way. Who is told, besides the log, is the program's business.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use pleiad_model::Result;
+use pleiad_partition::key::LargeKey;
+
+use crate::catalog::Container;
+use crate::{Engine, Partition, metrics};
+
+/// Something an operator should know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alert {
+    pub ts_s: u64,
+    pub database: String,
+    pub container: String,
+    pub range: u32,
+    pub what: AlertKind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum AlertKind {
+    /// A partition refused requests in the minute before.
+    HotPartition { share_ru: f64, throttled: u64, busiest_key: Option<String> },
+    /// A logical partition holds more than seven tenths of what it may.
+    KeyNearlyFull { key: String, bytes: u64, bytes_max: u64 },
+}
+
+impl AlertKind {
+    pub fn name(&self) -> &'static str {
+        match self {
+            AlertKind::HotPartition { .. } => "HotPartition",
+            AlertKind::KeyNearlyFull { .. } => "KeyNearlyFull",
+        }
+    }
+}
+
+impl fmt::Display for Alert {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Alert { database, container, range, .. } = self;
+        write!(f, "partition key range {range} of {database}/{container}")?;
+        match &self.what {
+            AlertKind::HotPartition { share_ru, throttled, busiest_key } => {
+                write!(f, " refused {throttled} requests in a minute; its share is {share_ru} RU/s")?;
+                busiest_key.iter().try_for_each(|key| write!(f, ", the busiest key is {key}"))
+            }
+            AlertKind::KeyNearlyFull { key, bytes, bytes_max } => {
+                write!(f, ": the partition key {key} holds {bytes} bytes of at most {bytes_max}")
+            }
+        }
+    }
+}
+
+/// How many alerts are still told of.
+const ALERTS_MAX: usize = 256;
+
+/// What was looked at last.
+#[derive(Default)]
+pub(crate) struct AlertLog {
+    minute: AtomicU64,
+    raised: AtomicU64,
+    lately: Mutex<VecDeque<Alert>>,
+}
+
+impl AlertLog {
+    fn note(&self, alerts: &[Alert]) {
+        self.raised.fetch_add(alerts.len() as u64, Ordering::Relaxed);
+        let mut lately = self.lately.lock();
+        lately.extend(alerts.iter().cloned());
+        let surplus = lately.len().saturating_sub(ALERTS_MAX);
+        lately.drain(..surplus);
+    }
+}
+
+impl Engine {
+    /// To be called every few seconds: what happened since the last call.
+    pub fn alerts(&self) -> Vec<Alert> {
+        let now_ms = self.now_ms();
+        let minute = now_ms / 60_000;
+        let is_new_minute = self.watch.minute.swap(minute, Ordering::Relaxed) != minute;
+        let tree = self.catalog.tree();
+        let mut alerts = Vec::new();
+        for container in tree.databases.values().flat_map(|database| database.containers.values()) {
+            for partition in &container.partitions {
+                alerts.extend(nearly_full(container, partition, now_ms));
+                if is_new_minute {
+                    alerts.extend(hot(container, partition, now_ms));
+                }
+            }
+        }
+        self.watch.note(&alerts);
+        alerts.iter().for_each(|alert| tracing::warn!(kind = alert.what.name(), "{alert}"));
+        alerts
+    }
+
+    /// To be called now and then: which keys are the largest, where anything was written since the last look.
+    pub async fn look_at_keys(&self) -> Result<()> {
+        let tree = self.catalog.tree();
+        for container in tree.databases.values().flat_map(|database| database.containers.values()) {
+            for partition in &container.partitions {
+                partition.look_at_keys().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last that were raised, the latest last.
+    pub fn alerts_lately(&self) -> Vec<Alert> {
+        self.watch.lately.lock().iter().cloned().collect()
+    }
+
+    pub(crate) fn alerts_raised(&self) -> u64 {
+        self.watch.raised.load(Ordering::Relaxed)
+    }
+}
+
+fn hot(container: &Container, partition: &Partition, now_ms: u64) -> Option<Alert> {
+    let usage = partition.governor.usage();
+    let throttled = usage.refused_in_minute((now_ms / 60_000).saturating_sub(1));
+    if throttled == 0 {
+        return None;
+    }
+    let busiest_key = usage.busiest_keys(now_ms, 1).pop().and_then(|busy| metrics::key_text(&busy.components));
+    let what = AlertKind::HotPartition { share_ru: partition.governor.share_ru(), throttled, busiest_key };
+    Some(alert(container, partition, now_ms, what))
+}
+
+fn nearly_full(container: &Container, partition: &Partition, now_ms: u64) -> Vec<Alert> {
+    let bytes_max = container.schema.room.key_bytes_max;
+    let told = |large: LargeKey| {
+        let key = metrics::key_text(&large.components)?;
+        let what = AlertKind::KeyNearlyFull { key, bytes: large.stats.bytes, bytes_max };
+        Some(alert(container, partition, now_ms, what))
+    };
+    partition.keys.take_nearly_full().into_iter().filter_map(told).collect()
+}
+
+fn alert(container: &Container, partition: &Partition, now_ms: u64, what: AlertKind) -> Alert {
+    let (database, container) = (container.database.clone(), container.definition.id.clone());
+    Alert { ts_s: now_ms / 1000, database, container, range: partition.range.id, what }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! A container whose index is on its way from former policies to the current one.
+//!
+//! Promise: as long as an item may have rows of a former policy, that policy is listed here and in the container's
+//! row; so a crash postpones the way and loses nothing of it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pleiad_model::policy::{ComputedProperty, FullTextPolicy, Geospatial, IndexingPolicy, VectorEmbedding};
+use pleiad_model::{Error, Kind, Object, Result, Value};
+use pleiad_partition::IndexingConfig;
+
+use crate::computed::ComputedProperties;
+
+/// Every write works out its rows under each of them.
+const FORMER_MAX: usize = 8;
+
+#[derive(Debug, Default)]
+pub struct IndexTransformation {
+    /// Policies whose rows items may still have.
+    pub from: Vec<IndexingConfig>,
+    /// The rows are of a layout that is not written any more: none of them stays.
+    pub anew: bool,
+    items: AtomicU64,
+    seen: AtomicU64,
+}
+
+impl IndexTransformation {
+    /// The way of a container without usable rows.
+    pub fn anew() -> Result<IndexTransformation> {
+        let nothing = Object::new().with("indexingMode", "none").with("automatic", false);
+        let policy = IndexingPolicy::parse(Some(&nothing.into()))?;
+        let from = vec![IndexingConfig {
+            policy,
+            geospatial: Geospatial::Geography,
+            embeddings: Vec::new(),
+            full_text: None,
+            computed: Default::default(),
+        }];
+        Ok(IndexTransformation { from, anew: true, ..IndexTransformation::default() })
+    }
+
+    /// The way of a container whose policy has indexes that had no rows when it was written.
+    pub fn unfilled(indexing: IndexingConfig) -> Option<IndexTransformation> {
+        let policy = IndexingPolicy { vector: Vec::new(), full_text: Vec::new(), ..indexing.policy.clone() };
+        let from = IndexingConfig { policy, ..indexing.clone() };
+        let differs = from.rules() != indexing.rules();
+        differs.then(|| IndexTransformation { from: vec![from], ..IndexTransformation::default() })
+    }
+
+    /// The way to `next` for a container that may have come only part of an earlier one. `None` if nothing differs.
+    pub fn next(
+        under_way: Option<&IndexTransformation>,
+        old: IndexingConfig,
+        next: &IndexingConfig,
+    ) -> Result<Option<IndexTransformation>> {
+        let wanted = next.rules();
+        let mut from: Vec<IndexingConfig> = Vec::new();
+        for former in under_way.iter().flat_map(|transition| &transition.from).chain([&old]) {
+            let rules = former.rules();
+            if rules != wanted && from.iter().all(|known| known.rules() != rules) {
+                from.push(former.clone());
+            }
+        }
+        if from.len() > FORMER_MAX {
+            return Err(Error::new(
+                Kind::Locked,
+                "The indexing policy has changed several times while the index was being rebuilt. Wait until it is finished.",
+            ));
+        }
+        let anew = under_way.is_some_and(|transition| transition.anew);
+        Ok((!from.is_empty()).then(|| IndexTransformation { from, anew, ..IndexTransformation::default() }))
+    }
+
+    pub fn begin(&self, items: u64) {
+        self.seen.store(0, Ordering::Relaxed);
+        self.items.store(items, Ordering::Relaxed);
+    }
+
+    pub fn saw(&self, items: u64) {
+        self.seen.fetch_add(items, Ordering::Relaxed);
+    }
+
+    /// Never 100: then it is over.
+    pub fn percent(&self) -> u64 {
+        let (seen, items) = (self.seen.load(Ordering::Relaxed), self.items.load(Ordering::Relaxed));
+        (seen.saturating_mul(100) / items.max(1)).min(99)
+    }
+
+    pub fn to_value(&self) -> Value {
+        let from = |indexing: &IndexingConfig| {
+            let object = Object::new().with("indexingPolicy", indexing.policy.to_value());
+            let object = object.with("geospatial", indexing.geospatial.as_str());
+            let mut object =
+                object.with("vectorEmbeddingPolicy", VectorEmbedding::policy_to_object(&indexing.embeddings));
+            if let Some(policy) = &indexing.full_text {
+                object.set("fullTextPolicy", policy.to_object());
+            }
+            Value::Object(
+                object.with("computedProperties", ComputedProperty::to_value(indexing.computed.definitions())),
+            )
+        };
+        let from: Vec<Value> = self.from.iter().map(from).collect();
+        Object::new().with("from", from).with("anew", self.anew).into()
+    }
+
+    pub fn from_value(value: &Value) -> Result<IndexTransformation> {
+        let corrupt = || Error::corrupt("transition of a container");
+        let indexing = |entry: &Value| {
+            let policy = IndexingPolicy::parse(entry.get("indexingPolicy"))?;
+            let geospatial = entry.get("geospatial").and_then(Value::as_str).and_then(Geospatial::parse);
+            let geospatial = geospatial.ok_or_else(corrupt)?;
+            let definitions = entry.get("computedProperties").map_or(Ok(Vec::new()), ComputedProperty::parse_all)?;
+            let computed = ComputedProperties::new(&definitions, geospatial)?.indexed;
+            let embeddings =
+                entry.get("vectorEmbeddingPolicy").map_or(Ok(Vec::new()), VectorEmbedding::parse_policy)?;
+            let full_text = entry.get("fullTextPolicy").map(FullTextPolicy::parse).transpose()?;
+            Ok(IndexingConfig { policy, geospatial, embeddings, full_text, computed })
+        };
+        let from = value.get("from").and_then(Value::as_array).ok_or_else(corrupt)?;
+        let from = from.iter().map(indexing).collect::<Result<Vec<_>>>()?;
+        let anew = value.get("anew").and_then(Value::as_bool).ok_or_else(corrupt)?;
+        Ok(IndexTransformation { from, anew, ..IndexTransformation::default() })
+    }
+}

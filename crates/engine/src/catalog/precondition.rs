@@ -1,0 +1,84 @@
+//! Which resource a request is about, and which version of it.
+//!
+//! Promise: whoever names a version changes that one or nothing. It is judged with the catalog's turn in hand, so that of two who have
+//! seen the same version one is told that it came too late.
+
+use std::sync::Arc;
+
+use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::Precondition;
+use pleiad_partition::partition::{ALREADY_EXISTS, CONDITION_FAILS, NOT_THERE};
+
+use super::tree::CatalogVersion;
+
+/// How a resource is stored under the name it brings.
+pub enum PutMode<R> {
+    Create,
+    /// Over the one of that name, if it is the version that is meant.
+    Upsert(Precondition),
+    Replace(ConditionalRid<R>),
+}
+
+/// What has a `_rid` and versions.
+pub(super) trait Versioned {
+    type Rid: PartialEq + Copy;
+
+    fn rid(&self) -> Self::Rid;
+    fn version(&self) -> CatalogVersion;
+}
+
+impl<R> PutMode<R> {
+    /// What is written over, if not nothing: `named` has the name already, `found` is the one to replace.
+    pub(super) fn over<T: Versioned<Rid = R>>(
+        &self,
+        named: Option<&Arc<T>>,
+        found: impl FnOnce(R) -> Option<Arc<T>>,
+    ) -> Result<Option<Arc<T>>>
+    where
+        R: PartialEq + Copy,
+    {
+        match self {
+            PutMode::Create if named.is_some() => Err(Error::conflict(ALREADY_EXISTS)),
+            PutMode::Create => Ok(None),
+            PutMode::Upsert(condition) => {
+                named.map_or(Ok(()), |named| check(named.version(), condition))?;
+                Ok(named.cloned())
+            }
+            PutMode::Replace(meant) => {
+                let old = found(meant.rid).ok_or_else(|| Error::not_found(NOT_THERE))?;
+                if named.is_some_and(|named| named.rid() != meant.rid) {
+                    return Err(Error::conflict(ALREADY_EXISTS));
+                }
+                meant.check(old.version()).map(|()| Some(old))
+            }
+        }
+    }
+}
+
+/// A resource, by its `_rid`. Most callers mean it whatever it has become.
+pub struct ConditionalRid<R> {
+    pub rid: R,
+    condition: Precondition,
+}
+
+impl<R> From<R> for ConditionalRid<R> {
+    fn from(rid: R) -> Self {
+        ConditionalRid { rid, condition: Precondition::None }
+    }
+}
+
+impl<R> ConditionalRid<R> {
+    pub fn new(rid: R, condition: Precondition) -> Self {
+        ConditionalRid { rid, condition }
+    }
+
+    pub(super) fn check(&self, version: CatalogVersion) -> Result<()> {
+        check(version, &self.condition)
+    }
+}
+
+fn check(version: CatalogVersion, condition: &Precondition) -> Result<()> {
+    let holds = condition.holds_for(|| version.etag().to_string());
+    let stale = || Error::new(Kind::PreconditionFailed, CONDITION_FAILS);
+    holds.then_some(()).ok_or_else(stale)
+}

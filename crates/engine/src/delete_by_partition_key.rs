@@ -1,0 +1,31 @@
+//! All items of one partition key value, deleted at once.
+//!
+//! Promise: when it is answered, nobody sees an item that was there before; those that are written later are not concerned.
+//! The rows go in the background, across restarts and splits.
+
+use pleiad_model::partition_key::PartitionKey;
+use pleiad_partition::key::LogicalKey;
+use pleiad_partition::price;
+
+use crate::item::key_of_request;
+use crate::write_retry::{WriteOutcome, WriteTarget};
+use crate::{Admitted, Engine, EngineResponse};
+
+impl Engine {
+    pub async fn erase_key(&self, at: &Admitted, key: Option<&PartitionKey>) -> EngineResponse<()> {
+        let key = match key_of_request(at, key) {
+            Ok(key) => key,
+            Err(error) => return EngineResponse::refused(error),
+        };
+        let logical = &LogicalKey::new(at.container.schema.key.as_ref(), &key);
+        let ts_s = self.now_s();
+        let erase = |home: WriteTarget| async move {
+            let lsn = home.partition.erase_key(&home.container.schema, logical, ts_s).await?;
+            Ok(WriteOutcome { value: (), lsn, charge_ru: price::ERASE_KEY_RU })
+        };
+        self.at_home(at, logical, erase).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

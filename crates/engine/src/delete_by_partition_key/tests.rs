@@ -1,0 +1,39 @@
+//! Deleting all items of a key, as a client meets it.
+
+use crate::jobs::{PurgeScans, sweep};
+use crate::testing::*;
+use crate::{FeedRange, PageLimit};
+
+#[tokio::test]
+async fn nobody_sees_them_and_the_others_stay() {
+    let engine = account().await;
+    container(&engine, "c", &["/pk"], 4).await;
+    let at = admit(&engine, "c");
+    for key in ["a", "b", "c", "d"] {
+        for id in ["1", "2", "3"] {
+            create(&engine, &at, id, key).await.result.unwrap();
+        }
+    }
+    engine.erase_key(&at, Some(&pk("b"))).await.result.unwrap();
+    let quota = PageLimit { items: 100, bytes: 1 << 20 };
+    let listed = async || engine.list_items(&at, &FeedRange::Container, None, quota, None).await;
+    assert_eq!(listed().await.result.unwrap().records.len(), 9);
+    assert_eq!(kind(read(&engine, &at, "1", "b").await), pleiad_model::Kind::NotFound);
+    create(&engine, &at, "1", "b").await.result.unwrap();
+    assert_eq!(listed().await.result.unwrap().records.len(), 10);
+
+    let trees = engine.catalog.current().upgrade().unwrap();
+    sweep(&trees, &mut PurgeScans::default(), &*engine.env, || true).await;
+    assert_eq!(listed().await.result.unwrap().records.len(), 10);
+    assert_eq!(spread(&at.container).iter().sum::<u64>(), 10);
+    assert_sound(&engine).await;
+}
+
+#[tokio::test]
+async fn a_key_must_be_whole() {
+    let engine = account().await;
+    container(&engine, "c", &["/a", "/b"], 4).await;
+    let at = admit(&engine, "c");
+    assert_eq!(kind(engine.erase_key(&at, Some(&pk("x"))).await), pleiad_model::Kind::KeyMismatch);
+    assert_eq!(kind(engine.erase_key(&at, None).await), pleiad_model::Kind::KeyMismatch);
+}

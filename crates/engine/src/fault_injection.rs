@@ -1,0 +1,167 @@
+//! Faults on command: a partition that answers "moved", "not now", or late. For tests of applications.
+//!
+//! Promise: a request that a fault refuses has done nothing. While no fault is set, asking costs one load of a number.
+//! Who may set faults is someone else's question.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pleiad_model::resource_id::ContainerRid;
+use pleiad_model::{Error, ExceededLimit, Kind, Result};
+use pleiad_partition::Partition;
+
+use crate::catalog::Container;
+use crate::{ContainerName, Engine};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InjectedFault {
+    pub kind: FaultKind,
+    /// How long a slow partition takes; what a throttled one asks to wait.
+    pub delay_ms: u64,
+    /// How many requests it will still hit; all, if nothing is said.
+    pub left: Option<u64>,
+    pub until_ms: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// As after a split that the client has not heard of.
+    Gone,
+    Throttled,
+    Slow,
+}
+
+const KINDS: [(FaultKind, &str); 3] =
+    [(FaultKind::Gone, "gone"), (FaultKind::Throttled, "throttled"), (FaultKind::Slow, "slow")];
+
+impl FaultKind {
+    pub fn parse(name: &str) -> Option<FaultKind> {
+        KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        KINDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+}
+
+type FaultKey = (ContainerRid, u32);
+
+/// A fault and where it is set.
+#[derive(Clone, Debug)]
+pub struct FaultAt {
+    pub database: String,
+    pub container: String,
+    pub range: u32,
+    pub fault: InjectedFault,
+}
+
+/// The faults that are set, by container and partition.
+#[derive(Default)]
+pub struct Faults {
+    /// How many there are, so that nobody takes the lock for nothing.
+    count: AtomicUsize,
+    set: Mutex<HashMap<FaultKey, FaultAt>>,
+}
+
+impl Faults {
+    pub fn list(&self) -> Vec<FaultAt> {
+        let mut all: Vec<FaultAt> = self.set.lock().values().cloned().collect();
+        all.sort_by(|a, b| (&a.database, &a.container, a.range).cmp(&(&b.database, &b.container, b.range)));
+        all
+    }
+
+    fn put(&self, container: &Container, range: u32, fault: InjectedFault) {
+        let (rid, database, container) = (container.rid, container.database.clone(), container.definition.id.clone());
+        let mut set = self.set.lock();
+        set.insert((rid, range), FaultAt { database, container, range, fault });
+        self.count.store(set.len(), Ordering::Relaxed);
+    }
+
+    fn clear(&self, place: FaultKey) {
+        let mut set = self.set.lock();
+        set.remove(&place);
+        self.count.store(set.len(), Ordering::Relaxed);
+    }
+
+    /// Whoever enters a partition comes by here.
+    #[inline]
+    pub(crate) fn strike(&self, container: &Container, partition: &Partition, now_ms: u64) -> Result<()> {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        match self.hit((container.rid, partition.range.id), now_ms) {
+            Some(fault) => fault.strike(container),
+            None => Ok(()),
+        }
+    }
+
+    fn hit(&self, place: FaultKey, now_ms: u64) -> Option<InjectedFault> {
+        let mut set = self.set.lock();
+        let fault = &mut set.get_mut(&place)?.fault;
+        let over = fault.left == Some(0) || fault.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
+        if over {
+            set.remove(&place);
+            self.count.store(set.len(), Ordering::Relaxed);
+            return None;
+        }
+        fault.left = fault.left.map(|left| left - 1);
+        Some(*fault)
+    }
+}
+
+impl InjectedFault {
+    fn strike(&self, container: &Container) -> Result<()> {
+        let delay = Duration::from_millis(self.delay_ms);
+        match self.kind {
+            FaultKind::Slow => {
+                wait(delay);
+                Ok(())
+            }
+            FaultKind::Gone => {
+                let epoch = container.map.epoch;
+                Err(Error::new(Kind::Moved { epoch }, "The partition key range is gone: a fault set by a test."))
+            }
+            FaultKind::Throttled => {
+                let kind = Kind::Throttled { retry_after: delay, over: ExceededLimit::Share };
+                Err(Error::new(kind, "Request rate is large: a fault set by a test."))
+            }
+        }
+    }
+}
+
+/// Partitions are entered from tasks and from threads alike. Tasks that share our thread move to another one.
+fn wait(delay: Duration) {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| std::thread::sleep(delay)),
+        _ => std::thread::sleep(delay),
+    }
+}
+
+impl Engine {
+    pub fn faults(&self) -> &Faults {
+        self.meter.faults()
+    }
+
+    /// From now on requests to this partition meet the fault, in place of one that was set before.
+    pub fn set_fault(&self, name: ContainerName<'_>, range: u32, fault: InjectedFault) -> Result<()> {
+        let container = self.find_container(name)?;
+        if container.map.by_id(range).is_none() {
+            let epoch = container.map.epoch;
+            return Err(Error::new(Kind::Moved { epoch }, "There is no such partition key range (any more)."));
+        }
+        self.faults().put(&container, range, fault);
+        Ok(())
+    }
+
+    pub fn clear_fault(&self, name: ContainerName<'_>, range: u32) -> Result<()> {
+        let container = self.find_container(name)?;
+        self.faults().clear((container.rid, range));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

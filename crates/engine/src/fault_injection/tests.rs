@@ -1,0 +1,71 @@
+use pleiad_model::Kind;
+
+use super::*;
+use crate::testing::*;
+
+const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
+
+fn fault(kind: FaultKind) -> InjectedFault {
+    InjectedFault { kind, delay_ms: 20, left: None, until_ms: None }
+}
+
+async fn one_item() -> (std::sync::Arc<Engine>, std::sync::Arc<pleiad_model::env::ManualEnv>) {
+    let (engine, env) = governed(Default::default()).await;
+    container(&engine, "c", &["/pk"], 4).await;
+    create(&engine, &admit(&engine, "c"), "1", "a").await.result.unwrap();
+    (engine, env)
+}
+
+fn home(engine: &Engine) -> u32 {
+    engine.partitions(C).unwrap().into_iter().find(|report| report.items == 1).unwrap().range.id
+}
+
+#[tokio::test]
+async fn a_fault_refuses_as_often_as_it_was_told_to() {
+    let (engine, _) = one_item().await;
+    let at = admit(&engine, "c");
+    engine.set_fault(C, home(&engine), InjectedFault { left: Some(2), ..fault(FaultKind::Gone) }).unwrap();
+    assert!(matches!(kind(read(&engine, &at, "1", "a").await), Kind::Moved { .. }));
+    assert!(matches!(kind(delete(&engine, &at, "1", "a").await), Kind::Moved { .. }));
+    assert!(read(&engine, &at, "1", "a").await.result.is_ok(), "and the delete did nothing");
+    assert!(engine.faults().list().is_empty());
+}
+
+#[tokio::test]
+async fn a_fault_ends_with_its_time() {
+    let (engine, env) = one_item().await;
+    let at = admit(&engine, "c");
+    let until_ms = Some(engine.now_ms() + 1000);
+    engine.set_fault(C, home(&engine), InjectedFault { until_ms, ..fault(FaultKind::Throttled) }).unwrap();
+    let refused = kind(read(&engine, &at, "1", "a").await);
+    assert_eq!(refused, Kind::Throttled { retry_after: Duration::from_millis(20), over: ExceededLimit::Share });
+    env.advance_ms(1000);
+    assert!(read(&engine, &at, "1", "a").await.result.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_partition_answers_rightly() {
+    let (engine, _) = one_item().await;
+    engine.set_fault(C, home(&engine), InjectedFault { left: Some(1), ..fault(FaultKind::Slow) }).unwrap();
+    assert!(read(&engine, &admit(&engine, "c"), "1", "a").await.result.is_ok());
+}
+
+#[tokio::test]
+async fn faults_are_where_they_were_set_and_nowhere_else() {
+    let (engine, _) = one_item().await;
+    let elsewhere = engine.partitions(C).unwrap().into_iter().find(|report| report.items == 0).unwrap().range.id;
+    engine.set_fault(C, elsewhere, fault(FaultKind::Gone)).unwrap();
+    assert!(read(&engine, &admit(&engine, "c"), "1", "a").await.result.is_ok());
+    assert_eq!(engine.faults().list().len(), 1);
+    engine.clear_fault(C, elsewhere).unwrap();
+    assert!(engine.faults().list().is_empty());
+    assert!(engine.set_fault(C, 99, fault(FaultKind::Gone)).is_err());
+}
+
+#[test]
+fn kinds_are_read_as_they_are_written() {
+    for (kind, name) in KINDS {
+        assert_eq!((FaultKind::parse(name), kind.as_str()), (Some(kind), name));
+    }
+    assert_eq!(FaultKind::parse("odd"), None);
+}

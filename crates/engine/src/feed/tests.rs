@@ -1,0 +1,187 @@
+//! Pages of a container against the list they were cut from.
+
+use super::*;
+use crate::testing::*;
+use crate::{Container, Verb, WriteOptions};
+use pleiad_model::{Object, Value};
+use std::sync::Arc;
+
+const WIDE: usize = 1 << 30;
+const ITEMS: usize = 40;
+
+struct World {
+    engine: Arc<Engine>,
+    container: Arc<Container>,
+    at: Admitted,
+    /// In the order in which all of the container is listed.
+    all: Vec<Record>,
+}
+
+/// Items of two tenants with five users each, of very different sizes.
+async fn world(partitions: i64) -> World {
+    let limits = crate::PartitionLimits { partition_ru_initial: if partitions == 1 { 10_000 } else { 400 }, ..LIMITS };
+    let engine = open(pleiad_storage::Memory::new(), limits).await;
+    engine.catalog.create_database("db", crate::ThroughputRequest::Unspecified).await.unwrap();
+    let container = container(&engine, "c", &["/tenant", "/user"], partitions * 4).await;
+    assert_eq!(container.partitions.len() as i64, partitions);
+    let at = admit(&engine, "c");
+    let mut all = Vec::new();
+    for n in 0..ITEMS {
+        let (tenant, user) = (format!("t{}", n % 2), format!("u{}", n * 7 % 5));
+        let body = Object::new().with("id", n.to_string()).with("tenant", &*tenant).with("user", &*user);
+        let body = body.with("text", "x".repeat(n * 31 % 97));
+        let key = key(&[&tenant, &user]);
+        let written =
+            engine.create_item(&at, Some(&key), Verb::Create, Value::from(body), &WriteOptions::default()).await;
+        all.push(written.result.unwrap().record.unwrap());
+    }
+    all.sort_by_key(|record| container.map.locate(&record.epk)); // stable: insertion order within a partition
+    World { engine, container, at, all }
+}
+
+fn key(levels: &[&str]) -> PartitionKey {
+    PartitionKey::parse(&format!("[{}]", levels.iter().map(|level| format!("{level:?}")).collect::<Vec<_>>().join(",")))
+        .unwrap()
+}
+
+impl World {
+    async fn page(&self, scope: &FeedRange, from: Option<FeedCursor>, quota: PageLimit) -> ItemPage {
+        let answer = self.engine.list_items(&self.at, scope, from, quota, None).await;
+        assert!(answer.charge_ru >= 1.0);
+        answer.result.unwrap()
+    }
+
+    /// Reads to the end; every page keeps its quota.
+    async fn pages(&self, scope: &FeedRange, quota: PageLimit) -> Vec<Record> {
+        let (mut records, mut from) = (Vec::new(), None);
+        loop {
+            let page = self.page(scope, from, quota).await;
+            assert!(page.records.len() <= quota.items);
+            assert!(
+                page.records.len() == 1 || sizes(&page.records) <= quota.bytes,
+                "{scope:?} of {} bytes",
+                quota.bytes
+            );
+            assert!(page.next.is_none() || !page.records.is_empty());
+            records.extend(page.records);
+            match page.next {
+                Some(next) => from = Some(next),
+                None => return records,
+            }
+        }
+    }
+
+    /// Every way to ask, with the items it must give.
+    fn scopes(&self) -> Vec<(FeedRange, Vec<Record>)> {
+        let definition = self.container.schema.key.as_ref().unwrap();
+        let tenant = key(&["t1"]).effective(definition);
+        let user = key(&["t0", "u2"]).effective(definition);
+        let stretch = EpkRange { min: tenant.clone().min(user.clone()), max: tenant.clone().max(user.clone()) };
+        let mut scopes = vec![
+            (FeedRange::Container, EpkRange::FULL),
+            (FeedRange::PartitionKey(key(&["t1"])), EpkRange::of_prefix(tenant)),
+            (FeedRange::PartitionKey(key(&["t0", "u2"])), EpkRange::of_point(user)),
+            (
+                FeedRange::PartitionKey(key(&["t0", "nobody"])),
+                EpkRange { min: EffectiveKey::MAX, max: EffectiveKey::MAX },
+            ),
+            (FeedRange::EffectiveKeys(stretch.clone(), None), stretch.clone()),
+        ];
+        for range in self.container.map.ranges() {
+            scopes.push((FeedRange::PartitionKeyRange(range.id), range.keys.clone()));
+            if let Some(inside) = range.keys.intersect(&stretch) {
+                scopes.push((FeedRange::EffectiveKeys(stretch.clone(), Some(range.id)), inside));
+            }
+        }
+        let held = |keys: &EpkRange| self.all.iter().filter(|record| keys.contains(&record.epk)).cloned().collect();
+        scopes.into_iter().map(|(scope, keys)| (scope, held(&keys))).collect()
+    }
+}
+
+fn sizes(records: &[Record]) -> usize {
+    records.iter().map(|record| record.body().len()).sum()
+}
+
+#[tokio::test]
+async fn s2_s39_pages_of_every_size_are_the_whole_over_one_three_and_sixteen_partitions() {
+    for partitions in [1, 3, 16] {
+        let world = world(partitions).await;
+        for (scope, want) in world.scopes() {
+            for items in 1..=ITEMS + 1 {
+                assert_eq!(world.pages(&scope, PageLimit { items, bytes: WIDE }).await, want, "{scope:?} by {items}");
+            }
+            for bytes in [1, 80, 150, 333, 1000, 5000] {
+                assert_eq!(
+                    world.pages(&scope, PageLimit { items: WIDE, bytes }).await,
+                    want,
+                    "{scope:?} of {bytes} bytes"
+                );
+                assert_eq!(world.pages(&scope, PageLimit { items: 3, bytes }).await, want);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_exactly_full_last_page_has_no_continuation() {
+    for partitions in [1, 3, 16] {
+        let world = world(partitions).await;
+        for (scope, want) in world.scopes() {
+            for quota in [
+                PageLimit { items: want.len().max(1), bytes: WIDE },
+                PageLimit { items: WIDE, bytes: sizes(&want).max(1) },
+            ] {
+                let page = world.page(&scope, None, quota).await;
+                assert_eq!((page.records.len(), page.next), (want.len(), None), "{scope:?} over {partitions}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn s41_with_one_partition_every_question_is_answered_by_it() {
+    let world = world(1).await;
+    for (scope, _) in world.scopes() {
+        let quota = PageLimit { items: 1, bytes: WIDE };
+        let answer = world.engine.list_items(&world.at, &scope, None, quota, None).await;
+        assert_eq!(answer.place.map(|place| place.range), Some(0), "{scope:?}");
+    }
+}
+
+#[tokio::test]
+async fn s42_items_of_one_key_are_listed_in_insertion_order() {
+    let engine = account().await;
+    container(&engine, "c", &["/pk"], 4).await;
+    let at = admit(&engine, "c");
+    let ids: Vec<String> = (0..100).map(|n: u32| (n * 37 % 100).to_string()).collect();
+    for id in &ids {
+        create(&engine, &at, id, "same").await.result.unwrap();
+    }
+    for scope in [FeedRange::Container, FeedRange::PartitionKey(pk("same"))] {
+        let page =
+            engine.list_items(&at, &scope, None, PageLimit { items: 1000, bytes: WIDE }, None).await.result.unwrap();
+        assert!(page.records.iter().map(Record::id).eq(ids.iter().map(String::as_str)));
+    }
+}
+
+#[tokio::test]
+async fn a_range_that_is_not_there_has_moved() {
+    let world = world(3).await;
+    let list = async |scope: FeedRange| {
+        let answer = world.engine.list_items(&world.at, &scope, None, PageLimit { items: 1, bytes: 1 }, None).await;
+        kind(answer)
+    };
+    assert!(matches!(list(FeedRange::PartitionKeyRange(99)).await, Kind::Moved { .. }));
+    let elsewhere = world.container.map.ranges()[2].keys.clone();
+    assert!(matches!(list(FeedRange::EffectiveKeys(elsewhere, Some(0))).await, Kind::Moved { .. }));
+    assert_eq!(list(FeedRange::PartitionKey(key(&["a", "b", "c"]))).await, Kind::KeyMismatch);
+}
+
+#[tokio::test]
+async fn a_position_of_another_question_is_refused() {
+    let world = world(3).await;
+    let position = world.page(&FeedRange::Container, None, PageLimit { items: 1, bytes: WIDE }).await.next;
+    let scope = FeedRange::PartitionKey(key(&["t1"]));
+    let answer = world.engine.list_items(&world.at, &scope, position, PageLimit { items: 1, bytes: WIDE }, None).await;
+    assert_eq!(kind(answer), Kind::Invalid);
+}

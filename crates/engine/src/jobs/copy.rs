@@ -1,0 +1,115 @@
+//! A database is copied, from its first byte to its last.
+//!
+//! Promise: one moment of the whole database, whenever the program ends: after a crash the copy begins again, at another moment. A
+//! copy that cannot be finished, or that nobody wants any more, leaves nothing.
+//!
+//! ```text
+//! prepare   indexes are settled; one snapshot of all containers     a crash: from here on again
+//! copy      rows, partition by partition, ingested
+//! publish   one batch: the database with all it has
+//! ```
+
+use std::sync::Arc;
+
+use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::commit::block_on;
+use pleiad_partition::copy::{Copy, CopyFigures};
+
+use super::registry::{JobOutcome, JobStep, JobTask};
+use super::repartition::{LOOK_AGAIN, RateLimiter};
+use crate::Engine;
+use crate::catalog::{Catalog, CopyPlan, DatabaseCopy};
+
+impl Engine {
+    /// Begins to copy a database. Tells the job's id.
+    pub async fn copy_database(&self, from: &str, to: &str) -> Result<u64> {
+        self.catalog.begin_copy(from, to).await
+    }
+}
+
+impl Catalog {
+    /// On a thread of its own.
+    pub(crate) fn start_copy(&self, copy: Arc<DatabaseCopy>) {
+        self.jobs().enter(JobTask::Copy(copy.clone()));
+        let catalog = self.clone();
+        self.chores().run("copy", move || block_on(catalog.see_copy_through(&copy)));
+    }
+
+    async fn see_copy_through(&self, copy: &DatabaseCopy) -> Result<()> {
+        tracing::info!(job = copy.id, to = copy.to, "a database is being copied");
+        let ended = self.copy_all(copy.id).await;
+        match &ended {
+            Ok(()) => tracing::info!(job = copy.id, to = copy.to, "the database is copied"),
+            // It goes on at the next start.
+            Err(_) if self.jobs().is_closing() || self.hands().1.refusal().is_some() => {
+                self.jobs().postpone(copy.id);
+                return ended;
+            }
+            Err(error) => {
+                tracing::warn!(job = copy.id, to = copy.to, %error, "a database is not copied");
+                self.give_up_copy(copy.id).await?;
+            }
+        }
+        self.jobs().end(copy.id, JobOutcome::of(ended));
+        Ok(())
+    }
+
+    async fn copy_all(&self, id: u64) -> Result<()> {
+        self.jobs().step(id, JobStep::Prepare)?;
+        let plan = self.settled_plan(id).await?;
+        self.jobs().step(id, JobStep::Copy)?;
+        self.copy_items(id, &plan).await?;
+        self.jobs().step(id, JobStep::Publish)?;
+        self.finish_copy(id, &plan).await
+    }
+
+    /// Waits while an index is on its way to another policy.
+    async fn settled_plan(&self, id: u64) -> Result<CopyPlan> {
+        loop {
+            match self.plan_copy(id).await {
+                Err(error) if error.kind == Kind::Locked => {}
+                plan => return plan,
+            }
+            self.jobs().told(id, &CopyFigures::default())?;
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    async fn copy_items(&self, id: u64, plan: &CopyPlan) -> Result<()> {
+        let mut all = CopyFigures::default();
+        plan.containers.iter().for_each(|(container, _)| all += CopyFigures::of(&container.partitions));
+        let mut pace = RateLimiter::new(self.limits().copy_bytes_per_s);
+        let mut done = CopyFigures::default();
+        for (container, map) in &plan.containers {
+            for (parent, child) in container.partitions.iter().zip(map.ranges()) {
+                let (store, committer) = self.hands();
+                let (parents, children) = (vec![parent.clone()], vec![child.clone()]);
+                let mut copy = Copy::new(id, parents, children, container.schema.clone(), store, committer);
+                let mut watch = |figures: &CopyFigures| {
+                    let mut sum = done;
+                    sum += *figures;
+                    (sum.items_total, sum.item_bytes_total) = (all.items_total, all.item_bytes_total);
+                    // What was erased since is missing in what was just read.
+                    self.still_there(container.rid)?;
+                    self.jobs().told(id, &sum)?;
+                    pace.keep(sum.bytes);
+                    Ok(())
+                };
+                copy.duplicate(&plan.snapshot, &mut watch).await?;
+                done += copy.figures();
+            }
+            self.still_there(container.rid)?;
+        }
+        Ok(())
+    }
+
+    fn still_there(&self, container: pleiad_model::resource_id::ContainerRid) -> Result<()> {
+        match self.with_tree(|tree| tree.container_by_rid(container).is_some()) {
+            true => Ok(()),
+            false => Err(Error::new(Kind::Outdated, "a container of the database was deleted while it was copied")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

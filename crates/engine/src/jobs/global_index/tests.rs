@@ -1,0 +1,442 @@
+//! Indexes follow their source: through every kind of change, splits of either, merges, restarts. A model holds what the source holds; the
+//! index must come to hold its projection.
+
+use std::collections::BTreeMap;
+
+use pleiad_model::Object;
+use pleiad_model::env::ManualEnv;
+use pleiad_model::policy::ContainerDefinition;
+use pleiad_storage::Memory;
+
+use super::*;
+use crate::catalog::NewContainer;
+use crate::jobs::{JobOutcome, PurgeScans, sweep};
+use crate::testing::*;
+use crate::{
+    Admitted, BatchAction, BatchOperation, ContainerName, Engine, FeedCursor, FeedRange, OfferChange, OfferOwner,
+    PartitionLimits, Target, ThroughputRequest, WriteOptions,
+};
+
+/// Few partitions to begin with, and no need for many items to split them.
+const FEW: PartitionLimits = PartitionLimits { partition_ru_initial: 10_000, ..LIMITS };
+
+async fn shop() -> Arc<Engine> {
+    let engine = open(Memory::new(), FEW).await;
+    engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
+    container(&engine, "orders", &["/pk"], 4).await;
+    engine
+}
+
+fn index(id: &str, key: &str, definition: &str) -> ContainerDefinition {
+    let key = Object::new().with("paths", vec![Value::from(key)]).with("kind", "Hash").with("version", 2i64);
+    let view = Object::new().with("sourceCollectionId", "orders").with("definition", definition);
+    let body = Object::new().with("id", id).with("partitionKey", key).with("materializedViewDefinition", view);
+    ContainerDefinition::create(&body.into()).unwrap()
+}
+
+async fn try_add(
+    engine: &Engine,
+    definition: ContainerDefinition,
+    throughput: ThroughputRequest,
+) -> Result<Arc<Container>> {
+    let database = engine.find_database("db").unwrap().rid;
+    engine.catalog.create_container(database, NewContainer { definition, throughput }).await
+}
+
+async fn add(engine: &Engine, id: &str, key: &str, definition: &str) -> Arc<Container> {
+    try_add(engine, index(id, key, definition), ThroughputRequest::Unspecified).await.unwrap()
+}
+
+fn order(id: &str, pk: &str, city: &str, n: i64) -> Value {
+    Object::new().with("id", id).with("pk", pk).with("city", city).with("n", n).into()
+}
+
+async fn put(engine: &Engine, item: Value) {
+    let key = pk(item.get("pk").and_then(Value::as_str).unwrap());
+    let at = admit(engine, "orders");
+    engine.create_item(&at, Some(&key), Verb::Upsert, item, &WriteOptions::default()).await.result.unwrap();
+}
+
+/// Until the index has seen all there is.
+async fn caught_up(engine: &Engine, name: &str) {
+    for _ in 0..20_000 {
+        let (index, source) = (admit(engine, name), admit(engine, "orders"));
+        let stretches = index.container().progress.stretches();
+        let seen = |partition: &Arc<Partition>| {
+            stretches
+                .iter()
+                .filter(|stretch| stretch.keys.intersect(&partition.range.keys).is_some())
+                .all(|stretch| stretch.build_until.is_none() && stretch.lsn >= partition.lsn())
+        };
+        if !stretches.is_empty() && source.container().partitions.iter().all(seen) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("{name} stays behind");
+}
+
+async fn items(engine: &Engine, at: &Admitted) -> Vec<Value> {
+    let (mut found, mut from): (Vec<Value>, Option<FeedCursor>) = (Vec::new(), None);
+    loop {
+        let quota = PageLimit { items: 100, bytes: usize::MAX };
+        let page = engine.list_items(at, &FeedRange::Container, from, quota, None).await.result.unwrap();
+        found.extend(page.records.iter().map(|record| json::parse(record.body()).unwrap()));
+        match page.next {
+            Some(next) => from = Some(next),
+            None => return found,
+        }
+    }
+}
+
+/// By the source's id and key, without the id that the index gave.
+async fn held(engine: &Engine, name: &str) -> BTreeMap<String, String> {
+    let mut held = BTreeMap::new();
+    for item in items(engine, &admit(engine, name)).await {
+        let Value::Object(mut item) = item else { panic!() };
+        assert!(item.remove("id").is_some());
+        let named = format!("{:?}/{:?}", item.get("pk"), item.get("_id"));
+        let twice = held.insert(named, json::to_string(&item.into()));
+        assert_eq!(twice, None, "an item is in the index twice");
+    }
+    held
+}
+
+/// What it should hold, of what the source holds now.
+async fn expected(engine: &Engine, definition: &str) -> BTreeMap<String, String> {
+    let projection = Projection::parse(definition).unwrap();
+    let source = items(engine, &admit(engine, "orders")).await;
+    let projected = source.iter().map(|item| projection.apply(item));
+    projected
+        .map(|item| (format!("{:?}/{:?}", item.get("pk"), item.get("_id")), json::to_string(&item.into())))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_is_built_and_follows_under_its_own_key() {
+    let engine = shop().await;
+    for n in 0..700 {
+        put(&engine, order(&n.to_string(), &format!("p{}", n % 7), ["Rome", "Oslo"][n % 2], n as i64)).await;
+    }
+    let definition = "SELECT c.id, c.pk, c.city FROM c";
+    let index = add(&engine, "by_city", "/city", definition).await;
+    assert_eq!(
+        index.definition.global_index.as_ref().unwrap().source_rid,
+        Some(admit(&engine, "orders").container().rid)
+    );
+    caught_up(&engine, "by_city").await;
+    assert_eq!(held(&engine, "by_city").await, expected(&engine, definition).await);
+    assert_eq!(admit(&engine, "by_city").container().index_status(), "Active");
+
+    put(&engine, order("3", "p3", "Lima", 0)).await; // moves to another key
+    put(&engine, Object::new().with("id", "4").with("pk", "p4").into()).await; // has none any more
+    delete(&engine, &admit(&engine, "orders"), "5", "p5").await.result.unwrap();
+    caught_up(&engine, "by_city").await;
+    let now = held(&engine, "by_city").await;
+    assert_eq!(now, expected(&engine, definition).await);
+    assert_eq!(now.len(), 699);
+    let at = admit(&engine, "by_city");
+    let lima = engine
+        .list_items(&at, &FeedRange::PartitionKey(pk("Lima")), None, PageLimit { items: 9, bytes: 1 << 20 }, None)
+        .await;
+    assert_eq!(lima.result.unwrap().records.len(), 1);
+    assert_sound(&engine).await;
+}
+
+/// Its source tells of everything that happened on the way, at one LSN.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_holds_what_a_batch_has_come_to() {
+    let engine = shop().await;
+    put(&engine, order("old", "p", "Rome", 1)).await;
+    let definition = "SELECT c.id, c.pk, c.city FROM c";
+    add(&engine, "by_city", "/city", definition).await;
+    caught_up(&engine, "by_city").await;
+    let operation = |action, id: Option<&str>| {
+        let (id, options) = (id.map(str::to_owned), WriteOptions::default());
+        crate::BatchOperation { action: Ok(action), id, key: None, options, known_etag: None }
+    };
+    use crate::BatchAction::{Create, Delete, Replace, Upsert};
+    let operations = [
+        operation(Create(order("new", "p", "Oslo", 1)), None),
+        operation(Replace(order("new", "p", "Lima", 2)), Some("new")),
+        operation(Upsert(order("old", "p", "Bern", 2)), None),
+        operation(Upsert(order("old", "p", "Rome", 3)), None),
+        operation(Upsert(order("old", "p", "Bern", 4)), None),
+        operation(Create(order("tmp", "p", "Rome", 1)), None),
+        operation(Delete, Some("tmp")),
+        operation(Create(order("tmp", "p", "Bern", 1)), None),
+    ];
+    let answers = engine.run_batch(&admit(&engine, "orders"), Some(&pk("p")), &operations, None).await;
+    assert!(answers.result.unwrap().iter().all(|answer| answer.result.is_ok()));
+    caught_up(&engine, "by_city").await;
+    let now = held(&engine, "by_city").await;
+    assert_eq!((now.len(), now), (3, expected(&engine, definition).await));
+    let nothing = [operation(Create(order("gone", "p", "Rome", 1)), None), operation(Delete, Some("gone"))];
+    let answers = engine.run_batch(&admit(&engine, "orders"), Some(&pk("p")), &nothing, None).await;
+    assert!(answers.result.unwrap().iter().all(|answer| answer.result.is_ok()));
+    caught_up(&engine, "by_city").await;
+    assert_eq!(held(&engine, "by_city").await, expected(&engine, definition).await);
+    assert_sound(&engine).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_do_not_write_to_an_index() {
+    let engine = shop().await;
+    put(&engine, order("1", "p", "Rome", 1)).await;
+    add(&engine, "by_city", "/city", "SELECT * FROM c").await;
+    caught_up(&engine, "by_city").await;
+    let at = admit(&engine, "by_city");
+    let id = items(&engine, &at).await[0].get("id").and_then(Value::as_str).unwrap().to_owned();
+    let body: Value = Object::new().with("id", "x").with("city", "Rome").into();
+    let (key, options) = (pk("Rome"), WriteOptions::default());
+    assert_eq!(kind(engine.create_item(&at, Some(&key), Verb::Upsert, body.clone(), &options).await), Kind::Forbidden);
+    let one = Target::Named(&id);
+    assert_eq!(kind(engine.replace_item(&at, Some(&key), one, body, &options).await), Kind::Forbidden);
+    assert_eq!(kind(engine.delete_item(&at, Some(&key), one, &Precondition::None).await), Kind::Forbidden);
+    assert_eq!(kind(engine.erase_key(&at, Some(&key)).await), Kind::Forbidden);
+    assert!(engine.read_item(&at, Some(&key), one, None).await.result.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_and_bulk_read_an_index_and_do_not_write_to_it() {
+    let engine = shop().await;
+    put(&engine, order("1", "p", "Rome", 1)).await;
+    add(&engine, "by_city", "/city", "SELECT * FROM c").await;
+    caught_up(&engine, "by_city").await;
+    let at = admit(&engine, "by_city");
+    let id = items(&engine, &at).await[0].get("id").and_then(Value::as_str).unwrap().to_owned();
+    let operation = |action, id: &str| {
+        let (options, known_etag) = Default::default();
+        BatchOperation { action: Ok(action), id: Some(id.to_owned()), key: None, options, known_etag }
+    };
+    let (read, delete) = (operation(BatchAction::Read, &id), operation(BatchAction::Delete, &id));
+    let rome = pk("Rome");
+    let all = engine.run_batch(&at, Some(&rome), std::slice::from_ref(&read), None).await.result.unwrap();
+    assert!(all[0].result.is_ok());
+    let both = [read, delete];
+    assert_eq!(kind(engine.run_batch(&at, Some(&rome), &both, None).await), Kind::Forbidden);
+    let each = engine.run_bulk(&at, Some(&rome), None, &both, true, None).await.result.unwrap();
+    assert!(each[0].result.is_ok());
+    assert_eq!(each[1].result.as_ref().unwrap_err().kind, Kind::Forbidden);
+    assert_eq!(items(&engine, &at).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_stays_with_autoscale_and_its_items_as_long_as_those_of_the_source() {
+    let engine = shop().await;
+    let lasting = ContainerDefinition { default_ttl: Some(-1), ..index("i", "/city", "SELECT * FROM c") };
+    let refused = try_add(&engine, lasting, ThroughputRequest::Unspecified).await.map(drop);
+    assert_eq!(refused.unwrap_err().kind, Kind::Invalid);
+    let made = add(&engine, "i", "/city", "SELECT * FROM c").await;
+    let replace = |old: &ContainerDefinition| Ok(ContainerDefinition { default_ttl: Some(10), ..old.clone() });
+    assert_eq!(engine.catalog.replace_container(made.rid, replace).await.map(drop).unwrap_err().kind, Kind::Invalid);
+    let offer = engine.catalog.tree().offer(OfferOwner::Container(made.rid)).unwrap().rid;
+    let manual = || ThroughputRequest::Manual(400);
+    for asked in [OfferChange::ToManual, OfferChange::To(manual()), OfferChange::ToEither(manual())] {
+        let refused = engine.catalog.replace_offer(offer, asked, None).await.map(drop);
+        assert_eq!(refused.unwrap_err().kind, Kind::Invalid);
+    }
+    let more = ThroughputRequest::Autoscale { max: 2000, increment_percent: None };
+    engine.catalog.replace_offer(offer, OfferChange::To(more), None).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_needs_a_source_a_projection_and_autoscale() {
+    let engine = shop().await;
+    let refused = async |definition: ContainerDefinition, throughput| {
+        try_add(&engine, definition, throughput).await.err().expect("is refused").kind
+    };
+    let unsaid = || ThroughputRequest::Unspecified;
+    let mut nowhere = index("i", "/city", "SELECT * FROM c");
+    nowhere.global_index.as_mut().unwrap().source = "nothing".to_owned();
+    assert_eq!(refused(nowhere, unsaid()).await, Kind::Invalid);
+    assert_eq!(refused(index("i", "/city", "SELECT * FROM c WHERE c.n > 1"), unsaid()).await, Kind::Invalid);
+    assert_eq!(refused(index("i", "/city", "SELECT * FROM c"), ThroughputRequest::Manual(400)).await, Kind::Invalid);
+    add(&engine, "i", "/city", "SELECT * FROM c").await;
+    let mut second = index("j", "/city", "SELECT * FROM c");
+    second.global_index.as_mut().unwrap().source = "i".to_owned();
+    assert_eq!(refused(second, unsaid()).await, Kind::Invalid);
+    for id in ["2", "3", "4", "5"] {
+        add(&engine, id, "/city", "SELECT * FROM c").await;
+    }
+    assert_eq!(refused(index("6", "/city", "SELECT * FROM c"), unsaid()).await, Kind::Invalid, "five are the most");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_stays_while_it_has_an_index_and_keeps_versions_only_for_that_long() {
+    let engine = shop().await;
+    let index = add(&engine, "by_city", "/city", "SELECT * FROM c").await;
+    let source = admit(&engine, "orders").container().rid;
+    let names = |engine: &Engine| {
+        let at = admit(engine, "orders");
+        at.container().definition.indexed_by.iter().map(|index| index.id.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&engine), ["by_city"]);
+    assert_eq!(engine.catalog.delete_container(source).await.unwrap_err().kind, Kind::Invalid);
+    put(&engine, order("1", "p", "Rome", 1)).await;
+    caught_up(&engine, "by_city").await;
+    assert!(admit(&engine, "orders").container().schema.keeps_versions);
+    engine.catalog.delete_container(index.rid).await.unwrap();
+    assert!(names(&engine).is_empty() && !admit(&engine, "orders").container().schema.keeps_versions);
+    put(&engine, order("2", "p", "Rome", 1)).await;
+    // What is there already is built anew.
+    add(&engine, "by_city", "/city", "SELECT * FROM c").await;
+    caught_up(&engine, "by_city").await;
+    assert_eq!(held(&engine, "by_city").await.len(), 2);
+    let again = admit(&engine, "by_city").container().rid;
+    engine.catalog.delete_container(again).await.unwrap();
+    engine.catalog.delete_container(source).await.unwrap();
+}
+
+/// Numbers that are the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+async fn split(engine: &Engine, name: &str) {
+    let named = ContainerName::Named { database: "db", container: name };
+    let Ok(job) = engine.split(named, None, None).await else { return };
+    engine.job_ended(job).await.unwrap();
+}
+
+async fn merge(engine: &Engine, name: &str) {
+    // The job waits for whoever holds what it merges: nobody here.
+    let ranges: Vec<u32> = admit(engine, name).container().partitions.iter().map(|one| one.range.id).take(2).collect();
+    let named = ContainerName::Named { database: "db", container: name };
+    let Ok(job) = engine.merge(named, &ranges).await else { return };
+    engine.job_ended(job).await.unwrap();
+}
+
+async fn restart(engine: Arc<Engine>) -> Arc<Engine> {
+    let (store, _) = engine.catalog.hands();
+    engine.close().await;
+    drop(engine);
+    reopen(store, FEW).await
+}
+
+async fn change(engine: &Engine, chance: &mut Chance) {
+    const CITIES: [&str; 5] = ["Rome", "Oslo", "Lima", "Cairo", "Quito"];
+    let (id, key) = (chance.below(40).to_string(), format!("p{}", chance.below(6)));
+    let city = CITIES[chance.below(5) as usize];
+    let at = admit(engine, "orders");
+    match chance.below(10) {
+        0..6 => put(engine, order(&id, &key, city, chance.below(100) as i64)).await,
+        // May not be there.
+        6..8 => drop(delete(engine, &at, &id, &key).await),
+        8 => {
+            let (renamed, options) = (order(&chance.below(40).to_string(), &key, city, 0), WriteOptions::default());
+            drop(engine.replace_item(&at, Some(&pk(&key)), Target::Named(&id), renamed, &options).await);
+        }
+        _ => put(engine, Object::new().with("id", id).with("pk", key).into()).await,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_happens_an_index_is_the_projection_of_its_source() {
+    let indexes = [("by_city", "/city", "SELECT c.id, c.pk, c.city FROM c"), ("by_n", "/n", "SELECT * FROM c")];
+    for seed in 0..20 {
+        let (mut engine, mut chance) = (shop().await, Chance(seed));
+        for step in 0..400 {
+            if step == 60 || step == 150 {
+                let (id, key, definition) = indexes[usize::from(step == 150)];
+                add(&engine, id, key, definition).await;
+            }
+            match chance.below(60) {
+                0 => split(&engine, "orders").await,
+                1 if step > 60 => split(&engine, "by_city").await,
+                2 => merge(&engine, "orders").await,
+                3 => engine = restart(engine).await,
+                _ => change(&engine, &mut chance).await,
+            }
+        }
+        for (name, _, definition) in indexes {
+            caught_up(&engine, name).await;
+            assert_eq!(held(&engine, name).await, expected(&engine, definition).await, "{name}, seed {seed}");
+        }
+        assert_sound(&engine).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_copied_database_an_index_follows_the_copied_source() {
+    let engine = shop().await;
+    let definition = "SELECT c.id, c.pk, c.city FROM c";
+    add(&engine, "by_city", "/city", definition).await;
+    for n in 0..50 {
+        put(&engine, order(&n.to_string(), "p", ["Rome", "Oslo"][n % 2], 1)).await;
+    }
+    caught_up(&engine, "by_city").await;
+    for n in 50..60 {
+        put(&engine, order(&n.to_string(), "p", "Rome", 1)).await;
+    }
+    // There and back, from wherever the index has come to: some of it was built here, under these names.
+    for (from, to) in [("db", "copy"), ("copy", "db")] {
+        let job = engine.copy_database(from, to).await.unwrap();
+        assert_eq!(engine.job_ended(job).await.unwrap().outcome, Some(JobOutcome::Done));
+        let rid = engine.find_database(from).unwrap().rid;
+        engine.catalog.delete_database(rid).await.unwrap();
+    }
+    delete(&engine, &admit(&engine, "orders"), "7", "p").await.result.unwrap();
+    put(&engine, order("8", "p", "Lima", 2)).await;
+    caught_up(&engine, "by_city").await;
+    assert_eq!(held(&engine, "by_city").await, expected(&engine, definition).await);
+    let (index, source) = (admit(&engine, "by_city"), admit(&engine, "orders"));
+    assert_eq!(index.container().definition.global_index.as_ref().unwrap().source_rid, Some(source.container().rid));
+    engine.catalog.delete_container(index.container().rid).await.unwrap();
+    engine.catalog.delete_container(source.container().rid).await.unwrap();
+    assert_sound(&engine).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_time_or_a_deleted_key_takes_from_the_source_leaves_the_index() {
+    let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));
+    let engine = reopen_at(Arc::new(Memory::new().into()), FEW, env.clone()).await;
+    let database = engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
+    let definition = ContainerDefinition { default_ttl: Some(-1), ..definition("orders", &["/pk"]) };
+    let new = NewContainer { definition, throughput: ThroughputRequest::Manual(400) };
+    engine.catalog.create_container(database.rid, new).await.unwrap();
+    let definition = "SELECT c.id, c.pk, c.city FROM c";
+    add(&engine, "by_city", "/city", definition).await;
+    for n in 0..30 {
+        let Value::Object(item) = order(&n.to_string(), &format!("p{}", n % 3), "Rome", 1) else { panic!() };
+        put(&engine, if n % 2 == 0 { item.with("ttl", 10i64).into() } else { item.into() }).await;
+    }
+    caught_up(&engine, "by_city").await;
+    assert_eq!(held(&engine, "by_city").await.len(), 30);
+
+    engine.erase_key(&admit(&engine, "orders"), Some(&pk("p1"))).await.result.unwrap();
+    env.advance_ms(11_000);
+    sweep(&engine.catalog.current().upgrade().unwrap(), &mut PurgeScans::default(), &*engine.env, || true).await;
+    caught_up(&engine, "by_city").await;
+    let left = held(&engine, "by_city").await;
+    assert_eq!(left, expected(&engine, definition).await);
+    assert_eq!(left.len(), 10, "the odd ones of two keys");
+    assert_sound(&engine).await;
+}
+
+/// Whether an item is over is decided when it is asked for: until it is purged it may come back.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_over_while_an_index_is_built_comes_back_with_its_source() {
+    let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));
+    let engine = reopen_at(Arc::new(Memory::new().into()), FEW, env.clone()).await;
+    let database = engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
+    let lasting = ContainerDefinition { default_ttl: Some(1), ..definition("orders", &["/pk"]) };
+    let new = NewContainer { definition: lasting, throughput: ThroughputRequest::Manual(400) };
+    let source = engine.catalog.create_container(database.rid, new).await.unwrap();
+    for n in 0..30 {
+        put(&engine, order(&n.to_string(), "p", "Rome", 1)).await;
+    }
+    env.advance_ms(3000);
+    let definition = "SELECT c.id, c.pk, c.city FROM c";
+    add(&engine, "by_city", "/city", definition).await;
+    caught_up(&engine, "by_city").await;
+    let forever = |old: &ContainerDefinition| Ok(ContainerDefinition { default_ttl: None, ..old.clone() });
+    engine.catalog.replace_container(source.rid, forever).await.unwrap();
+    caught_up(&engine, "by_city").await;
+    assert_eq!(held(&engine, "by_city").await, expected(&engine, definition).await);
+}

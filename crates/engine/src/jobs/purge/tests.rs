@@ -1,0 +1,230 @@
+//! Items whose time is over, seen through everything that reads, before and after they are swept up.
+
+use super::*;
+use crate::catalog::NewContainer;
+use crate::testing::*;
+use crate::*;
+use pleiad_model::env::ManualEnv;
+use pleiad_model::policy::{ChangeFeedPolicy, ContainerDefinition};
+use pleiad_model::{Object, Value};
+
+const START_MS: u64 = 1_700_000_000_000;
+
+struct World {
+    engine: Arc<Engine>,
+    env: Arc<ManualEnv>,
+}
+
+/// A container `c` with this default.
+async fn world(default_ttl: Option<i32>) -> World {
+    let env = Arc::new(ManualEnv::at(START_MS, 1));
+    let later = SyncPolicy::SyncedWithin(Duration::from_secs(3600));
+    let engine = Engine::open(pleiad_storage::Memory::new().into(), later, LIMITS, env.clone()).await.unwrap();
+    let database = engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
+    let change_feed = Some(ChangeFeedPolicy { retention_minutes: 60 });
+    let definition = ContainerDefinition { default_ttl, change_feed, ..definition("c", &["/pk"]) };
+    let new = NewContainer { definition, throughput: ThroughputRequest::Manual(400) };
+    engine.catalog.create_container(database.rid, new).await.unwrap();
+    World { engine: Arc::new(engine), env }
+}
+
+impl World {
+    fn at(&self) -> Admitted {
+        admit(&self.engine, "c")
+    }
+
+    fn pass_s(&self, seconds: u64) {
+        self.env.advance_ms(seconds * 1000);
+    }
+
+    async fn put(&self, verb: Verb, id: &str, ttl: Option<i64>) -> EngineResponse<Written> {
+        let body = Object::new().with("id", id).with("pk", "a");
+        let body = ttl.into_iter().fold(body, |body, ttl| body.with("ttl", ttl));
+        self.engine.create_item(&self.at(), Some(&pk("a")), verb, Value::from(body), &WriteOptions::default()).await
+    }
+
+    async fn default(&self, default_ttl: Option<i32>) {
+        let replace = |old: &ContainerDefinition| Ok(ContainerDefinition { default_ttl, ..old.clone() });
+        self.engine.catalog.replace_container(self.at().container().rid, replace).await.unwrap();
+    }
+
+    /// The ids there are, as everything that reads sees them; it must be the same for all.
+    async fn ids(&self) -> Vec<String> {
+        let (at, quota) = (self.at(), PageLimit { items: 100, bytes: 1 << 20 });
+        let page = self.engine.list_items(&at, &FeedRange::Container, None, quota, None).await.result.unwrap();
+        let mut listed: Vec<String> = page.records.iter().map(|record| record.id().to_owned()).collect();
+        listed.sort();
+        let request = ChangeRequest {
+            mode: ChangeMode::LatestVersion,
+            scope: FeedRange::PartitionKey(pk("a")),
+            from: ChangeFrom::Beginning,
+            since_s: None,
+            quota,
+        };
+        let page = self.engine.change_feed(&at, &request, None).await.result.unwrap();
+        assert_eq!(page.changes.len(), listed.len(), "the change feed shows what is there");
+        for (text, want) in [
+            ("SELECT VALUE COUNT(1) FROM c", vec![listed.len().to_string()]),
+            ("SELECT VALUE c.id FROM c", quoted(&listed)),
+            ("SELECT VALUE c.id FROM c WHERE c.pk = 'a'", quoted(&listed)),
+            ("SELECT VALUE c.id FROM c ORDER BY c.id", quoted(&listed)),
+        ] {
+            assert_eq!(self.query(text).await, want, "{text}");
+        }
+        for id in ["x", "y", "z"] {
+            let found = read(&self.engine, &at, id, "a").await.result.is_ok();
+            assert_eq!(found, listed.iter().any(|there| there == id), "{id}");
+        }
+        listed
+    }
+
+    async fn query(&self, text: &str) -> Vec<String> {
+        let query = ItemQuery {
+            text: text.to_owned(),
+            parameters: Parameters::default(),
+            scope: FeedRange::Container,
+            across: CrossPartition::ByServer,
+            size: PageSize { rows: 100, bytes: 1 << 20 },
+            from: None,
+            tell: crate::ReportOptions::default(),
+            enable_scan: false,
+        };
+        let page = self.engine.query_items(&self.at(), query, None).await.result.unwrap();
+        let mut joined = Vec::new();
+        page.rows.join(&mut joined);
+        let text = String::from_utf8(joined).unwrap();
+        let mut rows: Vec<String> = text.split(',').filter(|row| !row.is_empty()).map(str::to_owned).collect();
+        rows.sort();
+        rows
+    }
+
+    async fn sweep(&self, looks: &mut PurgeScans) {
+        sweep(&self.engine.catalog.current().upgrade().unwrap(), looks, self.env.as_ref(), || true).await;
+    }
+
+    /// Rows there are, over or not.
+    fn stored(&self) -> u64 {
+        self.at().container().items()
+    }
+}
+
+fn quoted(ids: &[String]) -> Vec<String> {
+    ids.iter().map(|id| format!("\"{id}\"")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_combination_of_a_default_and_a_time_of_its_own() {
+    // When the item without a ttl, with -1 and with 5 are gone.
+    for (default_ttl, gone) in [
+        (None, [None, None, None]),
+        (Some(-1), [None, None, Some(6)]),
+        (Some(10), [Some(11), None, Some(6)]),
+        (Some(i32::MAX), [None, None, Some(6)]),
+    ] {
+        let world = world(default_ttl).await;
+        for (id, ttl) in [("x", None), ("y", Some(-1)), ("z", Some(5))] {
+            world.put(Verb::Create, id, ttl).await.result.unwrap();
+        }
+        for second in 0..13 {
+            let there = ["x", "y", "z"].into_iter().zip(gone).filter(|(_, gone)| gone.is_none_or(|at| second < at));
+            let want: Vec<&str> = there.map(|(id, _)| id).collect();
+            assert_eq!(world.ids().await, want, "default {default_ttl:?} after {second} s");
+            world.pass_s(1);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_default_takes_effect_at_once() {
+    let world = world(None).await;
+    world.put(Verb::Create, "x", None).await.result.unwrap();
+    world.put(Verb::Create, "y", Some(100)).await.result.unwrap();
+    world.pass_s(50);
+    assert_eq!(world.ids().await, ["x", "y"]);
+    world.default(Some(20)).await;
+    assert_eq!(world.ids().await, ["y"]);
+    world.default(Some(80)).await;
+    assert_eq!(world.ids().await, ["x", "y"], "what was not swept up is there again");
+    world.pass_s(60);
+    assert!(world.ids().await.is_empty());
+    world.default(None).await;
+    assert_eq!(world.ids().await, ["x", "y"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_over_is_in_nobodys_way() {
+    let world = world(Some(10)).await;
+    let first = world.put(Verb::Create, "x", None).await.result.unwrap().record.unwrap();
+    world.put(Verb::Create, "y", Some(-1)).await.result.unwrap();
+    world.pass_s(11);
+    let gone = delete(&world.engine, &world.at(), "x", "a").await;
+    assert_eq!(kind(gone), Kind::NotFound);
+    let second = world.put(Verb::Create, "x", None).await.result.unwrap();
+    assert!(second.created && second.record.unwrap().docnum != first.docnum, "another item, with another rid");
+    assert_eq!((world.ids().await, world.stored()), (vec!["x".to_owned(), "y".to_owned()], 2));
+
+    world.pass_s(11);
+    assert!(world.put(Verb::Upsert, "x", None).await.result.unwrap().created);
+    world.pass_s(11);
+    let body = Object::new().with("id", "x").with("pk", "a");
+    let (at, options) = (world.at(), WriteOptions::default());
+    let renamed = world.engine.replace_item(&at, Some(&pk("a")), Target::Named("y"), body.into(), &options).await;
+    renamed.result.unwrap();
+    assert_eq!((world.ids().await, world.stored()), (vec!["x".to_owned()], 1), "a name that is free again");
+    assert_sound(&world.engine).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_begins_its_time_anew() {
+    let world = world(Some(10)).await;
+    world.put(Verb::Create, "x", None).await.result.unwrap();
+    world.pass_s(10);
+    world.put(Verb::Upsert, "x", None).await.result.unwrap();
+    world.pass_s(10);
+    assert_eq!(world.ids().await, ["x"]);
+    world.pass_s(1);
+    assert!(world.ids().await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_over_is_swept_up_and_told_of_as_expired() {
+    let world = world(Some(10)).await;
+    for n in 0..600 {
+        world.put(Verb::Create, &n.to_string(), (n % 3 == 0).then_some(-1)).await.result.unwrap();
+    }
+    let mut looks = PurgeScans::default();
+    world.sweep(&mut looks).await;
+    assert_eq!(world.stored(), 600);
+    world.pass_s(11);
+    world.sweep(&mut looks).await;
+    assert_eq!(world.stored(), 200);
+    assert_eq!(world.query("SELECT VALUE COUNT(1) FROM c").await, ["200"]);
+    assert_sound(&world.engine).await;
+
+    let request = ChangeRequest {
+        mode: ChangeMode::AllVersions,
+        scope: FeedRange::PartitionKey(pk("a")),
+        from: ChangeFrom::Lsn(600),
+        since_s: None,
+        quota: PageLimit { items: 1000, bytes: 1 << 24 },
+    };
+    let page = world.engine.change_feed(&world.at(), &request, None).await.result.unwrap();
+    let ChangedItems::Versions(versions) = page.changes else { panic!("versions were asked for") };
+    assert_eq!(versions.len(), 400);
+    assert!(versions.iter().all(|version| version.kind == VersionKind::Expire && version.previous.is_some()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_looked_at_twice_without_a_reason() {
+    let world = world(Some(10)).await;
+    world.put(Verb::Create, "x", None).await.result.unwrap();
+    let mut looks = PurgeScans::default();
+    world.sweep(&mut looks).await;
+    let at = world.at();
+    let home = &at.container().partitions
+        [at.container().map.locate(&pk("a").effective(at.container().schema.key.as_ref().unwrap()))];
+    let due = |now_ms| looks.0[&home.range.shard].is_due(at.container(), home, now_ms);
+    assert!(!due(START_MS + 10_999) && due(START_MS + 11_000), "when the first is due");
+    world.put(Verb::Create, "y", None).await.result.unwrap();
+    assert!(looks.0[&home.range.shard].is_due(at.container(), home, START_MS), "when something was written");
+}

@@ -1,0 +1,285 @@
+//! Splits, merges and copies of databases under way: how far each has come, and where they can be held.
+//!
+//! Promise: whoever holds a step sees every job stop there until it is released; a paused job stops at its next chunk, and a
+//! cancelled one ends there. A program that ends waits for none of them. Nothing here is remembered beyond the process: what a job needs to
+//! go on is in the catalog.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::commit::block_on;
+use pleiad_partition::copy::CopyFigures;
+use tokio::sync::watch;
+
+use crate::catalog::{DatabaseCopy, RepartitionJob};
+
+/// Jobs that have ended and are still told of.
+const ENDED_MAX: usize = 100;
+
+/// What a job does, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum JobStep {
+    /// Waits until the container's index is settled.
+    Prepare,
+    Copy,
+    CatchUp,
+    /// Writers wait.
+    Fence,
+    /// Everything is ready for the new map; writers still wait.
+    Publish,
+    /// Readers of the old partitions end, and their space is given back.
+    Drop,
+}
+
+const STEPS: [(JobStep, &str); 6] = [
+    (JobStep::Prepare, "prepare"),
+    (JobStep::Copy, "copy"),
+    (JobStep::CatchUp, "catch-up"),
+    (JobStep::Fence, "fence"),
+    (JobStep::Publish, "publish"),
+    (JobStep::Drop, "drop"),
+];
+
+impl JobStep {
+    pub fn parse(name: &str) -> Option<JobStep> {
+        STEPS.iter().find(|(_, known)| *known == name).map(|(step, _)| *step)
+    }
+}
+
+impl fmt::Display for JobStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(STEPS.iter().find(|(step, _)| step == self).map_or("", |(_, name)| name))
+    }
+}
+
+/// What a job is to do.
+#[derive(Clone, Debug)]
+pub enum JobTask {
+    /// A split or merge.
+    Repartition(Arc<RepartitionJob>),
+    Copy(Arc<DatabaseCopy>),
+}
+
+impl JobTask {
+    pub fn id(&self) -> u64 {
+        match self {
+            JobTask::Repartition(job) => job.id,
+            JobTask::Copy(copy) => copy.id,
+        }
+    }
+
+    pub fn repartition(&self) -> Option<&RepartitionJob> {
+        match self {
+            JobTask::Repartition(job) => Some(job),
+            JobTask::Copy(_) => None,
+        }
+    }
+}
+
+/// A job as one may ask about it.
+#[derive(Clone, Debug)]
+pub struct JobReport {
+    pub task: JobTask,
+    pub step: JobStep,
+    pub figures: CopyFigures,
+    pub paused: bool,
+    /// It is to end as soon as it can.
+    pub cancelled: bool,
+    /// It waits for somebody to release it.
+    pub held: bool,
+    /// It has stopped, and goes on at the next start.
+    pub postponed: bool,
+    /// How long writers were stopped, once they were.
+    pub fence_ms: Option<u64>,
+    pub outcome: Option<JobOutcome>,
+}
+
+impl JobReport {
+    pub fn percent(&self) -> u64 {
+        match self.outcome {
+            Some(JobOutcome::Done) => 100,
+            _ => self.figures.percent(),
+        }
+    }
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobOutcome {
+    Done,
+    Failed(String),
+    /// Somebody did not want it any more.
+    Cancelled,
+}
+
+impl JobOutcome {
+    pub(super) fn of(ended: Result<()>) -> JobOutcome {
+        match ended {
+            Ok(()) => JobOutcome::Done,
+            Err(error) if error.kind == Kind::Refused && error.message == CANCELLED => JobOutcome::Cancelled,
+            Err(error) => JobOutcome::Failed(error.message),
+        }
+    }
+}
+
+const CANCELLED: &str = "the job was cancelled";
+
+#[derive(Clone, Default)]
+pub(crate) struct JobRegistry {
+    board: Arc<watch::Sender<RegistryState>>,
+    /// Who decides about growth decides alone.
+    pub(super) growth: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[derive(Default)]
+struct RegistryState {
+    running: BTreeMap<u64, JobReport>,
+    ended: VecDeque<JobReport>,
+    held: BTreeSet<JobStep>,
+    closing: bool,
+}
+
+impl JobRegistry {
+    pub fn reports(&self) -> Vec<JobReport> {
+        let board = self.board.borrow();
+        board.ended.iter().chain(board.running.values()).cloned().collect()
+    }
+
+    pub fn hold(&self, step: JobStep) {
+        self.board.send_modify(|board| {
+            board.held.insert(step);
+        });
+    }
+
+    pub fn release(&self, step: JobStep) {
+        self.board.send_modify(|board| {
+            board.held.remove(&step);
+        });
+    }
+
+    /// The steps that jobs stop at.
+    pub fn held(&self) -> Vec<JobStep> {
+        self.board.borrow().held.iter().copied().collect()
+    }
+
+    /// Returns when a job is held at that step, or none will be any more.
+    pub async fn held_at(&self, step: JobStep) {
+        let is_held = |board: &RegistryState| {
+            board.closing || board.running.values().any(|report| report.held && report.step == step)
+        };
+        let _ = self.board.subscribe().wait_for(is_held).await; // the sender is ours
+    }
+
+    /// How a job ended, when it has. One that will not end here any more is unavailable.
+    pub async fn ended(&self, id: u64) -> Result<JobReport> {
+        let settled =
+            |board: &RegistryState| board.closing || board.running.get(&id).is_none_or(|report| report.postponed);
+        let _ = self.board.subscribe().wait_for(settled).await;
+        let board = self.board.borrow();
+        let ended = board.ended.iter().find(|report| report.task.id() == id).cloned();
+        ended.ok_or_else(|| if board.running.contains_key(&id) { stopping() } else { unknown(id) })
+    }
+
+    pub fn pause(&self, id: u64, paused: bool) -> Result<()> {
+        self.steer(id, |report| report.paused = paused)
+    }
+
+    /// Returns when it has ended, one way or the other.
+    pub async fn cancel(&self, id: u64) -> Result<JobReport> {
+        self.steer(id, |report| report.cancelled = true)?;
+        self.ended(id).await
+    }
+
+    fn steer(&self, id: u64, change: impl FnOnce(&mut JobReport)) -> Result<()> {
+        let is_known = self.board.borrow().running.contains_key(&id);
+        if !is_known {
+            return Err(unknown(id));
+        }
+        self.change(id, change);
+        Ok(())
+    }
+
+    /// The program ends: nobody is held any longer.
+    pub fn close(&self) {
+        self.board.send_modify(|board| board.closing = true);
+    }
+
+    pub(super) fn enter(&self, task: JobTask) {
+        let (paused, cancelled, held, postponed) = Default::default();
+        let (step, figures, fence_ms, outcome) = (JobStep::Prepare, CopyFigures::default(), None, None);
+        let report = JobReport { task, step, figures, paused, cancelled, held, postponed, fence_ms, outcome };
+        self.board.send_modify(|board| drop(board.running.insert(report.task.id(), report)));
+    }
+
+    /// Begins a step, and waits there as long as it is held.
+    pub(super) fn step(&self, id: u64, step: JobStep) -> Result<()> {
+        self.change(id, |report| report.step = step);
+        self.wait(id, |board, _| board.held.contains(&step))
+    }
+
+    /// Tells how far a job has come, and waits as long as it is paused.
+    pub(super) fn told(&self, id: u64, figures: &CopyFigures) -> Result<()> {
+        // Nobody is woken for a number.
+        self.board.send_if_modified(|board| {
+            board.running.entry(id).and_modify(|report| report.figures = *figures);
+            false
+        });
+        self.wait(id, |_, report| report.paused)
+    }
+
+    pub(super) fn fenced(&self, id: u64, ms: u64) {
+        self.change(id, |report| report.fence_ms = Some(ms));
+    }
+
+    pub(super) fn end(&self, id: u64, outcome: JobOutcome) {
+        self.board.send_modify(|board| {
+            let Some(report) = board.running.remove(&id) else { return };
+            board.ended.push_back(JobReport { outcome: Some(outcome), ..report });
+            board.ended.drain(..board.ended.len().saturating_sub(ENDED_MAX));
+        });
+    }
+
+    /// It goes on at the next start, and nobody need wait for it until then.
+    pub(super) fn postpone(&self, id: u64) {
+        self.change(id, |report| report.postponed = true);
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.board.borrow().closing
+    }
+
+    fn change(&self, id: u64, change: impl FnOnce(&mut JobReport)) {
+        self.board.send_modify(|board| {
+            if let Some(report) = board.running.get_mut(&id) {
+                change(report);
+            }
+        });
+    }
+
+    fn wait(&self, id: u64, must: impl Fn(&RegistryState, &JobReport) -> bool) -> Result<()> {
+        let is_cancelled = |board: &RegistryState| board.running.get(&id).is_some_and(|report| report.cancelled);
+        let stays = |board: &RegistryState| {
+            !is_cancelled(board) && board.running.get(&id).is_some_and(|report| must(board, report))
+        };
+        if stays(&self.board.borrow()) {
+            self.change(id, |report| report.held = true);
+            let _ = block_on(self.board.subscribe().wait_for(|board| board.closing || !stays(board)));
+            self.change(id, |report| report.held = false);
+        }
+        match self.is_closing() {
+            true => Err(stopping()),
+            false if is_cancelled(&self.board.borrow()) => Err(Error::new(Kind::Refused, CANCELLED)),
+            false => Ok(()),
+        }
+    }
+}
+
+pub(super) fn stopping() -> Error {
+    Error::unavailable("the server is stopping")
+}
+
+fn unknown(id: u64) -> Error {
+    Error::not_found(format!("There is no job {id}."))
+}

@@ -1,0 +1,233 @@
+//! A split or merge, from its first byte to its last.
+//!
+//! Promise: nothing is lost and nothing is there twice, whenever the program ends; writers wait once, for milliseconds; a
+//! job that cannot be finished leaves the partitions as they were. What a copy is, is `partition::copy`'s business, and how the
+//! new map is published, `catalog::repartition`'s. Why it is done this way is told in
+//! `docs/decisions/0009-partitions-move-by-copying.md`.
+//!
+//! ```text
+//! prepare   the index is settled                     a new indexing policy sends the job back to here
+//! copy      rows at a snapshot, ingested             a crash: the children are dropped and copied again
+//! catch-up  rounds, each shorter than the last       a crash: followed again from the log's beginning
+//! fence     writers wait; the last round             a crash: as before; a failure: writers go on at the parents
+//! publish   one batch: map, states, end of the job   from here on the children count
+//! drop      readers of the parents end, space is given back
+//! ```
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::Partition;
+use pleiad_partition::commit::block_on;
+use pleiad_partition::copy::{Copy, CopyFigures};
+
+use super::registry::{JobOutcome, JobStep, JobTask, stopping};
+use crate::catalog::{Catalog, Container, HandingOver, RepartitionJob};
+
+/// A round that followed no more than this is followed by the last one.
+const LAST_ROUND_CHANGES: u64 = 256;
+/// A partition that is written to faster than we follow is fenced all the same.
+const ROUNDS_MAX: usize = 64;
+/// How often somebody looks who waits for what nobody announces.
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+impl Catalog {
+    /// Goes on where the last run of the program stopped. Nobody writes yet.
+    pub(crate) fn resume_jobs(&self) {
+        let tree = self.tree();
+        for job in tree.jobs.values() {
+            if job.copied_under.is_some()
+                && let Some(container) = tree.container_by_rid(job.container)
+            {
+                parents(container, job).iter().for_each(|parent| parent.resume_log(job.id));
+            }
+            self.start_job(job.clone());
+        }
+        tree.copies.values().for_each(|copy| self.start_copy(copy.clone()));
+        let containers = tree.databases.values().flat_map(|database| database.containers.values());
+        containers.for_each(|container| self.consider(container.rid));
+    }
+
+    /// On a thread of its own.
+    pub(crate) fn start_job(&self, job: Arc<RepartitionJob>) {
+        self.jobs().enter(JobTask::Repartition(job.clone()));
+        let catalog = self.clone();
+        self.chores().run("repartition", move || block_on(catalog.see_through(&job)));
+    }
+
+    async fn see_through(&self, job: &RepartitionJob) -> Result<()> {
+        tracing::info!(job = job.id, kind = %job.kind, reason = %job.reason, ranges = ?job.parents, "repartitioning begins");
+        let mut ended = self.attempt(job.id).await;
+        while ended.as_ref().is_err_and(|error| error.kind == Kind::Outdated) && self.tree().jobs.contains_key(&job.id)
+        {
+            // The indexing policy is another one; index rows change without a trace in the log.
+            ended = self.attempt(job.id).await;
+        }
+        match &ended {
+            Ok(()) => tracing::info!(job = job.id, "repartitioning is done"),
+            // It goes on at the next start.
+            Err(_) if self.jobs().is_closing() || self.hands().1.refusal().is_some() => {
+                self.jobs().postpone(job.id);
+                return ended;
+            }
+            Err(error) => {
+                tracing::warn!(job = job.id, %error, "repartitioning is given up; the partitions stay as they were");
+                self.give_up(job).await?;
+            }
+        }
+        let is_done = ended.is_ok();
+        self.jobs().end(job.id, JobOutcome::of(ended));
+        if is_done {
+            self.consider(job.container);
+        }
+        Ok(())
+    }
+
+    async fn attempt(&self, id: u64) -> Result<()> {
+        let Some(job) = self.tree().jobs.get(&id).cloned() else { return Err(gone()) };
+        self.jobs().step(id, JobStep::Prepare)?;
+        let container = self.with_settled_index(&job)?;
+        let parents = parents(&container, &job);
+        let (store, committer) = self.hands();
+        let mut copy = Copy::new(id, parents.clone(), job.children.clone(), container.schema.clone(), store, committer);
+        let mut pace = RateLimiter::new(self.limits().copy_bytes_per_s);
+        let mut watch = |figures: &CopyFigures| {
+            self.still_valid(&job, container.schema.version)?;
+            self.jobs().told(id, figures)?;
+            pace.keep(figures.bytes);
+            Ok(())
+        };
+        if job.copied_under == Some(container.schema.version) {
+            copy.resume().await?;
+        } else {
+            self.jobs().step(id, JobStep::Copy)?;
+            let states = copy.run(&mut watch).await?;
+            self.job_copied(&job, container.schema.version, states).await?;
+        }
+        self.jobs().step(id, JobStep::CatchUp)?;
+        self.follow(&mut copy, &mut watch).await?;
+        self.hand_over_to_children(&job, &parents, &container, &mut copy).await?;
+        let parents_were: Vec<Weak<Partition>> = parents.iter().map(Arc::downgrade).collect();
+        let shards: Vec<u64> = parents.iter().map(|parent| parent.range.shard).collect();
+        drop((parents, container, copy));
+        // The children count by now: whatever goes wrong from here on only leaves space to be given back at the next start.
+        if let Err(error) = self.drop_parents(id, &parents_were, &shards) {
+            tracing::warn!(job = id, %error, "the space of former partitions is given back at the next start");
+        }
+        Ok(())
+    }
+
+    /// Until little is left.
+    async fn follow(&self, copy: &mut Copy, watch: &mut (dyn FnMut(&CopyFigures) -> Result<()> + Send)) -> Result<()> {
+        for _ in 0..ROUNDS_MAX {
+            let round = copy.catch_up(watch).await?;
+            self.hands().1.commit(round.batch).await?;
+            if round.changes <= LAST_ROUND_CHANGES {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    async fn hand_over_to_children(
+        &self,
+        job: &RepartitionJob,
+        parents: &[Arc<Partition>],
+        container: &Container,
+        copy: &mut Copy,
+    ) -> Result<()> {
+        let held = |at| match at {
+            HandingOver::Fenced => self.jobs().step(job.id, JobStep::Fence),
+            HandingOver::Ready => self.jobs().step(job.id, JobStep::Publish),
+        };
+        let handed = self.hand_over(job, parents, copy, held, |now| same_schema(now, container.schema.version)).await?;
+        let ms = u64::try_from(handed.pause.as_millis()).unwrap_or(u64::MAX);
+        self.jobs().fenced(job.id, ms);
+        tracing::info!(job = job.id, pause_ms = ms, "the new partitions take over");
+        Ok(())
+    }
+
+    /// Whoever still holds an old tree reads the parents to the end.
+    fn drop_parents(&self, id: u64, parents: &[Weak<Partition>], shards: &[u64]) -> Result<()> {
+        self.jobs().step(id, JobStep::Drop)?;
+        while parents.iter().any(|parent| parent.strong_count() > 0) {
+            if self.jobs().is_closing() {
+                return Err(stopping());
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        self.eraser().erase_all(shards)
+    }
+
+    /// Waits while the index is on its way to another policy.
+    fn with_settled_index(&self, job: &RepartitionJob) -> Result<Arc<Container>> {
+        loop {
+            let container = self.tree().container_by_rid(job.container).cloned().ok_or_else(gone)?;
+            if container.transition.is_none() {
+                return Ok(container);
+            }
+            if self.jobs().is_closing() {
+                return Err(stopping());
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    fn still_valid(&self, job: &RepartitionJob, schema_version: u64) -> Result<()> {
+        self.with_tree(|tree| match (tree.container_by_rid(job.container), tree.jobs.contains_key(&job.id)) {
+            (Some(container), true) => same_schema(container, schema_version),
+            _ => Err(gone()),
+        })
+    }
+
+    /// Also for a container that is gone, and took the job's row along.
+    async fn give_up(&self, job: &RepartitionJob) -> Result<()> {
+        // While the job is remembered its log is kept: whoever goes on with it after a crash relies on that.
+        self.give_up_job(job.id).await?;
+        if let Some(container) = self.tree().container_by_rid(job.container) {
+            parents(container, job).iter().try_for_each(|parent| parent.end_log(job.id))?;
+        }
+        let shards: Vec<u64> = job.children.iter().map(|child| child.shard).collect();
+        self.eraser().erase_all(&shards)
+    }
+}
+
+fn parents(container: &Container, job: &RepartitionJob) -> Vec<Arc<Partition>> {
+    container.partitions.iter().filter(|partition| job.parents.contains(&partition.range.id)).cloned().collect()
+}
+
+fn same_schema(container: &Container, version: u64) -> Result<()> {
+    match container.transition.is_none() && container.schema.version == version {
+        true => Ok(()),
+        false => Err(Error::new(Kind::Outdated, "the indexing policy has changed")),
+    }
+}
+
+fn gone() -> Error {
+    Error::new(Kind::Outdated, "the container is gone")
+}
+
+/// Copies no faster than it may.
+pub(super) struct RateLimiter {
+    bytes_per_s: f64,
+    began: Instant,
+}
+
+impl RateLimiter {
+    pub fn new(bytes_per_s: u64) -> RateLimiter {
+        RateLimiter { bytes_per_s: bytes_per_s.max(1) as f64, began: Instant::now() }
+    }
+
+    /// Waits until so many bytes are due, a second at most: whoever pauses or ends the job wants to be heard.
+    pub fn keep(&mut self, bytes: u64) {
+        let due = Duration::from_secs_f64((bytes as f64 / self.bytes_per_s).min(1e9));
+        match due.checked_sub(self.began.elapsed()) {
+            Some(early) => std::thread::sleep(early.min(Duration::from_secs(1))),
+            None => std::thread::yield_now(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

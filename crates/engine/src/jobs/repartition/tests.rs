@@ -1,0 +1,593 @@
+//! Partitions split and merge while clients work, and whatever else happens meanwhile.
+
+mod transactions; // batches and erased keys meanwhile
+mod unique; // values that one item may have
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use pleiad_model::partition_key::{EpkRange, midpoint};
+use pleiad_model::{Object, Value};
+use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
+use pleiad_storage::{AnyStore, Memory};
+
+use super::*;
+use crate::jobs::registry::JobOutcome;
+use crate::testing::*;
+use crate::{
+    ContainerName, Engine, FeedRange, JobReport, PartitionLimits, Precondition, SessionToken, Target,
+    ThroughputRequest, Verb, WriteOptions,
+};
+
+const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
+/// One partition, unless a test says otherwise.
+const ONE: PartitionLimits = PartitionLimits { partition_ru_initial: 10_000, ..LIMITS };
+
+async fn one_partition() -> Arc<Engine> {
+    let engine = open(Memory::new(), ONE).await;
+    prepare(&engine).await;
+    engine
+}
+
+async fn prepare(engine: &Arc<Engine>) {
+    engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
+    try_container(engine, "db", "c", &["/pk"], ThroughputRequest::Manual(400)).await.unwrap();
+    load(engine, "c", 600, |n| (n % 90).to_string()).await;
+}
+
+async fn done(engine: &Engine, job: u64) -> JobReport {
+    let report = engine.job_ended(job).await.unwrap();
+    assert_eq!(report.outcome, Some(JobOutcome::Done));
+    report
+}
+
+/// Waits until the new map counts. The job has not ended as long as somebody reads the old partitions.
+async fn published(engine: &Engine, job: u64) {
+    while engine.catalog.tree().jobs.contains_key(&job) {
+        tokio::task::yield_now().await;
+    }
+    assert!(
+        engine.jobs().iter().all(|report| report.outcome.as_ref().is_none_or(|outcome| *outcome == JobOutcome::Done))
+    );
+}
+
+fn ids(engine: &Engine) -> Vec<u32> {
+    admit(engine, "c").container.map.ranges().iter().map(|range| range.id).collect()
+}
+
+/// Clients that remember what they were told. Nothing of what they do may fail.
+struct Clients {
+    stop: Arc<AtomicBool>,
+    writes: Arc<AtomicU64>,
+    tasks: Vec<tokio::task::JoinHandle<BTreeMap<String, Option<i64>>>>,
+}
+
+impl Clients {
+    fn start(engine: &Arc<Engine>) -> Clients {
+        let (stop, writes) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let task = |n| tokio::spawn(client(engine.clone(), n, stop.clone(), writes.clone()));
+        Clients { tasks: (0..4).map(task).collect(), stop, writes }
+    }
+
+    /// Lets everyone write some more.
+    async fn go_on(&self) {
+        let until = self.writes.load(Ordering::Relaxed) + 200;
+        while self.writes.load(Ordering::Relaxed) < until {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn stop(self) -> BTreeMap<String, Option<i64>> {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut known = BTreeMap::new();
+        for task in self.tasks {
+            known.extend(task.await.unwrap());
+        }
+        known
+    }
+}
+
+fn key_of(id: &str) -> String {
+    id.rsplit('-').next().unwrap().to_owned()
+}
+
+async fn client(
+    engine: Arc<Engine>,
+    task: u64,
+    stop: Arc<AtomicBool>,
+    writes: Arc<AtomicU64>,
+) -> BTreeMap<String, Option<i64>> {
+    let (old, mut known, mut session) = (admit(&engine, "c"), BTreeMap::new(), SessionToken::default());
+    let mut n = 0;
+    while !stop.load(Ordering::Relaxed) {
+        n += 1;
+        let id = format!("{task}-{}", n % 60);
+        let key = pk(&key_of(&id));
+        // Every other time with a container from before all the changes.
+        let newest = admit(&engine, "c");
+        let at = if n % 2 == 0 { &newest } else { &old };
+        let place = if n % 5 == 0 && known.get(&id).is_some_and(Option::is_some) {
+            let deleted = engine.delete_item(at, Some(&key), Target::Named(&id), &Precondition::None).await;
+            deleted.result.unwrap();
+            known.insert(id.clone(), None);
+            deleted.place
+        } else {
+            let body: Value = Object::new().with("id", &*id).with("pk", key_of(&id)).with("n", n).into();
+            let written = engine.create_item(at, Some(&key), Verb::Upsert, body, &WriteOptions::default()).await;
+            written.result.unwrap();
+            known.insert(id.clone(), Some(n));
+            written.place
+        };
+        // As an SDK does: the newest token of every range it has heard of.
+        let place = place.unwrap();
+        session.0.retain(|(range, _)| *range != place.range);
+        session.0.push((place.range, place.lsn));
+        let found = engine.read_item(&admit(&engine, "c"), Some(&key), Target::Named(&id), Some(&session)).await;
+        match (known[&id], found.result) {
+            (Some(n), Ok(record)) => {
+                assert!(std::str::from_utf8(record.body()).unwrap().contains(&format!("\"n\":{n}")))
+            }
+            (None, Err(error)) => assert_eq!(error.kind, Kind::NotFound),
+            (known, found) => panic!("{id}: {known:?} was told, {found:?} is there"),
+        }
+        writes.fetch_add(1, Ordering::Relaxed);
+        tokio::task::yield_now().await;
+    }
+    known
+}
+
+/// What clients were told is there, what was there before is there, and no more.
+async fn check(engine: &Arc<Engine>, known: &BTreeMap<String, Option<i64>>) {
+    let at = admit(engine, "c");
+    for (id, n) in known {
+        assert_eq!(read(engine, &at, id, &key_of(id)).await.result.is_ok(), n.is_some(), "{id}");
+    }
+    for n in 0..600 {
+        read(engine, &at, &n.to_string(), &(n % 90).to_string()).await.result.unwrap();
+    }
+    let live = known.values().flatten().count() as u64;
+    assert_eq!(at.container.items(), 600 + live);
+    engine.catalog.chores().ended().await;
+    assert_sound(engine).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn s48_s49_splits_and_merges_are_invisible_to_clients() {
+    let engine = one_partition().await;
+    let clients = Clients::start(&engine);
+    let job = engine.split(C, None, None).await.unwrap();
+    published(&engine, job).await;
+    assert_eq!(ids(&engine), [1, 2]);
+    clients.go_on().await;
+    let job = engine.split(C, Some(2), None).await.unwrap();
+    published(&engine, job).await;
+    assert_eq!(ids(&engine), [1, 3, 4]);
+    clients.go_on().await;
+    let job = engine.merge(C, &[1, 3]).await.unwrap();
+    published(&engine, job).await;
+    assert_eq!(ids(&engine), [5, 4]);
+    clients.go_on().await;
+    let known = clients.stop().await;
+    let map = admit(&engine, "c").container.map.clone();
+    assert_eq!(
+        (map.epoch, &map.ranges()[0].parents[..], &map.ranges()[1].parents[..]),
+        (4, &[0, 1, 2, 3][..], &[0, 2][..])
+    );
+    check(&engine, &known).await;
+    let reports = engine.jobs();
+    assert!(reports.len() == 3 && reports.iter().all(|report| report.fence_ms.is_some() && report.figures.items > 0));
+}
+
+#[tokio::test]
+async fn s45_s46_s47_a_split_halves_and_keeps_every_key_whole() {
+    let engine = one_partition().await;
+    let before = admit(&engine, "c");
+    let mut etags = Vec::new();
+    for n in 0..600 {
+        etags.push(read(&engine, &before, &n.to_string(), &(n % 90).to_string()).await.result.unwrap());
+    }
+    let job = engine.split(C, Some(0), None).await.unwrap();
+    published(&engine, job).await;
+    let at = admit(&engine, "c");
+    let [lower, upper] = at.container.map.ranges() else { panic!("two ranges") };
+    assert_eq!((&lower.parents[..], &upper.parents[..]), (&[0][..], &[0][..]));
+    let middle = (lower.keys.max.clone(), upper.keys.min.clone());
+    assert!(middle.0 == middle.1 && lower.keys.min == before.container.map.ranges()[0].keys.min);
+    for (n, was) in etags.iter().enumerate() {
+        let now = read(&engine, &at, &n.to_string(), &(n % 90).to_string()).await.result.unwrap();
+        assert_eq!(now, *was, "the same item, number, LSN and etag");
+    }
+    let lsn = before.container.partitions[0].lsn();
+    assert!(at.container.partitions.iter().all(|partition| partition.lsn() == lsn));
+    assert_eq!(at.container.version, before.container.version, "the container's etag stays");
+}
+
+#[tokio::test]
+async fn sessions_of_a_parent_mean_something_at_its_children() {
+    let engine = one_partition().await;
+    let place = create(&engine, &admit(&engine, "c"), "x", "x").await.place.unwrap();
+    let job = engine.split(C, None, None).await.unwrap();
+    published(&engine, job).await;
+    let at = admit(&engine, "c");
+    let read = async |token: (u32, u64)| {
+        engine.read_item(&at, Some(&pk("x")), Target::Named("x"), Some(&SessionToken(vec![token]))).await.result
+    };
+    assert!(read((0, place.lsn)).await.is_ok());
+    assert_eq!(read((0, place.lsn + 1)).await.unwrap_err().kind, Kind::SessionNotAvailable);
+    let next = create(&engine, &at, "y", "x").await.place.unwrap();
+    assert_eq!(next.lsn, place.lsn + 1, "children go on from the parent's LSN");
+    let ids = ids(&engine);
+    let job = engine.merge(C, &ids).await.unwrap();
+    published(&engine, job).await;
+    let merged = create(&engine, &admit(&engine, "c"), "z", "x").await.place.unwrap();
+    assert_eq!(merged.lsn, next.lsn + 2, "a merged partition begins behind all that its parents wrote");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn writers_wait_at_the_fence_and_readers_do_not() {
+    let engine = one_partition().await;
+    for step in [JobStep::Fence, JobStep::Publish] {
+        engine.hold_jobs_at(step);
+        let owner = create(&engine, &admit(&engine, "c"), &format!("before {step}"), "w").await.place.unwrap().range;
+        let job = engine.split(C, Some(owner), None).await.unwrap();
+        engine.job_held_at(step).await;
+        let at = admit(&engine, "c");
+        let writer = tokio::spawn({
+            let engine = engine.clone();
+            async move { create(&engine, &admit(&engine, "c"), &format!("at {step}"), "w").await.place.unwrap() }
+        });
+        assert!(read(&engine, &at, "5", "5").await.result.is_ok());
+        assert!(!writer.is_finished());
+        engine.release_jobs_at(step);
+        let place = writer.await.unwrap();
+        drop(at);
+        done(&engine, job).await;
+        assert!(ids(&engine).contains(&place.range), "it was written to a child");
+    }
+    engine.catalog.chores().ended().await;
+    assert_sound(&engine).await;
+}
+
+#[tokio::test]
+async fn whoever_reads_the_parent_reads_it_to_the_end() {
+    let engine = one_partition().await;
+    let old = admit(&engine, "c");
+    engine.hold_jobs_at(JobStep::Drop);
+    let job = engine.split(C, None, None).await.unwrap();
+    engine.job_held_at(JobStep::Drop).await;
+    engine.release_jobs_at(JobStep::Drop);
+    for n in 0..600 {
+        assert!(read(&engine, &old, &n.to_string(), &(n % 90).to_string()).await.result.is_ok());
+    }
+    assert!(engine.jobs().iter().all(|report| report.outcome.is_none()), "it waits for us");
+    drop(old);
+    done(&engine, job).await;
+    all_erased(&engine).await;
+}
+
+const STEPS: [JobStep; 6] =
+    [JobStep::Prepare, JobStep::Copy, JobStep::CatchUp, JobStep::Fence, JobStep::Publish, JobStep::Drop];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn s59_a_stop_at_any_step_only_postpones_it() {
+    for (step, merge) in STEPS.into_iter().flat_map(|step| [(step, false), (step, true)]) {
+        let engine = one_partition().await;
+        if merge {
+            let job = engine.split(C, None, None).await.unwrap();
+            done(&engine, job).await;
+        }
+        let clients = Clients::start(&engine);
+        engine.hold_jobs_at(step);
+        let ids_before = ids(&engine);
+        match merge {
+            true => engine.merge(C, &ids_before).await.unwrap(),
+            false => engine.split(C, None, None).await.unwrap(),
+        };
+        engine.job_held_at(step).await;
+        if step < JobStep::Fence {
+            clients.go_on().await;
+        }
+        clients.stop.store(true, Ordering::Relaxed);
+        let (store, _) = engine.catalog.hands();
+        let closing = tokio::spawn({
+            let engine = engine.clone();
+            async move {
+                // Writers at the fence go on when the job lets go of its turn.
+                engine.catalog.jobs().close();
+                engine.catalog.chores().ended().await;
+            }
+        });
+        closing.await.unwrap();
+        let known = clients.stop().await;
+        engine.close().await;
+        drop(engine);
+
+        let engine = reopen(store, ONE).await;
+        let clients = Clients::start(&engine);
+        while !engine.catalog.tree().jobs.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let mut all = known;
+        all.extend(clients.stop().await);
+        assert_eq!(ids(&engine).len(), if merge { 1 } else { 2 }, "{step}");
+        check(&engine, &all).await;
+        all_erased(&engine).await;
+    }
+}
+
+/// The next run of the program, on a store that is well again, when its jobs are done.
+async fn restarted(engine: Arc<Engine>, script: &FaultPlan) -> Arc<Engine> {
+    let (store, _) = engine.catalog.hands();
+    engine.close().await;
+    drop(engine);
+    script.restart();
+    let engine = reopen(store, ONE).await;
+    engine.catalog.chores().ended().await;
+    engine
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_crash_at_any_commit_loses_nothing() {
+    for (at, call) in (0..16).zip([FaultPoint::Commit, FaultPoint::CommitKept].into_iter().cycle()) {
+        let script = FaultPlan::default();
+        let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), ONE).await;
+        prepare(&engine).await;
+        script.fail(call, at / 2);
+        let begun = engine.split(C, None, None).await;
+        engine.catalog.chores().ended().await;
+        let engine = restarted(engine, &script).await;
+        assert!(begun.is_err() || ids(&engine) == [1, 2], "{at}");
+        check(&engine, &BTreeMap::new()).await;
+        create(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
+        assert_sound(&engine).await;
+    }
+}
+
+/// A job is given up and, before that is durable, the program ends: the next one goes on with the job, and with its log.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_crash_while_a_job_is_given_up_loses_nothing() {
+    for at in 0..4 {
+        let script = FaultPlan::default();
+        let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), ONE).await;
+        prepare(&engine).await;
+        engine.hold_jobs_at(JobStep::CatchUp);
+        engine.split(C, None, None).await.unwrap();
+        engine.job_held_at(JobStep::CatchUp).await;
+        create(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
+        script.fail(FaultPoint::Read, 0);
+        script.fail(FaultPoint::Commit, at);
+        engine.release_jobs_at(JobStep::CatchUp);
+        engine.catalog.chores().ended().await;
+        let engine = restarted(engine, &script).await;
+        read(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
+        assert_eq!(admit(&engine, "c").container.items(), 601, "{at}");
+        assert_sound(&engine).await;
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_cannot_be_finished_leaves_things_as_they_were() {
+    let script = FaultPlan::default();
+    let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), ONE).await;
+    prepare(&engine).await;
+    script.fail(FaultPoint::Ingest, 0);
+    let job = engine.split(C, None, None).await.unwrap();
+    let report = engine.job_ended(job).await.unwrap();
+    assert!(matches!(report.outcome, Some(JobOutcome::Failed(_))));
+    assert_eq!((ids(&engine), engine.catalog.tree().jobs.len()), (vec![0], 0));
+    check(&engine, &BTreeMap::new()).await;
+    let job = engine.split(C, None, None).await.unwrap();
+    done(&engine, job).await;
+    check(&engine, &BTreeMap::new()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_new_indexing_policy_sends_the_copy_back_to_its_start() {
+    const NAMED: &str = r#"{"includedPaths":[{"path":"/pk/?"}],"excludedPaths":[{"path":"/*"}]}"#;
+    for step in [JobStep::Prepare, JobStep::Copy, JobStep::CatchUp] {
+        let engine = one_partition().await;
+        let clients = Clients::start(&engine);
+        engine.hold_jobs_at(step);
+        let job = engine.split(C, None, None).await.unwrap();
+        engine.job_held_at(step).await;
+        let key = r#"{"paths":["/pk"],"kind":"Hash","version":2}"#;
+        let body = parse(&format!(r#"{{"id":"c","partitionKey":{key},"indexingPolicy":{NAMED}}}"#));
+        let rid = admit(&engine, "c").container.rid;
+        engine.catalog.replace_container(rid, |old| old.replace(&body)).await.unwrap();
+        engine.release_jobs_at(step);
+        published(&engine, job).await;
+        assert!(admit(&engine, "c").container.transition.is_none());
+        check(&engine, &clients.stop().await).await;
+    }
+}
+
+#[tokio::test]
+async fn a_container_that_goes_takes_its_jobs_along() {
+    for step in [JobStep::Prepare, JobStep::Copy, JobStep::CatchUp] {
+        let engine = one_partition().await;
+        engine.hold_jobs_at(step);
+        let job = engine.split(C, None, None).await.unwrap();
+        engine.job_held_at(step).await;
+        let gone = admit(&engine, "c").container;
+        engine.catalog.delete_container(gone.rid).await.unwrap();
+        engine.release_jobs_at(step);
+        assert!(matches!(engine.job_ended(job).await.unwrap().outcome, Some(JobOutcome::Failed(_))));
+        engine.catalog.chores().ended().await;
+        all_erased(&engine).await;
+        assert_sound(&engine).await;
+    }
+}
+
+#[tokio::test]
+async fn a_paused_job_waits() {
+    let engine = one_partition().await;
+    engine.hold_jobs_at(JobStep::Copy);
+    let job = engine.split(C, None, None).await.unwrap();
+    engine.job_held_at(JobStep::Copy).await;
+    engine.pause_job(job).unwrap();
+    engine.release_jobs_at(JobStep::Copy);
+    while !engine.jobs().iter().any(|report| report.held && report.figures.rows > 0) {
+        tokio::task::yield_now().await;
+    }
+    assert!(engine.jobs()[0].paused && engine.jobs()[0].figures.percent() < 100);
+    engine.resume_job(job).unwrap();
+    done(&engine, job).await;
+    assert!(engine.pause_job(job).is_err() && engine.pause_job(77).is_err());
+}
+
+#[tokio::test]
+async fn what_cannot_be_split_or_merged_is_refused() {
+    let engine = one_partition().await;
+    let kind = |outcome: Result<u64>| outcome.unwrap_err().kind;
+    assert_eq!(kind(engine.split(C, Some(9), None).await), Kind::Moved { epoch: 1 });
+    for outside in ["", "FF"] {
+        let at = pleiad_model::partition_key::EffectiveKey::parse(outside).unwrap();
+        assert_eq!(kind(engine.split(C, None, Some(at)).await), Kind::Invalid);
+    }
+    assert_eq!(kind(engine.merge(C, &[0]).await), Kind::Invalid);
+    assert_eq!(kind(engine.merge(C, &[0, 1]).await), Kind::Invalid);
+    engine.hold_jobs_at(JobStep::Copy);
+    let job = engine.split(C, None, None).await.unwrap();
+    assert_eq!(kind(engine.split(C, None, None).await), Kind::Locked);
+    engine.release_jobs_at(JobStep::Copy);
+    done(&engine, job).await;
+}
+
+/// All ids, a few at a time; `between` is called after every page.
+async fn listed(engine: &Engine, scope: &FeedRange, between: &mut impl AsyncFnMut(usize)) -> Vec<String> {
+    let (mut ids, mut from) = (Vec::new(), None);
+    for page in 0.. {
+        let quota = crate::PageLimit { items: 17, bytes: 1 << 20 };
+        let answer = engine.list_items(&admit(engine, "c"), scope, from, quota, None).await.result.unwrap();
+        ids.extend(answer.records.iter().map(|record| record.id().to_owned()));
+        from = answer.next;
+        if from.is_none() {
+            break;
+        }
+        between(page).await;
+    }
+    ids
+}
+
+async fn queried(engine: &Engine, scope: &FeedRange, between: &mut impl AsyncFnMut(usize)) -> Vec<String> {
+    let (mut ids, mut from) = (Vec::new(), None);
+    for page in 0.. {
+        let query = crate::ItemQuery {
+            text: "SELECT VALUE c.id FROM c".to_owned(),
+            parameters: crate::Parameters::default(),
+            scope: scope.clone(),
+            across: crate::CrossPartition::ByServer,
+            size: crate::PageSize { rows: 17, bytes: 1 << 20 },
+            from,
+            tell: crate::ReportOptions::default(),
+            enable_scan: true,
+        };
+        let answer = engine.query_items(&admit(engine, "c"), query, None).await.result.unwrap();
+        ids.extend(answer.rows.iter().map(|row| String::from_utf8_lossy(row).trim_matches('"').to_owned()));
+        from = answer.next;
+        if from.is_none() {
+            break;
+        }
+        between(page).await;
+    }
+    ids
+}
+
+#[tokio::test]
+async fn s48_pages_go_on_across_splits_and_merges() {
+    for way in 0..2 {
+        let engine = one_partition().await;
+        let mut between = async |page: usize| {
+            let ids = ids(&engine);
+            let job = match page % 4 {
+                1 if ids.len() > 2 => engine.merge(C, &ids[ids.len() - 2..]).await.unwrap(),
+                3 if ids.len() > 1 => engine.merge(C, &ids[..2]).await.unwrap(),
+                _ => engine.split(C, Some(ids[page % ids.len()]), None).await.unwrap(),
+            };
+            done(&engine, job).await;
+        };
+        let definition = admit(&engine, "c").container.schema.key.clone().unwrap();
+        let middle = midpoint(&definition, &EpkRange::FULL).unwrap();
+        let halves = [EpkRange { max: middle.clone(), ..EpkRange::FULL }, EpkRange { min: middle, ..EpkRange::FULL }];
+        for scopes in [vec![FeedRange::Container], halves.map(|keys| FeedRange::EffectiveKeys(keys, None)).to_vec()] {
+            let mut found = Vec::new();
+            for scope in &scopes {
+                found.extend(match way {
+                    0 => listed(&engine, scope, &mut between).await,
+                    _ => queried(&engine, scope, &mut between).await,
+                });
+            }
+            found.sort_by_key(|id| id.parse::<u32>().unwrap());
+            assert_eq!(found, (0..600).map(|n| n.to_string()).collect::<Vec<_>>(), "way {way}, {scopes:?}");
+        }
+    }
+}
+
+/// As SDKs do it when they hear that a range is gone: its token is shown to each of its children.
+#[tokio::test]
+async fn a_token_of_a_parent_is_good_at_its_children() {
+    let engine = one_partition().await;
+    let quota = crate::PageLimit { items: 100, bytes: 1 << 20 };
+    let first = engine
+        .list_items(&admit(&engine, "c"), &FeedRange::PartitionKeyRange(0), None, quota, None)
+        .await
+        .result
+        .unwrap();
+    let job = engine.split(C, None, None).await.unwrap();
+    done(&engine, job).await;
+    let mut found: Vec<u64> = first.records.iter().map(|record| record.docnum).collect();
+    for child in [1, 2] {
+        let mut from = first.next.clone();
+        while let Some(position) = from {
+            let at = admit(&engine, "c");
+            let page = engine.list_items(&at, &FeedRange::PartitionKeyRange(child), Some(position), quota, None).await;
+            let page = page.result.unwrap();
+            found.extend(page.records.iter().map(|record| record.docnum));
+            from = page.next;
+        }
+    }
+    assert_eq!(found.len(), 600, "nothing twice");
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!(found.len(), 600, "nothing missing");
+}
+
+async fn in_one_page(engine: &Engine, at: &crate::Admitted, range: u32, text: &str) -> Vec<String> {
+    let query = crate::ItemQuery {
+        text: text.to_owned(),
+        parameters: crate::Parameters::default(),
+        scope: FeedRange::PartitionKeyRange(range),
+        across: crate::CrossPartition::ByClient,
+        size: crate::PageSize { rows: 1000, bytes: 1 << 20 },
+        from: None,
+        tell: crate::ReportOptions::default(),
+        enable_scan: false,
+    };
+    let rows = engine.query_items(at, query, None).await.result.unwrap().rows;
+    rows.iter().map(|row| String::from_utf8_lossy(row).into_owned()).collect()
+}
+
+#[tokio::test]
+async fn s48_a_range_that_is_gone_is_still_listed_and_queried_by_its_id() {
+    let engine = one_partition().await;
+    for at in [0, 1] {
+        let job = engine.split(C, Some(at), None).await.unwrap();
+        published(&engine, job).await;
+    }
+    let job = engine.merge(C, &[4, 2]).await.unwrap();
+    published(&engine, job).await;
+    let at = admit(&engine, "c");
+    assert_eq!(ids(&engine), [3, 5]);
+    let listed = async |id: u32| {
+        let quota = crate::PageLimit { items: 1000, bytes: usize::MAX };
+        let page = engine.list_items(&at, &FeedRange::PartitionKeyRange(id), None, quota, None).await.result;
+        page.map(|page| page.records.len())
+    };
+    let [one, three, four, two] =
+        [listed(1).await, listed(3).await, listed(4).await, listed(2).await].map(Result::unwrap);
+    assert_eq!(listed(0).await.unwrap(), 600);
+    assert_eq!((one + two, three + four), (600, one), "neither more nor less than what each covered");
+    assert!(two < listed(5).await.unwrap() && matches!(listed(6).await.unwrap_err().kind, Kind::Moved { .. }));
+    let ordered = in_one_page(&engine, &at, 0, "SELECT VALUE c.id FROM c ORDER BY c.id").await;
+    assert!(ordered.len() == 600 && ordered.is_sorted());
+}

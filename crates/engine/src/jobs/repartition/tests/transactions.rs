@@ -1,0 +1,59 @@
+//! Batches and erased keys while partitions are split and merged.
+
+use super::*;
+use crate::{BatchAction, BatchOperation, OperationOutcome, PageLimit};
+
+fn operation(action: BatchAction, id: Option<&str>) -> BatchOperation {
+    let (key, options, known_etag) = Default::default();
+    BatchOperation { action: Ok(action), id: id.map(str::to_owned), key, options, known_etag }
+}
+
+fn upsert(id: &str, key: &str, n: i64) -> BatchOperation {
+    let body = Object::new().with("id", id).with("pk", key).with("n", n);
+    operation(BatchAction::Upsert(body.into()), None)
+}
+
+/// Two items that are only ever written together: whoever reads both finds them equal.
+async fn pairs(engine: Arc<Engine>, key: String, stop: Arc<AtomicBool>) -> i64 {
+    let (old, mut n) = (admit(&engine, "c"), 0);
+    while !stop.load(Ordering::Relaxed) {
+        n += 1;
+        let newest = admit(&engine, "c");
+        let at = if n % 2 == 0 { &newest } else { &old };
+        let batch = [upsert("left", &key, n), upsert("right", &key, n)];
+        let written = engine.run_batch(at, Some(&pk(&key)), &batch, None).await.result.unwrap();
+        assert!(written.iter().all(|answer| answer.result.is_ok()), "{written:?}");
+        let reads = ["left", "right"].map(|id| operation(BatchAction::Read, Some(id)));
+        let read = engine.run_batch(&newest, Some(&pk(&key)), &reads, None).await.result.unwrap();
+        for answer in read {
+            let Ok(OperationOutcome::Read(record)) = answer.result else { panic!("{key}: {answer:?}") };
+            assert!(record.body().ends_with(format!("\"n\":{n}}}").as_bytes()), "{key}: half of a batch");
+        }
+        tokio::task::yield_now().await;
+    }
+    n
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn s114_batches_stay_whole_and_erased_keys_erased() {
+    let engine = one_partition().await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> =
+        (0..4).map(|n| tokio::spawn(pairs(engine.clone(), format!("pair {n}"), stop.clone()))).collect();
+    let erased = pk("7");
+    engine.erase_key(&admit(&engine, "c"), Some(&erased)).await.result.unwrap();
+    create(&engine, &admit(&engine, "c"), "new", "7").await.result.unwrap();
+    let job = engine.split(C, None, None).await.unwrap();
+    published(&engine, job).await;
+    let job = engine.merge(C, &[1, 2]).await.unwrap();
+    published(&engine, job).await;
+    stop.store(true, Ordering::Relaxed);
+    for writer in writers {
+        assert!(writer.await.unwrap() > 0);
+    }
+    let at = admit(&engine, "c");
+    let quota = PageLimit { items: 1_000, bytes: 4 << 20 };
+    let page = engine.list_items(&at, &crate::FeedRange::PartitionKey(erased), None, quota, None).await.result.unwrap();
+    assert_eq!(page.records.iter().map(|record| record.id()).collect::<Vec<_>>(), ["new"]);
+    assert_eq!(crate::testing::kind(read(&engine, &at, "7", "7").await), Kind::NotFound);
+}

@@ -1,0 +1,91 @@
+//! Unique values while partitions split and merge: whoever was told that a value is theirs is the only one.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+use pleiad_model::Kind;
+use pleiad_model::policy::ContainerDefinition;
+
+use super::*;
+use crate::catalog::NewContainer;
+
+/// Who has which value of which key, as clients were told.
+type Owners = Arc<Mutex<HashMap<(u64, u64), String>>>;
+
+const KEYS: u64 = 24;
+const VALUES: u64 = 3;
+
+async fn people(engine: &Engine) {
+    let db = engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
+    let body = r#"{"id":"c","partitionKey":{"paths":["/pk"]},"uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/mail"]}]}}"#;
+    let definition = ContainerDefinition::create(&parse(body)).unwrap();
+    let new = NewContainer { definition, throughput: ThroughputRequest::Manual(400) };
+    engine.catalog.create_container(db.rid, new).await.unwrap();
+}
+
+/// Claims values that others want as well, and gives some back.
+async fn claim(engine: Arc<Engine>, task: u64, stop: Arc<AtomicBool>, owners: Owners) -> u64 {
+    let mut claimed = 0;
+    for n in 0u64.. {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let (key, value, id) = ((n * 7 + task * 5) % KEYS, (n / KEYS + task) % VALUES, format!("{task}-{n}"));
+        let text = format!(r#"{{"id":"{id}","pk":"{key}","mail":"{value}@x"}}"#);
+        let (name, at) = (pk(&key.to_string()), admit(&engine, "c"));
+        let options = WriteOptions::default();
+        let made = engine.create_item(&at, Some(&name), Verb::Create, parse(&text), &options).await;
+        drop(at);
+        match made.result {
+            Ok(_) => {
+                claimed += 1;
+                let before = owners.lock().insert((key, value), id.clone());
+                assert_eq!(before, None, "{id} was told that it has what another has");
+            }
+            Err(error) => assert_eq!(error.kind, Kind::Conflict, "{error}"),
+        }
+        let mine =
+            owners.lock().iter().find(|(_, id)| id.starts_with(&format!("{task}-"))).map(|(at, id)| (*at, id.clone()));
+        if let Some(((key, value), id)) = mine.filter(|_| n % 3 == 0) {
+            // Before it is gone: nobody can have it while it is there.
+            owners.lock().remove(&(key, value));
+            delete(&engine, &admit(&engine, "c"), &id, &key.to_string()).await.result.unwrap();
+        }
+        tokio::task::yield_now().await;
+    }
+    claimed
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s12_unique_values_stay_unique_while_partitions_split_and_merge() {
+    let engine = open(Memory::new(), ONE).await;
+    people(&engine).await;
+    let (stop, owners) = (Arc::new(AtomicBool::new(false)), Owners::default());
+    let task = |n| tokio::spawn(claim(engine.clone(), n, stop.clone(), owners.clone()));
+    let tasks: Vec<_> = (0..4).map(task).collect();
+    while owners.lock().len() < 20 {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..4 {
+        for _ in 0..2 {
+            done(&engine, engine.split(C, None, None).await.unwrap()).await;
+        }
+        let all = ids(&engine);
+        assert_eq!(all.len(), 3);
+        done(&engine, engine.merge(C, &all).await.unwrap()).await;
+    }
+    stop.store(true, Ordering::Relaxed);
+    let mut claimed = 0;
+    for task in tasks {
+        claimed += task.await.unwrap();
+    }
+    assert!(claimed > 100, "only {claimed} values were claimed");
+    let quota = crate::PageLimit { items: 10_000, bytes: 1 << 30 };
+    let page = engine.list_items(&admit(&engine, "c"), &FeedRange::Container, None, quota, None).await.result.unwrap();
+    let mut there: Vec<String> = page.records.iter().map(|record| record.id().to_owned()).collect();
+    let mut told: Vec<String> = owners.lock().values().cloned().collect();
+    there.sort();
+    told.sort();
+    assert_eq!(there, told);
+    assert_sound(&engine).await;
+}

@@ -1,0 +1,152 @@
+//! What may be asked about partitions, and of them: how large each is, to split or merge some, how far that has come.
+//!
+//! Promise: a job that is begun goes on by itself, also after a restart. Clients of the NoSQL protocol cannot ask for any of
+//! this; it is for whoever operates the server, and for tests.
+
+use std::sync::Arc;
+
+use pleiad_model::partition_key::EffectiveKey;
+use pleiad_model::resource_id::ContainerRid;
+use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::{Partition, PartitionKeyRange};
+
+use crate::catalog::{Container, Reason, RepartitionRequest};
+use crate::jobs::{JobReport, JobStep, split_point};
+use crate::{ContainerName, Engine};
+
+/// One partition, now.
+#[derive(Clone, Debug)]
+pub struct PartitionReport {
+    pub range: PartitionKeyRange,
+    pub lsn: u64,
+    pub items: u64,
+    pub item_bytes: u64,
+    pub item_bytes_max: u64,
+    /// It holds too much and cannot be split.
+    pub is_stuck: bool,
+    /// What it may give in a second.
+    pub share_ru: f64,
+    /// The busiest second of this minute and the one before, as a part of that.
+    pub normalized_use: f64,
+    /// The split or merge that will replace it.
+    pub job: Option<JobReport>,
+}
+
+impl Engine {
+    /// In the order of the hash space.
+    pub fn partitions(&self, container: ContainerName<'_>) -> Result<Vec<PartitionReport>> {
+        let container = self.find_container(container)?;
+        let item_bytes_max = self.catalog.limits().partition_bytes_max;
+        let (minute, jobs) = (self.now_ms() / 60_000, self.jobs());
+        let replaces = |job: &&JobReport, id: u32| {
+            let work = job.task.repartition().filter(|_| job.outcome.is_none());
+            work.is_some_and(|work| work.container == container.rid && work.parents.contains(&id))
+        };
+        let report = |partition: &Arc<Partition>| {
+            let (usage, used) = (partition.usage(), partition.governor.usage());
+            PartitionReport {
+                range: partition.range.clone(),
+                lsn: partition.lsn(),
+                items: usage.items,
+                item_bytes: usage.item_bytes,
+                item_bytes_max,
+                is_stuck: partition.is_stuck(),
+                share_ru: partition.governor.share_ru(),
+                normalized_use: used.normalized(minute).max(used.normalized(minute.saturating_sub(1))),
+                job: jobs.iter().find(|job| replaces(job, partition.range.id)).cloned(),
+            }
+        };
+        Ok(container.partitions.iter().map(report).collect())
+    }
+
+    /// Begins to split a partition, the largest if none is named, where its bytes halve if no place is given. Tells the job's
+    /// id.
+    pub async fn split(
+        &self,
+        container: ContainerName<'_>,
+        range: Option<u32>,
+        at: Option<EffectiveKey>,
+    ) -> Result<u64> {
+        let container = self.find_container(container)?;
+        if container.definition.partition_key.is_none() {
+            return Err(Error::invalid("A container without a partition key is one partition for good."));
+        }
+        let partition = to_split(&container, range)?;
+        let at = match at {
+            Some(at) => at,
+            None => split_point(&container, partition, Reason::Request).await?.ok_or_else(no_place)?,
+        };
+        self.begin(container.rid, RepartitionRequest::split(&partition.range, at, Reason::Request)?).await
+    }
+
+    /// Begins to merge partitions that lie side by side. Tells the job's id.
+    pub async fn merge(&self, container: ContainerName<'_>, ranges: &[u32]) -> Result<u64> {
+        let container = self.find_container(container)?;
+        self.begin(container.rid, RepartitionRequest::merge(&container.map.neighbours(ranges)?)?).await
+    }
+
+    async fn begin(&self, container: ContainerRid, wanted: RepartitionRequest) -> Result<u64> {
+        Ok(self.catalog.begin_job(container, wanted).await?.id)
+    }
+
+    /// Splits, merges and copies under way, and those that ended lately.
+    pub fn jobs(&self) -> Vec<JobReport> {
+        self.catalog.jobs().reports()
+    }
+
+    /// Stops a job at its next chunk.
+    pub fn pause_job(&self, id: u64) -> Result<()> {
+        self.catalog.jobs().pause(id, true)
+    }
+
+    pub fn resume_job(&self, id: u64) -> Result<()> {
+        self.catalog.jobs().pause(id, false)
+    }
+
+    /// Ends a job that is not done yet, and waits for that; what it has made so far is given up.
+    pub async fn cancel_job(&self, id: u64) -> Result<JobReport> {
+        self.catalog.jobs().cancel(id).await
+    }
+
+    /// Waits for the end of a job.
+    pub async fn job_ended(&self, id: u64) -> Result<JobReport> {
+        self.catalog.jobs().ended(id).await
+    }
+
+    /// From now on every job stops when it comes to this step. For tests of what happens meanwhile.
+    pub fn hold_jobs_at(&self, step: JobStep) {
+        self.catalog.jobs().hold(step);
+    }
+
+    pub fn release_jobs_at(&self, step: JobStep) {
+        self.catalog.jobs().release(step);
+    }
+
+    pub fn held_steps(&self) -> Vec<JobStep> {
+        self.catalog.jobs().held()
+    }
+
+    /// Waits until a job is held at this step.
+    pub async fn job_held_at(&self, step: JobStep) {
+        self.catalog.jobs().held_at(step).await;
+    }
+}
+
+fn to_split(container: &Container, range: Option<u32>) -> Result<&Arc<Partition>> {
+    let found = match range {
+        Some(id) => container.partitions.iter().find(|partition| partition.range.id == id),
+        None => container
+            .partitions
+            .iter()
+            .max_by_key(|partition| (partition.usage().item_bytes, std::cmp::Reverse(partition.range.parents.len()))),
+    };
+    let epoch = container.map.epoch;
+    found.ok_or_else(|| Error::new(Kind::Moved { epoch }, "There is no such partition key range (any more)."))
+}
+
+fn no_place() -> Error {
+    Error::invalid("The partition cannot be split: there is no place between two partition key values in it.")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Conditions on several paths, from one stretch of a composite index.
+//!
+//! Promise: every item that meets the conditions it answers lies in the stretch.
+//!
+//! ```text
+//! WHERE c.a = 3 AND c.b > 5 AND c.s = 'x'      (/a asc, /b desc, /s asc)
+//!    3 │ down to 5                             answers the first two
+//! ```
+
+use pleiad_model::policy::{CompositeIndex, PathStep};
+use pleiad_partition::index::encoding::{TermRange, encode_component};
+use pleiad_partition::index::{UsableIndex, directions};
+use pleiad_sql::index_predicate::{IndexPredicate, PathPredicate, ValuePredicate};
+
+use super::index_lookup::component_span;
+
+pub struct Seek<'i> {
+    pub index: &'i CompositeIndex,
+    pub range: TermRange,
+    /// Which of the conditions it answers, by place.
+    pub answers: Vec<usize>,
+}
+
+/// The stretches that all of these conditions together ask for. One that a path's own index would give as well is not among them.
+pub fn seeks<'i>(all: &[IndexPredicate<'_>], index: UsableIndex<'i>) -> Vec<Seek<'i>> {
+    let few = index.composites().iter().filter_map(|composite| seek(all, composite));
+    few.filter(|(seek, paths)| *paths > 1 || !is_first_indexed(seek, index)).map(|(seek, _)| seek).collect()
+}
+
+fn is_first_indexed(seek: &Seek<'_>, index: UsableIndex<'_>) -> bool {
+    seek.index.paths.first().is_some_and(|first| index.indexes(&first.path.steps))
+}
+
+/// Values for the leading paths, as many as are known, then a range of the next one; and how many paths those are.
+fn seek<'i>(all: &[IndexPredicate<'_>], index: &'i CompositeIndex) -> Option<(Seek<'i>, usize)> {
+    let (mut known, mut answers, mut paths) = (Vec::new(), Vec::new(), 0);
+    for (path, descending) in index.paths.iter().zip(directions(index)) {
+        let here = || lookups(all, &path.path.steps);
+        let equal = here().find_map(|(at, lookup)| match &lookup.what {
+            ValuePredicate::Equal(value) => Some((at, value)),
+            _ => None,
+        });
+        if let Some((at, value)) = equal {
+            encode_component(Some(value), descending, &mut known);
+            answers.push(at);
+            paths += 1;
+            continue;
+        }
+        let mut range: Option<TermRange> = None;
+        for (at, lookup) in here() {
+            if let Some(span) = component_span(&lookup.what, descending) {
+                answers.push(at);
+                range = Some(range.map_or(span.clone(), |range| range.and(span)));
+            }
+        }
+        if let Some(range) = range {
+            return Some((Seek { index, range: range.behind(&known), answers }, paths + 1));
+        }
+        break;
+    }
+    (paths > 0).then(|| (Seek { index, range: TermRange::starting_with(known), answers }, paths))
+}
+
+fn lookups<'c, 'b>(
+    all: &'c [IndexPredicate<'b>],
+    steps: &'c [PathStep],
+) -> impl Iterator<Item = (usize, &'c PathPredicate<'b>)> + use<'c, 'b> {
+    all.iter().enumerate().filter_map(move |(at, condition)| match condition {
+        IndexPredicate::Path(lookup) if lookup.path == steps => Some((at, lookup)),
+        _ => None,
+    })
+}

@@ -1,0 +1,75 @@
+//! A query over the rows of another one, whose rows stand for many items.
+//!
+//! The inner query is run to its end and its rows are held; the outer one reads them like items. A later page does
+//! all of it again and counts to its place, since nothing is kept between pages.
+
+use pleiad_model::{Error, Kind, Result, Value, json};
+use pleiad_sql::compile::compile;
+use pleiad_sql::derived_table::{DerivedTable, stages};
+use pleiad_sql::document::SlotValue;
+use pleiad_sql::parse::ast::Select;
+use pleiad_sql::run::{self, Finished, Flow, PageStart, RowPipeline};
+
+use super::cursor::{CursorPosition, QueryCursor};
+use super::page::{HELD, PageRequest, PageTask, QueryPage};
+use super::page_cost::PageCost;
+use super::report::QueryReport;
+use crate::response::PartitionLsn;
+
+impl PageTask {
+    pub(super) fn staged(
+        &self,
+        stages: &DerivedTable<'_>,
+        page: PageRequest<'_>,
+        places: &mut Vec<PartitionLsn>,
+        tab: &mut PageCost,
+    ) -> Result<QueryPage> {
+        let (rows, report) = self.held(stages.inner, page, places, tab)?;
+        let (finished, next) = self.over(&stages.outer, &rows, page)?;
+        Ok(QueryPage { report: report.giving(&finished.rows), rows: finished.rows, next })
+    }
+
+    /// All rows of an inner query, and how they were come by.
+    fn held(
+        &self,
+        inner: &Select,
+        page: PageRequest<'_>,
+        places: &mut Vec<PartitionLsn>,
+        tab: &mut PageCost,
+    ) -> Result<(Vec<Value>, QueryReport)> {
+        let page = PageRequest { from: None, size: HELD, ..page };
+        let read = match stages(inner) {
+            None => self.read(inner, &compile(inner, &self.query.text, page.bind)?, page, places, tab)?,
+            Some(stages) => self.staged(&stages, page, places, tab)?,
+        };
+        if read.next.is_some() {
+            return Err(Error::new(Kind::TooLarge, TOO_MANY));
+        }
+        let rows = read.rows.iter().map(json::parse).collect::<Result<_>>()?;
+        Ok((rows, read.report))
+    }
+
+    fn over(&self, outer: &Select, rows: &[Value], page: PageRequest<'_>) -> Result<(Finished, Option<QueryCursor>)> {
+        let block = compile(outer, &self.query.text, page.bind)?;
+        let cursor = self.cursor(outer, &block, page.from, || CursorPosition::Row(0))?;
+        let start = PageStart { skip: cursor.skip, take: cursor.take, at: run::ResumePoint::Beginning };
+        let mut pass = RowPipeline::new(&block, self.context(), start, page.size);
+        for (number, row) in (1..).zip(rows) {
+            if pass.item(number, SlotValue::Value(row))? == Flow::Stop {
+                break;
+            }
+        }
+        let finished = pass.finish(None)?;
+        let given = finished.rows.len() as u64;
+        let next = finished.next.is_some().then(|| QueryCursor {
+            skip: cursor.skip + given,
+            take: cursor.take.map(|take| take.saturating_sub(given)),
+            query: self.fingerprint(outer),
+            ..cursor
+        });
+        Ok((finished, next))
+    }
+}
+
+const TOO_MANY: &str =
+    "The subquery in FROM has more rows than can be held (64 MB). Narrow its filter, or run it by itself.";

@@ -1,0 +1,144 @@
+//! Texts by how relevant they are, from a full-text index.
+//!
+//! Promise: the rows are those of a scan. Items that have one of the terms are found through the index and scored; all others have
+//! the score 0, so of those the first ones will do, and none of their words is looked at. Statistics are sums over index rows,
+//! where every item has its rows and none of them is over.
+//!
+//! ```text
+//! ORDER BY _FullTextScore(c.text, ["swim"], …) DESC
+//!    hits   rows of "swim" ──▶ items ──▶ scores
+//!    rest   items in their order, as many as are still wanted
+//! ```
+
+use pleiad_model::Result;
+use pleiad_partition::index::TermRange;
+use pleiad_partition::index::full_text::{decode_length, length_range, word_range};
+use pleiad_partition::index::full_text_id;
+use pleiad_partition::snapshot::{IndexEntry, behind};
+use pleiad_sql::index_predicate::TextAggregate;
+use pleiad_sql::run::RowPipeline;
+use pleiad_storage::Direction;
+
+use super::index_lookup::{DocnumList, Finder, PostingList, in_order, intersection};
+use super::index_spec::IndexSpec;
+use super::merge::{PageExecutor, PlannedSlice};
+use super::planner::AccessPath;
+use super::reader::PartitionReader;
+use super::report::ScanStats;
+use super::route::PartitionSlice;
+
+impl<'p> PageExecutor<'p> {
+    /// Items that may have a score; `None` if no index can tell.
+    pub(super) fn hits(&self, slice: &PartitionSlice, way: &PlannedSlice) -> Result<Option<DocnumList>> {
+        let Some(relevant) = self.relevant.as_ref().filter(|_| !way.reader.has_own()) else { return Ok(None) };
+        let cx = self.job.context();
+        let finder = Finder::new(&way.reader, self.container.schema.usable_index(), &cx, &self.job.budget);
+        let Some(PostingList { docnums: mut hits, .. }) = finder.find(&relevant.condition, 0)? else { return Ok(None) };
+        if way.reader.has_unindexed(slice)? {
+            let Some(unindexed) = finder.unindexed(0)? else { return Ok(None) };
+            hits.extend(unindexed);
+            hits = in_order(hits);
+        }
+        // A filter that an index knows leaves out some of them.
+        Ok(Some(match &way.choice {
+            AccessPath::IndexLookup(found) => intersection(hits, found.docnums.clone()),
+            _ => hits,
+        }))
+    }
+
+    /// Those that have a score, then as many of the rest as are wanted.
+    pub(super) fn by_score(
+        &self,
+        pass: &mut RowPipeline<'p>,
+        slice: &PartitionSlice,
+        way: PlannedSlice,
+        hits: DocnumList,
+        work: &mut ScanStats,
+    ) -> Result<()> {
+        let parts = self.relevant.iter().map(|relevant| IndexSpec::FullText(relevant.path.clone())).collect();
+        let PlannedSlice { choice, us, reader } = way;
+        let scored = PlannedSlice { choice: AccessPath::IndexLookup(PostingList { docnums: hits, parts }), us, reader };
+        work.chose_as_well(&scored.choice);
+        if self.job.query.tell.indexes {
+            work.went_as_well(slice.partition.range.id, &scored.choice);
+        }
+        pass.expect_hits(true);
+        pass.expect_order(false);
+        self.feed(&scored, slice, 0, &[], pass, work)?;
+        let PlannedSlice { choice: AccessPath::IndexLookup(PostingList { docnums: hits, .. }), reader, .. } = scored
+        else {
+            return Ok(());
+        };
+        if pass.admits_unscored() {
+            pass.expect_hits(false);
+            pass.expect_order(true);
+            self.feed(&PlannedSlice { choice, us, reader }, slice, 0, &hits, pass, work)?;
+        }
+        Ok(())
+    }
+
+    /// What each aggregate comes to in this slice; `None` if items have to be looked at.
+    pub(super) fn tallied(
+        &self,
+        slice: &PartitionSlice,
+        reader: &PartitionReader,
+        work: &mut ScanStats,
+    ) -> Result<Option<Vec<u64>>> {
+        let Some(tallies) = &self.tallies else { return Ok(None) };
+        if !reader.is_within(&slice.keys) || reader.has_unindexed(slice)? {
+            return Ok(None);
+        }
+        let Some(items) = reader.count(slice)? else { return Ok(None) };
+        let mut figures = Vec::with_capacity(tallies.len());
+        for tally in tallies {
+            let figure = match tally {
+                TextAggregate::Items => Some(items),
+                TextAggregate::Words { path, language } => {
+                    let is_indexed = self.container.schema.usable_index().full_text(path) == Some(*language);
+                    let length = |(value, _): &IndexEntry| decode_length(value).map_or(0, u64::from);
+                    let sum = || self.sum(reader, full_text_id(path, *language), length_range(), &length, work);
+                    is_indexed.then(sum).transpose()?
+                }
+                TextAggregate::Hits(word) => {
+                    let is_indexed = self.container.schema.usable_index().full_text(&word.path) == Some(word.language);
+                    let id = full_text_id(&word.path, word.language);
+                    is_indexed.then(|| self.sum(reader, id, word_range(word.word), &|_| 1, work)).transpose()?
+                }
+            };
+            let Some(figure) = figure else { return Ok(None) };
+            figures.push(figure);
+        }
+        Ok(Some(figures))
+    }
+
+    /// The indexes whose rows are summed.
+    pub(super) fn tallied_parts(&self) -> Vec<IndexSpec> {
+        let path = |tally: &TextAggregate<'_>| match tally {
+            TextAggregate::Items => None,
+            TextAggregate::Words { path, .. } => Some(path.clone()),
+            TextAggregate::Hits(word) => Some(word.path.clone()),
+        };
+        self.tallies.iter().flatten().filter_map(path).map(IndexSpec::FullText).collect()
+    }
+
+    fn sum(
+        &self,
+        reader: &PartitionReader,
+        path: u64,
+        mut range: TermRange,
+        of: &dyn Fn(&IndexEntry) -> u64,
+        work: &mut ScanStats,
+    ) -> Result<u64> {
+        let mut sum = 0u64;
+        loop {
+            self.job.budget.check()?;
+            let (rows, more) = reader.postings(path, &range, Direction::Forward, usize::MAX)?;
+            work.index_rows += rows.len() as u64;
+            sum += rows.iter().map(of).sum::<u64>();
+            match rows.last() {
+                Some(last) if more => range.from = behind(last, Direction::Forward),
+                _ => return Ok(sum),
+            }
+        }
+    }
+}

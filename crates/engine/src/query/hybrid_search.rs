@@ -1,0 +1,117 @@
+//! `ORDER BY RANK`, served whole: statistics of the whole container, one query for each score, fused.
+//!
+//! The texts are those that a client gets in its plan, so that both come to the same order. A later page does all of it again
+//! and counts to its place, since nothing is kept between pages.
+
+use pleiad_model::{Error, Kind, Result, Value, json};
+use pleiad_sql::check;
+use pleiad_sql::compile::compile;
+use pleiad_sql::parse::ast::Select;
+use pleiad_sql::query_plan::{GlobalStatistics, Hybrid, scored};
+use pleiad_sql::rank::{ScoredItem, fuse};
+use pleiad_sql::run::{PageSize, RowSet};
+
+use super::cursor::{CursorPosition, QueryCursor};
+use super::page::{CrossPartition, HELD, PageRequest, PageTask, QueryPage, other_query};
+use super::page_cost::PageCost;
+use super::report::QueryReport;
+use super::route;
+use crate::feed::FeedRange;
+use crate::response::PartitionLsn;
+
+impl PageTask {
+    pub(super) fn ranked(
+        &self,
+        hybrid: &Hybrid,
+        select: &Select,
+        page: PageRequest<'_>,
+        places: &mut Vec<PartitionLsn>,
+        tab: &mut PageCost,
+    ) -> Result<QueryPage> {
+        // Only whether it may be asked here.
+        route::plan(&self.at, page.scope, select, page.bind, page.across)?;
+        let mut report = QueryReport::default();
+        let mut ask = |text: &str, scope: &FeedRange| {
+            let mut own = PageCost::default();
+            let read = self.component(text, PageRequest { scope, ..page }, places, &mut own);
+            tab.absorb(own);
+            let (rows, how) = read?;
+            report = std::mem::take(&mut report).and(how);
+            Ok::<_, Error>(rows)
+        };
+        let mut statistics = GlobalStatistics::default();
+        if let Some(text) = hybrid.statistics_query() {
+            ask(text, self.counted_scope())?.iter().try_for_each(|row| statistics.add(row))?;
+        }
+        let mut rows = Vec::new();
+        for text in hybrid.component_queries(&statistics) {
+            let found = ask(&text, page.scope)?;
+            rows.extend(found.iter().map(scored).collect::<Result<Vec<ScoredItem>>>()?);
+        }
+        let fused = fuse(&hybrid.fusing(), rows);
+        let (rows, next) = self.window(hybrid, fused, select, page)?;
+        Ok(QueryPage { report: report.giving(&rows), rows, next })
+    }
+
+    /// Statistics are of the whole container, wherever items are looked for; a transaction sees no more than its partition.
+    fn counted_scope(&self) -> &FeedRange {
+        if self.moment.is_some() { &self.query.scope } else { &FeedRange::Container }
+    }
+
+    /// All rows of one of the texts.
+    fn component(
+        &self,
+        text: &str,
+        page: PageRequest<'_>,
+        places: &mut Vec<PartitionLsn>,
+        tab: &mut PageCost,
+    ) -> Result<(Vec<Value>, QueryReport)> {
+        let select = check::read(text)?;
+        let page = PageRequest { from: None, size: HELD, across: CrossPartition::ByServer, ..page };
+        let read = self.read(&select, &compile(&select, text, page.bind)?, page, places, tab)?;
+        if read.next.is_some() {
+            return Err(Error::new(Kind::TooLarge, TOO_MANY));
+        }
+        let rows = read.rows.iter().map(json::parse).collect::<Result<_>>()?;
+        Ok((rows, read.report))
+    }
+
+    /// The page's part of the rows, and where the next one starts.
+    fn window(
+        &self,
+        hybrid: &Hybrid,
+        rows: Vec<ScoredItem>,
+        select: &Select,
+        page: PageRequest<'_>,
+    ) -> Result<(RowSet, Option<QueryCursor>)> {
+        let query = self.fingerprint(select);
+        let passed = match page.from {
+            None => 0,
+            Some(cursor) if cursor.query != query => return Err(other_query()),
+            Some(cursor) => cursor.passed,
+        };
+        let whole = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let (skip, take) = hybrid.window();
+        let rows = rows.iter().skip(whole(skip)).take(take.map_or(usize::MAX, whole));
+        let (given, more) = fill(rows.skip(whole(passed)), page.size);
+        let passed = passed + given.len() as u64;
+        let next = more.then_some(QueryCursor { query, skip: 0, take: None, passed, at: CursorPosition::Row(passed) });
+        Ok((given, next))
+    }
+}
+
+/// As many rows as a page holds, and whether others are left.
+fn fill<'r>(rows: impl Iterator<Item = &'r ScoredItem>, size: PageSize) -> (RowSet, bool) {
+    let mut page = RowSet::default();
+    for row in rows {
+        let text = json::to_string(&row.payload);
+        if page.len() >= size.rows || !page.is_empty() && page.bytes() + text.len() > size.bytes {
+            return (page, true);
+        }
+        page.push(text.as_bytes());
+    }
+    (page, false)
+}
+
+const TOO_MANY: &str =
+    "ORDER BY RANK has more rows than can be held (64 MB). Give the query a TOP or a LIMIT, or select less.";

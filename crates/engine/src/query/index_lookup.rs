@@ -1,0 +1,421 @@
+//! Items that may meet a condition, from the index.
+//!
+//! Promise: no item that meets it is missing. Costs are guesses in microseconds of one core; they choose the
+//! way and never the answer.
+
+use std::cell::RefCell;
+use std::ops::Bound;
+
+use pleiad_model::{Result, Value};
+use pleiad_partition::index::encoding::{Decoded, TermType, decode};
+use pleiad_partition::index::full_text::word_range;
+use pleiad_partition::index::{PathHash, TermRange, UNINDEXED, UsableIndex, composite_id, full_text_id, spatial_id};
+use pleiad_partition::snapshot::{IndexEntry, behind};
+use pleiad_spatial::{Geometry, cells};
+use pleiad_sql::expr::Context;
+use pleiad_sql::index_predicate::{
+    IndexPredicate, PathPredicate, SpatialPredicate, StringTest, TermPredicate, ValuePredicate, ValueType,
+};
+use pleiad_storage::Direction;
+
+use super::composite_seek::{Seek, seeks};
+use super::index_spec::IndexSpec;
+use super::page::PageDeadline;
+use super::reader::{PartitionReader, Probe};
+
+pub struct Finder<'a> {
+    reader: &'a PartitionReader,
+    index: UsableIndex<'a>,
+    cx: &'a Context<'a>,
+    budget: &'a PageDeadline,
+    /// Ranges that turned out to be small: what was read to estimate them is all there is.
+    small: RefCell<Vec<Small>>,
+}
+
+struct Small {
+    path: u64,
+    range: TermRange,
+    rows: Vec<IndexEntry>,
+}
+
+/// What it takes to find items through the index.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Index rows to look at.
+    pub rows: f64,
+    /// Items that will be found.
+    pub items: f64,
+}
+
+const INDEX_ROW_US: f64 = 0.3;
+/// A first look at a range.
+pub const PROBE_US: f64 = 15.0;
+/// Small ranges that are remembered.
+const SMALL_MAX: usize = 256;
+/// An item fetched by its number, filtered.
+pub const ITEM_US: f64 = 4.0;
+/// An item met in a scan, filtered.
+pub const SCANNED_ITEM_US: f64 = 0.7;
+/// Of the strings that a test is tried on, so many pass.
+const TEST_PASSES: f64 = 0.05;
+/// More numbers than these are not held in memory: a scan needs none.
+const FOUND_MAX: usize = 4 << 20;
+
+impl Cost {
+    pub fn us(self) -> f64 {
+        self.rows * INDEX_ROW_US + self.items * ITEM_US
+    }
+}
+
+/// Item numbers in order, each once.
+pub type DocnumList = Vec<u64>;
+
+/// Items, and the parts of the index that found them.
+#[derive(Debug, Default)]
+pub struct PostingList {
+    pub docnums: DocnumList,
+    pub parts: Vec<IndexSpec>,
+}
+
+impl PostingList {
+    fn by(part: IndexSpec, docnums: DocnumList) -> PostingList {
+        PostingList { docnums, parts: vec![part] }
+    }
+
+    fn name(&mut self, parts: Vec<IndexSpec>) {
+        for part in parts {
+            if !self.parts.contains(&part) {
+                self.parts.push(part);
+            }
+        }
+    }
+}
+
+/// Something that conditions of which all hold can be looked up by.
+enum LookupCandidate<'c, 'b, 'i> {
+    One(usize, &'c IndexPredicate<'b>),
+    Several(Seek<'i>),
+}
+
+impl<'a> Finder<'a> {
+    pub fn new(
+        reader: &'a PartitionReader,
+        index: UsableIndex<'a>,
+        cx: &'a Context<'a>,
+        budget: &'a PageDeadline,
+    ) -> Self {
+        Finder { reader, index, cx, budget, small: RefCell::default() }
+    }
+
+    pub fn index(&self) -> UsableIndex<'a> {
+        self.index
+    }
+
+    pub fn reader(&self) -> &'a PartitionReader {
+        self.reader
+    }
+
+    fn estimate(&self, path: u64, range: &TermRange) -> Result<f64> {
+        self.budget.check()?;
+        match self.reader.probe(path, range)? {
+            Probe::About(rows) => Ok(rows as f64),
+            Probe::Rows(rows) => {
+                let count = rows.len() as f64;
+                let mut small = self.small.borrow_mut();
+                if small.len() < SMALL_MAX {
+                    small.push(Small { path, range: range.clone(), rows });
+                }
+                Ok(count)
+            }
+        }
+    }
+
+    fn is_known(&self, path: u64, range: &TermRange) -> bool {
+        self.small.borrow().iter().any(|small| small.path == path && small.range == *range)
+    }
+
+    fn known(&self, path: u64, range: &TermRange) -> Option<Vec<IndexEntry>> {
+        let mut small = self.small.borrow_mut();
+        let at = small.iter().position(|small| small.path == path && small.range == *range)?;
+        Some(small.swap_remove(at).rows)
+    }
+
+    /// `None` when the index cannot tell.
+    pub fn cost(&self, condition: &IndexPredicate<'_>) -> Result<Option<Cost>> {
+        match condition {
+            IndexPredicate::Never => Ok(Some(Cost::default())),
+            IndexPredicate::Path(lookup) => self.lookup_cost(lookup),
+            IndexPredicate::Spatial(near) => match self.near_ranges(near) {
+                Some((path, ranges)) => {
+                    let mut rows = 0.0;
+                    for range in &ranges {
+                        rows += self.estimate(path, range)?;
+                    }
+                    Ok(Some(Cost { rows, items: rows }))
+                }
+                None => Ok(None),
+            },
+            IndexPredicate::Term(word) => match self.word_range(word) {
+                Some((path, range)) => {
+                    let rows = self.estimate(path, &range)?;
+                    Ok(Some(Cost { rows, items: rows }))
+                }
+                None => Ok(None),
+            },
+            IndexPredicate::And(all) => Ok(self.ways(all)?.into_iter().next().map(|(cost, _)| cost)),
+            IndexPredicate::Or(any) => {
+                let mut sum = Cost::default();
+                for condition in any {
+                    let Some(cost) = self.cost(condition)? else { return Ok(None) };
+                    sum = Cost { rows: sum.rows + cost.rows, items: sum.items + cost.items };
+                }
+                Ok(Some(sum))
+            }
+        }
+    }
+
+    /// The cheapest first; of those that cost the same, one that answers several conditions.
+    fn ways<'c, 'b>(&self, all: &'c [IndexPredicate<'b>]) -> Result<Vec<(Cost, LookupCandidate<'c, 'b, 'a>)>> {
+        let mut ways = Vec::new();
+        for seek in seeks(all, self.index) {
+            let rows = self.estimate(composite_id(seek.index), &seek.range)?;
+            ways.push((Cost { rows, items: rows }, LookupCandidate::Several(seek)));
+        }
+        for (at, condition) in all.iter().enumerate() {
+            if let Some(cost) = self.cost(condition)? {
+                ways.push((cost, LookupCandidate::One(at, condition)));
+            }
+        }
+        ways.sort_by(|(a, _), (b, _)| a.us().total_cmp(&b.us()));
+        Ok(ways)
+    }
+
+    fn lookup_cost(&self, lookup: &PathPredicate<'_>) -> Result<Option<Cost>> {
+        if !self.index.indexes(&lookup.path) {
+            return Ok(None);
+        }
+        let rows = self.estimate(PathHash::of(&lookup.path).finish(), &span(&lookup.what))?;
+        let items = if matches!(lookup.what, ValuePredicate::Strings(_)) { rows * TEST_PASSES } else { rows };
+        Ok(Some(Cost { rows, items }))
+    }
+
+    /// The items behind `after` that may meet the condition; `None` when the index cannot tell, or finds too many.
+    pub fn find(&self, condition: &IndexPredicate<'_>, after: u64) -> Result<Option<PostingList>> {
+        match condition {
+            IndexPredicate::Never => Ok(Some(PostingList::default())),
+            IndexPredicate::Path(lookup) => self.find_lookup(lookup, after),
+            IndexPredicate::Spatial(near) => self.find_near(near, after),
+            IndexPredicate::Term(word) => match self.word_range(word) {
+                Some((path, range)) => {
+                    let docnums = self.collect(path, &[range], after, None)?;
+                    Ok(docnums.map(|docnums| PostingList::by(IndexSpec::FullText(word.path.clone()), docnums)))
+                }
+                None => Ok(None),
+            },
+            IndexPredicate::And(all) => self.find_all(all, after),
+            IndexPredicate::Or(any) => {
+                let mut union = PostingList::default();
+                for condition in any {
+                    let Some(found) = self.find(condition, after)? else { return Ok(None) };
+                    union.docnums.extend(found.docnums);
+                    union.name(found.parts);
+                    if union.docnums.len() > FOUND_MAX {
+                        return Ok(None);
+                    }
+                }
+                Ok(Some(PostingList { docnums: in_order(union.docnums), ..union }))
+            }
+        }
+    }
+
+    /// Starts with the most selective; another one joins in when it costs less than the items it saves.
+    fn find_all(&self, all: &[IndexPredicate<'_>], after: u64) -> Result<Option<PostingList>> {
+        let mut ways = self.ways(all)?.into_iter();
+        let Some((_, first)) = ways.next() else { return Ok(None) };
+        let (found, answered) = match first {
+            LookupCandidate::One(at, condition) => (self.find(condition, after)?, vec![at]),
+            LookupCandidate::Several(seek) => (self.find_seek(&seek, after)?, seek.answers),
+        };
+        let Some(mut found) = found else { return Ok(None) };
+        let items = (self.reader.items() as f64).max(1.0);
+        for (cost, way) in ways {
+            let LookupCandidate::One(at, condition) = way else { continue };
+            let saved = found.docnums.len() as f64 * ITEM_US * (1.0 - (cost.items / items).min(1.0));
+            if cost.rows * INDEX_ROW_US < saved
+                && !answered.contains(&at)
+                && let Some(others) = self.find(condition, after)?
+            {
+                found.docnums = intersection(found.docnums, others.docnums);
+                found.name(others.parts);
+            }
+        }
+        Ok(Some(found))
+    }
+
+    fn find_seek(&self, seek: &Seek<'_>, after: u64) -> Result<Option<PostingList>> {
+        let docnums = self.collect(composite_id(seek.index), std::slice::from_ref(&seek.range), after, None)?;
+        Ok(docnums.map(|docnums| PostingList::by(IndexSpec::Composite(seek.index.clone()), docnums)))
+    }
+
+    fn find_lookup(&self, lookup: &PathPredicate<'_>, after: u64) -> Result<Option<PostingList>> {
+        if !self.index.indexes(&lookup.path) {
+            return Ok(None);
+        }
+        let test = match &lookup.what {
+            ValuePredicate::Strings(test) => Some(test),
+            _ => None,
+        };
+        let mut range = span(&lookup.what);
+        let path = PathHash::of(&lookup.path).finish();
+        if matches!(lookup.what, ValuePredicate::Equal(_)) && !self.is_known(path, &range) {
+            // Rows of one value are in the order of their items.
+            range.from.extend_from_slice(&after.saturating_add(1).to_be_bytes());
+        }
+        let docnums = self.collect(path, &[range], after, test)?;
+        Ok(docnums.map(|docnums| PostingList::by(IndexSpec::Path(lookup.path.clone()), docnums)))
+    }
+
+    fn collect(
+        &self,
+        path: u64,
+        ranges: &[TermRange],
+        after: u64,
+        test: Option<&StringTest<'_>>,
+    ) -> Result<Option<DocnumList>> {
+        let mut found = Vec::new();
+        for range in ranges {
+            let mut range = range.clone();
+            let mut last: Option<(bytes::Bytes, bool)> = None;
+            let mut small = self.known(path, &range);
+            loop {
+                self.budget.check()?;
+                let (rows, more) = match small.take() {
+                    Some(rows) => (rows, false),
+                    None => self.reader.postings(path, &range, Direction::Forward, usize::MAX)?,
+                };
+                for (value, docnum) in &rows {
+                    let passes = match (test, &last) {
+                        (None, _) => true,
+                        (Some(_), Some((known, passed))) if known == value => *passed,
+                        (Some(test), _) => {
+                            let passed = self.passes(test, value);
+                            last = Some((value.clone(), passed));
+                            passed
+                        }
+                    };
+                    if passes && *docnum > after {
+                        found.push(*docnum);
+                    }
+                }
+                if found.len() > FOUND_MAX {
+                    return Ok(None);
+                }
+                match rows.last() {
+                    Some(last) if more => range.from = behind(last, Direction::Forward),
+                    _ => break,
+                }
+            }
+        }
+        Ok(Some(in_order(found)))
+    }
+
+    /// A string that the index holds only in part may pass.
+    fn passes(&self, test: &StringTest<'_>, value: &[u8]) -> bool {
+        self.cx.room.refill();
+        match decode(value) {
+            Some((Decoded::Exact(Value::String(text)), _)) => test.passes(&text, self.cx),
+            Some((Decoded::Exact(_), _)) => false,
+            _ => true,
+        }
+    }
+
+    /// The rows of a spatial index that may hold what is near; none for a region that is no geometry.
+    fn near_ranges(&self, near: &SpatialPredicate<'_>) -> Option<(u64, Vec<TermRange>)> {
+        let space = self.index.spatial(&near.path)?;
+        let ranges = match Geometry::parse(near.region, self.cx.geospatial) {
+            Ok(region) => cells::search(&region, near.distance, &space),
+            Err(_) => Vec::new(),
+        };
+        let ranges = ranges.into_iter().map(|range| TermRange { from: range.from, to: range.to }).collect();
+        Some((spatial_id(&near.path), ranges))
+    }
+
+    /// The rows of a full-text index that hold the word.
+    fn word_range(&self, word: &TermPredicate<'_>) -> Option<(u64, TermRange)> {
+        let language = self.index.full_text(&word.path).filter(|language| *language == word.language)?;
+        Some((full_text_id(&word.path, language), word_range(word.word)))
+    }
+
+    fn find_near(&self, near: &SpatialPredicate<'_>, after: u64) -> Result<Option<PostingList>> {
+        match self.near_ranges(near) {
+            Some((path, ranges)) => {
+                let docnums = self.collect(path, &ranges, after, None)?;
+                Ok(docnums.map(|docnums| PostingList::by(IndexSpec::Spatial(near.path.clone()), docnums)))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Items that their writers kept out of the index: any of them may meet any condition.
+    pub fn unindexed(&self, after: u64) -> Result<Option<DocnumList>> {
+        self.collect(UNINDEXED, &[whole_path()], after, None)
+    }
+}
+
+/// All rows of a path, whose values may be empty.
+fn whole_path() -> TermRange {
+    TermRange { from: Vec::new(), to: vec![0xFF] }
+}
+
+/// The index rows that hold such values.
+pub fn span(what: &ValuePredicate<'_>) -> TermRange {
+    match what {
+        ValuePredicate::Equal(value) => TermRange::exact(value),
+        ValuePredicate::Range(low, high) => TermRange::range(as_ref(low), as_ref(high)),
+        ValuePredicate::Prefix(text) => TermRange::prefix(text),
+        ValuePredicate::Strings(_) => TermRange::of_type(TermType::String),
+        ValuePredicate::Type(of) => TermRange::of_type(match of {
+            ValueType::Bool => TermType::Boolean,
+            ValueType::Number => TermType::Number,
+            ValueType::String => TermType::String,
+            ValueType::Array => TermType::Array,
+            ValueType::Object => TermType::Object,
+        }),
+        ValuePredicate::Defined => TermRange::defined(),
+    }
+}
+
+/// The same in a composite index, for what has an order there.
+pub fn component_span(what: &ValuePredicate<'_>, descending: bool) -> Option<TermRange> {
+    match what {
+        ValuePredicate::Range(low, high) => Some(TermRange::component_range(as_ref(low), as_ref(high), descending)),
+        ValuePredicate::Prefix(text) => Some(TermRange::component_prefix(text, descending)),
+        ValuePredicate::Equal(_) | ValuePredicate::Strings(_) | ValuePredicate::Type(_) | ValuePredicate::Defined => {
+            None
+        }
+    }
+}
+
+fn as_ref(bound: &Bound<Value>) -> Bound<&Value> {
+    match bound {
+        Bound::Included(value) => Bound::Included(value),
+        Bound::Excluded(value) => Bound::Excluded(value),
+        Bound::Unbounded => Bound::Unbounded,
+    }
+}
+
+pub fn in_order(mut found: DocnumList) -> DocnumList {
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+pub fn intersection(left: DocnumList, right: DocnumList) -> DocnumList {
+    let mut right = right.into_iter().peekable();
+    let mut kept = left;
+    kept.retain(|docnum| {
+        while right.next_if(|other| other < docnum).is_some() {}
+        right.peek() == Some(docnum)
+    });
+    kept
+}

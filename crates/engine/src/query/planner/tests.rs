@@ -1,0 +1,43 @@
+//! What `ORDER BY` is told when no index has its order.
+
+use super::*;
+use crate::testing::parse;
+use pleiad_model::policy::{ContainerDefinition, PathStep};
+use pleiad_partition::{IndexingConfig, Schema, SizeLimits};
+
+const WITHOUT: &str = r#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/n/?"}]}"#;
+const WITH: &str = r#"{"compositeIndexes":[[{"path":"/a"},{"path":"/n","order":"descending"}]]}"#;
+
+/// A container on its way from one policy to another, or arrived.
+fn schema(policy: &str, former: Option<&str>) -> Schema {
+    let definition = |policy: &str| {
+        let body = format!(r#"{{"id":"c","partitionKey":{{"paths":["/pk"]}},"indexingPolicy":{policy}}}"#);
+        ContainerDefinition::create(&parse(&body)).unwrap()
+    };
+    let former: Vec<IndexingConfig> =
+        former.iter().map(|policy| IndexingConfig::of(&definition(policy), Default::default())).collect();
+    Schema::new(1, &definition(policy), &Default::default(), &former, SizeLimits::UNLIMITED)
+}
+
+fn by(name: &str, descending: bool) -> OrderPath {
+    OrderPath { path: vec![PathStep::Property(name.to_owned())], descending }
+}
+
+#[test]
+fn a_path_that_is_missing_and_one_that_is_on_its_way_are_told_apart() {
+    let told = |schema: Schema| no_path(&by("n", false), schema.usable_index()).message;
+    let missing =
+        r#"Order-by item requires a corresponding index path. Include "/n/?" in the container's indexing policy."#;
+    assert_eq!(told(schema(WITHOUT, None)), missing);
+    assert_eq!(told(schema(WITHOUT, Some(WITH))), missing, "it is on its way out");
+    let building = told(schema(WITH, Some(WITHOUT)));
+    assert!(building.contains("\"/n/?\" cannot be used yet.") && building.contains("being built"), "{building}");
+}
+
+#[test]
+fn so_are_composite_indexes() {
+    let order = [by("a", true), by("n", false)];
+    let told = |schema: Schema| no_composite(&order, schema.usable_index()).message;
+    assert!(told(schema(WITHOUT, None)).ends_with("to compositeIndexes in the container's indexing policy."));
+    assert!(told(schema(WITH, Some(WITHOUT))).contains("being built"));
+}

@@ -1,0 +1,120 @@
+//! Which partitions a query reads, and which part of each.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use pleiad_model::partition_key::{EffectiveKey, EpkRange, KeyVersion};
+use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::Partition;
+use pleiad_sql::compile::Bind;
+use pleiad_sql::parse::ast::Select;
+use pleiad_sql::pruning::{self, PrunedKeys};
+use pleiad_sql::query_plan;
+
+use super::cursor::RangeCursor;
+use super::page::CrossPartition;
+use crate::feed::{self, FeedRange};
+use crate::{Admitted, Container};
+
+/// What a query reads: stretches of the hash space, in order.
+pub struct RoutedRanges {
+    pub stretches: Vec<EpkRange>,
+    /// All of it is one logical partition.
+    pub is_one_key: bool,
+}
+
+/// The part of a stretch that one partition holds.
+pub struct PartitionSlice {
+    pub partition: Arc<Partition>,
+    pub keys: EpkRange,
+    /// Set when it is one logical partition.
+    pub point: Option<EffectiveKey>,
+}
+
+/// A query without a key goes where its filter says; if that is everywhere, the client must have asked for it.
+pub fn plan(
+    at: &Admitted,
+    scope: &FeedRange,
+    select: &Select,
+    bind: Bind<'_>,
+    across: CrossPartition,
+) -> Result<RoutedRanges> {
+    if *scope != FeedRange::Container {
+        let reach = feed::reach(at, scope)?;
+        return Ok(RoutedRanges { stretches: vec![reach.keys], is_one_key: reach.point.is_some() });
+    }
+    let Some(definition) = &at.container.schema.key else {
+        return Ok(RoutedRanges { stretches: vec![EpkRange::FULL], is_one_key: false });
+    };
+    let keys = match pruning::route(select, bind, definition) {
+        PrunedKeys::Nothing => return Ok(RoutedRanges { stretches: Vec::new(), is_one_key: true }),
+        PrunedKeys::Keys(keys) => keys,
+        PrunedKeys::Everything => {
+            check_across(select, across)?;
+            return Ok(RoutedRanges { stretches: vec![EpkRange::FULL], is_one_key: false });
+        }
+    };
+    let is_one_key = keys.len() == 1 && keys.iter().all(|key| key.matches_shape(definition));
+    if !is_one_key {
+        check_across(select, across)?;
+    }
+    let mut stretches: Vec<EpkRange> = Vec::new();
+    for key in &keys {
+        stretches.push(feed::key_reach(at, key)?.keys);
+    }
+    stretches.sort_unstable_by(|a, b| a.min.cmp(&b.min));
+    stretches.dedup();
+    Ok(RoutedRanges { stretches, is_one_key })
+}
+
+fn check_across(select: &Select, across: CrossPartition) -> Result<()> {
+    match across {
+        CrossPartition::Forbidden => Err(Error::invalid(
+            "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to true, \
+             specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
+        )),
+        CrossPartition::ByClient if query_plan::needs_merge(select) => Err(Error::new(
+            Kind::CrossPartition,
+            "The provided cross partition query can not be directly served by the gateway. Cross partition query only \
+             supports 'VALUE <AggreateFunc>' for aggregates, and needs a client that asks for the query plan; or send \
+             x-pleiad-cross-partition: true to have the server do all of it.",
+        )),
+        CrossPartition::ByClient | CrossPartition::ByServer => Ok(()),
+    }
+}
+
+/// Takes the next slice off the front; what is left of its stretch stays in front.
+pub fn next_slice(
+    container: &Container,
+    stretches: &mut VecDeque<RangeCursor>,
+) -> Option<(PartitionSlice, RangeCursor)> {
+    while let Some(stretch) = stretches.pop_front() {
+        let touched = container.map.overlapping(&stretch.keys);
+        let Some(partition) = container.partitions.get(touched).and_then(|touched| touched.first()) else { continue };
+        let Some(keys) = partition.range.keys.intersect(&stretch.keys) else { continue };
+        if keys.max < stretch.keys.max {
+            let rest = EpkRange { min: keys.max.clone(), max: stretch.keys.max.clone() };
+            stretches.push_front(RangeCursor { keys: rest, ..stretch.clone() });
+        }
+        let point = is_point(container, &keys).then(|| keys.min.clone());
+        let slice = PartitionSlice { partition: partition.clone(), keys: keys.clone(), point };
+        return Some((slice, RangeCursor { keys, ..stretch }));
+    }
+    None
+}
+
+/// One logical partition: a whole key, not the beginning of a hierarchical one, which spells its range alike.
+fn is_point(container: &Container, keys: &EpkRange) -> bool {
+    const LEVEL_BYTES: usize = 16;
+    let Some(definition) = &container.schema.key else { return false };
+    let whole = match definition.version {
+        KeyVersion::V1 => true,
+        KeyVersion::V2 => keys.min.as_bytes().len() == LEVEL_BYTES * definition.paths.len(),
+    };
+    whole && *keys == EpkRange::of_point(keys.min.clone())
+}
+
+pub fn slices(container: &Container, stretches: Vec<RangeCursor>) -> Vec<PartitionSlice> {
+    let mut left = VecDeque::from(stretches);
+    std::iter::from_fn(|| next_slice(container, &mut left).map(|(slice, _)| slice)).collect()
+}

@@ -1,0 +1,489 @@
+//! Items of a slice into a pass, by the chosen way.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use pleiad_model::partition_key::EffectiveKey;
+use pleiad_model::policy::PathStep;
+use pleiad_model::resource_id::ContainerRid;
+use pleiad_model::{Error, Kind, Result, json};
+use pleiad_partition::exact_knn::VectorQuery;
+use pleiad_partition::index::encoding::{
+    Decoded, TermType, decode_component, encode_component, encode_scalar, encode_undefined,
+};
+use pleiad_partition::snapshot::{IndexEntry, behind};
+use pleiad_partition::{RecordView, Schema};
+use pleiad_sql::computed::ComputedExprs;
+use pleiad_sql::document::{PropertyName, SlotValue};
+use pleiad_sql::index_predicate::{OrderPath, VectorOrder, path_text};
+use pleiad_sql::run::{Flow, PageStart, ResumePoint, RowPipeline};
+use pleiad_sql::sort_encoding::encode_key;
+use pleiad_storage::{Direction, Limit, not_at_hand};
+use pleiad_vector::{Neighbor, NeighborList};
+
+use super::document::StoredItem;
+use super::index_lookup::PostingList;
+use super::index_spec::IndexSpec;
+use super::page::PageDeadline;
+use super::parallel::Morsel;
+use super::planner::{AccessPath, OrderedScan, VectorScanPlan};
+use super::reader::PartitionReader;
+use super::report::ScanStats;
+use super::route::PartitionSlice;
+
+pub struct SliceScan<'f> {
+    pub reader: &'f PartitionReader,
+    pub slice: &'f PartitionSlice,
+    pub container: ContainerRid,
+    pub computed: &'f ComputedExprs,
+    pub schema: &'f Schema,
+    pub budget: &'f PageDeadline,
+    /// Where the keys of `ORDER BY` are, for a walk.
+    pub order: &'f [KeyPath],
+    /// What the items of a vector index are near to, and where the page begins among them.
+    pub nearest: Option<&'f VectorOrder<'f>>,
+    pub start: &'f PageStart,
+    /// About how many rows are wanted.
+    pub wanted: usize,
+    /// Items that the pass has seen already, in order.
+    pub seen: &'f [u64],
+    /// Rows in order of arrival can end when the time of a page is over; all else is complete or nothing.
+    pub may_end_early: bool,
+    /// Somebody wants to know what takes how long.
+    pub times: bool,
+}
+
+/// One key of `ORDER BY`, ready to be read from an item.
+pub struct KeyPath {
+    steps: Vec<PropertyName>,
+    /// Upside down in the index, whose first component never is.
+    inverted: bool,
+}
+
+impl KeyPath {
+    pub fn of(order: &[OrderPath]) -> Vec<KeyPath> {
+        let first = order.first().is_some_and(|first| first.descending);
+        let path = |key: &OrderPath| KeyPath {
+            steps: key.path.iter().filter_map(property).collect(),
+            inverted: key.descending != first,
+        };
+        order.iter().map(path).collect()
+    }
+}
+
+/// How feeding a slice ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanEnd {
+    /// There are no further items.
+    Exhausted,
+    /// The pass wants no further items.
+    Enough,
+    /// The time of a page is over; this was the last item.
+    Interrupted(u64),
+    /// The index does not hold the order of what was met: sort instead.
+    Unordered,
+    /// The partition may not be read now.
+    Throttled,
+}
+
+/// After so many bytes of items a scan looks at the clock.
+const CHUNK_BYTES: usize = 1 << 20;
+const CHUNK_ROWS_MAX: usize = 16 * 1024;
+/// Items asked for by number at once: along an index, where each may be the last, and from a list.
+const FETCHED_FIRST: usize = 32;
+const FETCHED_MAX: usize = 256;
+
+/// A short query that meets more than this is not short.
+const AT_HAND_BYTES_MAX: u64 = 256 << 10;
+
+impl SliceScan<'_> {
+    pub fn run(
+        &self,
+        choice: &AccessPath,
+        after: u64,
+        pass: &mut RowPipeline<'_>,
+        work: &mut ScanStats,
+    ) -> Result<ScanEnd> {
+        self.timed(work, |work| self.go(choice, after, pass, work))
+    }
+
+    fn go(&self, choice: &AccessPath, after: u64, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+        match choice {
+            AccessPath::FullScan => self.scan(after, u64::MAX, pass, work),
+            AccessPath::LogicalPartition(key) => self.members(key, after, pass, work),
+            AccessPath::KeyRange(docnums) | AccessPath::IndexLookup(PostingList { docnums, .. }) => {
+                self.fetch(docnums, pass, work)
+            }
+            AccessPath::OrderedScan(walk) => self.walk(walk, pass, work),
+            AccessPath::VectorScan(nearby) => self.nearby(nearby, pass, work),
+            AccessPath::TextCounts(figures) => {
+                pass.tally(figures);
+                Ok(ScanEnd::Exhausted)
+            }
+            AccessPath::ItemCount(items) => {
+                pass.count(*items);
+                Ok(ScanEnd::Exhausted)
+            }
+        }
+    }
+
+    /// One of the pieces that a long way was cut in.
+    pub fn run_piece(
+        &self,
+        choice: &AccessPath,
+        piece: &Morsel,
+        pass: &mut RowPipeline<'_>,
+        work: &mut ScanStats,
+    ) -> Result<ScanEnd> {
+        self.timed(work, |work| match (choice, piece) {
+            (AccessPath::FullScan, Morsel::Docnums { after, upto }) => self.scan(*after, *upto, pass, work),
+            (choice, Morsel::Found(places)) => {
+                let docnums = choice.docnums().and_then(|docnums| docnums.get(places.clone()));
+                self.fetch(docnums.unwrap_or_default(), pass, work)
+            }
+            _ => Err(Error::internal("a piece of another way")),
+        })
+    }
+
+    /// What does not go into making rows is spent on loading items.
+    fn timed(&self, work: &mut ScanStats, feed: impl FnOnce(&mut ScanStats) -> Result<ScanEnd>) -> Result<ScanEnd> {
+        if !self.times {
+            return feed(work);
+        }
+        let (began, evaluated) = (Instant::now(), work.evaluating);
+        let ended = feed(work);
+        work.loading += began.elapsed().saturating_sub(work.evaluating.saturating_sub(evaluated));
+        ended
+    }
+
+    /// Small pages begin with small chunks.
+    fn first_rows(&self) -> usize {
+        self.wanted.clamp(16, CHUNK_ROWS_MAX)
+    }
+
+    /// Items are looked at where they lie. The clock is asked now and then.
+    fn scan(&self, after: u64, upto: u64, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+        let (mut ended, mut met) = (Ok(ScanEnd::Exhausted), self.met());
+        self.reader.visit(after, upto, &mut |record| {
+            go_on(&mut ended, record.and_then(|item| self.meet(item, &mut met, pass, work)))
+        })?;
+        ended
+    }
+
+    fn members(
+        &self,
+        key: &EffectiveKey,
+        mut after: u64,
+        pass: &mut RowPipeline<'_>,
+        work: &mut ScanStats,
+    ) -> Result<ScanEnd> {
+        loop {
+            let (docnums, more) = self.reader.members(key, after, Limit::rows(self.first_rows().max(FETCHED_MAX)))?;
+            match self.fetch(&docnums, pass, work)? {
+                ScanEnd::Exhausted => {}
+                ended => return Ok(ended),
+            }
+            match docnums.last() {
+                Some(last) if more => after = *last,
+                _ => return Ok(ScanEnd::Exhausted),
+            }
+        }
+    }
+
+    fn fetch(&self, docnums: &[u64], pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+        let (mut ended, mut met) = (Ok(ScanEnd::Exhausted), self.met());
+        for now in docnums.chunks(FETCHED_MAX) {
+            let stopped = self.reader.visit_many(now, &mut |record| {
+                go_on(&mut ended, record.and_then(|item| self.meet(item, &mut met, pass, work)))
+            })?;
+            if stopped {
+                break;
+            }
+        }
+        ended
+    }
+
+    fn met(&self) -> ScanProgress {
+        ScanProgress { bytes: 0, everywhere: self.reader.is_within(&self.slice.keys) }
+    }
+
+    /// One item that may be wanted; tells how the feeding ends, if it does.
+    fn meet(
+        &self,
+        record: RecordView<'_>,
+        met: &mut ScanProgress,
+        pass: &mut RowPipeline<'_>,
+        work: &mut ScanStats,
+    ) -> Result<Option<ScanEnd>> {
+        let wanted = met.everywhere || self.wants(&record);
+        if wanted && self.item(record, pass, work)? == Flow::Stop {
+            return Ok(Some(ScanEnd::Enough));
+        }
+        met.bytes += record.body().len();
+        if met.bytes < CHUNK_BYTES && !(self.may_end_early && self.budget.is_late()) {
+            return Ok(None);
+        }
+        met.bytes = 0;
+        Ok(self.is_time_up()?.then_some(ScanEnd::Interrupted(record.docnum)))
+    }
+
+    /// Items in the order of the query: those that have no value to be sorted by are the first, or the last.
+    fn walk(&self, walk: &OrderedScan, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+        let ended = if walk.backward { self.listed(walk, pass, work)? } else { self.lacking(walk, pass, work)? };
+        match ended {
+            ScanEnd::Exhausted if walk.backward => self.lacking(walk, pass, work),
+            ScanEnd::Exhausted => self.listed(walk, pass, work),
+            ended => Ok(ended),
+        }
+    }
+
+    /// Index rows.
+    fn listed(&self, walk: &OrderedScan, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+        let direction = if walk.backward { Direction::Backward } else { Direction::Forward };
+        let mut range = walk.listed();
+        if range.is_empty() {
+            return Ok(ScanEnd::Exhausted);
+        }
+        let mut size = self.first_rows();
+        loop {
+            let (rows, more) = self.reader.postings(walk.path, &range, direction, size)?;
+            size = size.saturating_mul(4);
+            work.index_rows += rows.len() as u64;
+            for batch in rows.chunks(FETCHED_FIRST) {
+                match self.step(walk, batch, pass, work)? {
+                    ScanEnd::Exhausted => self.budget.check()?,
+                    ended => return Ok(ended),
+                }
+            }
+            match rows.last() {
+                Some(last) if more && walk.backward => range.to = behind(last, direction),
+                Some(last) if more => range.from = behind(last, direction),
+                _ => return Ok(ScanEnd::Exhausted),
+            }
+        }
+    }
+
+    /// Items that the index has no row of.
+    fn lacking(&self, walk: &OrderedScan, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+        let (false, IndexSpec::Path(path), [key]) = (walk.has_all, &walk.part, self.order) else {
+            return Ok(ScanEnd::Exhausted);
+        };
+        let Some((mut from, mut upto)) = walk.range.undefined_docnums() else { return Ok(ScanEnd::Exhausted) };
+        if !pass.admits(&walk.sorted(&encode_undefined())) {
+            return Ok(ScanEnd::Enough);
+        }
+        let mut looked_at = 0;
+        let candidates = self.reader.lacking(self.slice, self.schema, path, &mut |record| {
+            looked_at += record.body().len();
+            if looked_at >= CHUNK_BYTES {
+                looked_at = 0;
+                self.budget.check().map_err(|error| still_looking(error, path))?;
+            }
+            Ok(self.lacks(key, record))
+        })?;
+        let Some(candidates) = candidates else { return Ok(ScanEnd::Unordered) };
+        let everywhere = self.reader.is_within(&self.slice.keys);
+        loop {
+            let docnums = candidates.next(from, upto, walk.backward, FETCHED_FIRST);
+            let mut ended = Ok(ScanEnd::Exhausted);
+            self.reader.visit_there(&docnums, &mut |record| {
+                let mut look = |record: RecordView<'_>| {
+                    let met = (everywhere || self.wants(&record)) && self.lacks(key, record);
+                    Ok((met && self.item(record, pass, work)? == Flow::Stop).then_some(ScanEnd::Enough))
+                };
+                go_on(&mut ended, record.and_then(&mut look))
+            })?;
+            match (ended?, docnums.last()) {
+                (ScanEnd::Exhausted, Some(last)) => match walk.backward {
+                    false if *last < upto => from = last + 1,
+                    true if *last > from => upto = last - 1,
+                    _ => return Ok(ScanEnd::Exhausted),
+                },
+                (ended, _) => return Ok(ended),
+            }
+            self.budget.check()?;
+        }
+    }
+
+    /// Items in the order of their distance. A filter may drop what a sketch finds first: then more is asked of it, and in the
+    /// end every vector is looked at.
+    fn nearby(&self, nearby: &VectorScanPlan, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+        let Some(nearest) = self.nearest else { return Ok(ScanEnd::Unordered) };
+        let wanted = VectorQuery { rule: &nearby.rule, function: nearest.measure.function, to: nearest.to };
+        let (mut seen, mut list) = (HashSet::new(), nearby.list);
+        while let Some(candidates) = list {
+            let Some(nears) = self.reader.nearest_about(self.slice, wanted, candidates)? else { break };
+            work.index_rows += nears.len() as u64;
+            let nears = nears.into_iter().filter(|near| seen.insert(near.docnum)).collect();
+            match self.fetch_nears(NeighborList::new(nears, wanted.function), pass, work)? {
+                ScanEnd::Exhausted => list = candidates.checked_mul(8),
+                ended => return Ok(ended),
+            }
+        }
+        let Some(mut nears) = self.reader.nearest_of_all(wanted)? else { return Ok(ScanEnd::Unordered) };
+        work.index_rows += nears.len() as u64;
+        nears.retain(|near| !seen.contains(&near.docnum));
+        if let ResumePoint::Key(mark) = &self.start.at
+            && let Some(after) = mark.key()
+        {
+            nears.retain(|near| !is_given(near, after, nearest.measure.is_similarity()));
+        }
+        self.fetch_nears(NeighborList::new(nears, wanted.function), pass, work)
+    }
+
+    fn fetch_nears(
+        &self,
+        mut ranking: NeighborList,
+        pass: &mut RowPipeline<'_>,
+        work: &mut ScanStats,
+    ) -> Result<ScanEnd> {
+        let mut count = self.wanted.clamp(FETCHED_FIRST, FETCHED_MAX);
+        loop {
+            let docnums: Vec<u64> = ranking.next(count).iter().map(|near| near.docnum).collect();
+            if docnums.is_empty() {
+                return Ok(ScanEnd::Exhausted);
+            }
+            match self.fetch(&docnums, pass, work)? {
+                ScanEnd::Exhausted => self.budget.check()?,
+                ended => return Ok(ended),
+            }
+            count = count.saturating_mul(4);
+        }
+    }
+
+    /// Only items that can still matter are fetched. A row that does not say what its item says is of another path
+    /// whose hash is the same: it is passed over.
+    fn step(
+        &self,
+        walk: &OrderedScan,
+        batch: &[IndexEntry],
+        pass: &mut RowPipeline<'_>,
+        work: &mut ScanStats,
+    ) -> Result<ScanEnd> {
+        let beyond = batch.iter().position(|(value, _)| !self.is_ordered(value) || !pass.admits(&walk.sorted(value)));
+        let (near, far) = batch.split_at(beyond.unwrap_or(batch.len()));
+        let docnums: Vec<u64> = near.iter().map(|(_, docnum)| *docnum).collect();
+        let (mut ended, mut values) = (Ok(ScanEnd::Exhausted), near.iter().map(|(value, _)| value));
+        let everywhere = self.reader.is_within(&self.slice.keys);
+        let stopped = self.reader.visit_many(&docnums, &mut |record| {
+            let value = values.next();
+            let mut look = |record: RecordView<'_>| {
+                let met = (everywhere || self.wants(&record))
+                    && Some(self.key_of(record)?.as_slice()) == value.map(|value| &**value);
+                Ok((met && self.item(record, pass, work)? == Flow::Stop).then_some(ScanEnd::Enough))
+            };
+            go_on(&mut ended, record.and_then(&mut look))
+        })?;
+        match far.first() {
+            Some((value, _)) if !stopped => {
+                Ok(if self.is_ordered(value) { ScanEnd::Enough } else { ScanEnd::Unordered })
+            }
+            _ => ended,
+        }
+    }
+
+    /// Long strings are told apart by the index, but not ordered; arrays and objects are not even told apart.
+    fn is_ordered(&self, value: &[u8]) -> bool {
+        let mut rest = value;
+        self.order.iter().all(|path| match decode_component(rest, path.inverted) {
+            Some((Decoded::Inexact(TermType::String) | Decoded::Array | Decoded::Object, _)) | None => false,
+            Some((_, used)) => {
+                rest = rest.get(used..).unwrap_or_default();
+                true
+            }
+        })
+    }
+
+    fn lacks(&self, key: &KeyPath, record: RecordView<'_>) -> bool {
+        let document = StoredItem { container: self.container, record, computed: self.computed };
+        SlotValue::Item(&document).text(&key.steps).is_none()
+    }
+
+    /// What the index says of the item.
+    fn key_of(&self, record: RecordView<'_>) -> Result<Vec<u8>> {
+        let document = StoredItem { container: self.container, record, computed: self.computed };
+        let value_at =
+            |path: &KeyPath| SlotValue::Item(&document).text(&path.steps).map(|text| json::parse(&text)).transpose();
+        if let [path] = self.order {
+            return Ok(value_at(path)?.map_or_else(encode_undefined, |value| encode_scalar(&value)));
+        }
+        let mut key = Vec::new();
+        for path in self.order {
+            encode_component(value_at(path)?.as_ref(), path.inverted, &mut key);
+        }
+        Ok(key)
+    }
+
+    fn is_time_up(&self) -> Result<bool> {
+        Ok(self.budget.is_over()? && self.may_end_early)
+    }
+
+    fn wants(&self, record: &RecordView<'_>) -> bool {
+        self.slice.keys.contains(&EffectiveKey::from_bytes(record.epk))
+    }
+
+    fn item(&self, record: RecordView<'_>, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<Flow> {
+        if self.reader.is_over(&record) || self.seen.binary_search(&record.docnum).is_ok() {
+            return Ok(Flow::Continue);
+        }
+        work.items += 1;
+        work.item_bytes += record.body().len() as u64;
+        if work.item_bytes > AT_HAND_BYTES_MAX {
+            not_at_hand()?;
+        }
+        let document = StoredItem { container: self.container, record, computed: self.computed };
+        let (began, kept) = (self.times.then(Instant::now), pass.kept());
+        let flow = pass.item(record.docnum, SlotValue::Item(&document));
+        work.items_kept += pass.kept() - kept;
+        work.evaluating += began.map_or(Duration::ZERO, |began| began.elapsed());
+        flow
+    }
+}
+
+/// What a feeding has met.
+struct ScanProgress {
+    /// Since the clock was asked.
+    bytes: usize,
+    /// Whether all items of the partition are in the slice.
+    everywhere: bool,
+}
+
+/// Whether an earlier page was done with the item. The last one comes again: it may have further rows.
+///
+/// distance │ docnum u64 │ row u32, as `run` sorts them
+fn is_given(near: &Neighbor, after: &[u8], descending: bool) -> bool {
+    let mut key = Vec::with_capacity(after.len());
+    encode_key(Some(&near.distance.into()), descending, &mut key);
+    let docnum = if descending { !near.docnum } else { near.docnum };
+    key.extend_from_slice(&docnum.to_be_bytes());
+    key.as_slice() < after.get(..key.len()).unwrap_or(after)
+}
+
+fn still_looking(error: Error, path: &[PathStep]) -> Error {
+    if error.kind != Kind::TimedOut {
+        return error;
+    }
+    let path = path_text(path);
+    let message = format!(
+        "The query looked for items without {path} for a minute. Ask again, and it goes on where it ended; or \
+         include \"{path}/?\" in the container's indexing policy, so that the index knows them."
+    );
+    Error::new(Kind::TimedOut, message)
+}
+
+/// Notes an end that was met, and says whether there was none.
+fn go_on(ended: &mut Result<ScanEnd>, met: Result<Option<ScanEnd>>) -> bool {
+    match met {
+        Ok(None) => return true,
+        Ok(Some(early)) => *ended = Ok(early),
+        Err(error) => *ended = Err(error),
+    }
+    false
+}
+
+fn property(step: &PathStep) -> Option<PropertyName> {
+    match step {
+        PathStep::Property(name) => Some(PropertyName::new(name.as_str())),
+        PathStep::Element => None,
+    }
+}

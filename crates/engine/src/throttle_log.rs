@@ -1,0 +1,66 @@
+//! Who was refused for want of request units lately, and why.
+//!
+//! Promise: bounded memory. Refusals at one partition within one second are one entry with a count, so that a storm
+//! does not wash away what came before it.
+
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+use pleiad_model::resource_id::ContainerRid;
+use pleiad_model::{ExceededLimit, Throttle};
+
+use crate::Container;
+
+const ENTRIES_MAX: usize = 1024;
+/// How far back the entry of the same partition and second is looked for.
+const NEAR: usize = 32;
+
+/// Refusals at one partition within one second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThrottleEntry {
+    pub ts_s: u64,
+    pub database: String,
+    pub container: String,
+    pub rid: ContainerRid,
+    /// Of the first refusal.
+    pub throttle: Throttle,
+    pub over: ExceededLimit,
+    pub refused: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct ThrottleLog {
+    entries: Mutex<VecDeque<ThrottleEntry>>,
+}
+
+impl ThrottleLog {
+    pub fn note(&self, now_ms: u64, container: &Container, throttle: &Throttle, over: ExceededLimit) {
+        let (ts_s, rid) = (now_ms / 1000, container.rid);
+        let mut entries = self.entries.lock();
+        let is_same = |entry: &&mut ThrottleEntry| {
+            entry.ts_s == ts_s && entry.rid == rid && entry.throttle.range == throttle.range && entry.over == over
+        };
+        if let Some(entry) = entries.iter_mut().rev().take(NEAR).find(is_same) {
+            entry.refused += 1;
+            return;
+        }
+        if entries.len() == ENTRIES_MAX {
+            entries.pop_front();
+        }
+        let (database, name) = (container.database.clone(), container.definition.id.clone());
+        entries.push_back(ThrottleEntry {
+            ts_s,
+            database,
+            container: name,
+            rid,
+            throttle: throttle.clone(),
+            over,
+            refused: 1,
+        });
+    }
+
+    /// The latest last.
+    pub fn entries(&self) -> Vec<ThrottleEntry> {
+        self.entries.lock().iter().cloned().collect()
+    }
+}

@@ -1,0 +1,61 @@
+//! The items whose vectors are nearest to another.
+//!
+//! Promise: distances are of the vectors as the view has them, so nobody is found who is not there, or under a vector that it has
+//! no more. Which of what was found is wanted is for others to say.
+
+use pleiad_model::Result;
+use pleiad_model::policy::DistanceFunction;
+use pleiad_vector::{Neighbor, distance, element};
+
+use crate::index::VectorRule;
+use crate::snapshot::PartitionSnapshot;
+
+/// What is looked for.
+#[derive(Clone, Copy)]
+pub struct VectorQuery<'w> {
+    pub rule: &'w VectorRule,
+    /// The query's, which may not be the index's.
+    pub function: DistanceFunction,
+    pub to: &'w [f32],
+}
+
+/// More are not held: a scan needs none.
+const NEARS_MAX: usize = 4 << 20;
+
+impl PartitionSnapshot {
+    /// All of them; `None` if they are too many to hold. For threads that may wait.
+    pub async fn nearest_of_all(&self, wanted: VectorQuery<'_>) -> Result<Option<Vec<Neighbor>>> {
+        let (mut nears, mut vector) = (Vec::new(), Vec::with_capacity(wanted.rule.kind.dimensions));
+        let too_many = self
+            .visit_vectors(wanted.rule.id, &mut |docnum, bytes| {
+                nears.extend(wanted.near(docnum, bytes, &mut vector));
+                nears.len() <= NEARS_MAX
+            })
+            .await?;
+        Ok((!too_many).then_some(nears))
+    }
+
+    /// Of these items, those that have a vector.
+    pub async fn nearest_of(&self, wanted: VectorQuery<'_>, docnums: &[u64]) -> Result<Vec<Neighbor>> {
+        let (mut nears, mut vector) = (Vec::with_capacity(docnums.len()), Vec::new());
+        let mut numbers = docnums.iter();
+        self.visit_vectors_of(wanted.rule.id, docnums, &mut |bytes| {
+            if let (Some(docnum), Some(bytes)) = (numbers.next(), bytes) {
+                nears.extend(wanted.near(*docnum, bytes, &mut vector));
+            }
+            true
+        })
+        .await?;
+        Ok(nears)
+    }
+}
+
+impl VectorQuery<'_> {
+    fn near(&self, docnum: u64, bytes: &[u8], vector: &mut Vec<f32>) -> Option<Neighbor> {
+        let kind = self.rule.kind;
+        let distance = element::decode(bytes, kind.data_type, kind.dimensions, vector)
+            .then(|| distance::distance(self.function, vector, self.to))
+            .flatten()?;
+        Some(Neighbor { distance, docnum })
+    }
+}

@@ -1,0 +1,42 @@
+//! Burst capacity: what idle seconds saved, to be spent on top of the share.
+//!
+//! Promise: at most five minutes of the share are saved, and with it a partition gives at most 3,000 RU/s; one whose
+//! share is that large already saves nothing. Savings are counted when a second ends, so that a moment's overspending
+//! becomes debt.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+const SAVED_SECONDS_MAX: u64 = 300;
+const BURST_CENTI_MAX: u64 = 3_000 * 100;
+
+#[derive(Debug, Default)]
+pub struct BurstCredits {
+    saved_centi: AtomicU64,
+    is_open: AtomicBool,
+}
+
+impl BurstCredits {
+    pub fn open(&self, is_open: bool) {
+        self.is_open.store(is_open, Ordering::Relaxed);
+        if !is_open {
+            self.saved_centi.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// What may be used in one second beyond the share.
+    pub fn may_pay(&self, share: u64) -> u64 {
+        if !self.is_open.load(Ordering::Relaxed) {
+            return 0;
+        }
+        self.saved_centi.load(Ordering::Relaxed).min(BURST_CENTI_MAX.saturating_sub(share))
+    }
+
+    pub fn close_second(&self, paid: u64, saved: u64, share: u64) {
+        if !self.is_open.load(Ordering::Relaxed) {
+            return;
+        }
+        let most = if share < BURST_CENTI_MAX { share.saturating_mul(SAVED_SECONDS_MAX) } else { 0 };
+        let next = |was: u64| Some(was.saturating_sub(paid).saturating_add(saved).min(most));
+        let _ = self.saved_centi.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    }
+}

@@ -1,0 +1,239 @@
+//! The ordered encoding of values: bytes compare as the values do.
+//!
+//! Promise: byte order is value order, and values that are equal have equal bytes (`1`, `1.0`; `0`,
+//! `-0.0`). Types are contiguous: undefined, null, false, true, numbers, strings, arrays, objects; all arrays are
+//! alike, and all objects. An encoded value ends by itself, so that an item number or another value can follow it.
+//!
+//! ```text
+//! undefined 00
+//! null      01
+//! false     02
+//! true      03
+//! number    05 │ double, sign bit flipped (negative: all bits), big-endian
+//! string    08 │ UTF-8, 00 written as 00 FF │ 00 01
+//! string    08 │ its beginning, likewise    │ 00 02 │ SHA-256 of the whole, 16 bytes     when longer
+//! array     0A
+//! object    0B
+//!
+//! 1         05 bff0000000000000
+//! "a\0b"    08 61 00ff 62 0001
+//! ```
+//!
+//! A long string keeps its first 1,000 bytes, in a composite index as much as 300 bytes can write. Strings that share
+//! their beginning are told apart but not ordered; readers who need their order look at the items.
+//!
+//! In a composite index the components follow one another. A descending one has every byte inverted, which
+//! turns the order around and leaves the encoding prefix-free:
+//!
+//! ```text
+//! (1 asc, null desc)   05 bff0000000000000 fe
+//! ```
+
+mod range; // which stretch of a path's rows a reader needs
+
+pub use range::TermRange;
+
+use pleiad_model::memcomparable::{
+    ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, STRING_END, TRUE, UNDEFINED, escape, write_number,
+};
+use pleiad_model::{Number, Value};
+
+/// Longer strings keep this many bytes in order; the key must stay below 2,704 bytes even when every
+/// byte is a zero that doubles.
+pub const STRING_BYTES_ORDERED: usize = 1000;
+/// The same in a composite index, counted as written: eight components must fit into a key.
+pub const COMPONENT_STRING_BYTES_WRITTEN: usize = 300;
+
+/// Behind every value.
+const BEYOND: u8 = 0x0C;
+
+const END_HASHED: [u8; 2] = [0x00, 0x02];
+const HASH_BYTES: usize = 16;
+
+/// Integers from here on share their double with others.
+const INTEGER_EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// The types of the order, from the first to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TermType {
+    Undefined,
+    Null,
+    Boolean,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+impl TermType {
+    pub const ALL: [TermType; 7] = [
+        TermType::Undefined,
+        TermType::Null,
+        TermType::Boolean,
+        TermType::Number,
+        TermType::String,
+        TermType::Array,
+        TermType::Object,
+    ];
+
+    pub fn of(value: &Value) -> TermType {
+        match value {
+            Value::Null => TermType::Null,
+            Value::Bool(_) => TermType::Boolean,
+            Value::Number(_) => TermType::Number,
+            Value::String(_) => TermType::String,
+            Value::Array(_) => TermType::Array,
+            Value::Object(_) => TermType::Object,
+        }
+    }
+}
+
+/// What an encoding tells of the value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decoded {
+    Undefined,
+    /// The value itself.
+    Exact(Value),
+    /// A string that was cut, or a number so large that several integers look like it.
+    Inexact(TermType),
+    Array,
+    Object,
+}
+
+/// Encodes a value for the index of its path. Of arrays and objects only the type is told.
+pub fn encode_scalar(value: &Value) -> Vec<u8> {
+    let mut out = Vec::with_capacity(value.as_str().map_or(9, |text| text.len().min(STRING_BYTES_ORDERED) + 3));
+    encode(value, plain_stem, &mut out);
+    out
+}
+
+/// The term of an item that has no value at an explicit path.
+pub fn encode_undefined() -> Vec<u8> {
+    vec![UNDEFINED]
+}
+
+/// Appends one component of a composite index; no value is undefined.
+pub fn encode_component(value: Option<&Value>, descending: bool, out: &mut Vec<u8>) {
+    let start = out.len();
+    match value {
+        None => out.push(UNDEFINED),
+        Some(value) => encode(value, component_stem, out),
+    }
+    if descending {
+        out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+    }
+}
+
+/// What the value at the front was, and how many bytes it took. `None` for what nobody encoded.
+pub fn decode(bytes: &[u8]) -> Option<(Decoded, usize)> {
+    let (tag, rest) = bytes.split_first()?;
+    let (decoded, used) = match *tag {
+        UNDEFINED => (Decoded::Undefined, 0),
+        NULL => (Decoded::Exact(Value::Null), 0),
+        FALSE => (Decoded::Exact(Value::Bool(false)), 0),
+        TRUE => (Decoded::Exact(Value::Bool(true)), 0),
+        NUMBER => (decode_number(*rest.first_chunk()?)?, 8),
+        STRING => decode_string(rest)?,
+        ARRAY => (Decoded::Array, 0),
+        OBJECT => (Decoded::Object, 0),
+        _ => return None,
+    };
+    Some((decoded, used + 1))
+}
+
+/// The scalar at the front and the bytes it took, when the encoding holds it exactly.
+pub fn decode_scalar(bytes: &[u8]) -> Option<(Value, usize)> {
+    match decode(bytes)? {
+        (Decoded::Exact(value), used) => Some((value, used)),
+        _ => None,
+    }
+}
+
+/// `decode`, for one component of a composite index.
+pub fn decode_component(bytes: &[u8], descending: bool) -> Option<(Decoded, usize)> {
+    if !descending {
+        return decode(bytes);
+    }
+    let upright: Vec<u8> = bytes.iter().map(|byte| !byte).collect();
+    decode(&upright)
+}
+
+fn encode(value: &Value, stem: fn(&[u8]) -> &[u8], out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.push(NULL),
+        Value::Bool(false) => out.push(FALSE),
+        Value::Bool(true) => out.push(TRUE),
+        Value::Number(number) => write_number(number.as_f64(), out),
+        Value::String(text) => encode_string(text.as_bytes(), stem, out),
+        Value::Array(_) => out.push(ARRAY),
+        Value::Object(_) => out.push(OBJECT),
+    }
+}
+
+fn decode_number(ordered: [u8; 8]) -> Option<Decoded> {
+    let ordered = u64::from_be_bytes(ordered);
+    let number = f64::from_bits(if ordered >> 63 == 1 { ordered ^ (1 << 63) } else { !ordered });
+    if !number.is_finite() {
+        return None;
+    }
+    if number.abs() >= INTEGER_EXACT_MAX {
+        return Some(Decoded::Inexact(TermType::Number));
+    }
+    let integer = Number::Float(number).as_i64().map(Number::Int);
+    Some(Decoded::Exact(Value::Number(integer.unwrap_or(Number::Float(number)))))
+}
+
+fn encode_string(bytes: &[u8], stem: fn(&[u8]) -> &[u8], out: &mut Vec<u8>) {
+    let kept = stem(bytes);
+    out.push(STRING);
+    escape(kept, out);
+    if kept.len() == bytes.len() {
+        out.extend_from_slice(&STRING_END);
+    } else {
+        out.extend_from_slice(&END_HASHED);
+        out.extend_from_slice(&ring::digest::digest(&ring::digest::SHA256, bytes).as_ref()[..HASH_BYTES]);
+    }
+}
+
+fn decode_string(bytes: &[u8]) -> Option<(Decoded, usize)> {
+    let mut text = Vec::new();
+    let mut at = 0;
+    loop {
+        match bytes.get(at..)? {
+            [0x00, 0xFF, ..] => {
+                text.push(0);
+                at += 2;
+            }
+            [0x00, 0x01, ..] => {
+                return Some((Decoded::Exact(Value::String(String::from_utf8(text).ok()?)), at + STRING_END.len()));
+            }
+            [0x00, 0x02, hash @ ..] if hash.len() >= HASH_BYTES => {
+                return Some((Decoded::Inexact(TermType::String), at + END_HASHED.len() + HASH_BYTES));
+            }
+            [byte, ..] if *byte != 0 => {
+                text.push(*byte);
+                at += 1;
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// What a path's own index keeps of a string.
+fn plain_stem(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len().min(STRING_BYTES_ORDERED)]
+}
+
+/// What a composite index keeps of a string. The cut depends on what is kept only, so that strings with one
+/// beginning are cut at one place.
+fn component_stem(bytes: &[u8]) -> &[u8] {
+    let mut written = 0;
+    let fits = |byte: &&u8| {
+        written += if **byte == 0 { 2 } else { 1 };
+        written <= COMPONENT_STRING_BYTES_WRITTEN
+    };
+    &bytes[..bytes.iter().take_while(fits).count()]
+}
+
+#[cfg(test)]
+mod tests;

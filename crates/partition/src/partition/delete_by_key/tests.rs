@@ -1,0 +1,111 @@
+//! Gone at once, swept up later, and what comes afterwards stays.
+
+use super::*;
+use crate::change_feed::ChangeQuery;
+use crate::feed::{KeyScope, PageLimit};
+use crate::partition::{Precondition, Verb};
+use crate::testing::{audit, draft, item, key, memory, open, schema};
+
+const NOW_S: u32 = 1_000;
+const ALL: PageLimit = PageLimit { items: 1_000, bytes: 1 << 24 };
+
+async fn create(partition: &Partition, schema: &Schema, pk: &str, id: &str, n: i64) {
+    let draft = draft(schema, id, item(pk, id, n));
+    partition.write(schema, Verb::Create, &draft, &Precondition::None, NOW_S).await.unwrap();
+}
+
+/// How many items a list and the change feed have, of one key.
+async fn seen(partition: &Partition, schema: &Schema, pk: &str) -> (usize, usize) {
+    let scope = KeyScope::Key(key(schema, pk, "").logical.epk);
+    let expiry = schema.expiry(NOW_S);
+    let page = partition.page(&scope, 0, ALL, expiry).await.unwrap();
+    let changes = partition.changes(&ChangeQuery { scope, after: 0, since_s: 0, expiry }, ALL).await.unwrap();
+    (page.records.len(), changes.records.len())
+}
+
+async fn filled() -> (std::sync::Arc<pleiad_storage::AnyStore>, Schema, Partition) {
+    let (store, schema) = (memory(), schema(&["/pk"]));
+    let partition = open(&store).await;
+    for n in 0..450 {
+        create(&partition, &schema, "p", &n.to_string(), n).await;
+    }
+    create(&partition, &schema, "q", "0", 0).await;
+    (store, schema, partition)
+}
+
+#[tokio::test]
+async fn everything_is_gone_at_once_and_what_comes_later_stays() {
+    let (_store, schema, partition) = filled().await;
+    let lsn = partition.erase_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
+    assert_eq!((lsn, partition.lsn()), (452, 452));
+    assert_eq!(partition.read(&key(&schema, "p", "7")).await.unwrap(), None);
+    assert_eq!((seen(&partition, &schema, "p").await, seen(&partition, &schema, "q").await), ((0, 0), (1, 1)));
+    let gone = partition.delete(&schema, &key(&schema, "p", "7"), &Precondition::None, NOW_S).await;
+    assert_eq!(gone.unwrap_err().error.kind, pleiad_model::Kind::NotFound);
+
+    create(&partition, &schema, "p", "7", 77).await;
+    let mut tx = partition.begin(&schema, key(&schema, "p", "").logical, NOW_S).await.unwrap();
+    assert_eq!(tx.read(&key(&schema, "p", "8")).await.unwrap(), None);
+    assert_eq!(tx.items(0, ALL).await.unwrap().records.len(), 1);
+    tx.put(Verb::Create, &draft(&schema, "8", item("p", "8", 88)), &Precondition::None).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(seen(&partition, &schema, "p").await, (2, 2));
+
+    let mut steps = 0;
+    while partition.sweep_erased(&schema, NOW_S).await.unwrap() {
+        steps += 1;
+    }
+    assert!((2..10).contains(&steps), "{steps}");
+    assert_eq!((seen(&partition, &schema, "p").await, partition.usage().items), ((2, 2), 3));
+    assert!(partition.marks.get().is_empty());
+    audit(&partition, &schema).await;
+}
+
+#[tokio::test]
+async fn a_restart_in_the_middle_goes_on() {
+    let (store, schema, partition) = filled().await;
+    partition.erase_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
+    assert!(partition.sweep_erased(&schema, NOW_S).await.unwrap());
+    drop(partition);
+    let partition = open(&store).await;
+    assert_eq!((seen(&partition, &schema, "p").await, partition.usage().items), ((0, 0), 251));
+    while partition.sweep_erased(&schema, NOW_S).await.unwrap() {}
+    assert_eq!(partition.usage().items, 1);
+    audit(&partition, &schema).await;
+    drop(partition);
+    assert!(open(&store).await.marks.get().is_empty());
+}
+
+#[tokio::test]
+async fn while_a_copy_is_made_the_items_go_before_the_answer() {
+    let (_store, schema, partition) = filled().await;
+    partition.sequencer.state.lock().logged_for = Some(1);
+    partition.erase_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
+    assert_eq!((seen(&partition, &schema, "p").await, partition.usage().items), ((0, 0), 1));
+    assert!(partition.marks.get().is_empty());
+}
+
+#[tokio::test]
+async fn a_transaction_that_wrote_what_is_erased_meanwhile_fails() {
+    let (_store, schema, partition) = filled().await;
+    let mut tx = partition.begin(&schema, key(&schema, "p", "").logical, NOW_S).await.unwrap();
+    tx.put(Verb::Replace, &draft(&schema, "7", item("p", "7", 1)), &Precondition::None).await.unwrap();
+    partition.erase_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
+    assert_eq!(tx.commit().await.unwrap_err().error.kind, pleiad_model::Kind::RetryWith);
+    assert_eq!(seen(&partition, &schema, "p").await, (0, 0));
+}
+
+/// A sweep that ends while the key is erased again must not take the new mark's row with it.
+#[tokio::test]
+async fn a_newer_mark_survives_the_sweep_of_an_older_one() {
+    let (store, schema, partition) = filled().await;
+    let logical = key(&schema, "p", "").logical;
+    let first = partition.erase_key(&schema, &logical, NOW_S).await.unwrap();
+    create(&partition, &schema, "p", "new", 1).await;
+    let old = KeyTombstone { epk: logical.epk.clone(), lsn: first };
+    while partition.erase_some(&schema, &old, NOW_S).await.unwrap() {}
+    let second = partition.erase_key(&schema, &logical, NOW_S).await.unwrap();
+    assert!(!partition.marks.remove(&old) && partition.marks.get().first().is_some_and(|mark| mark.lsn == second));
+    drop(partition);
+    assert_eq!(seen(&open(&store).await, &schema, "p").await, (0, 0));
+}

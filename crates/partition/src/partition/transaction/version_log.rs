@@ -1,0 +1,59 @@
+//! What a transaction did on its way, operation by operation.
+//!
+//! Promise: where every change leaves a version, each of its operations leaves one, in their order, all at its LSN; also those on items
+//! that it has created and deleted again. Where none does, nothing is remembered.
+//!
+//! ```text
+//! operations   create "x" n=1     replace "x" n=2      delete "x"
+//! versions     8.0 create → 1     8.1 replace 1 → 2    8.2 delete 2 →        items: as before
+//! ```
+
+use super::PreparedVersion;
+use crate::record::Record;
+use crate::row_changes::RowChanges;
+use crate::schema::Schema;
+use crate::version_row::VersionKind;
+
+pub(super) struct History(Option<Vec<Passage>>);
+
+struct Passage {
+    kind: VersionKind,
+    previous: Option<Record>,
+    current: Option<Record>,
+}
+
+impl History {
+    pub fn new(schema: &Schema) -> History {
+        History(schema.keeps_versions.then(Vec::new))
+    }
+
+    pub fn note(&mut self, kind: VersionKind, previous: Option<&PreparedVersion>, current: Option<&Record>) {
+        let Some(passages) = &mut self.0 else { return };
+        let previous = previous.map(|version| version.record.clone());
+        passages.push(Passage { kind, previous, current: current.cloned() });
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, Vec::len)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn tell(&self, at: u64, lsn: u64, rows: &mut RowChanges) {
+        for Passage { kind, previous, current } in self.0.iter().flatten() {
+            let [previous, current] =
+                [previous, current].map(|record| record.as_ref().map(|record| placed(record, lsn)));
+            rows.keep(at, *kind, previous.as_ref(), current.as_ref());
+        }
+    }
+}
+
+/// What the transaction has written itself has no LSN yet.
+fn placed(record: &Record, lsn: u64) -> Record {
+    match record.lsn {
+        0 => record.placed(lsn, 0),
+        _ => record.clone(),
+    }
+}

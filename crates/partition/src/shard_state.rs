@@ -1,0 +1,105 @@
+//! What a shard must remember between commits.
+//!
+//! Promise: the row is written in the same batch as the changes it counts, so that after a crash
+//! the LSN, the next item number and the totals agree with the items.
+//!
+//! ```text
+//! state   version u8 │ lsn u64 │ next item u64 │ versions from u64 │ merged lsn u64 │ items u64 │ item bytes u64 │ later
+//! ```
+//!
+//! `later` is drawn in `kept_from`. Rows of version 3 do not have it, those of versions 1 and 2 have neither "versions from" nor
+//! "merged lsn" either.
+
+mod retention; // from where on its versions are complete
+
+use bytes::Bytes;
+use pleiad_model::{Error, Result};
+
+pub use retention::RetentionWatermark;
+
+/// Of the row, and of the shard's other rows: version 1 had feed rows without item numbers.
+const VERSION: u8 = 4;
+const VERSION_WITHOUT_LATER: u8 = 3;
+const VERSION_WITHOUT_VERSIONS: u8 = 2;
+const VERSION_FEED_WITHOUT_NUMBERS: u8 = 1;
+
+/// Item numbers below one range prefix; the prefix is the upper 20 bits of a docnum.
+pub const DOCNUM_COUNTER_BITS: u32 = 40;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShardState {
+    pub lsn: u64,
+    pub next_item: u64,
+    pub items: u64,
+    pub item_bytes: u64,
+    /// All versions behind this are kept; `None` if nobody asked for them.
+    pub versions_from: Option<RetentionWatermark>,
+    /// Up to here, changes of several partitions lie side by side: their times do not grow with their LSNs.
+    pub merged_lsn: u64,
+}
+
+/// How `None` is written.
+const NO_LSN: u64 = u64::MAX;
+/// Nothing is later.
+const NONE_LATER: &[u8] = &[0];
+
+impl ShardState {
+    /// The next place in the commit history, and whether what happens there leaves a version.
+    pub fn advance(&mut self, keeps_version: bool) {
+        let before = self.lsn;
+        self.lsn += 1;
+        match (&mut self.versions_from, keeps_version) {
+            (None, true) => self.versions_from = Some(RetentionWatermark::at(before)),
+            // What was kept before is of no use any more, but it is there until somebody removes it.
+            (Some(kept), false) => kept.raise(self.lsn),
+            (Some(_), true) | (None, false) => {}
+        }
+    }
+
+    pub fn encode(&self) -> Bytes {
+        let mut out = Vec::with_capacity(50);
+        out.push(VERSION);
+        let versions_from = self.versions_from.as_ref().map_or(NO_LSN, RetentionWatermark::lsn);
+        for field in [self.lsn, self.next_item, versions_from, self.merged_lsn, self.items, self.item_bytes] {
+            out.extend_from_slice(&field.to_be_bytes());
+        }
+        match &self.versions_from {
+            Some(kept) => kept.encode_later(&mut out),
+            None => out.extend_from_slice(NONE_LATER),
+        }
+        Bytes::from(out)
+    }
+
+    /// Whether a row was written by a version whose shards look otherwise: `upgrade` comes first.
+    pub fn is_outdated(bytes: &[u8]) -> bool {
+        bytes.first() == Some(&VERSION_FEED_WITHOUT_NUMBERS)
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        read(bytes).ok_or_else(|| Error::corrupt("shard state"))
+    }
+}
+
+fn read(bytes: &[u8]) -> Option<ShardState> {
+    let (version, rest) = bytes.split_first()?;
+    let (fields, later) = match *version {
+        VERSION => rest.split_at_checked(48)?,
+        _ => (rest, NONE_LATER),
+    };
+    let (fields, []) = fields.as_chunks::<8>() else { return None };
+    let fields: Vec<u64> = fields.iter().map(|field| u64::from_be_bytes(*field)).collect();
+    let (lsn, next_item, versions_from, merged_lsn, items, item_bytes) = match (*version, fields.as_slice()) {
+        (VERSION | VERSION_WITHOUT_LATER, &[lsn, next_item, versions_from, merged_lsn, items, item_bytes]) => {
+            (lsn, next_item, versions_from, merged_lsn, items, item_bytes)
+        }
+        (VERSION_WITHOUT_VERSIONS | VERSION_FEED_WITHOUT_NUMBERS, &[lsn, next_item, items, item_bytes]) => {
+            (lsn, next_item, NO_LSN, 0, items, item_bytes)
+        }
+        _ => return None,
+    };
+    let versions_from = Some(RetentionWatermark::decode(versions_from, later)?).filter(|kept| kept.lsn() != NO_LSN);
+    Some(ShardState { lsn, next_item, items, item_bytes, versions_from, merged_lsn })
+}
+
+#[cfg(test)]
+mod tests;

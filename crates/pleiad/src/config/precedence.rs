@@ -1,0 +1,133 @@
+//! Which words count for a setting: a flag's before a variable's before the file's before the preset.
+//!
+//! Promise: words travel with where they came from, so that a refusal can point there, and a secret's words are
+//! never shown. What the words mean is `word`'s job.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use pleiad_model::{Error, Result};
+
+use super::file::ConfigFile;
+use super::table::{Preset, RunMode, Setting, TABLE};
+use super::value::{Field, ValueArity};
+
+/// Words from the command line, by setting.
+pub type FlagValues = BTreeMap<&'static str, Vec<String>>;
+
+/// The process's environment, or a test's.
+#[derive(Debug, Default)]
+pub struct Environment(BTreeMap<String, String>);
+
+impl Environment {
+    pub fn of_process() -> Environment {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+        };
+        Environment(std::env::vars_os().map(text).collect())
+    }
+
+    /// The variable, unless it is missing or empty: compose files pass on empty ones for "not set".
+    pub fn get(&self, variable: &str) -> Option<&str> {
+        self.0.get(variable).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    fn words(&self, setting: &Setting) -> Option<Vec<String>> {
+        let value = self.get(&setting.variable())?;
+        // Kubernetes gives every pod next to a Service named "pleiad" PLEIAD_PORT=tcp://10.0.0.7:8081.
+        if setting.name == "port" && value.starts_with("tcp://") {
+            return None;
+        }
+        match setting.shape {
+            ValueArity::Many => Some(value.split(',').map(|word| word.trim().to_owned()).collect()),
+            _ => Some(vec![value.to_owned()]),
+        }
+    }
+}
+
+impl<'v> Extend<&'v (&'v str, &'v str)> for Environment {
+    fn extend<T: IntoIterator<Item = &'v (&'v str, &'v str)>>(&mut self, variables: T) {
+        self.0.extend(variables.into_iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    }
+}
+
+impl<const N: usize> From<[(&str, &str); N]> for Environment {
+    fn from(variables: [(&str, &str); N]) -> Self {
+        Environment(variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
+    }
+}
+
+/// Words and where they came from, as a message would say it.
+#[derive(Debug, PartialEq, Eq)]
+struct RawValue {
+    words: Vec<String>,
+    origin: String,
+}
+
+/// The words that count, for every setting.
+#[derive(Debug)]
+pub struct RawSettings(BTreeMap<&'static str, RawValue>);
+
+impl RawSettings {
+    pub fn gather(
+        face: RunMode,
+        flags: &FlagValues,
+        environment: &Environment,
+        file: Option<&ConfigFile>,
+    ) -> Result<RawSettings> {
+        let choose = |setting: &'static Setting| {
+            let given = from_flag(setting, flags)
+                .or_else(|| from_variable(setting, environment))
+                .or_else(|| from_file(setting, file?));
+            Ok((setting.name, settle(setting, face, given)?))
+        };
+        TABLE.iter().map(choose).collect::<Result<_>>().map(RawSettings)
+    }
+
+    /// One setting's words as its type.
+    pub fn answer<T: Field>(&self, name: &'static str) -> Result<T> {
+        let none = RawValue { words: Vec::new(), origin: name.to_owned() };
+        let given = self.0.get(name).unwrap_or(&none);
+        T::answer(&given.words).map_err(|wanted| refuse(name, given, &wanted))
+    }
+}
+
+/// The file's own path cannot come from the file, so it is asked for first.
+pub fn config_path(flags: &FlagValues, environment: &Environment) -> Option<PathBuf> {
+    let setting = Setting::find("config")?;
+    let given = from_flag(setting, flags).or_else(|| from_variable(setting, environment))?;
+    given.words.last().map(PathBuf::from)
+}
+
+fn from_flag(setting: &Setting, flags: &FlagValues) -> Option<RawValue> {
+    let words = flags.get(setting.name)?.clone();
+    Some(RawValue { words, origin: format!("--{}", setting.name) })
+}
+
+fn from_variable(setting: &Setting, environment: &Environment) -> Option<RawValue> {
+    Some(RawValue { words: environment.words(setting)?, origin: setting.variable() })
+}
+
+fn from_file(setting: &Setting, file: &ConfigFile) -> Option<RawValue> {
+    let (line, words) = file.words.get(setting.name)?;
+    let origin = format!("{}:{line}: {}", file.path.display(), setting.name);
+    Some(RawValue { words: words.clone(), origin })
+}
+
+fn settle(setting: &Setting, face: RunMode, given: Option<RawValue>) -> Result<RawValue> {
+    let preset = || RawValue { words: Vec::new(), origin: setting.name.to_owned() };
+    match (given, setting.preset(face)) {
+        (Some(given), Preset::Absent) => {
+            Err(Error::invalid(format!("{}: `pleiad {}` does not have this setting.", given.origin, face.as_str())))
+        }
+        (Some(given), _) => Ok(given),
+        (None, Preset::Is(word)) => Ok(RawValue { words: vec![word.to_owned()], ..preset() }),
+        (None, _) => Ok(preset()),
+    }
+}
+
+fn refuse(name: &str, given: &RawValue, wanted: &str) -> Error {
+    let secret = Setting::find(name).is_some_and(Setting::is_secret);
+    let what = if secret { "the value given".to_owned() } else { format!("\"{}\"", given.words.join(", ")) };
+    Error::invalid(format!("{}: {what} is not {wanted}.", given.origin))
+}

@@ -1,0 +1,234 @@
+//! What a setting may be: the types, and how each reads its text.
+//!
+//! Promise: a value that got past this file is in range. A refusal says what would be right and never
+//! repeats the text it refused, because the text may be a key; whoever knows that it is none adds it.
+
+use std::net::IpAddr;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+/// How many words a setting takes, and what a relative one is relative to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueArity {
+    One,
+    /// One, relative to the file that names it.
+    Path,
+    /// Present or absent.
+    Flag,
+    /// Any number.
+    Many,
+}
+
+/// One value read from one word.
+pub trait SettingValue: Sized {
+    const SHAPE: ValueArity = ValueArity::One;
+    /// The words there are, when they can be counted.
+    const CHOICES: &'static [&'static str] = &[];
+    /// `Err` completes the sentence "this is not …".
+    fn read(text: &str) -> Result<Self, String>;
+}
+
+/// One setting's value, read from the words given for it; none when it was left out.
+pub trait Field: Sized {
+    const SHAPE: ValueArity;
+    const CHOICES: &'static [&'static str];
+    fn answer(words: &[String]) -> Result<Self, String>;
+}
+
+impl<T: SettingValue> Field for T {
+    const SHAPE: ValueArity = T::SHAPE;
+    const CHOICES: &'static [&'static str] = T::CHOICES;
+
+    fn answer(words: &[String]) -> Result<Self, String> {
+        match words {
+            [word] => T::read(word),
+            _ => Err("exactly one value".to_owned()),
+        }
+    }
+}
+
+impl<T: SettingValue> Field for Option<T> {
+    const SHAPE: ValueArity = T::SHAPE;
+    const CHOICES: &'static [&'static str] = T::CHOICES;
+
+    fn answer(words: &[String]) -> Result<Self, String> {
+        match words {
+            [] => Ok(None),
+            _ => <T as Field>::answer(words).map(Some),
+        }
+    }
+}
+
+impl<T: SettingValue> Field for Vec<T> {
+    const SHAPE: ValueArity = ValueArity::Many;
+    const CHOICES: &'static [&'static str] = T::CHOICES;
+
+    fn answer(words: &[String]) -> Result<Self, String> {
+        words.iter().map(|word| T::read(word)).collect()
+    }
+}
+
+impl Field for bool {
+    const SHAPE: ValueArity = ValueArity::Flag;
+    const CHOICES: &'static [&'static str] = &[];
+
+    fn answer(words: &[String]) -> Result<Self, String> {
+        match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            [] | ["false" | "0" | "no" | "off"] => Ok(false),
+            ["true" | "1" | "yes" | "on"] => Ok(true),
+            _ => Err("true or false".to_owned()),
+        }
+    }
+}
+
+/// A host: a name as certificates and resolvers know them, or an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostName(pub String);
+
+impl SettingValue for HostName {
+    fn read(text: &str) -> Result<Self, String> {
+        let bare = text.trim_matches(['[', ']']);
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'*');
+        let named = !bare.is_empty() && bare.bytes().all(plain);
+        let right = named || bare.parse::<IpAddr>().is_ok();
+        right
+            .then(|| HostName(bare.to_owned()))
+            .ok_or_else(|| "a host name or an IP address, without scheme or port".to_owned())
+    }
+}
+
+/// Where a request can be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Url(pub String);
+
+impl SettingValue for Url {
+    fn read(text: &str) -> Result<Self, String> {
+        let is_url = text.starts_with("http://") || text.starts_with("https://");
+        is_url.then(|| Url(text.to_owned())).ok_or_else(|| "a URL that begins with http:// or https://".to_owned())
+    }
+}
+
+/// Any text.
+impl SettingValue for String {
+    fn read(text: &str) -> Result<Self, String> {
+        if text.is_empty() { Err("a text".to_owned()) } else { Ok(text.to_owned()) }
+    }
+}
+
+impl SettingValue for PathBuf {
+    const SHAPE: ValueArity = ValueArity::Path;
+
+    fn read(text: &str) -> Result<Self, String> {
+        if text.is_empty() { Err("a path".to_owned()) } else { Ok(PathBuf::from(text)) }
+    }
+}
+
+impl SettingValue for u16 {
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "a whole number from 0 to 65535".to_owned())
+    }
+}
+
+impl SettingValue for u32 {
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "a whole number, 0 or more".to_owned())
+    }
+}
+
+impl SettingValue for NonZeroU64 {
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "a whole number, 1 or more".to_owned())
+    }
+}
+
+/// A size: plain bytes, or with a suffix. `KiB`, `MiB`, `GiB` and `TiB` are powers of 1,024, `KB`, `MB`, `GB`
+/// and `TB` powers of 1,000.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteCount(pub NonZeroU64);
+
+const SUFFIXES: [(&str, u64); 9] = [
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+    ("", 1),
+];
+
+impl SettingValue for ByteCount {
+    fn read(text: &str) -> Result<Self, String> {
+        let scaled = SUFFIXES.iter().find_map(|(suffix, scale)| Some((text.strip_suffix(suffix)?, *scale)));
+        let (digits, scale) = scaled.unwrap_or((text, 1));
+        let count = digits.trim_end().parse::<u64>().ok().and_then(|n| n.checked_mul(scale)).and_then(NonZeroU64::new);
+        count.map(ByteCount).ok_or_else(|| "a size in bytes such as 65536, 64KiB or 50GB".to_owned())
+    }
+}
+
+/// A type whose values are a handful of words.
+macro_rules! choice {
+    ($(#[$about:meta])* $name:ident { $($(#[$note:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[$note])* $variant),+ }
+
+        impl $name {
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+        }
+
+        impl SettingValue for $name {
+            const CHOICES: &'static [&'static str] = &[$($word),+];
+
+            fn read(text: &str) -> Result<Self, String> {
+                let found = [$($name::$variant),+].into_iter().find(|choice| choice.as_str() == text);
+                found.ok_or_else(|| format!("one of {}", [$($word),+].join(", ")))
+            }
+        }
+    };
+}
+
+choice! {
+    /// What `tls` may be told; `Protocols` is what comes of it.
+    Tls { On = "on", Off = "off", Auto = "auto" }
+}
+choice! {
+    /// What `durability` may be told.
+    DurabilityWord { Synced = "synced", Written = "written" }
+}
+choice! {
+    /// The account's default consistency level, in Cosmos's words.
+    Consistency {
+        Strong = "Strong",
+        BoundedStaleness = "BoundedStaleness",
+        Session = "Session",
+        ConsistentPrefix = "ConsistentPrefix",
+        Eventual = "Eventual",
+    }
+}
+
+impl From<Consistency> for pleiad_model::Consistency {
+    fn from(said: Consistency) -> Self {
+        match said {
+            Consistency::Strong => Self::Strong,
+            Consistency::BoundedStaleness => Self::BoundedStaleness,
+            Consistency::Session => Self::Session,
+            Consistency::ConsistentPrefix => Self::ConsistentPrefix,
+            Consistency::Eventual => Self::Eventual,
+        }
+    }
+}
+
+choice! {
+    /// Whose limits hold: the service's of that year, or today's.
+    Profile { Of2016 = "2016", Of2017 = "2017", Of2018 = "2018", Current = "current" }
+}
+choice! {
+    LogLevel { Error = "error", Warn = "warn", Info = "info", Debug = "debug", Trace = "trace" }
+}
+choice! {
+    LogFormat { Text = "text", Json = "json" }
+}

@@ -1,0 +1,213 @@
+//! The power cut: what `tests/crash/unsynced.c` wrote down, made true.
+//!
+//! Promise: what the journal says was synced is there afterwards. Of the rest, `Luck` decides: a disk may have got
+//! none of it, or some.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::rng::Chance;
+use crate::server::Site;
+
+const SHIM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/crash/unsynced.c");
+
+/// What became of bytes and names that nobody had synced.
+pub enum Luck<'c> {
+    /// All gone.
+    None,
+    /// Some names stayed; files kept some bytes more, as written or as zeros.
+    Some(&'c mut Chance),
+}
+
+/// What the disk has for certain.
+#[derive(Default)]
+struct Disk {
+    /// By path below the root; the root itself is "".
+    names: BTreeMap<PathBuf, Names>,
+    /// By inode.
+    bytes: HashMap<u64, u64>,
+}
+
+type Names = BTreeMap<String, Entry>;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    inode: u64,
+    is_dir: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct Loss {
+    pub bytes: u64,
+    pub files: u64,
+}
+
+pub struct Power {
+    root: PathBuf,
+    journal: PathBuf,
+    grave: PathBuf,
+    disk: Disk,
+}
+
+impl Power {
+    /// Compiles the shim and puts it into everything that the site starts from now on.
+    pub fn new(site: &mut Site) -> Power {
+        let (shim, journal, grave) = (site.path("unsynced.so"), site.path("journal"), site.path("grave"));
+        let flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o"];
+        let status = Command::new("cc").args(flags).arg(&shim).arg(SHIM).status();
+        let status = status.expect("a C compiler, `cc`, is needed for this test");
+        assert!(status.success(), "the shim does not compile");
+        let root = site.path("root").canonicalize().unwrap();
+        site.variables = vec![
+            ("LD_PRELOAD", shim),
+            ("UNSYNCED_ROOT", root.clone()),
+            ("UNSYNCED_JOURNAL", journal.clone()),
+            ("UNSYNCED_GRAVE", grave.clone()),
+        ];
+        let mut power = Power { root, journal, grave, disk: Disk::default() };
+        power.on();
+        power
+    }
+
+    /// Everything that is there now counts as synced.
+    fn on(&mut self) {
+        _ = fs::remove_dir_all(&self.grave);
+        fs::create_dir(&self.grave).unwrap();
+        fs::write(&self.journal, "").unwrap();
+        self.disk = Disk::default();
+        self.disk.read(&self.root, Path::new(""));
+    }
+
+    /// Leaves the tree as a power cut at this moment would have, and switches the power on again.
+    pub fn cut(&mut self, mut luck: Luck<'_>) -> Loss {
+        self.disk.replay(&self.root, &fs::read_to_string(&self.journal).unwrap());
+        let mut live = Disk::default();
+        live.read(&self.root, Path::new(""));
+        let sources = self.sources();
+        let (after, mut kept) = (self.root.with_extension("after"), Loss::default());
+        self.rebuild(Path::new(""), &after, &live, &sources, &mut luck, &mut kept);
+        let before = live.total();
+        fs::remove_dir_all(&self.root).unwrap();
+        fs::rename(&after, &self.root).unwrap();
+        self.on();
+        Loss { bytes: before.bytes.saturating_sub(kept.bytes), files: before.files.saturating_sub(kept.files) }
+    }
+
+    /// Where each inode's bytes can be read.
+    fn sources(&self) -> HashMap<u64, PathBuf> {
+        let mut sources = HashMap::new();
+        let mut left = vec![self.grave.clone(), self.root.clone()];
+        while let Some(directory) = left.pop() {
+            for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+                let meta = entry.metadata().unwrap();
+                if meta.is_dir() {
+                    left.push(entry.path());
+                } else {
+                    sources.insert(meta.ino(), entry.path());
+                }
+            }
+        }
+        sources
+    }
+
+    fn rebuild(
+        &self,
+        at: &Path,
+        to: &Path,
+        live: &Disk,
+        sources: &HashMap<u64, PathBuf>,
+        luck: &mut Luck<'_>,
+        kept: &mut Loss,
+    ) {
+        fs::create_dir(to).unwrap();
+        let disk = if luck.smiles() { live } else { &self.disk };
+        for (name, entry) in disk.names.get(at).into_iter().flatten() {
+            if entry.is_dir {
+                self.rebuild(&at.join(name), &to.join(name), live, sources, luck, kept);
+                continue;
+            }
+            // A file that stdio removed has no source; it was never synced either.
+            let Some(source) = sources.get(&entry.inode) else { continue };
+            let bytes = self.surviving(entry.inode, fs::read(source).unwrap(), luck);
+            kept.bytes += bytes.len() as u64;
+            kept.files += 1;
+            fs::write(to.join(name), bytes).unwrap();
+        }
+    }
+
+    fn surviving(&self, inode: u64, mut bytes: Vec<u8>, luck: &mut Luck<'_>) -> Vec<u8> {
+        let synced = self.disk.bytes.get(&inode).copied().unwrap_or(0).min(bytes.len() as u64);
+        let more = match luck {
+            Luck::None => 0,
+            Luck::Some(chance) => chance.between(0, bytes.len() as u64 - synced),
+        };
+        bytes.truncate(usize::try_from(synced + more).unwrap());
+        if let Luck::Some(chance) = luck
+            && chance.once_in(3)
+        {
+            // The length reached the disk before the bytes did.
+            bytes[usize::try_from(synced).unwrap()..].fill(0);
+        }
+        bytes
+    }
+}
+
+impl Luck<'_> {
+    fn smiles(&mut self) -> bool {
+        match self {
+            Luck::None => false,
+            Luck::Some(chance) => chance.once_in(2),
+        }
+    }
+}
+
+impl Disk {
+    fn read(&mut self, root: &Path, at: &Path) {
+        let mut names = Names::new();
+        for entry in fs::read_dir(root.join(at)).unwrap().map(Result::unwrap) {
+            let (meta, name) = (entry.metadata().unwrap(), entry.file_name().into_string().unwrap());
+            if meta.is_dir() {
+                self.read(root, &at.join(&name));
+            } else {
+                self.bytes.insert(meta.ino(), meta.len());
+            }
+            names.insert(name, Entry { inode: meta.ino(), is_dir: meta.is_dir() });
+        }
+        self.names.insert(at.to_owned(), names);
+    }
+
+    fn replay(&mut self, root: &Path, journal: &str) {
+        let mut lines = journal.lines();
+        while let Some(line) = lines.next() {
+            match line.split_at(2) {
+                ("D ", path) => {
+                    let names = lines.by_ref().take_while(|line| *line != ".").map(entry).collect();
+                    self.names.insert(Path::new(path).strip_prefix(root).unwrap().to_owned(), names);
+                }
+                ("S ", rest) => self.length(rest, Ord::max),
+                ("T ", rest) => self.length(rest, Ord::min),
+                _ => panic!("not a line of the journal: {line}"),
+            }
+        }
+    }
+
+    fn length(&mut self, rest: &str, join: fn(u64, u64) -> u64) {
+        let (inode, bytes) = rest.split_once(' ').unwrap();
+        let known = self.bytes.entry(inode.parse().unwrap()).or_default();
+        *known = join(*known, bytes.parse().unwrap());
+    }
+
+    fn total(&self) -> Loss {
+        Loss { bytes: self.bytes.values().sum(), files: self.bytes.len() as u64 }
+    }
+}
+
+fn entry(line: &str) -> (String, Entry) {
+    let mut words = line.splitn(4, ' ').skip(1);
+    let mut word = || words.next().unwrap();
+    let (inode, is_dir) = (word().parse().unwrap(), word() == "d");
+    (word().to_owned(), Entry { inode, is_dir })
+}

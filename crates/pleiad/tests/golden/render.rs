@@ -1,0 +1,229 @@
+//! An answer as a page states it.
+//!
+//! ```text
+//! 400/1001                          status, and substatus when there is one
+//! charge 6.95                       what `+charge` asked for
+//! Documents 2                       a feed: its name and how many
+//! {"id":"1"}                        a row, or the body; system properties only with `+system`
+//! Resource Not Found. …             or the message of a refusal
+//! 201 {"id":"1"}                    an operation of a batch: its status and its item or message
+//! ```
+
+use pleiad_model::{Object, Value, json};
+
+use crate::line::Words;
+use crate::masks::Masks;
+use crate::runner::Answer;
+
+const COLUMNS_MAX: usize = 110;
+/// Told by every resource; shown when `+system` asks for them.
+const SYSTEM: [&str; 13] = [
+    "_rid",
+    "_self",
+    "_etag",
+    "_ts",
+    "_attachments",
+    "_colls",
+    "_users",
+    "_docs",
+    "_sprocs",
+    "_triggers",
+    "_udfs",
+    "_conflicts",
+    "_lsn",
+];
+const TIMES: [&str; 2] = ["_ts", "crts"];
+/// What is later than this is a time.
+const TS_S_MIN: i64 = 1_600_000_000;
+/// Asks that are not headers.
+const SHAPES: [&str; 6] = ["system", "pages", "changes", "sorted", "ids", "nobody"];
+
+pub fn answer(words: &Words, answer: &Answer, masks: &mut Masks) -> Vec<String> {
+    let mut lines = vec![status(answer)];
+    for ask in words.asks.iter().filter(|ask| !SHAPES.contains(&ask.as_str())) {
+        lines.push(header(ask, answer.header_of(ask), masks));
+    }
+    if words.asks("pages") {
+        let pages: Vec<String> = answer.pages.iter().map(usize::to_string).collect();
+        lines.push(format!("pages {}", pages.join(" ")));
+    }
+    if !words.asks("nobody") {
+        lines.extend(body(words, answer, masks));
+    }
+    lines
+}
+
+fn status(answer: &Answer) -> String {
+    match answer.response.header("x-ms-substatus") {
+        Some(substatus) => format!("{}/{substatus}", answer.response.status),
+        None => answer.response.status.to_string(),
+    }
+}
+
+fn header(ask: &str, value: Option<&str>, masks: &mut Masks) -> String {
+    let shown = match (ask, value) {
+        (_, None) => "none".to_owned(),
+        ("continuation", Some(_)) => "<token>".to_owned(),
+        ("range", Some(_)) => "<range>".to_owned(),
+        ("position", Some(_)) => "<position>".to_owned(),
+        // Which partition it was depends on the world; how far it had come does not.
+        ("session", Some(token)) => {
+            token.split_once(':').map_or(token.to_owned(), |(_, vector)| format!("<range>:{vector}"))
+        }
+        (_, Some(value)) => masks.hide(value),
+    };
+    format!("{ask} {shown}")
+}
+
+fn body(words: &Words, answer: &Answer, masks: &mut Masks) -> Vec<String> {
+    let Some(body) = &answer.body else { return Vec::new() };
+    if answer.response.status >= 400 {
+        return vec![hide_range(masks.hide(message(body)), answer)];
+    }
+    match (feed(body), body) {
+        (Some((name, rows)), _) => shown_feed(words, name, rows, masks),
+        (None, Value::Array(results)) => results.iter().flat_map(|result| shown_result(words, result, masks)).collect(),
+        (None, _) => pretty(&tidy(words, body), masks),
+    }
+}
+
+/// One operation of a batch: `404/0 Resource Not Found. …`, `200 {"id":"1"}`.
+fn shown_result(words: &Words, result: &Value, masks: &mut Masks) -> Vec<String> {
+    let number = |name: &str| result.get(name).and_then(Value::as_i64);
+    let (status, substatus) = (number("statusCode").unwrap_or_default(), number("subStatusCode"));
+    let mut line = substatus.map_or(status.to_string(), |substatus| format!("{status}/{substatus}"));
+    if words.asks("charge") {
+        line += &format!(" charge {}", result.get("requestCharge").map(json::to_string).unwrap_or_default());
+    }
+    if status >= 400 {
+        return vec![format!("{line} {}", masks.hide(message(result)))];
+    }
+    let Some(item) = result.get("resourceBody") else { return vec![line] };
+    let mut lines = pretty(&tidy(words, item), masks);
+    lines[0].insert_str(0, &format!("{line} "));
+    lines
+}
+
+/// Which partition it was depends on the world.
+fn hide_range(message: String, answer: &Answer) -> String {
+    match answer.header_of("range") {
+        Some(range) => message.replace(&format!("partition {range} "), "partition <range> "),
+        None => message,
+    }
+}
+
+fn shown_feed(words: &Words, name: &str, rows: &[Value], masks: &mut Masks) -> Vec<String> {
+    let title = format!("{name} {}", rows.len());
+    if words.asks("ids") {
+        let mut ids: Vec<&str> = rows.iter().filter_map(|row| row.get("id")?.as_str()).collect();
+        if words.asks("sorted") {
+            ids.sort_unstable();
+        }
+        let shown = Some(masks.hide(&ids.join(" "))).filter(|ids| !ids.is_empty());
+        return std::iter::once(title).chain(shown).collect();
+    }
+    let mut rows = rows.to_vec();
+    if words.asks("sorted") {
+        rows.sort_by_cached_key(|row| json::to_string(&without_system(row)));
+    }
+    std::iter::once(title).chain(rows.iter().flat_map(|row| pretty(&tidy(words, row), masks))).collect()
+}
+
+/// What the page wants to see of a resource: `only` some members, everything, or all but what every resource has.
+pub fn tidy(words: &Words, value: &Value) -> Value {
+    let Value::Object(object) = value else { return value.clone() };
+    let mut object = object.clone();
+    if let Some(only) = words.option("only") {
+        object.retain(|name, _| only.split(',').any(|wanted| wanted == name));
+    } else if !words.asks("system") {
+        return without_times(&without_system(value));
+    }
+    without_times(&Value::Object(object))
+}
+
+fn without_times(value: &Value) -> Value {
+    let Value::Object(object) = value else { return value.clone() };
+    let is_time = |name: &str, value: &Value| TIMES.contains(&name) && value.as_i64().is_some_and(|s| s > TS_S_MIN);
+    let shown = |name: &str, value: &Value| if is_time(name, value) { "<ts>".into() } else { without_times(value) };
+    object.iter().fold(Object::new(), |object, (name, value)| object.with(name, shown(name, value))).into()
+}
+
+fn without_system(value: &Value) -> Value {
+    let Value::Object(object) = value else { return value.clone() };
+    let mut object = object.clone();
+    object.retain(|name, _| !SYSTEM.contains(&name));
+    Value::Object(object)
+}
+
+/// `{"_rid": …, "Documents": […], "_count": 2}`
+fn feed(body: &Value) -> Option<(&str, &[Value])> {
+    let object = body.as_object()?;
+    let count = object.get("_count")?.as_i64()?;
+    let (name, rows) = object.iter().find_map(|(name, value)| Some((name, value.as_array()?)))?;
+    (usize::try_from(count).ok()? == rows.len()).then_some((name, rows))
+}
+
+pub fn rows(body: Option<&Value>) -> &[Value] {
+    body.and_then(feed).map_or(&[], |(_, rows)| rows)
+}
+
+/// Two pages of a feed as one.
+pub fn joined(first: Option<Value>, second: Option<Value>) -> Option<Value> {
+    let (first, second) = (first?, second?);
+    let (name, mut all) = feed(&first).map(|(name, rows)| (name.to_owned(), rows.to_vec()))?;
+    all.extend_from_slice(rows(Some(&second)));
+    let count = all.len() as u64;
+    Some(Object::new().with(&name, all).with("_count", count).into())
+}
+
+/// Whether this is `{"code": "NotFound", "message": "…"}` with the name of that status.
+pub fn is_failure(status: u16, body: Option<&Value>) -> bool {
+    let name = match status {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        405 => "MethodNotAllowed",
+        409 => "Conflict",
+        410 => "Gone",
+        412 => "PreconditionFailed",
+        413 => "RequestEntityTooLarge",
+        423 => "Locked",
+        429 => "TooManyRequests",
+        501 => "NotImplemented",
+        _ => return false,
+    };
+    body.is_some_and(|body| body.get("code").and_then(Value::as_str) == Some(name) && !message(body).is_empty())
+}
+
+/// Without the activity that follows it.
+pub fn message(body: &Value) -> &str {
+    let message = body.get("message").and_then(Value::as_str).unwrap_or_default();
+    message.split("\r\n").next().unwrap_or_default()
+}
+
+/// On one line where that fits, else a line per member.
+pub fn pretty(value: &Value, masks: &mut Masks) -> Vec<String> {
+    let flat = masks.hide(&json::to_string(value));
+    let members: Vec<(String, &Value)> = match value {
+        _ if flat.chars().count() <= COLUMNS_MAX => return vec![flat],
+        Value::Object(object) => {
+            object.iter().map(|(name, value)| (format!("{}:", json::to_string(&Value::from(name))), value)).collect()
+        }
+        Value::Array(items) => items.iter().map(|item| (String::new(), item)).collect(),
+        _ => return vec![flat],
+    };
+    let (open, close) = if value.as_array().is_some() { ("[", "]") } else { ("{", "}") };
+    let mut lines = vec![open.to_owned()];
+    let last = members.len().saturating_sub(1);
+    for (at, (name, value)) in members.into_iter().enumerate() {
+        let mut inner = pretty(value, masks);
+        inner[0].insert_str(0, &name);
+        if let Some(end) = inner.last_mut().filter(|_| at < last) {
+            end.push(',');
+        }
+        lines.extend(inner.into_iter().map(|line| format!("  {line}")));
+    }
+    lines.push(close.to_owned());
+    lines
+}

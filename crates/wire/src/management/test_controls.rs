@@ -1,0 +1,107 @@
+//! What only tests need: holding splits open, partitions that answer wrongly or late, a clock that moves.
+//!
+//! Promise: a server for real use refuses all of it; nobody can make it lie by a request.
+
+use http::StatusCode;
+use pleiad_engine::{ContainerName, FaultAt, FaultKind, InjectedFault, JobStep};
+use pleiad_model::env::{Env, OffsetEnv};
+use pleiad_model::{Error, Kind, Object, Result, Value};
+
+use super::request::{ManagementRequest, number, only};
+use super::{ManagementApi, ok};
+use crate::nosql::reply::{Handled, Reply};
+
+/// Long enough for any client to give up.
+const DELAY_MS_MAX: u64 = 10 * 60 * 1000;
+const DELAY_MS: u64 = 1000;
+
+impl ManagementApi {
+    /// What decides about partitions, and what tests have changed.
+    pub(super) fn topology(&self) -> Handled {
+        let limits = self.engine.catalog.limits();
+        let steps = self.engine.held_steps();
+        let faults = self.engine.faults().list();
+        ok(Object::new()
+            .with("isSteerable", self.clock.is_some())
+            .with("partitionBytesMax", limits.partition_bytes_max)
+            .with("partitionThroughputMax", u64::from(limits.partition_ru_max))
+            .with("partitionThroughputInitial", u64::from(limits.partition_ru_initial))
+            .with("keyBytesMax", limits.key_bytes_max)
+            .with("rangesInitial", u64::from(limits.ranges_initial))
+            .with("holds", steps.iter().map(|step| Value::from(step.to_string())).collect::<Vec<_>>())
+            .with("faults", faults.iter().map(shown).collect::<Vec<_>>())
+            .with("clockAheadMs", self.clock.as_ref().map_or(0, |clock| clock.ahead_ms())))
+    }
+
+    pub(super) fn hold(&self, step: JobStep, held: bool) -> Handled {
+        self.steered()?;
+        match held {
+            true => self.engine.hold_jobs_at(step),
+            false => self.engine.release_jobs_at(step),
+        }
+        Ok(Reply::empty(StatusCode::NO_CONTENT))
+    }
+
+    pub(super) fn set_fault(&self, at: ContainerName<'_>, id: u32, asked: &ManagementRequest<'_>) -> Handled {
+        self.steered()?;
+        let fault = self.fault(&asked.object()?)?;
+        self.check_range(at, id)?;
+        self.engine.set_fault(at, id, fault)?;
+        Ok(Reply::empty(StatusCode::NO_CONTENT))
+    }
+
+    pub(super) fn clear_fault(&self, at: ContainerName<'_>, id: u32) -> Handled {
+        self.steered()?;
+        self.engine.clear_fault(at, id)?;
+        Ok(Reply::empty(StatusCode::NO_CONTENT))
+    }
+
+    pub(super) fn move_clock(&self, asked: &ManagementRequest<'_>) -> Handled {
+        let clock = self.steered()?;
+        let body = asked.object()?;
+        only(&body, &["advance_ms"])?;
+        let by_ms = number(&body, "advance_ms")?
+            .ok_or_else(|| Error::invalid("'advance_ms' says how many milliseconds the clock moves ahead."))?;
+        clock.advance_ms(by_ms);
+        ok(Object::new().with("nowMs", clock.now_ms()).with("aheadMs", clock.ahead_ms()))
+    }
+
+    fn steered(&self) -> Result<&OffsetEnv> {
+        self.clock.as_deref().ok_or_else(|| {
+            Error::new(
+                Kind::Forbidden,
+                "Holds, faults and a moved clock are for tests: `pleiad dev` has them, `pleiad serve` does not.",
+            )
+        })
+    }
+
+    /// `{"kind": "slow", "delay_ms": 500, "count": 3}`; until it is cleared, if neither a count nor a duration is given.
+    fn fault(&self, body: &Object) -> Result<InjectedFault> {
+        only(body, &["kind", "count", "duration_ms", "delay_ms"])?;
+        let delay_ms = number(body, "delay_ms")?.unwrap_or(DELAY_MS).min(DELAY_MS_MAX);
+        let until_ms = number(body, "duration_ms")?.map(|ms| self.engine.now_ms().saturating_add(ms));
+        Ok(InjectedFault { kind: kind(body)?, delay_ms, left: number(body, "count")?, until_ms })
+    }
+}
+
+fn kind(body: &Object) -> Result<FaultKind> {
+    let name = body.get("kind").and_then(Value::as_str).unwrap_or_default();
+    FaultKind::parse(name).ok_or_else(|| Error::invalid("'kind' must be gone (410), throttled (429) or slow."))
+}
+
+fn shown(at: &FaultAt) -> Value {
+    let fault = &at.fault;
+    let mut shown = Object::new()
+        .with("database", at.database.as_str())
+        .with("container", at.container.as_str())
+        .with("id", at.range.to_string())
+        .with("kind", fault.kind.as_str())
+        .with("delay_ms", fault.delay_ms);
+    if let Some(left) = fault.left {
+        shown.set("count", left);
+    }
+    if let Some(until_ms) = fault.until_ms {
+        shown.set("untilMs", until_ms);
+    }
+    shown.into()
+}

@@ -1,0 +1,101 @@
+//! Items in a change feed.
+//!
+//! ```text
+//! latest version   {…, "_lsn": 7}, or in the newer form {"current": {…, "_lsn": 7}, "metadata": {"lsn", "crts"}}
+//! all versions     {"current": {…}, "previous": {…}, "metadata": {"operationType", "lsn", "crts", "previousImageLSN", …}}
+//! ```
+
+use pleiad_engine::{Container, ItemVersion, Record, VersionKind, write_item};
+use pleiad_model::partition_key::{PartitionKey, PartitionKeyDefinition};
+use pleiad_model::resource_id::ContainerRid;
+use pleiad_model::{Object, Value, json};
+
+use super::{close_feed, open_feed};
+
+/// Each with the LSN of its change, or in an envelope that tells it.
+pub fn changed_items(container: ContainerRid, records: &[Record], enveloped: bool) -> Vec<u8> {
+    feed(container, records, |record, out| {
+        if !enveloped {
+            return write_changed(container, record, out);
+        }
+        out.extend_from_slice(b"{\"current\":");
+        write_changed(container, record, out);
+        let metadata = format!(",\"metadata\":{{\"lsn\":{},\"crts\":{}}}}}", record.lsn, record.ts_s);
+        out.extend_from_slice(metadata.as_bytes());
+    })
+}
+
+pub fn versions(container: &Container, versions: &[ItemVersion]) -> Vec<u8> {
+    feed(container.rid, versions, |version, out| write_version(container, version, out))
+}
+
+fn feed<T>(container: ContainerRid, changes: &[T], write: impl Fn(&T, &mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024 * changes.len());
+    open_feed(&container.to_string(), "Documents", &mut out);
+    for (at, change) in changes.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write(change, &mut out);
+    }
+    close_feed(changes.len(), &mut out);
+    out
+}
+
+fn write_changed(container: ContainerRid, record: &Record, out: &mut Vec<u8>) {
+    write_item(container, &record.view(), out);
+    if out.last() == Some(&b'}') {
+        out.pop();
+    }
+    out.extend_from_slice(format!(",\"_lsn\":{}}}", record.lsn).as_bytes());
+}
+
+/// What is gone has an empty `current`.
+fn write_version(container: &Container, version: &ItemVersion, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"current\":");
+    match &version.current {
+        Some(record) => write_changed(container.rid, record, out),
+        None => out.extend_from_slice(b"{}"),
+    }
+    if let Some(record) = &version.previous {
+        out.extend_from_slice(b",\"previous\":");
+        write_changed(container.rid, record, out);
+    }
+    out.extend_from_slice(b",\"metadata\":");
+    json::write(&metadata(container, version).into(), out);
+    out.push(b'}');
+}
+
+fn metadata(container: &Container, version: &ItemVersion) -> Object {
+    let operation = match version.kind {
+        VersionKind::Create => "create",
+        VersionKind::Replace => "replace",
+        VersionKind::Delete | VersionKind::Expire => "delete",
+    };
+    let mut metadata = Object::new().with("operationType", operation).with("lsn", version.lsn);
+    metadata.set("crts", u64::from(version.ts_s));
+    if let Some(previous) = &version.previous {
+        metadata.set("previousImageLSN", previous.lsn);
+        if version.current.is_none() {
+            metadata.set("timeToLiveExpired", version.kind == VersionKind::Expire);
+            metadata.set("id", previous.id());
+            metadata.set("partitionKey", partition_key(container, previous));
+        }
+    }
+    metadata
+}
+
+/// The key of an item that is gone, by the names of its paths: `{"pk": "a"}`. What it does not have is left out: clients take
+/// every value for a component, and know none that is an object.
+fn partition_key(container: &Container, record: &Record) -> Object {
+    let Some(definition) = &container.definition.partition_key else { return Object::new() };
+    let body = json::parse(record.body()).unwrap_or(Value::Null);
+    let values = json::parse(PartitionKey::extract(definition, &body).to_json().as_bytes()).unwrap_or(Value::Null);
+    let named = names(definition).zip(values.as_array().unwrap_or_default());
+    let there = named.filter(|(_, value)| !matches!(value, Value::Object(_)));
+    there.fold(Object::new(), |key, (name, value)| key.with(&name, value.clone()))
+}
+
+fn names(definition: &PartitionKeyDefinition) -> impl Iterator<Item = String> {
+    definition.paths.iter().map(|path| path.segments().join("/"))
+}

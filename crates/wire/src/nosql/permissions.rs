@@ -1,0 +1,232 @@
+//! What the carrier of a resource token may do.
+//!
+//! Promise: everything that no line here allows is 403. A permission is for a container, or for one thing in it (an item, a script, a conflict),
+//! and may be narrowed to one partition key; in mode `Read` it reads, in mode `All` it writes as well. Of what holds the data,
+//! one for all of a container replaces and deletes that, as in the service; none manages anything else.
+//!
+//! | request | container | item | script, conflict | partition key |
+//! |---|---|---|---|---|
+//! | the account; the container itself, its ranges, query plans | read | read | read | read |
+//! | the container, replaced or deleted | All | no | no | no |
+//! | one item | by mode | that one under its id, by mode | no | under that key, by mode |
+//! | create, upsert | All | no | no | under that key, All |
+//! | feeds, queries, changes | read | no | no | under that key |
+//! | all items of a key, deleted | All | no | no | that key, All |
+//! | a procedure, run | All | no | that one, All | under that key, All |
+//! | conflicts, scripts | by mode | no | that one, by mode | no |
+//! | anything else | no | no | no | no |
+//!
+//! SDKs read the account, and the container for its key, before they do anything else.
+
+use std::sync::Arc;
+
+use http::{Method, StatusCode};
+use pleiad_engine::{Container, ContainerName, Engine, PermissionGrant};
+use pleiad_model::partition_key::{EpkRange, PartitionKey, PartitionKeyDefinition};
+use pleiad_model::resource_id::{ContainerRid, ItemRid};
+use pleiad_model::{Error, Result, Value, json};
+
+use super::address::{self, Address, ResourceType};
+use super::reply::ErrorReply;
+use super::request::{PostKind, Request, is_read};
+use super::resource_token::ResourceToken;
+use super::status::ErrorStatus;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    None,
+    Read,
+    All,
+}
+
+impl Mode {
+    pub fn parse(text: &str) -> Option<Mode> {
+        let known = [("none", Mode::None), ("read", Mode::Read), ("all", Mode::All)];
+        known.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, mode)| mode)
+    }
+}
+
+/// A grant, read.
+struct PermissionScope {
+    mode: Mode,
+    /// Of the container, or of one thing in it.
+    resource: Address,
+    key: Option<PartitionKey>,
+}
+
+impl PermissionScope {
+    fn read(grant: &PermissionGrant) -> Result<PermissionScope> {
+        let mode = Mode::parse(&grant.mode)
+            .ok_or_else(|| Error::invalid("The permissionMode is neither 'Read' nor 'All'."))?;
+        let resource = address::parse_link(&grant.resource).map_err(|_| cannot_be_for(&grant.resource))?;
+        let key = grant.key.as_ref().map(|key| PartitionKey::parse(&json::to_string(key))).transpose()?;
+        Ok(PermissionScope { mode, resource, key })
+    }
+
+    /// The one thing in the container that it is for, if it is not for all of it.
+    fn one(&self) -> Option<(ResourceType, &str)> {
+        self.resource.segment(2).map(|name| (self.resource.resource, name))
+    }
+}
+
+/// Whether a permission can be made of it.
+pub fn check_grant(grant: &PermissionGrant) -> Result<()> {
+    let scope = PermissionScope::read(grant)?;
+    if scope.key.as_ref().is_some_and(|key| key.components().is_empty()) {
+        return Err(Error::invalid("A resourcePartitionKey has at least one value. Leave it out to permit all keys."));
+    }
+    match (scope.resource.resource, scope.resource.is_feed) {
+        (ResourceType::Attachments, _) => Err(Error::refused("A permission for an attachment")),
+        (
+            ResourceType::Containers
+            | ResourceType::Items
+            | ResourceType::StoredProcedures
+            | ResourceType::Triggers
+            | ResourceType::UserDefinedFunctions
+            | ResourceType::Conflicts,
+            false,
+        ) => Ok(()),
+        _ => Err(cannot_be_for(&grant.resource)),
+    }
+}
+
+fn cannot_be_for(resource: &str) -> Error {
+    let message = "it is for a container, an item, a script or a conflict";
+    Error::invalid(format!("A permission cannot be for {resource:?}: {message}."))
+}
+
+/// Whether the carrier of a token may make this request.
+pub fn check(engine: &Engine, ticket: ResourceToken, request: &Request<'_>) -> Result<(), ErrorReply> {
+    let permission = engine.catalog.with_tree(|tree| tree.permission(ticket.permission).cloned());
+    let permission = permission.filter(|permission| permission.version.number == ticket.version);
+    let permission = permission.ok_or_else(|| {
+        let message = "The authorization token is not valid: its permission was replaced or deleted. Read the permission again for another.";
+        ErrorStatus::new(StatusCode::UNAUTHORIZED, message)
+    })?;
+    let scope = PermissionScope::read(&permission.grant)?;
+    let allowed = match same_container(engine, &scope, request) {
+        Some(container) => allows(&scope, request, container.definition.partition_key.as_ref())?,
+        None => is_account(request),
+    };
+    if allowed && scope.mode != Mode::None { Ok(()) } else { Err(insufficient().into()) }
+}
+
+fn insufficient() -> ErrorStatus {
+    ErrorStatus::new(
+        StatusCode::FORBIDDEN,
+        "Insufficient permissions provided in the authorization header for the corresponding request. Please retry with another authorization header.",
+    )
+}
+
+fn is_account(request: &Request<'_>) -> bool {
+    request.address.resource == ResourceType::Account && *request.method == Method::GET
+}
+
+/// Of requests within the permission's container, which has this key.
+fn allows(scope: &PermissionScope, request: &Request<'_>, key: Option<&PartitionKeyDefinition>) -> Result<bool> {
+    let by_mode = scope.mode == Mode::All || is_read(request.method, request.headers, request.address);
+    Ok(match request.address.resource {
+        ResourceType::Containers => *request.method == Method::GET || is_whole(scope) && replaces_or_deletes(request),
+        ResourceType::Ranges => by_mode,
+        ResourceType::Items if is_plan(request) => true,
+        ResourceType::Items => {
+            by_mode && is_one(scope, request) && keeps_id(scope, request) && is_key(scope, request, key)?
+        }
+        ResourceType::Operations => by_mode && scope.one().is_none() && is_key(scope, request, key)?,
+        ResourceType::StoredProcedures if scope.key.is_some() => {
+            let runs = *request.method == Method::POST && !request.address.is_feed;
+            runs && by_mode && is_one(scope, request) && is_key(scope, request, key)?
+        }
+        ResourceType::StoredProcedures
+        | ResourceType::Triggers
+        | ResourceType::UserDefinedFunctions
+        | ResourceType::Conflicts => {
+            by_mode && is_one(scope, request) && keeps_id(scope, request) && scope.key.is_none()
+        }
+        _ => false,
+    })
+}
+
+/// All of the container is its carrier's, and itself with that.
+fn is_whole(scope: &PermissionScope) -> bool {
+    scope.mode == Mode::All && scope.one().is_none() && scope.key.is_none()
+}
+
+fn replaces_or_deletes(request: &Request<'_>) -> bool {
+    matches!(*request.method, Method::PUT | Method::DELETE) && !request.address.is_feed
+}
+
+fn is_plan(request: &Request<'_>) -> bool {
+    request.address.is_feed && *request.method == Method::POST && request.post_kind() == PostKind::QueryPlan
+}
+
+/// The permission's container, if that is the one asked.
+fn same_container(engine: &Engine, scope: &PermissionScope, request: &Request<'_>) -> Option<Arc<Container>> {
+    let find = |name| engine.find_container(name).ok();
+    let granted = container_name(&scope.resource).and_then(find)?;
+    let asked = container_name(request.address).and_then(find)?;
+    (granted.rid == asked.rid).then_some(granted)
+}
+
+fn container_name(address: &Address) -> Option<ContainerName<'_>> {
+    let (database, container) = (address.segment(0)?, address.segment(1)?);
+    match address.by_rid {
+        true => ContainerRid::parse(container).map(ContainerName::Rid),
+        false => Some(ContainerName::Named { database, container }),
+    }
+}
+
+/// A permission for one thing is for requests that name it, in the same way.
+fn is_one(scope: &PermissionScope, request: &Request<'_>) -> bool {
+    let Some((kind, granted)) = scope.one() else { return true };
+    let named = request.address.resource == kind && !request.address.is_feed;
+    let Some(asked) = request.address.segment(2).filter(|_| named) else { return false };
+    match (scope.resource.by_rid, request.address.by_rid) {
+        (false, false) => granted == asked,
+        (true, true) => is_same_rid(kind, granted, asked),
+        _ => false,
+    }
+}
+
+/// What is permitted by its id is not given another: its carrier would have taken a name that is not theirs. A body that names nothing is
+/// refused by whoever reads it.
+fn keeps_id(scope: &PermissionScope, request: &Request<'_>) -> bool {
+    let granted = scope.one().filter(|_| !scope.resource.by_rid && *request.method == Method::PUT);
+    let Some((_, granted)) = granted else { return true };
+    let body = request.json().unwrap_or(Value::Null);
+    body.get("id").and_then(Value::as_str).is_none_or(|id| id == granted)
+}
+
+/// Of an item there are several spellings.
+fn is_same_rid(kind: ResourceType, granted: &str, asked: &str) -> bool {
+    match kind {
+        ResourceType::Items => ItemRid::parse(granted).is_some_and(|rid| ItemRid::parse(asked) == Some(rid)),
+        _ => granted == asked,
+    }
+}
+
+/// A permission for one partition key is for requests that say so; of a hierarchical key it may be the beginning.
+fn is_key(scope: &PermissionScope, request: &Request<'_>, definition: Option<&PartitionKeyDefinition>) -> Result<bool> {
+    let Some(granted) = &scope.key else { return Ok(true) };
+    // Without a key in the container, or without a value for it, there is nothing that it could be narrowed to.
+    let Some(definition) = definition.filter(|_| !granted.components().is_empty()) else { return Ok(false) };
+    match request.partition_key()? {
+        Some(asked) => Ok(asked.components().starts_with(granted.components())),
+        None => is_within(granted, request, definition),
+    }
+}
+
+/// SDKs name a key by where it lies as well: in change feeds, and when it is the beginning of a hierarchical one.
+fn is_within(granted: &PartitionKey, request: &Request<'_>, definition: &PartitionKeyDefinition) -> Result<bool> {
+    let reads_a_feed = request.address.is_feed && is_read(request.method, request.headers, request.address);
+    let Some(asked) = request.epk_range()?.filter(|_| reads_a_feed) else { return Ok(false) };
+    let place = granted.effective(definition);
+    let keys = match granted.matches_shape(definition) {
+        true => EpkRange::of_point(place),
+        false => EpkRange::of_prefix(place),
+    };
+    Ok(keys.min <= asked.min && asked.max <= keys.max)
+}
+
+#[cfg(test)]
+mod tests;

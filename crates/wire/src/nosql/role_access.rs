@@ -1,0 +1,122 @@
+//! What the carrier of a bearer token may do.
+//!
+//! Promise: everything that no role of theirs allows is 403, and the refusal names who, what and where. Management is never allowed,
+//! whatever the roles: `/5300`. Metadata that may not be read is `/5301`, data `/5302`, as gateway and replica answer in the service.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use http::{Method, StatusCode};
+use pleiad_engine::Engine;
+use pleiad_model::Result;
+
+use super::auth::Principal;
+use super::auth::bearer::Issuer;
+use super::auth::bearer::jwks_cache::{JwksCache, JwksLocation};
+use super::reply::ErrorReply;
+use super::request::Request;
+use super::roles::store::RoleStore;
+use super::roles::{DataAction, RequiredAccess, RoleScope, Roles, needs};
+use super::status::ErrorStatus;
+
+const MANAGEMENT: u32 = 5300;
+const METADATA: u32 = 5301;
+const DATA: u32 = 5302;
+const LEARN_MORE: &str = "Learn more: https://aka.ms/cosmos-native-rbac.";
+
+/// Whose bearer tokens are accepted, and what they are worth. Without either, nobody's and nothing.
+#[derive(Default)]
+pub struct BearerAccess {
+    pub(super) keyring: Option<JwksCache>,
+    book: Option<RoleStore>,
+}
+
+/// Who carries a bearer token.
+#[derive(Clone, Copy, Debug)]
+pub enum TokenSubject<'a> {
+    /// Of an emulator token, which proves the account's key: all data.
+    Contributor,
+    Principal(&'a Principal),
+}
+
+impl BearerAccess {
+    /// From the place of the issuer's keys and the file of roles. Without roles a token says who somebody is, and nobody may do anything.
+    pub async fn open(issuer: Issuer, keys: &JwksLocation, roles: Option<PathBuf>) -> Result<BearerAccess> {
+        let keyring = JwksCache::open(issuer, keys).await?;
+        Ok(BearerAccess { keyring: Some(keyring), book: roles.map(RoleStore::open).transpose()? })
+    }
+
+    /// Takes what has changed since it was read.
+    pub async fn refresh(&self) {
+        if let Some(book) = &self.book {
+            book.refresh();
+        }
+        if let Some(keyring) = &self.keyring {
+            keyring.refresh().await;
+        }
+    }
+
+    pub(super) fn check(
+        &self,
+        engine: &Engine,
+        account: &str,
+        subject: TokenSubject<'_>,
+        request: &Request<'_>,
+    ) -> Result<(), ErrorReply> {
+        let need = needs(engine, request)?;
+        let blocked = |failure| Err(ErrorReply::from(blocked(account, failure)));
+        match (subject, need) {
+            (_, RequiredAccess::Management) => blocked(management(request.method, request.address.path())),
+            (TokenSubject::Contributor, _) => Ok(()),
+            (TokenSubject::Principal(principal), need) => match missing(&self.roles(), principal, &need) {
+                None => Ok(()),
+                Some((action, place)) => blocked(insufficient(principal, action, place)),
+            },
+        }
+    }
+
+    fn roles(&self) -> Arc<Roles> {
+        self.book.as_ref().map(RoleStore::roles).unwrap_or_default()
+    }
+}
+
+/// The first action that they may not take, and where; nowhere in particular when any place would have done.
+fn missing<'a>(
+    roles: &Roles,
+    principal: &Principal,
+    need: &'a RequiredAccess,
+) -> Option<(DataAction, Option<&'a RoleScope>)> {
+    match need {
+        RequiredAccess::Somewhere(action) => (!roles.allow_somewhere(principal, *action)).then_some((*action, None)),
+        RequiredAccess::Actions(actions, place) => {
+            let refused = actions.iter().find(|action| !roles.allow(principal, **action, place));
+            refused.map(|action| (*action, Some(place)))
+        }
+        RequiredAccess::Management => None,
+    }
+}
+
+/// For requests that no bearer token is good for, outside the protocol too.
+pub fn needs_a_key(account: &str, method: &Method, path: &str) -> ErrorReply {
+    blocked(account, management(method, path)).into()
+}
+
+fn management(method: &Method, path: &str) -> ErrorStatus {
+    let message =
+        format!("The given request [{method} /{path}] cannot be authorized by AAD token in data plane. {LEARN_MORE}");
+    ErrorStatus { substatus: Some(MANAGEMENT), ..ErrorStatus::new(StatusCode::FORBIDDEN, message) }
+}
+
+fn insufficient(principal: &Principal, action: DataAction, place: Option<&RoleScope>) -> ErrorStatus {
+    let place = place.map_or("on any scope".to_owned(), |place| format!("on resource [{place}]"));
+    let (id, name) = (&principal.id, action.name());
+    let message = format!(
+        "Request is blocked because principal [{id}] does not have required RBAC permissions to perform action [{name}] {place}. {LEARN_MORE}"
+    );
+    let substatus = if action == DataAction::ReadMetadata { METADATA } else { DATA };
+    ErrorStatus { substatus: Some(substatus), ..ErrorStatus::new(StatusCode::FORBIDDEN, message) }
+}
+
+fn blocked(account: &str, failure: ErrorStatus) -> ErrorStatus {
+    ErrorStatus { message: format!("Request blocked by Auth {account} : {}", failure.message), ..failure }
+}
