@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pleiad_model::Result;
-use pleiad_partition::PartitionKeyRange;
+use pleiad_model::partition_map::PartitionKeyRange;
 pub use pleiad_partition::check::{CheckReport, Problems};
 use pleiad_storage::{Direction, Limit, Snapshot, Store, keyspace};
 

@@ -61,6 +61,7 @@ pub use statistics::{KeyOrder, KeyReport, PartitionStatistics};
 pub use throttle_log::ThrottleEntry;
 pub use throughput::{Governance, OfferChange, ProvisionedThroughput, ThroughputRequest};
 
+pub use pleiad_model::partition_map::PartitionKeyRange;
 pub use pleiad_partition::commit::SyncPolicy;
 pub use pleiad_partition::feed::PageLimit;
 pub use pleiad_partition::governor::{BucketId, Caps, Priority, RequestClass};
@@ -69,7 +70,7 @@ pub use pleiad_partition::key::LargeKey;
 pub use pleiad_partition::key_statistics::KeyStatistics;
 pub use pleiad_partition::usage::KEYS_TOLD;
 pub use pleiad_partition::version_row::{ItemVersion, VersionKind};
-pub use pleiad_partition::{Partition, PartitionKeyRange, Precondition, Record, Verb, Written, price};
+pub use pleiad_partition::{Partition, Precondition, Record, Verb, Written, price};
 pub use pleiad_script::{Cause as ScriptCause, ScriptError};
 
 pub use pleiad_storage::CheckpointInfo as AccountSnapshot;

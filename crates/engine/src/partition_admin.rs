@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use pleiad_model::partition_key::EffectiveKey;
+use pleiad_model::partition_map::PartitionKeyRange;
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Kind, Result};
-use pleiad_partition::{Partition, PartitionKeyRange};
+use pleiad_partition::Partition;
 
 use crate::catalog::{Container, Reason, RepartitionRequest};
 use crate::jobs::{JobReport, JobStep, split_point};

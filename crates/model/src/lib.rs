@@ -13,6 +13,7 @@ pub mod json; // text to value and back
 pub mod path; // which property
 pub mod percent; // names as paths write them
 pub mod partition_key; // which logical partition, and where it hashes to
+pub mod partition_map; // who owns which range of the hash space
 pub mod resource_id; // the `_rid` family
 pub mod item; // what an item may be called and contain
 pub mod patch; // a change of an item, told by its parts

@@ -23,10 +23,10 @@ use pleiad_storage::{AnySnapshot, Direction, Limit, Snapshot, Store, keyspace};
 
 use crate::index::{IndexTerm, Keyspace};
 use crate::partition::Partition;
-use crate::partition_map::PartitionKeyRange;
 use crate::row_changes::docnum_from_value;
 use crate::schema::Schema;
 use crate::shard_state::{DOCNUM_COUNTER_BITS, RetentionWatermark, ShardState};
+use pleiad_model::partition_map::PartitionKeyRange;
 
 mod item; // an item and the rows it needs
 mod keys; // what each logical partition weighs

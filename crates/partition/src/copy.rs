@@ -24,9 +24,9 @@ use pleiad_storage::{AnySnapshot, AnyStore, Batch, Snapshot, Store, keyspace};
 
 use crate::commit::Committer;
 use crate::partition::Partition;
-use crate::partition_map::PartitionKeyRange;
 use crate::schema::Schema;
 use crate::shard_state::{RetentionWatermark, ShardState};
+use pleiad_model::partition_map::PartitionKeyRange;
 
 pub use catch_up::CatchUpRound;
 

@@ -13,7 +13,6 @@ pub mod index; // which terms an item puts into the index
 pub mod key; // an item's identity, and what a logical partition weighs
 pub mod key_statistics; // which logical partitions are large
 pub mod missing_values; // who has no value where others have one
-pub mod partition_map; // who owns which range of the hash space
 pub mod exact_knn; // the items whose vectors are nearest
 pub mod partition; // one partition: read, check, write
 pub mod price; // what the work costs in request units
@@ -35,6 +34,5 @@ pub use commit::Committer;
 pub use key::ItemKey;
 pub use partition::transaction::{OperationEffect, Transaction};
 pub use partition::{Draft, Partition, Precondition, Verb, Written};
-pub use partition_map::{PartitionKeyRange, PartitionMap};
 pub use record::{Record, RecordView};
 pub use schema::{IndexingConfig, Schema, SizeLimits};

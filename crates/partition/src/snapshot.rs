@@ -30,12 +30,12 @@ use crate::key::ItemKey;
 use crate::key_tombstones::KeyTombstones;
 use crate::partition::Partition;
 use crate::partition::checks::{check_identity, id_without_item};
-use crate::partition_map::PartitionKeyRange;
 use crate::record::{Record, RecordView};
 use crate::row_changes::docnum_from_value;
 use crate::shard_state::ShardState;
 use crate::ttl::Expiry;
 use crate::unique::Claim;
+use pleiad_model::partition_map::PartitionKeyRange;
 
 /// Rows that point at items are small: a few hundred KB.
 const MEMBERS: Limit = Limit { rows: 8_192, bytes: 1 << 20 };

@@ -18,9 +18,9 @@ use crate::commit::{CommitEntry, Committer, Publish, SyncPolicy};
 use crate::index::ComputedDefinitions;
 use crate::key::ItemKey;
 use crate::partition::{Draft, Partition};
-use crate::partition_map::PartitionKeyRange;
 use crate::schema::{IndexingConfig, Schema, SizeLimits};
 use crate::unique::UniqueKeys;
+use pleiad_model::partition_map::PartitionKeyRange;
 
 /// Long enough never to strike during a test.
 pub const LATER: SyncPolicy = SyncPolicy::SyncedWithin(Duration::from_secs(3600));

@@ -284,7 +284,7 @@ async fn partitions_that_differ_come_back_as_children_of_those_that_were() {
     assert!(again.ranges().iter().all(|range| after.by_id(range.id).is_none()));
 }
 
-async fn split_and_restore(live: &Arc<AccountHost>) -> pleiad_partition::PartitionMap {
+async fn split_and_restore(live: &Arc<AccountHost>) -> pleiad_model::partition_map::PartitionMap {
     split(&live.engine()).await;
     live.restore("clean").await.unwrap();
     admit(&live.engine(), "c").container().map.clone()

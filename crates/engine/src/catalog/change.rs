@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use pleiad_model::item::check_resource_name;
 use pleiad_model::partition_key::{EpkRange, initial_ranges};
+use pleiad_model::partition_map::{PartitionKeyRange, PartitionMap};
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid, OfferRid};
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::governor::Caps;
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
-use pleiad_partition::{IndexingConfig, PartitionKeyRange, PartitionMap, Schema};
+use pleiad_partition::{IndexingConfig, Schema};
 
 use super::Catalog;
 use super::encryption_keys::check_encryption_keys;

@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pleiad_model::item::check_resource_name;
+use pleiad_model::partition_map::PartitionMap;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{
     ClientEncryptionKeyRid, ContainerRid, DatabaseRid, ItemRid, OfferRid, ScriptRid, looks_like_database_rid,
 };
 use pleiad_model::{Error, Kind, Result, percent};
+use pleiad_partition::Schema;
 use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
-use pleiad_partition::{PartitionMap, Schema};
 use pleiad_storage::{AnySnapshot, Batch, Store};
 
 use super::publish::CatalogChange;

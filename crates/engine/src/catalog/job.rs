@@ -10,10 +10,10 @@
 
 use std::fmt;
 
+use pleiad_model::partition_map::PartitionKeyRange;
+use pleiad_model::partition_map::{range_from_value, range_to_value};
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Object, Result, Value};
-use pleiad_partition::PartitionKeyRange;
-use pleiad_partition::partition_map::{range_from_value, range_to_value};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct RepartitionJob {

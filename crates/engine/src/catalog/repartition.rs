@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
+use pleiad_model::partition_map::PartitionKeyRange;
+use pleiad_model::partition_map::ancestry;
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::Partition;
 use pleiad_partition::copy::Copy;
-use pleiad_partition::partition_map::ancestry;
 use pleiad_partition::shard_state::ShardState;
-use pleiad_partition::{Partition, PartitionKeyRange};
 use pleiad_storage::{Batch, keyspace};
 
 use super::job::{JobKind, Reason, RepartitionJob};

@@ -26,13 +26,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pleiad_model::env::Env;
+use pleiad_model::partition_map::PartitionMap;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{
     ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid, PermissionRid, ScriptKind, ScriptRid, UserRid,
 };
 use pleiad_model::{Error, Object, Result, Value, json};
 use pleiad_partition::governor::{BucketId, Caps};
-use pleiad_partition::{Committer, IndexingConfig, Partition, PartitionMap, Schema};
+use pleiad_partition::{Committer, IndexingConfig, Partition, Schema};
 use pleiad_storage::{AnySnapshot, AnyStore, Batch, Direction, Limit, Snapshot, Store, keyspace};
 
 use super::index_transformation::IndexTransformation;

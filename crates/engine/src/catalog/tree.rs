@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use pleiad_model::etag::Etag;
+use pleiad_model::partition_map::PartitionMap;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
 use pleiad_model::{Error, Object, Result};
 use pleiad_partition::governor::Caps;
 use pleiad_partition::index::UsableIndex;
-use pleiad_partition::{Partition, PartitionMap, Schema};
+use pleiad_partition::{Partition, Schema};
 
 use super::copy::DatabaseCopy;
 use super::index_transformation::IndexTransformation;

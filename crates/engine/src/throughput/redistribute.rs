@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use pleiad_model::partition_map::PartitionKeyRange;
 use pleiad_model::{Error, Result};
-use pleiad_partition::PartitionKeyRange;
 use pleiad_partition::governor::Caps;
 
 use super::shares::fraction;

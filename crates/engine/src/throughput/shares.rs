@@ -13,8 +13,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use pleiad_model::partition_map::PartitionKeyRange;
+use pleiad_partition::Partition;
 use pleiad_partition::governor::{Caps, Governor, GovernorConfig};
-use pleiad_partition::{Partition, PartitionKeyRange};
 
 use super::{MANUAL_RU_MIN, ProvisionedThroughput, Redistribution};
 use crate::PartitionLimits;

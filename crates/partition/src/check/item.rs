@@ -11,11 +11,11 @@ use pleiad_storage::store::Pair;
 
 use crate::index::IndexTerm;
 use crate::key::ItemKey;
-use crate::partition_map::PartitionKeyRange;
 use crate::record::Record;
 use crate::row_changes::{NewVersion, OldVersion, docnum_value, feed_row};
 use crate::schema::{Schema, StoredTerms};
 use crate::unique::Claim;
+use pleiad_model::partition_map::PartitionKeyRange;
 
 pub struct CheckedItem {
     /// By its row; the record says it too.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use pleiad_partition::partition_map::{PartitionKeyRange, ancestry};
+use pleiad_model::partition_map::{PartitionKeyRange, ancestry};
 use pleiad_partition::shard_state::ShardState;
 use pleiad_storage::Durability;
 

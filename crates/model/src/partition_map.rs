@@ -9,8 +9,8 @@
 //! epoch 5   [00 ──── 7F)[7F ───── FF)  p1 p2     p0 is now a parent
 //! ```
 
-use pleiad_model::partition_key::{EffectiveKey, EpkRange};
-use pleiad_model::{Error, Object, Result, Value};
+use crate::partition_key::{EffectiveKey, EpkRange};
+use crate::{Error, Object, Result, Value};
 
 /// One physical partition as the map knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 use super::*;
-use pleiad_model::partition_key::{KeyKind, KeyVersion, PartitionKey, PartitionKeyDefinition, initial_ranges};
-use pleiad_model::path::PropertyPath;
+use crate::partition_key::{KeyKind, KeyVersion, PartitionKey, PartitionKeyDefinition, initial_ranges};
+use crate::path::PropertyPath;
 use proptest::prelude::*;
 
 fn definition() -> PartitionKeyDefinition {
@@ -59,7 +59,7 @@ proptest! {
     #[test]
     fn s36_the_owner_of_a_key_is_the_range_that_holds_it(count in 1u32..40, key in "\\PC{0,20}") {
         let map = map(count);
-        let key = PartitionKey::parse(&pleiad_model::json::to_string(&Value::from(vec![Value::from(key)]))).unwrap().effective(&definition());
+        let key = PartitionKey::parse(&crate::json::to_string(&Value::from(vec![Value::from(key)]))).unwrap().effective(&definition());
         let owners: Vec<_> = map.ranges().iter().filter(|range| range.keys.contains(&key)).collect();
         prop_assert_eq!(owners, vec![&map.ranges()[map.locate(&key)]]);
     }
