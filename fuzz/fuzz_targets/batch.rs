@@ -4,15 +4,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pleiad_wire::nosql::batch::{Format, parse};
+use pleiad_wire::nosql::batch::{BatchFormat, parse};
 use pleiad_wire::nosql::binary_json;
-use pleiad_wire::nosql::hybrid_row::Stream;
+use pleiad_wire::nosql::hybrid_row::RecordIoWriter;
 
 fuzz_target!(|bytes: (&[u8], Vec<&[u8]>)| {
     let (body, rows) = bytes;
-    let _ = parse(Format::of(body), body);
+    let _ = parse(BatchFormat::of(body), body);
     let _ = binary_json::decode(body);
-    let mut stream = Stream::new();
+    let mut stream = RecordIoWriter::new();
     rows.iter().for_each(|row| stream.push(row));
-    let _ = parse(Format::HybridRow, &stream.finish());
+    let _ = parse(BatchFormat::HybridRow, &stream.finish());
 });

@@ -3,6 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pleiad_sql::testing::{Chance, exam};
+use pleiad_sql::testing::{Choices, exam};
 
-fuzz_target!(|bytes: &[u8]| exam::pages_are_the_whole(&mut Chance::of_bytes(bytes)));
+fuzz_target!(|bytes: &[u8]| exam::pages_are_the_whole(&mut Choices::of_bytes(bytes)));

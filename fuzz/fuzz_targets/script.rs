@@ -8,11 +8,13 @@ use std::sync::{Arc, LazyLock};
 use libfuzzer_sys::fuzz_target;
 use pleiad_model::env::SystemEnv;
 use pleiad_model::{Error, json};
-use pleiad_script::{Answer, Call, Collection, Entry, Functions, Limits, Pool, Program, Reply};
+use pleiad_script::{
+    Collection, EntryPoint, Functions, OperationReply, OperationResult, Program, ScriptCall, ScriptLimits, ScriptPool,
+};
 
-static LIMITS: LazyLock<Limits> =
-    LazyLock::new(|| Limits { soft_ms: 80, hard_ms: 100, memory_bytes_max: 8 << 20, ..Limits::default() });
-static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::new(LIMITS.clone(), Arc::new(SystemEnv), 2));
+static LIMITS: LazyLock<ScriptLimits> =
+    LazyLock::new(|| ScriptLimits { soft_ms: 80, hard_ms: 100, memory_bytes_max: 8 << 20, ..ScriptLimits::default() });
+static POOL: LazyLock<ScriptPool> = LazyLock::new(|| ScriptPool::new(LIMITS.clone(), Arc::new(SystemEnv), 2));
 static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| Functions::new(LIMITS.clone(), Arc::new(SystemEnv)));
 
 fuzz_target!(|input: (&str, Vec<&str>)| {
@@ -20,11 +22,12 @@ fuzz_target!(|input: (&str, Vec<&str>)| {
     let program = Program::new("fuzzed", source);
     let call = |arguments: Vec<String>| {
         let collection = Collection { self_link: "dbs/a/colls/b/".into(), ..Collection::default() };
-        Call { entry: Entry::Procedure { arguments }, collection, is_logging: true }
+        ScriptCall { entry: EntryPoint::Procedure { arguments }, collection, is_logging: true }
     };
     let given = arguments.iter().map(|&text| text.to_owned()).collect();
     POOL.run(&program, call(given), |asked| {
-        let refuse = |ticket| Answer { ticket, reply: Reply::Failed(Error::not_found("nothing is here")) };
+        let refuse =
+            |ticket| OperationReply { ticket, reply: OperationResult::Failed(Error::not_found("nothing is here")) };
         asked.into_iter().map(|operation| refuse(operation.ticket)).collect()
     });
     if let Ok(function) = FUNCTIONS.declare(&program) {

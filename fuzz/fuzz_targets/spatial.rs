@@ -5,13 +5,13 @@
 use libfuzzer_sys::fuzz_target;
 use pleiad_model::json;
 use pleiad_model::policy::Geospatial;
-use pleiad_sql::testing::{Chance, exam};
 use pleiad_spatial::Geometry;
+use pleiad_sql::testing::{Choices, exam};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(value) = json::parse(bytes) {
         let _ = Geometry::parse(&value, Geospatial::Geography).map(|shape| shape.area());
         let _ = Geometry::parse(&value, Geospatial::Geometry).map(|shape| shape.area());
     }
-    exam::a_search_finds_what_is_near(&mut Chance::of_bytes(bytes));
+    exam::a_search_finds_what_is_near(&mut Choices::of_bytes(bytes));
 });
