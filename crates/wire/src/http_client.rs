@@ -1,8 +1,8 @@
-//! Requests of ours to somebody else's server, over HTTP or HTTPS.
+//! HTTP client for outgoing requests, over HTTP or HTTPS: JSON Web Key Sets and the alert webhook.
 //!
-//! Promise: one request, one connection, an answer of bounded size within ten seconds or a reason why not. Certificates are checked
-//! against those that the machine trusts (`SSL_CERT_FILE`, or where systems keep them). Redirects are not followed: the operator names
-//! the place that answers.
+//! Guarantees: each request opens one connection and returns, within ten seconds, a response of bounded size or an
+//! error with the reason. Certificates are verified against the machine's trust store (`SSL_CERT_FILE`, or the usual
+//! system paths). Redirects are not followed: the operator configures the final URL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 const AUTHORITIES: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
-/// A URL that can be asked.
+/// A URL to send requests to.
 pub struct Remote {
     url: Uri,
     host: String,
@@ -35,7 +35,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// `None` when the text is no URL of either scheme.
+    /// `None` if the text is not an `http` or `https` URL.
     pub fn new(url: &str) -> Result<Option<Remote>> {
         let Ok(url) = url.parse::<Uri>() else { return Ok(None) };
         let Some(host) = url.host().map(|host| host.trim_matches(['[', ']']).to_owned()) else { return Ok(None) };
@@ -48,7 +48,7 @@ impl Remote {
         Ok(Some(Remote { url, host, port, tls }))
     }
 
-    /// The request needs only its method, further headers and body: where it goes is known here.
+    /// The request needs only its method, further headers and body; this adds the URL's path and the `Host` header.
     pub async fn ask(&self, request: http::request::Builder, body: Vec<u8>) -> Result<(StatusCode, Bytes)> {
         let request = self.addressed(request, body)?;
         let told = tokio::time::timeout(TIMEOUT, self.connect_and_send(request)).await;

@@ -1,10 +1,10 @@
-//! wire: every byte in or out. Protocols become requests of the engine here, and answers become bytes.
+//! wire: the protocols. Decodes requests into calls of the engine and encodes its responses as bytes.
 //!
-//! Knows no key layout and no store. Read in this order.
+//! Independent of key layouts and of the store. Modules are listed in reading order.
 
 pub mod listener; // accept, TLS or plain on one port, limits, drain
-pub mod metrics; // what is counted
+pub mod metrics; // metrics in the Prometheus text format
 pub mod nosql; // Cosmos DB for NoSQL over HTTP
-mod management; // seeing and steering partitions
-mod http_client; // requests of ours to somebody else's server
-pub mod webhook; // alerts to a URL of the operator's
+mod management; // the management API: inspecting and administering partitions
+mod http_client; // HTTP client for outgoing requests: token keys and the alert webhook
+pub mod webhook; // posts alerts to a URL that the operator configures

@@ -1,7 +1,8 @@
-//! Accept, TLS or plain on one port, limits, drain. Knows no protocol above HTTP.
+//! Connection listener: accepts connections, TLS and plain text on one port, enforces limits, drains. Independent of
+//! any protocol above HTTP.
 //!
-//! Promise: a client that is broken, slow or hostile costs one connection and nothing else; an idle connection wakes
-//! nobody until its time is up; a request that has begun when the drain begins is answered.
+//! Guarantees: a broken, slow or hostile client costs one connection and nothing else; an idle connection causes no
+//! wakeups before its timeout; a request that has begun before the drain begins is completed.
 //!
 //! ```text
 //!            ┌ 16 ………………… TLS ─ ALPN ┬ h2 ────────┐
@@ -9,8 +10,9 @@
 //!                └ anything else ────┴ http/1.1 ─── HTTP/1.1 ┴─ Service
 //! ```
 //!
-//! Past `connections_max` we stop accepting: new connections wait in the operating system's queue until one of ours
-//! ends. Closing them instead would look like a crashed server to a client that only had to wait a moment.
+//! At `connections_max` open connections the listener stops accepting: new connections wait in the operating system's
+//! queue until an open one ends. Closing them instead would look like a crashed server to a client that only has to
+//! wait briefly.
 
 mod again;
 mod body;
@@ -54,10 +56,10 @@ use drain::Draining;
 use patience::{Activity, Patient};
 use sniff::{Protocol, Rewound};
 
-/// After a failed accept (usually: no file descriptors left) we give connections this long to end.
+/// After a failed accept (usually: no file descriptors left), the time to wait for connections to end.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How a connection reached us.
+/// How a connection reached the server.
 #[derive(Clone, Debug)]
 pub struct ConnectionOrigin {
     pub secure: bool,
@@ -65,7 +67,7 @@ pub struct ConnectionOrigin {
     pub peer: SocketAddr,
 }
 
-/// What answers requests.
+/// Handles requests.
 pub trait Service: Send + Sync + 'static {
     fn call(
         &self,
@@ -105,20 +107,20 @@ pub async fn serve<S: Service>(
     }
 }
 
-/// What every connection shares.
+/// State that all connections share.
 struct House<S> {
     tls: Option<TlsAcceptor>,
     limits: ConnectionLimits,
     service: Arc<S>,
 }
 
-/// What every request of one connection shares.
+/// State that all requests of one connection share.
 struct Connection {
     origin: ConnectionOrigin,
     activity: Activity,
 }
 
-/// First the slot, then the connection, so that one without the other never exists.
+/// Acquires the slot before the connection, so that neither exists without the other.
 async fn accept(
     socket: &TcpListener,
     slots: &Arc<Semaphore>,
@@ -148,9 +150,9 @@ async fn connection<S: Service>(
 
 type Ending = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
-/// From the first byte to the last.
+/// Serves a connection from its first byte to its last.
 async fn converse<S: Service>(stream: TcpStream, peer: SocketAddr, house: &House<S>, mut draining: Draining) -> Ending {
-    // Answers are small and complete when written; waiting to fill a segment only adds latency.
+    // Responses are small and complete when written; waiting to fill a segment only adds latency.
     stream.set_nodelay(true)?;
     let local = stream.local_addr()?;
     let greeting = timeout(house.limits.header_read_timeout, greet(stream, house));
@@ -168,7 +170,7 @@ async fn converse<S: Service>(stream: TcpStream, peer: SocketAddr, house: &House
     }
 }
 
-/// What the client turned out to speak.
+/// The protocol that the client uses.
 enum Greeted {
     Http1(Rewound<TcpStream>),
     Http2(Rewound<TcpStream>),
@@ -203,7 +205,7 @@ where
     let mut serving = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
-            // `Patient` keeps both times; hyper's single one would close idle connections as if they were slow.
+            // `Patient` enforces both timeouts; hyper's single one would close idle connections as if they were slow.
             .header_read_timeout(None)
             .max_buf_size(limits.header_bytes_max)
             .serve_connection(TokioIo::new(stream), answer(house.service.clone(), connection.clone()))
@@ -213,7 +215,7 @@ where
         ended = serving.as_mut() => return Ok(ended?),
         () = draining.begun() => {}
     }
-    // Without a first request hyper would wait for one.
+    // Without a first request, hyper's graceful shutdown would wait for one.
     if connection.activity.requests_begun() == 0 {
         return Ok(());
     }
@@ -228,7 +230,7 @@ where
 {
     let limits = &house.limits;
     let connection = Arc::new(Connection { origin, activity: Activity::default() });
-    // Frames are not heads: bytes without a request are no sign of a slow client, so both times are the idle one.
+    // Bytes outside a request may be frames, which are no sign of a slow client, so both timeouts are the idle timeout.
     let stream = Patient::new(stream, connection.clone(), limits.times(limits.idle_timeout));
     let header_bytes_max = u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX);
     let mut serving = pin!(
@@ -247,7 +249,7 @@ where
     Ok(serving.await?)
 }
 
-/// The bridge from hyper's service to ours: no box and no task per request.
+/// Adapts hyper's service to `Service`: no allocation and no task per request.
 fn answer<S: Service>(
     service: Arc<S>,
     connection: Arc<Connection>,

@@ -1,11 +1,13 @@
-//! Seeing and steering partitions: `/_pleiad/v1/…`, JSON, beside the protocols that applications speak.
+//! The management API: inspecting and administering partitions under `/_pleiad/v1/…`, as JSON, beside the protocols
+//! that applications use.
 //!
-//! Promise: whoever has a key of the account can see what its partitions hold, give and do, and with a read-write key
-//! split, merge and scale them, with the same effect as through the protocol where that offers it too. Whatever is refused says
-//! what to do next, and changes nothing. What only tests need (`topology`) is refused by a server for real use.
+//! Guarantees: a caller with a key of the account can see the contents, throughput and jobs of its partitions. With a
+//! read-write key it can also split, merge and scale them, with the same effect as through the protocol where the
+//! protocol offers the operation. A rejected request changes nothing, and its error message says what to do next. A
+//! production server rejects the controls that only tests need (`topology`, see `test_controls`).
 //!
-//! Requests are signed as all others are, with `pleiad` for the resource type and the decoded path for the link; the query part is
-//! not signed. For `GET /_pleiad/v1/containers/My%20Db/c/partitions?…`, every line ending in a line feed:
+//! Requests are signed like all others, with `pleiad` as the resource type and the decoded path as the link; the query
+//! string is not signed. For `GET /_pleiad/v1/containers/My%20Db/c/partitions?…`, every line ending in a line feed:
 //!
 //! ```text
 //! get
@@ -15,18 +17,18 @@
 //!
 //! ```
 //!
-//! Read in this order.
+//! Modules are listed in reading order.
 
-mod route; // which resource a path names
-mod request; // the query part and the body, read as types
-mod partitions; // what each holds, splits and merges
-mod keys; // logical partitions
-mod containers; // new ones
-mod throughput; // what is reserved
-mod jobs; // splits, merges and copies under way
-pub mod snapshots; // the whole account, taken and restored
-mod usage; // what is used, and who was refused
-mod test_controls; // what only tests need
+mod route; // the resource that a path names
+mod request; // query string and body, decoded into types
+mod partitions; // partition reports, splits and merges
+mod keys; // logical partitions: sizes and request units
+mod containers; // creating containers
+mod throughput; // provisioned throughput
+mod jobs; // splits, merges and copies in progress
+pub mod snapshots; // snapshots of the account: take, restore
+mod usage; // throttled requests, metrics, alerts
+mod test_controls; // controls for tests only
 
 use std::sync::Arc;
 
@@ -43,12 +45,12 @@ use route::ManagementRoute;
 
 const ROOT: &str = "/_pleiad";
 
-/// The path below the root, if it is there.
+/// The path below the root; `None` for any other path.
 pub fn below_root(path: &str) -> Option<&str> {
     path.strip_prefix(ROOT).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The decoded names on the path: outer and doubled slashes do not count.
+/// The decoded names on the path. Leading, trailing and doubled slashes are ignored.
 pub fn names(path: &str) -> Result<Vec<String>> {
     let decoded = |segment: &str| {
         let mut name = String::with_capacity(segment.len());
@@ -57,7 +59,7 @@ pub fn names(path: &str) -> Result<Vec<String>> {
     path.split('/').filter(|segment| !segment.is_empty()).map(decoded).collect()
 }
 
-/// What stands in a signature for the path.
+/// The link that the signature of a request for this path covers.
 pub fn link(names: &[String]) -> String {
     std::iter::once("_pleiad").chain(names.iter().map(String::as_str)).collect::<Vec<_>>().join("/")
 }
@@ -66,10 +68,10 @@ pub fn signing(link: &str) -> Signing<'_> {
     Signing { resource_type: "pleiad", link, lower_case_link: false }
 }
 
-/// Answers what is asked about partitions, and of them.
+/// Handles management requests against one engine.
 pub struct ManagementApi {
     engine: Arc<Engine>,
-    /// Where tests may steer the server, the clock that they may move.
+    /// The clock that tests may advance; `None` if test controls are disabled.
     clock: Option<Arc<OffsetEnv>>,
 }
 
@@ -124,7 +126,7 @@ fn list(name: &str, rows: Vec<Value>) -> Handled {
     ok(Object::new().with(name, rows).with("_count", count))
 }
 
-/// Ids are text, as the protocol has them.
+/// Ids are strings, as in the protocol.
 fn ids<'a>(of: impl IntoIterator<Item = &'a u32>) -> Vec<Value> {
     of.into_iter().map(|id| Value::from(id.to_string())).collect()
 }

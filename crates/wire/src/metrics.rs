@@ -1,8 +1,8 @@
-//! What the server counts, for Prometheus.
+//! Metrics of the server, in the Prometheus text format.
 //!
-//! Counters are touched once per request; rendering happens when somebody asks.
+//! A request updates its counters once; the text is rendered when `/metrics` is read.
 
-mod account; // the engine's figures
+mod account; // the engine's metrics
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// The format's last line.
+/// The last line of the text format.
 const END: &str = "# EOF\n";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
@@ -47,7 +47,7 @@ struct Labels {
 }
 
 pub struct Metrics {
-    /// Whether partition keys are told; nobody is asked for a key of the account's to see them.
+    /// Whether partition keys are included: any client can read `/metrics` without an account key.
     shows_keys: bool,
     registry: Registry,
     requests: Family<Labels, Counter>,

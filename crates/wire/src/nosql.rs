@@ -1,23 +1,23 @@
-//! Cosmos DB for NoSQL over HTTP. Read in this order.
+//! Cosmos DB for NoSQL over HTTP. Modules are listed in reading order.
 
-mod http; // one request, from its first line to its answer
-pub mod address; // which resource a path names
-pub mod auth; // who is asking
-pub mod resource_token; // what a permission is worth to whoever carries it
-mod permissions; // what it allows
-pub mod roles; // which principal may do what where
-mod file_stamp; // whether a file has changed
-pub mod role_access; // what a bearer token is worth
-pub(crate) mod request; // headers and bodies, read as types
-pub mod binary_json; // bodies in Cosmos's binary form
+mod http; // one request, from its request line to its response
+pub mod address; // the resource that a path names
+pub mod auth; // authentication: the caller of a request
+pub mod resource_token; // resource tokens: credentials issued for a permission
+mod permissions; // authorization by resource token
+pub mod roles; // role-based access control: principals, data actions, scopes
+mod file_stamp; // detects that a file has changed
+pub mod role_access; // authorization by bearer token and roles
+pub(crate) mod request; // headers and bodies, decoded into types
+pub mod binary_json; // Cosmos binary JSON bodies
 pub mod batch; // many operations in one body, and their results
-pub mod hybrid_row; // records as one SDK sends and wants them
+pub mod hybrid_row; // HybridRow records, used by the .NET SDK
 mod session; // session tokens as text
-pub mod continuation; // where the next page starts, signed
-pub(crate) mod translate; // requests to the engine, answers from it
-mod query_metrics; // how a page of a query was made
+pub mod continuation; // signed continuation tokens
+pub(crate) mod translate; // requests to engine calls, engine responses to replies
+mod query_metrics; // query metrics headers
 mod encode; // resources as JSON
-pub(crate) mod status; // failures as numbers
+pub(crate) mod status; // errors as status and substatus codes
 pub(crate) mod reply; // status, headers, body
 
 use std::sync::Arc;
@@ -35,39 +35,39 @@ use auth::SigningKeys;
 use continuation::TokenSigner;
 use role_access::BearerAccess;
 
-/// What the account says of itself.
+/// The properties that the account reports about itself.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// Not `localhost`: one SDK takes that as a sign to ignore the addresses it is given.
+    /// Not `localhost`: one SDK ignores the addresses it receives if the account has this name.
     pub id: String,
     pub region: String,
-    /// What reads promise unless they ask for less.
+    /// The default consistency level; a request may ask for a weaker one.
     pub consistency: Consistency,
 }
 
-/// Answers HTTP requests for one account.
+/// The HTTP front end of one account.
 pub struct Frontend {
     live: Arc<AccountHost>,
     keys: SigningKeys,
     access: Arc<BearerAccess>,
     account: Account,
-    /// Where tests may steer the server, the clock that they may move.
+    /// The clock that tests may advance; `None` if test controls are disabled.
     clock: Option<Arc<OffsetEnv>>,
     tokens: Arc<TokenSigner>,
     metrics: Arc<Metrics>,
-    /// The authority that signed our certificate, for clients to download.
+    /// The certificate of the authority that signed the server's certificate, for clients to download.
     certificate: Option<Bytes>,
     body_bytes_max: usize,
-    /// Refuse what arrives in clear text.
+    /// Reject requests that arrive in clear text.
     https_only: bool,
     activity_seed: u64,
     activities: AtomicU64,
-    /// Since when the server is what it is, as clients write dates.
+    /// When the server started, as an HTTP date.
     started: HeaderValue,
     requests: AtomicU64,
 }
 
-/// Answers one request: from one engine, whatever happens to the account meanwhile.
+/// The context of one request. It uses one engine throughout, even if the account is restored meanwhile.
 pub struct RequestContext<'f> {
     engine: &'f Engine,
     account: &'f Account,
@@ -86,7 +86,7 @@ impl Frontend {
         https_only: bool,
     ) -> Self {
         let engine = live.engine();
-        // A snapshot of the account has the same secret.
+        // Snapshots of the account have the same secret, so tokens stay valid after a restore.
         let tokens = Arc::new(TokenSigner::new(&engine.catalog.secret().await));
         let (activity_seed, activities) = (engine.random_u64(), AtomicU64::new(0));
         let started = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(engine.now_ms()));
@@ -109,13 +109,13 @@ impl Frontend {
         }
     }
 
-    /// Takes bearer tokens of others than an emulator's.
+    /// Accepts bearer tokens of the configured issuer, in addition to emulator tokens.
     pub fn open_to(mut self, access: Arc<BearerAccess>) -> Self {
         self.access = access;
         self
     }
 
-    /// Lets tests steer the server, and move this clock of its.
+    /// Enables the test controls; tests may advance this clock.
     pub fn steered(mut self, clock: Arc<OffsetEnv>) -> Self {
         self.clock = Some(clock);
         self

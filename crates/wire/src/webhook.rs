@@ -1,6 +1,6 @@
-//! A URL of the operator's that is told of alerts: one POST of JSON, over HTTP or HTTPS.
+//! Alert webhook: one POST of JSON per alert to a URL that the operator configures, over HTTP or HTTPS.
 //!
-//! Promise: nobody waits for it but the task that posts, and that one not for long.
+//! Guarantees: only the task that posts waits for the response, and only until the client's timeout.
 
 use http::Request;
 use http::header::CONTENT_TYPE;

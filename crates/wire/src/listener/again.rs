@@ -1,16 +1,17 @@
-//! A connection that wakes itself while it is looked at is looked at again, there and then.
+//! Self-wakes of a connection task: a task that wakes itself while it is being polled is polled again immediately,
+//! without passing through the runtime's queue.
 //!
-//! hyper gives a request's body to us through a channel whose two ends are in one task, so that every part of a body wakes
-//! the task that is already running. A runtime takes that for more work than one thread can do: it queues the task and
-//! calls another thread, which for a short request costs as much as the request.
+//! hyper passes a request's body through a channel whose two ends are in one task, so each part of a body wakes the
+//! task that is already running. A runtime takes that as more work than one thread can do: it queues the task and wakes
+//! another thread, which for a short request costs as much as the request itself.
 //!
-//! Promise: no wake is lost. One that comes while the work is polled is answered by another poll; any other, and one too many,
+//! Guarantees: no wake is lost. A wake during a poll leads to another poll; any other wake, and one beyond `POLLS_MAX`,
 //! goes to the runtime.
 //!
 //! ```text
 //!           poll                    wake                        wake
-//!   AT REST ────→ POLLED ───────────────→ POLLED + WOKEN      AT REST ────→ WOKEN, and the runtime is told
-//!      ↑____________│ pending                   │ polled again, or the runtime is told
+//!   AT REST ────→ POLLED ───────────────→ POLLED + WOKEN      AT REST ────→ WOKEN, and the runtime is woken
+//!      ↑____________│ pending                   │ polled again, or the runtime is woken
 //! ```
 
 use std::future::{Future, poll_fn};
@@ -19,14 +20,14 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Then others have their turn.
+/// After this many polls the task yields to others.
 const POLLS_MAX: usize = 16;
 
 const AT_REST: u8 = 0;
 const POLLED: u8 = 1;
 const WOKEN: u8 = 2;
 
-/// Who listens to wakes of the work.
+/// Receives the wakes of the work.
 struct Ear {
     state: AtomicU8,
     runtime: Mutex<Waker>,
@@ -39,7 +40,7 @@ pub(super) async fn again<F: Future>(work: F) -> F::Output {
     poll_fn(|cx| {
         ear.remember(cx.waker());
         for _ in 0..POLLS_MAX {
-            ear.state.store(POLLED, Ordering::SeqCst); // a wake before now is answered by this poll
+            ear.state.store(POLLED, Ordering::SeqCst); // wakes before this point are covered by this poll
             if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
                 return Poll::Ready(done);
             }
@@ -55,7 +56,7 @@ pub(super) async fn again<F: Future>(work: F) -> F::Output {
 
 impl Ear {
     fn remember(&self, waker: &Waker) {
-        self.runtime.lock().unwrap_or_else(PoisonError::into_inner).clone_from(waker); // no clone of the same one
+        self.runtime.lock().unwrap_or_else(PoisonError::into_inner).clone_from(waker); // skips identical wakers
     }
 }
 
@@ -77,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts how often the runtime is told.
+    /// Counts how often the runtime is woken.
     #[derive(Default)]
     struct ListenerRuntime(AtomicUsize);
 
@@ -93,7 +94,7 @@ mod tests {
         }
     }
 
-    /// Wakes itself in its first polls, and then rests for ever.
+    /// Wakes itself in its first polls, then stays pending forever.
     fn restless(wakes: usize, polls: &AtomicUsize, last: &Mutex<Option<Waker>>) -> impl Future<Output = ()> {
         poll_fn(move |cx| {
             let before = polls.fetch_add(1, Ordering::SeqCst);
@@ -129,7 +130,7 @@ mod tests {
         assert_eq!((first.told(), second.told()), (0, 1));
     }
 
-    /// Wakes from another thread meet every moment of a poll; one that was lost would leave the receiver waiting.
+    /// Wakes from another thread hit a poll at any point; a lost wake would leave the receiver waiting.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn no_wake_is_lost() {
         const PASSES: usize = 50_000;

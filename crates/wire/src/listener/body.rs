@@ -1,6 +1,6 @@
-//! A request's body, whole and bounded.
+//! Request bodies, read completely and with a size limit.
 //!
-//! Promise: no more than `bytes_max` is ever kept, and a body that arrives in one frame is not copied.
+//! Guarantees: never buffers more than `bytes_max`; a body that arrives in one frame is not copied.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use http_body_util::BodyExt;
 use hyper::body::Body;
 use tokio::time::timeout;
 
-/// How long a body may pause.
+/// The longest pause within a body.
 const FRAME_TIMEOUT: Duration = Duration::from_secs(30);
-/// The whole of a body: a client that sends a byte now and then is slow as well.
+/// For the whole body: a client that sends a byte now and then is slow, too.
 const BODY_TIMEOUT: Duration = Duration::from_secs(120);
-/// Memory follows what has arrived, not what was announced.
+/// Memory grows with the bytes received, not with the announced length.
 const RESERVED_BYTES_MAX: u64 = 64 * 1024;
-/// What we read of a body that is too large, only to let the client finish: if we closed the connection on a client
-/// that is still sending, the reset would often destroy our answer before it is read.
+/// How much of an oversized body is read and discarded to let the client finish: closing the connection on a client
+/// that is still sending would often destroy the response by a reset before the client reads it.
 const DISCARDED_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {
     /// More bytes than allowed.
     TooLarge,
-    /// The client went away, or does not speak HTTP.
+    /// The client disconnected or violated HTTP.
     Broken,
-    /// The client stopped sending and did not go away.
+    /// The client stopped sending without disconnecting.
     TimedOut,
 }
 
@@ -58,7 +58,7 @@ async fn read_all<B: Body<Data = Bytes> + Unpin>(mut body: B, bytes_max: usize) 
     Ok(whole.freeze())
 }
 
-/// The next piece of data; trailers are passed over.
+/// The next data frame; trailers are skipped.
 async fn next_data<B: Body<Data = Bytes> + Unpin>(body: &mut B) -> Result<Option<Bytes>, BodyError> {
     loop {
         match timeout(FRAME_TIMEOUT, body.frame()).await {
@@ -74,7 +74,7 @@ async fn next_data<B: Body<Data = Bytes> + Unpin>(body: &mut B) -> Result<Option
     }
 }
 
-/// Reads on and keeps nothing. `expected` is what is known to be coming.
+/// Reads and discards the rest of the body. `expected` is the number of bytes known to be coming.
 async fn discard<B: Body<Data = Bytes> + Unpin>(mut body: B, expected: u64) {
     if expected > DISCARDED_BYTES_MAX {
         return;

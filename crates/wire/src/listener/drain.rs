@@ -1,20 +1,21 @@
-//! Stopping without dropping anyone.
+//! Graceful shutdown.
 //!
-//! Promise: after `begin`, nothing new is accepted and every connection ends with the request it is in; `wait` returns
-//! when the last one has ended. Everyone who must end holds a `Draining`, and waiting is waiting for those to go.
+//! Guarantees: after `begin`, nothing new is accepted and every connection ends after its current request; `wait`
+//! returns when the last connection has ended. Every task that has to end holds a `Draining`; `wait` waits until all of
+//! them are dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// The handle of whoever stops the server. Clones are the same drain.
+/// The handle for stopping the server. Clones refer to the same drain.
 #[derive(Clone, Debug)]
 pub struct Drain {
     begun: Arc<watch::Sender<bool>>,
 }
 
-/// Held by everything that has to end.
+/// Held by every task that has to end.
 #[derive(Clone, Debug)]
 pub(super) struct Draining {
     begun: watch::Receiver<bool>,
@@ -25,12 +26,12 @@ impl Drain {
         Drain { begun: Arc::new(watch::Sender::new(false)) }
     }
 
-    /// Stops accepting and asks connections to finish. Asking twice is asking once.
+    /// Stops accepting and asks connections to finish. Idempotent.
     pub fn begin(&self) {
         self.begun.send_replace(true);
     }
 
-    /// Whether everything ended within the time. Listeners that are still accepting count as not ended.
+    /// Returns true if everything ended within the time. Listeners that are still accepting count as not ended.
     pub async fn wait(&self, at_most: Duration) -> bool {
         tokio::time::timeout(at_most, self.begun.closed()).await.is_ok()
     }
@@ -47,7 +48,8 @@ impl Default for Drain {
 }
 
 impl Draining {
-    /// Returns once the drain has begun; also when nobody is left who could begin it, as nobody could end us then.
+    /// Returns once the drain has begun, and also if all `Drain` handles were dropped: nothing could end this task
+    /// then.
     pub(super) async fn begun(&mut self) {
         let _ = self.begun.wait_for(|begun| *begun).await;
     }

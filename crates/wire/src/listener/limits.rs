@@ -1,4 +1,4 @@
-//! What one client may cost: the defaults.
+//! Limits on what one client may consume, with their defaults.
 
 use std::time::Duration;
 
@@ -6,18 +6,19 @@ use super::patience::Times;
 
 #[derive(Clone, Debug)]
 pub struct ConnectionLimits {
-    /// Open connections; more wait in the operating system's queue.
+    /// Open connections; further ones wait in the operating system's queue.
     pub connections_max: usize,
-    /// Requests under way on one HTTP/2 connection.
+    /// Concurrent requests on one HTTP/2 connection.
     pub streams_max: u32,
-    /// Request line and headers together. Session tokens and continuations travel in headers.
+    /// Request line and headers together. Session tokens and continuations are headers.
     pub header_bytes_max: usize,
-    /// From the first byte of a request to the last of its headers; also for what comes before, down to the TLS
-    /// handshake.
+    /// From the first byte of a request to the last of its headers; also applies to what precedes the request,
+    /// including the TLS handshake.
     pub header_read_timeout: Duration,
-    /// For whoever reads bodies with `read_body`; the listener itself reads none.
+    /// For callers that read bodies with `read_body`; the listener itself reads none.
     pub body_bytes_max: usize,
-    /// How long a connection may be open without a request. Clients pool connections and are surprised by a short one.
+    /// How long a connection may stay open without a request. Clients pool connections and do not expect a short
+    /// timeout.
     pub idle_timeout: Duration,
 }
 

@@ -1,18 +1,18 @@
-//! How long we wait for a client that says nothing.
+//! Timeouts for silent clients.
 //!
-//! Two times, because they mean different things: a client in the middle of a request's head is slow or hostile and
-//! gets seconds; a client between requests is a pooled connection and gets minutes. While a request is being answered
-//! there is no limit here: that time is ours, not the client's (and `read_body` minds bodies).
+//! There are two timeouts for two situations: a client in the middle of a request's head is slow or hostile and gets
+//! seconds; a client between requests is a pooled connection and gets minutes. While a request is being processed there
+//! is no limit here: that time is the server's, not the client's (and `read_body` limits the time for bodies).
 //!
 //! ```text
-//!  open │──idle──│ first byte │──head──│ request begins │──no limit──│ answered │──idle──│
+//!  open │──idle──│ first byte │──head──│ request begins │──no limit──│ response │──idle──│
 //! ```
 //!
-//! The alarm is set only when a read finds nothing, and one that rings too early is put off rather than moved on every
-//! request: a busy connection pays nearly no timer, an idle one is woken twice at most. The price is that idle time
-//! counts from the next ring after the last request, so a connection may live longer by one head's time. One alarm is
-//! always set: hyper does not read again after an answer when its last read found nothing, and so only the alarm makes
-//! it look.
+//! The timer is armed only when a read would block. A timer that fires too early is re-armed, instead of being reset on
+//! every request: a busy connection has nearly no timer cost, an idle one is woken twice at most. In exchange, idle
+//! time counts from the first firing after the last request, so a connection may stay open longer by one head timeout.
+//! One timer is always armed: hyper does not read again after a response if its last read would have blocked, so only
+//! the timer makes it poll the stream.
 
 use std::future::Future;
 use std::io;
@@ -27,14 +27,14 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::Connection;
 
-/// Which requests a connection has seen.
+/// Counts the requests of a connection.
 #[derive(Default)]
 pub(super) struct Activity {
     begun: AtomicU64,
     ended: AtomicU64,
 }
 
-/// One request under way; dropping it ends it, however that comes about.
+/// One request in progress; dropping it ends the request, for whatever reason.
 pub(super) struct InFlight<'a>(&'a Activity);
 
 impl Activity {
@@ -48,7 +48,7 @@ impl Activity {
     }
 
     fn is_busy(&self) -> bool {
-        // Ended first: a request that begins in between makes us busy, never idle.
+        // Load `ended` first: a request that begins in between makes the connection busy, never idle.
         let ended = self.ended.load(Ordering::Relaxed);
         self.begun.load(Ordering::Relaxed) != ended
     }
@@ -60,7 +60,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// What the client is being waited for, and since when.
+/// What the connection is waiting for, and since when.
 #[derive(Clone, Copy)]
 enum Wait {
     Nothing,
@@ -68,7 +68,7 @@ enum Wait {
     RestOfHead(Instant),
 }
 
-/// How long a client may take: for the head of a request, between requests, and to take any of an answer.
+/// How long a client may take: for the head of a request, between requests, and to accept any part of a response.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
     pub head: Duration,
@@ -85,7 +85,7 @@ pub(super) struct Patient<IO> {
     wait: Wait,
     requests_seen: u64,
     alarm: Pin<Box<Sleep>>,
-    /// Running while the client takes nothing of what we have for it.
+    /// Runs while the client accepts nothing of a response.
     stalled: Option<Pin<Box<Sleep>>>,
     stall_timeout: Duration,
 }
@@ -98,8 +98,8 @@ impl<IO> Patient<IO> {
         Patient { stream, connection, head_timeout, idle_timeout, wait, requests_seen, alarm, stalled, stall_timeout }
     }
 
-    /// What a write came to. A client that takes some of its answer, however slowly, is alive; one that takes nothing
-    /// for too long holds a connection and an answer that others need the room of.
+    /// Handles the result of a write. A client that accepts some of its response, however slowly, is alive; one that
+    /// accepts nothing for too long occupies a connection and memory that other clients need.
     fn wrote(&mut self, outcome: Poll<io::Result<usize>>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if outcome.is_ready() {
             self.stalled = None;
@@ -111,22 +111,22 @@ impl<IO> Patient<IO> {
         stalled.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// Bytes came in: the first ones after a pause start the head's time, later ones do not start it again.
+    /// Bytes were received: the first ones after a pause start the head timeout, later ones do not restart it.
     fn heard(&mut self) {
         if !matches!(self.wait, Wait::RestOfHead(_)) {
             self.wait = Wait::RestOfHead(Instant::now());
         }
     }
 
-    /// Bytes went out: a client that takes an answer slowly is not idle.
+    /// Bytes were sent: a client that accepts a response slowly is not idle.
     fn said(&mut self) {
         if matches!(self.wait, Wait::Request(_)) {
             self.wait = Wait::Nothing;
         }
     }
 
-    /// Nothing to read. Ready when the client's time is up: as the end of the stream between requests, which closes
-    /// the connection politely, and as an error within one.
+    /// A read would block. Ready when the client's time is up: with the end of the stream between requests, which
+    /// closes the connection gracefully, and with an error within a request.
     fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let requests = self.connection.activity.requests_begun();
         if requests != self.requests_seen {

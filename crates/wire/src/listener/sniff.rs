@@ -1,13 +1,13 @@
-//! Which protocol a connection speaks, by its first bytes, and without losing them.
+//! Protocol detection by the first bytes of a connection, which stay readable.
 //!
 //! ```text
 //! 16 03 01 …                  a TLS handshake record
 //! "PRI * HTTP/2.0" 0d 0a …    HTTP/2 by prior knowledge
-//! anything else               HTTP/1.1, or something its parser will refuse
+//! anything else               HTTP/1.1, or bytes that its parser will reject
 //! ```
 //!
-//! `POST` and `PATCH` begin like `PRI`, so we read until the bytes differ or the word is complete. How long that may
-//! take is the caller's business.
+//! `POST` and `PATCH` begin like `PRI`, so bytes are read until they differ from the preface or complete it. The caller
+//! limits how long that may take.
 
 use std::io;
 use std::pin::Pin;
@@ -51,7 +51,7 @@ fn recognize(seen: &[u8]) -> Option<Protocol> {
     }
 }
 
-/// A stream whose first bytes were read once already.
+/// A stream whose first bytes were already read; it returns them again.
 pub(super) struct Rewound<IO> {
     seen: [u8; HTTP2_PREFACE.len()],
     unread: std::ops::Range<usize>,

@@ -1,4 +1,4 @@
-//! Real sockets, real clients; what a client would notice.
+//! The listener with real sockets and real clients: what a client observes.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use super::sniff::{Protocol, sniff};
 use super::*;
 
 const BODY_BYTES_MAX: usize = 1000;
-/// Long enough that only a mistake makes it pass.
+/// Long enough to elapse only if the test fails.
 const FOREVER: Duration = Duration::from_secs(10);
 const A_WHILE: Duration = Duration::from_millis(150);
 
-/// `/` says how the request came; `/echo` gives the body back; `/slow` waits to be released.
+/// `/` reports how the request arrived; `/echo` returns the body; `/slow` waits to be released.
 #[derive(Default)]
 struct Parrot {
     entered: Notify,
@@ -86,7 +86,7 @@ impl House {
         tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, self.connect().await).await.unwrap()
     }
 
-    /// A whole conversation in raw bytes, until the server closes.
+    /// Sends raw bytes and returns everything up to the close by the server.
     async fn say(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect().await;
         stream.write_all(bytes).await.unwrap();
@@ -99,14 +99,14 @@ impl House {
     }
 }
 
-/// Everything up to the end; a reset is an end too.
+/// Everything up to the end of the stream; a reset is an end, too.
 async fn until_closed(stream: &mut (impl AsyncRead + Unpin)) -> String {
     let mut all = Vec::new();
     let _ = timeout(FOREVER, stream.read_to_end(&mut all)).await.expect("the server should have closed the connection");
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// One answer with a known end, leaving the connection open.
+/// One response with a known end; leaves the connection open.
 async fn until(stream: &mut (impl AsyncRead + Unpin), end: &str) -> String {
     let mut all = Vec::new();
     while !all.ends_with(end.as_bytes()) {
@@ -235,7 +235,7 @@ async fn a_slow_answer_is_not_an_idle_connection() {
     stream.write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     tokio::time::sleep(A_WHILE * 3).await;
     house.parrot.release.notify_one();
-    // And afterwards it is one, and ends.
+    // After the response the connection is idle, and ends.
     assert!(until_closed(&mut stream).await.ends_with("at last"));
 }
 
@@ -299,7 +299,7 @@ async fn past_the_limit_connections_wait_their_turn() {
 async fn a_client_that_takes_nothing_of_its_answers_gives_its_place_back() {
     let limits = ConnectionLimits { connections_max: 1, header_read_timeout: A_WHILE, ..ConnectionLimits::default() };
     let house = open(limits).await;
-    // More answers than all buffers between us hold, and nobody to read them.
+    // More responses than all buffers between server and client hold, and no reader.
     let mut greedy = house.connect().await;
     let question = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "long".repeat(10_000));
     let asking = tokio::spawn(async move { while greedy.write_all(question.as_bytes()).await.is_ok() {} });
@@ -321,8 +321,8 @@ async fn a_drain_lets_a_request_finish_and_takes_no_other() {
 
     house.drain.begin();
     assert_eq!(until_closed(&mut idle).await, "");
-    assert!(!house.drain.wait(A_WHILE).await, "a request is still under way");
-    assert!(TcpStream::connect(house.address).await.is_err(), "nothing new is accepted");
+    assert!(!house.drain.wait(A_WHILE).await, "a request is still in progress");
+    assert!(TcpStream::connect(house.address).await.is_err(), "the listener must not accept new connections");
     house.parrot.release.notify_one();
     assert!(until_closed(&mut busy).await.ends_with("at last"));
     assert!(house.drain.wait(FOREVER).await);

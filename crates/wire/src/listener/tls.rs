@@ -1,4 +1,4 @@
-//! The server's side of TLS: 1.2 and 1.3, HTTP/2 and HTTP/1.1 by ALPN.
+//! Server-side TLS: versions 1.2 and 1.3, HTTP/2 and HTTP/1.1 by ALPN.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub fn tls_config(cert_chain_pem: &[u8], key_pem: &[u8]) -> Result<Arc<ServerCon
     tls_config_of(chain, key)
 }
 
-/// The same, for who has already read the files.
+/// The same for certificates and a key that are already parsed.
 pub fn tls_config_of(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> Result<Arc<ServerConfig>> {
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()

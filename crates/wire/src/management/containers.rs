@@ -1,4 +1,4 @@
-//! Containers, made from the outside: the same as through the protocol, in one request.
+//! Creating containers through the management API: the same effect as through the protocol, in one request.
 //!
 //! ```text
 //! PUT containers/shop/orders   {"partitionKey": {"paths": ["/customer"]}, "throughput": 400}
@@ -18,7 +18,7 @@ use super::{ManagementApi, told};
 use crate::nosql::reply::Handled;
 
 impl ManagementApi {
-    /// And its database, if there is none; that one reserves nothing itself.
+    /// Also creates the database if it does not exist; that database has no throughput of its own.
     pub(super) async fn create(&self, at: ContainerName<'_>, asked: &ManagementRequest<'_>) -> Handled {
         let ContainerName::Named { database, container } = at else {
             return Err(Error::invalid("A new container has a name.").into());

@@ -1,4 +1,4 @@
-//! Splits, merges and copies of databases: how far each has come.
+//! Jobs: progress of splits, merges and database copies.
 
 use pleiad_engine::{DatabaseCopy, JobOutcome, JobReport, JobTask, RepartitionJob};
 use pleiad_model::{Error, Object, Result, Value};
@@ -24,7 +24,7 @@ impl ManagementApi {
         self.job(id)
     }
 
-    /// Answers when it has ended; one that had ended before stays as it is.
+    /// Responds when the job has ended. A job that had already ended stays unchanged.
     pub(super) async fn cancel_job(&self, id: u64) -> Handled {
         let report = match self.find_job(id)? {
             ended if ended.outcome.is_some() => ended,
@@ -52,7 +52,7 @@ impl ManagementApi {
         })
     }
 
-    /// Times are milliseconds since 1970.
+    /// Times are milliseconds since 1970-01-01.
     pub(super) fn job_shown(&self, report: &JobReport) -> Value {
         let shown = match &report.task {
             JobTask::Repartition(job) => self.repartition_shown(job),

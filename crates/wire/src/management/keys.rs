@@ -1,4 +1,4 @@
-//! Logical partitions: how many there are, which hold most, which take most.
+//! Logical partitions: their number, the largest and the busiest.
 
 use pleiad_engine::{ContainerName, KeyOrder, KeyReport};
 use pleiad_model::{Error, Object, Result, Value, json};
@@ -53,7 +53,7 @@ fn order(asked: &ManagementRequest<'_>) -> Result<KeyOrder> {
     }
 }
 
-/// `limitUse` is the size as a part of what one key may hold.
+/// `limitUse` is the size as a fraction of the maximum size of a logical partition.
 fn shown(key: &KeyReport, cap: u64) -> Value {
     let value = json::parse(key.key.to_json().as_bytes()).unwrap_or(Value::Null);
     let shown = Object::new().with("partitionKey", value).with("partitionKeyRangeId", key.range.to_string());
@@ -68,7 +68,7 @@ fn shown(key: &KeyReport, cap: u64) -> Value {
     }
 }
 
-/// Four decimals.
+/// Rounded to four decimals.
 fn part(of: u64, whole: u64) -> f64 {
     (of as f64 / whole.max(1) as f64 * 10_000.0).round() / 10_000.0
 }

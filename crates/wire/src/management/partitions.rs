@@ -1,4 +1,4 @@
-//! Physical partitions: what each holds and gives; splits and merges on demand.
+//! Physical partitions: size and throughput of each; splits and merges on demand.
 
 use http::StatusCode;
 use pleiad_engine::{ContainerName, JobKind, JobReport, PartitionReport};
@@ -24,7 +24,7 @@ impl ManagementApi {
         Err(Error::not_found(format!("There is no partition {id} (any more); there are {}.", ids.join(", "))))
     }
 
-    /// `{"at": "1FFF…"}` or `{"at": ["a key"]}`; where the bytes halve, if nothing is said.
+    /// `{"at": "1FFF…"}` or `{"at": ["a key"]}`; by default the split point halves the bytes.
     pub(super) async fn split(&self, at: ContainerName<'_>, id: Option<u32>, asked: &ManagementRequest<'_>) -> Handled {
         let body = asked.object()?;
         only(&body, &["at"])?;
@@ -50,7 +50,7 @@ impl ManagementApi {
         if waits {
             match self.engine.job_ended(job).await {
                 Ok(report) => return Ok(told(StatusCode::OK, self.job_shown(&report))),
-                // It is begun, and goes on at the next start: a refusal would have it begun twice.
+                // The job is registered and resumes at the next start: an error would make the client start it twice.
                 Err(error) if error.kind == Kind::Unavailable => {}
                 Err(error) => return Err(error.into()),
             }
@@ -59,7 +59,7 @@ impl ManagementApi {
         Ok(told(StatusCode::ACCEPTED, self.job_shown(&report)))
     }
 
-    /// A partition key value in brackets, or a place in the hash space as hexadecimal digits.
+    /// A partition key value in brackets, or an effective partition key in hexadecimal digits.
     fn place(&self, name: ContainerName<'_>, at: &Value) -> Result<EffectiveKey> {
         let wanted = || Error::invalid("'at' is a partition key in brackets, or an effective key as hexadecimal text.");
         match at {

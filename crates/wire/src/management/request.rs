@@ -1,4 +1,4 @@
-//! A request: its method, the names on its path, its query part and its body, read as types.
+//! A management request: method, the names on the path, the query string and the body, decoded into types.
 
 use bytes::Bytes;
 use http::Method;
@@ -14,7 +14,7 @@ pub struct ManagementRequest<'a> {
 }
 
 impl ManagementRequest<'_> {
-    /// A parameter of the query part, decoded.
+    /// A parameter of the query string, decoded.
     pub fn param(&self, name: &str) -> Result<Option<String>> {
         let pairs = self.query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
         let Some((_, value)) = pairs.into_iter().find(|(known, _)| *known == name) else { return Ok(None) };
@@ -31,7 +31,7 @@ impl ManagementRequest<'_> {
         }
     }
 
-    /// The body's members; no body has none.
+    /// The body's members; an empty body has none.
     pub fn object(&self) -> Result<Object> {
         if self.body.is_empty() {
             return Ok(Object::new());
@@ -43,7 +43,7 @@ impl ManagementRequest<'_> {
     }
 }
 
-/// A whole number of at least 0, if the member is there.
+/// A whole number, 0 or more, if the member is present.
 pub fn number(object: &Object, name: &str) -> Result<Option<u64>> {
     match object.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -54,7 +54,7 @@ pub fn number(object: &Object, name: &str) -> Result<Option<u64>> {
     }
 }
 
-/// Members that nobody reads are mistakes: better told than passed over.
+/// Unknown members are mistakes: an error is better than ignoring them.
 pub fn only(object: &Object, known: &[&str]) -> Result<()> {
     match object.iter().find(|(name, _)| !known.contains(name)) {
         Some((name, _)) => {

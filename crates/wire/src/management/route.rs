@@ -1,4 +1,4 @@
-//! Which resource a path names.
+//! Routes of the management API: the resource that a path names.
 //!
 //! ```text
 //! v1/containers/{database}/{container}                           PUT
@@ -28,7 +28,7 @@ use pleiad_model::{Error, Result};
 #[derive(Clone, Copy, Debug)]
 pub enum ManagementRoute<'a> {
     Partitions(ContainerName<'a>),
-    /// Of one partition, or of the largest.
+    /// Of the given partition, or of the largest.
     Split(ContainerName<'a>, Option<u32>),
     Merge(ContainerName<'a>),
     Fault(ContainerName<'a>, u32),
@@ -49,7 +49,7 @@ pub enum ManagementRoute<'a> {
     Clock,
 }
 
-/// For whom throughput is reserved.
+/// The resource that throughput is provisioned for.
 #[derive(Clone, Copy, Debug)]
 pub enum Owner<'a> {
     Database(&'a str),

@@ -1,4 +1,4 @@
-//! The whole account as it was: taken, listed, restored, deleted.
+//! Account snapshots: take, list, restore, delete.
 //!
 //! ```text
 //! v1/snapshots                   GET
@@ -6,7 +6,7 @@
 //! v1/snapshots/{name}/restore    POST
 //! ```
 //!
-//! Promise: these are asked of the account and not of its engine, which a restore exchanges.
+//! These requests use the account host and not an engine: a restore replaces the engine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,7 +76,7 @@ fn members(snapshot: &AccountSnapshot) -> Object {
     Object::new().with("name", snapshot.name.as_str()).with("takenMs", snapshot.taken_ms).with("bytes", snapshot.bytes)
 }
 
-/// A tenth is as exact as anybody wants to know.
+/// Rounded to tenths of a millisecond.
 fn ms(took: Duration) -> f64 {
     (took.as_secs_f64() * 10_000.0).round() / 10.0
 }

@@ -1,6 +1,6 @@
-//! What only tests need: holding splits open, partitions that answer wrongly or late, a clock that moves.
+//! Test controls: pausing splits and merges at a step, injecting faults into partitions, advancing the clock.
 //!
-//! Promise: a server for real use refuses all of it; nobody can make it lie by a request.
+//! Invariant: a production server rejects all of these, so no request can make it behave incorrectly.
 
 use http::StatusCode;
 use pleiad_engine::{ContainerName, FaultAt, FaultKind, InjectedFault, JobStep};
@@ -11,12 +11,12 @@ use super::request::{ManagementRequest, number, only};
 use super::{ManagementApi, ok};
 use crate::nosql::reply::{Handled, Reply};
 
-/// Long enough for any client to give up.
+/// Longer than the timeout of any client.
 const DELAY_MS_MAX: u64 = 10 * 60 * 1000;
 const DELAY_MS: u64 = 1000;
 
 impl ManagementApi {
-    /// What decides about partitions, and what tests have changed.
+    /// The limits that govern partitions, and the test controls in effect.
     pub(super) fn topology(&self) -> Handled {
         let limits = self.engine.catalog.limits();
         let steps = self.engine.held_steps();
@@ -75,7 +75,8 @@ impl ManagementApi {
         })
     }
 
-    /// `{"kind": "slow", "delay_ms": 500, "count": 3}`; until it is cleared, if neither a count nor a duration is given.
+    /// `{"kind": "slow", "delay_ms": 500, "count": 3}`; without a count or a duration the fault stays until it is
+    /// cleared.
     fn fault(&self, body: &Object) -> Result<InjectedFault> {
         only(body, &["kind", "count", "duration_ms", "delay_ms"])?;
         let delay_ms = number(body, "delay_ms")?.unwrap_or(DELAY_MS).min(DELAY_MS_MAX);

@@ -1,4 +1,4 @@
-//! What is reserved, for a container or a database: the offer, without its wrapping.
+//! Provisioned throughput of a container or a database: the offer without its resource envelope.
 //!
 //! ```text
 //! {"throughput": 400}                    manual
@@ -63,7 +63,7 @@ impl ManagementApi {
     }
 }
 
-/// The members that say what is wanted.
+/// The members that specify throughput.
 pub(super) const NAMES: [&str; 2] = ["throughput", "autoscaleMaxThroughput"];
 
 pub(super) fn wanted(body: &Object) -> Result<ThroughputRequest> {

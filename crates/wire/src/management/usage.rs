@@ -1,4 +1,4 @@
-//! What is used, and who was refused: throttles, metrics under the names that Cosmos DB gives them, alerts.
+//! Usage: throttled requests, metrics under Cosmos DB's names, alerts.
 
 use pleiad_engine::metrics::{ContainerMetrics, PartitionMetrics};
 use pleiad_engine::{ProvisionedThroughput, ThrottleEntry};
@@ -9,12 +9,12 @@ use crate::nosql::reply::Handled;
 use crate::webhook::shown;
 
 impl ManagementApi {
-    /// The latest last.
+    /// Newest last.
     pub(super) fn throttles(&self) -> Handled {
         list("throttles", self.engine.throttles().iter().map(throttle).collect())
     }
 
-    /// The latest last.
+    /// Newest last.
     pub(super) fn alerts(&self) -> Handled {
         list("alerts", self.engine.alerts_lately().iter().map(|alert| shown(alert).into()).collect())
     }
@@ -30,7 +30,7 @@ impl ManagementApi {
     }
 }
 
-/// One container's figures, as they are added to the list.
+/// The metrics of one container, appended to the list.
 struct MetricList<'a> {
     of: &'a ContainerMetrics,
     rows: &'a mut Vec<Value>,

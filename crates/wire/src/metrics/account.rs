@@ -1,14 +1,14 @@
-//! The engine's figures as series, under the names that Cosmos DB gives its metrics, in snake case.
+//! Per-partition metrics of the engine, under the names of Cosmos DB's metrics in snake case.
 //!
-//! Promise: the number of series is bounded by the number of physical partitions: of keys, the few that stand out, and
-//! only where they may be shown.
+//! Invariant: the number of series is bounded by the number of physical partitions. Of the logical partition keys only
+//! the few busiest and largest have series, and only if keys may be shown.
 
 use std::fmt::Write;
 
 use pleiad_engine::ProvisionedThroughput;
 use pleiad_engine::metrics::{AccountMetrics, ContainerMetrics, PartitionMetrics};
 
-/// One kind of series.
+/// One metric and how its samples are produced.
 struct Family {
     name: &'static str,
     kind: &'static str,
@@ -16,7 +16,7 @@ struct Family {
     samples: fn(&ContainerMetrics, &mut Lines<'_>),
 }
 
-/// Those that tell partition keys.
+/// Prefix of the metrics whose labels contain partition keys.
 const KEY_FAMILIES: &str = "pleiad_partition_key_";
 
 const FAMILIES: [Family; 11] = [
@@ -166,7 +166,7 @@ impl Lines<'_> {
     }
 }
 
-/// Names and keys are the client's choice.
+/// Clients choose names and keys, so they may contain any character.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,11 +1,11 @@
-//! A URL path becomes an address.
+//! Resource addresses: parses a URL path.
 //!
-//! Promise: an `Address` names a place in Cosmos's resource tree. Each name is percent-decoded exactly once, after the
-//! path was cut at its slashes, so a decoded name may hold anything. Whether the resource exists, and which verbs it
-//! takes, is someone else's question; the query part of the URL is cut off before it comes here.
+//! Invariant: an `Address` names a position in Cosmos's resource tree. Each name is percent-decoded exactly once, after
+//! the path was split at its slashes, so a decoded name may contain any character. Existence and allowed verbs are
+//! checked elsewhere; the query string is removed before the path gets here.
 //!
 //! ```text
-//! /dbs/My%20Db/colls/c/docs/        the feed of items in container `c`; its parent is what a signature covers
+//! /dbs/My%20Db/colls/c/docs/        the feed of items in container `c`; a signature covers its parent
 //!      └─ name ┘    └┘
 //! /dbs/n7AmAA==/colls/n7AmAPTJ480=  the same tree by resource ids: the database segment decides
 //! ```
@@ -34,45 +34,45 @@ pub enum ResourceType {
     UserDefinedFunctions,
     Conflicts,
     Ranges,
-    /// Verbs on a container that are not resources, as `operations/partitionkeydelete`; the last name says which.
+    /// Verbs on a container that are not resources, such as `operations/partitionkeydelete`; the last name is the verb.
     Operations,
     Users,
     Permissions,
     ClientEncryptionKeys,
     Offers,
-    /// Where replicas listen. What is asked for, and signed, is the path in the `$resolveFor` parameter.
+    /// Replica addresses. The resource that is requested, and signed, is the path in the `$resolveFor` parameter.
     Addresses,
 }
 
-/// One place in the resource tree.
+/// A position in the resource tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     pub resource: ResourceType,
-    /// The path ends in a collection of children, not in one of them.
+    /// The path ends in a collection of children, not in a single child.
     pub is_feed: bool,
     /// The names are resource ids.
     pub by_rid: bool,
     /// The decoded path without outer slashes: `dbs/My Db/colls/c/docs`.
     path: String,
-    /// Where the names are in `path`: a decoded name may hold a slash, so the text alone does not tell.
+    /// Ranges of the names in `path`: a decoded name may contain a slash, so they cannot be recovered from the text.
     names: SmallVec<[Range<usize>; NAMES_MAX]>,
 }
 
-/// What a signature says about the resource.
+/// What a signature covers of the resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signing<'a> {
     pub resource_type: &'static str,
     pub link: &'a str,
-    /// Resource ids are signed in lower case, names as they are.
+    /// Resource ids are signed in lower case, names unchanged.
     pub lower_case_link: bool,
 }
 
-/// Reads a path: outer, trailing and doubled slashes do not count.
+/// Parses a path. Leading, trailing and doubled slashes are ignored.
 pub fn parse(path: &str) -> Result<Address> {
     parse_by(path, decode_onto)
 }
 
-/// Reads a path that somebody wrote into a permission. Some escape the names in it and some do not.
+/// Parses a path stored in a permission. Some clients escape the names in it and some do not.
 pub fn parse_link(path: &str) -> Result<Address> {
     parse_by(path, |segment, out| {
         out.push_str(&percent::name(segment));
@@ -95,7 +95,7 @@ fn parse_by(path: &str, decode: fn(&str, &mut String) -> Result<()>) -> Result<A
 }
 
 impl Address {
-    /// The names or resource ids on the way down: database, container, item.
+    /// The names or resource ids from the root downwards: database, container, item.
     pub fn segments(&self) -> SmallVec<[&str; NAMES_MAX]> {
         self.names.iter().map(|at| &self.path[at.clone()]).collect()
     }
@@ -119,7 +119,7 @@ impl Address {
         self.names.last().map_or("", |at| &self.path[..at.end])
     }
 
-    /// What a client signs for this address. Nothing here depends on the verb: a feed signs its parent whether it is
+    /// What a client signs for this address. It does not depend on the verb: a feed signs its parent whether it is
     /// read, queried or added to.
     pub fn signing(&self) -> Signing<'_> {
         let link = match (self.resource, self.by_rid) {
@@ -135,7 +135,7 @@ impl Address {
         if by_rid { &self.path[container] } else { &self.path[..container.end] }
     }
 
-    /// One segment further down the tree.
+    /// Descends by one segment.
     fn step(&mut self, segment: &str, whole: &str, decode: fn(&str, &mut String) -> Result<()>) -> Result<()> {
         if self.is_feed {
             return self.push_name(segment, decode);
@@ -167,7 +167,7 @@ impl Address {
 }
 
 impl ResourceType {
-    /// The tree: which collections a resource has.
+    /// The resource tree: the collections of a resource.
     fn child(self, segment: &str) -> Option<ResourceType> {
         use ResourceType::*;
         Some(match (self, segment) {
@@ -190,7 +190,7 @@ impl ResourceType {
         })
     }
 
-    /// The word that stands for the resource in the string to sign.
+    /// The resource type in the string to sign.
     pub fn signed_as(self) -> &'static str {
         use ResourceType::*;
         match self {
@@ -217,7 +217,7 @@ fn no_such_place(segment: &str, whole: &str) -> Error {
     Error::not_found(format!("The path {whole:?} names no resource: {segment:?} is not a collection at that place."))
 }
 
-/// Appends the segment with every `%XX` replaced by its byte. A plus sign is a plus sign: this is a path.
+/// Appends the segment with every `%XX` replaced by its byte. A plus sign is a plus sign: this is a path, not a form.
 pub(crate) fn decode_onto(segment: &str, out: &mut String) -> Result<()> {
     if !segment.contains('%') {
         out.push_str(segment);

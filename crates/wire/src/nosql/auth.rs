@@ -1,23 +1,23 @@
-//! Who is asking.
+//! Authentication: determines the caller of a request from its credentials.
 //!
-//! Promise: a `Caller` exists only for a request that was signed with one of the account's keys over its own verb,
-//! resource and date, not more than fifteen minutes ago; or that carries a token which we, or an issuer that we were told to trust, signed and
-//! which has not expired. Comparisons take the same time whatever the bytes are.
-//! What a caller may do beyond reading and writing, and which status a refusal gets, is someone else's job.
+//! Invariant: a `Caller` exists only for a request that was signed with one of the account's keys over its own verb,
+//! resource and date, not more than fifteen minutes ago; or that carries an unexpired token signed by this account or
+//! by the trusted issuer. Signatures are compared in constant time. Authorization beyond reading and writing, and the
+//! status codes of errors, are handled elsewhere.
 //!
 //! The string to sign, for `POST /dbs/My%20Db/colls/c/docs`; every line ends in a line feed, the fifth is usually empty:
 //!
 //! ```text
 //! post                             verb, lower case
 //! docs                             resource type
-//! dbs/My Db/colls/c                link of the resource, of the parent for a feed; a resource id in lower case
+//! dbs/My Db/colls/c                link of the resource, of the parent for a feed; resource ids in lower case
 //! thu, 27 apr 2017 00:51:12 gmt    x-ms-date, lower case
 //!                                  date, lower case
 //! ```
 //!
 //! Signed with the emulator's key: `TNO0TdGvOKRJlzJCLBBitENSMvXu8d3IiDZwl96dshA=`.
 
-pub mod bearer; // tokens of an issuer that we trust
+pub mod bearer; // tokens of a trusted issuer
 mod date;
 mod emulator_token;
 #[cfg(test)]
@@ -37,25 +37,26 @@ use super::resource_token::ResourceToken;
 pub use bearer::Principal;
 use bearer::jwks_cache::JwksCache;
 
-/// How far the date of a request may be from ours, either way.
+/// The maximum difference between the date of a request and the server's clock, either way.
 pub const SKEW_MS_MAX: u64 = 15 * 60 * 1000;
 
 const SIGNATURE_BYTES: usize = 32;
 
-/// Covers the string to sign of nearly every request without going to the heap.
+/// Holds the string to sign of nearly every request without a heap allocation.
 type StringToSign = SmallVec<[u8; 256]>;
 
-/// The account's four keys. Only what verification needs is kept, and none of it is printed.
+/// The account's four keys. Stores only what verification needs and prints none of it.
 pub struct SigningKeys {
     primary: hmac::Key,
     secondary: Option<hmac::Key>,
     primary_read_only: Option<hmac::Key>,
     secondary_read_only: Option<hmac::Key>,
-    /// The primary key's text under the primary key: emulator tokens carry that text, and we need not.
+    /// HMAC of the primary key's text under the primary key: emulator tokens contain that text, which is not stored
+    /// here.
     primary_text_tag: hmac::Tag,
 }
 
-/// What the request shows of itself.
+/// The parts of a request that authenticate it.
 #[derive(Clone, Copy, Debug)]
 pub struct Credentials<'a> {
     pub verb: &'a str,
@@ -67,20 +68,20 @@ pub struct Credentials<'a> {
     pub date: Option<&'a str>,
 }
 
-/// When a request is judged. The two differ only where a test has moved our clock: dates are signed by the clients' own,
-/// which it did not move.
+/// The time at which a request is checked. The two clocks differ only if a test has advanced the server's: clients sign
+/// dates with their own clocks, which the test has not advanced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuthTime {
     pub now_ms: u64,
     pub wall_ms: u64,
 }
 
-/// Whose word counts.
+/// The keys that credentials are verified against.
 #[derive(Clone, Copy)]
 pub struct TrustAnchors<'a> {
     pub keys: &'a SigningKeys,
     pub tokens: &'a TokenSigner,
-    /// Nobody's bearer tokens without it, except an emulator's.
+    /// Without it, only emulator tokens are accepted as bearer tokens.
     pub keyring: Option<&'a JwksCache>,
 }
 
@@ -90,11 +91,11 @@ pub enum Caller {
     ReadWrite,
     /// One of the two read-only keys, on a request that reads.
     ReadOnly,
-    /// An emulator token: items as with a read-write key, but no management of what holds them.
+    /// An emulator token: data access as with a read-write key, but no management of databases and containers.
     Data,
-    /// A token from a permission: what that allows.
+    /// A resource token: the access that its permission grants.
     Permitted(ResourceToken),
-    /// A token from the issuer: what their roles allow.
+    /// A token from the issuer: the access that the principal's roles grant.
     Principal(Principal),
 }
 
@@ -102,28 +103,28 @@ pub enum Caller {
 pub enum AuthError {
     /// No `authorization` header.
     Missing,
-    /// The header, or the date it goes with, cannot be read; says what is wrong.
+    /// The header, or the date it belongs to, cannot be parsed; contains the reason.
     Malformed(&'static str),
-    /// No key of ours signed this; says what we expected to be signed.
+    /// No key of the account produced this signature; contains the string that the server expected to be signed.
     BadSignature { string_to_sign: String },
-    /// Signed, but too long ago or too far ahead.
+    /// Signed, but too long ago or too far in the future.
     Skewed,
     /// Signed with a read-only key, but not a read.
     ReadOnlyKey,
-    /// A token that no permission of ours gave.
+    /// A resource token that this account did not issue.
     BadToken,
-    /// A token from a permission, after its time.
+    /// A resource token after its expiry.
     Expired,
-    /// A bearer token that is not an emulator token of this account, where no issuer is trusted.
+    /// A bearer token that is not an emulator token of this account, while no issuer is trusted.
     AadNotAccepted,
-    /// A bearer token that is not good; says why.
+    /// An invalid bearer token; contains the reason.
     Bearer(&'static str),
-    /// A bearer token signed with a key that the issuer may have, but we do not.
+    /// A bearer token signed with a key that is not in the cached key set, but may be in the issuer's current one.
     UnknownKey,
 }
 
 impl SigningKeys {
-    /// Each key is base64 text, as a portal shows it; an account may do with one.
+    /// Each key is base64 text, as a portal shows it; one key is enough for an account.
     pub fn new(
         primary: &str,
         secondary: Option<&str>,
@@ -153,7 +154,7 @@ impl SigningKeys {
 fn key(text: &str) -> Result<hmac::Key> {
     match STANDARD.decode(text) {
         Ok(bytes) if !bytes.is_empty() => Ok(hmac::Key::new(hmac::HMAC_SHA256, &bytes)),
-        // The text is a secret even when it is wrong, so the message does not repeat it.
+        // The text is a secret even if it is invalid, so the message does not repeat it.
         _ => Err(Error::invalid("An account key must be base64 text of at least one byte. Generate 64 random bytes.")),
     }
 }
@@ -164,7 +165,7 @@ impl fmt::Debug for SigningKeys {
     }
 }
 
-/// Says who signed the request, or why nobody did.
+/// Returns the caller that signed the request, or the reason why the credentials are invalid.
 pub fn authorize(trust: TrustAnchors<'_>, presented: &Credentials<'_>, at: AuthTime) -> Result<Caller, AuthError> {
     let header = presented.authorization.ok_or(AuthError::Missing)?;
     let decoded =
@@ -177,7 +178,7 @@ pub fn authorize(trust: TrustAnchors<'_>, presented: &Credentials<'_>, at: AuthT
     }
 }
 
-/// Whoever makes a bearer token writes the time of their own clock into it, which no test moves.
+/// The issuer of a bearer token writes its own clock's time into it, which tests do not advance.
 fn bearer(trust: TrustAnchors<'_>, jwt: &str, at: AuthTime) -> Result<Caller, AuthError> {
     match (emulator_token::check(trust.keys, jwt, at.wall_ms), trust.keyring) {
         (Err(_), Some(keyring)) => keyring.check(jwt, at.wall_ms).map(Caller::Principal),
@@ -185,7 +186,7 @@ fn bearer(trust: TrustAnchors<'_>, jwt: &str, at: AuthTime) -> Result<Caller, Au
     }
 }
 
-/// `type=…&ver=…&sig=…`; the signature is the rest, whatever it holds.
+/// `type=…&ver=…&sig=…`; the signature is the rest, whatever it contains.
 enum AuthToken<'a> {
     Master(&'a str),
     Aad(&'a str),
@@ -222,7 +223,7 @@ fn master(keys: &SigningKeys, presented: &Credentials<'_>, signature: &str, wall
     let date = presented.x_ms_date.or(presented.date).ok_or(AuthError::Malformed("no x-ms-date header"))?;
     let date_ms = date::parse_ms(date).ok_or(AuthError::Malformed("the date is not in RFC 1123 form"))?;
     let caller = signer(keys, presented, &signature)?;
-    // The clock is judged last: only someone with a key learns what we think of theirs.
+    // The clock is checked last: only clients with a valid key learn whether their clock is off.
     if wall_ms.abs_diff(date_ms) > SKEW_MS_MAX {
         return Err(AuthError::Skewed);
     }
@@ -246,7 +247,7 @@ fn signer(keys: &SigningKeys, presented: &Credentials<'_>, signature: &[u8]) -> 
     if let Some(caller) = keys.signer(&text, signature) {
         return Ok(caller);
     }
-    // HTTP stacks add a `date` header behind the back of a client that signed `x-ms-date` alone.
+    // HTTP stacks may add a `date` header without the knowledge of a client that signed `x-ms-date` alone.
     if presented.x_ms_date.is_some()
         && presented.date.is_some()
         && let Some(caller) = keys.signer(&string_to_sign(presented, ""), signature)
@@ -267,7 +268,7 @@ fn string_to_sign(presented: &Credentials<'_>, date: &str) -> StringToSign {
     out
 }
 
-/// Everything that is lower-cased here is ASCII: words of the protocol, dates, resource ids.
+/// All text that is lower-cased here is ASCII: keywords of the protocol, dates, resource ids.
 fn push_line(out: &mut StringToSign, text: &str, lower_case: bool) {
     let start = out.len();
     out.extend_from_slice(text.as_bytes());

@@ -1,14 +1,15 @@
-//! Many operations in one body, and their results: as JSON, or as HybridRow records for the SDK that sends those.
+//! Batches: many operations in one body, and their results; as JSON, or as HybridRow records for the SDK that sends
+//! those.
 //!
-//! Promise: an answer has the form of its request, one result per operation, in their order. A body that is no batch is
-//! refused as a whole; an operation that makes no sense is an operation that fails. What they do is the engine's job.
+//! Guarantees: a response has the format of its request and one result per operation, in the same order. A body that is
+//! not a batch is rejected as a whole; an invalid operation fails by itself. The engine executes the operations.
 //!
 //! ```text
 //! [{"operationType": "Create", "resourceBody": {"id": "a", "pk": "p"}}, {"operationType": "Read", "id": "b"}]
 //! [{"statusCode": 424, "requestCharge": 0}, {"statusCode": 404, "requestCharge": 1, "message": "…"}]
 //! ```
 
-mod hybrid_row; // the same as records
+mod hybrid_row; // HybridRow records
 mod json;
 
 use pleiad_engine::{BatchAction, BatchOperation, BatchOperationResult, OperationOutcome, Record, WriteOptions};
@@ -32,7 +33,7 @@ impl BatchFormat {
     }
 }
 
-/// The operations, and for each whether its result shall not hold the item.
+/// The operations, and for each whether its result omits the item.
 pub fn parse(format: BatchFormat, body: &[u8]) -> Result<(Vec<BatchOperation>, Vec<bool>)> {
     let sent = match format {
         BatchFormat::Json => json::parse(body)?,
@@ -65,7 +66,7 @@ enum BatchOperationType {
     Delete,
 }
 
-/// An operation as it came.
+/// An operation as received, not yet validated.
 struct RawBatchOperation {
     operation: BatchOperationType,
     id: Option<String>,
@@ -100,14 +101,14 @@ fn action(operation: BatchOperationType, body: Option<Result<Value>>) -> Result<
     })
 }
 
-/// A result on its way out.
+/// A result, ready to be encoded.
 struct BatchResult {
     status: u16,
     substatus: Option<u32>,
     charge_ru: f64,
-    /// Of the item, when there is one.
+    /// The item, if the operation returns one.
     record: Option<Record>,
-    /// Whether the item itself is told, or only its etag.
+    /// Whether the result includes the item itself, or only its etag.
     shows_item: bool,
     retry_after_ms: Option<u64>,
     message: Option<String>,

@@ -1,27 +1,30 @@
-//! Cosmos binary JSON to value.
+//! Cosmos binary JSON: decodes a body into a `Value`.
 //!
-//! Some SDKs write items in this form, under the same content type as text; the first byte tells. Text never starts
-//! with 80: it is no first byte of UTF-8.
+//! Some SDKs send items in this format, under the same content type as text; the first byte distinguishes the two. Text
+//! never starts with 80: no UTF-8 sequence begins with that byte.
 //!
-//! Promise: any bytes give a value or `Kind::Invalid`, never a panic. Nesting is bounded as for text, and memory by the
-//! size of the body: what a body repeats by reference counts against `EXPANSION_BYTES_MAX`. We decode everything the
-//! format has, not only what today's SDKs send; we never encode, since clients take text.
+//! Guarantees: any bytes decode to a value or to `Kind::Invalid`, never to a panic. Nesting is limited as for text, and
+//! memory by the size of the body: text that a body repeats by reference counts against `EXPANSION_BYTES_MAX`. The
+//! decoder supports the whole format, not only what current SDKs send; there is no encoder, since clients accept text.
 //!
-//! One byte says what follows it; numbers, lengths and counts are little endian:
+//! A marker byte determines what follows; numbers, lengths and counts are little endian:
 //!
 //! ```text
 //! 00‥1F  the integer itself            C0‥C2  text, its length in 1, 2, 4 bytes      E0  []   E1  [one value]
-//! 20‥3F  text everyone knows           C3‥C6  text that stands earlier in the body   E2‥E4  array, length in 1, 2, 4
-//! 40‥67  text of a dictionary we lack  C7‥CF  numbers                                E5‥E7  array, length and count
+//! 20‥3F  system string                 C3‥C6  reference to earlier text              E2‥E4  array, length in 1, 2, 4
+//! 40‥67  user string (not supported)   C7‥CF  numbers                                E5‥E7  array, length and count
 //! 71‥7F  text, packed                  D0‥D2  null, false, true     D3  GUID         E8‥EF  objects, likewise
-//! 80‥BF  text, length in the marker    D7‥DC  more numbers          DD‥DF  bytes     F0‥F3  numbers of one kind
+//! 80‥BF  text, length in the marker    D7‥DC  more numbers          DD‥DF  bytes     F0‥F3  uniform arrays of numbers
 //!
 //! 80 ED 08 02 2C 81 61 83 61 67 65 05      {"id":"a","age":5}
 //!  │  │  │  │  │  └ "a"   └ "age"   └ 5
-//!  │  │  │  │  └ "id", which everyone knows
+//!  │  │  │  │  └ "id", a system string
 //!  │  └ object · 8 bytes · 2 properties
 //!  └ binary
 //! ```
+//!
+//! A system string is text that the format itself defines. A user string is a number in a dictionary that the body does
+//! not contain.
 
 mod number;
 #[cfg(test)]
@@ -36,14 +39,14 @@ use pleiad_model::{Error, Result, Value};
 /// The first byte of a binary body.
 const PREAMBLE: u8 = 0x80;
 
-/// How much a body may decode to beyond what it holds itself. Far more than an item may have, far less than memory.
+/// How much a body may decode to beyond its own size: far more than an item may have, far less than memory.
 const EXPANSION_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 pub fn is_binary(body: &[u8]) -> bool {
     body.first() == Some(&PREAMBLE)
 }
 
-/// Reads a whole body: the preamble, one value, nothing else.
+/// Decodes a whole body: the preamble, one value, nothing else.
 pub fn decode(body: &[u8]) -> Result<Value> {
     if !is_binary(body) {
         return Err(Error::invalid("The body is not Cosmos binary JSON: it does not start with the byte 0x80."));
@@ -63,14 +66,14 @@ struct BinaryJsonReader<'a> {
     expansion_left: usize,
 }
 
-/// What a container says of its own size; at least one of the two is there.
+/// The size that a container declares; at least one of the two is present.
 struct ContainerHeader {
     end: Option<usize>,
     count: Option<usize>,
 }
 
 impl<'a> BinaryJsonReader<'a> {
-    /// One value that stands inside `depth` arrays and objects.
+    /// One value, nested in `depth` arrays and objects.
     fn value(&mut self, depth: usize) -> Result<Value> {
         let marker = self.byte()?;
         match marker {
@@ -80,7 +83,7 @@ impl<'a> BinaryJsonReader<'a> {
             0xD1 => Ok(Value::Bool(false)),
             0xD2 => Ok(Value::Bool(true)),
             0xD3 => self.guid().map(Value::String),
-            // JSON has no bytes; base64 text is how everyone writes them there.
+            // JSON has no byte strings; base64 text is the usual representation.
             0xDD..=0xDF => {
                 let length = self.length(1 << (marker - 0xDD))?;
                 Ok(Value::String(STANDARD.encode(self.take(length)?)))
@@ -115,7 +118,7 @@ impl<'a> BinaryJsonReader<'a> {
         Ok(Value::Object(json::with_unique_names(properties)))
     }
 
-    /// Empty, one member, or a length (and a count) in one, two or four bytes: arrays and objects alike.
+    /// Empty, one member, or a length (and a count) in one, two or four bytes; the same for arrays and objects.
     fn frame(&mut self, shape: u8) -> Result<ContainerHeader> {
         let (width, has_count) = match shape {
             0 => return Ok(ContainerHeader { end: Some(self.at), count: Some(0) }),
@@ -139,7 +142,7 @@ impl<'a> BinaryJsonReader<'a> {
         Err(self.invalid("an array or object that does not fill its length or match its count"))
     }
 
-    /// Numbers of one kind without their markers, or arrays of such numbers, all of one length:
+    /// A uniform array: numbers of one type without their markers, or arrays of such numbers, all of one length:
     ///
     /// ```text
     /// F0 DA 02  01 00 00 00  02 00 00 00                        [1,2]
@@ -161,7 +164,7 @@ impl<'a> BinaryJsonReader<'a> {
             return Err(self.invalid("an array of arrays of numbers with another array inside"));
         }
         let (inner_count, count) = (self.length(width)?, self.length(width)?);
-        // Empty inner arrays take no bytes, so the body does not pay for them.
+        // Empty inner arrays take no bytes in the body, so they count as expansion.
         self.expand(count * size_of::<Value>())?;
         let items = (0..count).map(|_| self.numbers(kind, inner_count));
         Ok(Value::Array(items.collect::<Result<_>>()?))
@@ -179,7 +182,7 @@ impl<'a> BinaryJsonReader<'a> {
         Err(self.invalid(format_args!("more than {NESTING_MAX} arrays and objects inside each other")))
     }
 
-    /// Accounts for memory that the body asks for without holding as much.
+    /// Accounts for memory beyond the size of the body.
     fn expand(&mut self, bytes: usize) -> Result<()> {
         let left = self.expansion_left.checked_sub(bytes);
         self.expansion_left = left.ok_or_else(|| self.invalid("more repeated text than an item may have"))?;

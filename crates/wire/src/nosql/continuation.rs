@@ -1,14 +1,13 @@
-//! Continuation tokens: opaque to clients, compact, and signed so that they come back as issued.
+//! Continuation tokens: opaque to clients, compact, and signed, so that only unmodified tokens are accepted.
 //!
 //! ```text
-//! base64url( version u8 │ stretches u8 │ min len u8 │ min │ max len u8 │ max │ after u64 │ … │ tag 32 )
+//! base64url( version u8 │ ranges u8    │ min len u8 │ min │ max len u8 │ max │ after u64 │ … │ tag 32 )
 //!            04         │ 01           │ 00         │     │ 01         │ ff  │ 00…07     │
 //! ```
 //!
-//! The tag is an HMAC-SHA256 under the account's secret over the owner's `_rid` and
-//! these bytes, so that a token survives a restart but not an edit, nor a change of container.
-//! Metadata feeds use the same form with one stretch, which is everything. Version 1 knew one stretch only and is not taken
-//! any more; 2 and 3 are for queries and changes.
+//! The tag is an HMAC-SHA256 with the account's secret over the owner's `_rid` and these bytes: a token survives a
+//! restart, but not an edit or a change of container. Metadata feeds use the same form with one range, the full one.
+//! Version 1 had a single range and is no longer accepted; 2 and 3 are for queries and change feeds.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -17,11 +16,12 @@ use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::{Error, Result};
 use ring::hmac;
 
-mod changes; // where a change feed goes on
-mod query; // where a query goes on
+mod changes; // positions in a change feed
+mod query; // positions in a query
 
 const VERSION: u8 = 4;
-/// Only a split between two pages cuts a stretch in progress in two: nobody meets so many.
+/// Only a split between two pages divides a range in progress, so tokens with this many ranges do not occur in
+/// practice.
 const STRETCHES_MAX: usize = 255;
 const TAG_BYTES: usize = 32;
 
@@ -50,7 +50,7 @@ impl TokenSigner {
         self.open(owner, token).ok_or_else(invalid)
     }
 
-    /// Signs the bytes and spells them in ASCII.
+    /// Signs the bytes and encodes them as ASCII text.
     pub(super) fn seal(&self, owner: &str, bytes: Vec<u8>) -> String {
         URL_SAFE_NO_PAD.encode(self.sign(owner, bytes))
     }
@@ -89,7 +89,7 @@ impl TokenSigner {
     }
 }
 
-/// Rids are base64 text and hold no zero, so that owner and bytes cannot run into each other.
+/// Rids are base64 text without zero bytes, so the border between owner and bytes is unambiguous.
 fn covered(owner: &str, bytes: &[u8]) -> Vec<u8> {
     [owner.as_bytes(), &[0], bytes].concat()
 }

@@ -1,4 +1,4 @@
-//! Resources as JSON: the shapes this protocol's clients know.
+//! Resources as JSON, in the form that clients of this protocol expect.
 
 mod change_feed; // items in a change feed
 
@@ -64,7 +64,7 @@ fn large_key(large: &LargeKey) -> Option<Value> {
     Some(Object::new().with("partitionKey", key).with("sizeInKB", large.stats.bytes.div_ceil(1024)).into())
 }
 
-/// `pending` while partitions are split for it.
+/// `pending` while partitions are being split for the offer.
 pub fn offer(offer: &Offer, tree: &CatalogTree, pending: bool) -> Value {
     let rid = offer.rid.to_string();
     let (resource, owner) = match offer.owner {
@@ -209,7 +209,7 @@ pub fn item_feed(container: ContainerRid, records: &[Record]) -> Vec<u8> {
     out
 }
 
-/// Rows that are text already.
+/// For rows that are already JSON text.
 pub fn rows(owner: &str, array: &str, rows: &RowSet) -> Vec<u8> {
     let mut out = Vec::with_capacity(rows.bytes() + rows.len() + 64);
     open_feed(owner, array, &mut out);

@@ -1,4 +1,4 @@
-//! By what it is noticed that a file has changed: when it was written, and how long it is.
+//! File stamps: detect that a file has changed by its modification time and length.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -10,7 +10,7 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    /// `None` while there is no such file.
+    /// `None` while the file does not exist.
     pub fn of(path: &Path) -> Option<FileStamp> {
         let metadata = std::fs::metadata(path).ok()?;
         Some(FileStamp { modified: metadata.modified().ok()?, bytes: metadata.len() })

@@ -1,4 +1,5 @@
-//! One HTTP request, from its first line to its answer: who, what, where, how much.
+//! Request handling: one HTTP request from its request line to its response. Authenticates, reads the body, dispatches,
+//! and records metrics.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -74,7 +75,7 @@ impl Frontend {
         }
     }
 
-    /// Other paths, the same keys; nothing there costs request units.
+    /// The management API: other paths, the same keys. Its requests cost no request units.
     async fn manage(&self, path: &str, parts: &Parts, body: Incoming) -> Handled {
         let names = management::names(path)?;
         let link = management::link(&names);
@@ -107,7 +108,8 @@ impl Frontend {
         }
     }
 
-    /// Issuers change their keys, so a token with an unknown one may be worth a second look.
+    /// An issuer may have rotated its keys: a token with an unknown key is checked again after the key set was fetched
+    /// again.
     async fn caller(&self, parts: &Parts, signing: Signing<'_>, is_read: bool) -> Result<Caller, AuthError> {
         let presented = Credentials {
             verb: parts.method.as_str(),
@@ -136,7 +138,7 @@ impl Frontend {
         }
     }
 
-    /// What diagnostics show of the server and of this request.
+    /// Adds headers about the server and this request for client diagnostics.
     fn described(&self, mut reply: Reply, took: Duration) -> Reply {
         reply.headers.insert(LAST_STATE_CHANGE, self.started.clone());
         set_number(&mut reply.headers, TRANSPORT_REQUEST_ID, self.requests.fetch_add(1, Ordering::Relaxed));
@@ -144,7 +146,7 @@ impl Frontend {
         reply
     }
 
-    /// A request for replica addresses signs what it asks about.
+    /// A request for replica addresses signs the resource in its `$resolveFor` parameter.
     fn signed_address(&self, parts: &Parts, address: &address::Address) -> Result<Option<address::Address>, Error> {
         if address.resource != address::ResourceType::Addresses {
             return Ok(None);
@@ -156,7 +158,7 @@ impl Frontend {
         address::parse(&path).map(Some)
     }
 
-    /// What is not part of the protocol: probes, metrics, the certificate.
+    /// Endpoints outside the protocol: probes, metrics, the certificate.
     fn beside(&self, parts: &Parts) -> Option<Response<Full<Bytes>>> {
         if parts.method != Method::GET {
             return None;
@@ -184,11 +186,11 @@ impl Frontend {
         }
     }
 
-    /// A GUID for requests that bring none: unlike any other, but no secret, so that it costs no system call.
+    /// An activity id (a GUID) for requests without one: unique but not secret, so that it costs no system call.
     fn new_activity(&self) -> HeaderValue {
         let count = self.activities.fetch_add(1, Ordering::Relaxed);
         let (high, low) = (mix(self.activity_seed ^ count), mix(self.activity_seed.wrapping_add(!count)));
-        // Version 4, variant 1, as if it were made of chance alone.
+        // Marked as version 4, variant 1, as if it were random.
         let guid = format!(
             "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
             high >> 32,
@@ -201,7 +203,7 @@ impl Frontend {
     }
 }
 
-/// The finish of splitmix64: neighbours go far apart, and no two meet.
+/// The finalizer of splitmix64: a bijection that scatters neighbouring inputs.
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -212,7 +214,8 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Whether the engine would not do what it was asked, rather than say how it went.
+/// Whether the engine declined to execute the request, as opposed to reporting an outcome: after a restore the request
+/// then runs on the new engine.
 fn is_turned_away(handled: &Handled) -> bool {
     matches!(handled, Err(refusal) if refusal.failure.status == StatusCode::SERVICE_UNAVAILABLE)
 }
@@ -240,13 +243,13 @@ fn plain(content_type: &'static str, body: Bytes) -> Response<Full<Bytes>> {
     response
 }
 
-/// Refusals are the client's business; only our own failures go to the log.
+/// Rejections concern only the client and are logged at debug level; the server's own failures are logged as errors.
 fn log_failure(parts: &Parts, failure: &ErrorStatus, activity: &HeaderValue) {
     let (method, path) = (&parts.method, parts.uri.path());
     let activity = activity.to_str().unwrap_or_default();
     if failure.status.is_server_error() && failure.status != StatusCode::NOT_IMPLEMENTED {
         tracing::error!(%method, path, activity, status = failure.status.as_u16(), error = failure.message, "request failed");
     } else {
-        tracing::debug!(%method, path, activity, status = failure.status.as_u16(), error = failure.message, "request refused");
+        tracing::debug!(%method, path, activity, status = failure.status.as_u16(), error = failure.message, "request rejected");
     }
 }

@@ -1,10 +1,10 @@
-//! A stream of HybridRow records ("RecordIO"): how the .NET SDK sends batches and wants their results.
+//! RecordIO: a stream of HybridRow records. The .NET SDK sends batches and expects their results in this format.
 //!
-//! Promise: any bytes give records or `Kind::Invalid`, never a panic, and no record is larger than the body. A record's
-//! checksum is checked. What the records mean is `batch`'s job; how one row is laid out is told in `row`.
+//! Guarantees: any bytes decode to records or to `Kind::Invalid`, never to a panic, and no record is larger than the
+//! body. The checksum of each record is verified. `batch` interprets the records; `row` describes the layout of a row.
 //!
-//! A stream has a segment, which tells nothing but its own length, then records, each behind a header of its own. All
-//! three are rows of well-known schemas; integers are little endian:
+//! A stream has a segment, which contains only its own length, then records, each after a header of its own. All three
+//! are rows of well-known schemas; integers are little endian:
 //!
 //! ```text
 //! segment   81 │ f0 d8 ff 7f │ 01      │ 0a 00 00 00
@@ -24,7 +24,7 @@ const RECORD_SCHEMA: u32 = 2_147_473_649;
 const SEGMENT_BYTES_MIN: usize = 10;
 const LENGTH_PRESENT: u8 = 0x01;
 
-/// Text never starts with it: it is no first byte of UTF-8.
+/// Text never starts with this byte: no UTF-8 sequence begins with it.
 pub fn is_hybrid_row(body: &[u8]) -> bool {
     body.first() == Some(&V1)
 }

@@ -1,22 +1,23 @@
-//! What the carrier of a resource token may do.
+//! Authorization by resource token: the requests that a permission allows.
 //!
-//! Promise: everything that no line here allows is 403. A permission is for a container, or for one thing in it (an item, a script, a conflict),
-//! and may be narrowed to one partition key; in mode `Read` it reads, in mode `All` it writes as well. Of what holds the data,
-//! one for all of a container replaces and deletes that, as in the service; none manages anything else.
+//! Invariant: a request that no row of this table allows gets 403. A permission is for a container, or for one resource
+//! in it (an item, a script, a conflict), and may be narrowed to one partition key. Mode `Read` allows reads, mode
+//! `All` allows writes as well. In mode `All`, a permission for a whole container may replace and delete the container
+//! itself, as in the service; no permission allows any other management.
 //!
 //! | request | container | item | script, conflict | partition key |
 //! |---|---|---|---|---|
 //! | the account; the container itself, its ranges, query plans | read | read | read | read |
-//! | the container, replaced or deleted | All | no | no | no |
+//! | replace or delete the container | All | no | no | no |
 //! | one item | by mode | that one under its id, by mode | no | under that key, by mode |
 //! | create, upsert | All | no | no | under that key, All |
-//! | feeds, queries, changes | read | no | no | under that key |
-//! | all items of a key, deleted | All | no | no | that key, All |
-//! | a procedure, run | All | no | that one, All | under that key, All |
+//! | feeds, queries, change feed | read | no | no | under that key |
+//! | delete by partition key | All | no | no | that key, All |
+//! | execute a stored procedure | All | no | that one, All | under that key, All |
 //! | conflicts, scripts | by mode | no | that one, by mode | no |
 //! | anything else | no | no | no | no |
 //!
-//! SDKs read the account, and the container for its key, before they do anything else.
+//! SDKs read the account, and the container for its partition key definition, before any other request.
 
 use std::sync::Arc;
 
@@ -46,10 +47,10 @@ impl Mode {
     }
 }
 
-/// A grant, read.
+/// A parsed permission grant.
 struct PermissionScope {
     mode: Mode,
-    /// Of the container, or of one thing in it.
+    /// The container, or one resource in it.
     resource: Address,
     key: Option<PartitionKey>,
 }
@@ -63,13 +64,13 @@ impl PermissionScope {
         Ok(PermissionScope { mode, resource, key })
     }
 
-    /// The one thing in the container that it is for, if it is not for all of it.
+    /// The resource within the container that the permission is for; `None` if it is for the whole container.
     fn one(&self) -> Option<(ResourceType, &str)> {
         self.resource.segment(2).map(|name| (self.resource.resource, name))
     }
 }
 
-/// Whether a permission can be made of it.
+/// Validates a grant before a permission is stored.
 pub fn check_grant(grant: &PermissionGrant) -> Result<()> {
     let scope = PermissionScope::read(grant)?;
     if scope.key.as_ref().is_some_and(|key| key.components().is_empty()) {
@@ -95,7 +96,7 @@ fn cannot_be_for(resource: &str) -> Error {
     Error::invalid(format!("A permission cannot be for {resource:?}: {message}."))
 }
 
-/// Whether the carrier of a token may make this request.
+/// Checks whether a resource token allows this request.
 pub fn check(engine: &Engine, ticket: ResourceToken, request: &Request<'_>) -> Result<(), ErrorReply> {
     let permission = engine.catalog.with_tree(|tree| tree.permission(ticket.permission).cloned());
     let permission = permission.filter(|permission| permission.version.number == ticket.version);
@@ -122,7 +123,7 @@ fn is_account(request: &Request<'_>) -> bool {
     request.address.resource == ResourceType::Account && *request.method == Method::GET
 }
 
-/// Of requests within the permission's container, which has this key.
+/// For requests to the permission's container; `key` is the container's partition key definition.
 fn allows(scope: &PermissionScope, request: &Request<'_>, key: Option<&PartitionKeyDefinition>) -> Result<bool> {
     let by_mode = scope.mode == Mode::All || is_read(request.method, request.headers, request.address);
     Ok(match request.address.resource {
@@ -147,7 +148,7 @@ fn allows(scope: &PermissionScope, request: &Request<'_>, key: Option<&Partition
     })
 }
 
-/// All of the container is its carrier's, and itself with that.
+/// The permission covers the whole container, and therefore the container resource itself.
 fn is_whole(scope: &PermissionScope) -> bool {
     scope.mode == Mode::All && scope.one().is_none() && scope.key.is_none()
 }
@@ -160,7 +161,7 @@ fn is_plan(request: &Request<'_>) -> bool {
     request.address.is_feed && *request.method == Method::POST && request.post_kind() == PostKind::QueryPlan
 }
 
-/// The permission's container, if that is the one asked.
+/// The permission's container, if the request is for the same one.
 fn same_container(engine: &Engine, scope: &PermissionScope, request: &Request<'_>) -> Option<Arc<Container>> {
     let find = |name| engine.find_container(name).ok();
     let granted = container_name(&scope.resource).and_then(find)?;
@@ -176,7 +177,7 @@ fn container_name(address: &Address) -> Option<ContainerName<'_>> {
     }
 }
 
-/// A permission for one thing is for requests that name it, in the same way.
+/// A permission for one resource allows requests that address it in the same form: both by name or both by resource id.
 fn is_one(scope: &PermissionScope, request: &Request<'_>) -> bool {
     let Some((kind, granted)) = scope.one() else { return true };
     let named = request.address.resource == kind && !request.address.is_feed;
@@ -188,8 +189,8 @@ fn is_one(scope: &PermissionScope, request: &Request<'_>) -> bool {
     }
 }
 
-/// What is permitted by its id is not given another: its carrier would have taken a name that is not theirs. A body that names nothing is
-/// refused by whoever reads it.
+/// A resource that was granted by its id must keep that id: a replace with another id would take a name outside the
+/// permission. A body without an id is rejected later, when the item is decoded.
 fn keeps_id(scope: &PermissionScope, request: &Request<'_>) -> bool {
     let granted = scope.one().filter(|_| !scope.resource.by_rid && *request.method == Method::PUT);
     let Some((_, granted)) = granted else { return true };
@@ -197,7 +198,7 @@ fn keeps_id(scope: &PermissionScope, request: &Request<'_>) -> bool {
     body.get("id").and_then(Value::as_str).is_none_or(|id| id == granted)
 }
 
-/// Of an item there are several spellings.
+/// The resource id of an item has several spellings.
 fn is_same_rid(kind: ResourceType, granted: &str, asked: &str) -> bool {
     match kind {
         ResourceType::Items => ItemRid::parse(granted).is_some_and(|rid| ItemRid::parse(asked) == Some(rid)),
@@ -205,10 +206,11 @@ fn is_same_rid(kind: ResourceType, granted: &str, asked: &str) -> bool {
     }
 }
 
-/// A permission for one partition key is for requests that say so; of a hierarchical key it may be the beginning.
+/// A permission for one partition key allows requests with that key. For a hierarchical key it may be a prefix.
 fn is_key(scope: &PermissionScope, request: &Request<'_>, definition: Option<&PartitionKeyDefinition>) -> Result<bool> {
     let Some(granted) = &scope.key else { return Ok(true) };
-    // Without a key in the container, or without a value for it, there is nothing that it could be narrowed to.
+    // Without a partition key in the container, or without a value in the grant, the permission has nothing to be
+    // narrowed to.
     let Some(definition) = definition.filter(|_| !granted.components().is_empty()) else { return Ok(false) };
     match request.partition_key()? {
         Some(asked) => Ok(asked.components().starts_with(granted.components())),
@@ -216,7 +218,7 @@ fn is_key(scope: &PermissionScope, request: &Request<'_>, definition: Option<&Pa
     }
 }
 
-/// SDKs name a key by where it lies as well: in change feeds, and when it is the beginning of a hierarchical one.
+/// SDKs also identify a key by its EPK range: in change feeds, and for a prefix of a hierarchical key.
 fn is_within(granted: &PartitionKey, request: &Request<'_>, definition: &PartitionKeyDefinition) -> Result<bool> {
     let reads_a_feed = request.address.is_feed && is_read(request.method, request.headers, request.address);
     let Some(asked) = request.epk_range()?.filter(|_| reads_a_feed) else { return Ok(false) };

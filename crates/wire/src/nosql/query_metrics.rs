@@ -1,4 +1,4 @@
-//! How a page was made, in the forms that SDKs read.
+//! Query metrics: how a page was produced, in the headers that SDKs read.
 //!
 //! ```text
 //! x-ms-documentdb-query-metrics    totalExecutionTimeInMs=0.52;…;retrievedDocumentCount=7;…;indexUtilizationRatio=1.00
@@ -16,13 +16,14 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use pleiad_engine::{IndexMetric, QueryReport};
 use pleiad_model::{Object, Value, json};
 
-/// Built-in functions are not measured apart: they count into `VMExecutionTimeInMs`. There is one step from the text to what is run.
+/// Built-in functions are not measured separately: they count towards `VMExecutionTimeInMs`. Compilation is a single
+/// step, so the times for plans and optimization are zero.
 pub fn metrics(report: &QueryReport, took: Duration, wrote: Duration) -> String {
     let ms = |time: Duration| time.as_secs_f64() * 1000.0;
     let running = took.saturating_sub(report.compiling + report.looking_up + wrote);
     let (loading, calling, wrote) = (ms(report.loading), ms(report.calling), ms(wrote));
     let (total, compiling, looking_up, running) = (ms(took), ms(report.compiling), ms(report.looking_up), ms(running));
-    // The share of loaded items that the filter kept; a query that loads none wastes none.
+    // The fraction of loaded items that passed the filter; it is 1 for a query that loads none.
     let ratio = if report.items == 0 { 1.0 } else { report.items_kept as f64 / report.items as f64 };
     format!(
         "totalExecutionTimeInMs={total:.2};queryCompileTimeInMs={compiling:.2};queryLogicalPlanBuildTimeInMs=0.00;\
@@ -38,21 +39,22 @@ pub fn metrics(report: &QueryReport, took: Duration, wrote: Duration) -> String 
     )
 }
 
-/// What the header of index metrics may take. Clients read 16 KB of headers in all.
+/// Size limit of the index metrics header. Clients read 16 KB of headers in total.
 const INDEXES_BYTES_MAX: usize = 8 << 10;
-/// What a plan may take.
+/// Size limit of the plan header.
 const PLAN_BYTES_MAX: usize = 2 << 10;
 
 pub fn index_utilization(report: &QueryReport) -> String {
     fitting(report, encoded)
 }
 
-/// The newer form, for clients that ask for it: less is said of each index, and base64 is not used.
+/// The newer form, for clients that ask for it: fewer details per index, percent-encoding instead of base64.
 pub fn index_utilization_v2(report: &QueryReport) -> String {
     fitting(report, encoded_v2)
 }
 
-/// As much as a header takes: composite indexes are left out first, then others, the last ones first.
+/// As many entries as fit into the header: composite indexes are dropped first, then single ones, in both cases from
+/// the end.
 fn fitting(report: &QueryReport, form: fn(&[IndexMetric], &[IndexMetric]) -> String) -> String {
     let (mut single, mut composite) = (report.single.as_slice(), report.composite.as_slice());
     loop {
@@ -96,7 +98,7 @@ fn encoded_v2(single_indexes: &[IndexMetric], composite_indexes: &[IndexMetric])
     utf8_percent_encode(&json::to_string(&object.into()), NON_ALPHANUMERIC).to_string()
 }
 
-/// Clients know the text of each rule.
+/// Rule ids only: clients know the text of each rule.
 pub fn advice(report: &QueryReport) -> String {
     let entry = |rule: &&str| Object::new().with("Id", *rule).with("Params", Vec::<Value>::new()).into();
     let entries: Vec<Value> = report.advice.iter().map(entry).collect();
@@ -138,7 +140,7 @@ pub fn plan(report: &QueryReport) -> String {
     };
     let text = report.ways.iter().map(way).collect::<Vec<_>>().join("; ");
     let is_plain = |c: char| c.is_ascii_graphic() || c == ' ';
-    // A header is ASCII; paths need not be.
+    // Headers are ASCII; paths need not be.
     let mut plan: String =
         text.chars().map(|c| if is_plain(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect();
     plan.truncate(PLAN_BYTES_MAX);

@@ -1,4 +1,4 @@
-//! An answer on its way out: status, headers, body.
+//! Responses of this protocol: status, headers, body.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, ETAG, HeaderName};
@@ -18,13 +18,13 @@ pub struct Reply {
     pub substatus: Option<u32>,
 }
 
-/// What handlers return: a reply, or a failure with what it cost and where.
+/// What handlers return: a reply, or an error with its charge and headers.
 pub type Handled = Result<Reply, ErrorReply>;
 
 pub struct ErrorReply {
     pub failure: ErrorStatus,
     pub charge_ru: f64,
-    /// Apart, so that a result is not sized by its failures.
+    /// Boxed, so that errors do not enlarge every result.
     pub headers: Box<HeaderMap>,
 }
 
@@ -55,7 +55,7 @@ impl Reply {
         self.with(ETAG, etag)
     }
 
-    /// Values that no header may hold are left out: the body says the same.
+    /// Values that are not valid in a header are omitted: the body contains them, too.
     pub fn with(mut self, name: HeaderName, value: &str) -> Self {
         set(&mut self.headers, name, value);
         self
@@ -123,7 +123,7 @@ impl ErrorReply {
     }
 }
 
-/// Why it was throttled, for those who do not read messages.
+/// The reason for throttling, for clients that do not parse messages.
 fn set_throttle(headers: &mut HeaderMap, throttle: &Throttle) {
     set_number(headers, THROTTLE_RANGE, u64::from(throttle.range));
     set(headers, THROTTLE_SHARE, &charge_text(throttle.share_ru));
@@ -133,13 +133,13 @@ fn set_throttle(headers: &mut HeaderMap, throttle: &Throttle) {
     }
 }
 
-/// Two decimals at most, no trailing zeros: `1`, `6.95`.
+/// At most two decimals, no trailing zeros: `1`, `6.95`.
 fn charge_text(charge_ru: f64) -> String {
     let rounded = (charge_ru * 100.0).round() / 100.0;
     format!("{rounded}")
 }
 
-/// What the partition that served a request tells about itself.
+/// Headers about the partition that served the request.
 fn set_place(headers: &mut HeaderMap, place: PartitionLsn) {
     set(headers, SESSION_TOKEN, &session::write(place));
     set_number(headers, RANGE_ID, u64::from(place.range));

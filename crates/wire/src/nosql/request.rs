@@ -1,6 +1,6 @@
-//! A request as this protocol sees it: verb, address, headers read on demand, body.
+//! A decoded request of this protocol: verb, address, headers parsed on demand, body.
 //!
-//! Headers that nobody asks about are ignored. Booleans are `True` or `true`, as the SDKs differ.
+//! Unknown headers are ignored. Booleans are `True` or `true`, as the SDKs differ.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -21,11 +21,11 @@ pub struct Request<'a> {
     pub headers: &'a HeaderMap,
     pub body: Bytes,
     pub origin: &'a ConnectionOrigin,
-    /// From the request line, where HTTP/2 and absolute addresses have it.
+    /// From the request line: HTTP/2 and absolute URLs have it.
     pub authority: Option<&'a str>,
 }
 
-/// What a POST to a feed wants.
+/// The operation that a POST to a feed asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostKind {
     Create,
@@ -36,7 +36,7 @@ pub enum PostKind {
 }
 
 impl<'a> Request<'a> {
-    /// Names and keys may come as raw UTF-8, which `to_str` would not have.
+    /// Names and keys may be raw UTF-8, which `to_str` would reject.
     pub fn header(&self, name: &str) -> Option<&'a str> {
         std::str::from_utf8(self.headers.get(name)?.as_bytes()).ok()
     }
@@ -45,7 +45,7 @@ impl<'a> Request<'a> {
         self.header(name).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
-    /// Where the client found us, as it would spell it; a proxy in front of us says so in its own headers.
+    /// The endpoint in the client's spelling; a proxy in front of the server reports it in forwarding headers.
     pub fn endpoint(&self) -> String {
         let first = |name| self.header(name).and_then(|value| value.split(',').next()).map(str::trim);
         let scheme = first("x-forwarded-proto").unwrap_or(if self.origin.secure { "https" } else { "http" });
@@ -59,7 +59,7 @@ impl<'a> Request<'a> {
         post_kind(self.headers)
     }
 
-    /// The body is the text of a query, and no JSON around it.
+    /// The body is the bare text of a query, without JSON around it.
     pub fn has_bare_query(&self) -> bool {
         self.header("content-type").is_some_and(|content_type| content_type.starts_with(BARE_QUERY))
     }
@@ -108,14 +108,15 @@ impl<'a> Request<'a> {
         Ok(Some(EpkRange { min, max: end.map_or(Ok(EffectiveKey::MAX), EffectiveKey::parse)? }))
     }
 
-    /// For the few places where an SDK needs to be met half-way.
+    /// For the few workarounds for particular SDKs.
     pub fn is_from_sdk(&self, names: &[&str]) -> bool {
-        // In a browser an SDK may not set the first.
+        // In a browser an SDK may not be able to set `user-agent`.
         let agents = [self.header("user-agent"), self.header("x-ms-useragent")];
         agents.into_iter().flatten().any(|agent| names.iter().any(|name| agent.contains(name)))
     }
 
-    /// What a read promises: what the account does, or less; or what a strategy says, which counts before a level.
+    /// The consistency level of a read: the account's or a weaker one. A read consistency strategy takes precedence
+    /// over a level.
     pub fn consistency(&self, account: Consistency) -> Result<Consistency> {
         let asked = |name: &str| self.header(name).filter(|value| !value.is_empty());
         match (asked("x-ms-cosmos-read-consistency-strategy"), asked("x-ms-consistency-level")) {
@@ -125,7 +126,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// What the client has seen. Only in a session does it count: weaker reads may lag behind, stronger ones do not.
+    /// The client's session token. It matters only at session consistency: weaker reads may lag behind, stronger ones
+    /// never do.
     pub fn session(&self, at: &Admitted) -> Result<Option<SessionToken>> {
         if at.consistency() != Consistency::Session {
             return Ok(None);
@@ -133,23 +135,24 @@ impl<'a> Request<'a> {
         self.header("x-ms-session-token").filter(|text| !text.is_empty()).map(session::parse).transpose()
     }
 
-    /// Conditions on an item that a write is about to change.
+    /// The precondition of an item write.
     pub fn write_condition(&self) -> Precondition {
         condition(self.header("if-match"), self.header("if-none-match"))
     }
 
-    /// Which version of a user, a permission or an encryption key is meant. Containers and databases ask nobody, as in the service.
+    /// The expected version of a user, a permission or an encryption key. Containers and databases check no version, as
+    /// in the service.
     pub fn version_condition(&self) -> Precondition {
         condition(self.header("if-match"), None)
     }
 
-    /// Several preferences may stand in one header.
+    /// One header may contain several preferences.
     pub fn prefers_minimal(&self) -> bool {
         let preferences = self.header("prefer").unwrap_or_default().split(',');
         preferences.map(str::trim).any(|preference| preference.eq_ignore_ascii_case("return=minimal"))
     }
 
-    /// How many a page may hold; `None` when the client leaves it to us, as zero does.
+    /// The maximum number of rows in a page; `None` if the client leaves it to the server, as zero does.
     pub fn max_item_count(&self) -> Result<Option<usize>> {
         match self.header("x-ms-max-item-count") {
             None | Some("-1" | "") => Ok(None),
@@ -162,12 +165,12 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Whether a page may hold as many as fit.
+    /// Whether a page may hold as many rows as fit.
     pub fn is_dynamic_page(&self) -> bool {
         self.header("x-ms-max-item-count") == Some("-1")
     }
 
-    /// How the request wants to be treated when there is not enough throughput for all.
+    /// How the request is treated when throughput is short: its priority and throughput bucket.
     pub fn class(&self) -> Result<RequestClass> {
         let priority = match self.header("x-ms-cosmos-priority-level") {
             None | Some("") => Priority::High,
@@ -200,7 +203,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A body as JSON, whichever of the two forms the client sent.
+/// A body as JSON, in text or binary form.
 pub fn json_of(body: &[u8]) -> Result<Value> {
     if body.is_empty() {
         return Err(Error::invalid("The request needs a JSON body."));
@@ -211,7 +214,7 @@ pub fn json_of(body: &[u8]) -> Result<Value> {
     json::parse(body)
 }
 
-/// A read may be weaker than the account promises, and not stronger.
+/// A read may be weaker than the account's level, but not stronger.
 fn at_most(asked: &str, account: Consistency) -> Result<Consistency> {
     match Consistency::parse(asked) {
         Some(level) if level <= account => Ok(level),
@@ -223,8 +226,8 @@ fn at_most(asked: &str, account: Consistency) -> Result<Consistency> {
     }
 }
 
-/// What one read wants, by itself. The newest committed version is had by asking two replicas, whatever the account promises;
-/// that of all regions takes an account whose writes wait for them.
+/// The level for a read consistency strategy, which applies to one read. Reading two replicas returns the latest
+/// committed version at any account level; globally strong reads need an account whose writes wait for all regions.
 fn by_strategy(asked: &str, account: Consistency) -> Result<Consistency> {
     match asked.to_ascii_lowercase().as_str() {
         "eventual" => Ok(Consistency::Eventual),
@@ -248,7 +251,7 @@ pub fn condition(if_match: Option<&str>, if_none_match: Option<&str>) -> Precond
     }
 }
 
-/// The words, or the numbers that one SDK sends for them.
+/// Accepts the names, or the numbers that one SDK sends for them.
 pub fn indexing_directive(word: Option<&str>) -> Result<Option<bool>> {
     match word {
         None | Some("" | "0") => Ok(None),
@@ -261,7 +264,7 @@ pub fn indexing_directive(word: Option<&str>) -> Result<Option<bool>> {
     }
 }
 
-/// Content types of a query: JSON with its text and its parameters, or the text alone.
+/// Content types of a query: JSON with the text and its parameters, or the bare text.
 const QUERY: &str = "application/query+json";
 const BARE_QUERY: &str = "application/sql";
 
@@ -300,8 +303,8 @@ pub fn post_kind(headers: &HeaderMap) -> PostKind {
     if flag("x-ms-documentdb-is-upsert") { PostKind::Upsert } else { PostKind::Create }
 }
 
-/// Reads change nothing; a read-only key is enough for them. What is posted to a feed may be a query; what is posted elsewhere is done,
-/// whatever its headers call it.
+/// Whether the request changes nothing, so that a read-only key is sufficient. A POST to a feed may be a query; a POST
+/// to anything else is executed, whatever its headers claim.
 pub fn is_read(method: &Method, headers: &HeaderMap, address: &Address) -> bool {
     match *method {
         Method::GET | Method::HEAD => true,

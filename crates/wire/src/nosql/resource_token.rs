@@ -1,8 +1,8 @@
-//! Resource tokens: what a permission is worth to whoever carries it, until it expires.
+//! Resource tokens: time-limited credentials for one permission.
 //!
-//! Promise: a token names a permission in the version it was read in, and when it expires, signed with the account's secret; so it
-//! survives a restart, and is worth nothing once its permission was replaced or deleted. What the permission allows is
-//! `permit`'s business.
+//! Invariant: a token contains the version of its permission at the time of issue and an expiry time, signed with the
+//! account's secret. It therefore survives a restart and becomes invalid once its permission is replaced or deleted.
+//! `permissions` decides what a permission allows.
 //!
 //! ```text
 //! type=resource&ver=1&sig=base64url( 05 │ rid len u8 │ permission's rid │ version u64 │ expires u64, seconds │ tag 32 )
@@ -13,15 +13,15 @@ use pleiad_model::resource_id::PermissionRid;
 
 use super::continuation::TokenSigner;
 
-/// Tells these bytes from those of continuations, which the same secret signs.
+/// Distinguishes these bytes from continuations, which are signed with the same secret.
 const VERSION: u8 = 5;
 const OWNER: &str = "resource token";
 
-/// What a token says.
+/// The contents of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourceToken {
     pub permission: PermissionRid,
-    /// Of the permission, when the token was made.
+    /// The version of the permission when the token was issued.
     pub version: u64,
     pub expires_s: u64,
 }
@@ -31,7 +31,7 @@ impl ResourceToken {
         ResourceToken { permission: permission.rid, version: permission.version.number, expires_s }
     }
 
-    /// The whole `_token`.
+    /// The complete `_token` value.
     pub fn issue(&self, tokens: &TokenSigner) -> String {
         let rid = self.permission.to_string();
         let mut bytes = vec![VERSION, rid.len() as u8]; // 24 characters
@@ -41,7 +41,7 @@ impl ResourceToken {
         format!("type=resource&ver=1&sig={}", tokens.seal(OWNER, bytes))
     }
 
-    /// From what follows `sig=`.
+    /// Parses and verifies the part after `sig=`.
     pub fn redeem(signature: &str, tokens: &TokenSigner) -> Option<ResourceToken> {
         let bytes = tokens.unseal(OWNER, signature)?;
         let ([VERSION, length], rest) = bytes.split_first_chunk::<2>()? else { return None };

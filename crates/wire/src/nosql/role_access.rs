@@ -1,7 +1,8 @@
-//! What the carrier of a bearer token may do.
+//! Authorization by bearer token and roles.
 //!
-//! Promise: everything that no role of theirs allows is 403, and the refusal names who, what and where. Management is never allowed,
-//! whatever the roles: `/5300`. Metadata that may not be read is `/5301`, data `/5302`, as gateway and replica answer in the service.
+//! Invariant: a request that no role of the principal allows gets 403, and the error message names the principal, the
+//! action and the resource. Management requests are never allowed, whatever the roles: `403/5300`. Metadata that the
+//! principal may not read is `403/5301`, data `403/5302`, as the service's gateway and replicas respond.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,29 +25,31 @@ const METADATA: u32 = 5301;
 const DATA: u32 = 5302;
 const LEARN_MORE: &str = "Learn more: https://aka.ms/cosmos-native-rbac.";
 
-/// Whose bearer tokens are accepted, and what they are worth. Without either, nobody's and nothing.
+/// The accepted issuer and the roles of its principals. Without an issuer no bearer token is accepted; without roles
+/// nothing is allowed.
 #[derive(Default)]
 pub struct BearerAccess {
     pub(super) keyring: Option<JwksCache>,
     book: Option<RoleStore>,
 }
 
-/// Who carries a bearer token.
+/// The subject of a bearer token.
 #[derive(Clone, Copy, Debug)]
 pub enum TokenSubject<'a> {
-    /// Of an emulator token, which proves the account's key: all data.
+    /// The subject of an emulator token, which proves possession of the account's key: access to all data.
     Contributor,
     Principal(&'a Principal),
 }
 
 impl BearerAccess {
-    /// From the place of the issuer's keys and the file of roles. Without roles a token says who somebody is, and nobody may do anything.
+    /// From the location of the issuer's keys and the roles file. Without roles a token identifies a principal that may
+    /// do nothing.
     pub async fn open(issuer: Issuer, keys: &JwksLocation, roles: Option<PathBuf>) -> Result<BearerAccess> {
         let keyring = JwksCache::open(issuer, keys).await?;
         Ok(BearerAccess { keyring: Some(keyring), book: roles.map(RoleStore::open).transpose()? })
     }
 
-    /// Takes what has changed since it was read.
+    /// Reloads keys and roles that have changed.
     pub async fn refresh(&self) {
         if let Some(book) = &self.book {
             book.refresh();
@@ -80,7 +83,8 @@ impl BearerAccess {
     }
 }
 
-/// The first action that they may not take, and where; nowhere in particular when any place would have done.
+/// The first action that the principal may not perform, and its scope; no scope if the action would be sufficient in
+/// any scope.
 fn missing<'a>(
     roles: &Roles,
     principal: &Principal,
@@ -96,7 +100,7 @@ fn missing<'a>(
     }
 }
 
-/// For requests that no bearer token is good for, outside the protocol too.
+/// The error for requests that no bearer token allows; also used outside the protocol.
 pub fn needs_a_key(account: &str, method: &Method, path: &str) -> ErrorReply {
     blocked(account, management(method, path)).into()
 }

@@ -1,8 +1,9 @@
-//! Roles: which principal may take which data action where.
+//! Role-based access control: the data actions that a principal may perform in a scope.
 //!
-//! Promise: nobody may do anything unless an assignment says so. A role definition is a set of data actions; an assignment gives it to a
-//! principal (a user, an application, a group) within a scope: the account, a database or a container. `definition` reads both from the
-//! operator's file, `need` tells which action a request takes, `book` keeps the newest good file.
+//! Invariant: without an assignment a principal may do nothing. A role definition is a set of data actions; an
+//! assignment grants it to a principal (a user, an application, a group) within a scope: the account, a database or a
+//! container. `definition` parses both from the operator's file, `required` determines the action that a request needs,
+//! `store` holds the newest valid file.
 //!
 //! ```text
 //! {"sqlRoleDefinitions": [{"id": "…", "roleName": "Writes", "type": "CustomRole", "assignableScopes": ["/"],
@@ -10,11 +11,11 @@
 //!  "sqlRoleAssignments": [{"roleDefinitionId": "…", "principalId": "…", "scope": "/dbs/shop/colls/orders"}]}
 //! ```
 
-mod action; // what can be done to data, by its documented name
-pub mod store; // the newest good file
-mod definition; // the file, read
-mod required; // which action a request takes
-mod scope; // where
+mod action; // data actions by their documented names
+pub mod store; // the newest valid roles file
+mod definition; // parses the roles file
+mod required; // the data actions that a request requires
+mod scope; // account, database or container
 
 #[cfg(test)]
 mod tests;
@@ -28,14 +29,14 @@ pub use scope::RoleScope;
 
 use super::auth::Principal;
 
-/// Who has which actions where.
+/// The role assignments of all principals.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// By the principal's id in lower case: GUIDs are compared as such.
+    /// Keyed by the principal's id in lower case: GUIDs are compared case-insensitively.
     grants: HashMap<String, Vec<RoleAssignment>>,
 }
 
-/// One assignment, its role looked up.
+/// One assignment with the actions of its role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleAssignment {
     scope: RoleScope,
@@ -47,12 +48,12 @@ impl Roles {
         self.grants.entry(principal.to_ascii_lowercase()).or_default().push(grant);
     }
 
-    /// Whether the principal, or a group of theirs, may do this there.
+    /// Whether the principal, or one of its groups, may perform the action in this scope.
     pub fn allow(&self, principal: &Principal, action: DataAction, place: &RoleScope) -> bool {
         self.of(principal).any(|grant| grant.actions.has(action) && grant.scope.covers(place))
     }
 
-    /// Whether there is any place where they may.
+    /// Whether the principal may perform the action in any scope.
     pub fn allow_somewhere(&self, principal: &Principal, action: DataAction) -> bool {
         self.of(principal).any(|grant| grant.actions.has(action))
     }

@@ -1,12 +1,12 @@
 //! Session tokens as text: `{range}:{version}#{lsn}[#{region}={lsn}…]`, several joined by commas.
 //!
-//! We issue the vector form with a fixed version and no regions: `0:-1#812`. The older form
-//! `0:812` is understood.
+//! Issued tokens have the vector form with a fixed version and no regions: `0:-1#812`. The older form `0:812` is
+//! accepted.
 
 use pleiad_engine::{PartitionLsn, SessionToken};
 use pleiad_model::{Error, Result};
 
-/// Two tokens of one range must name the same version, or clients refuse to compare them.
+/// Two tokens of one range must have the same version, or clients refuse to compare them.
 const VERSION: &str = "-1";
 
 pub fn write(place: PartitionLsn) -> String {
@@ -25,7 +25,7 @@ fn parse_part(part: &str) -> Option<(u32, u64)> {
     let mut fields = vector.split('#');
     let first = fields.next()?;
     let lsn = fields.next().unwrap_or(first);
-    // A client that has seen nothing may say -1.
+    // A client that has read nothing may send -1.
     let lsn: i64 = lsn.parse().ok()?;
     Some((range.parse().ok()?, u64::try_from(lsn).unwrap_or(0)))
 }

@@ -1,4 +1,4 @@
-//! The protocol's own numbers: what each kind of failure is called on this wire.
+//! Status codes: the status and substatus of each error kind in this protocol.
 
 use http::StatusCode;
 use pleiad_engine::{ScriptCause, ScriptError};
@@ -6,16 +6,16 @@ use pleiad_model::{Error, ExceededLimit, Kind, Object, Throttle, json};
 
 use super::auth::AuthError;
 
-/// Status, substatus, the name in the body's `code`, and the text.
+/// Status, substatus and message of an error; the `code` in the body follows from the status.
 #[derive(Debug)]
 pub struct ErrorStatus {
     pub status: StatusCode,
     pub substatus: Option<u32>,
     pub message: String,
     pub retry_after_ms: Option<u64>,
-    /// What helps a client that knows how to use it: the plan of a query it has to merge itself.
+    /// Details for clients that can use them: the plan of a query that the client has to merge itself.
     pub additional_info: Option<String>,
-    /// Why it was throttled.
+    /// Why the request was throttled.
     pub throttle: Option<Box<Throttle>>,
 }
 
@@ -25,7 +25,7 @@ impl ErrorStatus {
         ErrorStatus { status, substatus, message: message.into(), retry_after_ms, additional_info, throttle }
     }
 
-    /// `{"code": "NotFound", "message": "…"}`, with the activity that the log knows it by.
+    /// `{"code": "NotFound", "message": "…"}`, with the activity id that the log contains.
     pub fn body(&self, activity: &str) -> Vec<u8> {
         let message = format!("{}\r\nActivityId: {activity}", self.message);
         let mut out = Vec::new();
@@ -50,10 +50,10 @@ impl From<Error> for ErrorStatus {
     }
 }
 
-/// What a script that could not be compiled is told apart by.
+/// The substatus of a script that could not be compiled.
 const SCRIPT_COMPILE_ERROR: u32 = 0xFFFF;
 
-/// A script's own number is told where it is one of the protocol's.
+/// The number that a script throws becomes the substatus if it is an error status of the protocol.
 impl From<&ScriptError> for ErrorStatus {
     fn from(error: &ScriptError) -> Self {
         let (status, substatus) = match error.cause {
@@ -98,7 +98,7 @@ fn numbers(kind: Kind) -> (StatusCode, Option<u32>) {
     }
 }
 
-/// 449 is Cosmos's own.
+/// 449 is specific to Cosmos DB.
 fn retry_with() -> StatusCode {
     StatusCode::from_u16(449).unwrap_or(StatusCode::CONFLICT)
 }
@@ -155,7 +155,7 @@ fn bad_signature(signed: &str) -> String {
     )
 }
 
-/// The status' name in the body.
+/// The name of the status in the body.
 fn code(status: StatusCode) -> &'static str {
     match status.as_u16() {
         400 => "BadRequest",

@@ -1,19 +1,19 @@
-//! Requests become calls of the engine, answers become replies: one room per kind of resource.
+//! Translates requests into engine calls and engine responses into replies: one module per resource type.
 
-mod account; // what the account tells about itself
+mod account; // the account's properties
 mod batches; // many operations in one request
-mod change_feed; // items by when they changed
+mod change_feed; // the change feed of items
 mod containers;
 mod databases;
 mod encryption_keys;
 mod items;
-mod metadata; // what the feeds of databases, containers, offers … have in common
+mod metadata; // shared by the feeds of databases, containers, offers …
 mod offers;
-mod procedures; // scripts at work
-mod queries; // items by what they hold
+mod procedures; // executing scripts
+mod queries; // queries over items
 mod ranges;
 mod scripts;
-mod users; // and their permissions
+mod users; // users and their permissions
 
 use http::{Method, StatusCode};
 use pleiad_model::Error;
@@ -61,7 +61,7 @@ impl RequestContext<'_> {
             Caller::Permitted(ticket) => permissions::check(self.engine, *ticket, request),
             Caller::Data => carries(TokenSubject::Contributor),
             Caller::Principal(principal) => carries(TokenSubject::Principal(principal)),
-            // Whoever reads a permission gets what it allows.
+            // Reading a permission returns a token with all the access that it grants.
             Caller::ReadOnly if request.address.resource == ResourceType::Permissions => {
                 Err(AuthError::ReadOnlyKey.into())
             }
@@ -69,7 +69,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// One region writes at a time here, so that there is never a conflict to list.
+    /// There is one write region, so conflicts never occur and the feed is always empty.
     fn conflicts(&self, request: &Request<'_>) -> Handled {
         let admitted = self.engine.admit(request.container_name()?, request.intended_rid())?;
         match (request.method, request.address.is_feed) {
@@ -90,7 +90,7 @@ impl RequestContext<'_> {
     }
 }
 
-/// A POST that is neither a query nor a plan nor a batch: those may come with a key that only reads.
+/// A POST that is not a query, a plan or a batch: those may come with a read-only key.
 fn creates(request: &Request<'_>) -> bool {
     matches!(request.post_kind(), PostKind::Create | PostKind::Upsert)
 }

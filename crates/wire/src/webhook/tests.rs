@@ -1,4 +1,4 @@
-//! A listener of one connection stands for the operator's.
+//! A listener that accepts one connection plays the operator's server.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Every place of the tree in one line each: resource, feed or not, names or rids, the names, what is signed.
+/// Describes an address in one line: resource, feed or single, by name or rid, the names, what is signed.
 #[track_caller]
 fn check(path: &str, want: &str) {
     let got = match parse(path) {

@@ -1,16 +1,16 @@
-//! Bearer tokens: JSON Web Tokens from an issuer whose keys we were given.
+//! Bearer tokens: JSON Web Tokens from a trusted issuer with configured keys.
 //!
-//! Promise: a `Principal` exists only for a token that one of the issuer's keys signed, that was made for us, and whose time it is. The
-//! algorithm must suit the key, so that nobody chooses a weaker one; `none` and shared secrets are not among them. What the principal may do
-//! is `roles`' business.
+//! Invariant: a `Principal` exists only for a token that one of the issuer's keys signed, that was issued for this
+//! account's audience, and that is currently valid. The algorithm must match the key, so that a client cannot choose a
+//! weaker one; `none` and shared secrets are not supported. `roles` decides what the principal may do.
 //!
 //! ```text
 //! base64url {"alg":"RS256","kid":"k1"} . base64url {"iss":…,"aud":…,"exp":…,"nbf":…,"oid":…,"groups":[…]} . base64url signature
-//! └──────────────────────────────── what is signed ────────────────────────────────────────────────────┘
+//! └───────────────────────────────── signed bytes ─────────────────────────────────────────────────────┘
 //! ```
 
 mod jwks; // an issuer's public keys
-pub mod jwks_cache; // where they come from, and when they are fetched again
+pub mod jwks_cache; // loads the key set, and fetches it again when needed
 
 #[cfg(test)]
 pub mod tests;
@@ -23,29 +23,29 @@ pub use jwks::JsonWebKeySet;
 
 use super::AuthError;
 
-/// How far an issuer's clock may be from ours.
+/// The maximum difference between an issuer's clock and the server's.
 const SKEW_S: i64 = 5 * 60;
 
-/// Whose tokens are accepted.
+/// The issuer whose tokens are accepted.
 #[derive(Clone, Debug)]
 pub struct Issuer {
-    /// What `iss` must be.
+    /// The required `iss`.
     pub name: String,
-    /// What `aud` must be, or contain: one of these.
+    /// Accepted audiences: `aud` must be, or contain, one of these.
     pub audiences: Vec<String>,
 }
 
-/// Who a token is for.
+/// The user or application that a token identifies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     /// The object id of the user or application.
     pub id: String,
-    /// Those of the groups they are in.
+    /// The object ids of its groups.
     pub groups: Vec<String>,
 }
 
 impl Principal {
-    /// Everything that an assignment may be made to.
+    /// All ids that a role assignment may refer to.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.id.as_str()).chain(self.groups.iter().map(String::as_str))
     }
@@ -57,7 +57,7 @@ pub fn check(issuer: &Issuer, keys: &JsonWebKeySet, jwt: &str, now_s: i64) -> Re
     principal(&claims).ok_or(AuthError::Bearer("it names no principal: the claim 'oid' is missing"))
 }
 
-/// The claims, once a key of ours vouches for them.
+/// The claims, after the signature was verified.
 fn signed_claims(keys: &JsonWebKeySet, jwt: &str) -> Result<Value, AuthError> {
     const UNREADABLE: AuthError = AuthError::Bearer("it is not a signed JSON Web Token");
     let (signed, signature) = jwt.rsplit_once('.').ok_or(UNREADABLE)?;
@@ -98,7 +98,7 @@ fn check_claims(issuer: &Issuer, claims: &Value, now_s: i64) -> Result<(), &'sta
     }
 }
 
-/// A slash at the end does not count: what clients make of an account's address has one or not.
+/// A trailing slash is ignored: clients derive the audience from the account's address with or without one.
 fn is_for(audiences: &[String], claim: Option<&Value>) -> bool {
     let ours = |claim: &Value| {
         let claim = claim.as_str().map(|text| text.trim_end_matches('/'));

@@ -1,10 +1,10 @@
-//! Dates as clients send them: RFC 1123 text in Greenwich time.
+//! Dates as clients send them: RFC 1123 text in GMT.
 //!
-//! `Thu, 27 Apr 2017 00:51:12 GMT` is 1,493,254,272,000 ms. Some clients send what they signed, in lower case, so case
-//! does not count. The day of the week is not checked: the signature covers it and nothing depends on it.
+//! `Thu, 27 Apr 2017 00:51:12 GMT` is 1,493,254,272,000 ms. Some clients send the date in lower case, as they signed
+//! it, so case is ignored. The day of the week is not checked: the signature covers it and nothing depends on it.
 
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-/// Days in the months before each one of a year that starts in March, so that a leap day is the last.
+/// Days before each month of a year that starts in March, so that a leap day is the last day.
 const DAYS_BEFORE_FROM_MARCH: [u64; 12] = [0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 306, 337];
 /// From 0000-03-01 to 1970-01-01.
 const DAYS_TO_EPOCH: u64 = 719_468;
@@ -26,7 +26,7 @@ pub(super) fn parse_ms(text: &str) -> Option<u64> {
 fn seconds_of_day(time: &str) -> Option<u64> {
     let mut parts = time.split(':');
     let (hour, minute) = (number(parts.next()?, 0, 23)?, number(parts.next()?, 0, 59)?);
-    // 60 is a leap second; it is taken as the next minute's first.
+    // 60 is a leap second; it counts as the first second of the next minute.
     let second = number(parts.next()?, 0, 60)?;
     parts.next().is_none().then_some(hour * 3600 + minute * 60 + second)
 }

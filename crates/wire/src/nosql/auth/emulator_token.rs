@@ -1,7 +1,8 @@
-//! The bearer token that test suites make for an emulator.
+//! Emulator tokens: bearer tokens that test suites create for an emulator.
 //!
-//! It looks like a JSON Web Token of Microsoft Entra, but its third part is no signature: it is the primary key's text.
-//! Who has that may do everything anyway, so nothing is given away. Tokens that a real issuer signed are `bearer`'s business.
+//! They look like JSON Web Tokens of Microsoft Entra, but the third part is not a signature: it is the primary key's
+//! text. A client with that key has full access anyway, so accepting the token grants nothing new. `bearer` checks
+//! tokens of real issuers.
 //!
 //! ```text
 //! base64url {"typ":"JWT","alg":"RS256","x5t":"CosmosEmulatorPrimaryMaster","kid":"CosmosEmulatorPrimaryMaster"}
@@ -25,11 +26,11 @@ pub(super) fn check(keys: &SigningKeys, jwt: &str, wall_ms: u64) -> Result<Calle
     accepted(keys, jwt, wall_ms).filter(|&yes| yes).map(|_| Caller::Data).ok_or(AuthError::AadNotAccepted)
 }
 
-/// `None` when it cannot be read at all.
+/// `None` if the token cannot be parsed.
 fn accepted(keys: &SigningKeys, jwt: &str, wall_ms: u64) -> Option<bool> {
     let mut parts = jwt.split('.');
     let (header, claims, secret) = (part(parts.next()?)?, part(parts.next()?)?, part(parts.next()?)?);
-    // The secret first: nobody without it has us parse their JSON.
+    // The secret is checked first: JSON of a client without the key is never parsed.
     let knows_key = hmac::verify(&keys.primary, &secret, keys.primary_text_tag.as_ref()).is_ok();
     if parts.next().is_some() || !knows_key {
         return Some(false);

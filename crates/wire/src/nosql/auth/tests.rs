@@ -33,7 +33,7 @@ fn presented<'a>(verb: &'a str, address: &'a Address, authorization: &'a str) ->
     Credentials { verb, signing, is_read, authorization: Some(authorization), x_ms_date: Some(DATE), date: None }
 }
 
-/// What a client with this key would send.
+/// The header that a client with this key would send.
 fn signed(key: &str, text: &str) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, &STANDARD.decode(key).unwrap());
     format!("type=master&ver=1.0&sig={}", STANDARD.encode(hmac::sign(&key, text.as_bytes())))
@@ -48,7 +48,7 @@ fn authorized(key: &str, verb: &str, path: &str, text: &str) -> Result<Caller, A
     authorize(&presented(verb, &address, &signed(key, text)), at(DATE_MS))
 }
 
-/// As SDKs send it, percent-encoded, and as it is.
+/// Percent-encoded, as SDKs send it, and unencoded.
 #[track_caller]
 fn check_vector(verb: &str, path: &str, signature: &str) {
     let address = address::parse(path).unwrap();
@@ -234,7 +234,7 @@ proptest! {
     }
 }
 
-/// The slow way: counts years and months off one by one.
+/// A slow reference implementation: subtracts years and months one by one.
 fn rfc_1123(mut days: u64, seconds: u64) -> String {
     let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let mut year = 1970;

@@ -1,4 +1,4 @@
-//! A batch as HybridRow records: what the .NET SDK sends, and wants back. One record per operation or result.
+//! Batches as HybridRow records: the format that the .NET SDK sends and expects. One record per operation or result.
 //!
 //! ```text
 //! BatchOperation  2145473648  fixed     operationType, resourceType                                          int32
@@ -8,7 +8,7 @@
 //!                             variable  eTag, resourceBody
 //!                             sparse    retryAfterMilliseconds uint32, requestCharge float64
 //!
-//! 81 70 54 e1 7f │ 13 │ 02 00 00 00 │ 02 00 00 00 │ 01 61      read "a": both numbers and the third of five texts are there
+//! 81 70 54 e1 7f │ 13 │ 02 00 00 00 │ 02 00 00 00 │ 01 61      read "a": both numbers and the third of five texts are present
 //! ```
 
 use pleiad_model::resource_id::ContainerRid;
@@ -45,7 +45,7 @@ fn operation(row: &HybridRow<'_>) -> Result<RawBatchOperation> {
     })
 }
 
-/// The numbers that the SDK has for its verbs.
+/// The SDK's numbers for its operation types.
 fn operation_type(number: Option<u32>) -> Result<BatchOperationType> {
     match number {
         Some(0) => Ok(BatchOperationType::Create),

@@ -1,4 +1,4 @@
-//! A batch as JSON: what most SDKs send.
+//! Batches as JSON: the format of most SDKs.
 
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Object, Result, Value, json};
@@ -74,7 +74,7 @@ fn write_result(container: ContainerRid, result: &BatchResult, out: &mut Vec<u8>
     }
     json::write(&told.into(), out);
     if let Some(record) = result.record.as_ref().filter(|_| result.shows_item) {
-        out.pop(); // the closing brace comes after the item, whose text is not parsed for this
+        out.pop(); // the closing brace follows the item, whose text is copied unparsed
         out.extend_from_slice(b",\"resourceBody\":");
         pleiad_engine::write_item(container, &record.view(), out);
         out.push(b'}');

@@ -1,4 +1,4 @@
-//! Both forms of a batch, read and written; the .NET one byte by byte.
+//! Both formats of a batch, decoded and encoded; the .NET one byte by byte.
 
 use pleiad_engine::Precondition;
 use proptest::prelude::*;

@@ -1,18 +1,19 @@
-//! Numbers: one marker per width.
+//! Numbers in Cosmos binary JSON: one marker per type and width.
 //!
 //! ```text
 //! C7  u64    C9  i16    CB  i64    CD  f32    CF  f16    D8  i8     DA  i32    DC  u32
 //! C8  u8     CA  i32    CC  f64    CE  f64    D7  u8     D9  i16    DB  i64
 //! ```
 //!
-//! `C7‥CC` are JSON's numbers, the others come from wider type systems; here they are all numbers. Integers stay exact.
+//! `C7‥CC` are JSON's numbers, the others come from wider type systems; all of them decode to JSON numbers. Integers
+//! stay exact.
 
 use pleiad_model::{Number, Result};
 
 use super::BinaryJsonReader;
 
 impl BinaryJsonReader<'_> {
-    /// The bytes after a number's marker.
+    /// Decodes the bytes after a number's marker.
     pub(super) fn number(&mut self, marker: u8) -> Result<Number> {
         Ok(match marker {
             0xC7 => Number::from(u64::from_le_bytes(self.bytes()?)),

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Bytes as hex with spaces; what they say as JSON text.
+/// `hex` is the body as hexadecimal bytes with spaces; `want` is the value as JSON text.
 #[track_caller]
 fn check(hex: &str, want: &str) {
     let got = decode(&bytes(hex)).unwrap_or_else(|error| panic!("{hex}: {error}"));
@@ -175,30 +175,30 @@ fn text_is_repeated_by_its_place() {
 fn references_go_back_to_text_and_nowhere_else() {
     refused("80 C3 01"); // itself
     refused("80 C3 00"); // the preamble
-    refused("80 C3 09"); // past the end
+    refused("80 C3 09"); // beyond the end
     refused("80 E2 05 C3 05 82 68 69"); // forward
-    refused("80 E2 07 82 68 69 C3 03 C3 06"); // a reference
-    refused("80 E2 03 05 C3 03"); // a number
+    refused("80 E2 07 82 68 69 C3 03 C3 06"); // to a reference
+    refused("80 E2 03 05 C3 03"); // to a number
 }
 
 #[test]
 fn broken_bodies_are_refused() {
-    refused("80"); // nothing
+    refused("80"); // no value
     refused("80 D0 D0"); // two values
     refused("80 82 68"); // short text
     refused("80 C2 FF FF FF FF 00"); // a length of 4 GB
     refused("80 E7 FF FF FF FF FF FF FF FF"); // likewise
     refused("80 81 FF"); // not UTF-8
     refused("80 E5 01 02 00"); // a wrong count
-    refused("80 E2 01 C8 05"); // a member that leaves its array
+    refused("80 E2 01 C8 05"); // a member that extends beyond its array
     refused("80 E9 05 D0"); // a name that is a number
-    refused("80 40"); // text of another dictionary
+    refused("80 40"); // a user string
     refused("80 60 00");
     refused("80 7B 02 7F 10"); // beyond ASCII
-    refused("80 71 00 02"); // padding of nothing
+    refused("80 71 00 02"); // padding without data
     refused("80 71 01 07 41"); // impossible padding
     refused("80 CC 00 00 00 00 00 00 F0 7F"); // infinity
-    refused("80 CF 00 7E"); // not a number
+    refused("80 CF 00 7E"); // NaN
     refused("80 F0 D0 01"); // an array of nulls as numbers
     refused("80 F2 E0 D7 01 01 00"); // no inner array
     for marker in ["68", "70", "D4", "D6", "F4", "F8", "FF"] {
@@ -216,7 +216,7 @@ fn nesting_stops_where_text_stops() {
 
 #[test]
 fn a_small_body_cannot_ask_for_much_memory() {
-    // 60 KB of text, then 10,000 times the same by reference: 600 MB.
+    // 60 KB of text, then 10,000 references to it: 600 MB.
     let mut content = vec![0xC1, 0x60, 0xEA];
     content.extend(vec![b'x'; 60_000]);
     content.extend([0xC3, 6].repeat(10_000));
@@ -230,7 +230,7 @@ fn a_small_body_cannot_ask_for_much_memory() {
     assert_eq!(decode(&body).unwrap_err().kind, Kind::Invalid);
 }
 
-/// An encoder as small as the one of an SDK: what it writes is the common case.
+/// A minimal encoder like that of an SDK: it covers the common case.
 fn encode(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.push(0xD0),

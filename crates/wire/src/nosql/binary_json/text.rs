@@ -1,10 +1,10 @@
-//! Text: known, plain, referred to, or packed.
+//! Strings in Cosmos binary JSON: system strings, plain text, references and packed text.
 //!
 //! ```text
-//! 71  72   bytes that were base64      groups of four (1 or 2 bytes) · padding · the bytes
+//! 71  72   base64 text, as its bytes   groups of four (1 or 2 bytes) · padding · the bytes
 //! 73  74   … with the URL's alphabet   padding: 0, 1, 2 equals signs; FF, FE, FD: that many left out
 //! 75‥77    a GUID                      16 bytes; lower case, upper case, lower case in quotes
-//! 78‥7A    one of 16 characters each   length · 4 bits per character: hex, HEX, dates
+//! 78‥7A    an alphabet of 16           length · 4 bits per character: hex, HEX, dates
 //! 7B‥7D    a narrow band of ASCII      length · first character · 4, 5, 6 bits per character above it
 //! 7E  7F   ASCII                       length (1 or 2 bytes) · 7 bits per character
 //! ```
@@ -17,7 +17,7 @@ use pleiad_model::Result;
 
 use super::BinaryJsonReader;
 
-/// Names of system properties and words of GeoJSON. The order is the format.
+/// System strings: names of system properties and GeoJSON keywords. The order is part of the format.
 pub(super) const KNOWN: [&str; 32] = [
     "$s",
     "$t",
@@ -58,7 +58,7 @@ const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
 const DATE_TIME: &[u8; 16] = b" 0123456789:-.TZ";
 
 impl BinaryJsonReader<'_> {
-    /// The text behind its marker; anything but text is refused, as names must be text.
+    /// The text after its marker. Any other marker is an error, as names must be text.
     pub(super) fn text(&mut self, marker: u8) -> Result<String> {
         match marker {
             0x20..=0x3F => Ok(KNOWN.get(usize::from(marker - 0x20)).copied().unwrap_or_default().to_owned()),
@@ -95,7 +95,7 @@ impl BinaryJsonReader<'_> {
         Ok(text.to_owned())
     }
 
-    /// Text that stands earlier in the body. A reference to a reference is refused, so there are no circles.
+    /// Text that occurs earlier in the body. A reference to a reference is an error, so there are no cycles.
     fn reference(&mut self, width: usize) -> Result<String> {
         let here = self.at - 1;
         let target = self.length(width)?;
@@ -124,14 +124,14 @@ impl BinaryJsonReader<'_> {
         Ok(engine.encode(self.take(digits * 3 / 4)?))
     }
 
-    /// One of sixteen characters in four bits each.
+    /// Four bits per character, from an alphabet of sixteen.
     fn chosen(&mut self, from: &[u8; 16]) -> Result<String> {
         let length = self.length(1)?;
         let bytes = self.take(length.div_ceil(2))?;
         Ok(halves(bytes).take(length).map(|half| char::from(from[usize::from(half & 0xF)])).collect())
     }
 
-    /// `bits` per character, counted from `base`; eight characters are `bits` bytes.
+    /// `bits` per character, counted from `base`; eight characters take `bits` bytes.
     fn packed(&mut self, length: usize, bits: usize, base: u8) -> Result<String> {
         let bytes = self.take((length * bits).div_ceil(8))?;
         let character = |index: usize| {
@@ -143,13 +143,13 @@ impl BinaryJsonReader<'_> {
         (0..length).map(character).collect::<Option<_>>().ok_or_else(|| self.invalid("packed text beyond ASCII"))
     }
 
-    /// Sixteen bytes as they were written: digit by digit.
+    /// A GUID that was text: sixteen bytes, digit by digit.
     fn guid_text(&mut self, digits: &[u8; 16]) -> Result<String> {
         let bytes: [u8; 16] = self.bytes()?;
         Ok(dashed(halves(&bytes).map(|half| char::from(digits[usize::from(half & 0xF)]))))
     }
 
-    /// A GUID that is not text: three little-endian numbers, then eight bytes in order.
+    /// A binary GUID: three little-endian numbers, then eight bytes in order.
     pub(super) fn guid(&mut self) -> Result<String> {
         let (a, b) = (u32::from_le_bytes(self.bytes()?), u16::from_le_bytes(self.bytes()?));
         let (c, d) = (u16::from_le_bytes(self.bytes()?), u64::from_be_bytes(self.bytes()?));

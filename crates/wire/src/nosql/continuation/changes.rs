@@ -1,14 +1,14 @@
 //! Positions in a change feed, which clients carry as etags.
 //!
 //! ```text
-//! one stretch    "812"                                              the LSN up to which it has been seen
+//! one range      "812"                                              the LSN up to which it has been read
 //! several        "099 000 002 │ …"                                  three digits for each of these bytes:
-//!                 version u8 │ count u16 │ stretches │ tag 32
+//!                 version u8 │ count u16 │ ranges │ tag 32
 //!                                          └ LSN u64 │ min len u8 │ min │ max len u8 │ max
 //! ```
 //!
-//! Both are decimal numbers, because one SDK tells our positions from its own by that. The first is not signed: it is
-//! what clients compose, hand on to the children of a split and keep for years.
+//! Both are decimal numbers, because one SDK distinguishes the server's positions from its own by that. The first form
+//! is not signed: clients compose it, pass it on to the children of a split and store it for years.
 
 use pleiad_engine::{ChangeCursor, ChangeFrom};
 use pleiad_model::partition_key::EpkRange;
@@ -16,15 +16,15 @@ use pleiad_model::{Error, Result};
 
 use super::{TokenSigner, put_key, take_key};
 
-/// No other kind of token begins with it.
+/// No other kind of token begins with this byte.
 const VERSION: u8 = b'c';
-/// More would not fit into the headers that servers and proxies take.
+/// More would not fit into the headers that servers and proxies accept.
 const STRETCHES_MAX: usize = 64;
-/// The largest LSN has as many.
+/// The number of digits of the largest LSN.
 const LSN_DIGITS_MAX: usize = 20;
 
 impl TokenSigner {
-    /// The etag of a page whose next begins there.
+    /// The etag of a page whose next page begins at these positions.
     pub fn issue_changes(&self, owner: &str, stretches: &[ChangeCursor]) -> Result<String> {
         if let [stretch] = stretches {
             return Ok(format!("\"{}\"", stretch.lsn));
@@ -38,7 +38,7 @@ impl TokenSigner {
         Ok(format!("\"{}\"", signed.iter().map(|byte| format!("{byte:03}")).collect::<String>()))
     }
 
-    /// With or without the quotes that belong to an etag.
+    /// Accepts the position with or without the quotes of an etag.
     pub fn redeem_changes(&self, owner: &str, etag: &str) -> Result<ChangeFrom> {
         let digits = etag.trim_matches('"');
         if digits == "*" {
@@ -54,14 +54,14 @@ impl TokenSigner {
     }
 }
 
-/// A sign is no part of a number here.
+/// A sign is not accepted.
 fn lsn(digits: &str) -> Option<u64> {
     digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
 fn write(stretches: &[ChangeCursor]) -> Vec<u8> {
     let mut out = vec![VERSION];
-    out.extend_from_slice(&(stretches.len() as u16).to_be_bytes()); // at most STRETCHES_MAX
+    out.extend_from_slice(&(stretches.len() as u16).to_be_bytes()); // at most RANGES_MAX
     for stretch in stretches {
         out.extend_from_slice(&stretch.lsn.to_be_bytes());
         put_key(&mut out, &stretch.keys.min);
@@ -84,7 +84,7 @@ fn read(signed: &[u8]) -> Option<Vec<ChangeCursor>> {
     (version == VERSION && rest.is_empty()).then_some(stretches)
 }
 
-/// Nothing, if they are not three digits a byte.
+/// Empty if the text is not three digits per byte.
 fn bytes(digits: &str) -> Vec<u8> {
     let (triples, rest) = digits.as_bytes().as_chunks::<3>();
     let byte = |triple: &[u8; 3]| std::str::from_utf8(triple).ok().and_then(lsn).and_then(|n| u8::try_from(n).ok());

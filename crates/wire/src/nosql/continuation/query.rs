@@ -1,11 +1,11 @@
-//! Where a query goes on.
+//! Query continuations: the position at which the next page starts.
 //!
 //! ```text
 //! version u8 │ query u64 │ skip │ take + 1, 0 for all │ passed │ kind u8 │ …
-//!  02        │ fingerprint                                     │ 01 │ count, then min, max, docnum, rows of each stretch
+//!  02        │ fingerprint                                     │ 01 │ count, then min, max, docnum, rows of each range
 //!                                                              │ 02 │ the last row's key
 //!                                                              │ 03 │ rows
-//!                                                              │ 04 │ bytes of the key │ hash 16 │ end 12 │ its beginning
+//!                                                              │ 04 │ bytes of the key │ hash 16 │ end 12 │ its prefix
 //! ```
 //!
 //! Numbers without a width are LEB128. Effective keys have their length before them.
@@ -23,7 +23,7 @@ const ROW: u8 = 3;
 const CUT_KEY: u8 = 4;
 
 impl TokenSigner {
-    /// At most `bytes_max` long: a key that does not fit is cut.
+    /// At most `bytes_max` long: a key that does not fit is truncated.
     pub fn issue_query(&self, owner: &str, cursor: &QueryCursor, bytes_max: usize) -> String {
         let token = self.seal(owner, encode(cursor));
         if token.len() <= bytes_max {

@@ -1,4 +1,4 @@
-//! Items in a change feed.
+//! Change feed items as JSON.
 //!
 //! ```text
 //! latest version   {…, "_lsn": 7}, or in the newer form {"current": {…, "_lsn": 7}, "metadata": {"lsn", "crts"}}
@@ -12,7 +12,7 @@ use pleiad_model::{Object, Value, json};
 
 use super::{close_feed, open_feed};
 
-/// Each with the LSN of its change, or in an envelope that tells it.
+/// Each item with the LSN of its change, or in an envelope whose metadata has the LSN.
 pub fn changed_items(container: ContainerRid, records: &[Record], enveloped: bool) -> Vec<u8> {
     feed(container, records, |record, out| {
         if !enveloped {
@@ -50,7 +50,7 @@ fn write_changed(container: ContainerRid, record: &Record, out: &mut Vec<u8>) {
     out.extend_from_slice(format!(",\"_lsn\":{}}}", record.lsn).as_bytes());
 }
 
-/// What is gone has an empty `current`.
+/// A deleted item has an empty `current`.
 fn write_version(container: &Container, version: &ItemVersion, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"current\":");
     match &version.current {
@@ -85,8 +85,8 @@ fn metadata(container: &Container, version: &ItemVersion) -> Object {
     metadata
 }
 
-/// The key of an item that is gone, by the names of its paths: `{"pk": "a"}`. What it does not have is left out: clients take
-/// every value for a component, and know none that is an object.
+/// The key of a deleted item by the names of its paths: `{"pk": "a"}`. Components without a value are omitted: clients
+/// take every value as a component, and expect no objects.
 fn partition_key(container: &Container, record: &Record) -> Object {
     let Some(definition) = &container.definition.partition_key else { return Object::new() };
     let body = json::parse(record.body()).unwrap_or(Value::Null);

@@ -1,6 +1,6 @@
-//! The CRC-32 of ISO 3309, as every archive uses it: `of(b"123456789")` is `cbf43926`.
+//! CRC-32 (ISO 3309), as archive formats use it: `of(b"123456789")` is `cbf43926`.
 
-/// What one byte contributes, for all bytes.
+/// The contribution of each byte value.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;

@@ -1,4 +1,4 @@
-//! One HybridRow: a header, then the columns of its schema.
+//! A HybridRow: a header, then the columns of its schema.
 //!
 //! ```text
 //! 81 │ 71 54 e1 7f │ present: a bit per column │ fixed │ variable: length, bytes │ sparse: type, name, value
@@ -9,16 +9,16 @@
 //!                  └ the first and the third of four               └ a float64
 //! ```
 //!
-//! Fixed columns have their place even if they are absent, variable ones only if present. A length is in groups of seven
-//! bits, the lowest first. A sparse column is named by its number among all columns, from 1 on; a number beyond them is
-//! the length of a name that follows. Columns that the schema does not know are skipped.
+//! Fixed columns occupy their bytes even if absent, variable ones only if present. A length is in groups of seven bits,
+//! the lowest first. A sparse column is named by its number among all columns, starting at 1; a number beyond them
+//! encodes the length of a name that follows. Columns that the schema does not have are skipped.
 
 use pleiad_model::{Error, Result};
 
 /// The version of the format, and the first byte of every row.
 pub const V1: u8 = 0x81;
 
-/// Which columns a row has, by place: numbers of 32 bits, then bytes, then what is there only sometimes.
+/// The columns of a row by position: 32-bit numbers, then byte strings, then optional columns.
 #[derive(Debug)]
 pub struct HybridRowSchema {
     pub id: u32,
@@ -36,7 +36,7 @@ impl HybridRowSchema {
         self.schematized().div_ceil(8)
     }
 
-    /// How many names there are, the empty one included.
+    /// The number of names, including the empty one.
     fn names(&self) -> usize {
         1 + self.schematized() + self.sparse
     }
@@ -102,7 +102,7 @@ impl<'a> HybridRow<'a> {
         Ok(())
     }
 
-    /// The columns must be as many as the schema has.
+    /// The number of columns must match the schema.
     pub fn write(&self, schema: &HybridRowSchema) -> Vec<u8> {
         let variable = self.variable.iter().flatten().map(|bytes| bytes.len() + 5).sum::<usize>();
         let mut out = Vec::with_capacity(64 + variable);
@@ -125,7 +125,7 @@ impl<'a> HybridRow<'a> {
     }
 }
 
-/// Integers are written as unsigned: nobody has others to tell.
+/// Integers are written as unsigned: no result has others.
 fn put_sparse(name: usize, value: Sparse<'_>, out: &mut Vec<u8>) {
     let code = match value {
         Sparse::Bool(false) => FALSE,
@@ -162,7 +162,7 @@ fn put_varuint(mut n: usize, out: &mut Vec<u8>) {
     out.push(n as u8);
 }
 
-/// A position in bytes that somebody else wrote.
+/// A position in bytes received from a client.
 pub struct HybridRowReader<'a> {
     bytes: &'a [u8],
 }
@@ -176,7 +176,7 @@ impl<'a> HybridRowReader<'a> {
         self.bytes
     }
 
-    /// The schema's number.
+    /// The id of the schema.
     pub fn header(&mut self) -> Result<u32> {
         match self.u8()? {
             V1 => self.u32(),
@@ -220,7 +220,7 @@ impl<'a> HybridRowReader<'a> {
         Err(invalid("a number is too large"))
     }
 
-    /// A sparse column's value; of those that nobody here asks for only the length matters.
+    /// The value of a sparse column; values of unused types are skipped by their length.
     fn value(&mut self, code: u8) -> Result<Option<Sparse<'a>>> {
         Ok(Some(match code {
             NULL => return Ok(None),

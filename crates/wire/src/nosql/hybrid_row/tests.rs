@@ -1,11 +1,11 @@
-//! Streams and rows as they are drawn, and as nobody would send them.
+//! Streams and rows in the documented layout, and malformed ones.
 
 use proptest::prelude::*;
 
 use super::row::{HybridRow, HybridRowSchema, Sparse};
 use super::*;
 
-/// Four columns as a batch's result has them, then two that may be missing.
+/// Four columns as in a batch result, then two optional ones.
 const RESULT: HybridRowSchema = HybridRowSchema { id: 2_145_473_649, fixed: 2, variable: 2, sparse: 2 };
 
 fn hex(bytes: &[u8]) -> String {
@@ -56,8 +56,8 @@ fn a_damaged_record_is_noticed() {
 fn names_that_the_schema_lacks_are_skipped() {
     let mut bytes =
         HybridRow { fixed: vec![Some(200), None], variable: vec![None, None], sparse: vec![None, None] }.write(&RESULT);
-    bytes.extend_from_slice(&[20, 7 + 2, b'x', b'y', 1, b'!']); // a name of two letters behind the seven known ones
-    bytes.extend_from_slice(&[8, 6, 1, 2, 3, 4, 5, 6, 7, 8]); // a known name with an int64, which nobody asks for
+    bytes.extend_from_slice(&[20, 7 + 2, b'x', b'y', 1, b'!']); // a name of two letters, after the seven known ones
+    bytes.extend_from_slice(&[8, 6, 1, 2, 3, 4, 5, 6, 7, 8]); // a known name with an int64, which is skipped
     bytes.extend_from_slice(&[7, 5, 9, 0, 0, 0]);
     assert_eq!(HybridRow::read(&RESULT, &bytes).unwrap().sparse, [Some(Sparse::U32(9)), None]);
 }

@@ -1,4 +1,5 @@
-//! The whole matrix: every kind of permission, every scope, every operation, and exactly what the table at the top of `permit` says.
+//! The complete matrix: every kind of permission, every scope and every operation allow exactly what the table at the
+//! top of `permissions` states.
 
 use super::*;
 use crate::listener::ConnectionOrigin;
@@ -6,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use pleiad_model::partition_key::{KeyKind, KeyVersion};
 use pleiad_model::path::PropertyPath;
 
-/// What a request is, and whether it writes.
+/// A request of the matrix.
 struct Asked {
     method: Method,
     path: &'static str,
@@ -25,7 +26,7 @@ fn asked(method: Method, path: &'static str, headers: &'static [(&'static str, &
     Asked { method, path, headers, body: "" }
 }
 
-/// A replacement that calls it so.
+/// A replace with this body.
 fn replaced(path: &'static str, headers: &'static [(&'static str, &'static str)], body: &'static str) -> Asked {
     Asked { body, ..asked(Method::PUT, path, headers) }
 }
@@ -65,7 +66,8 @@ fn is_allowed_in(scope: &PermissionScope, asked: &Asked, key: Option<&PartitionK
     scope.mode != Mode::None && allows(scope, &request, key).unwrap()
 }
 
-/// By scope: container, item `1`, key `["a"]`, item `1` under key `["a"]`, procedure `s`, that under key `["a"]`, trigger `t`. `r` is allowed in both modes, `w` in mode All, `-` in none.
+/// One column per scope: container, item `1`, key `["a"]`, item `1` under key `["a"]`, procedure `s`, that under key
+/// `["a"]`, trigger `t`. `r` is allowed in both modes, `w` in mode All, `-` in none.
 fn matrix() -> Vec<(Asked, &'static str)> {
     use Method as M;
     const C: &str = "/dbs/d/colls/c";
@@ -167,7 +169,7 @@ fn items_are_named_in_the_same_way() {
     assert!(!is_allowed(&grant("Read", other, None), &asked(Method::GET, by_rid, &[])));
 }
 
-/// Of a container without a key there is no part that a key could name.
+/// In a container without a partition key, a key identifies nothing.
 #[test]
 fn s131_a_key_permits_nothing_where_there_is_none() {
     let read = asked(Method::GET, "/dbs/d/colls/c/docs/1", &[A]);
@@ -182,7 +184,7 @@ fn s131_a_key_permits_nothing_where_there_is_none() {
     assert!(!is_allowed(&PermissionScope::read(&stored).unwrap(), &read));
 }
 
-/// Some escape the names in a permission and some do not; a name that reads as escaped is.
+/// Some clients escape the names in a permission and some do not; a name that can be read as escaped is unescaped.
 #[test]
 fn names_are_escaped_or_not() {
     let may = |written: &str, path| is_allowed(&grant("Read", written, None), &asked(Method::GET, path, &[]));
@@ -201,7 +203,7 @@ fn of_a_hierarchical_key_the_beginning_is_enough() {
     assert!(!is_allowed(&scope, &asked(Method::GET, "/dbs/d/colls/c/docs", &[A])));
 }
 
-/// So do SDKs ask for a key's changes, and for all keys that begin like one.
+/// SDKs use EPK ranges to read the changes of a key, and all keys with one prefix.
 #[test]
 fn s131_a_key_may_be_named_by_where_it_lies() {
     const MIN: (&str, &str) = ("x-ms-start-epk", "3A5381E1114EB8D3FCC90795045B49B7");
@@ -216,11 +218,11 @@ fn s131_a_key_may_be_named_by_where_it_lies() {
     assert!(whole(asked(Method::GET, DOCS, &[MIN, NEXT, CHANGES])));
     assert!(whole(asked(Method::POST, DOCS, &[MIN, NEXT, QUERY])));
     assert!(prefix(asked(Method::GET, DOCS, &[MIN, BELOW, CHANGES])));
-    assert!(!whole(asked(Method::GET, DOCS, &[MIN, BEYOND, CHANGES])), "neighbours are no business of its");
+    assert!(!whole(asked(Method::GET, DOCS, &[MIN, BEYOND, CHANGES])), "the range includes other keys");
     assert!(!prefix(asked(Method::GET, DOCS, &[MIN, NEXT, CHANGES])));
-    assert!(!whole(asked(Method::GET, DOCS, &[MIN, CHANGES])), "up to the end");
-    assert!(!whole(asked(Method::GET, DOCS, &[B, MIN, NEXT])), "the key that is named is what counts");
-    assert!(!whole(asked(Method::POST, DOCS, &[MIN, NEXT])), "writes name their key");
+    assert!(!whole(asked(Method::GET, DOCS, &[MIN, CHANGES])), "the range has no upper bound");
+    assert!(!whole(asked(Method::GET, DOCS, &[B, MIN, NEXT])), "the key header takes precedence over the range");
+    assert!(!whole(asked(Method::POST, DOCS, &[MIN, NEXT])), "writes must send their partition key");
     assert!(!whole(asked(Method::GET, "/dbs/d/colls/c/docs/1", &[MIN, NEXT])));
 }
 

@@ -1,4 +1,4 @@
-//! Headers that clients can read, whatever a query is about.
+//! Clients can read the headers, whatever the query contains.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn index_metrics_say_what_was_used_and_what_would_help() {
     assert!(index_utilization_v2(&report).starts_with("%7B%22UtilizedIndexes%22%3A"));
 }
 
-/// What a client cannot read fails its query: what is behind the first entries is left out.
+/// A header that a client cannot read fails its query: entries beyond the limit are dropped.
 #[test]
 fn index_metrics_stay_below_what_clients_read() {
     let long = format!("/{}/?", "x".repeat(500));
@@ -48,7 +48,7 @@ fn a_plan_is_ascii() {
     assert_eq!(plan(&QueryReport { ways, ..QueryReport::default() }).len(), PLAN_BYTES_MAX);
 }
 
-/// As the SDK for Python reads it.
+/// In the form that the Python SDK parses.
 #[test]
 fn advice_is_a_list_of_rules() {
     let report = QueryReport { advice: vec!["QA1002", "QA1009"], ..QueryReport::default() };
@@ -56,7 +56,7 @@ fn advice_is_a_list_of_rules() {
     assert_eq!(text, r#"[{"Id":"QA1002","Params":[]},{"Id":"QA1009","Params":[]}]"#);
 }
 
-/// However many rows are made of them: one of four loaded items passed the filter.
+/// Regardless of the number of result rows: one of four loaded items passed the filter.
 #[test]
 fn the_ratio_is_of_items() {
     let report = QueryReport { items: 4, items_kept: 1, rows: 3, ..QueryReport::default() };

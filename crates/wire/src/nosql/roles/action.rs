@@ -1,6 +1,7 @@
-//! Data actions: everything that a role can allow, under its documented name.
+//! Data actions: everything that a role can allow, by documented name.
 //!
-//! Names are compared without regard to case. Two more stand for several, and no others: what is meant to be wide says how wide.
+//! Names are compared case-insensitively. There are two wildcards and no others: a role definition must state how wide
+//! it is.
 //!
 //! ```text
 //! …/sqlDatabases/containers/*          everything on containers
@@ -10,7 +11,7 @@
 use pleiad_model::{Error, Result};
 
 const PREFIX: &str = "Microsoft.DocumentDB/databaseAccounts/";
-/// After the prefix; each stands for all that begin with what is before its star.
+/// Without the prefix; each stands for all actions that begin with the text before its star.
 const WILDCARDS: [&str; 2] = ["sqlDatabases/containers/*", "sqlDatabases/containers/items/*"];
 
 macro_rules! actions {
@@ -21,7 +22,7 @@ macro_rules! actions {
         impl DataAction {
             pub const ALL: &'static [DataAction] = &[$(DataAction::$action),+];
 
-            /// Without the prefix that all have in common.
+            /// Without the common prefix.
             fn short_name(self) -> &'static str {
                 match self { $(DataAction::$action => $name),+ }
             }
@@ -36,7 +37,7 @@ actions! {
     ReplaceItem = "sqlDatabases/containers/items/replace",
     UpsertItem = "sqlDatabases/containers/items/upsert",
     DeleteItem = "sqlDatabases/containers/items/delete",
-    /// Seeing what a masking policy hides. Nothing is hidden here yet, so that nothing asks for it.
+    /// Reading properties that a masking policy hides. Masking is not implemented yet, so nothing requires this action.
     UnmaskItem = "sqlDatabases/containers/items/unmask",
     ExecuteQuery = "sqlDatabases/containers/executeQuery",
     ReadChangeFeed = "sqlDatabases/containers/readChangeFeed",
@@ -45,13 +46,13 @@ actions! {
 }
 
 impl DataAction {
-    /// As refusals spell it.
+    /// The full name, as in error messages.
     pub fn name(self) -> String {
         format!("{PREFIX}{}", self.short_name())
     }
 }
 
-/// Some of the actions.
+/// A set of data actions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActionSet(u16);
 
@@ -72,7 +73,7 @@ impl ActionSet {
         ActionSet(self.0 & !other.0)
     }
 
-    /// What a name of a role definition stands for: never nothing.
+    /// The actions that a name in a role definition stands for; never empty.
     pub fn named(name: &str) -> Result<ActionSet> {
         let short = name.get(..PREFIX.len()).filter(|start| start.eq_ignore_ascii_case(PREFIX));
         let short = short.and_then(|start| name.get(start.len()..)).unwrap_or_default();

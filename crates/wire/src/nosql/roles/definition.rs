@@ -1,9 +1,10 @@
-//! The operator's file, read.
+//! The roles file: parses role definitions and assignments.
 //!
-//! Promise: a file with anything wrong in it is refused as a whole, and the reason names the place. Properties are spelt as the
-//! service's resources are (`roleName`) or as its command line takes them (`RoleName`), by themselves or below `properties`.
+//! Guarantees: a file with any error is rejected as a whole, and the message names the position. Properties are spelt
+//! as in the service's resources (`roleName`) or as its command line takes them (`RoleName`), at the top level or below
+//! `properties`.
 //!
-//! Two roles need no definition: `…01` reads, `…02` reads and writes. Both are assignable everywhere.
+//! Two built-in roles need no definition: `…01` reads, `…02` reads and writes. Both are assignable in any scope.
 
 use std::collections::HashMap;
 
@@ -17,7 +18,7 @@ pub const ASSIGNMENTS_MAX: usize = 2000;
 const DATA_READER: &str = "00000000-0000-0000-0000-000000000001";
 const DATA_CONTRIBUTOR: &str = "00000000-0000-0000-0000-000000000002";
 
-/// What a role allows, and where it may be assigned.
+/// The actions that a role allows, and where it may be assigned.
 struct Role {
     actions: ActionSet,
     assignable: Vec<RoleScope>,
@@ -68,7 +69,7 @@ fn built_in() -> HashMap<String, Role> {
         .into()
 }
 
-/// Everything there is.
+/// All data actions.
 pub fn contributor() -> ActionSet {
     ActionSet::of(DataAction::ALL)
 }
@@ -123,7 +124,7 @@ fn assign(roles: &mut Roles, known: &HashMap<String, Role>, assignment: &Value) 
     Ok(())
 }
 
-/// A resource's members, wherever it has them.
+/// The properties of a resource, at the top level or below `properties`.
 struct RoleProperties<'a> {
     outer: &'a Object,
     inner: Option<&'a Object>,
@@ -153,7 +154,7 @@ impl<'a> RoleProperties<'a> {
         array.ok_or_else(|| Error::invalid(format!("'{name}' is missing or not an array.")))
     }
 
-    /// The service writes ids as paths; their last part is what counts.
+    /// The service writes ids as paths; only the last segment counts.
     fn id(&self, names: &[&str]) -> Result<String> {
         let text = names.iter().find_map(|name| self.text(name));
         let id = text.and_then(|text| text.rsplit('/').next()).filter(|id| !id.is_empty());

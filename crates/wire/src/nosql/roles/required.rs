@@ -1,16 +1,16 @@
-//! Which data action a request takes, and where.
+//! Required access: the data actions that a request needs, and their scope.
 //!
-//! Promise: every operation on data takes exactly one action; everything else is management, which no role allows.
+//! Invariant: every data operation needs exactly one action; everything else is management, which no role allows.
 //!
 //! | request | action |
 //! |---|---|
-//! | the account, databases and containers, to read; ranges, addresses, encryption keys to read | `readMetadata` |
+//! | read the account, databases, containers, ranges, addresses, encryption keys | `readMetadata` |
 //! | one item: create, read, replace or patch, upsert, delete | `items/…` |
-//! | all items of a key, deleted | `items/delete` |
+//! | delete by partition key | `items/delete` |
 //! | a batch | the action of each operation in it |
 //! | a query or its plan | `executeQuery` |
 //! | the change feed, the feed of items | `readChangeFeed` |
-//! | a stored procedure, run | `executeStoredProcedure` |
+//! | execute a stored procedure | `executeStoredProcedure` |
 //! | conflicts | `manageConflicts` |
 
 use http::Method;
@@ -25,11 +25,11 @@ use crate::nosql::request::{PostKind, Request, is_read};
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum RequiredAccess {
-    /// Allowed to whoever may do this anywhere.
+    /// The action in any scope is sufficient.
     Somewhere(DataAction),
-    /// All of these, there.
+    /// All of these actions in the scope.
     Actions(Vec<DataAction>, RoleScope),
-    /// Not for roles to allow.
+    /// No role allows it.
     Management,
 }
 
@@ -60,7 +60,7 @@ fn metadata(engine: &Engine, request: &Request<'_>, levels: usize) -> RequiredAc
     RequiredAccess::Actions(vec![DataAction::ReadMetadata], place(engine, request.address, levels))
 }
 
-/// `None` for what items do not have.
+/// `None` if items do not have this verb.
 fn items(request: &Request<'_>) -> Result<Option<Vec<DataAction>>> {
     Ok(Some(match (request.method, request.address.is_feed) {
         (&Method::GET, false) => vec![DataAction::ReadItem],
@@ -85,7 +85,7 @@ fn batched(body: &[u8]) -> Result<Vec<DataAction>> {
             actions.push(action);
         }
     }
-    // One that would do nothing still tells whether the container is there.
+    // A batch that does nothing still reveals whether the container exists.
     if actions.is_empty() {
         actions.push(DataAction::ReadItem);
     }
@@ -102,8 +102,8 @@ fn action_of(operation: &BatchAction) -> DataAction {
     }
 }
 
-/// The account, or as many of the names as asked for. What a resource id does not find is the account's: whoever may do it there may
-/// learn that it is missing.
+/// The account, or the first `levels` names of the address. A resource id that does not exist gets the account's scope:
+/// a principal that may perform the action there may learn that the resource does not exist.
 fn place(engine: &Engine, address: &Address, levels: usize) -> RoleScope {
     let name = |level| address.segment(level).filter(|_| level < levels);
     match (name(0), name(1), address.by_rid) {

@@ -1,11 +1,11 @@
-//! Where a role holds, and where a request is: the account, a database, or a container of one.
+//! Scopes: where a role applies and where a request operates: the account, a database, or a container.
 //!
 //! ```text
 //! /                        the account
 //! /dbs/shop                a database and its containers
 //! /dbs/shop/colls/orders   a container
-//! /subscriptions/…/databaseAccounts/any/dbs/shop   as the service spells it: what is before the account's parts is passed over
-//! /dbs/databaseAccounts    a database that happens to be called so
+//! /subscriptions/…/databaseAccounts/any/dbs/shop   as the service spells it: the part up to the account is ignored
+//! /dbs/databaseAccounts    a database that happens to have this name
 //! ```
 
 use std::fmt;
@@ -15,7 +15,7 @@ use pleiad_model::{Error, Result};
 const SUBSCRIPTION: &str = "/subscriptions/";
 const ACCOUNT: &str = "/databaseaccounts/";
 
-/// Names, not resource ids; none is the account.
+/// Names, not resource ids; no names means the account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoleScope {
     names: Vec<String>,
@@ -50,13 +50,13 @@ impl RoleScope {
         }
     }
 
-    /// Whether what holds here holds there.
+    /// Whether a role in this scope applies to the other scope.
     pub fn covers(&self, place: &RoleScope) -> bool {
         place.names.starts_with(&self.names)
     }
 }
 
-/// What follows the account's name; all of it, when no account is named.
+/// The text after the account's name; all of it if no account is named.
 fn below_account(text: &str) -> Option<&str> {
     if !text.starts_with('/') {
         return None;
@@ -69,7 +69,7 @@ fn below_account(text: &str) -> Option<&str> {
     Some(named.find('/').and_then(|end| named.get(end..)).unwrap_or_default())
 }
 
-/// As refusals name a resource.
+/// As error messages name a resource.
 impl fmt::Display for RoleScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.names[..] {

@@ -1,7 +1,7 @@
-//! The newest good file of roles.
+//! Role store: the newest valid roles file.
 //!
-//! Promise: a request is judged by the whole of one file. A file that cannot be read, or has anything wrong in it, is reported once and
-//! changes nothing; the one before it holds until a good one comes.
+//! Invariant: each request is checked against one complete file. A file that cannot be read, or contains an error, is
+//! reported once and changes nothing; the previous one stays in effect until a valid one replaces it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,7 +32,7 @@ impl RoleStore {
         self.page().roles.clone()
     }
 
-    /// Reads the file again if it is another one than last time, good or not.
+    /// Reads the file again if its stamp has changed since the last attempt, successful or not.
     pub fn refresh(&self) {
         let stamp = FileStamp::of(&self.path);
         if self.page().stamp == stamp {
@@ -44,9 +44,9 @@ impl RoleStore {
         match read {
             Ok(roles) => {
                 page.roles = Arc::new(roles);
-                tracing::info!(path = %self.path.display(), "roles were read again");
+                tracing::info!(path = %self.path.display(), "reloaded the roles file");
             }
-            Err(error) => tracing::error!(%error, "the file of roles is not taken; the one before it still holds"),
+            Err(error) => tracing::error!(%error, "cannot load the roles file; keeping the previous one"),
         }
     }
 

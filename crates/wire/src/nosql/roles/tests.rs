@@ -1,5 +1,5 @@
-//! Files of roles, good and bad, and what they allow. Which request takes which action, the walk through all routes in
-//! `crates/pleiad/tests/access.rs` shows.
+//! Valid and invalid roles files, and what they allow. The test of all routes in `crates/pleiad/tests/access.rs` shows
+//! which request needs which action.
 
 use super::*;
 use proptest::prelude::*;
@@ -187,14 +187,14 @@ fn the_newest_good_file_holds() {
     assert!(may(DataAction::CreateItem));
     std::fs::remove_file(&path).unwrap();
     book.refresh();
-    assert!(may(DataAction::CreateItem), "a file that is gone takes nobody's rights");
-    assert!(store::RoleStore::open(path).is_err(), "but nothing starts without it");
+    assert!(may(DataAction::CreateItem), "deleting the file revokes nothing");
+    assert!(store::RoleStore::open(path).is_err(), "a server does not start without the file");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Deny by default, from the other side: what is allowed, some assignment allows.
+    /// Deny by default, checked in reverse: every allowed action is covered by an assignment.
     #[test]
     fn nothing_is_allowed_that_no_assignment_says(
         assigned in prop::collection::vec((0..3usize, 0..4usize, 0..5usize), 0..6), who in 0..3usize, place in 0..5usize,

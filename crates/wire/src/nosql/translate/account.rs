@@ -1,5 +1,5 @@
-//! What the account tells about itself. Every SDK reads this first and follows the addresses in it,
-//! so they echo the scheme, host and port the client used.
+//! The account resource. Every SDK reads it first and connects to the addresses in it, so they repeat the scheme, host
+//! and port that the client used.
 
 use http::{Method, StatusCode};
 use pleiad_model::{Object, Value, json};
@@ -9,7 +9,7 @@ use crate::nosql::RequestContext;
 use crate::nosql::reply::{Handled, Reply};
 use crate::nosql::request::Request;
 
-/// What clients may expect of the query engine, as a document inside a string.
+/// The limits and features of the query engine, as a JSON document inside a string.
 const QUERY_ENGINE: &str = r#"{"maxSqlQueryInputLength":524288,"maxJoinsPerSqlQuery":10,"maxLogicalAndPerSqlQuery":2000,"maxLogicalOrPerSqlQuery":2000,"maxUdfRefPerSqlQuery":10,"maxInExpressionItemsCount":16000,"queryMaxInMemorySortDocumentCount":500,"maxQueryRequestTimeoutFraction":0.9,"sqlAllowNonFiniteNumbers":false,"sqlAllowAggregateFunctions":true,"sqlAllowSubQuery":true,"sqlAllowScalarSubQuery":true,"allowNewKeywords":true,"sqlAllowLike":true,"sqlAllowGroupByClause":true,"maxSpatialQueryCells":12,"spatialMaxGeometryPointCount":256,"sqlAllowTop":true,"enableSpatialIndexing":true}"#;
 
 impl RequestContext<'_> {

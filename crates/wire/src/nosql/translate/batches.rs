@@ -1,4 +1,4 @@
-//! Many items in one request: a transaction, bulk, all items of a key.
+//! Requests for many items: transactional batches, bulk, delete by partition key.
 
 use http::{Method, StatusCode};
 use pleiad_engine::Admitted;
@@ -11,7 +11,7 @@ use crate::nosql::batch::{self, BatchFormat};
 use crate::nosql::reply::{ErrorReply, Handled, Reply};
 use crate::nosql::request::Request;
 
-/// Of the whole body.
+/// The size limit of the whole body.
 pub(super) const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 impl RequestContext<'_> {

@@ -1,7 +1,7 @@
 //! The change feed: `GET …/docs` with `A-IM`.
 //!
-//! Promise: every answer has an etag, the position from which the next request goes on. Nothing new is 304, which is
-//! where clients stop for now; an empty 200 is not.
+//! Guarantees: every response has an etag, the position at which the next request continues. Without new changes the
+//! response is 304, which makes clients stop for now; an empty 200 does not.
 
 use std::time::UNIX_EPOCH;
 
@@ -65,7 +65,7 @@ fn mode(request: &Request<'_>) -> Result<ChangeMode> {
     }
 }
 
-/// Changes before this second are not asked for. The zone is GMT; one SDK calls it UTC.
+/// Changes before this second are not returned. The zone is GMT; one SDK calls it UTC.
 fn since_s(request: &Request<'_>) -> Result<Option<u32>> {
     let Some(text) = request.header("if-modified-since").map(str::trim).filter(|text| !text.is_empty()) else {
         return Ok(None);

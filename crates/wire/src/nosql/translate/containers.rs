@@ -19,9 +19,9 @@ use crate::nosql::reply::{
 };
 use crate::nosql::request::{PostKind, Request};
 
-/// The first version of the protocol that knows partition keys.
+/// The first protocol version with partition keys.
 const VERSION_PARTITIONED: &str = "2015-12-16";
-/// Since this version a container must have one.
+/// From this version on, a container must have a partition key.
 const VERSION_KEY_REQUIRED: &str = "2018-12-31";
 
 impl RequestContext<'_> {
@@ -84,7 +84,7 @@ impl RequestContext<'_> {
         Ok(told(reply.charged(METADATA_WRITE_RU), &replaced))
     }
 
-    /// What a container may hold and what it holds; sizes in KB.
+    /// The quota and the usage of a container; sizes in KB.
     pub(super) fn quota(&self, container: &Container) -> (String, String) {
         let limits = self.engine.catalog.limits();
         let partitions = container.partitions.len() as u64;
@@ -124,7 +124,7 @@ fn container_rows<'a>(database: &Database, owner: &'a str) -> MetadataRows<'a> {
     MetadataRows { owner, array: "DocumentCollections", numbered: numbered.collect() }
 }
 
-/// Versions are dates, so that text order is time order. No version means the newest.
+/// Versions are dates, so text order is time order. No version means the newest.
 fn check_version(request: &Request<'_>, body: &Value) -> Result<()> {
     let Some(version) = request.header("x-ms-version") else { return Ok(()) };
     let has_key = body.get("partitionKey").is_some_and(|key| *key != Value::Null);

@@ -1,4 +1,4 @@
-//! Client encryption keys: wrapped by the client, kept and given back, never opened here.
+//! Client encryption keys: wrapped by the client, stored and returned, never unwrapped here.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::nosql::encode;
 use crate::nosql::reply::Handled;
 use crate::nosql::request::{PostKind, Request};
 
-/// What a key consists of, besides its name.
+/// The properties of a key besides its name.
 const PROPERTIES: [&str; 3] = ["encryptionAlgorithm", "wrappedDataEncryptionKey", "keyWrapMetadata"];
 
 impl RequestContext<'_> {

@@ -1,4 +1,4 @@
-//! Items: one at a time, and as a feed.
+//! Items: single-item operations and the read feed.
 
 use http::{Method, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -147,9 +147,9 @@ pub(super) fn list_scope(request: &Request<'_>) -> Result<FeedRange> {
     })
 }
 
-/// As the service has it, a range that was split or merged is gone. Two SDKs do not go on from there: told so in the middle
-/// of a query, Python's gives rows of ORDER BY twice and JavaScript's asks for ever. They get the items from the partitions that hold
-/// them now, in the order in which the old one would have given them.
+/// As in the service, a range that was split or merged is gone (410). Two SDKs do not handle that in the middle of a
+/// query: Python's returns ORDER BY rows twice and JavaScript's retries forever. They get the items from the partitions
+/// that hold them now, in the order in which the old partition would have returned them.
 pub(super) fn current_scope(request: &Request<'_>, at: &Admitted) -> Result<FeedRange> {
     let scope = list_scope(request)?;
     if !request.is_from_sdk(&["azsdk-python-cosmos", "azure-cosmos-js"]) {
@@ -166,7 +166,7 @@ pub(super) fn target<'a>(request: &'a Request<'_>) -> Result<Target<'a>> {
     ItemRid::parse(name).map(Target::Rid).ok_or_else(|| Error::not_found("There is no such item."))
 }
 
-/// A create looks at no version: conditions on it are ignored, as the service does.
+/// A create has no version to compare with: its preconditions are ignored, as in the service.
 pub(super) fn write_options(request: &Request<'_>, verb: Verb) -> Result<WriteOptions> {
     let condition = if verb == Verb::Create { Precondition::None } else { request.write_condition() };
     let indexed = indexing_directive(request.header("x-ms-indexing-directive"))?;
@@ -178,7 +178,7 @@ pub(super) fn told(mut reply: Reply, at: &Admitted) -> Reply {
     reply
 }
 
-/// Whose item it is: SDKs keep session tokens by this.
+/// Headers that name the item's container: SDKs store session tokens by it.
 pub(super) fn tell(headers: &mut http::HeaderMap, at: &Admitted) {
     let container = at.container();
     let path = format!("dbs/{}/colls/{}", container.database, container.definition.id);
@@ -186,7 +186,7 @@ pub(super) fn tell(headers: &mut http::HeaderMap, at: &Admitted) {
     crate::nosql::reply::set(headers, CONTENT_PATH, &container.rid.to_string());
 }
 
-/// Only what a header cannot hold is escaped: clients compare this with names they encode themselves.
+/// Escapes only what a header cannot contain: clients compare the value with names that they encode themselves.
 const UNSAFE: &AsciiSet = &CONTROLS.add(b'%');
 
 pub(super) fn encode_path(path: &str) -> std::borrow::Cow<'_, str> {

@@ -1,4 +1,4 @@
-//! What the feeds of metadata have in common: listing, paging, querying, conditional reads.
+//! Metadata feeds: listing, paging, querying and conditional reads, shared by all of them.
 
 use http::StatusCode;
 use pleiad_engine::FeedCursor;
@@ -11,7 +11,7 @@ use crate::nosql::encode;
 use crate::nosql::reply::{CONTINUATION, Handled, ITEM_COUNT, Reply};
 use crate::nosql::request::Request;
 
-/// Rows of a feed in the order of their numbers.
+/// Rows of a feed, ordered by their numbers.
 pub(super) struct MetadataRows<'a> {
     pub owner: &'a str,
     pub array: &'static str,
@@ -39,7 +39,7 @@ impl RequestContext<'_> {
         })
     }
 
-    /// `{"query": "…", "parameters": […]}` over a whole feed, which is small.
+    /// Evaluates `{"query": "…", "parameters": […]}` over the whole feed, which is small.
     pub(super) fn query(&self, request: &Request<'_>, rows: MetadataRows<'_>) -> Handled {
         let values: Vec<Value> = rows.numbered.into_iter().map(|(_, value)| value).collect();
         let (text, parameters) = query_of(request)?;
@@ -49,7 +49,7 @@ impl RequestContext<'_> {
     }
 }
 
-/// One resource, unless the client already has this version.
+/// One resource, or 304 if the client already has this version.
 pub(super) fn one(request: &Request<'_>, status: StatusCode, value: &Value) -> Reply {
     let etag = value.get("_etag").and_then(Value::as_str).unwrap_or_default();
     if status == StatusCode::OK && request.method == http::Method::GET && request.header("if-none-match") == Some(etag)

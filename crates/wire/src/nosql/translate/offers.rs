@@ -1,4 +1,4 @@
-//! Offers: what is reserved, for which database or container.
+//! Offers: the provisioned throughput of databases and containers.
 
 use http::{Method, StatusCode};
 use pleiad_engine::catalog::CatalogTree;
@@ -67,7 +67,7 @@ fn offer_rid(request: &Request<'_>) -> Option<OfferRid> {
     OfferRid::parse(request.address.segment(0)?)
 }
 
-/// What the body asks for; the migration headers switch the kind and leave the figure to us.
+/// The change that the request asks for; the migration headers switch the kind and leave the value to the server.
 fn asked(request: &Request<'_>) -> Result<(OfferChange, Option<Caps>)> {
     if request.flag("x-ms-cosmos-migrate-offer-to-autopilot") {
         return Ok((OfferChange::ToAutoscale, None));

@@ -1,4 +1,4 @@
-//! Scripts at work: stored procedures, and writes with triggers around them.
+//! Script execution: stored procedures, and writes with triggers.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::nosql::reply::{ErrorReply, Handled, Reply, SCRIPT_LOG, set};
 use crate::nosql::request::{PostKind, Request};
 use crate::nosql::status::ErrorStatus;
 
-/// Scripts hand continuations to their callers in bodies, which have room.
+/// Scripts return continuations to their callers in bodies, which may be larger than headers.
 const TOKEN_BYTES_MAX: usize = 64 * 1024;
 
 impl RequestContext<'_> {
@@ -78,7 +78,7 @@ impl RequestContext<'_> {
     }
 }
 
-/// A container's continuation tokens.
+/// The continuation tokens of a container.
 struct Spelled {
     tokens: Arc<TokenSigner>,
     owner: String,
@@ -94,7 +94,7 @@ impl CursorCodec for Spelled {
     }
 }
 
-/// The triggers that a write names: one of each kind, as the service has it.
+/// The triggers that a write names: at most one of each kind, as in the service.
 pub(super) fn triggers(request: &Request<'_>) -> Result<Triggers> {
     Ok(Triggers {
         pre: trigger(request, "x-ms-documentdb-pre-trigger-include")?,
@@ -111,7 +111,7 @@ fn trigger(request: &Request<'_>, header: &str) -> Result<Option<String>> {
     }
 }
 
-/// A JSON array; no body is no arguments.
+/// A JSON array; an empty body means no arguments.
 fn arguments(request: &Request<'_>) -> Result<Vec<String>> {
     if request.body.is_empty() {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Queries over items: a page of rows, or the plan by which a client drives the query itself.
+//! Queries over items: a page of rows, or the plan that a client needs to execute the query itself.
 
 use std::time::{Duration, Instant};
 
@@ -15,20 +15,20 @@ use crate::nosql::request::Request;
 use crate::nosql::{encode, query_metrics};
 
 const PAGE_ROWS: usize = 1_000;
-/// Of a page whose size is left to us with `-1`: then it ends by its bytes.
+/// For pages whose size the client leaves to the server with `-1`: such a page is limited by its bytes.
 const DYNAMIC_PAGE_ROWS: usize = 1 << 16;
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Headers of 16 KB are what proxies let through.
+/// Proxies accept headers of up to 16 KB.
 const TOKEN_KB: usize = 8;
 
 const QUERY_TIMES: &str = "x-ms-documentdb-populatequerymetrics";
 const INDEX_METRICS: &str = "x-ms-cosmos-populateindexmetrics";
 const INDEX_METRICS_V2: &str = "x-ms-cosmos-populateindexmetrics-v2";
 
-/// The substatus that tells clients to fetch the plan.
+/// The substatus that makes clients fetch the plan.
 const CROSS_PARTITION: u32 = 1004;
 
-/// Has the server do all of a query that spans partitions, for clients that cannot.
+/// Makes the server execute a cross-partition query completely, for clients that cannot do their part.
 const SERVED_WHOLE: &str = "x-pleiad-cross-partition";
 
 impl RequestContext<'_> {
@@ -72,7 +72,7 @@ impl RequestContext<'_> {
         Ok(Reply::new(StatusCode::OK, plan_text(&plan)).charged(pleiad_engine::price::METADATA_RU))
     }
 
-    /// A client that is told to merge the query itself gets the plan for it along.
+    /// A client that has to merge the query itself receives the plan with the error.
     fn with_plan(&self, request: &Request<'_>, at: &Admitted, mut refusal: ErrorReply) -> ErrorReply {
         if refusal.failure.substatus == Some(CROSS_PARTITION)
             && let Ok((text, parameters)) = query_of(request)
@@ -84,14 +84,14 @@ impl RequestContext<'_> {
     }
 }
 
-/// The weights of scores are doubles, and the SDK for Java takes a number without a point for something else.
+/// Weights of scores are doubles, and the Java SDK misreads a number without a decimal point.
 fn plan_text(plan: &Value) -> Vec<u8> {
     let mut text = Vec::new();
     json::write_doubles(plan, &mut text);
     text
 }
 
-/// `{"query": "…", "parameters": […]}`, or the text alone.
+/// `{"query": "…", "parameters": […]}`, or the bare text.
 pub(super) fn query_of(request: &Request<'_>) -> Result<(String, Parameters)> {
     if request.has_bare_query() {
         let text = str::from_utf8(&request.body).map_err(|_| Error::invalid("The query is not UTF-8."))?;
@@ -136,7 +136,7 @@ fn tell(request: &Request<'_>) -> ReportOptions {
     }
 }
 
-/// What the client asked to be told about the work.
+/// Adds the metrics that the client asked for.
 fn measured(
     request: &Request<'_>,
     tell: ReportOptions,

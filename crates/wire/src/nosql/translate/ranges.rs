@@ -1,7 +1,7 @@
 //! Partition key ranges, as a plain feed and as a change feed.
 //!
-//! Promise: a client that shows the current etag gets 304. Clients loop until they see it, so
-//! answering anything else would hang them.
+//! Guarantees: a client that sends the current etag gets 304. Clients loop until they get it, so any other response
+//! would hang them.
 
 use http::{Method, StatusCode};
 use pleiad_model::resource_id::ContainerRid;
@@ -24,7 +24,8 @@ impl RequestContext<'_> {
             return Err(Error::not_found("Partition key ranges are read as a feed.").into());
         }
         let etag = format!("\"{}-{}\"", container.rid, container.map.epoch);
-        // One from another container, which had this name before, or from the future: the client starts again.
+        // An etag of an earlier container with this name, or of an epoch after the current one: the client starts from
+        // the beginning.
         let seen = request.header("if-none-match").and_then(|etag| epoch_of(etag, container.rid));
         let seen = seen.filter(|seen| *seen <= container.map.epoch).unwrap_or(0);
         if seen == container.map.epoch {

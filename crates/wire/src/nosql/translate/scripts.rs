@@ -1,4 +1,5 @@
-//! Stored procedures, triggers and user-defined functions: kept, and given back. Running them is another room's job.
+//! Stored procedures, triggers and user-defined functions as resources: storing and reading them. `procedures` executes
+//! them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Users, their permissions, and the tokens that come of reading one.
+//! Users, their permissions, and the resource tokens that reading a permission returns.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::nosql::request::{PostKind, Request};
 use crate::nosql::resource_token::ResourceToken;
 use crate::nosql::{RequestContext, encode, permissions};
 
-/// How long a token is good for.
+/// The lifetime of a token: the default and its bounds.
 const EXPIRY_S: u64 = 3600;
 const EXPIRY_S_MIN: u64 = 10;
 const EXPIRY_S_MAX: u64 = 24 * 3600;
@@ -100,7 +100,7 @@ impl RequestContext<'_> {
         MetadataRows { owner, array: "Permissions", numbered: user.permissions.iter().map(shown).collect() }
     }
 
-    /// With a token of its own, every time it is read.
+    /// Includes a new token each time it is read.
     fn permission(&self, permission: &Permission, expires_s: u64) -> Value {
         encode::permission(permission, &ResourceToken::new(permission, expires_s).issue(self.tokens))
     }
@@ -141,7 +141,7 @@ fn find_user(database: &Database, request: &Request<'_>) -> Result<Arc<User>> {
         Some(rid) => database.users.get(&rid.number),
         None => database.user(name),
     };
-    // Of its permissions it is the owner.
+    // For its permissions, the user is the owner.
     let kind = match request.address.resource {
         ResourceType::Permissions => Kind::OwnerNotFound,
         _ => Kind::NotFound,
@@ -158,7 +158,7 @@ fn find_permission(user: &User, request: &Request<'_>) -> Result<Arc<Permission>
     found.cloned().ok_or_else(|| Error::not_found("There is no such permission."))
 }
 
-/// As it was sent: clients compare what they get back.
+/// The grant as it was sent: clients compare it with the response.
 fn grant(body: &Value) -> Result<PermissionGrant> {
     let text = |name: &str| {
         let value = body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());

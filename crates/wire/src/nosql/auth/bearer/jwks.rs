@@ -1,18 +1,18 @@
-//! An issuer's public keys: a JSON Web Key Set.
+//! JSON Web Key Set (JWKS): an issuer's public keys.
 //!
 //! ```text
 //! {"keys": [{"kty":"RSA","kid":"k1","use":"sig","n":"…","e":"AQAB"}, {"kty":"EC","kid":"k2","crv":"P-256","x":"…","y":"…"}]}
 //! ```
 //!
-//! Promise: a key verifies only algorithms of its own kind. Keys of kinds that we do not know, or not for signatures, are passed over, as the
-//! standard asks.
+//! Invariant: a key verifies only algorithms of its own type. Keys of unknown types, or not for signatures, are
+//! ignored, as the standard requires.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pleiad_model::{Error, Result, Value, json};
 use ring::signature::{self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey};
 
-/// More than any issuer has; a token without a key's name is tried with all of them.
+/// More than any issuer has; a token without a key id is tried with all of them.
 const KEYS_MAX: usize = 100;
 
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub struct JsonWebKeySet {
 #[derive(Debug)]
 struct PublicKey {
     id: Option<String>,
-    /// The one algorithm it is for, where the set says so.
+    /// The only algorithm that the key may be used with, if the set specifies one.
     algorithm: Option<String>,
     kind: KeyAlgorithm,
 }
@@ -43,7 +43,7 @@ enum KeyAlgorithm {
 pub enum Verdict {
     Signed,
     NotSigned,
-    /// Perhaps the issuer has new keys.
+    /// The issuer may have new keys.
     NoSuchKey,
 }
 
@@ -62,7 +62,7 @@ impl JsonWebKeySet {
         Ok(JsonWebKeySet { keys })
     }
 
-    /// By the key of that name, or by any when the token names none.
+    /// Verifies with the key of that id, or with any key if the token has no key id.
     pub fn verify(&self, id: Option<&str>, algorithm: &str, signed: &[u8], signature: &[u8]) -> Verdict {
         let mut verdict = Verdict::NoSuchKey;
         for key in self.keys.iter().filter(|key| id.is_none() || key.id.as_deref() == id) {
@@ -121,7 +121,7 @@ fn rsa(algorithm: &str) -> Option<&'static RsaParameters> {
     })
 }
 
-/// Without zeros in front, which some issuers write and the verifier does not have.
+/// Without leading zeros, which some issuers write and the verifier does not accept.
 fn number(text: &str) -> Option<Vec<u8>> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     let start = bytes.iter().position(|&byte| byte != 0)?;

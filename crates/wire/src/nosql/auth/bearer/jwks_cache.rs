@@ -1,8 +1,8 @@
-//! Where an issuer's keys come from, and when they are fetched again.
+//! JWKS cache: an issuer's key set, fetched again when it may have changed.
 //!
-//! Promise: tokens are judged by the newest good set. Issuers change their keys: a token that names a key which is not in the set has it
-//! fetched again, but not more often than twice a minute, whatever is sent; and it is fetched every hour besides. A set that cannot
-//! be had, or has nothing in it for us, changes nothing.
+//! Guarantees: tokens are verified with the newest valid set. Issuers rotate their keys: a token with a key id that is
+//! not in the set triggers a fetch, at most twice a minute whatever clients send; in addition the set is fetched every
+//! hour. A set that cannot be fetched, or contains no usable key, changes nothing.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,11 +24,12 @@ pub struct JwksCache {
     issuer: Issuer,
     source: JwksSource,
     keys: Mutex<Arc<JsonWebKeySet>>,
-    /// When the set was asked for last, and which file it was. Who holds this asks; the others wait for what they get.
+    /// When the set was last fetched, and the stamp of its file. The holder of this lock fetches; other tasks wait for
+    /// the result.
     asked: tokio::sync::Mutex<(Instant, Option<FileStamp>)>,
 }
 
-/// Where the set is.
+/// Where the key set is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JwksLocation {
     File(PathBuf),
@@ -54,11 +55,11 @@ impl JwksCache {
         super::check(&self.issuer, &self.keys(), jwt, now_s)
     }
 
-    /// Whether it is worth trying again a token whose key was not known.
+    /// Returns true if a token with an unknown key is worth checking again.
     pub async fn look_again(&self) -> bool {
         let before = self.keys();
         let mut asked = self.asked.lock().await;
-        // Somebody else may have asked while we waited for our turn.
+        // Another task may have fetched the set while this one waited for the lock.
         if !Arc::ptr_eq(&before, &self.keys()) {
             return true;
         }
@@ -69,7 +70,7 @@ impl JwksCache {
         self.fetch().await
     }
 
-    /// A file that has changed is taken at once, an answer of a server after an hour.
+    /// A changed file is read immediately, a URL is fetched again after an hour.
     pub async fn refresh(&self) {
         let mut asked = self.asked.lock().await;
         let stamp = self.source.stamp();
@@ -86,7 +87,7 @@ impl JwksCache {
                 true
             }
             Err(error) => {
-                tracing::error!(%error, "the token keys are not taken; those before still hold");
+                tracing::error!(%error, "cannot load the token keys; keeping the previous ones");
                 false
             }
         }
@@ -138,7 +139,7 @@ impl JwksSource {
     }
 }
 
-/// Small, and read when it has changed: not worth another thread.
+/// The file is small and read only after a change: not worth a blocking thread.
 fn read(path: &Path) -> Result<JsonWebKeySet> {
     JsonWebKeySet::parse(&std::fs::read(path).map_err(|error| Error::invalid(error.to_string()))?)
 }

@@ -1,4 +1,4 @@
-//! Tokens signed here, with keys made here, against everything that can be wrong with them. The RSA vectors are OpenSSL's.
+//! Tokens signed with keys generated here, with every possible defect. The RSA vectors are from OpenSSL.
 
 use super::*;
 use pleiad_model::Object;
@@ -64,10 +64,10 @@ fn a_signed_token_names_its_principal_and_their_groups() {
     let me = checked(&signer, &signer.token(CLAIMS)).unwrap();
     assert_eq!(me.ids().collect::<Vec<_>>(), ["me", "g1", "g2"]);
     let anonymous = signer.sign(r#"{"alg":"ES256"}"#, CLAIMS);
-    assert_eq!(checked(&signer, &anonymous), Ok(me), "without a key's name all of them are tried");
+    assert_eq!(checked(&signer, &anonymous), Ok(me), "without a key id all keys are tried");
 }
 
-/// What is changed in the claims, and what is said of it.
+/// Each case replaces a part of the claims and expects a result.
 #[test]
 fn every_claim_counts() {
     let signer = Signer::new("k1");
@@ -80,7 +80,7 @@ fn every_claim_counts() {
     assert_eq!(said("cosmos.azure", "storage.azure"), "it is for another audience");
     assert_eq!(said(r#""https://cosmos.azure.com""#, r#"["x","https://cosmos.azure.com/"]"#), "fine");
     assert_eq!(said(r#""https://cosmos.azure.com""#, "[]"), "it is for another audience");
-    assert_eq!(said("1700000600", "1699999701"), "fine", "five minutes are given");
+    assert_eq!(said("1700000600", "1699999701"), "fine", "five minutes of clock skew are tolerated");
     assert_eq!(said("1700000600", "1699999700"), "it has expired");
     assert_eq!(said(r#""exp":1700000600,"#, ""), "it never expires: the claim 'exp' is missing");
     assert_eq!(said(r#""nbf":1700000000"#, r#""nbf":1700000300"#), "fine");
@@ -129,7 +129,7 @@ fn rsa_keys_verify_both_paddings() {
     assert_eq!(verdict(&any, "ES256", RS256), NotSigned);
     let bound = rsa(r#","alg":"RS256""#);
     assert_eq!(verdict(&bound, "RS256", RS256), Signed);
-    assert_eq!(verdict(&bound, "PS512", PS512), NotSigned, "the set says what the key is for");
+    assert_eq!(verdict(&bound, "PS512", PS512), NotSigned, "the set restricts the key to another algorithm");
 }
 
 #[test]
@@ -153,8 +153,8 @@ fn key_sets_are_read_as_the_standard_asks() {
     let other = |text: &str| json::parse(text.as_bytes()).unwrap();
     let strange = [r#"{"kty":"oct","k":"AAAA"}"#, r#"{"kty":"EC","crv":"P-521","x":"AA","y":"AA"}"#, "{}", "1"];
     let with_strange = strange.map(other).into_iter().chain([mine.clone()]).collect();
-    assert!(parse(with_strange).is_ok(), "what is not known is passed over");
-    assert!(parse(strange.map(other).to_vec()).is_err(), "but something must be left");
+    assert!(parse(with_strange).is_ok(), "unknown keys are ignored");
+    assert!(parse(strange.map(other).to_vec()).is_err(), "at least one key must be usable");
     let secret = Signer::new("k2").public().with("use", "enc");
     assert!(parse(vec![secret.into()]).is_err());
     assert!(parse(vec![mine.clone(); 100]).is_ok());

@@ -1,4 +1,4 @@
-//! Positions come back as they were given, and nothing else does.
+//! Issued positions are accepted unchanged; edited or foreign ones are not.
 
 use super::*;
 use pleiad_model::partition_key::EffectiveKey;
@@ -32,8 +32,8 @@ fn several_stretches_are_a_number_too() {
     assert!(etag.starts_with("\"099000002000000000000000000003044"), "{etag}");
     assert!(etag.trim_matches('"').bytes().all(|digit| digit.is_ascii_digit()));
     assert_eq!(tokens().redeem_changes("AAAA", &etag).unwrap(), ChangeFrom::Stretches(halves()));
-    assert!(tokens().redeem_changes("BBBB", &etag).is_err(), "another container's");
-    assert!(TokenSigner::new(&[8; 32]).redeem_changes("AAAA", &etag).is_err(), "another account's");
+    assert!(tokens().redeem_changes("BBBB", &etag).is_err(), "a position of another container");
+    assert!(TokenSigner::new(&[8; 32]).redeem_changes("AAAA", &etag).is_err(), "a position of another account");
 }
 
 #[test]

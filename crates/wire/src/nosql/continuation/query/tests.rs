@@ -55,7 +55,7 @@ proptest! {
     }
 }
 
-/// S107 asks for one order; a page must be found again even when its last key is a novel.
+/// S107 requires a single order: a page must be found again even if its last key is very long.
 #[test]
 fn a_key_too_long_for_the_limit_is_cut_where_it_fits() {
     let whole = ResumeKey::whole(vec![8; 5000]);

@@ -1,4 +1,4 @@
-//! An issuer that changes its keys: one task that answers with whatever is in `served`.
+//! An issuer that rotates its keys: one task that serves the contents of `Served`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -41,7 +41,7 @@ async fn serve(answer: String) -> (Arc<Served>, JwksLocation) {
 }
 
 impl JwksCache {
-    /// As if the last fetch were long ago.
+    /// Simulates that the last fetch was long ago.
     async fn wait(&self) {
         self.asked.lock().await.0 -= BETWEEN_FETCHES;
     }
@@ -55,12 +55,12 @@ async fn a_new_key_is_fetched_when_a_token_names_it_but_not_at_every_token() {
     assert!(ring.check(&old.token(CLAIMS), NOW_MS).is_ok());
     let token = new.token(CLAIMS);
     assert_eq!(ring.check(&token, NOW_MS), Err(AuthError::UnknownKey));
-    assert!(!ring.look_again().await, "the set was fetched a moment ago");
+    assert!(!ring.look_again().await, "the set was fetched too recently");
     *served.answer.lock().unwrap() = set(&[&new]);
     ring.wait().await;
     assert!(ring.look_again().await);
     assert!(ring.check(&token, NOW_MS).is_ok());
-    assert_eq!(ring.check(&old.token(CLAIMS), NOW_MS), Err(AuthError::UnknownKey), "it was taken out of the set");
+    assert_eq!(ring.check(&old.token(CLAIMS), NOW_MS), Err(AuthError::UnknownKey), "the key was removed from the set");
     assert!(!ring.look_again().await);
     assert_eq!(served.fetches.load(Ordering::Relaxed), 2);
 }
