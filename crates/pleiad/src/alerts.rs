@@ -1,6 +1,7 @@
-//! Looking after the account while it is served: alerts to the log and to a URL, and a look at its keys now and then.
+//! Alert delivery: polls the engine for alerts, which it also logs, and posts them to a webhook; starts the periodic
+//! scan of the partition keys.
 //!
-//! Promise: nothing here is on a request's way. What cannot be delivered is logged and dropped.
+//! Guarantees: no request waits for this work. Alerts that cannot be delivered are logged and dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +11,13 @@ use pleiad_wire::webhook::Webhook;
 use tokio::sync::mpsc;
 
 const EVERY: Duration = Duration::from_secs(10);
-/// How many of those pass between two looks at the keys.
+/// The number of these intervals between two scans of the partition keys.
 const LOOKS: u64 = 30;
 const WAITING_MAX: usize = 64;
 
 pub fn watch(live: Arc<AccountHost>, webhook: Option<Webhook>) {
     let told = webhook.map(teller);
-    // What is there from the start is looked at first; an account that is new has nothing yet.
+    // Existing containers are scanned at the first tick (0); a new account has none, so its first scan comes later.
     let first = u64::from(live.engine().metrics().containers.is_empty());
     tokio::spawn(async move {
         let mut ticks = tokio::time::interval(EVERY);
@@ -29,7 +30,7 @@ pub fn watch(live: Arc<AccountHost>, webhook: Option<Webhook>) {
             if tick % LOOKS == 0
                 && let Err(error) = engine.look_at_keys().await
             {
-                tracing::warn!(%error, "cannot look at the partition keys");
+                tracing::warn!(%error, "cannot scan the partition keys");
             }
         }
     });
@@ -39,7 +40,7 @@ fn pass_on(told: Option<&mpsc::Sender<Alert>>, alert: Alert) {
     if let Some(told) = told
         && told.try_send(alert).is_err()
     {
-        tracing::warn!("too many alerts wait for the webhook; one is dropped");
+        tracing::warn!("the webhook queue is full; an alert is dropped");
     }
 }
 
@@ -48,7 +49,7 @@ fn teller(webhook: Webhook) -> mpsc::Sender<Alert> {
     tokio::spawn(async move {
         while let Some(alert) = waiting.recv().await {
             if let Err(error) = webhook.tell(&alert).await {
-                tracing::warn!(%error, "the alert webhook was not reached");
+                tracing::warn!(%error, "cannot reach the alert webhook");
             }
         }
     });

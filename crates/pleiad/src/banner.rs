@@ -1,6 +1,7 @@
-//! What a person sees when the server is up: where it is, how to get in, where the data is, how to stop.
+//! Start-up banner: endpoint, key, data directory and how to stop the server, for people.
 //!
-//! Promise: goes to standard error, so that standard output has only the ready line. The key is shown in dev alone.
+//! Guarantees: the banner goes to standard error, so that standard output has only the ready line. Only `pleiad dev`
+//! shows the key.
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +11,7 @@ use std::path::Path;
 use crate::config::{RunMode, Settings, Storage};
 use crate::endpoint::Endpoints;
 
-/// Prints the banner, unless the user asked for quiet. `authority` is the certificate that clients may trust.
+/// Prints the banner, except with `--quiet`. `authority` is the certificate authority that clients can trust.
 pub fn print(settings: &Settings, endpoints: &Endpoints, authority: Option<&Path>) {
     if !settings.quiet {
         eprint!("{}", text(settings, endpoints, authority));
@@ -35,7 +36,7 @@ fn text(settings: &Settings, endpoints: &Endpoints, authority: Option<&Path>) ->
 
 fn data(storage: &Storage) -> String {
     match storage {
-        Storage::Memory => "in memory, gone when the server stops".to_owned(),
+        Storage::Memory => "in memory, deleted when the server stops".to_owned(),
         Storage::Directory(directory) => directory.display().to_string(),
     }
 }

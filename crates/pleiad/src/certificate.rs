@@ -1,19 +1,19 @@
-//! The certificate that HTTPS clients see.
+//! TLS certificates: the user's own, or one issued by a generated certificate authority.
 //!
-//! Promise: a certificate authority of this installation's own is made once and kept, so that trust given to it
-//! (`pleiad trust`) lasts; the server's certificate is re-issued by it when a name is missing or the end is near.
-//! With a certificate of the user's own, nothing is made. Making clients trust the authority is `trust`'s job.
+//! Guarantees: the certificate authority of an installation is generated once and stored, so that clients that trust it
+//! (`pleiad trust`) keep trusting the server. It re-issues the server's certificate when a name is missing or the
+//! expiry is near. With a configured certificate, nothing is generated. `trust` makes clients trust the authority.
 //!
 //! ```text
 //! certificates/
-//!   ca.pem        the authority's certificate: what clients are told to trust
+//!   ca.pem        the authority's certificate, which clients add to their trust store
 //!   ca-key.pem    "renew: …", the same certificate and its key                        0600
 //!   server.pem    "names: …", "renew: …", certificate, authority's certificate, key   0600
 //! ```
 //!
-//! A certificate and its key share a file so that no crash can part them; the lines before them tell when to issue
-//! anew without decoding X.509. The authority's name is derived from its key, so that two authorities in one trust
-//! store are told apart.
+//! A certificate and its key share a file so that a crash cannot separate them. The lines before them show when to
+//! re-issue without decoding X.509. The authority's name is derived from its key, so that two authorities in one trust
+//! store are distinguishable.
 
 mod files;
 #[cfg(test)]
@@ -33,13 +33,13 @@ use time::OffsetDateTime;
 use crate::config::{OwnCertificate, Settings};
 
 const DAY_S: u64 = 24 * 60 * 60;
-/// Long enough that nobody trusts twice.
+/// Long enough that users install the authority only once.
 const AUTHORITY_DAYS: u64 = 3650;
-/// Apple's systems refuse a server's certificate that is valid for longer than 825 days.
+/// Apple's systems reject a server certificate that is valid for more than 825 days.
 const SERVER_DAYS: u64 = 397;
-/// A server started just before still has this long to run.
+/// A server that starts just before the renewal can still run this long with its certificate.
 const RENEW_BEFORE_DAYS: u64 = 60;
-/// Clocks differ: a client's may be a little behind the one that issued.
+/// Clock skew: a client's clock may be slower than the clock of the issuing machine.
 const BACKDATE_DAYS: u64 = 2;
 
 /// What a TLS listener needs.
@@ -48,11 +48,11 @@ pub struct Identity {
     /// The server's certificate first.
     pub chain: Vec<CertificateDer<'static>>,
     pub key: PrivateKeyDer<'static>,
-    /// The authority to trust, when we made it and it is on disk.
+    /// The path of the generated authority's certificate, if there is one on disk.
     pub authority: Option<PathBuf>,
 }
 
-/// The identity that these settings ask for; made now if it must be.
+/// The configured identity, or a generated one, which is created now if necessary.
 pub fn identity(settings: &Settings, now_ms: u64) -> Result<Identity> {
     match &settings.own_certificate {
         Some(own) => load_own(own),
@@ -60,7 +60,7 @@ pub fn identity(settings: &Settings, now_ms: u64) -> Result<Identity> {
     }
 }
 
-/// The authority that was made before, for these settings.
+/// The authority's certificate, if it was generated before.
 pub fn authority(settings: &Settings) -> Option<PathBuf> {
     settings.certificate_dir.as_deref().map(|directory| directory.join("ca.pem")).filter(|path| path.exists())
 }
@@ -77,7 +77,7 @@ fn certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     (!chain.is_empty()).then_some(chain)
 }
 
-/// A generated identity: as it is kept, or made and kept, or in memory when there is no place to keep it.
+/// A generated identity: the stored one if it is usable, or a new one, which is stored if the directory is writable.
 fn generated(directory: Option<&Path>, names: &[String], now_s: u64) -> Result<Identity> {
     if let Some(identity) = directory.and_then(|directory| load(directory, names, now_s)) {
         return Ok(identity);
@@ -88,7 +88,8 @@ fn generated(directory: Option<&Path>, names: &[String], now_s: u64) -> Result<I
     }
 }
 
-/// `None` when anything is missing, damaged, from another authority, near its end or lacks a name.
+/// `None` if a file is missing or damaged, or if the certificate is from another authority, near its expiry, or without
+/// one of the names.
 fn load(directory: &Path, names: &[String], now_s: u64) -> Option<Identity> {
     let authority_path = directory.join("ca.pem");
     let authority = CertificateDer::from_pem_slice(&std::fs::read(&authority_path).ok()?).ok()?;
@@ -121,7 +122,7 @@ impl Authority {
         Ok(Authority { key, certificate_pem, renew_s: renew_s(now_s, AUTHORITY_DAYS) })
     }
 
-    /// Of several processes that start at once on a fresh machine the first to write wins, and all use its authority.
+    /// If several processes start together on a new machine, the first one to write wins and all use its authority.
     fn load_or_make(path: &Path, now_s: u64) -> Result<Authority> {
         if let Some(authority) = Authority::load(path, now_s) {
             return Ok(authority);
@@ -134,7 +135,7 @@ impl Authority {
         }
         match Authority::load(path, now_s) {
             Some(winner) => Ok(winner),
-            // What is there is damaged or at its end.
+            // The existing file is damaged or near its expiry.
             None => files::write_private(path, text.as_bytes()).map(|()| authority),
         }
     }
@@ -165,7 +166,7 @@ impl Authority {
     }
 }
 
-/// Everything of the authority but its dates, from its key alone.
+/// The authority's parameters except its dates, derived from its key alone.
 fn authority_params(key: &KeyPair) -> CertificateParams {
     let digest = ring::digest::digest(&ring::digest::SHA256, key.der_bytes());
     let mark: String = digest.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
@@ -176,7 +177,7 @@ fn authority_params(key: &KeyPair) -> CertificateParams {
     params
 }
 
-/// Lines that say what it is good for, certificates, and a key.
+/// A file with the lines `names:` and `renew:`, certificates, and a key.
 struct CertificateBundle {
     text: String,
 }
@@ -186,7 +187,7 @@ impl CertificateBundle {
         std::fs::read_to_string(path).ok().map(|text| CertificateBundle { text })
     }
 
-    /// Has every name that is wanted, and time left. More names than wanted do no harm.
+    /// Whether it contains every one of these names and is not due for renewal. Additional names do no harm.
     fn serves(&self, names: &[String], now_s: u64) -> bool {
         let held: Vec<&str> = self.line("names: ").split(' ').collect();
         now_s < self.renew_s() && names.iter().all(|name| held.contains(&name.as_str()))
@@ -230,7 +231,7 @@ fn validity(now_s: u64, days: u64) -> Result<(OffsetDateTime, OffsetDateTime)> {
     Ok((at(now_s.saturating_sub(BACKDATE_DAYS * DAY_S))?, at(now_s.saturating_add(days * DAY_S))?))
 }
 
-/// P-256: made in a fraction of a millisecond, and every client has it.
+/// P-256: generated in a fraction of a millisecond, and supported by every client.
 fn new_key() -> Result<KeyPair> {
     KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(failed)
 }

@@ -1,21 +1,20 @@
-//! config: what the program was told, from every side, made into one checked value.
+//! Configuration: flags, environment variables and the TOML file become one checked `Settings`.
 //!
-//! Promise: whoever holds a `Settings` need not check or default anything again. Words are ranked flag,
-//! environment, file, preset; the table is the one place where a setting is defined.
-//!
-//! Read in this order.
+//! Guarantees: a `Settings` is complete and valid; its users check nothing and fill in no defaults. A flag takes
+//! precedence over a variable, a variable over the file, the file over the default. Every setting is defined in one
+//! place, `table`.
 
-mod address; // where to listen, and under which names
-mod command; // flags and help
+mod address; // listen addresses and host names
+mod command; // the command line: subcommands, flags, help
 mod toml_document; // TOML with line numbers
-mod file; // what the file says
+mod file; // the configuration file
 mod keys; // the account's keys
-mod print;
-mod profile; // limits of other years
-mod settings; // the checked whole
-mod precedence; // whose word counts
-mod table; // every setting there is
-mod value; // what a value may be // list, sample and documentation
+mod print; // list, sample and documentation
+mod profile; // the service's limits in earlier years
+mod settings; // the checked result: rules between settings, derived values
+mod precedence; // flag, variable, file, default
+mod table; // the definition of every setting
+mod value; // setting value types and their parsers
 
 #[cfg(test)]
 mod tests;

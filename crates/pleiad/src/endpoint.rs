@@ -1,4 +1,4 @@
-//! Where clients find the server, once it is listening.
+//! Endpoints: the URLs at which clients reach the listening server.
 
 use crate::config::Settings;
 
@@ -10,7 +10,7 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// `port` is the one that was bound, which the settings may have left open.
+    /// `port` is the bound port; the settings may have asked for any free one (0).
     pub fn new(settings: &Settings, port: u16) -> Endpoints {
         let at = |scheme: &str| format!("{scheme}://{}:{port}", settings.public_name);
         Endpoints {
@@ -20,7 +20,7 @@ impl Endpoints {
         }
     }
 
-    /// The one to recommend: plain when there is a choice, since it asks nothing of the client's trust store.
+    /// The endpoint to recommend: HTTP if it is enabled, because it needs no entry in the client's trust store.
     pub fn first(&self) -> &str {
         self.http.as_deref().or(self.https.as_deref()).unwrap_or_default()
     }

@@ -1,8 +1,8 @@
-//! What a data directory holds, and whether all of it fits together.
+//! `pleiad inspect`: lists the contents of a data directory and checks their consistency.
 //!
-//! Promise: the items, and everything that is said about them, are left as they are. Opening the store does what
-//! every start does: it replays the log and goes on erasing dropped containers. Whoever finds a problem gets exit
-//! code 1 and the problem's name.
+//! Guarantees: items and their rows are not changed. Opening the store does what every start does: it replays the
+//! write-ahead log and continues to purge dropped containers. If the check finds a problem, the problem is printed and
+//! the exit code is 1.
 //!
 //! ```text
 //! shop
@@ -43,7 +43,7 @@ pub fn run(settings: &Settings) -> Result<()> {
 }
 
 async fn check(directory: &Path) -> Result<AccountReport> {
-    // Opening would make a directory that is not there, and then find nothing wrong with it.
+    // Opening the store would create a missing directory, and the check would then find no problems in it.
     if !directory.join("FORMAT").exists() {
         return Err(Error::invalid(format!("{} is not a data directory of Pleiad.", directory.display())));
     }
@@ -98,11 +98,11 @@ fn problem_lines(out: &mut String, indent: &str, problems: &pleiad_engine::check
 }
 
 fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a string does not fail.
+    // Writing to a `String` cannot fail.
     _ = writeln!(out, "{text}");
 }
 
-/// The ends of a range, their tails cut: sixteen bytes of hex say no more than the first ones.
+/// The bounds of a range, truncated to eight hex digits each: enough to recognise the range.
 fn bounds(range: &PartitionKeyRange) -> String {
     let short = |key: String| match key.get(..8) {
         Some(head) if key.len() > 8 => format!("{head}…"),

@@ -1,16 +1,16 @@
-//! pleiad: the program. Read in this order.
+//! The `pleiad` program: command line, configuration, and the start and shutdown of the server.
 
-mod alerts; // what an operator should know
-mod banner; // saying so to people
-mod certificate; // who it is, for HTTPS
-mod config; // what it was told
-mod endpoint; // where it can be found
-mod inspect; // what a data directory holds, and whether it fits together
-mod ready; // and to machines
-mod remote; // orders to a server that runs
-mod seed; // what should exist from the start
-mod server; // what it does all day
-mod trust; // how clients come to believe the certificate
+mod alerts; // alerts to the log and to a webhook
+mod banner; // the start-up banner, for people
+mod certificate; // the server's TLS certificate and the generated certificate authority
+mod config; // settings from flags, environment variables and the configuration file
+mod endpoint; // the URLs at which clients reach the server
+mod inspect; // `pleiad inspect`: lists and checks a data directory
+mod ready; // the ready line, for machines
+mod remote; // commands to a running server
+mod seed; // databases, containers and items that the configuration file declares
+mod server; // start, serve, shut down
+mod trust; // `pleiad trust`: makes clients trust the generated certificate
 
 use std::process::ExitCode;
 
@@ -19,8 +19,8 @@ use pleiad_model::{Error, Result};
 
 use config::{Command, Environment, FlagValues, Print, RunMode, Settings, TrustCommand};
 
-/// Requests allocate and free in small pieces on many threads, RocksDB too: an eighth less time for a short query than with the
-/// system's allocator.
+/// Requests and RocksDB allocate and free small blocks on many threads: a short query takes an eighth less time than
+/// with the system's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -36,11 +36,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// The allocator asks for pages of 2 MB, and where the system has some it holds several before anything is stored: 14 MB at rest
-/// instead of 4. Queries are no quicker for it.
+/// Turns off transparent huge pages. With them the allocator gets pages of 2 MB and holds several before any data is
+/// stored: an idle process uses 14 MB instead of 4. Queries are not faster with them.
 fn keep_to_small_pages() {
     #[cfg(target_os = "linux")]
-    let _ = rustix::thread::disable_transparent_huge_pages(true); // where it is not allowed we are larger, and that is all
+    let _ = rustix::thread::disable_transparent_huge_pages(true); // if it fails, memory use is higher
 }
 
 fn run(command: Command) -> Result<()> {
@@ -68,7 +68,7 @@ fn run_trust(flags: &FlagValues, environment: &Environment, act: TrustCommand) -
     }
 }
 
-/// A client keeps no data, so nobody need say where.
+/// `--ephemeral` is set because a client stores no data and needs no data directory.
 fn run_remote(mut flags: FlagValues, order: &remote::RemoteCommand, environment: &Environment) -> Result<()> {
     flags.insert("ephemeral", vec!["true".to_owned()]);
     remote::run(order, &Settings::resolve(RunMode::Dev, &flags, environment)?, environment)
@@ -83,7 +83,7 @@ fn printed(what: Print) -> Result<String> {
     })
 }
 
-/// To standard output, where a reader that has seen enough (`| head`) is no error.
+/// Writes to standard output. A reader that closes the pipe early (`| head`) is not an error.
 fn print(text: &str) -> Result<()> {
     use std::io::{ErrorKind, Write};
     match std::io::stdout().write_all(text.as_bytes()) {

@@ -1,13 +1,13 @@
-//! One line for machines, once the server answers.
+//! Ready line: one line for machines, written when the server accepts requests.
 //!
-//! Promise: exactly one line of JSON, on standard output or on the descriptor that the starter left open; the
-//! starter reads one line and knows where to connect.
+//! Guarantees: exactly one line of JSON, on standard output or on the file descriptor that the parent process left
+//! open. The parent reads one line and has the endpoint to connect to.
 //!
 //! ```json
 //! {"ready":true,"endpoint":"http://localhost:8081","https":"https://localhost:8081","port":8081,"pid":4242}
 //! ```
 //!
-//! `https` is missing when HTTPS is off; when only HTTPS is on, `endpoint` is that too.
+//! `https` is missing when HTTPS is off; when only HTTPS is on, `endpoint` is the HTTPS URL, too.
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,7 @@ pub fn announce(endpoints: &Endpoints, fd: Option<u32>) -> Result<()> {
     written.map_err(|error| Error::invalid(format!("cannot write the ready line: {error}. Check --ready-fd.")))
 }
 
-/// By the name that the system gives to an open descriptor: that needs no trust in the number being ours.
+/// Opens the descriptor by its path in `/dev/fd`, which is safe even if the number is not a descriptor of this process.
 fn open(fd: u32) -> std::io::Result<std::fs::File> {
     OpenOptions::new().append(true).open(format!("/dev/fd/{fd}"))
 }

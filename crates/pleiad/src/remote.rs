@@ -1,16 +1,18 @@
-//! Commands to a running server: `pleiad partitions`, `throughput`, `containers`, `databases`, `keys`, `jobs`, `throttles`,
-//! `snapshot`.
+//! Commands to a running server: `pleiad partitions`, `throughput`, `containers`, `databases`, `keys`, `jobs`,
+//! `throttles`, `snapshot`.
 //!
-//! Promise: a client like any other. It knows the management interface, signs with an account key, and tells what the server
-//! said: as tables for people, as the server's own JSON with `--json`. A failure says what to do next, and the exit code is 1.
+//! An ordinary client of the management API: it signs requests with an account key and prints the server's responses,
+//! as tables for people or, with `--json`, as the server's own JSON.
+//!
+//! Guarantees: an error message says what to do next, and the exit code is 1.
 //!
 //! Read in this order.
 
-mod command; // what can be ordered, and its words
+mod command; // subcommands and their arguments
 mod client; // one signed request, over HTTP or HTTPS
-mod trust; // whose certificates are believed
-mod table; // answers as tables
-mod watch; // jobs until they end
+mod trust; // the trusted certificate authorities
+mod table; // responses as tables
+mod watch; // follows jobs until they end
 
 pub use command::{RemoteCommand, commands, order};
 
@@ -21,7 +23,7 @@ use crate::config::{Environment, Settings};
 use client::Client;
 use command::{ContainerPath, ENDPOINT, RemoteAction};
 
-/// What a path segment may hold as it is.
+/// The characters that a path segment may contain unescaped, besides letters and digits: `-`, `_`, `.`, `~`.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 pub fn run(order: &RemoteCommand, settings: &Settings, environment: &Environment) -> Result<()> {
@@ -55,7 +57,7 @@ async fn ask(client: &Client, act: &RemoteAction) -> Result<Value> {
     client.send(method, &path, body).await
 }
 
-/// What is asked of the server.
+/// The request for an action: method, path and body.
 fn request(act: &RemoteAction) -> (&'static str, String, Option<Object>) {
     match act {
         RemoteAction::Partitions { of } => ("GET", below(of, "partitions"), None),

@@ -1,8 +1,8 @@
-//! What the configuration file wants to exist before the first request.
+//! Declarations: databases, containers and items of the configuration file that exist before the first request.
 //!
-//! Promise: a `Declaration` has ids, throughput and container bodies of the right shape, the bodies being what a
-//! client would send to create them. Whether the policies in them make sense is the engine's to say, and so is what
-//! to do about things that exist already. Items stay in their files until asked for.
+//! Guarantees: a `Declaration` has well-formed ids, throughput and container bodies; a body is what a client would send
+//! to create the container. The engine checks the policies in it, and `server::declare` handles resources that exist
+//! already. Items are read from their files only when they are created.
 //!
 //! ```toml
 //! [[database]]
@@ -47,7 +47,7 @@ pub enum SeedThroughput {
 pub struct SeedContainer {
     pub id: String,
     pub throughput: Option<SeedThroughput>,
-    /// The body of a request that creates it.
+    /// The body of a request that creates the container.
     pub body: Value,
     pub items: Items,
 }
@@ -55,7 +55,7 @@ pub struct SeedContainer {
 const DATABASE_KEYS: [&str; 4] = ["id", "throughput", "autoscale-max", "container"];
 const CONTAINER_KEYS: [&str; 6] = ["id", "partition-key", "throughput", "autoscale-max", "seed", "items"];
 
-/// The file's name for a policy, and Cosmos's.
+/// The name of a policy in the file, and in Cosmos DB.
 const POLICIES: [(&str, &str); 11] = [
     ("indexing-policy", "indexingPolicy"),
     ("unique-key-policy", "uniqueKeyPolicy"),
@@ -119,7 +119,7 @@ fn find<'e, 'd>(entries: &'e [TomlEntry<'d>], name: &str) -> Option<&'e TomlEntr
     entries.iter().find(|entry| entry.name == name)
 }
 
-/// The entry, or an error at the table (or, when it is empty, at what holds it).
+/// The entry, or an error at the first entry of its table, or at the table's parent if the table is empty.
 fn need<'e, 'd>(
     document: &TomlDocument,
     whole: &TomlEntry,
@@ -148,7 +148,7 @@ fn throughput(document: &TomlDocument, entries: &[TomlEntry]) -> Result<Option<S
     }
 }
 
-/// One path makes a plain key, several a hierarchical one. Both are version 2, the only one for new containers.
+/// One path is a plain key, several are a hierarchical key. Both are version 2, the only version for new containers.
 fn partition_key(document: &TomlDocument, whole: &TomlEntry, entries: &[TomlEntry]) -> Result<Object> {
     let entry = need(document, whole, entries, "partition-key")?;
     let paths = match entry.value {

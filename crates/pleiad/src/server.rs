@@ -1,9 +1,9 @@
-//! The server, from its settings to its last answer: open, declare, listen, announce, drain, close.
+//! Server life cycle: bind, open the account, create what the configuration declares, listen, announce, drain, close.
 //!
-//! Promise: whoever reads the ready line can connect; whoever was being answered when the signal
-//! came gets the answer; what was acknowledged is durable when the process ends.
+//! Guarantees: when the ready line is written, clients can connect. Requests in progress when a stop signal arrives are
+//! answered, within `shutdown-timeout-s`. Every acknowledged write is durable when the process ends.
 
-mod declare; // what the configuration wants to exist
+mod declare; // creates declared databases, containers and items
 
 use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
@@ -40,7 +40,7 @@ pub fn run(settings: Settings) -> Result<()> {
 }
 
 async fn serve(settings: Settings) -> Result<()> {
-    // The port first: when it is taken, nothing else has been touched.
+    // Bind the port first: if it is in use, the server stops before it touches the data.
     let sockets = bind(&settings).await?;
     let port = sockets.first().map_or(settings.port, |(_, address)| address.port());
     let https = settings.protocols.has_https();
@@ -57,7 +57,7 @@ async fn serve(settings: Settings) -> Result<()> {
         let accepting = listener::serve(socket, tls.clone(), limits(&settings), front.clone(), drain.clone());
         tokio::spawn(async move {
             if let Err(error) = accepting.await {
-                tracing::error!(%error, "a listener ended");
+                tracing::error!(%error, "a listener stopped");
             }
         });
     }
@@ -68,7 +68,7 @@ async fn serve(settings: Settings) -> Result<()> {
     ready::announce(&endpoints, settings.ready_fd)?;
 
     stop.await;
-    tracing::info!("stopping: finishing what is in flight");
+    tracing::info!("stopping: waiting for requests in progress");
     drain.begin();
     live.stop_jobs();
     if !drain.wait(settings.shutdown_timeout).await {
@@ -78,8 +78,8 @@ async fn serve(settings: Settings) -> Result<()> {
     Ok(())
 }
 
-/// The first address must be ours; the others are the same place by another name (`::1` beside
-/// `127.0.0.1`), where the machine has them.
+/// The first address must be bound. The others are aliases of it (`::1` beside `127.0.0.1`) and are bound where the
+/// machine has them.
 async fn bind(settings: &Settings) -> Result<Vec<(TcpListener, SocketAddr)>> {
     let mut sockets: Vec<(TcpListener, SocketAddr)> = Vec::new();
     for &address in &settings.addresses {
@@ -88,9 +88,9 @@ async fn bind(settings: &Settings) -> Result<Vec<(TcpListener, SocketAddr)>> {
             Ok(bound) => sockets.push(bound),
             Err(error) if sockets.is_empty() => return Err(cannot_bind(address, port, &error)),
             Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-                tracing::warn!(%address, port, "another program has this port here: clients that try this address first reach it");
+                tracing::warn!(%address, port, "another program uses this port on this address: clients that try the address first reach that program");
             }
-            Err(error) => tracing::debug!(%address, %error, "not listening here as well"),
+            Err(error) => tracing::debug!(%address, %error, "cannot listen on this additional address"),
         }
     }
     Ok(sockets)
@@ -114,14 +114,14 @@ fn cannot_bind(address: IpAddr, port: u16, error: &std::io::Error) -> Error {
     }
 }
 
-/// A server for tests has a clock that they may move.
+/// With `clock` (dev only), tests can move the server's time.
 async fn open(settings: &Settings, clock: Option<Arc<OffsetEnv>>) -> Result<Engine> {
     let store = match &settings.storage {
         Storage::Memory => AnyStore::Memory(Memory::default()),
         Storage::Directory(directory) => {
             let options = RocksOptions {
                 block_cache_bytes: as_usize(settings.block_cache_bytes),
-                // Most point reads go to few items.
+                // Point reads are skewed: most of them read few items.
                 row_cache_bytes: as_usize(settings.block_cache_bytes / 4),
                 ..Default::default()
             };
@@ -195,10 +195,10 @@ async fn front(
     })
 }
 
-/// How often files are looked at that may have changed.
+/// How often the token keys and the roles file are checked for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Whose bearer tokens are accepted, kept up to date while the server runs.
+/// Authorization by bearer tokens; its keys and roles are refreshed while the server runs.
 async fn access(settings: &Settings) -> Result<Arc<BearerAccess>> {
     let Some(tokens) = settings.tokens.clone() else { return Ok(Arc::default()) };
     let issuer = Issuer { name: tokens.issuer, audiences: tokens.audiences };
@@ -223,7 +223,8 @@ fn limits(settings: &Settings) -> ConnectionLimits {
     }
 }
 
-/// Whoever reads the ready line may signal at once, so the handlers are in place before it is written.
+/// Installs the signal handlers. This happens before the ready line is written, because its reader may send a signal
+/// immediately.
 #[cfg(unix)]
 fn stop_signal() -> Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -242,13 +243,13 @@ fn stop_signal() -> Result<impl Future<Output = ()>> {
 fn stop_signal() -> Result<impl Future<Output = ()>> {
     Ok(async {
         if let Err(error) = tokio::signal::ctrl_c().await {
-            tracing::warn!(%error, "Ctrl-C will not stop the server in an orderly way");
+            tracing::warn!(%error, "cannot wait for Ctrl-C: it will not shut the server down cleanly");
             std::future::pending::<()>().await;
         }
     })
 }
 
-/// Structured, on standard error: standard output has only the ready line.
+/// Structured log on standard error; standard output has only the ready line.
 fn start_log(settings: &Settings) {
     let level: tracing_subscriber::filter::LevelFilter =
         settings.log_level.as_str().parse().unwrap_or(tracing_subscriber::filter::LevelFilter::INFO);
@@ -257,7 +258,7 @@ fn start_log(settings: &Settings) {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
-    // A second start in one process keeps the first log; that is only so in tests.
+    // A second start in one process, which only tests do, keeps the first logger.
     let _ = match settings.log_format {
         LogFormat::Json => builder.json().try_init(),
         LogFormat::Text => builder.try_init(),

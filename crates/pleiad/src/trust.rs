@@ -1,7 +1,8 @@
-//! How clients come to trust the generated certificate.
+//! `pleiad trust`: makes clients trust the generated certificate authority.
 //!
-//! Promise: what is printed is what `--install` runs, with the real path in it. Only the operating system's own
-//! trust store is ever changed, and only when asked; language runtimes that keep their own are explained.
+//! Guarantees: the printed commands are the ones that `--install` runs, with the real path in them. Only the operating
+//! system's trust store is ever changed, and only with `--install`; for language runtimes with a trust store of their
+//! own, the instructions are printed.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +12,7 @@ use std::process::Command;
 
 use pleiad_model::{Error, Result};
 
-/// The systems whose trust store we know how to fill.
+/// The systems with a known way to add a certificate to the trust store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Platform {
     /// Alpine too: same directory, same command.
@@ -39,7 +40,7 @@ impl Platform {
         self != Platform::Windows
     }
 
-    /// The commands, word by word.
+    /// The commands, each split into program and arguments.
     fn commands(self, ca: &str) -> Vec<Vec<&str>> {
         const DEBIAN: &str = "/usr/local/share/ca-certificates/pleiad.crt";
         const FEDORA: &str = "/etc/pki/ca-trust/source/anchors/pleiad.pem";
@@ -53,7 +54,7 @@ impl Platform {
         }
     }
 
-    /// Told by what the system has; `root` is `/` except in tests.
+    /// Detected from the files that exist; `root` is `/` except in tests.
     fn detect(root: &Path) -> Option<Platform> {
         let has = |path: &str| root.join(path).exists();
         match std::env::consts::OS {
@@ -69,7 +70,7 @@ impl Platform {
     }
 }
 
-/// Everything one can do, this system's way first.
+/// The instructions for every platform and runtime, this system's first.
 pub fn explain(ca: &Path) -> String {
     let ca = ca.display().to_string();
     let here = Platform::detect(Path::new("/"));
@@ -108,7 +109,7 @@ fn runtimes(ca: &str) -> String {
     )
 }
 
-/// Runs this system's commands.
+/// Runs the commands for this system.
 pub fn install(ca: &Path) -> Result<()> {
     let platform = Platform::detect(Path::new("/")).ok_or_else(|| {
         Error::refused(
@@ -137,7 +138,8 @@ fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
-/// `sudo` goes before the commands and not before us: as root we would look into root's home for the certificate.
+/// Runs only the commands with `sudo`, not `pleiad` itself: as root it would look for the certificate in root's home
+/// directory.
 fn with_sudo(platform: Platform, command: Vec<&str>) -> Vec<&str> {
     if platform.needs_root() { [vec!["sudo"], command].concat() } else { command }
 }

@@ -1,19 +1,22 @@
-//! Who may do what: every credential, every route, and exactly the documented answers.
+//! Authorization: every credential on every route gets exactly the documented status.
 //!
-//! Promise: the table below is the whole of it. A route that is missing there is missing here; a cell that is wrong fails with its name.
+//! The table below is the complete list: a route that is missing in it is not tested. A wrong cell fails
+//! with its route.
 //!
 //! ```text
-//! .  answered as the account's key is        3  403        0  403/5300, management        1  403/5301, metadata        2  403/5302, data
+//! .  the same status as with the account's key     3  403
+//! 0  403/5300, management     1  403/5301, metadata     2  403/5302, data
 //! ```
 //!
-//! Nobody gets anywhere without a credential (401), and the account's key opens everything: those two columns need no table.
+//! Without a valid credential every request gets 401, and the account's key may do everything; these columns are not in
+//! the table.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 #[path = "golden/bearer.rs"]
-mod bearer; // tokens, as an issuer signs them
+mod bearer; // bearer tokens, signed as an issuer signs them
 #[path = "golden/client.rs"]
-mod client; // requests, signed as a client signs them
+mod client; // HTTP requests, signed as a client signs them
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -26,10 +29,16 @@ use client::{Client, EMULATOR_KEY, READ_ONLY_KEY, Request, Response, authorizati
 
 type Result<T, E = String> = std::result::Result<T, E>;
 
-/// The columns: the read-only key; tokens of permissions for the container, item `1`, key `["a"]`, each to read and for all; for
-/// item `1` under key `["a"]` and procedure `s`, likewise; for item `1` by its `_rid`, for all; for the container in mode None; for keys of
-/// container `h` that begin with `["a"]`; principals with the reader's role on the account, the contributor's on it, the reader's on the database, the contributor's on the
-/// container, a role of one's own there (metadata, create, run procedures), no role; the emulator's token.
+/// The columns:
+///
+/// - the read-only key;
+/// - resource tokens of permissions for the container, item `1`, key `["a"]`, item `1` under key `["a"]` and procedure
+///   `s`, each in mode Read and in mode All; for item `1` by its `_rid`, in mode All; for the container in mode None;
+///   for keys of container `h` with the prefix `["a"]`, in mode All;
+/// - bearer tokens of principals with the reader role on the account, the contributor role on the account, the reader
+///   role on the database, the contributor role on the container, a custom role on the container (metadata, create,
+///   execute procedures), no role;
+/// - the emulator's token.
 const CREDENTIALS: [&str; 21] = [
     "read-only",
     "container-read",
@@ -54,8 +63,8 @@ const CREDENTIALS: [&str; 21] = [
     "emulator-token",
 ];
 
-/// `KEY a` is a header; what follows is the body. `<n>` is another number each time. What stands before `THEN` is done by the account's key, each
-/// time.
+/// One row per request: the cells, then method, path, words for headers (`KEY a`) and the body. `<n>` is a different
+/// number in every request. The request before `THEN` is sent with the account's key, each time.
 const TABLE: &str = r#"
 .  ......  .....3.  .....1.  GET /
 .  333333  3333333  ..1111.  GET /dbs
@@ -170,11 +179,11 @@ struct Server {
     child: Child,
     client: Client,
     roles: std::path::PathBuf,
-    /// Gone with the server.
+    /// Deleted with the server.
     _data: TempDir,
-    /// Tokens of permissions, by the name of their column.
+    /// Resource tokens, by the name of their column.
     tokens: Vec<(&'static str, String)>,
-    /// Paths that hold resource ids.
+    /// Paths that contain resource ids, by placeholder.
     places: Vec<(&'static str, String)>,
     asked: usize,
 }
@@ -198,14 +207,14 @@ impl Server {
         Server { child, client, roles, _data: data, tokens: Vec::new(), places: Vec::new(), asked: 0 }
     }
 
-    /// One line of the table.
+    /// Sends the requests of one row of the table.
     fn ask(&mut self, credential: Option<&str>, line: &str) -> Response {
         let Some((first, line)) = line.split_once(" THEN ") else { return self.request(credential, line) };
         self.request(None, first);
         self.request(credential, line)
     }
 
-    /// One request in the table's words.
+    /// Sends one request in the notation of the table.
     fn request(&mut self, credential: Option<&str>, line: &str) -> Response {
         let (line, body) = split_body(line);
         let mut words = line.split_whitespace();
@@ -262,7 +271,7 @@ impl Server {
         json::parse(&response.body).unwrap_or(Value::Null)
     }
 
-    /// Two databases, four containers, an item or two in each, a procedure, and a user with a permission for each column.
+    /// Creates two databases, four containers, items, a procedure, and a user with a permission for each column.
     fn furnish(&mut self) {
         for line in [
             r#"POST /dbs {"id":"golden1"}"#,
@@ -308,7 +317,7 @@ impl Server {
         }
     }
 
-    /// A user has one permission for a resource, so each has a user of its own.
+    /// A user can have only one permission for a resource, so each permission has its own user.
     fn grant(&mut self, name: &'static str, mode: &str, resource: &str) {
         self.make(&format!(r#"POST /dbs/golden1/users {{"id":"{name}"}}"#));
         let permission = self.make(&format!(
@@ -320,7 +329,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill(); // ended by itself already
+        let _ = self.child.kill(); // fails if it has exited already
         let _ = self.child.wait();
     }
 }
@@ -330,7 +339,7 @@ fn split_body(line: &str) -> (&str, &str) {
     line.split_at(at)
 }
 
-/// `key` is what the account's key is answered.
+/// The table's cell for this response; `key` is the status that the account's key gets.
 fn cell(response: &Response, key: u16) -> char {
     match (response.status, response.header("x-ms-substatus").unwrap_or("0")) {
         (401, _) => 'u',
@@ -354,12 +363,12 @@ fn s131_every_credential_reaches_exactly_what_is_documented() {
         let (cells, line) = row.split_at(row.find(|c: char| c.is_ascii_uppercase()).unwrap());
         let mut wanted: Vec<char> = cells.chars().filter(|c| !c.is_whitespace()).collect();
         assert_eq!(wanted.len(), CREDENTIALS.len(), "{row}");
-        // A group has what the reader has.
+        // A group with the reader role has the rights of the reader.
         wanted.push(wanted[CREDENTIALS.iter().position(|name| *name == "token:reader").unwrap()]);
         wanted.extend(['u'; 3]);
         let names = CREDENTIALS.into_iter().chain(["token:somebody+readers"]).chain(strangers);
         let asked: Vec<Response> = names.map(|name| server.ask(Some(name), line)).collect();
-        // Last: it may be the end of what the others ask for.
+        // The account's key comes last: its request may delete the resource that the others use.
         let key = server.ask(None, line).status;
         let told: Vec<char> = asked.iter().map(|response| cell(response, key)).collect();
         if told != wanted || [401, 403].contains(&key) {
@@ -381,13 +390,13 @@ fn roles_are_read_again_when_the_file_changes_and_a_bad_one_is_not() {
     std::fs::write(&server.roles, format!(r#"{{"sqlRoleAssignments":[{assignment}]}}"#)).unwrap();
     let began = Instant::now();
     while cell(&server.ask(Some("token:newcomer"), read), 200) != '.' {
-        assert!(began.elapsed() < Duration::from_secs(30), "the file was not read again");
+        assert!(began.elapsed() < Duration::from_secs(30), "the file was not reloaded");
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(
         cell(&server.ask(Some("token:reader"), read), 200),
         '2',
-        "who is not assigned any more may not any more"
+        "a principal whose assignment was removed has no rights"
     );
     std::fs::write(&server.roles, r#"{"sqlRoleAssignments":[{"principalId":"reader"}]}"#).unwrap();
     std::thread::sleep(Duration::from_millis(2500));

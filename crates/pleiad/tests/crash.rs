@@ -1,8 +1,8 @@
-//! Crashes: every acknowledged write is there afterwards, whole, and so is everything that is kept about it.
+//! Crash recovery: after a crash every acknowledged write is there, complete, with all of its index rows and totals.
 //!
-//! The real binary is killed (SIGKILL) under load, again and again, on the same data directory. A kill leaves the page
-//! cache, so further tests take away what was not synced as well. A failure prints the seed, which repeats the choices,
-//! though not the timing of threads:
+//! The real binary is killed (SIGKILL) under load, repeatedly, on the same data directory. A kill leaves the page cache
+//! intact, so further tests simulate a power failure and also remove what was not synced. A failure prints the seed,
+//! which repeats the random choices, though not the timing of threads:
 //!
 //! ```text
 //! PLEIAD_CRASH_SEED=0x9c41 cargo test --release -p pleiad --test crash
@@ -11,19 +11,19 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a panic is how a test fails
 
 #[path = "crash/rng.rs"]
-mod rng; // seeded
+mod rng; // seeded random numbers
 #[path = "crash/client.rs"]
 mod client; // signed requests
 #[path = "crash/load.rs"]
-mod load; // what is asked, and what must be there
+mod load; // clients under load, and the state that each expects
 #[path = "crash/power_loss.rs"]
-mod power_loss; // what is lost with the power
+mod power_loss; // simulated power failure: loses data that was not synced
 #[path = "crash/restore.rs"]
-mod restore; // accounts that go back
+mod restore; // restores of account snapshots
 #[path = "crash/container_churn.rs"]
-mod container_churn; // containers that come and go
+mod container_churn; // containers that are created and deleted
 #[path = "crash/server.rs"]
-mod server; // the binary
+mod server; // the server process
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ use server::{Face, Site};
 const KILLS: u64 = 26;
 const POWER_CUTS: u64 = 8;
 
-/// Printed first: a failing test shows it.
+/// Prints the seed, so that the output of a failed test contains it.
 fn seed(test: &str) -> Chance {
     let given = std::env::var("PLEIAD_CRASH_SEED").ok();
     let parse = |text: String| u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("a hexadecimal seed");
@@ -49,7 +49,7 @@ fn moment(chance: &mut Chance, from_ms: u64, to_ms: u64) -> Duration {
     Duration::from_millis(chance.between(from_ms, to_ms))
 }
 
-/// A site whose containers exist, and are synced.
+/// A site whose containers exist and are synced to disk.
 fn site() -> Site {
     let site = Site::new();
     let server = site.start(Face::Serve);
@@ -81,7 +81,7 @@ fn a_kill_loses_no_acknowledged_write_and_leaves_none_half_done() {
     }
     check_nothing_lost(&mut fleet, &site, Face::Serve).kill();
     println!("{} acknowledged writes, {} items at the end", fleet.acknowledged(), fleet.items());
-    assert!(fleet.acknowledged() > KILLS * 20, "the server was hardly busy");
+    assert!(fleet.acknowledged() > KILLS * 20, "the load was too light to test anything");
 }
 
 #[test]
@@ -98,8 +98,8 @@ fn a_power_cut_loses_nothing_that_serve_acknowledged() {
         site.inspect();
     }
     check_nothing_lost(&mut fleet, &site, Face::Serve).kill();
-    println!("{} acknowledged writes; {lost_bytes} bytes that were not synced are lost", fleet.acknowledged());
-    assert!(fleet.acknowledged() > POWER_CUTS * 20, "the server was hardly busy");
+    println!("{} acknowledged writes; {lost_bytes} unsynced bytes were lost", fleet.acknowledged());
+    assert!(fleet.acknowledged() > POWER_CUTS * 20, "the load was too light to test anything");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_directory_made_a_moment_ago_survives_a_power_cut() {
     site.inspect();
 }
 
-/// Shows that the cut takes something, and that `dev` loses writes only as wholes.
+/// Shows that the simulated power failure loses data, and that `dev` loses each write completely or not at all.
 #[test]
 fn a_power_cut_takes_from_dev_what_was_not_synced_yet_and_leaves_the_rest_sound() {
     let mut chance = seed("power, dev");
@@ -124,7 +124,7 @@ fn a_power_cut_takes_from_dev_what_was_not_synced_yet_and_leaves_the_rest_sound(
     site.flags = ["--sync-interval-ms", "3600000"].map(str::to_owned).to_vec();
     for round in 0..4 {
         let server = site.start(Face::Dev);
-        fleet.compare(&server); // takes what is there as what is known
+        fleet.compare(&server); // the current state becomes the expected one
         fleet.work_until_killed(server, moment(&mut chance, 200, 400));
         let luck = if round % 2 == 0 { Luck::None } else { Luck::Some(&mut chance) };
         let unlucky = matches!(luck, Luck::None);
@@ -132,13 +132,13 @@ fn a_power_cut_takes_from_dev_what_was_not_synced_yet_and_leaves_the_rest_sound(
         site.inspect();
         let server = site.start(Face::Dev);
         let lost = fleet.compare(&server);
-        println!("{loss:?}; {} items are not as they were acknowledged", lost.len());
-        assert!(!unlucky || !lost.is_empty(), "the cut took nothing: it is no cut");
+        println!("{loss:?}; {} items differ from their acknowledged state", lost.len());
+        assert!(!unlucky || !lost.is_empty(), "the simulated power failure lost nothing");
         server.kill();
     }
 }
 
-/// The interval bounds the loss also when writes never pause.
+/// The sync interval bounds the loss even under continuous writes.
 #[test]
 fn a_busy_dev_syncs_as_often_as_it_promised() {
     let mut chance = seed("power, dev, busy");
@@ -149,11 +149,11 @@ fn a_busy_dev_syncs_as_often_as_it_promised() {
     power.cut(Luck::None);
     let server = site.start(Face::Dev);
     fleet.compare(&server);
-    assert_ne!(fleet.items(), 0, "seven tenths of a second, and not one sync");
+    assert_ne!(fleet.items(), 0, "no sync within 700 ms");
     server.kill();
 }
 
-/// Whenever it happens, the account is the one that was or the one of the snapshot, all of it.
+/// Whenever the kill happens, the account has either its previous state or that of the snapshot, completely.
 #[test]
 fn a_kill_during_a_restore_leaves_one_account_or_the_other() {
     let mut chance = seed("restore");

@@ -1,32 +1,32 @@
-//! Golden pages: data, question and answer in one file, asked of the real binary in several worlds.
+//! Golden pages: data, requests and expected answers in one file, run against the real binary in several worlds.
 //!
-//! Promise: every page under tests/golden is run in every world it fits (store × partitions), with a database of its
-//! own, and gets the answer that it states. How a page is written stands in tests/golden/README.md.
+//! Every page under tests/golden runs in every world that fits its settings (store × partitions), with a database of
+//! its own, and must get the answers that it states. tests/golden/README.md describes the format of a page.
 //!
 //! ```text
 //! cargo test --release -p pleiad --test golden                          all pages
 //! GOLDEN=items/rename cargo test --release -p pleiad --test golden      those whose path contains this
-//! UPDATE_GOLDEN=1 cargo test --release -p pleiad --test golden          write the answers; read the diff before you keep it
+//! UPDATE_GOLDEN=1 cargo test --release -p pleiad --test golden          write the answers; then read the diff
 //! ```
 
 #[path = "golden/page.rs"]
-mod page; // a file becomes questions
+mod page; // parses a page into steps
 #[path = "golden/line.rs"]
-mod line; // one line of a page, cut into words
+mod line; // splits one line of a page into words
 #[path = "golden/world.rs"]
-mod world; // a server to ask
+mod world; // the server that a page runs against
 #[path = "golden/bearer.rs"]
-mod bearer; // tokens, as an issuer signs them
+mod bearer; // bearer tokens, signed as an issuer signs them
 #[path = "golden/client.rs"]
-mod client; // requests, signed as a client signs them
+mod client; // HTTP requests, signed as a client signs them
 #[path = "golden/runner.rs"]
-mod runner; // a question put, and what the page remembers
+mod runner; // runs the steps of a page and saves answers for later steps
 #[path = "golden/query.rs"]
-mod query; // a query, page by page
+mod query; // runs a query with several page sizes
 #[path = "golden/render.rs"]
-mod render; // an answer as a page states it
+mod render; // renders an answer as a page states it
 #[path = "golden/masks.rs"]
-mod masks; // what differs from run to run, by names that do not
+mod masks; // replaces values that differ from run to run by stable names
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -77,8 +77,8 @@ fn find(directory: &Path, pages: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Worlds side by side, pages within a world one after the other: what one page leaves in the account would be seen
-/// by the next.
+/// Runs the worlds in parallel, and the pages of a world one after the other: pages share the account, so a page would
+/// see the databases of another one that runs at the same time.
 fn run_everywhere(pages: &[Page]) -> Vec<String> {
     let mut by_settings: BTreeMap<&Settings, Vec<&Page>> = BTreeMap::new();
     for page in pages {
@@ -91,7 +91,7 @@ fn run_everywhere(pages: &[Page]) -> Vec<String> {
         let running: Vec<_> = worlds.map(|(world, pages)| scope.spawn(move || run_in(&world, pages))).collect();
         running
             .into_iter()
-            .flat_map(|world| world.join().unwrap_or_else(|_| vec!["a world fell over".to_owned()]))
+            .flat_map(|world| world.join().unwrap_or_else(|_| vec!["a world panicked".to_owned()]))
             .collect()
     })
 }
@@ -116,7 +116,7 @@ fn failure(page: &Page, world: &World, what: &str) -> String {
     format!("\n{name} in the world {world}\n{what}\nagain: GOLDEN={name} cargo test --release -p pleiad --test golden")
 }
 
-/// One world that fits a page says what the others must say too.
+/// Takes the answers from one world that fits the page; all other worlds must give the same.
 fn update_answers(pages: &[Page]) -> Result<()> {
     let mut servers = BTreeMap::new();
     for page in pages {
@@ -131,7 +131,7 @@ fn update_answers(pages: &[Page]) -> Result<()> {
     Ok(())
 }
 
-/// A page that nobody runs proves nothing; `xtask` compares this list with the tree.
+/// Records which pages were run. `xtask` compares the list with the tree: a page that never runs proves nothing.
 fn note_ran(pages: &[Page]) -> Result<()> {
     let Some(list) = std::env::var_os("PLEIAD_GOLDEN_RAN") else { return Ok(()) };
     let file = std::fs::OpenOptions::new().create(true).append(true).open(&list);

@@ -1,14 +1,14 @@
-//! The commands to a running server, given to the real program as a user gives them.
+//! Commands to a running server, run with the real binary as a user runs them.
 //!
-//! Promise: what they print is what the server has, as tables and as JSON; what goes wrong says what to do next and ends with
-//! exit code 1. What the answers hold in detail, the golden pages of the management interface show.
+//! The tests check that the output shows the server's state, as tables and as JSON, and that an error says what to do
+//! next and has exit code 1. The golden pages of the management API check the responses in detail.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 #[path = "golden/bearer.rs"]
-mod bearer; // tokens, as an issuer signs them
+mod bearer; // bearer tokens, signed as an issuer signs them
 #[path = "golden/client.rs"]
-mod client; // requests, signed as a client signs them
+mod client; // HTTP requests, signed as a client signs them
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use client::{Client, EMULATOR_KEY, READ_ONLY_KEY, Request, authorization};
 struct Server {
     child: Child,
     port: u16,
-    /// Gone with the server.
+    /// Deleted with the server.
     data: TempDir,
 }
 
@@ -49,7 +49,7 @@ impl Server {
         self.data.path().join("certificates/ca.pem")
     }
 
-    /// The program, with where the server is in the environment.
+    /// Runs the program with this server's endpoint in the environment.
     fn order(&self, words: &[&str]) -> Output {
         order(&format!("http://localhost:{}", self.port), words)
     }
@@ -74,7 +74,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill(); // ended by itself already
+        let _ = self.child.kill(); // fails if it has exited already
         let _ = self.child.wait();
     }
 }
@@ -195,7 +195,7 @@ fn the_generated_certificate_is_believed_when_it_is_given() {
 
 #[test]
 fn a_server_for_real_use_is_not_steered_by_tests() {
-    // A key of one's own, as `serve` wants it.
+    // `serve` requires a key other than the well-known one.
     let server = Server::start_as("serve", READ_ONLY_KEY, &[]);
     let mut client = Client::new(server.port);
     let (fault, clock) = ("/_pleiad/v1/containers/db/c/partitions/0/fault", "/_pleiad/v1/topology/clock");

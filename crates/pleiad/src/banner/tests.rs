@@ -1,4 +1,4 @@
-//! People get what they need to connect; a real server's key stays out of it.
+//! The banner contains everything needed to connect, and the key only in dev.
 
 use super::*;
 use crate::config::{Environment, FlagValues};

@@ -1,7 +1,7 @@
-//! Files that only their owner reads.
+//! Atomic file writes, private or public.
 //!
-//! Promise: a file appears whole or not at all, and a private one is private from its first moment. Nothing here
-//! knows what is in them.
+//! Guarantees: a file appears completely or not at all, and a private file is created with its restricted permissions.
+//! The contents are opaque here.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
@@ -16,7 +16,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|error| Error::invalid(format!("cannot read {}: {error}", path.display())))
 }
 
-/// Made if it is missing; fails when nothing can be written there.
+/// Creates the directory if it is missing; fails if it is not writable.
 pub fn make_private_directory(directory: &Path) -> std::io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -36,12 +36,12 @@ pub fn write_public(path: &Path, bytes: &[u8]) -> Result<()> {
     write(path, bytes, PUBLIC, |fresh| fs::rename(fresh, path))
 }
 
-/// Writes the file unless it is there, and tells whether it did.
+/// Writes the file unless it exists; returns true if it was written.
 pub fn write_private_once(path: &Path, bytes: &[u8]) -> Result<bool> {
     write(path, bytes, PRIVATE, |fresh| match fs::hard_link(fresh, path) {
         Ok(()) => fs::remove_file(fresh).map(|()| true),
         Err(_) if path.exists() => fs::remove_file(fresh).map(|()| false),
-        // A file system without links; two processes at once are then not told apart.
+        // A file system without hard links: two processes that write at the same time both count as the first.
         Err(_) => fs::rename(fresh, path).map(|()| true),
     })
 }
@@ -60,7 +60,7 @@ fn write<T>(path: &Path, bytes: &[u8], mode: u32, publish: impl Fn(&Path) -> std
 }
 
 fn create(path: &Path, mode: u32) -> std::io::Result<File> {
-    // A leftover of a crash might have other rights; `create_new` below must be the one that makes the file.
+    // A file left by a crash might have other permissions; `create_new` below must create it.
     _ = fs::remove_file(path);
     let mut options = OpenOptions::new();
     set_mode(options.write(true).create_new(true), mode);

@@ -1,4 +1,4 @@
-//! The authority lasts, the server's certificate follows the names and the clock, and real clients accept it.
+//! The authority is reused, the server's certificate is re-issued for new names and before expiry, clients accept it.
 
 use std::fs;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ fn damaged_or_missing_files_are_made_anew() {
     }
 }
 
-/// Test suites start several servers at once; whoever trusts the authority must reach them all.
+/// Test suites start several servers at the same time; a client that trusts the authority must reach all of them.
 #[test]
 fn servers_started_at_once_share_one_authority() {
     let directory = tempfile::tempdir().unwrap();
@@ -121,7 +121,7 @@ fn keys_are_readable_by_their_owner_alone() {
     at(&certificates, &["localhost"], NOW_S);
     let mode = |name: &str| fs::metadata(certificates.join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("ca-key.pem"), mode("server.pem"), mode("")), (0o600, 0o600, 0o700));
-    assert_eq!(fs::read_dir(&certificates).unwrap().count(), 3, "nothing is left behind");
+    assert_eq!(fs::read_dir(&certificates).unwrap().count(), 3, "no temporary files are left");
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Where to listen, and which names lead there.
+//! Listen addresses and host names.
 //!
-//! Promise: `localhost` answers on IPv4 and on IPv6, because some clients try only the first address their
-//! resolver gives. Binding, and doing without an address that the machine lacks, is the listener's job.
+//! Guarantees: `localhost` is served on IPv4 and on IPv6, because some clients try only the first address that their
+//! resolver returns. `server` binds the addresses and skips additional ones that the machine does not have.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
 
@@ -11,11 +11,11 @@ use super::value::HostName;
 
 const LOCALHOST: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
-/// What `host` stands for. The first address must be bound, the others where the machine has them.
+/// Resolves `host`. The first address must be bound, the others are bound where the machine has them.
 pub fn resolve(HostName(host): &HostName) -> Result<Vec<IpAddr>> {
     match host.parse::<IpAddr>() {
-        // A host given as every IPv4 address is meant to be reachable as localhost too, whatever that resolves to.
-        // `::` itself would collide with 0.0.0.0 where sockets are dual-stack, ::1 never does.
+        // A server on all IPv4 addresses must also be reachable as localhost, which may resolve to ::1. Binding `::`
+        // would collide with 0.0.0.0 on dual-stack sockets; ::1 never does.
         Ok(IpAddr::V4(Ipv4Addr::UNSPECIFIED)) => Ok(vec![IpAddr::V4(Ipv4Addr::UNSPECIFIED), LOCALHOST[1]]),
         Ok(address) => Ok(vec![address]),
         Err(_) if host.eq_ignore_ascii_case("localhost") => Ok(LOCALHOST.to_vec()),
@@ -36,7 +36,7 @@ fn look_up(host: &str) -> Result<Vec<IpAddr>> {
     Ok(addresses)
 }
 
-/// The name to put into an endpoint: `localhost` when that leads here, and what was asked for when it does not.
+/// The host name in endpoints: `localhost` if it reaches this server, otherwise the configured host.
 pub fn public_name(HostName(host): &HostName, addresses: &[IpAddr]) -> String {
     let local = addresses.iter().any(|address| address.is_loopback() || address.is_unspecified());
     match host.parse::<IpAddr>() {
@@ -47,8 +47,8 @@ pub fn public_name(HostName(host): &HostName, addresses: &[IpAddr]) -> String {
     }
 }
 
-/// The names of a generated certificate: this machine from inside, from its containers, from its network, and
-/// whatever the user added.
+/// The names of a generated certificate: those of this machine for local clients, for its containers and for its
+/// network, and the names that the user added.
 pub fn certificate_names(host: &HostName, added: &[HostName], machine: Option<String>) -> Vec<String> {
     let always = ["localhost", "127.0.0.1", "::1", "host.docker.internal"].map(str::to_owned);
     let asked = added.iter().chain([host]).map(|HostName(name)| name.to_ascii_lowercase());

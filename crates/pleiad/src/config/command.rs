@@ -1,8 +1,8 @@
-//! The command line: `dev`, `serve`, `inspect`, `trust`, `config`, with the flags that the table defines, and the commands to
-//! a running server, which `remote` defines.
+//! The command line: `dev`, `serve`, `inspect`, `trust` and `config` with the flags that `table` defines, and the
+//! commands to a running server, which `remote` defines.
 //!
-//! Promise: a flag's words are handed on as they came; `word` judges them, so that a flag, a variable and a line
-//! of the file are refused alike.
+//! Guarantees: flag values are passed on unparsed. `value` parses them, so that flags, variables and lines of the file
+//! get the same checks and error messages.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use super::table::{Preset, RunMode, Setting, SettingGroup, TABLE};
 use super::value::ValueArity;
 use crate::remote::{self, RemoteCommand};
 
-/// What the user asked for.
+/// The parsed command line.
 #[derive(Debug)]
 pub enum Command {
     Run(RunMode, FlagValues),
@@ -24,7 +24,7 @@ pub enum Command {
     Remote { flags: FlagValues, order: RemoteCommand },
 }
 
-/// What `pleiad trust` is to do.
+/// The action of `pleiad trust`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustCommand {
     Explain,
@@ -32,7 +32,7 @@ pub enum TrustCommand {
     Install,
 }
 
-/// What `pleiad config` is to print.
+/// What `pleiad config` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Print {
     Sample,
@@ -41,10 +41,10 @@ pub enum Print {
     NewKey,
 }
 
-/// The settings by which `pleiad inspect` finds the data.
+/// The settings that locate the data for `pleiad inspect`.
 const INSPECT_FLAGS: [&str; 2] = ["data", "config"];
 
-/// The settings by which `pleiad trust` finds the certificate.
+/// The settings that locate the certificate for `pleiad trust`.
 const TRUST_FLAGS: [&str; 3] = ["data", "config", "host-name"];
 
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
@@ -59,7 +59,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap:
     })
 }
 
-/// What is not for this program to do, but for a server that runs.
+/// A command to a running server, if this is one.
 fn to_server(said: Option<(&str, &ArgMatches)>) -> Option<Command> {
     let (name, of) = said?;
     let order = remote::order(name, of)?;
@@ -85,29 +85,29 @@ pub fn tree() -> clap::Command {
 const EXAMPLES: &str = "\
 Examples:
   pleiad dev                       a database on http://localhost:8081 and https://localhost:8081
-  pleiad dev --ephemeral --port 0  for tests: in memory, on a free port told by the ready line
-  pleiad dev --config pleiad.toml  with databases, containers and first items
+  pleiad dev --ephemeral --port 0  for tests: in memory, on a free port that the ready line reports
+  pleiad dev --config pleiad.toml  with databases, containers and initial items
   pleiad trust                     how to make this machine trust its certificate
   pleiad serve --data /var/lib/pleiad --key-file pleiad.key
-  pleiad partitions list shop/orders   what a running server's partitions hold
+  pleiad partitions list shop/orders   size, throughput and status of a running server's partitions
 
-Every setting is also an environment variable (PLEIAD_PORT) and a key in the file of --config.
+Every setting is also an environment variable (PLEIAD_PORT) and a key in the file given with --config.
 `pleiad config` prints a documented sample of that file.";
 
 fn dev() -> clap::Command {
-    face(RunMode::Dev).about("Run a database for development and tests, in place of the Cosmos DB emulator").after_help(
+    face(RunMode::Dev).about("Run a database for development and tests, instead of the Cosmos DB emulator").after_help(
         "Examples:\n  pleiad dev\n  pleiad dev --ephemeral --quiet --port 0\n  \
              pleiad dev --host 0.0.0.0 --host-name cosmos.test\n\n\
-             Keys are given as environment variables (PLEIAD_PRIMARY_KEY, …), in the file or with --key-file.",
+             Give account keys as environment variables (PLEIAD_PRIMARY_KEY, …), in the file or with --key-file.",
     )
 }
 
 fn serve() -> clap::Command {
-    face(RunMode::Serve).about("Run a database for real use: durable, with keys of your own").after_help(
+    face(RunMode::Serve).about("Run a database for production: durable, with your own keys").after_help(
         "Examples:\n  pleiad config --new-key > pleiad.key\n  \
              pleiad serve --data /var/lib/pleiad --key-file pleiad.key\n  \
              pleiad serve --config /etc/pleiad.toml --host 0.0.0.0 --tls-cert chain.pem --tls-key key.pem\n\n\
-             Keys are given as environment variables (PLEIAD_PRIMARY_KEY, …), in the file or with --key-file.",
+             Give account keys as environment variables (PLEIAD_PRIMARY_KEY, …), in the file or with --key-file.",
     )
 }
 
@@ -119,22 +119,22 @@ fn face(face: RunMode) -> clap::Command {
 
 fn inspect() -> clap::Command {
     clap::Command::new("inspect")
-        .about("Tell what a data directory holds and whether all of it fits together; the server must be stopped")
-        .after_help("Examples:\n  pleiad inspect --data /var/lib/pleiad\n\nThe exit code is 1 when something is wrong.")
+        .about("List the contents of a data directory and check their consistency; the server must be stopped")
+        .after_help("Examples:\n  pleiad inspect --data /var/lib/pleiad\n\nThe exit code is 1 if there is a problem.")
         .args(settings(&INSPECT_FLAGS))
 }
 
-/// Arguments for these settings, with the presets of `dev`.
+/// Arguments for these settings, with the defaults of `dev`.
 fn settings(names: &'static [&str]) -> impl Iterator<Item = Arg> {
     names.iter().filter_map(|name| Setting::find(name)).map(|setting| arg(setting, RunMode::Dev))
 }
 
 fn trust_command() -> clap::Command {
     clap::Command::new("trust")
-        .about("Tell, or do, what makes clients trust the generated certificate")
+        .about("Show how to make clients trust the generated certificate, or install it")
         .after_help("Examples:\n  pleiad trust\n  pleiad trust --install\n  export NODE_EXTRA_CA_CERTS=\"$(pleiad trust --path)\"")
-        .arg(switch("install", "Do it for this operating system; asks for administrator rights where those are needed"))
-        .arg(switch("path", "Print only the path of the authority's certificate"))
+        .arg(switch("install", "Install it in this operating system's trust store; asks for administrator rights if they are needed"))
+        .arg(switch("path", "Print only the path of the certificate authority's certificate"))
         .group(ArgGroup::new("act").args(["install", "path"]))
         .args(settings(&TRUST_FLAGS))
 }

@@ -1,7 +1,8 @@
-//! The file given with `--config`: settings at the top, then `[[database]]` declarations.
+//! The configuration file (`--config`): settings at the top, then `[[database]]` declarations.
 //!
-//! Promise: every key in it is known, or reading fails with the line and the nearest known key. Relative paths are
-//! relative to the file, so that a project can carry it along. Settings leave here as words; `source` ranks them.
+//! Guarantees: an unknown key is an error with its line and the most similar known key. Relative paths are relative to
+//! the file, so that a project can contain it. Settings are returned as unparsed strings; `precedence` combines them with
+//! the other sources.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use crate::seed::Declaration;
 #[derive(Debug)]
 pub struct ConfigFile {
     pub path: PathBuf,
-    /// Line and words, by setting.
+    /// Line number and unparsed values, by setting.
     pub words: BTreeMap<&'static str, (usize, Vec<String>)>,
     pub declaration: Declaration,
 }

@@ -1,8 +1,8 @@
-//! The account's keys.
+//! Account keys: parsing, defaults, the key file and the generation of new keys.
 //!
-//! Promise: a `Key` is base64 of at least 32 bytes and prints itself only when asked by name (`reveal`). The
-//! well-known key, which everybody has, opens `pleiad dev` and nothing else; a read-only key is never also a
-//! key that may write.
+//! Guarantees: an `AccountKey` is base64 of at least 32 bytes, and only `reveal` shows its text. The emulators'
+//! well-known key, which is public, is accepted by `pleiad dev` only. The four keys differ from each other, so that a
+//! read-only key is never a read-write key as well.
 
 use std::fmt;
 use std::path::Path;
@@ -16,11 +16,11 @@ use super::table::RunMode;
 use super::toml_document::TomlDocument;
 use super::value::SettingValue;
 
-/// The key of Azure's own emulators; SDK samples and test suites carry it.
+/// The key of Azure's own emulators; SDK samples and test suites contain it.
 pub const WELL_KNOWN_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
-/// As long as the service's own.
+/// As long as the service's own keys.
 const NEW_KEY_BYTES: usize = 64;
 /// An HMAC-SHA256 key shorter than the hash is weaker than the hash.
 const KEY_BYTES_MIN: usize = 32;
@@ -31,7 +31,7 @@ pub struct AccountKey {
 }
 
 impl AccountKey {
-    /// As it is written in connection strings.
+    /// The key's text, as written in connection strings.
     pub fn reveal(&self) -> &str {
         &self.text
     }
@@ -53,10 +53,10 @@ impl SettingValue for AccountKey {
     }
 }
 
-/// The names of the four settings, in the order of `KeySet`.
+/// The names of the four settings, in the order of `AccountKeys`.
 const NAMES: [&str; 4] = ["primary-key", "secondary-key", "primary-read-only-key", "secondary-read-only-key"];
 
-/// The four keys as far as they were given.
+/// The four keys; `None` for those that were not given.
 pub type AccountKeys = [Option<AccountKey>; 4];
 
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ pub struct ConfiguredKeys {
 }
 
 impl ConfiguredKeys {
-    /// The keys given by themselves, then those of the file, then in dev the well-known one.
+    /// Precedence: keys given as settings, then those of the key file, then in dev the well-known key.
     pub fn settle(face: RunMode, given: AccountKeys, file: Option<&Path>) -> Result<ConfiguredKeys> {
         let from_file = file.map(read_file).transpose()?.unwrap_or_default();
         let [first, second, third, fourth] = from_file;
@@ -121,7 +121,7 @@ fn preset(face: RunMode) -> Result<AccountKey> {
     }
 }
 
-/// Either nothing but the primary key, or TOML with the settings' names.
+/// The file contains either the primary key alone, or TOML with the settings' names.
 fn read_file(path: &Path) -> Result<AccountKeys> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::invalid(format!("cannot read the key file {}: {error}", path.display())))?;
@@ -146,7 +146,7 @@ fn parse_file(path: &Path, text: &str) -> Result<AccountKeys> {
     Ok(keys)
 }
 
-/// A key nobody has, in base64.
+/// A new random key, in base64.
 pub fn new_key() -> Result<String> {
     let mut bytes = [0; NEW_KEY_BYTES];
     SystemRandom::new()

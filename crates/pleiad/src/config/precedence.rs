@@ -1,7 +1,7 @@
-//! Which words count for a setting: a flag's before a variable's before the file's before the preset.
+//! Precedence of settings: a flag over an environment variable over the configuration file over the default.
 //!
-//! Promise: words travel with where they came from, so that a refusal can point there, and a secret's words are
-//! never shown. What the words mean is `word`'s job.
+//! Guarantees: each unparsed value carries its origin, which error messages name; values of secret settings never
+//! appear in messages. `value` parses the values.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::file::ConfigFile;
 use super::table::{Preset, RunMode, Setting, TABLE};
 use super::value::{Field, ValueArity};
 
-/// Words from the command line, by setting.
+/// Unparsed values from the command line, by setting.
 pub type FlagValues = BTreeMap<&'static str, Vec<String>>;
 
 /// The process's environment, or a test's.
@@ -27,14 +27,14 @@ impl Environment {
         Environment(std::env::vars_os().map(text).collect())
     }
 
-    /// The variable, unless it is missing or empty: compose files pass on empty ones for "not set".
+    /// The variable, unless it is missing or empty: compose files pass empty variables for "not set".
     pub fn get(&self, variable: &str) -> Option<&str> {
         self.0.get(variable).map(String::as_str).filter(|value| !value.is_empty())
     }
 
     fn words(&self, setting: &Setting) -> Option<Vec<String>> {
         let value = self.get(&setting.variable())?;
-        // Kubernetes gives every pod next to a Service named "pleiad" PLEIAD_PORT=tcp://10.0.0.7:8081.
+        // Kubernetes sets PLEIAD_PORT=tcp://10.0.0.7:8081 in every pod beside a Service named "pleiad".
         if setting.name == "port" && value.starts_with("tcp://") {
             return None;
         }
@@ -57,14 +57,14 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
     }
 }
 
-/// Words and where they came from, as a message would say it.
+/// The unparsed values of a setting, and their origin as error messages show it.
 #[derive(Debug, PartialEq, Eq)]
 struct RawValue {
     words: Vec<String>,
     origin: String,
 }
 
-/// The words that count, for every setting.
+/// The effective unparsed values of every setting.
 #[derive(Debug)]
 pub struct RawSettings(BTreeMap<&'static str, RawValue>);
 
@@ -84,7 +84,7 @@ impl RawSettings {
         TABLE.iter().map(choose).collect::<Result<_>>().map(RawSettings)
     }
 
-    /// One setting's words as its type.
+    /// Parses the values of one setting as its type.
     pub fn answer<T: Field>(&self, name: &'static str) -> Result<T> {
         let none = RawValue { words: Vec::new(), origin: name.to_owned() };
         let given = self.0.get(name).unwrap_or(&none);
@@ -92,7 +92,7 @@ impl RawSettings {
     }
 }
 
-/// The file's own path cannot come from the file, so it is asked for first.
+/// The path of the configuration file; determined first, because the file cannot contain it.
 pub fn config_path(flags: &FlagValues, environment: &Environment) -> Option<PathBuf> {
     let setting = Setting::find("config")?;
     let given = from_flag(setting, flags).or_else(|| from_variable(setting, environment))?;

@@ -1,7 +1,7 @@
-//! The table, printed: the list of names, a sample of the file, the documentation.
+//! Prints the settings table: the list of names, a sample file, the documentation.
 //!
-//! Promise: the sample is a valid file, and stays one when the `#` before a setting is taken away;
-//! `docs/configuration.md` is `markdown()`, and a test compares them.
+//! Guarantees: the sample is a valid file, and stays valid when the `#` before a setting is removed.
+//! `docs/configuration.md` is the output of `markdown()`; a test compares them.
 
 use std::fmt::Write;
 
@@ -26,14 +26,14 @@ pub fn sample() -> String {
 const SAMPLE_HEAD: &str = "\
 # Settings of Pleiad: pleiad dev --config pleiad.toml
 #
-# What is commented out shows the default. A flag (--port) comes before an environment variable (PLEIAD_PORT),
-# and that before this file. Relative paths are relative to this file.
+# Commented-out settings show the default. A flag (--port) takes precedence over an environment variable
+# (PLEIAD_PORT), and a variable over this file. Relative paths are relative to this file.
 ";
 
 const SAMPLE_TAIL: &str = r#"
-# Databases, containers and first items
+# Databases, containers and initial items
 #
-# Made at start when they are missing; what exists is left as it is.
+# Created at start if they are missing; those that exist already are not changed.
 #
 # [[database]]
 # id = "shop"
@@ -43,13 +43,13 @@ const SAMPLE_TAIL: &str = r#"
 # id = "orders"
 # partition-key = "/customer"           # or ["/tenant", "/customer"] for a hierarchical key
 # throughput = 400                      # or autoscale-max = 4000
-# indexing-policy = { excludedPaths = [{ path = "/note/?" }], includedPaths = [{ path = "/*" }] } # as in Cosmos
+# indexing-policy = { excludedPaths = [{ path = "/note/?" }], includedPaths = [{ path = "/*" }] } # as in Cosmos DB
 # seed = "orders.ndjson"                # one item per line; or a .json file with an array of items
 #
 # [[database.container]]
 # id = "customers"
 # partition-key = "/id"
-# items = [{ id = "c1", name = "Ada" }]  # instead of a file
+# items = [{ id = "c1", name = "Ada" }]  # instead of a seed file
 "#;
 
 fn of(group: SettingGroup) -> impl Iterator<Item = &'static Setting> {
@@ -77,7 +77,7 @@ fn sample_note(setting: &Setting) -> Option<String> {
     }
 }
 
-/// The preset, or where there is none something of the right kind.
+/// The default, or an example of the right type if there is none.
 fn sample_value(setting: &Setting) -> String {
     match (setting.preset(RunMode::Dev), setting.shape) {
         (Preset::Is(word), ValueArity::Flag) => word.to_owned(),
@@ -116,16 +116,18 @@ const MARKDOWN_HEAD: &str = "\
 
 <!-- Printed by `pleiad config --markdown`; change crates/pleiad/src/config/table.rs and print it again. -->
 
-Every setting can be given as a flag (`--port 9000`), as an environment variable (`PLEIAD_PORT=9000`) and as a key in
-the TOML file of `--config` (`port = 9000`). A flag comes before a variable, a variable before the file, the file
-before the default. `pleiad config` prints a sample file with everything in it, `pleiad config --list` the names.
+Every setting can be given as a flag (`--port 9000`), as an environment variable
+(`PLEIAD_PORT=9000`) and as a key in the TOML file of `--config` (`port = 9000`). A flag takes
+precedence over a variable, a variable over the file, and the file over the default.
+`pleiad config` prints a sample file with all settings, `pleiad config --list` prints their names.
 
-- Relative paths in the file are relative to the file. A key in it that is not known is an error.
-- Keys have no flag, because a flag can be read in every process listing. Give them as variables, in the file, or
-  with `--key-file`. They are never printed or logged; only `pleiad dev` shows its key, in its banner.
-- Sizes are plain bytes or have a suffix: `KiB`, `MiB`, `GiB`, `TiB` (powers of 1,024) or `KB`, `MB`, `GB`, `TB`
-  (powers of 1,000).
-- In a variable, several values are separated by commas.
+- Relative paths in the file are relative to the file. An unknown key in the file is an error.
+- Account keys have no flag, because every process listing shows flags. Give them as variables, in
+  the file, or with `--key-file`. They are never printed or logged; only `pleiad dev` shows its key,
+  in its banner.
+- Sizes are plain bytes or have a suffix: `KiB`, `MiB`, `GiB`, `TiB` (powers of 1,024) or `KB`,
+  `MB`, `GB`, `TB` (powers of 1,000).
+- In a variable, separate several values with commas.
 ";
 
 const TABLE_HEAD: &str = "\
@@ -134,9 +136,10 @@ const TABLE_HEAD: &str = "\
 ";
 
 const MARKDOWN_TAIL: &str = r#"
-## Databases, containers and first items
+## Databases, containers and initial items
 
-The file can also say what must exist before the first request. What exists already is left as it is.
+The file can also declare databases, containers and items that exist before the first request. Those
+that exist already are not changed.
 
 ```toml
 [[database]]
@@ -156,9 +159,10 @@ partition-key = "/id"
 items = [{ id = "c1", name = "Ada" }]
 ```
 
-`seed` names a file beside this one: `.json` holds an array of items, `.ndjson` (or `.jsonl`) one item per line and is
-read line by line. `items` holds them in place. A container's policies are written under their own names with dashes
-(`unique-key-policy`, `computed-properties`, …); what is inside them is passed on in Cosmos's own words.
+`seed` names a file relative to this one: `.json` holds an array of items, `.ndjson` (or `.jsonl`)
+holds one item per line and is read line by line. `items` holds the items inline. A container's
+policies have their Cosmos DB names written with dashes (`unique-key-policy`,
+`computed-properties`, …); their contents are written as in Cosmos DB.
 "#;
 
 fn row(setting: &Setting) -> String {

@@ -1,6 +1,7 @@
-//! The service's limits changed over the years; a profile is what they were then.
+//! Limits profiles: the limits that the service documented in earlier years.
 //!
-//! Only what a year's documentation states is set here; the rest is as today. A setting of its own comes first.
+//! A profile sets only the limits that the documentation of its year states; the others have their current values. An
+//! explicit setting takes precedence over the profile.
 
 use super::value::Profile;
 
@@ -10,7 +11,7 @@ const GIB: u64 = 1 << 30;
 pub struct LimitsProfile {
     pub partition_bytes_max: u64,
     pub key_bytes_max: u64,
-    /// The least and the most that a container with a partition key reserves.
+    /// Minimum and maximum provisioned throughput of a container with a partition key.
     pub container_ru_min: u64,
     pub container_ru_max: u64,
 }

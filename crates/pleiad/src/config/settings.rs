@@ -1,7 +1,7 @@
-//! The checked whole: what must hold between settings, and what follows from them together.
+//! The checked settings: rules between settings, and values that are derived from several of them.
 //!
-//! Promise: a `Settings` can be acted on as it is. Files that it names may still be missing; whoever opens them
-//! says so.
+//! Guarantees: a `Settings` needs no further checks. Files that it names may still be missing; the code that opens them
+//! reports that.
 
 use std::net::IpAddr;
 use std::num::NonZeroU64;
@@ -23,20 +23,20 @@ use crate::seed::Declaration;
 pub struct Settings {
     pub face: RunMode,
 
-    /// The first must be bound, the others where the machine has them.
+    /// The first must be bound, the others are bound where the machine has them.
     pub addresses: Vec<IpAddr>,
     pub port: u16,
-    /// The host to tell clients.
+    /// The host name in the endpoints that clients get.
     pub public_name: String,
     pub protocols: Protocols,
 
     pub keys: ConfiguredKeys,
-    /// Whose bearer tokens are accepted, if anybody's.
+    /// How bearer tokens are verified; `None` if they are not accepted.
     pub tokens: Option<BearerSettings>,
     pub own_certificate: Option<OwnCertificate>,
-    /// What a generated certificate is for.
+    /// The names of a generated certificate.
     pub certificate_names: Vec<String>,
-    /// Where generated certificates are kept; `None` when there is no place for them.
+    /// Directory of the generated certificates; `None` if the user has no data directory.
     pub certificate_dir: Option<PathBuf>,
 
     pub storage: Storage,
@@ -71,11 +71,11 @@ pub struct Settings {
     pub log_level: LogLevel,
     pub log_format: LogFormat,
 
-    /// What the file wants to exist before the first request.
+    /// Databases, containers and items to create before the first request.
     pub declaration: Declaration,
 }
 
-/// What is spoken on the port.
+/// The protocols that the port accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocols {
     Http,
@@ -99,16 +99,16 @@ pub enum Storage {
     Directory(PathBuf),
 }
 
-/// What an acknowledged write has survived.
+/// When a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DurabilitySetting {
-    /// It is on disk.
+    /// When it is on disk.
     Synced,
-    /// The operating system has it, and syncs at least this often.
+    /// When the operating system has it; a sync follows at least this often.
     Written { sync_interval: Duration },
 }
 
-/// Bearer tokens: who signs them, with what, for whom, and what they are worth.
+/// Bearer tokens: signing keys, issuer, audiences, and the file with the roles that they grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BearerSettings {
     pub keys: JwksLocation,
@@ -222,8 +222,8 @@ fn own_certificate(chain: Option<PathBuf>, key: Option<PathBuf>) -> Result<Optio
     }
 }
 
-/// A server that was given no certificate stands behind something that has one, or on a trusted network; a
-/// development machine wants every client to get in.
+/// With `tls = auto`, `serve` without a certificate accepts HTTP only: it runs behind a proxy that terminates TLS, or
+/// on a trusted network. `dev` accepts both, so that every client can connect.
 fn protocols(face: RunMode, tls: Tls, own_certificate: bool) -> Protocols {
     match (tls, face) {
         (Tls::Off, _) => Protocols::Http,
@@ -247,7 +247,8 @@ fn storage(face: RunMode, ephemeral: bool, data: Option<PathBuf>, home: Option<P
     }
 }
 
-/// Trust given once to a generated certificate should outlive `--ephemeral`, so that then lives with the user.
+/// With `--ephemeral`, generated certificates are in the user's data directory: clients that trust them need not be
+/// set up again for every run.
 fn certificate_dir(storage: &Storage, home: Option<PathBuf>) -> Option<PathBuf> {
     let base = match storage {
         Storage::Directory(directory) => Some(directory.clone()),
@@ -272,7 +273,7 @@ fn worker_threads(said: u32) -> usize {
     }
 }
 
-/// As many as the most throughput can make.
+/// As many partitions as the maximum throughput can create.
 const RANGES_INITIAL_MAX: u32 = 1000;
 
 fn ranges_initial(said: Option<NonZeroU64>) -> Result<u32> {
@@ -286,7 +287,7 @@ fn to_usize(count: NonZeroU64) -> usize {
     usize::try_from(count.get()).unwrap_or(usize::MAX)
 }
 
-/// Where programs keep a user's data on this kind of system.
+/// The user's data directory, by the conventions of the operating system.
 fn user_directory(environment: &Environment) -> Option<PathBuf> {
     let home = |rest: &str| environment.get("HOME").map(|home| Path::new(home).join(rest));
     let base = if cfg!(windows) {
@@ -294,7 +295,7 @@ fn user_directory(environment: &Environment) -> Option<PathBuf> {
     } else if cfg!(target_os = "macos") {
         home("Library/Application Support")
     } else {
-        // The XDG rules ask to pass over relative paths.
+        // The XDG specification says to ignore relative paths.
         let xdg = environment.get("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         xdg.or_else(|| home(".local/share"))
     };

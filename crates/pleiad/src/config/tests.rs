@@ -1,4 +1,4 @@
-//! Whose word counts, what is refused and how, and that the printed forms follow the table.
+//! Precedence, rejected values and their messages, and the printed forms of the table.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ const OTHER_KEY: &str = "///////////////////////////////////////////////////////
 /// Settings from a command line and an environment, with HOME set.
 fn resolve(line: &str, variables: &[(&str, &str)]) -> Result<Settings> {
     let words = ["pleiad"].into_iter().chain(line.split_whitespace()).map(Into::into);
-    let Command::Run(face, flags) = parse(words).expect("a command line that parses") else {
-        panic!("not a command that runs: {line}")
+    let Command::Run(face, flags) = parse(words).expect("the command line should parse") else {
+        panic!("not a command that starts the server: {line}")
     };
     let mut environment = Environment::from([("HOME", "/home/ada")]);
     environment.extend(variables);
@@ -34,9 +34,9 @@ fn dev(line: &str) -> Settings {
 
 #[track_caller]
 fn refused(line: &str, variables: &[(&str, &str)], wanted: &[&str]) {
-    let message = resolve(line, variables).expect_err("should have been refused").message;
+    let message = resolve(line, variables).expect_err("should have been rejected").message;
     for part in wanted {
-        assert!(message.contains(part), "{message:?} should say {part:?}");
+        assert!(message.contains(part), "{message:?} should contain {part:?}");
     }
 }
 
@@ -77,7 +77,7 @@ fn dev_has_the_emulators_defaults_and_needs_nothing() {
     }
 }
 
-/// S54, S55 and S32: the limits that behavioural tests scale down.
+/// S54, S55 and S32: the limits that tests of the behaviour scale down.
 #[test]
 fn s54_s55_s32_partition_limits_have_the_documented_defaults() {
     let settings = dev("");
@@ -120,7 +120,7 @@ fn localhost_answers_on_ipv4_and_ipv6() {
 fn ephemeral_keeps_nothing_but_the_certificates() {
     let settings = dev("--ephemeral --data /tmp/unused");
     assert_eq!(settings.storage, Storage::Memory);
-    let kept = settings.certificate_dir.expect("a home directory");
+    let kept = settings.certificate_dir.expect("HOME is set");
     assert!(kept.starts_with("/home/ada") && kept.ends_with("pleiad/certificates"), "{kept:?}");
     refused("serve --data d", &[("PLEIAD_EPHEMERAL", "1")], &["PLEIAD_EPHEMERAL", "`pleiad serve` does not have"]);
 }
@@ -181,7 +181,7 @@ fn a_new_key_is_good_for_serve_and_never_the_same() {
     assert_ne!(one, two);
     let settings = resolve("serve --data d", &[("PLEIAD_PRIMARY_KEY", &one)]).unwrap();
     assert_eq!(settings.keys.primary.reveal(), one);
-    assert_eq!(one.len(), WELL_KNOWN_KEY.len(), "as long as the service's own");
+    assert_eq!(one.len(), WELL_KNOWN_KEY.len(), "as long as the service's own keys");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_refusal_says_where_the_word_came_from_and_what_would_be_right() {
 #[track_caller]
 fn file_error(text: &str, wanted: &str) {
     let error = ConfigFile::parse(Path::new("p.toml"), text).expect_err(text);
-    assert!(error.message.contains(wanted), "{error} should say {wanted:?}");
+    assert!(error.message.contains(wanted), "{error} should contain {wanted:?}");
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn every_setting_is_named_as_its_field() {
 fn every_default_is_a_word_that_is_accepted() {
     for setting in TABLE {
         let preset = setting.preset(RunMode::Dev);
-        assert!(!matches!(preset, Preset::Required), "{}: dev needs nothing", setting.name);
+        assert!(!matches!(preset, Preset::Required), "{}: dev requires no setting", setting.name);
     }
     dev("");
     assert!(resolve("serve --data d", &[("PLEIAD_PRIMARY_KEY", KEY)]).is_ok());
@@ -288,7 +288,7 @@ fn the_sample_is_valid_as_printed_and_with_everything_switched_on() {
     assert_eq!(file.words.len(), in_file);
 }
 
-/// `#name = value` becomes `name = value`; prose has a space after its `#`.
+/// `#name = value` becomes `name = value`; comments have a space after their `#`.
 fn uncomment(line: &str) -> String {
     match line.strip_prefix('#') {
         Some(rest) if !rest.starts_with(' ') => rest.to_owned(),
@@ -299,7 +299,7 @@ fn uncomment(line: &str) -> String {
 #[test]
 fn the_databases_in_the_sample_are_valid() {
     let sample = sample();
-    let (_, declarations) = sample.split_once("# [[database]]").expect("a declaration");
+    let (_, declarations) = sample.split_once("# [[database]]").expect("the sample contains a declaration");
     let text: String = declarations.lines().map(|line| format!("{}\n", line.trim_start_matches(['#', ' ']))).collect();
     let text = format!("[[database]]{text}").replace("seed = ", "# seed = ");
     let file = ConfigFile::parse(Path::new("p.toml"), &text).unwrap_or_else(|error| panic!("{error}\n{text}"));

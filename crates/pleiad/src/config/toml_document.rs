@@ -1,7 +1,7 @@
-//! A TOML text whose every complaint names file and line.
+//! TOML documents with line numbers: every error names the file and the line.
 //!
-//! Promise: a message shows names and places, never the text of a line: the line may hold a key. Tables are walked
-//! in the order in which they were written.
+//! Guarantees: an error message contains names and positions, never the text of a line, because the line may contain an
+//! account key. Entries of a table are returned in the order of the file.
 
 use std::ops::Range;
 use std::path::Path;
@@ -35,7 +35,7 @@ impl<'t> TomlDocument<'t> {
         }
     }
 
-    /// The table's entries in the order of the text; a name that is not known is an error that offers the nearest.
+    /// The table's entries in the order of the file. An unknown name is an error that suggests the most similar name.
     pub fn entries<'d>(&self, table: &'d DeTable<'d>, known: &[&str]) -> Result<Vec<TomlEntry<'d>>> {
         let entries = in_order(table);
         match entries.iter().find(|entry| !known.contains(&entry.name)) {
@@ -68,7 +68,7 @@ impl<'t> TomlDocument<'t> {
         tables.flatten().ok_or_else(|| self.wanted(entry, &format!("written as [[{}]]", entry.name)))
     }
 
-    /// The entry's value as the JSON it stands for.
+    /// The entry's value, converted to JSON.
     pub fn json(&self, entry: &TomlEntry) -> Result<Value> {
         to_json(entry.value).map_err(|wanted| self.wanted(entry, wanted))
     }
@@ -87,7 +87,7 @@ impl<'t> TomlDocument<'t> {
     }
 }
 
-/// The parser sorts by name; the spans remember how it was written.
+/// The parser sorts entries by name; their spans give the order of the file.
 fn in_order<'d>(table: &'d DeTable<'d>) -> Vec<TomlEntry<'d>> {
     let entry = |(name, value): (&'d Spanned<_>, &'d Spanned<DeValue<'d>>)| -> TomlEntry<'d> {
         let name: &'d Spanned<std::borrow::Cow<'d, str>> = name;
@@ -105,7 +105,7 @@ pub fn unknown(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// TOML has dates and JSON has not: they become their text. `Err` says what was wanted.
+/// Dates, which JSON does not have, become strings. `Err` completes the sentence "must be …".
 fn to_json(value: &DeValue) -> Result<Value, &'static str> {
     Ok(match value {
         DeValue::String(text) => Value::from(text.as_ref()),

@@ -1,17 +1,17 @@
-//! What a setting may be: the types, and how each reads its text.
+//! Setting value types and their parsers.
 //!
-//! Promise: a value that got past this file is in range. A refusal says what would be right and never
-//! repeats the text it refused, because the text may be a key; whoever knows that it is none adds it.
+//! Guarantees: a parsed value is in range. An error describes what is expected and does not contain the rejected text,
+//! which may be an account key; `precedence` adds the text for settings that are not secret.
 
 use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-/// How many words a setting takes, and what a relative one is relative to.
+/// How many values a setting takes, and whether a relative path is resolved against the file that contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueArity {
     One,
-    /// One, relative to the file that names it.
+    /// One path; in the configuration file, relative to that file.
     Path,
     /// Present or absent.
     Flag,
@@ -19,16 +19,16 @@ pub enum ValueArity {
     Many,
 }
 
-/// One value read from one word.
+/// A type that is parsed from one string.
 pub trait SettingValue: Sized {
     const SHAPE: ValueArity = ValueArity::One;
-    /// The words there are, when they can be counted.
+    /// All accepted strings, if the type is an enumeration; otherwise empty.
     const CHOICES: &'static [&'static str] = &[];
     /// `Err` completes the sentence "this is not …".
     fn read(text: &str) -> Result<Self, String>;
 }
 
-/// One setting's value, read from the words given for it; none when it was left out.
+/// The type of a setting: parsed from all strings that were given for it, none if it is not set.
 pub trait Field: Sized {
     const SHAPE: ValueArity;
     const CHOICES: &'static [&'static str];
@@ -81,7 +81,7 @@ impl Field for bool {
     }
 }
 
-/// A host: a name as certificates and resolvers know them, or an address.
+/// A host: a DNS name or an IP address, without scheme and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostName(pub String);
 
@@ -97,7 +97,7 @@ impl SettingValue for HostName {
     }
 }
 
-/// Where a request can be sent.
+/// An HTTP or HTTPS URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url(pub String);
 
@@ -108,7 +108,7 @@ impl SettingValue for Url {
     }
 }
 
-/// Any text.
+/// Any text that is not empty.
 impl SettingValue for String {
     fn read(text: &str) -> Result<Self, String> {
         if text.is_empty() { Err("a text".to_owned()) } else { Ok(text.to_owned()) }
@@ -167,7 +167,7 @@ impl SettingValue for ByteCount {
     }
 }
 
-/// A type whose values are a handful of words.
+/// Defines an enumeration with a fixed text for each variant.
 macro_rules! choice {
     ($(#[$about:meta])* $name:ident { $($(#[$note:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$about])*
@@ -192,15 +192,15 @@ macro_rules! choice {
 }
 
 choice! {
-    /// What `tls` may be told; `Protocols` is what comes of it.
+    /// The values of the setting `tls`; `Protocols` is derived from it.
     Tls { On = "on", Off = "off", Auto = "auto" }
 }
 choice! {
-    /// What `durability` may be told.
+    /// The values of the setting `durability`; `DurabilitySetting` is derived from it.
     DurabilityWord { Synced = "synced", Written = "written" }
 }
 choice! {
-    /// The account's default consistency level, in Cosmos's words.
+    /// The account's default consistency level, by its Cosmos DB name.
     Consistency {
         Strong = "Strong",
         BoundedStaleness = "BoundedStaleness",
@@ -223,7 +223,7 @@ impl From<Consistency> for pleiad_model::Consistency {
 }
 
 choice! {
-    /// Whose limits hold: the service's of that year, or today's.
+    /// The limits profile: the service's limits of that year, or the current ones.
     Profile { Of2016 = "2016", Of2017 = "2017", Of2018 = "2018", Current = "current" }
 }
 choice! {

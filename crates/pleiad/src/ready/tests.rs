@@ -1,4 +1,4 @@
-//! The line that test harnesses wait for.
+//! Tests of the ready line, which test harnesses wait for.
 
 use super::*;
 

@@ -1,7 +1,7 @@
-//! One signed request to the management interface, over HTTP or HTTPS.
+//! Client of the management API: one signed request over HTTP or HTTPS.
 //!
-//! Promise: an answer is the server's JSON; everything else is an error that says what to do next. What is signed stands in
-//! docs/management.md.
+//! Guarantees: `send` returns the server's JSON; every other outcome is an error that says what to do next.
+//! docs/management.md describes what is signed.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -26,7 +26,7 @@ use tokio_rustls::rustls::ClientConfig;
 use crate::config::AccountKey;
 
 pub struct Client {
-    /// As the user wrote it.
+    /// As the user wrote it, for error messages.
     endpoint: String,
     host: String,
     port: u16,
@@ -54,7 +54,7 @@ impl Client {
         })
     }
 
-    /// `path` is what comes after `/_pleiad/v1/`, encoded.
+    /// `path` is the part after `/_pleiad/v1/`, percent-encoded.
     pub async fn send(&self, method: &str, path: &str, body: Option<Object>) -> Result<Value> {
         let body = body.map(|body| json::to_string(&body.into())).unwrap_or_default();
         let response = self.exchange(self.request(method, path, body)?).await?;

@@ -1,6 +1,7 @@
-//! The words of the commands to a running server.
+//! Command line of the commands to a running server.
 //!
-//! Promise: an `Order` can be carried out as it is; whether its database, container or partition exists, the server says.
+//! Guarantees: a `RemoteCommand` can be executed without further checks. Only the server knows whether its database,
+//! container or partition exists.
 
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use pleiad_model::{Object, Value, json};
 
 pub const ENDPOINT: &str = "http://localhost:8081";
 
-/// What to do, where, and how to tell it.
+/// An action, the server to send it to, and the output format.
 #[derive(Debug)]
 pub struct RemoteCommand {
     pub endpoint: Option<String>,
@@ -52,37 +53,37 @@ pub fn commands() -> Vec<Command> {
 }
 
 fn partitions() -> Command {
-    let list = Command::new("list").about("Tell what each partition holds and gives").arg(container());
+    let list = Command::new("list").about("Show size, throughput and status of each partition").arg(container());
     let split = Command::new("split")
-        .about("Split a partition in two, where its data halves, while clients go on working")
+        .about("Split a partition in two at half its data, while clients keep working")
         .arg(container())
-        .arg(number("range", "ID").help("Which one; the largest if left out"))
+        .arg(number("range", "ID").help("The partition to split; the largest if not given"))
         .arg(
             Arg::new("at")
                 .long("at")
                 .value_name("KEY")
-                .help("Where: a partition key such as '[\"Sales\"]', or an effective key in hexadecimal digits"),
+                .help("Where to split: a partition key such as '[\"Sales\"]', or an effective key in hex digits"),
         )
         .arg(no_wait());
     let merge = Command::new("merge")
-        .about("Merge partitions that lie side by side into one, while clients go on working")
+        .about("Merge adjacent partitions into one, while clients keep working")
         .arg(container())
         .arg(Arg::new("id").value_name("ID").required(true).num_args(2..).value_parser(value_parser!(u32)))
         .arg(no_wait());
-    group("partitions", "See, split and merge the partitions of a container", [list, split, merge]).after_help(
+    group("partitions", "List, split and merge the partitions of a container", [list, split, merge]).after_help(
         "Examples:\n  pleiad partitions list shop/orders\n  pleiad partitions split shop/orders --range 2\n  \
          pleiad partitions merge shop/orders 3 4",
     )
 }
 
 fn throughput() -> Command {
-    let show = Command::new("show").about("Tell what is reserved").arg(place());
+    let show = Command::new("show").about("Show the provisioned throughput").arg(place());
     let set = Command::new("set")
-        .about("Reserve more or less; takes effect at once")
+        .about("Change the provisioned throughput; takes effect immediately")
         .arg(place())
         .arg(Arg::new("ru").value_name("RU/S").required(true).value_parser(value_parser!(u32)))
-        .arg(switch("autoscale", "Scale by itself, up to this"));
-    group("throughput", "See and set the throughput of a database or container", [show, set]).after_help(
+        .arg(switch("autoscale", "Autoscale, up to this value"));
+    group("throughput", "Show and change the throughput of a database or container", [show, set]).after_help(
         "Examples:\n  pleiad throughput show shop/orders\n  pleiad throughput set shop/orders 4000\n  \
          pleiad throughput set shop 10000 --autoscale",
     )
@@ -90,7 +91,7 @@ fn throughput() -> Command {
 
 fn containers() -> Command {
     let create = Command::new("create")
-        .about("Create a container, and its database if there is none")
+        .about("Create a container, and its database if it does not exist")
         .arg(container())
         .arg(
             Arg::new("partition-key")
@@ -100,8 +101,8 @@ fn containers() -> Command {
                 .action(ArgAction::Append)
                 .help("Path of the partition key, such as /customer; several for a hierarchical key"),
         )
-        .arg(number("throughput", "RU/S").help("What to reserve for it"))
-        .arg(number("autoscale-max", "RU/S").help("What it may scale up to by itself"))
+        .arg(number("throughput", "RU/S").help("Throughput to provision for it"))
+        .arg(number("autoscale-max", "RU/S").help("Maximum throughput of autoscale"))
         .group(ArgGroup::new("reserve").args(["throughput", "autoscale-max"]));
     group("containers", "Create containers", [create])
         .after_help("Examples:\n  pleiad containers create shop/orders --partition-key /customer --throughput 400")
@@ -109,7 +110,7 @@ fn containers() -> Command {
 
 fn databases() -> Command {
     let copy = Command::new("copy")
-        .about("Copy a whole database, as it is now, under another name, while clients go on working")
+        .about("Copy a whole database, in its current state, under another name, while clients keep working")
         .arg(named(Arg::new("from").value_name("FROM")))
         .arg(named(Arg::new("to").value_name("TO")))
         .arg(no_wait());
@@ -118,11 +119,11 @@ fn databases() -> Command {
 
 fn keys() -> Command {
     let top = Command::new("top")
-        .about("Tell which partition keys hold most, or take most request units")
+        .about("List the partition keys with the most data or the most request units")
         .arg(container())
-        .arg(Arg::new("by").long("by").value_parser(["size", "ru"]).default_value("size").help("What counts"))
-        .arg(number("top", "COUNT").default_value("20").help("How many to tell"));
-    group("keys", "See which partition keys are large or busy", [top])
+        .arg(Arg::new("by").long("by").value_parser(["size", "ru"]).default_value("size").help("Sort order"))
+        .arg(number("top", "COUNT").default_value("20").help("Number of keys to list"));
+    group("keys", "List the largest or busiest partition keys", [top])
         .after_help("Examples:\n  pleiad keys top shop/orders\n  pleiad keys top shop/orders --by ru --top 5")
 }
 
@@ -133,34 +134,34 @@ fn jobs() -> Command {
             .arg(Arg::new("id").value_name("ID").required(true).value_parser(value_parser!(u64)))
     };
     let some = [
-        one("pause", "Stop a job at its next step"),
-        one("resume", "Let a job go on"),
-        one("cancel", "End a job; what it has made so far is given up"),
+        one("pause", "Pause a job at its next step"),
+        one("resume", "Resume a paused job"),
+        one("cancel", "Cancel a job and discard what it has done so far"),
     ];
     connected(Command::new("jobs"))
-        .about("See, pause, resume and cancel splits, merges and copies")
-        .arg(switch("watch", "Show how they come along until none is left"))
+        .about("List, pause, resume and cancel splits, merges and copies")
+        .arg(switch("watch", "Show the progress of all jobs until they have ended"))
         .subcommands(some.map(connected))
         .after_help("Examples:\n  pleiad jobs --watch\n  pleiad jobs pause 3")
 }
 
 fn throttles() -> Command {
     connected(Command::new("throttles"))
-        .about("Tell who was refused for want of request units, and why")
+        .about("List throttled requests (429), and why they were throttled")
         .after_help("Examples:\n  pleiad throttles")
 }
 
 fn snapshot() -> Command {
     let name = || named(Arg::new("name").value_name("NAME"));
     let take = Command::new("take")
-        .about("Keep the whole account as it is now, under a name; nobody is stopped")
+        .about("Take a named snapshot of the whole account; clients keep working")
         .arg(name())
-        .arg(switch("replace", "Also if there is one of that name, which then goes"));
-    let list = Command::new("list").about("Tell which snapshots there are, how large, and since when");
+        .arg(switch("replace", "Replace an existing snapshot of that name"));
+    let list = Command::new("list").about("List the snapshots, with time and size");
     let restore = Command::new("restore")
-        .about("Make the account what it was when the snapshot was taken; what came later is gone")
+        .about("Restore the account to its state in the snapshot; later changes are lost")
         .arg(name());
-    let delete = Command::new("delete").about("Delete a snapshot; the account stays as it is").arg(name());
+    let delete = Command::new("delete").about("Delete a snapshot; the account is not changed").arg(name());
     group("snapshot", "Take and restore snapshots of the whole account", [take, list, restore, delete])
         .after_help("Examples:\n  pleiad snapshot take clean\n  pleiad snapshot restore clean\n  pleiad snapshot list")
 }
@@ -173,24 +174,24 @@ fn group<const N: usize>(name: &'static str, about: &'static str, parts: [Comman
         .subcommands(parts.map(connected))
 }
 
-/// How to reach the server, and how to tell what it said.
+/// Adds the arguments for the connection to the server and for the output format.
 fn connected(command: Command) -> Command {
     const HEADING: &str = "Server";
     let endpoint = Arg::new("endpoint")
         .long("endpoint")
         .value_name("URL")
         .help_heading(HEADING)
-        .help(format!("Where the server is [default: {ENDPOINT}] [env: PLEIAD_ENDPOINT]"));
+        .help(format!("Endpoint of the server [default: {ENDPOINT}] [env: PLEIAD_ENDPOINT]"));
     let ca = Arg::new("ca")
         .long("ca")
         .value_name("FILE")
         .value_parser(value_parser!(PathBuf))
         .help_heading(HEADING)
-        .help("Certificates (PEM) to believe, besides the system's and the generated one of this machine");
+        .help("Certificates (PEM) to trust, in addition to the system's and the generated one of this machine");
     let key_file = Arg::new("key-file").long("key-file").value_name("FILE").help_heading(HEADING).help(
         "File with the account's key [default: PLEIAD_PRIMARY_KEY, then the emulators' well-known key] [env: PLEIAD_KEY_FILE]",
     );
-    command.arg(endpoint).arg(key_file).arg(ca).arg(switch("json", "Print the server's answer as it is"))
+    command.arg(endpoint).arg(key_file).arg(ca).arg(switch("json", "Print the server's response as JSON, unchanged"))
 }
 
 fn container() -> Arg {
@@ -200,7 +201,7 @@ fn container() -> Arg {
     })
 }
 
-/// The name of something, which becomes part of a path: one that cannot be would ask for something else.
+/// A resource name. It becomes a path segment, so an invalid name could address another resource.
 fn named(arg: Arg) -> Arg {
     arg.required(true).value_parser(|text: &str| match check_resource_name(text) {
         Ok(()) => Ok(text.to_owned()),
@@ -232,10 +233,10 @@ fn switch(name: &'static str, help: &'static str) -> Arg {
 }
 
 fn no_wait() -> Arg {
-    switch("no-wait", "Only begin; `pleiad jobs` tells how it comes along")
+    switch("no-wait", "Only start the job; `pleiad jobs` shows its progress")
 }
 
-/// The order that was given, if it is one of these.
+/// The command that was given, if it is one to a running server.
 pub fn order(name: &str, of: &ArgMatches) -> Option<RemoteCommand> {
     let (act, words) = act(name, of)?;
     Some(RemoteCommand {
@@ -290,7 +291,7 @@ fn act<'m>(name: &str, of: &'m ArgMatches) -> Option<(RemoteAction, &'m ArgMatch
     Some((act, words))
 }
 
-/// A key in brackets is JSON; anything else is sent as text, and the server judges it.
+/// A key in brackets is JSON; anything else is sent as text, and the server checks it.
 fn at(text: &str) -> Value {
     json::parse(text.as_bytes()).ok().filter(|value| value.as_array().is_some()).unwrap_or_else(|| text.into())
 }

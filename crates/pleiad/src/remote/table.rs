@@ -1,4 +1,4 @@
-//! Answers as tables.
+//! Responses of the management API as tables.
 //!
 //! ```text
 //! ID  RANGE         ITEMS     SIZE  RU/S  USE  STATUS
@@ -8,7 +8,7 @@
 
 use pleiad_model::{Value, json};
 
-/// A column: its title, and whether figures stand in it.
+/// A column: its title, and whether it is numeric (right-aligned).
 type TableColumn = (&'static str, bool);
 
 pub fn partitions(answer: &Value) -> String {
@@ -39,7 +39,7 @@ pub fn partitions(answer: &Value) -> String {
     render(&COLUMNS, rows(answer, "partitions").iter().map(row).collect(), "no partitions")
 }
 
-/// The beginning is enough to tell ranges apart.
+/// An effective partition key, truncated: the beginning is enough to tell ranges apart.
 fn place(key: &str) -> String {
     match key {
         "" => "-".to_owned(),
@@ -85,7 +85,7 @@ pub fn busiest_keys(answer: &Value) -> String {
     const COLUMNS: [TableColumn; 3] = [("KEY", false), ("PARTITION", true), ("RU", true)];
     let row =
         |one: &Value| vec![text(one, "partitionKey"), text(one, "partitionKeyRangeId"), text(one, "requestUnits")];
-    render(&COLUMNS, rows(answer, "keys").iter().map(row).collect(), "nothing was asked for in the last minute")
+    render(&COLUMNS, rows(answer, "keys").iter().map(row).collect(), "no requests in the last minute")
 }
 
 pub fn throttles(answer: &Value) -> String {
@@ -93,7 +93,7 @@ pub fn throttles(answer: &Value) -> String {
         ("TIME", false),
         ("CONTAINER", false),
         ("PARTITION", true),
-        ("REFUSED", true),
+        ("THROTTLED", true),
         ("RU/S", true),
         ("USED", true),
         ("BUSIEST KEY", false),
@@ -131,13 +131,13 @@ pub fn restored(answer: &Value) -> String {
     )
 }
 
-/// In UTC, as the protocol writes dates.
+/// The time of a snapshot in UTC, as the protocol writes dates.
 fn moment(of: &Value) -> String {
     let ms = of.get("takenMs").and_then(Value::as_i64).and_then(|ms| u64::try_from(ms).ok()).unwrap_or_default();
     httpdate::fmt_http_date(std::time::UNIX_EPOCH + std::time::Duration::from_millis(ms))
 }
 
-/// Of the day, in UTC.
+/// The time of day, in UTC.
 fn time(entry: &Value) -> String {
     let s = entry.get("time").and_then(Value::as_i64).unwrap_or_default().rem_euclid(86_400);
     format!("{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)

@@ -1,4 +1,4 @@
-//! Whose certificates are believed: the system's, the generated one of this machine, and those of `--ca`.
+//! Trusted certificate authorities: the system's, the generated one of this machine, and those of `--ca`.
 
 use std::path::Path;
 use std::sync::Arc;

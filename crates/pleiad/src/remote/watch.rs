@@ -1,4 +1,4 @@
-//! Jobs until they end: bars on a terminal, a line per change elsewhere.
+//! Follows jobs until they end: progress bars on a terminal, otherwise a line per change.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -12,7 +12,7 @@ use super::table::{job, rows, text};
 
 const INTERVAL: Duration = Duration::from_millis(300);
 
-/// All jobs under way, until none is.
+/// Follows all jobs until none is running.
 pub async fn all(client: &Client, as_json: bool) -> Result<()> {
     let mut shown = Shown::new(as_json);
     loop {
@@ -26,7 +26,7 @@ pub async fn all(client: &Client, as_json: bool) -> Result<()> {
     }
 }
 
-/// One job, until it ends; its failure is ours.
+/// Follows one job until it ends; a failed job is an error.
 pub async fn one(client: &Client, begun: &Value, as_json: bool) -> Result<()> {
     let mut shown = Shown::new(as_json);
     let path = format!("jobs/{}", text(begun, "id"));
@@ -48,10 +48,10 @@ fn is_running(job: &Value) -> bool {
     text(job, "status") == "running"
 }
 
-/// What the user sees.
+/// The progress output.
 struct Shown {
     as_json: bool,
-    /// On a terminal.
+    /// `None` if the output is not a terminal.
     bars: Option<MultiProgress>,
     bar_of: BTreeMap<String, ProgressBar>,
     last: BTreeMap<String, String>,
@@ -89,7 +89,7 @@ impl Shown {
 }
 
 fn new_bar() -> ProgressBar {
-    // A template that cannot be read would be our mistake; the plain bar does then.
+    // An invalid template would be a bug; the default bar is good enough then.
     let style = ProgressStyle::with_template("{bar:24} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(100).with_style(style)
 }

@@ -1,7 +1,7 @@
-//! First items, from the configuration itself or from a file beside it.
+//! Initial items, inline in the configuration file or in a separate file.
 //!
-//! Promise: one item at a time, each an object; a file of lines is never held as a whole. An error names the file
-//! and, where the format has lines, the line.
+//! Guarantees: items are returned one at a time, each an object; a file with one item per line is never loaded
+//! completely. An error names the file and, in that format, the line.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -20,15 +20,15 @@ pub enum Items {
 pub enum SeedFormat {
     /// One JSON array of items.
     Array,
-    /// One item per line (NDJSON); empty lines are passed over.
+    /// One item per line (NDJSON); empty lines are skipped.
     Lines,
 }
 
-/// An item with its newline cannot be longer than this; a longer line is a file of some other kind.
+/// No item is longer than this, newline included; a longer line means that the file has another format.
 const LINE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 impl Items {
-    /// The format follows from the name.
+    /// The file name's extension determines the format.
     pub fn file(path: PathBuf) -> Result<Items> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         let format = match extension.as_deref() {
@@ -52,7 +52,7 @@ impl Items {
     }
 }
 
-/// The items one by one. After an error there are no more.
+/// Iterator over the items; it ends after an error.
 #[derive(Debug)]
 pub enum ItemReader {
     Loaded(std::vec::IntoIter<Value>),

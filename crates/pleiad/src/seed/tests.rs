@@ -1,4 +1,4 @@
-//! Declarations become the bodies a client would send; items come one by one with their place on errors.
+//! Declarations become the bodies that a client would send; items are read one at a time; errors name the position.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn container_of(lines: &str) -> Result<SeedContainer> {
 #[track_caller]
 fn refused(lines: &str, wanted: &str) {
     let error = container_of(lines).expect_err(lines);
-    assert!(error.message.contains(wanted), "{error} should say {wanted:?}");
+    assert!(error.message.contains(wanted), "{error} should contain {wanted:?}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn items_in(name: &str, text: &str) -> Result<Vec<Value>> {
 #[track_caller]
 fn bad_items(name: &str, text: &str, wanted: &str) {
     let error = items_in(name, text).expect_err(text);
-    assert!(error.message.contains(wanted), "{error} should say {wanted:?}");
+    assert!(error.message.contains(wanted), "{error} should contain {wanted:?}");
 }
 
 #[test]

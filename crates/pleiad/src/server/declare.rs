@@ -1,7 +1,7 @@
-//! What the configuration wants to exist, made so at start.
+//! Creates the declared databases, containers and items at start.
 //!
-//! Promise: applying a declaration twice is applying it once. What exists already is left as it is,
-//! also where it differs: data that was changed since is not changed back.
+//! Guarantees: applying a declaration is idempotent. Resources that exist already are not changed, even if they differ
+//! from the declaration: later changes are not reverted.
 
 use pleiad_engine::catalog::NewContainer;
 use pleiad_engine::{Admitted, ContainerName, Engine, ThroughputRequest, Verb, WriteOptions};
@@ -43,11 +43,11 @@ async fn apply_container(engine: &Engine, database: &str, container: &SeedContai
         made += u64::from(created.is_ok());
         unless_there(created)?;
     }
-    tracing::info!(database, container = container.id, items = made, "declared");
+    tracing::info!(database, container = container.id, items = made, "declaration applied");
     Ok(())
 }
 
-/// A container that is held to its throughput is filled at that pace.
+/// Creates one item; waits and retries when throttled, so that a container is filled at its provisioned throughput.
 async fn create(engine: &Engine, at: &Admitted, key: Option<&PartitionKey>, item: Value) -> Result<()> {
     loop {
         let answer = engine.create_item(at, key, Verb::Create, item.clone(), &WriteOptions::default()).await;

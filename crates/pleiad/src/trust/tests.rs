@@ -1,4 +1,4 @@
-//! The advice has the real path in it, quoted where a shell needs it.
+//! The instructions contain the real path, quoted where a shell needs it.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The least that a Cosmos client is: signed requests over one kept-alive connection of plain HTTP/1.1.
+//! Minimal Cosmos DB client: signed requests over one keep-alive HTTP/1.1 connection.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ pub struct Client {
 
 pub struct Request<'a> {
     pub verb: &'a str,
-    /// Without the slash in front: `dbs/d/colls/c/docs`.
+    /// Without the leading slash: `dbs/d/colls/c/docs`.
     pub path: String,
     pub headers: Vec<(&'a str, String)>,
     pub body: String,
@@ -71,8 +71,8 @@ impl Client {
         head + "\r\n"
     }
 
-    /// A feed signs its parent and the type of its children, a resource itself and its own type; the management interface
-    /// its path.
+    /// A request on a feed signs the parent's link and the type of the children, a request on a resource signs its own
+    /// link and type, a request to the management API signs its path.
     fn signature(&self, verb: &str, path: &str, date: &str) -> String {
         let parts: Vec<&str> = path.split('/').collect();
         if parts[0] == "_pleiad" {

@@ -1,4 +1,4 @@
-//! Containers that come and go: the catalog, and the erasing of what was dropped, under the same load.
+//! Container churn: creates and deletes containers, to test the catalog and the purge of dropped containers under load.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::load::{DATABASE, expect};
 enum Fate {
     There,
     Gone,
-    /// Nobody answered.
+    /// The request was not answered.
     Unsure,
 }
 
@@ -61,7 +61,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// What is not as it was acknowledged; from here on, what is there is what is known.
+    /// The containers that differ from their acknowledged state. The current state becomes the expected one.
     pub fn compare(&mut self, client: &mut Client) -> Vec<String> {
         let response = client.send(&Request::new("GET", format!("{DATABASE}/colls"))).unwrap();
         expect(&response, &[200]);

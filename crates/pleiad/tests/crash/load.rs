@@ -1,8 +1,8 @@
-//! Clients under load, and what each of them knows.
+//! Workload: clients under load, each with the state that it expects.
 //!
-//! Every worker has items of its own, in logical partitions that all share: it knows what must be there without asking
-//! the others, while they contend for the same keys, latches and commits. At the kill each has at most one request
-//! under way; that one may have happened or not, and nothing in between.
+//! Every worker has its own items, in logical partitions that all workers share: it knows the expected state of its
+//! items without coordination, while all contend for the same keys, latches and commits. At the kill each worker has at
+//! most one request in flight; that request has taken effect completely or not at all.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ const CONTAINERS: [(&str, &str, &str); 3] = [
     ("deep", r#"{"paths":["/tenant","/user"],"kind":"MultiHash","version":2}"#, "400"),
 ];
 
-/// Where an item is: container, partition key as a header writes it, id.
+/// The address of an item: container, partition key as in the header, id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     pub container: &'static str,
@@ -35,38 +35,38 @@ pub struct Place {
     pub id: String,
 }
 
-/// An item without its system properties; the version is unknown until the server told it.
+/// An item without its system properties; the etag is unknown until the server has returned it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Version {
     pub body: Value,
     pub etag: Option<String>,
 }
 
-/// What one request does to one place.
+/// The effect of a request on one item.
 #[derive(Clone, Debug)]
 struct Change {
     place: Place,
     after: Option<Version>,
 }
 
-/// A request, what it changes, and what it is answered with when it does.
+/// A request, its effects, and the expected status codes.
 type Act = (Request<'static>, Vec<Change>, &'static [u16]);
 
 pub type Items = BTreeMap<Place, Version>;
 
 pub struct Fleet {
     workers: Vec<Worker>,
-    /// Dropping a container syncs the log, which not every test wants.
+    /// `None` in tests about unsynced data: dropping a container syncs the write-ahead log.
     scratch: Option<Scratch>,
 }
 
 struct Worker {
     number: u64,
     chance: Chance,
-    /// Counts this worker's versions; each is in the body it made.
+    /// The last version number that this worker used; each body contains its own.
     version: u64,
     items: Items,
-    /// The request that nobody answered.
+    /// The effects of the request that is in flight, or that was not answered.
     unsure: Vec<Change>,
     acknowledged: u64,
 }
@@ -100,10 +100,10 @@ impl Fleet {
         Fleet { scratch: None, ..Fleet::new(chance) }
     }
 
-    /// Everyone works until the server is killed; nobody's connection may end before that.
+    /// All workers send requests until the server is killed; no connection may end before that.
     pub fn work_until_killed(&mut self, server: Server, after: Duration) {
         let killed = AtomicBool::new(false);
-        let only_by_the_kill = |end: std::io::Error| assert!(killed.load(Ordering::SeqCst), "hung up on: {end}");
+        let only_by_the_kill = |end: std::io::Error| assert!(killed.load(Ordering::SeqCst), "ended early: {end}");
         std::thread::scope(|scope| {
             for worker in &mut self.workers {
                 let client = server.client();
@@ -119,8 +119,8 @@ impl Fleet {
         });
     }
 
-    /// Compares what the server has now with what everyone knows, and takes it from there. Every item must be whole;
-    /// what is not as it was acknowledged is told.
+    /// Compares the server's state with the expected state of all workers, which is then replaced by it. Asserts that
+    /// every item is complete; returns the items that differ from their acknowledged state.
     pub fn compare(&mut self, server: &Server) -> Vec<String> {
         let mut client = server.client();
         let mut found: BTreeMap<u64, Items> = BTreeMap::new();
@@ -132,7 +132,7 @@ impl Fleet {
             differences.extend(worker.compare(found.remove(&worker.number).unwrap_or_default()));
             worker.read_some(&mut client);
         }
-        assert!(found.is_empty(), "items of nobody: {found:?}");
+        assert!(found.is_empty(), "items of an unknown worker: {found:?}");
         differences
     }
 
@@ -159,7 +159,7 @@ impl Worker {
         self.unsure = changes;
         let response = client.send(&request)?;
         match response.status {
-            429 => self.unsure.clear(), // asked too fast: nothing happened
+            429 => self.unsure.clear(), // throttled: no effect
             _ => self.settle(&response, wanted),
         }
         Ok(())
@@ -198,7 +198,7 @@ impl Worker {
         let (place, old) = self.any_item();
         let body = self.new_body(&place);
         let request = Request::new("PUT", link(&place)).body(&body);
-        // Half of them insist on the version they know.
+        // Half of the requests have a precondition on the known etag.
         let request = match &old.etag {
             Some(etag) if self.chance.once_in(2) => request.header("if-match", etag),
             _ => request,
@@ -206,7 +206,7 @@ impl Worker {
         (addressed(request, &place), vec![change(place, Some(body))], &[200])
     }
 
-    /// One request, two places: they must change together.
+    /// One request with two effects, which must be atomic.
     fn rename(&mut self) -> Act {
         let (place, _) = self.any_item();
         let renamed = Place { id: self.new_place().id, ..place.clone() };
@@ -258,7 +258,7 @@ impl Worker {
         let mut differences = Vec::new();
         if !unsure.is_empty() && unsure.iter().all(happened) {
             for change in unsure {
-                // The answer with the version never came.
+                // The response with the etag was never received.
                 expected.remove(&change.place);
                 expected.extend(found.get(&change.place).map(|version| (change.place, version.clone())));
             }
@@ -274,7 +274,7 @@ impl Worker {
         differences
     }
 
-    /// Point reads find what the listing found.
+    /// Checks that point reads return the same items as the read feed.
     fn read_some(&mut self, client: &mut Client) {
         for _ in 0..self.items.len().min(3) {
             let (place, known) = self.any_item();
@@ -289,7 +289,7 @@ fn change(place: Place, after: Option<Value>) -> Change {
     Change { place, after: after.map(|body| Version { body, etag: None }) }
 }
 
-/// Everything in it follows from the place, the worker and the version, so that half of one and half of another shows.
+/// The whole body is derived from address, worker and version, so that a mixture of two versions is detected.
 fn body(place: &Place, worker: u64, version: u64) -> Value {
     let mut chance = Chance::new(worker << 40 | version);
     let text_bytes = if chance.once_in(60) { chance.between(10_000, 100_000) } else { chance.below(1_500) };
@@ -304,7 +304,7 @@ fn body(place: &Place, worker: u64, version: u64) -> Value {
 
 fn check_whole(place: &Place, found: &Version) {
     let made = body(place, number(&found.body, "worker"), number(&found.body, "version"));
-    assert_eq!(found.body, made, "an item that nobody wrote");
+    assert_eq!(found.body, made, "an item that no worker wrote");
 }
 
 fn find_all(client: &mut Client) -> Items {
@@ -340,7 +340,7 @@ fn place(container: &'static str, body: &Value) -> Place {
     Place { container, key: json::to_string(&Value::from(key)), id }
 }
 
-/// An item as the server shows it, taken apart.
+/// Splits an item as returned by the server into body and etag.
 fn version(shown: Value) -> Version {
     let etag = etag(&shown);
     let Value::Object(mut object) = shown else { panic!("not an item: {shown:?}") };

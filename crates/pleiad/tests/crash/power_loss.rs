@@ -1,7 +1,7 @@
-//! The power cut: what `tests/crash/unsynced.c` wrote down, made true.
+//! Simulated power failure: rebuilds the data directory from the journal of syncs that `tests/crash/unsynced.c` writes.
 //!
-//! Promise: what the journal says was synced is there afterwards. Of the rest, `Luck` decides: a disk may have got
-//! none of it, or some.
+//! Invariant: everything that was synced according to the journal is there afterwards. `UnsyncedData` decides about the
+//! rest: the disk may have received none of it, or some.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -14,20 +14,20 @@ use crate::server::Site;
 
 const SHIM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/crash/unsynced.c");
 
-/// What became of bytes and names that nobody had synced.
+/// What happens to bytes and directory entries that were not synced.
 pub enum Luck<'c> {
-    /// All gone.
+    /// All are lost.
     None,
-    /// Some names stayed; files kept some bytes more, as written or as zeros.
+    /// Some directory entries survive; files keep some of their unsynced bytes, as written or as zeros.
     Some(&'c mut Chance),
 }
 
-/// What the disk has for certain.
+/// What is on disk for certain.
 #[derive(Default)]
 struct Disk {
-    /// By path below the root; the root itself is "".
+    /// Directory entries, by the directory's path below the root; the root itself is "".
     names: BTreeMap<PathBuf, Names>,
-    /// By inode.
+    /// Synced length, by inode.
     bytes: HashMap<u64, u64>,
 }
 
@@ -48,12 +48,13 @@ pub struct Loss {
 pub struct Power {
     root: PathBuf,
     journal: PathBuf,
+    /// Links to removed and replaced files: their removal may not have reached the disk.
     grave: PathBuf,
     disk: Disk,
 }
 
 impl Power {
-    /// Compiles the shim and puts it into everything that the site starts from now on.
+    /// Compiles the shim and preloads it into every process that the site starts from now on.
     pub fn new(site: &mut Site) -> Power {
         let (shim, journal, grave) = (site.path("unsynced.so"), site.path("journal"), site.path("grave"));
         let flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o"];
@@ -72,7 +73,7 @@ impl Power {
         power
     }
 
-    /// Everything that is there now counts as synced.
+    /// Empties the journal; everything that exists now counts as synced.
     fn on(&mut self) {
         _ = fs::remove_dir_all(&self.grave);
         fs::create_dir(&self.grave).unwrap();
@@ -81,7 +82,7 @@ impl Power {
         self.disk.read(&self.root, Path::new(""));
     }
 
-    /// Leaves the tree as a power cut at this moment would have, and switches the power on again.
+    /// Rebuilds the tree as a power failure at this point would have left it, and starts a new journal.
     pub fn cut(&mut self, mut luck: Luck<'_>) -> Loss {
         self.disk.replay(&self.root, &fs::read_to_string(&self.journal).unwrap());
         let mut live = Disk::default();
@@ -96,7 +97,7 @@ impl Power {
         Loss { bytes: before.bytes.saturating_sub(kept.bytes), files: before.files.saturating_sub(kept.files) }
     }
 
-    /// Where each inode's bytes can be read.
+    /// The path from which each inode's bytes can be read.
     fn sources(&self) -> HashMap<u64, PathBuf> {
         let mut sources = HashMap::new();
         let mut left = vec![self.grave.clone(), self.root.clone()];
@@ -129,7 +130,7 @@ impl Power {
                 self.rebuild(&at.join(name), &to.join(name), live, sources, luck, kept);
                 continue;
             }
-            // A file that stdio removed has no source; it was never synced either.
+            // A file that stdio removed has no source; it was never synced, either.
             let Some(source) = sources.get(&entry.inode) else { continue };
             let bytes = self.surviving(entry.inode, fs::read(source).unwrap(), luck);
             kept.bytes += bytes.len() as u64;
@@ -148,7 +149,7 @@ impl Power {
         if let Luck::Some(chance) = luck
             && chance.once_in(3)
         {
-            // The length reached the disk before the bytes did.
+            // The length reached the disk before the bytes.
             bytes[usize::try_from(synced).unwrap()..].fill(0);
         }
         bytes

@@ -1,4 +1,4 @@
-//! An account with a snapshot, and writes behind it that a restore undoes.
+//! Restores under crashes: an account with a snapshot, and later writes that a restore undoes.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,13 +11,13 @@ use crate::load::{DATABASE, expect};
 use crate::server::{Face, Server, Site};
 
 const SNAPSHOT: &str = "_pleiad/v1/snapshots/clean";
-/// In the snapshot.
+/// The number of items in the snapshot.
 const CLEAN: i64 = 50;
 
-/// What was asked for since the server was last looked at.
+/// The expected state of the account, and counts of the results so far.
 #[derive(Default)]
 pub struct Account {
-    /// Items that were acknowledged behind the snapshot.
+    /// Items that were acknowledged after the snapshot was taken.
     later: BTreeSet<i64>,
     acknowledged: bool,
     went_back: u64,
@@ -37,7 +37,7 @@ impl Account {
         Account::default()
     }
 
-    /// Writes something, asks for a restore, and does not let it end, or just so.
+    /// Writes some items, starts a restore, and kills the server before or shortly after the restore ends.
     pub fn restore_until_killed(&mut self, server: Server, after: Duration) {
         let mut client = server.client();
         let first = 1000 + i64::try_from(self.went_back + self.stayed).unwrap() * 10;
@@ -61,8 +61,8 @@ impl Account {
             self.went_back += 1;
         } else {
             let all: BTreeSet<i64> = clean.union(&self.later).copied().collect();
-            assert_eq!(found, all, "neither the account that was nor the one of the snapshot");
-            assert!(!self.acknowledged, "a restore that was acknowledged is undone");
+            assert_eq!(found, all, "neither the previous state nor that of the snapshot");
+            assert!(!self.acknowledged, "an acknowledged restore was lost");
             self.stayed += 1;
         }
         let kept = client.send(&Request::new("GET", SNAPSHOT)).unwrap();
@@ -73,7 +73,7 @@ impl Account {
 
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} restores were done, {} were not", self.went_back, self.stayed)
+        write!(f, "{} restores took effect, {} did not", self.went_back, self.stayed)
     }
 }
 

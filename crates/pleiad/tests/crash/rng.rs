@@ -1,4 +1,4 @@
-//! Chance that repeats: the same seed, the same choices.
+//! Seeded random number generator (splitmix64): the same seed gives the same choices.
 
 pub struct Chance(u64);
 
@@ -24,12 +24,12 @@ impl Chance {
         from + self.below(to - from + 1)
     }
 
-    /// True once in so many times.
+    /// True with probability 1/`times`.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// An independent source, for a thread.
+    /// An independent generator, for a thread.
     pub fn fork(&mut self) -> Chance {
         Chance(self.next())
     }

@@ -1,4 +1,4 @@
-//! The real binary: start it, kill it, ask it to inspect what it left behind.
+//! The server process: start and kill the real binary, and run `pleiad inspect` on its data.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -19,12 +19,12 @@ pub enum Face {
     Serve,
 }
 
-/// Where a server lives and how it is started.
+/// The data directory of a server, and how the server is started.
 pub struct Site {
-    /// Holds everything of this test; gone at its end.
+    /// Contains all files of this test; deleted at its end.
     home: tempfile::TempDir,
     key: String,
-    /// Flags and variables that every start gets besides the usual.
+    /// Additional flags and environment variables of every start.
     pub flags: Vec<String>,
     pub variables: Vec<(&'static str, PathBuf)>,
 }
@@ -37,7 +37,7 @@ pub struct Server {
 
 impl Site {
     pub fn new() -> Site {
-        // Not in memory: the tests are about files. The build's own directory is on a disk.
+        // Not in /tmp, which may be in memory: the tests need a disk, and the build directory is on one.
         let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let key = Command::new(BINARY).args(["config", "--new-key"]).output().unwrap();
         let key = String::from_utf8(key.stdout).unwrap().trim().to_owned();
@@ -66,7 +66,7 @@ impl Site {
         command
     }
 
-    /// Returns when the server has said that it is ready.
+    /// Starts the server and waits for the ready line.
     #[track_caller]
     pub fn start(&self, face: Face) -> Server {
         let mut child = self.command(face).spawn().unwrap();
@@ -81,7 +81,7 @@ impl Site {
         Server { child, port: u16::try_from(port).unwrap(), key }
     }
 
-    /// Starts and kills it so soon that it may not have finished starting.
+    /// Starts the server and kills it so early that it may not have finished starting.
     pub fn stillborn(&self, face: Face, after: Duration) {
         let mut child = self.command(face).spawn().unwrap();
         std::thread::sleep(after);
@@ -89,14 +89,15 @@ impl Site {
         child.wait().unwrap();
     }
 
-    /// `pleiad inspect` finds nothing wrong with a copy: the server is to meet the directory as the crash left it.
+    /// `pleiad inspect` finds no problem. It runs on a copy, because the next server must find the directory as the
+    /// crash left it.
     #[track_caller]
     pub fn inspect(&self) {
         let copy = self.path("copy");
         copy_tree(&self.data(), &copy);
         let output = Command::new(BINARY).arg("inspect").arg("--data").arg(&copy).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "inspect is not content:\n{text}");
+        assert!(output.status.success(), "inspect found a problem:\n{text}");
         fs::remove_dir_all(&copy).unwrap();
     }
 }

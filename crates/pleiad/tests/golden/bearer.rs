@@ -1,4 +1,4 @@
-//! Bearer tokens as an issuer signs them, with the key whose public half is in crates/pleiad/tests/golden/token_keys.json.
+//! Bearer tokens, signed as an issuer signs them; the public key is in crates/pleiad/tests/golden/token_keys.json.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -9,18 +9,18 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use crate::Result;
 use crate::client::EMULATOR_KEY;
 
-/// Nobody's outside these tests.
+/// Used in these tests only.
 const PRIVATE_KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgq/QElPTuYxkzQORSanbcrlDwDIHj9sXqgR/KyInsvJ6hRANCAAR4I1JAOtTblg3TcY+usMwDjYVbFxYb1K2It2pUSUKAFws+Khlf05htArQdJegsIVLLb8gP00OuW9Aoy8WePP9j";
 pub const ISSUER: &str = "https://issuer.example/";
 pub const AUDIENCE: &str = "https://cosmos.azure.com";
 
-/// `token:reader`, `token:somebody+readers` with a group, `expired-token:reader`, `emulator-token`.
+/// `token:reader`, `token:ann+readers` with a group, `expired-token:reader`, `emulator-token`.
 pub fn authorization(said: &str) -> Result<String> {
     let jwt = match said.split_once(':') {
         Some(("token", principal)) => token(principal, 600)?,
         Some(("expired-token", principal)) => token(principal, -600)?,
         None if said == "emulator-token" => emulator_token(),
-        _ => return Err(format!("nobody signs `{said}`")),
+        _ => return Err(format!("unknown token `{said}`")),
     };
     Ok(format!("type=aad&ver=1.0&sig={jwt}"))
 }
@@ -45,7 +45,7 @@ fn sign(header: &str, claims: &str) -> Result<String> {
     Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
 }
 
-/// What SDKs' own tests make: the key's text in the place of a signature.
+/// The token of the SDKs' own tests: it has the key's text instead of a signature.
 fn emulator_token() -> String {
     let name = "CosmosEmulatorPrimaryMaster";
     let header = format!(r#"{{"typ":"JWT","alg":"RS256","x5t":"{name}","kid":"{name}"}}"#);

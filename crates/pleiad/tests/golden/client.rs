@@ -1,5 +1,5 @@
-//! Requests over HTTP/1.1, signed as a client signs them. Nothing of the server's code is used: what both sides
-//! misread alike would pass unseen.
+//! HTTP/1.1 client that signs requests as SDKs do. It shares no protocol code with the server, so that an error in that
+//! code cannot cancel itself out.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use ring::hmac;
 
 use crate::{Result, bearer};
 
-/// The key every Cosmos emulator has; public, and in the documentation of every SDK.
+/// The well-known key of the Cosmos DB emulators; public, in the documentation of every SDK.
 pub const EMULATOR_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 pub const READ_ONLY_KEY: &str = "cmVhZGVycyBtYXkgbG9vayBidXQgbm90IHRvdWNoIGFueXRoaW5nIGhlcmUsIHRoYW5rIHlvdSBhbGwuLi4=";
@@ -22,7 +22,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
 pub struct Client {
     pub port: u16,
-    /// Kept between requests, as SDKs do.
+    /// Reused between requests, as SDKs do.
     connection: Option<BufReader<TcpStream>>,
 }
 
@@ -112,7 +112,8 @@ fn read_line(from: &mut BufReader<TcpStream>) -> std::io::Result<String> {
 
 // ---- signing ------------------------------------------------------------------------------------------------
 
-/// How a question is signed: `signed wrong-key`, `signed read-only`, `signed 16m-ago`, `signed 16m-ahead`, `signed token:reader`.
+/// The headers that sign a request: `signed wrong-key`, `signed read-only`, `signed 16m-ago`, `signed 16m-ahead`,
+/// `signed token:reader`.
 pub fn authorization(signed: Option<&str>, method: &str, path: &str) -> Result<Vec<(String, String)>> {
     let (key, minutes) = match signed {
         Some("not") => return Ok(Vec::new()),
@@ -137,7 +138,7 @@ fn minutes(offset: &str) -> Result<i64> {
     let (number, sign) = match (offset.strip_suffix("m-ago"), offset.strip_suffix("m-ahead")) {
         (Some(number), _) => (number, -1),
         (_, Some(number)) => (number, 1),
-        _ => return Err(format!("nobody signs `{offset}`")),
+        _ => return Err(format!("unknown signature `{offset}`")),
     };
     number.parse::<i64>().map(|number| sign * number).map_err(|e| e.to_string())
 }
@@ -169,7 +170,7 @@ fn signed_resource(path: &str) -> (String, String) {
     }
 }
 
-/// Clients tell resource ids from names by the database alone.
+/// Clients distinguish resource ids from names by the database's segment alone.
 fn is_rid(database: &str) -> bool {
     database.len() == 8 && STANDARD.decode(database.replace('-', "/")).is_ok_and(|bytes| bytes.len() == 4)
 }

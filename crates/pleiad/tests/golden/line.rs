@@ -1,11 +1,11 @@
-//! One line of a page, cut into words.
+//! Splits one line of a page into words.
 //!
 //! ```text
 //! POST docs   key ["Sales"]   as first   +charge   {"id":"1","dept":"Sales"}
 //! └first      └ options ──────────────┘  └ asks    └ body: the JSON at the end
 //! ```
 //!
-//! A word that begins with a bracket or a quote goes to where it closes, so JSON and quoted names may hold spaces.
+//! Brackets and quotes extend a word up to where they close, so JSON and quoted names may contain spaces.
 
 use crate::Result;
 
@@ -24,7 +24,7 @@ impl Words {
         self.options(name).first().map(String::as_str)
     }
 
-    /// All words after `name` that begin like the first of them: `key /a /b`.
+    /// All paths after `name`, as in `key /a /b`, or the one word after it.
     pub fn options(&self, name: &str) -> &[String] {
         let Some(at) = self.rest.iter().position(|word| word == name) else { return &[] };
         let after = &self.rest[at + 1..];

@@ -1,7 +1,7 @@
-//! What differs from run to run, by names that do not: `<db>`, `<rid1>`, `<etag2>`, `<ts>`, `<date>`.
+//! Masks: replace values that differ from run to run by stable names: `<db>`, `<rid1>`, `<etag2>`, `<ts>`, `<date>`.
 //!
-//! Promise: within a page one value has one name and two values have two, in the order in which the page shows them,
-//! so that "the same etag as before" can be read off.
+//! Invariant: within a page, equal values have the same name and different values have different names, numbered in the
+//! order in which the page shows them. So a page shows whether an etag is the same as before.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,19 @@ use pleiad_model::Value;
 
 use crate::client::Response;
 
-/// Etags of feeds are small numbers and are shown as they are.
+/// Etags of feeds are small numbers and are shown unmasked.
 const ETAG_BYTES_MIN: usize = 20;
-/// A run of one character that is longer is written `<x*2048>`.
+/// A run of one character of at least this length is written `<x*2048>`.
 const RUN_MIN: usize = 40;
 
-/// The kinds that are not numbered: two requests may or may not share a second.
+/// The kinds that are not numbered: two requests may or may not fall into the same second.
 const DATE: &str = "date";
 const USED: &str = "used";
 
 pub struct Masks {
-    /// Texts that are known beforehand.
+    /// Texts that are known when the page starts.
     fixed: [(String, &'static str); 2],
-    /// Values that need a name when they are shown, the longest first, and what kind of thing they are.
+    /// Values that get a name when they are shown, longest first, with their kind.
     known: Vec<(String, &'static str)>,
     names: HashMap<String, String>,
     counts: HashMap<&'static str, usize>,
@@ -37,7 +37,7 @@ impl Masks {
         if let Some(etag) = response.header("etag").filter(|etag| etag.len() > ETAG_BYTES_MIN) {
             self.note(etag.trim_matches('"'), "etag");
         }
-        // What was used in a second depends on when it began.
+        // The usage within a second depends on when the second began.
         if let Some(used) = response.header("x-pleiad-throttle-used") {
             self.note(used, USED);
         }
@@ -61,7 +61,7 @@ impl Masks {
         }
     }
 
-    /// A refused signature quotes the date that was signed.
+    /// The error for a rejected signature contains the signed date.
     pub fn learn_date(&mut self, date: &str) {
         self.note(&date.to_lowercase(), DATE);
     }
@@ -73,10 +73,10 @@ impl Masks {
         }
     }
 
-    /// The text with names in place of values.
+    /// The text with names instead of values.
     pub fn hide(&mut self, text: &str) -> String {
         let mut out = runs(&self.fixed.iter().fold(text.to_owned(), |text, (known, name)| text.replace(known, name)));
-        // The first that is shown gets the first name.
+        // Names are numbered in the order in which the values appear.
         let mut found: Vec<_> = self
             .known
             .iter()
@@ -108,7 +108,7 @@ impl Masks {
     }
 }
 
-/// Writes long runs of one character as a page would ask for them.
+/// Writes long runs of one character in the notation that pages use in requests.
 fn runs(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! A page: lines that set the scene, questions, and after each `----` the answer.
+//! Golden page parser: setup lines, requests, and after each `----` the expected answer.
 //!
 //! ```text
 //! # S12: what this page shows.
@@ -9,7 +9,7 @@
 //! ----
 //! 200                                         its answer, up to the next blank line
 //!
-//! values                                    question and answer side by side
+//! values                                    a table of expressions and their values
 //! 1 + 1 → 2
 //! ```
 
@@ -40,9 +40,9 @@ pub struct Step {
     pub line: usize,
     pub words: Words,
     pub headers: Vec<(String, String)>,
-    /// What follows the headers, when the first line has no body of its own.
+    /// The lines after the headers, if the first line has no body.
     pub body: Option<String>,
-    /// Which lines of the page answer it; a step without them must simply succeed.
+    /// The lines of the page with the expected answer; a step without them must only succeed.
     answer: Option<Range<usize>>,
 }
 
@@ -96,7 +96,7 @@ impl Page {
         .concat()
     }
 
-    /// Writes the page with these answers in place of its own.
+    /// Writes the page with these answers instead of its own.
     pub fn write(&self, answers: &[Vec<String>]) -> Result<()> {
         let mut lines = self.lines.clone();
         let ranges: Vec<_> = self.steps.iter().filter_map(|step| step.answer.clone()).collect();
@@ -131,7 +131,7 @@ impl Step {
         Ok(Step { line, words, headers, body, answer })
     }
 
-    /// Each line is an expression and, once it is known, what it is worth.
+    /// Each line is an expression and, once it is known, its value.
     fn of_values(line: usize, words: Words, table: Range<usize>, lines: &[String]) -> Step {
         let expression = |line: &String| line.split_once(ARROW).map_or(line.as_str(), |pair| pair.0).to_owned();
         let expressions: Vec<String> = lines[table.clone()].iter().map(expression).collect();
@@ -165,7 +165,7 @@ fn is_same(wanted: &[String], got: &[String]) -> bool {
     wanted.len() == got.len() && wanted.iter().zip(got).all(same)
 }
 
-/// `Name: value` lines first; whatever follows is the body, as it stands.
+/// `Name: value` lines first; the remaining lines are the body, unchanged.
 fn headers_and_body(lines: &[String]) -> (Vec<(String, String)>, Option<String>) {
     let headers: Vec<_> = lines.iter().map_while(|line| header(line)).collect();
     let body = lines[headers.len()..].join("\n");

@@ -1,14 +1,14 @@
-//! A query, asked as clients page through it.
+//! Query steps: run a query as clients page through it.
 //!
-//! Promise: a page states the rows once, and they were the same by pages of 100, 1 and 2; every page but the last was
-//! full, and only the last came without a continuation. The server does what crosses partitions.
+//! Checked for every query: the rows are the same with page sizes of 100, 1 and 2; every result page except the last is
+//! full, and only the last has no continuation. The server merges results across partitions.
 //!
 //! ```text
 //! query any order   key ["x"]   +plan          its words
 //! @least = 7                                   parameters, if any
 //! SELECT VALUE c.id FROM c WHERE c.n >= @least
 //! ----
-//! plan index /n/? on 1 partition               what was asked for with a plus
+//! plan index /n/? on 1 partition               what a word with a plus requests
 //! "b"                                          a row per line
 //! ```
 
@@ -25,16 +25,16 @@ use crate::runner::{Asker, add, parse, with};
 
 const PAGE_SIZES: [usize; 3] = [100, 1, 2];
 const PAGES_MAX: usize = 300;
-/// What the JavaScript SDK says it can do.
+/// The query features that the JavaScript SDK announces.
 const FEATURES: &str = "NonValueAggregate,Aggregate,Distinct,MultipleOrderBy,OffsetAndLimit,OrderBy,Top,\
                         CompositeAggregate,GroupBy,MultipleAggregates,NonStreamingOrderBy,ListAndSetAggregate,CountIf,\
                         HybridSearch,WeightedRankFusion,HybridSearchSkipOrderByRewrite";
-/// A line of an answer whose value depends on the number of partitions, in a world that does not tell.
+/// Stands for a value that depends on the number of partitions, in worlds with another number than the page states.
 const UNTOLD: &str = "…";
 
 type Headers = Vec<(String, String)>;
 
-/// Rows in the order in which they came, and the answer that had the first of them.
+/// The rows of all pages in the order received, and the first response.
 struct Paged {
     rows: Vec<Value>,
     first: Response,
@@ -65,7 +65,7 @@ impl Asker<'_> {
         }
     }
 
-    /// A table of expressions and what they are worth, put as one query where none is refused.
+    /// A table of expressions and their values: one query for all, or one query each if that fails.
     pub fn values(&mut self, step: &Step) -> Result<Vec<String>> {
         let expressions: Vec<&str> = step.body.as_deref().unwrap_or_default().lines().collect();
         let from = match step.words.rest.as_slice() {
@@ -101,7 +101,7 @@ impl Asker<'_> {
         }
     }
 
-    // ---- asking ---------------------------------------------------------------------------------------------
+    // ---- requests -------------------------------------------------------------------------------------------
 
     fn first_pass(&mut self, step: &Step, body: &str) -> Result<Outcome> {
         self.pass(step, body, PAGE_SIZES[0])
@@ -111,7 +111,7 @@ impl Asker<'_> {
         for size in &PAGE_SIZES[1..] {
             match self.pass(step, body, *size)? {
                 Outcome::Rows(paged) if paged.rows == rows => {}
-                // A split between two pages changes the order of partitions.
+                // A split between two result pages changes the order of partitions.
                 Outcome::Rows(paged) if step.words.has("any") && sorted(&paged.rows) == sorted(rows) => {}
                 Outcome::Rows(paged) => {
                     let shown: Vec<String> = paged.rows.iter().map(json::to_string).collect();
@@ -197,7 +197,7 @@ impl Asker<'_> {
         }
     }
 
-    // ---- showing --------------------------------------------------------------------------------------------
+    // ---- rendering ------------------------------------------------------------------------------------------
 
     fn shown(&mut self, words: &Words, paged: &Paged) -> Vec<String> {
         let mut lines: Vec<String> = words.asks.iter().flat_map(|ask| self.x_ray(ask, &paged.first)).collect();
@@ -228,7 +228,7 @@ impl Asker<'_> {
         }
     }
 
-    /// Status, then a line per fault: `SC1001 9-13 Syntax error, …`; and the plan, where the client is to merge.
+    /// Status, then a line per diagnostic: `SC1001 9-13 Syntax error, …`; and the SDK plan, if the client has to merge.
     fn refusal(&mut self, response: &Response, body: Option<&Value>) -> Vec<String> {
         let status = match response.header("x-ms-substatus") {
             Some(substatus) => format!("{}/{substatus}", response.status),
@@ -244,12 +244,12 @@ impl Asker<'_> {
     }
 }
 
-/// Whether a world that tells nothing of plans has left this line out.
+/// Whether a world that does not show plans has replaced the value of this line.
 pub fn is_untold(line: &str, wanted: &str) -> bool {
     line.strip_suffix(UNTOLD).is_some_and(|ask| wanted.starts_with(ask))
 }
 
-/// `@name = value` lines, then the text.
+/// `@name = value` lines, then the query text.
 fn body(written: &str) -> Result<String> {
     let mut parameters = Vec::new();
     let mut text = written;
@@ -266,7 +266,7 @@ fn body(written: &str) -> Result<String> {
     Ok(json::to_string(&body.into()))
 }
 
-/// Items without what every resource has, wherever they stand in a row.
+/// Items without their system properties, also where they are nested in a row.
 fn tidy(words: &Words, row: &Value) -> Value {
     match row {
         Value::Object(object) if object.get("_self").is_none() => {
@@ -277,7 +277,7 @@ fn tidy(words: &Words, row: &Value) -> Value {
     }
 }
 
-/// A plan without what it leaves empty.
+/// A plan without its empty members.
 fn told(plan: &Value) -> Value {
     let Value::Object(object) = plan else { return plan.clone() };
     let mut told = Object::new();

@@ -1,11 +1,11 @@
-//! An answer as a page states it.
+//! Renders an answer as a page states it.
 //!
 //! ```text
 //! 400/1001                          status, and substatus when there is one
-//! charge 6.95                       what `+charge` asked for
+//! charge 6.95                       requested with `+charge`
 //! Documents 2                       a feed: its name and how many
 //! {"id":"1"}                        a row, or the body; system properties only with `+system`
-//! Resource Not Found. …             or the message of a refusal
+//! Resource Not Found. …             or the message of an error
 //! 201 {"id":"1"}                    an operation of a batch: its status and its item or message
 //! ```
 
@@ -16,7 +16,7 @@ use crate::masks::Masks;
 use crate::runner::Answer;
 
 const COLUMNS_MAX: usize = 110;
-/// Told by every resource; shown when `+system` asks for them.
+/// Properties of every resource; shown with `+system`.
 const SYSTEM: [&str; 13] = [
     "_rid",
     "_self",
@@ -33,9 +33,9 @@ const SYSTEM: [&str; 13] = [
     "_lsn",
 ];
 const TIMES: [&str; 2] = ["_ts", "crts"];
-/// What is later than this is a time.
+/// Larger values of these properties are timestamps.
 const TS_S_MIN: i64 = 1_600_000_000;
-/// Asks that are not headers.
+/// Words with a plus that do not request a header.
 const SHAPES: [&str; 6] = ["system", "pages", "changes", "sorted", "ids", "nobody"];
 
 pub fn answer(words: &Words, answer: &Answer, masks: &mut Masks) -> Vec<String> {
@@ -66,7 +66,7 @@ fn header(ask: &str, value: Option<&str>, masks: &mut Masks) -> String {
         ("continuation", Some(_)) => "<token>".to_owned(),
         ("range", Some(_)) => "<range>".to_owned(),
         ("position", Some(_)) => "<position>".to_owned(),
-        // Which partition it was depends on the world; how far it had come does not.
+        // The partition depends on the world; its LSN does not.
         ("session", Some(token)) => {
             token.split_once(':').map_or(token.to_owned(), |(_, vector)| format!("<range>:{vector}"))
         }
@@ -104,7 +104,7 @@ fn shown_result(words: &Words, result: &Value, masks: &mut Masks) -> Vec<String>
     lines
 }
 
-/// Which partition it was depends on the world.
+/// Masks the partition in a message: it depends on the world.
 fn hide_range(message: String, answer: &Answer) -> String {
     match answer.header_of("range") {
         Some(range) => message.replace(&format!("partition {range} "), "partition <range> "),
@@ -129,7 +129,7 @@ fn shown_feed(words: &Words, name: &str, rows: &[Value], masks: &mut Masks) -> V
     std::iter::once(title).chain(rows.iter().flat_map(|row| pretty(&tidy(words, row), masks))).collect()
 }
 
-/// What the page wants to see of a resource: `only` some members, everything, or all but what every resource has.
+/// The visible members of a resource: those of `only`, all with `+system`, otherwise all but the system properties.
 pub fn tidy(words: &Words, value: &Value) -> Value {
     let Value::Object(object) = value else { return value.clone() };
     let mut object = object.clone();
@@ -167,7 +167,7 @@ pub fn rows(body: Option<&Value>) -> &[Value] {
     body.and_then(feed).map_or(&[], |(_, rows)| rows)
 }
 
-/// Two pages of a feed as one.
+/// Joins two pages of a feed.
 pub fn joined(first: Option<Value>, second: Option<Value>) -> Option<Value> {
     let (first, second) = (first?, second?);
     let (name, mut all) = feed(&first).map(|(name, rows)| (name.to_owned(), rows.to_vec()))?;
@@ -196,13 +196,13 @@ pub fn is_failure(status: u16, body: Option<&Value>) -> bool {
     body.is_some_and(|body| body.get("code").and_then(Value::as_str) == Some(name) && !message(body).is_empty())
 }
 
-/// Without the activity that follows it.
+/// The message without the activity id that follows it.
 pub fn message(body: &Value) -> &str {
     let message = body.get("message").and_then(Value::as_str).unwrap_or_default();
     message.split("\r\n").next().unwrap_or_default()
 }
 
-/// On one line where that fits, else a line per member.
+/// On one line if it fits, otherwise a line per member.
 pub fn pretty(value: &Value, masks: &mut Masks) -> Vec<String> {
     let flat = masks.hide(&json::to_string(value));
     let members: Vec<(String, &Value)> = match value {

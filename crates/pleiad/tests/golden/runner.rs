@@ -1,7 +1,7 @@
-//! A page, asked: its scene is set, its questions are put, and what they were answered is kept for later questions.
+//! Page runner: executes the setup lines and the requests of a page, and saves answers for later requests.
 //!
-//! Promise: whatever a page asks, each answer echoes the request's activity, tells a charge, and carries JSON when it
-//! carries anything; a refusal names its status in `code` (S87).
+//! Checked for every response: it echoes the activity id, has a request charge, and its body, if any, is JSON; an error
+//! has the name of its status in `code` (S87).
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -20,23 +20,23 @@ use crate::world::Server;
 
 /// The newest version that SDKs send.
 const VERSION: &str = "2020-07-15";
-/// The last that allows a container without a partition key.
+/// The last version that allows a container without a partition key.
 const VERSION_FIXED: &str = "2016-07-11";
 const ACTIVITY: &str = "6f0e5a2e-94d0-4bd4-8ad8-3d2a7e1f4c11";
 const PAGES_MAX: usize = 200;
 const SPLITS_MAX: u32 = 3;
-/// What happens in the background takes this long at most.
+/// Effects of background work must be visible within this time.
 const EVENTUALLY: Duration = Duration::from_secs(20);
-/// What is asked of the management interface about the container at hand.
+/// Relative paths of the management API for the current container.
 const MANAGED: [&str; 4] = ["partitions", "keys", "statistics", "throughput"];
-/// Feeds below a database; the other relative paths are below the container.
+/// Feeds below the page's database; other relative paths are below the current container.
 const BELOW_DATABASE: [&str; 3] = ["colls", "users", "clientencryptionkeys"];
 
-/// Everything an answer may be asked about.
+/// A response with everything that a page can show of it.
 pub struct Answer {
     pub response: Response,
     pub body: Option<Value>,
-    /// How many rows each page had, when the question was put until the end.
+    /// The number of rows of each result page, if continuations were followed.
     pub pages: Vec<usize>,
 }
 
@@ -44,17 +44,17 @@ pub struct Asker<'a> {
     pub server: &'a mut Server,
     database: String,
     container: String,
-    /// Definitions, so that `item` can tell the key.
+    /// Container definitions, from which `item` extracts the partition key.
     definitions: HashMap<String, ContainerDefinition>,
     saved: HashMap<String, Answer>,
-    /// How many items a list has given an id.
+    /// The number of listed items so far, the source of generated ids.
     listed: u32,
-    /// How often each container was split, in a world that does so.
+    /// How often each container was split, in the splitting world.
     splits: HashMap<String, u32>,
     pub masks: Masks,
 }
 
-/// The answers to the questions that have one, as a page states them.
+/// The answers to the requests that state one, rendered as a page states them.
 pub fn run(page: &Page, server: &mut Server) -> Result<Vec<Vec<String>>> {
     let database = server.next_database();
     let masks = Masks::new(&database, server.client.port);
@@ -97,7 +97,7 @@ impl Asker<'_> {
         }
     }
 
-    // ---- the scene ------------------------------------------------------------------------------------------
+    // ---- setup ----------------------------------------------------------------------------------------------
 
     fn create_database(&mut self, page: &Page) -> Result<()> {
         let line = page.steps.iter().find(|step| step.words.first == "database");
@@ -130,7 +130,8 @@ impl Asker<'_> {
         Ok(Vec::new())
     }
 
-    /// `item {"id":"1"}`, or `items 100 {"id":"<n>"}` for 1 to 100: in the container at hand, under the key they hold.
+    /// `item {"id":"1"}`, or `items 100 {"id":"<n>"}` for n from 1 to 100: in the current container, under the key that
+    /// they contain.
     fn items(&mut self, words: &Words, count: u32) -> Result<Vec<String>> {
         let written = words.body.as_deref().ok_or("an item is a JSON object")?;
         for n in 1..=count {
@@ -140,7 +141,7 @@ impl Asker<'_> {
         Ok(Vec::new())
     }
 
-    /// `items {"pk":"a"}` and a line per item: with what all have in common, and a number for an id where none is given.
+    /// `items {"pk":"a"}` and a line per item: adds the common members, and a number as id if the item has none.
     fn list(&mut self, step: &Step) -> Result<Vec<String>> {
         let common = step.words.body.as_deref().map(parse).transpose()?;
         for line in step.body.as_deref().unwrap_or_default().lines() {
@@ -169,7 +170,7 @@ impl Asker<'_> {
         must_succeed(&response)
     }
 
-    /// The next page finds an empty account.
+    /// Deletes all databases, so that the next page starts with an empty account.
     fn clear(&mut self) -> Result<()> {
         let (_, databases) = self.send("GET", "/dbs", Vec::new(), "")?;
         for database in render::rows(databases.as_ref()) {
@@ -180,7 +181,7 @@ impl Asker<'_> {
         Ok(())
     }
 
-    // ---- questions ------------------------------------------------------------------------------------------
+    // ---- requests -------------------------------------------------------------------------------------------
 
     fn question(&mut self, step: &Step) -> Result<Vec<String>> {
         let words = &step.words;
@@ -198,7 +199,7 @@ impl Asker<'_> {
         Ok(shown)
     }
 
-    /// Asked again until it has so many rows; what it has after a while is the answer.
+    /// Repeats the request until it returns this many rows; after a timeout the last response is the answer.
     fn awaited(&mut self, step: &Step, rows: usize) -> Result<Answer> {
         let began = Instant::now();
         loop {
@@ -266,7 +267,7 @@ impl Asker<'_> {
         Ok(headers)
     }
 
-    /// `docs` is below the container at hand, `colls` below the page's database, `/offers` where it says.
+    /// `docs` is below the current container, `colls` below the page's database, `/offers` is absolute.
     pub fn path(&self, written: &str) -> String {
         let path = self.expand(written);
         let first = path.split(['/', '?']).next().unwrap_or_default();
@@ -280,7 +281,7 @@ impl Asker<'_> {
         }
     }
 
-    /// Signed with the account's key, as everything in the scene is.
+    /// Sends a request that is signed with the account's key, as all setup requests are.
     fn send(
         &mut self,
         method: &str,
@@ -315,7 +316,8 @@ impl Asker<'_> {
         Ok((response, json))
     }
 
-    /// Splits the container at hand between two questions, a few times, if there is one that can be.
+    /// Splits the current container before a request, a few times per container, if it has a partition key. Failed
+    /// splits are ignored.
     fn split_quietly(&mut self) -> Result<()> {
         let is_keyed = |definition: &ContainerDefinition| definition.partition_key.is_some();
         let times = self.splits.entry(self.container.clone()).or_default();
@@ -327,16 +329,16 @@ impl Asker<'_> {
         self.send("POST", &path, Vec::new(), "").map(drop)
     }
 
-    /// Splits the largest partition of the container at hand, and waits for it.
+    /// Splits the largest partition of the current container, and waits for the job.
     pub fn split(&mut self) -> Result<()> {
         let path = self.path("partitions/split?wait=true");
         let (response, _) = self.send("POST", &path, Vec::new(), "")?;
         must_succeed(&response)
     }
 
-    // ---- what stands in angle brackets ----------------------------------------------------------------------
+    // ---- placeholders in angle brackets ---------------------------------------------------------------------
 
-    /// `<db>`, `<first.etag>` of the answer kept `as first`, `<x*2048>` for 2,048 times x.
+    /// `<db>`, `<first.etag>` of the answer saved `as first`, `<x*2048>` for 2,048 times x.
     pub fn expand(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -402,11 +404,11 @@ fn check_always(path: &str, response: &Response, body: Option<&Value>) -> Result
     let charge = response.header("x-ms-request-charge").and_then(|charge| charge.parse::<f64>().ok());
     let told = [
         (response.header("x-ms-activity-id") == Some(ACTIVITY), "does not echo the activity id"),
-        (charge.is_some_and(|charge| charge > 0.0 || is_free || response.status == 429), "tells no charge"),
-        (body.is_none() || response.header("content-type") == Some("application/json"), "does not say that it is JSON"),
+        (charge.is_some_and(|charge| charge > 0.0 || is_free || response.status == 429), "has no request charge"),
+        (body.is_none() || response.header("content-type") == Some("application/json"), "is not marked as JSON"),
         (
             response.status < 400 || response.body.is_empty() || render::is_failure(response.status, body),
-            "does not tell its code and message",
+            "has no code and message",
         ),
     ];
     match told.iter().find(|(holds, _)| !holds) {
@@ -419,7 +421,7 @@ fn must_succeed(response: &Response) -> Result<()> {
     if response.status < 300 {
         return Ok(());
     }
-    Err(format!("the scene could not be set: {} {}", response.status, String::from_utf8_lossy(&response.body)))
+    Err(format!("the request must succeed: {} {}", response.status, String::from_utf8_lossy(&response.body)))
 }
 
 fn count(words: &Words) -> Result<u32> {
@@ -447,7 +449,7 @@ pub fn parse(text: &str) -> Result<Value> {
     json::parse(text.as_bytes()).map_err(|e| format!("{e} in `{text}`"))
 }
 
-/// What the page says itself comes first.
+/// Adds the header unless the page sets it itself.
 pub fn add(headers: &mut Vec<(String, String)>, name: &str, value: &str) {
     if !headers.iter().any(|(have, _)| have == name) {
         headers.push((name.to_owned(), value.to_owned()));

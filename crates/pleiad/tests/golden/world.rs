@@ -1,7 +1,7 @@
-//! A world: the real binary with a store and a number of partitions, started for the pages and stopped after them.
+//! A world: the real binary with a store and a number of partitions, started before its pages and stopped after them.
 //!
-//! Promise: a container that reserves nothing in particular has as many partitions as the world says. A page that
-//! says `settings` fixes that itself, and is run once per store. In one world more, partitions split while a page is asked.
+//! A container without explicit throughput has the world's number of partitions. A page with `settings` chooses its own
+//! flags and runs once per store. In one more world, the current container is split between requests.
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
@@ -14,10 +14,11 @@ use crate::Result;
 use crate::client::{Client, EMULATOR_KEY, READ_ONLY_KEY};
 use crate::line::Words;
 
-/// What an unspecified container reserves; divided by what a partition starts with, it is the number of partitions.
+/// The throughput of a container without an explicit one; divided by `partition-initial-ru`, it gives the number of
+/// partitions.
 const RU_UNSPECIFIED: u32 = 400;
 const PARTITIONS: [u32; 3] = [1, 3, 16];
-/// How a query was answered depends on the number of partitions: pages state it for this one.
+/// Access paths, metrics and charges depend on the number of partitions: pages state them for this number.
 const PARTITIONS_TOLD: u32 = 3;
 
 /// The `name=value`s of a page's `settings` line.
@@ -30,7 +31,7 @@ pub struct World {
     flags: Vec<String>,
     name: String,
     tells_plans: bool,
-    /// The container at hand is split between questions.
+    /// The current container is split between requests.
     splits: bool,
 }
 
@@ -44,7 +45,7 @@ pub struct Server {
     world: World,
     child: Child,
     pub client: Client,
-    /// Gone with the server.
+    /// Deleted with the server.
     data: TempDir,
     pages: u32,
     pub tells_plans: bool,
@@ -69,12 +70,12 @@ impl World {
         [Store::Memory, Store::Embedded].into_iter().flat_map(in_store).chain(splitting).collect()
     }
 
-    /// The one whose answers a page states.
+    /// The world whose access paths, metrics and charges a page states.
     pub fn stated(settings: &Settings) -> Option<World> {
         World::all(settings).into_iter().find(|world| world.tells_plans)
     }
 
-    /// One partition, and more with every question.
+    /// Starts with one partition per container, which is split between requests.
     fn splitting() -> World {
         World { name: "splitting".to_owned(), splits: true, ..World::divided(Store::Embedded, 1) }
     }
@@ -97,7 +98,7 @@ impl World {
         Ok(Server { world: self.clone(), child, client, data, pages: 0, tells_plans, splits })
     }
 
-    /// Waits for the ready line, which tells the port.
+    /// Starts the process and waits for the ready line, which contains the port.
     fn greet(&self, data: &TempDir) -> Result<(Child, Client)> {
         let mut child = self.spawn(data)?;
         let mut line = String::new();
@@ -106,7 +107,7 @@ impl World {
         match port.and_then(|port| u16::try_from(port).ok()) {
             Some(port) => Ok((child, Client::new(port))),
             None => {
-                let _ = child.kill(); // ended by itself already
+                let _ = child.kill(); // fails if it has exited already
                 let _ = child.wait();
                 Err(format!("no ready line but {line:?}"))
             }
@@ -120,7 +121,7 @@ impl World {
             Store::Memory => pleiad.arg("--ephemeral"),
             Store::Embedded => pleiad.arg("--data").arg(data.path()),
         };
-        // Settings of whoever runs the tests are none of ours.
+        // The environment of the test run must not change the settings.
         pleiad.env_clear().env("PLEIAD_PRIMARY_KEY", EMULATOR_KEY).env("PLEIAD_PRIMARY_READ_ONLY_KEY", READ_ONLY_KEY);
         pleiad.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|e| e.to_string())
     }
@@ -133,18 +134,19 @@ impl fmt::Display for World {
 }
 
 impl Server {
-    /// Killed, and started again over the same data; a store in memory would come back empty, so it stays.
+    /// Kills the server and starts it again on the same data. An in-memory store would be empty then, so it keeps
+    /// running.
     pub fn restart(&mut self) -> Result<()> {
         if self.world.store == Store::Memory {
             return Ok(());
         }
-        let _ = self.child.kill(); // ended by itself already
+        let _ = self.child.kill(); // fails if it has exited already
         let _ = self.child.wait();
         (self.child, self.client) = self.world.greet(&self.data)?;
         Ok(())
     }
 
-    /// A name that no page had before.
+    /// A database name that no page has used before.
     pub fn next_database(&mut self) -> String {
         self.pages += 1;
         format!("golden{}", self.pages)
@@ -153,7 +155,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill(); // ended by itself already
+        let _ = self.child.kill(); // fails if it has exited already
         let _ = self.child.wait();
     }
 }
