@@ -22,8 +22,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-const ANSWER_BYTES_MAX: usize = 1 << 20;
-const AUTHORITIES: [&str; 3] =
+const RESPONSE_BYTES_MAX: usize = 1 << 20;
+const CA_BUNDLES: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
 /// A URL to send requests to.
@@ -49,13 +49,13 @@ impl Remote {
     }
 
     /// The request needs only its method, further headers and body; this adds the URL's path and the `Host` header.
-    pub async fn ask(&self, request: http::request::Builder, body: Vec<u8>) -> Result<(StatusCode, Bytes)> {
-        let request = self.addressed(request, body)?;
-        let told = tokio::time::timeout(TIMEOUT, self.connect_and_send(request)).await;
-        told.unwrap_or_else(|_| Err(Error::unavailable("it did not answer in time")))
+    pub async fn send_request(&self, request: http::request::Builder, body: Vec<u8>) -> Result<(StatusCode, Bytes)> {
+        let request = self.build_request(request, body)?;
+        let outcome = tokio::time::timeout(TIMEOUT, self.connect_and_send(request)).await;
+        outcome.unwrap_or_else(|_| Err(Error::unavailable("it did not answer in time")))
     }
 
-    fn addressed(&self, request: http::request::Builder, body: Vec<u8>) -> Result<Request<Full<Bytes>>> {
+    fn build_request(&self, request: http::request::Builder, body: Vec<u8>) -> Result<Request<Full<Bytes>>> {
         let path = self.url.path_and_query().map_or("/", |path| path.as_str());
         let authority = self.url.authority().map_or("", |authority| authority.as_str());
         let host = authority.rsplit('@').next().unwrap_or_default();
@@ -79,23 +79,23 @@ async fn send(
     request: Request<Full<Bytes>>,
 ) -> Result<(StatusCode, Bytes)> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await.map_err(failed)?;
-    let driving = tokio::spawn(connection);
-    let answer = received(sender.send_request(request).await.map_err(failed)).await;
-    driving.abort();
+    let connection_task = tokio::spawn(connection);
+    let answer = read_response(sender.send_request(request).await.map_err(failed)).await;
+    connection_task.abort();
     answer
 }
 
-async fn received(answer: Result<http::Response<hyper::body::Incoming>>) -> Result<(StatusCode, Bytes)> {
+async fn read_response(answer: Result<http::Response<hyper::body::Incoming>>) -> Result<(StatusCode, Bytes)> {
     let answer = answer?;
     let status = answer.status();
-    let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
+    let body = Limited::new(answer.into_body(), RESPONSE_BYTES_MAX).collect().await;
     Ok((status, body.map_err(failed)?.to_bytes()))
 }
 
 fn client_config() -> Result<ClientConfig> {
-    let given = std::env::var("SSL_CERT_FILE").ok();
+    let configured = std::env::var("SSL_CERT_FILE").ok();
     let mut trusted = RootCertStore::empty();
-    for path in given.iter().map(String::as_str).chain(AUTHORITIES) {
+    for path in configured.iter().map(String::as_str).chain(CA_BUNDLES) {
         if let Ok(certificates) = CertificateDer::pem_file_iter(path) {
             trusted.add_parsable_certificates(certificates.flatten());
             break;

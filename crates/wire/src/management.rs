@@ -80,20 +80,20 @@ impl ManagementApi {
         ManagementApi { engine, clock }
     }
 
-    pub async fn answer(&self, asked: &ManagementRequest<'_>) -> Handled {
-        match (asked.method, ManagementRoute::parse(&asked.names)?) {
+    pub async fn answer(&self, request: &ManagementRequest<'_>) -> Handled {
+        match (request.method, ManagementRoute::parse(&request.names)?) {
             (&Method::GET, ManagementRoute::Partitions(at)) => self.partitions(at),
-            (&Method::POST, ManagementRoute::Split(at, id)) => self.split(at, id, asked).await,
-            (&Method::POST, ManagementRoute::Merge(at)) => self.merge(at, asked).await,
-            (&Method::PUT, ManagementRoute::Container(at)) => self.create(at, asked).await,
-            (&Method::GET, ManagementRoute::Keys(at)) => self.keys(at, asked).await,
+            (&Method::POST, ManagementRoute::Split(at, id)) => self.split(at, id, request).await,
+            (&Method::POST, ManagementRoute::Merge(at)) => self.merge(at, request).await,
+            (&Method::PUT, ManagementRoute::Container(at)) => self.create(at, request).await,
+            (&Method::GET, ManagementRoute::Keys(at)) => self.keys(at, request).await,
             (&Method::GET, ManagementRoute::Statistics(at)) => self.statistics(at).await,
             (&Method::GET, ManagementRoute::Throughput(of)) => self.throughput(of),
-            (&Method::PUT, ManagementRoute::Throughput(of)) => self.set_throughput(of, asked).await,
+            (&Method::PUT, ManagementRoute::Throughput(of)) => self.set_throughput(of, request).await,
             (&Method::GET, ManagementRoute::Jobs) => self.jobs(),
             (&Method::GET, ManagementRoute::Job(id)) => self.job(id),
             (&Method::DELETE, ManagementRoute::Job(id)) => self.cancel_job(id).await,
-            (&Method::POST, ManagementRoute::CopyDatabase(from)) => self.copy_database(from, asked).await,
+            (&Method::POST, ManagementRoute::CopyDatabase(from)) => self.copy_database(from, request).await,
             (&Method::POST, ManagementRoute::Pause(id)) => self.pause_job(id, true),
             (&Method::POST, ManagementRoute::Resume(id)) => self.pause_job(id, false),
             (&Method::GET, ManagementRoute::Throttles) => self.throttles(),
@@ -102,19 +102,19 @@ impl ManagementApi {
             (&Method::GET, ManagementRoute::Topology) => self.topology(),
             (&Method::PUT, ManagementRoute::Hold(step)) => self.hold(step, true),
             (&Method::DELETE, ManagementRoute::Hold(step)) => self.hold(step, false),
-            (&Method::PUT, ManagementRoute::Fault(at, id)) => self.set_fault(at, id, asked),
+            (&Method::PUT, ManagementRoute::Fault(at, id)) => self.set_fault(at, id, request),
             (&Method::DELETE, ManagementRoute::Fault(at, id)) => self.clear_fault(at, id),
-            (&Method::POST, ManagementRoute::Clock) => self.move_clock(asked),
+            (&Method::POST, ManagementRoute::Clock) => self.move_clock(request),
             _ => Err(not_allowed()),
         }
     }
 }
 
 fn ok(value: impl Into<Value>) -> Handled {
-    Ok(told(StatusCode::OK, value))
+    Ok(json_reply(StatusCode::OK, value))
 }
 
-fn told(status: StatusCode, value: impl Into<Value>) -> Reply {
+fn json_reply(status: StatusCode, value: impl Into<Value>) -> Reply {
     let mut body = Vec::with_capacity(512);
     json::write(&value.into(), &mut body);
     Reply::new(status, body)

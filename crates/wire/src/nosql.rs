@@ -47,7 +47,7 @@ pub struct Account {
 
 /// The HTTP front end of one account.
 pub struct Frontend {
-    live: Arc<AccountHost>,
+    account_host: Arc<AccountHost>,
     keys: SigningKeys,
     access: Arc<BearerAccess>,
     account: Account,
@@ -61,7 +61,7 @@ pub struct Frontend {
     /// Reject requests that arrive in clear text.
     https_only: bool,
     activity_seed: u64,
-    activities: AtomicU64,
+    activity_count: AtomicU64,
     /// When the server started, as an HTTP date.
     started: HeaderValue,
     requests: AtomicU64,
@@ -77,7 +77,7 @@ pub struct RequestContext<'f> {
 
 impl Frontend {
     pub async fn new(
-        live: Arc<AccountHost>,
+        account_host: Arc<AccountHost>,
         keys: SigningKeys,
         account: Account,
         metrics: Arc<Metrics>,
@@ -85,14 +85,14 @@ impl Frontend {
         body_bytes_max: usize,
         https_only: bool,
     ) -> Self {
-        let engine = live.engine();
+        let engine = account_host.engine();
         // Snapshots of the account have the same secret, so tokens stay valid after a restore.
         let tokens = Arc::new(TokenSigner::new(&engine.catalog.secret().await));
-        let (activity_seed, activities) = (engine.random_u64(), AtomicU64::new(0));
+        let (activity_seed, activity_count) = (engine.random_u64(), AtomicU64::new(0));
         let started = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(engine.now_ms()));
         let started = HeaderValue::from_str(&started).unwrap_or(HeaderValue::from_static(""));
         Frontend {
-            live,
+            account_host,
             keys,
             access: Arc::default(),
             account,
@@ -103,25 +103,25 @@ impl Frontend {
             body_bytes_max,
             https_only,
             activity_seed,
-            activities,
+            activity_count,
             started,
             requests: AtomicU64::new(1),
         }
     }
 
     /// Accepts bearer tokens of the configured issuer, in addition to emulator tokens.
-    pub fn open_to(mut self, access: Arc<BearerAccess>) -> Self {
+    pub fn with_bearer_access(mut self, access: Arc<BearerAccess>) -> Self {
         self.access = access;
         self
     }
 
     /// Enables the test controls; tests may advance this clock.
-    pub fn steered(mut self, clock: Arc<OffsetEnv>) -> Self {
+    pub fn with_test_controls(mut self, clock: Arc<OffsetEnv>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    fn gateway<'f>(&'f self, engine: &'f Engine) -> RequestContext<'f> {
+    fn request_context<'f>(&'f self, engine: &'f Engine) -> RequestContext<'f> {
         RequestContext { engine, account: &self.account, access: &self.access, tokens: &self.tokens }
     }
 }

@@ -19,9 +19,9 @@ impl Webhook {
         Ok(Webhook { remote: Remote::new(url)?.ok_or_else(wrong)? })
     }
 
-    pub async fn tell(&self, alert: &Alert) -> Result<()> {
+    pub async fn post(&self, alert: &Alert) -> Result<()> {
         let request = Request::post("/").header(CONTENT_TYPE, "application/json");
-        let (status, _) = self.remote.ask(request, body(alert)).await?;
+        let (status, _) = self.remote.send_request(request, body(alert)).await?;
         if status.is_success() { Ok(()) } else { Err(Error::unavailable(format!("it answered with {status}"))) }
     }
 }
@@ -29,12 +29,12 @@ impl Webhook {
 /// `{"kind": "HotPartition", "time": 1700000000, "database": …, "message": …}`
 fn body(alert: &Alert) -> Vec<u8> {
     let mut out = Vec::new();
-    json::write(&shown(alert).into(), &mut out);
+    json::write(&alert_json(alert).into(), &mut out);
     out
 }
 
 /// An alert as JSON.
-pub(crate) fn shown(alert: &Alert) -> Object {
+pub(crate) fn alert_json(alert: &Alert) -> Object {
     let object = Object::new()
         .with("kind", alert.what.name())
         .with("time", alert.ts_s)

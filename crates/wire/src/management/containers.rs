@@ -13,31 +13,31 @@ use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Error, Kind, Object, Result};
 
 use super::request::ManagementRequest;
-use super::throughput::{NAMES, wanted};
-use super::{ManagementApi, told};
+use super::throughput::{THROUGHPUT_MEMBERS, parse_throughput};
+use super::{ManagementApi, json_reply};
 use crate::nosql::reply::Handled;
 
 impl ManagementApi {
     /// Also creates the database if it does not exist; that database has no throughput of its own.
-    pub(super) async fn create(&self, at: ContainerName<'_>, asked: &ManagementRequest<'_>) -> Handled {
+    pub(super) async fn create(&self, at: ContainerName<'_>, request: &ManagementRequest<'_>) -> Handled {
         let ContainerName::Named { database, container } = at else {
             return Err(Error::invalid("A new container has a name.").into());
         };
-        let new = self.new_container(container, asked.object()?)?;
+        let new = self.new_container(container, request.object()?)?;
         let database = self.database(database).await?;
         let made = self.engine.catalog.create_container(database.rid, new).await?;
         let offer = self.engine.catalog.tree().offer(OfferOwner::Container(made.rid)).cloned();
-        let reserved = offer.map_or_else(|| Object::new().with("kind", "shared"), |offer| self.reserved(&offer));
+        let reserved = offer.map_or_else(|| Object::new().with("kind", "shared"), |offer| self.offer_json(&offer));
         let reserved = reserved.with("partitions", made.partitions.len() as u64);
-        Ok(told(StatusCode::CREATED, reserved))
+        Ok(json_reply(StatusCode::CREATED, reserved))
     }
 
     fn new_container(&self, id: &str, mut body: Object) -> Result<NewContainer> {
         let mut reserve = body.clone();
-        reserve.retain(|name, _| NAMES.contains(&name));
-        body.retain(|name, _| !NAMES.contains(&name));
+        reserve.retain(|name, _| THROUGHPUT_MEMBERS.contains(&name));
+        body.retain(|name, _| !THROUGHPUT_MEMBERS.contains(&name));
         body.set("id", id);
-        let throughput = if reserve.is_empty() { ThroughputRequest::Unspecified } else { wanted(&reserve)? };
+        let throughput = if reserve.is_empty() { ThroughputRequest::Unspecified } else { parse_throughput(&reserve)? };
         throughput.check(&self.engine.catalog.limits().governance)?;
         Ok(NewContainer { definition: ContainerDefinition::create(&body.into())?, throughput })
     }

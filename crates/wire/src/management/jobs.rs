@@ -3,17 +3,17 @@
 use pleiad_engine::{DatabaseCopy, JobOutcome, JobReport, JobTask, RepartitionJob};
 use pleiad_model::{Error, Object, Result, Value};
 
-use super::request::{ManagementRequest, only};
+use super::request::{ManagementRequest, reject_unknown_members};
 use super::{ManagementApi, ids, list, ok};
 use crate::nosql::reply::Handled;
 
 impl ManagementApi {
     pub(super) fn jobs(&self) -> Handled {
-        list("jobs", self.engine.jobs().iter().map(|report| self.job_shown(report)).collect())
+        list("jobs", self.engine.jobs().iter().map(|report| self.job_json(report)).collect())
     }
 
     pub(super) fn job(&self, id: u64) -> Handled {
-        ok(self.job_shown(&self.find_job(id)?))
+        ok(self.job_json(&self.find_job(id)?))
     }
 
     pub(super) fn pause_job(&self, id: u64, paused: bool) -> Handled {
@@ -30,19 +30,19 @@ impl ManagementApi {
             ended if ended.outcome.is_some() => ended,
             _ => self.engine.cancel_job(id).await?,
         };
-        ok(self.job_shown(&report))
+        ok(self.job_json(&report))
     }
 
     /// `POST databases/shop/copy {"to": "shop-test"}`
-    pub(super) async fn copy_database(&self, from: &str, asked: &ManagementRequest<'_>) -> Handled {
-        let body = asked.object()?;
-        only(&body, &["to"])?;
+    pub(super) async fn copy_database(&self, from: &str, request: &ManagementRequest<'_>) -> Handled {
+        let body = request.object()?;
+        reject_unknown_members(&body, &["to"])?;
         let to = body.get("to").and_then(Value::as_str);
         let to = to.ok_or_else(|| Error::invalid("'to' says what the copy is called: {\"to\": \"name\"}."))?;
-        let waits = asked.waits()?;
+        let waits = request.waits()?;
         self.engine.find_database(from)?;
         let id = self.engine.copy_database(from, to).await?;
-        self.begun(id, waits).await
+        self.job_reply(id, waits).await
     }
 
     pub(super) fn find_job(&self, id: u64) -> Result<JobReport> {
@@ -53,10 +53,10 @@ impl ManagementApi {
     }
 
     /// Times are milliseconds since 1970-01-01.
-    pub(super) fn job_shown(&self, report: &JobReport) -> Value {
+    pub(super) fn job_json(&self, report: &JobReport) -> Value {
         let shown = match &report.task {
-            JobTask::Repartition(job) => self.repartition_shown(job),
-            JobTask::Copy(copy) => self.copy_shown(copy),
+            JobTask::Repartition(job) => self.repartition_json(job),
+            JobTask::Copy(copy) => self.copy_json(copy),
         };
         let mut shown = shown
             .with("step", report.step.to_string())
@@ -71,7 +71,7 @@ impl ManagementApi {
         with_outcome(shown, report.outcome.as_ref()).into()
     }
 
-    fn repartition_shown(&self, job: &RepartitionJob) -> Object {
+    fn repartition_json(&self, job: &RepartitionJob) -> Object {
         let tree = self.engine.catalog.tree();
         let mut shown = Object::new().with("id", job.id.to_string()).with("kind", job.kind.to_string());
         if let Some(container) = tree.container_by_rid(job.container) {
@@ -85,7 +85,7 @@ impl ManagementApi {
             .with("startedMs", job.started_ms)
     }
 
-    fn copy_shown(&self, copy: &DatabaseCopy) -> Object {
+    fn copy_json(&self, copy: &DatabaseCopy) -> Object {
         let mut shown = Object::new().with("id", copy.id.to_string()).with("kind", "copy");
         if let Some(database) = self.engine.catalog.tree().database_by_rid(copy.from) {
             shown.set("database", database.id.as_str());

@@ -11,11 +11,11 @@ const TOP: usize = 20;
 const TOP_MAX: usize = 1000;
 
 impl ManagementApi {
-    pub(super) async fn keys(&self, at: ContainerName<'_>, asked: &ManagementRequest<'_>) -> Handled {
-        let (top, by) = (top(asked)?, order(asked)?);
+    pub(super) async fn keys(&self, at: ContainerName<'_>, request: &ManagementRequest<'_>) -> Handled {
+        let (top, by) = (top(request)?, order(request)?);
         let cap = self.engine.catalog.limits().key_bytes_max;
         let keys = self.engine.top_keys(at, by, top).await?;
-        list("keys", keys.iter().map(|key| shown(key, cap)).collect())
+        list("keys", keys.iter().map(|key| key_json(key, cap)).collect())
     }
 
     pub(super) async fn statistics(&self, at: ContainerName<'_>) -> Handled {
@@ -37,16 +37,16 @@ impl ManagementApi {
     }
 }
 
-fn top(asked: &ManagementRequest<'_>) -> Result<usize> {
-    let Some(text) = asked.param("top")? else { return Ok(TOP) };
+fn top(request: &ManagementRequest<'_>) -> Result<usize> {
+    let Some(text) = request.param("top")? else { return Ok(TOP) };
     match text.parse() {
         Ok(top) if (1..=TOP_MAX).contains(&top) => Ok(top),
         _ => Err(Error::invalid(format!("'top' is {text:?}; it must be a number from 1 to {TOP_MAX}."))),
     }
 }
 
-fn order(asked: &ManagementRequest<'_>) -> Result<KeyOrder> {
-    match asked.param("by")?.as_deref() {
+fn order(request: &ManagementRequest<'_>) -> Result<KeyOrder> {
+    match request.param("by")?.as_deref() {
         None | Some("size") => Ok(KeyOrder::Size),
         Some("ru") => Ok(KeyOrder::RequestUnits),
         Some(other) => Err(Error::invalid(format!("'by' is {other:?}; keys are ordered by size or by ru."))),
@@ -54,7 +54,7 @@ fn order(asked: &ManagementRequest<'_>) -> Result<KeyOrder> {
 }
 
 /// `limitUse` is the size as a fraction of the maximum size of a logical partition.
-fn shown(key: &KeyReport, cap: u64) -> Value {
+fn key_json(key: &KeyReport, cap: u64) -> Value {
     let value = json::parse(key.key.to_json().as_bytes()).unwrap_or(Value::Null);
     let shown = Object::new().with("partitionKey", value).with("partitionKeyRangeId", key.range.to_string());
     match key.ru {
@@ -63,12 +63,12 @@ fn shown(key: &KeyReport, cap: u64) -> Value {
             .with("items", key.items)
             .with("bytes", key.bytes)
             .with("sizeKB", key.bytes.div_ceil(1024))
-            .with("limitUse", part(key.bytes, cap))
+            .with("limitUse", fraction(key.bytes, cap))
             .into(),
     }
 }
 
 /// Rounded to four decimals.
-fn part(of: u64, whole: u64) -> f64 {
+fn fraction(of: u64, whole: u64) -> f64 {
     (of as f64 / whole.max(1) as f64 * 10_000.0).round() / 10_000.0
 }

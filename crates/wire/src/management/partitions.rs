@@ -5,14 +5,14 @@ use pleiad_engine::{ContainerName, JobKind, JobReport, PartitionReport};
 use pleiad_model::partition_key::{EffectiveKey, PartitionKey};
 use pleiad_model::{Error, Kind, Object, Result, Value, json};
 
-use super::request::{ManagementRequest, only};
-use super::{ManagementApi, ids, list, told};
+use super::request::{ManagementRequest, reject_unknown_members};
+use super::{ManagementApi, ids, json_reply, list};
 use crate::nosql::reply::Handled;
 
 impl ManagementApi {
     pub(super) fn partitions(&self, at: ContainerName<'_>) -> Handled {
         let reports = self.engine.partitions(at)?;
-        list("partitions", reports.iter().map(shown).collect())
+        list("partitions", reports.iter().map(partition_json).collect())
     }
 
     pub(super) fn check_range(&self, at: ContainerName<'_>, id: u32) -> Result<()> {
@@ -25,66 +25,72 @@ impl ManagementApi {
     }
 
     /// `{"at": "1FFF…"}` or `{"at": ["a key"]}`; by default the split point halves the bytes.
-    pub(super) async fn split(&self, at: ContainerName<'_>, id: Option<u32>, asked: &ManagementRequest<'_>) -> Handled {
-        let body = asked.object()?;
-        only(&body, &["at"])?;
-        let place = body.get("at").map(|place| self.place(at, place)).transpose()?;
-        let waits = asked.waits()?;
+    pub(super) async fn split(
+        &self,
+        at: ContainerName<'_>,
+        id: Option<u32>,
+        request: &ManagementRequest<'_>,
+    ) -> Handled {
+        let body = request.object()?;
+        reject_unknown_members(&body, &["at"])?;
+        let split_point = body.get("at").map(|place| self.parse_split_point(at, place)).transpose()?;
+        let waits = request.waits()?;
         id.map_or(Ok(()), |id| self.check_range(at, id))?;
-        let job = self.engine.split(at, id, place).await?;
-        self.begun(job, waits).await
+        let job = self.engine.split(at, id, split_point).await?;
+        self.job_reply(job, waits).await
     }
 
     /// `{"ids": ["1", "2"]}`
-    pub(super) async fn merge(&self, at: ContainerName<'_>, asked: &ManagementRequest<'_>) -> Handled {
-        let body = asked.object()?;
-        only(&body, &["ids"])?;
-        let ids = merged(&body)?;
-        let waits = asked.waits()?;
+    pub(super) async fn merge(&self, at: ContainerName<'_>, request: &ManagementRequest<'_>) -> Handled {
+        let body = request.object()?;
+        reject_unknown_members(&body, &["ids"])?;
+        let ids = merge_ids(&body)?;
+        let waits = request.waits()?;
         ids.iter().try_for_each(|id| self.check_range(at, *id))?;
         let job = self.engine.merge(at, &ids).await?;
-        self.begun(job, waits).await
+        self.job_reply(job, waits).await
     }
 
-    pub(super) async fn begun(&self, job: u64, waits: bool) -> Handled {
+    pub(super) async fn job_reply(&self, job: u64, waits: bool) -> Handled {
         if waits {
             match self.engine.job_ended(job).await {
-                Ok(report) => return Ok(told(StatusCode::OK, self.job_shown(&report))),
+                Ok(report) => return Ok(json_reply(StatusCode::OK, self.job_json(&report))),
                 // The job is registered and resumes at the next start: an error would make the client start it twice.
                 Err(error) if error.kind == Kind::Unavailable => {}
                 Err(error) => return Err(error.into()),
             }
         }
         let report = self.find_job(job)?;
-        Ok(told(StatusCode::ACCEPTED, self.job_shown(&report)))
+        Ok(json_reply(StatusCode::ACCEPTED, self.job_json(&report)))
     }
 
     /// A partition key value in brackets, or an effective partition key in hexadecimal digits.
-    fn place(&self, name: ContainerName<'_>, at: &Value) -> Result<EffectiveKey> {
-        let wanted = || Error::invalid("'at' is a partition key in brackets, or an effective key as hexadecimal text.");
+    fn parse_split_point(&self, name: ContainerName<'_>, at: &Value) -> Result<EffectiveKey> {
+        let invalid =
+            || Error::invalid("'at' is a partition key in brackets, or an effective key as hexadecimal text.");
         match at {
-            Value::String(hex) => EffectiveKey::parse(hex).map_err(|_| wanted()),
+            Value::String(hex) => EffectiveKey::parse(hex).map_err(|_| invalid()),
             Value::Array(_) => {
                 let container = self.engine.find_container(name)?;
                 let key = PartitionKey::parse(&json::to_string(at))?;
-                let definition = container.definition.partition_key.as_ref().ok_or_else(wanted)?;
+                let definition = container.definition.partition_key.as_ref().ok_or_else(invalid)?;
                 Ok(key.effective(definition))
             }
-            _ => Err(wanted()),
+            _ => Err(invalid()),
         }
     }
 }
 
-fn merged(body: &Object) -> Result<Vec<u32>> {
-    let wanted = || Error::invalid("'ids' must list the partitions to merge: {\"ids\": [\"1\", \"2\"]}.");
+fn merge_ids(body: &Object) -> Result<Vec<u32>> {
+    let invalid = || Error::invalid("'ids' must list the partitions to merge: {\"ids\": [\"1\", \"2\"]}.");
     let id = |value: &Value| match value {
-        Value::String(text) => text.parse().map_err(|_| wanted()),
-        value => value.as_i64().and_then(|id| u32::try_from(id).ok()).ok_or_else(wanted),
+        Value::String(text) => text.parse().map_err(|_| invalid()),
+        value => value.as_i64().and_then(|id| u32::try_from(id).ok()).ok_or_else(invalid),
     };
-    body.get("ids").and_then(Value::as_array).ok_or_else(wanted)?.iter().map(id).collect()
+    body.get("ids").and_then(Value::as_array).ok_or_else(invalid)?.iter().map(id).collect()
 }
 
-fn shown(report: &PartitionReport) -> Value {
+fn partition_json(report: &PartitionReport) -> Value {
     let range = &report.range;
     let shown = Object::new()
         .with("id", range.id.to_string())
@@ -102,7 +108,7 @@ fn shown(report: &PartitionReport) -> Value {
 
 fn with_status(shown: Object, report: &PartitionReport) -> Object {
     match &report.job {
-        Some(job) => shown.with("status", doing(job)).with("job", job.task.id().to_string()).with("percent", job.percent()),
+        Some(job) => shown.with("status", job_status(job)).with("job", job.task.id().to_string()).with("percent", job.percent()),
         None if report.is_stuck => shown
             .with("status", "full")
             .with("reason", "It holds too much and cannot be split: all its items have one partition key value. Delete items, or give them a key with more values."),
@@ -110,7 +116,7 @@ fn with_status(shown: Object, report: &PartitionReport) -> Object {
     }
 }
 
-fn doing(job: &JobReport) -> &'static str {
+fn job_status(job: &JobReport) -> &'static str {
     match job.task.repartition().map(|job| job.kind) {
         Some(JobKind::Merge) => "merging",
         _ => "splitting",

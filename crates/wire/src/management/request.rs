@@ -55,7 +55,7 @@ pub fn number(object: &Object, name: &str) -> Result<Option<u64>> {
 }
 
 /// Unknown members are mistakes: an error is better than ignoring them.
-pub fn only(object: &Object, known: &[&str]) -> Result<()> {
+pub fn reject_unknown_members(object: &Object, known: &[&str]) -> Result<()> {
     match object.iter().find(|(name, _)| !known.contains(name)) {
         Some((name, _)) => {
             Err(Error::invalid(format!("'{name}' is not known here; the body may have {}.", known.join(", "))))

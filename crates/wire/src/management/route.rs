@@ -59,7 +59,7 @@ pub enum Owner<'a> {
 impl<'a> ManagementRoute<'a> {
     pub fn parse(names: &'a [String]) -> Result<ManagementRoute<'a>> {
         let names: Vec<&'a str> = names.iter().map(String::as_str).collect();
-        ManagementRoute::of(&names).ok_or_else(|| no_such_place(&names))
+        ManagementRoute::of(&names).ok_or_else(|| no_such_resource(&names))
     }
 
     fn of(names: &[&'a str]) -> Option<ManagementRoute<'a>> {
@@ -99,7 +99,7 @@ impl<'a> ManagementRoute<'a> {
     }
 }
 
-fn no_such_place(names: &[&str]) -> Error {
+fn no_such_resource(names: &[&str]) -> Error {
     let hint = match *names {
         ["v1", "topology", "holds", ..] => {
             "A split or merge can be held at prepare, copy, catch-up, fence, publish or drop."

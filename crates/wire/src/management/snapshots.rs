@@ -15,8 +15,8 @@ use http::{Method, StatusCode};
 use pleiad_engine::{AccountHost, AccountSnapshot};
 use pleiad_model::{Error, Object, Result, Value};
 
-use super::request::{ManagementRequest, only};
-use super::{list, ok, told};
+use super::request::{ManagementRequest, reject_unknown_members};
+use super::{json_reply, list, ok};
 use crate::nosql::reply::{Handled, Reply};
 use crate::nosql::translate::not_allowed;
 
@@ -39,21 +39,27 @@ impl<'a> SnapshotRoute<'a> {
     }
 }
 
-pub async fn answer(live: &Arc<AccountHost>, route: SnapshotRoute<'_>, asked: &ManagementRequest<'_>) -> Handled {
-    match (asked.method, route) {
-        (&Method::GET, SnapshotRoute::All) => list("snapshots", live.snapshots().await?.iter().map(shown).collect()),
-        (&Method::GET, SnapshotRoute::One(name)) => ok(shown(&live.snapshot(name).await?)),
+pub async fn answer(
+    account_host: &Arc<AccountHost>,
+    route: SnapshotRoute<'_>,
+    request: &ManagementRequest<'_>,
+) -> Handled {
+    match (request.method, route) {
+        (&Method::GET, SnapshotRoute::All) => {
+            list("snapshots", account_host.snapshots().await?.iter().map(snapshot_json).collect())
+        }
+        (&Method::GET, SnapshotRoute::One(name)) => ok(snapshot_json(&account_host.snapshot(name).await?)),
         (&Method::PUT, SnapshotRoute::One(name)) => {
-            let taken = live.take_snapshot(name, replaces(&asked.object()?)?).await?;
-            Ok(told(StatusCode::CREATED, shown(&taken)))
+            let taken = account_host.take_snapshot(name, replaces(&request.object()?)?).await?;
+            Ok(json_reply(StatusCode::CREATED, snapshot_json(&taken)))
         }
         (&Method::DELETE, SnapshotRoute::One(name)) => {
-            live.delete_snapshot(name).await?;
+            account_host.delete_snapshot(name).await?;
             Ok(Reply::empty(StatusCode::NO_CONTENT))
         }
         (&Method::POST, SnapshotRoute::Restore(name)) => {
-            only(&asked.object()?, &[])?;
-            let restored = live.restore(name).await?;
+            reject_unknown_members(&request.object()?, &[])?;
+            let restored = account_host.restore(name).await?;
             ok(members(&restored.snapshot).with("tookMs", ms(restored.took)))
         }
         _ => Err(not_allowed()),
@@ -61,14 +67,14 @@ pub async fn answer(live: &Arc<AccountHost>, route: SnapshotRoute<'_>, asked: &M
 }
 
 fn replaces(body: &Object) -> Result<bool> {
-    only(body, &["replace"])?;
+    reject_unknown_members(body, &["replace"])?;
     match body.get("replace") {
         None => Ok(false),
         Some(value) => value.as_bool().ok_or_else(|| Error::invalid("'replace' is true or false.")),
     }
 }
 
-fn shown(snapshot: &AccountSnapshot) -> Value {
+fn snapshot_json(snapshot: &AccountSnapshot) -> Value {
     members(snapshot).into()
 }
 

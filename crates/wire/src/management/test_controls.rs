@@ -7,7 +7,7 @@ use pleiad_engine::{ContainerName, FaultAt, FaultKind, InjectedFault, JobStep};
 use pleiad_model::env::{Env, OffsetEnv};
 use pleiad_model::{Error, Kind, Object, Result, Value};
 
-use super::request::{ManagementRequest, number, only};
+use super::request::{ManagementRequest, number, reject_unknown_members};
 use super::{ManagementApi, ok};
 use crate::nosql::reply::{Handled, Reply};
 
@@ -29,12 +29,12 @@ impl ManagementApi {
             .with("keyBytesMax", limits.key_bytes_max)
             .with("rangesInitial", u64::from(limits.ranges_initial))
             .with("holds", steps.iter().map(|step| Value::from(step.to_string())).collect::<Vec<_>>())
-            .with("faults", faults.iter().map(shown).collect::<Vec<_>>())
+            .with("faults", faults.iter().map(fault_json).collect::<Vec<_>>())
             .with("clockAheadMs", self.clock.as_ref().map_or(0, |clock| clock.ahead_ms())))
     }
 
     pub(super) fn hold(&self, step: JobStep, held: bool) -> Handled {
-        self.steered()?;
+        self.test_clock()?;
         match held {
             true => self.engine.hold_jobs_at(step),
             false => self.engine.release_jobs_at(step),
@@ -42,31 +42,31 @@ impl ManagementApi {
         Ok(Reply::empty(StatusCode::NO_CONTENT))
     }
 
-    pub(super) fn set_fault(&self, at: ContainerName<'_>, id: u32, asked: &ManagementRequest<'_>) -> Handled {
-        self.steered()?;
-        let fault = self.fault(&asked.object()?)?;
+    pub(super) fn set_fault(&self, at: ContainerName<'_>, id: u32, request: &ManagementRequest<'_>) -> Handled {
+        self.test_clock()?;
+        let fault = self.parse_fault(&request.object()?)?;
         self.check_range(at, id)?;
         self.engine.set_fault(at, id, fault)?;
         Ok(Reply::empty(StatusCode::NO_CONTENT))
     }
 
     pub(super) fn clear_fault(&self, at: ContainerName<'_>, id: u32) -> Handled {
-        self.steered()?;
+        self.test_clock()?;
         self.engine.clear_fault(at, id)?;
         Ok(Reply::empty(StatusCode::NO_CONTENT))
     }
 
-    pub(super) fn move_clock(&self, asked: &ManagementRequest<'_>) -> Handled {
-        let clock = self.steered()?;
-        let body = asked.object()?;
-        only(&body, &["advance_ms"])?;
+    pub(super) fn move_clock(&self, request: &ManagementRequest<'_>) -> Handled {
+        let clock = self.test_clock()?;
+        let body = request.object()?;
+        reject_unknown_members(&body, &["advance_ms"])?;
         let by_ms = number(&body, "advance_ms")?
             .ok_or_else(|| Error::invalid("'advance_ms' says how many milliseconds the clock moves ahead."))?;
         clock.advance_ms(by_ms);
         ok(Object::new().with("nowMs", clock.now_ms()).with("aheadMs", clock.ahead_ms()))
     }
 
-    fn steered(&self) -> Result<&OffsetEnv> {
+    fn test_clock(&self) -> Result<&OffsetEnv> {
         self.clock.as_deref().ok_or_else(|| {
             Error::new(
                 Kind::Forbidden,
@@ -77,8 +77,8 @@ impl ManagementApi {
 
     /// `{"kind": "slow", "delay_ms": 500, "count": 3}`; without a count or a duration the fault stays until it is
     /// cleared.
-    fn fault(&self, body: &Object) -> Result<InjectedFault> {
-        only(body, &["kind", "count", "duration_ms", "delay_ms"])?;
+    fn parse_fault(&self, body: &Object) -> Result<InjectedFault> {
+        reject_unknown_members(body, &["kind", "count", "duration_ms", "delay_ms"])?;
         let delay_ms = number(body, "delay_ms")?.unwrap_or(DELAY_MS).min(DELAY_MS_MAX);
         let until_ms = number(body, "duration_ms")?.map(|ms| self.engine.now_ms().saturating_add(ms));
         Ok(InjectedFault { kind: kind(body)?, delay_ms, left: number(body, "count")?, until_ms })
@@ -90,7 +90,7 @@ fn kind(body: &Object) -> Result<FaultKind> {
     FaultKind::parse(name).ok_or_else(|| Error::invalid("'kind' must be gone (410), throttled (429) or slow."))
 }
 
-fn shown(at: &FaultAt) -> Value {
+fn fault_json(at: &FaultAt) -> Value {
     let fault = &at.fault;
     let mut shown = Object::new()
         .with("database", at.database.as_str())

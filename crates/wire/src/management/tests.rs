@@ -17,7 +17,7 @@ fn paths_name_resources() {
 }
 
 #[test]
-fn other_paths_are_not_ours() {
+fn other_paths_are_not_management_paths() {
     assert_eq!(below_root("/dbs"), None);
     assert_eq!(below_root("/_pleiadx/v1"), None);
     assert_eq!(below_root("/_pleiad"), Some(""));
@@ -30,7 +30,7 @@ fn the_decoded_path_is_signed() {
     assert!(super::names("/v1/%GG").is_err());
 }
 
-fn asked<'a>(query: &'a str, body: &'static str) -> ManagementRequest<'a> {
+fn management_request<'a>(query: &'a str, body: &'static str) -> ManagementRequest<'a> {
     ManagementRequest {
         method: &Method::GET,
         names: Vec::new(),
@@ -41,9 +41,9 @@ fn asked<'a>(query: &'a str, body: &'static str) -> ManagementRequest<'a> {
 
 #[test]
 fn parameters_are_decoded() {
-    assert_eq!(asked("top=5&by=a%20b", "").param("by").unwrap().as_deref(), Some("a b"));
-    assert_eq!(asked("top=5", "").param("by").unwrap(), None);
-    assert!(asked("by=%zz", "").param("by").is_err());
-    assert!(asked("", "").object().unwrap().is_empty());
-    assert!(asked("", "[1]").object().is_err() && asked("", "{").object().is_err());
+    assert_eq!(management_request("top=5&by=a%20b", "").param("by").unwrap().as_deref(), Some("a b"));
+    assert_eq!(management_request("top=5", "").param("by").unwrap(), None);
+    assert!(management_request("by=%zz", "").param("by").is_err());
+    assert!(management_request("", "").object().unwrap().is_empty());
+    assert!(management_request("", "[1]").object().is_err() && management_request("", "{").object().is_err());
 }

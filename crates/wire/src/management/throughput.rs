@@ -10,7 +10,7 @@ use std::sync::Arc;
 use pleiad_engine::{Offer, OfferChange, OfferOwner, ProvisionedThroughput, ThroughputRequest};
 use pleiad_model::{Error, Object, Result, Value};
 
-use super::request::{ManagementRequest, only};
+use super::request::{ManagementRequest, reject_unknown_members};
 use super::route::Owner;
 use super::{ManagementApi, ok};
 use crate::nosql::reply::Handled;
@@ -18,14 +18,14 @@ use crate::nosql::reply::Handled;
 impl ManagementApi {
     pub(super) fn throughput(&self, of: Owner<'_>) -> Handled {
         let offer = self.offer(of)?;
-        ok(self.reserved(&offer))
+        ok(self.offer_json(&offer))
     }
 
-    pub(super) async fn set_throughput(&self, of: Owner<'_>, asked: &ManagementRequest<'_>) -> Handled {
-        let wanted = wanted(&asked.object()?)?;
+    pub(super) async fn set_throughput(&self, of: Owner<'_>, request: &ManagementRequest<'_>) -> Handled {
+        let throughput = parse_throughput(&request.object()?)?;
         let offer = self.offer(of)?;
-        let offer = self.engine.catalog.replace_offer(offer.rid, OfferChange::ToEither(wanted), None).await?;
-        ok(self.reserved(&offer))
+        let offer = self.engine.catalog.replace_offer(offer.rid, OfferChange::ToEither(throughput), None).await?;
+        ok(self.offer_json(&offer))
     }
 
     fn offer(&self, of: Owner<'_>) -> Result<Arc<Offer>> {
@@ -47,7 +47,7 @@ impl ManagementApi {
         self.engine.catalog.tree().offer(owner).cloned().ok_or_else(|| Error::not_found(otherwise))
     }
 
-    pub(super) fn reserved(&self, offer: &Offer) -> Object {
+    pub(super) fn offer_json(&self, offer: &Offer) -> Object {
         let minimum = self.engine.catalog.minimum_ru(&self.engine.catalog.tree(), offer);
         let shown = match offer.throughput {
             ProvisionedThroughput::Manual(ru) => Object::new().with("kind", "manual").with("throughput", u64::from(ru)),
@@ -64,10 +64,10 @@ impl ManagementApi {
 }
 
 /// The members that specify throughput.
-pub(super) const NAMES: [&str; 2] = ["throughput", "autoscaleMaxThroughput"];
+pub(super) const THROUGHPUT_MEMBERS: [&str; 2] = ["throughput", "autoscaleMaxThroughput"];
 
-pub(super) fn wanted(body: &Object) -> Result<ThroughputRequest> {
-    only(body, &NAMES)?;
+pub(super) fn parse_throughput(body: &Object) -> Result<ThroughputRequest> {
+    reject_unknown_members(body, &THROUGHPUT_MEMBERS)?;
     let number = |name| body.get(name).and_then(Value::as_i64);
     match (number("throughput"), number("autoscaleMaxThroughput")) {
         (Some(ru), None) => Ok(ThroughputRequest::Manual(ru)),

@@ -6,25 +6,25 @@ use pleiad_model::{ExceededLimit, Object, Value, json};
 
 use super::{ManagementApi, list};
 use crate::nosql::reply::Handled;
-use crate::webhook::shown;
+use crate::webhook::alert_json;
 
 impl ManagementApi {
     /// Newest last.
     pub(super) fn throttles(&self) -> Handled {
-        list("throttles", self.engine.throttles().iter().map(throttle).collect())
+        list("throttles", self.engine.throttles().iter().map(throttle_json).collect())
     }
 
     /// Newest last.
     pub(super) fn alerts(&self) -> Handled {
-        list("alerts", self.engine.alerts_lately().iter().map(|alert| shown(alert).into()).collect())
+        list("alerts", self.engine.alerts_lately().iter().map(|alert| alert_json(alert).into()).collect())
     }
 
     pub(super) fn metrics(&self) -> Handled {
         let mut rows = Vec::new();
-        for of in &self.engine.metrics().containers {
-            let mut told = MetricList { of, rows: &mut rows };
-            told.container();
-            of.partitions.iter().for_each(|partition| told.partition(partition));
+        for container in &self.engine.metrics().containers {
+            let mut metric_list = MetricList { metrics: container, rows: &mut rows };
+            metric_list.add_container();
+            container.partitions.iter().for_each(|partition| metric_list.add_partition(partition));
         }
         list("metrics", rows)
     }
@@ -32,34 +32,34 @@ impl ManagementApi {
 
 /// The metrics of one container, appended to the list.
 struct MetricList<'a> {
-    of: &'a ContainerMetrics,
+    metrics: &'a ContainerMetrics,
     rows: &'a mut Vec<Value>,
 }
 
 impl MetricList<'_> {
-    fn container(&mut self) {
-        let sum = |figure: fn(&PartitionMetrics) -> u64| self.of.partitions.iter().map(figure).sum::<u64>() as f64;
+    fn add_container(&mut self) {
+        let sum = |figure: fn(&PartitionMetrics) -> u64| self.metrics.partitions.iter().map(figure).sum::<u64>() as f64;
         let (items, bytes) = (sum(|partition| partition.items), sum(|partition| partition.item_bytes));
         self.add("DocumentCount", "Count", items, &[]);
         self.add("DataUsage", "Bytes", bytes, &[]);
-        match self.of.throughput {
+        match self.metrics.throughput {
             Some(ProvisionedThroughput::Manual(ru)) => self.add("ProvisionedThroughput", "Count", ru.into(), &[]),
             Some(ProvisionedThroughput::Autoscale { max, .. }) => {
                 self.add("AutoscaleMaxThroughput", "Count", max.into(), &[]);
             }
             None => {}
         }
-        if let Some(ru) = self.of.autoscaled_ru {
+        if let Some(ru) = self.metrics.autoscaled_ru {
             self.add("AutoscaledRU", "Count", ru, &[]);
         }
-        if let Some(index) = &self.of.global_index {
+        if let Some(index) = &self.metrics.global_index {
             let status = ("GlobalSecondaryIndexStatus", index.status);
             let behind_s = index.behind_ms as f64 / 1000.0;
             self.add("GlobalSecondaryIndexPropagationLatency", "Seconds", behind_s, &[status]);
         }
     }
 
-    fn partition(&mut self, partition: &PartitionMetrics) {
+    fn add_partition(&mut self, partition: &PartitionMetrics) {
         let id = partition.range.to_string();
         let range = ("PartitionKeyRangeId", id.as_str());
         self.add("PhysicalPartitionSizeInfo", "Bytes", partition.item_bytes as f64, &[range]);
@@ -79,8 +79,8 @@ impl MetricList<'_> {
 
     fn add(&mut self, name: &str, unit: &str, value: f64, more: &[(&str, &str)]) {
         let named = Object::new()
-            .with("DatabaseName", self.of.database.as_str())
-            .with("CollectionName", self.of.container.as_str());
+            .with("DatabaseName", self.metrics.database.as_str())
+            .with("CollectionName", self.metrics.container.as_str());
         let dimensions = more.iter().fold(named, |all, (name, value)| all.with(*name, *value));
         let value = (value * 100.0).round() / 100.0;
         let row = Object::new().with("name", name).with("unit", unit).with("value", value);
@@ -88,7 +88,7 @@ impl MetricList<'_> {
     }
 }
 
-fn throttle(entry: &ThrottleEntry) -> Value {
+fn throttle_json(entry: &ThrottleEntry) -> Value {
     let over = match entry.over {
         ExceededLimit::Share => "partition",
         ExceededLimit::Bucket => "throughputBucket",

@@ -89,7 +89,7 @@ fn parse_by(path: &str, decode: fn(&str, &mut String) -> Result<()>) -> Result<A
         names: SmallVec::new(),
     };
     for segment in path.split('/').filter(|segment| !segment.is_empty()) {
-        address.step(segment, path, decode)?;
+        address.descend(segment, path, decode)?;
     }
     Ok(address)
 }
@@ -136,11 +136,11 @@ impl Address {
     }
 
     /// Descends by one segment.
-    fn step(&mut self, segment: &str, whole: &str, decode: fn(&str, &mut String) -> Result<()>) -> Result<()> {
+    fn descend(&mut self, segment: &str, whole: &str, decode: fn(&str, &mut String) -> Result<()>) -> Result<()> {
         if self.is_feed {
             return self.push_name(segment, decode);
         }
-        let child = self.resource.child(segment).ok_or_else(|| no_such_place(segment, whole))?;
+        let child = self.resource.child(segment).ok_or_else(|| no_such_resource(segment, whole))?;
         self.push_separator();
         self.path.push_str(segment);
         self.resource = child;
@@ -213,7 +213,7 @@ impl ResourceType {
     }
 }
 
-fn no_such_place(segment: &str, whole: &str) -> Error {
+fn no_such_resource(segment: &str, whole: &str) -> Error {
     Error::not_found(format!("The path {whole:?} names no resource: {segment:?} is not a collection at that place."))
 }
 

@@ -82,7 +82,7 @@ pub struct TrustAnchors<'a> {
     pub keys: &'a SigningKeys,
     pub tokens: &'a TokenSigner,
     /// Without it, only emulator tokens are accepted as bearer tokens.
-    pub keyring: Option<&'a JwksCache>,
+    pub jwks_cache: Option<&'a JwksCache>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,21 +166,21 @@ impl fmt::Debug for SigningKeys {
 }
 
 /// Returns the caller that signed the request, or the reason why the credentials are invalid.
-pub fn authorize(trust: TrustAnchors<'_>, presented: &Credentials<'_>, at: AuthTime) -> Result<Caller, AuthError> {
-    let header = presented.authorization.ok_or(AuthError::Missing)?;
+pub fn authorize(trust: TrustAnchors<'_>, credentials: &Credentials<'_>, at: AuthTime) -> Result<Caller, AuthError> {
+    let header = credentials.authorization.ok_or(AuthError::Missing)?;
     let decoded =
         percent_decode(header).ok_or(AuthError::Malformed("a percent sign without two hexadecimal digits"))?;
     let text = std::str::from_utf8(&decoded).map_err(|_| AuthError::Malformed("not UTF-8"))?;
     match AuthToken::parse(text)? {
-        AuthToken::Master(signature) => master(trust.keys, presented, signature, at.wall_ms),
-        AuthToken::Aad(jwt) => bearer(trust, jwt, at),
-        AuthToken::Resource(signature) => permitted(trust.tokens, signature, at.now_ms),
+        AuthToken::Master(signature) => check_master_key(trust.keys, credentials, signature, at.wall_ms),
+        AuthToken::Aad(jwt) => check_bearer(trust, jwt, at),
+        AuthToken::Resource(signature) => check_resource_token(trust.tokens, signature, at.now_ms),
     }
 }
 
 /// The issuer of a bearer token writes its own clock's time into it, which tests do not advance.
-fn bearer(trust: TrustAnchors<'_>, jwt: &str, at: AuthTime) -> Result<Caller, AuthError> {
-    match (emulator_token::check(trust.keys, jwt, at.wall_ms), trust.keyring) {
+fn check_bearer(trust: TrustAnchors<'_>, jwt: &str, at: AuthTime) -> Result<Caller, AuthError> {
+    match (emulator_token::check(trust.keys, jwt, at.wall_ms), trust.jwks_cache) {
         (Err(_), Some(keyring)) => keyring.check(jwt, at.wall_ms).map(Caller::Principal),
         (emulated, _) => emulated,
     }
@@ -210,25 +210,30 @@ impl<'a> AuthToken<'a> {
     }
 }
 
-fn permitted(tokens: &TokenSigner, signature: &str, now_ms: u64) -> Result<Caller, AuthError> {
-    let ticket = ResourceToken::redeem(signature, tokens).ok_or(AuthError::BadToken)?;
-    if now_ms / 1000 >= ticket.expires_s {
+fn check_resource_token(tokens: &TokenSigner, signature: &str, now_ms: u64) -> Result<Caller, AuthError> {
+    let token = ResourceToken::redeem(signature, tokens).ok_or(AuthError::BadToken)?;
+    if now_ms / 1000 >= token.expires_s {
         return Err(AuthError::Expired);
     }
-    Ok(Caller::Permitted(ticket))
+    Ok(Caller::Permitted(token))
 }
 
-fn master(keys: &SigningKeys, presented: &Credentials<'_>, signature: &str, wall_ms: u64) -> Result<Caller, AuthError> {
+fn check_master_key(
+    keys: &SigningKeys,
+    credentials: &Credentials<'_>,
+    signature: &str,
+    wall_ms: u64,
+) -> Result<Caller, AuthError> {
     let signature = decode_signature(signature)?;
-    let date = presented.x_ms_date.or(presented.date).ok_or(AuthError::Malformed("no x-ms-date header"))?;
+    let date = credentials.x_ms_date.or(credentials.date).ok_or(AuthError::Malformed("no x-ms-date header"))?;
     let date_ms = date::parse_ms(date).ok_or(AuthError::Malformed("the date is not in RFC 1123 form"))?;
-    let caller = signer(keys, presented, &signature)?;
+    let caller = signer(keys, credentials, &signature)?;
     // The clock is checked last: only clients with a valid key learn whether their clock is off.
     if wall_ms.abs_diff(date_ms) > SKEW_MS_MAX {
         return Err(AuthError::Skewed);
     }
     match caller {
-        Caller::ReadOnly if !presented.is_read => Err(AuthError::ReadOnlyKey),
+        Caller::ReadOnly if !credentials.is_read => Err(AuthError::ReadOnlyKey),
         caller => Ok(caller),
     }
 }
@@ -242,28 +247,28 @@ fn decode_signature(text: &str) -> Result<[u8; SIGNATURE_BYTES], AuthError> {
     .ok_or(AuthError::Malformed("the signature is not base64 of 32 bytes"))
 }
 
-fn signer(keys: &SigningKeys, presented: &Credentials<'_>, signature: &[u8]) -> Result<Caller, AuthError> {
-    let text = string_to_sign(presented, presented.date.unwrap_or_default());
+fn signer(keys: &SigningKeys, credentials: &Credentials<'_>, signature: &[u8]) -> Result<Caller, AuthError> {
+    let text = string_to_sign(credentials, credentials.date.unwrap_or_default());
     if let Some(caller) = keys.signer(&text, signature) {
         return Ok(caller);
     }
     // HTTP stacks may add a `date` header without the knowledge of a client that signed `x-ms-date` alone.
-    if presented.x_ms_date.is_some()
-        && presented.date.is_some()
-        && let Some(caller) = keys.signer(&string_to_sign(presented, ""), signature)
+    if credentials.x_ms_date.is_some()
+        && credentials.date.is_some()
+        && let Some(caller) = keys.signer(&string_to_sign(credentials, ""), signature)
     {
         return Ok(caller);
     }
     Err(AuthError::BadSignature { string_to_sign: String::from_utf8_lossy(&text).into_owned() })
 }
 
-fn string_to_sign(presented: &Credentials<'_>, date: &str) -> StringToSign {
-    let signing = presented.signing;
+fn string_to_sign(credentials: &Credentials<'_>, date: &str) -> StringToSign {
+    let signing = credentials.signing;
     let mut out = StringToSign::new();
-    push_line(&mut out, presented.verb, true);
+    push_line(&mut out, credentials.verb, true);
     push_line(&mut out, signing.resource_type, true);
     push_line(&mut out, signing.link, signing.lower_case_link);
-    push_line(&mut out, presented.x_ms_date.unwrap_or_default(), true);
+    push_line(&mut out, credentials.x_ms_date.unwrap_or_default(), true);
     push_line(&mut out, date, true);
     out
 }

@@ -35,12 +35,12 @@ impl BatchFormat {
 
 /// The operations, and for each whether its result omits the item.
 pub fn parse(format: BatchFormat, body: &[u8]) -> Result<(Vec<BatchOperation>, Vec<bool>)> {
-    let sent = match format {
+    let raw = match format {
         BatchFormat::Json => json::parse(body)?,
         BatchFormat::HybridRow => hybrid_row::parse(body)?,
     };
-    let minimal = sent.iter().map(|sent| sent.minimal).collect();
-    Ok((sent.into_iter().map(RawBatchOperation::understood).collect::<Result<_>>()?, minimal))
+    let minimal = raw.iter().map(|sent| sent.minimal).collect();
+    Ok((raw.into_iter().map(RawBatchOperation::decode).collect::<Result<_>>()?, minimal))
 }
 
 pub fn write(
@@ -79,7 +79,7 @@ struct RawBatchOperation {
 }
 
 impl RawBatchOperation {
-    fn understood(self) -> Result<BatchOperation> {
+    fn decode(self) -> Result<BatchOperation> {
         let indexed = indexing_directive(self.indexing_directive.as_deref())?;
         let options =
             WriteOptions { condition: condition(self.if_match.as_deref(), self.if_none_match.as_deref()), indexed };

@@ -97,29 +97,29 @@ impl<'a> BinaryJsonReader<'a> {
 
     fn array(&mut self, shape: u8, depth: usize) -> Result<Value> {
         self.check_depth(depth)?;
-        let frame = self.frame(shape)?;
+        let header = self.container_header(shape)?;
         let mut items = Vec::new();
-        while !frame.is_over(self.at, items.len()) {
+        while !header.is_complete(self.at, items.len()) {
             items.push(self.value(depth + 1)?);
         }
-        self.check_frame(&frame, items.len())?;
+        self.check_container_header(&header, items.len())?;
         Ok(Value::Array(items))
     }
 
     fn object(&mut self, shape: u8, depth: usize) -> Result<Value> {
         self.check_depth(depth)?;
-        let frame = self.frame(shape)?;
+        let header = self.container_header(shape)?;
         let mut properties = Vec::new();
-        while !frame.is_over(self.at, properties.len()) {
+        while !header.is_complete(self.at, properties.len()) {
             let marker = self.byte()?;
             properties.push((self.text(marker)?, self.value(depth + 1)?));
         }
-        self.check_frame(&frame, properties.len())?;
+        self.check_container_header(&header, properties.len())?;
         Ok(Value::Object(json::with_unique_names(properties)))
     }
 
     /// Empty, one member, or a length (and a count) in one, two or four bytes; the same for arrays and objects.
-    fn frame(&mut self, shape: u8) -> Result<ContainerHeader> {
+    fn container_header(&mut self, shape: u8) -> Result<ContainerHeader> {
         let (width, has_count) = match shape {
             0 => return Ok(ContainerHeader { end: Some(self.at), count: Some(0) }),
             1 => return Ok(ContainerHeader { end: None, count: Some(1) }),
@@ -133,9 +133,9 @@ impl<'a> BinaryJsonReader<'a> {
         Ok(ContainerHeader { end: Some(end), count })
     }
 
-    fn check_frame(&self, frame: &ContainerHeader, members: usize) -> Result<()> {
-        let right_end = frame.end.is_none_or(|end| end == self.at);
-        let right_count = frame.count.is_none_or(|count| count == members);
+    fn check_container_header(&self, header: &ContainerHeader, members: usize) -> Result<()> {
+        let right_end = header.end.is_none_or(|end| end == self.at);
+        let right_count = header.count.is_none_or(|count| count == members);
         if right_end && right_count {
             return Ok(());
         }
@@ -220,7 +220,7 @@ impl<'a> BinaryJsonReader<'a> {
 }
 
 impl ContainerHeader {
-    fn is_over(&self, at: usize, members: usize) -> bool {
+    fn is_complete(&self, at: usize, members: usize) -> bool {
         match self.end {
             Some(end) => at >= end,
             None => self.count == Some(members),

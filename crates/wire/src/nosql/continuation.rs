@@ -22,7 +22,7 @@ mod query; // positions in a query
 const VERSION: u8 = 4;
 /// Only a split between two pages divides a range in progress, so tokens with this many ranges do not occur in
 /// practice.
-const STRETCHES_MAX: usize = 255;
+const RANGES_MAX: usize = 255;
 const TAG_BYTES: usize = 32;
 
 pub struct TokenSigner {
@@ -36,12 +36,12 @@ impl TokenSigner {
 
     /// `owner` is the rid text of the container or feed that the position belongs to.
     pub fn issue(&self, owner: &str, position: &FeedCursor) -> String {
-        let stretches = position.0.get(..position.0.len().min(STRETCHES_MAX)).unwrap_or_default();
-        let mut out = vec![VERSION, stretches.len() as u8];
-        for stretch in stretches {
-            put_key(&mut out, &stretch.keys.min);
-            put_key(&mut out, &stretch.keys.max);
-            out.extend_from_slice(&stretch.docnum.to_be_bytes());
+        let ranges = position.0.get(..position.0.len().min(RANGES_MAX)).unwrap_or_default();
+        let mut out = vec![VERSION, ranges.len() as u8];
+        for range in ranges {
+            put_key(&mut out, &range.keys.min);
+            put_key(&mut out, &range.keys.max);
+            out.extend_from_slice(&range.docnum.to_be_bytes());
         }
         self.seal(owner, out)
     }
@@ -77,15 +77,15 @@ impl TokenSigner {
     fn open(&self, owner: &str, token: &str) -> Option<FeedCursor> {
         let signed = self.unseal(owner, token)?;
         let ([version, count], mut rest) = signed.split_first_chunk::<2>()?;
-        let mut stretches: Vec<RangeCursor> = Vec::with_capacity(usize::from(*count));
+        let mut ranges: Vec<RangeCursor> = Vec::with_capacity(usize::from(*count));
         for _ in 0..*count {
             let (min, after) = take_key(rest)?;
             let (max, after) = take_key(after)?;
             let (docnum, after) = after.split_first_chunk::<8>()?;
-            stretches.extend(FeedCursor::after(EpkRange { min, max }, u64::from_be_bytes(*docnum)).0);
+            ranges.extend(FeedCursor::after(EpkRange { min, max }, u64::from_be_bytes(*docnum)).0);
             rest = after;
         }
-        (*version == VERSION && rest.is_empty()).then_some(FeedCursor(stretches))
+        (*version == VERSION && rest.is_empty()).then_some(FeedCursor(ranges))
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_refused(text in "\\PC{0,80}") {
+        fn arbitrary_text_is_rejected(text in "\\PC{0,80}") {
             prop_assert!(TokenSigner::new(&[7; 32]).redeem("AAAA", &text).is_err());
         }
     }

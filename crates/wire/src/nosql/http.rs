@@ -18,7 +18,7 @@ use super::reply::{
     ErrorReply, Handled, LAST_STATE_CHANGE, REQUEST_DURATION_MS, Reply, TRANSPORT_REQUEST_ID, set, set_number,
 };
 use super::request::{Request, is_read};
-use super::role_access::needs_a_key;
+use super::role_access::account_key_required;
 use super::status::ErrorStatus;
 use super::{Frontend, address};
 use crate::listener::{BodyError, ConnectionOrigin, Service, read_body};
@@ -31,13 +31,13 @@ impl Service for Frontend {
         let (parts, body) = request.into_parts();
         if self.https_only && !origin.secure {
             let refusal = ErrorReply::from(ErrorStatus::new(StatusCode::BAD_REQUEST, "This port speaks HTTPS only."));
-            let activity = activity_id(&parts.headers).unwrap_or_else(|| self.new_activity());
+            let activity = activity_id(&parts.headers).unwrap_or_else(|| self.new_activity_id());
             return refusal.reply(activity.to_str().unwrap_or_default()).finish(&activity);
         }
-        if let Some(reply) = self.beside(&parts) {
+        if let Some(reply) = self.operational_endpoint(&parts) {
             return reply;
         }
-        let activity = activity_id(&parts.headers).unwrap_or_else(|| self.new_activity());
+        let activity = activity_id(&parts.headers).unwrap_or_else(|| self.new_activity_id());
         let handled = self.handle(origin, &parts, body).await;
         let reply = match handled {
             Ok(reply) => reply,
@@ -48,7 +48,7 @@ impl Service for Frontend {
         };
         let took = began.elapsed();
         self.metrics.request(MetricOperation::of(&parts.method), reply.status.as_u16(), reply.charge_ru, took);
-        self.described(reply, took).finish(&activity)
+        self.with_diagnostics(reply, took).finish(&activity)
     }
 }
 
@@ -65,10 +65,10 @@ impl Frontend {
         let authority = parts.uri.authority().map(|authority| authority.as_str());
         let request =
             Request { method: &parts.method, address: &address, headers: &parts.headers, body, origin, authority };
-        let mut engine = self.live.engine();
+        let mut engine = self.account_host.engine();
         loop {
-            let handled = self.gateway(&engine).dispatch(&request, &caller).await;
-            match self.live.instead_of(&engine, is_turned_away(&handled)).await? {
+            let handled = self.request_context(&engine).dispatch(&request, &caller).await;
+            match self.account_host.instead_of(&engine, is_unavailable(&handled)).await? {
                 None => return handled,
                 Some(next) => engine = next,
             }
@@ -83,13 +83,19 @@ impl Frontend {
         match self.caller(parts, management::signing(&link), is_read).await? {
             Caller::ReadWrite | Caller::ReadOnly => {}
             Caller::Data if is_read => {}
-            _ => return Err(needs_a_key(&self.account.id, &parts.method, parts.uri.path().trim_start_matches('/'))),
+            _ => {
+                return Err(account_key_required(
+                    &self.account.id,
+                    &parts.method,
+                    parts.uri.path().trim_start_matches('/'),
+                ));
+            }
         }
         let body = self.body(&parts.method, body).await?;
-        let asked = management::ManagementRequest { method: &parts.method, names, query: parts.uri.query(), body };
-        let handled = match management::snapshots::SnapshotRoute::parse(&asked.names) {
-            Some(route) => management::snapshots::answer(&self.live, route, &asked).await,
-            None => self.ask_desk(&asked).await,
+        let request = management::ManagementRequest { method: &parts.method, names, query: parts.uri.query(), body };
+        let handled = match management::snapshots::SnapshotRoute::parse(&request.names) {
+            Some(route) => management::snapshots::answer(&self.account_host, route, &request).await,
+            None => self.call_management_api(&request).await,
         };
         match handled {
             Ok(reply) => Ok(reply.charged(0.0)),
@@ -97,11 +103,11 @@ impl Frontend {
         }
     }
 
-    async fn ask_desk(&self, asked: &management::ManagementRequest<'_>) -> Handled {
-        let mut engine = self.live.engine();
+    async fn call_management_api(&self, request: &management::ManagementRequest<'_>) -> Handled {
+        let mut engine = self.account_host.engine();
         loop {
-            let handled = management::ManagementApi::new(engine.clone(), self.clock.clone()).answer(asked).await;
-            match self.live.instead_of(&engine, is_turned_away(&handled)).await? {
+            let handled = management::ManagementApi::new(engine.clone(), self.clock.clone()).answer(request).await;
+            match self.account_host.instead_of(&engine, is_unavailable(&handled)).await? {
                 None => return handled,
                 Some(next) => engine = next,
             }
@@ -111,7 +117,7 @@ impl Frontend {
     /// An issuer may have rotated its keys: a token with an unknown key is checked again after the key set was fetched
     /// again.
     async fn caller(&self, parts: &Parts, signing: Signing<'_>, is_read: bool) -> Result<Caller, AuthError> {
-        let presented = Credentials {
+        let credentials = Credentials {
             verb: parts.method.as_str(),
             signing,
             is_read,
@@ -119,15 +125,15 @@ impl Frontend {
             x_ms_date: text(&parts.headers, "x-ms-date"),
             date: text(&parts.headers, DATE.as_str()),
         };
-        let engine = self.live.engine();
+        let engine = self.account_host.engine();
         let at = AuthTime { now_ms: engine.now_ms(), wall_ms: engine.wall_ms() };
-        let keyring = self.access.keyring.as_ref();
-        let trust = TrustAnchors { keys: &self.keys, tokens: &self.tokens, keyring };
-        match (auth::authorize(trust, &presented, at), keyring) {
-            (Err(AuthError::UnknownKey), Some(keyring)) if keyring.look_again().await => {
-                auth::authorize(trust, &presented, at)
+        let keyring = self.access.jwks_cache.as_ref();
+        let trust = TrustAnchors { keys: &self.keys, tokens: &self.tokens, jwks_cache: keyring };
+        match (auth::authorize(trust, &credentials, at), keyring) {
+            (Err(AuthError::UnknownKey), Some(keyring)) if keyring.refetch_for_unknown_key().await => {
+                auth::authorize(trust, &credentials, at)
             }
-            (judged, _) => judged,
+            (result, _) => result,
         }
     }
 
@@ -139,7 +145,7 @@ impl Frontend {
     }
 
     /// Adds headers about the server and this request for client diagnostics.
-    fn described(&self, mut reply: Reply, took: Duration) -> Reply {
+    fn with_diagnostics(&self, mut reply: Reply, took: Duration) -> Reply {
         reply.headers.insert(LAST_STATE_CHANGE, self.started.clone());
         set_number(&mut reply.headers, TRANSPORT_REQUEST_ID, self.requests.fetch_add(1, Ordering::Relaxed));
         set(&mut reply.headers, REQUEST_DURATION_MS, &format!("{:.3}", took.as_secs_f64() * 1000.0));
@@ -152,14 +158,14 @@ impl Frontend {
             return Ok(None);
         }
         let query = parts.uri.query().unwrap_or_default();
-        let asked =
+        let resolve_for =
             query.split('&').find_map(|pair| pair.strip_prefix("$resolveFor=").or(pair.strip_prefix("%24resolveFor=")));
-        let path = percent_encoding::percent_decode_str(asked.unwrap_or_default()).decode_utf8_lossy();
+        let path = percent_encoding::percent_decode_str(resolve_for.unwrap_or_default()).decode_utf8_lossy();
         address::parse(&path).map(Some)
     }
 
     /// Endpoints outside the protocol: probes, metrics, the certificate.
-    fn beside(&self, parts: &Parts) -> Option<Response<Full<Bytes>>> {
+    fn operational_endpoint(&self, parts: &Parts) -> Option<Response<Full<Bytes>>> {
         if parts.method != Method::GET {
             return None;
         }
@@ -167,7 +173,7 @@ impl Frontend {
             "/health" => Some(plain("text/plain; charset=utf-8", "ok\n".into())),
             "/ready" => Some(self.ready()),
             "/metrics" => {
-                let text = self.metrics.render(&self.live.engine().metrics());
+                let text = self.metrics.render(&self.account_host.engine().metrics());
                 Some(plain("text/plain; version=0.0.4; charset=utf-8", text.into()))
             }
             "/_explorer/emulator.pem" => self.certificate.clone().map(|pem| plain("application/x-pem-file", pem)),
@@ -176,7 +182,7 @@ impl Frontend {
     }
 
     fn ready(&self) -> Response<Full<Bytes>> {
-        match self.live.engine().check_ready() {
+        match self.account_host.engine().check_ready() {
             Ok(()) => plain("text/plain; charset=utf-8", "ready\n".into()),
             Err(error) => {
                 let mut response = plain("text/plain; charset=utf-8", format!("not ready: {error}\n").into());
@@ -187,8 +193,8 @@ impl Frontend {
     }
 
     /// An activity id (a GUID) for requests without one: unique but not secret, so that it costs no system call.
-    fn new_activity(&self) -> HeaderValue {
-        let count = self.activities.fetch_add(1, Ordering::Relaxed);
+    fn new_activity_id(&self) -> HeaderValue {
+        let count = self.activity_count.fetch_add(1, Ordering::Relaxed);
         let (high, low) = (mix(self.activity_seed ^ count), mix(self.activity_seed.wrapping_add(!count)));
         // Marked as version 4, variant 1, as if it were random.
         let guid = format!(
@@ -216,7 +222,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 
 /// Whether the engine declined to execute the request, as opposed to reporting an outcome: after a restore the request
 /// then runs on the new engine.
-fn is_turned_away(handled: &Handled) -> bool {
+fn is_unavailable(handled: &Handled) -> bool {
     matches!(handled, Err(refusal) if refusal.failure.status == StatusCode::SERVICE_UNAVAILABLE)
 }
 

@@ -56,23 +56,23 @@ struct PermissionScope {
 }
 
 impl PermissionScope {
-    fn read(grant: &PermissionGrant) -> Result<PermissionScope> {
+    fn parse(grant: &PermissionGrant) -> Result<PermissionScope> {
         let mode = Mode::parse(&grant.mode)
             .ok_or_else(|| Error::invalid("The permissionMode is neither 'Read' nor 'All'."))?;
-        let resource = address::parse_link(&grant.resource).map_err(|_| cannot_be_for(&grant.resource))?;
+        let resource = address::parse_link(&grant.resource).map_err(|_| invalid_resource(&grant.resource))?;
         let key = grant.key.as_ref().map(|key| PartitionKey::parse(&json::to_string(key))).transpose()?;
         Ok(PermissionScope { mode, resource, key })
     }
 
     /// The resource within the container that the permission is for; `None` if it is for the whole container.
-    fn one(&self) -> Option<(ResourceType, &str)> {
+    fn granted_resource(&self) -> Option<(ResourceType, &str)> {
         self.resource.segment(2).map(|name| (self.resource.resource, name))
     }
 }
 
 /// Validates a grant before a permission is stored.
 pub fn check_grant(grant: &PermissionGrant) -> Result<()> {
-    let scope = PermissionScope::read(grant)?;
+    let scope = PermissionScope::parse(grant)?;
     if scope.key.as_ref().is_some_and(|key| key.components().is_empty()) {
         return Err(Error::invalid("A resourcePartitionKey has at least one value. Leave it out to permit all keys."));
     }
@@ -87,24 +87,24 @@ pub fn check_grant(grant: &PermissionGrant) -> Result<()> {
             | ResourceType::Conflicts,
             false,
         ) => Ok(()),
-        _ => Err(cannot_be_for(&grant.resource)),
+        _ => Err(invalid_resource(&grant.resource)),
     }
 }
 
-fn cannot_be_for(resource: &str) -> Error {
+fn invalid_resource(resource: &str) -> Error {
     let message = "it is for a container, an item, a script or a conflict";
     Error::invalid(format!("A permission cannot be for {resource:?}: {message}."))
 }
 
 /// Checks whether a resource token allows this request.
-pub fn check(engine: &Engine, ticket: ResourceToken, request: &Request<'_>) -> Result<(), ErrorReply> {
-    let permission = engine.catalog.with_tree(|tree| tree.permission(ticket.permission).cloned());
-    let permission = permission.filter(|permission| permission.version.number == ticket.version);
+pub fn check(engine: &Engine, token: ResourceToken, request: &Request<'_>) -> Result<(), ErrorReply> {
+    let permission = engine.catalog.with_tree(|tree| tree.permission(token.permission).cloned());
+    let permission = permission.filter(|permission| permission.version.number == token.version);
     let permission = permission.ok_or_else(|| {
         let message = "The authorization token is not valid: its permission was replaced or deleted. Read the permission again for another.";
         ErrorStatus::new(StatusCode::UNAUTHORIZED, message)
     })?;
-    let scope = PermissionScope::read(&permission.grant)?;
+    let scope = PermissionScope::parse(&permission.grant)?;
     let allowed = match same_container(engine, &scope, request) {
         Some(container) => allows(&scope, request, container.definition.partition_key.as_ref())?,
         None => is_account(request),
@@ -127,37 +127,44 @@ fn is_account(request: &Request<'_>) -> bool {
 fn allows(scope: &PermissionScope, request: &Request<'_>, key: Option<&PartitionKeyDefinition>) -> Result<bool> {
     let by_mode = scope.mode == Mode::All || is_read(request.method, request.headers, request.address);
     Ok(match request.address.resource {
-        ResourceType::Containers => *request.method == Method::GET || is_whole(scope) && replaces_or_deletes(request),
-        ResourceType::Ranges => by_mode,
-        ResourceType::Items if is_plan(request) => true,
-        ResourceType::Items => {
-            by_mode && is_one(scope, request) && keeps_id(scope, request) && is_key(scope, request, key)?
+        ResourceType::Containers => {
+            *request.method == Method::GET || covers_whole_container(scope) && replaces_or_deletes(request)
         }
-        ResourceType::Operations => by_mode && scope.one().is_none() && is_key(scope, request, key)?,
+        ResourceType::Ranges => by_mode,
+        ResourceType::Items if is_query_plan(request) => true,
+        ResourceType::Items => {
+            by_mode
+                && is_granted_resource(scope, request)
+                && keeps_id(scope, request)
+                && is_within_key(scope, request, key)?
+        }
+        ResourceType::Operations => {
+            by_mode && scope.granted_resource().is_none() && is_within_key(scope, request, key)?
+        }
         ResourceType::StoredProcedures if scope.key.is_some() => {
             let runs = *request.method == Method::POST && !request.address.is_feed;
-            runs && by_mode && is_one(scope, request) && is_key(scope, request, key)?
+            runs && by_mode && is_granted_resource(scope, request) && is_within_key(scope, request, key)?
         }
         ResourceType::StoredProcedures
         | ResourceType::Triggers
         | ResourceType::UserDefinedFunctions
         | ResourceType::Conflicts => {
-            by_mode && is_one(scope, request) && keeps_id(scope, request) && scope.key.is_none()
+            by_mode && is_granted_resource(scope, request) && keeps_id(scope, request) && scope.key.is_none()
         }
         _ => false,
     })
 }
 
 /// The permission covers the whole container, and therefore the container resource itself.
-fn is_whole(scope: &PermissionScope) -> bool {
-    scope.mode == Mode::All && scope.one().is_none() && scope.key.is_none()
+fn covers_whole_container(scope: &PermissionScope) -> bool {
+    scope.mode == Mode::All && scope.granted_resource().is_none() && scope.key.is_none()
 }
 
 fn replaces_or_deletes(request: &Request<'_>) -> bool {
     matches!(*request.method, Method::PUT | Method::DELETE) && !request.address.is_feed
 }
 
-fn is_plan(request: &Request<'_>) -> bool {
+fn is_query_plan(request: &Request<'_>) -> bool {
     request.address.is_feed && *request.method == Method::POST && request.post_kind() == PostKind::QueryPlan
 }
 
@@ -165,8 +172,8 @@ fn is_plan(request: &Request<'_>) -> bool {
 fn same_container(engine: &Engine, scope: &PermissionScope, request: &Request<'_>) -> Option<Arc<Container>> {
     let find = |name| engine.find_container(name).ok();
     let granted = container_name(&scope.resource).and_then(find)?;
-    let asked = container_name(request.address).and_then(find)?;
-    (granted.rid == asked.rid).then_some(granted)
+    let requested = container_name(request.address).and_then(find)?;
+    (granted.rid == requested.rid).then_some(granted)
 }
 
 fn container_name(address: &Address) -> Option<ContainerName<'_>> {
@@ -178,13 +185,13 @@ fn container_name(address: &Address) -> Option<ContainerName<'_>> {
 }
 
 /// A permission for one resource allows requests that address it in the same form: both by name or both by resource id.
-fn is_one(scope: &PermissionScope, request: &Request<'_>) -> bool {
-    let Some((kind, granted)) = scope.one() else { return true };
+fn is_granted_resource(scope: &PermissionScope, request: &Request<'_>) -> bool {
+    let Some((kind, granted)) = scope.granted_resource() else { return true };
     let named = request.address.resource == kind && !request.address.is_feed;
-    let Some(asked) = request.address.segment(2).filter(|_| named) else { return false };
+    let Some(requested) = request.address.segment(2).filter(|_| named) else { return false };
     match (scope.resource.by_rid, request.address.by_rid) {
-        (false, false) => granted == asked,
-        (true, true) => is_same_rid(kind, granted, asked),
+        (false, false) => granted == requested,
+        (true, true) => is_same_rid(kind, granted, requested),
         _ => false,
     }
 }
@@ -192,42 +199,50 @@ fn is_one(scope: &PermissionScope, request: &Request<'_>) -> bool {
 /// A resource that was granted by its id must keep that id: a replace with another id would take a name outside the
 /// permission. A body without an id is rejected later, when the item is decoded.
 fn keeps_id(scope: &PermissionScope, request: &Request<'_>) -> bool {
-    let granted = scope.one().filter(|_| !scope.resource.by_rid && *request.method == Method::PUT);
+    let granted = scope.granted_resource().filter(|_| !scope.resource.by_rid && *request.method == Method::PUT);
     let Some((_, granted)) = granted else { return true };
     let body = request.json().unwrap_or(Value::Null);
     body.get("id").and_then(Value::as_str).is_none_or(|id| id == granted)
 }
 
 /// The resource id of an item has several spellings.
-fn is_same_rid(kind: ResourceType, granted: &str, asked: &str) -> bool {
+fn is_same_rid(kind: ResourceType, granted: &str, requested: &str) -> bool {
     match kind {
-        ResourceType::Items => ItemRid::parse(granted).is_some_and(|rid| ItemRid::parse(asked) == Some(rid)),
-        _ => granted == asked,
+        ResourceType::Items => ItemRid::parse(granted).is_some_and(|rid| ItemRid::parse(requested) == Some(rid)),
+        _ => granted == requested,
     }
 }
 
 /// A permission for one partition key allows requests with that key. For a hierarchical key it may be a prefix.
-fn is_key(scope: &PermissionScope, request: &Request<'_>, definition: Option<&PartitionKeyDefinition>) -> Result<bool> {
+fn is_within_key(
+    scope: &PermissionScope,
+    request: &Request<'_>,
+    definition: Option<&PartitionKeyDefinition>,
+) -> Result<bool> {
     let Some(granted) = &scope.key else { return Ok(true) };
     // Without a partition key in the container, or without a value in the grant, the permission has nothing to be
     // narrowed to.
     let Some(definition) = definition.filter(|_| !granted.components().is_empty()) else { return Ok(false) };
     match request.partition_key()? {
-        Some(asked) => Ok(asked.components().starts_with(granted.components())),
-        None => is_within(granted, request, definition),
+        Some(requested) => Ok(requested.components().starts_with(granted.components())),
+        None => is_range_within_key(granted, request, definition),
     }
 }
 
 /// SDKs also identify a key by its EPK range: in change feeds, and for a prefix of a hierarchical key.
-fn is_within(granted: &PartitionKey, request: &Request<'_>, definition: &PartitionKeyDefinition) -> Result<bool> {
+fn is_range_within_key(
+    granted: &PartitionKey,
+    request: &Request<'_>,
+    definition: &PartitionKeyDefinition,
+) -> Result<bool> {
     let reads_a_feed = request.address.is_feed && is_read(request.method, request.headers, request.address);
-    let Some(asked) = request.epk_range()?.filter(|_| reads_a_feed) else { return Ok(false) };
-    let place = granted.effective(definition);
+    let Some(requested) = request.epk_range()?.filter(|_| reads_a_feed) else { return Ok(false) };
+    let epk = granted.effective(definition);
     let keys = match granted.matches_shape(definition) {
-        true => EpkRange::of_point(place),
-        false => EpkRange::of_prefix(place),
+        true => EpkRange::of_point(epk),
+        false => EpkRange::of_prefix(epk),
     };
-    Ok(keys.min <= asked.min && asked.max <= keys.max)
+    Ok(keys.min <= requested.min && requested.max <= keys.max)
 }
 
 #[cfg(test)]

@@ -45,17 +45,17 @@ const INDEXES_BYTES_MAX: usize = 8 << 10;
 const PLAN_BYTES_MAX: usize = 2 << 10;
 
 pub fn index_utilization(report: &QueryReport) -> String {
-    fitting(report, encoded)
+    fit_to_header(report, encode_v1)
 }
 
 /// The newer form, for clients that ask for it: fewer details per index, percent-encoding instead of base64.
 pub fn index_utilization_v2(report: &QueryReport) -> String {
-    fitting(report, encoded_v2)
+    fit_to_header(report, encode_v2)
 }
 
 /// As many entries as fit into the header: composite indexes are dropped first, then single ones, in both cases from
 /// the end.
-fn fitting(report: &QueryReport, form: fn(&[IndexMetric], &[IndexMetric]) -> String) -> String {
+fn fit_to_header(report: &QueryReport, form: fn(&[IndexMetric], &[IndexMetric]) -> String) -> String {
     let (mut single, mut composite) = (report.single.as_slice(), report.composite.as_slice());
     loop {
         let text = form(single, composite);
@@ -68,7 +68,7 @@ fn fitting(report: &QueryReport, form: fn(&[IndexMetric], &[IndexMetric]) -> Str
     }
 }
 
-fn encoded(single_indexes: &[IndexMetric], composite_indexes: &[IndexMetric]) -> String {
+fn encode_v1(single_indexes: &[IndexMetric], composite_indexes: &[IndexMetric]) -> String {
     let pick = |list: &[IndexMetric], utilized: bool, shape: fn(&IndexMetric) -> Value| -> Value {
         list.iter().filter(|index| index.utilized == utilized).map(shape).collect::<Vec<_>>().into()
     };
@@ -80,7 +80,7 @@ fn encoded(single_indexes: &[IndexMetric], composite_indexes: &[IndexMetric]) ->
     STANDARD.encode(json::to_string(&object.into()))
 }
 
-fn encoded_v2(single_indexes: &[IndexMetric], composite_indexes: &[IndexMetric]) -> String {
+fn encode_v2(single_indexes: &[IndexMetric], composite_indexes: &[IndexMetric]) -> String {
     let scored = |index: &IndexMetric, shape: Object| match index.utilized {
         true => shape,
         false => shape.with("IndexImpactScore", impact(index)),

@@ -66,9 +66,9 @@ impl Reply {
         self
     }
 
-    pub fn at(mut self, place: Option<PartitionLsn>) -> Self {
+    pub fn at_lsn(mut self, place: Option<PartitionLsn>) -> Self {
         if let Some(place) = place {
-            set_place(&mut self.headers, place);
+            set_partition_headers(&mut self.headers, place);
         }
         self
     }
@@ -95,14 +95,14 @@ impl Reply {
 }
 
 impl ErrorReply {
-    pub fn of<T>(answer: EngineResponse<T>) -> std::result::Result<(T, Option<PartitionLsn>, f64), ErrorReply> {
-        let EngineResponse { result, place, charge_ru } = answer;
+    pub fn of<T>(response: EngineResponse<T>) -> std::result::Result<(T, Option<PartitionLsn>, f64), ErrorReply> {
+        let EngineResponse { result, place, charge_ru } = response;
         match result {
             Ok(value) => Ok((value, place, charge_ru)),
             Err(error) => {
                 let mut headers = Box::<HeaderMap>::default();
                 if let Some(place) = place {
-                    set_place(&mut headers, place);
+                    set_partition_headers(&mut headers, place);
                 }
                 Err(ErrorReply { failure: error.into(), charge_ru, headers })
             }
@@ -140,10 +140,10 @@ fn charge_text(charge_ru: f64) -> String {
 }
 
 /// Headers about the partition that served the request.
-fn set_place(headers: &mut HeaderMap, place: PartitionLsn) {
-    set(headers, SESSION_TOKEN, &session::write(place));
-    set_number(headers, RANGE_ID, u64::from(place.range));
-    let lsn = HeaderValue::from(place.lsn);
+fn set_partition_headers(headers: &mut HeaderMap, position: PartitionLsn) {
+    set(headers, SESSION_TOKEN, &session::write(position));
+    set_number(headers, RANGE_ID, u64::from(position.range));
+    let lsn = HeaderValue::from(position.lsn);
     for name in [LSN, LOCAL_LSN, GLOBAL_COMMITTED_LSN, QUORUM_ACKED_LSN, QUORUM_ACKED_LOCAL_LSN] {
         headers.insert(name, lsn.clone());
     }

@@ -118,8 +118,8 @@ impl<'a> Request<'a> {
     /// The consistency level of a read: the account's or a weaker one. A read consistency strategy takes precedence
     /// over a level.
     pub fn consistency(&self, account: Consistency) -> Result<Consistency> {
-        let asked = |name: &str| self.header(name).filter(|value| !value.is_empty());
-        match (asked("x-ms-cosmos-read-consistency-strategy"), asked("x-ms-consistency-level")) {
+        let non_empty = |name: &str| self.header(name).filter(|value| !value.is_empty());
+        match (non_empty("x-ms-cosmos-read-consistency-strategy"), non_empty("x-ms-consistency-level")) {
             (Some(strategy), _) if !strategy.eq_ignore_ascii_case("Default") => by_strategy(strategy, account),
             (_, Some(level)) => at_most(level, account),
             _ => Ok(account),
@@ -215,21 +215,21 @@ pub fn json_of(body: &[u8]) -> Result<Value> {
 }
 
 /// A read may be weaker than the account's level, but not stronger.
-fn at_most(asked: &str, account: Consistency) -> Result<Consistency> {
-    match Consistency::parse(asked) {
+fn at_most(requested: &str, account: Consistency) -> Result<Consistency> {
+    match Consistency::parse(requested) {
         Some(level) if level <= account => Ok(level),
         Some(_) => Err(Error::invalid(format!(
-            "ConsistencyLevel {asked} specified in the request is invalid when service is configured with consistency level {}. Ensure the request consistency level is not stronger than the service consistency level.",
+            "ConsistencyLevel {requested} specified in the request is invalid when service is configured with consistency level {}. Ensure the request consistency level is not stronger than the service consistency level.",
             account.as_str()
         ))),
-        None => Err(Error::invalid(format!("{asked:?} is not a consistency level."))),
+        None => Err(Error::invalid(format!("{requested:?} is not a consistency level."))),
     }
 }
 
 /// The level for a read consistency strategy, which applies to one read. Reading two replicas returns the latest
 /// committed version at any account level; globally strong reads need an account whose writes wait for all regions.
-fn by_strategy(asked: &str, account: Consistency) -> Result<Consistency> {
-    match asked.to_ascii_lowercase().as_str() {
+fn by_strategy(strategy: &str, account: Consistency) -> Result<Consistency> {
+    match strategy.to_ascii_lowercase().as_str() {
         "eventual" => Ok(Consistency::Eventual),
         "session" => Ok(Consistency::Session),
         "latestcommitted" => Ok(account.max(Consistency::BoundedStaleness)),
@@ -238,7 +238,7 @@ fn by_strategy(asked: &str, account: Consistency) -> Result<Consistency> {
             "ReadConsistencyStrategy GlobalStrong is only valid on accounts with strong consistency; this one's is {}.",
             account.as_str()
         ))),
-        _ => Err(Error::invalid(format!("{asked:?} is not a read consistency strategy."))),
+        _ => Err(Error::invalid(format!("{strategy:?} is not a read consistency strategy."))),
     }
 }
 

@@ -67,7 +67,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn tokens_come_back_as_issued_and_not_otherwise(version: u64, expires_s: u64, number: u64, at in 0usize..90, flip in 1u8..128) {
+        fn issued_tokens_redeem_and_edited_ones_do_not(version: u64, expires_s: u64, number: u64, at in 0usize..90, flip in 1u8..128) {
             let user = UserRid { database: DatabaseRid(3), number: 9 };
             let ticket = ResourceToken { permission: PermissionRid { user, number }, version, expires_s };
             let token = ticket.issue(&tokens());
@@ -83,7 +83,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_a_token_or_none(text in ".{0,80}") {
+        fn arbitrary_text_is_no_token(text in ".{0,80}") {
             prop_assert_eq!(ResourceToken::redeem(&text, &tokens()), None);
         }
     }

@@ -17,7 +17,7 @@ use super::auth::bearer::jwks_cache::{JwksCache, JwksLocation};
 use super::reply::ErrorReply;
 use super::request::Request;
 use super::roles::store::RoleStore;
-use super::roles::{DataAction, RequiredAccess, RoleScope, Roles, needs};
+use super::roles::{DataAction, RequiredAccess, RoleScope, Roles, required_access};
 use super::status::ErrorStatus;
 
 const MANAGEMENT: u32 = 5300;
@@ -29,8 +29,8 @@ const LEARN_MORE: &str = "Learn more: https://aka.ms/cosmos-native-rbac.";
 /// nothing is allowed.
 #[derive(Default)]
 pub struct BearerAccess {
-    pub(super) keyring: Option<JwksCache>,
-    book: Option<RoleStore>,
+    pub(super) jwks_cache: Option<JwksCache>,
+    role_store: Option<RoleStore>,
 }
 
 /// The subject of a bearer token.
@@ -45,17 +45,17 @@ impl BearerAccess {
     /// From the location of the issuer's keys and the roles file. Without roles a token identifies a principal that may
     /// do nothing.
     pub async fn open(issuer: Issuer, keys: &JwksLocation, roles: Option<PathBuf>) -> Result<BearerAccess> {
-        let keyring = JwksCache::open(issuer, keys).await?;
-        Ok(BearerAccess { keyring: Some(keyring), book: roles.map(RoleStore::open).transpose()? })
+        let jwks_cache = JwksCache::open(issuer, keys).await?;
+        Ok(BearerAccess { jwks_cache: Some(jwks_cache), role_store: roles.map(RoleStore::open).transpose()? })
     }
 
     /// Reloads keys and roles that have changed.
     pub async fn refresh(&self) {
-        if let Some(book) = &self.book {
-            book.refresh();
+        if let Some(role_store) = &self.role_store {
+            role_store.refresh();
         }
-        if let Some(keyring) = &self.keyring {
-            keyring.refresh().await;
+        if let Some(jwks_cache) = &self.jwks_cache {
+            jwks_cache.refresh().await;
         }
     }
 
@@ -66,42 +66,42 @@ impl BearerAccess {
         subject: TokenSubject<'_>,
         request: &Request<'_>,
     ) -> Result<(), ErrorReply> {
-        let need = needs(engine, request)?;
+        let need = required_access(engine, request)?;
         let blocked = |failure| Err(ErrorReply::from(blocked(account, failure)));
         match (subject, need) {
             (_, RequiredAccess::Management) => blocked(management(request.method, request.address.path())),
             (TokenSubject::Contributor, _) => Ok(()),
-            (TokenSubject::Principal(principal), need) => match missing(&self.roles(), principal, &need) {
+            (TokenSubject::Principal(principal), need) => match first_missing_action(&self.roles(), principal, &need) {
                 None => Ok(()),
-                Some((action, place)) => blocked(insufficient(principal, action, place)),
+                Some((action, scope)) => blocked(insufficient(principal, action, scope)),
             },
         }
     }
 
     fn roles(&self) -> Arc<Roles> {
-        self.book.as_ref().map(RoleStore::roles).unwrap_or_default()
+        self.role_store.as_ref().map(RoleStore::roles).unwrap_or_default()
     }
 }
 
 /// The first action that the principal may not perform, and its scope; no scope if the action would be sufficient in
 /// any scope.
-fn missing<'a>(
+fn first_missing_action<'a>(
     roles: &Roles,
     principal: &Principal,
-    need: &'a RequiredAccess,
+    required: &'a RequiredAccess,
 ) -> Option<(DataAction, Option<&'a RoleScope>)> {
-    match need {
-        RequiredAccess::Somewhere(action) => (!roles.allow_somewhere(principal, *action)).then_some((*action, None)),
-        RequiredAccess::Actions(actions, place) => {
-            let refused = actions.iter().find(|action| !roles.allow(principal, **action, place));
-            refused.map(|action| (*action, Some(place)))
+    match required {
+        RequiredAccess::AnyScope(action) => (!roles.allow_in_any_scope(principal, *action)).then_some((*action, None)),
+        RequiredAccess::Actions(actions, scope) => {
+            let denied = actions.iter().find(|action| !roles.allow(principal, **action, scope));
+            denied.map(|action| (*action, Some(scope)))
         }
         RequiredAccess::Management => None,
     }
 }
 
 /// The error for requests that no bearer token allows; also used outside the protocol.
-pub fn needs_a_key(account: &str, method: &Method, path: &str) -> ErrorReply {
+pub fn account_key_required(account: &str, method: &Method, path: &str) -> ErrorReply {
     blocked(account, management(method, path)).into()
 }
 

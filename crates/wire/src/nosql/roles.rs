@@ -24,7 +24,7 @@ use std::collections::HashMap;
 
 pub use action::{ActionSet, DataAction};
 pub use definition::parse;
-pub use required::{RequiredAccess, needs};
+pub use required::{RequiredAccess, required_access};
 pub use scope::RoleScope;
 
 use super::auth::Principal;
@@ -33,7 +33,7 @@ use super::auth::Principal;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Roles {
     /// Keyed by the principal's id in lower case: GUIDs are compared case-insensitively.
-    grants: HashMap<String, Vec<RoleAssignment>>,
+    assignments: HashMap<String, Vec<RoleAssignment>>,
 }
 
 /// One assignment with the actions of its role.
@@ -44,21 +44,22 @@ pub struct RoleAssignment {
 }
 
 impl Roles {
-    fn assign(&mut self, principal: &str, grant: RoleAssignment) {
-        self.grants.entry(principal.to_ascii_lowercase()).or_default().push(grant);
+    fn assign(&mut self, principal: &str, assignment: RoleAssignment) {
+        self.assignments.entry(principal.to_ascii_lowercase()).or_default().push(assignment);
     }
 
     /// Whether the principal, or one of its groups, may perform the action in this scope.
-    pub fn allow(&self, principal: &Principal, action: DataAction, place: &RoleScope) -> bool {
-        self.of(principal).any(|grant| grant.actions.has(action) && grant.scope.covers(place))
+    pub fn allow(&self, principal: &Principal, action: DataAction, scope: &RoleScope) -> bool {
+        self.assignments_of(principal)
+            .any(|assignment| assignment.actions.has(action) && assignment.scope.covers(scope))
     }
 
     /// Whether the principal may perform the action in any scope.
-    pub fn allow_somewhere(&self, principal: &Principal, action: DataAction) -> bool {
-        self.of(principal).any(|grant| grant.actions.has(action))
+    pub fn allow_in_any_scope(&self, principal: &Principal, action: DataAction) -> bool {
+        self.assignments_of(principal).any(|assignment| assignment.actions.has(action))
     }
 
-    fn of<'a>(&'a self, principal: &'a Principal) -> impl Iterator<Item = &'a RoleAssignment> {
-        principal.ids().filter_map(|id| self.grants.get(&id.to_ascii_lowercase())).flatten()
+    fn assignments_of<'a>(&'a self, principal: &'a Principal) -> impl Iterator<Item = &'a RoleAssignment> {
+        principal.ids().filter_map(|id| self.assignments.get(&id.to_ascii_lowercase())).flatten()
     }
 }

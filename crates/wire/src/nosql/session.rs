@@ -9,9 +9,9 @@ use pleiad_model::{Error, Result};
 /// Two tokens of one range must have the same version, or clients refuse to compare them.
 const VERSION: &str = "-1";
 
-pub fn write(place: PartitionLsn) -> String {
+pub fn write(position: PartitionLsn) -> String {
     let (mut range, mut lsn) = (itoa::Buffer::new(), itoa::Buffer::new());
-    [range.format(place.range), ":", VERSION, "#", lsn.format(place.lsn)].concat()
+    [range.format(position.range), ":", VERSION, "#", lsn.format(position.lsn)].concat()
 }
 
 pub fn parse(text: &str) -> Result<SessionToken> {
@@ -54,7 +54,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read_or_refused(text in "\\PC{0,40}") {
+        fn arbitrary_text_never_panics(text in "\\PC{0,40}") {
             let _ = parse(&text);
         }
     }

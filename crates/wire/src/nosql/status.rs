@@ -40,7 +40,7 @@ impl ErrorStatus {
 
 impl From<Error> for ErrorStatus {
     fn from(error: Error) -> Self {
-        let (status, substatus) = numbers(error.kind);
+        let (status, substatus) = status_codes(error.kind);
         let retry_after_ms = match error.kind {
             Kind::Throttled { retry_after, .. } => u64::try_from(retry_after.as_millis()).ok(),
             _ => None,
@@ -70,7 +70,7 @@ impl From<&ScriptError> for ErrorStatus {
     }
 }
 
-fn numbers(kind: Kind) -> (StatusCode, Option<u32>) {
+fn status_codes(kind: Kind) -> (StatusCode, Option<u32>) {
     match kind {
         Kind::Invalid => (StatusCode::BAD_REQUEST, None),
         Kind::NotFinite => (StatusCode::BAD_REQUEST, Some(4001)),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_have_the_numbers_that_sdks_act_on() {
+    fn error_kinds_have_the_codes_that_sdks_act_on() {
         let of = |kind| {
             let failure = ErrorStatus::from(Error::new(kind, ""));
             (failure.status.as_u16(), failure.substatus.unwrap_or(0))

@@ -11,10 +11,10 @@ fn hot() -> Alert {
     Alert { ts_s: 1_700_000_000, database: "shop".to_owned(), container: "orders".to_owned(), range: 0, what }
 }
 
-async fn told(answer: &'static str) -> (String, Result<()>) {
+async fn post_alert(answer: &'static str) -> (String, Result<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/alerts?team=db", listener.local_addr().unwrap());
-    let heard = tokio::spawn(async move {
+    let received = tokio::spawn(async move {
         let (mut socket, _) = listener.accept().await.unwrap();
         let mut text = Vec::new();
         while !text.ends_with(b"}") {
@@ -25,16 +25,16 @@ async fn told(answer: &'static str) -> (String, Result<()>) {
         socket.write_all(answer.as_bytes()).await.unwrap();
         String::from_utf8(text).unwrap()
     });
-    let outcome = Webhook::new(&url).unwrap().tell(&hot()).await;
-    (heard.await.unwrap(), outcome)
+    let outcome = Webhook::new(&url).unwrap().post(&hot()).await;
+    (received.await.unwrap(), outcome)
 }
 
 #[tokio::test]
 async fn an_alert_is_one_post_of_json() {
-    let (heard, outcome) = told("HTTP/1.1 204 No Content\r\n\r\n").await;
+    let (received, outcome) = post_alert("HTTP/1.1 204 No Content\r\n\r\n").await;
     outcome.unwrap();
-    assert!(heard.starts_with("POST /alerts?team=db HTTP/1.1\r\n"), "{heard}");
-    let (_, body) = heard.split_once("\r\n\r\n").unwrap();
+    assert!(received.starts_with("POST /alerts?team=db HTTP/1.1\r\n"), "{received}");
+    let (_, body) = received.split_once("\r\n\r\n").unwrap();
     assert_eq!(
         body,
         r#"{"kind":"HotPartition","time":1700000000,"database":"shop","container":"orders","partitionKeyRangeId":"0","shareRuPerSecond":400,"throttledRequests":31,"busiestPartitionKey":"[\"c1\"]","message":"partition key range 0 of shop/orders refused 31 requests in a minute; its share is 400 RU/s, the busiest key is [\"c1\"]"}"#
@@ -42,13 +42,13 @@ async fn an_alert_is_one_post_of_json() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_reported() {
-    let (_, outcome) = told("HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n").await;
+async fn an_error_status_is_reported() {
+    let (_, outcome) = post_alert("HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n").await;
     assert!(outcome.unwrap_err().message.contains("500"));
 }
 
 #[test]
-fn only_http_and_https_are_urls_here() {
+fn only_http_and_https_urls_are_accepted() {
     for wrong in ["", "alerts", "ftp://example.org/x", "http://"] {
         assert!(Webhook::new(wrong).is_err(), "{wrong:?}");
     }

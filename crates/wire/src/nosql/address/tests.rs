@@ -72,7 +72,7 @@ fn an_operation_signs_its_container() {
 }
 
 #[test]
-fn slashes_around_and_between_do_not_count() {
+fn extra_slashes_are_ignored() {
     let want = r#"Items feed name [db|c] signs "docs" "dbs/db/colls/c""#;
     check("/dbs/db/colls/c/docs/", want);
     check("//dbs//db/colls/c//docs//", want);
@@ -89,14 +89,14 @@ fn names_are_decoded_once() {
 }
 
 #[test]
-fn what_is_not_percent_encoded_utf8_is_refused() {
+fn invalid_percent_encoding_is_rejected() {
     check("/dbs/100%", "Invalid");
     check("/dbs/%zz", "Invalid");
     check("/dbs/%ff", "Invalid");
 }
 
 #[test]
-fn resource_ids_are_told_by_the_database_segment() {
+fn resource_ids_are_recognized_by_the_database_segment() {
     check("/dbs/n7AmAA==", r#"Databases one rid [n7AmAA==] signs "dbs" "n7AmAA==" lower"#);
     check("/dbs/n7AmAA%3D%3D/", r#"Databases one rid [n7AmAA==] signs "dbs" "n7AmAA==" lower"#);
     check(
@@ -113,14 +113,14 @@ fn offers_are_always_resource_ids() {
 }
 
 #[test]
-fn unknown_places_do_not_exist() {
+fn unknown_collections_are_not_found() {
     for path in ["/db", "/dbs/d/docs", "/dbs/d/colls/c/docs/i/j", "/DBS", "/dbs/d/colls/c/things", "/offers/o/x"] {
         assert_eq!(parse(path).map_err(|error| error.kind), Err(Kind::NotFound), "{path}");
     }
 }
 
 #[test]
-fn the_link_is_what_owns_the_feed() {
+fn the_link_of_a_feed_is_its_parent() {
     let address = parse("/dbs/db/colls/c/docs/").unwrap();
     assert_eq!((address.link(), address.path(), address.last()), ("dbs/db/colls/c", "dbs/db/colls/c/docs", Some("c")));
     assert_eq!((address.segment(0), address.segment(2)), (Some("db"), None));
@@ -132,7 +132,7 @@ fn encode(name: &str) -> String {
 
 proptest! {
     #[test]
-    fn any_name_survives_the_way(db in "\\PC{1,20}", item in "\\PC{1,40}") {
+    fn any_name_round_trips(db in "\\PC{1,20}", item in "\\PC{1,40}") {
         let address = parse(&format!("/dbs/{}/colls/c/docs/{}", encode(&db), encode(&item))).unwrap();
         prop_assert_eq!(address.segments().to_vec(), [db.as_str(), "c", item.as_str()]);
     }

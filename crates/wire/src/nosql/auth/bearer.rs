@@ -100,13 +100,13 @@ fn check_claims(issuer: &Issuer, claims: &Value, now_s: i64) -> Result<(), &'sta
 
 /// A trailing slash is ignored: clients derive the audience from the account's address with or without one.
 fn is_for(audiences: &[String], claim: Option<&Value>) -> bool {
-    let ours = |claim: &Value| {
+    let is_accepted = |claim: &Value| {
         let claim = claim.as_str().map(|text| text.trim_end_matches('/'));
         audiences.iter().any(|audience| claim == Some(audience.trim_end_matches('/')))
     };
     match claim {
-        Some(Value::Array(claims)) => claims.iter().any(ours),
-        Some(claim) => ours(claim),
+        Some(Value::Array(claims)) => claims.iter().any(is_accepted),
+        Some(claim) => is_accepted(claim),
         None => false,
     }
 }

@@ -20,7 +20,7 @@ fn tokens() -> TokenSigner {
 }
 
 fn authorize(presented: &Credentials<'_>, at: AuthTime) -> Result<Caller, AuthError> {
-    super::authorize(TrustAnchors { keys: &keys(), tokens: &tokens(), keyring: None }, presented, at)
+    super::authorize(TrustAnchors { keys: &keys(), tokens: &tokens(), jwks_cache: None }, presented, at)
 }
 
 fn keys() -> SigningKeys {
@@ -60,7 +60,7 @@ fn check_vector(verb: &str, path: &str, signature: &str) {
 }
 
 #[test]
-fn what_clients_sign_is_accepted() {
+fn signatures_of_clients_are_accepted() {
     check_vector("GET", "/", "gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc=");
     check_vector("POST", "/dbs", "CHjhNtQltyEuPdWLf2/f+hSkSlYg+7UuFlwMyv8L7mI=");
     check_vector("POST", "/dbs/My%20Db/colls/c/docs/", "TNO0TdGvOKRJlzJCLBBitENSMvXu8d3IiDZwl96dshA=");
@@ -78,7 +78,7 @@ fn a_resource_id_is_signed_in_lower_case() {
 }
 
 #[test]
-fn every_key_opens_what_it_is_for() {
+fn every_account_key_grants_its_access() {
     let text = format!("get\ndbs\ndbs/d\n{}\n\n", DATE.to_lowercase());
     assert_eq!(authorized(PRIMARY, "GET", "/dbs/d", &text), Ok(Caller::ReadWrite));
     assert_eq!(authorized(SECONDARY, "GET", "/dbs/d", &text), Ok(Caller::ReadWrite));
@@ -101,14 +101,14 @@ fn a_query_is_a_read_although_it_is_posted() {
 }
 
 #[test]
-fn a_stranger_learns_what_should_have_been_signed() {
+fn a_bad_signature_reports_the_string_to_sign() {
     let string_to_sign = format!("get\ndbs\ndbs/D\n{}\n\n", DATE.to_lowercase());
     let got = authorized("b3RoZXI=", "GET", "/dbs/D", &string_to_sign);
     assert_eq!(got, Err(AuthError::BadSignature { string_to_sign }));
 }
 
 #[test]
-fn a_signature_is_good_for_its_own_request_only() {
+fn a_signature_is_valid_for_its_own_request_only() {
     let text = format!("get\ndbs\ndbs/d\n{}\n\n", DATE.to_lowercase());
     for (verb, path) in [("DELETE", "/dbs/d"), ("GET", "/dbs/D"), ("GET", "/dbs/d/colls"), ("GET", "/dbs")] {
         let got = authorized(PRIMARY, verb, path, &text);
@@ -117,7 +117,7 @@ fn a_signature_is_good_for_its_own_request_only() {
 }
 
 #[test]
-fn fifteen_minutes_either_way_are_close_enough() {
+fn a_clock_skew_of_fifteen_minutes_is_accepted() {
     let address = address::parse("/").unwrap();
     let header = signed(PRIMARY, &format!("get\n\n\n{}\n\n", DATE.to_lowercase()));
     let at = |now_ms| authorize(&presented("GET", &address, &header), at(now_ms));
@@ -128,7 +128,7 @@ fn fifteen_minutes_either_way_are_close_enough() {
 }
 
 #[test]
-fn the_date_header_will_do() {
+fn the_date_header_is_accepted_instead_of_x_ms_date() {
     let address = address::parse("/").unwrap();
     let lower = DATE.to_lowercase();
     let with = |text: &str, x_ms_date, date| {
@@ -143,7 +143,7 @@ fn the_date_header_will_do() {
 }
 
 #[test]
-fn headers_that_cannot_be_read_say_so() {
+fn malformed_headers_are_reported() {
     let address = address::parse("/").unwrap();
     let got = |header| authorize(&presented("GET", &address, header), at(DATE_MS));
     for header in ["", "Bearer x", "type=master", "type=master&ver=1.0&sig=", "type=master&ver=1.0&sig=AAAA", "%"] {
@@ -182,12 +182,12 @@ fn with_token_at(header: &str, claims: &str, secret: &str, at: AuthTime) -> Resu
 }
 
 #[test]
-fn an_emulator_token_with_the_primary_key_reaches_data() {
+fn an_emulator_token_with_the_primary_key_grants_data_access() {
     assert_eq!(with_token(TOKEN_HEADER, TOKEN_CLAIMS, PRIMARY, DATE_MS), Ok(Caller::Data));
 }
 
 #[test]
-fn other_tokens_do_not() {
+fn other_bearer_tokens_are_rejected() {
     let refused = Err(AuthError::AadNotAccepted);
     assert_eq!(with_token(TOKEN_HEADER, TOKEN_CLAIMS, SECONDARY, DATE_MS), refused);
     assert_eq!(with_token(TOKEN_HEADER, TOKEN_CLAIMS, "", DATE_MS), refused);
@@ -202,7 +202,7 @@ fn other_tokens_do_not() {
 }
 
 #[test]
-fn dates_are_read_in_either_case() {
+fn dates_are_parsed_case_insensitively() {
     let ms = |text| date::parse_ms(text);
     assert_eq!(ms(DATE), Some(DATE_MS));
     assert_eq!(ms("thu, 27 apr 2017 00:51:12 gmt"), Some(DATE_MS));
@@ -254,7 +254,7 @@ fn rfc_1123(mut days: u64, seconds: u64) -> String {
 }
 
 #[test]
-fn a_clock_that_a_test_moved_is_not_held_against_signatures_and_bearer_tokens() {
+fn an_advanced_test_clock_does_not_affect_signatures_and_bearer_tokens() {
     let address = address::parse("/dbs/d").unwrap();
     let text = format!("get\ndbs\ndbs/d\n{}\n\n", DATE.to_lowercase());
     let header = signed(PRIMARY, &text);

@@ -58,21 +58,21 @@ pub(super) fn write(container: ContainerRid, results: impl Iterator<Item = Batch
 }
 
 fn write_result(container: ContainerRid, result: &BatchResult, out: &mut Vec<u8>) {
-    let mut told = Object::new().with("statusCode", u64::from(result.status));
+    let mut object = Object::new().with("statusCode", u64::from(result.status));
     if let Some(substatus) = result.substatus {
-        told.set("subStatusCode", u64::from(substatus));
+        object.set("subStatusCode", u64::from(substatus));
     }
-    told.set("requestCharge", result.charge_ru);
+    object.set("requestCharge", result.charge_ru);
     if let Some(ms) = result.retry_after_ms {
-        told.set("retryAfterMilliseconds", ms);
+        object.set("retryAfterMilliseconds", ms);
     }
     if let Some(message) = &result.message {
-        told.set("message", message.as_str());
+        object.set("message", message.as_str());
     }
     if let Some(record) = &result.record {
-        told.set("eTag", record.etag().to_string());
+        object.set("eTag", record.etag().to_string());
     }
-    json::write(&told.into(), out);
+    json::write(&object.into(), out);
     if let Some(record) = result.record.as_ref().filter(|_| result.shows_item) {
         out.pop(); // the closing brace follows the item, whose text is copied unparsed
         out.extend_from_slice(b",\"resourceBody\":");

@@ -9,7 +9,7 @@ use crate::nosql::hybrid_row::RecordIoWriter;
 use crate::nosql::hybrid_row::row::{HybridRow, Sparse};
 
 /// An operation as the .NET SDK writes it.
-struct Wanted<'a> {
+struct TestOperation<'a> {
     operation: u32,
     key: Option<&'a str>,
     id: Option<&'a str>,
@@ -18,25 +18,25 @@ struct Wanted<'a> {
     minimal: bool,
 }
 
-const NOTHING: Wanted<'static> =
-    Wanted { operation: 2, key: None, id: None, body: None, if_match: None, minimal: false };
+const BARE_READ: TestOperation<'static> =
+    TestOperation { operation: 2, key: None, id: None, body: None, if_match: None, minimal: false };
 
-fn encode(operations: &[Wanted<'_>]) -> Vec<u8> {
+fn encode(operations: &[TestOperation<'_>]) -> Vec<u8> {
     let mut stream = RecordIoWriter::new();
-    for wanted in operations {
+    for operation in operations {
         let text = |text: Option<&'static str>| text.map(str::as_bytes);
         let bytes = |value: Option<&str>| value.map(|value| value.as_bytes().to_vec());
         let (key, id, body, if_match) =
-            (bytes(wanted.key), bytes(wanted.id), bytes(wanted.body), bytes(wanted.if_match));
+            (bytes(operation.key), bytes(operation.id), bytes(operation.body), bytes(operation.if_match));
         let row = HybridRow {
-            fixed: vec![Some(wanted.operation), Some(2)],
+            fixed: vec![Some(operation.operation), Some(2)],
             variable: vec![key.as_deref(), text(None), id.as_deref(), text(None), body.as_deref()],
             sparse: vec![
                 None,
                 if_match.as_deref().map(Sparse::Bytes),
                 None,
                 None,
-                wanted.minimal.then_some(Sparse::Bool(true)),
+                operation.minimal.then_some(Sparse::Bool(true)),
             ],
         };
         stream.push(&row.write(&OPERATION));
@@ -49,8 +49,8 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_read_is_laid_out_as_drawn() {
-    let body = encode(&[Wanted { id: Some("a"), ..NOTHING }]);
+fn a_read_has_the_documented_layout() {
+    let body = encode(&[TestOperation { id: Some("a"), ..BARE_READ }]);
     let row = "817054e17f130200000002000000".to_owned() + "0161";
     let record = hex(&body[10..]);
     assert_eq!(hex(&body[..10]), "81f0d8ff7f010a000000");
@@ -58,20 +58,20 @@ fn a_read_is_laid_out_as_drawn() {
 }
 
 #[test]
-fn every_verb_of_the_net_sdk_is_known() {
+fn every_operation_type_of_the_dotnet_sdk_is_known() {
     let item = Some(r#"{"id":"a","pk":"p"}"#);
     let operations = [
-        Wanted { operation: 0, body: item, minimal: true, ..NOTHING },
-        Wanted { operation: 20, body: item, ..NOTHING },
-        Wanted { operation: 5, id: Some("a"), body: item, if_match: Some("\"e\""), ..NOTHING },
-        Wanted {
+        TestOperation { operation: 0, body: item, minimal: true, ..BARE_READ },
+        TestOperation { operation: 20, body: item, ..BARE_READ },
+        TestOperation { operation: 5, id: Some("a"), body: item, if_match: Some("\"e\""), ..BARE_READ },
+        TestOperation {
             operation: 1,
             id: Some("a"),
             body: Some(r#"{"operations":[{"op":"remove","path":"/n"}]}"#),
-            ..NOTHING
+            ..BARE_READ
         },
-        Wanted { id: Some("a"), key: Some("[\"p\"]"), ..NOTHING },
-        Wanted { operation: 4, id: Some("a"), ..NOTHING },
+        TestOperation { id: Some("a"), key: Some("[\"p\"]"), ..BARE_READ },
+        TestOperation { operation: 4, id: Some("a"), ..BARE_READ },
     ];
     let body = encode(&operations);
     assert_eq!(BatchFormat::of(&body), BatchFormat::HybridRow);
@@ -81,7 +81,7 @@ fn every_verb_of_the_net_sdk_is_known() {
     assert_eq!(minimal, [true, false, false, false, false, false]);
     assert_eq!(parsed[2].options.condition, Precondition::IfMatch("\"e\"".into()));
     assert_eq!(parsed[4].key, Some(PartitionKey::parse("[\"p\"]").unwrap()));
-    assert!(parse(BatchFormat::HybridRow, &encode(&[Wanted { operation: 9, ..NOTHING }])).is_err());
+    assert!(parse(BatchFormat::HybridRow, &encode(&[TestOperation { operation: 9, ..BARE_READ }])).is_err());
 }
 
 fn verb(action: &BatchAction) -> &'static str {
@@ -96,18 +96,18 @@ fn verb(action: &BatchAction) -> &'static str {
 }
 
 #[test]
-fn an_operation_that_makes_no_sense_fails_alone() {
+fn an_invalid_operation_fails_alone() {
     let body = encode(&[
-        Wanted { operation: 0, body: Some("{"), ..NOTHING },
-        Wanted { operation: 0, ..NOTHING },
-        Wanted { operation: 1, body: Some("{}"), ..NOTHING },
+        TestOperation { operation: 0, body: Some("{"), ..BARE_READ },
+        TestOperation { operation: 0, ..BARE_READ },
+        TestOperation { operation: 1, body: Some("{}"), ..BARE_READ },
     ]);
     let (parsed, _) = parse(BatchFormat::HybridRow, &body).unwrap();
     assert!(parsed.iter().all(|operation| operation.action.is_err()));
 }
 
 #[test]
-fn keys_of_bulk_come_as_text_or_as_arrays() {
+fn bulk_partition_keys_may_be_text_or_arrays() {
     let text = br#"[{"operationType":"Read","id":"1","partitionKey":"[\"a\"]"},{"operationType":"read","id":"1","partitionKey":["a"]}]"#;
     let (parsed, _) = parse(BatchFormat::Json, text).unwrap();
     assert_eq!(parsed[0].key, parsed[1].key);
@@ -143,12 +143,12 @@ fn results_have_the_form_of_their_request() {
 
 proptest! {
     #[test]
-    fn any_json_is_a_batch_or_refused(text in "[\\[\\]{}a-z:,\" ]{0,60}") {
+    fn arbitrary_json_never_panics(text in "[\\[\\]{}a-z:,\" ]{0,60}") {
         let _ = parse(BatchFormat::Json, text.as_bytes());
     }
 
     #[test]
-    fn any_bytes_are_a_batch_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         let mut stream = RecordIoWriter::new();
         stream.push(&[&[0x81, 0x70, 0x54, 0xE1, 0x7F][..], &bytes].concat());
         let _ = parse(BatchFormat::HybridRow, &stream.finish());

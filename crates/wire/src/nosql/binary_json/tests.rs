@@ -21,14 +21,14 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 #[test]
-fn the_first_byte_tells() {
+fn the_first_byte_distinguishes_binary_from_text() {
     assert!(is_binary(&[0x80, 0xD0]));
     assert!(!is_binary(b"{}") && !is_binary(b""));
     assert_eq!(decode(b"{}").unwrap_err().kind, Kind::Invalid);
 }
 
 #[test]
-fn the_item_in_the_header() {
+fn the_documented_example_decodes() {
     check("80 ED 08 02 2C 81 61 83 61 67 65 05", r#"{"id":"a","age":5}"#);
 }
 
@@ -63,7 +63,7 @@ fn numbers_of_every_width() {
 }
 
 #[test]
-fn plain_and_known_text() {
+fn plain_and_system_strings() {
     check("80 2C", r#""id""#);
     check("80 3F", r#""_id""#);
     check("80 80", r#""""#);
@@ -117,7 +117,7 @@ fn bytes_are_base64() {
 }
 
 #[test]
-fn arrays_and_objects_in_every_frame() {
+fn arrays_and_objects_with_every_header() {
     check("80 E0", "[]");
     check("80 E1 D2", "[true]");
     check("80 E2 03 00 01 D0", "[0,1,null]");
@@ -135,7 +135,7 @@ fn arrays_and_objects_in_every_frame() {
 }
 
 #[test]
-fn a_repeated_name_keeps_its_first_place_and_last_value() {
+fn a_repeated_name_keeps_its_first_position_and_last_value() {
     check("80 EA 06 2C 00 3B 01 2C 02", r#"{"id":2,"type":1}"#);
 }
 
@@ -151,7 +151,7 @@ fn an_object_may_have_very_many_properties() {
 }
 
 #[test]
-fn arrays_of_one_kind_of_number() {
+fn uniform_arrays_of_numbers() {
     check("80 F0 DA 02 01 00 00 00 02 00 00 00", "[1,2]");
     check("80 F0 D7 03 0A 14 1E", "[10,20,30]");
     check("80 F0 DA 00", "[]");
@@ -163,7 +163,7 @@ fn arrays_of_one_kind_of_number() {
 }
 
 #[test]
-fn text_is_repeated_by_its_place() {
+fn text_is_repeated_by_reference() {
     check("80 E2 05 82 68 69 C3 03", r#"["hi","hi"]"#);
     check("80 E2 06 82 68 69 C4 03 00", r#"["hi","hi"]"#);
     check("80 E2 07 82 68 69 C5 03 00 00", r#"["hi","hi"]"#);
@@ -172,7 +172,7 @@ fn text_is_repeated_by_its_place() {
 }
 
 #[test]
-fn references_go_back_to_text_and_nowhere_else() {
+fn references_must_point_to_earlier_text() {
     refused("80 C3 01"); // itself
     refused("80 C3 00"); // the preamble
     refused("80 C3 09"); // beyond the end
@@ -207,7 +207,7 @@ fn broken_bodies_are_refused() {
 }
 
 #[test]
-fn nesting_stops_where_text_stops() {
+fn nesting_has_the_same_limit_as_text() {
     let nested = |levels: usize| [&[PREAMBLE][..], &vec![0xE1; levels - 1], &[0xE0]].concat();
     assert!(decode(&nested(NESTING_MAX)).is_ok());
     assert_eq!(decode(&nested(NESTING_MAX + 1)).unwrap_err().kind, Kind::Invalid);
@@ -215,7 +215,7 @@ fn nesting_stops_where_text_stops() {
 }
 
 #[test]
-fn a_small_body_cannot_ask_for_much_memory() {
+fn a_small_body_cannot_expand_without_limit() {
     // 60 KB of text, then 10,000 references to it: 600 MB.
     let mut content = vec![0xC1, 0x60, 0xEA];
     content.extend(vec![b'x'; 60_000]);
@@ -243,7 +243,7 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
         Value::Array(items) => {
             let mut content = Vec::new();
             items.iter().for_each(|item| encode(item, &mut content));
-            encode_frame(0xE0, items.len(), &content, out);
+            encode_container(0xE0, items.len(), &content, out);
         }
         Value::Object(object) => {
             let mut content = Vec::new();
@@ -251,23 +251,23 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
                 encode_text(name, &mut content);
                 encode(value, &mut content);
             }
-            encode_frame(0xE8, object.len(), &content, out);
+            encode_container(0xE8, object.len(), &content, out);
         }
     }
 }
 
 fn encode_text(text: &str, out: &mut Vec<u8>) {
-    match (text::KNOWN.iter().position(|known| *known == text), text.len()) {
+    match (text::SYSTEM_STRINGS.iter().position(|known| *known == text), text.len()) {
         (Some(known), _) => out.push(0x20 + known as u8),
         (None, length @ ..64) => out.push(0x80 + length as u8),
         (None, length) => out.extend([&[0xC2][..], &(length as u32).to_le_bytes()].concat()),
     }
-    if !text::KNOWN.contains(&text) {
+    if !text::SYSTEM_STRINGS.contains(&text) {
         out.extend(text.as_bytes());
     }
 }
 
-fn encode_frame(kind: u8, count: usize, content: &[u8], out: &mut Vec<u8>) {
+fn encode_container(kind: u8, count: usize, content: &[u8], out: &mut Vec<u8>) {
     match (count, content.len()) {
         (0, _) => out.push(kind),
         (1, _) => out.push(kind + 1),
@@ -290,10 +290,10 @@ fn any_value() -> impl Strategy<Value = Value> {
         (i64::MAX as u64 + 1..).prop_map(Value::from),
         any::<f64>().prop_filter("finite", |n| n.is_finite()).prop_map(Value::from),
         "\\PC{0,80}".prop_map(Value::from),
-        prop::sample::select(&text::KNOWN[..]).prop_map(Value::from),
+        prop::sample::select(&text::SYSTEM_STRINGS[..]).prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 64, 8, |inner| {
-        let name = prop_oneof!["[a-z_]{0,6}", prop::sample::select(&text::KNOWN[..]).prop_map(str::to_owned)];
+        let name = prop_oneof!["[a-z_]{0,6}", prop::sample::select(&text::SYSTEM_STRINGS[..]).prop_map(str::to_owned)];
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..8).prop_map(Value::from),
             prop::collection::vec((name, inner), 0..8).prop_map(|all| Value::Object(json::with_unique_names(all))),
@@ -303,19 +303,19 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_was_encoded_is_decoded(value in any_value()) {
+    fn encoded_values_decode_unchanged(value in any_value()) {
         let mut body = vec![PREAMBLE];
         encode(&value, &mut body);
         prop_assert_eq!(decode(&body), Ok(value));
     }
 
     #[test]
-    fn any_bytes_give_a_value_or_an_error(content in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_never_panic(content in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = decode(&[&[PREAMBLE][..], &content].concat());
     }
 
     #[test]
-    fn a_damaged_body_gives_a_value_or_an_error(value in any_value(), at in any::<prop::sample::Index>(), byte: u8) {
+    fn damaged_bodies_never_panic(value in any_value(), at in any::<prop::sample::Index>(), byte: u8) {
         let mut body = vec![PREAMBLE];
         encode(&value, &mut body);
         let at = at.index(body.len());
@@ -324,7 +324,7 @@ proptest! {
     }
 
     #[test]
-    fn packed_ascii_comes_back(text in "[ -~]{0,100}") {
+    fn packed_ascii_round_trips(text in "[ -~]{0,100}") {
         let bits = text.bytes().enumerate().flat_map(|(i, c)| (0..7).filter(move |b| c >> b & 1 == 1).map(move |b| i * 7 + b));
         let mut packed = vec![0; (text.len() * 7).div_ceil(8)];
         bits.for_each(|bit| packed[bit / 8] |= 1 << (bit % 8));

@@ -18,7 +18,7 @@ use pleiad_model::Result;
 use super::BinaryJsonReader;
 
 /// System strings: names of system properties and GeoJSON keywords. The order is part of the format.
-pub(super) const KNOWN: [&str; 32] = [
+pub(super) const SYSTEM_STRINGS: [&str; 32] = [
     "$s",
     "$t",
     "$v",
@@ -61,15 +61,15 @@ impl BinaryJsonReader<'_> {
     /// The text after its marker. Any other marker is an error, as names must be text.
     pub(super) fn text(&mut self, marker: u8) -> Result<String> {
         match marker {
-            0x20..=0x3F => Ok(KNOWN.get(usize::from(marker - 0x20)).copied().unwrap_or_default().to_owned()),
+            0x20..=0x3F => Ok(SYSTEM_STRINGS.get(usize::from(marker - 0x20)).copied().unwrap_or_default().to_owned()),
             0x71 | 0x72 => self.base64(marker - 0x70, false),
             0x73 | 0x74 => self.base64(marker - 0x72, true),
             0x75 => self.guid_text(HEX_LOWER),
             0x76 => self.guid_text(HEX_UPPER),
             0x77 => Ok(format!("\"{}\"", self.guid_text(HEX_LOWER)?)),
-            0x78 => self.chosen(HEX_LOWER),
-            0x79 => self.chosen(HEX_UPPER),
-            0x7A => self.chosen(DATE_TIME),
+            0x78 => self.alphabet_text(HEX_LOWER),
+            0x79 => self.alphabet_text(HEX_UPPER),
+            0x7A => self.alphabet_text(DATE_TIME),
             0x7B..=0x7D => {
                 let (length, base) = (self.length(1)?, self.byte()?);
                 self.packed(length, usize::from(marker - 0x7B) + 4, base)
@@ -125,10 +125,10 @@ impl BinaryJsonReader<'_> {
     }
 
     /// Four bits per character, from an alphabet of sixteen.
-    fn chosen(&mut self, from: &[u8; 16]) -> Result<String> {
+    fn alphabet_text(&mut self, alphabet: &[u8; 16]) -> Result<String> {
         let length = self.length(1)?;
         let bytes = self.take(length.div_ceil(2))?;
-        Ok(halves(bytes).take(length).map(|half| char::from(from[usize::from(half & 0xF)])).collect())
+        Ok(halves(bytes).take(length).map(|half| char::from(alphabet[usize::from(half & 0xF)])).collect())
     }
 
     /// `bits` per character, counted from `base`; eight characters take `bits` bytes.

@@ -19,22 +19,22 @@ use super::{TokenSigner, put_key, take_key};
 /// No other kind of token begins with this byte.
 const VERSION: u8 = b'c';
 /// More would not fit into the headers that servers and proxies accept.
-const STRETCHES_MAX: usize = 64;
+const RANGES_MAX: usize = 64;
 /// The number of digits of the largest LSN.
 const LSN_DIGITS_MAX: usize = 20;
 
 impl TokenSigner {
     /// The etag of a page whose next page begins at these positions.
-    pub fn issue_changes(&self, owner: &str, stretches: &[ChangeCursor]) -> Result<String> {
-        if let [stretch] = stretches {
-            return Ok(format!("\"{}\"", stretch.lsn));
+    pub fn issue_changes(&self, owner: &str, ranges: &[ChangeCursor]) -> Result<String> {
+        if let [range] = ranges {
+            return Ok(format!("\"{}\"", range.lsn));
         }
-        if stretches.len() > STRETCHES_MAX {
+        if ranges.len() > RANGES_MAX {
             return Err(Error::refused(format_args!(
-                "One change feed over more than {STRETCHES_MAX} partitions (read it by feed ranges instead)"
+                "One change feed over more than {RANGES_MAX} partitions (read it by feed ranges instead)"
             )));
         }
-        let signed = self.sign(owner, write(stretches));
+        let signed = self.sign(owner, write(ranges));
         Ok(format!("\"{}\"", signed.iter().map(|byte| format!("{byte:03}")).collect::<String>()))
     }
 
@@ -59,13 +59,13 @@ fn lsn(digits: &str) -> Option<u64> {
     digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
-fn write(stretches: &[ChangeCursor]) -> Vec<u8> {
+fn write(ranges: &[ChangeCursor]) -> Vec<u8> {
     let mut out = vec![VERSION];
-    out.extend_from_slice(&(stretches.len() as u16).to_be_bytes()); // at most RANGES_MAX
-    for stretch in stretches {
-        out.extend_from_slice(&stretch.lsn.to_be_bytes());
-        put_key(&mut out, &stretch.keys.min);
-        put_key(&mut out, &stretch.keys.max);
+    out.extend_from_slice(&(ranges.len() as u16).to_be_bytes()); // at most RANGES_MAX
+    for range in ranges {
+        out.extend_from_slice(&range.lsn.to_be_bytes());
+        put_key(&mut out, &range.keys.min);
+        put_key(&mut out, &range.keys.max);
     }
     out
 }
@@ -73,15 +73,15 @@ fn write(stretches: &[ChangeCursor]) -> Vec<u8> {
 fn read(signed: &[u8]) -> Option<Vec<ChangeCursor>> {
     let (&version, rest) = signed.split_first()?;
     let (count, mut rest) = rest.split_first_chunk::<2>()?;
-    let mut stretches = Vec::new();
+    let mut ranges = Vec::new();
     for _ in 0..u16::from_be_bytes(*count) {
         let (lsn, after) = rest.split_first_chunk::<8>()?;
         let (min, after) = take_key(after)?;
         let (max, after) = take_key(after)?;
-        stretches.push(ChangeCursor { keys: EpkRange { min, max }, lsn: u64::from_be_bytes(*lsn) });
+        ranges.push(ChangeCursor { keys: EpkRange { min, max }, lsn: u64::from_be_bytes(*lsn) });
         rest = after;
     }
-    (version == VERSION && rest.is_empty()).then_some(stretches)
+    (version == VERSION && rest.is_empty()).then_some(ranges)
 }
 
 /// Empty if the text is not three digits per byte.

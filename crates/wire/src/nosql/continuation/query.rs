@@ -17,10 +17,10 @@ use pleiad_model::partition_key::EpkRange;
 use super::{TAG_BYTES, TokenSigner, invalid, take_key};
 
 const VERSION: u8 = 2;
-const STRETCHES: u8 = 1;
+const RANGES: u8 = 1;
 const KEY: u8 = 2;
 const ROW: u8 = 3;
-const CUT_KEY: u8 = 4;
+const TRUNCATED_KEY: u8 = 4;
 
 impl TokenSigner {
     /// At most `bytes_max` long: a key that does not fit is truncated.
@@ -42,31 +42,31 @@ impl TokenSigner {
 fn encode(cursor: &QueryCursor) -> Vec<u8> {
     let mut out = vec![VERSION];
     out.extend_from_slice(&cursor.query.to_be_bytes());
-    number(cursor.skip, &mut out);
-    number(cursor.take.map_or(0, |take| take.saturating_add(1)), &mut out);
-    number(cursor.passed, &mut out);
+    put_number(cursor.skip, &mut out);
+    put_number(cursor.take.map_or(0, |take| take.saturating_add(1)), &mut out);
+    put_number(cursor.passed, &mut out);
     match &cursor.at {
-        CursorAt::Stretches(stretches) => {
-            out.push(STRETCHES);
-            number(stretches.len() as u64, &mut out);
-            stretches.iter().for_each(|stretch| encode_stretch(stretch, &mut out));
+        CursorAt::Stretches(ranges) => {
+            out.push(RANGES);
+            put_number(ranges.len() as u64, &mut out);
+            ranges.iter().for_each(|range| encode_range(range, &mut out));
         }
-        CursorAt::Key(mark) => encode_mark(mark, &mut out),
+        CursorAt::Key(key) => encode_resume_key(key, &mut out),
         CursorAt::Row(rows) => {
             out.push(ROW);
-            number(*rows, &mut out);
+            put_number(*rows, &mut out);
         }
     }
     out
 }
 
-fn encode_mark(mark: &ResumeKey, out: &mut Vec<u8>) {
-    let (beginning, cut) = mark.parts();
-    match cut {
+fn encode_resume_key(key: &ResumeKey, out: &mut Vec<u8>) {
+    let (beginning, digest) = key.parts();
+    match digest {
         None => out.push(KEY),
         Some(KeyDigest { bytes, hash, end }) => {
-            out.push(CUT_KEY);
-            number(bytes, out);
+            out.push(TRUNCATED_KEY);
+            put_number(bytes, out);
             out.extend_from_slice(&hash.0.to_be_bytes());
             out.extend_from_slice(&hash.1.to_be_bytes());
             out.extend_from_slice(&end);
@@ -75,13 +75,13 @@ fn encode_mark(mark: &ResumeKey, out: &mut Vec<u8>) {
     out.extend_from_slice(beginning);
 }
 
-fn encode_stretch(stretch: &RangeCursor, out: &mut Vec<u8>) {
-    for key in [&stretch.keys.min, &stretch.keys.max] {
+fn encode_range(range: &RangeCursor, out: &mut Vec<u8>) {
+    for key in [&range.keys.min, &range.keys.max] {
         out.push(key.as_bytes().len() as u8); // effective keys are at most 115 bytes long
         out.extend_from_slice(key.as_bytes());
     }
-    number(stretch.docnum, out);
-    number(stretch.rows, out);
+    put_number(range.docnum, out);
+    put_number(range.rows, out);
 }
 
 fn decode(bytes: &[u8]) -> Option<QueryCursor> {
@@ -95,11 +95,11 @@ fn decode(bytes: &[u8]) -> Option<QueryCursor> {
     let passed = take_number(&mut rest)?;
     let (&kind, mut rest) = rest.split_first()?;
     let at = match kind {
-        STRETCHES => CursorAt::Stretches(take_stretches(&mut rest)?),
+        RANGES => CursorAt::Stretches(take_ranges(&mut rest)?),
         KEY => CursorAt::Key(ResumeKey::whole(std::mem::take(&mut rest).to_vec())),
-        CUT_KEY => {
-            let cut = take_cut(&mut rest)?;
-            CursorAt::Key(ResumeKey::cut(std::mem::take(&mut rest).to_vec(), cut))
+        TRUNCATED_KEY => {
+            let digest = take_digest(&mut rest)?;
+            CursorAt::Key(ResumeKey::cut(std::mem::take(&mut rest).to_vec(), digest))
         }
         ROW => CursorAt::Row(take_number(&mut rest)?),
         _ => return None,
@@ -107,7 +107,7 @@ fn decode(bytes: &[u8]) -> Option<QueryCursor> {
     rest.is_empty().then_some(QueryCursor { query: u64::from_be_bytes(*query), skip, take, passed, at })
 }
 
-fn take_cut(rest: &mut &[u8]) -> Option<KeyDigest> {
+fn take_digest(rest: &mut &[u8]) -> Option<KeyDigest> {
     let bytes = take_number(rest)?;
     let (first, after) = rest.split_first_chunk()?;
     let (second, after) = after.split_first_chunk()?;
@@ -116,12 +116,12 @@ fn take_cut(rest: &mut &[u8]) -> Option<KeyDigest> {
     Some(KeyDigest { bytes, hash: (u64::from_be_bytes(*first), u64::from_be_bytes(*second)), end: *end })
 }
 
-fn take_stretches(rest: &mut &[u8]) -> Option<Vec<RangeCursor>> {
+fn take_ranges(rest: &mut &[u8]) -> Option<Vec<RangeCursor>> {
     let count = take_number(rest)?;
-    (0..count).map(|_| take_stretch(rest)).collect()
+    (0..count).map(|_| take_range(rest)).collect()
 }
 
-fn take_stretch(rest: &mut &[u8]) -> Option<RangeCursor> {
+fn take_range(rest: &mut &[u8]) -> Option<RangeCursor> {
     let (min, after) = take_key(rest)?;
     let (max, after) = take_key(after)?;
     *rest = after;
@@ -129,7 +129,7 @@ fn take_stretch(rest: &mut &[u8]) -> Option<RangeCursor> {
     Some(RangeCursor { keys: EpkRange { min, max }, docnum, rows })
 }
 
-fn number(mut n: u64, out: &mut Vec<u8>) {
+fn put_number(mut n: u64, out: &mut Vec<u8>) {
     while n >= 0x80 {
         out.push(n as u8 | 0x80);
         n >>= 7;

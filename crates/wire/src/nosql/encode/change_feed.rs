@@ -92,8 +92,8 @@ fn partition_key(container: &Container, record: &Record) -> Object {
     let body = json::parse(record.body()).unwrap_or(Value::Null);
     let values = json::parse(PartitionKey::extract(definition, &body).to_json().as_bytes()).unwrap_or(Value::Null);
     let named = names(definition).zip(values.as_array().unwrap_or_default());
-    let there = named.filter(|(_, value)| !matches!(value, Value::Object(_)));
-    there.fold(Object::new(), |key, (name, value)| key.with(&name, value.clone()))
+    let present = named.filter(|(_, value)| !matches!(value, Value::Object(_)));
+    present.fold(Object::new(), |key, (name, value)| key.with(&name, value.clone()))
 }
 
 fn names(definition: &PartitionKeyDefinition) -> impl Iterator<Item = String> {

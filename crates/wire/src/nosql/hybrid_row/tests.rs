@@ -13,13 +13,13 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn the_checksum_is_the_one_of_archives() {
+fn the_checksum_is_crc32_of_iso_3309() {
     assert_eq!(crc32::of(b"123456789"), 0xCBF4_3926);
     assert_eq!(crc32::of(b""), 0);
 }
 
 #[test]
-fn a_row_is_laid_out_as_drawn() {
+fn a_row_has_the_documented_layout() {
     let row = HybridRow {
         fixed: vec![Some(200), None],
         variable: vec![Some(b"\"e\""), None],
@@ -31,7 +31,7 @@ fn a_row_is_laid_out_as_drawn() {
 }
 
 #[test]
-fn a_stream_is_laid_out_as_drawn() {
+fn a_stream_has_the_documented_layout() {
     let mut stream = RecordIoWriter::new();
     stream.push(b"row");
     let bytes = stream.finish();
@@ -44,7 +44,7 @@ fn a_stream_is_laid_out_as_drawn() {
 }
 
 #[test]
-fn a_damaged_record_is_noticed() {
+fn a_damaged_record_is_detected() {
     let mut stream = RecordIoWriter::new();
     stream.push(b"row");
     let mut bytes = stream.finish();
@@ -53,7 +53,7 @@ fn a_damaged_record_is_noticed() {
 }
 
 #[test]
-fn names_that_the_schema_lacks_are_skipped() {
+fn columns_unknown_to_the_schema_are_skipped() {
     let mut bytes =
         HybridRow { fixed: vec![Some(200), None], variable: vec![None, None], sparse: vec![None, None] }.write(&RESULT);
     bytes.extend_from_slice(&[20, 7 + 2, b'x', b'y', 1, b'!']); // a name of two letters, after the seven known ones
@@ -74,7 +74,7 @@ fn sparse() -> impl Strategy<Value = Option<Sparse<'static>>> {
 
 proptest! {
     #[test]
-    fn rows_read_back_as_written(
+    fn rows_round_trip(
         fixed in prop::collection::vec(prop::option::of(any::<u32>()), 2),
         variable in prop::collection::vec(prop::option::of(prop::collection::vec(any::<u8>(), 0..300)), 2),
         sparse in prop::collection::vec(sparse(), 2),
@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn streams_read_back_as_written(rows in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..5)) {
+    fn streams_round_trip(rows in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..5)) {
         let mut stream = RecordIoWriter::new();
         rows.iter().for_each(|row| stream.push(row));
         let bytes = stream.finish();
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..80), cut in 0usize..80) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..80), cut in 0usize..80) {
         let _ = (records(&bytes), HybridRow::read(&RESULT, &bytes));
         let mut stream = RecordIoWriter::new();
         stream.push(&bytes);

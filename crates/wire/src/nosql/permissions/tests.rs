@@ -8,7 +8,7 @@ use pleiad_model::partition_key::{KeyKind, KeyVersion};
 use pleiad_model::path::PropertyPath;
 
 /// A request of the matrix.
-struct Asked {
+struct TestRequest {
     method: Method,
     path: &'static str,
     headers: &'static [(&'static str, &'static str)],
@@ -22,115 +22,119 @@ const UPSERT: (&str, &str) = ("x-ms-documentdb-is-upsert", "True");
 const A: (&str, &str) = (KEY, r#"["a"]"#);
 const B: (&str, &str) = (KEY, r#"["b"]"#);
 
-fn asked(method: Method, path: &'static str, headers: &'static [(&'static str, &'static str)]) -> Asked {
-    Asked { method, path, headers, body: "" }
+fn request(method: Method, path: &'static str, headers: &'static [(&'static str, &'static str)]) -> TestRequest {
+    TestRequest { method, path, headers, body: "" }
 }
 
 /// A replace with this body.
-fn replaced(path: &'static str, headers: &'static [(&'static str, &'static str)], body: &'static str) -> Asked {
-    Asked { body, ..asked(Method::PUT, path, headers) }
+fn replace_request(
+    path: &'static str,
+    headers: &'static [(&'static str, &'static str)],
+    body: &'static str,
+) -> TestRequest {
+    TestRequest { body, ..request(Method::PUT, path, headers) }
 }
 
 fn grant(mode: &str, resource: &str, key: Option<&str>) -> PermissionScope {
     let key = key.map(|key| json::parse(key.as_bytes()).unwrap());
     let grant = PermissionGrant { mode: mode.to_owned(), resource: resource.to_owned(), key };
     check_grant(&grant).unwrap();
-    PermissionScope::read(&grant).unwrap()
+    PermissionScope::parse(&grant).unwrap()
 }
 
-fn is_allowed(scope: &PermissionScope, asked: &Asked) -> bool {
-    is_allowed_under(scope, asked, &["/pk"], KeyKind::Hash)
+fn is_allowed(scope: &PermissionScope, request: &TestRequest) -> bool {
+    is_allowed_under(scope, request, &["/pk"], KeyKind::Hash)
 }
 
-fn is_allowed_under(scope: &PermissionScope, asked: &Asked, paths: &[&str], kind: KeyKind) -> bool {
+fn is_allowed_under(scope: &PermissionScope, request: &TestRequest, paths: &[&str], kind: KeyKind) -> bool {
     let paths = paths.iter().map(|path| PropertyPath::parse(path).unwrap()).collect();
     is_allowed_in(
         scope,
-        asked,
+        request,
         Some(&PartitionKeyDefinition { paths, kind, version: KeyVersion::V2, system_key: false }),
     )
 }
 
-fn is_allowed_in(scope: &PermissionScope, asked: &Asked, key: Option<&PartitionKeyDefinition>) -> bool {
-    let address = address::parse(asked.path).unwrap();
-    let headers: HeaderMap = asked
+fn is_allowed_in(scope: &PermissionScope, test_request: &TestRequest, key: Option<&PartitionKeyDefinition>) -> bool {
+    let address = address::parse(test_request.path).unwrap();
+    let headers: HeaderMap = test_request
         .headers
         .iter()
         .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
         .collect();
     let nowhere = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     let origin = ConnectionOrigin { secure: false, local: nowhere, peer: nowhere };
-    let (method, address) = (&asked.method, &address);
-    let body = asked.body.as_bytes().into();
+    let (method, address) = (&test_request.method, &address);
+    let body = test_request.body.as_bytes().into();
     let request = Request { method, address, headers: &headers, body, origin: &origin, authority: None };
     scope.mode != Mode::None && allows(scope, &request, key).unwrap()
 }
 
 /// One column per scope: container, item `1`, key `["a"]`, item `1` under key `["a"]`, procedure `s`, that under key
 /// `["a"]`, trigger `t`. `r` is allowed in both modes, `w` in mode All, `-` in none.
-fn matrix() -> Vec<(Asked, &'static str)> {
+fn matrix() -> Vec<(TestRequest, &'static str)> {
     use Method as M;
     const C: &str = "/dbs/d/colls/c";
     const DOCS: &str = "/dbs/d/colls/c/docs";
     const ONE: &str = "/dbs/d/colls/c/docs/1";
     const TWO: &str = "/dbs/d/colls/c/docs/2";
     vec![
-        (asked(M::GET, C, &[]), "rrrrrrr"),
-        (asked(M::PUT, C, &[]), "w------"),
-        (asked(M::DELETE, C, &[]), "w------"),
-        (asked(M::POST, C, &[]), "-------"),
-        (asked(M::GET, "/dbs/d/colls/c/pkranges", &[]), "rrrrrrr"),
-        (asked(M::POST, DOCS, &[PLAN]), "rrrrrrr"),
-        (asked(M::GET, ONE, &[A]), "rrrr---"),
-        (asked(M::GET, ONE, &[B]), "rr-----"),
-        (asked(M::GET, ONE, &[]), "rr-----"),
-        (asked(M::GET, TWO, &[A]), "r-r----"),
-        (asked(M::PUT, ONE, &[A]), "wwww---"),
-        (asked(M::PUT, TWO, &[A]), "w-w----"),
-        (asked(M::PUT, ONE, &[B]), "ww-----"),
-        (replaced(ONE, &[A], r#"{"id":"1","pk":"a"}"#), "wwww---"),
-        (replaced(ONE, &[A], r#"{"id":"2","pk":"a"}"#), "w-w----"),
-        (replaced("/dbs/d/colls/c/triggers/t", &[], r#"{"id":"mine"}"#), "w------"),
-        (asked(M::PATCH, ONE, &[A]), "wwww---"),
-        (asked(M::DELETE, ONE, &[A]), "wwww---"),
-        (asked(M::DELETE, TWO, &[B]), "w------"),
-        (asked(M::POST, DOCS, &[A]), "w-w----"),
-        (asked(M::POST, DOCS, &[B]), "w------"),
-        (asked(M::POST, DOCS, &[]), "w------"),
-        (asked(M::POST, DOCS, &[A, UPSERT]), "w-w----"),
-        (asked(M::GET, DOCS, &[]), "r------"),
-        (asked(M::GET, DOCS, &[A]), "r-r----"),
-        (asked(M::GET, DOCS, &[("a-im", "Incremental Feed")]), "r------"),
-        (asked(M::GET, DOCS, &[A, ("a-im", "Incremental Feed")]), "r-r----"),
-        (asked(M::POST, DOCS, &[QUERY]), "r------"),
-        (asked(M::POST, DOCS, &[A, QUERY]), "r-r----"),
-        (asked(M::POST, DOCS, &[B, QUERY]), "r------"),
-        (asked(M::GET, "/dbs/d/colls/c/sprocs", &[]), "r------"),
-        (asked(M::POST, "/dbs/d/colls/c/sprocs", &[A]), "w------"),
-        (asked(M::POST, "/dbs/d/colls/c/sprocs/s", &[A]), "w-w-ww-"),
-        (asked(M::POST, "/dbs/d/colls/c/sprocs/s", &[B]), "w---w--"),
-        (asked(M::GET, "/dbs/d/colls/c/triggers", &[]), "r------"),
-        (asked(M::POST, "/dbs/d/colls/c/udfs", &[]), "w------"),
-        (asked(M::GET, "/dbs/d/colls/c/conflicts", &[]), "r------"),
-        (asked(M::POST, "/dbs/d/colls/c/operations/partitionkeydelete", &[A]), "w-w----"),
-        (asked(M::POST, "/dbs/d/colls/c/operations/partitionkeydelete", &[B]), "w------"),
-        (asked(M::POST, "/dbs/d/colls/c/operations/partitionkeydelete", &[]), "w------"),
-        (asked(M::GET, "/dbs/d/colls/c/sprocs/s", &[]), "r---r--"),
-        (asked(M::PUT, "/dbs/d/colls/c/sprocs/s", &[A]), "w---w--"),
-        (asked(M::DELETE, "/dbs/d/colls/c/sprocs/s", &[]), "w---w--"),
-        (asked(M::POST, "/dbs/d/colls/c/sprocs/other", &[A]), "w-w----"),
-        (asked(M::GET, "/dbs/d/colls/c/triggers/t", &[]), "r-----r"),
-        (asked(M::PUT, "/dbs/d/colls/c/triggers/t", &[]), "w-----w"),
-        (asked(M::DELETE, "/dbs/d/colls/c/triggers/other", &[]), "w------"),
-        (asked(M::GET, "/dbs/d/colls/c/udfs/t", &[]), "r------"),
-        (asked(M::DELETE, "/dbs/d/colls/c/conflicts/x", &[]), "w------"),
-        (asked(M::GET, "/dbs/d/colls/c/docs/1/attachments", &[]), "-------"),
-        (asked(M::GET, "/dbs/d/users/u/permissions/p", &[]), "-------"),
-        (asked(M::GET, "/dbs/d/users", &[]), "-------"),
-        (asked(M::GET, "/dbs/d", &[]), "-------"),
-        (asked(M::GET, "/dbs", &[]), "-------"),
-        (asked(M::GET, "/offers", &[]), "-------"),
-        (asked(M::GET, "/dbs/d/clientencryptionkeys/k", &[]), "-------"),
+        (request(M::GET, C, &[]), "rrrrrrr"),
+        (request(M::PUT, C, &[]), "w------"),
+        (request(M::DELETE, C, &[]), "w------"),
+        (request(M::POST, C, &[]), "-------"),
+        (request(M::GET, "/dbs/d/colls/c/pkranges", &[]), "rrrrrrr"),
+        (request(M::POST, DOCS, &[PLAN]), "rrrrrrr"),
+        (request(M::GET, ONE, &[A]), "rrrr---"),
+        (request(M::GET, ONE, &[B]), "rr-----"),
+        (request(M::GET, ONE, &[]), "rr-----"),
+        (request(M::GET, TWO, &[A]), "r-r----"),
+        (request(M::PUT, ONE, &[A]), "wwww---"),
+        (request(M::PUT, TWO, &[A]), "w-w----"),
+        (request(M::PUT, ONE, &[B]), "ww-----"),
+        (replace_request(ONE, &[A], r#"{"id":"1","pk":"a"}"#), "wwww---"),
+        (replace_request(ONE, &[A], r#"{"id":"2","pk":"a"}"#), "w-w----"),
+        (replace_request("/dbs/d/colls/c/triggers/t", &[], r#"{"id":"mine"}"#), "w------"),
+        (request(M::PATCH, ONE, &[A]), "wwww---"),
+        (request(M::DELETE, ONE, &[A]), "wwww---"),
+        (request(M::DELETE, TWO, &[B]), "w------"),
+        (request(M::POST, DOCS, &[A]), "w-w----"),
+        (request(M::POST, DOCS, &[B]), "w------"),
+        (request(M::POST, DOCS, &[]), "w------"),
+        (request(M::POST, DOCS, &[A, UPSERT]), "w-w----"),
+        (request(M::GET, DOCS, &[]), "r------"),
+        (request(M::GET, DOCS, &[A]), "r-r----"),
+        (request(M::GET, DOCS, &[("a-im", "Incremental Feed")]), "r------"),
+        (request(M::GET, DOCS, &[A, ("a-im", "Incremental Feed")]), "r-r----"),
+        (request(M::POST, DOCS, &[QUERY]), "r------"),
+        (request(M::POST, DOCS, &[A, QUERY]), "r-r----"),
+        (request(M::POST, DOCS, &[B, QUERY]), "r------"),
+        (request(M::GET, "/dbs/d/colls/c/sprocs", &[]), "r------"),
+        (request(M::POST, "/dbs/d/colls/c/sprocs", &[A]), "w------"),
+        (request(M::POST, "/dbs/d/colls/c/sprocs/s", &[A]), "w-w-ww-"),
+        (request(M::POST, "/dbs/d/colls/c/sprocs/s", &[B]), "w---w--"),
+        (request(M::GET, "/dbs/d/colls/c/triggers", &[]), "r------"),
+        (request(M::POST, "/dbs/d/colls/c/udfs", &[]), "w------"),
+        (request(M::GET, "/dbs/d/colls/c/conflicts", &[]), "r------"),
+        (request(M::POST, "/dbs/d/colls/c/operations/partitionkeydelete", &[A]), "w-w----"),
+        (request(M::POST, "/dbs/d/colls/c/operations/partitionkeydelete", &[B]), "w------"),
+        (request(M::POST, "/dbs/d/colls/c/operations/partitionkeydelete", &[]), "w------"),
+        (request(M::GET, "/dbs/d/colls/c/sprocs/s", &[]), "r---r--"),
+        (request(M::PUT, "/dbs/d/colls/c/sprocs/s", &[A]), "w---w--"),
+        (request(M::DELETE, "/dbs/d/colls/c/sprocs/s", &[]), "w---w--"),
+        (request(M::POST, "/dbs/d/colls/c/sprocs/other", &[A]), "w-w----"),
+        (request(M::GET, "/dbs/d/colls/c/triggers/t", &[]), "r-----r"),
+        (request(M::PUT, "/dbs/d/colls/c/triggers/t", &[]), "w-----w"),
+        (request(M::DELETE, "/dbs/d/colls/c/triggers/other", &[]), "w------"),
+        (request(M::GET, "/dbs/d/colls/c/udfs/t", &[]), "r------"),
+        (request(M::DELETE, "/dbs/d/colls/c/conflicts/x", &[]), "w------"),
+        (request(M::GET, "/dbs/d/colls/c/docs/1/attachments", &[]), "-------"),
+        (request(M::GET, "/dbs/d/users/u/permissions/p", &[]), "-------"),
+        (request(M::GET, "/dbs/d/users", &[]), "-------"),
+        (request(M::GET, "/dbs/d", &[]), "-------"),
+        (request(M::GET, "/dbs", &[]), "-------"),
+        (request(M::GET, "/offers", &[]), "-------"),
+        (request(M::GET, "/dbs/d/clientencryptionkeys/k", &[]), "-------"),
     ]
 }
 
@@ -147,11 +151,11 @@ fn s131_every_permission_allows_exactly_what_the_table_says() {
         (procedure, key),
         (trigger, None),
     ];
-    for (asked, by_scope) in matrix() {
+    for (request, by_scope) in matrix() {
         for ((resource, key), wanted) in scopes.iter().zip(by_scope.chars()) {
-            let got = ["None", "Read", "All"].map(|mode| is_allowed(&grant(mode, resource, *key), &asked));
+            let got = ["None", "Read", "All"].map(|mode| is_allowed(&grant(mode, resource, *key), &request));
             let wanted = [false, wanted == 'r', wanted != '-'];
-            let Asked { method, path, headers, body } = &asked;
+            let TestRequest { method, path, headers, body } = &request;
             assert_eq!(
                 got, wanted,
                 "{method} {path} {headers:?} {body} with {resource} {key:?}, in modes None, Read, All"
@@ -161,18 +165,18 @@ fn s131_every_permission_allows_exactly_what_the_table_says() {
 }
 
 #[test]
-fn items_are_named_in_the_same_way() {
+fn items_must_be_addressed_in_the_form_of_the_permission() {
     let (by_rid, other) = ("/dbs/AQAAAA==/colls/AQAAAIAAAAE=/docs/AQAAAIAAAAEBAAAAAAAAAA==", "/dbs/d/colls/c/docs/1");
     let scope = grant("Read", by_rid, None);
-    assert!(is_allowed(&scope, &asked(Method::GET, by_rid, &[])));
-    assert!(!is_allowed(&scope, &asked(Method::GET, other, &[])));
-    assert!(!is_allowed(&grant("Read", other, None), &asked(Method::GET, by_rid, &[])));
+    assert!(is_allowed(&scope, &request(Method::GET, by_rid, &[])));
+    assert!(!is_allowed(&scope, &request(Method::GET, other, &[])));
+    assert!(!is_allowed(&grant("Read", other, None), &request(Method::GET, by_rid, &[])));
 }
 
 /// In a container without a partition key, a key identifies nothing.
 #[test]
-fn s131_a_key_permits_nothing_where_there_is_none() {
-    let read = asked(Method::GET, "/dbs/d/colls/c/docs/1", &[A]);
+fn s131_a_key_permission_allows_nothing_in_a_container_without_a_key() {
+    let read = request(Method::GET, "/dbs/d/colls/c/docs/1", &[A]);
     assert!(!is_allowed_in(&grant("All", "dbs/d/colls/c", Some(r#"["a"]"#)), &read, None));
     assert!(is_allowed_in(&grant("All", "dbs/d/colls/c", None), &read, None));
     let stored = PermissionGrant {
@@ -181,13 +185,13 @@ fn s131_a_key_permits_nothing_where_there_is_none() {
         key: Some(Value::Array(vec![])),
     };
     assert!(check_grant(&stored).is_err());
-    assert!(!is_allowed(&PermissionScope::read(&stored).unwrap(), &read));
+    assert!(!is_allowed(&PermissionScope::parse(&stored).unwrap(), &read));
 }
 
 /// Some clients escape the names in a permission and some do not; a name that can be read as escaped is unescaped.
 #[test]
-fn names_are_escaped_or_not() {
-    let may = |written: &str, path| is_allowed(&grant("Read", written, None), &asked(Method::GET, path, &[]));
+fn names_in_permissions_may_be_escaped() {
+    let may = |written: &str, path| is_allowed(&grant("Read", written, None), &request(Method::GET, path, &[]));
     assert!(may("dbs/d/colls/c/docs/100%", "/dbs/d/colls/c/docs/100%25"));
     assert!(may("dbs/d/colls/c/docs/100%25", "/dbs/d/colls/c/docs/100%25"));
     assert!(may("dbs/d/colls/c/docs/x%2541", "/dbs/d/colls/c/docs/x%2541"));
@@ -196,16 +200,16 @@ fn names_are_escaped_or_not() {
 }
 
 #[test]
-fn of_a_hierarchical_key_the_beginning_is_enough() {
+fn a_permission_may_be_for_a_prefix_of_a_hierarchical_key() {
     let scope = grant("Read", "dbs/d/colls/c", Some(r#"["a"]"#));
-    assert!(is_allowed(&scope, &asked(Method::GET, "/dbs/d/colls/c/docs/1", &[(KEY, r#"["a","x"]"#)])));
+    assert!(is_allowed(&scope, &request(Method::GET, "/dbs/d/colls/c/docs/1", &[(KEY, r#"["a","x"]"#)])));
     let scope = grant("Read", "dbs/d/colls/c", Some(r#"["a","x"]"#));
-    assert!(!is_allowed(&scope, &asked(Method::GET, "/dbs/d/colls/c/docs", &[A])));
+    assert!(!is_allowed(&scope, &request(Method::GET, "/dbs/d/colls/c/docs", &[A])));
 }
 
 /// SDKs use EPK ranges to read the changes of a key, and all keys with one prefix.
 #[test]
-fn s131_a_key_may_be_named_by_where_it_lies() {
+fn s131_a_key_may_be_identified_by_its_epk_range() {
     const MIN: (&str, &str) = ("x-ms-start-epk", "3A5381E1114EB8D3FCC90795045B49B7");
     const NEXT: (&str, &str) = ("x-ms-end-epk", "3A5381E1114EB8D3FCC90795045B49B8");
     const BELOW: (&str, &str) = ("x-ms-end-epk", "3A5381E1114EB8D3FCC90795045B49B7FF");
@@ -213,21 +217,21 @@ fn s131_a_key_may_be_named_by_where_it_lies() {
     const CHANGES: (&str, &str) = ("a-im", "Incremental Feed");
     const DOCS: &str = "/dbs/d/colls/c/docs";
     let scope = grant("All", "dbs/d/colls/c", Some(r#"["a"]"#));
-    let whole = |asked: Asked| is_allowed(&scope, &asked);
-    let prefix = |asked: Asked| is_allowed_under(&scope, &asked, &["/a", "/b"], KeyKind::MultiHash);
-    assert!(whole(asked(Method::GET, DOCS, &[MIN, NEXT, CHANGES])));
-    assert!(whole(asked(Method::POST, DOCS, &[MIN, NEXT, QUERY])));
-    assert!(prefix(asked(Method::GET, DOCS, &[MIN, BELOW, CHANGES])));
-    assert!(!whole(asked(Method::GET, DOCS, &[MIN, BEYOND, CHANGES])), "the range includes other keys");
-    assert!(!prefix(asked(Method::GET, DOCS, &[MIN, NEXT, CHANGES])));
-    assert!(!whole(asked(Method::GET, DOCS, &[MIN, CHANGES])), "the range has no upper bound");
-    assert!(!whole(asked(Method::GET, DOCS, &[B, MIN, NEXT])), "the key header takes precedence over the range");
-    assert!(!whole(asked(Method::POST, DOCS, &[MIN, NEXT])), "writes must send their partition key");
-    assert!(!whole(asked(Method::GET, "/dbs/d/colls/c/docs/1", &[MIN, NEXT])));
+    let whole = |asked: TestRequest| is_allowed(&scope, &asked);
+    let prefix = |asked: TestRequest| is_allowed_under(&scope, &asked, &["/a", "/b"], KeyKind::MultiHash);
+    assert!(whole(request(Method::GET, DOCS, &[MIN, NEXT, CHANGES])));
+    assert!(whole(request(Method::POST, DOCS, &[MIN, NEXT, QUERY])));
+    assert!(prefix(request(Method::GET, DOCS, &[MIN, BELOW, CHANGES])));
+    assert!(!whole(request(Method::GET, DOCS, &[MIN, BEYOND, CHANGES])), "the range includes other keys");
+    assert!(!prefix(request(Method::GET, DOCS, &[MIN, NEXT, CHANGES])));
+    assert!(!whole(request(Method::GET, DOCS, &[MIN, CHANGES])), "the range has no upper bound");
+    assert!(!whole(request(Method::GET, DOCS, &[B, MIN, NEXT])), "the key header takes precedence over the range");
+    assert!(!whole(request(Method::POST, DOCS, &[MIN, NEXT])), "writes must send their partition key");
+    assert!(!whole(request(Method::GET, "/dbs/d/colls/c/docs/1", &[MIN, NEXT])));
 }
 
 #[test]
-fn a_permission_is_for_a_container_or_one_thing_in_it() {
+fn a_permission_is_for_a_container_or_one_resource_in_it() {
     let check = |mode: &str, resource: &str| {
         check_grant(&PermissionGrant { mode: mode.to_owned(), resource: resource.to_owned(), key: None })
             .map_err(|error| error.kind)

@@ -12,7 +12,7 @@ fn decoded(header: &str) -> String {
 }
 
 #[test]
-fn index_metrics_say_what_was_used_and_what_would_help() {
+fn index_metrics_list_utilized_and_potential_indexes() {
     let report = QueryReport {
         single: vec![index(&["/a/?"], true), index(&["/b/?"], false)],
         composite: vec![index(&["/a ASC", "/b DESC"], false)],
@@ -26,7 +26,7 @@ fn index_metrics_say_what_was_used_and_what_would_help() {
 
 /// A header that a client cannot read fails its query: entries beyond the limit are dropped.
 #[test]
-fn index_metrics_stay_below_what_clients_read() {
+fn index_metrics_stay_within_the_header_limit() {
     let long = format!("/{}/?", "x".repeat(500));
     let single = (0..64).map(|at| index(&[&format!("/{at}{long}")], at % 2 == 0)).collect();
     let report = QueryReport { single, composite: vec![index(&[long.as_str(); 8], false)], ..QueryReport::default() };
@@ -58,7 +58,7 @@ fn advice_is_a_list_of_rules() {
 
 /// Regardless of the number of result rows: one of four loaded items passed the filter.
 #[test]
-fn the_ratio_is_of_items() {
+fn the_utilization_ratio_counts_items() {
     let report = QueryReport { items: 4, items_kept: 1, rows: 3, ..QueryReport::default() };
     assert!(metrics(&report, Duration::ZERO, Duration::ZERO).ends_with("indexUtilizationRatio=0.25"));
     assert!(metrics(&QueryReport::default(), Duration::ZERO, Duration::ZERO).ends_with("indexUtilizationRatio=1.00"));

@@ -79,11 +79,11 @@ impl ActionSet {
         let short = short.and_then(|start| name.get(start.len()..)).unwrap_or_default();
         let start = WILDCARDS.into_iter().find(|wildcard| wildcard.eq_ignore_ascii_case(short));
         let start = start.and_then(|wildcard| wildcard.strip_suffix('*'));
-        let is_meant = |action: &DataAction| match start {
+        let matches_name = |action: &DataAction| match start {
             Some(start) => action.short_name().starts_with(start),
             None => action.short_name().eq_ignore_ascii_case(short),
         };
-        let found: Vec<DataAction> = DataAction::ALL.iter().copied().filter(is_meant).collect();
+        let found: Vec<DataAction> = DataAction::ALL.iter().copied().filter(matches_name).collect();
         if found.is_empty() { Err(Error::invalid(unknown(name))) } else { Ok(ActionSet::of(&found)) }
     }
 }

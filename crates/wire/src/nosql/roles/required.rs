@@ -26,25 +26,25 @@ use crate::nosql::request::{PostKind, Request, is_read};
 #[derive(Debug, PartialEq, Eq)]
 pub enum RequiredAccess {
     /// The action in any scope is sufficient.
-    Somewhere(DataAction),
+    AnyScope(DataAction),
     /// All of these actions in the scope.
     Actions(Vec<DataAction>, RoleScope),
     /// No role allows it.
     Management,
 }
 
-pub fn needs(engine: &Engine, request: &Request<'_>) -> Result<RequiredAccess> {
+pub fn required_access(engine: &Engine, request: &Request<'_>) -> Result<RequiredAccess> {
     let reads = is_read(request.method, request.headers, request.address);
     let (resource, is_feed) = (request.address.resource, request.address.is_feed);
-    let at_container = |action| RequiredAccess::Actions(vec![action], place(engine, request.address, 2));
+    let at_container = |action| RequiredAccess::Actions(vec![action], scope_of(engine, request.address, 2));
     Ok(match resource {
-        ResourceType::Account | ResourceType::Addresses if reads => RequiredAccess::Somewhere(DataAction::ReadMetadata),
-        ResourceType::Databases if reads => metadata(engine, request, 1),
-        ResourceType::Containers if reads && is_feed => metadata(engine, request, 1),
-        ResourceType::ClientEncryptionKeys if reads => metadata(engine, request, 1),
-        ResourceType::Containers | ResourceType::Ranges if reads => metadata(engine, request, 2),
-        ResourceType::Items => match items(request)? {
-            Some(actions) => RequiredAccess::Actions(actions, place(engine, request.address, 2)),
+        ResourceType::Account | ResourceType::Addresses if reads => RequiredAccess::AnyScope(DataAction::ReadMetadata),
+        ResourceType::Databases if reads => read_metadata(engine, request, 1),
+        ResourceType::Containers if reads && is_feed => read_metadata(engine, request, 1),
+        ResourceType::ClientEncryptionKeys if reads => read_metadata(engine, request, 1),
+        ResourceType::Containers | ResourceType::Ranges if reads => read_metadata(engine, request, 2),
+        ResourceType::Items => match item_actions(request)? {
+            Some(actions) => RequiredAccess::Actions(actions, scope_of(engine, request.address, 2)),
             None => RequiredAccess::Management,
         },
         ResourceType::Operations => at_container(DataAction::DeleteItem),
@@ -56,12 +56,12 @@ pub fn needs(engine: &Engine, request: &Request<'_>) -> Result<RequiredAccess> {
     })
 }
 
-fn metadata(engine: &Engine, request: &Request<'_>, levels: usize) -> RequiredAccess {
-    RequiredAccess::Actions(vec![DataAction::ReadMetadata], place(engine, request.address, levels))
+fn read_metadata(engine: &Engine, request: &Request<'_>, levels: usize) -> RequiredAccess {
+    RequiredAccess::Actions(vec![DataAction::ReadMetadata], scope_of(engine, request.address, levels))
 }
 
 /// `None` if items do not have this verb.
-fn items(request: &Request<'_>) -> Result<Option<Vec<DataAction>>> {
+fn item_actions(request: &Request<'_>) -> Result<Option<Vec<DataAction>>> {
     Ok(Some(match (request.method, request.address.is_feed) {
         (&Method::GET, false) => vec![DataAction::ReadItem],
         (&Method::PUT | &Method::PATCH, false) => vec![DataAction::ReplaceItem],
@@ -71,13 +71,13 @@ fn items(request: &Request<'_>) -> Result<Option<Vec<DataAction>>> {
             PostKind::Create => vec![DataAction::CreateItem],
             PostKind::Upsert => vec![DataAction::UpsertItem],
             PostKind::Query | PostKind::QueryPlan => vec![DataAction::ExecuteQuery],
-            PostKind::Batch => batched(&request.body)?,
+            PostKind::Batch => batch_actions(&request.body)?,
         },
         _ => return Ok(None),
     }))
 }
 
-fn batched(body: &[u8]) -> Result<Vec<DataAction>> {
+fn batch_actions(body: &[u8]) -> Result<Vec<DataAction>> {
     let (operations, _) = batch::parse(BatchFormat::of(body), body)?;
     let mut actions = Vec::new();
     for action in operations.iter().filter_map(|operation| operation.action.as_ref().ok()).map(action_of) {
@@ -104,7 +104,7 @@ fn action_of(operation: &BatchAction) -> DataAction {
 
 /// The account, or the first `levels` names of the address. A resource id that does not exist gets the account's scope:
 /// a principal that may perform the action there may learn that the resource does not exist.
-fn place(engine: &Engine, address: &Address, levels: usize) -> RoleScope {
+fn scope_of(engine: &Engine, address: &Address, levels: usize) -> RoleScope {
     let name = |level| address.segment(level).filter(|_| level < levels);
     match (name(0), name(1), address.by_rid) {
         (None, _, _) => RoleScope::account(),

@@ -51,8 +51,8 @@ impl RoleScope {
     }
 
     /// Whether a role in this scope applies to the other scope.
-    pub fn covers(&self, place: &RoleScope) -> bool {
-        place.names.starts_with(&self.names)
+    pub fn covers(&self, other: &RoleScope) -> bool {
+        other.names.starts_with(&self.names)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::nosql::file_stamp::FileStamp;
 
 pub struct RoleStore {
     path: PathBuf,
-    page: Mutex<LoadedRoles>,
+    loaded: Mutex<LoadedRoles>,
 }
 
 struct LoadedRoles {
@@ -25,21 +25,21 @@ impl RoleStore {
     pub fn open(path: PathBuf) -> Result<RoleStore> {
         let stamp = FileStamp::of(&path);
         let roles = Arc::new(read(&path)?);
-        Ok(RoleStore { path, page: Mutex::new(LoadedRoles { roles, stamp }) })
+        Ok(RoleStore { path, loaded: Mutex::new(LoadedRoles { roles, stamp }) })
     }
 
     pub fn roles(&self) -> Arc<Roles> {
-        self.page().roles.clone()
+        self.loaded().roles.clone()
     }
 
     /// Reads the file again if its stamp has changed since the last attempt, successful or not.
     pub fn refresh(&self) {
         let stamp = FileStamp::of(&self.path);
-        if self.page().stamp == stamp {
+        if self.loaded().stamp == stamp {
             return;
         }
         let read = read(&self.path);
-        let mut page = self.page();
+        let mut page = self.loaded();
         page.stamp = stamp;
         match read {
             Ok(roles) => {
@@ -50,8 +50,8 @@ impl RoleStore {
         }
     }
 
-    fn page(&self) -> MutexGuard<'_, LoadedRoles> {
-        self.page.lock().unwrap_or_else(PoisonError::into_inner)
+    fn loaded(&self) -> MutexGuard<'_, LoadedRoles> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

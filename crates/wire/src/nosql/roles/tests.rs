@@ -36,12 +36,12 @@ fn refused(text: &str, why: &str) {
     assert!(error.message.contains(why), "{error}");
 }
 
-fn allowed(roles: &Roles, who: &Principal, place: &RoleScope) -> Vec<DataAction> {
-    DataAction::ALL.iter().copied().filter(|action| roles.allow(who, *action, place)).collect()
+fn allowed(roles: &Roles, principal: &Principal, scope: &RoleScope) -> Vec<DataAction> {
+    DataAction::ALL.iter().copied().filter(|action| roles.allow(principal, *action, scope)).collect()
 }
 
 #[test]
-fn the_two_built_in_roles_are_there() {
+fn the_two_built_in_roles_exist() {
     use DataAction::*;
     let roles = roles(&[], &[assignment(READER, "r", "/"), assignment(CONTRIBUTOR, "c", "/")]);
     let reads = [ReadMetadata, ReadItem, ExecuteQuery, ReadChangeFeed];
@@ -52,9 +52,9 @@ fn the_two_built_in_roles_are_there() {
 }
 
 #[test]
-fn a_role_holds_at_its_scope_and_below() {
+fn a_role_applies_to_its_scope_and_below() {
     let roles = roles(&[], &[assignment(READER, "a", "/dbs/d"), assignment(READER, "b", "/dbs/d/colls/c")]);
-    let may = |who: &str, place: RoleScope| roles.allow(&principal(who, &[]), DataAction::ReadItem, &place);
+    let may = |id: &str, scope: RoleScope| roles.allow(&principal(id, &[]), DataAction::ReadItem, &scope);
     assert!(may("a", RoleScope::database("d")) && may("a", RoleScope::container("d", "c")));
     assert!(
         !may("a", RoleScope::account())
@@ -63,19 +63,19 @@ fn a_role_holds_at_its_scope_and_below() {
     );
     assert!(may("b", RoleScope::container("d", "c")));
     assert!(!may("b", RoleScope::database("d")) && !may("b", RoleScope::container("d", "c2")));
-    assert!(roles.allow_somewhere(&principal("b", &[]), DataAction::ReadMetadata));
-    assert!(!roles.allow_somewhere(&principal("b", &[]), DataAction::CreateItem));
+    assert!(roles.allow_in_any_scope(&principal("b", &[]), DataAction::ReadMetadata));
+    assert!(!roles.allow_in_any_scope(&principal("b", &[]), DataAction::CreateItem));
 }
 
 #[test]
-fn a_group_has_what_is_assigned_to_it_and_ids_are_guids() {
+fn groups_have_assignments_and_ids_ignore_case() {
     let roles = roles(&[], &[assignment(CONTRIBUTOR, "AA-01", "/"), assignment(READER, "me", "/")]);
     assert!(roles.allow(&principal("me", &["aa-01"]), DataAction::DeleteItem, &RoleScope::account()));
     assert!(!roles.allow(&principal("me", &["aa-02"]), DataAction::DeleteItem, &RoleScope::account()));
 }
 
 #[test]
-fn wildcards_stand_for_what_begins_like_them() {
+fn wildcards_stand_for_actions_with_their_prefix() {
     use DataAction::*;
     let of = |name: &str| {
         let set = ActionSet::named(&format!("Microsoft.DocumentDB/databaseAccounts/{name}"));
@@ -97,7 +97,7 @@ fn wildcards_stand_for_what_begins_like_them() {
 }
 
 #[test]
-fn what_is_denied_is_taken_out_of_what_is_allowed() {
+fn not_data_actions_are_subtracted() {
     let prefix = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers";
     let role = format!(
         r#"{{"id":"x","roleName":"x","assignableScopes":["/"],"permissions":[{{"dataActions":["{prefix}/items/*"],"notDataActions":["{prefix}/items/delete"]}}]}}"#
@@ -108,7 +108,7 @@ fn what_is_denied_is_taken_out_of_what_is_allowed() {
 }
 
 #[test]
-fn the_services_own_spellings_are_read() {
+fn the_services_own_spellings_are_accepted() {
     let account = "/subscriptions/s/resourceGroups/g/providers/Microsoft.DocumentDB/databaseAccounts/acc";
     let definition = format!(
         r#"{{"id":"{account}/sqlRoleDefinitions/R1","name":"R1","type":"Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions","properties":{{"roleName":"Mine","type":"CustomRole","assignableScopes":["{account}/dbs/d"],"permissions":[{{"dataActions":["Microsoft.DocumentDB/databaseAccounts/readMetadata"]}}]}}}}"#
@@ -121,7 +121,7 @@ fn the_services_own_spellings_are_read() {
 }
 
 #[test]
-fn what_is_called_like_the_account_is_not_the_account() {
+fn a_database_may_be_named_like_the_account_segment() {
     let scope = |text: &str| RoleScope::parse(text).unwrap();
     assert_eq!(scope("/dbs/databaseAccounts"), RoleScope::database("databaseAccounts"));
     assert_eq!(scope("/dbs/databaseAccounts/"), RoleScope::database("databaseAccounts"));
@@ -137,7 +137,7 @@ fn what_is_called_like_the_account_is_not_the_account() {
 }
 
 #[test]
-fn a_file_with_anything_wrong_is_refused_and_says_where() {
+fn an_invalid_file_is_rejected_with_the_position() {
     let action = r#""Microsoft.DocumentDB/databaseAccounts/readMetadata""#;
     let good = custom("a", action, r#""/dbs/d""#);
     refused("", "not valid JSON");
@@ -171,22 +171,22 @@ fn an_account_has_a_hundred_roles_and_two_thousand_assignments() {
 }
 
 #[test]
-fn the_newest_good_file_holds() {
+fn the_newest_valid_file_is_in_effect() {
     let path = std::env::temp_dir().join(format!("pleiad-roles-{}.json", std::process::id()));
     let me = principal("me", &[]);
     std::fs::write(&path, file(&[], &[assignment(READER, "me", "/")])).unwrap();
-    let book = store::RoleStore::open(path.clone()).unwrap();
-    let may = |action| book.roles().allow(&me, action, &RoleScope::account());
+    let role_store = store::RoleStore::open(path.clone()).unwrap();
+    let may = |action| role_store.roles().allow(&me, action, &RoleScope::account());
     assert!(may(DataAction::ReadItem) && !may(DataAction::CreateItem));
     std::fs::write(&path, "half a fi").unwrap();
-    book.refresh();
+    role_store.refresh();
     assert!(may(DataAction::ReadItem));
     std::fs::write(&path, file(&[], &[assignment(CONTRIBUTOR, "me", "/dbs/d"), assignment(CONTRIBUTOR, "me", "/")]))
         .unwrap();
-    book.refresh();
+    role_store.refresh();
     assert!(may(DataAction::CreateItem));
     std::fs::remove_file(&path).unwrap();
-    book.refresh();
+    role_store.refresh();
     assert!(may(DataAction::CreateItem), "deleting the file revokes nothing");
     assert!(store::RoleStore::open(path).is_err(), "a server does not start without the file");
 }
@@ -196,7 +196,7 @@ proptest! {
 
     /// Deny by default, checked in reverse: every allowed action is covered by an assignment.
     #[test]
-    fn nothing_is_allowed_that_no_assignment_says(
+    fn nothing_is_allowed_without_an_assignment(
         assigned in prop::collection::vec((0..3usize, 0..4usize, 0..5usize), 0..6), who in 0..3usize, place in 0..5usize,
     ) {
         let scopes = ["/", "/dbs/d", "/dbs/d/colls/c", "/dbs/d/colls/e", "/dbs/x"];
@@ -221,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_file_or_refused(text in "\\PC{0,60}", scope in "(/|dbs|colls|databaseAccounts|x|é){0,8}") {
+    fn arbitrary_text_never_panics(text in "\\PC{0,60}", scope in "(/|dbs|colls|databaseAccounts|x|é){0,8}") {
         let _ = parse(text.as_bytes());
         let _ = RoleScope::parse(&scope);
         let _ = parse(file(&[], &[assignment(READER, "me", &scope)]).as_bytes());

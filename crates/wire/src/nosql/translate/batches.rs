@@ -24,7 +24,7 @@ impl RequestContext<'_> {
         }
         let key = request.partition_key()?;
         let ((), place, charge_ru) = ErrorReply::of(self.engine.erase_key(&at, key.as_ref()).await)?;
-        Ok(told(Reply::empty(StatusCode::OK).charged(charge_ru).at(place), &at))
+        Ok(told(Reply::empty(StatusCode::OK).charged(charge_ru).at_lsn(place), &at))
     }
 
     pub(super) async fn batch(&self, request: &Request<'_>, at: &Admitted) -> Handled {
@@ -44,7 +44,7 @@ impl RequestContext<'_> {
         let failed = answers.iter().any(|answer| answer.result.is_err());
         let status = if failed { StatusCode::MULTI_STATUS } else { StatusCode::OK };
         let body = batch::write(format, at.container().rid, answers, &minimal);
-        Ok(Reply::new(status, body).charged(charge_ru).at(place))
+        Ok(Reply::new(status, body).charged(charge_ru).at_lsn(place))
     }
 }
 

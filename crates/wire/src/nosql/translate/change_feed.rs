@@ -43,7 +43,7 @@ impl RequestContext<'_> {
             ChangedItems::Versions(versions) => Reply::new(StatusCode::OK, encode::versions(container, versions)),
         };
         let etag = self.tokens.issue_changes(&rid, &page.next)?;
-        Ok(reply.charged(charge_ru).at(place).etag(&etag).with_number(ITEM_COUNT, page.changes.len() as u64))
+        Ok(reply.charged(charge_ru).at_lsn(place).etag(&etag).with_number(ITEM_COUNT, page.changes.len() as u64))
     }
 
     fn change_from(&self, request: &Request<'_>, rid: &str) -> Result<ChangeFrom> {

@@ -70,7 +70,7 @@ impl RequestContext<'_> {
             pleiad_engine::write_item(at.container().rid, &record.view(), &mut body);
             Reply::new(StatusCode::OK, body).charged(charge_ru)
         };
-        Ok(reply.at(place).etag(&etag).with_number(ITEM_LSN, record.lsn).with_number(ITEM_LOCAL_LSN, record.lsn))
+        Ok(reply.at_lsn(place).etag(&etag).with_number(ITEM_LSN, record.lsn).with_number(ITEM_LOCAL_LSN, record.lsn))
     }
 
     async fn create_item(&self, request: &Request<'_>, at: &Admitted, verb: Verb) -> Handled {
@@ -98,7 +98,7 @@ impl RequestContext<'_> {
         let key = request.partition_key()?;
         let answer = self.engine.delete_item(at, key.as_ref(), target(request)?, &request.write_condition()).await;
         let (_, place, charge_ru) = ErrorReply::of(answer)?;
-        Ok(Reply::empty(StatusCode::NO_CONTENT).charged(charge_ru).at(place))
+        Ok(Reply::empty(StatusCode::NO_CONTENT).charged(charge_ru).at_lsn(place))
     }
 
     pub(super) fn written(
@@ -114,7 +114,7 @@ impl RequestContext<'_> {
             pleiad_engine::write_item(at.container().rid, &record.view(), &mut body);
         }
         let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
-        let reply = Reply::new(status, body).charged(charge_ru).at(place).etag(&record.etag().to_string());
+        let reply = Reply::new(status, body).charged(charge_ru).at_lsn(place).etag(&record.etag().to_string());
         Ok(reply.with_number(ITEM_LSN, record.lsn).with_number(ITEM_LOCAL_LSN, record.lsn))
     }
 
@@ -128,7 +128,7 @@ impl RequestContext<'_> {
         let answer = self.engine.list_items(at, &current_scope(request, at)?, from, quota, session.as_ref()).await;
         let (page, place, charge_ru) = ErrorReply::of(answer)?;
         let body = encode::item_feed(at.container().rid, &page.records);
-        let reply = Reply::new(StatusCode::OK, body).charged(charge_ru).at(place);
+        let reply = Reply::new(StatusCode::OK, body).charged(charge_ru).at_lsn(place);
         let reply = reply.with_number(ITEM_COUNT, page.records.len() as u64);
         Ok(match page.next {
             Some(position) => reply.with(CONTINUATION, &self.tokens.issue(&rid, &position)),

@@ -28,12 +28,12 @@ impl RequestContext<'_> {
         let (Executed { result, log }, place, charge_ru) = ErrorReply::of(answer)?;
         match result {
             Ok(body) => {
-                let mut reply = Reply::new(StatusCode::OK, body.unwrap_or_default()).charged(charge_ru).at(place);
+                let mut reply = Reply::new(StatusCode::OK, body.unwrap_or_default()).charged(charge_ru).at_lsn(place);
                 set_log(&mut reply.headers, &log);
                 Ok(reply)
             }
             Err(error) => {
-                let mut headers = Reply::empty(StatusCode::OK).at(place).headers;
+                let mut headers = Reply::empty(StatusCode::OK).at_lsn(place).headers;
                 set_log(&mut headers, &log);
                 Err(ErrorReply { failure: ErrorStatus::from(&error), charge_ru, headers: Box::new(headers) })
             }
@@ -61,7 +61,7 @@ impl RequestContext<'_> {
         let answer = self.engine.write_with_triggers(at, key.as_ref(), write, &options, triggers, context).await;
         let (done, place, charge_ru) = ErrorReply::of(answer)?;
         let reply = match is_delete {
-            true => Reply::empty(StatusCode::NO_CONTENT).charged(charge_ru).at(place),
+            true => Reply::empty(StatusCode::NO_CONTENT).charged(charge_ru).at_lsn(place),
             false => self.written(request, at, EngineResponse { result: Ok(done.written), place, charge_ru })?,
         };
         Ok(match done.response_body {

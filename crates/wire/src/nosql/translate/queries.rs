@@ -56,7 +56,7 @@ impl RequestContext<'_> {
         };
         let ran = Instant::now();
         let reply =
-            Reply::new(StatusCode::OK, encode::rows(&rid, "Documents", &page.rows)).charged(charge_ru).at(place);
+            Reply::new(StatusCode::OK, encode::rows(&rid, "Documents", &page.rows)).charged(charge_ru).at_lsn(place);
         let reply = reply.with_number(ITEM_COUNT, page.rows.len() as u64);
         let reply = measured(request, tell, reply, &page, began, ran.elapsed());
         Ok(match &page.next {

@@ -17,8 +17,8 @@ use crate::http_client::Remote;
 use crate::nosql::auth::AuthError;
 use crate::nosql::file_stamp::FileStamp;
 
-const BETWEEN_FETCHES: Duration = Duration::from_secs(30);
-const EVERY: Duration = Duration::from_secs(3600);
+const FETCH_INTERVAL_MIN: Duration = Duration::from_secs(30);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(3600);
 
 pub struct JwksCache {
     issuer: Issuer,
@@ -26,7 +26,7 @@ pub struct JwksCache {
     keys: Mutex<Arc<JsonWebKeySet>>,
     /// When the set was last fetched, and the stamp of its file. The holder of this lock fetches; other tasks wait for
     /// the result.
-    asked: tokio::sync::Mutex<(Instant, Option<FileStamp>)>,
+    last_fetch: tokio::sync::Mutex<(Instant, Option<FileStamp>)>,
 }
 
 /// Where the key set is stored.
@@ -42,12 +42,13 @@ enum JwksSource {
 }
 
 impl JwksCache {
-    pub async fn open(issuer: Issuer, place: &JwksLocation) -> Result<JwksCache> {
-        let source = JwksSource::of(place)?;
-        let asked = tokio::sync::Mutex::new((Instant::now(), source.stamp()));
-        let cannot = |error: Error| Error::new(error.kind, format!("cannot take the token keys of {place}: {error}"));
+    pub async fn open(issuer: Issuer, location: &JwksLocation) -> Result<JwksCache> {
+        let source = JwksSource::of(location)?;
+        let last_fetch = tokio::sync::Mutex::new((Instant::now(), source.stamp()));
+        let cannot =
+            |error: Error| Error::new(error.kind, format!("cannot take the token keys of {location}: {error}"));
         let keys = source.fetch().await.map_err(cannot)?;
-        Ok(JwksCache { issuer, source, keys: Mutex::new(Arc::new(keys)), asked })
+        Ok(JwksCache { issuer, source, keys: Mutex::new(Arc::new(keys)), last_fetch })
     }
 
     pub(in crate::nosql::auth) fn check(&self, jwt: &str, now_ms: u64) -> Result<Principal, AuthError> {
@@ -56,26 +57,26 @@ impl JwksCache {
     }
 
     /// Returns true if a token with an unknown key is worth checking again.
-    pub async fn look_again(&self) -> bool {
+    pub async fn refetch_for_unknown_key(&self) -> bool {
         let before = self.keys();
-        let mut asked = self.asked.lock().await;
+        let mut last_fetch = self.last_fetch.lock().await;
         // Another task may have fetched the set while this one waited for the lock.
         if !Arc::ptr_eq(&before, &self.keys()) {
             return true;
         }
-        if asked.0.elapsed() < BETWEEN_FETCHES {
+        if last_fetch.0.elapsed() < FETCH_INTERVAL_MIN {
             return false;
         }
-        *asked = (Instant::now(), self.source.stamp());
+        *last_fetch = (Instant::now(), self.source.stamp());
         self.fetch().await
     }
 
     /// A changed file is read immediately, a URL is fetched again after an hour.
     pub async fn refresh(&self) {
-        let mut asked = self.asked.lock().await;
+        let mut last_fetch = self.last_fetch.lock().await;
         let stamp = self.source.stamp();
-        if asked.1 != stamp || (stamp.is_none() && asked.0.elapsed() >= EVERY) {
-            *asked = (Instant::now(), stamp);
+        if last_fetch.1 != stamp || (stamp.is_none() && last_fetch.0.elapsed() >= REFRESH_INTERVAL) {
+            *last_fetch = (Instant::now(), stamp);
             self.fetch().await;
         }
     }
@@ -108,8 +109,8 @@ impl fmt::Display for JwksLocation {
 }
 
 impl JwksSource {
-    fn of(place: &JwksLocation) -> Result<JwksSource> {
-        match place {
+    fn of(location: &JwksLocation) -> Result<JwksSource> {
+        match location {
             JwksLocation::File(path) => Ok(JwksSource::File(path.clone())),
             JwksLocation::Url(url) => {
                 let remote = Remote::new(url)?;
@@ -129,7 +130,7 @@ impl JwksSource {
         match self {
             JwksSource::File(path) => read(path),
             JwksSource::Url(remote) => {
-                let (status, body) = remote.ask(Request::get("/"), Vec::new()).await?;
+                let (status, body) = remote.send_request(Request::get("/"), Vec::new()).await?;
                 match status {
                     StatusCode::OK => JsonWebKeySet::parse(&body),
                     status => Err(Error::unavailable(format!("it answered with {status}"))),

@@ -16,9 +16,9 @@ pub struct Signer {
 
 impl Signer {
     pub fn new(id: &'static str) -> Signer {
-        let chance = SystemRandom::new();
-        let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &chance).unwrap();
-        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, key.as_ref(), &chance).unwrap();
+        let rng = SystemRandom::new();
+        let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &rng).unwrap();
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, key.as_ref(), &rng).unwrap();
         Signer { pair, id }
     }
 
@@ -59,7 +59,7 @@ fn checked(signer: &Signer, token: &str) -> Result<Principal, AuthError> {
 }
 
 #[test]
-fn a_signed_token_names_its_principal_and_their_groups() {
+fn a_signed_token_names_its_principal_and_its_groups() {
     let signer = Signer::new("k1");
     let me = checked(&signer, &signer.token(CLAIMS)).unwrap();
     assert_eq!(me.ids().collect::<Vec<_>>(), ["me", "g1", "g2"]);
@@ -69,28 +69,28 @@ fn a_signed_token_names_its_principal_and_their_groups() {
 
 /// Each case replaces a part of the claims and expects a result.
 #[test]
-fn every_claim_counts() {
+fn every_claim_is_checked() {
     let signer = Signer::new("k1");
-    let said = |from: &str, to: &str| match checked(&signer, &signer.token(&CLAIMS.replace(from, to))) {
+    let outcome = |from: &str, to: &str| match checked(&signer, &signer.token(&CLAIMS.replace(from, to))) {
         Ok(_) => "fine",
         Err(AuthError::Bearer(why)) => why,
         Err(other) => panic!("{other:?}"),
     };
-    assert_eq!(said("issuer/", "other/"), "it is from another issuer");
-    assert_eq!(said("cosmos.azure", "storage.azure"), "it is for another audience");
-    assert_eq!(said(r#""https://cosmos.azure.com""#, r#"["x","https://cosmos.azure.com/"]"#), "fine");
-    assert_eq!(said(r#""https://cosmos.azure.com""#, "[]"), "it is for another audience");
-    assert_eq!(said("1700000600", "1699999701"), "fine", "five minutes of clock skew are tolerated");
-    assert_eq!(said("1700000600", "1699999700"), "it has expired");
-    assert_eq!(said(r#""exp":1700000600,"#, ""), "it never expires: the claim 'exp' is missing");
-    assert_eq!(said(r#""nbf":1700000000"#, r#""nbf":1700000300"#), "fine");
-    assert_eq!(said(r#""nbf":1700000000"#, r#""nbf":1700000301"#), "it is not valid yet");
-    assert_eq!(said(r#""nbf":1700000000"#, r#""nbf":"soon""#), "its claim 'nbf' is no time");
-    assert_eq!(said(r#""oid":"me""#, r#""sub":"me""#), "it names no principal: the claim 'oid' is missing");
+    assert_eq!(outcome("issuer/", "other/"), "it is from another issuer");
+    assert_eq!(outcome("cosmos.azure", "storage.azure"), "it is for another audience");
+    assert_eq!(outcome(r#""https://cosmos.azure.com""#, r#"["x","https://cosmos.azure.com/"]"#), "fine");
+    assert_eq!(outcome(r#""https://cosmos.azure.com""#, "[]"), "it is for another audience");
+    assert_eq!(outcome("1700000600", "1699999701"), "fine", "five minutes of clock skew are tolerated");
+    assert_eq!(outcome("1700000600", "1699999700"), "it has expired");
+    assert_eq!(outcome(r#""exp":1700000600,"#, ""), "it never expires: the claim 'exp' is missing");
+    assert_eq!(outcome(r#""nbf":1700000000"#, r#""nbf":1700000300"#), "fine");
+    assert_eq!(outcome(r#""nbf":1700000000"#, r#""nbf":1700000301"#), "it is not valid yet");
+    assert_eq!(outcome(r#""nbf":1700000000"#, r#""nbf":"soon""#), "its claim 'nbf' is no time");
+    assert_eq!(outcome(r#""oid":"me""#, r#""sub":"me""#), "it names no principal: the claim 'oid' is missing");
 }
 
 #[test]
-fn only_the_issuers_keys_sign_and_only_by_their_own_algorithm() {
+fn only_the_issuers_keys_with_their_own_algorithm_verify() {
     let (signer, stranger) = (Signer::new("k1"), Signer::new("k1"));
     let not_signed = Err(AuthError::Bearer("its signature is not the issuer's"));
     assert_eq!(checked(&signer, &stranger.token(CLAIMS)), not_signed);
@@ -134,20 +134,20 @@ fn rsa_keys_verify_both_paddings() {
 
 #[test]
 fn p384_keys_verify() {
-    let chance = SystemRandom::new();
-    let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P384_SHA384_FIXED_SIGNING, &chance).unwrap();
-    let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P384_SHA384_FIXED_SIGNING, key.as_ref(), &chance).unwrap();
+    let rng = SystemRandom::new();
+    let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P384_SHA384_FIXED_SIGNING, &rng).unwrap();
+    let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P384_SHA384_FIXED_SIGNING, key.as_ref(), &rng).unwrap();
     let (x, y) = pair.public_key().as_ref()[1..].split_at(48);
     let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
     let public = Object::new().with("kty", "EC").with("crv", "P-384").with("x", x).with("y", y);
     let set = JsonWebKeySet::parse(set_of(vec![public.into()]).as_bytes()).unwrap();
-    let signature = pair.sign(&chance, b"text").unwrap();
+    let signature = pair.sign(&rng, b"text").unwrap();
     assert_eq!(set.verify(None, "ES384", b"text", signature.as_ref()), jwks::Verdict::Signed);
     assert_eq!(set.verify(None, "ES256", b"text", signature.as_ref()), jwks::Verdict::NotSigned);
 }
 
 #[test]
-fn key_sets_are_read_as_the_standard_asks() {
+fn key_sets_are_parsed_as_the_standard_requires() {
     let mine: Value = Signer::new("k1").public().into();
     let parse = |keys: Vec<Value>| JsonWebKeySet::parse(set_of(keys).as_bytes());
     let other = |text: &str| json::parse(text.as_bytes()).unwrap();
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_refused(token in "\\PC{0,80}", parts in "[A-Za-z0-9_-]{0,20}(\\.[A-Za-z0-9_-]{0,20}){0,3}") {
+    fn arbitrary_text_is_rejected(token in "\\PC{0,80}", parts in "[A-Za-z0-9_-]{0,20}(\\.[A-Za-z0-9_-]{0,20}){0,3}") {
         let signer = Signer::new("k1");
         prop_assert!(checked(&signer, &token).is_err());
         prop_assert!(checked(&signer, &parts).is_err());

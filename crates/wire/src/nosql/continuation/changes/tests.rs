@@ -9,17 +9,17 @@ fn tokens() -> TokenSigner {
     TokenSigner::new(&[7; 32])
 }
 
-fn stretch(lsn: u64, min: &[u8], max: &[u8]) -> ChangeCursor {
+fn cursor(lsn: u64, min: &[u8], max: &[u8]) -> ChangeCursor {
     ChangeCursor { lsn, keys: EpkRange { min: EffectiveKey::from_bytes(min), max: EffectiveKey::from_bytes(max) } }
 }
 
 fn halves() -> Vec<ChangeCursor> {
-    vec![stretch(812, &[], &[0x7F]), stretch(3, &[0x7F], &[0xFF])]
+    vec![cursor(812, &[], &[0x7F]), cursor(3, &[0x7F], &[0xFF])]
 }
 
 #[test]
-fn one_stretch_is_its_lsn() {
-    assert_eq!(tokens().issue_changes("AAAA", &[stretch(812, &[], &[0xFF])]).unwrap(), "\"812\"");
+fn one_range_is_its_lsn() {
+    assert_eq!(tokens().issue_changes("AAAA", &[cursor(812, &[], &[0xFF])]).unwrap(), "\"812\"");
     for text in ["812", "\"812\""] {
         assert_eq!(tokens().redeem_changes("AAAA", text).unwrap(), ChangeFrom::Lsn(812));
     }
@@ -27,7 +27,7 @@ fn one_stretch_is_its_lsn() {
 }
 
 #[test]
-fn several_stretches_are_a_number_too() {
+fn several_ranges_are_a_number_too() {
     let etag = tokens().issue_changes("AAAA", &halves()).unwrap();
     assert!(etag.starts_with("\"099000002000000000000000000003044"), "{etag}");
     assert!(etag.trim_matches('"').bytes().all(|digit| digit.is_ascii_digit()));
@@ -37,14 +37,14 @@ fn several_stretches_are_a_number_too() {
 }
 
 #[test]
-fn as_many_stretches_as_a_header_holds() {
-    let many = |count| vec![stretch(1, &[0; 16], &[1; 16]); count];
-    assert!(tokens().issue_changes("AAAA", &many(STRETCHES_MAX)).unwrap().len() < 12_000);
-    assert!(tokens().issue_changes("AAAA", &many(STRETCHES_MAX + 1)).is_err());
+fn the_header_size_limits_the_number_of_ranges() {
+    let many = |count| vec![cursor(1, &[0; 16], &[1; 16]); count];
+    assert!(tokens().issue_changes("AAAA", &many(RANGES_MAX)).unwrap().len() < 12_000);
+    assert!(tokens().issue_changes("AAAA", &many(RANGES_MAX + 1)).is_err());
 }
 
 #[test]
-fn what_is_no_position_is_refused() {
+fn invalid_positions_are_rejected() {
     for text in ["", "\"\"", "+5", "-1", "12a", "99999999999999999999", "0x10", "\"1\",\"2\""] {
         assert!(tokens().redeem_changes("AAAA", text).is_err(), "{text}");
     }
@@ -53,7 +53,7 @@ fn what_is_no_position_is_refused() {
 proptest! {
     #[test]
     fn positions_round_trip(parts in vec((any::<u64>(), vec(any::<u8>(), 0..49), vec(any::<u8>(), 0..49)), 2..20)) {
-        let stretches: Vec<ChangeCursor> = parts.iter().map(|(lsn, min, max)| stretch(*lsn, min, max)).collect();
+        let stretches: Vec<ChangeCursor> = parts.iter().map(|(lsn, min, max)| cursor(*lsn, min, max)).collect();
         let etag = tokens().issue_changes("AAAA", &stretches).unwrap();
         prop_assert_eq!(tokens().redeem_changes("AAAA", &etag).unwrap(), ChangeFrom::Stretches(stretches));
     }
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
+    fn arbitrary_text_never_panics(text in "\\PC{0,200}") {
         let _ = tokens().redeem_changes("AAAA", &text);
     }
 }

@@ -15,10 +15,10 @@ fn keys() -> impl Strategy<Value = EpkRange> {
 }
 
 fn at() -> impl Strategy<Value = CursorAt> {
-    let stretch =
+    let range =
         (keys(), any::<u64>(), any::<u64>()).prop_map(|(keys, docnum, rows)| RangeCursor { keys, docnum, rows });
     prop_oneof![
-        prop::collection::vec(stretch, 0..3).prop_map(CursorAt::Stretches),
+        prop::collection::vec(range, 0..3).prop_map(CursorAt::Stretches),
         (prop::collection::vec(any::<u8>(), 0..200), 0usize..300)
             .prop_map(|(key, bytes)| CursorAt::Key(ResumeKey::whole(key).shortened(bytes))),
         any::<u64>().prop_map(CursorAt::Row),
@@ -40,7 +40,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_decode_or_not(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = decode(&bytes);
     }
 
@@ -57,7 +57,7 @@ proptest! {
 
 /// S107 requires a single order: a page must be found again even if its last key is very long.
 #[test]
-fn a_key_too_long_for_the_limit_is_cut_where_it_fits() {
+fn a_key_too_long_for_the_limit_is_truncated() {
     let whole = ResumeKey::whole(vec![8; 5000]);
     let at = CursorAt::Key(whole.clone());
     let cursor = QueryCursor { query: 1, skip: 2, take: Some(9), passed: 40, at };
@@ -65,16 +65,16 @@ fn a_key_too_long_for_the_limit_is_cut_where_it_fits() {
     assert!(token.len() <= KB);
     let redeemed = tokens().redeem_query("AAAA", &token).unwrap();
     assert_eq!((redeemed.skip, redeemed.take), (2, Some(9)));
-    let CursorAt::Key(mark) = redeemed.at else { panic!("{redeemed:?}") };
-    let held = mark.parts().0.len();
-    assert_eq!(mark, whole.shortened(held));
+    let CursorAt::Key(key) = redeemed.at else { panic!("{redeemed:?}") };
+    let held = key.parts().0.len();
+    assert_eq!(key, whole.shortened(held));
     assert!((600..700).contains(&held), "{held}");
     let token = tokens().issue_query("AAAA", &cursor, 16 * KB);
     assert_eq!(tokens().redeem_query("AAAA", &token).unwrap(), cursor);
 }
 
 #[test]
-fn tokens_of_lists_and_of_queries_are_not_mistaken_for_each_other() {
+fn feed_and_query_tokens_are_distinct() {
     let position = pleiad_engine::FeedCursor::after(EpkRange::FULL, 7);
     assert!(tokens().redeem_query("AAAA", &tokens().issue("AAAA", &position)).is_err());
     let cursor = QueryCursor { query: 1, skip: 0, take: None, passed: 0, at: CursorAt::Row(7) };

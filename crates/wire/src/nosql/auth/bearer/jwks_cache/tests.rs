@@ -42,38 +42,38 @@ async fn serve(answer: String) -> (Arc<Served>, JwksLocation) {
 
 impl JwksCache {
     /// Simulates that the last fetch was long ago.
-    async fn wait(&self) {
-        self.asked.lock().await.0 -= BETWEEN_FETCHES;
+    async fn elapse_fetch_interval(&self) {
+        self.last_fetch.lock().await.0 -= FETCH_INTERVAL_MIN;
     }
 }
 
 #[tokio::test]
-async fn a_new_key_is_fetched_when_a_token_names_it_but_not_at_every_token() {
+async fn an_unknown_key_triggers_a_fetch_at_most_once_per_interval() {
     let (old, new) = (Signer::new("old"), Signer::new("new"));
-    let (served, place) = serve(set(&[&old])).await;
-    let ring = JwksCache::open(issuer(), &place).await.unwrap();
-    assert!(ring.check(&old.token(CLAIMS), NOW_MS).is_ok());
+    let (served, location) = serve(set(&[&old])).await;
+    let cache = JwksCache::open(issuer(), &location).await.unwrap();
+    assert!(cache.check(&old.token(CLAIMS), NOW_MS).is_ok());
     let token = new.token(CLAIMS);
-    assert_eq!(ring.check(&token, NOW_MS), Err(AuthError::UnknownKey));
-    assert!(!ring.look_again().await, "the set was fetched too recently");
+    assert_eq!(cache.check(&token, NOW_MS), Err(AuthError::UnknownKey));
+    assert!(!cache.refetch_for_unknown_key().await, "the set was fetched too recently");
     *served.answer.lock().unwrap() = set(&[&new]);
-    ring.wait().await;
-    assert!(ring.look_again().await);
-    assert!(ring.check(&token, NOW_MS).is_ok());
-    assert_eq!(ring.check(&old.token(CLAIMS), NOW_MS), Err(AuthError::UnknownKey), "the key was removed from the set");
-    assert!(!ring.look_again().await);
+    cache.elapse_fetch_interval().await;
+    assert!(cache.refetch_for_unknown_key().await);
+    assert!(cache.check(&token, NOW_MS).is_ok());
+    assert_eq!(cache.check(&old.token(CLAIMS), NOW_MS), Err(AuthError::UnknownKey), "the key was removed from the set");
+    assert!(!cache.refetch_for_unknown_key().await);
     assert_eq!(served.fetches.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test]
-async fn a_bad_answer_changes_nothing() {
+async fn an_invalid_response_changes_nothing() {
     let signer = Signer::new("k");
-    let (served, place) = serve(set(&[&signer])).await;
-    let ring = JwksCache::open(issuer(), &place).await.unwrap();
+    let (served, location) = serve(set(&[&signer])).await;
+    let cache = JwksCache::open(issuer(), &location).await.unwrap();
     *served.answer.lock().unwrap() = "<html>".to_owned();
-    ring.wait().await;
-    assert!(!ring.look_again().await);
-    assert!(ring.check(&signer.token(CLAIMS), NOW_MS).is_ok());
+    cache.elapse_fetch_interval().await;
+    assert!(!cache.refetch_for_unknown_key().await);
+    assert!(cache.check(&signer.token(CLAIMS), NOW_MS).is_ok());
 }
 
 #[tokio::test]
@@ -83,13 +83,13 @@ async fn a_file_is_read_again_when_it_changes() {
     let path = directory.join("keys.json");
     let (old, new) = (Signer::new("old"), Signer::new("the new one"));
     std::fs::write(&path, set(&[&old])).unwrap();
-    let ring = JwksCache::open(issuer(), &JwksLocation::File(path.clone())).await.unwrap();
+    let cache = JwksCache::open(issuer(), &JwksLocation::File(path.clone())).await.unwrap();
     std::fs::write(&path, "not yet written").unwrap();
-    ring.refresh().await;
-    assert!(ring.check(&old.token(CLAIMS), NOW_MS).is_ok());
+    cache.refresh().await;
+    assert!(cache.check(&old.token(CLAIMS), NOW_MS).is_ok());
     std::fs::write(&path, set(&[&new])).unwrap();
-    ring.refresh().await;
-    assert!(ring.check(&new.token(CLAIMS), NOW_MS).is_ok());
+    cache.refresh().await;
+    assert!(cache.check(&new.token(CLAIMS), NOW_MS).is_ok());
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
