@@ -89,7 +89,7 @@ impl Constant {
             date: text(DATE.as_str()),
         };
         let now_ms = SystemEnv.now_ms();
-        let trust = TrustAnchors { keys: &self.keys, tokens: &self.tokens, keyring: None };
+        let trust = TrustAnchors { keys: &self.keys, tokens: &self.tokens, jwks_cache: None };
         auth::authorize(trust, &presented, AuthTime { now_ms, wall_ms: now_ms }).is_ok()
     }
 }

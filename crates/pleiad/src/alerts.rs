@@ -10,24 +10,24 @@ use pleiad_engine::{AccountHost, Alert};
 use pleiad_wire::webhook::Webhook;
 use tokio::sync::mpsc;
 
-const EVERY: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
 /// The number of these intervals between two scans of the partition keys.
-const LOOKS: u64 = 30;
-const WAITING_MAX: usize = 64;
+const KEY_SCAN_TICKS: u64 = 30;
+const QUEUE_MAX: usize = 64;
 
-pub fn watch(live: Arc<AccountHost>, webhook: Option<Webhook>) {
-    let told = webhook.map(teller);
+pub fn watch(account_host: Arc<AccountHost>, webhook: Option<Webhook>) {
+    let queue = webhook.map(spawn_sender);
     // Existing containers are scanned at the first tick (0); a new account has none, so its first scan comes later.
-    let first = u64::from(live.engine().metrics().containers.is_empty());
+    let first = u64::from(account_host.engine().metrics().containers.is_empty());
     tokio::spawn(async move {
-        let mut ticks = tokio::time::interval(EVERY);
+        let mut ticks = tokio::time::interval(POLL_INTERVAL);
         for tick in first.. {
             ticks.tick().await;
-            let engine = live.engine();
+            let engine = account_host.engine();
             for alert in engine.alerts() {
-                pass_on(told.as_ref(), alert);
+                enqueue(queue.as_ref(), alert);
             }
-            if tick % LOOKS == 0
+            if tick % KEY_SCAN_TICKS == 0
                 && let Err(error) = engine.look_at_keys().await
             {
                 tracing::warn!(%error, "cannot scan the partition keys");
@@ -36,22 +36,22 @@ pub fn watch(live: Arc<AccountHost>, webhook: Option<Webhook>) {
     });
 }
 
-fn pass_on(told: Option<&mpsc::Sender<Alert>>, alert: Alert) {
-    if let Some(told) = told
-        && told.try_send(alert).is_err()
+fn enqueue(queue: Option<&mpsc::Sender<Alert>>, alert: Alert) {
+    if let Some(queue) = queue
+        && queue.try_send(alert).is_err()
     {
         tracing::warn!("the webhook queue is full; an alert is dropped");
     }
 }
 
-fn teller(webhook: Webhook) -> mpsc::Sender<Alert> {
-    let (told, mut waiting) = mpsc::channel::<Alert>(WAITING_MAX);
+fn spawn_sender(webhook: Webhook) -> mpsc::Sender<Alert> {
+    let (queue, mut alerts) = mpsc::channel::<Alert>(QUEUE_MAX);
     tokio::spawn(async move {
-        while let Some(alert) = waiting.recv().await {
-            if let Err(error) = webhook.tell(&alert).await {
+        while let Some(alert) = alerts.recv().await {
+            if let Err(error) = webhook.post(&alert).await {
                 tracing::warn!(%error, "cannot reach the alert webhook");
             }
         }
     });
-    told
+    queue
 }

@@ -20,21 +20,21 @@ pub fn print(settings: &Settings, endpoints: &Endpoints, authority: Option<&Path
 
 fn text(settings: &Settings, endpoints: &Endpoints, authority: Option<&Path>) -> String {
     let mut lines = vec![("endpoint", endpoints.all().collect::<Vec<_>>().join("  "))];
-    if settings.face == RunMode::Dev {
+    if settings.mode == RunMode::Dev {
         let key = settings.keys.primary.reveal();
         lines.push(("key", key.to_owned()));
-        lines.push(("connect", format!("AccountEndpoint={}/;AccountKey={key};", endpoints.first())));
+        lines.push(("connect", format!("AccountEndpoint={}/;AccountKey={key};", endpoints.preferred())));
     }
-    lines.push(("data", data(&settings.storage)));
+    lines.push(("data", data_location(&settings.storage)));
     if let Some(authority) = authority.filter(|_| settings.protocols.has_https()) {
         lines.push(("https", format!("`pleiad trust` makes clients trust {}", authority.display())));
     }
     lines.push(("stop", "Ctrl-C".to_owned()));
-    let head = format!("\n  Pleiad {} ({})\n\n", env!("CARGO_PKG_VERSION"), settings.face.as_str());
+    let head = format!("\n  Pleiad {} ({})\n\n", env!("CARGO_PKG_VERSION"), settings.mode.as_str());
     lines.into_iter().fold(head, |text, (label, value)| text + &format!("  {label:<9} {value}\n")) + "\n"
 }
 
-fn data(storage: &Storage) -> String {
+fn data_location(storage: &Storage) -> String {
     match storage {
         Storage::Memory => "in memory, deleted when the server stops".to_owned(),
         Storage::Directory(directory) => directory.display().to_string(),

@@ -83,8 +83,8 @@ fn generated(directory: Option<&Path>, names: &[String], now_s: u64) -> Result<I
         return Ok(identity);
     }
     match directory.filter(|directory| files::make_private_directory(directory).is_ok()) {
-        Some(directory) => make(directory, names, now_s),
-        None => Authority::make(now_s)?.issue(names, now_s)?.identity(None),
+        Some(directory) => issue_identity(directory, names, now_s),
+        None => Authority::generate(now_s)?.issue(names, now_s)?.identity(None),
     }
 }
 
@@ -93,13 +93,13 @@ fn generated(directory: Option<&Path>, names: &[String], now_s: u64) -> Result<I
 fn load(directory: &Path, names: &[String], now_s: u64) -> Option<Identity> {
     let authority_path = directory.join("ca.pem");
     let authority = CertificateDer::from_pem_slice(&std::fs::read(&authority_path).ok()?).ok()?;
-    let server = CertificateBundle::load(&directory.join("server.pem")).filter(|server| server.serves(names, now_s))?;
+    let server = CertificateBundle::load(&directory.join("server.pem")).filter(|server| server.covers(names, now_s))?;
     let identity = server.identity(Some(authority_path)).ok()?;
     (identity.chain.last() == Some(&authority)).then_some(identity)
 }
 
-fn make(directory: &Path, names: &[String], now_s: u64) -> Result<Identity> {
-    let authority = Authority::load_or_make(&directory.join("ca-key.pem"), now_s)?;
+fn issue_identity(directory: &Path, names: &[String], now_s: u64) -> Result<Identity> {
+    let authority = Authority::load_or_generate(&directory.join("ca-key.pem"), now_s)?;
     let authority_path = directory.join("ca.pem");
     files::write_public(&authority_path, authority.certificate_pem.as_bytes())?;
     let server = authority.issue(names, now_s)?;
@@ -114,20 +114,20 @@ struct Authority {
 }
 
 impl Authority {
-    fn make(now_s: u64) -> Result<Authority> {
+    fn generate(now_s: u64) -> Result<Authority> {
         let key = new_key()?;
         let mut params = authority_params(&key);
         (params.not_before, params.not_after) = validity(now_s, AUTHORITY_DAYS)?;
-        let certificate_pem = params.self_signed(&key).map_err(failed)?.pem();
+        let certificate_pem = params.self_signed(&key).map_err(generation_failed)?.pem();
         Ok(Authority { key, certificate_pem, renew_s: renew_s(now_s, AUTHORITY_DAYS) })
     }
 
     /// If several processes start together on a new machine, the first one to write wins and all use its authority.
-    fn load_or_make(path: &Path, now_s: u64) -> Result<Authority> {
+    fn load_or_generate(path: &Path, now_s: u64) -> Result<Authority> {
         if let Some(authority) = Authority::load(path, now_s) {
             return Ok(authority);
         }
-        let authority = Authority::make(now_s)?;
+        let authority = Authority::generate(now_s)?;
         let text =
             format!("renew: {}\n{}{}", authority.renew_s, authority.certificate_pem, authority.key.serialize_pem());
         if files::write_private_once(path, text.as_bytes())? {
@@ -153,14 +153,14 @@ impl Authority {
 
     fn issue(&self, names: &[String], now_s: u64) -> Result<CertificateBundle> {
         let key = new_key()?;
-        let mut params = CertificateParams::new(names).map_err(failed)?;
+        let mut params = CertificateParams::new(names).map_err(generation_failed)?;
         params.distinguished_name = name("Pleiad");
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
         (params.not_before, params.not_after) = validity(now_s, SERVER_DAYS)?;
         let issuer = Issuer::new(authority_params(&self.key), &self.key);
-        let certificate = params.signed_by(&key, &issuer).map_err(failed)?.pem();
+        let certificate = params.signed_by(&key, &issuer).map_err(generation_failed)?.pem();
         let head = format!("names: {}\nrenew: {}\n", names.join(" "), renew_s(now_s, SERVER_DAYS));
         Ok(CertificateBundle { text: head + &certificate + &self.certificate_pem + &key.serialize_pem() })
     }
@@ -169,9 +169,9 @@ impl Authority {
 /// The authority's parameters except its dates, derived from its key alone.
 fn authority_params(key: &KeyPair) -> CertificateParams {
     let digest = ring::digest::digest(&ring::digest::SHA256, key.der_bytes());
-    let mark: String = digest.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let fingerprint: String = digest.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     let mut params = CertificateParams::default();
-    params.distinguished_name = name(&format!("Pleiad development CA {mark}"));
+    params.distinguished_name = name(&format!("Pleiad development CA {fingerprint}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     params
@@ -188,7 +188,7 @@ impl CertificateBundle {
     }
 
     /// Whether it contains every one of these names and is not due for renewal. Additional names do no harm.
-    fn serves(&self, names: &[String], now_s: u64) -> bool {
+    fn covers(&self, names: &[String], now_s: u64) -> bool {
         let held: Vec<&str> = self.line("names: ").split(' ').collect();
         now_s < self.renew_s() && names.iter().all(|name| held.contains(&name.as_str()))
     }
@@ -225,17 +225,18 @@ fn renew_s(now_s: u64, days: u64) -> u64 {
 
 fn validity(now_s: u64, days: u64) -> Result<(OffsetDateTime, OffsetDateTime)> {
     let at = |s: u64| {
-        let moment = i64::try_from(s).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
-        moment.ok_or_else(|| Error::invalid("the machine's clock shows a time no certificate can hold; set it right."))
+        let timestamp = i64::try_from(s).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
+        timestamp
+            .ok_or_else(|| Error::invalid("the machine's clock shows a time no certificate can hold; set it right."))
     };
     Ok((at(now_s.saturating_sub(BACKDATE_DAYS * DAY_S))?, at(now_s.saturating_add(days * DAY_S))?))
 }
 
 /// P-256: generated in a fraction of a millisecond, and supported by every client.
 fn new_key() -> Result<KeyPair> {
-    KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(failed)
+    KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(generation_failed)
 }
 
-fn failed(error: rcgen::Error) -> Error {
+fn generation_failed(error: rcgen::Error) -> Error {
     Error::internal(format!("cannot make a certificate: {error}"))
 }

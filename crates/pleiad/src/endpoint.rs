@@ -21,7 +21,7 @@ impl Endpoints {
     }
 
     /// The endpoint to recommend: HTTP if it is enabled, because it needs no entry in the client's trust store.
-    pub fn first(&self) -> &str {
+    pub fn preferred(&self) -> &str {
         self.http.as_deref().or(self.https.as_deref()).unwrap_or_default()
     }
 

@@ -32,7 +32,7 @@ pub fn run(settings: &Settings) -> Result<()> {
         .build()
         .map_err(|error| Error::unavailable(format!("cannot start the runtime: {error}")))?;
     let report = runtime.block_on(check(directory))?;
-    print(&page(&report))?;
+    print(&render_report(&report))?;
     match report.problem_count() {
         0 => Ok(()),
         count => Err(Error::internal(format!(
@@ -54,7 +54,7 @@ async fn check(directory: &Path) -> Result<AccountReport> {
     report
 }
 
-fn page(report: &AccountReport) -> String {
+fn render_report(report: &AccountReport) -> String {
     let mut out = String::new();
     for database in &report.databases {
         line(&mut out, format_args!("{}", database.id));

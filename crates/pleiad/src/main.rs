@@ -25,7 +25,7 @@ use config::{Command, Environment, FlagValues, Print, RunMode, Settings, TrustCo
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    keep_to_small_pages();
+    disable_huge_pages();
     let command = config::parse(std::env::args_os()).unwrap_or_else(|error| error.exit());
     match run(command) {
         Ok(()) => ExitCode::SUCCESS,
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
 
 /// Turns off transparent huge pages. With them the allocator gets pages of 2 MB and holds several before any data is
 /// stored: an idle process uses 14 MB instead of 4. Queries are not faster with them.
-fn keep_to_small_pages() {
+fn disable_huge_pages() {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true); // if it fails, memory use is higher
 }
@@ -46,22 +46,22 @@ fn keep_to_small_pages() {
 fn run(command: Command) -> Result<()> {
     let environment = Environment::of_process();
     match command {
-        Command::Run(face, flags) => server::run(Settings::resolve(face, &flags, &environment)?),
+        Command::Run(mode, flags) => server::run(Settings::resolve(mode, &flags, &environment)?),
         Command::Inspect(flags) => inspect::run(&Settings::resolve(RunMode::Dev, &flags, &environment)?),
-        Command::Trust { flags, act } => run_trust(&flags, &environment, act),
+        Command::Trust { flags, action } => run_trust(&flags, &environment, action),
         Command::Config(what) => print(&printed(what)?),
-        Command::Remote { flags, order } => run_remote(flags, &order, &environment),
+        Command::Remote { flags, command } => run_remote(flags, &command, &environment),
     }
 }
 
-fn run_trust(flags: &FlagValues, environment: &Environment, act: TrustCommand) -> Result<()> {
+fn run_trust(flags: &FlagValues, environment: &Environment, action: TrustCommand) -> Result<()> {
     let settings = Settings::resolve(RunMode::Dev, flags, environment)?;
     let identity = certificate::identity(&settings, SystemEnv.now_ms())?;
     let authority = identity.authority.ok_or_else(|| match settings.own_certificate {
         Some(_) => Error::invalid("the certificate in use is your own (tls-cert); whoever issued it is to be trusted."),
         None => Error::invalid("the certificate cannot be kept anywhere; give --data a directory that can be written."),
     })?;
-    match act {
+    match action {
         TrustCommand::Explain => print(&trust::explain(&authority)),
         TrustCommand::Path => print(&format!("{}\n", authority.display())),
         TrustCommand::Install => trust::install(&authority),
@@ -69,9 +69,9 @@ fn run_trust(flags: &FlagValues, environment: &Environment, act: TrustCommand) -
 }
 
 /// `--ephemeral` is set because a client stores no data and needs no data directory.
-fn run_remote(mut flags: FlagValues, order: &remote::RemoteCommand, environment: &Environment) -> Result<()> {
+fn run_remote(mut flags: FlagValues, command: &remote::RemoteCommand, environment: &Environment) -> Result<()> {
     flags.insert("ephemeral", vec!["true".to_owned()]);
-    remote::run(order, &Settings::resolve(RunMode::Dev, &flags, environment)?, environment)
+    remote::run(command, &Settings::resolve(RunMode::Dev, &flags, environment)?, environment)
 }
 
 fn printed(what: Print) -> Result<String> {

@@ -40,7 +40,7 @@ fn write_line(mut out: impl Write, line: &str) -> std::io::Result<()> {
 }
 
 fn line(endpoints: &Endpoints, pid: u32) -> String {
-    let mut ready = Object::new().with("ready", true).with("endpoint", endpoints.first());
+    let mut ready = Object::new().with("ready", true).with("endpoint", endpoints.preferred());
     if let Some(https) = &endpoints.https {
         ready.set("https", https.as_str());
     }

@@ -75,33 +75,33 @@ impl Declaration {
     pub fn parse(document: &TomlDocument, entry: &TomlEntry) -> Result<Declaration> {
         let tables = document.tables(entry)?;
         let databases = tables.into_iter().map(|table| database(document, entry, table)).collect::<Result<Vec<_>>>()?;
-        unique(document, entry, databases.iter().map(|database| &database.id))?;
+        check_unique_ids(document, entry, databases.iter().map(|database| &database.id))?;
         Ok(Declaration { databases })
     }
 }
 
-fn database(document: &TomlDocument, whole: &TomlEntry, table: &DeTable) -> Result<SeedDatabase> {
+fn database(document: &TomlDocument, parent: &TomlEntry, table: &DeTable) -> Result<SeedDatabase> {
     let entries = document.entries(table, &DATABASE_KEYS)?;
     let containers = match find(&entries, "container") {
         Some(entry) => containers(document, entry)?,
         None => Vec::new(),
     };
-    Ok(SeedDatabase { id: id(document, whole, &entries)?, throughput: throughput(document, &entries)?, containers })
+    Ok(SeedDatabase { id: id(document, parent, &entries)?, throughput: throughput(document, &entries)?, containers })
 }
 
 fn containers(document: &TomlDocument, entry: &TomlEntry) -> Result<Vec<SeedContainer>> {
     let tables = document.tables(entry)?;
     let containers = tables.into_iter().map(|table| container(document, entry, table)).collect::<Result<Vec<_>>>()?;
-    unique(document, entry, containers.iter().map(|container| &container.id))?;
+    check_unique_ids(document, entry, containers.iter().map(|container| &container.id))?;
     Ok(containers)
 }
 
-fn container(document: &TomlDocument, whole: &TomlEntry, table: &DeTable) -> Result<SeedContainer> {
+fn container(document: &TomlDocument, parent: &TomlEntry, table: &DeTable) -> Result<SeedContainer> {
     let known = CONTAINER_KEYS.into_iter().chain(POLICIES.map(|(ours, _)| ours)).collect::<Vec<_>>();
     let entries = document.entries(table, &known)?;
-    let id = id(document, whole, &entries)?;
+    let id = id(document, parent, &entries)?;
     let mut body = Object::new().with("id", id.as_str());
-    body.set("partitionKey", partition_key(document, whole, &entries)?);
+    body.set("partitionKey", partition_key(document, parent, &entries)?);
     for entry in &entries {
         if let Some((_, theirs)) = POLICIES.iter().find(|(ours, _)| *ours == entry.name) {
             body.set(*theirs, document.json(entry)?);
@@ -120,21 +120,21 @@ fn find<'e, 'd>(entries: &'e [TomlEntry<'d>], name: &str) -> Option<&'e TomlEntr
 }
 
 /// The entry, or an error at the first entry of its table, or at the table's parent if the table is empty.
-fn need<'e, 'd>(
+fn require<'e, 'd>(
     document: &TomlDocument,
-    whole: &TomlEntry,
+    parent: &TomlEntry,
     entries: &'e [TomlEntry<'d>],
     name: &str,
 ) -> Result<&'e TomlEntry<'d>> {
     let missing = || {
-        let place = entries.first().unwrap_or(whole);
-        document.error(place, &format!("a {} needs `{name}`.", whole.name))
+        let entry = entries.first().unwrap_or(parent);
+        document.error(entry, &format!("a {} needs `{name}`.", parent.name))
     };
     find(entries, name).ok_or_else(missing)
 }
 
-fn id(document: &TomlDocument, whole: &TomlEntry, entries: &[TomlEntry]) -> Result<String> {
-    document.string(need(document, whole, entries, "id")?).map(str::to_owned)
+fn id(document: &TomlDocument, parent: &TomlEntry, entries: &[TomlEntry]) -> Result<String> {
+    document.string(require(document, parent, entries, "id")?).map(str::to_owned)
 }
 
 fn throughput(document: &TomlDocument, entries: &[TomlEntry]) -> Result<Option<SeedThroughput>> {
@@ -149,15 +149,15 @@ fn throughput(document: &TomlDocument, entries: &[TomlEntry]) -> Result<Option<S
 }
 
 /// One path is a plain key, several are a hierarchical key. Both are version 2, the only version for new containers.
-fn partition_key(document: &TomlDocument, whole: &TomlEntry, entries: &[TomlEntry]) -> Result<Object> {
-    let entry = need(document, whole, entries, "partition-key")?;
+fn partition_key(document: &TomlDocument, parent: &TomlEntry, entries: &[TomlEntry]) -> Result<Object> {
+    let entry = require(document, parent, entries, "partition-key")?;
     let paths = match entry.value {
         DeValue::String(path) => Some(vec![Value::from(path.as_ref())]),
         DeValue::Array(paths) => paths.iter().map(|path| path.get_ref().as_str().map(Value::from)).collect(),
         _ => None,
     };
     let paths = paths.filter(|paths| !paths.is_empty());
-    let paths = paths.ok_or_else(|| document.wanted(entry, "a path such as \"/pk\", or an array of paths"))?;
+    let paths = paths.ok_or_else(|| document.must_be(entry, "a path such as \"/pk\", or an array of paths"))?;
     let kind = if paths.len() == 1 { "Hash" } else { "MultiHash" };
     Ok(Object::new().with("paths", paths).with("kind", kind).with("version", 2_i64))
 }
@@ -173,12 +173,16 @@ fn items(document: &TomlDocument, entries: &[TomlEntry]) -> Result<Items> {
         }
         (None, Some(inline)) => match document.json(inline)? {
             Value::Array(items) if items.iter().all(|item| item.as_object().is_some()) => Ok(Items::Inline(items)),
-            _ => Err(document.wanted(inline, "an array of items, such as [{ id = \"1\" }]")),
+            _ => Err(document.must_be(inline, "an array of items, such as [{ id = \"1\" }]")),
         },
     }
 }
 
-fn unique<'i>(document: &TomlDocument, entry: &TomlEntry, ids: impl Iterator<Item = &'i String>) -> Result<(), Error> {
+fn check_unique_ids<'i>(
+    document: &TomlDocument,
+    entry: &TomlEntry,
+    ids: impl Iterator<Item = &'i String>,
+) -> Result<(), Error> {
     let mut seen = std::collections::BTreeSet::new();
     for id in ids {
         if !seen.insert(id) {

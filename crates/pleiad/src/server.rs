@@ -46,22 +46,22 @@ async fn serve(settings: Settings) -> Result<()> {
     let https = settings.protocols.has_https();
     let identity = https.then(|| certificate::identity(&settings, SystemEnv.now_ms())).transpose()?;
     let authority = identity.as_ref().and_then(|identity| identity.authority.clone());
-    let clock = (settings.face == RunMode::Dev).then(Arc::<OffsetEnv>::default);
-    let live = AccountHost::new(open(&settings, clock.clone()).await?);
-    declare::apply(&live.engine(), &settings.declaration).await?;
+    let clock = (settings.mode == RunMode::Dev).then(Arc::<OffsetEnv>::default);
+    let account_host = AccountHost::new(open(&settings, clock.clone()).await?);
+    declare::apply(&account_host.engine(), &settings.declaration).await?;
 
-    let front = Arc::new(front(&settings, live.clone(), clock, authority.as_deref()).await?);
+    let frontend = Arc::new(frontend(&settings, account_host.clone(), clock, authority.as_deref()).await?);
     let tls = identity.map(|Identity { chain, key, .. }| tls_config_of(chain, key)).transpose()?;
     let drain = Drain::new();
     for (socket, _) in sockets {
-        let accepting = listener::serve(socket, tls.clone(), limits(&settings), front.clone(), drain.clone());
+        let accepting = listener::serve(socket, tls.clone(), limits(&settings), frontend.clone(), drain.clone());
         tokio::spawn(async move {
             if let Err(error) = accepting.await {
                 tracing::error!(%error, "a listener stopped");
             }
         });
     }
-    alerts::watch(live.clone(), settings.alert_webhook.as_deref().map(Webhook::new).transpose()?);
+    alerts::watch(account_host.clone(), settings.alert_webhook.as_deref().map(Webhook::new).transpose()?);
     let stop = stop_signal()?;
     let endpoints = Endpoints::new(&settings, port);
     banner::print(&settings, &endpoints, authority.as_deref());
@@ -70,11 +70,11 @@ async fn serve(settings: Settings) -> Result<()> {
     stop.await;
     tracing::info!("stopping: waiting for requests in progress");
     drain.begin();
-    live.stop_jobs();
+    account_host.stop_jobs();
     if !drain.wait(settings.shutdown_timeout).await {
         tracing::warn!("some requests did not finish in time");
     }
-    live.close().await;
+    account_host.close().await;
     Ok(())
 }
 
@@ -158,9 +158,9 @@ async fn open(settings: &Settings, clock: Option<Arc<OffsetEnv>>) -> Result<Engi
     Ok(engine)
 }
 
-async fn front(
+async fn frontend(
     settings: &Settings,
-    live: Arc<AccountHost>,
+    account_host: Arc<AccountHost>,
     clock: Option<Arc<OffsetEnv>>,
     authority: Option<&std::path::Path>,
 ) -> Result<Frontend> {
@@ -176,10 +176,10 @@ async fn front(
         Some(path) => std::fs::read(path).ok().map(Bytes::from),
         None => None,
     };
-    let access = access(settings).await?;
+    let access = bearer_access(settings).await?;
     let https_only = !settings.protocols.has_http();
-    let front = Frontend::new(
-        live,
+    let frontend = Frontend::new(
+        account_host,
         keys,
         account,
         Arc::new(Metrics::new(settings.partition_key_metrics)),
@@ -188,26 +188,26 @@ async fn front(
         https_only,
     )
     .await
-    .open_to(access);
+    .with_bearer_access(access);
     Ok(match clock {
-        Some(clock) => front.steered(clock),
-        None => front,
+        Some(clock) => frontend.with_test_controls(clock),
+        None => frontend,
     })
 }
 
 /// How often the token keys and the roles file are checked for changes.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Authorization by bearer tokens; its keys and roles are refreshed while the server runs.
-async fn access(settings: &Settings) -> Result<Arc<BearerAccess>> {
-    let Some(tokens) = settings.tokens.clone() else { return Ok(Arc::default()) };
-    let issuer = Issuer { name: tokens.issuer, audiences: tokens.audiences };
-    let access = Arc::new(BearerAccess::open(issuer, &tokens.keys, tokens.roles).await?);
-    let looked_after = access.clone();
+async fn bearer_access(settings: &Settings) -> Result<Arc<BearerAccess>> {
+    let Some(bearer) = settings.bearer.clone() else { return Ok(Arc::default()) };
+    let issuer = Issuer { name: bearer.issuer, audiences: bearer.audiences };
+    let access = Arc::new(BearerAccess::open(issuer, &bearer.keys, bearer.roles).await?);
+    let refreshed = access.clone();
     tokio::spawn(async move {
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
-            looked_after.refresh().await;
+            tokio::time::sleep(RELOAD_INTERVAL).await;
+            refreshed.refresh().await;
         }
     });
     Ok(access)

@@ -73,11 +73,11 @@ impl Platform {
 /// The instructions for every platform and runtime, this system's first.
 pub fn explain(ca: &Path) -> String {
     let ca = ca.display().to_string();
-    let here = Platform::detect(Path::new("/"));
-    let mut text = format!("The certificate authority of this installation is\n  {ca}\n\n{PLAIN}");
+    let current = Platform::detect(Path::new("/"));
+    let mut text = format!("The certificate authority of this installation is\n  {ca}\n\n{HTTP_NOTE}");
     text.push_str("\nOperating system (curl, .NET, Go and most others)\n");
-    for platform in here.into_iter().chain(Platform::ALL.into_iter().filter(|other| Some(*other) != here)) {
-        let mark = if Some(platform) == here { "; this machine: `pleiad trust --install`" } else { "" };
+    for platform in current.into_iter().chain(Platform::ALL.into_iter().filter(|other| Some(*other) != current)) {
+        let mark = if Some(platform) == current { "; this machine: `pleiad trust --install`" } else { "" };
         text.push_str(&format!("  {}{mark}\n", platform.title()));
         for command in platform.commands(&ca) {
             text.push_str(&format!("    {}\n", shell(&with_sudo(platform, command))));
@@ -86,7 +86,7 @@ pub fn explain(ca: &Path) -> String {
     text + &runtimes(&ca)
 }
 
-const PLAIN: &str = "\
+const HTTP_NOTE: &str = "\
 Clients that accept http:// need none of this: pleiad dev answers HTTP on the same port.
 ";
 

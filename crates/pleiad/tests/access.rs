@@ -184,8 +184,8 @@ struct Server {
     /// Resource tokens, by the name of their column.
     tokens: Vec<(&'static str, String)>,
     /// Paths that contain resource ids, by placeholder.
-    places: Vec<(&'static str, String)>,
-    asked: usize,
+    rid_paths: Vec<(&'static str, String)>,
+    request_count: usize,
 }
 
 impl Server {
@@ -204,7 +204,7 @@ impl Server {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let port = json::parse(line.as_bytes()).unwrap().get("port").and_then(Value::as_i64).unwrap();
         let client = Client::new(u16::try_from(port).unwrap());
-        Server { child, client, roles, _data: data, tokens: Vec::new(), places: Vec::new(), asked: 0 }
+        Server { child, client, roles, _data: data, tokens: Vec::new(), rid_paths: Vec::new(), request_count: 0 }
     }
 
     /// Sends the requests of one row of the table.
@@ -219,8 +219,8 @@ impl Server {
         let (line, body) = split_body(line);
         let mut words = line.split_whitespace();
         let (method, path) = (words.next().unwrap(), self.path(words.next().unwrap()));
-        self.asked += 1;
-        let body = body.replace("<n>", &self.asked.to_string());
+        self.request_count += 1;
+        let body = body.replace("<n>", &self.request_count.to_string());
         let mut headers = self.signed(credential, method, &path);
         while let Some(word) = words.next() {
             let (name, value) = match word {
@@ -252,7 +252,7 @@ impl Server {
     }
 
     fn path(&self, written: &str) -> String {
-        let known = self.places.iter().find(|(name, _)| *name == written);
+        let known = self.rid_paths.iter().find(|(name, _)| *name == written);
         known.map_or(written.to_owned(), |(_, path)| path.clone())
     }
 
@@ -264,15 +264,15 @@ impl Server {
         }
     }
 
-    fn make(&mut self, line: &str) -> Value {
+    fn must_succeed(&mut self, line: &str) -> Value {
         let response = self.ask(None, line);
-        let told = String::from_utf8_lossy(&response.body).into_owned();
-        assert!((200..300).contains(&response.status), "{line}: {} {told}", response.status);
+        let message = String::from_utf8_lossy(&response.body).into_owned();
+        assert!((200..300).contains(&response.status), "{line}: {} {message}", response.status);
         json::parse(&response.body).unwrap_or(Value::Null)
     }
 
     /// Creates two databases, four containers, items, a procedure, and a user with a permission for each column.
-    fn furnish(&mut self) {
+    fn create_resources(&mut self) {
         for line in [
             r#"POST /dbs {"id":"golden1"}"#,
             r#"POST /dbs {"id":"away"}"#,
@@ -288,7 +288,7 @@ impl Server {
             r#"POST /dbs/golden1/users {"id":"u"}"#,
             r#"POST /dbs/golden1/users/u/permissions {"id":"p","permissionMode":"Read","resource":"dbs/golden1/colls/c"}"#,
         ] {
-            self.make(line);
+            self.must_succeed(line);
         }
         let places = [
             ("<c>", "/dbs/golden1/colls/c"),
@@ -296,9 +296,9 @@ impl Server {
             ("<one>", "/dbs/golden1/colls/c/docs/1 KEY a"),
         ];
         for (name, path) in places {
-            let found = self.make(&format!("GET {path}"));
+            let found = self.must_succeed(&format!("GET {path}"));
             let link = found.get("_self").and_then(Value::as_str).unwrap();
-            self.places.push((name, format!("/{}", link.trim_end_matches('/'))));
+            self.rid_paths.push((name, format!("/{}", link.trim_end_matches('/'))));
         }
         let one = self.path("<one>");
         for name in CREDENTIALS {
@@ -319,8 +319,8 @@ impl Server {
 
     /// A user can have only one permission for a resource, so each permission has its own user.
     fn grant(&mut self, name: &'static str, mode: &str, resource: &str) {
-        self.make(&format!(r#"POST /dbs/golden1/users {{"id":"{name}"}}"#));
-        let permission = self.make(&format!(
+        self.must_succeed(&format!(r#"POST /dbs/golden1/users {{"id":"{name}"}}"#));
+        let permission = self.must_succeed(&format!(
             r#"POST /dbs/golden1/users/{name}/permissions {{"id":"p","permissionMode":"{mode}","resource":{resource}}}"#
         ));
         self.tokens.push((name, permission.get("_token").and_then(Value::as_str).unwrap().to_owned()));
@@ -356,9 +356,9 @@ fn cell(response: &Response, key: u16) -> char {
 #[test]
 fn s131_every_credential_reaches_exactly_what_is_documented() {
     let mut server = Server::start();
-    server.furnish();
+    server.create_resources();
     let mut wrong = Vec::new();
-    let strangers = ["not", "wrong-key", "expired-token:contributor"];
+    let unauthenticated = ["not", "wrong-key", "expired-token:contributor"];
     for row in TABLE.lines().filter(|row| !row.is_empty()) {
         let (cells, line) = row.split_at(row.find(|c: char| c.is_ascii_uppercase()).unwrap());
         let mut wanted: Vec<char> = cells.chars().filter(|c| !c.is_whitespace()).collect();
@@ -366,23 +366,23 @@ fn s131_every_credential_reaches_exactly_what_is_documented() {
         // A group with the reader role has the rights of the reader.
         wanted.push(wanted[CREDENTIALS.iter().position(|name| *name == "token:reader").unwrap()]);
         wanted.extend(['u'; 3]);
-        let names = CREDENTIALS.into_iter().chain(["token:somebody+readers"]).chain(strangers);
-        let asked: Vec<Response> = names.map(|name| server.ask(Some(name), line)).collect();
+        let names = CREDENTIALS.into_iter().chain(["token:somebody+readers"]).chain(unauthenticated);
+        let responses: Vec<Response> = names.map(|name| server.ask(Some(name), line)).collect();
         // The account's key comes last: its request may delete the resource that the others use.
         let key = server.ask(None, line).status;
-        let told: Vec<char> = asked.iter().map(|response| cell(response, key)).collect();
-        if told != wanted || [401, 403].contains(&key) {
-            let statuses: Vec<u16> = asked.iter().map(|response| response.status).collect();
-            wrong.push(format!("{line}\n  wanted {wanted:?}\n  got    {told:?}\n  {statuses:?}, the key {key}"));
+        let got: Vec<char> = responses.iter().map(|response| cell(response, key)).collect();
+        if got != wanted || [401, 403].contains(&key) {
+            let statuses: Vec<u16> = responses.iter().map(|response| response.status).collect();
+            wrong.push(format!("{line}\n  wanted {wanted:?}\n  got    {got:?}\n  {statuses:?}, the key {key}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn roles_are_read_again_when_the_file_changes_and_a_bad_one_is_not() {
+fn roles_are_reloaded_when_the_file_changes_and_invalid_files_are_ignored() {
     let mut server = Server::start();
-    server.furnish();
+    server.create_resources();
     let read = "GET /dbs/golden1/colls/c/docs/1 KEY a";
     assert_eq!(cell(&server.ask(Some("token:newcomer"), read), 200), '2');
     let assignment =
@@ -404,25 +404,25 @@ fn roles_are_read_again_when_the_file_changes_and_a_bad_one_is_not() {
 }
 
 #[test]
-fn a_server_that_cannot_judge_tokens_does_not_start() {
-    let refuses = |flags: &[&str], why: &str| {
+fn incomplete_token_settings_prevent_the_start() {
+    let assert_rejected = |flags: &[&str], why: &str| {
         let mut pleiad = Command::new(env!("CARGO_BIN_EXE_pleiad"));
         pleiad.args(["dev", "--quiet", "--port=0", "--tls=off", "--ephemeral"]).args(flags).env_clear();
         let output = pleiad.output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && told.contains(why), "{flags:?}: {told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && stderr.contains(why), "{flags:?}: {stderr}");
     };
     let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let file = |name: &str| golden.join(name).to_str().unwrap().to_owned();
     let (keys, roles) =
         (format!("--token-keys={}", file("token_keys.json")), format!("--roles={}", file("roles.json")));
-    let whose = ["--token-issuer=i", "--token-audience=a"];
-    refuses(&[&roles], "token-keys");
-    refuses(&[&keys], "token-issuer");
-    refuses(&[&keys, &roles, "--token-issuer=i"], "token-audience");
-    refuses(&[&keys, "--token-keys-url=http://localhost:1/", whose[0], whose[1]], "not both");
-    refuses(&["--token-keys=/nowhere", whose[0], whose[1]], "/nowhere");
-    refuses(&[&keys, "--roles=/nowhere", whose[0], whose[1]], "/nowhere");
+    let token_flags = ["--token-issuer=i", "--token-audience=a"];
+    assert_rejected(&[&roles], "token-keys");
+    assert_rejected(&[&keys], "token-issuer");
+    assert_rejected(&[&keys, &roles, "--token-issuer=i"], "token-audience");
+    assert_rejected(&[&keys, "--token-keys-url=http://localhost:1/", token_flags[0], token_flags[1]], "not both");
+    assert_rejected(&["--token-keys=/nowhere", token_flags[0], token_flags[1]], "/nowhere");
+    assert_rejected(&[&keys, "--roles=/nowhere", token_flags[0], token_flags[1]], "/nowhere");
     let keys_as_roles = format!("--roles={}", file("token_keys.json"));
-    refuses(&[&keys, &keys_as_roles, whose[0], whose[1]], "token_keys.json");
+    assert_rejected(&[&keys, &keys_as_roles, token_flags[0], token_flags[1]], "token_keys.json");
 }

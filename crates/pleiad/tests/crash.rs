@@ -27,157 +27,157 @@ mod server; // the server process
 
 use std::time::Duration;
 
-use load::{Fleet, create_containers};
+use load::{Workload, create_containers};
 use pleiad_model::env::{Env, SystemEnv};
-use power_loss::{Luck, Power};
-use rng::Chance;
-use server::{Face, Site};
+use power_loss::{PowerFailure, UnsyncedData};
+use rng::SeededRng;
+use server::{RunMode, Site};
 
 const KILLS: u64 = 26;
-const POWER_CUTS: u64 = 8;
+const POWER_FAILURES: u64 = 8;
 
 /// Prints the seed, so that the output of a failed test contains it.
-fn seed(test: &str) -> Chance {
+fn seeded_rng(test: &str) -> SeededRng {
     let given = std::env::var("PLEIAD_CRASH_SEED").ok();
     let parse = |text: String| u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("a hexadecimal seed");
     let seed = given.map_or_else(|| SystemEnv.random_u64() & 0xFFFF_FFFF, parse);
     println!("{test}: PLEIAD_CRASH_SEED={seed:#x}");
-    Chance::new(seed)
+    SeededRng::new(seed)
 }
 
-fn moment(chance: &mut Chance, from_ms: u64, to_ms: u64) -> Duration {
-    Duration::from_millis(chance.between(from_ms, to_ms))
+fn random_delay(rng: &mut SeededRng, from_ms: u64, to_ms: u64) -> Duration {
+    Duration::from_millis(rng.between(from_ms, to_ms))
 }
 
 /// A site whose containers exist and are synced to disk.
 fn site() -> Site {
     let site = Site::new();
-    let server = site.start(Face::Serve);
+    let server = site.start(RunMode::Serve);
     create_containers(&server);
     server.kill();
     site
 }
 
 #[track_caller]
-fn check_nothing_lost(fleet: &mut Fleet, site: &Site, face: Face) -> server::Server {
-    let server = site.start(face);
-    let differences = fleet.compare(&server);
+fn check_nothing_lost(workload: &mut Workload, site: &Site, mode: RunMode) -> server::Server {
+    let server = site.start(mode);
+    let differences = workload.compare(&server);
     assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
     server
 }
 
 #[test]
-fn a_kill_loses_no_acknowledged_write_and_leaves_none_half_done() {
-    let mut chance = seed("kill");
-    let (site, mut fleet) = (site(), Fleet::new(&mut chance));
+fn a_kill_loses_no_acknowledged_write_and_leaves_no_partial_write() {
+    let mut rng = seeded_rng("kill");
+    let (site, mut workload) = (site(), Workload::new(&mut rng));
     for round in 0..KILLS {
-        let face = if round % 2 == 0 { Face::Dev } else { Face::Serve };
-        if chance.once_in(4) {
-            site.stillborn(face, moment(&mut chance, 0, 60));
+        let mode = if round % 2 == 0 { RunMode::Dev } else { RunMode::Serve };
+        if rng.one_in(4) {
+            site.kill_during_start(mode, random_delay(&mut rng, 0, 60));
         }
-        let server = check_nothing_lost(&mut fleet, &site, face);
-        fleet.work_until_killed(server, moment(&mut chance, 20, 600));
+        let server = check_nothing_lost(&mut workload, &site, mode);
+        workload.work_until_killed(server, random_delay(&mut rng, 20, 600));
         site.inspect();
     }
-    check_nothing_lost(&mut fleet, &site, Face::Serve).kill();
-    println!("{} acknowledged writes, {} items at the end", fleet.acknowledged(), fleet.items());
-    assert!(fleet.acknowledged() > KILLS * 20, "the load was too light to test anything");
+    check_nothing_lost(&mut workload, &site, RunMode::Serve).kill();
+    println!("{} acknowledged writes, {} items at the end", workload.acknowledged(), workload.items());
+    assert!(workload.acknowledged() > KILLS * 20, "the load was too light to test anything");
 }
 
 #[test]
-fn a_power_cut_loses_nothing_that_serve_acknowledged() {
-    let mut chance = seed("power");
-    let (mut site, mut fleet) = (site(), Fleet::new(&mut chance));
-    let mut power = Power::new(&mut site);
+fn a_power_failure_loses_no_write_that_serve_acknowledged() {
+    let mut rng = seeded_rng("power");
+    let (mut site, mut workload) = (site(), Workload::new(&mut rng));
+    let mut power = PowerFailure::new(&mut site);
     let mut lost_bytes = 0;
-    for round in 0..POWER_CUTS {
-        let server = check_nothing_lost(&mut fleet, &site, Face::Serve);
-        fleet.work_until_killed(server, moment(&mut chance, 100, 700));
-        let luck = if round % 2 == 0 { Luck::None } else { Luck::Some(&mut chance) };
-        lost_bytes += power.cut(luck).bytes;
+    for round in 0..POWER_FAILURES {
+        let server = check_nothing_lost(&mut workload, &site, RunMode::Serve);
+        workload.work_until_killed(server, random_delay(&mut rng, 100, 700));
+        let unsynced = if round % 2 == 0 { UnsyncedData::Lost } else { UnsyncedData::PartlyKept(&mut rng) };
+        lost_bytes += power.cut(unsynced).bytes;
         site.inspect();
     }
-    check_nothing_lost(&mut fleet, &site, Face::Serve).kill();
-    println!("{} acknowledged writes; {lost_bytes} unsynced bytes were lost", fleet.acknowledged());
-    assert!(fleet.acknowledged() > POWER_CUTS * 20, "the load was too light to test anything");
+    check_nothing_lost(&mut workload, &site, RunMode::Serve).kill();
+    println!("{} acknowledged writes; {lost_bytes} unsynced bytes were lost", workload.acknowledged());
+    assert!(workload.acknowledged() > POWER_FAILURES * 20, "the load was too light to test anything");
 }
 
 #[test]
-fn a_directory_made_a_moment_ago_survives_a_power_cut() {
+fn a_new_data_directory_survives_a_power_failure() {
     let mut site = Site::new();
-    let mut power = Power::new(&mut site);
-    let server = site.start(Face::Serve);
+    let mut power = PowerFailure::new(&mut site);
+    let server = site.start(RunMode::Serve);
     create_containers(&server);
     server.kill();
-    power.cut(Luck::None);
-    let mut chance = seed("new directory");
-    check_nothing_lost(&mut Fleet::new(&mut chance), &site, Face::Serve).kill();
+    power.cut(UnsyncedData::Lost);
+    let mut rng = seeded_rng("new directory");
+    check_nothing_lost(&mut Workload::new(&mut rng), &site, RunMode::Serve).kill();
     site.inspect();
 }
 
 /// Shows that the simulated power failure loses data, and that `dev` loses each write completely or not at all.
 #[test]
-fn a_power_cut_takes_from_dev_what_was_not_synced_yet_and_leaves_the_rest_sound() {
-    let mut chance = seed("power, dev");
-    let (mut site, mut fleet) = (site(), Fleet::without_scratch(&mut chance));
-    let mut power = Power::new(&mut site);
+fn a_power_failure_loses_only_unsynced_writes_of_dev() {
+    let mut rng = seeded_rng("power, dev");
+    let (mut site, mut workload) = (site(), Workload::without_container_churn(&mut rng));
+    let mut power = PowerFailure::new(&mut site);
     site.flags = ["--sync-interval-ms", "3600000"].map(str::to_owned).to_vec();
     for round in 0..4 {
-        let server = site.start(Face::Dev);
-        fleet.compare(&server); // the current state becomes the expected one
-        fleet.work_until_killed(server, moment(&mut chance, 200, 400));
-        let luck = if round % 2 == 0 { Luck::None } else { Luck::Some(&mut chance) };
-        let unlucky = matches!(luck, Luck::None);
-        let loss = power.cut(luck);
+        let server = site.start(RunMode::Dev);
+        workload.compare(&server); // the current state becomes the expected one
+        workload.work_until_killed(server, random_delay(&mut rng, 200, 400));
+        let unsynced = if round % 2 == 0 { UnsyncedData::Lost } else { UnsyncedData::PartlyKept(&mut rng) };
+        let all_lost = matches!(unsynced, UnsyncedData::Lost);
+        let loss = power.cut(unsynced);
         site.inspect();
-        let server = site.start(Face::Dev);
-        let lost = fleet.compare(&server);
+        let server = site.start(RunMode::Dev);
+        let lost = workload.compare(&server);
         println!("{loss:?}; {} items differ from their acknowledged state", lost.len());
-        assert!(!unlucky || !lost.is_empty(), "the simulated power failure lost nothing");
+        assert!(!all_lost || !lost.is_empty(), "the simulated power failure lost nothing");
         server.kill();
     }
 }
 
 /// The sync interval bounds the loss even under continuous writes.
 #[test]
-fn a_busy_dev_syncs_as_often_as_it_promised() {
-    let mut chance = seed("power, dev, busy");
-    let (mut site, mut fleet) = (site(), Fleet::without_scratch(&mut chance));
-    let mut power = Power::new(&mut site);
+fn dev_syncs_within_its_interval_under_load() {
+    let mut rng = seeded_rng("power, dev, busy");
+    let (mut site, mut workload) = (site(), Workload::without_container_churn(&mut rng));
+    let mut power = PowerFailure::new(&mut site);
     site.flags = ["--sync-interval-ms", "50"].map(str::to_owned).to_vec();
-    fleet.work_until_killed(site.start(Face::Dev), Duration::from_millis(700));
-    power.cut(Luck::None);
-    let server = site.start(Face::Dev);
-    fleet.compare(&server);
-    assert_ne!(fleet.items(), 0, "no sync within 700 ms");
+    workload.work_until_killed(site.start(RunMode::Dev), Duration::from_millis(700));
+    power.cut(UnsyncedData::Lost);
+    let server = site.start(RunMode::Dev);
+    workload.compare(&server);
+    assert_ne!(workload.items(), 0, "no sync within 700 ms");
     server.kill();
 }
 
 /// Whenever the kill happens, the account has either its previous state or that of the snapshot, completely.
 #[test]
-fn a_kill_during_a_restore_leaves_one_account_or_the_other() {
-    let mut chance = seed("restore");
+fn a_kill_during_a_restore_leaves_the_old_or_the_restored_account() {
+    let mut rng = seeded_rng("restore");
     let site = site();
     let mut account = restore::Account::prepare(&site);
     for round in 0..KILLS {
-        let face = if round % 2 == 0 { Face::Dev } else { Face::Serve };
-        account.restore_until_killed(site.start(face), moment(&mut chance, 0, 150));
-        account.check(site.start(face));
+        let mode = if round % 2 == 0 { RunMode::Dev } else { RunMode::Serve };
+        account.restore_until_killed(site.start(mode), random_delay(&mut rng, 0, 150));
+        account.check(site.start(mode));
     }
     site.inspect();
     println!("{account}");
 }
 
 #[test]
-fn a_power_cut_during_a_restore_leaves_one_account_or_the_other() {
-    let mut chance = seed("restore, power");
+fn a_power_failure_during_a_restore_leaves_the_old_or_the_restored_account() {
+    let mut rng = seeded_rng("restore, power");
     let mut site = site();
-    let mut power = Power::new(&mut site);
+    let mut power = PowerFailure::new(&mut site);
     let mut account = restore::Account::prepare(&site);
-    for round in 0..POWER_CUTS {
-        account.restore_until_killed(site.start(Face::Serve), moment(&mut chance, 0, 250));
-        power.cut(if round % 2 == 0 { Luck::None } else { Luck::Some(&mut chance) });
-        account.check(site.start(Face::Serve));
+    for round in 0..POWER_FAILURES {
+        account.restore_until_killed(site.start(RunMode::Serve), random_delay(&mut rng, 0, 250));
+        power.cut(if round % 2 == 0 { UnsyncedData::Lost } else { UnsyncedData::PartlyKept(&mut rng) });
+        account.check(site.start(RunMode::Serve));
     }
     site.inspect();
     println!("{account}");

@@ -47,7 +47,7 @@ fn pages_hold_in_every_world() {
     }
     let pages = if update { chosen_pages().unwrap() } else { pages };
     let failures = run_everywhere(&pages);
-    note_ran(&pages).unwrap();
+    record_run(&pages).unwrap();
     assert!(failures.is_empty(), "{}\n{} failures", failures.join("\n"), failures.len());
 }
 
@@ -123,7 +123,7 @@ fn update_answers(pages: &[Page]) -> Result<()> {
         let world = World::stated(&page.settings).ok_or("no world")?;
         let server = match servers.entry(&page.settings) {
             std::collections::btree_map::Entry::Occupied(server) => server.into_mut(),
-            std::collections::btree_map::Entry::Vacant(place) => place.insert(world.start()?),
+            std::collections::btree_map::Entry::Vacant(slot) => slot.insert(world.start()?),
         };
         let answers = runner::run(page, server).map_err(|why| failure(page, &world, &why))?;
         page.write(&answers)?;
@@ -132,7 +132,7 @@ fn update_answers(pages: &[Page]) -> Result<()> {
 }
 
 /// Records which pages were run. `xtask` compares the list with the tree: a page that never runs proves nothing.
-fn note_ran(pages: &[Page]) -> Result<()> {
+fn record_run(pages: &[Page]) -> Result<()> {
     let Some(list) = std::env::var_os("PLEIAD_GOLDEN_RAN") else { return Ok(()) };
     let file = std::fs::OpenOptions::new().create(true).append(true).open(&list);
     let mut file = file.map_err(|e| format!("cannot write {}: {e}", list.display()))?;

@@ -5,15 +5,15 @@ use crate::config::{Environment, FlagValues};
 
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEyMzQ1Njc4OTo7PD0+Pw==";
 
-fn banner(face: RunMode, flags: &[(&'static str, &str)]) -> String {
+fn banner(mode: RunMode, flags: &[(&'static str, &str)]) -> String {
     let flags: FlagValues = flags.iter().map(|(name, word)| (*name, vec![(*word).to_owned()])).collect();
     let environment = Environment::from([("HOME", "/home/ada"), ("PLEIAD_PRIMARY_KEY", KEY)]);
-    let settings = Settings::resolve(face, &flags, &environment).unwrap();
+    let settings = Settings::resolve(mode, &flags, &environment).unwrap();
     text(&settings, &Endpoints::new(&settings, 8082), Some(Path::new("/d/ca.pem")))
 }
 
 #[test]
-fn dev_tells_endpoint_key_connection_string_data_and_how_to_stop() {
+fn dev_shows_endpoint_key_connection_string_data_and_how_to_stop() {
     let banner = banner(RunMode::Dev, &[("data", "/d")]);
     for wanted in [
         "http://localhost:8082  https://localhost:8082",
@@ -33,6 +33,6 @@ fn serve_never_shows_its_key() {
 }
 
 #[test]
-fn ephemeral_data_is_announced_as_such() {
+fn ephemeral_data_is_shown_as_in_memory() {
     assert!(banner(RunMode::Dev, &[("ephemeral", "true")]).contains("in memory"));
 }

@@ -17,7 +17,7 @@ fn names(list: &[&str]) -> Vec<String> {
     list.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn at(directory: &Path, list: &[&str], now_s: u64) -> Identity {
+fn identity_at(directory: &Path, list: &[&str], now_s: u64) -> Identity {
     generated(Some(directory), &names(list), now_s).unwrap()
 }
 
@@ -37,7 +37,7 @@ fn accepts(identity: &Identity, name: &str, now_s: u64) -> bool {
 #[test]
 fn clients_that_trust_the_authority_accept_every_name_and_no_other() {
     let directory = tempfile::tempdir().unwrap();
-    let identity = at(directory.path(), &["localhost", "127.0.0.1", "::1", "cosmos.test"], NOW_S);
+    let identity = identity_at(directory.path(), &["localhost", "127.0.0.1", "::1", "cosmos.test"], NOW_S);
     for name in ["localhost", "127.0.0.1", "::1", "cosmos.test"] {
         assert!(accepts(&identity, name, NOW_S), "{name}");
     }
@@ -45,7 +45,7 @@ fn clients_that_trust_the_authority_accept_every_name_and_no_other() {
 }
 
 #[test]
-fn a_tls_listener_takes_the_identity() {
+fn a_tls_server_config_accepts_the_identity() {
     let identity = generated(None, &names(&["localhost"]), NOW_S).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
@@ -53,10 +53,10 @@ fn a_tls_listener_takes_the_identity() {
 }
 
 #[test]
-fn a_second_start_finds_the_same_certificate() {
+fn a_second_start_reuses_the_certificate() {
     let directory = tempfile::tempdir().unwrap();
-    let first = at(directory.path(), &["localhost", "::1"], NOW_S);
-    let second = at(directory.path(), &["localhost"], NOW_S + 1);
+    let first = identity_at(directory.path(), &["localhost", "::1"], NOW_S);
+    let second = identity_at(directory.path(), &["localhost"], NOW_S + 1);
     assert_eq!(first.chain, second.chain);
     assert_eq!(first.key, second.key);
 }
@@ -64,38 +64,41 @@ fn a_second_start_finds_the_same_certificate() {
 #[test]
 fn a_new_name_re_issues_under_the_same_authority() {
     let directory = tempfile::tempdir().unwrap();
-    let first = at(directory.path(), &["localhost"], NOW_S);
-    let second = at(directory.path(), &["localhost", "cosmos.test"], NOW_S);
+    let first = identity_at(directory.path(), &["localhost"], NOW_S);
+    let second = identity_at(directory.path(), &["localhost", "cosmos.test"], NOW_S);
     assert_ne!(first.chain[0], second.chain[0]);
     assert_eq!(first.chain.last(), second.chain.last());
     assert!(accepts(&first, "localhost", NOW_S) && accepts(&second, "cosmos.test", NOW_S));
 }
 
 #[test]
-fn the_end_of_validity_re_issues_before_it_comes() {
+fn a_certificate_is_re_issued_before_it_expires() {
     let directory = tempfile::tempdir().unwrap();
-    let first = at(directory.path(), &["localhost"], NOW_S);
+    let first = identity_at(directory.path(), &["localhost"], NOW_S);
     let late_s = NOW_S + (SERVER_DAYS - RENEW_BEFORE_DAYS) * DAY_S;
-    let second = at(directory.path(), &["localhost"], late_s);
+    let second = identity_at(directory.path(), &["localhost"], late_s);
     assert_ne!(first.chain[0], second.chain[0]);
     assert_eq!(first.chain.last(), second.chain.last());
     assert!(accepts(&first, "localhost", late_s) && accepts(&second, "localhost", late_s));
     let old_s = NOW_S + AUTHORITY_DAYS * DAY_S;
-    assert!(accepts(&at(directory.path(), &["localhost"], old_s), "localhost", old_s));
+    assert!(accepts(&identity_at(directory.path(), &["localhost"], old_s), "localhost", old_s));
 }
 
 #[test]
-fn damaged_or_missing_files_are_made_anew() {
+fn damaged_or_missing_files_are_regenerated() {
     let directory = tempfile::tempdir().unwrap();
     for file in ["ca.pem", "ca-key.pem", "server.pem"] {
         for damage in [None, Some(""), Some("-----BEGIN CERTIFICATE-----\nAAAA")] {
-            at(directory.path(), &["localhost"], NOW_S);
+            identity_at(directory.path(), &["localhost"], NOW_S);
             let path = directory.path().join(file);
             match damage {
                 None => fs::remove_file(path).unwrap(),
                 Some(text) => fs::write(path, text).unwrap(),
             }
-            assert!(accepts(&at(directory.path(), &["localhost"], NOW_S), "localhost", NOW_S), "{file} {damage:?}");
+            assert!(
+                accepts(&identity_at(directory.path(), &["localhost"], NOW_S), "localhost", NOW_S),
+                "{file} {damage:?}"
+            );
         }
     }
 }
@@ -104,12 +107,12 @@ fn damaged_or_missing_files_are_made_anew() {
 #[test]
 fn servers_started_at_once_share_one_authority() {
     let directory = tempfile::tempdir().unwrap();
-    let first = Authority::make(NOW_S).unwrap();
+    let first = Authority::generate(NOW_S).unwrap();
     let path = directory.path().join("ca-key.pem");
-    let winner = Authority::load_or_make(&path, NOW_S).unwrap();
+    let winner = Authority::load_or_generate(&path, NOW_S).unwrap();
     assert_ne!(first.certificate_pem, winner.certificate_pem);
     assert!(!files::write_private_once(&path, b"the loser's").unwrap());
-    assert_eq!(Authority::load_or_make(&path, NOW_S).unwrap().certificate_pem, winner.certificate_pem);
+    assert_eq!(Authority::load_or_generate(&path, NOW_S).unwrap().certificate_pem, winner.certificate_pem);
 }
 
 #[cfg(unix)]
@@ -118,14 +121,14 @@ fn keys_are_readable_by_their_owner_alone() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let certificates = directory.path().join("data/certificates");
-    at(&certificates, &["localhost"], NOW_S);
+    identity_at(&certificates, &["localhost"], NOW_S);
     let mode = |name: &str| fs::metadata(certificates.join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("ca-key.pem"), mode("server.pem"), mode("")), (0o600, 0o600, 0o700));
     assert_eq!(fs::read_dir(&certificates).unwrap().count(), 3, "no temporary files are left");
 }
 
 #[test]
-fn without_a_place_to_write_the_certificate_lives_in_memory() {
+fn without_a_writable_directory_the_certificate_is_only_in_memory() {
     let directory = tempfile::tempdir().unwrap();
     let blocked = directory.path().join("file");
     fs::write(&blocked, "in the way").unwrap();
@@ -135,9 +138,9 @@ fn without_a_place_to_write_the_certificate_lives_in_memory() {
 }
 
 #[test]
-fn ones_own_certificate_is_taken_as_it_is() {
+fn a_configured_certificate_is_used_unchanged() {
     let directory = tempfile::tempdir().unwrap();
-    let made = at(directory.path(), &["localhost"], NOW_S);
+    let made = identity_at(directory.path(), &["localhost"], NOW_S);
     let bundle = directory.path().join("server.pem");
     let own = |chain: &Path, key: &Path| load_own(&OwnCertificate { chain: chain.into(), key: key.into() });
     assert_eq!(own(&bundle, &bundle).unwrap().chain, made.chain);

@@ -51,9 +51,9 @@ pub fn public_name(HostName(host): &HostName, addresses: &[IpAddr]) -> String {
 /// network, and the names that the user added.
 pub fn certificate_names(host: &HostName, added: &[HostName], machine: Option<String>) -> Vec<String> {
     let always = ["localhost", "127.0.0.1", "::1", "host.docker.internal"].map(str::to_owned);
-    let asked = added.iter().chain([host]).map(|HostName(name)| name.to_ascii_lowercase());
+    let configured = added.iter().chain([host]).map(|HostName(name)| name.to_ascii_lowercase());
     let mut names: Vec<String> = Vec::new();
-    for name in always.into_iter().chain(machine).chain(asked) {
+    for name in always.into_iter().chain(machine).chain(configured) {
         let wildcard = name.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified());
         if !wildcard && !names.contains(&name) {
             names.push(name);

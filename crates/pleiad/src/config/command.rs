@@ -19,9 +19,9 @@ use crate::remote::{self, RemoteCommand};
 pub enum Command {
     Run(RunMode, FlagValues),
     Inspect(FlagValues),
-    Trust { flags: FlagValues, act: TrustCommand },
+    Trust { flags: FlagValues, action: TrustCommand },
     Config(Print),
-    Remote { flags: FlagValues, order: RemoteCommand },
+    Remote { flags: FlagValues, command: RemoteCommand },
 }
 
 /// The action of `pleiad trust`.
@@ -48,29 +48,29 @@ const INSPECT_FLAGS: [&str; 2] = ["data", "config"];
 const TRUST_FLAGS: [&str; 3] = ["data", "config", "host-name"];
 
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
-    let matches = tree().try_get_matches_from(words)?;
+    let matches = cli().try_get_matches_from(words)?;
     Ok(match matches.subcommand() {
-        Some(("dev", of)) => Command::Run(RunMode::Dev, flags(of)),
-        Some(("serve", of)) => Command::Run(RunMode::Serve, flags(of)),
-        Some(("inspect", of)) => Command::Inspect(flags(of)),
-        Some(("trust", of)) => Command::Trust { flags: flags(of), act: trust(of) },
-        Some(("config", of)) => Command::Config(print(of)),
-        other => return to_server(other).ok_or_else(nothing_said),
+        Some(("dev", of)) => Command::Run(RunMode::Dev, flag_values(of)),
+        Some(("serve", of)) => Command::Run(RunMode::Serve, flag_values(of)),
+        Some(("inspect", of)) => Command::Inspect(flag_values(of)),
+        Some(("trust", of)) => Command::Trust { flags: flag_values(of), action: trust_action(of) },
+        Some(("config", of)) => Command::Config(print_target(of)),
+        other => return parse_remote(other).ok_or_else(missing_subcommand),
     })
 }
 
 /// A command to a running server, if this is one.
-fn to_server(said: Option<(&str, &ArgMatches)>) -> Option<Command> {
-    let (name, of) = said?;
-    let order = remote::order(name, of)?;
-    Some(Command::Remote { flags: flags(of.subcommand().map_or(of, |(_, part)| part)), order })
+fn parse_remote(subcommand: Option<(&str, &ArgMatches)>) -> Option<Command> {
+    let (name, of) = subcommand?;
+    let command = remote::parse_command(name, of)?;
+    Some(Command::Remote { flags: flag_values(of.subcommand().map_or(of, |(_, part)| part)), command })
 }
 
-fn nothing_said() -> clap::Error {
-    tree().error(clap::error::ErrorKind::MissingSubcommand, "say what to do, for example `pleiad dev`")
+fn missing_subcommand() -> clap::Error {
+    cli().error(clap::error::ErrorKind::MissingSubcommand, "say what to do, for example `pleiad dev`")
 }
 
-pub fn tree() -> clap::Command {
+pub fn cli() -> clap::Command {
     clap::Command::new("pleiad")
         .version(env!("CARGO_PKG_VERSION"))
         .about("A partitioned document database that the Azure Cosmos DB SDKs open unchanged.")
@@ -95,15 +95,17 @@ Every setting is also an environment variable (PLEIAD_PORT) and a key in the fil
 `pleiad config` prints a documented sample of that file.";
 
 fn dev() -> clap::Command {
-    face(RunMode::Dev).about("Run a database for development and tests, instead of the Cosmos DB emulator").after_help(
-        "Examples:\n  pleiad dev\n  pleiad dev --ephemeral --quiet --port 0\n  \
+    run_command(RunMode::Dev)
+        .about("Run a database for development and tests, instead of the Cosmos DB emulator")
+        .after_help(
+            "Examples:\n  pleiad dev\n  pleiad dev --ephemeral --quiet --port 0\n  \
              pleiad dev --host 0.0.0.0 --host-name cosmos.test\n\n\
              Give account keys as environment variables (PLEIAD_PRIMARY_KEY, …), in the file or with --key-file.",
-    )
+        )
 }
 
 fn serve() -> clap::Command {
-    face(RunMode::Serve).about("Run a database for production: durable, with your own keys").after_help(
+    run_command(RunMode::Serve).about("Run a database for production: durable, with your own keys").after_help(
         "Examples:\n  pleiad config --new-key > pleiad.key\n  \
              pleiad serve --data /var/lib/pleiad --key-file pleiad.key\n  \
              pleiad serve --config /etc/pleiad.toml --host 0.0.0.0 --tls-cert chain.pem --tls-key key.pem\n\n\
@@ -111,21 +113,21 @@ fn serve() -> clap::Command {
     )
 }
 
-fn face(face: RunMode) -> clap::Command {
-    let offered = |group| TABLE.iter().filter(move |s| s.group == group && s.is_flag() && s.is_in(face));
-    let args = SettingGroup::ALL.into_iter().flat_map(offered).map(move |setting| arg(setting, face));
-    clap::Command::new(face.as_str()).args(args)
+fn run_command(mode: RunMode) -> clap::Command {
+    let offered = |group| TABLE.iter().filter(move |s| s.group == group && s.is_flag() && s.is_in(mode));
+    let args = SettingGroup::ALL.into_iter().flat_map(offered).map(move |setting| arg(setting, mode));
+    clap::Command::new(mode.as_str()).args(args)
 }
 
 fn inspect() -> clap::Command {
     clap::Command::new("inspect")
         .about("List the contents of a data directory and check their consistency; the server must be stopped")
         .after_help("Examples:\n  pleiad inspect --data /var/lib/pleiad\n\nThe exit code is 1 if there is a problem.")
-        .args(settings(&INSPECT_FLAGS))
+        .args(setting_args(&INSPECT_FLAGS))
 }
 
 /// Arguments for these settings, with the defaults of `dev`.
-fn settings(names: &'static [&str]) -> impl Iterator<Item = Arg> {
+fn setting_args(names: &'static [&str]) -> impl Iterator<Item = Arg> {
     names.iter().filter_map(|name| Setting::find(name)).map(|setting| arg(setting, RunMode::Dev))
 }
 
@@ -136,7 +138,7 @@ fn trust_command() -> clap::Command {
         .arg(switch("install", "Install it in this operating system's trust store; asks for administrator rights if they are needed"))
         .arg(switch("path", "Print only the path of the certificate authority's certificate"))
         .group(ArgGroup::new("act").args(["install", "path"]))
-        .args(settings(&TRUST_FLAGS))
+        .args(setting_args(&TRUST_FLAGS))
 }
 
 fn config_command() -> clap::Command {
@@ -153,9 +155,9 @@ fn switch(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
 }
 
-fn arg(setting: &'static Setting, face: RunMode) -> Arg {
-    let arg = Arg::new(setting.name).long(setting.name).help(help(setting, face)).help_heading(setting.group.title());
-    match setting.shape {
+fn arg(setting: &'static Setting, mode: RunMode) -> Arg {
+    let arg = Arg::new(setting.name).long(setting.name).help(help(setting, mode)).help_heading(setting.group.title());
+    match setting.arity {
         ValueArity::One => arg.value_name(value_name(setting)),
         ValueArity::Path if setting.name == "data" => arg.value_name("DIR"),
         ValueArity::Path => arg.value_name("FILE"),
@@ -177,9 +179,9 @@ fn value_name(setting: &Setting) -> String {
     }
 }
 
-fn help(setting: &Setting, face: RunMode) -> String {
-    let preset = match setting.preset(face) {
-        Preset::Is(word) if setting.shape != ValueArity::Flag => format!(" [default: {word}]"),
+fn help(setting: &Setting, mode: RunMode) -> String {
+    let preset = match setting.preset(mode) {
+        Preset::Is(word) if setting.arity != ValueArity::Flag => format!(" [default: {word}]"),
         Preset::Found(how) => format!(" [default: {how}]"),
         Preset::Required => " [required]".to_owned(),
         _ => String::new(),
@@ -187,7 +189,7 @@ fn help(setting: &Setting, face: RunMode) -> String {
     format!("{}{preset} [env: {}]", setting.help(), setting.variable())
 }
 
-fn flags(matches: &ArgMatches) -> FlagValues {
+fn flag_values(matches: &ArgMatches) -> FlagValues {
     let words = |setting: &'static Setting| {
         let words = matches.try_get_many::<String>(setting.name).ok().flatten()?;
         Some((setting.name, words.cloned().collect()))
@@ -195,7 +197,7 @@ fn flags(matches: &ArgMatches) -> FlagValues {
     TABLE.iter().filter_map(words).collect::<BTreeMap<_, _>>()
 }
 
-fn trust(matches: &ArgMatches) -> TrustCommand {
+fn trust_action(matches: &ArgMatches) -> TrustCommand {
     match (matches.get_flag("install"), matches.get_flag("path")) {
         (true, _) => TrustCommand::Install,
         (_, true) => TrustCommand::Path,
@@ -203,7 +205,7 @@ fn trust(matches: &ArgMatches) -> TrustCommand {
     }
 }
 
-fn print(matches: &ArgMatches) -> Print {
-    let asked = [("list", Print::List), ("markdown", Print::Markdown), ("new-key", Print::NewKey)];
-    asked.into_iter().find(|(name, _)| matches.get_flag(name)).map_or(Print::Sample, |(_, print)| print)
+fn print_target(matches: &ArgMatches) -> Print {
+    let targets = [("list", Print::List), ("markdown", Print::Markdown), ("new-key", Print::NewKey)];
+    targets.into_iter().find(|(name, _)| matches.get_flag(name)).map_or(Print::Sample, |(_, print)| print)
 }

@@ -19,7 +19,7 @@ use crate::seed::Declaration;
 pub struct ConfigFile {
     pub path: PathBuf,
     /// Line number and unparsed values, by setting.
-    pub words: BTreeMap<&'static str, (usize, Vec<String>)>,
+    pub values: BTreeMap<&'static str, (usize, Vec<String>)>,
     pub declaration: Declaration,
 }
 
@@ -36,11 +36,11 @@ impl ConfigFile {
         let document = TomlDocument::new(path, text);
         let table = document.parse()?;
         let mut file =
-            ConfigFile { path: path.to_owned(), words: BTreeMap::new(), declaration: Declaration::default() };
+            ConfigFile { path: path.to_owned(), values: BTreeMap::new(), declaration: Declaration::default() };
         for entry in document.entries(&table, &known())? {
             match Setting::find(entry.name) {
                 Some(setting) => {
-                    file.words.insert(setting.name, (document.line(&entry), words(&document, &entry, setting)?));
+                    file.values.insert(setting.name, (document.line(&entry), raw_values(&document, &entry, setting)?));
                 }
                 None => file.declaration = Declaration::parse(&document, &entry)?,
             }
@@ -54,19 +54,19 @@ fn known() -> Vec<&'static str> {
     settings.chain([DATABASE]).collect()
 }
 
-fn words(document: &TomlDocument, entry: &TomlEntry, setting: &Setting) -> Result<Vec<String>> {
-    let words = match (entry.value, setting.shape) {
-        (DeValue::Array(items), ValueArity::Many) => items.iter().map(|item| word(item.get_ref())).collect(),
-        (value, _) => word(value).map(|word| vec![word]),
+fn raw_values(document: &TomlDocument, entry: &TomlEntry, setting: &Setting) -> Result<Vec<String>> {
+    let values = match (entry.value, setting.arity) {
+        (DeValue::Array(items), ValueArity::Many) => items.iter().map(|item| raw_value(item.get_ref())).collect(),
+        (value, _) => raw_value(value).map(|word| vec![word]),
     };
-    let words = words.ok_or_else(|| document.wanted(entry, wanted(setting.shape)))?;
-    Ok(match setting.shape {
-        ValueArity::Path => words.iter().map(|word| beside(document.path, word)).collect(),
+    let words = values.ok_or_else(|| document.must_be(entry, expected_form(setting.arity)))?;
+    Ok(match setting.arity {
+        ValueArity::Path => words.iter().map(|word| relative_to(document.path, word)).collect(),
         _ => words,
     })
 }
 
-fn word(value: &DeValue) -> Option<String> {
+fn raw_value(value: &DeValue) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),
         DeValue::Boolean(flag) => Some(flag.to_string()),
@@ -75,8 +75,8 @@ fn word(value: &DeValue) -> Option<String> {
     }
 }
 
-fn wanted(shape: ValueArity) -> &'static str {
-    match shape {
+fn expected_form(arity: ValueArity) -> &'static str {
+    match arity {
         ValueArity::One => "a string or a whole number",
         ValueArity::Path => "a path, in quotes",
         ValueArity::Flag => "true or false",
@@ -84,7 +84,7 @@ fn wanted(shape: ValueArity) -> &'static str {
     }
 }
 
-fn beside(file: &Path, word: &str) -> String {
+fn relative_to(file: &Path, path: &str) -> String {
     let directory = file.parent().unwrap_or(Path::new(""));
-    directory.join(word).to_string_lossy().into_owned()
+    directory.join(path).to_string_lossy().into_owned()
 }

@@ -69,17 +69,17 @@ pub struct ConfiguredKeys {
 
 impl ConfiguredKeys {
     /// Precedence: keys given as settings, then those of the key file, then in dev the well-known key.
-    pub fn settle(face: RunMode, given: AccountKeys, file: Option<&Path>) -> Result<ConfiguredKeys> {
+    pub fn resolve(mode: RunMode, given: AccountKeys, file: Option<&Path>) -> Result<ConfiguredKeys> {
         let from_file = file.map(read_file).transpose()?.unwrap_or_default();
         let [first, second, third, fourth] = from_file;
         let [primary, secondary, primary_read_only, secondary_read_only] = given;
         let keys = ConfiguredKeys {
-            primary: primary.or(first).map_or_else(|| preset(face), Ok)?,
+            primary: primary.or(first).map_or_else(|| default_key(mode), Ok)?,
             secondary: secondary.or(second),
             primary_read_only: primary_read_only.or(third),
             secondary_read_only: secondary_read_only.or(fourth),
         };
-        keys.check(face)?;
+        keys.check(mode)?;
         Ok(keys)
     }
 
@@ -89,9 +89,9 @@ impl ConfiguredKeys {
         [Some(&self.primary), second, third, fourth]
     }
 
-    fn check(&self, face: RunMode) -> Result<()> {
+    fn check(&self, mode: RunMode) -> Result<()> {
         let all = self.all();
-        if face == RunMode::Serve
+        if mode == RunMode::Serve
             && let Some(at) = all.iter().position(|key| key.is_some_and(|key| key.text == WELL_KNOWN_KEY))
         {
             return Err(Error::invalid(format!(
@@ -114,8 +114,8 @@ impl ConfiguredKeys {
 const ADVICE: &str = "Make one with `pleiad config --new-key > pleiad.key` and start with `--key-file pleiad.key`, or \
                       put it into the environment as PLEIAD_PRIMARY_KEY.";
 
-fn preset(face: RunMode) -> Result<AccountKey> {
-    match face {
+fn default_key(mode: RunMode) -> Result<AccountKey> {
+    match mode {
         RunMode::Dev => AccountKey::read(WELL_KNOWN_KEY).map_err(Error::internal),
         RunMode::Serve => Err(Error::invalid(format!("`pleiad serve` needs a key of your own. {ADVICE}"))),
     }
@@ -138,7 +138,7 @@ fn parse_file(path: &Path, text: &str) -> Result<AccountKeys> {
         .map_err(|_| Error::invalid(format!("{}: neither a key nor TOML with keys. {ADVICE}", path.display())))?;
     let mut keys = AccountKeys::default();
     for entry in document.entries(&table, &NAMES)? {
-        let key = AccountKey::read(document.string(&entry)?).map_err(|wanted| document.wanted(&entry, &wanted))?;
+        let key = AccountKey::read(document.string(&entry)?).map_err(|wanted| document.must_be(&entry, &wanted))?;
         if let Some(at) = NAMES.iter().position(|name| *name == entry.name) {
             keys[at] = Some(key);
         }

@@ -32,13 +32,13 @@ impl Environment {
         self.0.get(variable).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    fn words(&self, setting: &Setting) -> Option<Vec<String>> {
+    fn values(&self, setting: &Setting) -> Option<Vec<String>> {
         let value = self.get(&setting.variable())?;
         // Kubernetes sets PLEIAD_PORT=tcp://10.0.0.7:8081 in every pod beside a Service named "pleiad".
         if setting.name == "port" && value.starts_with("tcp://") {
             return None;
         }
-        match setting.shape {
+        match setting.arity {
             ValueArity::Many => Some(value.split(',').map(|word| word.trim().to_owned()).collect()),
             _ => Some(vec![value.to_owned()]),
         }
@@ -60,7 +60,7 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
 /// The unparsed values of a setting, and their origin as error messages show it.
 #[derive(Debug, PartialEq, Eq)]
 struct RawValue {
-    words: Vec<String>,
+    values: Vec<String>,
     origin: String,
 }
 
@@ -70,7 +70,7 @@ pub struct RawSettings(BTreeMap<&'static str, RawValue>);
 
 impl RawSettings {
     pub fn gather(
-        face: RunMode,
+        mode: RunMode,
         flags: &FlagValues,
         environment: &Environment,
         file: Option<&ConfigFile>,
@@ -79,16 +79,16 @@ impl RawSettings {
             let given = from_flag(setting, flags)
                 .or_else(|| from_variable(setting, environment))
                 .or_else(|| from_file(setting, file?));
-            Ok((setting.name, settle(setting, face, given)?))
+            Ok((setting.name, or_preset(setting, mode, given)?))
         };
         TABLE.iter().map(choose).collect::<Result<_>>().map(RawSettings)
     }
 
     /// Parses the values of one setting as its type.
-    pub fn answer<T: Field>(&self, name: &'static str) -> Result<T> {
-        let none = RawValue { words: Vec::new(), origin: name.to_owned() };
+    pub fn parse<T: Field>(&self, name: &'static str) -> Result<T> {
+        let none = RawValue { values: Vec::new(), origin: name.to_owned() };
         let given = self.0.get(name).unwrap_or(&none);
-        T::answer(&given.words).map_err(|wanted| refuse(name, given, &wanted))
+        T::parse(&given.values).map_err(|wanted| invalid_value(name, given, &wanted))
     }
 }
 
@@ -96,38 +96,38 @@ impl RawSettings {
 pub fn config_path(flags: &FlagValues, environment: &Environment) -> Option<PathBuf> {
     let setting = Setting::find("config")?;
     let given = from_flag(setting, flags).or_else(|| from_variable(setting, environment))?;
-    given.words.last().map(PathBuf::from)
+    given.values.last().map(PathBuf::from)
 }
 
 fn from_flag(setting: &Setting, flags: &FlagValues) -> Option<RawValue> {
-    let words = flags.get(setting.name)?.clone();
-    Some(RawValue { words, origin: format!("--{}", setting.name) })
+    let values = flags.get(setting.name)?.clone();
+    Some(RawValue { values, origin: format!("--{}", setting.name) })
 }
 
 fn from_variable(setting: &Setting, environment: &Environment) -> Option<RawValue> {
-    Some(RawValue { words: environment.words(setting)?, origin: setting.variable() })
+    Some(RawValue { values: environment.values(setting)?, origin: setting.variable() })
 }
 
 fn from_file(setting: &Setting, file: &ConfigFile) -> Option<RawValue> {
-    let (line, words) = file.words.get(setting.name)?;
+    let (line, values) = file.values.get(setting.name)?;
     let origin = format!("{}:{line}: {}", file.path.display(), setting.name);
-    Some(RawValue { words: words.clone(), origin })
+    Some(RawValue { values: values.clone(), origin })
 }
 
-fn settle(setting: &Setting, face: RunMode, given: Option<RawValue>) -> Result<RawValue> {
-    let preset = || RawValue { words: Vec::new(), origin: setting.name.to_owned() };
-    match (given, setting.preset(face)) {
+fn or_preset(setting: &Setting, mode: RunMode, given: Option<RawValue>) -> Result<RawValue> {
+    let preset = || RawValue { values: Vec::new(), origin: setting.name.to_owned() };
+    match (given, setting.preset(mode)) {
         (Some(given), Preset::Absent) => {
-            Err(Error::invalid(format!("{}: `pleiad {}` does not have this setting.", given.origin, face.as_str())))
+            Err(Error::invalid(format!("{}: `pleiad {}` does not have this setting.", given.origin, mode.as_str())))
         }
         (Some(given), _) => Ok(given),
-        (None, Preset::Is(word)) => Ok(RawValue { words: vec![word.to_owned()], ..preset() }),
+        (None, Preset::Is(word)) => Ok(RawValue { values: vec![word.to_owned()], ..preset() }),
         (None, _) => Ok(preset()),
     }
 }
 
-fn refuse(name: &str, given: &RawValue, wanted: &str) -> Error {
+fn invalid_value(name: &str, given: &RawValue, wanted: &str) -> Error {
     let secret = Setting::find(name).is_some_and(Setting::is_secret);
-    let what = if secret { "the value given".to_owned() } else { format!("\"{}\"", given.words.join(", ")) };
+    let what = if secret { "the value given".to_owned() } else { format!("\"{}\"", given.values.join(", ")) };
     Error::invalid(format!("{}: {what} is not {wanted}.", given.origin))
 }

@@ -16,8 +16,8 @@ pub fn sample() -> String {
     let mut text = SAMPLE_HEAD.to_owned();
     for group in SettingGroup::ALL {
         _ = write!(text, "\n# {}\n", group.title());
-        for setting in of(group).filter(|setting| setting.is_in_file()) {
-            text.push_str(&sample_of(setting));
+        for setting in settings_of(group).filter(|setting| setting.is_in_file()) {
+            text.push_str(&sample_entry(setting));
         }
     }
     text + SAMPLE_TAIL
@@ -52,11 +52,11 @@ const SAMPLE_TAIL: &str = r#"
 # items = [{ id = "c1", name = "Ada" }]  # instead of a seed file
 "#;
 
-fn of(group: SettingGroup) -> impl Iterator<Item = &'static Setting> {
+fn settings_of(group: SettingGroup) -> impl Iterator<Item = &'static Setting> {
     TABLE.iter().filter(move |setting| setting.group == group)
 }
 
-fn sample_of(setting: &Setting) -> String {
+fn sample_entry(setting: &Setting) -> String {
     let mut text = String::from("\n");
     for line in wrap(setting.help(), 110) {
         _ = writeln!(text, "# {line}");
@@ -73,13 +73,13 @@ fn sample_note(setting: &Setting) -> Option<String> {
     match (dev, serve) {
         (Preset::Unset, Preset::Unset) => Some("Not set by default.".to_owned()),
         (dev, serve) if dev == serve => None,
-        (dev, serve) => Some(format!("Default in dev: {}; in serve: {}.", told(dev), told(serve))),
+        (dev, serve) => Some(format!("Default in dev: {}; in serve: {}.", preset_text(dev), preset_text(serve))),
     }
 }
 
 /// The default, or an example of the right type if there is none.
 fn sample_value(setting: &Setting) -> String {
-    match (setting.preset(RunMode::Dev), setting.shape) {
+    match (setting.preset(RunMode::Dev), setting.arity) {
         (Preset::Is(word), ValueArity::Flag) => word.to_owned(),
         (Preset::Is(word), _) if word.bytes().all(|byte| byte.is_ascii_digit()) => word.to_owned(),
         (Preset::Is(word), _) => format!("\"{word}\""),
@@ -90,7 +90,7 @@ fn sample_value(setting: &Setting) -> String {
     }
 }
 
-fn told(preset: Preset) -> String {
+fn preset_text(preset: Preset) -> String {
     match preset {
         Preset::Is(word) => format!("`{word}`"),
         Preset::Found(how) => how.to_owned(),
@@ -104,7 +104,7 @@ pub fn markdown() -> String {
     let mut text = MARKDOWN_HEAD.to_owned();
     for group in SettingGroup::ALL {
         _ = write!(text, "\n## {}\n\n{TABLE_HEAD}", group.title());
-        for setting in of(group) {
+        for setting in settings_of(group) {
             _ = writeln!(text, "{}", row(setting));
         }
     }
@@ -172,8 +172,8 @@ fn row(setting: &Setting) -> String {
         "| `{}` | `{}` | {} | {} | {unit} | {} |",
         setting.name,
         setting.variable(),
-        told(setting.preset(RunMode::Dev)),
-        told(setting.preset(RunMode::Serve)),
+        preset_text(setting.preset(RunMode::Dev)),
+        preset_text(setting.preset(RunMode::Serve)),
         setting.help(),
     )
 }

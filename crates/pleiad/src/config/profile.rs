@@ -24,7 +24,7 @@ const CURRENT: LimitsProfile = LimitsProfile {
 };
 
 impl Profile {
-    pub fn era(self) -> LimitsProfile {
+    pub fn limits(self) -> LimitsProfile {
         match self {
             Profile::Of2016 => LimitsProfile {
                 partition_bytes_max: 10 * GIB,

@@ -16,12 +16,12 @@ use super::file::ConfigFile;
 use super::keys::ConfiguredKeys;
 use super::precedence::{Environment, FlagValues, RawSettings, config_path};
 use super::table::{ParsedSettings, RunMode};
-use super::value::{Consistency, DurabilityWord, LogFormat, LogLevel, Tls, Url};
+use super::value::{Consistency, DurabilityMode, LogFormat, LogLevel, Tls, Url};
 use crate::seed::Declaration;
 
 #[derive(Debug)]
 pub struct Settings {
-    pub face: RunMode,
+    pub mode: RunMode,
 
     /// The first must be bound, the others are bound where the machine has them.
     pub addresses: Vec<IpAddr>,
@@ -32,7 +32,7 @@ pub struct Settings {
 
     pub keys: ConfiguredKeys,
     /// How bearer tokens are verified; `None` if they are not accepted.
-    pub tokens: Option<BearerSettings>,
+    pub bearer: Option<BearerSettings>,
     pub own_certificate: Option<OwnCertificate>,
     /// The names of a generated certificate.
     pub certificate_names: Vec<String>,
@@ -124,69 +124,76 @@ pub struct OwnCertificate {
 }
 
 impl Settings {
-    pub fn resolve(face: RunMode, flags: &FlagValues, environment: &Environment) -> Result<Settings> {
+    pub fn resolve(mode: RunMode, flags: &FlagValues, environment: &Environment) -> Result<Settings> {
         let file = config_path(flags, environment).map(|path| ConfigFile::read(&path)).transpose()?;
-        let words = RawSettings::gather(face, flags, environment, file.as_ref())?;
+        let raw = RawSettings::gather(mode, flags, environment, file.as_ref())?;
         let declaration = file.map(|file| file.declaration).unwrap_or_default();
-        settle(face, ParsedSettings::read(&words)?, environment, declaration)
+        derive_settings(mode, ParsedSettings::read(&raw)?, environment, declaration)
     }
 }
 
-fn settle(
-    face: RunMode,
-    said: ParsedSettings,
+fn derive_settings(
+    mode: RunMode,
+    parsed: ParsedSettings,
     environment: &Environment,
     declaration: Declaration,
 ) -> Result<Settings> {
-    let addresses = address::resolve(&said.host)?;
+    let addresses = address::resolve(&parsed.host)?;
     let home = user_directory(environment);
-    let own_certificate = own_certificate(said.tls_cert, said.tls_key)?;
-    let storage = storage(face, said.ephemeral, said.data, home.clone())?;
-    let era = said.profile.era();
-    let given = [said.primary_key, said.secondary_key, said.primary_read_only_key, said.secondary_read_only_key];
+    let own_certificate = own_certificate(parsed.tls_cert, parsed.tls_key)?;
+    let storage = storage(mode, parsed.ephemeral, parsed.data, home.clone())?;
+    let limits = parsed.profile.limits();
+    let given =
+        [parsed.primary_key, parsed.secondary_key, parsed.primary_read_only_key, parsed.secondary_read_only_key];
     Ok(Settings {
-        face,
-        port: said.port,
-        public_name: address::public_name(&said.host, &addresses),
+        mode,
+        port: parsed.port,
+        public_name: address::public_name(&parsed.host, &addresses),
         addresses,
-        protocols: protocols(face, said.tls, own_certificate.is_some()),
-        keys: ConfiguredKeys::settle(face, given, said.key_file.as_deref())?,
-        tokens: tokens(said.token_keys, said.token_keys_url, said.token_issuer, said.token_audience, said.roles)?,
+        protocols: protocols(mode, parsed.tls, own_certificate.is_some()),
+        keys: ConfiguredKeys::resolve(mode, given, parsed.key_file.as_deref())?,
+        bearer: bearer_settings(
+            parsed.token_keys,
+            parsed.token_keys_url,
+            parsed.token_issuer,
+            parsed.token_audience,
+            parsed.roles,
+        )?,
         own_certificate,
-        certificate_names: address::certificate_names(&said.host, &said.host_name, machine_name(environment)),
+        certificate_names: address::certificate_names(&parsed.host, &parsed.host_name, machine_name(environment)),
         certificate_dir: certificate_dir(&storage, home),
         storage,
-        durability: durability(said.durability, said.sync_interval_ms),
-        block_cache_bytes: said.block_cache_mb.get().saturating_mul(1 << 20),
-        consistency: said.consistency,
-        partition_ru_max: said.partition_max_ru.get(),
-        partition_initial_ru: said.partition_initial_ru.min(said.partition_max_ru).get(),
-        copy_bytes_per_s: said.copy_max_bytes.0.get(),
-        ranges_initial: ranges_initial(said.initial_ranges)?,
-        partition_bytes_max: said.partition_max_bytes.map_or(era.partition_bytes_max, |bytes| bytes.0.get()),
-        key_bytes_max: said.key_max_bytes.map_or(era.key_bytes_max, |bytes| bytes.0.get()),
-        rate_limit: said.rate_limit,
-        serverless: said.serverless,
-        burst_capacity: said.burst_capacity,
-        container_ru_min: era.container_ru_min,
-        container_ru_max: said.container_max_ru.map_or(era.container_ru_max, NonZeroU64::get),
-        partition_key_metrics: said.partition_key_metrics,
-        alert_webhook: said.alert_webhook.map(|url| url.0),
-        header_bytes_max: to_usize(said.header_max_bytes.0),
-        body_bytes_max: to_usize(said.body_max_bytes.0),
-        connections_max: to_usize(said.connections_max),
-        slow_client_timeout: Duration::from_secs(said.slow_client_timeout_s.get()),
-        shutdown_timeout: Duration::from_secs(said.shutdown_timeout_s.get()),
-        worker_threads: worker_threads(said.worker_threads),
-        quiet: said.quiet,
-        ready_fd: said.ready_fd,
-        log_level: said.log_level,
-        log_format: said.log_format,
+        durability: durability(parsed.durability, parsed.sync_interval_ms),
+        block_cache_bytes: parsed.block_cache_mb.get().saturating_mul(1 << 20),
+        consistency: parsed.consistency,
+        partition_ru_max: parsed.partition_max_ru.get(),
+        partition_initial_ru: parsed.partition_initial_ru.min(parsed.partition_max_ru).get(),
+        copy_bytes_per_s: parsed.copy_max_bytes.0.get(),
+        ranges_initial: ranges_initial(parsed.initial_ranges)?,
+        partition_bytes_max: parsed.partition_max_bytes.map_or(limits.partition_bytes_max, |bytes| bytes.0.get()),
+        key_bytes_max: parsed.key_max_bytes.map_or(limits.key_bytes_max, |bytes| bytes.0.get()),
+        rate_limit: parsed.rate_limit,
+        serverless: parsed.serverless,
+        burst_capacity: parsed.burst_capacity,
+        container_ru_min: limits.container_ru_min,
+        container_ru_max: parsed.container_max_ru.map_or(limits.container_ru_max, NonZeroU64::get),
+        partition_key_metrics: parsed.partition_key_metrics,
+        alert_webhook: parsed.alert_webhook.map(|url| url.0),
+        header_bytes_max: to_usize(parsed.header_max_bytes.0),
+        body_bytes_max: to_usize(parsed.body_max_bytes.0),
+        connections_max: to_usize(parsed.connections_max),
+        slow_client_timeout: Duration::from_secs(parsed.slow_client_timeout_s.get()),
+        shutdown_timeout: Duration::from_secs(parsed.shutdown_timeout_s.get()),
+        worker_threads: worker_threads(parsed.worker_threads),
+        quiet: parsed.quiet,
+        ready_fd: parsed.ready_fd,
+        log_level: parsed.log_level,
+        log_format: parsed.log_format,
         declaration,
     })
 }
 
-fn tokens(
+fn bearer_settings(
     file: Option<PathBuf>,
     url: Option<Url>,
     issuer: Option<String>,
@@ -224,8 +231,8 @@ fn own_certificate(chain: Option<PathBuf>, key: Option<PathBuf>) -> Result<Optio
 
 /// With `tls = auto`, `serve` without a certificate accepts HTTP only: it runs behind a proxy that terminates TLS, or
 /// on a trusted network. `dev` accepts both, so that every client can connect.
-fn protocols(face: RunMode, tls: Tls, own_certificate: bool) -> Protocols {
-    match (tls, face) {
+fn protocols(mode: RunMode, tls: Tls, own_certificate: bool) -> Protocols {
+    match (tls, mode) {
         (Tls::Off, _) => Protocols::Http,
         (Tls::On, _) => Protocols::Https,
         (Tls::Auto, RunMode::Dev) => Protocols::Both,
@@ -234,8 +241,8 @@ fn protocols(face: RunMode, tls: Tls, own_certificate: bool) -> Protocols {
     }
 }
 
-fn storage(face: RunMode, ephemeral: bool, data: Option<PathBuf>, home: Option<PathBuf>) -> Result<Storage> {
-    match (data, face) {
+fn storage(mode: RunMode, ephemeral: bool, data: Option<PathBuf>, home: Option<PathBuf>) -> Result<Storage> {
+    match (data, mode) {
         _ if ephemeral => Ok(Storage::Memory),
         (Some(directory), _) => Ok(Storage::Directory(directory)),
         (None, RunMode::Serve) => {
@@ -257,17 +264,17 @@ fn certificate_dir(storage: &Storage, home: Option<PathBuf>) -> Option<PathBuf> 
     base.map(|directory| directory.join("certificates"))
 }
 
-fn durability(said: DurabilityWord, sync_interval_ms: NonZeroU64) -> DurabilitySetting {
-    match said {
-        DurabilityWord::Synced => DurabilitySetting::Synced,
-        DurabilityWord::Written => {
+fn durability(setting: DurabilityMode, sync_interval_ms: NonZeroU64) -> DurabilitySetting {
+    match setting {
+        DurabilityMode::Synced => DurabilitySetting::Synced,
+        DurabilityMode::Written => {
             DurabilitySetting::Written { sync_interval: Duration::from_millis(sync_interval_ms.get()) }
         }
     }
 }
 
-fn worker_threads(said: u32) -> usize {
-    match usize::try_from(said) {
+fn worker_threads(configured: u32) -> usize {
+    match usize::try_from(configured) {
         Ok(0) | Err(_) => std::thread::available_parallelism().map_or(1, usize::from),
         Ok(threads) => threads,
     }
@@ -276,8 +283,8 @@ fn worker_threads(said: u32) -> usize {
 /// As many partitions as the maximum throughput can create.
 const RANGES_INITIAL_MAX: u32 = 1000;
 
-fn ranges_initial(said: Option<NonZeroU64>) -> Result<u32> {
-    match said.map_or(Ok(1), |ranges| u32::try_from(ranges.get())) {
+fn ranges_initial(configured: Option<NonZeroU64>) -> Result<u32> {
+    match configured.map_or(Ok(1), |ranges| u32::try_from(ranges.get())) {
         Ok(ranges) if ranges <= RANGES_INITIAL_MAX => Ok(ranges),
         _ => Err(Error::invalid(format!("`initial-ranges` is at most {RANGES_INITIAL_MAX}."))),
     }

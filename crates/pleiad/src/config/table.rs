@@ -14,7 +14,7 @@ use pleiad_model::Result;
 use super::keys::AccountKey;
 use super::precedence::RawSettings;
 use super::value::{
-    ByteCount, Consistency, DurabilityWord, Field, HostName, LogFormat, LogLevel, Profile, Tls, Url, ValueArity,
+    ByteCount, Consistency, DurabilityMode, Field, HostName, LogFormat, LogLevel, Profile, Tls, Url, ValueArity,
 };
 
 /// The two modes of the server: `pleiad dev` and `pleiad serve`.
@@ -96,7 +96,7 @@ impl SettingGroup {
 pub struct Setting {
     pub name: &'static str,
     pub group: SettingGroup,
-    pub shape: ValueArity,
+    pub arity: ValueArity,
     pub choices: &'static [&'static str],
     /// The unit of the value; empty for texts and paths.
     pub unit: &'static str,
@@ -111,8 +111,8 @@ impl Setting {
         TABLE.iter().find(|setting| setting.name == name)
     }
 
-    pub fn preset(&self, face: RunMode) -> Preset {
-        match face {
+    pub fn preset(&self, mode: RunMode) -> Preset {
+        match mode {
             RunMode::Dev => self.dev,
             RunMode::Serve => self.serve,
         }
@@ -140,8 +140,8 @@ impl Setting {
         self.via == Via::NotFlag
     }
 
-    pub fn is_in(&self, face: RunMode) -> bool {
-        self.preset(face) != Preset::Absent
+    pub fn is_in(&self, mode: RunMode) -> bool {
+        self.preset(mode) != Preset::Absent
     }
 }
 
@@ -152,7 +152,7 @@ macro_rules! settings {
         pub const TABLE: &[Setting] = &[$($(Setting {
             name: $name,
             group: SettingGroup::$group,
-            shape: <$type as Field>::SHAPE,
+            arity: <$type as Field>::ARITY,
             choices: <$type as Field>::CHOICES,
             unit: $unit,
             via: Via::$via,
@@ -168,7 +168,7 @@ macro_rules! settings {
 
         impl ParsedSettings {
             pub fn read(words: &RawSettings) -> Result<ParsedSettings> {
-                Ok(ParsedSettings { $($($field: words.answer($name)?,)+)+ })
+                Ok(ParsedSettings { $($($field: words.parse($name)?,)+)+ })
             }
         }
 
@@ -235,7 +235,7 @@ settings! {
         "ephemeral" ephemeral: bool, "", Anywhere, dev Is("false"), serve Absent;
         /// When a write is acknowledged. `synced`: it is on disk. `written`: the operating system
         /// has it, and `sync-interval-ms` bounds what a power failure can lose.
-        "durability" durability: DurabilityWord, "", Anywhere, dev Is("written"), serve Is("synced");
+        "durability" durability: DurabilityMode, "", Anywhere, dev Is("written"), serve Is("synced");
         /// Maximum time between two syncs when `durability` is `written`.
         "sync-interval-ms" sync_interval_ms: NonZeroU64, "ms", Anywhere, dev Is("200"), serve Is("200");
         /// Memory for blocks read from disk. A quarter of it is added for the row cache, which

@@ -20,12 +20,12 @@ const OTHER_KEY: &str = "///////////////////////////////////////////////////////
 /// Settings from a command line and an environment, with HOME set.
 fn resolve(line: &str, variables: &[(&str, &str)]) -> Result<Settings> {
     let words = ["pleiad"].into_iter().chain(line.split_whitespace()).map(Into::into);
-    let Command::Run(face, flags) = parse(words).expect("the command line should parse") else {
+    let Command::Run(mode, flags) = parse(words).expect("the command line should parse") else {
         panic!("not a command that starts the server: {line}")
     };
     let mut environment = Environment::from([("HOME", "/home/ada")]);
     environment.extend(variables);
-    Settings::resolve(face, &flags, &environment)
+    Settings::resolve(mode, &flags, &environment)
 }
 
 fn dev(line: &str) -> Settings {
@@ -33,7 +33,7 @@ fn dev(line: &str) -> Settings {
 }
 
 #[track_caller]
-fn refused(line: &str, variables: &[(&str, &str)], wanted: &[&str]) {
+fn assert_rejected(line: &str, variables: &[(&str, &str)], wanted: &[&str]) {
     let message = resolve(line, variables).expect_err("should have been rejected").message;
     for part in wanted {
         assert!(message.contains(part), "{message:?} should contain {part:?}");
@@ -59,13 +59,13 @@ fn a_flag_beats_a_variable_beats_the_file_beats_the_default() {
 }
 
 #[test]
-fn an_empty_variable_and_the_one_kubernetes_sets_are_no_words() {
+fn empty_variables_and_kubernetes_service_ports_are_ignored() {
     assert_eq!(resolve("dev", &[("PLEIAD_PORT", "")]).unwrap().port, 8081);
     assert_eq!(resolve("dev", &[("PLEIAD_PORT", "tcp://10.0.0.7:9999")]).unwrap().port, 8081);
 }
 
 #[test]
-fn dev_has_the_emulators_defaults_and_needs_nothing() {
+fn dev_has_the_emulators_defaults_and_requires_no_setting() {
     let settings = dev("");
     assert_eq!(settings.keys.primary.reveal(), WELL_KNOWN_KEY);
     assert_eq!(settings.protocols, Protocols::Both);
@@ -87,7 +87,7 @@ fn s54_s55_s32_partition_limits_have_the_documented_defaults() {
 }
 
 #[test]
-fn s71_s81_s82_s83_a_profile_has_the_limits_of_its_year_and_a_setting_comes_first() {
+fn s71_s81_s82_s83_a_profile_has_the_limits_of_its_year_and_settings_override_it() {
     let limits = |line: &str| {
         let settings = dev(line);
         (settings.container_ru_min, settings.container_ru_max, settings.key_bytes_max >> 30)
@@ -100,38 +100,42 @@ fn s71_s81_s82_s83_a_profile_has_the_limits_of_its_year_and_a_setting_comes_firs
 }
 
 #[test]
-fn a_server_holds_containers_to_their_throughput_and_a_development_machine_does_if_told() {
+fn serve_enforces_throughput_by_default_and_dev_on_request() {
     assert!(!dev("").rate_limit && dev("--rate-limit").rate_limit);
     let serve = resolve("serve --data d", &[("PLEIAD_PRIMARY_KEY", KEY)]).unwrap();
     assert!(serve.rate_limit && !serve.serverless && !serve.burst_capacity);
 }
 
 #[test]
-fn localhost_answers_on_ipv4_and_ipv6() {
-    let told = |line: &str| dev(line).addresses.iter().map(|address| address.to_string()).collect::<Vec<_>>();
-    assert_eq!(told(""), ["127.0.0.1", "::1"]);
-    assert_eq!(told("--host 0.0.0.0"), ["0.0.0.0", "::1"]);
-    assert_eq!(told("--host [::1]"), ["::1"]);
-    assert_eq!(told("--host 192.0.2.7"), ["192.0.2.7"]);
+fn localhost_resolves_to_ipv4_and_ipv6() {
+    let addresses = |line: &str| dev(line).addresses.iter().map(|address| address.to_string()).collect::<Vec<_>>();
+    assert_eq!(addresses(""), ["127.0.0.1", "::1"]);
+    assert_eq!(addresses("--host 0.0.0.0"), ["0.0.0.0", "::1"]);
+    assert_eq!(addresses("--host [::1]"), ["::1"]);
+    assert_eq!(addresses("--host 192.0.2.7"), ["192.0.2.7"]);
     assert_eq!(dev("--host 192.0.2.7").public_name, "192.0.2.7");
 }
 
 #[test]
-fn ephemeral_keeps_nothing_but_the_certificates() {
+fn ephemeral_stores_only_the_certificates_on_disk() {
     let settings = dev("--ephemeral --data /tmp/unused");
     assert_eq!(settings.storage, Storage::Memory);
-    let kept = settings.certificate_dir.expect("HOME is set");
-    assert!(kept.starts_with("/home/ada") && kept.ends_with("pleiad/certificates"), "{kept:?}");
-    refused("serve --data d", &[("PLEIAD_EPHEMERAL", "1")], &["PLEIAD_EPHEMERAL", "`pleiad serve` does not have"]);
+    let directory = settings.certificate_dir.expect("HOME is set");
+    assert!(directory.starts_with("/home/ada") && directory.ends_with("pleiad/certificates"), "{directory:?}");
+    assert_rejected(
+        "serve --data d",
+        &[("PLEIAD_EPHEMERAL", "1")],
+        &["PLEIAD_EPHEMERAL", "`pleiad serve` does not have"],
+    );
 }
 
 #[test]
-fn serve_wants_data_and_a_key_of_ones_own() {
-    refused("serve", &[("PLEIAD_PRIMARY_KEY", KEY)], &["--data DIR"]);
-    refused("serve --data d", &[], &["needs a key", "pleiad config --new-key"]);
-    refused("serve --data d", &[("PLEIAD_PRIMARY_KEY", WELL_KNOWN_KEY)], &["`primary-key`", "--new-key"]);
+fn serve_requires_a_data_directory_and_its_own_key() {
+    assert_rejected("serve", &[("PLEIAD_PRIMARY_KEY", KEY)], &["--data DIR"]);
+    assert_rejected("serve --data d", &[], &["needs a key", "pleiad config --new-key"]);
+    assert_rejected("serve --data d", &[("PLEIAD_PRIMARY_KEY", WELL_KNOWN_KEY)], &["`primary-key`", "--new-key"]);
     let both = [("PLEIAD_PRIMARY_KEY", KEY), ("PLEIAD_SECONDARY_READ_ONLY_KEY", WELL_KNOWN_KEY)];
-    refused("serve --data d", &both, &["`secondary-read-only-key`", "well-known"]);
+    assert_rejected("serve --data d", &both, &["`secondary-read-only-key`", "well-known"]);
     let settings = resolve("serve --data d", &[("PLEIAD_PRIMARY_KEY", KEY)]).unwrap();
     assert_eq!(settings.durability, DurabilitySetting::Synced);
     assert_eq!(settings.protocols, Protocols::Http);
@@ -139,7 +143,7 @@ fn serve_wants_data_and_a_key_of_ones_own() {
 }
 
 #[test]
-fn a_key_file_is_a_bare_key_or_toml_and_other_sources_come_first() {
+fn a_key_file_is_a_bare_key_or_toml_and_other_sources_take_precedence() {
     let (_keep, path) = file(&format!("{KEY}\n"));
     let line = format!("serve --data d --key-file {}", path.display());
     assert_eq!(resolve(&line, &[]).unwrap().keys.primary.reveal(), KEY);
@@ -153,13 +157,13 @@ fn a_key_file_is_a_bare_key_or_toml_and_other_sources_come_first() {
 }
 
 #[test]
-fn a_read_only_key_is_never_also_a_key_that_writes() {
+fn a_read_only_key_must_differ_from_the_read_write_keys() {
     let twice = [("PLEIAD_PRIMARY_KEY", KEY), ("PLEIAD_PRIMARY_READ_ONLY_KEY", KEY)];
-    refused("dev", &twice, &["`primary-key` and `primary-read-only-key` are the same key"]);
+    assert_rejected("dev", &twice, &["`primary-key` and `primary-read-only-key` are the same key"]);
 }
 
 #[test]
-fn a_key_is_never_shown() {
+fn keys_never_appear_in_messages() {
     let short = "c2hvcnQ=";
     for (line, variable) in [("dev", short), ("serve --data d", WELL_KNOWN_KEY)] {
         let error = resolve(line, &[("PLEIAD_PRIMARY_KEY", variable)]).unwrap_err();
@@ -176,7 +180,7 @@ fn a_key_is_never_shown() {
 }
 
 #[test]
-fn a_new_key_is_good_for_serve_and_never_the_same() {
+fn new_keys_are_unique_and_accepted_by_serve() {
     let (one, two) = (new_key().unwrap(), new_key().unwrap());
     assert_ne!(one, two);
     let settings = resolve("serve --data d", &[("PLEIAD_PRIMARY_KEY", &one)]).unwrap();
@@ -185,15 +189,15 @@ fn a_new_key_is_good_for_serve_and_never_the_same() {
 }
 
 #[test]
-fn a_refusal_says_where_the_word_came_from_and_what_would_be_right() {
-    refused("dev --port 80x", &[], &["--port", "\"80x\"", "0 to 65535"]);
-    refused("dev", &[("PLEIAD_LOG_FORMAT", "xml")], &["PLEIAD_LOG_FORMAT", "\"xml\"", "text, json"]);
-    refused("dev --host http://x", &[], &["--host", "without scheme or port"]);
-    refused("dev --partition-max-ru 0", &[], &["1 or more"]);
+fn an_error_names_the_origin_of_a_value_and_what_is_expected() {
+    assert_rejected("dev --port 80x", &[], &["--port", "\"80x\"", "0 to 65535"]);
+    assert_rejected("dev", &[("PLEIAD_LOG_FORMAT", "xml")], &["PLEIAD_LOG_FORMAT", "\"xml\"", "text, json"]);
+    assert_rejected("dev --host http://x", &[], &["--host", "without scheme or port"]);
+    assert_rejected("dev --partition-max-ru 0", &[], &["1 or more"]);
     let (_keep, path) = file("# one\nport = 8081\nbody-max-bytes = \"much\"\n");
-    refused(&format!("dev --config {}", path.display()), &[], &["pleiad.toml:3: body-max-bytes", "\"much\""]);
-    refused("dev --config /nowhere.toml", &[], &["/nowhere.toml"]);
-    refused("dev --tls-cert c.pem", &[], &["`tls-cert`", "`tls-key`"]);
+    assert_rejected(&format!("dev --config {}", path.display()), &[], &["pleiad.toml:3: body-max-bytes", "\"much\""]);
+    assert_rejected("dev --config /nowhere.toml", &[], &["/nowhere.toml"]);
+    assert_rejected("dev --tls-cert c.pem", &[], &["`tls-cert`", "`tls-key`"]);
 }
 
 #[track_caller]
@@ -232,7 +236,7 @@ fn paths_in_the_file_are_relative_to_it() {
 }
 
 #[test]
-fn lists_come_as_repeated_flags_and_as_commas() {
+fn lists_are_repeated_flags_or_separated_by_commas() {
     let names = |settings: Settings| settings.certificate_names;
     let flags = names(dev("--host-name a.test --host-name b.test"));
     let variable = names(resolve("dev", &[("PLEIAD_HOST_NAME", "a.test, b.test")]).unwrap());
@@ -247,7 +251,7 @@ fn a_switch_can_be_turned_off_again() {
 }
 
 #[test]
-fn tls_chooses_what_is_spoken() {
+fn tls_selects_the_protocols() {
     assert_eq!(dev("--tls off").protocols, Protocols::Http);
     assert_eq!(dev("--tls on").protocols, Protocols::Https);
     let line = "serve --data d --tls-cert c.pem --tls-key k.pem";
@@ -255,7 +259,7 @@ fn tls_chooses_what_is_spoken() {
 }
 
 #[test]
-fn the_first_partition_count_never_assumes_more_than_a_partition_gives() {
+fn partition_initial_ru_is_at_most_partition_max_ru() {
     assert_eq!(dev("--partition-max-ru 1000").partition_initial_ru, 1000);
 }
 
@@ -268,7 +272,7 @@ fn every_setting_is_named_as_its_field() {
 }
 
 #[test]
-fn every_default_is_a_word_that_is_accepted() {
+fn every_default_is_accepted() {
     for setting in TABLE {
         let preset = setting.preset(RunMode::Dev);
         assert!(!matches!(preset, Preset::Required), "{}: dev requires no setting", setting.name);
@@ -278,14 +282,14 @@ fn every_default_is_a_word_that_is_accepted() {
 }
 
 #[test]
-fn the_sample_is_valid_as_printed_and_with_everything_switched_on() {
+fn the_sample_is_valid_as_printed_and_with_every_setting_uncommented() {
     let parse =
         |text: &str| ConfigFile::parse(Path::new("p.toml"), text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert!(parse(&sample()).words.is_empty());
+    assert!(parse(&sample()).values.is_empty());
     let on: Vec<String> = sample().lines().map(uncomment).collect();
     let file = parse(&on.join("\n"));
     let in_file = TABLE.iter().filter(|setting| setting.is_in_file()).count();
-    assert_eq!(file.words.len(), in_file);
+    assert_eq!(file.values.len(), in_file);
 }
 
 /// `#name = value` becomes `name = value`; comments have a space after their `#`.
@@ -308,18 +312,18 @@ fn the_databases_in_the_sample_are_valid() {
 
 #[test]
 fn the_documentation_is_what_the_program_prints() {
-    let kept = include_str!("../../../../docs/configuration.md");
-    assert_eq!(kept, markdown(), "run `pleiad config --markdown > docs/configuration.md`");
+    let page = include_str!("../../../../docs/configuration.md");
+    assert_eq!(page, markdown(), "run `pleiad config --markdown > docs/configuration.md`");
 }
 
 #[test]
-fn help_shows_every_flag_of_a_face() {
-    for face in [RunMode::Dev, RunMode::Serve] {
-        let help = parse(["pleiad", face.as_str(), "--help"].map(Into::into)).unwrap_err().to_string();
+fn help_shows_every_flag_of_a_run_mode() {
+    for mode in [RunMode::Dev, RunMode::Serve] {
+        let help = parse(["pleiad", mode.as_str(), "--help"].map(Into::into)).unwrap_err().to_string();
         for setting in TABLE.iter().filter(|setting| setting.is_flag()) {
             assert_eq!(
                 help.contains(&format!("--{} ", setting.name)) || help.contains(&format!("--{}[", setting.name)),
-                setting.is_in(face),
+                setting.is_in(mode),
                 "{}",
                 setting.name
             );
@@ -352,14 +356,14 @@ proptest! {
     fn no_text_makes_a_setting_or_the_file_panic(text in "\\PC{0,80}") {
         _ = ByteCount::read(&text);
         _ = AccountKey::read(&text);
-        _ = bool::answer(std::slice::from_ref(&text));
+        _ = bool::parse(std::slice::from_ref(&text));
         _ = ConfigFile::parse(Path::new("p.toml"), &text);
         _ = ConfigFile::parse(Path::new("p.toml"), &format!("[[database]]\n{text}"));
     }
 }
 
 #[test]
-fn variables_follow_from_names() {
+fn variables_are_derived_from_setting_names() {
     let setting = Setting::find("partition-max-ru").unwrap();
     assert_eq!(setting.variable(), "PLEIAD_PARTITION_MAX_RU");
 }

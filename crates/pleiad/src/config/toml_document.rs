@@ -39,7 +39,7 @@ impl<'t> TomlDocument<'t> {
     pub fn entries<'d>(&self, table: &'d DeTable<'d>, known: &[&str]) -> Result<Vec<TomlEntry<'d>>> {
         let entries = in_order(table);
         match entries.iter().find(|entry| !known.contains(&entry.name)) {
-            Some(stranger) => Err(self.error(stranger, &unknown(stranger.name, known))),
+            Some(unknown_entry) => Err(self.error(unknown_entry, &unknown(unknown_entry.name, known))),
             None => Ok(entries),
         }
     }
@@ -53,28 +53,28 @@ impl<'t> TomlDocument<'t> {
     }
 
     pub fn string<'d>(&self, entry: &TomlEntry<'d>) -> Result<&'d str> {
-        entry.value.as_str().ok_or_else(|| self.wanted(entry, "a string"))
+        entry.value.as_str().ok_or_else(|| self.must_be(entry, "a string"))
     }
 
     /// A whole number of at least 1.
     pub fn count(&self, entry: &TomlEntry) -> Result<u64> {
         let number = entry.value.as_integer().and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
-        number.filter(|n| *n > 0).ok_or_else(|| self.wanted(entry, "a whole number, 1 or more"))
+        number.filter(|n| *n > 0).ok_or_else(|| self.must_be(entry, "a whole number, 1 or more"))
     }
 
     /// The tables of `[[name]]`.
     pub fn tables<'d>(&self, entry: &TomlEntry<'d>) -> Result<Vec<&'d DeTable<'d>>> {
         let tables = entry.value.as_array().map(|array| array.iter().map(|item| item.get_ref().as_table()).collect());
-        tables.flatten().ok_or_else(|| self.wanted(entry, &format!("written as [[{}]]", entry.name)))
+        tables.flatten().ok_or_else(|| self.must_be(entry, &format!("written as [[{}]]", entry.name)))
     }
 
     /// The entry's value, converted to JSON.
     pub fn json(&self, entry: &TomlEntry) -> Result<Value> {
-        to_json(entry.value).map_err(|wanted| self.wanted(entry, wanted))
+        to_json(entry.value).map_err(|wanted| self.must_be(entry, wanted))
     }
 
-    pub fn wanted(&self, entry: &TomlEntry, wanted: &str) -> Error {
-        self.error(entry, &format!("`{}` must be {wanted}.", entry.name))
+    pub fn must_be(&self, entry: &TomlEntry, expected: &str) -> Error {
+        self.error(entry, &format!("`{}` must be {expected}.", entry.name))
     }
 
     fn error_at(&self, at: Range<usize>, message: &str) -> Error {

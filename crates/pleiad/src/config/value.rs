@@ -21,7 +21,7 @@ pub enum ValueArity {
 
 /// A type that is parsed from one string.
 pub trait SettingValue: Sized {
-    const SHAPE: ValueArity = ValueArity::One;
+    const ARITY: ValueArity = ValueArity::One;
     /// All accepted strings, if the type is an enumeration; otherwise empty.
     const CHOICES: &'static [&'static str] = &[];
     /// `Err` completes the sentence "this is not …".
@@ -30,16 +30,16 @@ pub trait SettingValue: Sized {
 
 /// The type of a setting: parsed from all strings that were given for it, none if it is not set.
 pub trait Field: Sized {
-    const SHAPE: ValueArity;
+    const ARITY: ValueArity;
     const CHOICES: &'static [&'static str];
-    fn answer(words: &[String]) -> Result<Self, String>;
+    fn parse(words: &[String]) -> Result<Self, String>;
 }
 
 impl<T: SettingValue> Field for T {
-    const SHAPE: ValueArity = T::SHAPE;
+    const ARITY: ValueArity = T::ARITY;
     const CHOICES: &'static [&'static str] = T::CHOICES;
 
-    fn answer(words: &[String]) -> Result<Self, String> {
+    fn parse(words: &[String]) -> Result<Self, String> {
         match words {
             [word] => T::read(word),
             _ => Err("exactly one value".to_owned()),
@@ -48,31 +48,31 @@ impl<T: SettingValue> Field for T {
 }
 
 impl<T: SettingValue> Field for Option<T> {
-    const SHAPE: ValueArity = T::SHAPE;
+    const ARITY: ValueArity = T::ARITY;
     const CHOICES: &'static [&'static str] = T::CHOICES;
 
-    fn answer(words: &[String]) -> Result<Self, String> {
+    fn parse(words: &[String]) -> Result<Self, String> {
         match words {
             [] => Ok(None),
-            _ => <T as Field>::answer(words).map(Some),
+            _ => <T as Field>::parse(words).map(Some),
         }
     }
 }
 
 impl<T: SettingValue> Field for Vec<T> {
-    const SHAPE: ValueArity = ValueArity::Many;
+    const ARITY: ValueArity = ValueArity::Many;
     const CHOICES: &'static [&'static str] = T::CHOICES;
 
-    fn answer(words: &[String]) -> Result<Self, String> {
+    fn parse(words: &[String]) -> Result<Self, String> {
         words.iter().map(|word| T::read(word)).collect()
     }
 }
 
 impl Field for bool {
-    const SHAPE: ValueArity = ValueArity::Flag;
+    const ARITY: ValueArity = ValueArity::Flag;
     const CHOICES: &'static [&'static str] = &[];
 
-    fn answer(words: &[String]) -> Result<Self, String> {
+    fn parse(words: &[String]) -> Result<Self, String> {
         match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             [] | ["false" | "0" | "no" | "off"] => Ok(false),
             ["true" | "1" | "yes" | "on"] => Ok(true),
@@ -116,7 +116,7 @@ impl SettingValue for String {
 }
 
 impl SettingValue for PathBuf {
-    const SHAPE: ValueArity = ValueArity::Path;
+    const ARITY: ValueArity = ValueArity::Path;
 
     fn read(text: &str) -> Result<Self, String> {
         if text.is_empty() { Err("a path".to_owned()) } else { Ok(PathBuf::from(text)) }
@@ -197,7 +197,7 @@ choice! {
 }
 choice! {
     /// The values of the setting `durability`; `DurabilitySetting` is derived from it.
-    DurabilityWord { Synced = "synced", Written = "written" }
+    DurabilityMode { Synced = "synced", Written = "written" }
 }
 choice! {
     /// The account's default consistency level, by its Cosmos DB name.
@@ -211,8 +211,8 @@ choice! {
 }
 
 impl From<Consistency> for pleiad_model::Consistency {
-    fn from(said: Consistency) -> Self {
-        match said {
+    fn from(level: Consistency) -> Self {
+        match level {
             Consistency::Strong => Self::Strong,
             Consistency::BoundedStaleness => Self::BoundedStaleness,
             Consistency::Session => Self::Session,

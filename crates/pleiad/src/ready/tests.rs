@@ -8,7 +8,7 @@ fn endpoints(http: bool, https: bool) -> Endpoints {
 }
 
 #[test]
-fn the_line_is_one_line_of_json_with_everything_to_connect() {
+fn the_ready_line_is_one_json_object_with_all_endpoints() {
     assert_eq!(
         line(&endpoints(true, true), 4242),
         "{\"ready\":true,\"endpoint\":\"http://localhost:8081\",\"https\":\"https://localhost:8081\",\"port\":8081,\"pid\":4242}\n"
@@ -16,14 +16,14 @@ fn the_line_is_one_line_of_json_with_everything_to_connect() {
 }
 
 #[test]
-fn only_what_is_spoken_is_told() {
+fn only_enabled_protocols_are_listed() {
     assert!(!line(&endpoints(true, false), 1).contains("https"));
     assert!(line(&endpoints(false, true), 1).contains("\"endpoint\":\"https://localhost:8081\""));
 }
 
 #[cfg(unix)]
 #[test]
-fn the_line_goes_to_the_descriptor_that_was_asked_for() {
+fn the_ready_line_is_written_to_the_given_descriptor() {
     use std::io::{Read, Seek};
     use std::os::fd::AsRawFd;
     let mut file = tempfile::tempfile().unwrap();

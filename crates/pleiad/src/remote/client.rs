@@ -59,11 +59,11 @@ impl Client {
         let body = body.map(|body| json::to_string(&body.into())).unwrap_or_default();
         let response = self.exchange(self.request(method, path, body)?).await?;
         let status = response.status();
-        let bytes = response.into_body().collect().await.map_err(|error| self.lost(&error))?.to_bytes();
+        let bytes = response.into_body().collect().await.map_err(|error| self.bad_response(&error))?.to_bytes();
         let answer = if bytes.is_empty() { Ok(Value::Null) } else { json::parse(&bytes) };
         match (status.is_success(), answer) {
             (true, Ok(answer)) => Ok(answer),
-            (_, answer) => Err(self.refused(status.as_u16(), answer.unwrap_or(Value::Null))),
+            (_, answer) => Err(self.error_response(status.as_u16(), answer.unwrap_or(Value::Null))),
         }
     }
 
@@ -94,24 +94,24 @@ impl Client {
         let host = self.host.trim_matches(['[', ']']);
         let stream = TcpStream::connect((host, self.port)).await.map_err(|error| self.unreachable(&error))?;
         match &self.tls {
-            None => self.over(stream, request).await,
+            None => self.send_over(stream, request).await,
             Some(connector) => {
-                let name = ServerName::try_from(host.to_owned()).map_err(|error| self.lost(&error))?;
+                let name = ServerName::try_from(host.to_owned()).map_err(|error| self.bad_response(&error))?;
                 let stream = connector.connect(name, stream).await.map_err(|error| self.untrusted(&error))?;
-                self.over(stream, request).await
+                self.send_over(stream, request).await
             }
         }
     }
 
-    async fn over<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    async fn send_over<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &self,
         stream: S,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<hyper::body::Incoming>> {
         let (mut sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|error| self.lost(&error))?;
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| self.bad_response(&error))?;
         tokio::spawn(connection);
-        sender.send_request(request).await.map_err(|error| self.lost(&error))
+        sender.send_request(request).await.map_err(|error| self.bad_response(&error))
     }
 
     fn unreachable(&self, error: &std::io::Error) -> Error {
@@ -128,11 +128,11 @@ impl Client {
         ))
     }
 
-    fn lost(&self, error: &dyn std::fmt::Display) -> Error {
+    fn bad_response(&self, error: &dyn std::fmt::Display) -> Error {
         Error::unavailable(format!("{} did not answer as expected ({error}). Is it a Pleiad server?", self.endpoint))
     }
 
-    fn refused(&self, status: u16, body: Value) -> Error {
+    fn error_response(&self, status: u16, body: Value) -> Error {
         let message = body.get("message").and_then(Value::as_str).unwrap_or_default();
         let message = message.split("\r\n").next().unwrap_or_default();
         Error::invalid(match status {

@@ -17,7 +17,7 @@ pub struct RemoteCommand {
     pub endpoint: Option<String>,
     pub ca: Option<PathBuf>,
     pub json: bool,
-    pub act: RemoteAction,
+    pub action: RemoteAction,
 }
 
 #[derive(Debug)]
@@ -25,10 +25,10 @@ pub enum RemoteAction {
     Partitions { of: ContainerPath },
     Split { of: ContainerPath, range: Option<u32>, at: Option<Value>, wait: bool },
     Merge { of: ContainerPath, ids: Vec<u32>, wait: bool },
-    Create { of: ContainerPath, body: Object },
+    CreateContainer { of: ContainerPath, body: Object },
     Throughput { of: ContainerPath },
     SetThroughput { of: ContainerPath, body: Object },
-    Keys { of: ContainerPath, by: &'static str, top: u32 },
+    TopKeys { of: ContainerPath, by: &'static str, top: u32 },
     Jobs { watch: bool },
     Pause(u64),
     Resume(u64),
@@ -36,9 +36,9 @@ pub enum RemoteAction {
     CopyDatabase { from: String, to: String, wait: bool },
     Throttles,
     Snapshots,
-    Take { name: String, replace: bool },
-    Restore { name: String },
-    Forget { name: String },
+    TakeSnapshot { name: String, replace: bool },
+    RestoreSnapshot { name: String },
+    DeleteSnapshot { name: String },
 }
 
 /// `DB` or `DB/CONTAINER`.
@@ -53,10 +53,10 @@ pub fn commands() -> Vec<Command> {
 }
 
 fn partitions() -> Command {
-    let list = Command::new("list").about("Show size, throughput and status of each partition").arg(container());
+    let list = Command::new("list").about("Show size, throughput and status of each partition").arg(container_arg());
     let split = Command::new("split")
         .about("Split a partition in two at half its data, while clients keep working")
-        .arg(container())
+        .arg(container_arg())
         .arg(number("range", "ID").help("The partition to split; the largest if not given"))
         .arg(
             Arg::new("at")
@@ -67,7 +67,7 @@ fn partitions() -> Command {
         .arg(no_wait());
     let merge = Command::new("merge")
         .about("Merge adjacent partitions into one, while clients keep working")
-        .arg(container())
+        .arg(container_arg())
         .arg(Arg::new("id").value_name("ID").required(true).num_args(2..).value_parser(value_parser!(u32)))
         .arg(no_wait());
     group("partitions", "List, split and merge the partitions of a container", [list, split, merge]).after_help(
@@ -77,10 +77,10 @@ fn partitions() -> Command {
 }
 
 fn throughput() -> Command {
-    let show = Command::new("show").about("Show the provisioned throughput").arg(place());
+    let show = Command::new("show").about("Show the provisioned throughput").arg(path_arg());
     let set = Command::new("set")
         .about("Change the provisioned throughput; takes effect immediately")
-        .arg(place())
+        .arg(path_arg())
         .arg(Arg::new("ru").value_name("RU/S").required(true).value_parser(value_parser!(u32)))
         .arg(switch("autoscale", "Autoscale, up to this value"));
     group("throughput", "Show and change the throughput of a database or container", [show, set]).after_help(
@@ -92,7 +92,7 @@ fn throughput() -> Command {
 fn containers() -> Command {
     let create = Command::new("create")
         .about("Create a container, and its database if it does not exist")
-        .arg(container())
+        .arg(container_arg())
         .arg(
             Arg::new("partition-key")
                 .long("partition-key")
@@ -111,8 +111,8 @@ fn containers() -> Command {
 fn databases() -> Command {
     let copy = Command::new("copy")
         .about("Copy a whole database, in its current state, under another name, while clients keep working")
-        .arg(named(Arg::new("from").value_name("FROM")))
-        .arg(named(Arg::new("to").value_name("TO")))
+        .arg(name_arg(Arg::new("from").value_name("FROM")))
+        .arg(name_arg(Arg::new("to").value_name("TO")))
         .arg(no_wait());
     group("databases", "Copy databases", [copy]).after_help("Examples:\n  pleiad databases copy shop shop-test")
 }
@@ -120,7 +120,7 @@ fn databases() -> Command {
 fn keys() -> Command {
     let top = Command::new("top")
         .about("List the partition keys with the most data or the most request units")
-        .arg(container())
+        .arg(container_arg())
         .arg(Arg::new("by").long("by").value_parser(["size", "ru"]).default_value("size").help("Sort order"))
         .arg(number("top", "COUNT").default_value("20").help("Number of keys to list"));
     group("keys", "List the largest or busiest partition keys", [top])
@@ -138,21 +138,21 @@ fn jobs() -> Command {
         one("resume", "Resume a paused job"),
         one("cancel", "Cancel a job and discard what it has done so far"),
     ];
-    connected(Command::new("jobs"))
+    with_server_args(Command::new("jobs"))
         .about("List, pause, resume and cancel splits, merges and copies")
         .arg(switch("watch", "Show the progress of all jobs until they have ended"))
-        .subcommands(some.map(connected))
+        .subcommands(some.map(with_server_args))
         .after_help("Examples:\n  pleiad jobs --watch\n  pleiad jobs pause 3")
 }
 
 fn throttles() -> Command {
-    connected(Command::new("throttles"))
+    with_server_args(Command::new("throttles"))
         .about("List throttled requests (429), and why they were throttled")
         .after_help("Examples:\n  pleiad throttles")
 }
 
 fn snapshot() -> Command {
-    let name = || named(Arg::new("name").value_name("NAME"));
+    let name = || name_arg(Arg::new("name").value_name("NAME"));
     let take = Command::new("take")
         .about("Take a named snapshot of the whole account; clients keep working")
         .arg(name())
@@ -171,11 +171,11 @@ fn group<const N: usize>(name: &'static str, about: &'static str, parts: [Comman
         .about(about)
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands(parts.map(connected))
+        .subcommands(parts.map(with_server_args))
 }
 
 /// Adds the arguments for the connection to the server and for the output format.
-fn connected(command: Command) -> Command {
+fn with_server_args(command: Command) -> Command {
     const HEADING: &str = "Server";
     let endpoint = Arg::new("endpoint")
         .long("endpoint")
@@ -194,27 +194,27 @@ fn connected(command: Command) -> Command {
     command.arg(endpoint).arg(key_file).arg(ca).arg(switch("json", "Print the server's response as JSON, unchanged"))
 }
 
-fn container() -> Arg {
-    Arg::new("of").value_name("DB/CONTAINER").required(true).value_parser(|text: &str| match parse(text) {
+fn container_arg() -> Arg {
+    Arg::new("of").value_name("DB/CONTAINER").required(true).value_parser(|text: &str| match parse_path(text) {
         Some(place) if place.container.is_some() => Ok(place),
         _ => Err("write it as DB/CONTAINER"),
     })
 }
 
 /// A resource name. It becomes a path segment, so an invalid name could address another resource.
-fn named(arg: Arg) -> Arg {
+fn name_arg(arg: Arg) -> Arg {
     arg.required(true).value_parser(|text: &str| match check_resource_name(text) {
         Ok(()) => Ok(text.to_owned()),
         Err(error) => Err(error.message),
     })
 }
 
-fn place() -> Arg {
-    let parse = |text: &str| parse(text).ok_or("write it as DB or DB/CONTAINER");
+fn path_arg() -> Arg {
+    let parse = |text: &str| parse_path(text).ok_or("write it as DB or DB/CONTAINER");
     Arg::new("of").value_name("DB[/CONTAINER]").required(true).value_parser(parse)
 }
 
-fn parse(text: &str) -> Option<ContainerPath> {
+fn parse_path(text: &str) -> Option<ContainerPath> {
     let (database, container) = match text.split_once('/') {
         Some((database, container)) => (database, Some(container)),
         None => (text, None),
@@ -237,79 +237,81 @@ fn no_wait() -> Arg {
 }
 
 /// The command that was given, if it is one to a running server.
-pub fn order(name: &str, of: &ArgMatches) -> Option<RemoteCommand> {
-    let (act, words) = act(name, of)?;
+pub fn parse_command(name: &str, of: &ArgMatches) -> Option<RemoteCommand> {
+    let (action, matches) = parse_action(name, of)?;
     Some(RemoteCommand {
-        endpoint: words.get_one("endpoint").cloned(),
-        ca: words.get_one::<PathBuf>("ca").cloned(),
-        json: words.get_flag("json"),
-        act,
+        endpoint: matches.get_one("endpoint").cloned(),
+        ca: matches.get_one::<PathBuf>("ca").cloned(),
+        json: matches.get_flag("json"),
+        action,
     })
 }
 
-fn act<'m>(name: &str, of: &'m ArgMatches) -> Option<(RemoteAction, &'m ArgMatches)> {
-    let (part, words) = of.subcommand().unwrap_or(("", of));
-    let place = || words.get_one::<ContainerPath>("of").cloned();
-    let id = || words.get_one::<u64>("id").copied();
-    let name_given = || words.get_one::<String>("name").cloned();
-    let act = match (name, part) {
-        ("partitions", "list") => RemoteAction::Partitions { of: place()? },
+fn parse_action<'m>(name: &str, of: &'m ArgMatches) -> Option<(RemoteAction, &'m ArgMatches)> {
+    let (part, matches) = of.subcommand().unwrap_or(("", of));
+    let path = || matches.get_one::<ContainerPath>("of").cloned();
+    let id = || matches.get_one::<u64>("id").copied();
+    let name_given = || matches.get_one::<String>("name").cloned();
+    let action = match (name, part) {
+        ("partitions", "list") => RemoteAction::Partitions { of: path()? },
         ("partitions", "split") => RemoteAction::Split {
-            of: place()?,
-            range: words.get_one("range").copied(),
-            at: words.get_one::<String>("at").map(|text| at(text)),
-            wait: !words.get_flag("no-wait"),
+            of: path()?,
+            range: matches.get_one("range").copied(),
+            at: matches.get_one::<String>("at").map(|text| split_point(text)),
+            wait: !matches.get_flag("no-wait"),
         },
         ("partitions", "merge") => RemoteAction::Merge {
-            of: place()?,
-            ids: words.get_many("id")?.copied().collect(),
-            wait: !words.get_flag("no-wait"),
+            of: path()?,
+            ids: matches.get_many("id")?.copied().collect(),
+            wait: !matches.get_flag("no-wait"),
         },
-        ("throughput", "show") => RemoteAction::Throughput { of: place()? },
-        ("throughput", "set") => RemoteAction::SetThroughput { of: place()?, body: reserved(words) },
-        ("containers", "create") => RemoteAction::Create { of: place()?, body: created(words) },
+        ("throughput", "show") => RemoteAction::Throughput { of: path()? },
+        ("throughput", "set") => RemoteAction::SetThroughput { of: path()?, body: throughput_body(matches) },
+        ("containers", "create") => RemoteAction::CreateContainer { of: path()?, body: container_body(matches) },
         ("keys", "top") => {
-            let by = if words.get_one::<String>("by")? == "ru" { "ru" } else { "size" };
-            RemoteAction::Keys { of: place()?, by, top: *words.get_one("top")? }
+            let by = if matches.get_one::<String>("by")? == "ru" { "ru" } else { "size" };
+            RemoteAction::TopKeys { of: path()?, by, top: *matches.get_one("top")? }
         }
-        ("jobs", "") => RemoteAction::Jobs { watch: words.get_flag("watch") },
+        ("jobs", "") => RemoteAction::Jobs { watch: matches.get_flag("watch") },
         ("jobs", "pause") => RemoteAction::Pause(id()?),
         ("jobs", "resume") => RemoteAction::Resume(id()?),
         ("jobs", "cancel") => RemoteAction::Cancel(id()?),
         ("databases", "copy") => RemoteAction::CopyDatabase {
-            from: words.get_one::<String>("from").cloned()?,
-            to: words.get_one::<String>("to").cloned()?,
-            wait: !words.get_flag("no-wait"),
+            from: matches.get_one::<String>("from").cloned()?,
+            to: matches.get_one::<String>("to").cloned()?,
+            wait: !matches.get_flag("no-wait"),
         },
         ("throttles", _) => RemoteAction::Throttles,
         ("snapshot", "list") => RemoteAction::Snapshots,
-        ("snapshot", "take") => RemoteAction::Take { name: name_given()?, replace: words.get_flag("replace") },
-        ("snapshot", "restore") => RemoteAction::Restore { name: name_given()? },
-        ("snapshot", "delete") => RemoteAction::Forget { name: name_given()? },
+        ("snapshot", "take") => {
+            RemoteAction::TakeSnapshot { name: name_given()?, replace: matches.get_flag("replace") }
+        }
+        ("snapshot", "restore") => RemoteAction::RestoreSnapshot { name: name_given()? },
+        ("snapshot", "delete") => RemoteAction::DeleteSnapshot { name: name_given()? },
         _ => return None,
     };
-    Some((act, words))
+    Some((action, matches))
 }
 
 /// A key in brackets is JSON; anything else is sent as text, and the server checks it.
-fn at(text: &str) -> Value {
+fn split_point(text: &str) -> Value {
     json::parse(text.as_bytes()).ok().filter(|value| value.as_array().is_some()).unwrap_or_else(|| text.into())
 }
 
-fn reserved(words: &ArgMatches) -> Object {
-    let ru = words.get_one::<u32>("ru").copied().unwrap_or_default();
-    let name = if words.get_flag("autoscale") { "autoscaleMaxThroughput" } else { "throughput" };
+fn throughput_body(matches: &ArgMatches) -> Object {
+    let ru = matches.get_one::<u32>("ru").copied().unwrap_or_default();
+    let name = if matches.get_flag("autoscale") { "autoscaleMaxThroughput" } else { "throughput" };
     Object::new().with(name, u64::from(ru))
 }
 
-fn created(words: &ArgMatches) -> Object {
+fn container_body(matches: &ArgMatches) -> Object {
     let paths: Vec<Value> =
-        words.get_many::<String>("partition-key").into_iter().flatten().map(|path| path.as_str().into()).collect();
+        matches.get_many::<String>("partition-key").into_iter().flatten().map(|path| path.as_str().into()).collect();
     let kind = if paths.len() > 1 { "MultiHash" } else { "Hash" };
     let key = Object::new().with("paths", paths).with("kind", kind).with("version", 2u64);
     let mut body = Object::new().with("partitionKey", key);
     for (flag, name) in [("throughput", "throughput"), ("autoscale-max", "autoscaleMaxThroughput")] {
-        if let Some(ru) = words.get_one::<u32>(flag) {
+        if let Some(ru) = matches.get_one::<u32>(flag) {
             body.set(name, u64::from(*ru));
         }
     }

@@ -26,8 +26,8 @@ pub fn partitions(answer: &Value) -> String {
     let row = |one: &Value| {
         vec![
             text(one, "id"),
-            format!("{}, {}", place(&text(one, "minInclusive")), place(&text(one, "maxExclusive"))),
-            listed(one, "parents"),
+            format!("{}, {}", short_key(&text(one, "minInclusive")), short_key(&text(one, "maxExclusive"))),
+            id_list(one, "parents"),
             text(one, "items"),
             bytes(one, "bytes"),
             text(one, "lsn"),
@@ -40,7 +40,7 @@ pub fn partitions(answer: &Value) -> String {
 }
 
 /// An effective partition key, truncated: the beginning is enough to tell ranges apart.
-fn place(key: &str) -> String {
+fn short_key(key: &str) -> String {
     match key {
         "" => "-".to_owned(),
         _ if key.len() > 8 => format!("{}…", key.chars().take(6).collect::<String>()),
@@ -114,7 +114,7 @@ pub fn throttles(answer: &Value) -> String {
 
 pub fn snapshots(answer: &Value) -> String {
     const COLUMNS: [TableColumn; 3] = [("NAME", false), ("TAKEN", false), ("SIZE", true)];
-    let row = |one: &Value| vec![text(one, "name"), moment(one), bytes(one, "bytes")];
+    let row = |one: &Value| vec![text(one, "name"), snapshot_time(one), bytes(one, "bytes")];
     render(&COLUMNS, rows(answer, "snapshots").iter().map(row).collect(), "no snapshots")
 }
 
@@ -125,14 +125,14 @@ pub fn taken(answer: &Value) -> String {
 pub fn restored(answer: &Value) -> String {
     format!(
         "the account is what it was on {}: snapshot {}, restored in {} ms\n",
-        moment(answer),
+        snapshot_time(answer),
         text(answer, "name"),
         text(answer, "tookMs")
     )
 }
 
 /// The time of a snapshot in UTC, as the protocol writes dates.
-fn moment(of: &Value) -> String {
+fn snapshot_time(of: &Value) -> String {
     let ms = of.get("takenMs").and_then(Value::as_i64).and_then(|ms| u64::try_from(ms).ok()).unwrap_or_default();
     httpdate::fmt_http_date(std::time::UNIX_EPOCH + std::time::Duration::from_millis(ms))
 }
@@ -155,7 +155,7 @@ pub fn job(one: &Value) -> String {
     let what = format!("{} {} {}", text(one, "id"), text(one, "kind"), text(one, "database"));
     let what = match one.get("to") {
         Some(_) => format!("{what} → {}", text(one, "to")),
-        None => format!("{what}/{} {} → {}", text(one, "container"), listed(one, "parents"), listed(one, "children")),
+        None => format!("{what}/{} {} → {}", text(one, "container"), id_list(one, "parents"), id_list(one, "children")),
     };
     let flag = |name, shown| if one.get(name).and_then(Value::as_bool) == Some(true) { shown } else { "" };
     match text(one, "status").as_str() {
@@ -180,7 +180,7 @@ pub fn text(of: &Value, name: &str) -> String {
     }
 }
 
-fn listed(of: &Value, name: &str) -> String {
+fn id_list(of: &Value, name: &str) -> String {
     let ids = rows(of, name).iter().filter_map(Value::as_str);
     ids.collect::<Vec<_>>().join(" ")
 }
@@ -215,9 +215,9 @@ fn render(columns: &[TableColumn], rows: Vec<Vec<String>>, none: &str) -> String
 }
 
 fn line(columns: &[TableColumn], widths: &[usize], row: &[String]) -> String {
-    let padded = columns.iter().zip(widths).zip(row).map(|(((_, is_figure), width), cell)| {
+    let padded = columns.iter().zip(widths).zip(row).map(|(((_, is_numeric), width), cell)| {
         let gap = " ".repeat(width.saturating_sub(cell.chars().count()));
-        if *is_figure { format!("{gap}{cell}") } else { format!("{cell}{gap}") }
+        if *is_numeric { format!("{gap}{cell}") } else { format!("{cell}{gap}") }
     });
     padded.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
 }

@@ -12,7 +12,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use crate::certificate;
 use crate::config::Settings;
 
-pub fn roots(ca: Option<&Path>, settings: &Settings) -> Result<Arc<ClientConfig>> {
+pub fn client_config(ca: Option<&Path>, settings: &Settings) -> Result<Arc<ClientConfig>> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if let Some(generated) = certificate::authority(settings) {

@@ -14,30 +14,30 @@ const INTERVAL: Duration = Duration::from_millis(300);
 
 /// Follows all jobs until none is running.
 pub async fn all(client: &Client, as_json: bool) -> Result<()> {
-    let mut shown = Shown::new(as_json);
+    let mut view = ProgressView::new(as_json);
     loop {
         let answer = client.send("GET", "jobs", None).await?;
         let jobs = rows(&answer, "jobs");
-        jobs.iter().try_for_each(|job| shown.show(job))?;
+        jobs.iter().try_for_each(|job| view.show(job))?;
         if !jobs.iter().any(is_running) {
-            return shown.end(&answer);
+            return view.end(&answer);
         }
         tokio::time::sleep(INTERVAL).await;
     }
 }
 
 /// Follows one job until it ends; a failed job is an error.
-pub async fn one(client: &Client, begun: &Value, as_json: bool) -> Result<()> {
-    let mut shown = Shown::new(as_json);
-    let path = format!("jobs/{}", text(begun, "id"));
-    let mut now = begun.clone();
+pub async fn one(client: &Client, started: &Value, as_json: bool) -> Result<()> {
+    let mut view = ProgressView::new(as_json);
+    let path = format!("jobs/{}", text(started, "id"));
+    let mut now = started.clone();
     while is_running(&now) {
-        shown.show(&now)?;
+        view.show(&now)?;
         tokio::time::sleep(INTERVAL).await;
         now = client.send("GET", &path, None).await?;
     }
-    shown.show(&now)?;
-    shown.end(&now)?;
+    view.show(&now)?;
+    view.end(&now)?;
     match now.get("error").and_then(Value::as_str) {
         Some(why) => Err(Error::unavailable(format!("the {} failed: {why}", text(&now, "kind")))),
         None => Ok(()),
@@ -49,18 +49,18 @@ fn is_running(job: &Value) -> bool {
 }
 
 /// The progress output.
-struct Shown {
+struct ProgressView {
     as_json: bool,
     /// `None` if the output is not a terminal.
     bars: Option<MultiProgress>,
-    bar_of: BTreeMap<String, ProgressBar>,
+    bars_by_job: BTreeMap<String, ProgressBar>,
     last: BTreeMap<String, String>,
 }
 
-impl Shown {
+impl ProgressView {
     fn new(as_json: bool) -> Self {
         let bars = (!as_json && std::io::stderr().is_terminal()).then(MultiProgress::new);
-        Shown { as_json, bars, bar_of: BTreeMap::new(), last: BTreeMap::new() }
+        ProgressView { as_json, bars, bars_by_job: BTreeMap::new(), last: BTreeMap::new() }
     }
 
     fn show(&mut self, one: &Value) -> Result<()> {
@@ -71,7 +71,7 @@ impl Shown {
         self.last.insert(id.clone(), line.clone());
         match &self.bars {
             Some(bars) => {
-                let bar = self.bar_of.entry(id).or_insert_with(|| bars.add(new_bar()));
+                let bar = self.bars_by_job.entry(id).or_insert_with(|| bars.add(new_bar()));
                 draw(bar, one, line);
                 Ok(())
             }

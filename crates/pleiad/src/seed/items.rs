@@ -89,15 +89,15 @@ fn next_item(path: &Path, lines: &mut BufReader<File>, line: &mut usize) -> Opti
     }
 }
 
-fn item(text: &[u8], place: impl Fn() -> String) -> Result<Value> {
-    let value = json::parse(text).map_err(|error| Error::invalid(format!("{}: {error}", place())))?;
-    object(value, place)
+fn item(text: &[u8], location: impl Fn() -> String) -> Result<Value> {
+    let value = json::parse(text).map_err(|error| Error::invalid(format!("{}: {error}", location())))?;
+    object(value, location)
 }
 
-fn object(value: Value, place: impl Fn() -> String) -> Result<Value> {
+fn object(value: Value, location: impl Fn() -> String) -> Result<Value> {
     match value {
         Value::Object(_) => Ok(value),
-        _ => Err(Error::invalid(format!("{}: an item must be a JSON object.", place()))),
+        _ => Err(Error::invalid(format!("{}: an item must be a JSON object.", location()))),
     }
 }
 

@@ -21,7 +21,7 @@ fn container_of(lines: &str) -> Result<SeedContainer> {
 }
 
 #[track_caller]
-fn refused(lines: &str, wanted: &str) {
+fn assert_rejected(lines: &str, wanted: &str) {
     let error = container_of(lines).expect_err(lines);
     assert!(error.message.contains(wanted), "{error} should contain {wanted:?}");
 }
@@ -52,7 +52,7 @@ fn several_paths_make_a_hierarchical_key() {
 }
 
 #[test]
-fn throughput_is_manual_or_autoscale_or_not_said() {
+fn throughput_is_manual_or_autoscale_or_unspecified() {
     let throughput =
         |line: &str| container_of(&format!("id = \"c\"\npartition-key = \"/pk\"\n{line}")).map(|c| c.throughput);
     assert_eq!(throughput(""), Ok(None));
@@ -63,7 +63,7 @@ fn throughput_is_manual_or_autoscale_or_not_said() {
 }
 
 #[test]
-fn databases_stand_in_the_order_of_the_file() {
+fn databases_keep_the_order_of_the_file() {
     let text = "[[database]]\nid = \"z\"\nautoscale-max = 1000\n[[database.container]]\nid = \"c\"\npartition-key = \"/pk\"\n[[database]]\nid = \"a\"\n";
     let declaration = declare(text).unwrap();
     let ids: Vec<_> =
@@ -72,19 +72,19 @@ fn databases_stand_in_the_order_of_the_file() {
 }
 
 #[test]
-fn mistakes_are_named_with_their_line() {
-    refused("partition-key = \"/pk\"", "conf/p.toml:4: a container needs `id`");
-    refused("id = \"c\"", "conf/p.toml:4: a container needs `partition-key`");
-    refused("id = \"c\"\npartition-key = []", "conf/p.toml:5: `partition-key` must be a path");
-    refused("id = \"c\"\npartition-key = \"/pk\"\nindexingPolicy = {}", "did you mean `indexing-policy`?");
-    refused("id = \"c\"\npartition-key = \"/pk\"\nseed = \"x.csv\"", "conf/p.toml:6: `seed` must name a .json");
-    refused("id = \"c\"\npartition-key = \"/pk\"\nitems = [1]", "`items` must be an array of items");
-    refused("id = \"c\"\npartition-key = \"/pk\"\nitems = [{ id = \"1\", x = inf }]", "finite");
-    refused("id = 7\npartition-key = \"/pk\"", "`id` must be a string");
+fn errors_name_their_line() {
+    assert_rejected("partition-key = \"/pk\"", "conf/p.toml:4: a container needs `id`");
+    assert_rejected("id = \"c\"", "conf/p.toml:4: a container needs `partition-key`");
+    assert_rejected("id = \"c\"\npartition-key = []", "conf/p.toml:5: `partition-key` must be a path");
+    assert_rejected("id = \"c\"\npartition-key = \"/pk\"\nindexingPolicy = {}", "did you mean `indexing-policy`?");
+    assert_rejected("id = \"c\"\npartition-key = \"/pk\"\nseed = \"x.csv\"", "conf/p.toml:6: `seed` must name a .json");
+    assert_rejected("id = \"c\"\npartition-key = \"/pk\"\nitems = [1]", "`items` must be an array of items");
+    assert_rejected("id = \"c\"\npartition-key = \"/pk\"\nitems = [{ id = \"1\", x = inf }]", "finite");
+    assert_rejected("id = 7\npartition-key = \"/pk\"", "`id` must be a string");
 }
 
 #[test]
-fn two_of_one_name_are_refused() {
+fn duplicate_ids_are_rejected() {
     let error = declare("[[database]]\nid = \"a\"\n[[database]]\nid = \"a\"").unwrap_err();
     assert!(error.message.contains("two databases with the id \"a\""), "{error}");
     assert!(declare("database = 3").unwrap_err().message.contains("[[database]]"));

@@ -19,11 +19,11 @@ pub async fn apply(engine: &Engine, declaration: &Declaration) -> Result<()> {
 }
 
 async fn apply_database(engine: &Engine, database: &SeedDatabase) -> Result<()> {
-    let created = engine.catalog.create_database(&database.id, asked(database.throughput)).await.map(drop);
-    unless_there(created).map_err(|error| about(&database.id, error))?;
+    let created = engine.catalog.create_database(&database.id, throughput_request(database.throughput)).await.map(drop);
+    ignore_conflict(created).map_err(|error| declaration_error(&database.id, error))?;
     for container in &database.containers {
-        let place = format!("{}/{}", database.id, container.id);
-        apply_container(engine, &database.id, container).await.map_err(|error| about(&place, error))?;
+        let path = format!("{}/{}", database.id, container.id);
+        apply_container(engine, &database.id, container).await.map_err(|error| declaration_error(&path, error))?;
     }
     Ok(())
 }
@@ -31,26 +31,26 @@ async fn apply_database(engine: &Engine, database: &SeedDatabase) -> Result<()> 
 async fn apply_container(engine: &Engine, database: &str, container: &SeedContainer) -> Result<()> {
     let owner = engine.find_database(database)?.rid;
     let definition = ContainerDefinition::create(&container.body)?;
-    let new = NewContainer { definition, throughput: asked(container.throughput) };
-    unless_there(engine.catalog.create_container(owner, new).await.map(drop))?;
-    let at = engine.admit(ContainerName::Named { database, container: &container.id }, None)?;
-    let mut made = 0u64;
+    let new = NewContainer { definition, throughput: throughput_request(container.throughput) };
+    ignore_conflict(engine.catalog.create_container(owner, new).await.map(drop))?;
+    let admitted = engine.admit(ContainerName::Named { database, container: &container.id }, None)?;
+    let mut created_count = 0u64;
     for item in container.items.open()? {
         let item = item?;
-        let definition = at.container().schema.key.as_ref();
+        let definition = admitted.container().schema.key.as_ref();
         let key = definition.map(|definition| PartitionKey::extract(definition, &item));
-        let created = create(engine, &at, key.as_ref(), item).await;
-        made += u64::from(created.is_ok());
-        unless_there(created)?;
+        let created = create(engine, &admitted, key.as_ref(), item).await;
+        created_count += u64::from(created.is_ok());
+        ignore_conflict(created)?;
     }
-    tracing::info!(database, container = container.id, items = made, "declaration applied");
+    tracing::info!(database, container = container.id, items = created_count, "declaration applied");
     Ok(())
 }
 
 /// Creates one item; waits and retries when throttled, so that a container is filled at its provisioned throughput.
-async fn create(engine: &Engine, at: &Admitted, key: Option<&PartitionKey>, item: Value) -> Result<()> {
+async fn create(engine: &Engine, admitted: &Admitted, key: Option<&PartitionKey>, item: Value) -> Result<()> {
     loop {
-        let answer = engine.create_item(at, key, Verb::Create, item.clone(), &WriteOptions::default()).await;
+        let answer = engine.create_item(admitted, key, Verb::Create, item.clone(), &WriteOptions::default()).await;
         match answer.result {
             Err(Error { kind: Kind::Throttled { retry_after, .. }, .. }) => tokio::time::sleep(retry_after).await,
             done => return done.map(drop),
@@ -58,7 +58,7 @@ async fn create(engine: &Engine, at: &Admitted, key: Option<&PartitionKey>, item
     }
 }
 
-fn asked(throughput: Option<SeedThroughput>) -> ThroughputRequest {
+fn throughput_request(throughput: Option<SeedThroughput>) -> ThroughputRequest {
     let ru = |ru: u64| i64::try_from(ru).unwrap_or(i64::MAX);
     match throughput {
         None => ThroughputRequest::Unspecified,
@@ -69,13 +69,13 @@ fn asked(throughput: Option<SeedThroughput>) -> ThroughputRequest {
     }
 }
 
-fn unless_there(result: Result<()>) -> Result<()> {
+fn ignore_conflict(result: Result<()>) -> Result<()> {
     match result {
         Err(error) if error.kind == Kind::Conflict => Ok(()),
         other => other,
     }
 }
 
-fn about(place: &str, error: Error) -> Error {
-    Error::new(error.kind, format!("the declared {place} cannot be made: {error}"))
+fn declaration_error(path: &str, error: Error) -> Error {
+    Error::new(error.kind, format!("the declared {path} cannot be made: {error}"))
 }

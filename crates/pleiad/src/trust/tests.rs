@@ -5,7 +5,7 @@ use std::fs;
 use super::*;
 
 #[test]
-fn every_platform_and_runtime_is_told_with_the_real_path() {
+fn every_platform_and_runtime_is_explained_with_the_real_path() {
     let text = explain(Path::new("/data/certificates/ca.pem"));
     for wanted in [
         "sudo cp /data/certificates/ca.pem /usr/local/share/ca-certificates/pleiad.crt",
@@ -31,7 +31,7 @@ fn a_path_with_spaces_is_quoted() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_system_is_told_by_what_it_has() {
+fn the_platform_is_detected_from_its_files() {
     let root = tempfile::tempdir().unwrap();
     assert_eq!(Platform::detect(root.path()), None);
     fs::create_dir_all(root.path().join("etc/pki/ca-trust/source/anchors")).unwrap();

@@ -8,34 +8,38 @@ use crate::client::{Client, Request};
 use crate::load::{DATABASE, expect};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    There,
-    Gone,
+enum ContainerState {
+    Exists,
+    Deleted,
     /// The request was not answered.
-    Unsure,
+    Unknown,
 }
 
 #[derive(Default)]
-pub struct Scratch {
-    fates: BTreeMap<String, Fate>,
+pub struct ContainerChurn {
+    states: BTreeMap<String, ContainerState>,
 }
 
-impl Scratch {
+impl ContainerChurn {
     pub fn work(&mut self, mut client: Client) -> std::io::Error {
         loop {
-            if let Err(end) = self.live_and_die(&mut client) {
+            if let Err(end) = self.create_fill_delete(&mut client) {
                 return end;
             }
         }
     }
 
-    fn live_and_die(&mut self, client: &mut Client) -> std::io::Result<()> {
-        let left: Vec<String> =
-            self.fates.iter().filter(|(_, fate)| **fate == Fate::There).map(|(name, _)| name.clone()).collect();
-        for name in left {
+    fn create_fill_delete(&mut self, client: &mut Client) -> std::io::Result<()> {
+        let remaining: Vec<String> = self
+            .states
+            .iter()
+            .filter(|(_, fate)| **fate == ContainerState::Exists)
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in remaining {
             self.delete(client, name)?;
         }
-        let name = format!("s{}", self.fates.len());
+        let name = format!("s{}", self.states.len());
         self.create(client, name.clone())?;
         for n in 0..20_i64 {
             let item = Object::new().with("id", format!("i{n}")).with("pk", n);
@@ -48,16 +52,16 @@ impl Scratch {
     fn create(&mut self, client: &mut Client, name: String) -> std::io::Result<()> {
         let key = json::parse(br#"{"paths":["/pk"],"kind":"Hash","version":2}"#).unwrap();
         let body = Object::new().with("id", name.as_str()).with("partitionKey", key);
-        self.fates.insert(name.clone(), Fate::Unsure);
+        self.states.insert(name.clone(), ContainerState::Unknown);
         expect(&client.send(&Request::new("POST", format!("{DATABASE}/colls")).body(&body.into()))?, &[201]);
-        self.fates.insert(name, Fate::There);
+        self.states.insert(name, ContainerState::Exists);
         Ok(())
     }
 
     fn delete(&mut self, client: &mut Client, name: String) -> std::io::Result<()> {
-        self.fates.insert(name.clone(), Fate::Unsure);
+        self.states.insert(name.clone(), ContainerState::Unknown);
         expect(&client.send(&Request::new("DELETE", format!("{DATABASE}/colls/{name}")))?, &[204]);
-        self.fates.insert(name, Fate::Gone);
+        self.states.insert(name, ContainerState::Deleted);
         Ok(())
     }
 
@@ -67,13 +71,13 @@ impl Scratch {
         expect(&response, &[200]);
         let listed = response.body.get("DocumentCollections").and_then(Value::as_array).unwrap();
         let mut differences = Vec::new();
-        for (name, fate) in &mut self.fates {
+        for (name, state) in &mut self.states {
             let is_there = listed.iter().any(|container| container.get("id").and_then(Value::as_str) == Some(name));
-            let found = if is_there { Fate::There } else { Fate::Gone };
-            if *fate != Fate::Unsure && *fate != found {
-                differences.push(format!("container {name}: acknowledged {fate:?}, found {found:?}"));
+            let found = if is_there { ContainerState::Exists } else { ContainerState::Deleted };
+            if *state != ContainerState::Unknown && *state != found {
+                differences.push(format!("container {name}: acknowledged {state:?}, found {found:?}"));
             }
-            *fate = found;
+            *state = found;
         }
         differences
     }

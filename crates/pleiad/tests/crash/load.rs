@@ -11,8 +11,8 @@ use std::time::Duration;
 use pleiad_model::{Object, Value, json};
 
 use crate::client::{Client, Request, Response};
-use crate::container_churn::Scratch;
-use crate::rng::Chance;
+use crate::container_churn::ContainerChurn;
+use crate::rng::SeededRng;
 use crate::server::Server;
 
 pub const DATABASE: &str = "dbs/crash";
@@ -50,24 +50,24 @@ struct Change {
 }
 
 /// A request, its effects, and the expected status codes.
-type Act = (Request<'static>, Vec<Change>, &'static [u16]);
+type PlannedRequest = (Request<'static>, Vec<Change>, &'static [u16]);
 
 pub type Items = BTreeMap<Place, Version>;
 
-pub struct Fleet {
+pub struct Workload {
     workers: Vec<Worker>,
     /// `None` in tests about unsynced data: dropping a container syncs the write-ahead log.
-    scratch: Option<Scratch>,
+    churn: Option<ContainerChurn>,
 }
 
 struct Worker {
     number: u64,
-    chance: Chance,
+    rng: SeededRng,
     /// The last version number that this worker used; each body contains its own.
     version: u64,
     items: Items,
     /// The effects of the request that is in flight, or that was not answered.
-    unsure: Vec<Change>,
+    in_flight: Vec<Change>,
     acknowledged: u64,
 }
 
@@ -82,36 +82,36 @@ pub fn create_containers(server: &Server) {
     }
 }
 
-impl Fleet {
-    pub fn new(chance: &mut Chance) -> Fleet {
+impl Workload {
+    pub fn new(rng: &mut SeededRng) -> Workload {
         let (version, acknowledged) = (0, 0);
         let worker = |number| Worker {
             number,
-            chance: chance.fork(),
+            rng: rng.fork(),
             version,
             items: Items::new(),
-            unsure: Vec::new(),
+            in_flight: Vec::new(),
             acknowledged,
         };
-        Fleet { workers: (0..WORKERS).map(worker).collect(), scratch: Some(Scratch::default()) }
+        Workload { workers: (0..WORKERS).map(worker).collect(), churn: Some(ContainerChurn::default()) }
     }
 
-    pub fn without_scratch(chance: &mut Chance) -> Fleet {
-        Fleet { scratch: None, ..Fleet::new(chance) }
+    pub fn without_container_churn(rng: &mut SeededRng) -> Workload {
+        Workload { churn: None, ..Workload::new(rng) }
     }
 
     /// All workers send requests until the server is killed; no connection may end before that.
     pub fn work_until_killed(&mut self, server: Server, after: Duration) {
         let killed = AtomicBool::new(false);
-        let only_by_the_kill = |end: std::io::Error| assert!(killed.load(Ordering::SeqCst), "ended early: {end}");
+        let assert_killed = |end: std::io::Error| assert!(killed.load(Ordering::SeqCst), "ended early: {end}");
         std::thread::scope(|scope| {
             for worker in &mut self.workers {
                 let client = server.client();
-                scope.spawn(|| only_by_the_kill(worker.work(client)));
+                scope.spawn(|| assert_killed(worker.work(client)));
             }
-            if let Some(scratch) = &mut self.scratch {
+            if let Some(churn) = &mut self.churn {
                 let client = server.client();
-                scope.spawn(|| only_by_the_kill(scratch.work(client)));
+                scope.spawn(|| assert_killed(churn.work(client)));
             }
             std::thread::sleep(after);
             killed.store(true, Ordering::SeqCst);
@@ -127,7 +127,7 @@ impl Fleet {
         for (place, version) in find_all(&mut client) {
             found.entry(number(&version.body, "worker")).or_default().insert(place, version);
         }
-        let mut differences = self.scratch.as_mut().map_or(Vec::new(), |scratch| scratch.compare(&mut client));
+        let mut differences = self.churn.as_mut().map_or(Vec::new(), |scratch| scratch.compare(&mut client));
         for worker in &mut self.workers {
             differences.extend(worker.compare(found.remove(&worker.number).unwrap_or_default()));
             worker.read_some(&mut client);
@@ -155,20 +155,20 @@ impl Worker {
     }
 
     fn step(&mut self, client: &mut Client) -> std::io::Result<()> {
-        let (request, changes, wanted) = self.choose();
-        self.unsure = changes;
+        let (request, changes, wanted) = self.next_request();
+        self.in_flight = changes;
         let response = client.send(&request)?;
         match response.status {
-            429 => self.unsure.clear(), // throttled: no effect
-            _ => self.settle(&response, wanted),
+            429 => self.in_flight.clear(), // throttled: no effect
+            _ => self.acknowledge(&response, wanted),
         }
         Ok(())
     }
 
-    fn settle(&mut self, response: &Response, wanted: &[u16]) {
+    fn acknowledge(&mut self, response: &Response, wanted: &[u16]) {
         expect(response, wanted);
         self.acknowledged += 1;
-        for Change { place, after, .. } in std::mem::take(&mut self.unsure) {
+        for Change { place, after, .. } in std::mem::take(&mut self.in_flight) {
             match after {
                 Some(version) => self.items.insert(place, Version { etag: etag(&response.body), ..version }),
                 None => self.items.remove(&place),
@@ -176,9 +176,9 @@ impl Worker {
         }
     }
 
-    fn choose(&mut self) -> Act {
+    fn next_request(&mut self) -> PlannedRequest {
         let room = self.items.len() < ITEMS_PER_WORKER;
-        match self.chance.below(100) {
+        match self.rng.below(100) {
             roll if self.items.is_empty() || (roll < 35 && room) => self.create(),
             0..60 => self.replace(),
             60..70 => self.rename(),
@@ -187,60 +187,60 @@ impl Worker {
         }
     }
 
-    fn create(&mut self) -> Act {
+    fn create(&mut self) -> PlannedRequest {
         let place = self.new_place();
         let body = self.new_body(&place);
         let request = Request::new("POST", feed(&place)).body(&body);
         (addressed(request, &place), vec![change(place, Some(body))], &[201])
     }
 
-    fn replace(&mut self) -> Act {
-        let (place, old) = self.any_item();
+    fn replace(&mut self) -> PlannedRequest {
+        let (place, old) = self.random_item();
         let body = self.new_body(&place);
         let request = Request::new("PUT", link(&place)).body(&body);
         // Half of the requests have a precondition on the known etag.
         let request = match &old.etag {
-            Some(etag) if self.chance.once_in(2) => request.header("if-match", etag),
+            Some(etag) if self.rng.one_in(2) => request.header("if-match", etag),
             _ => request,
         };
         (addressed(request, &place), vec![change(place, Some(body))], &[200])
     }
 
     /// One request with two effects, which must be atomic.
-    fn rename(&mut self) -> Act {
-        let (place, _) = self.any_item();
+    fn rename(&mut self) -> PlannedRequest {
+        let (place, _) = self.random_item();
         let renamed = Place { id: self.new_place().id, ..place.clone() };
         let body = self.new_body(&renamed);
         let request = addressed(Request::new("PUT", link(&place)).body(&body), &place);
         (request, vec![change(place, None), change(renamed, Some(body))], &[200])
     }
 
-    fn upsert(&mut self) -> Act {
-        let is_there = self.chance.once_in(2);
-        let place = if is_there { self.any_item().0 } else { self.new_place() };
+    fn upsert(&mut self) -> PlannedRequest {
+        let is_there = self.rng.one_in(2);
+        let place = if is_there { self.random_item().0 } else { self.new_place() };
         let body = self.new_body(&place);
         let request = Request::new("POST", feed(&place)).header("x-ms-documentdb-is-upsert", "True").body(&body);
         let wanted: &[u16] = if is_there { &[200] } else { &[201] };
         (addressed(request, &place), vec![change(place, Some(body))], wanted)
     }
 
-    fn delete(&mut self) -> Act {
-        let (place, _) = self.any_item();
+    fn delete(&mut self) -> PlannedRequest {
+        let (place, _) = self.random_item();
         (addressed(Request::new("DELETE", link(&place)), &place), vec![change(place, None)], &[204])
     }
 
-    fn any_item(&mut self) -> (Place, Version) {
-        let at = self.chance.below(self.items.len() as u64) as usize;
+    fn random_item(&mut self) -> (Place, Version) {
+        let at = self.rng.below(self.items.len() as u64) as usize;
         let (place, version) = self.items.iter().nth(at).unwrap();
         (place.clone(), version.clone())
     }
 
     fn new_place(&mut self) -> Place {
         self.version += 1;
-        let (container, ..) = CONTAINERS[self.chance.below(3) as usize];
+        let (container, ..) = CONTAINERS[self.rng.below(3) as usize];
         let key = match container {
-            "deep" => format!(r#"["t{}","u{}"]"#, self.chance.below(3), self.chance.below(4)),
-            _ => format!(r#"["k{}"]"#, self.chance.below(9)),
+            "deep" => format!(r#"["t{}","u{}"]"#, self.rng.below(3), self.rng.below(4)),
+            _ => format!(r#"["k{}"]"#, self.rng.below(9)),
         };
         Place { container, key, id: format!("w{}-{}", self.number, self.version) }
     }
@@ -252,7 +252,7 @@ impl Worker {
 
     fn compare(&mut self, found: Items) -> Vec<String> {
         let mut expected = std::mem::take(&mut self.items);
-        let unsure = std::mem::take(&mut self.unsure);
+        let unsure = std::mem::take(&mut self.in_flight);
         let happened =
             |change: &Change| found.get(&change.place).map(|v| &v.body) == change.after.as_ref().map(|v| &v.body);
         let mut differences = Vec::new();
@@ -269,7 +269,7 @@ impl Worker {
                 differences.push(format!("{place:?}\n  acknowledged {wanted:?}\n  found {is:?}"));
             }
         }
-        found.iter().for_each(|(place, version)| check_whole(place, version));
+        found.iter().for_each(|(place, version)| check_complete(place, version));
         self.items = found;
         differences
     }
@@ -277,7 +277,7 @@ impl Worker {
     /// Checks that point reads return the same items as the read feed.
     fn read_some(&mut self, client: &mut Client) {
         for _ in 0..self.items.len().min(3) {
-            let (place, known) = self.any_item();
+            let (place, known) = self.random_item();
             let response = client.send(&addressed(Request::new("GET", link(&place)), &place)).unwrap();
             expect(&response, &[200]);
             assert_eq!(version(response.body), known);
@@ -291,10 +291,10 @@ fn change(place: Place, after: Option<Value>) -> Change {
 
 /// The whole body is derived from address, worker and version, so that a mixture of two versions is detected.
 fn body(place: &Place, worker: u64, version: u64) -> Value {
-    let mut chance = Chance::new(worker << 40 | version);
-    let text_bytes = if chance.once_in(60) { chance.between(10_000, 100_000) } else { chance.below(1_500) };
-    let text: String = (0..text_bytes).map(|_| char::from(b'a' + chance.below(26) as u8)).collect();
-    let list: Vec<Value> = (0..chance.below(6)).map(Value::from).collect();
+    let mut rng = SeededRng::new(worker << 40 | version);
+    let text_bytes = if rng.one_in(60) { rng.between(10_000, 100_000) } else { rng.below(1_500) };
+    let text: String = (0..text_bytes).map(|_| char::from(b'a' + rng.below(26) as u8)).collect();
+    let list: Vec<Value> = (0..rng.below(6)).map(Value::from).collect();
     let mut body = Object::new().with("id", place.id.as_str());
     let key = json::parse(place.key.as_bytes()).unwrap();
     let names: &[&str] = if place.container == "deep" { &["tenant", "user"] } else { &["pk"] };
@@ -302,7 +302,7 @@ fn body(place: &Place, worker: u64, version: u64) -> Value {
     body.with("worker", worker).with("version", version).with("list", list).with("text", text).into()
 }
 
-fn check_whole(place: &Place, found: &Version) {
+fn check_complete(place: &Place, found: &Version) {
     let made = body(place, number(&found.body, "worker"), number(&found.body, "version"));
     assert_eq!(found.body, made, "an item that no worker wrote");
 }

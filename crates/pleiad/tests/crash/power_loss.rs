@@ -9,17 +9,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::rng::Chance;
+use crate::rng::SeededRng;
 use crate::server::Site;
 
 const SHIM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/crash/unsynced.c");
 
 /// What happens to bytes and directory entries that were not synced.
-pub enum Luck<'c> {
+pub enum UnsyncedData<'c> {
     /// All are lost.
-    None,
+    Lost,
     /// Some directory entries survive; files keep some of their unsynced bytes, as written or as zeros.
-    Some(&'c mut Chance),
+    PartlyKept(&'c mut SeededRng),
 }
 
 /// What is on disk for certain.
@@ -45,7 +45,7 @@ pub struct Loss {
     pub files: u64,
 }
 
-pub struct Power {
+pub struct PowerFailure {
     root: PathBuf,
     journal: PathBuf,
     /// Links to removed and replaced files: their removal may not have reached the disk.
@@ -53,9 +53,9 @@ pub struct Power {
     disk: Disk,
 }
 
-impl Power {
+impl PowerFailure {
     /// Compiles the shim and preloads it into every process that the site starts from now on.
-    pub fn new(site: &mut Site) -> Power {
+    pub fn new(site: &mut Site) -> PowerFailure {
         let (shim, journal, grave) = (site.path("unsynced.so"), site.path("journal"), site.path("grave"));
         let flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o"];
         let status = Command::new("cc").args(flags).arg(&shim).arg(SHIM).status();
@@ -68,13 +68,13 @@ impl Power {
             ("UNSYNCED_JOURNAL", journal.clone()),
             ("UNSYNCED_GRAVE", grave.clone()),
         ];
-        let mut power = Power { root, journal, grave, disk: Disk::default() };
-        power.on();
+        let mut power = PowerFailure { root, journal, grave, disk: Disk::default() };
+        power.start_journal();
         power
     }
 
     /// Empties the journal; everything that exists now counts as synced.
-    fn on(&mut self) {
+    fn start_journal(&mut self) {
         _ = fs::remove_dir_all(&self.grave);
         fs::create_dir(&self.grave).unwrap();
         fs::write(&self.journal, "").unwrap();
@@ -83,17 +83,17 @@ impl Power {
     }
 
     /// Rebuilds the tree as a power failure at this point would have left it, and starts a new journal.
-    pub fn cut(&mut self, mut luck: Luck<'_>) -> Loss {
+    pub fn cut(&mut self, mut unsynced: UnsyncedData<'_>) -> Loss {
         self.disk.replay(&self.root, &fs::read_to_string(&self.journal).unwrap());
         let mut live = Disk::default();
         live.read(&self.root, Path::new(""));
         let sources = self.sources();
         let (after, mut kept) = (self.root.with_extension("after"), Loss::default());
-        self.rebuild(Path::new(""), &after, &live, &sources, &mut luck, &mut kept);
+        self.rebuild(Path::new(""), &after, &live, &sources, &mut unsynced, &mut kept);
         let before = live.total();
         fs::remove_dir_all(&self.root).unwrap();
         fs::rename(&after, &self.root).unwrap();
-        self.on();
+        self.start_journal();
         Loss { bytes: before.bytes.saturating_sub(kept.bytes), files: before.files.saturating_sub(kept.files) }
     }
 
@@ -120,34 +120,34 @@ impl Power {
         to: &Path,
         live: &Disk,
         sources: &HashMap<u64, PathBuf>,
-        luck: &mut Luck<'_>,
+        unsynced: &mut UnsyncedData<'_>,
         kept: &mut Loss,
     ) {
         fs::create_dir(to).unwrap();
-        let disk = if luck.smiles() { live } else { &self.disk };
+        let disk = if unsynced.keeps_names() { live } else { &self.disk };
         for (name, entry) in disk.names.get(at).into_iter().flatten() {
             if entry.is_dir {
-                self.rebuild(&at.join(name), &to.join(name), live, sources, luck, kept);
+                self.rebuild(&at.join(name), &to.join(name), live, sources, unsynced, kept);
                 continue;
             }
             // A file that stdio removed has no source; it was never synced, either.
             let Some(source) = sources.get(&entry.inode) else { continue };
-            let bytes = self.surviving(entry.inode, fs::read(source).unwrap(), luck);
+            let bytes = self.surviving(entry.inode, fs::read(source).unwrap(), unsynced);
             kept.bytes += bytes.len() as u64;
             kept.files += 1;
             fs::write(to.join(name), bytes).unwrap();
         }
     }
 
-    fn surviving(&self, inode: u64, mut bytes: Vec<u8>, luck: &mut Luck<'_>) -> Vec<u8> {
+    fn surviving(&self, inode: u64, mut bytes: Vec<u8>, unsynced: &mut UnsyncedData<'_>) -> Vec<u8> {
         let synced = self.disk.bytes.get(&inode).copied().unwrap_or(0).min(bytes.len() as u64);
-        let more = match luck {
-            Luck::None => 0,
-            Luck::Some(chance) => chance.between(0, bytes.len() as u64 - synced),
+        let more = match unsynced {
+            UnsyncedData::Lost => 0,
+            UnsyncedData::PartlyKept(rng) => rng.between(0, bytes.len() as u64 - synced),
         };
         bytes.truncate(usize::try_from(synced + more).unwrap());
-        if let Luck::Some(chance) = luck
-            && chance.once_in(3)
+        if let UnsyncedData::PartlyKept(rng) = unsynced
+            && rng.one_in(3)
         {
             // The length reached the disk before the bytes.
             bytes[usize::try_from(synced).unwrap()..].fill(0);
@@ -156,11 +156,11 @@ impl Power {
     }
 }
 
-impl Luck<'_> {
-    fn smiles(&mut self) -> bool {
+impl UnsyncedData<'_> {
+    fn keeps_names(&mut self) -> bool {
         match self {
-            Luck::None => false,
-            Luck::Some(chance) => chance.once_in(2),
+            UnsyncedData::Lost => false,
+            UnsyncedData::PartlyKept(rng) => rng.one_in(2),
         }
     }
 }

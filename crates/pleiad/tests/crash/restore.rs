@@ -8,30 +8,30 @@ use pleiad_model::{Object, Value};
 
 use crate::client::{Client, Request};
 use crate::load::{DATABASE, expect};
-use crate::server::{Face, Server, Site};
+use crate::server::{RunMode, Server, Site};
 
 const SNAPSHOT: &str = "_pleiad/v1/snapshots/clean";
 /// The number of items in the snapshot.
-const CLEAN: i64 = 50;
+const SNAPSHOT_ITEMS: i64 = 50;
 
 /// The expected state of the account, and counts of the results so far.
 #[derive(Default)]
 pub struct Account {
     /// Items that were acknowledged after the snapshot was taken.
-    later: BTreeSet<i64>,
+    after_snapshot: BTreeSet<i64>,
     acknowledged: bool,
-    went_back: u64,
-    stayed: u64,
+    restored: u64,
+    not_restored: u64,
 }
 
 impl Account {
     pub fn prepare(site: &Site) -> Account {
-        let server = site.start(Face::Serve);
+        let server = site.start(RunMode::Serve);
         let mut client = server.client();
         let key = pleiad_model::json::parse(br#"{"paths":["/pk"],"kind":"Hash","version":2}"#).unwrap();
         let body = Object::new().with("id", "undone").with("partitionKey", key);
         expect(&client.send(&Request::new("POST", format!("{DATABASE}/colls")).body(&body.into())).unwrap(), &[201]);
-        (0..CLEAN).for_each(|n| create(&mut client, n));
+        (0..SNAPSHOT_ITEMS).for_each(|n| create(&mut client, n));
         expect(&client.send(&Request::new("PUT", SNAPSHOT)).unwrap(), &[201]);
         server.kill();
         Account::default()
@@ -40,10 +40,10 @@ impl Account {
     /// Writes some items, starts a restore, and kills the server before or shortly after the restore ends.
     pub fn restore_until_killed(&mut self, server: Server, after: Duration) {
         let mut client = server.client();
-        let first = 1000 + i64::try_from(self.went_back + self.stayed).unwrap() * 10;
+        let first = 1000 + i64::try_from(self.restored + self.not_restored).unwrap() * 10;
         for n in first..first + 5 {
             create(&mut client, n);
-            self.later.insert(n);
+            self.after_snapshot.insert(n);
         }
         let restoring = std::thread::spawn(move || client.send(&Request::new("POST", format!("{SNAPSHOT}/restore"))));
         std::thread::sleep(after);
@@ -55,25 +55,25 @@ impl Account {
     pub fn check(&mut self, server: Server) {
         let mut client = server.client();
         let found = items(&mut client);
-        let clean: BTreeSet<i64> = (0..CLEAN).collect();
+        let clean: BTreeSet<i64> = (0..SNAPSHOT_ITEMS).collect();
         if found == clean {
-            self.later.clear();
-            self.went_back += 1;
+            self.after_snapshot.clear();
+            self.restored += 1;
         } else {
-            let all: BTreeSet<i64> = clean.union(&self.later).copied().collect();
+            let all: BTreeSet<i64> = clean.union(&self.after_snapshot).copied().collect();
             assert_eq!(found, all, "neither the previous state nor that of the snapshot");
             assert!(!self.acknowledged, "an acknowledged restore was lost");
-            self.stayed += 1;
+            self.not_restored += 1;
         }
-        let kept = client.send(&Request::new("GET", SNAPSHOT)).unwrap();
-        expect(&kept, &[200]);
+        let snapshot = client.send(&Request::new("GET", SNAPSHOT)).unwrap();
+        expect(&snapshot, &[200]);
         server.kill();
     }
 }
 
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} restores took effect, {} did not", self.went_back, self.stayed)
+        write!(f, "{} restores took effect, {} did not", self.restored, self.not_restored)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Seeded random number generator (splitmix64): the same seed gives the same choices.
 
-pub struct Chance(u64);
+pub struct SeededRng(u64);
 
-impl Chance {
+impl SeededRng {
     pub fn new(seed: u64) -> Self {
-        Chance(seed)
+        SeededRng(seed)
     }
 
     pub fn next(&mut self) -> u64 {
@@ -25,12 +25,12 @@ impl Chance {
     }
 
     /// True with probability 1/`times`.
-    pub fn once_in(&mut self, times: u64) -> bool {
+    pub fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
     /// An independent generator, for a thread.
-    pub fn fork(&mut self) -> Chance {
-        Chance(self.next())
+    pub fn fork(&mut self) -> SeededRng {
+        SeededRng(self.next())
     }
 }

@@ -14,7 +14,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_pleiad");
 const WELL_KNOWN_KEY: &str = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Face {
+pub enum RunMode {
     Dev,
     Serve,
 }
@@ -22,7 +22,7 @@ pub enum Face {
 /// The data directory of a server, and how the server is started.
 pub struct Site {
     /// Contains all files of this test; deleted at its end.
-    home: tempfile::TempDir,
+    directory: tempfile::TempDir,
     key: String,
     /// Additional flags and environment variables of every start.
     pub flags: Vec<String>,
@@ -38,27 +38,27 @@ pub struct Server {
 impl Site {
     pub fn new() -> Site {
         // Not in /tmp, which may be in memory: the tests need a disk, and the build directory is on one.
-        let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let key = Command::new(BINARY).args(["config", "--new-key"]).output().unwrap();
         let key = String::from_utf8(key.stdout).unwrap().trim().to_owned();
-        fs::write(home.path().join("key"), &key).unwrap();
-        fs::create_dir(home.path().join("root")).unwrap();
-        Site { home, key, flags: Vec::new(), variables: Vec::new() }
+        fs::write(directory.path().join("key"), &key).unwrap();
+        fs::create_dir(directory.path().join("root")).unwrap();
+        Site { directory, key, flags: Vec::new(), variables: Vec::new() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.home.path().join(name)
+        self.directory.path().join(name)
     }
 
     pub fn data(&self) -> PathBuf {
         self.path("root/data")
     }
 
-    fn command(&self, face: Face) -> Command {
+    fn command(&self, mode: RunMode) -> Command {
         let mut command = Command::new(BINARY);
-        match face {
-            Face::Dev => command.arg("dev"),
-            Face::Serve => command.args(["serve", "--rate-limit=false", "--key-file"]).arg(self.path("key")),
+        match mode {
+            RunMode::Dev => command.arg("dev"),
+            RunMode::Serve => command.args(["serve", "--rate-limit=false", "--key-file"]).arg(self.path("key")),
         };
         command.args(["--port", "0", "--quiet", "--log-level", "warn", "--data"]).arg(self.data()).args(&self.flags);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
@@ -68,22 +68,22 @@ impl Site {
 
     /// Starts the server and waits for the ready line.
     #[track_caller]
-    pub fn start(&self, face: Face) -> Server {
-        let mut child = self.command(face).spawn().unwrap();
+    pub fn start(&self, mode: RunMode) -> Server {
+        let mut child = self.command(mode).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let port = json::parse(line.as_bytes()).ok().and_then(|ready| ready.get("port").and_then(Value::as_i64));
         let Some(port) = port else {
             let status = child.wait().unwrap();
-            panic!("{face:?} did not start ({status}): {}", fs::read_to_string(self.path("stderr")).unwrap());
+            panic!("{mode:?} did not start ({status}): {}", fs::read_to_string(self.path("stderr")).unwrap());
         };
-        let key = if face == Face::Dev { WELL_KNOWN_KEY.to_owned() } else { self.key.clone() };
+        let key = if mode == RunMode::Dev { WELL_KNOWN_KEY.to_owned() } else { self.key.clone() };
         Server { child, port: u16::try_from(port).unwrap(), key }
     }
 
     /// Starts the server and kills it so early that it may not have finished starting.
-    pub fn stillborn(&self, face: Face, after: Duration) {
-        let mut child = self.command(face).spawn().unwrap();
+    pub fn kill_during_start(&self, mode: RunMode, after: Duration) {
+        let mut child = self.command(mode).spawn().unwrap();
         std::thread::sleep(after);
         child.kill().unwrap();
         child.wait().unwrap();

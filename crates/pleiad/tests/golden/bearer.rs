@@ -25,10 +25,10 @@ pub fn authorization(said: &str) -> Result<String> {
     Ok(format!("type=aad&ver=1.0&sig={jwt}"))
 }
 
-fn token(principal: &str, lives_s: i64) -> Result<String> {
+fn token(principal: &str, ttl_s: i64) -> Result<String> {
     let (id, groups) = principal.split_once('+').unwrap_or((principal, ""));
     let groups: Vec<String> = groups.split('+').map(|group| format!("{group:?}")).collect();
-    let expires_s = i64::try_from(SystemEnv.now_ms() / 1000).unwrap_or_default() + lives_s;
+    let expires_s = i64::try_from(SystemEnv.now_ms() / 1000).unwrap_or_default() + ttl_s;
     let claims = format!(
         r#"{{"iss":"{ISSUER}","aud":"{AUDIENCE}","exp":{expires_s},"oid":"{id}","groups":[{}]}}"#,
         groups.join(",")
@@ -38,10 +38,10 @@ fn token(principal: &str, lives_s: i64) -> Result<String> {
 
 fn sign(header: &str, claims: &str) -> Result<String> {
     let key = STANDARD.decode(PRIVATE_KEY).map_err(|e| e.to_string())?;
-    let chance = SystemRandom::new();
-    let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &key, &chance).map_err(|e| e.to_string())?;
+    let rng = SystemRandom::new();
+    let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &key, &rng).map_err(|e| e.to_string())?;
     let signed = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
-    let signature = pair.sign(&chance, signed.as_bytes()).map_err(|e| e.to_string())?;
+    let signature = pair.sign(&rng, signed.as_bytes()).map_err(|e| e.to_string())?;
     Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
 }
 

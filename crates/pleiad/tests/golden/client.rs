@@ -18,7 +18,7 @@ pub const EMULATOR_KEY: &str =
 pub const READ_ONLY_KEY: &str = "cmVhZGVycyBtYXkgbG9vayBidXQgbm90IHRvdWNoIGFueXRoaW5nIGhlcmUsIHRoYW5rIHlvdSBhbGwuLi4=";
 const UNKNOWN_KEY: &str = "bm9ib2R5J3Mga2V5";
 
-const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Client {
     pub port: u16,
@@ -70,7 +70,7 @@ impl Client {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).map_err(|e| format!("cannot connect: {e}"))?;
         stream
             .set_nodelay(true)
-            .and_then(|()| stream.set_read_timeout(Some(ANSWER_WITHIN)))
+            .and_then(|()| stream.set_read_timeout(Some(RESPONSE_TIMEOUT)))
             .map_err(|e| e.to_string())?;
         Ok(BufReader::new(stream))
     }
@@ -145,8 +145,8 @@ fn minutes(offset: &str) -> Result<i64> {
 
 /// The type and link that a client signs: those of the resource, or of the parent when the path ends in a feed.
 fn signed_resource(path: &str) -> (String, String) {
-    if let Some((_, asked)) = path.split_once("$resolveFor=") {
-        let asked = asked.split('&').next().unwrap_or_default();
+    if let Some((_, target)) = path.split_once("$resolveFor=") {
+        let asked = target.split('&').next().unwrap_or_default();
         let (_, link) = signed_resource(asked);
         return ("docs".to_owned(), link);
     }

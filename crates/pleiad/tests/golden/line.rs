@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_has_options_asks_and_a_body() {
+    fn a_request_has_options_asks_and_a_body() {
         let words = parse(r#"POST docs   key ["a b", {}]  as x +charge {"id":"1"}"#).unwrap();
         assert_eq!((words.first.as_str(), words.rest[0].as_str()), ("POST", "docs"));
         assert_eq!(words.option("key"), Some(r#"["a b", {}]"#));

@@ -74,7 +74,7 @@ impl Masks {
     }
 
     /// The text with names instead of values.
-    pub fn hide(&mut self, text: &str) -> String {
+    pub fn mask(&mut self, text: &str) -> String {
         let mut out = runs(&self.fixed.iter().fold(text.to_owned(), |text, (known, name)| text.replace(known, name)));
         // Names are numbered in the order in which the values appear.
         let mut found: Vec<_> = self
@@ -134,8 +134,8 @@ mod tests {
         let mut masks = Masks::new("golden7", 1);
         masks.note("AAAAAQ==", "rid");
         masks.note("AAAAAYAAAAE=", "rid");
-        assert_eq!(masks.hide("dbs/AAAAAQ==/colls/AAAAAYAAAAE=/"), "dbs/<rid1>/colls/<rid2>/");
-        assert_eq!(masks.hide("dbs/golden7 AAAAAYAAAAE="), "dbs/<db> <rid2>");
+        assert_eq!(masks.mask("dbs/AAAAAQ==/colls/AAAAAYAAAAE=/"), "dbs/<rid1>/colls/<rid2>/");
+        assert_eq!(masks.mask("dbs/golden7 AAAAAYAAAAE="), "dbs/<db> <rid2>");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::world::Settings;
 
 const ANSWER: &str = "----";
 const METHODS: [&str; 8] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"];
-const SCENE: [&str; 6] = ["settings", "database", "container", "in", "item", "items"];
+const SETUP: [&str; 6] = ["settings", "database", "container", "in", "item", "items"];
 const QUERIES: [&str; 2] = ["query", "values"];
 /// Between an expression and its value.
 pub const ARROW: &str = " → ";
@@ -56,7 +56,7 @@ impl Page {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let (mut steps, mut at) = (Vec::new(), 0);
         while at < lines.len() {
-            if is_silent(&lines[at]) {
+            if is_skipped(&lines[at]) {
                 at += 1;
                 continue;
             }
@@ -75,19 +75,19 @@ impl Page {
 
     pub fn differences(&self, answers: &[Vec<String>]) -> Vec<String> {
         let ranges = self.steps.iter().filter_map(|step| Some((step, step.answer.clone()?)));
-        let pairs = ranges.zip(answers).filter(|((_, range), answer)| !is_same(&self.lines[range.clone()], answer));
+        let pairs = ranges.zip(answers).filter(|((_, range), answer)| !is_expected(&self.lines[range.clone()], answer));
         pairs.map(|((step, range), answer)| self.difference(step, &self.lines[range], answer)).collect()
     }
 
     fn difference(&self, step: &Step, wanted: &[String], got: &[String]) -> String {
-        let question = self.lines.get(step.line - 1).map_or("", String::as_str);
+        let request = self.lines.get(step.line - 1).map_or("", String::as_str);
         let same = wanted.iter().zip(got).take_while(|(wanted, got)| wanted == got).count();
         let rest = (&wanted[same..], &got[same..]);
         let tail = rest.0.iter().rev().zip(rest.1.iter().rev()).take_while(|(wanted, got)| wanted == got).count();
         let marked =
             |mark: char, lines: &[String]| lines.iter().map(|line| format!("\n  {mark} {line}")).collect::<String>();
         [
-            format!("line {}: {question}", step.line),
+            format!("line {}: {request}", step.line),
             marked(' ', &got[..same]),
             marked('-', &rest.0[..rest.0.len() - tail]),
             marked('+', &rest.1[..rest.1.len() - tail]),
@@ -109,21 +109,21 @@ impl Page {
 }
 
 impl Step {
-    pub fn is_scene(&self) -> bool {
-        SCENE.contains(&self.words.first.as_str())
+    pub fn is_setup(&self) -> bool {
+        SETUP.contains(&self.words.first.as_str())
     }
 
     fn parse(lines: &[String], at: &mut usize) -> Result<Step> {
         let line = *at + 1;
         let words = line::parse(&lines[*at]).map_err(|why| format!("line {line}: {why}"))?;
-        if !is_start(&lines[*at]) {
+        if !starts_step(&lines[*at]) {
             return Err(format!("line {line}: `{}` begins neither a question nor a step", words.first));
         }
         *at += 1;
         if words.first == "values" {
             return Ok(Step::of_values(line, words, take(lines, at, |line| !line.is_empty()), lines));
         }
-        let rest = take(lines, at, |line| !line.is_empty() && line != ANSWER && !is_start(line));
+        let rest = take(lines, at, |line| !line.is_empty() && line != ANSWER && !starts_step(line));
         let (headers, body) = headers_and_body(&lines[rest]);
         let answered = lines.get(*at).is_some_and(|line| line == ANSWER);
         *at += usize::from(answered);
@@ -151,17 +151,17 @@ fn take(lines: &[String], at: &mut usize, wanted: impl Fn(&str) -> bool) -> Rang
     start..*at
 }
 
-fn is_silent(line: &str) -> bool {
+fn is_skipped(line: &str) -> bool {
     line.trim().is_empty() || line.starts_with('#')
 }
 
-fn is_start(line: &str) -> bool {
+fn starts_step(line: &str) -> bool {
     let word = line.split(' ').next().unwrap_or_default();
-    METHODS.contains(&word) || SCENE.contains(&word) || QUERIES.contains(&word)
+    METHODS.contains(&word) || SETUP.contains(&word) || QUERIES.contains(&word)
 }
 
-fn is_same(wanted: &[String], got: &[String]) -> bool {
-    let same = |(wanted, got): (&String, &String)| wanted == got || query::is_untold(got, wanted);
+fn is_expected(wanted: &[String], got: &[String]) -> bool {
+    let same = |(wanted, got): (&String, &String)| wanted == got || query::is_omitted(got, wanted);
     wanted.len() == got.len() && wanted.iter().zip(got).all(same)
 }
 
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_values_is_question_and_answer() {
+    fn a_table_of_values_is_request_and_answer() {
         let page = parse("values from c\n1 + 1 → 2\nc.x\n\nin c\n");
         assert_eq!(page.steps[0].body.as_deref(), Some("1 + 1\nc.x"));
         assert_eq!(page.differences(&[vec!["1 + 1 → 2".to_owned(), "c.x → undefined".to_owned()]]).len(), 1);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_means_nothing_is_an_error() {
+    fn an_unknown_step_is_an_error() {
         assert!(Page::parse(Path::new("x"), "containr c").is_err());
     }
 }

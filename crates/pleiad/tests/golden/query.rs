@@ -21,7 +21,7 @@ use crate::client::{Response, authorization};
 use crate::line::Words;
 use crate::page::{ARROW, Step};
 use crate::render;
-use crate::runner::{Asker, add, parse, with};
+use crate::runner::{Runner, add, parse, with};
 
 const PAGE_SIZES: [usize; 3] = [100, 1, 2];
 const PAGES_MAX: usize = 300;
@@ -30,7 +30,7 @@ const FEATURES: &str = "NonValueAggregate,Aggregate,Distinct,MultipleOrderBy,Off
                         CompositeAggregate,GroupBy,MultipleAggregates,NonStreamingOrderBy,ListAndSetAggregate,CountIf,\
                         HybridSearch,WeightedRankFusion,HybridSearchSkipOrderByRewrite";
 /// Stands for a value that depends on the number of partitions, in worlds with another number than the page states.
-const UNTOLD: &str = "…";
+const OMITTED: &str = "…";
 
 type Headers = Vec<(String, String)>;
 
@@ -42,10 +42,10 @@ struct Paged {
 
 enum Outcome {
     Rows(Paged),
-    Refused(Response, Option<Value>),
+    Rejected(Response, Option<Value>),
 }
 
-impl Asker<'_> {
+impl Runner<'_> {
     pub fn query(&mut self, step: &Step) -> Result<Vec<String>> {
         let words = &step.words;
         let body = body(&self.expand(step.body.as_deref().unwrap_or_default()))?;
@@ -54,13 +54,13 @@ impl Asker<'_> {
         }
         match (words.has("error"), self.first_pass(step, &body)?) {
             (true, Outcome::Rows(_)) => Ok(vec!["no error".to_owned()]),
-            (true, Outcome::Refused(response, body)) => Ok(self.refusal(&response, body.as_ref())),
-            (false, Outcome::Refused(response, body)) => {
-                Ok(vec![format!("refused {}", self.refusal(&response, body.as_ref()).join(" "))])
+            (true, Outcome::Rejected(response, body)) => Ok(self.error_lines(&response, body.as_ref())),
+            (false, Outcome::Rejected(response, body)) => {
+                Ok(vec![format!("refused {}", self.error_lines(&response, body.as_ref()).join(" "))])
             }
             (false, Outcome::Rows(paged)) => {
                 self.other_passes(step, &body, &paged.rows)?;
-                Ok(self.shown(words, &paged))
+                Ok(self.result_lines(words, &paged))
             }
         }
     }
@@ -72,13 +72,13 @@ impl Asker<'_> {
             [] => String::new(),
             rest => format!(" {}", rest.join(" ")),
         };
-        let all = self.worth(step, &expressions, &from)?;
+        let all = self.evaluate(step, &expressions, &from)?;
         let values = match all {
             Ok(values) => values,
             Err(_) => {
                 let mut each = Vec::new();
                 for expression in &expressions {
-                    each.extend(self.worth(step, &[expression], &from)?.unwrap_or_else(|refusal| vec![refusal]));
+                    each.extend(self.evaluate(step, &[expression], &from)?.unwrap_or_else(|refusal| vec![refusal]));
                 }
                 each
             }
@@ -86,17 +86,17 @@ impl Asker<'_> {
         Ok(expressions.iter().zip(values).map(|(expression, value)| format!("{expression}{ARROW}{value}")).collect())
     }
 
-    fn worth(&mut self, step: &Step, expressions: &[&str], from: &str) -> Result<Result<Vec<String>>> {
+    fn evaluate(&mut self, step: &Step, expressions: &[&str], from: &str) -> Result<Result<Vec<String>>> {
         let boxed: Vec<String> = expressions.iter().map(|expression| format!("{{\"v\":{expression}}}")).collect();
         let body = body(&self.expand(&format!("SELECT VALUE [{}]{from}", boxed.join(","))))?;
         match self.first_pass(step, &body)? {
-            Outcome::Refused(response, body) => Ok(Err(self.refusal(&response, body.as_ref()).join(" "))),
+            Outcome::Rejected(response, body) => Ok(Err(self.error_lines(&response, body.as_ref()).join(" "))),
             Outcome::Rows(paged) => {
                 let [Value::Array(values)] = paged.rows.as_slice() else {
                     return Err(format!("{} rows where one should be", paged.rows.len()));
                 };
                 let shown = |value: &Value| value.get("v").map_or_else(|| "undefined".to_owned(), json::to_string);
-                Ok(Ok(values.iter().map(|value| self.masks.hide(&shown(value))).collect()))
+                Ok(Ok(values.iter().map(|value| self.masks.mask(&shown(value))).collect()))
             }
         }
     }
@@ -117,8 +117,8 @@ impl Asker<'_> {
                     let shown: Vec<String> = paged.rows.iter().map(json::to_string).collect();
                     return Err(format!("by pages of {size} the rows are {}", shown.join(" ")));
                 }
-                Outcome::Refused(response, body) => {
-                    let why = self.refusal(&response, body.as_ref()).join(" ");
+                Outcome::Rejected(response, body) => {
+                    let why = self.error_lines(&response, body.as_ref()).join(" ");
                     return Err(format!("by pages of {size} it is refused: {why}"));
                 }
             }
@@ -129,17 +129,17 @@ impl Asker<'_> {
     fn pass(&mut self, step: &Step, body: &str, size: usize) -> Result<Outcome> {
         let path = self.path("docs");
         let headers = with(&self.query_headers(step, &path)?, "x-ms-max-item-count", &size.to_string());
-        let (first, json) = self.put("POST", &path, headers.clone(), body)?;
+        let (first, json) = self.exchange("POST", &path, headers.clone(), body)?;
         if first.status >= 300 {
-            return Ok(Outcome::Refused(first, json));
+            return Ok(Outcome::Rejected(first, json));
         }
         let mut rows = render::rows(json.as_ref()).to_vec();
         let mut next = first.header("x-ms-continuation").map(str::to_owned);
-        let mut came = rows.len();
+        let mut row_count = rows.len();
         let mut pages = 1;
         while let Some(token) = next {
-            if came != size {
-                return Err(format!("page {pages} of {size} rows has {came} and another follows"));
+            if row_count != size {
+                return Err(format!("page {pages} of {size} rows has {row_count} and another follows"));
             }
             if step.words.has("restart") && pages == 1 {
                 self.server.restart()?;
@@ -147,13 +147,13 @@ impl Asker<'_> {
             if step.words.has("split") && pages == 1 {
                 self.split()?;
             }
-            let (response, json) = self.put("POST", &path, with(&headers, "x-ms-continuation", &token), body)?;
+            let (response, json) = self.exchange("POST", &path, with(&headers, "x-ms-continuation", &token), body)?;
             if response.status >= 300 {
-                return Ok(Outcome::Refused(response, json));
+                return Ok(Outcome::Rejected(response, json));
             }
-            came = render::rows(json.as_ref()).len();
+            row_count = render::rows(json.as_ref()).len();
             pages += 1;
-            if came == 0 || pages > PAGES_MAX {
+            if row_count == 0 || pages > PAGES_MAX {
                 return Err(format!("page {pages} of {size} rows is empty, or there is no end of pages"));
             }
             rows.extend_from_slice(render::rows(json.as_ref()));
@@ -168,7 +168,7 @@ impl Asker<'_> {
             step.headers.iter().map(|(name, value)| (name.to_lowercase(), self.expand(value))).collect();
         let key = words.option("key").map(|key| self.expand(key));
         let across = words.option("across");
-        let sugar = [
+        let implied = [
             (true, "x-ms-documentdb-isquery", "True"),
             (true, "content-type", "application/query+json"),
             (key.is_some(), "x-ms-documentdb-partitionkey", key.as_deref().unwrap_or_default()),
@@ -178,7 +178,7 @@ impl Asker<'_> {
             (words.asks("metrics"), "x-ms-documentdb-populatequerymetrics", "true"),
             (words.asks("advice"), "x-ms-cosmos-populatequeryadvice", "true"),
         ];
-        for (_, name, value) in sugar.iter().filter(|(said, ..)| *said) {
+        for (_, name, value) in implied.iter().filter(|(applies, ..)| *applies) {
             add(&mut headers, name, value);
         }
         headers.extend(authorization(None, "POST", path)?);
@@ -190,30 +190,31 @@ impl Asker<'_> {
         let mut headers = self.query_headers(step, &path)?;
         add(&mut headers, "x-ms-cosmos-is-query-plan-request", "True");
         add(&mut headers, "x-ms-cosmos-supported-query-features", FEATURES);
-        let (response, json) = self.put("POST", &path, headers, body)?;
+        let (response, json) = self.exchange("POST", &path, headers, body)?;
         match json {
-            Some(plan) if response.status == 200 => Ok(render::pretty(&told(&plan), &mut self.masks)),
-            json => Ok(self.refusal(&response, json.as_ref())),
+            Some(plan) if response.status == 200 => Ok(render::pretty(&without_empty(&plan), &mut self.masks)),
+            json => Ok(self.error_lines(&response, json.as_ref())),
         }
     }
 
     // ---- rendering ------------------------------------------------------------------------------------------
 
-    fn shown(&mut self, words: &Words, paged: &Paged) -> Vec<String> {
-        let mut lines: Vec<String> = words.asks.iter().flat_map(|ask| self.x_ray(ask, &paged.first)).collect();
-        let rows = paged.rows.iter().map(|row| json::to_string(&tidy(words, row)));
+    fn result_lines(&mut self, words: &Words, paged: &Paged) -> Vec<String> {
+        let mut lines: Vec<String> =
+            words.asks.iter().flat_map(|ask| self.diagnostic_lines(ask, &paged.first)).collect();
+        let rows = paged.rows.iter().map(|row| json::to_string(&visible_row(words, row)));
         let mut rows: Vec<String> = rows.collect();
         if words.has("any") {
             rows.sort_unstable();
         }
-        lines.extend(rows.iter().map(|row| self.masks.hide(row)));
+        lines.extend(rows.iter().map(|row| self.masks.mask(row)));
         if paged.rows.is_empty() {
             lines.push("no rows".to_owned());
         }
         lines
     }
 
-    fn x_ray(&self, ask: &str, answer: &Response) -> Vec<String> {
+    fn diagnostic_lines(&self, ask: &str, answer: &Response) -> Vec<String> {
         let line = match ask {
             "plan" => answer.header("x-pleiad-query-plan").filter(|plan| !plan.is_empty()).map(str::to_owned),
             "charge" => answer.header("x-ms-request-charge").map(str::to_owned),
@@ -223,30 +224,30 @@ impl Asker<'_> {
             _ => return Vec::new(),
         };
         match line {
-            Some(_) if !self.server.tells_plans => vec![format!("{ask} {UNTOLD}")],
+            Some(_) if !self.server.shows_plans => vec![format!("{ask} {OMITTED}")],
             line => vec![format!("{ask} {}", line.as_deref().unwrap_or("none"))],
         }
     }
 
     /// Status, then a line per diagnostic: `SC1001 9-13 Syntax error, …`; and the SDK plan, if the client has to merge.
-    fn refusal(&mut self, response: &Response, body: Option<&Value>) -> Vec<String> {
+    fn error_lines(&mut self, response: &Response, body: Option<&Value>) -> Vec<String> {
         let status = match response.header("x-ms-substatus") {
             Some(substatus) => format!("{}/{substatus}", response.status),
             None => response.status.to_string(),
         };
         let Some(body) = body else { return vec![status] };
         let mut lines = vec![status];
-        lines.extend(faults(render::message(body)).into_iter().map(|line| self.masks.hide(&line)));
+        lines.extend(diagnostics(render::message(body)).into_iter().map(|line| self.masks.mask(&line)));
         if let Some(plan) = body.get("additionalErrorInfo").and_then(Value::as_str).and_then(|text| parse(text).ok()) {
-            lines.extend(render::pretty(&told(&plan), &mut self.masks));
+            lines.extend(render::pretty(&without_empty(&plan), &mut self.masks));
         }
         lines
     }
 }
 
 /// Whether a world that does not show plans has replaced the value of this line.
-pub fn is_untold(line: &str, wanted: &str) -> bool {
-    line.strip_suffix(UNTOLD).is_some_and(|ask| wanted.starts_with(ask))
+pub fn is_omitted(line: &str, wanted: &str) -> bool {
+    line.strip_suffix(OMITTED).is_some_and(|ask| wanted.starts_with(ask))
 }
 
 /// `@name = value` lines, then the query text.
@@ -267,24 +268,24 @@ fn body(written: &str) -> Result<String> {
 }
 
 /// Items without their system properties, also where they are nested in a row.
-fn tidy(words: &Words, row: &Value) -> Value {
+fn visible_row(words: &Words, row: &Value) -> Value {
     match row {
         Value::Object(object) if object.get("_self").is_none() => {
-            let members = object.iter().map(|(name, value)| (name, tidy(words, value)));
+            let members = object.iter().map(|(name, value)| (name, visible_row(words, value)));
             members.fold(Object::new(), |tidied, (name, value)| tidied.with(name, value)).into()
         }
-        row => render::tidy(words, row),
+        row => render::visible(words, row),
     }
 }
 
 /// A plan without its empty members.
-fn told(plan: &Value) -> Value {
+fn without_empty(plan: &Value) -> Value {
     let Value::Object(object) = plan else { return plan.clone() };
-    let mut told = Object::new();
+    let mut result = Object::new();
     for (name, value) in object.iter().filter(|(_, value)| !is_empty(value)) {
-        told.set(name, if name == "queryInfo" { self::told(value) } else { value.clone() });
+        result.set(name, if name == "queryInfo" { self::without_empty(value) } else { value.clone() });
     }
-    told.into()
+    result.into()
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -296,10 +297,10 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn faults(message: &str) -> Vec<String> {
+fn diagnostics(message: &str) -> Vec<String> {
     let errors = parse(message).ok().and_then(|body| Some(body.get("errors")?.as_array()?.to_vec()));
     let Some(errors) = errors else { return message.lines().map(str::to_owned).collect() };
-    let fault = |error: &Value| {
+    let diagnostic = |error: &Value| {
         let at = |end: &str| error.get("location").and_then(|at| at.get(end)).map_or_else(String::new, json::to_string);
         let text = |name: &str| match error.get(name) {
             Some(Value::String(text)) => text.clone(),
@@ -310,7 +311,7 @@ fn faults(message: &str) -> Vec<String> {
         let below = line.map_or_else(String::new, |line| format!(" (line {line}, column {})", at("column")));
         format!("{} {}-{}{below} {}", text("code"), at("start"), at("end"), text("message"))
     };
-    errors.iter().map(fault).collect()
+    errors.iter().map(diagnostic).collect()
 }
 
 /// `retrieved 7 output 3`
@@ -339,12 +340,12 @@ fn advice(answer: &Response) -> String {
 /// `utilized /price/? high precise; potential (/a ASC, /b ASC) high precise`, or `none`
 fn indexes(answer: &Response) -> Option<String> {
     let decoded = STANDARD.decode(answer.header("x-ms-cosmos-index-utilization")?).ok()?;
-    let told = json::parse(&decoded).ok()?;
+    let utilization = json::parse(&decoded).ok()?;
     let kinds =
         ["UtilizedSingleIndexes", "UtilizedCompositeIndexes", "PotentialSingleIndexes", "PotentialCompositeIndexes"];
     let of_kind = |kind: &&str| {
         let name = if kind.starts_with("Utilized") { "utilized" } else { "potential" };
-        let list = told.get(kind).and_then(Value::as_array).unwrap_or_default();
+        let list = utilization.get(kind).and_then(Value::as_array).unwrap_or_default();
         list.iter().map(|index| format!("{name} {}", described(index))).collect::<Vec<_>>()
     };
     let lines: Vec<String> = kinds.iter().flat_map(of_kind).collect();
@@ -373,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_stand_before_the_text() {
+    fn parameters_precede_the_text() {
         let sent = body("@a = 1\n@b = \"x = y\"\nSELECT @a\nFROM c").unwrap();
         let wanted =
             r#"{"query":"SELECT @a\nFROM c","parameters":[{"name":"@a","value":1},{"name":"@b","value":"x = y"}]}"#;
@@ -381,11 +382,11 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_told_by_code_and_place() {
+    fn diagnostics_have_code_and_position() {
         let message =
             r#"{"errors":[{"severity":"Error","location":{"start":9,"end":13},"code":"SC1001","message":"No."}]}"#;
-        assert_eq!(faults(message), ["SC1001 9-13 No."]);
-        assert_eq!(faults(&message.replace("\"SC1001\"", "2206")), ["2206 9-13 No."]);
-        assert_eq!(faults("plain"), ["plain"]);
+        assert_eq!(diagnostics(message), ["SC1001 9-13 No."]);
+        assert_eq!(diagnostics(&message.replace("\"SC1001\"", "2206")), ["2206 9-13 No."]);
+        assert_eq!(diagnostics("plain"), ["plain"]);
     }
 }

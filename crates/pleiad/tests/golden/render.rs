@@ -17,7 +17,7 @@ use crate::runner::Answer;
 
 const COLUMNS_MAX: usize = 110;
 /// Properties of every resource; shown with `+system`.
-const SYSTEM: [&str; 13] = [
+const SYSTEM_PROPERTIES: [&str; 13] = [
     "_rid",
     "_self",
     "_etag",
@@ -36,11 +36,11 @@ const TIMES: [&str; 2] = ["_ts", "crts"];
 /// Larger values of these properties are timestamps.
 const TS_S_MIN: i64 = 1_600_000_000;
 /// Words with a plus that do not request a header.
-const SHAPES: [&str; 6] = ["system", "pages", "changes", "sorted", "ids", "nobody"];
+const NOT_HEADERS: [&str; 6] = ["system", "pages", "changes", "sorted", "ids", "nobody"];
 
 pub fn answer(words: &Words, answer: &Answer, masks: &mut Masks) -> Vec<String> {
     let mut lines = vec![status(answer)];
-    for ask in words.asks.iter().filter(|ask| !SHAPES.contains(&ask.as_str())) {
+    for ask in words.asks.iter().filter(|ask| !NOT_HEADERS.contains(&ask.as_str())) {
         lines.push(header(ask, answer.header_of(ask), masks));
     }
     if words.asks("pages") {
@@ -70,7 +70,7 @@ fn header(ask: &str, value: Option<&str>, masks: &mut Masks) -> String {
         ("session", Some(token)) => {
             token.split_once(':').map_or(token.to_owned(), |(_, vector)| format!("<range>:{vector}"))
         }
-        (_, Some(value)) => masks.hide(value),
+        (_, Some(value)) => masks.mask(value),
     };
     format!("{ask} {shown}")
 }
@@ -78,17 +78,19 @@ fn header(ask: &str, value: Option<&str>, masks: &mut Masks) -> String {
 fn body(words: &Words, answer: &Answer, masks: &mut Masks) -> Vec<String> {
     let Some(body) = &answer.body else { return Vec::new() };
     if answer.response.status >= 400 {
-        return vec![hide_range(masks.hide(message(body)), answer)];
+        return vec![hide_range(masks.mask(message(body)), answer)];
     }
     match (feed(body), body) {
-        (Some((name, rows)), _) => shown_feed(words, name, rows, masks),
-        (None, Value::Array(results)) => results.iter().flat_map(|result| shown_result(words, result, masks)).collect(),
-        (None, _) => pretty(&tidy(words, body), masks),
+        (Some((name, rows)), _) => feed_lines(words, name, rows, masks),
+        (None, Value::Array(results)) => {
+            results.iter().flat_map(|result| operation_lines(words, result, masks)).collect()
+        }
+        (None, _) => pretty(&visible(words, body), masks),
     }
 }
 
 /// One operation of a batch: `404/0 Resource Not Found. …`, `200 {"id":"1"}`.
-fn shown_result(words: &Words, result: &Value, masks: &mut Masks) -> Vec<String> {
+fn operation_lines(words: &Words, result: &Value, masks: &mut Masks) -> Vec<String> {
     let number = |name: &str| result.get(name).and_then(Value::as_i64);
     let (status, substatus) = (number("statusCode").unwrap_or_default(), number("subStatusCode"));
     let mut line = substatus.map_or(status.to_string(), |substatus| format!("{status}/{substatus}"));
@@ -96,10 +98,10 @@ fn shown_result(words: &Words, result: &Value, masks: &mut Masks) -> Vec<String>
         line += &format!(" charge {}", result.get("requestCharge").map(json::to_string).unwrap_or_default());
     }
     if status >= 400 {
-        return vec![format!("{line} {}", masks.hide(message(result)))];
+        return vec![format!("{line} {}", masks.mask(message(result)))];
     }
     let Some(item) = result.get("resourceBody") else { return vec![line] };
-    let mut lines = pretty(&tidy(words, item), masks);
+    let mut lines = pretty(&visible(words, item), masks);
     lines[0].insert_str(0, &format!("{line} "));
     lines
 }
@@ -112,25 +114,25 @@ fn hide_range(message: String, answer: &Answer) -> String {
     }
 }
 
-fn shown_feed(words: &Words, name: &str, rows: &[Value], masks: &mut Masks) -> Vec<String> {
+fn feed_lines(words: &Words, name: &str, rows: &[Value], masks: &mut Masks) -> Vec<String> {
     let title = format!("{name} {}", rows.len());
     if words.asks("ids") {
         let mut ids: Vec<&str> = rows.iter().filter_map(|row| row.get("id")?.as_str()).collect();
         if words.asks("sorted") {
             ids.sort_unstable();
         }
-        let shown = Some(masks.hide(&ids.join(" "))).filter(|ids| !ids.is_empty());
+        let shown = Some(masks.mask(&ids.join(" "))).filter(|ids| !ids.is_empty());
         return std::iter::once(title).chain(shown).collect();
     }
     let mut rows = rows.to_vec();
     if words.asks("sorted") {
         rows.sort_by_cached_key(|row| json::to_string(&without_system(row)));
     }
-    std::iter::once(title).chain(rows.iter().flat_map(|row| pretty(&tidy(words, row), masks))).collect()
+    std::iter::once(title).chain(rows.iter().flat_map(|row| pretty(&visible(words, row), masks))).collect()
 }
 
 /// The visible members of a resource: those of `only`, all with `+system`, otherwise all but the system properties.
-pub fn tidy(words: &Words, value: &Value) -> Value {
+pub fn visible(words: &Words, value: &Value) -> Value {
     let Value::Object(object) = value else { return value.clone() };
     let mut object = object.clone();
     if let Some(only) = words.option("only") {
@@ -151,7 +153,7 @@ fn without_times(value: &Value) -> Value {
 fn without_system(value: &Value) -> Value {
     let Value::Object(object) = value else { return value.clone() };
     let mut object = object.clone();
-    object.retain(|name, _| !SYSTEM.contains(&name));
+    object.retain(|name, _| !SYSTEM_PROPERTIES.contains(&name));
     Value::Object(object)
 }
 
@@ -204,7 +206,7 @@ pub fn message(body: &Value) -> &str {
 
 /// On one line if it fits, otherwise a line per member.
 pub fn pretty(value: &Value, masks: &mut Masks) -> Vec<String> {
-    let flat = masks.hide(&json::to_string(value));
+    let flat = masks.mask(&json::to_string(value));
     let members: Vec<(String, &Value)> = match value {
         _ if flat.chars().count() <= COLUMNS_MAX => return vec![flat],
         Value::Object(object) => {

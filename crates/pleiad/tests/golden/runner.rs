@@ -26,9 +26,9 @@ const ACTIVITY: &str = "6f0e5a2e-94d0-4bd4-8ad8-3d2a7e1f4c11";
 const PAGES_MAX: usize = 200;
 const SPLITS_MAX: u32 = 3;
 /// Effects of background work must be visible within this time.
-const EVENTUALLY: Duration = Duration::from_secs(20);
+const EVENTUALLY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Relative paths of the management API for the current container.
-const MANAGED: [&str; 4] = ["partitions", "keys", "statistics", "throughput"];
+const MANAGEMENT_PATHS: [&str; 4] = ["partitions", "keys", "statistics", "throughput"];
 /// Feeds below the page's database; other relative paths are below the current container.
 const BELOW_DATABASE: [&str; 3] = ["colls", "users", "clientencryptionkeys"];
 
@@ -40,7 +40,7 @@ pub struct Answer {
     pub pages: Vec<usize>,
 }
 
-pub struct Asker<'a> {
+pub struct Runner<'a> {
     pub server: &'a mut Server,
     database: String,
     container: String,
@@ -48,7 +48,7 @@ pub struct Asker<'a> {
     definitions: HashMap<String, ContainerDefinition>,
     saved: HashMap<String, Answer>,
     /// The number of listed items so far, the source of generated ids.
-    listed: u32,
+    item_count: u32,
     /// How often each container was split, in the splitting world.
     splits: HashMap<String, u32>,
     pub masks: Masks,
@@ -58,19 +58,19 @@ pub struct Asker<'a> {
 pub fn run(page: &Page, server: &mut Server) -> Result<Vec<Vec<String>>> {
     let database = server.next_database();
     let masks = Masks::new(&database, server.client.port);
-    let (container, definitions, saved, listed, splits) = Default::default();
-    let mut asker = Asker { server, database, container, definitions, saved, listed, splits, masks };
-    let answers = asker.create_database(page).and_then(|()| asker.steps(page));
-    asker.clear()?;
+    let (container, definitions, saved, item_count, splits) = Default::default();
+    let mut runner = Runner { server, database, container, definitions, saved, item_count, splits, masks };
+    let answers = runner.create_database(page).and_then(|()| runner.steps(page));
+    runner.clear()?;
     answers
 }
 
-impl Asker<'_> {
+impl Runner<'_> {
     fn steps(&mut self, page: &Page) -> Result<Vec<Vec<String>>> {
         let mut answers = Vec::new();
         for step in &page.steps {
-            if self.server.splits && !step.is_scene() {
-                self.split_quietly()?;
+            if self.server.splits && !step.is_setup() {
+                self.try_split()?;
             }
             let answer = self.step(step).map_err(|why| format!("line {}: {why}", step.line))?;
             if step.is_answered() {
@@ -85,7 +85,7 @@ impl Asker<'_> {
             "settings" | "database" => Ok(Vec::new()),
             "container" => self.container(&step.words),
             "item" => self.items(&step.words, 1),
-            "items" if step.body.is_some() => self.list(step),
+            "items" if step.body.is_some() => self.create_items(step),
             "items" => self.items(&step.words, count(&step.words)?),
             "query" => self.query(step),
             "values" => self.values(step),
@@ -93,7 +93,7 @@ impl Asker<'_> {
                 self.container = step.words.rest.first().cloned().ok_or("in which container?")?;
                 Ok(Vec::new())
             }
-            _ => self.question(step),
+            _ => self.request(step),
         }
     }
 
@@ -126,7 +126,7 @@ impl Asker<'_> {
         let definition = ContainerDefinition::create(&definition).map_err(|e| e.to_string())?;
         self.definitions.insert(id.clone(), definition);
         self.container = id.clone();
-        self.listed = 0;
+        self.item_count = 0;
         Ok(Vec::new())
     }
 
@@ -142,14 +142,14 @@ impl Asker<'_> {
     }
 
     /// `items {"pk":"a"}` and a line per item: adds the common members, and a number as id if the item has none.
-    fn list(&mut self, step: &Step) -> Result<Vec<String>> {
+    fn create_items(&mut self, step: &Step) -> Result<Vec<String>> {
         let common = step.words.body.as_deref().map(parse).transpose()?;
         for line in step.body.as_deref().unwrap_or_default().lines() {
             let Value::Object(own) = parse(&self.expand(line))? else { return Err(format!("`{line}` is no item")) };
-            self.listed += 1;
+            self.item_count += 1;
             let mut item = Object::new();
             if own.get("id").is_none() {
-                item.set("id", self.listed.to_string());
+                item.set("id", self.item_count.to_string());
             }
             let common = common.as_ref().and_then(Value::as_object).into_iter().flat_map(|common| common.iter());
             for (name, value) in own.iter().chain(common.filter(|(name, _)| own.get(name).is_none())) {
@@ -183,10 +183,10 @@ impl Asker<'_> {
 
     // ---- requests -------------------------------------------------------------------------------------------
 
-    fn question(&mut self, step: &Step) -> Result<Vec<String>> {
+    fn request(&mut self, step: &Step) -> Result<Vec<String>> {
         let words = &step.words;
         let answer = match words.option("eventually") {
-            Some(rows) => self.awaited(step, rows.parse().map_err(|_| format!("{rows} is no number of rows"))?)?,
+            Some(rows) => self.poll(step, rows.parse().map_err(|_| format!("{rows} is no number of rows"))?)?,
             None => self.answer(step)?,
         };
         if !step.is_answered() {
@@ -200,11 +200,11 @@ impl Asker<'_> {
     }
 
     /// Repeats the request until it returns this many rows; after a timeout the last response is the answer.
-    fn awaited(&mut self, step: &Step, rows: usize) -> Result<Answer> {
+    fn poll(&mut self, step: &Step, rows: usize) -> Result<Answer> {
         let began = Instant::now();
         loop {
             let answer = self.answer(step)?;
-            if render::rows(answer.body.as_ref()).len() == rows || began.elapsed() > EVENTUALLY {
+            if render::rows(answer.body.as_ref()).len() == rows || began.elapsed() > EVENTUALLY_TIMEOUT {
                 return Ok(answer);
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -216,7 +216,7 @@ impl Asker<'_> {
         let path = self.path(words.rest.first().ok_or("which path?")?);
         let headers = self.headers(step, &path)?;
         let body = self.expand(words.body.as_deref().or(step.body.as_deref()).unwrap_or_default());
-        let (response, json) = self.put(&words.first, &path, headers.clone(), &body)?;
+        let (response, json) = self.exchange(&words.first, &path, headers.clone(), &body)?;
         let mut answer = Answer { pages: vec![render::rows(json.as_ref()).len()], response, body: json };
         while words.asks("pages") && answer.pages.len() < PAGES_MAX {
             let Some(token) = answer.response.header("x-ms-continuation") else { break };
@@ -224,7 +224,7 @@ impl Asker<'_> {
             if words.has("split") && answer.pages.len() == 1 {
                 self.split()?;
             }
-            let (response, json) = self.put(&words.first, &path, next, &body)?;
+            let (response, json) = self.exchange(&words.first, &path, next, &body)?;
             answer.pages.push(render::rows(json.as_ref()).len());
             answer.body = render::joined(answer.body.take(), json);
             answer.response = response;
@@ -235,7 +235,7 @@ impl Asker<'_> {
             if words.has("split") && answer.pages.len() == 1 {
                 self.split()?;
             }
-            let (response, json) = self.put(&words.first, &path, next, &body)?;
+            let (response, json) = self.exchange(&words.first, &path, next, &body)?;
             answer.pages.push(render::rows(json.as_ref()).len());
             answer.body = if json.is_some() { render::joined(answer.body.take(), json) } else { answer.body };
             answer.response = response;
@@ -248,7 +248,7 @@ impl Asker<'_> {
         let given = step.headers.iter().map(|(name, value)| (name.to_lowercase(), self.expand(value)));
         let mut headers: Vec<(String, String)> = given.collect();
         let key = words.option("key").map(|key| self.expand(key));
-        let sugar = [
+        let implied = [
             (key.is_some(), "x-ms-documentdb-partitionkey", key.as_deref().unwrap_or_default()),
             (words.has("upsert"), "x-ms-documentdb-is-upsert", "True"),
             (words.has("query"), "x-ms-documentdb-isquery", "True"),
@@ -258,7 +258,7 @@ impl Asker<'_> {
             (words.has("query"), "content-type", "application/query+json"),
             (words.body.is_some() || step.body.is_some(), "content-type", "application/json"),
         ];
-        for (_, name, value) in sugar.iter().filter(|(said, ..)| *said) {
+        for (_, name, value) in implied.iter().filter(|(applies, ..)| *applies) {
             add(&mut headers, name, value);
         }
         for (name, value) in authorization(words.option("signed"), &words.first, path)? {
@@ -273,7 +273,7 @@ impl Asker<'_> {
         let first = path.split(['/', '?']).next().unwrap_or_default();
         match first {
             "" => path,
-            managed if MANAGED.contains(&managed) => {
+            managed if MANAGEMENT_PATHS.contains(&managed) => {
                 format!("/_pleiad/v1/containers/{}/{}/{path}", self.database, self.container)
             }
             feed if BELOW_DATABASE.contains(&feed) => format!("/dbs/{}/{path}", self.database),
@@ -290,10 +290,10 @@ impl Asker<'_> {
         body: &str,
     ) -> Result<(Response, Option<Value>)> {
         headers.extend(authorization(None, method, path)?);
-        self.put(method, path, headers, body)
+        self.exchange(method, path, headers, body)
     }
 
-    pub fn put(
+    pub fn exchange(
         &mut self,
         method: &str,
         path: &str,
@@ -311,14 +311,14 @@ impl Asker<'_> {
             [] => None,
             text => Some(json::parse(text).map_err(|e| format!("the answer is not JSON: {e}"))?),
         };
-        check_always(path, &response, json.as_ref())?;
+        check_response(path, &response, json.as_ref())?;
         self.masks.learn(&response, json.as_ref());
         Ok((response, json))
     }
 
     /// Splits the current container before a request, a few times per container, if it has a partition key. Failed
     /// splits are ignored.
-    fn split_quietly(&mut self) -> Result<()> {
+    fn try_split(&mut self) -> Result<()> {
         let is_keyed = |definition: &ContainerDefinition| definition.partition_key.is_some();
         let times = self.splits.entry(self.container.clone()).or_default();
         if *times >= SPLITS_MAX || !self.definitions.get(&self.container).is_some_and(is_keyed) {
@@ -344,7 +344,7 @@ impl Asker<'_> {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('<') {
             out += before;
-            match after.split_once('>').and_then(|(inner, after)| Some((self.meaning(inner)?, after))) {
+            match after.split_once('>').and_then(|(inner, after)| Some((self.placeholder(inner)?, after))) {
                 Some((meaning, after)) => {
                     out += &meaning;
                     rest = after;
@@ -358,7 +358,7 @@ impl Asker<'_> {
         out + rest
     }
 
-    fn meaning(&self, inner: &str) -> Option<String> {
+    fn placeholder(&self, inner: &str) -> Option<String> {
         if inner == "db" {
             return Some(self.database.clone());
         }
@@ -399,10 +399,10 @@ impl Answer {
     }
 }
 
-fn check_always(path: &str, response: &Response, body: Option<&Value>) -> Result<()> {
+fn check_response(path: &str, response: &Response, body: Option<&Value>) -> Result<()> {
     let is_free = path.starts_with("/_pleiad");
     let charge = response.header("x-ms-request-charge").and_then(|charge| charge.parse::<f64>().ok());
-    let told = [
+    let checks = [
         (response.header("x-ms-activity-id") == Some(ACTIVITY), "does not echo the activity id"),
         (charge.is_some_and(|charge| charge > 0.0 || is_free || response.status == 429), "has no request charge"),
         (body.is_none() || response.header("content-type") == Some("application/json"), "is not marked as JSON"),
@@ -411,7 +411,7 @@ fn check_always(path: &str, response: &Response, body: Option<&Value>) -> Result
             "has no code and message",
         ),
     ];
-    match told.iter().find(|(holds, _)| !holds) {
+    match checks.iter().find(|(holds, _)| !holds) {
         Some((_, what)) => Err(format!("the answer ({}) {what}", response.status)),
         None => Ok(()),
     }

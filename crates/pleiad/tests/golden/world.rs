@@ -19,7 +19,7 @@ use crate::line::Words;
 const RU_UNSPECIFIED: u32 = 400;
 const PARTITIONS: [u32; 3] = [1, 3, 16];
 /// Access paths, metrics and charges depend on the number of partitions: pages state them for this number.
-const PARTITIONS_TOLD: u32 = 3;
+const PARTITIONS_STATED: u32 = 3;
 
 /// The `name=value`s of a page's `settings` line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +30,7 @@ pub struct World {
     store: Store,
     flags: Vec<String>,
     name: String,
-    tells_plans: bool,
+    shows_plans: bool,
     /// The current container is split between requests.
     splits: bool,
 }
@@ -38,7 +38,7 @@ pub struct World {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Store {
     Memory,
-    Embedded,
+    RocksDb,
 }
 
 pub struct Server {
@@ -48,7 +48,7 @@ pub struct Server {
     /// Deleted with the server.
     data: TempDir,
     pages: u32,
-    pub tells_plans: bool,
+    pub shows_plans: bool,
     pub splits: bool,
 }
 
@@ -61,45 +61,45 @@ impl Settings {
 impl World {
     pub fn all(settings: &Settings) -> Vec<World> {
         let in_store = |store| match settings.0.as_slice() {
-            [] => PARTITIONS.map(|partitions| World::divided(store, partitions)).to_vec(),
+            [] => PARTITIONS.map(|partitions| World::with_partitions(store, partitions)).to_vec(),
             flags => {
-                vec![World { store, flags: flags.to_vec(), name: flags.join(" "), tells_plans: true, splits: false }]
+                vec![World { store, flags: flags.to_vec(), name: flags.join(" "), shows_plans: true, splits: false }]
             }
         };
         let splitting = settings.0.is_empty().then(World::splitting);
-        [Store::Memory, Store::Embedded].into_iter().flat_map(in_store).chain(splitting).collect()
+        [Store::Memory, Store::RocksDb].into_iter().flat_map(in_store).chain(splitting).collect()
     }
 
     /// The world whose access paths, metrics and charges a page states.
     pub fn stated(settings: &Settings) -> Option<World> {
-        World::all(settings).into_iter().find(|world| world.tells_plans)
+        World::all(settings).into_iter().find(|world| world.shows_plans)
     }
 
     /// Starts with one partition per container, which is split between requests.
     fn splitting() -> World {
-        World { name: "splitting".to_owned(), splits: true, ..World::divided(Store::Embedded, 1) }
+        World { name: "splitting".to_owned(), splits: true, ..World::with_partitions(Store::RocksDb, 1) }
     }
 
-    fn divided(store: Store, partitions: u32) -> World {
+    fn with_partitions(store: Store, partitions: u32) -> World {
         let initial_ru = RU_UNSPECIFIED.div_ceil(partitions);
         World {
             store,
             flags: vec![format!("--partition-initial-ru={initial_ru}")],
             name: format!("{partitions} partitions"),
-            tells_plans: partitions == PARTITIONS_TOLD,
+            shows_plans: partitions == PARTITIONS_STATED,
             splits: false,
         }
     }
 
     pub fn start(&self) -> Result<Server> {
         let data = TempDir::new().map_err(|e| e.to_string())?;
-        let (child, client) = self.greet(&data)?;
-        let (tells_plans, splits) = (self.tells_plans, self.splits);
-        Ok(Server { world: self.clone(), child, client, data, pages: 0, tells_plans, splits })
+        let (child, client) = self.start_process(&data)?;
+        let (shows_plans, splits) = (self.shows_plans, self.splits);
+        Ok(Server { world: self.clone(), child, client, data, pages: 0, shows_plans, splits })
     }
 
     /// Starts the process and waits for the ready line, which contains the port.
-    fn greet(&self, data: &TempDir) -> Result<(Child, Client)> {
+    fn start_process(&self, data: &TempDir) -> Result<(Child, Client)> {
         let mut child = self.spawn(data)?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line).map_err(|e| e.to_string())?;
@@ -119,7 +119,7 @@ impl World {
         pleiad.args(["dev", "--quiet", "--port=0", "--tls=off", "--log-level=error"]).args(&self.flags);
         match self.store {
             Store::Memory => pleiad.arg("--ephemeral"),
-            Store::Embedded => pleiad.arg("--data").arg(data.path()),
+            Store::RocksDb => pleiad.arg("--data").arg(data.path()),
         };
         // The environment of the test run must not change the settings.
         pleiad.env_clear().env("PLEIAD_PRIMARY_KEY", EMULATOR_KEY).env("PLEIAD_PRIMARY_READ_ONLY_KEY", READ_ONLY_KEY);
@@ -142,7 +142,7 @@ impl Server {
         }
         let _ = self.child.kill(); // fails if it has exited already
         let _ = self.child.wait();
-        (self.child, self.client) = self.world.greet(&self.data)?;
+        (self.child, self.client) = self.world.start_process(&self.data)?;
         Ok(())
     }
 
