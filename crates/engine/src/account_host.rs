@@ -1,12 +1,12 @@
-//! The account while it is served: one engine at a time, and snapshots to go back to.
+//! Account host: serves one engine at a time, takes account snapshots, and swaps the engine on restore.
 //!
-//! Promise: a snapshot holds every write that was acknowledged before it was asked for, and is taken without stopping anybody. A
-//! restore leaves, whenever the program ends, either the account as it was or the one of the snapshot; if it fails, the
-//! account goes on as it was. Whoever asked an engine that has had its time gets one answer: the next engine's, or, when the restore
-//! failed, what the old one has said, unless it turned the request away.
+//! Guarantees: a snapshot holds every write that was acknowledged before it was requested; taking it stops no reader or
+//! writer. If the program ends during a restore, the account is either as it was or as in the snapshot; if the restore
+//! fails, the account stays as it was. A request that ran on a retired engine gets one response: the next engine's, or,
+//! when the restore failed, the retired engine's own, unless that engine rejected the request.
 //!
 //! ```text
-//! snapshot's store opened ── old engine takes no more writes ── rows carried over ── LIVE ── new engine ── old one closed
+//! snapshot's store opened ── old engine rejects writes ── high-water marks raised ── LIVE ── new engine ── old closed
 //!                            └─────────── writers wait, for milliseconds ───────────────┘
 //! ```
 
@@ -28,13 +28,13 @@ pub struct AccountHost {
     current: ArcSwap<Engine>,
     /// Held while a snapshot is taken, restored or deleted.
     turn: Mutex<()>,
-    /// Whether one engine is being exchanged for another.
+    /// Whether one engine is being swapped for another.
     exchanging: watch::Sender<bool>,
-    /// Former engines that are being closed.
+    /// Retired engines that are being closed.
     closing: TaskTracker,
 }
 
-/// What was restored, and how long it took.
+/// The restored snapshot, and how long the restore took.
 #[derive(Clone, Debug)]
 pub struct Restored {
     pub snapshot: CheckpointInfo,
@@ -52,8 +52,8 @@ impl AccountHost {
         self.current.load_full()
     }
 
-    /// Who has to be asked in place of an engine that has answered: nobody, if its answer counts. `turned_away` says that it would not
-    /// do what it was asked.
+    /// The engine on which a request must run again after `engine` has answered it: none, if that answer counts.
+    /// `rejected` says that `engine` did not do what was requested.
     pub async fn instead_of(&self, asked: &Engine, turned_away: bool) -> Result<Option<Arc<Engine>>> {
         if !asked.is_retired() {
             return Ok(None);
@@ -62,15 +62,15 @@ impl AccountHost {
         if turned_away || asked.superseded.load(Ordering::Acquire) {
             return self.successor().await.map(Some);
         }
-        // The account stayed as it was, with what was asked done: to ask again would do it twice.
+        // The restore failed, and `engine` has done what was requested: to run it again would do it twice.
         Ok(None)
     }
 
     async fn exchanged(&self) {
-        let _ = self.exchanging.subscribe().wait_for(|exchanging| !exchanging).await; // the sender is ours
+        let _ = self.exchanging.subscribe().wait_for(|exchanging| !exchanging).await; // `self` holds the sender
     }
 
-    /// The engine that answers, once none is being exchanged.
+    /// The engine that serves the account; waits while a swap is running.
     pub async fn successor(&self) -> Result<Arc<Engine>> {
         self.exchanged().await;
         let engine = self.engine();
@@ -80,7 +80,7 @@ impl AccountHost {
         }
     }
 
-    /// Keeps the account as it is now. One of the same name gives way only if `replace` says so.
+    /// Takes a snapshot of the account as it is now. A snapshot of the same name is replaced only if `replace` is set.
     pub async fn take_snapshot(&self, name: &str, replace: bool) -> Result<CheckpointInfo> {
         check_resource_name(name)?;
         let _turn = self.turn.lock().await;
@@ -94,7 +94,7 @@ impl AccountHost {
         store.keep(name, engine.now_ms()).await
     }
 
-    /// In the order of their names.
+    /// In the order of names.
     pub async fn snapshots(&self) -> Result<Vec<CheckpointInfo>> {
         self.engine().catalog.hands().0.kept().await
     }
@@ -109,10 +109,10 @@ impl AccountHost {
         if store.forget(name).await? { Ok(()) } else { Err(unknown(name)) }
     }
 
-    /// The account is again what it was when the snapshot was taken.
+    /// Restores the account to what it was when the snapshot was taken.
     pub async fn restore(self: &Arc<Self>, name: &str) -> Result<Restored> {
         let (live, name) = (self.clone(), name.to_owned());
-        // A task of its own: whoever asked may hang up, and half a restore is no account.
+        // A task of its own: the client may disconnect, and a restore must not end halfway.
         let restored = tokio::spawn(async move { live.exchange(&name).await }).await;
         restored.unwrap_or_else(|_| Err(Error::internal("the restore ended before it was done")))
     }
@@ -134,11 +134,11 @@ impl AccountHost {
                 drop(store);
                 self.close_behind(old);
                 let took = began.elapsed();
-                tracing::info!(snapshot = name, took_ms = took.as_millis() as u64, "the account is restored");
+                tracing::info!(snapshot = name, took_ms = took.as_millis() as u64, "account restored");
                 Ok(Restored { snapshot, took })
             }
             Err(error) => {
-                tracing::warn!(snapshot = name, %error, "a restore failed; the account stays as it was");
+                tracing::warn!(snapshot = name, %error, "restore failed; the account stays as it was");
                 revived.retire();
                 drop(revived);
                 old.close().await;
@@ -150,22 +150,22 @@ impl AccountHost {
         }
     }
 
-    /// Its chores end at their next step, its readers when they have read; then its files go.
+    /// Its jobs end at their next step, its readers when they have finished; then its files are deleted.
     fn close_behind(&self, old: Arc<Engine>) {
         let closing = self.closing.enter();
         tokio::spawn(async move {
             old.close().await;
-            // Closing a database waits for the disk.
+            // Closing a store blocks on the disk.
             let _ = tokio::task::spawn_blocking(move || drop((old, closing))).await;
         });
     }
 
-    /// The program is about to end: splits, merges and copies stop where they are, so that nobody waits for one.
+    /// Called before the program ends: splits, merges and copies stop where they are, so that no request waits for one.
     pub fn stop_jobs(&self) {
         self.engine().catalog.jobs().close();
     }
 
-    /// Finishes what is queued and makes it durable.
+    /// Commits the queued writes and makes them durable.
     pub async fn close(&self) {
         let _turn = self.turn.lock().await;
         self.engine().close().await;
@@ -174,19 +174,19 @@ impl AccountHost {
 }
 
 impl Engine {
-    /// Whether another engine answers for the account from now on.
+    /// Whether another engine serves the account from now on.
     pub fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }
 
-    /// Takes no more writes; those that were taken are durable and seen.
+    /// Accepts no more writes; those accepted before are durable and visible.
     async fn retire(&self) {
         self.retired.store(true, Ordering::Release);
         self.catalog.jobs().close();
         self.committer.stop().await;
     }
 
-    /// An engine on an earlier state of the account's store.
+    /// Opens the engine that replaces this one, on an earlier state of the account's store.
     async fn succeeded_by(&self, store: &Arc<AnyStore>) -> Result<Engine> {
         carry_over(store, &self.catalog).await?;
         let next = self.on(store.clone()).await?;
@@ -200,14 +200,14 @@ impl Engine {
         }
     }
 
-    /// The same account on another store: nothing that was learned of items is kept.
+    /// The same account on another store: nothing that this engine derived from items is carried over.
     async fn on(&self, store: Arc<AnyStore>) -> Result<Engine> {
         let next = Engine::open_on(store, self.durability, *self.catalog.limits(), self.env.clone()).await?;
         Ok(Engine { query_permits: self.query_permits.clone(), scripts: self.scripts.clone(), ..next })
     }
 }
 
-/// Until it is dropped, whoever asks a retired engine waits.
+/// Until it is dropped, requests that ran on a retired engine wait.
 struct SwapGuard<'a>(&'a watch::Sender<bool>);
 
 impl SwapGuard<'_> {

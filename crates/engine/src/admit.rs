@@ -1,6 +1,6 @@
-//! May it, and where does it live: a name or a `_rid` becomes a container.
+//! Container resolution: finds the container that a request addresses by name or `_rid`.
 //!
-//! Promise: item operations take an `Admitted`, and only this module makes one.
+//! Invariant: item operations take an `Admitted`, and only this module makes one.
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ pub enum ContainerName<'a> {
     Rid(ContainerRid),
 }
 
-/// A container that exists, for a caller who knows it.
+/// The existing container that a request addresses, with the request's class, time and consistency level.
 #[derive(Clone)]
 pub struct Admitted {
     pub(crate) container: Arc<Container>,
-    /// How the request wants to be treated when there is not enough for all.
+    /// How the request is treated when the throughput does not suffice for all requests.
     pub(crate) class: RequestClass,
-    /// When it was admitted: what is over by then is not there.
+    /// When the request was admitted: items that had expired by then are not returned.
     now_s: u32,
-    /// What its reads promise.
+    /// The consistency level of its reads.
     consistency: Consistency,
 }
 
@@ -37,12 +37,12 @@ impl Admitted {
         &self.container
     }
 
-    /// Which of its items are over.
+    /// Decides which items of the container have expired.
     pub(crate) fn expiry(&self) -> Expiry {
         self.container.schema.expiry(self.now_s)
     }
 
-    /// The same request, at a newer version of its container.
+    /// The same request, with a newer version of its container.
     pub(crate) fn at(&self, container: Arc<Container>) -> Self {
         Admitted { container, ..self.clone() }
     }
@@ -51,7 +51,7 @@ impl Admitted {
         Admitted { class, ..self }
     }
 
-    /// Without this, as in a session.
+    /// Sets the consistency level of reads; the default is session.
     pub fn reading_at(self, consistency: Consistency) -> Self {
         Admitted { consistency, ..self }
     }
@@ -60,14 +60,14 @@ impl Admitted {
         self.consistency
     }
 
-    /// What a read costs at its level, given what it costs at one replica.
+    /// The charge of a read at the consistency level, given its charge at one replica.
     pub fn read_ru(&self, charge_ru: f64) -> f64 {
         charge_ru * f64::from(self.consistency.reads())
     }
 }
 
 impl Engine {
-    /// `intended` is the `_rid` the caller believes the container has.
+    /// `intended` is the `_rid` that the client expects the container to have.
     pub fn admit(&self, name: ContainerName<'_>, intended: Option<&str>) -> Result<Admitted> {
         let container = self.catalog.with_tree(|tree| find(tree, name).cloned());
         let container = container.ok_or_else(owner_missing)?;
@@ -82,7 +82,7 @@ impl Engine {
         }
     }
 
-    /// The container itself is asked for, so that only its database can be a missing owner.
+    /// For requests on the container itself: the only owner that can be missing is its database.
     pub fn find_container(&self, name: ContainerName<'_>) -> Result<Arc<Container>> {
         self.catalog.with_tree(|tree| match find(tree, name) {
             Some(container) => Ok(container.clone()),

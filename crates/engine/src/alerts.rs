@@ -1,7 +1,7 @@
-//! Looking after an account: which partitions are hot, which keys are nearly full.
+//! Alerts: hot partitions and nearly full partition keys.
 //!
-//! Promise: an alert is raised once for what caused it (a partition and minute; a key that passes seven tenths of its
-//! cap), and never on a request's way. Who is told, besides the log, is the program's business.
+//! Guarantees: an alert is raised once per cause (a partition and minute; a key that passes seven tenths of its
+//! limit), and never while a request is served. The program decides where alerts go besides the log.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -26,9 +26,9 @@ pub struct Alert {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum AlertKind {
-    /// A partition refused requests in the minute before.
+    /// A partition throttled requests in the previous minute.
     HotPartition { share_ru: f64, throttled: u64, busiest_key: Option<String> },
-    /// A logical partition holds more than seven tenths of what it may.
+    /// A logical partition holds more than seven tenths of its size limit.
     KeyNearlyFull { key: String, bytes: u64, bytes_max: u64 },
 }
 
@@ -57,10 +57,10 @@ impl fmt::Display for Alert {
     }
 }
 
-/// How many alerts are still told of.
+/// How many recent alerts are retained.
 const ALERTS_MAX: usize = 256;
 
-/// What was looked at last.
+/// The recent alerts, their number since the start, and the minute of the last check.
 #[derive(Default)]
 pub(crate) struct AlertLog {
     minute: AtomicU64,
@@ -79,7 +79,7 @@ impl AlertLog {
 }
 
 impl Engine {
-    /// To be called every few seconds: what happened since the last call.
+    /// Raises the alerts that are due since the last call. To be called every few seconds.
     pub fn alerts(&self) -> Vec<Alert> {
         let now_ms = self.now_ms();
         let minute = now_ms / 60_000;
@@ -99,7 +99,7 @@ impl Engine {
         alerts
     }
 
-    /// To be called now and then: which keys are the largest, where anything was written since the last look.
+    /// Finds the largest keys of each partition that was written to since the last refresh. To be called now and then.
     pub async fn look_at_keys(&self) -> Result<()> {
         let tree = self.catalog.tree();
         for container in tree.databases.values().flat_map(|database| database.containers.values()) {
@@ -110,7 +110,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The last that were raised, the latest last.
+    /// The alerts that were raised recently, the latest last.
     pub fn alerts_lately(&self) -> Vec<Alert> {
         self.watch.lately.lock().iter().cloned().collect()
     }

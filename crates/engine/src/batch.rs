@@ -1,15 +1,15 @@
-//! Many operations in one request: all or nothing, or each for itself.
+//! Transactional batch and bulk: many operations in one request, all or nothing, or each on its own.
 //!
-//! Promise: a batch is one transaction of one logical partition, in the order of its operations; when one fails nothing has
-//! happened, and the others say that they depended on it. In bulk every operation has its own outcome; those of one
-//! logical partition take place in their order and are made durable together.
+//! Guarantees: a batch is one transaction on one logical partition, in the order of its operations; when one fails,
+//! nothing is written, and the others report a failed dependency. In bulk every operation has its own outcome; those of
+//! one logical partition run in their order and become durable together.
 //!
 //! ```text
 //! batch   create a · replace b (404) · read c     424 · 404 · 424
 //! bulk    create a · replace b (404) · read c     201 · 404 · 200
 //! ```
 
-mod join_all; // futures that wait for each other
+mod join_all; // polls several futures on one task
 
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::patch::Patch;
@@ -26,14 +26,14 @@ use crate::{Admitted, Engine, EngineResponse, FeedRange, SessionToken, WriteOpti
 pub const BATCH_OPERATIONS_MAX: usize = 100;
 
 pub struct BatchOperation {
-    /// A body that nobody can read fails its operation, not the request.
+    /// A body that cannot be parsed fails its operation, not the request.
     pub action: Result<BatchAction>,
-    /// Which item is meant, where the body does not say.
+    /// The target item, where the body does not name it.
     pub id: Option<String>,
-    /// In bulk every operation has its own.
+    /// In bulk every operation has its own key.
     pub key: Option<PartitionKey>,
     pub options: WriteOptions,
-    /// The version that a reader has already.
+    /// The version that the client already has, for a read.
     pub known_etag: Option<String>,
 }
 
@@ -63,13 +63,13 @@ pub enum OperationOutcome {
     Created(Record),
     Replaced(Record),
     Read(Record),
-    /// The reader has this version.
+    /// The client already has this version.
     Unchanged(Record),
     Deleted,
 }
 
 impl Engine {
-    /// All or nothing, in one logical partition.
+    /// Runs a transactional batch: all or nothing, in one logical partition.
     pub async fn run_batch(
         &self,
         at: &Admitted,
@@ -88,8 +88,8 @@ impl Engine {
         EngineResponse { result: answer.result.map(in_order), place: answer.place, charge_ru: answer.charge_ru }
     }
 
-    /// Each for itself. `range` is where the client believes they belong. Without `go_on` the first failure is the last
-    /// operation.
+    /// Runs each operation on its own. `range` is the partition key range that the client expects them in. Without
+    /// `continue_on_error`, no operation runs after the first failure.
     pub async fn run_bulk(
         &self,
         at: &Admitted,
@@ -220,7 +220,7 @@ enum FailureMode {
     IsItsOwn,
 }
 
-/// Operations of one logical partition, with their places in the request.
+/// Operations on one logical partition, with their positions in the request.
 struct BatchGroup<'o> {
     logical: LogicalKey,
     key: PartitionKey,
@@ -233,7 +233,7 @@ impl BatchGroup<'_> {
         operation.id.as_ref().map(|id| self.logical.clone().item(id)).ok_or_else(missing)
     }
 
-    /// The whole of it was refused.
+    /// The results when the group as a whole failed.
     fn refused(&self, error: &Error) -> Vec<(usize, BatchOperationResult)> {
         let refused = |(number, _): &(usize, &BatchOperation)| {
             (*number, BatchOperationResult { result: Err(error.clone()), charge_ru: 0.0 })
@@ -242,7 +242,7 @@ impl BatchGroup<'_> {
     }
 }
 
-/// The last answer is a failure: nothing has happened.
+/// Rolls back a batch whose last result is a failure: nothing is written.
 async fn end(
     tx: Transaction<'_>,
     mut answers: Vec<(usize, BatchOperationResult)>,
@@ -277,7 +277,7 @@ fn check_count(operations: &[BatchOperation]) -> Result<()> {
     }
 }
 
-/// By logical partition, in the order in which they come; those without a usable key are answered already.
+/// Groups operations by logical partition, in request order; those without a usable key get their error here.
 fn groups<'o>(
     at: &Admitted,
     key: Option<&PartitionKey>,
@@ -303,7 +303,7 @@ fn groups<'o>(
     (groups, refused)
 }
 
-/// A request for one key stays with it, whatever its operations say: what its sender may do was decided by that key.
+/// A request for one key is confined to it, whatever its operations name: the client was authorized for that key.
 fn key_of_operation(at: &Admitted, key: Option<&PartitionKey>, operation: &BatchOperation) -> Result<PartitionKey> {
     match (&operation.key, key) {
         (Some(own), Some(given)) if own != given => Err(Error::new(Kind::KeyMismatch, KEY_MISMATCH)),
@@ -311,7 +311,7 @@ fn key_of_operation(at: &Admitted, key: Option<&PartitionKey>, operation: &Batch
     }
 }
 
-/// In the order of the request.
+/// Groups of one operation each, in request order.
 fn one_by_one(groups: Vec<BatchGroup<'_>>) -> Vec<BatchGroup<'_>> {
     let mut single: Vec<BatchGroup<'_>> = groups
         .into_iter()

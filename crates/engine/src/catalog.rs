@@ -1,7 +1,7 @@
-//! The catalog: an account's databases, containers, offers, encryption keys, users and permissions.
+//! The catalog: metadata of an account, its databases, containers, offers, encryption keys, users and permissions.
 //!
-//! Promise: readers see one whole tree at a time and never wait; changes take turns, and are
-//! durable before the tree shows them. `_rid`s are never given twice.
+//! Invariant: readers load one complete, immutable tree and take no lock. Changes are serialised by a lock and durable
+//! before the tree shows them. A `_rid` is never assigned twice.
 //!
 //! ```text
 //! account ─┬─ database ─┬─ container ─┬─ partition map ── partitions
@@ -12,20 +12,20 @@
 //! ```
 
 mod change; // create, replace, delete
-mod copy; // a database once more, under another name
-mod encryption_keys; // what clients encrypt with
-mod global_index; // an index and its source
-mod job; // a split or merge under way
-mod precondition; // which resource, and which version of it
-mod progress; // how far an index has come with its source
-mod publish; // a change becomes durable, then visible
-mod repartition; // a job begins, hands over, ends
+mod copy; // copies a database under another name
+mod encryption_keys; // client encryption keys
+mod global_index; // global secondary indexes and their sources
+mod job; // row of a running split or merge
+mod precondition; // If-Match on resources; create, upsert or replace
+mod progress; // positions of a global secondary index in its source's change feed
+mod publish; // commits a change, then makes it visible
+mod repartition; // begins, hands over and ends splits and merges
 mod rows; // the tree as rows of the store
-mod restore; // the account goes back, and clients do not notice by what they hold
-mod script; // what clients have stored to be run
-mod index_transformation; // a container whose index is being changed
-mod tree; // the resources themselves
-mod users; // who may what
+mod restore; // restore of an account snapshot: collects high-water marks
+mod script; // stored procedures, triggers, user-defined functions
+mod index_transformation; // index rebuild after a policy change
+mod tree; // the resources in memory
+mod users; // users and permissions
 
 pub use change::NewContainer;
 pub(crate) use copy::CopyPlan;
@@ -58,7 +58,7 @@ use crate::{PartitionLimits, throughput};
 #[derive(Clone)]
 pub struct Catalog {
     current: Arc<ArcSwap<CatalogTree>>,
-    /// Held over a change from its check to its publication.
+    /// The catalog lock, held by a change from its check to its publication.
     change: Arc<tokio::sync::Mutex<Counters>>,
     store: Arc<AnyStore>,
     committer: Committer,
@@ -84,22 +84,22 @@ impl Catalog {
         Ok(Catalog { current, change, store, committer, chores, jobs, limits, env })
     }
 
-    /// The tree as it is now; it does not change under the reader.
+    /// The current tree, an immutable snapshot.
     pub fn tree(&self) -> Arc<CatalogTree> {
         self.current.load_full()
     }
 
-    /// The trees to come, for whoever must not keep the account open.
+    /// The current tree and its successors, for background threads that must not keep the account open.
     pub(crate) fn current(&self) -> Weak<ArcSwap<CatalogTree>> {
         Arc::downgrade(&self.current)
     }
 
-    /// For the hot path: no reference count is touched.
+    /// For the hot path: touches no reference count.
     pub fn with_tree<T>(&self, read: impl FnOnce(&CatalogTree) -> T) -> T {
         read(&self.current.load())
     }
 
-    /// Whether partitions are still being split for an offer.
+    /// Whether partitions are still being split to provide an offer's throughput.
     pub fn is_scaling(&self, offer: &Offer) -> bool {
         self.with_tree(|tree| tree.is_scaling(offer, &self.limits))
     }
@@ -108,7 +108,7 @@ impl Catalog {
         &self.limits
     }
 
-    /// For whoever must not keep the account open while it waits.
+    /// For background threads that must not keep the account open while they wait.
     pub(crate) fn downgrade(&self) -> WeakCatalog {
         WeakCatalog {
             current: Arc::downgrade(&self.current),
@@ -138,18 +138,18 @@ impl Catalog {
         self.chores.clone()
     }
 
-    /// Waits until changes that were under way are shown.
+    /// Waits until the changes that are in progress now are published.
     pub(crate) async fn settled(&self) {
         drop(self.change.lock().await);
     }
 
-    /// A secret of this account's, for signing what clients carry for us.
+    /// The account's secret, which signs continuations and tokens that clients hold.
     pub async fn secret(&self) -> [u8; 32] {
         self.change.lock().await.secret
     }
 }
 
-/// A catalog that may be gone.
+/// A weak handle: upgrading fails once the catalog is closed.
 pub(crate) struct WeakCatalog {
     current: Weak<ArcSwap<CatalogTree>>,
     change: Weak<tokio::sync::Mutex<Counters>>,

@@ -1,13 +1,13 @@
-//! What happened in a container since: changes of its items, a page at a time.
+//! Change feed: the changed items of a container by LSN, page by page.
 //!
-//! Promise: a position is a list of stretches of the hash space, each with the LSN up to which it has been seen. It
-//! names no partition, so that it means the same when partitions have split or merged: children go on counting where
-//! their parents stopped. Within one stretch changes come in the order of LSNs and each is shown once; between
-//! stretches there is no order, and none of them waits for another.
+//! Invariant: a position is a list of EPK ranges, each with the LSN up to which it has been read. It
+//! names no partition, so that it means the same when partitions have split or merged: children continue the LSNs of
+//! their parents. Within one range, changes come in LSN order and each is returned once; between
+//! ranges there is no order, and no range waits for another.
 //!
 //! ```text
-//! p0 [00 ── 55) seen up to 7     p1 [55 ── AA) 12     p2 [AA ── FF) 3
-//!    └ asked first. It has something: that is the page, and p0 goes to the end of the queue.
+//! p0 [00 ── 55) read up to 7     p1 [55 ── AA) 12     p2 [AA ── FF) 3
+//!    └ read first. It has changes: they are the page, and p0 moves to the end of the queue.
 //! ```
 
 use std::collections::VecDeque;
@@ -26,38 +26,39 @@ use crate::response::{EngineResponse, PartitionLsn, place};
 use crate::session::SessionToken;
 use crate::{Admitted, Engine};
 
-/// What of the changes.
+/// Which changes of an item are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeMode {
-    /// Items as they are now, at their newest change.
+    /// Each item once, as it is now, at the LSN of its latest change.
     LatestVersion,
-    /// Every change, deletes too, for as long as the container keeps them.
+    /// Every change, deletes included, for as long as the container retains them.
     AllVersions,
 }
 
-/// Which changes of a container.
+/// A request for one page of a container's changes.
 #[derive(Clone, Debug)]
 pub struct ChangeRequest {
     pub mode: ChangeMode,
     pub scope: FeedRange,
     pub from: ChangeFrom,
-    /// None that is older, in seconds since 1970.
+    /// Older changes are not returned; in seconds since 1970.
     pub since_s: Option<u32>,
     pub quota: PageLimit,
 }
 
-/// Where a reader goes on, or begins.
+/// Where a reader starts or continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeFrom {
-    /// With the first change, or with the first that is not older than asked.
+    /// With the first change, or with the first that is not older than `since_s`.
     Beginning,
     Now,
-    /// Behind this LSN, in every partition that is asked: what a partition key range gives, and its children take.
+    /// After this LSN, in every partition of the scope: the position that a partition key range returns and its
+    /// children accept.
     Lsn(u64),
     Stretches(Vec<ChangeCursor>),
 }
 
-/// A part of the hash space, and how far it has been seen.
+/// A range of effective keys, and the LSN up to which it has been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeCursor {
     pub keys: EpkRange,
@@ -67,7 +68,7 @@ pub struct ChangeCursor {
 #[derive(Debug)]
 pub struct ChangeFeedPage {
     pub changes: ChangedItems,
-    /// Where the next page starts, in the order in which stretches will be asked. It is never empty.
+    /// Where the next page starts, in the order in which the ranges will be read. It is never empty.
     pub next: Vec<ChangeCursor>,
 }
 
@@ -89,7 +90,7 @@ impl ChangedItems {
         self.len() == 0
     }
 
-    /// About the sum of point reads of what is shown.
+    /// About the sum of point reads of the returned items.
     fn charge_ru(&self) -> f64 {
         match self {
             ChangedItems::Latest(records) => price::page(records.iter().map(|record| record.body().len())),
@@ -98,14 +99,14 @@ impl ChangedItems {
     }
 }
 
-/// A stretch and the one partition that holds it.
+/// A cursor and the one partition that holds its range.
 struct ChangeSlice<'a> {
     partition: &'a Partition,
     stretch: ChangeCursor,
 }
 
 impl ChangeSlice<'_> {
-    /// Whether nothing lies between the two.
+    /// Whether the two are adjacent, have read equally far and belong to one partition.
     fn continues(&self, other: &ChangeSlice<'_>) -> bool {
         let (own, others) = (&self.stretch.keys, &other.stretch.keys);
         self.partition.range.id == other.partition.range.id
@@ -114,7 +115,7 @@ impl ChangeSlice<'_> {
     }
 }
 
-/// What asking cost, and who answered last.
+/// The charge of a page, and the partition that was read last.
 #[derive(Default)]
 struct ChangeFeedCharge {
     charge_ru: f64,
@@ -142,7 +143,7 @@ impl Engine {
     }
 }
 
-/// Asks one stretch after the other until one has something.
+/// Reads one range after the other until one has changes.
 async fn read(
     meter: &Meter,
     at: &Admitted,
@@ -151,7 +152,8 @@ async fn read(
     served: &mut ChangeFeedCharge,
 ) -> Result<ChangeFeedPage> {
     check_mode(at, request)?;
-    // Processors give each range a lease, and divide it when they hear that the range is gone.
+    // Change feed processors hold a lease for each range, and split the lease when they learn that the range was split
+    // or merged.
     at.check_current(&request.scope)?;
     let reach = reach(at, &request.scope)?;
     let mut queue = slices(at, &reach, request).await?;
@@ -187,7 +189,7 @@ async fn page(partition: &Partition, request: &ChangeRequest, asked: &ChangeQuer
     })
 }
 
-/// Versions are kept where a container says so, and only from then on.
+/// Versions are stored only if the container's policy says so, and only from then on.
 fn check_mode(at: &Admitted, request: &ChangeRequest) -> Result<()> {
     if request.mode == ChangeMode::LatestVersion {
         return Ok(());
@@ -213,7 +215,7 @@ fn asked(reach: &ResolvedRange, request: &ChangeRequest, stretch: &ChangeCursor,
     ChangeQuery { scope, after: stretch.lsn, since_s: request.since_s.unwrap_or(0), expiry }
 }
 
-/// What is asked, cut where partitions end, and how far each has been seen.
+/// The requested ranges, cut at partition boundaries, each with the LSN up to which it has been read.
 async fn slices<'a>(
     at: &'a Admitted,
     reach: &ResolvedRange,
@@ -247,8 +249,8 @@ fn cut<'a>(at: &'a Admitted, stretches: &[ChangeCursor]) -> VecDeque<ChangeSlice
     pieces.collect()
 }
 
-/// Stretches of one partition that lie side by side and have come equally far are one. Each split or merge cuts at places of its
-/// own, and a position that remembered all of them would outgrow its header. Of two, the one that waits longer for its turn stays.
+/// Merges adjacent ranges of one partition that have read equally far. Each split or merge cuts at other keys, and a
+/// position that kept all cuts would outgrow its header. Two merged ranges take the later of their places in the queue.
 fn joined(slices: VecDeque<ChangeSlice<'_>>) -> Vec<ChangeCursor> {
     let mut out: Vec<ChangeSlice> = Vec::with_capacity(slices.len());
     for mut next in slices {
@@ -262,7 +264,7 @@ fn joined(slices: VecDeque<ChangeSlice<'_>>) -> Vec<ChangeCursor> {
     out.into_iter().map(|slice| slice.stretch).collect()
 }
 
-/// A position from elsewhere must be of what the request asks for.
+/// A position that the client sends must lie within the requested range.
 fn within(reach: &ResolvedRange, stretches: &[ChangeCursor]) -> Result<Vec<ChangeCursor>> {
     let inside = |stretch: &ChangeCursor| stretch.keys.min >= reach.keys.min && stretch.keys.max <= reach.keys.max;
     if stretches.is_empty() || !stretches.iter().all(inside) {

@@ -1,7 +1,7 @@
-//! Is the whole account sound: every partition of every container, and no shard that is nobody's.
+//! Consistency check of the whole account: every partition of every container, and no orphan shards.
 //!
-//! Promise: tells what disagrees and changes nothing. What a shard must look like is `partition::check`'s business;
-//! here is what only the catalog knows, namely which shards there should be.
+//! Guarantees: reports what disagrees and changes nothing. `partition::check` decides what a shard must look like;
+//! this module adds what only the catalog knows, namely which shards there should be.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::catalog::{CatalogTree, Container, to_erase};
 #[derive(Debug, Default)]
 pub struct AccountReport {
     pub databases: Vec<DatabaseReport>,
-    /// What is wrong with no partition in particular.
+    /// Problems that concern no particular partition.
     pub problems: Problems,
 }
 
@@ -45,7 +45,7 @@ impl ContainerReport {
 }
 
 impl AccountReport {
-    /// How many problems there are, told or not.
+    /// The number of problems, including those that are not listed.
     pub fn problem_count(&self) -> u64 {
         let containers = self.databases.iter().flat_map(|database| &database.containers);
         let partitions = containers.flat_map(|container| &container.partitions);
@@ -54,7 +54,7 @@ impl AccountReport {
 }
 
 impl Engine {
-    /// Compares everything that is stored with itself. Fails only when the store cannot be read.
+    /// Checks all stored rows against each other. Fails only when the store cannot be read.
     pub async fn check(&self) -> Result<AccountReport> {
         let tree = self.catalog.tree();
         let mut report = AccountReport::default();
@@ -69,8 +69,8 @@ impl Engine {
         Ok(report)
     }
 
-    /// Every shard with rows is in one partition map, is being copied to, or waits to be erased. A container that is created or dropped
-    /// during the check may be told of; the next check knows it.
+    /// Every shard with rows is in one partition map, is the target of a copy, or waits to be dropped. A container that
+    /// is created or dropped during the check may be reported as a problem; the next check has the current catalog.
     async fn check_shards(&self, tree: &CatalogTree, problems: &mut Problems) -> Result<()> {
         let (store, _) = self.catalog.hands();
         let mut known = BTreeSet::from([keyspace::CATALOG_SHARD]);
@@ -80,7 +80,7 @@ impl Engine {
             }
         }
         known.extend(tree.jobs.values().flat_map(|job| &job.children).map(|child| child.shard));
-        // In this order: an erase that ends in between took its rows along.
+        // Before the snapshot: a shard whose removal finishes in between has no rows in the snapshot.
         known.extend(to_erase(&store).await?);
         let snapshot = store.snapshot().await?;
         let (mut from, _) = keyspace::shard_range(0);

@@ -1,7 +1,7 @@
-//! Computed properties, between those who know the language and those who keep the index.
+//! Computed properties: one compilation for the query executor and for the index.
 //!
-//! Promise: a container's definitions are compiled once, when it is created, replaced or loaded; queries and the index ask the same
-//! compiled ones, so that what an index finds is what a query sees.
+//! Invariant: a container's definitions are compiled once, when it is created, replaced or loaded; queries and the
+//! index evaluate the same compiled expressions, so that an index lookup finds what a query sees.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pleiad_model::{Error, Result, Value};
 use pleiad_partition::index::{ComputedDefinitions as Indexed, Extract};
 use pleiad_sql::computed::ComputedExprs;
 
-/// The same properties, for either side.
+/// The same properties, for queries and for the index.
 #[derive(Clone)]
 pub(crate) struct ComputedProperties {
     pub queried: Arc<ComputedExprs>,
@@ -40,7 +40,7 @@ impl ComputedProperties {
     }
 }
 
-/// What else a definition must hold to: where an item lies is told by what it stores.
+/// Rejects a computed property with the name of a partition key: the partition of an item follows from what it stores.
 pub(crate) fn check(definition: &ContainerDefinition) -> Result<()> {
     let paths = definition.partition_key.iter().flat_map(|key| &key.paths);
     let mut names = paths.filter_map(|path| path.segments().first());

@@ -1,7 +1,7 @@
-//! All items of one partition key value, deleted at once.
+//! Delete by partition key: deletes all items of one partition key value atomically.
 //!
-//! Promise: when it is answered, nobody sees an item that was there before; those that are written later are not concerned.
-//! The rows go in the background, across restarts and splits.
+//! Guarantees: after the response, no reader sees an item that existed before; items that are written later are not
+//! affected. The rows are purged in the background, across restarts and splits.
 
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_partition::key::LogicalKey;

@@ -1,7 +1,7 @@
-//! Faults on command: a partition that answers "moved", "not now", or late. For tests of applications.
+//! Fault injection: makes a partition answer "moved", throttle, or answer late. For tests of applications.
 //!
-//! Promise: a request that a fault refuses has done nothing. While no fault is set, asking costs one load of a number.
-//! Who may set faults is someone else's question.
+//! Guarantees: a request that a fault rejects has done nothing. While no fault is set, the check costs one atomic load.
+//! Which callers may set faults is decided elsewhere.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,16 +18,16 @@ use crate::{ContainerName, Engine};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InjectedFault {
     pub kind: FaultKind,
-    /// How long a slow partition takes; what a throttled one asks to wait.
+    /// How long a slow partition takes; the retry time that a throttled one returns.
     pub delay_ms: u64,
-    /// How many requests it will still hit; all, if nothing is said.
+    /// How many more requests it will hit; without a limit if `None`.
     pub left: Option<u64>,
     pub until_ms: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// As after a split that the client has not heard of.
+    /// As after a split that the client does not know of yet.
     Gone,
     Throttled,
     Slow,
@@ -48,7 +48,7 @@ impl FaultKind {
 
 type FaultKey = (ContainerRid, u32);
 
-/// A fault and where it is set.
+/// A fault and the partition that it is set on.
 #[derive(Clone, Debug)]
 pub struct FaultAt {
     pub database: String,
@@ -60,7 +60,7 @@ pub struct FaultAt {
 /// The faults that are set, by container and partition.
 #[derive(Default)]
 pub struct Faults {
-    /// How many there are, so that nobody takes the lock for nothing.
+    /// How many there are, so that requests take no lock while there are none.
     count: AtomicUsize,
     set: Mutex<HashMap<FaultKey, FaultAt>>,
 }
@@ -85,7 +85,7 @@ impl Faults {
         self.count.store(set.len(), Ordering::Relaxed);
     }
 
-    /// Whoever enters a partition comes by here.
+    /// Every admission of a request at a partition calls this.
     #[inline]
     pub(crate) fn strike(&self, container: &Container, partition: &Partition, now_ms: u64) -> Result<()> {
         if self.count.load(Ordering::Relaxed) == 0 {
@@ -131,7 +131,8 @@ impl InjectedFault {
     }
 }
 
-/// Partitions are entered from tasks and from threads alike. Tasks that share our thread move to another one.
+/// Requests are admitted on async tasks and on plain threads alike. On a worker of a multi-threaded runtime, the other
+/// tasks of the worker move to another thread before it sleeps.
 fn wait(delay: Duration) {
     use tokio::runtime::{Handle, RuntimeFlavor};
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
@@ -145,7 +146,7 @@ impl Engine {
         self.meter.faults()
     }
 
-    /// From now on requests to this partition meet the fault, in place of one that was set before.
+    /// From now on requests to this partition get the fault; it replaces one that was set before.
     pub fn set_fault(&self, name: ContainerName<'_>, range: u32, fault: InjectedFault) -> Result<()> {
         let container = self.find_container(name)?;
         if container.map.by_id(range).is_none() {

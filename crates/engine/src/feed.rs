@@ -1,13 +1,13 @@
-//! Many items of a container, a page at a time, in insertion order within a partition and in the
+//! Read feed: the items of a container page by page, in insertion order within a partition and in the
 //! order of the hash space across partitions.
 //!
-//! Promise: a position names stretches of the hash space and an item number in each, never a partition, so that it means
-//! the same after the partitions have changed: items keep their numbers, and new partitions give larger ones.
+//! Invariant: a cursor names EPK ranges and a docnum in each, never a partition, so that it means
+//! the same after the partitions have changed: items keep their docnums, and new partitions assign larger ones.
 //!
 //! ```text
-//! p1 [00 ── 7F) after 12 │ behind it: the rest of what is asked for
+//! p1 [00 ── 7F) after 12 │ next: the rest of the requested range
 //! after p1 was split, half-way through the first child
-//! p3 [00 ── 3F) after 20 │ p4 [3F ── 7F) after 12 │ behind them: the rest
+//! p3 [00 ── 3F) after 20 │ p4 [3F ── 7F) after 12 │ next: the rest
 //! ```
 
 use std::collections::VecDeque;
@@ -23,24 +23,24 @@ use crate::response::{EngineResponse, PartitionLsn, place};
 use crate::session::SessionToken;
 use crate::{Admitted, Engine};
 
-/// Which items of a container.
+/// The part of a container that a request covers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FeedRange {
     Container,
-    /// One physical partition, by the id clients know.
+    /// One physical partition, by the id that clients know.
     PartitionKeyRange(u32),
-    /// One stretch of the hash space, inside one physical partition if that is given.
+    /// A range of effective keys, restricted to one physical partition if its id is given.
     EffectiveKeys(EpkRange, Option<u32>),
-    /// One key, or all keys that begin with it.
+    /// One partition key, or all keys with this prefix.
     PartitionKey(PartitionKey),
 }
 
-/// Where the next page starts: in these stretches, then behind them.
+/// Where the next page starts: in these ranges, then after them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedCursor(pub Vec<RangeCursor>);
 
 impl FeedCursor {
-    /// In one stretch, after one item.
+    /// In one range, after one item.
     pub fn after(keys: EpkRange, docnum: u64) -> FeedCursor {
         FeedCursor(vec![RangeCursor { keys, docnum, rows: WHOLE_ITEM }])
     }
@@ -52,10 +52,10 @@ pub struct ItemPage {
     pub next: Option<FeedCursor>,
 }
 
-/// Enough to see whether there is anything.
+/// Enough to see whether there is an item.
 const ONE: PageLimit = PageLimit { items: 1, bytes: 1 };
 
-/// What is left to read.
+/// The effective keys that a feed range covers.
 pub(crate) struct ResolvedRange {
     pub keys: EpkRange,
     /// Set when all of it is one logical partition.
@@ -88,7 +88,7 @@ impl Engine {
     }
 }
 
-/// What a page took, and where it came from last.
+/// The charge of a page, and the partition that was read last.
 #[derive(Default)]
 struct FeedCharge {
     place: Option<PartitionLsn>,
@@ -111,7 +111,7 @@ async fn fill(
         let (partition, scope) = (&slice.partition, scope(reach, &stretch.keys));
         let left = PageLimit { items: quota.items - records.len(), bytes: quota.bytes.saturating_sub(bytes) };
         if left.items == 0 || (left.bytes == 0 && bytes > 0) {
-            // Full exactly at a boundary: say so only if there is something behind it.
+            // The page is full exactly at a boundary: return a cursor only if an item follows.
             let probe = partition.page(&scope, stretch.after(), ONE, at.expiry()).await?;
             if probe.records.is_empty() {
                 continue;
@@ -120,7 +120,7 @@ async fn fill(
         }
         let visit = match meter.enter(at, &**partition) {
             Ok(visit) => visit,
-            // What is there is given; the next page asks again.
+            // Return the items found so far; the next page tries this partition again.
             Err(_) if !records.is_empty() => return Ok(ended(records, stretch, stretches)),
             Err(error) => {
                 served.place.get_or_insert(place(partition));
@@ -133,7 +133,7 @@ async fn fill(
         let sizes = || page.records.iter().map(|record| record.body().len());
         let page_bytes = sizes().sum::<usize>();
         if page_bytes > left.bytes && !records.is_empty() {
-            // A partition gives one item however large it is; here it is not the page's first.
+            // A partition returns at least one item however large it is; here it would not be the page's first.
             meter.leave(visit);
             return Ok(ended(records, stretch, stretches));
         }
@@ -160,7 +160,7 @@ fn ended(records: Vec<Record>, stretch: RangeCursor, behind: VecDeque<RangeCurso
     ItemPage { records, next: Some(FeedCursor(in_progress(stretch, behind))) }
 }
 
-/// A position of one key is of no use to another.
+/// A cursor of one partition key is rejected for another.
 fn resume(scope: &FeedRange, reach: &ResolvedRange, from: Option<FeedCursor>) -> Result<Vec<RangeCursor>> {
     let Some(FeedCursor(progress)) = from else { return Ok(vec![RangeCursor::whole(reach.keys.clone())]) };
     let asked = std::slice::from_ref(&reach.keys);
@@ -201,14 +201,14 @@ pub(crate) fn key_reach(at: &Admitted, key: &PartitionKey) -> Result<ResolvedRan
     Ok(ResolvedRange { keys: EpkRange::of_prefix(epk), point: None })
 }
 
-/// Also of a range that was split or merged: its items come from those that hold them now. Whoever must hear of the change
-/// instead asks [`Admitted::check_current`] first.
+/// Also of a range that was split or merged: its items come from the partitions that hold them now. Callers that must
+/// report the change instead call [`Admitted::check_current`] first.
 fn range_keys(at: &Admitted, id: u32) -> Result<EpkRange> {
     at.container.map.keys_of(id).cloned().ok_or_else(|| moved(at, id))
 }
 
 impl Admitted {
-    /// Whether the partition that a scope names, if it names one, is still there.
+    /// Fails if the scope names a partition that no longer exists.
     pub fn check_current(&self, scope: &FeedRange) -> Result<()> {
         match scope {
             FeedRange::PartitionKeyRange(id) | FeedRange::EffectiveKeys(_, Some(id))

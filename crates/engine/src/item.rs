@@ -1,7 +1,7 @@
-//! One item: create, read, replace, upsert, delete.
+//! Item operations: create, read, replace, upsert and delete one item.
 //!
 //! The partition key comes with the request and, on a write, from the item as well; the two must
-//! agree. What is checked here is checked before any lock is taken.
+//! agree. All checks in this module run before any lock is taken.
 
 use std::sync::Arc;
 
@@ -17,23 +17,23 @@ use crate::session::SessionToken;
 use crate::write_retry::{WriteOutcome, WriteTarget, home};
 use crate::{Admitted, Engine};
 
-/// Which item is meant.
+/// The item that a request addresses.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
     Named(&'a str),
     Rid(ItemRid),
 }
 
-/// What a write may say besides the item.
+/// Options of a write, besides the item.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions {
     pub condition: Precondition,
-    /// `None` leaves it to the container's policy.
+    /// `None` leaves the decision to the container's policy.
     pub indexed: Option<bool>,
 }
 
 pub(crate) const KEY_MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the collection or doesn't match partition key field values specified in the document.";
-/// The service's words, doubled article included: tests of applications look for them.
+/// The service's message, doubled article included: tests of applications match on it.
 const KEY_MISSING: &str =
     "The partition key supplied in x-ms-partitionkey header has fewer components than defined in the the collection.";
 
@@ -49,7 +49,7 @@ impl Engine {
             Ok(found) => found,
             Err(error) => return EngineResponse::refused(error),
         };
-        // The place is noted before the read: its token must not promise more than was seen.
+        // Before the read: the session token must not cover more than was read.
         let place = place(partition);
         if let Err(error) = session.map_or(Ok(()), |session| session.check(partition)) {
             return EngineResponse::refused(error).at(place);
@@ -72,7 +72,7 @@ impl Engine {
         answer.at(place)
     }
 
-    /// Creates or upserts, as `verb` says.
+    /// Creates or upserts, depending on `verb`.
     pub async fn create_item(
         &self,
         at: &Admitted,
@@ -88,7 +88,7 @@ impl Engine {
         self.write(at, verb, draft, &options.condition).await
     }
 
-    /// The body may carry another id: the item is renamed.
+    /// A body with another id renames the item.
     pub async fn replace_item(
         &self,
         at: &Admitted,
@@ -141,7 +141,7 @@ impl Engine {
     }
 }
 
-/// Checks an item against the rules and makes it ready to be stored.
+/// Validates an item and prepares it for storage.
 pub(crate) fn draft(
     at: &Admitted,
     key: Option<&PartitionKey>,
@@ -166,7 +166,7 @@ pub(crate) fn draft(
     Ok(Draft { target, id, body, text, indexed: options.indexed.unwrap_or(schema.automatic) })
 }
 
-/// The key the request names and the key the item holds must be one.
+/// The partition key of the request must equal the one in the item.
 fn key_of_body(at: &Admitted, given: Option<&PartitionKey>, body: &Value) -> Result<PartitionKey> {
     let Some(definition) = &at.container.schema.key else { return Ok(PartitionKey::default()) };
     let given = given.ok_or_else(|| Error::new(Kind::KeyMismatch, KEY_MISSING))?;
@@ -212,7 +212,7 @@ pub(crate) fn key_of_request(at: &Admitted, key: Option<&PartitionKey>) -> Resul
     Ok(key.clone())
 }
 
-/// The limit is on the item's text in UTF-8, however the client escaped it.
+/// The limit applies to the item's text in UTF-8, however the client escaped it.
 fn check_item_bytes(bytes: usize) -> Result<()> {
     if bytes <= ITEM_BYTES_MAX {
         return Ok(());

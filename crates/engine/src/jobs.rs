@@ -1,5 +1,6 @@
-//! Work that nobody waits for. Each chore is remembered in the catalog, or is found again by looking, so that a crash
-//! only postpones it.
+//! Background work: durable jobs, and threads that maintain indexes and purge dead items.
+//!
+//! Invariant: a crash only delays it. Each task has a row in the catalog, or a scan finds its work again.
 
 use std::sync::Arc;
 
@@ -11,14 +12,14 @@ use tokio::sync::watch;
 
 use crate::catalog::{Catalog, Container, erased, to_erase};
 
-mod copy; // a database under another name
-mod global_index; // indexes that follow their source
-mod split_planner; // more partitions where there are too few
-mod registry; // splits and merges under way, and where to hold them
-mod reindex; // the index after a change of the policy
-mod repartition; // a split or merge, from its first byte to its last
-mod vector_index; // pictures of vectors, behind the writers
-mod purge; // what time undoes
+mod copy; // copies a database under another name
+mod global_index; // maintains global secondary indexes from their sources' change feeds
+mod split_planner; // decides which partitions to split
+mod registry; // running jobs: progress, pause, cancel, and steps to hold them at
+mod reindex; // runs index transformations
+mod repartition; // runs splits and merges
+mod vector_index; // maintains ANN indexes asynchronously
+mod purge; // removes dead items and old versions
 
 pub(crate) use global_index::GlobalIndexer;
 pub(crate) use purge::Purger;
@@ -31,20 +32,20 @@ pub(crate) use vector_index::VectorIndexer;
 #[cfg(test)]
 pub(crate) use vector_index::tend_all;
 
-/// The chores under way. Nobody waits for one but the end of the program: a store that is in use while the process
-/// ends aborts it.
+/// A wait group of running background tasks. Shutdown waits for them: a store that is in use while the process exits
+/// aborts the process.
 #[derive(Clone, Default)]
 pub(crate) struct TaskTracker {
     running: Arc<watch::Sender<usize>>,
 }
 
-/// One chore, until it is dropped.
+/// One running task, until it is dropped.
 pub(crate) struct TaskGuard(TaskTracker);
 
 impl TaskTracker {
-    /// Returns when no chore holds the store any more.
+    /// Waits until no task holds the store.
     pub(crate) async fn ended(&self) {
-        // An error means that nobody can start one either.
+        // An error means that the sender is dropped, so no task can start either.
         let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
     }
 
@@ -53,18 +54,18 @@ impl TaskTracker {
         TaskGuard(self.clone())
     }
 
-    /// On a thread of its own: the store blocks while it gives space back.
+    /// Runs the work on a thread of its own: the store blocks while it reclaims space.
     fn run(&self, name: &'static str, work: impl FnOnce() -> Result<()> + Send + 'static) {
         let running = self.enter();
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
-            // Dropped last, when the work has let go of the store; also if it panics.
+            // Dropped last, after the work has released the store; also if it panics.
             let _running = running;
             if let Err(error) = work() {
-                tracing::warn!(%error, chore = name, "a chore stopped; it goes on at the next start");
+                tracing::warn!(%error, chore = name, "a background task stopped; it resumes at the next start");
             }
         });
         if let Err(error) = thread {
-            tracing::warn!(%error, chore = name, "a chore could not start; it goes on at the next start");
+            tracing::warn!(%error, chore = name, "a background task could not start; it runs at the next start");
         }
     }
 }
@@ -75,7 +76,7 @@ impl Drop for TaskGuard {
     }
 }
 
-/// Gives back the space of dropped containers and former partitions.
+/// Drops the shards of deleted containers and former partitions, and so reclaims their space.
 pub(crate) struct ShardDropper {
     store: Arc<AnyStore>,
     committer: Committer,
@@ -88,8 +89,7 @@ impl Catalog {
         ShardDropper { store, committer, chores: self.chores() }
     }
 
-    /// Goes on where the last run of the program stopped. Which shards those are is settled before
-    /// anyone can drop more.
+    /// Resumes after a restart. The shards are listed before a request can delete more containers.
     pub(crate) async fn resume_erasing(&self) -> Result<()> {
         let eraser = self.eraser();
         let shards = to_erase(&eraser.store).await?;
@@ -99,7 +99,7 @@ impl Catalog {
 }
 
 impl ShardDropper {
-    /// For containers that the tree no longer shows.
+    /// For containers that are no longer in the tree.
     pub(crate) fn erase(self, containers: &[Arc<Container>]) {
         containers.iter().flat_map(|container| &container.partitions).for_each(|partition| partition.close());
         let ranges = containers.iter().flat_map(|container| container.map.ranges());
@@ -113,7 +113,7 @@ impl ShardDropper {
     }
 
     fn erase_all(&self, shards: &[u64]) -> Result<()> {
-        // Whatever was queued before the partitions closed is written first; nothing comes after.
+        // Writes that were queued before the partitions closed are committed first; no write follows.
         block_on(self.committer.commit(Batch::default()))?;
         for &shard in shards {
             let (from, to) = keyspace::shard_range(shard);

@@ -1,38 +1,38 @@
-//! engine: what an account can ask for; the only place where the pillars meet.
+//! engine: the operations of an account, and the only crate that combines storage, partitions, queries and scripts.
 //!
-//! Knows no status code, header or frame: requests arrive as types and leave as types.
-//! Read in this order.
+//! It contains no status code, header or frame: requests and responses are types.
+//! The modules are listed in reading order.
 
-mod response; // what every answer tells besides its result
-mod admit; // may it, and where does it live
+mod response; // result, request charge and serving partition
+mod admit; // resolves the container of a request
 pub mod catalog; // databases, containers, offers: the resource tree
-pub mod check; // is the whole account sound
-mod jobs; // work that nobody waits for
-mod computed; // properties that no item stores
-mod fault_injection; // partitions that answer wrongly, on command
-mod account_host; // the account while it is served, and snapshots of it
-mod item; // one item
-mod write_retry; // where it is written, and written again
-mod patch; // one item, changed by its parts
-mod batch; // many operations in one request
-mod delete_by_partition_key; // all items of a key
-mod feed; // many items, a page at a time
-pub mod metrics; // what the account is used for, in figures
-mod meter; // may it now, and what did it take
-mod script_runtime; // where scripts run, and how they fail
-mod procedure; // scripts in transactions
-mod query; // many items, by what they hold
-mod change_feed; // many items, by when they changed
-mod partition_admin; // what may be asked about partitions
-mod session; // what a client has already seen
-mod statistics; // logical partitions, counted and compared
+pub mod check; // consistency check of the whole account
+mod jobs; // background work
+mod computed; // computed properties: compiled for queries and for the index
+mod fault_injection; // errors and delays that a test orders
+mod account_host; // serves the current engine; account snapshots and restores
+mod item; // create, read, replace, upsert, delete one item
+mod write_retry; // runs a write on its owning partition, again if the container changes
+mod patch; // partial update of one item
+mod batch; // transactional batch and bulk
+mod delete_by_partition_key; // deletes all items of a partition key
+mod feed; // read feed: items page by page
+pub mod metrics; // throughput and storage figures of the account
+mod meter; // admission against request units, and charging
+mod script_runtime; // interpreters for JavaScript, and their failures
+mod procedure; // stored procedures and triggers, in transactions
+mod query; // SQL queries
+mod change_feed; // changed items by LSN, page by page
+mod partition_admin; // operator API: partitions, splits, merges, jobs
+mod session; // session tokens
+mod statistics; // logical partitions: how many, the largest, the busiest
 #[cfg(test)]
-mod simulation; // everything at once, by chance
+mod simulation; // randomised test of all operations together
 #[cfg(test)]
-mod testing; // an account to work on
-mod throttle_log; // who was refused lately, and why
-pub mod throughput; // what may be reserved, and how many partitions it takes
-mod alerts; // what an operator should know
+mod testing; // test accounts
+mod throttle_log; // recently throttled requests
+pub mod throughput; // provisioned throughput: valid values, and the partitions it needs
+mod alerts; // hot partitions and nearly full keys
 
 pub use account_host::{AccountHost, Restored};
 pub use admit::{Admitted, ContainerName};
@@ -89,19 +89,20 @@ use pleiad_storage::AnyStore;
 use script_runtime::Interpreters;
 use tokio::sync::Semaphore;
 
-/// Limits that decide when and how a container is partitioned, and a query shared out. Settings, so that tests can scale them down.
+/// Limits that decide when and how a container is partitioned and when a query runs in parallel. They are settings, so
+/// that tests can scale them down.
 #[derive(Clone, Copy, Debug)]
 pub struct PartitionLimits {
-    /// The most a physical partition can give.
+    /// The most RU/s that a physical partition can provide.
     pub partition_ru_max: u32,
-    /// What a new container with manual throughput counts on per partition.
+    /// The RU/s per partition from which the partition count of a new container with manual throughput is computed.
     pub partition_ru_initial: u32,
     pub partition_bytes_max: u64,
     pub key_bytes_max: u64,
-    /// The least a new container starts with.
+    /// The fewest partitions that a new container starts with.
     pub ranges_initial: u32,
     pub governance: Governance,
-    /// What a split or merge may copy in a second.
+    /// How fast a split or merge may copy.
     pub copy_bytes_per_s: u64,
     pub sharing: Parallelism,
 }
@@ -128,22 +129,22 @@ impl Default for PartitionLimits {
     }
 }
 
-/// One account, open.
+/// An open account.
 pub struct Engine {
     pub catalog: Catalog,
     env: Arc<dyn Env>,
     committer: Committer,
     meter: Meter,
     watch: AlertLog,
-    /// One for each query that may run: a thread, and what it holds in memory.
+    /// One permit per query that may run: it stands for a thread and the query's memory.
     query_permits: Arc<Semaphore>,
-    /// Threads that look after the account for as long as it is open.
+    /// Threads that maintain the account while it is open.
     caretakers: Mutex<Option<(Purger, GlobalIndexer, VectorIndexer)>>,
     scripts: Interpreters,
     durability: SyncPolicy,
-    /// It takes no more writes: another engine is about to answer for the account.
+    /// Set when this engine accepts no more writes, because another engine is about to serve the account.
     retired: AtomicBool,
-    /// The account has become another; what this engine said of it counts no longer.
+    /// Set when a restore has replaced the account's data: responses of this engine no longer count.
     superseded: AtomicBool,
 }
 
@@ -184,12 +185,13 @@ impl Engine {
         })
     }
 
-    /// Who was refused for want of request units, the latest last.
+    /// The requests that were throttled recently, the latest last.
     pub fn throttles(&self) -> Vec<ThrottleEntry> {
         self.meter.throttles()
     }
 
-    /// Goes on with chores that the last run left. Whoever only looks does not call this.
+    /// Starts the background threads and resumes the jobs that the last run left unfinished. Callers that only read the
+    /// account do not call this.
     pub async fn resume_chores(&self) -> Result<()> {
         let sweeper = Purger::start(self.catalog.current(), self.env.clone());
         let (keeper, sketcher) =
@@ -205,12 +207,12 @@ impl Engine {
         self.env.now_ms()
     }
 
-    /// What the clocks of clients show.
+    /// The time on the clocks of clients.
     pub fn wall_ms(&self) -> u64 {
         self.env.wall_ms()
     }
 
-    /// As items carry it.
+    /// The time as items store it, in seconds.
     fn now_s(&self) -> u32 {
         u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX)
     }
@@ -219,17 +221,17 @@ impl Engine {
         self.env.random_u64()
     }
 
-    /// Whether writes are accepted; reads may go on when they are not.
+    /// Fails if writes are not accepted; reads may still work then.
     pub fn check_ready(&self) -> Result<()> {
         self.committer.refusal().map_or(Ok(()), Err)
     }
 
-    /// Finishes what is queued and makes it durable. Chores end at their next step and go on at the next start.
+    /// Commits the queued writes and makes them durable. Jobs stop at their next step and resume at the next start.
     pub async fn close(&self) {
         let mut caretakers = None;
         let taken = self.caretakers.lock().take();
         if let Some((sweeper, keeper, sketcher)) = taken {
-            sketcher.end().await; // while it can still write what it is about to
+            sketcher.end().await; // first: the committer must still accept the writes it is about to make
             caretakers = Some((sweeper, keeper));
         }
         self.catalog.jobs().close();

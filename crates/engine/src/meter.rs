@@ -1,8 +1,8 @@
-//! May it now, and what did it take: a request at the partitions it touches.
+//! Request-unit admission: admits a request at each partition that it touches, and charges its work there.
 //!
-//! Promise: whoever reads or writes items of a partition enters it first, and pays there what the work cost, also for a
-//! refusal that took a look (404, 409, 412). A request that is throttled has done nothing. How much a partition may give
-//! is `throughput`'s job, the arithmetic the governor's.
+//! Guarantees: every read or write of a partition's items is admitted first, and charged there for the work it did,
+//! also if it failed after a lookup (404, 409, 412). A throttled request has done nothing. `throughput` decides how
+//! much a partition may provide; the governor does the arithmetic.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) struct Meter {
     faults: Arc<Faults>,
 }
 
-/// A request at one partition, admitted and not yet paid for.
+/// A request that is admitted at one partition and not yet charged.
 pub(crate) struct Visit<P> {
     partition: P,
     admission: Admission,
@@ -51,7 +51,8 @@ impl Meter {
         visit.partition.governor.settle(self.env.now_ms(), visit.admission, charge_ru, key);
     }
 
-    /// Another partition refused the request before anything was done here.
+    /// Cancels an admission: the request ended before anything was done here, for example because another partition
+    /// throttled it.
     pub fn leave<P: Deref<Target = Partition>>(&self, visit: Visit<P>) {
         visit.partition.governor.cancel(self.env.now_ms(), visit.admission);
     }

@@ -1,7 +1,8 @@
-//! What an account is used for, in figures: throughput and storage by physical partition, and the keys that stand out.
+//! Account metrics: throughput and storage by physical partition, and the busiest and largest keys.
 //!
-//! Promise: looking costs the traffic nothing. Figures of use are exact; which keys are busiest is a sample, and which
-//! are largest is as old as the last look at the key statistics (`watch`). Names of series are the protocols' business.
+//! Guarantees: collecting metrics does not slow down requests. Usage figures are exact; the busiest keys are sampled,
+//! and the largest keys are as old as the last refresh of the key statistics (`alerts`). The protocols name the time
+//! series.
 
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::resource_id::ContainerRid;
@@ -15,7 +16,7 @@ use crate::{Engine, ProvisionedThroughput};
 #[derive(Clone, Debug, Default)]
 pub struct AccountMetrics {
     pub containers: Vec<ContainerMetrics>,
-    /// Alerts since the start.
+    /// Alerts raised since the start.
     pub alerts: u64,
 }
 
@@ -24,22 +25,23 @@ pub struct ContainerMetrics {
     pub database: String,
     pub container: String,
     pub rid: ContainerRid,
-    /// Its own, or its database's if it shares that.
+    /// Its own throughput, or its database's if it shares that.
     pub throughput: Option<ProvisionedThroughput>,
-    /// What an autoscale resource scaled to in the last hour: its busiest second, a tenth of the maximum at least.
+    /// The RU/s that an autoscale resource scaled to in the last hour: its busiest second, a tenth of the maximum at
+    /// least.
     pub autoscaled_ru: Option<f64>,
-    /// Of a global secondary index.
+    /// Set for a global secondary index.
     pub global_index: Option<IndexMetrics>,
     pub partitions: Vec<PartitionMetrics>,
 }
 
-/// How an index follows its source.
+/// How far a global secondary index has followed its source.
 #[derive(Clone, Debug)]
 pub struct IndexMetrics {
-    /// In the service's words: built, or being built.
+    /// The service's term for built or being built.
     pub status: &'static str,
     pub built_percent: u64,
-    /// For how long there has been something that it has not seen.
+    /// For how long the source has had changes that the index has not applied.
     pub behind_ms: u64,
 }
 
@@ -48,28 +50,28 @@ pub struct PartitionMetrics {
     /// The partition key range.
     pub range: u32,
     pub share_ru: f64,
-    /// The busiest second of this minute and the last, as a part of the share.
+    /// The RUs of the busiest second of this minute and the last, as a fraction of the share.
     pub normalized: f64,
-    /// The second before this one.
+    /// The RUs of the previous second.
     pub last_second_ru: f64,
     pub total_ru: f64,
     pub requests: u64,
     pub requests_throttled: u64,
     pub items: u64,
     pub item_bytes: u64,
-    /// Those that took most in this minute and the last.
+    /// The keys that consumed most RUs in this minute and the last.
     pub busiest_keys: Vec<KeyCharge>,
     pub largest_keys: Vec<KeySize>,
 }
 
-/// A partition key, as clients write it, and what it took.
+/// A partition key, as clients write it, and the RUs it consumed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyCharge {
     pub key: String,
     pub ru: f64,
 }
 
-/// A partition key, as clients write it, and what it holds.
+/// A partition key, as clients write it, and its size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeySize {
     pub key: String,

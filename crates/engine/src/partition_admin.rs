@@ -1,7 +1,7 @@
-//! What may be asked about partitions, and of them: how large each is, to split or merge some, how far that has come.
+//! Partition administration: reports the size of each partition, starts splits and merges, and controls their jobs.
 //!
-//! Promise: a job that is begun goes on by itself, also after a restart. Clients of the NoSQL protocol cannot ask for any of
-//! this; it is for whoever operates the server, and for tests.
+//! Guarantees: a job that has started continues by itself, also after a restart. The NoSQL protocol offers none of
+//! this; it is for operators of the server, and for tests.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::catalog::{Container, Reason, RepartitionRequest};
 use crate::jobs::{JobReport, JobStep, split_point};
 use crate::{ContainerName, Engine};
 
-/// One partition, now.
+/// The current state of one partition.
 #[derive(Clone, Debug)]
 pub struct PartitionReport {
     pub range: PartitionKeyRange,
@@ -23,11 +23,11 @@ pub struct PartitionReport {
     pub items: u64,
     pub item_bytes: u64,
     pub item_bytes_max: u64,
-    /// It holds too much and cannot be split.
+    /// It exceeds its size limit and cannot be split.
     pub is_stuck: bool,
-    /// What it may give in a second.
+    /// The RU/s that it may provide.
     pub share_ru: f64,
-    /// The busiest second of this minute and the one before, as a part of that.
+    /// The RUs of the busiest second of this minute and the one before, as a fraction of `share_ru`.
     pub normalized_use: f64,
     /// The split or merge that will replace it.
     pub job: Option<JobReport>,
@@ -60,8 +60,8 @@ impl Engine {
         Ok(container.partitions.iter().map(report).collect())
     }
 
-    /// Begins to split a partition, the largest if none is named, where its bytes halve if no place is given. Tells the job's
-    /// id.
+    /// Starts the split of a partition, the largest if none is named, at the key where its bytes halve if none is
+    /// given. Returns the job's id.
     pub async fn split(
         &self,
         container: ContainerName<'_>,
@@ -80,7 +80,7 @@ impl Engine {
         self.begin(container.rid, RepartitionRequest::split(&partition.range, at, Reason::Request)?).await
     }
 
-    /// Begins to merge partitions that lie side by side. Tells the job's id.
+    /// Starts the merge of adjacent partitions. Returns the job's id.
     pub async fn merge(&self, container: ContainerName<'_>, ranges: &[u32]) -> Result<u64> {
         let container = self.find_container(container)?;
         self.begin(container.rid, RepartitionRequest::merge(&container.map.neighbours(ranges)?)?).await
@@ -90,12 +90,12 @@ impl Engine {
         Ok(self.catalog.begin_job(container, wanted).await?.id)
     }
 
-    /// Splits, merges and copies under way, and those that ended lately.
+    /// Running splits, merges and copies, and those that ended recently.
     pub fn jobs(&self) -> Vec<JobReport> {
         self.catalog.jobs().reports()
     }
 
-    /// Stops a job at its next chunk.
+    /// Pauses a job at its next chunk.
     pub fn pause_job(&self, id: u64) -> Result<()> {
         self.catalog.jobs().pause(id, true)
     }
@@ -104,7 +104,7 @@ impl Engine {
         self.catalog.jobs().pause(id, false)
     }
 
-    /// Ends a job that is not done yet, and waits for that; what it has made so far is given up.
+    /// Cancels a job that is not done yet, and waits for its end; what it has built so far is discarded.
     pub async fn cancel_job(&self, id: u64) -> Result<JobReport> {
         self.catalog.jobs().cancel(id).await
     }
@@ -114,7 +114,7 @@ impl Engine {
         self.catalog.jobs().ended(id).await
     }
 
-    /// From now on every job stops when it comes to this step. For tests of what happens meanwhile.
+    /// From now on every job pauses when it reaches this step. For tests of what happens meanwhile.
     pub fn hold_jobs_at(&self, step: JobStep) {
         self.catalog.jobs().hold(step);
     }

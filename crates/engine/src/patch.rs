@@ -1,6 +1,7 @@
-//! One item, changed by its parts.
+//! Patch: partial update of one item.
 //!
-//! Promise: the item is read, tested and written with nobody in between. What the operations do is `model::patch`'s job.
+//! Guarantees: the item is read, tested and written without another write in between. `model::patch` applies the
+//! operations.
 
 use pleiad_model::env::Env;
 use pleiad_model::partition_key::PartitionKey;
@@ -49,7 +50,7 @@ fn written(step: OperationEffect, lsn: u64) -> Written {
     Written { record: record.map(|record| record.placed(lsn, 0)), created, lsn, charge_ru }
 }
 
-/// A patch that this container's items may get.
+/// A patch that is valid for the items of this container.
 pub(crate) struct PreparedPatch<'p> {
     patch: &'p Patch,
     condition: Option<InMemoryQuery>,
@@ -63,7 +64,7 @@ impl<'p> PreparedPatch<'p> {
         Ok(PreparedPatch { patch, condition: condition.transpose()? })
     }
 
-    /// Replaces the item by what the patch makes of it.
+    /// Replaces the item with the patched one.
     pub async fn apply(
         &self,
         at: &Admitted,

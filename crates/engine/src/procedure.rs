@@ -1,19 +1,20 @@
 //! Scripts in transactions: stored procedures, and triggers around a write.
 //!
-//! Promise: a script sees the items of one logical partition as they were at one moment, with its own writes; everything it
-//! has written becomes visible at once when it ends well, and nothing of it otherwise. It holds nobody up. If somebody
-//! else was faster it is run again from the beginning, of which nobody has seen anything.
+//! Guarantees: a script reads a snapshot of one logical partition, with its own writes on top; its writes become
+//! visible atomically when it succeeds, and not at all otherwise. Other writers do not wait for it (optimistic
+//! concurrency). If another writer commits first, the script runs again from the beginning; no reader has seen anything
+//! of the failed attempt.
 //!
 //! ```text
-//! request ─ permit ─▶ a thread that may wait          a script's own thread
-//!                     begin                 ─ call ─▶ runs until it wants something
-//!                     carry out, charge    ◀─ asks ─
-//!                                          ─ tells ─▶ …
-//!                     commit, or drop       ◀─ done ─
+//! request ─ permit ─▶ a blocking thread                     the script's own thread
+//!                     begin               ── call ────────▶ runs until it needs operations
+//!                     execute, charge     ◀─ operations ───
+//!                                         ── results ─────▶ …
+//!                     commit, or abort    ◀─ done ─────────
 //! ```
 
-mod host; // what scripts ask for, carried out
-mod trigger; // scripts around a write
+mod host; // executes the operations of scripts
+mod trigger; // pre- and post-triggers around a write
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -41,34 +42,34 @@ pub use trigger::{ItemWrite, Triggered, Triggers};
 #[cfg(test)]
 mod tests;
 
-/// How often a script is run that others are always faster than, and for how long.
+/// How often a script runs if other writers always commit first, and for how long.
 const TRIES_MAX: usize = 64;
 const TRYING_MS_MAX: u64 = 5_000;
-/// Between two tries, twice as long each time: whoever was faster may still be writing.
+/// The pause between two attempts, doubled each time: the writer that committed first may still be writing.
 const PAUSE_MIN: Duration = Duration::from_micros(25);
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
-/// What a script is told besides its arguments.
+/// What a script gets besides its arguments.
 #[derive(Clone)]
 pub struct ScriptContext {
     pub cursors: Arc<dyn CursorCodec>,
-    /// What a container may hold and what it holds, as the protocol says it.
+    /// The quotas of the container and their usage, in the protocol's format.
     pub quota_max: String,
     pub quota_used: String,
-    /// Whether `console.log` is kept.
+    /// Whether the output of `console.log` is collected.
     pub is_logging: bool,
 }
 
-/// How a protocol spells where a query goes on: scripts carry that around, and hand it to their callers.
+/// The protocol's text form of a query cursor, the continuation: scripts pass it around and return it to their callers.
 pub trait CursorCodec: Send + Sync {
     fn write(&self, cursor: &QueryCursor) -> String;
     fn read(&self, text: &str) -> Result<QueryCursor>;
 }
 
-/// What a stored procedure has come to.
+/// The outcome of a stored procedure.
 #[derive(Debug)]
 pub struct Executed {
-    /// What it answered with, as JSON text. If it failed, nothing has happened.
+    /// Its response body, as JSON text. If it failed, nothing was written.
     pub result: Result<Option<String>, ScriptError>,
     pub log: String,
 }
@@ -98,7 +99,7 @@ impl Engine {
         .await
     }
 
-    /// `work` may be done several times; only the last time counts.
+    /// `work` may run several times; only the last run counts.
     async fn in_transaction<T: Send + 'static>(
         &self,
         at: &Admitted,
@@ -121,7 +122,8 @@ impl Engine {
         let run = |home: WriteTarget| {
             let (task, work) = (task.clone(), work.clone());
             async move {
-                // It goes with the work, which a client that leaves does not end. Closed by nobody.
+                // The permit moves into the blocking task, which a disconnecting client does not end. The semaphore is
+                // never closed.
                 let permit = task.scripts.permits.clone().acquire_owned().await;
                 let done = tokio::task::spawn_blocking(move || {
                     let _permit = permit;
@@ -138,11 +140,11 @@ impl Engine {
 /// How a transaction ends.
 enum TransactionEnd<T> {
     Commit(T),
-    /// Nothing of it happens.
+    /// Nothing is written.
     GiveUp(T),
 }
 
-/// One request's work, for a thread that may wait.
+/// The work of one request, for a blocking thread.
 struct ScriptTask {
     at: Admitted,
     key: PartitionKey,
@@ -175,7 +177,7 @@ impl ScriptTask {
         }
     }
 
-    /// Who was slower waits for its turn, and then meets only those that come for the first time.
+    /// After its first conflict a script waits for this lock, and then competes only with first attempts.
     fn turns(&self) -> &'static FairMutex<()> {
         static TURNS: [FairMutex<()>; 64] = [const { FairMutex::new(()) }; 64];
         let mut hasher = DefaultHasher::new();

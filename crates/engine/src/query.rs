@@ -1,39 +1,39 @@
-//! Many items, by what they hold.
+//! Item queries: plans, executes and pages a query over the items of a container.
 //!
-//! Promise: a page is worked out from the query and the place where the last one ended, and from nothing else, so
-//! that any server can go on with it, after a restart or a change of the partitions. Every page gives what a scan
-//! of all items would give; an index only finds it sooner.
+//! Invariant: a page depends only on the query and on the cursor where the previous page ended, so that any server can
+//! continue a query, after a restart or a change of the partitions. Every page returns what a scan of all items would
+//! return; an index only finds it sooner.
 //!
 //! ```text
-//! text → block        which partitions → slices           choose    scan, one key's items, index, or its order
-//!                     one slice after the other, or all   feed      items into a pass
-//!                     at once and merged                  page      rows and a cursor
+//! text → block        route: partitions → slices          planner   full scan, one key's items, index, ordered scan
+//!                     merge: slices in sequence, or all   scan      items into a row pipeline
+//!                     of them merged into one page        page      rows and a cursor
 //! ```
 //!
-//! Which of the language there is, and what it means, is `query`'s job; what clients see of a page is `wire`'s.
+//! The `sql` crate defines the language and its meaning; `wire` encodes a page for clients.
 
-mod metadata; // the few resources of an account
-mod sdk_plan; // for clients that merge by themselves
-mod document; // what a query sees of an item
+mod metadata; // queries over the few resources of an account
+mod sdk_plan; // the plan for clients that merge partitions themselves
+mod document; // an item as queries see it
 mod cursor; // where the next page starts
-mod statement_cache; // texts that were read lately
-mod route; // which partitions
-mod reader; // one partition, at one moment
+mod statement_cache; // parsed and compiled queries
+mod route; // from pruned keys to partitions
+mod reader; // reads one partition at one snapshot
 mod functions; // user-defined functions of a page
-mod index_spec; // parts of the index
-mod composite_seek; // conditions on several paths, from a composite index
-mod index_lookup; // items that may meet a condition
-mod planner; // the cheapest way to them
-mod scan; // items into a pass
-mod page_cost; // what a page owes, and to whom
-mod full_text_rank; // texts by how relevant they are
-mod merge; // slices, one after the other or all at once and merged
-mod parallel; // all at once: on all cores, the long ones in pieces
+mod index_spec; // names an index in plans and index metrics
+mod composite_seek; // predicates on several paths, from one range of a composite index
+mod index_lookup; // posting lists for an index predicate
+mod planner; // the cheapest access path of a slice
+mod scan; // executes an access path
+mod page_cost; // the request charge of a page, per partition
+mod full_text_rank; // ORDER BY a full-text score, from the index
+mod merge; // the executor: slices in sequence, or merged
+mod parallel; // slices on all cores, long ones in morsels
 mod page; // one page
-mod derived_table; // a query over the rows of another one
-mod hybrid_search; // scores of several queries, fused
+mod derived_table; // a subquery in FROM, evaluated first
+mod hybrid_search; // ORDER BY RANK: scores of several queries, fused
 mod in_transaction; // a query inside a transaction
-mod report; // how it was done
+mod report; // query metrics, access paths and index metrics
 
 pub use cursor::{CursorPosition as CursorAt, QueryCursor, RangeCursor};
 pub(crate) use cursor::{WHOLE_ITEM, in_progress, is_begun, left};
@@ -50,6 +50,6 @@ pub use report::{IndexMetric, QueryReport};
 pub(crate) use route::next_slice;
 
 #[cfg(any(test, feature = "testing"))]
-pub mod exam; // every plan gives what a scan gives
+pub mod exam; // every access path returns what a scan returns
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,16 @@
-//! What every answer tells besides its result: what it cost and which partition gave it.
+//! Engine response: a result with its request charge and the partition that served it.
 
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::Partition;
 
-/// The partition that served a request, and how far it had come.
+/// The partition that served a request, and its LSN at that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartitionLsn {
     pub range: u32,
     pub lsn: u64,
 }
 
-/// A result with its price. Refusals cost too, and tell their place as well.
+/// A result with its request charge. Failed requests are charged, too, and name their partition as well.
 #[derive(Debug)]
 pub struct EngineResponse<T> {
     pub result: Result<T>,
@@ -19,7 +19,7 @@ pub struct EngineResponse<T> {
 }
 
 impl<T> EngineResponse<T> {
-    /// Who was throttled pays nothing: nothing was done.
+    /// A throttled request is free: nothing was done.
     pub fn refused(error: Error) -> Self {
         let charge_ru = match error.kind {
             Kind::Throttled { .. } => 0.0,
@@ -32,7 +32,7 @@ impl<T> EngineResponse<T> {
         EngineResponse { result, place: None, charge_ru }
     }
 
-    /// Taken before the partition is read, so that the token never promises more than was seen.
+    /// The LSN must be taken before the partition is read, so that the session token never covers more than was read.
     pub(crate) fn at(mut self, place: PartitionLsn) -> Self {
         self.place = Some(place);
         self

@@ -1,7 +1,8 @@
-//! Where scripts run, and how their failures are told.
+//! Script runtime: the interpreters of an account, and the errors that failing scripts turn into.
 //!
-//! Promise: user-defined functions run on the query's own thread, everything else on threads that can be given up; none
-//! of them on the threads that serve requests. A script that fails costs its request an error that has its message.
+//! Guarantees: user-defined functions run on the query's own thread, all other scripts on threads that can be
+//! abandoned; none of them run on the threads that serve requests. A script that fails, fails its request with an error
+//! that has the script's message.
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use tokio::sync::Semaphore;
 pub(crate) struct Interpreters {
     pub functions: Functions,
     pub procedures: ScriptPool,
-    /// One for each call that may be under way: a script, and the thread that carries out what it asks for.
+    /// One permit per call that may run: it stands for the script, and for the thread that executes the script's
+    /// operations.
     pub permits: Arc<Semaphore>,
 }
 
@@ -28,7 +30,7 @@ impl Interpreters {
     }
 }
 
-/// More than there are cores: a script waits for the store now and then.
+/// More than there are cores, because scripts wait for the store at times.
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).saturating_mul(4).max(8)
 }

@@ -1,7 +1,7 @@
-//! Sessions: what a client has already seen, partition by partition.
+//! Session tokens: the LSNs that a client has already seen, partition by partition.
 //!
-//! Promise: a read that carries a token answers from a state at least as new, or says that it
-//! cannot. Ranges the token does not name, and ranges that no longer exist, ask for nothing.
+//! Guarantees: a read that carries a token is answered from a state at least as new, or fails.
+//! Ranges that the token does not name, and ranges that no longer exist, require nothing.
 
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::Partition;
@@ -26,7 +26,7 @@ impl SessionToken {
         ))
     }
 
-    /// A child of a split answers for what was seen at its parents.
+    /// The LSN that the partition must have reached. For a child of a split, LSNs seen at its parents count as well.
     fn asked_of(&self, partition: &Partition) -> u64 {
         let range = &partition.range;
         let about = |id: &u32| *id == range.id || range.parents.contains(id);

@@ -1,19 +1,19 @@
-//! Everything at once, by chance: writes, reads, walks, offers, splits, merges, holds, snapshots, restores, clock jumps, failing
-//! stores, crashes.
+//! Randomised simulation: writes, reads, paged reads, offers, splits, merges, held jobs, snapshots, restores, clock
+//! jumps, failing stores and crashes, in random order.
 //!
-//! What must hold is what clients can see: no acknowledged write is lost or there twice, every walk is complete however
-//! partitions changed under it, nobody gets more than a partition may give, and every job ends. A restore leaves what was
-//! acknowledged when its snapshot was taken, or, if it fails, everything as it was. A seed decides what is asked
-//! and in which order; jobs have threads of their own, whose timing no seed repeats. A failure prints the line
-//! that does it again:
+//! It checks what clients can observe: no acknowledged write is lost or duplicated, every paged read is complete
+//! however partitions change during it, no partition provides more than its share, and every job ends. A restore leaves
+//! what was acknowledged when its snapshot was taken, or, if it fails, everything as it was. A seed decides which
+//! operations run and in which order; jobs have threads of their own, whose timing no seed repeats. A failure prints
+//! the line that runs it again:
 //!
 //! ```text
 //! PLEIAD_SIMULATION_SEED=0x9c41 cargo test --release -p pleiad-engine simulation
-//! PLEIAD_SIMULATION_SEEDS=1000  …goes on for as many
+//! PLEIAD_SIMULATION_SEEDS=1000  …runs that many seeds
 //! ```
 
-mod model; // what clients were told
-mod walk; // pages with saved positions
+mod model; // what was acknowledged to clients
+mod walk; // paged reads with saved cursors
 mod world; // the account, its clock and its store
 
 use model::Model;
@@ -23,10 +23,10 @@ use world::SimWorld;
 
 const SEEDS: u64 = 20;
 const STEPS: u64 = 1500;
-/// Little enough that some ask for more than is reserved.
+/// Short enough that some requests exceed the provisioned throughput.
 const STEP_MS: u64 = 5;
 
-/// What the seed decides.
+/// Random choices that the seed determines.
 pub struct SeededRng(ManualEnv);
 
 impl SeededRng {

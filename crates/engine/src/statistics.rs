@@ -1,14 +1,14 @@
-//! Logical partitions: how many there are, which hold most, and which take most.
+//! Key statistics: the number of logical partitions, the largest and the busiest.
 //!
-//! Promise: memory is bounded by how many are asked for, however many there are. Sizes are exact and take a walk over all
-//! keys; request units are those of this minute and the one before, from a sample.
+//! Guarantees: memory is bounded by how many keys are requested, however many there are. Sizes are exact and take a
+//! scan over all keys; request units are those of this minute and the one before, and are sampled.
 
 use pleiad_model::Result;
 use pleiad_model::partition_key::PartitionKey;
 
 use crate::{ContainerName, Engine};
 
-/// What the most is of.
+/// How logical partitions are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOrder {
     Size,
@@ -22,11 +22,11 @@ pub struct KeyReport {
     pub range: u32,
     pub items: u64,
     pub bytes: u64,
-    /// What it took lately, where that was asked for.
+    /// The RUs it consumed recently; set for `KeyOrder::RequestUnits`.
     pub ru: Option<f64>,
 }
 
-/// What the logical partitions of one physical partition come to.
+/// Totals of the logical partitions of one physical partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartitionStatistics {
     pub range: u32,

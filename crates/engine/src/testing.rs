@@ -1,4 +1,4 @@
-//! What the tests of this crate share: an account to work on.
+//! Test support: accounts, containers and items for the tests of this crate.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ async fn open_at(store: impl Into<AnyStore>, limits: PartitionLimits, env: Arc<M
     Arc::new(engine)
 }
 
-/// An account that holds containers to what they reserved, and the clock it goes by. With a database named `db`.
+/// An account that enforces provisioned throughput, and its clock. With a database named `db`.
 pub async fn governed(governance: Governance) -> (Arc<Engine>, Arc<ManualEnv>) {
     let env = Arc::new(ManualEnv::at(START_MS, 1));
     let governance = Governance { enforced: true, ..governance };
@@ -36,7 +36,7 @@ pub async fn governed(governance: Governance) -> (Arc<Engine>, Arc<ManualEnv>) {
     (engine, env)
 }
 
-/// The account as a restart finds it.
+/// The account after a restart.
 pub async fn reopen(store: Arc<AnyStore>, limits: PartitionLimits) -> Arc<Engine> {
     reopen_at(store, limits, Arc::new(ManualEnv::at(START_MS, 1))).await
 }
@@ -66,7 +66,7 @@ pub fn definition(id: &str, paths: &[&str]) -> ContainerDefinition {
     ContainerDefinition::create(&Object::new().with("id", id).with("partitionKey", key).into()).unwrap()
 }
 
-/// A container in `db` with that many partitions, the least being four.
+/// A container in `db` with that many partitions, at least four.
 pub async fn container(engine: &Engine, id: &str, paths: &[&str], partitions: i64) -> Arc<Container> {
     try_container(engine, "db", id, paths, ThroughputRequest::Manual(partitions * 100)).await.unwrap()
 }
@@ -115,7 +115,7 @@ pub fn kind<T: std::fmt::Debug>(answer: EngineResponse<T>) -> Kind {
     answer.result.unwrap_err().kind
 }
 
-/// Creates items `0..count`, many at a time; `key` says where each belongs.
+/// Creates items `0..count`, many concurrently; `key` gives the partition key of each.
 pub async fn load(engine: &Arc<Engine>, container: &'static str, count: usize, key: fn(usize) -> String) {
     const TASKS: usize = 64;
     let work = |task| {
@@ -137,7 +137,7 @@ pub fn spread(container: &Container) -> Vec<u64> {
     container.partitions.iter().map(|partition| partition.usage().items).collect()
 }
 
-/// Waits until no dropped container's rows are left.
+/// Waits until no rows of dropped containers are left.
 pub async fn all_erased(engine: &Engine) {
     let (store, _) = engine.catalog.hands();
     while !to_erase(&store).await.unwrap().is_empty() {
@@ -154,7 +154,7 @@ pub async fn shard_bytes(store: &impl Store, container: &Container) -> u64 {
     bytes
 }
 
-/// Waits until nothing of it is on the disk: a compaction of the store's own may still have a file in hand.
+/// Waits until no byte of the container is on disk: a compaction of the store may still be reading a file.
 pub async fn assert_given_back(store: &impl Store, container: &Container) {
     for _ in 0..1000 {
         if shard_bytes(store, container).await == 0 {

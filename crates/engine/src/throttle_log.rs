@@ -1,7 +1,7 @@
-//! Who was refused for want of request units lately, and why.
+//! Throttle log: the requests that were throttled recently, and why.
 //!
-//! Promise: bounded memory. Refusals at one partition within one second are one entry with a count, so that a storm
-//! does not wash away what came before it.
+//! Invariant: memory is bounded. Throttled requests at one partition within one second are one entry with a count, so
+//! that a burst does not evict the entries before it.
 
 use std::collections::VecDeque;
 
@@ -12,17 +12,17 @@ use pleiad_model::{ExceededLimit, Throttle};
 use crate::Container;
 
 const ENTRIES_MAX: usize = 1024;
-/// How far back the entry of the same partition and second is looked for.
+/// How many of the latest entries are searched for one of the same partition and second.
 const NEAR: usize = 32;
 
-/// Refusals at one partition within one second.
+/// Throttled requests at one partition within one second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThrottleEntry {
     pub ts_s: u64,
     pub database: String,
     pub container: String,
     pub rid: ContainerRid,
-    /// Of the first refusal.
+    /// Of the first of these requests.
     pub throttle: Throttle,
     pub over: ExceededLimit,
     pub refused: u64,

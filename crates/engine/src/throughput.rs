@@ -1,9 +1,9 @@
-//! Throughput: what may be reserved, how many partitions it takes, and how it is divided over them.
+//! Provisioned throughput: which values are valid, how many partitions they need, and how they are divided among them.
 //!
-//! Figures are checked here, when a client asks for them. Who may use how much of a second is the governor's job.
+//! Requested values are checked here. The governor admits requests against the result.
 
-mod redistribute; // divided by hand
-mod shares; // what each partition may give
+mod redistribute; // explicit RU/s per partition
+mod shares; // the RU/s of each partition
 
 use pleiad_model::{Error, Kind, Result};
 
@@ -19,26 +19,26 @@ pub const MANUAL_RU_STEP: u32 = 100;
 pub const AUTOSCALE_RU_MIN: u32 = 1000;
 pub const AUTOSCALE_RU_STEP: u32 = 1000;
 pub const RU_MAX: u32 = 1_000_000;
-/// A container without a partition key is one partition for good.
+/// A container without a partition key always has one partition.
 pub const FIXED_RU_MAX: u32 = 10_000;
-/// What a partition of a serverless account may give.
+/// RU/s of a partition in a serverless account.
 pub const SERVERLESS_PARTITION_RU: u32 = 5_000;
-/// Containers that share their database's throughput.
+/// How many containers share their database's throughput at most.
 pub const SHARED_CONTAINERS_MAX: usize = 25;
 
-/// How throughput is reserved and held to.
+/// How throughput is provisioned and enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Governance {
-    /// Whether anybody is ever throttled; if not, use is only counted.
+    /// Whether requests are throttled; if not, usage is only counted.
     pub enforced: bool,
-    /// Nothing is reserved, and nothing can be.
+    /// No throughput is provisioned, and none can be.
     pub serverless: bool,
-    /// Idle seconds are saved for later.
+    /// Unused budget becomes burst credits.
     pub burst: bool,
     pub serverless_partition_ru: u32,
-    /// The least that a container with a partition key can reserve.
+    /// The minimum of a container with a partition key.
     pub container_ru_min: u32,
-    /// The most that a container or database can reserve.
+    /// The maximum of a container or database.
     pub container_ru_max: u32,
 }
 
@@ -55,12 +55,12 @@ impl Default for Governance {
     }
 }
 
-/// How many partitions it takes to give that much.
+/// How many partitions provide this throughput.
 pub fn partitions_needed(ru: u32, partition_ru_max: u32) -> u32 {
     ru.div_ceil(partition_ru_max.max(1)).max(1)
 }
 
-/// What a client asks for when it creates a database or container.
+/// The throughput that a client requests for a new database or container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThroughputRequest {
     /// A container then shares its database's throughput, or gets the minimum.
@@ -72,18 +72,18 @@ pub enum ThroughputRequest {
     },
 }
 
-/// How an offer is to be changed.
+/// A requested change of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfferChange {
     To(ThroughputRequest),
-    /// Manual or autoscale, whichever it was before.
+    /// To manual or autoscale, whatever the kind of the offer was before.
     ToEither(ThroughputRequest),
-    /// To the other kind, with the figure that the service gives it.
+    /// To the other kind; the service chooses the value.
     ToAutoscale,
     ToManual,
 }
 
-/// What is reserved.
+/// The throughput of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProvisionedThroughput {
     Manual(u32),
@@ -91,7 +91,7 @@ pub enum ProvisionedThroughput {
 }
 
 impl ThroughputRequest {
-    /// Checks the figures; `None` when nothing was asked for.
+    /// Checks the values; `None` if none was requested.
     pub fn check(self, governance: &Governance) -> Result<Option<ProvisionedThroughput>> {
         if governance.serverless && self != ThroughputRequest::Unspecified {
             return Err(Error::invalid(
@@ -112,15 +112,15 @@ impl ThroughputRequest {
     }
 }
 
-/// What bounds how low an offer may go.
+/// What determines the minimum of an offer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OfferFloor {
-    /// The most that was ever reserved.
+    /// The highest throughput that was ever provisioned.
     pub highest_ru: u32,
     pub stored_bytes: u64,
     /// Containers that share it.
     pub sharing: usize,
-    /// The least of a container like this one.
+    /// The minimum of a container of this kind.
     pub container_ru_min: u32,
 }
 
@@ -129,7 +129,7 @@ impl OfferFloor {
         u32::try_from(self.stored_bytes.div_ceil(1 << 30)).unwrap_or(u32::MAX)
     }
 
-    /// Containers beyond those that every database may have.
+    /// Containers beyond the number that the base minimum includes.
     fn further(&self) -> u32 {
         u32::try_from(self.sharing.saturating_sub(SHARED_CONTAINERS_MAX)).unwrap_or(u32::MAX)
     }
@@ -155,14 +155,14 @@ impl OfferFloor {
     }
 }
 
-/// The largest, in whole steps.
+/// The largest value, rounded up to a whole step.
 fn whole<const N: usize>(figures: [u32; N], step: u32) -> u32 {
     let largest = figures.into_iter().max().unwrap_or(0);
     largest.checked_next_multiple_of(step).unwrap_or(RU_MAX)
 }
 
 impl ProvisionedThroughput {
-    /// The most that can be used in a second.
+    /// The most RU that can be used in a second.
     pub fn ceiling_ru(self) -> u32 {
         match self {
             ProvisionedThroughput::Manual(ru) => ru,
@@ -170,7 +170,7 @@ impl ProvisionedThroughput {
         }
     }
 
-    /// What is reported as reserved now: an idle autoscale resource rests at a tenth.
+    /// The throughput that is reported as current: an idle autoscale resource scales down to a tenth.
     pub fn reported_ru(self) -> u32 {
         match self {
             ProvisionedThroughput::Manual(ru) => ru,
@@ -178,7 +178,7 @@ impl ProvisionedThroughput {
         }
     }
 
-    /// How low a replace may go.
+    /// The least throughput that a replace may set.
     pub fn minimum_ru(self, held: &OfferFloor) -> u32 {
         match self {
             ProvisionedThroughput::Manual(_) => held.manual_min(),
@@ -186,7 +186,7 @@ impl ProvisionedThroughput {
         }
     }
 
-    /// The same as autoscale: the maximum that the service chooses.
+    /// The same throughput as autoscale, with the maximum that the service chooses.
     pub fn to_autoscale(self, held: &OfferFloor) -> Self {
         let max = whole([self.ceiling_ru(), held.autoscale_min()], AUTOSCALE_RU_STEP);
         match self {
@@ -229,7 +229,7 @@ fn bounded(asked: i64, min: u32, max: u32, step: u32) -> Result<u32> {
     Ok(ru)
 }
 
-/// A container without a partition key cannot grow past one partition.
+/// A container without a partition key cannot have more than one partition.
 pub fn check_fixed(throughput: ProvisionedThroughput) -> Result<()> {
     if throughput.ceiling_ru() <= FIXED_RU_MAX {
         return Ok(());

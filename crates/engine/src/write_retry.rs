@@ -1,8 +1,8 @@
-//! Where a write is done, and done again when its container changes meanwhile.
+//! Write retry: runs a write on the partition that owns its key, and again when its container changes meanwhile.
 //!
-//! Promise: a write goes to the partition that owns its key under the newest schema, and is paid for there once, however
-//! often it had to be begun. What it does there is someone else's job; it must leave nothing behind when the partition says
-//! `Kind::Outdated`.
+//! Guarantees: a write runs on the partition that owns its key under the newest schema, and is charged there once,
+//! however often it had to start again. The caller supplies the write; it must leave nothing behind when the partition
+//! returns `Kind::Outdated`.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use pleiad_partition::{Partition, Written};
 use crate::response::{EngineResponse, place};
 use crate::{Admitted, Container, ContainerName, Engine};
 
-/// How many changes of its container one request sits out.
+/// How many changes of its container one request waits for before it fails.
 pub(crate) const CONTAINER_CHANGES_MAX: usize = 8;
 
-/// Where an item is written, and under which schema.
+/// The partition that a write runs on, and the container version whose schema applies.
 pub(crate) struct WriteTarget {
     pub partition: Arc<Partition>,
     pub container: Arc<Container>,
 }
 
-/// What was done there: how far the partition has come with it, and the price.
+/// The result of a write, with its LSN and its charge.
 pub(crate) struct WriteOutcome<T> {
     pub value: T,
     pub lsn: u64,
@@ -37,8 +37,8 @@ impl From<Written> for WriteOutcome<Written> {
 }
 
 impl Engine {
-    /// A write that comes while the container's indexing policy or its partitions change is done again when the change is
-    /// published. Its client does not notice.
+    /// Runs a client's write. If the container's indexing policy or its partitions change meanwhile, the write runs
+    /// again when the change is published. The client does not notice.
     pub(crate) async fn at_home<T, F: Future<Output = Result<WriteOutcome<T>, Rejected>>>(
         &self,
         at: &Admitted,
@@ -51,7 +51,8 @@ impl Engine {
         }
     }
 
-    /// Also in a container that clients do not write to, for whoever does not.
+    /// The same without the check that clients may write to the container: for callers that only read, or that check it
+    /// themselves.
     pub(crate) async fn at_home_of<T, F: Future<Output = Result<WriteOutcome<T>, Rejected>>>(
         &self,
         at: &Admitted,
@@ -89,7 +90,7 @@ impl Engine {
     }
 }
 
-/// An index is filled from its source and by nobody else.
+/// A global secondary index is written from its source only.
 pub(crate) fn check_writable(at: &Admitted) -> Result<()> {
     let Some(index) = &at.container.definition.global_index else { return Ok(()) };
     let message = format!(
@@ -99,7 +100,7 @@ pub(crate) fn check_writable(at: &Admitted) -> Result<()> {
     Err(Error::new(Kind::Forbidden, message))
 }
 
-/// A write answers with its own LSN, whatever happened at the partition since.
+/// A write reports its own LSN, whatever the partition has committed since.
 fn settle<T>(partition: &Partition, outcome: Result<WriteOutcome<T>, Rejected>) -> EngineResponse<T> {
     let mut place = place(partition);
     match outcome {

@@ -1,4 +1,4 @@
-//! Snapshots of the whole account: what they hold, what a restore brings back, and what clients do not notice.
+//! Account snapshots: what they hold, what a restore brings back, and what stays valid for clients.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -33,7 +33,7 @@ async fn fill(engine: &Engine, from: usize, to: usize) {
     }
 }
 
-/// The ids of all items, found as a list and one by one.
+/// The ids of all items, found by read feed and by point reads.
 async fn ids(engine: &Engine) -> BTreeSet<usize> {
     let at = admit(engine, "c");
     let (mut ids, mut after) = (BTreeSet::new(), None);
@@ -56,7 +56,7 @@ async fn split(engine: &Engine) {
     engine.job_ended(job).await.unwrap();
 }
 
-/// Everything that can be undone.
+/// Makes changes of every kind that a restore must undo.
 async fn wreck(engine: &Arc<Engine>) {
     fill(engine, 100, 120).await;
     delete(engine, &admit(engine, "c"), "3", "3").await.result.unwrap();
@@ -89,7 +89,7 @@ async fn a_snapshot_is_restored_as_often_as_one_likes() {
         live.close().await;
     }
     let live = AccountHost::new(Arc::into_inner(open(disk(dir.path()), LIMITS).await).unwrap());
-    assert_eq!(ids(&live.engine()).await, (0..20).collect(), "and after a restart");
+    assert_eq!(ids(&live.engine()).await, (0..20).collect(), "after a restart");
     assert_eq!(live.snapshots().await.unwrap().len(), 1);
     live.close().await;
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4, "FORMAT, LIVE, one store, the snapshots");
@@ -107,15 +107,15 @@ async fn names_are_checked_and_given_once() {
     fill(&live.engine(), 0, 1).await;
     live.take_snapshot(&longest, true).await.unwrap();
     live.restore(&longest).await.unwrap();
-    assert_eq!(ids(&live.engine()).await.len(), 1, "the later one counts");
+    assert_eq!(ids(&live.engine()).await.len(), 1, "the later snapshot has replaced the earlier one");
     live.delete_snapshot(&longest).await.unwrap();
     for refused in [live.delete_snapshot(&longest).await, live.restore(&longest).await.map(drop)] {
         assert_eq!(refused.unwrap_err().kind, Kind::NotFound);
     }
-    assert_eq!(ids(&live.engine()).await.len(), 1, "whatever is refused changes nothing");
+    assert_eq!(ids(&live.engine()).await.len(), 1, "rejected requests change nothing");
 }
 
-/// Tokens, etags and `_rid`s that clients hold stay good, or at least never mean something else.
+/// Tokens, etags and `_rid`s that clients hold stay valid, or at least never mean something else.
 #[tokio::test]
 async fn nothing_that_was_given_is_given_again() {
     let live = live(Memory::new()).await;
@@ -130,10 +130,10 @@ async fn nothing_that_was_given_is_given_again() {
         let made = create(&engine, &at, "new", "8").await;
         let place = made.place.unwrap();
         let record = made.result.unwrap().record.unwrap();
-        assert!(etags.insert(record.etag().to_string()), "an etag came twice");
-        assert!(rids.insert(record.docnum), "a _rid came twice");
+        assert!(etags.insert(record.etag().to_string()), "an etag was assigned twice");
+        assert!(rids.insert(record.docnum), "a _rid was assigned twice");
         let other = container(&engine, "other", &["/pk"], 4).await;
-        assert!(containers.insert(other.rid), "a container's _rid came twice");
+        assert!(containers.insert(other.rid), "a container's _rid was assigned twice");
         live.restore("clean").await.unwrap();
         let engine = live.engine();
         let token = SessionToken(vec![(place.range, place.lsn)]);
@@ -144,7 +144,7 @@ async fn nothing_that_was_given_is_given_again() {
     }
 }
 
-/// A container that is gone when its snapshot comes back was seen as well.
+/// Clients hold session tokens also of a container that is deleted when its snapshot is restored.
 #[tokio::test]
 async fn sessions_with_a_dropped_container_go_on() {
     let live = live(Memory::new()).await;
@@ -164,7 +164,7 @@ async fn sessions_with_a_dropped_container_go_on() {
     }
 }
 
-/// Neither a delete nor the snapshot it is missing from lets a container forget how far it came.
+/// A container's high-water marks survive its deletion, and the restore of a snapshot that does not have the container.
 #[tokio::test]
 async fn a_container_that_one_snapshot_lacks_goes_on_in_the_next() {
     let live = live(Memory::new()).await;
@@ -193,12 +193,12 @@ async fn a_container_that_one_snapshot_lacks_goes_on_in_the_next() {
     engine.read_item(&at, Some(&pk("1")), Target::Named("1"), Some(&token)).await.result.unwrap();
     let made = create(&engine, &at, "n", "1").await;
     let place = made.place.unwrap();
-    assert!(seen.iter().all(|(_, lsn)| *lsn < place.lsn), "a reader of the change feed would not hear of it");
+    assert!(seen.iter().all(|(_, lsn)| *lsn < place.lsn), "a reader of the change feed would miss the write");
     let record = made.result.unwrap().record.unwrap();
-    assert!(etags.insert(record.etag().to_string()) && rids.insert(record.docnum), "given twice");
+    assert!(etags.insert(record.etag().to_string()) && rids.insert(record.docnum), "etag or _rid assigned twice");
 }
 
-/// Clients that hold its ranges find them replaced, and the ids never mean other keys.
+/// Clients that have cached its ranges find them replaced, and the ids never mean other keys.
 #[tokio::test]
 async fn a_container_that_comes_back_gives_no_range_id_twice() {
     let live = live(Memory::new()).await;
@@ -214,19 +214,19 @@ async fn a_container_that_comes_back_gives_no_range_id_twice() {
         live.restore("clean").await.unwrap();
         let now = map();
         for range in now.ranges() {
-            assert!(known.iter().all(|map| map.by_id(range.id).is_none()), "an id that nobody has seen");
+            assert!(known.iter().all(|map| map.by_id(range.id).is_none()), "a range id was reused");
         }
         for gone in known.iter().flat_map(|map| map.ranges()) {
             assert!(now.ranges().iter().any(|range| range.parents.contains(&gone.id)), "{} has no child", gone.id);
         }
-        assert!(known.iter().all(|map| map.epoch < now.epoch), "an etag would hide the change");
+        assert!(known.iter().all(|map| map.epoch < now.epoch), "the etag of the ranges would not change");
         known.push(now);
         fill(&live.engine(), 0, 8).await;
         assert_sound(&live.engine()).await;
     }
 }
 
-/// A reader of the change feed that came further than the snapshot hears of every later write.
+/// A reader of the change feed that had read beyond the snapshot gets every write after the restore.
 #[tokio::test]
 async fn the_change_feed_goes_on_behind_a_restore() {
     let live = live(Memory::new()).await;
@@ -240,7 +240,7 @@ async fn the_change_feed_goes_on_behind_a_restore() {
             let (mode, scope, quota) = (ChangeMode::LatestVersion, FeedRange::Container, QUOTA);
             let request = ChangeRequest { mode, scope, from, since_s: None, quota };
             let page = engine.change_feed(&admit(engine, "c"), &request, None).await.result.unwrap();
-            let ChangedItems::Latest(records) = page.changes else { panic!("versions nobody asked for") };
+            let ChangedItems::Latest(records) = page.changes else { panic!("versions were not requested") };
             from = ChangeFrom::Stretches(page.next);
             if records.is_empty() {
                 return (seen, from);
@@ -253,12 +253,12 @@ async fn the_change_feed_goes_on_behind_a_restore() {
     live.restore("clean").await.unwrap();
     let engine = live.engine();
     let (seen, place) = read(&engine, place).await;
-    assert_eq!(seen, Vec::<String>::new(), "what came back is not news");
+    assert_eq!(seen, Vec::<String>::new(), "restored items are not changes");
     fill(&engine, 50, 60).await;
     assert_eq!(read(&engine, place).await.0.len(), 10);
 }
 
-/// Clients know the partitions of the account as it was.
+/// Clients have cached the partitions of the account before the restore.
 #[tokio::test]
 async fn partitions_that_differ_come_back_as_children_of_those_that_were() {
     let live = live(Memory::new()).await;
@@ -266,19 +266,19 @@ async fn partitions_that_differ_come_back_as_children_of_those_that_were() {
     live.restore("clean").await.unwrap();
     let map = || admit(&live.engine(), "c").container().map.clone();
     let before = map();
-    assert_eq!(before.ranges().iter().map(|range| range.id).collect::<Vec<_>>(), [0, 1, 2, 3], "nothing differs");
+    assert_eq!(before.ranges().iter().map(|range| range.id).collect::<Vec<_>>(), [0, 1, 2, 3], "the ranges stay");
     split(&live.engine()).await;
     let between = map();
     live.restore("clean").await.unwrap();
     let after = map();
     assert!(after.epoch > between.epoch);
     for range in after.ranges() {
-        assert!(before.by_id(range.id).or(between.by_id(range.id)).is_none(), "an id that nobody has seen");
+        assert!(before.by_id(range.id).or(between.by_id(range.id)).is_none(), "a range id was reused");
         assert_eq!(range.since, after.epoch);
     }
     for gone in before.ranges().iter().chain(between.ranges()) {
         assert!(after.ranges().iter().any(|range| range.parents.contains(&gone.id)), "{} has no child", gone.id);
-        assert_eq!(after.keys_of(gone.id), Some(&gone.keys), "what it covered is known");
+        assert_eq!(after.keys_of(gone.id), Some(&gone.keys), "its EPK range is still known");
     }
     let again = split_and_restore(&live).await;
     assert!(again.ranges().iter().all(|range| after.by_id(range.id).is_none()));
@@ -313,7 +313,7 @@ async fn a_split_that_was_under_way_goes_on_after_a_restore() {
         assert_eq!(now.ranges().len(), 5, "{step}");
         for gone in known.ranges() {
             let mut children = now.ranges().iter().filter(|range| range.keys.intersect(&gone.keys).is_some());
-            assert!(children.all(|range| range.parents.contains(&gone.id)), "{step}: who holds {} is lost", gone.id);
+            assert!(children.all(|range| range.parents.contains(&gone.id)), "{step}: a child lacks parent {}", gone.id);
         }
         fill(&engine, 40, 60).await;
         assert_eq!(ids(&engine).await, (0..60).collect(), "{step}");
@@ -321,7 +321,7 @@ async fn a_split_that_was_under_way_goes_on_after_a_restore() {
     }
 }
 
-/// Who waits for a job of the account that was is told, and asks the one that is.
+/// A client that waits for a job of the replaced account gets an error, and retries with the current one.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_waits_for_a_job_that_a_restore_has_stopped() {
     let live = live(Memory::new()).await;
@@ -345,7 +345,7 @@ async fn nobody_waits_for_a_job_that_a_restore_has_stopped() {
     let retired = Arc::downgrade(&engine);
     drop(engine);
     live.closing.ended().await;
-    assert!(retired.upgrade().is_none(), "and its store is closed");
+    assert!(retired.upgrade().is_none(), "the retired engine and its store are closed");
 }
 
 #[tokio::test]
@@ -368,7 +368,8 @@ async fn a_restore_that_fails_leaves_the_account_as_it_was() {
     }
 }
 
-/// Four who create items of new names without end. No answer may be wrong: a name that was never used does not exist.
+/// Four writers that create items with unused ids until they are stopped. None may get a conflict: an unused id does
+/// not exist.
 struct Writers {
     next: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
@@ -397,7 +398,7 @@ impl Writers {
         }
     }
 
-    /// The first name that was not used.
+    /// The first id that was not used.
     async fn end(self) -> usize {
         self.stop.store(true, Ordering::Relaxed);
         for task in self.tasks {
@@ -411,7 +412,7 @@ async fn a_moment() {
     let _ = tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_millis(5))).await;
 }
 
-/// Writers that meet a restore are done with the old account or begin again with the new one.
+/// A write during a restore is done in the old account, or runs again in the new one.
 #[tokio::test(flavor = "multi_thread")]
 async fn writers_go_on_over_restores() {
     let dir = tempfile::tempdir().unwrap();
@@ -431,7 +432,7 @@ async fn writers_go_on_over_restores() {
     live.close().await;
 }
 
-/// What was done while a restore failed is done, and is not done again.
+/// A write that was done while a restore failed stays, and does not run again.
 #[tokio::test(flavor = "multi_thread")]
 async fn writers_go_on_over_restores_that_fail() {
     let script = FaultPlan::default();
@@ -449,7 +450,7 @@ async fn writers_go_on_over_restores_that_fail() {
     live.close().await;
 }
 
-/// Memory that knows what time it is: a snapshot tells when it was taken.
+/// The in-memory store records the engine's time with each snapshot.
 #[tokio::test]
 async fn snapshots_tell_when_they_were_taken() {
     let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));

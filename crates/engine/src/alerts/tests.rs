@@ -1,4 +1,4 @@
-//! What an operator is told, and how often.
+//! Which alerts are raised, and how often.
 
 use pleiad_storage::Memory;
 
@@ -14,7 +14,7 @@ async fn a_hot_partition_is_told_of_once_a_minute() {
     for _ in 0..130 {
         let _ = read(&engine, &at, "1", "hot").await;
     }
-    assert!(engine.alerts().is_empty(), "the minute is not over");
+    assert!(engine.alerts().is_empty(), "the minute has not ended");
     env.advance_ms(60_000);
     let alerts = engine.alerts();
     assert_eq!(alerts.len(), 1);
@@ -39,7 +39,7 @@ async fn s34_an_operator_hears_of_a_key_that_nears_its_cap() {
         }
         told.extend(engine.alerts());
     }
-    assert_eq!(told.len(), 1, "before the cap refuses, and once");
+    assert_eq!(told.len(), 1, "one alert, before the size limit rejects writes");
     assert!(
         matches!(&told[0].what, AlertKind::KeyNearlyFull { key, bytes: 701.., bytes_max: 1000 } if key == r#"["a"]"#)
     );

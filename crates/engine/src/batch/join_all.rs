@@ -1,10 +1,11 @@
-//! Futures that are all waited for at once, on one task.
+//! Join of many futures: runs them concurrently on one task and waits for all.
 
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
-/// What they come to, in their order. They are a hundred at most, so that asking each again costs little.
+/// The outputs, in the order of the futures. There are a hundred at most, so that polling each pending one again costs
+/// little.
 pub async fn all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     let mut running: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
     let mut done: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();

@@ -1,4 +1,4 @@
-//! Batches and bulk as a client meets them.
+//! Transactional batch and bulk as a client sees them.
 
 use std::sync::Arc;
 
@@ -147,7 +147,7 @@ async fn a_batch_in_a_fixed_container_reaches_all_items() {
     assert_eq!(kinds(&answers), [None, None]);
 }
 
-/// What a read costs more at a stronger level, a read of nothing does as well.
+/// A read of a missing item costs more at a stronger consistency level, as a read of an existing one does.
 #[tokio::test]
 async fn reads_that_find_nothing_cost_what_their_level_says() {
     let (engine, at) = world().await;

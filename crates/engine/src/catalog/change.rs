@@ -1,4 +1,4 @@
-//! Changes of the catalog: create, replace, delete. They take turns.
+//! Changes of the catalog: create, replace, delete. The catalog lock serialises them.
 //!
 //! Each change is checked against the newest tree, committed as one batch with the counters it
 //! used, and only then shown to readers.
@@ -143,7 +143,7 @@ impl Catalog {
         Ok(container)
     }
 
-    /// `replace` is given the current definition and says what it shall be.
+    /// `replace` maps the current definition to the new one.
     pub async fn replace_container(
         &self,
         rid: ContainerRid,
@@ -160,7 +160,8 @@ impl Catalog {
         Ok(container)
     }
 
-    /// A container under another definition. Must be published without another pause, as `next_schema` says.
+    /// Gives a container another definition. The caller must publish the change without waiting for anything else: see
+    /// `next_schema`.
     pub(super) fn put_definition(
         &self,
         change: &mut CatalogChange,
@@ -172,7 +173,7 @@ impl Catalog {
         let next = self.next_schema(old, &definition, &computed, change.version.number)?;
         let container = Container { version: change.version, definition, computed, ..Container::clone(old) };
         let container = Arc::new(Container { schema: next.0, transition: next.1, ..container });
-        // Only a transition that is new has nobody working on it.
+        // Only a new index transformation has no job yet.
         change.reindex = Some(container.clone())
             .filter(|new| new.transition.is_some() && new.schema.version == change.version.number);
         rows::put_container(&mut change.batch, &container);
@@ -180,8 +181,8 @@ impl Catalog {
         Ok(container)
     }
 
-    /// The schema under another definition. If it differs, nobody writes under the old one any more, and whoever
-    /// tries waits until the change is shown; so it must be published without another pause.
+    /// The schema for another definition. If it differs, writes under the old schema stop immediately, and writers wait
+    /// until the change is published; so the caller must publish it without waiting for anything else.
     fn next_schema(
         &self,
         old: &Container,
@@ -206,7 +207,8 @@ impl Catalog {
         Ok((Arc::new(schema), transition))
     }
 
-    /// Rows stay as they are under it; only when items are over may differ, which whoever asks finds out by itself.
+    /// The schema for a definition that needs the same rows. Only expiry may differ, and readers evaluate that per
+    /// item.
     fn same_schema(
         &self,
         old: &Container,
@@ -221,7 +223,7 @@ impl Catalog {
         Arc::new(schema)
     }
 
-    /// The index is as that schema wants it.
+    /// Ends the index transformation of that schema version: every item has the rows that the policy asks for.
     pub(crate) async fn finish_transition(&self, rid: ContainerRid, schema_version: u64) -> Result<()> {
         let mut change = self.begin().await;
         let Some(old) = change.tree.container_by_rid(rid).cloned() else { return Ok(()) };
@@ -231,7 +233,7 @@ impl Catalog {
         let mut owner = change.owner(rid.database)?;
         let computed = &old.computed.indexed;
         let schema = Schema::new(schema_version, &old.definition, computed, &[], self.limits.room());
-        // What clients see of the container is as before, its etag included.
+        // Clients see the same container as before, etag included.
         let container = Container { schema: Arc::new(schema), transition: None, ..Container::clone(&old) };
         rows::put_container(&mut change.batch, &container);
         owner.put_container(Arc::new(container));
@@ -255,7 +257,7 @@ impl Catalog {
         self.publish(change).await
     }
 
-    /// `caps` are those of throughput buckets, where they are to change.
+    /// `caps` are the new limits of the throughput buckets; `None` leaves them as they are.
     pub async fn replace_offer(&self, rid: OfferRid, asked: OfferChange, caps: Option<Caps>) -> Result<Arc<Offer>> {
         let change = self.begin().await;
         let old = change.tree.offers.get(&rid.0).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
@@ -271,8 +273,8 @@ impl Catalog {
         self.publish_offer(change, offer).await
     }
 
-    /// Divides a container's throughput by hand: these partition key ranges get that much, the others keep what they
-    /// have, and the sum is what is reserved. Without any, it is divided evenly again.
+    /// Redistributes a container's throughput: the given partition key ranges get these RU/s, the others keep what they
+    /// have, and the sum becomes the provisioned throughput. Without targets, it is divided evenly again.
     pub async fn redistribute(&self, rid: ContainerRid, targets: &BTreeMap<u32, u32>) -> Result<Arc<Offer>> {
         let change = self.begin().await;
         let container = change.tree.container_by_rid(rid).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
@@ -299,7 +301,7 @@ impl Catalog {
         Ok(offer)
     }
 
-    /// What the offer is to be, if it may.
+    /// The offer's new throughput, if the change is allowed.
     fn changed(&self, tree: &CatalogTree, old: &Offer, asked: OfferChange) -> Result<ProvisionedThroughput> {
         let held = self.held(tree, old);
         let new = match asked {
@@ -315,7 +317,7 @@ impl Catalog {
         Ok(new)
     }
 
-    /// How low an offer may go.
+    /// The least throughput that an offer can be replaced with.
     pub fn minimum_ru(&self, tree: &CatalogTree, offer: &Offer) -> u32 {
         offer.throughput.minimum_ru(&self.held(tree, offer))
     }
@@ -343,7 +345,8 @@ impl Catalog {
         }
     }
 
-    /// The least that a container can reserve: once it depended on whether it has a partition key.
+    /// The minimum throughput of a container: in early versions of the service it depended on whether the container
+    /// has a partition key.
     fn least_ru(&self, definition: &ContainerDefinition) -> u32 {
         match definition.partition_key {
             Some(_) => self.limits.governance.container_ru_min,
@@ -374,7 +377,7 @@ impl CatalogChange {
         self.tree.offers.remove(&offer.rid.0);
     }
 
-    /// A new container's ranges: equal shares of the hash space, each with a shard of its own.
+    /// A new container's partition map: equal parts of the hash space, each with a shard of its own.
     fn new_map(&mut self, definition: &ContainerDefinition, count: u32) -> Result<PartitionMap> {
         let keys = match &definition.partition_key {
             Some(key) => initial_ranges(key, count),
@@ -420,7 +423,7 @@ fn check_kind(definition: &ContainerDefinition, throughput: Option<ProvisionedTh
     }
 }
 
-/// What is reserved for a container of its own.
+/// Checks the minimum of a container with dedicated throughput.
 fn check_least(throughput: Option<ProvisionedThroughput>, least_ru: u32) -> Result<()> {
     match throughput {
         Some(ProvisionedThroughput::Manual(ru)) if ru < least_ru => Err(Error::invalid(format!(
@@ -464,7 +467,8 @@ fn check_minimum(new: ProvisionedThroughput, minimum_ru: u32) -> Result<()> {
 
 const SCALING: &str = "The throughput of this resource is still being changed: its partitions are being split. Try again when that is done.";
 
-/// What is more than the partitions can give splits them, if they can be.
+/// Checks throughput against what a container can have at all. More than its partitions provide splits them, except
+/// in a container without a partition key.
 fn check_fixed(tree: &CatalogTree, owner: OfferOwner, throughput: ProvisionedThroughput) -> Result<()> {
     let OfferOwner::Container(rid) = owner else { return Ok(()) };
     let Some(container) = tree.container_by_rid(rid) else { return Err(owner_missing()) };

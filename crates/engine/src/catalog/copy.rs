@@ -1,10 +1,11 @@
-//! A database once more, under another name.
+//! Database copies in the catalog: plans a copy under another name, and publishes it.
 //!
-//! Promise: the copy is the whole database at one moment: containers with their policies, partitions and throughput, items with
-//! their etags and times, scripts, encryption keys, users and permissions. Nobody sees any of it before all of it is there. Its
-//! `_rid`s are new. The row is there from before the first byte is copied until the database is shown, in the same batch
-//! as which it goes; so a crash leaves either a copy to be begun again, or the database. Bytes are moved by
-//! `chores::copy`.
+//! Guarantees: the copy is a snapshot of the whole database: containers with their policies, partitions and
+//! throughput, items with their etags and times, scripts, encryption keys, users and permissions. It becomes visible
+//! atomically. Its `_rid`s are new.
+//!
+//! Invariant: the copy's row is written before the first byte is copied, and deleted in the batch that publishes the
+//! database; so a crash leaves either a copy to start again or the database. `jobs::copy` moves the bytes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,19 +27,19 @@ use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner};
 use super::users::{Permission, PermissionGrant, User};
 use super::{Catalog, rows};
 
-/// A database that is being copied, as the catalog remembers it.
+/// The durable record of a database copy in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseCopy {
-    /// Among all jobs.
+    /// Unique among all jobs.
     pub id: u64,
     pub from: DatabaseRid,
     pub to: String,
-    /// Where the items go; to be erased if it comes to nothing.
+    /// The shards that the items are copied to; dropped if the copy is aborted.
     pub shards: Vec<u64>,
     pub started_ms: u64,
 }
 
-/// One moment of the database, and where its items go.
+/// A snapshot of the database, and the shards that its items are copied to.
 pub(crate) struct CopyPlan {
     pub snapshot: AnySnapshot,
     pub containers: Vec<(Arc<Container>, PartitionMap)>,
@@ -46,7 +47,7 @@ pub(crate) struct CopyPlan {
     offers: Vec<Arc<Offer>>,
 }
 
-/// What the containers of the copy are called, by what those of the original are.
+/// The `_rid`s of the copy's containers, by those of the original.
 type NewRids = BTreeMap<ContainerRid, ContainerRid>;
 
 impl Catalog {
@@ -65,7 +66,7 @@ impl Catalog {
         Ok(id)
     }
 
-    /// Settles what is copied, and at which moment. Whoever begins again after a crash takes another moment.
+    /// Takes the snapshot and decides what is copied. A copy that starts again after a crash takes a new snapshot.
     pub(crate) async fn plan_copy(&self, id: u64) -> Result<CopyPlan> {
         let mut change = self.begin().await;
         let copy = change.tree.copies.get(&id).cloned().ok_or_else(gone)?;
@@ -73,7 +74,7 @@ impl Catalog {
         if database.containers.values().any(|container| container.transition.is_some()) {
             return Err(Error::new(Kind::Locked, "an index is on its way to another policy"));
         }
-        // With the turn in hand the catalog stands still; and all that it let happen is in the snapshot.
+        // The held lock keeps the catalog unchanged; after the commit, the snapshot has all writes it has accepted.
         self.committer.commit(Batch::default()).await?;
         let snapshot = self.store.snapshot().await?;
         let is_of = |offer: &&Arc<Offer>| match offer.owner {
@@ -98,7 +99,7 @@ impl Catalog {
         Ok(CopyPlan { snapshot, containers, database, offers })
     }
 
-    /// The copy is shown.
+    /// Publishes the copy.
     pub(crate) async fn finish_copy(&self, id: u64, plan: &CopyPlan) -> Result<()> {
         let mut change = self.begin().await;
         let copy = change.remove_copy(id).ok_or_else(gone)?;
@@ -117,7 +118,7 @@ impl Catalog {
         change.copy_encryption_keys(&plan.database, &mut database);
         change.copy_users(&plan.database, &mut database);
         change.tree.put_database(database);
-        // The original may have been waiting for more, and jobs are not copied.
+        // The original may have been waiting for splits, and jobs are not copied.
         change.grow = containers.into_values().collect();
         self.publish(change).await
     }
@@ -141,7 +142,7 @@ impl Catalog {
             rows::put_script(&mut change.batch, &copied);
             scripts.put(copied);
         }
-        // An index has what its source had up to there, in the same snapshot.
+        // In the snapshot, an index has applied its source up to this progress.
         let progress = rows::progress_in(&plan.snapshot, old.rid).await?;
         if definition.global_index.is_some() {
             rows::put_progress(&mut change.batch, rid, &progress.stretches());
@@ -164,7 +165,7 @@ impl Catalog {
         Ok(container)
     }
 
-    /// Nothing is left of it.
+    /// Removes the copy and drops its shards.
     pub(crate) async fn give_up_copy(&self, id: u64) -> Result<()> {
         let mut change = self.begin().await;
         let Some(copy) = change.remove_copy(id) else { return Ok(()) };
@@ -236,7 +237,7 @@ impl CatalogChange {
     }
 }
 
-/// The same definition in the copy, where an index and its source know each other as here.
+/// The same definition in the copy, where an index and its source refer to each other by their new `_rid`s.
 fn defined_among(old: &ContainerDefinition, rids: &NewRids) -> ContainerDefinition {
     let mut definition = old.clone();
     if let Some(index) = &mut definition.global_index {
@@ -248,13 +249,13 @@ fn defined_among(old: &ContainerDefinition, rids: &NewRids) -> ContainerDefiniti
     definition
 }
 
-/// The same right in the copy: by name, or by the `_rid`s there. What was granted elsewhere is still elsewhere.
+/// The same grant in the copy: by name, or by the `_rid`s there. Grants on other databases stay unchanged.
 fn granted_in(from: &Database, to: &Database, grant: &PermissionGrant) -> PermissionGrant {
     let resource = resource_in(from, to, &grant.resource).unwrap_or_else(|| grant.resource.clone());
     PermissionGrant { resource, ..grant.clone() }
 }
 
-/// `None` for what is not in the original.
+/// `None` for a resource that is not in the original.
 fn resource_in(from: &Database, to: &Database, resource: &str) -> Option<String> {
     let names: Vec<&str> = resource.split('/').filter(|name| !name.is_empty()).collect();
     let ["dbs", database, "colls", container, within @ ..] = names.as_slice() else { return None };
@@ -268,7 +269,7 @@ fn resource_in(from: &Database, to: &Database, resource: &str) -> Option<String>
     (database == from.id.as_str()).then(|| [&["dbs", &copy, "colls", container], within].concat().join("/"))
 }
 
-/// Numbers are the same in a copied container, so that only its own part of a `_rid` is another.
+/// Items and scripts keep their numbers in a copied container, so only the container's part of a `_rid` differs.
 fn resource_by_rid(to: &Database, old: &Container, within: &[&str]) -> Option<String> {
     let container = to.container(&old.definition.id)?.rid;
     let resource = format!("dbs/{}/colls/{container}", to.rid);

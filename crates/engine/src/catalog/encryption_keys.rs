@@ -1,7 +1,7 @@
 //! Client encryption keys of a database.
 //!
-//! Promise: they are kept as clients wrapped them, under names that are unique in their database; and a container is created only when
-//! every key that its policy names is there.
+//! Invariant: keys are stored as clients wrapped them, under names that are unique in their database. A container is
+//! created only if every key that its encryption policy names exists.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use super::precondition::ConditionalRid;
 use super::tree::{Database, EncryptionKey};
 use super::{Catalog, rows};
 
-/// At most this many keys in one database.
+/// Keys of one database.
 const ENCRYPTION_KEYS_MAX: usize = 20;
 
 impl Catalog {
-    /// Creates a client encryption key, or replaces the one given.
+    /// Creates a client encryption key, or replaces `replaced`.
     pub async fn put_encryption_key(
         &self,
         database: DatabaseRid,
@@ -56,7 +56,7 @@ impl Catalog {
     }
 }
 
-/// Clients encrypt with what the database keeps for them: without it nobody could write the container's items.
+/// Clients encrypt with keys that the database stores: without them no client could write the container's items.
 pub(super) fn check_encryption_keys(owner: &Database, definition: &ContainerDefinition) -> Result<()> {
     let mut named =
         definition.client_encryption.iter().flat_map(|policy| &policy.paths).map(|path| path.key_id.as_str());

@@ -1,7 +1,7 @@
-//! Global secondary indexes in the catalog: an index and its source know each other.
+//! Global secondary indexes in the catalog: the references between an index and its source.
 //!
-//! Promise: a source says which indexes it has, keeps versions of its changes while it has any, and stays for as long. Filling an index is
-//! `chores::global_index`' job.
+//! Invariant: a source lists its indexes. As long as it has one, it retains versions of its changes and cannot be
+//! deleted. `jobs::global_index` fills and maintains the index.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use super::publish::CatalogChange;
 use super::tree::{Container, Database};
 use crate::throughput::ProvisionedThroughput;
 
-/// At most this many of one source.
+/// Indexes of one source.
 const INDEXES_MAX: usize = 5;
-/// What an index reserves unless told otherwise.
+/// The default autoscale maximum of an index.
 const AUTOSCALE_RU: u32 = 1000;
 
 impl Container {
-    /// In the service's words.
+    /// The build status, as the service spells it.
     pub fn index_status(&self) -> &'static str {
         if self.progress.is_built() { "Active" } else { "InitialBuildAfterCreate" }
     }
 }
 
-/// The source of an index to be created, written down in its definition.
+/// Finds the source of an index to be created and stores its `_rid` in the definition.
 pub(super) fn bind(owner: &Database, definition: &mut ContainerDefinition) -> Result<Option<Arc<Container>>> {
     let Some(index) = &mut definition.global_index else { return Ok(None) };
     Projection::parse(&index.definition)?;
@@ -44,7 +44,7 @@ pub(super) fn bind(owner: &Database, definition: &mut ContainerDefinition) -> Re
     Ok(Some(source))
 }
 
-/// Autoscale is what an index has, so that it can follow its source.
+/// An index needs autoscale throughput, so that it can keep up with its source.
 pub(super) fn throughput(asked: Option<ProvisionedThroughput>) -> Result<ProvisionedThroughput> {
     match asked {
         Some(ProvisionedThroughput::Manual(_)) => {
@@ -55,8 +55,8 @@ pub(super) fn throughput(asked: Option<ProvisionedThroughput>) -> Result<Provisi
     }
 }
 
-/// Items leave an index when they leave its source, and no sooner. Refused here and not where definitions are read, so that an account
-/// that has such an index still opens.
+/// Items leave an index when they leave its source, and no sooner. The check is here and not where definitions are
+/// parsed, so that an account that already has such an index still opens.
 pub(super) fn check_lasting(definition: &ContainerDefinition) -> Result<()> {
     match (&definition.global_index, definition.default_ttl) {
         (Some(_), Some(_)) => Err(Error::invalid(
@@ -66,7 +66,7 @@ pub(super) fn check_lasting(definition: &ContainerDefinition) -> Result<()> {
     }
 }
 
-/// Deleting it would leave its indexes with what they have for ever.
+/// Deleting a source would leave its indexes with stale items for ever.
 pub(super) fn check_no_source(container: &Container) -> Result<()> {
     match container.definition.indexed_by.first() {
         None => Ok(()),
@@ -78,7 +78,7 @@ pub(super) fn check_no_source(container: &Container) -> Result<()> {
 }
 
 impl Catalog {
-    /// The source has one index more.
+    /// Adds an index to its source's list.
     pub(super) fn add_index(
         &self,
         change: &mut CatalogChange,
@@ -91,7 +91,7 @@ impl Catalog {
         self.put_definition(change, owner, source, definition).map(drop)
     }
 
-    /// The source has one index less.
+    /// Removes an index from its source's list.
     pub(super) fn remove_index(
         &self,
         change: &mut CatalogChange,

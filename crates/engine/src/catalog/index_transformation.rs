@@ -1,7 +1,7 @@
-//! A container whose index is on its way from former policies to the current one.
+//! Index transformation: the rebuild of a container's index from former policies to the current one.
 //!
-//! Promise: as long as an item may have rows of a former policy, that policy is listed here and in the container's
-//! row; so a crash postpones the way and loses nothing of it.
+//! Invariant: as long as an item may have rows of a former policy, that policy is listed here and in the container's
+//! row; so after a crash the rebuild continues and no row is missed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,21 +11,21 @@ use pleiad_partition::IndexingConfig;
 
 use crate::computed::ComputedProperties;
 
-/// Every write works out its rows under each of them.
+/// Every write computes its rows under each former policy.
 const FORMER_MAX: usize = 8;
 
 #[derive(Debug, Default)]
 pub struct IndexTransformation {
     /// Policies whose rows items may still have.
     pub from: Vec<IndexingConfig>,
-    /// The rows are of a layout that is not written any more: none of them stays.
+    /// The rows have an obsolete layout: all of them are replaced.
     pub anew: bool,
     items: AtomicU64,
     seen: AtomicU64,
 }
 
 impl IndexTransformation {
-    /// The way of a container without usable rows.
+    /// For a container without usable rows.
     pub fn anew() -> Result<IndexTransformation> {
         let nothing = Object::new().with("indexingMode", "none").with("automatic", false);
         let policy = IndexingPolicy::parse(Some(&nothing.into()))?;
@@ -39,7 +39,7 @@ impl IndexTransformation {
         Ok(IndexTransformation { from, anew: true, ..IndexTransformation::default() })
     }
 
-    /// The way of a container whose policy has indexes that had no rows when it was written.
+    /// For a container whose policy has indexes of a kind that had no rows when the container was written.
     pub fn unfilled(indexing: IndexingConfig) -> Option<IndexTransformation> {
         let policy = IndexingPolicy { vector: Vec::new(), full_text: Vec::new(), ..indexing.policy.clone() };
         let from = IndexingConfig { policy, ..indexing.clone() };
@@ -47,7 +47,7 @@ impl IndexTransformation {
         differs.then(|| IndexTransformation { from: vec![from], ..IndexTransformation::default() })
     }
 
-    /// The way to `next` for a container that may have come only part of an earlier one. `None` if nothing differs.
+    /// To `next`, for a container whose earlier transformation may be unfinished. `None` if nothing differs.
     pub fn next(
         under_way: Option<&IndexTransformation>,
         old: IndexingConfig,
@@ -80,7 +80,7 @@ impl IndexTransformation {
         self.seen.fetch_add(items, Ordering::Relaxed);
     }
 
-    /// Never 100: then it is over.
+    /// Never 100: a finished transformation is removed.
     pub fn percent(&self) -> u64 {
         let (seen, items) = (self.seen.load(Ordering::Relaxed), self.items.load(Ordering::Relaxed));
         (seen.saturating_mul(100) / items.max(1)).min(99)

@@ -1,7 +1,7 @@
-//! A split or merge under way, as the catalog remembers it.
+//! The durable record of a split or merge in progress.
 //!
-//! Promise: the row is there from before the first byte is copied until the new map is published, in the same batch as which it
-//! goes. So a crash at any moment leaves either a job to go on with, or the new map.
+//! Invariant: the row is written before the first byte is copied, and deleted in the batch that publishes the new
+//! map. So a crash at any time leaves either a job to resume or the new map.
 //!
 //! ```text
 //! {"kind":"split","container":"Sl8fALN4sw4=","parents":[0],"children":[{"id":1,…},{"id":2,…}],"copied":null,
@@ -20,12 +20,12 @@ pub struct RepartitionJob {
     pub id: u64,
     pub kind: JobKind,
     pub container: ContainerRid,
-    /// The ids of the ranges that go.
+    /// The ids of the ranges that are replaced.
     pub parents: Vec<u32>,
-    /// The ranges that come, in the order of the hash space.
+    /// The ranges that replace them, in the order of the hash space.
     pub children: Vec<PartitionKeyRange>,
-    /// The children hold what the parents held at some moment, with the index rows of this version of the schema; the
-    /// log has the rest.
+    /// The schema version of the copied index rows, once the children hold a copy of the parents' snapshot. The
+    /// change log has what was written since.
     pub copied_under: Option<u64>,
     pub reason: Reason,
     pub started_ms: u64,
@@ -37,14 +37,14 @@ pub enum JobKind {
     Merge,
 }
 
-/// Why there is a job.
+/// Why a job was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// A partition holds too much.
+    /// A partition exceeds its size.
     Storage,
-    /// More is reserved than the partitions can give.
+    /// The partitions cannot provide the provisioned throughput.
     Throughput,
-    /// Somebody asked for it.
+    /// An operator requested it.
     Request,
 }
 

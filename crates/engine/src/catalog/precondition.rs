@@ -1,7 +1,7 @@
-//! Which resource a request is about, and which version of it.
+//! Preconditions of catalog changes: If-Match on a resource, and create, upsert or replace.
 //!
-//! Promise: whoever names a version changes that one or nothing. It is judged with the catalog's turn in hand, so that of two who have
-//! seen the same version one is told that it came too late.
+//! Guarantees: a change with a precondition changes the version that it names, or nothing. The check runs while the
+//! catalog lock is held, so of two clients that read the same version one gets "precondition failed".
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use pleiad_partition::partition::{ALREADY_EXISTS, CONDITION_FAILS, NOT_THERE};
 
 use super::tree::CatalogVersion;
 
-/// How a resource is stored under the name it brings.
+/// How a resource is stored under its name.
 pub enum PutMode<R> {
     Create,
-    /// Over the one of that name, if it is the version that is meant.
+    /// Replaces the resource of that name, if there is one and the precondition holds.
     Upsert(Precondition),
     Replace(ConditionalRid<R>),
 }
 
-/// What has a `_rid` and versions.
+/// A resource with a `_rid` and versions.
 pub(super) trait Versioned {
     type Rid: PartialEq + Copy;
 
@@ -28,7 +28,8 @@ pub(super) trait Versioned {
 }
 
 impl<R> PutMode<R> {
-    /// What is written over, if not nothing: `named` has the name already, `found` is the one to replace.
+    /// The resource that this put replaces, if any. `by_name` already has the name; `by_rid` looks up the target of a
+    /// replace.
     pub(super) fn over<T: Versioned<Rid = R>>(
         &self,
         named: Option<&Arc<T>>,
@@ -55,7 +56,7 @@ impl<R> PutMode<R> {
     }
 }
 
-/// A resource, by its `_rid`. Most callers mean it whatever it has become.
+/// A `_rid` and the precondition on its version. Most callers have none.
 pub struct ConditionalRid<R> {
     pub rid: R,
     condition: Precondition,

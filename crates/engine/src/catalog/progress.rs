@@ -1,34 +1,37 @@
-//! How far a global secondary index has come with its source.
+//! Progress of a global secondary index: its cursors in the change feed of the source.
 //!
-//! Promise: positions are stretches of the source's hash space, as those of change feed readers, so that splits and merges do not matter to
-//! them. What is told here is durable: nothing behind it is read again, and versions up to it may be removed.
+//! A cursor is an EPK range with an LSN, as in the change feed's continuations, so splits and merges of the source
+//! leave it valid.
+//!
+//! Invariant: the cursors are durable. The indexer never reads again up to a cursor's LSN, and the purge may remove
+//! versions up to it.
 //!
 //! ```text
-//! [00 ──── 7F)  lsn 40, build until 812     items as they are, in the order of their newest change
-//! [7F ──── FF)  lsn 977                     every change since, by its versions
+//! [00 ──── 7F)  lsn 40, build until 812     initial build: latest versions, ordered by LSN
+//! [7F ──── FF)  lsn 977                     afterwards: all versions
 //! ```
 
 use parking_lot::Mutex;
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::{Error, Object, Result, Value};
 
-/// One stretch of the source.
+/// The position in one EPK range of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceCursor {
     pub keys: EpkRange,
-    /// Seen up to here.
+    /// Applied up to here.
     pub lsn: u64,
-    /// While items are taken as they are: up to here. What comes behind is taken from versions.
+    /// During the initial build: the LSN at which it ends. Changes after it are read from versions.
     pub build_until: Option<u64>,
 }
 
 impl SourceCursor {
-    /// Versions up to here are not needed.
+    /// The index does not need versions up to this LSN.
     fn needs_none_up_to(&self) -> u64 {
         self.build_until.unwrap_or(self.lsn)
     }
 
-    /// How much of it is built.
+    /// The fraction of the initial build that is done.
     fn built(&self) -> f64 {
         match self.build_until {
             Some(until) if until > 0 => self.lsn as f64 / until as f64,
@@ -37,7 +40,7 @@ impl SourceCursor {
     }
 }
 
-/// What is known of one index; shared by all versions of its container.
+/// The progress of one index; all catalog versions of its container share it.
 #[derive(Debug, Default)]
 pub struct IndexProgress(Mutex<ProgressState>);
 
@@ -48,7 +51,7 @@ struct ProgressState {
 }
 
 impl IndexProgress {
-    /// None before it has begun.
+    /// Empty before the build has begun.
     pub fn stretches(&self) -> Vec<SourceCursor> {
         self.0.lock().stretches.clone()
     }
@@ -57,7 +60,7 @@ impl IndexProgress {
         self.0.lock().stretches = stretches;
     }
 
-    /// Notes whether there is something that it has not seen.
+    /// Records whether the source has changes that the index has not applied.
     pub(crate) fn note(&self, is_behind: bool, now_ms: u64) {
         let mut told = self.0.lock();
         told.behind_since_ms = is_behind.then(|| told.behind_since_ms.unwrap_or(now_ms));
@@ -68,19 +71,19 @@ impl IndexProgress {
         !told.stretches.is_empty() && told.stretches.iter().all(|stretch| stretch.build_until.is_none())
     }
 
-    /// Of the first build.
+    /// Of the initial build.
     pub fn percent(&self) -> u64 {
         let told = self.0.lock();
         let built: f64 = told.stretches.iter().map(SourceCursor::built).sum();
         (100.0 * built / told.stretches.len().max(1) as f64) as u64
     }
 
-    /// For how long there has been something that it has not seen.
+    /// For how long the source has had changes that the index has not applied.
     pub fn behind_ms(&self, now_ms: u64) -> u64 {
         self.0.lock().behind_since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms))
     }
 
-    /// Up to which LSN it needs no versions of these keys.
+    /// The LSN up to which the index needs no versions of these keys.
     pub(crate) fn needs_none_up_to(&self, keys: &EpkRange) -> u64 {
         let told = self.0.lock();
         let of_these = told.stretches.iter().filter(|stretch| stretch.keys.intersect(keys).is_some());
@@ -140,7 +143,7 @@ mod tests {
         assert_eq!(
             IndexProgress::default().needs_none_up_to(&keys[0]),
             0,
-            "before it has begun, all of them are needed"
+            "before the build begins, all versions are needed"
         );
         assert!(IndexProgress::load(&Value::from(Object::new())).is_err());
     }

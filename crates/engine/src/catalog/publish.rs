@@ -1,8 +1,8 @@
-//! A change becomes durable, then visible.
+//! Publication of catalog changes: first durable, then visible.
 //!
-//! Promise: what the store has, the tree shows, also when the caller hangs up in between. The turn and
-//! the new tree travel with the batch, and the committer's thread shows them as soon as it is durable;
-//! nobody's next change can start from a tree that the store has left behind.
+//! Invariant: the tree shows every change that the store has, even if the client disconnects in between. The catalog
+//! lock and the new tree travel with the batch, and the committer's thread publishes them as soon as the batch is
+//! durable; so no later change can start from a tree that is older than the store.
 
 use std::sync::Arc;
 
@@ -20,27 +20,27 @@ use super::rows::Counters;
 use super::tree::{CatalogTree, CatalogVersion, Container};
 use crate::throughput;
 
-/// One change in the making.
+/// One change in preparation, and the background work that it starts.
 pub(super) struct CatalogChange {
     turn: OwnedMutexGuard<Counters>,
     pub tree: CatalogTree,
     pub counters: Counters,
     pub batch: Batch,
     pub version: CatalogVersion,
-    /// Containers that the new tree no longer shows.
+    /// Deleted containers, whose shards are to be dropped.
     pub erase: Vec<Arc<Container>>,
-    /// A container whose index is to be changed.
+    /// A container whose index transformation begins.
     pub reindex: Option<Arc<Container>>,
     /// A split or merge that begins.
     pub job: Option<Arc<RepartitionJob>>,
-    /// A database that is to be copied.
+    /// A database copy that begins.
     pub copy: Option<Arc<DatabaseCopy>>,
     /// Containers that may need more partitions.
     pub grow: Vec<ContainerRid>,
 }
 
 impl Catalog {
-    /// Waits for its turn, and starts from the newest tree.
+    /// Takes the catalog lock and starts from the newest tree.
     pub(super) async fn begin(&self) -> CatalogChange {
         let turn = self.change.clone().lock_owned().await;
         let mut counters = turn.clone();
@@ -63,7 +63,7 @@ impl Catalog {
     }
 }
 
-/// A change on its way to the disk.
+/// A change whose batch is not durable yet.
 struct PendingPublish {
     catalog: Catalog,
     change: Mutex<Option<CatalogChange>>,

@@ -1,7 +1,8 @@
-//! Changes of a container's partition map: a job begins, has copied, hands over, or is given up.
+//! Repartitioning in the catalog: a job begins, has copied, hands over, or is aborted.
 //!
-//! Promise: a range is in one job at most; ids, prefixes and shards are given once. The new map, the children's states and the
-//! end of the job become durable together, and writers who were stopped at the fence go on from there.
+//! Invariant: a range is in one job at most; ids, prefixes and shards are assigned once. The new map, the children's
+//! states and the end of the job become durable in one batch, and the writers that wait at the fence continue with
+//! the new map.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,14 +22,14 @@ use super::publish::CatalogChange;
 use super::tree::{CatalogTree, Container};
 use super::{Catalog, rows};
 
-/// Range prefixes have 20 bits in an item's number.
+/// A range prefix has 20 bits of a docnum.
 const PREFIX_MAX: u32 = (1 << 20) - 1;
 
-/// What a job does with its parents, in terms of the hash space.
+/// A requested split or merge: the parents, and the EPK ranges of the children.
 pub(crate) struct RepartitionRequest {
     pub kind: JobKind,
     pub parents: Vec<u32>,
-    /// The children's stretches, in order.
+    /// The EPK ranges of the children, in order.
     pub keys: Vec<EpkRange>,
     pub reason: Reason,
 }
@@ -52,9 +53,9 @@ impl RepartitionRequest {
     }
 }
 
-/// What was handed over.
+/// The result of a handover.
 pub(crate) struct HandoverResult {
-    /// How long writers were stopped.
+    /// How long writers waited at the fence.
     pub pause: Duration,
 }
 
@@ -73,7 +74,7 @@ impl Catalog {
         Ok(job)
     }
 
-    /// The children hold a copy; `states` says how large it is.
+    /// Records that the children hold a copy; `states` has their state rows.
     pub(crate) async fn job_copied(&self, job: &RepartitionJob, schema_version: u64, mut states: Batch) -> Result<()> {
         let mut change = self.begin().await;
         if !change.tree.jobs.contains_key(&job.id) {
@@ -86,8 +87,8 @@ impl Catalog {
         self.publish(change).await
     }
 
-    /// Stops the writers, follows the last changes, publishes the new map. `held` is called with the fence up, and again when
-    /// all is ready.
+    /// Fences the writers, applies the last changes and publishes the new map. `at_stage` is called after the fence
+    /// is raised, and again before the publication; it may block.
     pub(crate) async fn hand_over(
         &self,
         job: &RepartitionJob,
@@ -96,7 +97,7 @@ impl Catalog {
         held: impl Fn(HandingOver) -> Result<()>,
         valid: impl Fn(&Container) -> Result<()>,
     ) -> Result<HandoverResult> {
-        // The turn is taken first: nobody's change of the catalog makes writers wait at the fence.
+        // The catalog lock is taken first, so that writers at the fence never wait for another catalog change.
         let mut change = self.begin().await;
         let container = change.tree.container_by_rid(job.container).cloned().ok_or_else(outdated)?;
         valid(&container)?;
@@ -109,7 +110,7 @@ impl Catalog {
             Ok(()) => self.publish(change).await,
             Err(error) => Err(error),
         };
-        // While we still have the turn, if we do: whoever waits for it finds the fence open.
+        // If the catalog lock is still held, the fence is lifted before it: the next change finds no fence.
         if handed.is_err() {
             parents.iter().for_each(|parent| parent.lift_fence());
         }
@@ -145,7 +146,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// What clients see of the container is as before, its etag included.
+    /// The container with the new map. Clients see the same container as before, etag included.
     fn repartitioned(&self, old: &Container, job: &RepartitionJob, states: &[ShardState]) -> Result<Container> {
         let map = old.map.replaced(&job.parents, &job.children)?;
         let partition = |range: &PartitionKeyRange| {
@@ -165,7 +166,7 @@ impl Catalog {
         Ok(Container { map, partitions, ..old.clone() })
     }
 
-    /// The parents stay. What the children hold is to be erased.
+    /// The parents stay. The children's shards are to be dropped.
     pub(crate) async fn give_up_job(&self, id: u64) -> Result<()> {
         let mut change = self.begin().await;
         let Some(job) = change.remove_job(id) else { return Ok(()) };
@@ -174,7 +175,7 @@ impl Catalog {
     }
 }
 
-/// Where a hand-over can be held.
+/// Where a handover can be paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HandingOver {
     Fenced,
@@ -213,7 +214,7 @@ impl CatalogChange {
         self.tree.jobs.remove(&id)
     }
 
-    /// For a container that goes: its jobs go with it.
+    /// Deletes the jobs of a container that is deleted.
     pub(super) fn remove_jobs_of(&mut self, container: ContainerRid) {
         let jobs: Vec<u64> = self.tree.jobs_of(container).map(|job| job.id).collect();
         for id in jobs {
@@ -223,7 +224,7 @@ impl CatalogChange {
     }
 }
 
-/// Also not what a job under way will use.
+/// The next unused range id; the children of running jobs count as used.
 fn next_id(tree: &CatalogTree, container: &Container) -> u32 {
     let planned = tree.jobs_of(container.rid).flat_map(|job| &job.children).map(|child| child.id + 1);
     planned.max().unwrap_or(0).max(container.map.next_id())
@@ -243,7 +244,7 @@ fn check_free(tree: &CatalogTree, container: ContainerRid, ranges: &[u32]) -> Re
     }
 }
 
-/// The container is gone, or not what the job began with.
+/// The container was deleted, or has changed since the job began.
 fn outdated() -> Error {
     Error::new(Kind::Outdated, "the container has changed while it was repartitioned")
 }

@@ -1,7 +1,7 @@
-//! What clients may hold of an account that is about to go back to an earlier moment.
+//! Restore of an account snapshot: collects what clients may have seen of the account before.
 //!
-//! Promise: asked when nobody writes any more, it knows every LSN, item number and range id that was given. How rows are made to
-//! follow it is `rows::carry`'s business; when, `live`'s.
+//! Guarantees: called after writes have stopped, it covers every LSN, docnum and range id that was assigned.
+//! `rows::high_water_marks` raises the rows of the snapshot above them; `account_host` decides when.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use super::Catalog;
 use super::rows::{self, ContainerMarks, HighWaterMark, HighWaterMarks};
 use super::tree::Container;
 
-/// Makes `store`, which holds the account as it once was, follow what `of` has shown since.
+/// Raises the counters in `store`, which holds the snapshot, above everything that clients have seen of the catalog
+/// `of`.
 pub(crate) async fn carry_over(store: &AnyStore, of: &Catalog) -> Result<()> {
     let counters = of.change.lock().await.clone();
     let tree = of.tree();

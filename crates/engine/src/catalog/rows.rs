@@ -1,25 +1,25 @@
-//! The tree as rows of the store: JSON text, one row per resource.
+//! Catalog rows: the resource tree in the store, as JSON text with one row per resource.
 //!
 //! ```text
-//! catalog │ 'b' │ job u64                → a database that is being copied
+//! catalog │ 'b' │ job u64                → database copy in progress
 //! catalog │ 'n' │                        → counters and the account's secret
 //! catalog │ 'd' │ database u32           → id, version
-//! catalog │ 'c' │ database u32 · u32     → definition, partition map, version, schema's version, transition
+//! catalog │ 'c' │ database u32 · u32     → definition, partition map, version, schema version, index transformation
 //! catalog │ 'e' │ database u32 · u64     → encryption key, version
-//! catalog │ 'g' │ database u32 · u32     → how far a global secondary index has come with its source
-//! catalog │ 'j' │ job u64                → a split or merge under way
+//! catalog │ 'g' │ database u32 · u32     → progress of a global secondary index
+//! catalog │ 'j' │ job u64                → split or merge in progress
 //! catalog │ 'o' │ offer u32              → owner, throughput, version
 //! catalog │ 'p' │ database u32 · user u32 · u64
 //!                                        → permission, version
 //! catalog │ 's' │ database u32 · container u32 · kind u8 · u64
 //!                                        → script, version
 //! catalog │ 'u' │ database u32 · u32     → user, version
-//! catalog │ 'x' │ shard u64              → (empty) rows that nobody needs any more, still to be erased
+//! catalog │ 'x' │ shard u64              → (empty) orphaned shard, still to be dropped
 //! ```
 
-mod copies; // databases that are being copied
-mod high_water_marks; // what must not be given twice, after the rows went back to an earlier moment
-mod users; // who may what
+mod copies; // database copies in progress
+mod high_water_marks; // after a restore: raises counters above what clients have seen
+mod users; // users and permissions
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ const ERASE: u8 = b'x';
 
 const CHUNK: Limit = Limit { rows: 256, bytes: 1 << 20 };
 
-/// Numbers that are given once, and the account's secret.
+/// Counters whose values are assigned once, and the account's secret.
 #[derive(Clone, Debug)]
 pub(super) struct Counters {
     pub version: u64,
@@ -71,7 +71,7 @@ pub(super) struct Counters {
     pub shard: u64,
     pub user: u32,
     pub permission: u64,
-    /// The furthest of all containers that are gone.
+    /// The maximum over all deleted containers.
     pub gone: HighWaterMark,
     pub secret: [u8; 32],
 }
@@ -95,12 +95,12 @@ impl Counters {
         }
     }
 
-    /// A container goes, and clients may remember how far it came.
+    /// Before a container is deleted: clients may still hold its LSNs, `_rid`s and range ids.
     pub fn remember(&mut self, container: &Container) {
         self.gone = self.gone.or_further(HighWaterMark::of(container));
     }
 
-    /// Those of an earlier moment, so that nothing given since is given again.
+    /// The counters of a restored snapshot, raised so that no number assigned since is assigned again.
     pub fn beyond(&self, given: &Counters) -> Counters {
         Counters {
             version: self.version.max(given.version),
@@ -142,7 +142,7 @@ impl Counters {
             let digits = hex.get(2 * at..2 * at + 2).ok_or_else(|| Error::corrupt("account secret"))?;
             *byte = u8::from_str_radix(digits, 16).map_err(|_| Error::corrupt("account secret"))?;
         }
-        // Rows of earlier versions have not all of them.
+        // Rows that earlier versions wrote do not have all counters.
         let later = |name| value.get(name).map_or(Ok(0), |_| number(value, name));
         let small_later = |name| value.get(name).map_or(Ok(0), |_| small(value, name));
         Ok(Counters {
@@ -174,7 +174,7 @@ pub(super) fn delete_database(batch: &mut Batch, database: &Database) {
     batch.delete(keyspace::catalog(DATABASE, &database.rid.0.to_be_bytes()));
 }
 
-/// Which indexes have rows: from 2 on, vector and full-text indexes.
+/// The version of the index layout: from 2 on, vector and full-text indexes have rows.
 const LAYOUT: i64 = 2;
 
 pub(super) fn put_container(batch: &mut Batch, container: &Container) {
@@ -270,13 +270,13 @@ pub(crate) fn erased(batch: &mut Batch, shard: u64) {
     batch.delete(keyspace::catalog(ERASE, &shard.to_be_bytes()));
 }
 
-/// Shards of dropped containers and former partitions whose rows are still there.
+/// Shards of deleted containers and former partitions whose rows are still stored.
 pub(crate) async fn to_erase(store: &AnyStore) -> Result<Vec<u64>> {
     let rows = scan(store, ERASE).await?;
     rows.iter().map(|(key, _)| Ok(u64::from_be_bytes(*tail::<8>(key)?))).collect()
 }
 
-/// What it takes to open what the rows name.
+/// What opening the partitions of a container needs.
 pub(super) struct Loader<'a> {
     pub store: &'a Arc<AnyStore>,
     pub committer: &'a Committer,
@@ -310,7 +310,7 @@ async fn load_counters(store: &AnyStore) -> Result<Option<Counters>> {
     row.map(|row| Counters::from_value(&json::parse(&row)?)).transpose()
 }
 
-/// The first start on an empty store: the secret must be kept before anything is signed with it.
+/// The first start on an empty store: the secret must be durable before it signs anything.
 async fn found_account(committer: &Committer, env: &dyn Env) -> Result<Counters> {
     let counters = Counters::new(env);
     let mut batch = Batch::default();
@@ -372,7 +372,7 @@ async fn load_progress(store: &AnyStore, rid: ContainerRid) -> Result<Arc<IndexP
     read_progress(store.get(&progress_key(rid)).await?)
 }
 
-/// As it was at that moment.
+/// The progress in a snapshot.
 pub(super) async fn progress_in(snapshot: &AnySnapshot, rid: ContainerRid) -> Result<Arc<IndexProgress>> {
     read_progress(snapshot.get_many(&[progress_key(rid)]).await?.pop().flatten())
 }
@@ -408,7 +408,7 @@ fn script_rid(database: DatabaseRid, key: &[u8]) -> Result<ScriptRid> {
 
 fn load_transition(row: &Value, indexing: IndexingConfig) -> Result<Option<IndexTransformation>> {
     match (row.get("schema"), row.get("transition")) {
-        // Rows from before schemas were numbered: nobody reads that layout of the index.
+        // Rows from before schemas were numbered: that index layout is no longer readable.
         (None, _) => IndexTransformation::anew().map(Some),
         (Some(_), Some(transition)) => IndexTransformation::from_value(transition).map(Some),
         (Some(_), None) if row.get("layout").is_none() => Ok(IndexTransformation::unfilled(indexing)),

@@ -1,8 +1,8 @@
 //! A container's scripts: stored procedures, triggers and user-defined functions.
 //!
-//! Promise: the text is kept as it came and given back unchanged. It is not looked at: whether it is a function is found
-//! out when it is first run, as in the service. Each version has one `Program`, so that it is compiled once per thread.
-//! A script that changes leaves its container's own version and etag alone.
+//! Invariant: the text is stored and returned unchanged. It is not parsed: whether it is a function turns out when it
+//! first runs, as in the service. Each version has one `Program`, so that it is compiled once per thread. A change of
+//! a script does not change the version and etag of its container.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +26,7 @@ const STORED_PROCEDURES_MAX: usize = 100;
 const TRIGGERS_MAX: usize = 25;
 const USER_DEFINED_FUNCTIONS_MAX: usize = 50;
 
-/// The text of a script has at most as many bytes as an item.
+/// The limit of an item applies to the text of a script.
 const SCRIPT_BYTES_MAX: usize = ITEM_BYTES_MAX;
 
 /// One version of a script.
@@ -37,7 +37,7 @@ pub struct Script {
     pub(crate) program: Program,
 }
 
-/// What a client says of a script.
+/// A script as a client defines it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptDefinition {
     pub id: String,
@@ -46,7 +46,7 @@ pub struct ScriptDefinition {
     pub trigger: Option<TriggerDefinition>,
 }
 
-/// When a trigger may run. SDKs spell the words differently and expect them back as they sent them.
+/// When a trigger may run. SDKs spell the values differently and expect them back as they sent them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TriggerDefinition {
     pub when: TriggerType,
@@ -68,11 +68,11 @@ pub enum TriggerOperation {
     Replace,
     Delete,
     Upsert,
-    /// Whatever may change an item that is there.
+    /// Operations that may change an existing item.
     Update,
 }
 
-/// The scripts of one container, by kind and age.
+/// The scripts of one container, ordered by kind and creation.
 #[derive(Clone, Default)]
 pub struct Scripts {
     all: BTreeMap<(ScriptKind, u64), Arc<Script>>,
@@ -191,7 +191,7 @@ impl Scripts {
 }
 
 impl Catalog {
-    /// The stored version, and whether it is the first.
+    /// Returns the stored version, and true if the script is new.
     pub async fn put_script(
         &self,
         container: ContainerRid,
@@ -204,7 +204,7 @@ impl Catalog {
         let old = how.over(scripts.named(kind, &definition.id), |rid| scripts.get(rid).cloned())?;
         let number = match &old {
             Some(old) => old.rid.number,
-            // No change makes two scripts, so the number of the change is unique and in order.
+            // A change creates one script at most, so the number of the change is unique and increasing.
             None => {
                 scripts.check_room(kind)?;
                 change.version.number
@@ -275,7 +275,7 @@ fn required<'a>(value: &'a Value, name: &str) -> Result<&'a str> {
     found.as_str().ok_or_else(|| Error::invalid(format!("The input content is invalid: '{name}' must be a string.")))
 }
 
-/// Words are told apart without regard to case.
+/// Parses an enumerated value; case does not matter.
 fn one_of<T: Copy>(name: &str, text: &str, words: &[(&str, T)]) -> Result<T> {
     let found = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text));
     found.map(|(_, value)| *value).ok_or_else(|| {

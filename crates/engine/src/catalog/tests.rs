@@ -1,4 +1,4 @@
-//! The resource tree: it survives, gives no `_rid` twice, and keeps its promises when clients hang up.
+//! The resource tree: it survives restarts, assigns no `_rid` twice, and stays consistent when clients disconnect.
 
 use super::*;
 use crate::testing::*;
@@ -8,7 +8,7 @@ use pleiad_model::{Kind, Object};
 use pleiad_storage::{Batch, Durability, Memory, Store};
 use std::task::{Context, Poll};
 
-/// Everything the tree shows, as text.
+/// The content of the tree, as text.
 fn dump(engine: &Engine) -> Vec<String> {
     let tree = engine.catalog.tree();
     let mut lines = Vec::new();
@@ -35,7 +35,7 @@ fn offer(engine: &Engine, container: &Container) -> Option<Arc<Offer>> {
     engine.catalog.tree().offer(OfferOwner::Container(container.rid)).cloned()
 }
 
-/// One step of a request whose client then hangs up.
+/// Polls a request once, then drops it, as if its client had disconnected.
 async fn hang_up(request: impl Future) {
     let mut request = Box::pin(request);
     let step = |cx: &mut Context<'_>| Poll::Ready(request.as_mut().poll(cx).is_ready());
@@ -148,7 +148,7 @@ async fn a_replaced_container_keeps_its_items() {
     assert!(new.version.number > old.version.number && new.rid == old.rid);
     let terms = create(&engine, &admit(&engine, "c"), "2", "a").await.result.unwrap().record.unwrap().terms;
     assert_eq!(terms, 0);
-    assert_eq!(old.items(), 2, "both are the same partitions");
+    assert_eq!(old.items(), 2, "the old container has the same partitions");
     assert_sound(&engine).await;
 }
 
@@ -162,7 +162,7 @@ async fn names_are_taken_once_and_free_again_after_a_drop() {
     assert_eq!(database.err().unwrap().kind, Kind::Conflict);
     engine.catalog.delete_container(c.rid).await.unwrap();
     assert_eq!(engine.catalog.delete_container(c.rid).await.unwrap_err().kind, Kind::NotFound);
-    assert!(offer(&engine, &c).is_none(), "its offer went with it");
+    assert!(offer(&engine, &c).is_none(), "its offer is deleted, too");
     assert_eq!(again().await.unwrap().items(), 0);
 }
 
@@ -176,7 +176,7 @@ async fn refused_changes_leave_no_trace() {
     assert!(try_container(&engine, "db", "c", &["/pk"], ThroughputRequest::Unspecified).await.is_err());
     assert!(try_container(&engine, "db", "d", &["/pk"], ThroughputRequest::Manual(1)).await.is_err());
     let made = engine.catalog.create_database("y", ThroughputRequest::Unspecified).await.unwrap();
-    assert_eq!(made.version.number, 3, "only what succeeded counts");
+    assert_eq!(made.version.number, 3, "failed changes use no version number");
     engine.catalog.delete_database(made.rid).await.unwrap();
     assert_eq!(dump(&engine), before);
 }
@@ -211,7 +211,11 @@ async fn s52_s56_five_hundred_ranges_work_like_one() {
         delete(&engine, &at, &key, &key).await.result.unwrap();
     }
     assert_eq!(c.items(), 0);
-    assert_eq!(engine.catalog.limits().partition_bytes_max, LIMITS.partition_bytes_max, "one quota for every range");
+    assert_eq!(
+        engine.catalog.limits().partition_bytes_max,
+        LIMITS.partition_bytes_max,
+        "every range has the same quota"
+    );
     assert_sound(&engine).await;
 }
 
@@ -225,7 +229,7 @@ async fn many_who_change_at_once_leave_one_consistent_tree() {
         tokio::spawn(async move {
             for n in 0..15 {
                 let name = format!("d{}", (task + n) % 3);
-                // Others may be first; which of them does not matter.
+                // Another task may be first; which one does not matter.
                 let _ = engine.catalog.create_database(&name, ThroughputRequest::Unspecified).await;
                 let _ = try_container(&engine, &name, &format!("c{}", n % 4), &["/pk"], ThroughputRequest::Unspecified)
                     .await;
@@ -254,14 +258,14 @@ async fn many_who_change_at_once_leave_one_consistent_tree() {
             .into_iter()
             .all(|owner| matches!(owner, OfferOwner::Container(rid) if tree.container_by_rid(rid).is_some()))
     );
-    assert_eq!(dump(&*open(store, LIMITS).await), dump(&engine), "what is shown is what is kept");
+    assert_eq!(dump(&*open(store, LIMITS).await), dump(&engine), "the tree in memory equals the stored one");
 }
 
 #[tokio::test]
 async fn a_change_whose_client_hangs_up_is_shown_all_the_same() {
     let engine = account().await;
     hang_up(engine.catalog.create_database("late", ThroughputRequest::Manual(400))).await;
-    // Turns are taken in order: whoever comes next sees the outcome.
+    // The catalog lock is fair: the next change sees the outcome.
     let next = engine.catalog.create_database("next", ThroughputRequest::Unspecified).await.unwrap();
     assert!(engine.find_database("late").unwrap().rid < next.rid);
 
@@ -290,7 +294,7 @@ async fn a_crash_before_the_erasing_only_postpones_it() {
         engine.close().await;
         c
     };
-    // The drop reached the disk, and then the power went.
+    // The delete reached the disk, then the power failed.
     let mut batch = Batch::default();
     rows::delete_container(&mut batch, &dropped);
     store.commit(&batch, Durability::Synced).await.unwrap();
@@ -317,7 +321,7 @@ async fn a_failed_commit_shows_nothing() {
     let created = engine.catalog.create_database("more", ThroughputRequest::Unspecified).await;
     assert_eq!(created.err().unwrap().kind, Kind::Unavailable);
     assert_eq!(dump(&engine), before);
-    assert_eq!(kind(read(&engine, &admit(&engine, "c"), "1", "a").await), Kind::NotFound, "reads go on");
+    assert_eq!(kind(read(&engine, &admit(&engine, "c"), "1", "a").await), Kind::NotFound, "reads still work");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The resources of an account, as the rest of the engine sees them: immutable, shared, complete.
+//! The resource tree of an account in memory: an immutable, shared, complete snapshot.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -26,9 +26,9 @@ use crate::throughput::{self, ProvisionedThroughput, Redistribution, SharedThrou
 pub struct CatalogTree {
     pub databases: BTreeMap<u32, Arc<Database>>,
     pub offers: BTreeMap<u32, Arc<Offer>>,
-    /// Splits and merges under way.
+    /// Splits and merges in progress.
     pub jobs: BTreeMap<u64, Arc<RepartitionJob>>,
-    /// Databases that are being copied.
+    /// Database copies in progress.
     pub copies: BTreeMap<u64, Arc<DatabaseCopy>>,
     by_name: HashMap<String, u32>,
 }
@@ -41,12 +41,12 @@ pub struct Database {
     pub containers: BTreeMap<u32, Arc<Container>>,
     pub encryption_keys: BTreeMap<u64, Arc<EncryptionKey>>,
     pub users: BTreeMap<u32, Arc<User>>,
-    /// What its containers draw on together, if it reserves throughput.
+    /// The throughput that its containers share, if the database has an offer.
     pub pool: Arc<SharedThroughput>,
     by_name: HashMap<String, u32>,
 }
 
-/// Which change of the catalog made a resource what it is, and when.
+/// The catalog change that wrote this version of a resource, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CatalogVersion {
     pub number: u64,
@@ -67,10 +67,10 @@ pub struct Container {
     pub definition: ContainerDefinition,
     pub(crate) computed: ComputedProperties,
     pub schema: Arc<Schema>,
-    /// While its index is on the way to the current policy.
+    /// Set while the index is being rebuilt for the current policy.
     pub transition: Option<Arc<IndexTransformation>>,
     pub scripts: Arc<Scripts>,
-    /// Of a global secondary index, with its source.
+    /// Of a global secondary index: its position in the source's change feed.
     pub progress: Arc<IndexProgress>,
     pub map: PartitionMap,
     /// In the order of the map's ranges.
@@ -82,7 +82,7 @@ pub struct EncryptionKey {
     pub id: String,
     pub rid: ClientEncryptionKeyRid,
     pub version: CatalogVersion,
-    /// Everything the client gave, kept and given back.
+    /// All properties that the client sent, returned unchanged.
     pub properties: Object,
 }
 
@@ -98,10 +98,10 @@ pub struct Offer {
     pub owner: OfferOwner,
     pub version: CatalogVersion,
     pub throughput: ProvisionedThroughput,
-    /// The most that was ever reserved: it bounds how low the offer may go.
+    /// The highest throughput that was ever provisioned. It bounds the minimum of the offer.
     pub highest_ru: u32,
     pub redistribution: Redistribution,
-    /// Of throughput buckets.
+    /// The limits of the throughput buckets.
     pub caps: Caps,
 }
 
@@ -122,7 +122,7 @@ impl CatalogTree {
         self.offers.values().find(|offer| offer.owner == owner)
     }
 
-    /// Whether partitions are still being split so that they can give what is reserved.
+    /// Whether partitions are still being split to provide the offer's throughput.
     pub fn is_scaling(&self, offer: &Offer, limits: &PartitionLimits) -> bool {
         let OfferOwner::Container(rid) = offer.owner else { return false };
         let needed = throughput::partitions_needed(offer.throughput.ceiling_ru(), limits.partition_ru_max);
@@ -133,7 +133,7 @@ impl CatalogTree {
         })
     }
 
-    /// Whether a database has the name, or will have it.
+    /// Whether a database has the name, or a copy in progress will have it.
     pub fn is_name_taken(&self, name: &str) -> bool {
         self.by_name.contains_key(name) || self.copies.values().any(|copy| copy.to == name)
     }
@@ -179,17 +179,17 @@ impl Database {
 }
 
 impl Container {
-    /// What a query may rely on now.
+    /// The indexes that a query may use now.
     pub fn usable_index(&self) -> UsableIndex<'_> {
         self.schema.usable_index()
     }
 
-    /// How much of the index is as the policy wants it.
+    /// The progress of the index transformation; 100 if there is none.
     pub fn index_percent(&self) -> u64 {
         self.transition.as_ref().map_or(100, |transition| transition.percent())
     }
 
-    /// The partition of the map's range at that position.
+    /// The partition of the range at this position in the map.
     pub(crate) fn partition(&self, at: usize) -> Result<&Arc<Partition>> {
         let found = self.partitions.get(at);
         found.ok_or_else(|| Error::internal("the partition map has more ranges than partitions"))

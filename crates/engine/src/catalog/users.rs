@@ -1,7 +1,7 @@
-//! Users of a database, and what each is permitted.
+//! Users of a database and their permissions.
 //!
-//! Promise: names are unique among a database's users and among a user's permissions, and a user has one permission for a resource at
-//! most. What a permission allows a request to do is asked by whoever knows requests.
+//! Invariant: names are unique among a database's users and among a user's permissions, and a user has at most one
+//! permission for a resource. The protocol layer decides which requests a permission allows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,17 +32,17 @@ pub struct Permission {
     pub grant: PermissionGrant,
 }
 
-/// What is permitted, as its author wrote it.
+/// The granted access, as the client wrote it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PermissionGrant {
     pub mode: String,
     pub resource: String,
-    /// `["a"]`: only items of this partition key.
+    /// `["a"]`: restricts the grant to items of this partition key.
     pub key: Option<Value>,
 }
 
 impl PermissionGrant {
-    /// With the names of the protocol, as clients see it and as it is stored.
+    /// Adds the grant under the protocol's property names, for responses and for the stored row.
     pub fn add_to(&self, object: Object) -> Object {
         let object = object.with("permissionMode", self.mode.as_str()).with("resource", self.resource.as_str());
         match &self.key {
@@ -110,7 +110,7 @@ impl User {
 }
 
 impl Catalog {
-    /// Creates a user, or gives the one that is replaced another name; says whether it is new.
+    /// Creates a user, or renames the replaced one. Returns true if the user is new.
     pub async fn put_user(&self, database: DatabaseRid, id: &str, how: PutMode<UserRid>) -> Result<(Arc<User>, bool)> {
         check_resource_name(id)?;
         let mut change = self.begin().await;
@@ -126,7 +126,7 @@ impl Catalog {
         Ok((user, is_new))
     }
 
-    /// With all its permissions.
+    /// Deletes a user and all its permissions.
     pub async fn delete_user(&self, meant: impl Into<ConditionalRid<UserRid>>) -> Result<()> {
         let (meant, mut change) = (meant.into(), self.begin().await);
         let mut owner = change.owner(meant.rid.database)?;
@@ -137,7 +137,8 @@ impl Catalog {
         self.publish(change).await
     }
 
-    /// Creates a permission, or writes over one, whose tokens are worth nothing afterwards; says whether it is new.
+    /// Creates a permission, or replaces one and thereby invalidates its resource tokens. Returns true if the
+    /// permission is new.
     pub async fn put_permission(
         &self,
         user: UserRid,
@@ -198,7 +199,7 @@ impl CatalogChange {
     }
 }
 
-/// A user may hold a whole container, and one of its keys beside it.
+/// A permission for a container and one for a partition key in it are different resources.
 fn is_same_resource(one: &PermissionGrant, other: &PermissionGrant) -> bool {
     let plain = |grant: &PermissionGrant| grant.resource.trim_matches('/').to_owned();
     plain(one) == plain(other) && one.key == other.key

@@ -1,4 +1,4 @@
-//! Changes of a container against the writes that made them.
+//! The change feed of a container against the writes that were made.
 
 use super::*;
 use crate::testing::*;
@@ -52,11 +52,11 @@ impl World {
         let answer = self.engine.change_feed(&self.at, request, None).await;
         assert!(answer.charge_ru >= 1.0 && answer.place.is_some());
         let page = answer.result.unwrap();
-        let ChangedItems::Latest(records) = page.changes else { panic!("versions nobody asked for") };
+        let ChangedItems::Latest(records) = page.changes else { panic!("versions were not requested") };
         Page { records, next: page.next }
     }
 
-    /// Until nothing is new: what came, and where to go on.
+    /// Reads until there are no more changes: the changes, and where to continue.
     async fn drain(&self, scope: &FeedRange, from: ChangeFrom, items: usize) -> (Vec<Record>, ChangeFrom) {
         let (mut records, mut from) = (Vec::new(), from);
         loop {
@@ -90,11 +90,11 @@ async fn s2_every_change_comes_once_whatever_the_partitions_and_pages() {
             let mut last = BTreeMap::new();
             for record in &records {
                 let home = world.container.map.locate(&record.epk);
-                assert!(last.insert(home, record.lsn).is_none_or(|before| before < record.lsn), "in the order of LSNs");
+                assert!(last.insert(home, record.lsn).is_none_or(|before| before < record.lsn), "not in LSN order");
             }
             world.upsert("3", "k3").await;
             let (records, _) = world.drain(&FeedRange::Container, from, items).await;
-            assert_eq!(ids(&records), ["3"], "only what is new");
+            assert_eq!(ids(&records), ["3"], "only the new change");
         }
     }
 }
@@ -137,7 +137,7 @@ async fn a_partition_that_is_always_busy_keeps_nobody_waiting() {
         met.push(world.container.map.locate(&page.records[0].epk));
         from = ChangeFrom::Stretches(page.next);
     }
-    assert_eq!(met, [0, 1, 2], "each partition in its turn");
+    assert_eq!(met, [0, 1, 2], "the partitions take turns");
 }
 
 #[tokio::test]
@@ -162,10 +162,10 @@ async fn one_number_stands_for_all_partitions_of_a_request() {
     let all = world.drain(&FeedRange::Container, ChangeFrom::Beginning, 100).await.0;
     let later: Vec<Record> = all.into_iter().filter(|record| record.lsn > 2).collect();
     let got = world.drain(&FeedRange::Container, ChangeFrom::Lsn(2), 100).await.0;
-    assert_eq!(ids(&got), ids(&later), "as the children of a split take their parent's");
+    assert_eq!(ids(&got), ids(&later), "the children of a split accept their parent's LSN");
 }
 
-/// A position has one stretch for each partition, however often it was cut in between.
+/// A position has one range for each partition, however often it was cut in between.
 #[tokio::test]
 async fn stretches_that_have_come_equally_far_are_joined_within_a_partition() {
     let world = world(3).await;
@@ -205,7 +205,7 @@ async fn deleted_items_are_not_there_and_positions_go_on() {
     delete(&world.engine, &world.at, "1", "a").await.result.unwrap();
     let page = world.page(&request(FeedRange::Container, ChangeFrom::Beginning, 10)).await;
     assert_eq!(ids(&page.records), ["2"]);
-    assert_eq!(page.next[0].lsn, 3, "the delete has been passed");
+    assert_eq!(page.next[0].lsn, 3, "the cursor is past the delete");
 }
 
 #[tokio::test]
@@ -231,7 +231,7 @@ async fn a_session_is_kept() {
     assert_eq!(kind(ahead), Kind::SessionNotAvailable);
 }
 
-/// Readers follow writers: what each has seen in the end is what there is, and nothing came twice.
+/// A reader follows concurrent writers: in the end it has the last version of each item, and no version twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn under_concurrent_writes_each_version_comes_at_most_once_and_the_last_one_always() {
     let world = Arc::new(world(3).await);
@@ -268,7 +268,7 @@ async fn under_concurrent_writes_each_version_comes_at_most_once_and_the_last_on
     }
 }
 
-/// A container that keeps its versions for ten minutes.
+/// A container that retains its versions for ten minutes.
 async fn versioned() -> World {
     let engine = account().await;
     let mut definition = definition("c", &["/pk"]);
@@ -284,7 +284,7 @@ fn all_versions(from: ChangeFrom) -> ChangeRequest {
     ChangeRequest { mode: ChangeMode::AllVersions, ..request(FeedRange::Container, from, 100) }
 }
 
-/// Until nothing is new.
+/// Reads until there are no more versions.
 async fn versions(world: &World, from: ChangeFrom) -> (Vec<crate::VersionKind>, ChangeFrom) {
     let (mut kinds, mut from) = (Vec::new(), from);
     loop {
@@ -345,7 +345,7 @@ async fn versions_are_swept_after_their_retention_and_when_nobody_wants_them() {
     assert_eq!(versions(&world, from.clone()).await.0.len(), 1);
     sweep(601).await;
     let late = world.engine.change_feed(&world.at, &all_versions(from), None).await;
-    assert_eq!(kind(late), Kind::Invalid, "some are gone");
+    assert_eq!(kind(late), Kind::Invalid, "some versions have been purged");
 
     world.upsert("1", "a").await;
     let off = |old: &pleiad_model::policy::ContainerDefinition| {

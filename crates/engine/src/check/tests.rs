@@ -1,4 +1,4 @@
-//! The account as a whole: what the catalog promises and what is there.
+//! Checks of a whole account: the shards in the catalog against the rows in the store.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Queries and the index see the same computed properties, also while their definitions change.
+//! Queries and the index evaluate the same computed properties, also while their definitions change.
 
 use super::*;
 use crate::query::{CrossPartition, ItemQuery, PageSize};
@@ -75,7 +75,7 @@ async fn a_definition_that_changes_is_seen_at_once_and_indexed_soon() {
         assert_sound(&engine).await;
     }
     replace(&engine, "{}", "").await.unwrap();
-    assert_eq!(count(&engine, "c.low = 7").await, 1, "the stored one is in sight again");
+    assert_eq!(count(&engine, "c.low = 7").await, 1, "the stored property is visible again");
     all_reindexed(&engine).await;
     assert_eq!((count(&engine, "c.low = 7").await, is_indexed(&engine)), (1, true));
     assert_sound(&engine).await;

@@ -1,4 +1,4 @@
-//! Deleting all items of a key, as a client meets it.
+//! Delete by partition key as a client sees it.
 
 use crate::jobs::{PurgeScans, sweep};
 use crate::testing::*;

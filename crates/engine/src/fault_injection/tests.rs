@@ -27,7 +27,7 @@ async fn a_fault_refuses_as_often_as_it_was_told_to() {
     engine.set_fault(C, home(&engine), InjectedFault { left: Some(2), ..fault(FaultKind::Gone) }).unwrap();
     assert!(matches!(kind(read(&engine, &at, "1", "a").await), Kind::Moved { .. }));
     assert!(matches!(kind(delete(&engine, &at, "1", "a").await), Kind::Moved { .. }));
-    assert!(read(&engine, &at, "1", "a").await.result.is_ok(), "and the delete did nothing");
+    assert!(read(&engine, &at, "1", "a").await.result.is_ok(), "the rejected delete did nothing");
     assert!(engine.faults().list().is_empty());
 }
 

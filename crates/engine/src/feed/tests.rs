@@ -1,4 +1,4 @@
-//! Pages of a container against the list they were cut from.
+//! Pages of the read feed against the complete list of items.
 
 use super::*;
 use crate::testing::*;
@@ -13,7 +13,7 @@ struct World {
     engine: Arc<Engine>,
     container: Arc<Container>,
     at: Admitted,
-    /// In the order in which all of the container is listed.
+    /// In the order of the container's read feed.
     all: Vec<Record>,
 }
 
@@ -51,7 +51,7 @@ impl World {
         answer.result.unwrap()
     }
 
-    /// Reads to the end; every page keeps its quota.
+    /// Reads to the end; every page stays within its limit.
     async fn pages(&self, scope: &FeedRange, quota: PageLimit) -> Vec<Record> {
         let (mut records, mut from) = (Vec::new(), None);
         loop {
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// Every way to ask, with the items it must give.
+    /// Every kind of feed range, with the items it must return.
     fn scopes(&self) -> Vec<(FeedRange, Vec<Record>)> {
         let definition = self.container.schema.key.as_ref().unwrap();
         let tenant = key(&["t1"]).effective(definition);

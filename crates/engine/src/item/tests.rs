@@ -1,4 +1,4 @@
-//! Single items as a client meets them, over one, some and many partitions.
+//! Item operations as a client sees them, over one, some and many partitions.
 
 use super::*;
 use crate::feed::FeedRange;

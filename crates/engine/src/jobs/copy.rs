@@ -1,12 +1,12 @@
-//! A database is copied, from its first byte to its last.
+//! Database copies: runs a copy job from its snapshot to its publication.
 //!
-//! Promise: one moment of the whole database, whenever the program ends: after a crash the copy begins again, at another moment. A
-//! copy that cannot be finished, or that nobody wants any more, leaves nothing.
+//! Guarantees: a copy is one snapshot of the whole database, whenever the process ends: after a crash it starts again
+//! with a new snapshot. A copy that cannot be finished, or that is cancelled, leaves nothing behind.
 //!
 //! ```text
-//! prepare   indexes are settled; one snapshot of all containers     a crash: from here on again
+//! prepare   waits for index transformations; one snapshot of all containers     after a crash: again from here
 //! copy      rows, partition by partition, ingested
-//! publish   one batch: the database with all it has
+//! publish   one batch: the complete database
 //! ```
 
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::Engine;
 use crate::catalog::{Catalog, CopyPlan, DatabaseCopy};
 
 impl Engine {
-    /// Begins to copy a database. Tells the job's id.
+    /// Begins to copy a database. Returns the job's id.
     pub async fn copy_database(&self, from: &str, to: &str) -> Result<u64> {
         self.catalog.begin_copy(from, to).await
     }
 }
 
 impl Catalog {
-    /// On a thread of its own.
+    /// Runs the copy on a thread of its own.
     pub(crate) fn start_copy(&self, copy: Arc<DatabaseCopy>) {
         self.jobs().enter(JobTask::Copy(copy.clone()));
         let catalog = self.clone();
@@ -40,13 +40,13 @@ impl Catalog {
         let ended = self.copy_all(copy.id).await;
         match &ended {
             Ok(()) => tracing::info!(job = copy.id, to = copy.to, "the database is copied"),
-            // It goes on at the next start.
+            // It starts again with the next start of the server.
             Err(_) if self.jobs().is_closing() || self.hands().1.refusal().is_some() => {
                 self.jobs().postpone(copy.id);
                 return ended;
             }
             Err(error) => {
-                tracing::warn!(job = copy.id, to = copy.to, %error, "a database is not copied");
+                tracing::warn!(job = copy.id, to = copy.to, %error, "the database could not be copied");
                 self.give_up_copy(copy.id).await?;
             }
         }
@@ -63,7 +63,7 @@ impl Catalog {
         self.finish_copy(id, &plan).await
     }
 
-    /// Waits while an index is on its way to another policy.
+    /// Waits until all index transformations are finished.
     async fn settled_plan(&self, id: u64) -> Result<CopyPlan> {
         loop {
             match self.plan_copy(id).await {
@@ -89,7 +89,7 @@ impl Catalog {
                     let mut sum = done;
                     sum += *figures;
                     (sum.items_total, sum.item_bytes_total) = (all.items_total, all.item_bytes_total);
-                    // What was erased since is missing in what was just read.
+                    // If the shards were dropped meanwhile, the rows just read are incomplete.
                     self.still_there(container.rid)?;
                     self.jobs().told(id, &sum)?;
                     pace.keep(sum.bytes);

@@ -1,20 +1,20 @@
-//! Global secondary indexes, kept in step with their sources.
+//! Global secondary index maintenance: applies the change feed of a source container to its indexes.
 //!
-//! Promise: whatever has happened in the source, in whichever order partitions split, merge and restart, the index comes to hold exactly
-//! one item for each of the source's: its projection, under the index's own key. An index follows; nobody who writes to the source waits
-//! for it, and nothing of it is charged.
+//! Guarantees: the index is eventually consistent. Whatever happens in the source, and in whichever order partitions
+//! split, merge and restart, the index converges to exactly one item per item of the source: its projection, under
+//! the index's own partition key. Writers of the source do not wait for it, and its work is not charged.
 //!
 //! ```text
-//! build     items as they are, up to the LSN at which the source began to keep versions for this index
-//! follow    version by version: previous image → out of the index, if it lay under another key; current image → in
+//! build     latest versions, up to the LSN from which the source retains all versions for this index
+//! follow    all versions: delete the previous image if its key in the index differs; upsert the current image
 //!
-//!           version 812  previous {"id":"7","city":"Rome"}  current {"id":"7","city":"Oslo"}     the index's key is /city
+//!           version 812  previous {"id":"7","city":"Rome"}  current {"id":"7","city":"Oslo"}   the index's key: /city
 //!           delete ["Rome"] 0000100000000007      upsert ["Oslo"] {"id":"0000100000000007","_id":"7","city":"Oslo"}
 //! ```
 //!
-//! The item's number in the source is its id in the index, so that it is the same however often a change is carried out, and in a copy
-//! of the database. Positions are durable after what they stand for; what was done in between is done again after a crash, with the
-//! same end.
+//! The item's docnum in the source is its id in the index, so that the id is the same however often a change is
+//! applied, and in a copy of the database. A cursor is saved after the changes it covers; changes after the saved
+//! cursor are applied again after a crash, which is idempotent.
 
 use std::collections::{BTreeMap, HashSet};
 use std::pin::Pin;
@@ -40,16 +40,16 @@ use super::TaskTracker;
 use crate::catalog::{Catalog, Container, SourceCursor, WeakCatalog, put_progress};
 use crate::write_retry::{CONTAINER_CHANGES_MAX, home};
 
-/// How often indexes that have seen everything look again.
+/// How often indexes that are up to date poll their sources.
 const EVERY: Duration = Duration::from_millis(20);
-/// How often it is looked whether there are any.
+/// How often the thread polls while there are no indexes.
 const EVERY_WITHOUT: Duration = Duration::from_millis(250);
-/// How many looks an index is passed over at most, when it could not go on: ten seconds.
+/// How many polls an index is skipped at most after a failure: ten seconds.
 const RESTS_MAX: u32 = 512;
-/// What is carried out at once.
+/// Changes that are applied per page.
 const PAGE: PageLimit = PageLimit { items: 256, bytes: 1 << 20 };
 
-/// Dropped, it ends after the page at hand.
+/// The maintenance thread. When dropped, it ends after the current page.
 pub(crate) struct GlobalIndexer {
     goes_on: Sender<()>,
     thread: TaskTracker,
@@ -73,7 +73,7 @@ impl GlobalIndexer {
         GlobalIndexer { goes_on, thread }
     }
 
-    /// Returns when it holds the store no more.
+    /// Stops the thread and waits until it has released the store.
     pub(crate) async fn end(self) {
         drop(self.goes_on);
         self.thread.ended().await;
@@ -92,11 +92,11 @@ fn indexes(catalog: &Catalog) -> Vec<ContainerRid> {
     })
 }
 
-/// Indexes that could not go on: each is left alone for a while, and for longer when that happens again.
+/// Exponential backoff of indexes that failed.
 #[derive(Default)]
 struct Setbacks(BTreeMap<ContainerRid, Setback>);
 
-/// Counted in looks.
+/// Counted in polls.
 #[derive(Default)]
 struct Setback {
     rests: u32,
@@ -122,21 +122,21 @@ impl Setbacks {
     }
 }
 
-/// One page for every index that has one; says whether there may be more.
+/// Applies one page to every index that lags. Returns true if there may be more.
 async fn keep_all(catalog: &Catalog, indexes: &[ContainerRid], setbacks: &mut Setbacks) -> bool {
     let mut more = false;
     for rid in indexes.iter().filter(|rid| !setbacks.rests(**rid)).copied().collect::<Vec<_>>() {
-        // Looked up every time: who splits a partition waits for whoever holds it.
+        // Looked up every time: a split waits until its partition is released.
         let Some(index) = catalog.with_tree(|tree| tree.container_by_rid(rid).cloned()) else { continue };
         match keep(catalog, &index).await {
             Ok(went_on) => {
                 more |= went_on;
                 setbacks.forget(rid);
             }
-            // A container that changes in the middle of it is nothing to tell of.
+            // A container that changes meanwhile is not worth a log line.
             Err(error) if is_passing(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, index = index.definition.id, "a global secondary index stays behind; it is tried again");
+                tracing::warn!(%error, index = index.definition.id, "a global secondary index lags behind; it is retried");
                 setbacks.note(rid);
             }
         }
@@ -148,13 +148,14 @@ fn is_passing(error: &Error) -> bool {
     matches!(error.kind, Kind::OwnerNotFound | Kind::Unavailable | Kind::Outdated | Kind::NotFound)
 }
 
-/// Goes on with one index; says whether there may be more. A stretch that cannot go on keeps no other from it.
+/// Applies a page per EPK range to one index. Returns true if there may be more. A range that fails does not stop the
+/// others.
 async fn keep(catalog: &Catalog, index: &Container) -> Result<bool> {
     let Some(source) = source_of(catalog, index) else { return Ok(false) };
     let known = index.progress.stretches();
     if known.is_empty() {
-        // Durable before anything is built: a build that was cut short and begun anew, with a later end, would never hear of
-        // keys under which it has already put something.
+        // Durable before the build: a build that was interrupted and started again with a later end would not see the
+        // versions that name the keys under which it has already put items.
         save(catalog, index, begin(&source)).await?;
         return Ok(true);
     }
@@ -195,7 +196,7 @@ fn projection_of(index: &Container) -> Result<Projection> {
     Projection::parse(definition.unwrap_or_default())
 }
 
-/// A stretch and the partition of the source that holds it now.
+/// A cursor and the partition of the source that owns its range now.
 struct SourceSlice {
     followed: SourceCursor,
     partition: Arc<Partition>,
@@ -207,7 +208,8 @@ impl SourceSlice {
     }
 }
 
-/// Every write from now on leaves a version: the tree that shows the index shows its source so.
+/// The cursors of a new index. Every write from now on records a version: the tree that shows the index has that
+/// setting in its source.
 fn begin(source: &Container) -> Vec<SourceCursor> {
     let stretch = |partition: &Arc<Partition>| {
         let (keys, build_until) = (partition.range.keys.clone(), Some(partition.lsn()));
@@ -216,7 +218,7 @@ fn begin(source: &Container) -> Vec<SourceCursor> {
     source.partitions.iter().map(stretch).collect()
 }
 
-/// What was followed, as the source's partitions are now.
+/// The cursors, cut at the bounds of the source's current partitions.
 fn cut(source: &Container, known: &[SourceCursor]) -> Vec<SourceSlice> {
     let pieces = known.iter().flat_map(|stretch| {
         source.partitions.iter().filter_map(move |partition| {
@@ -227,7 +229,7 @@ fn cut(source: &Container, known: &[SourceCursor]) -> Vec<SourceSlice> {
     pieces.collect()
 }
 
-/// Neighbours that have come equally far are one stretch: after splits there would be more and more of them.
+/// Joins adjacent cursors at the same position: otherwise every split would add cursors.
 fn joined(stretches: Vec<SourceCursor>) -> Vec<SourceCursor> {
     let mut out: Vec<SourceCursor> = Vec::with_capacity(stretches.len());
     for next in stretches {
@@ -243,12 +245,12 @@ fn joined(stretches: Vec<SourceCursor>) -> Vec<SourceCursor> {
     out
 }
 
-/// What one item of the source has come to.
+/// The effect of a page on one item.
 #[derive(Default)]
 struct Effect {
-    /// Where it may have been in the index.
+    /// Partition keys under which the index may have the item.
     was: HashSet<PartitionKey>,
-    /// What it is there now.
+    /// The item as the index is to have it now.
     is: Option<Value>,
 }
 
@@ -259,11 +261,12 @@ struct IndexApplier<'a> {
 }
 
 impl IndexApplier<'_> {
-    /// One page of one stretch, carried out.
+    /// Reads and applies one page of one EPK range.
     async fn go_on(&self, piece: &mut SourceSlice) -> Result<()> {
         let followed = &mut piece.followed;
         let scope = KeyScope::Keys(followed.keys.clone());
-        // What is over by now is built as well: it goes when it is purged, and stays if its container is given another default before.
+        // Expired items are built as well: the purge removes them, and a change of the container's default TTL before
+        // that revives them.
         let asked = ChangeQuery { scope, after: followed.lsn, since_s: 0, expiry: Expiry::NEVER };
         match followed.build_until {
             Some(until) => {
@@ -291,7 +294,7 @@ impl IndexApplier<'_> {
         records.map(effect).collect()
     }
 
-    /// The versions of one item, one after the other, have one effect together.
+    /// Combines the successive versions of an item into one effect.
     fn changed(&self, versions: &[ItemVersion]) -> Result<BTreeMap<u64, Effect>> {
         let key = self.key_of()?;
         let mut effects: BTreeMap<u64, Effect> = BTreeMap::new();
@@ -312,7 +315,7 @@ impl IndexApplier<'_> {
         Ok(item.into())
     }
 
-    /// Where the index has an item.
+    /// Extracts the partition key that an item has in the index.
     fn key_of(&self) -> Result<impl Fn(&Value) -> PartitionKey + use<>> {
         let container = self.container()?;
         let definition = container.schema.key.clone();
@@ -321,13 +324,13 @@ impl IndexApplier<'_> {
         })
     }
 
-    /// The index as it is now.
+    /// The current version of the index container.
     fn container(&self) -> Result<Arc<Container>> {
         let found = self.catalog.with_tree(|tree| tree.container_by_rid(self.index).cloned());
         found.ok_or_else(|| Error::not_found("the index was deleted"))
     }
 
-    /// Items do not concern each other, so that all are on their way to the disk together.
+    /// The items are independent, so all writes are in flight together and share a group commit.
     async fn carry_out(&self, effects: BTreeMap<u64, Effect>) -> Result<()> {
         let key = &self.key_of()?;
         all(effects.into_iter().map(|(docnum, effect)| self.carry_out_one(docnum, effect, key)).collect()).await
@@ -363,7 +366,7 @@ impl IndexApplier<'_> {
             partition.write(&container.schema, Verb::Upsert, draft, &Precondition::None, ts_s).await
         });
         match written.await {
-            // To wait for room would be to wait for ever: what makes it lies behind this change.
+            // Waiting for free space would wait for ever: the change that frees it comes after this one.
             Err(Error { kind: Kind::KeyFull | Kind::QuotaExceeded, .. }) => {
                 left_out("its partition is full");
                 self.delete(key, id).await
@@ -384,7 +387,7 @@ impl IndexApplier<'_> {
         }
     }
 
-    /// As writes of clients are done again when their container changes meanwhile.
+    /// Retries a write when the index container changes meanwhile, as `write_retry` does for clients.
     async fn at_home<T, F: Future<Output = Result<T, Rejected>>>(
         &self,
         target: &ItemKey,
@@ -407,13 +410,13 @@ impl IndexApplier<'_> {
     }
 }
 
-/// What an item of the source is called in the index. Its `_rid` would not do: that is another one in a copy of the database, where
-/// what was built before must be found again.
+/// The id of a source item in the index. Its `_rid` cannot be used: it changes in a copy of the database, where the
+/// items that were built before must be found again.
 fn id_of(docnum: u64) -> String {
     format!("{docnum:016x}")
 }
 
-/// All of them, or the first failure once none is under way any more.
+/// Runs all futures to completion; returns the first failure.
 async fn all<F: Future<Output = Result<()>>>(work: Vec<F>) -> Result<()> {
     let mut under_way: Vec<Pin<Box<F>>> = work.into_iter().map(Box::pin).collect();
     let mut result = Ok(());

@@ -1,12 +1,10 @@
-//! What is over, swept up: items whose time to live is over, items of keys that were erased, and versions that were kept
-//! for long enough.
+//! Purge: removes expired items, items deleted by partition key, and versions past their retention.
 //!
-//! Promise: a thread of its own looks every second and works in small steps, one at a time, so that whoever works with a
-//! container waits for one step at most. Nothing depends on when it comes by: what is over is not there for anybody, and
-//! what it does not get to is found the next time.
+//! A thread polls every second and works in small steps, one at a time, so that a writer waits for one step at most.
+//! Correctness does not depend on when it runs: reads skip dead items, and the next pass finds what this one has left.
 //!
-//! To find what is over it looks at all items of a partition, a million in about a second. So it looks again only when
-//! something has been written since or the first of those it saw is due, and rests nine times as long as it looked.
+//! To find expired items it scans all items of a partition, a million in about a second. So it scans a partition
+//! again only after a write or when the earliest expiry it saw is due, and rests nine times as long as the scan took.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -24,17 +22,18 @@ use super::TaskTracker;
 use crate::catalog::{CatalogTree, Container};
 
 const EVERY: Duration = Duration::from_secs(1);
-/// Between two steps of work, for whoever waits.
+/// Between two steps, so that waiting writers proceed.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Dropped, it ends after the step at hand. It is not one of the account's chores: those end by themselves.
+/// The purge thread. When dropped, it ends after the current step. The catalog's task tracker does not count it:
+/// tracked tasks end by themselves.
 pub(crate) struct Purger {
     goes_on: Sender<()>,
     thread: TaskTracker,
 }
 
 impl Purger {
-    /// Holds the tree no longer than a sweep takes.
+    /// The thread holds the tree only during a pass.
     pub(crate) fn start(trees: Weak<ArcSwap<CatalogTree>>, env: Arc<dyn Env>) -> Purger {
         let (goes_on, ended) = channel();
         let thread = TaskTracker::default();
@@ -49,19 +48,19 @@ impl Purger {
         Purger { goes_on, thread }
     }
 
-    /// Returns when it holds the store no more.
+    /// Stops the thread and waits until it has released the store.
     pub(crate) async fn end(self) {
         drop(self.goes_on);
         self.thread.ended().await;
     }
 }
 
-/// Whether to go on afterwards.
+/// Waits; returns true unless the thread is to stop.
 fn waits(ended: &Receiver<()>, time: Duration) -> bool {
     ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
 }
 
-/// What is known of each shard from looking at its items.
+/// The last scan of each shard.
 #[derive(Default)]
 pub(crate) struct PurgeScans(HashMap<u64, PurgeScan>);
 
@@ -69,17 +68,17 @@ pub(crate) struct PurgeScans(HashMap<u64, PurgeScan>);
 struct PurgeScan {
     purge: Purge,
     began_ms: u64,
-    /// Of the partition, when it began.
+    /// The partition's LSN when the scan began.
     lsn: u64,
     default_ttl: Option<i32>,
     ended_ms: Option<u64>,
 }
 
-/// How many times as long as a look took is rested.
+/// The thread rests this many times as long as the scan took.
 const REST: u64 = 9;
 
 impl PurgeScan {
-    /// Whether there may be something to find now.
+    /// Whether another scan may find expired items now.
     fn is_due(&self, container: &Container, partition: &Partition, now_ms: u64) -> bool {
         let Some(ended_ms) = self.ended_ms else { return true };
         if self.default_ttl != container.definition.default_ttl {
@@ -96,7 +95,7 @@ impl PurgeScan {
     }
 }
 
-/// Once through the whole account, for as long as `goes_on` says so between two steps.
+/// One pass over the whole account, while `should_continue` returns true between two steps.
 pub(crate) async fn sweep(
     trees: &ArcSwap<CatalogTree>,
     looks: &mut PurgeScans,
@@ -120,7 +119,7 @@ pub(crate) async fn sweep(
     }
 }
 
-/// One step of the work in one partition; says whether there is more.
+/// One step in one partition. Returns true if there is more to do.
 async fn step(
     trees: &ArcSwap<CatalogTree>,
     container: &Arc<Container>,
@@ -155,14 +154,14 @@ async fn purge(
     }
     let more = partition.purge(&container.schema, now_s, &mut look.purge).await?;
     if !more {
-        // What it removed itself is no reason to look again.
+        // The purge's own deletes are no reason to scan again.
         look.lsn += look.purge.gone;
         look.ended_ms = Some(now_ms);
     }
     Ok(more)
 }
 
-/// Nothing that a reader may still want: an index that the container gets meanwhile wants what comes after it.
+/// Removes old versions that no reader needs. An index that is added meanwhile needs only versions from then on.
 async fn trim(
     trees: &ArcSwap<CatalogTree>,
     container: &Arc<Container>,
@@ -173,7 +172,7 @@ async fn trim(
         return Ok(false);
     }
     let up_to = seen_by_indexes(&trees.load(), container, partition).min(partition.lsn());
-    // What was just worked out holds only if the container had no other index then.
+    // The limit is valid only if the container, and so its set of indexes, has not changed.
     if !trees.load().container_by_rid(container.rid).is_some_and(|newest| Arc::ptr_eq(newest, container)) {
         return Ok(false);
     }
@@ -189,17 +188,17 @@ async fn trim(
     Ok(more)
 }
 
-/// Up to which LSN no index needs the versions of a partition.
+/// The LSN up to which no index needs the versions of a partition.
 fn seen_by_indexes(tree: &CatalogTree, container: &Container, partition: &Partition) -> u64 {
     let indexes = container.definition.indexed_by.iter().filter_map(|index| tree.container_by_rid(index.rid));
     let seen = indexes.map(|index| index.progress.needs_none_up_to(&partition.range.keys));
     seen.min().unwrap_or(u64::MAX)
 }
 
-/// A partition that goes away in the middle of it is nothing to tell of.
+/// A partition that is removed in the middle of a step is not worth a log line.
 fn tell(error: &pleiad_model::Error) {
     if !matches!(error.kind, Kind::OwnerNotFound | Kind::Unavailable | Kind::Outdated) {
-        tracing::warn!(%error, "a sweep stopped; it begins again in a moment");
+        tracing::warn!(%error, "a purge pass stopped; it starts again with the next poll");
     }
 }
 

@@ -1,8 +1,8 @@
-//! Splits, merges and copies of databases under way: how far each has come, and where they can be held.
+//! The job registry: running splits, merges and database copies, their progress, and the steps they are held at.
 //!
-//! Promise: whoever holds a step sees every job stop there until it is released; a paused job stops at its next chunk, and a
-//! cancelled one ends there. A program that ends waits for none of them. Nothing here is remembered beyond the process: what a job needs to
-//! go on is in the catalog.
+//! Guarantees: every job stops at a held step until the step is released. A paused job stops at its next chunk, and a
+//! cancelled job ends there. Shutdown does not wait for jobs to finish. Nothing here outlives the process: what a job
+//! needs to resume is in the catalog.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -15,13 +15,13 @@ use tokio::sync::watch;
 
 use crate::catalog::{DatabaseCopy, RepartitionJob};
 
-/// Jobs that have ended and are still told of.
+/// Ended jobs that are still reported.
 const ENDED_MAX: usize = 100;
 
-/// What a job does, in this order.
+/// The steps of a job, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JobStep {
-    /// Waits until the container's index is settled.
+    /// Waits until the container's index transformation is finished.
     Prepare,
     Copy,
     CatchUp,
@@ -29,7 +29,7 @@ pub enum JobStep {
     Fence,
     /// Everything is ready for the new map; writers still wait.
     Publish,
-    /// Readers of the old partitions end, and their space is given back.
+    /// Waits for the readers of the old partitions, then drops their shards.
     Drop,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for JobStep {
     }
 }
 
-/// What a job is to do.
+/// The task of a job.
 #[derive(Clone, Debug)]
 pub enum JobTask {
     /// A split or merge.
@@ -78,20 +78,20 @@ impl JobTask {
     }
 }
 
-/// A job as one may ask about it.
+/// The state of a job, as operators see it.
 #[derive(Clone, Debug)]
 pub struct JobReport {
     pub task: JobTask,
     pub step: JobStep,
     pub figures: CopyFigures,
     pub paused: bool,
-    /// It is to end as soon as it can.
+    /// It ends at its next check.
     pub cancelled: bool,
-    /// It waits for somebody to release it.
+    /// It waits: its step is held, or the job is paused.
     pub held: bool,
-    /// It has stopped, and goes on at the next start.
+    /// It has stopped, and resumes at the next start.
     pub postponed: bool,
-    /// How long writers were stopped, once they were.
+    /// How long writers waited at the fence, once they have.
     pub fence_ms: Option<u64>,
     pub outcome: Option<JobOutcome>,
 }
@@ -110,7 +110,7 @@ impl JobReport {
 pub enum JobOutcome {
     Done,
     Failed(String),
-    /// Somebody did not want it any more.
+    /// An operator cancelled it.
     Cancelled,
 }
 
@@ -129,7 +129,7 @@ const CANCELLED: &str = "the job was cancelled";
 #[derive(Clone, Default)]
 pub(crate) struct JobRegistry {
     board: Arc<watch::Sender<RegistryState>>,
-    /// Who decides about growth decides alone.
+    /// Serialises split planning.
     pub(super) growth: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -159,20 +159,20 @@ impl JobRegistry {
         });
     }
 
-    /// The steps that jobs stop at.
+    /// The steps that jobs are held at.
     pub fn held(&self) -> Vec<JobStep> {
         self.board.borrow().held.iter().copied().collect()
     }
 
-    /// Returns when a job is held at that step, or none will be any more.
+    /// Waits until a job is held at that step. Also returns at shutdown.
     pub async fn held_at(&self, step: JobStep) {
         let is_held = |board: &RegistryState| {
             board.closing || board.running.values().any(|report| report.held && report.step == step)
         };
-        let _ = self.board.subscribe().wait_for(is_held).await; // the sender is ours
+        let _ = self.board.subscribe().wait_for(is_held).await; // cannot fail: self holds the sender
     }
 
-    /// How a job ended, when it has. One that will not end here any more is unavailable.
+    /// Waits for the end of a job and returns its report. A job that this process will not finish is unavailable.
     pub async fn ended(&self, id: u64) -> Result<JobReport> {
         let settled =
             |board: &RegistryState| board.closing || board.running.get(&id).is_none_or(|report| report.postponed);
@@ -186,7 +186,7 @@ impl JobRegistry {
         self.steer(id, |report| report.paused = paused)
     }
 
-    /// Returns when it has ended, one way or the other.
+    /// Cancels a job and waits until it has ended, cancelled or not.
     pub async fn cancel(&self, id: u64) -> Result<JobReport> {
         self.steer(id, |report| report.cancelled = true)?;
         self.ended(id).await
@@ -201,7 +201,7 @@ impl JobRegistry {
         Ok(())
     }
 
-    /// The program ends: nobody is held any longer.
+    /// Shutdown: releases all jobs, which then stop.
     pub fn close(&self) {
         self.board.send_modify(|board| board.closing = true);
     }
@@ -213,15 +213,15 @@ impl JobRegistry {
         self.board.send_modify(|board| drop(board.running.insert(report.task.id(), report)));
     }
 
-    /// Begins a step, and waits there as long as it is held.
+    /// Begins a step, and waits while it is held.
     pub(super) fn step(&self, id: u64, step: JobStep) -> Result<()> {
         self.change(id, |report| report.step = step);
         self.wait(id, |board, _| board.held.contains(&step))
     }
 
-    /// Tells how far a job has come, and waits as long as it is paused.
+    /// Records the progress of a job, and waits while it is paused.
     pub(super) fn told(&self, id: u64, figures: &CopyFigures) -> Result<()> {
-        // Nobody is woken for a number.
+        // Figures alone wake no waiter.
         self.board.send_if_modified(|board| {
             board.running.entry(id).and_modify(|report| report.figures = *figures);
             false
@@ -241,7 +241,7 @@ impl JobRegistry {
         });
     }
 
-    /// It goes on at the next start, and nobody need wait for it until then.
+    /// The job resumes at the next start; waiters return now.
     pub(super) fn postpone(&self, id: u64) {
         self.change(id, |report| report.postponed = true);
     }

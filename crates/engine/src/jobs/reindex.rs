@@ -1,8 +1,8 @@
-//! The index of a container after its policy has changed, brought to the new one in place.
+//! Reindexing: runs a container's index transformation in place after its policy has changed.
 //!
-//! Promise: it goes on after a crash, gives way to whoever works with the container, and ends when another policy
-//! comes: then that one's chore takes over. What happens to one item is `Partition::reindex`'s business, and why it is done in
-//! place is told in `docs/decisions/0007-reindex-in-place.md`.
+//! Guarantees: it resumes after a crash, yields to requests, and ends when the policy changes again: the job of the
+//! new policy takes over. `Partition::reindex` rewrites the items. `docs/decisions/0007-reindex-in-place.md` explains
+//! why it is done in place.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use pleiad_storage::keyspace::{self, Tag};
 use crate::catalog::{Catalog, Container, IndexTransformation};
 
 impl Catalog {
-    /// Goes on where the last run of the program stopped. Nobody writes yet.
+    /// Resumes after a restart. Called before any write.
     pub(crate) async fn resume_reindexing(&self) -> Result<()> {
         let tree = self.tree();
         let containers = tree.databases.values().flat_map(|database| database.containers.values());
@@ -26,7 +26,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// On one thread, one after the other.
+    /// Runs the transformations on one thread, one after the other.
     pub(crate) fn start_reindexing(&self, containers: Vec<Arc<Container>>) {
         if containers.is_empty() {
             return;
@@ -36,7 +36,7 @@ impl Catalog {
         self.chores().run("reindex", work);
     }
 
-    /// Rows of an older layout go before anyone can write new ones among them.
+    /// Drops rows of an obsolete layout before a write can add new ones among them.
     async fn clear_index(&self, container: &Container) -> Result<()> {
         if !container.transition.as_ref().is_some_and(|transition| transition.anew) {
             return Ok(());
@@ -53,7 +53,7 @@ impl Catalog {
         let Some(transition) = &container.transition else { return Ok(()) };
         match walk(container, transition).await {
             Ok(()) => self.finish_transition(container.rid, container.schema.version).await,
-            // Another policy has come, or the container is going away.
+            // The policy has changed again, or the container is being deleted.
             Err(error) if matches!(error.kind, Kind::Outdated | Kind::OwnerNotFound) => Ok(()),
             Err(error) => Err(error),
         }

@@ -1,17 +1,17 @@
-//! A split or merge, from its first byte to its last.
+//! Splits and merges: runs a job from the copy of its first row to the drop of the old partitions.
 //!
-//! Promise: nothing is lost and nothing is there twice, whenever the program ends; writers wait once, for milliseconds; a
-//! job that cannot be finished leaves the partitions as they were. What a copy is, is `partition::copy`'s business, and how the
-//! new map is published, `catalog::repartition`'s. Why it is done this way is told in
-//! `docs/decisions/0009-partitions-move-by-copying.md`.
+//! Guarantees: no item is lost or duplicated, whenever the process ends; writers wait once, for milliseconds; a job
+//! that cannot be finished leaves the partitions as they were. `partition::copy` copies and catches up,
+//! `catalog::repartition` publishes the new map. `docs/decisions/0009-partitions-move-by-copying.md` gives the
+//! reasons.
 //!
 //! ```text
-//! prepare   the index is settled                     a new indexing policy sends the job back to here
-//! copy      rows at a snapshot, ingested             a crash: the children are dropped and copied again
-//! catch-up  rounds, each shorter than the last       a crash: followed again from the log's beginning
-//! fence     writers wait; the last round             a crash: as before; a failure: writers go on at the parents
-//! publish   one batch: map, states, end of the job   from here on the children count
-//! drop      readers of the parents end, space is given back
+//! prepare   waits for index transformations          a new indexing policy restarts the job here
+//! copy      rows of a snapshot, ingested             after a crash: the children are dropped and copied again
+//! catch-up  rounds, each shorter than the last       after a crash: repeated from the start of the change log
+//! fence     writers wait; the last round             after a crash: as before; on failure: the fence is lifted
+//! publish   one batch: map, states, end of the job   from here on the children own the keys
+//! drop      waits for readers of the parents, then reclaims their space
 //! ```
 
 use std::sync::{Arc, Weak};
@@ -25,15 +25,15 @@ use pleiad_partition::copy::{Copy, CopyFigures};
 use super::registry::{JobOutcome, JobStep, JobTask, stopping};
 use crate::catalog::{Catalog, Container, HandingOver, RepartitionJob};
 
-/// A round that followed no more than this is followed by the last one.
+/// After a round with at most this many changes, the next round is the last one, behind the fence.
 const LAST_ROUND_CHANGES: u64 = 256;
-/// A partition that is written to faster than we follow is fenced all the same.
+/// A partition whose writers are faster than the catch-up is fenced after this many rounds.
 const ROUNDS_MAX: usize = 64;
-/// How often somebody looks who waits for what nobody announces.
+/// How often a job polls for a condition that has no notification.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 impl Catalog {
-    /// Goes on where the last run of the program stopped. Nobody writes yet.
+    /// Resumes all jobs after a restart. Called before any write.
     pub(crate) fn resume_jobs(&self) {
         let tree = self.tree();
         for job in tree.jobs.values() {
@@ -49,7 +49,7 @@ impl Catalog {
         containers.for_each(|container| self.consider(container.rid));
     }
 
-    /// On a thread of its own.
+    /// Runs the job on a thread of its own.
     pub(crate) fn start_job(&self, job: Arc<RepartitionJob>) {
         self.jobs().enter(JobTask::Repartition(job.clone()));
         let catalog = self.clone();
@@ -61,18 +61,18 @@ impl Catalog {
         let mut ended = self.attempt(job.id).await;
         while ended.as_ref().is_err_and(|error| error.kind == Kind::Outdated) && self.tree().jobs.contains_key(&job.id)
         {
-            // The indexing policy is another one; index rows change without a trace in the log.
+            // The indexing policy has changed; reindexed rows are not in the change log, so the copy starts again.
             ended = self.attempt(job.id).await;
         }
         match &ended {
             Ok(()) => tracing::info!(job = job.id, "repartitioning is done"),
-            // It goes on at the next start.
+            // It resumes at the next start.
             Err(_) if self.jobs().is_closing() || self.hands().1.refusal().is_some() => {
                 self.jobs().postpone(job.id);
                 return ended;
             }
             Err(error) => {
-                tracing::warn!(job = job.id, %error, "repartitioning is given up; the partitions stay as they were");
+                tracing::warn!(job = job.id, %error, "repartitioning is aborted; the partitions stay as they were");
                 self.give_up(job).await?;
             }
         }
@@ -111,14 +111,14 @@ impl Catalog {
         let parents_were: Vec<Weak<Partition>> = parents.iter().map(Arc::downgrade).collect();
         let shards: Vec<u64> = parents.iter().map(|parent| parent.range.shard).collect();
         drop((parents, container, copy));
-        // The children count by now: whatever goes wrong from here on only leaves space to be given back at the next start.
+        // The children own the keys now: a failure from here on only delays the drop until the next start.
         if let Err(error) = self.drop_parents(id, &parents_were, &shards) {
-            tracing::warn!(job = id, %error, "the space of former partitions is given back at the next start");
+            tracing::warn!(job = id, %error, "the space of former partitions is reclaimed at the next start");
         }
         Ok(())
     }
 
-    /// Until little is left.
+    /// Repeats catch-up rounds until few changes are left.
     async fn follow(&self, copy: &mut Copy, watch: &mut (dyn FnMut(&CopyFigures) -> Result<()> + Send)) -> Result<()> {
         for _ in 0..ROUNDS_MAX {
             let round = copy.catch_up(watch).await?;
@@ -144,11 +144,11 @@ impl Catalog {
         let handed = self.hand_over(job, parents, copy, held, |now| same_schema(now, container.schema.version)).await?;
         let ms = u64::try_from(handed.pause.as_millis()).unwrap_or(u64::MAX);
         self.jobs().fenced(job.id, ms);
-        tracing::info!(job = job.id, pause_ms = ms, "the new partitions take over");
+        tracing::info!(job = job.id, pause_ms = ms, "the new partitions serve requests");
         Ok(())
     }
 
-    /// Whoever still holds an old tree reads the parents to the end.
+    /// Waits for readers that still hold an old tree, then drops the parents' shards.
     fn drop_parents(&self, id: u64, parents: &[Weak<Partition>], shards: &[u64]) -> Result<()> {
         self.jobs().step(id, JobStep::Drop)?;
         while parents.iter().any(|parent| parent.strong_count() > 0) {
@@ -160,7 +160,7 @@ impl Catalog {
         self.eraser().erase_all(shards)
     }
 
-    /// Waits while the index is on its way to another policy.
+    /// Waits until the index transformation is finished.
     fn with_settled_index(&self, job: &RepartitionJob) -> Result<Arc<Container>> {
         loop {
             let container = self.tree().container_by_rid(job.container).cloned().ok_or_else(gone)?;
@@ -181,9 +181,9 @@ impl Catalog {
         })
     }
 
-    /// Also for a container that is gone, and took the job's row along.
+    /// Also for a deleted container, whose deletion has removed the job's row.
     async fn give_up(&self, job: &RepartitionJob) -> Result<()> {
-        // While the job is remembered its log is kept: whoever goes on with it after a crash relies on that.
+        // The change log ends after the job's row is deleted: a job that resumes after a crash needs the log.
         self.give_up_job(job.id).await?;
         if let Some(container) = self.tree().container_by_rid(job.container) {
             parents(container, job).iter().try_for_each(|parent| parent.end_log(job.id))?;
@@ -208,7 +208,7 @@ fn gone() -> Error {
     Error::new(Kind::Outdated, "the container is gone")
 }
 
-/// Copies no faster than it may.
+/// Limits the copy to the configured rate.
 pub(super) struct RateLimiter {
     bytes_per_s: f64,
     began: Instant,
@@ -219,7 +219,7 @@ impl RateLimiter {
         RateLimiter { bytes_per_s: bytes_per_s.max(1) as f64, began: Instant::now() }
     }
 
-    /// Waits until so many bytes are due, a second at most: whoever pauses or ends the job wants to be heard.
+    /// Waits until this many bytes are due, a second at most, so that a job reacts to pause and cancel.
     pub fn keep(&mut self, bytes: u64) {
         let due = Duration::from_secs_f64((bytes as f64 / self.bytes_per_s).min(1e9));
         match due.checked_sub(self.began.elapsed()) {

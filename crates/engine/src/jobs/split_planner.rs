@@ -1,7 +1,8 @@
-//! More partitions where there are too few.
+//! Split planning: decides which partitions of a container to split, and where.
 //!
-//! Promise: a partition that holds too much is split; a container whose throughput its partitions cannot give gets as many more
-//! as it takes, and no more. Nobody asks for it, and nothing is ever merged by itself. What cannot be split is said once.
+//! Guarantees: a partition that exceeds its size is split. A container whose partitions cannot provide its throughput
+//! gets as many more as it needs, and no more. Splits start automatically, merges never. A partition that cannot be
+//! split is logged once.
 
 use std::sync::Arc;
 
@@ -14,13 +15,13 @@ use pleiad_partition::commit::block_on;
 use crate::catalog::{Catalog, CatalogTree, Container, OfferOwner, Reason, RepartitionRequest};
 use crate::{PartitionLimits, throughput};
 
-/// Jobs of one container at a time: the disk is shared with whoever waits for an answer.
+/// Concurrent jobs of one container: they share the disk with requests.
 const JOBS_AT_ONCE: usize = 4;
-/// With fewer items than this a partition counts as nearly empty: where they lie says nothing about where the next will.
+/// A partition with fewer items is nearly empty: their keys do not predict the keys of later items.
 const ITEMS_FEW: u64 = 1000;
 
 impl Catalog {
-    /// Looks, on a thread of its own, whether a container needs more partitions.
+    /// Starts splits, on a thread of its own, if a container needs more partitions.
     pub(crate) fn consider(&self, container: ContainerRid) {
         let wanted = self.with_tree(|tree| !splits(tree, container, self.limits()).is_empty());
         if wanted && !self.jobs().is_closing() {
@@ -43,7 +44,8 @@ impl Catalog {
     }
 }
 
-/// Which partitions to split now, and why: first those that hold too much, then the largest, as many as are missing.
+/// Which partitions to split now, and why: first those that exceed their size, then the largest, as many as are
+/// missing.
 fn splits(tree: &CatalogTree, rid: ContainerRid, limits: &PartitionLimits) -> Vec<(Arc<Partition>, Reason)> {
     let Some(container) = tree.container_by_rid(rid).filter(|at| at.definition.partition_key.is_some()) else {
         return Vec::new();
@@ -67,7 +69,7 @@ fn splits(tree: &CatalogTree, rid: ContainerRid, limits: &PartitionLimits) -> Ve
     free.into_iter().take(wanted).map(|partition| (partition.clone(), reason(partition))).collect()
 }
 
-/// Where the bytes halve; in a nearly empty partition, where the range does.
+/// The key that halves the bytes; in a nearly empty partition, the midpoint of the range.
 pub(crate) async fn split_point(
     container: &Container,
     partition: &Partition,

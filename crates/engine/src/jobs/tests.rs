@@ -1,4 +1,4 @@
-//! Dropped containers give their space back, whatever happens meanwhile.
+//! The space of deleted containers is reclaimed, even with concurrent writers.
 
 use crate::testing::*;
 use pleiad_model::Kind;
@@ -46,7 +46,7 @@ async fn nothing_is_written_behind_the_eraser() {
                     return error.kind;
                 }
             }
-            unreachable!("the container goes")
+            unreachable!("the container is deleted")
         })
     };
     let writers: Vec<_> = (0..4).map(writer).collect();

@@ -1,8 +1,8 @@
-//! Sketches of vectors, kept up behind the writers.
+//! Vector index maintenance: a thread adds new vectors to the ANN indexes of all partitions.
 //!
-//! Promise: a thread of its own looks at every partition with such an index once a second, or goes on at once where there is more to do.
-//! Nothing depends on when it comes by: searches look at what it has not got to. It holds one partition at a time, and lets go
-//! of one that is going away.
+//! It polls every partition with a vector index once a second, and continues immediately where there is more to do.
+//! Correctness does not depend on when it runs: a search also reads the vectors that are not in the ANN index yet. It
+//! holds one partition at a time, and releases one that is being removed.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};
@@ -19,10 +19,11 @@ use super::TaskTracker;
 use crate::catalog::CatalogTree;
 
 const EVERY: Duration = Duration::from_secs(1);
-/// What all sketches of an account may take together. Where there is no room, every vector is looked at.
+/// The memory limit for all ANN indexes of an account. Searches beyond it read every vector.
 const SKETCHES_BYTES_MAX: usize = 4 << 30;
 
-/// Dropped, it ends soon. It is not one of the account's chores: those end by themselves.
+/// The maintenance thread. When dropped, it ends soon. The catalog's task tracker does not count it: tracked tasks
+/// end by themselves.
 pub(crate) struct VectorIndexer {
     goes_on: Sender<()>,
     thread: TaskTracker,
@@ -43,21 +44,21 @@ impl VectorIndexer {
         VectorIndexer { goes_on, thread }
     }
 
-    /// Returns when it holds the store no more.
+    /// Stops the thread and waits until it has released the store.
     pub(crate) async fn end(self) {
         drop(self.goes_on);
         self.thread.ended().await;
     }
 }
 
-/// Whether to go on afterwards.
+/// Waits; returns true unless the thread is to stop.
 fn waits(ended: &Mutex<Receiver<()>>, time: Duration) -> bool {
     ended.lock().recv_timeout(time) == Err(RecvTimeoutError::Timeout)
 }
 
 type IndexedVectors = (Arc<Schema>, Weak<Partition>);
 
-/// Partitions whose vectors are sketched, or were.
+/// Partitions whose policy has an ANN index, or that still hold one.
 fn sketched(tree: &CatalogTree) -> Vec<IndexedVectors> {
     let containers = tree.databases.values().flat_map(|database| database.containers.values());
     let mut found = Vec::new();
@@ -72,7 +73,7 @@ fn sketched(tree: &CatalogTree) -> Vec<IndexedVectors> {
     found
 }
 
-/// Once through all of them; says whether there is more to do at once.
+/// One pass over all of them. Returns true if there is more to do immediately.
 fn tend(partitions: &[IndexedVectors], goes_on: &mut (dyn FnMut() -> bool + Send)) -> bool {
     let held: usize = partitions.iter().filter_map(|(_, partition)| Some(partition.upgrade()?.sketch_bytes())).sum();
     let mut more = false;
@@ -90,14 +91,14 @@ fn tend(partitions: &[IndexedVectors], goes_on: &mut (dyn FnMut() -> bool + Send
     more
 }
 
-/// A partition that goes away in the middle of it is nothing to tell of.
+/// A partition that is removed in the middle of a pass is not worth a log line.
 fn tell(error: &pleiad_model::Error) {
     if !matches!(error.kind, Kind::OwnerNotFound | Kind::Unavailable | Kind::Outdated) {
-        tracing::warn!(%error, "a sketch of vectors is behind; it is gone on with in a moment");
+        tracing::warn!(%error, "a vector index lags behind; maintenance is retried with the next poll");
     }
 }
 
-/// All sketches of an account, brought up to now.
+/// Brings all ANN indexes of an account up to date.
 #[cfg(test)]
 pub(crate) fn tend_all(tree: &CatalogTree) {
     let partitions = sketched(tree);

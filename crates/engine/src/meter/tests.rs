@@ -1,4 +1,5 @@
-//! Throughput is held to, on a clock that the tests hold. A container of n hundred RU/s has n partitions of 100 each.
+//! Enforcement of provisioned throughput, on a manual clock. A container of n hundred RU/s has n partitions of 100
+//! each.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ fn is_throttled<T>(answer: &EngineResponse<T>) -> bool {
     matches!(&answer.result, Err(error) if matches!(error.kind, Kind::Throttled { .. }))
 }
 
-/// Point reads of items that are not there cost what one of 1 KB costs.
+/// Point reads of missing items; each costs as much as the read of a 1 KB item.
 async fn reads(engine: &Engine, at: &Admitted, key: &str, count: usize) -> usize {
     let mut served = 0;
     for _ in 0..count {
@@ -26,7 +27,7 @@ async fn reads(engine: &Engine, at: &Admitted, key: &str, count: usize) -> usize
     served
 }
 
-/// Keys by the partition they are in.
+/// Keys by their partition.
 fn keys_by_range(at: &Admitted, keys: impl Iterator<Item = String>) -> BTreeMap<usize, Vec<String>> {
     let mut found: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     let definition = at.container.schema.key.as_ref().unwrap();
@@ -154,7 +155,7 @@ async fn s87_what_fails_after_a_look_is_paid_for_too() {
     assert_eq!(kind(delete(&engine, &at, "2", "a").await), Kind::NotFound);
     assert_eq!(total() - before, 3.0);
     env.advance_ms(1000);
-    // The last of them is overdrawn, and the next second has less.
+    // The last write exceeds the budget, and the next second has less.
     let mut served = 0;
     while !is_throttled(&create(&engine, &at, &format!("n{served}"), "a").await) {
         served += 1;
@@ -335,7 +336,7 @@ async fn throughput_can_be_moved_to_the_partition_that_needs_it() {
     let offer = engine.catalog.redistribute(c.rid, &targets).await.unwrap();
     assert_eq!(offer.throughput, ProvisionedThroughput::Manual(400));
     shares([50, 100, 150, 100]).await;
-    // The whole is doubled, and the parts keep their proportion.
+    // The total is doubled, and the partitions keep their proportions.
     set_ru(&engine, &c, 800).await.unwrap();
     shares([100, 200, 300, 200]).await;
     engine.catalog.redistribute(c.rid, &BTreeMap::new()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Figures of a small account on a clock that the tests hold.
+//! Metrics of a small account, on a manual clock.
 
 use crate::testing::*;
 use crate::*;

@@ -1,4 +1,4 @@
-//! Where a partition is cut, for keys of every kind.
+//! Split points, for partition keys of every kind.
 
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_storage::Memory;

@@ -1,4 +1,4 @@
-//! A patch as a client meets it: nobody comes between its reading and its writing.
+//! Patches as a client sees them: no other write comes between the read and the write of a patch.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ async fn s16_no_way_round_leads_to_another_partition_key() {
     apply(&engine, &at, r#"[{"op":"set","path":"/who","value":{"name":"a","age":7}}]"#).await.result.unwrap();
 }
 
-/// As a query would: what the container computes is there, and hides what is stored under its name.
+/// As in a query: a computed property is visible, and hides the stored property of the same name.
 #[tokio::test]
 async fn conditions_see_computed_properties() {
     let engine = account().await;

@@ -1,7 +1,7 @@
-//! What a script asks of its collection, carried out in its transaction.
+//! Script host: executes the operations of a script in its transaction.
 //!
-//! Promise: an operation that fails has changed nothing, and the script is told why; whether that ends the script is its own
-//! business. Items of another partition key are out of reach. Everything is paid for, also what failed.
+//! Guarantees: an operation that fails has changed nothing, and the script gets the error; the script decides whether
+//! that ends it. Items of another partition key are not accessible. All operations are charged, failed ones included.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ use crate::query::{CrossPartition, ItemQuery, Parameters, ReportOptions, Transac
 use crate::write_retry::WriteTarget;
 use crate::{Admitted, Script, WriteOptions, write_item};
 
-/// Rows of a page where a script leaves it to us.
+/// Rows of a page if the script sets no page size.
 const PAGE_ROWS: usize = 1000;
 const PAGE_BYTES_MAX: usize = 4 << 20;
 
-/// What reading all documents is.
+/// The query that reads all documents.
 const ALL: &str = "SELECT * FROM root";
 
 const OTHER_KEY: &str = "Requests originating from scripts cannot reference partition keys other than the one for which client request was submitted.";
@@ -36,7 +36,7 @@ pub(super) struct Host<'h> {
     inside: TransactionQuery,
     tx: Transaction<'h>,
     charge_ru: f64,
-    /// The container has changed meanwhile: everything has to be done again.
+    /// The container has changed meanwhile: the transaction has to run again.
     outdated: Option<Error>,
 }
 
@@ -54,7 +54,7 @@ impl<'h> Host<'h> {
         Ok(Host { task, inside, tx: task.handle.block_on(begin)?, charge_ru: 0.0, outdated: None })
     }
 
-    /// The transaction, and what it has cost.
+    /// The transaction, and its charge.
     pub fn end(self) -> Result<(Transaction<'h>, f64), Rejected> {
         match self.outdated {
             Some(error) => Err(error.into()),
@@ -221,7 +221,7 @@ impl<'h> Host<'h> {
         Ok(OperationResult::Resource(self.text(&record)?))
     }
 
-    /// As a client would get it.
+    /// The item's text, as a client would get it.
     pub fn text(&self, record: &Record) -> Result<String> {
         let mut text = Vec::new();
         write_item(self.at().container.rid, &record.view(), &mut text);

@@ -1,6 +1,6 @@
-//! Scripts beside each other and beside plain writes: nothing is lost, nothing is seen half done.
+//! Concurrent scripts and plain writes: nothing is lost, and no partial result is visible.
 //!
-//! The anomalies are told by name: a lost update, a dirty read, a read that does not repeat, a phantom, read skew.
+//! The messages name the anomaly: a lost update, a dirty read, a non-repeatable read, a phantom, read skew.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use super::*;
 use crate::testing::*;
 use crate::{ContainerName, PartitionLimits, PutMode, ScriptDefinition, Target, ThroughputRequest, Verb};
 
-/// Cursors that are remembered and told by their place.
+/// Stores cursors in a list; the text of a cursor is its index.
 #[derive(Default)]
 struct Remembered(Mutex<Vec<QueryCursor>>);
 
@@ -85,7 +85,7 @@ const INCREMENT: &str = "function (id) {
     });
 }";
 
-/// Takes from one, gives to the other; what both have together stays.
+/// Moves an amount from one item to the other; the sum stays the same.
 const TRANSFER: &str = "function (from, to, n) {
     __.queryDocuments(__.getAltLink(), 'SELECT * FROM c', (e, docs) => {
         const [a, b] = [from, to].map(id => docs.find(d => d.id == id));
@@ -95,7 +95,7 @@ const TRANSFER: &str = "function (from, to, n) {
     });
 }";
 
-/// What both have, asked for in three ways, one after the other.
+/// The sum of both, read in three ways, one after the other.
 const SUM: &str = "function () {
     const link = __.getAltLink() + '/docs/', seen = [];
     __.readDocument(link + 'a', (e, a) => __.readDocument(link + 'b', (e, b) => {
@@ -149,7 +149,7 @@ async fn s117_a_script_sees_one_moment() {
         .collect();
     for _ in 0..60 {
         let seen = succeeds(&engine, "sum", "k", &[]).await;
-        assert_eq!(seen, parse("[1000,1000,1000]"), "read skew, or a read that does not repeat");
+        assert_eq!(seen, parse("[1000,1000,1000]"), "read skew, or a non-repeatable read");
     }
     stop.store(true, Ordering::Relaxed);
     for mover in movers {
@@ -236,7 +236,7 @@ async fn a_partition_may_split_under_its_scripts() {
     }
     stop.store(true, Ordering::Relaxed);
     for (task, key) in tasks.into_iter().zip(["a", "b", "c", "d"]) {
-        assert_eq!(task.await.unwrap(), number(&engine, "x", key).await, "an update was lost, or made twice");
+        assert_eq!(task.await.unwrap(), number(&engine, "x", key).await, "an update was lost, or applied twice");
     }
     assert_eq!(admit(&engine, "c").container.map.ranges().len(), 3);
 }

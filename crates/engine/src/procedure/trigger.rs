@@ -1,7 +1,7 @@
-//! Scripts around a write: a pre-trigger that may change what is written, a post-trigger that sees what came of it.
+//! Triggers: a pre-trigger that may change what is written, and a post-trigger that sees the result.
 //!
-//! Promise: the write, and everything its triggers have done, happen together or not at all. A trigger runs only when a
-//! request names it; one that is not there, or is for another time or operation, fails the request before anything is done.
+//! Guarantees: the write and everything its triggers do are one transaction. A trigger runs only when a request names
+//! it; one that does not exist, or is for another time or operation, fails the request before anything is done.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct Triggers {
     pub post: Option<String>,
 }
 
-/// A write that triggers may stand around.
+/// A write that can have triggers.
 #[derive(Clone, Debug)]
 pub enum ItemWrite<'a> {
     Create(Value),
@@ -35,11 +35,11 @@ pub enum ItemWrite<'a> {
     Delete(Target<'a>),
 }
 
-/// What came of it.
+/// The result of a write with triggers.
 #[derive(Debug)]
 pub struct Triggered {
     pub written: Written,
-    /// What the post-trigger answers with in place of the item.
+    /// The response body that the post-trigger has set in place of the item.
     pub response_body: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl Engine {
     }
 }
 
-/// A write with its triggers, ready to be done.
+/// A write with its triggers, ready to run.
 struct TriggeredWrite {
     pre: Option<Arc<Script>>,
     post: Option<Arc<Script>>,

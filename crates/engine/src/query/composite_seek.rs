@@ -1,10 +1,10 @@
-//! Conditions on several paths, from one stretch of a composite index.
+//! Composite index seek: predicates on several paths, from one range of a composite index.
 //!
-//! Promise: every item that meets the conditions it answers lies in the stretch.
+//! Invariant: every item that matches the covered predicates is in the range.
 //!
 //! ```text
 //! WHERE c.a = 3 AND c.b > 5 AND c.s = 'x'      (/a asc, /b desc, /s asc)
-//!    3 │ down to 5                             answers the first two
+//!    3 │ down to 5                             covers the first two
 //! ```
 
 use pleiad_model::policy::{CompositeIndex, PathStep};
@@ -17,11 +17,12 @@ use super::index_lookup::component_span;
 pub struct Seek<'i> {
     pub index: &'i CompositeIndex,
     pub range: TermRange,
-    /// Which of the conditions it answers, by place.
+    /// Positions of the predicates that the range covers.
     pub answers: Vec<usize>,
 }
 
-/// The stretches that all of these conditions together ask for. One that a path's own index would give as well is not among them.
+/// The seeks for a conjunction, at most one per composite index. A seek that a single-path index could serve as well is
+/// left out.
 pub fn seeks<'i>(all: &[IndexPredicate<'_>], index: UsableIndex<'i>) -> Vec<Seek<'i>> {
     let few = index.composites().iter().filter_map(|composite| seek(all, composite));
     few.filter(|(seek, paths)| *paths > 1 || !is_first_indexed(seek, index)).map(|(seek, _)| seek).collect()
@@ -31,7 +32,7 @@ fn is_first_indexed(seek: &Seek<'_>, index: UsableIndex<'_>) -> bool {
     seek.index.paths.first().is_some_and(|first| index.indexes(&first.path.steps))
 }
 
-/// Values for the leading paths, as many as are known, then a range of the next one; and how many paths those are.
+/// Equal values for the leading paths, then a range of the next path; and how many paths these are.
 fn seek<'i>(all: &[IndexPredicate<'_>], index: &'i CompositeIndex) -> Option<(Seek<'i>, usize)> {
     let (mut known, mut answers, mut paths) = (Vec::new(), Vec::new(), 0);
     for (path, descending) in index.paths.iter().zip(directions(index)) {

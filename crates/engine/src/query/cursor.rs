@@ -1,40 +1,40 @@
-//! Where the next page of a query starts.
+//! Query cursor: where the next page of a query starts.
 //!
-//! Promise: it names stretches of the hash space and keys of rows, never partitions, so that it means the same
-//! after the partitions have changed. Signing and spelling it is `wire`'s job.
+//! Invariant: a cursor names EPK ranges and row keys, never partitions, so that it keeps its meaning after the
+//! partitions have changed. `wire` encodes and signs it.
 
 use pleiad_model::partition_key::EpkRange;
 use pleiad_sql::run::{self, ResumeKey};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryCursor {
-    /// Of the text and its parameters: a cursor fits one query only.
+    /// Fingerprint of the text and its parameters: a cursor fits one query only.
     pub query: u64,
-    /// Rows of `OFFSET` that are still to be passed over, and of `TOP` or `LIMIT` that are still wanted.
+    /// Rows of `OFFSET` that are still to be skipped, and of `TOP` or `LIMIT` that are still to be returned.
     pub skip: u64,
     pub take: Option<u64>,
-    /// Rows that earlier pages gave or passed over.
+    /// Rows that earlier pages returned or skipped.
     pub passed: u64,
     pub at: CursorPosition,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CursorPosition {
-    /// Rows in order of arrival: these stretches are left.
+    /// Unordered rows: the unfinished ranges. The ranges after them are unread.
     Stretches(Vec<RangeCursor>),
-    /// Rows in the order of their keys.
+    /// Sorted rows: the next page continues after this key.
     Key(ResumeKey),
-    /// Rows that can only be counted.
+    /// Rows without a key: their number.
     Row(u64),
 }
 
-/// A part of the hash space, behind some rows of one item.
+/// An EPK range and a position in it: after some rows of one item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeCursor {
     pub keys: EpkRange,
     /// 0 at the beginning.
     pub docnum: u64,
-    /// `WHOLE_ITEM`: behind all of its rows.
+    /// The position is after this many rows of the item; `WHOLE_ITEM`: after all of them.
     pub rows: u64,
 }
 
@@ -45,14 +45,14 @@ impl RangeCursor {
         RangeCursor { keys, docnum: 0, rows: 0 }
     }
 
-    /// The last item that is done with.
+    /// Docnum of the last finished item.
     pub fn after(&self) -> u64 {
         if self.rows == WHOLE_ITEM { self.docnum } else { self.docnum.saturating_sub(1) }
     }
 }
 
-/// What is left to read: the stretches in progress as far as they are asked for, then whatever is asked for behind them. What
-/// lies before them is done with. Whoever reads a child goes on with what its parent had begun.
+/// What remains to be read: the unfinished ranges as far as they are requested, then the requested ranges after them.
+/// What lies before them is finished. A client that reads a child partition continues where its parent stopped.
 pub fn left(asked: &[EpkRange], progress: &[RangeCursor]) -> Vec<RangeCursor> {
     let Some(last) = progress.last() else { return Vec::new() };
     let mut left = Vec::with_capacity(progress.len() + asked.len());
@@ -68,19 +68,20 @@ pub fn left(asked: &[EpkRange], progress: &[RangeCursor]) -> Vec<RangeCursor> {
     left
 }
 
-/// Whether some of what is asked for is in progress, which it is when one key's items are read on.
+/// Whether requested and unfinished ranges overlap, as they do when a client continues to read the items of one key.
 pub fn is_begun(asked: &[EpkRange], progress: &[RangeCursor]) -> bool {
     asked.iter().any(|range| progress.iter().any(|stretch| range.intersect(&stretch.keys).is_some()))
 }
 
-/// What is in progress when a page ends in a stretch: that one, and those behind it that were begun before they were cut off.
+/// The unfinished ranges when a page ends in a range: that range, and the ones after it that were begun before they
+/// were split off.
 pub fn in_progress(stretch: RangeCursor, behind: impl IntoIterator<Item = RangeCursor>) -> Vec<RangeCursor> {
     let begun = behind.into_iter().take_while(|stretch| stretch.docnum > 0);
     std::iter::once(stretch).chain(begun).collect()
 }
 
 impl QueryCursor {
-    /// The same place, with less of the key that it lies behind.
+    /// The same position, with a truncated key.
     pub fn shortened(&self, key_bytes: usize) -> QueryCursor {
         match &self.at {
             CursorPosition::Key(mark) => {
@@ -118,7 +119,7 @@ mod tests {
         RangeCursor { keys: keys(min, max), docnum, rows: 0 }
     }
 
-    /// A client that learns of a split gives its token to each child.
+    /// A client that learns of a split sends its token to each child.
     #[test]
     fn a_part_goes_on_where_the_whole_was() {
         let progress = [stretch(2, 4, 7), stretch(4, 5, 9)];

@@ -1,7 +1,7 @@
-//! A query over the rows of another one, whose rows stand for many items.
+//! Derived table: a subquery in FROM whose rows combine many items, evaluated first.
 //!
-//! The inner query is run to its end and its rows are held; the outer one reads them like items. A later page does
-//! all of it again and counts to its place, since nothing is kept between pages.
+//! The inner query runs to its end and its rows are materialised; the outer query reads them like items. A later page
+//! does all of it again and skips to its position, since nothing is stored between pages.
 
 use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_sql::compile::compile;
@@ -29,7 +29,7 @@ impl PageTask {
         Ok(QueryPage { report: report.giving(&finished.rows), rows: finished.rows, next })
     }
 
-    /// All rows of an inner query, and how they were come by.
+    /// All rows of an inner query, and the report on reading them.
     fn held(
         &self,
         inner: &Select,

@@ -1,6 +1,6 @@
-//! What a query sees of an item: its text, with the system properties that are not in it.
+//! An item as queries see it: its stored text, with the system properties that are not in the text.
 //!
-//! Promise: `SELECT *` gives byte for byte what a point read gives.
+//! Invariant: `SELECT *` returns byte for byte what a point read returns.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use pleiad_sql::document::{Document, PropertyName};
 pub struct StoredItem<'a> {
     pub container: ContainerRid,
     pub record: RecordView<'a>,
-    /// What the container computes of it; `SELECT *` does not show that.
+    /// The container's computed properties, which `SELECT *` does not return.
     pub computed: &'a ComputedExprs,
 }
 
@@ -39,7 +39,7 @@ impl StoredItem<'_> {
     }
 }
 
-/// The item as its computed properties see it: without them.
+/// The item as its computed properties see it: without computed properties.
 struct Bare<'a>(&'a StoredItem<'a>);
 
 impl Document for StoredItem<'_> {
@@ -68,7 +68,7 @@ impl Document for Bare<'_> {
 }
 
 impl StoredItem<'_> {
-    /// Stored, or made by the system.
+    /// A stored property, or a system property.
     fn own(&self, name: &PropertyName) -> Option<Cow<'_, [u8]>> {
         if name.text.starts_with('_')
             && let Some(text) = self.system(&name.text)

@@ -1,11 +1,13 @@
-//! The property: whatever way a plan goes, over any partitions, in pages of any size, the rows are those of a scan.
+//! The exam of query plans: whatever access path a plan has, over any partitions, in pages of any size, the rows are
+//! those of a scan.
 //!
-//! Unit tests ask it with seeds, a fuzzer with its bytes. A failure prints the smallest set of items that still shows it.
+//! Unit tests run it with seeds, a fuzzer with its bytes. A failure prints the smallest set of items that still shows
+//! it.
 
 // A panic is how an exam fails.
 #![allow(clippy::unwrap_used)]
 
-mod world; // items in an account, by chance
+mod world; // random items in an account
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -24,19 +26,19 @@ const QUERIES_PER_WORLD: usize = 20;
 pub const PAGES_MAX: usize = 3_000;
 const CUT_BYTES: usize = 12;
 
-/// One query, and how its pages are asked for.
+/// One query, and how its pages are requested.
 pub struct Question {
     pub asked: TestQuery,
     pub block: Block,
     pub scope: FeedRange,
     pub size: PageSize,
-    /// Cursors hold little of their keys, as when a client wants short tokens.
+    /// Cursors have truncated keys, as when a client limits the length of tokens.
     pub cut: bool,
-    /// The largest partition is split behind the first page. Nobody asks that world again.
+    /// The largest partition is split after the first page. No later query uses that world.
     pub splits: bool,
 }
 
-/// How often each way was gone.
+/// How often each kind of access path was executed.
 pub type Ways = BTreeMap<&'static str, usize>;
 
 /// For a fuzzer.
@@ -45,7 +47,7 @@ pub fn every_plan_gives_what_a_scan_gives(bytes: &[u8]) {
     RUNTIME.block_on(check_world(&mut Choices::of_bytes(bytes), "this input", &mut Ways::new()));
 }
 
-/// Queries by chance over items by chance; `again` says how to come here once more.
+/// Random queries over random items; `again` tells how to reproduce a failure.
 pub async fn check_world(chance: &mut Choices<'_>, again: &str, ways: &mut Ways) {
     let case = Case::by_chance(chance);
     let world = QueryWorld::open(&case).await;
@@ -59,7 +61,7 @@ pub async fn check_world(chance: &mut Choices<'_>, again: &str, ways: &mut Ways)
         };
         let many = exam::scan(&block, &world.within(&keys), case.geospatial).map_or(0, |rows| rows.rows.len());
         let (mut size, cut) = (size(chance, many), chance.once_in(6));
-        // Whoever names a partition is told that it is gone.
+        // A query that names a partition key range fails when the range has been split.
         let splits = at + 1 == QUERIES_PER_WORLD && case.splits && !matches!(scope, FeedRange::PartitionKeyRange(_));
         if splits {
             size.rows = size.rows.min(many / 2).max(1); // there is a second page
@@ -77,14 +79,14 @@ pub async fn check_world(chance: &mut Choices<'_>, again: &str, ways: &mut Ways)
     }
 }
 
-/// What `check` or `compile` refuses is refused here.
+/// The engine rejects what `check` or `compile` rejects.
 async fn refused_alike(world: &QueryWorld, asked: &TestQuery) {
     let size = PageSize { rows: 10, bytes: 1 << 20 };
     let answer = world.engine.query_items(&world.at, sent(asked, FeedRange::Container, size, None, true), None).await;
     assert!(answer.result.is_err(), "{asked}");
 }
 
-/// Leaves out items as long as the question is still answered wrongly.
+/// Removes items as long as the result of the query is still wrong.
 async fn smallest(case: &Case, question: &Question, story: String) -> (Case, String) {
     let (mut case, mut story) = (case.clone(), story);
     let mut chunk = case.items.len() / 2;
@@ -131,13 +133,13 @@ pub async fn check(
     let geospatial = world.at.container.definition.geospatial;
     let want = exam::scan(&question.block, &documents, geospatial);
     let got = match pages(world, question, false, ways).await {
-        // `ORDER BY` without its index is refused, unless the client allows a sort.
+        // `ORDER BY` without its index is rejected, unless the client allows a sort.
         Err(error) if !question.block.order.is_empty() && error.kind == Kind::Invalid => {
             pages(world, question, true, ways).await
         }
         got => got,
     };
-    // Where time flies, what has to see everything does not get far.
+    // With a clock that jumps, a query that has to read all items times out.
     if got.as_ref().is_err_and(|error| error.kind == Kind::TimedOut) {
         return Ok(());
     }
@@ -167,7 +169,7 @@ pub async fn check(
     }
 }
 
-/// Rows that nobody sorts come from one partition key after the other when the filter names several.
+/// Unordered rows come from one partition key after the other if the filter names several.
 fn arrives_by_key(question: &Question) -> bool {
     question.scope == FeedRange::Container && !is_sorted(&question.block)
 }
@@ -176,7 +178,8 @@ fn is_sorted(block: &Block) -> bool {
     block.distinct || !block.order.is_empty() || matches!(block.output, Output::Groups(..))
 }
 
-/// After a split, what is left comes in the order of the new partitions; which rows a limit takes is open, but not how many.
+/// After a split, the remaining rows come in the order of the new partitions; which rows a limit returns is undefined,
+/// but not how many.
 fn unordered(question: &Question, got: &mut [Vec<u8>], want: &mut [Vec<u8>]) {
     got.sort_unstable();
     want.sort_unstable();
@@ -204,7 +207,7 @@ pub fn sent(
     }
 }
 
-/// Reads to the end; every page keeps its size.
+/// Reads all pages, and checks the size of each.
 async fn pages(world: &QueryWorld, question: &Question, enable_scan: bool, ways: &mut Ways) -> Result<Vec<Vec<u8>>> {
     let (mut rows, mut from, mut at) = (Vec::new(), None, world.at.clone());
     for page_number in 0..PAGES_MAX {
@@ -226,7 +229,7 @@ async fn pages(world: &QueryWorld, question: &Question, enable_scan: bool, ways:
     panic!("pages without an end: {}", question.asked);
 }
 
-/// Behind a key that was cut, or, where that cannot be told, behind the whole one.
+/// The page after a truncated key or, if the truncated key is ambiguous, after the whole one.
 async fn page(
     world: &QueryWorld,
     at: &Admitted,
@@ -263,14 +266,14 @@ fn kind_of(way: &str) -> &'static str {
     }
 }
 
-/// Byte for byte; groups and distinct rows are told by one of their rows, and which one is open, and sums may round.
+/// Byte for byte; but groups and distinct rows may be represented by any of their rows, and sums may round.
 fn alike(question: &Question, got: &[u8], want: &[u8]) -> bool {
     let is_told_by_one = question.block.distinct || matches!(question.block.output, Output::Groups(..));
     let value = |row: &[u8]| in_any_order(json::parse(row).unwrap());
     got == want || is_told_by_one && near(&value(got), &value(want))
 }
 
-/// `MAKELIST` has its values in the order of arrival, and numbers that are equal are one, however they are written.
+/// `MAKELIST` returns its values in scan order, and equal numbers are the same, however they are written.
 fn in_any_order(value: Value) -> Value {
     match value {
         Value::Array(items) => {

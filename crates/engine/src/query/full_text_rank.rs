@@ -1,13 +1,13 @@
-//! Texts by how relevant they are, from a full-text index.
+//! Full-text ranking: ORDER BY a full-text score, and full-text statistics, from a full-text index.
 //!
-//! Promise: the rows are those of a scan. Items that have one of the terms are found through the index and scored; all others have
-//! the score 0, so of those the first ones will do, and none of their words is looked at. Statistics are sums over index rows,
-//! where every item has its rows and none of them is over.
+//! Invariant: the rows are those of a scan. Items that have one of the terms are found through the index and scored.
+//! All others have the score 0, so that the first of them are enough, and their text is not analyzed. Statistics are
+//! sums over index rows, if every item has its rows and no item is dead.
 //!
 //! ```text
 //! ORDER BY _FullTextScore(c.text, ["swim"], …) DESC
 //!    hits   rows of "swim" ──▶ items ──▶ scores
-//!    rest   items in their order, as many as are still wanted
+//!    rest   items in docnum order, as many as are still wanted
 //! ```
 
 use pleiad_model::Result;
@@ -28,7 +28,7 @@ use super::report::ScanStats;
 use super::route::PartitionSlice;
 
 impl<'p> PageExecutor<'p> {
-    /// Items that may have a score; `None` if no index can tell.
+    /// Items that may have a score; `None` if no index can find them.
     pub(super) fn hits(&self, slice: &PartitionSlice, way: &PlannedSlice) -> Result<Option<DocnumList>> {
         let Some(relevant) = self.relevant.as_ref().filter(|_| !way.reader.has_own()) else { return Ok(None) };
         let cx = self.job.context();
@@ -39,14 +39,14 @@ impl<'p> PageExecutor<'p> {
             hits.extend(unindexed);
             hits = in_order(hits);
         }
-        // A filter that an index knows leaves out some of them.
+        // An index lookup for the filter excludes some of them.
         Ok(Some(match &way.choice {
             AccessPath::IndexLookup(found) => intersection(hits, found.docnums.clone()),
             _ => hits,
         }))
     }
 
-    /// Those that have a score, then as many of the rest as are wanted.
+    /// Scans the items that may have a score, then as many of the rest as are wanted.
     pub(super) fn by_score(
         &self,
         pass: &mut RowPipeline<'p>,
@@ -77,7 +77,7 @@ impl<'p> PageExecutor<'p> {
         Ok(())
     }
 
-    /// What each aggregate comes to in this slice; `None` if items have to be looked at.
+    /// The value of each aggregate in this slice; `None` if items have to be read.
     pub(super) fn tallied(
         &self,
         slice: &PartitionSlice,

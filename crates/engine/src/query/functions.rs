@@ -1,7 +1,7 @@
-//! The user-defined functions of a page: `udf.name(…)`.
+//! User-defined functions of a page: `udf.name(…)`.
 //!
-//! Promise: a name that the container does not have, and a text that is no function, are told before the first row. The
-//! functions are those of the container as the page found it, whatever is replaced meanwhile.
+//! Guarantees: an unknown name, or a text that is not a function, is reported before the first row. The functions are
+//! those that the container had when the page began, even if they are replaced meanwhile.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -19,9 +19,9 @@ pub struct UserDefined {
     /// At most ten.
     found: Vec<(String, Udf)>,
     calls: AtomicU64,
-    /// What they took, if somebody wants to know.
+    /// Time spent in calls, if timings were requested.
     took_ns: Option<AtomicU64>,
-    /// Slow functions spend the page's time.
+    /// The page's: slow functions use up its time.
     budget: PageDeadline,
 }
 
@@ -53,7 +53,7 @@ impl UserFunctions for UserDefined {
         let (_, function) = found.ok_or_else(|| Error::internal("a query calls a function that was not looked up"))?;
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.budget.check()?;
-        // None of them is undefined: then it would not be called.
+        // No argument is undefined: the function would not be called then.
         let arguments = arguments.iter().map(|argument| argument.as_deref().unwrap_or(&Value::Null));
         let began = self.took_ns.as_ref().map(|took| (took, Instant::now()));
         let answer = function.call(arguments).map_err(|error| failed(&error));

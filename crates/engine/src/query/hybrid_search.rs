@@ -1,7 +1,8 @@
-//! `ORDER BY RANK`, served whole: statistics of the whole container, one query for each score, fused.
+//! Hybrid search: `ORDER BY RANK`, evaluated by the server: statistics of the whole container, one query for each
+//! score, and rank fusion.
 //!
-//! The texts are those that a client gets in its plan, so that both come to the same order. A later page does all of it again
-//! and counts to its place, since nothing is kept between pages.
+//! The component queries are those that a client gets in its plan, so that both produce the same order. A later page
+//! does all of it again and skips to its position, since nothing is stored between pages.
 
 use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_sql::check;
@@ -28,7 +29,7 @@ impl PageTask {
         places: &mut Vec<PartitionLsn>,
         tab: &mut PageCost,
     ) -> Result<QueryPage> {
-        // Only whether it may be asked here.
+        // Only checks whether the query is allowed in this scope.
         route::plan(&self.at, page.scope, select, page.bind, page.across)?;
         let mut report = QueryReport::default();
         let mut ask = |text: &str, scope: &FeedRange| {
@@ -53,12 +54,12 @@ impl PageTask {
         Ok(QueryPage { report: report.giving(&rows), rows, next })
     }
 
-    /// Statistics are of the whole container, wherever items are looked for; a transaction sees no more than its partition.
+    /// Statistics cover the whole container, whatever the scope of the query; a transaction sees only its partition.
     fn counted_scope(&self) -> &FeedRange {
         if self.moment.is_some() { &self.query.scope } else { &FeedRange::Container }
     }
 
-    /// All rows of one of the texts.
+    /// All rows of one component query, or of the statistics query.
     fn component(
         &self,
         text: &str,
@@ -76,7 +77,7 @@ impl PageTask {
         Ok((rows, read.report))
     }
 
-    /// The page's part of the rows, and where the next one starts.
+    /// The page's part of the rows, and the cursor of the next page.
     fn window(
         &self,
         hybrid: &Hybrid,
@@ -100,7 +101,7 @@ impl PageTask {
     }
 }
 
-/// As many rows as a page holds, and whether others are left.
+/// As many rows as fit into a page, and whether others are left.
 fn fill<'r>(rows: impl Iterator<Item = &'r ScoredItem>, size: PageSize) -> (RowSet, bool) {
     let mut page = RowSet::default();
     for row in rows {

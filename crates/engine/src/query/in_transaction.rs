@@ -1,8 +1,8 @@
-//! A query inside a transaction: at its moment, with its own writes.
+//! Queries inside a transaction: at its snapshot, with its own writes.
 //!
-//! Promise: the rows are those that the query would give if the transaction had been alone and were committed now. Indexes
-//! find what is of its moment; what it has written is looked at as well. The partition is not entered again: who runs the
-//! transaction pays.
+//! Invariant: the rows are those that the query would return if the transaction had run alone and were committed now.
+//! Indexes find the items of the snapshot; the transaction's own writes are read in addition. The query needs no
+//! admission at the partition: it is charged to the transaction.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +16,7 @@ use crate::meter::Meter;
 use crate::script_runtime::Interpreters;
 use crate::{Admitted, EngineResponse};
 
-/// What such a query needs of the engine.
+/// What such a query needs from the engine.
 pub(crate) struct TransactionQuery {
     pub at: Admitted,
     pub env: Arc<dyn Env>,
@@ -26,7 +26,7 @@ pub(crate) struct TransactionQuery {
 }
 
 impl TransactionQuery {
-    /// On a thread that may wait.
+    /// Call it on a blocking thread.
     pub fn query(&self, query: ItemQuery, moment: TransactionSnapshot) -> EngineResponse<QueryPage> {
         let job = PageTask {
             at: self.at.clone(),

@@ -1,7 +1,7 @@
-//! Items that may meet a condition, from the index.
+//! Index lookup: the posting list for an index predicate, by intersecting and uniting the lists of its parts.
 //!
-//! Promise: no item that meets it is missing. Costs are guesses in microseconds of one core; they choose the
-//! way and never the answer.
+//! Invariant: no matching item is missing from a posting list; items that do not match may be in it. Costs are
+//! estimates in microseconds of one core; they decide the access path and never the result.
 
 use std::cell::RefCell;
 use std::ops::Bound;
@@ -28,7 +28,7 @@ pub struct Finder<'a> {
     index: UsableIndex<'a>,
     cx: &'a Context<'a>,
     budget: &'a PageDeadline,
-    /// Ranges that turned out to be small: what was read to estimate them is all there is.
+    /// Small ranges whose probe has read all of their rows.
     small: RefCell<Vec<Small>>,
 }
 
@@ -38,27 +38,27 @@ struct Small {
     rows: Vec<IndexEntry>,
 }
 
-/// What it takes to find items through the index.
+/// The estimated work of an index lookup.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Index rows to look at.
+    /// Index rows to read.
     pub rows: f64,
-    /// Items that will be found.
+    /// Items that the lookup returns.
     pub items: f64,
 }
 
 const INDEX_ROW_US: f64 = 0.3;
-/// A first look at a range.
+/// A probe of a range.
 pub const PROBE_US: f64 = 15.0;
-/// Small ranges that are remembered.
+/// How many probed ranges are retained.
 const SMALL_MAX: usize = 256;
-/// An item fetched by its number, filtered.
+/// An item fetched by docnum, and filtered.
 pub const ITEM_US: f64 = 4.0;
-/// An item met in a scan, filtered.
+/// An item read in a full scan, and filtered.
 pub const SCANNED_ITEM_US: f64 = 0.7;
-/// Of the strings that a test is tried on, so many pass.
+/// Estimated share of the strings that pass a string test.
 const TEST_PASSES: f64 = 0.05;
-/// More numbers than these are not held in memory: a scan needs none.
+/// A longer posting list is not held in memory: a full scan needs none.
 const FOUND_MAX: usize = 4 << 20;
 
 impl Cost {
@@ -67,10 +67,10 @@ impl Cost {
     }
 }
 
-/// Item numbers in order, each once.
+/// Docnums in ascending order, without duplicates.
 pub type DocnumList = Vec<u64>;
 
-/// Items, and the parts of the index that found them.
+/// The docnums that may match, and the indexes that found them.
 #[derive(Debug, Default)]
 pub struct PostingList {
     pub docnums: DocnumList,
@@ -91,7 +91,7 @@ impl PostingList {
     }
 }
 
-/// Something that conditions of which all hold can be looked up by.
+/// A lookup for a conjunction: one of its predicates, or several of them by a composite index.
 enum LookupCandidate<'c, 'b, 'i> {
     One(usize, &'c IndexPredicate<'b>),
     Several(Seek<'i>),
@@ -140,7 +140,7 @@ impl<'a> Finder<'a> {
         Some(small.swap_remove(at).rows)
     }
 
-    /// `None` when the index cannot tell.
+    /// `None` if no index can evaluate the predicate.
     pub fn cost(&self, condition: &IndexPredicate<'_>) -> Result<Option<Cost>> {
         match condition {
             IndexPredicate::Never => Ok(Some(Cost::default())),
@@ -174,7 +174,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The cheapest first; of those that cost the same, one that answers several conditions.
+    /// The lookups for a conjunction, the cheapest first; at equal cost, one that covers several predicates first.
     fn ways<'c, 'b>(&self, all: &'c [IndexPredicate<'b>]) -> Result<Vec<(Cost, LookupCandidate<'c, 'b, 'a>)>> {
         let mut ways = Vec::new();
         for seek in seeks(all, self.index) {
@@ -199,7 +199,7 @@ impl<'a> Finder<'a> {
         Ok(Some(Cost { rows, items }))
     }
 
-    /// The items behind `after` that may meet the condition; `None` when the index cannot tell, or finds too many.
+    /// The items after docnum `after` that may match; `None` if no index can evaluate the predicate, or too many match.
     pub fn find(&self, condition: &IndexPredicate<'_>, after: u64) -> Result<Option<PostingList>> {
         match condition {
             IndexPredicate::Never => Ok(Some(PostingList::default())),
@@ -228,7 +228,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Starts with the most selective; another one joins in when it costs less than the items it saves.
+    /// Starts with the cheapest lookup; intersects with another one if that costs less than fetching the items it
+    /// removes.
     fn find_all(&self, all: &[IndexPredicate<'_>], after: u64) -> Result<Option<PostingList>> {
         let mut ways = self.ways(all)?.into_iter();
         let Some((_, first)) = ways.next() else { return Ok(None) };
@@ -268,7 +269,7 @@ impl<'a> Finder<'a> {
         let mut range = span(&lookup.what);
         let path = PathHash::of(&lookup.path).finish();
         if matches!(lookup.what, ValuePredicate::Equal(_)) && !self.is_known(path, &range) {
-            // Rows of one value are in the order of their items.
+            // Rows with the same value are in docnum order.
             range.from.extend_from_slice(&after.saturating_add(1).to_be_bytes());
         }
         let docnums = self.collect(path, &[range], after, test)?;
@@ -319,7 +320,7 @@ impl<'a> Finder<'a> {
         Ok(Some(in_order(found)))
     }
 
-    /// A string that the index holds only in part may pass.
+    /// A string that the index stores truncated counts as passing.
     fn passes(&self, test: &StringTest<'_>, value: &[u8]) -> bool {
         self.cx.room.refill();
         match decode(value) {
@@ -329,7 +330,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The rows of a spatial index that may hold what is near; none for a region that is no geometry.
+    /// The ranges of a spatial index that may contain matches; none if the region is not a valid geometry.
     fn near_ranges(&self, near: &SpatialPredicate<'_>) -> Option<(u64, Vec<TermRange>)> {
         let space = self.index.spatial(&near.path)?;
         let ranges = match Geometry::parse(near.region, self.cx.geospatial) {
@@ -340,7 +341,7 @@ impl<'a> Finder<'a> {
         Some((spatial_id(&near.path), ranges))
     }
 
-    /// The rows of a full-text index that hold the word.
+    /// The range of a full-text index that has the rows of the term.
     fn word_range(&self, word: &TermPredicate<'_>) -> Option<(u64, TermRange)> {
         let language = self.index.full_text(&word.path).filter(|language| *language == word.language)?;
         Some((full_text_id(&word.path, language), word_range(word.word)))
@@ -356,18 +357,18 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Items that their writers kept out of the index: any of them may meet any condition.
+    /// Items that their writers excluded from indexing: each of them may match any predicate.
     pub fn unindexed(&self, after: u64) -> Result<Option<DocnumList>> {
         self.collect(UNINDEXED, &[whole_path()], after, None)
     }
 }
 
-/// All rows of a path, whose values may be empty.
+/// All rows of a path, including rows with an empty value.
 fn whole_path() -> TermRange {
     TermRange { from: Vec::new(), to: vec![0xFF] }
 }
 
-/// The index rows that hold such values.
+/// The range of index rows with matching values.
 pub fn span(what: &ValuePredicate<'_>) -> TermRange {
     match what {
         ValuePredicate::Equal(value) => TermRange::exact(value),
@@ -385,7 +386,7 @@ pub fn span(what: &ValuePredicate<'_>) -> TermRange {
     }
 }
 
-/// The same in a composite index, for what has an order there.
+/// The same for a component of a composite index, for predicates that are a range there.
 pub fn component_span(what: &ValuePredicate<'_>, descending: bool) -> Option<TermRange> {
     match what {
         ValuePredicate::Range(low, high) => Some(TermRange::component_range(as_ref(low), as_ref(high), descending)),

@@ -1,4 +1,4 @@
-//! Parts of the index, as plans and index metrics call them.
+//! Index specs: the names of indexes in plans and index metrics.
 //!
 //! ```text
 //! Path       index /a/?             /a/?
@@ -23,7 +23,7 @@ pub enum IndexSpec {
 }
 
 impl IndexSpec {
-    /// What to write into an indexing policy, and what index metrics tell.
+    /// The spec as an indexing policy contains it and as index metrics report it.
     pub fn specs(&self) -> Vec<String> {
         match self {
             IndexSpec::Path(path) => vec![format!("{}/?", path_text(path))],
@@ -33,7 +33,7 @@ impl IndexSpec {
         }
     }
 
-    /// Whether it knows something about the values at this path.
+    /// Whether a predicate on the values at this path can use the index.
     pub fn speaks_of(&self, steps: &[PathStep]) -> bool {
         match self {
             IndexSpec::Composite(index) => index.paths.iter().any(|path| path.path.steps == steps),
@@ -63,7 +63,7 @@ impl Display for IndexSpec {
     }
 }
 
-/// How many parts of one way are named.
+/// How many indexes of one access path are named.
 const NAMED_MAX: usize = 4;
 
 /// `index /a/?, spatial index /loc`

@@ -1,7 +1,7 @@
-//! The rows of a page.
+//! Page executor: runs the slices of a page in sequence, or merges them.
 //!
-//! Rows in order of arrival come from one slice after the other. Everything else needs to see all slices: what is soon
-//! done is done on the spot, the rest on all cores (`threads`), and merged in the order of the slices.
+//! Unordered rows come from one slice after the other. Every other query needs all slices: short work runs on the
+//! calling thread, the rest on all cores (`parallel`), and the results are merged in the order of the slices.
 
 use std::collections::VecDeque;
 use std::sync::OnceLock;
@@ -27,7 +27,7 @@ use super::scan::{KeyPath, ScanEnd, SliceScan};
 use crate::Container;
 use crate::response::{PartitionLsn, place};
 
-/// What every slice of a page is read with.
+/// The plan and the context that all slices of a page share.
 pub struct PageExecutor<'p> {
     pub job: &'p PageTask,
     pub container: &'p Container,
@@ -52,7 +52,7 @@ impl<'p> PageExecutor<'p> {
         RowPipeline::new(self.block, self.job.context(), self.start.clone(), self.size)
     }
 
-    /// A page behind a key that was cut begins behind the whole one, if the item that has it is still there as it was.
+    /// A page that resumes after a truncated key resumes after the whole key, if the item with that key is unchanged.
     pub fn complete(&mut self) -> Result<()> {
         let run::ResumePoint::Key(mark) = &self.start.at else { return Ok(()) };
         if mark.key().is_some() {
@@ -80,19 +80,19 @@ impl<'p> PageExecutor<'p> {
         Ok(())
     }
 
-    /// Its rows are read by another query, which has to see all of them.
+    /// The rows are materialised: another query reads all of them.
     fn is_held(&self) -> bool {
         self.size.rows == usize::MAX
     }
 
-    /// About how many rows a slice has to give.
+    /// About how many rows a slice must return.
     fn wanted(&self) -> usize {
         let page = self.size.rows.saturating_add(1);
         let take = self.start.take.map_or(usize::MAX, |take| usize::try_from(take).unwrap_or(usize::MAX));
         page.min(take).saturating_add(usize::try_from(self.start.skip).unwrap_or(usize::MAX))
     }
 
-    /// A query that reads no items is run from the beginning for every page: its rows come from its own text.
+    /// A query that reads no items runs from the beginning for every page: its rows come from its own text.
     pub fn nothing(&self) -> Result<(Finished, Option<CursorPosition>)> {
         let mut pass = self.pass();
         pass.nothing()?;
@@ -123,7 +123,7 @@ impl<'p> PageExecutor<'p> {
                     places.push(place);
                     self.read(&slice, &stretch, &mut pass, tab, work)?
                 }
-                // What is there is given; the next page asks this partition again.
+                // The page returns the rows so far; the next page tries this partition again.
                 Err(Error { kind: Kind::Throttled { .. }, .. }) if !is_first && !self.is_held() => ScanEnd::Throttled,
                 Err(error) => return Err(error),
             };
@@ -133,7 +133,7 @@ impl<'p> PageExecutor<'p> {
                     (stretch, Some(at))
                 }
                 ScanEnd::Exhausted if !self.job.budget.is_over()? => continue,
-                // The next page begins with the next slice: however little time it has, it gets somewhere.
+                // The next page begins with the next slice: it makes progress, however little time it has.
                 ScanEnd::Exhausted => match left.pop_front() {
                     Some(RangeCursor { keys, docnum, rows }) => {
                         (RangeCursor { keys, docnum, rows }, Some(run::ResumePoint::Item { docnum, rows }))
@@ -170,8 +170,8 @@ impl<'p> PageExecutor<'p> {
         ended
     }
 
-    /// All slices into one page. What is soon done is done here; the rest on as many threads as there are cores.
-    /// All of them or none: a page that lacks one partition's rows cannot be merged.
+    /// Merges all slices into one page. Short work runs here; the rest on as many threads as there are cores.
+    /// All slices or none: a page without the rows of one partition cannot be merged.
     pub fn merged(
         &self,
         slices: Vec<PartitionSlice>,
@@ -192,7 +192,7 @@ impl<'p> PageExecutor<'p> {
         for (at, slice) in slices.iter().enumerate() {
             let mut here = ScanStats::default();
             let rest = self.way(slice, &mut here).and_then(|way| {
-                // Those behind it are likely to take as long.
+                // The slices after it are likely to take as long.
                 let us = spent_us + way.us * (slices.len() - at) as f64;
                 check_short(us)?;
                 if us > self.job.sharing.alone_us_max && (at + 1 < slices.len() || self.is_long(&way)) {
@@ -229,7 +229,7 @@ impl<'p> PageExecutor<'p> {
         }
     }
 
-    /// How the items of a slice that is merged with others are come by.
+    /// Plans a slice that is merged with others.
     pub(super) fn way(&self, slice: &PartitionSlice, work: &mut ScanStats) -> Result<PlannedSlice> {
         self.job.budget.check()?;
         let reader = self.open(slice)?;
@@ -250,7 +250,7 @@ impl<'p> PageExecutor<'p> {
             }
             return Ok(PlannedSlice { choice, us: 0.0, reader });
         }
-        // Each row once, in order, means to look at all of them anyway.
+        // DISTINCT reads all items anyway, in order or not.
         self.choose(reader, slice, 0, !self.block.distinct, work)
     }
 
@@ -277,7 +277,7 @@ impl<'p> PageExecutor<'p> {
         }
         pass.expect_order(matches!(way.choice, AccessPath::OrderedScan(_) | AccessPath::VectorScan(_)));
         if self.feed(&way, slice, 0, &[], pass, work)? == ScanEnd::Unordered {
-            // What was met already is met again, and is the same row: nothing has changed for who reads at one moment.
+            // Items that were already read give the same rows again: the reader keeps its snapshot.
             pass.expect_order(false);
             let way = self.choose(way.reader, slice, 0, false, work)?;
             self.feed(&way, slice, 0, &[], pass, work)?;
@@ -285,7 +285,7 @@ impl<'p> PageExecutor<'p> {
         Ok(())
     }
 
-    /// Taken before the partition is read, so that the token never promises more than was seen.
+    /// The LSN is taken before the partition is read, so that the session token never claims more than was read.
     fn enter(&self, slice: &PartitionSlice, tab: &mut PageCost) -> Result<PartitionLsn> {
         let place = place(&slice.partition);
         if self.job.moment.is_some() {
@@ -341,7 +341,7 @@ impl<'p> PageExecutor<'p> {
         Ok(PlannedSlice { choice, us, reader })
     }
 
-    /// Names take a little time, which short queries do not have.
+    /// Names of indexes are recorded on request only: they take a little time, which short queries do not have.
     fn chose(&self, slice: &PartitionSlice, choice: &AccessPath, work: &mut ScanStats) {
         work.chose(choice);
         if self.job.query.tell.indexes {
@@ -385,27 +385,28 @@ impl<'p> PageExecutor<'p> {
     }
 }
 
-/// A way to the items of a slice, and about how long it is.
+/// The access path of a slice, its estimated cost in microseconds, and the reader that it uses.
 pub(super) struct PlannedSlice {
     pub choice: AccessPath,
     pub us: f64,
     pub reader: PartitionReader,
 }
 
-/// Less than this is not worth a change of threads.
+/// Shorter work is not worth a change of threads.
 const AT_HAND_US_MAX: f64 = 500.0;
 
 fn check_short(us: f64) -> Result<()> {
     if us > AT_HAND_US_MAX { not_at_hand() } else { Ok(()) }
 }
 
-/// Asked once: the answer is in files.
+/// Determined once: the operating system reads it from files.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(2, usize::from))
 }
 
-/// They are merged in their own order, whichever is ready first: lists and sums of fractions depend on it.
+/// Pipelines are merged in the order of their slices, whichever is ready first: lists and sums of fractions depend on
+/// it.
 pub(super) fn merge<'p>(sum: &mut Option<RowPipeline<'p>>, pass: RowPipeline<'p>) -> Result<()> {
     match sum {
         Some(sum) => sum.merge(pass),

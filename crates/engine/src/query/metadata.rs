@@ -1,4 +1,4 @@
-//! Queries over metadata: the few resources of an account, already shaped by a protocol.
+//! Metadata queries: over the few resources of an account, already encoded by a protocol.
 
 use pleiad_model::{Result, Value};
 use pleiad_sql::Parameters;

@@ -1,7 +1,7 @@
-//! One page: a query becomes a block, the block rows, and the place where they end a cursor.
+//! One result page: compiles a query to a block, runs the block, and turns the position where the rows end into a
+//! cursor.
 //!
-//! It is worked out on a thread that may wait, unless it is short and everything is at hand. Where the rows come from is
-//! `rows`'s business.
+//! A page runs on a blocking thread, unless it is short and all of its data is in memory. `merge` produces the rows.
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
@@ -58,24 +58,24 @@ pub struct ItemQuery {
     pub enable_scan: bool,
 }
 
-/// What is asked for beside the rows.
+/// What to report beside the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportOptions {
     /// Which indexes were used, and which would have helped.
     pub indexes: bool,
-    /// What took how long. It takes a little longer to say.
+    /// Timings. Measuring them takes a little longer.
     pub times: bool,
-    /// What might be written instead.
+    /// Advice on how to write the query better.
     pub advice: bool,
 }
 
-/// What to do when no key is fixed.
+/// What to do if the query is not restricted to one partition key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrossPartition {
     Forbidden,
-    /// The client merges what needs merging.
+    /// The client merges the results of the partitions.
     ByClient,
-    /// We do.
+    /// The server merges them.
     ByServer,
 }
 
@@ -86,25 +86,25 @@ pub struct QueryPage {
     pub report: QueryReport,
 }
 
-/// What a page may take before it ends short.
+/// The time after which a page ends early.
 const PAGE_MS: u64 = 5_000;
-/// What a page may take that has to see all items before it has a row. Clients wait about as long.
+/// The time limit of a page that must read all items before it has a row. Clients wait about as long.
 const WHOLE_PAGE_MS: u64 = 60_000;
-/// A longer query takes a while to read.
+/// A longer query takes a while to parse: it runs on a blocking thread.
 const SHORT_TEXT_BYTES: usize = 4 << 10;
-/// What may be built for one row.
+/// The memory limit for building one row.
 const ROW_BYTES_MAX: usize = 64 << 20;
 
-/// What rows that another query reads may take in memory.
+/// All rows, for another query that reads them, as long as they fit into this much memory.
 pub(super) const HELD: PageSize = PageSize { rows: usize::MAX, bytes: 64 << 20 };
 
-/// How many queries run at the same time; others wait their turn. More than there are cores, because some wait for
+/// How many queries run at the same time; others wait for a permit. More than there are cores, because some wait for
 /// the disk.
 pub(crate) fn at_once() -> usize {
     cores().saturating_mul(8).max(16)
 }
 
-/// Whether a page may go on.
+/// Whether a page may continue: its time limits, and cancellation by the client.
 #[derive(Clone)]
 pub struct PageDeadline {
     env: Arc<dyn Env>,
@@ -112,34 +112,34 @@ pub struct PageDeadline {
     signs: Arc<CancelFlags>,
 }
 
-/// What whoever looks at the clock, or at the client, has seen.
+/// Flags that all threads of a page see.
 #[derive(Default)]
 struct CancelFlags {
-    /// Nobody waits any more.
+    /// The client no longer waits.
     abandoned: AtomicBool,
-    /// The page has taken its time.
+    /// The page's time had elapsed at the last check.
     late: AtomicBool,
 }
 
 impl PageDeadline {
-    /// For a page that nobody can walk away from.
+    /// Starts the clock. Only a `CancelOnDrop` can cancel the page.
     pub fn begin(env: Arc<dyn Env>) -> PageDeadline {
         let started_ms = env.now_ms();
         PageDeadline { env, started_ms, signs: Arc::default() }
     }
 
-    /// Time was up when somebody looked last: items that take long are looked into.
+    /// Whether the time had elapsed at the last check, which may have been inside an item that takes long to evaluate.
     pub fn is_late(&self) -> bool {
         self.signs.late.load(Atomic::Relaxed)
     }
 
-    /// Time is up: a page can end here.
+    /// Whether the time has elapsed: a page can end here.
     pub fn is_over(&self) -> Result<bool> {
         self.check()?;
         Ok(self.spent_ms() >= PAGE_MS)
     }
 
-    /// Nobody waits any more, or has waited too long.
+    /// Fails if the client no longer waits, or has waited too long.
     pub fn check(&self) -> Result<()> {
         if self.signs.abandoned.load(Atomic::Relaxed) {
             return Err(Error::unavailable("the client went away"));
@@ -168,7 +168,7 @@ impl Interrupt for PageDeadline {
 const TOO_LONG: &str = "The query ran for a minute without an end: it has to see all of its items before it has a row. Narrow its filter, \
     index what it filters and sorts by, or ask for one partition key.";
 
-/// Says so when the request is dropped before it is answered.
+/// Sets `abandoned` when the request is dropped before it is answered.
 struct CancelOnDrop(Arc<CancelFlags>);
 
 impl Drop for CancelOnDrop {
@@ -178,7 +178,7 @@ impl Drop for CancelOnDrop {
 }
 
 impl Engine {
-    /// A page that was planned just before the indexing policy was replaced is planned again.
+    /// Plans a page again if its plan was made just before the indexing policy was replaced.
     pub async fn query_items(
         &self,
         at: &Admitted,
@@ -227,7 +227,7 @@ impl Engine {
         {
             return answer;
         }
-        // It goes with the work, which a client that leaves does not end at once. Closed by nobody.
+        // The permit moves with the work, which may outlive the request of a client that disconnects. Never closed.
         let permit = self.query_permits.clone().acquire_owned().await;
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
@@ -239,7 +239,7 @@ impl Engine {
     }
 }
 
-/// One page's work, on a thread that may wait.
+/// The work of one page, which may block.
 pub(super) struct PageTask {
     pub at: Admitted,
     pub meter: Meter,
@@ -247,7 +247,7 @@ pub(super) struct PageTask {
     pub session: Option<SessionToken>,
     pub budget: PageDeadline,
     pub scripts: Interpreters,
-    /// What the text calls by `udf.`, found before the first row.
+    /// The functions that the text calls by `udf.`, looked up before the first row.
     pub functions: OnceLock<UserDefined>,
     pub started_ms: u64,
     pub handle: Handle,
@@ -256,7 +256,7 @@ pub(super) struct PageTask {
     pub moment: Option<TransactionSnapshot>,
 }
 
-/// What is asked of a query's rows.
+/// Which rows of a query to return.
 #[derive(Clone, Copy)]
 pub(super) struct PageRequest<'p> {
     pub bind: Bind<'p>,
@@ -264,7 +264,7 @@ pub(super) struct PageRequest<'p> {
     pub across: CrossPartition,
     pub from: Option<&'p QueryCursor>,
     pub size: PageSize,
-    /// When somebody began to read the text.
+    /// When parsing of the text began.
     pub began: Instant,
 }
 
@@ -286,7 +286,7 @@ impl PageTask {
         }
     }
 
-    /// What was read before it failed is paid for, unless it is read again.
+    /// What was read before the failure is charged, unless the query is retried.
     fn failed(&self, error: Error, tab: PageCost) -> EngineResponse<QueryPage> {
         if tab.is_empty() || error.kind == Kind::Outdated || has_given_up() {
             tab.leave(&self.meter);
@@ -309,7 +309,7 @@ impl PageTask {
         let select = &statement.select;
         let counts = check::check_parameters(select, bind.parameters, &self.query.text)?;
         self.find_functions(select)?;
-        // Whoever fuses components reads no further than the first page of each.
+        // A client that fuses component queries reads no further than the first page of each.
         let size = if is_component(select) { HELD } else { self.query.size };
         let (scope, across) = (&self.query.scope, self.query.across);
         let page = PageRequest { bind, scope, across, from: self.query.from.as_ref(), size, began };
@@ -326,7 +326,7 @@ impl PageTask {
         }
     }
 
-    /// With the first page.
+    /// Advice comes with the first page only.
     fn advice(&self) -> Vec<&'static str> {
         if !self.query.tell.advice || self.query.from.is_some() {
             return Vec::new();
@@ -337,19 +337,19 @@ impl PageTask {
     fn find_functions(&self, select: &Select) -> Result<()> {
         let named = check::user_functions(select);
         if !named.is_empty() {
-            not_at_hand()?; // scripts do not run where requests are served
+            not_at_hand()?; // scripts run on blocking threads only
             let found = UserDefined::find(&named, self)?;
             self.functions.get_or_init(|| found);
         }
         Ok(())
     }
 
-    /// What its functions have cost so far.
+    /// The charge of its user-defined functions so far.
     fn functions_ru(&self) -> f64 {
         self.functions.get().map_or(0.0, |functions| price::function_calls(functions.calls()))
     }
 
-    /// A page of rows of the container's items.
+    /// A page of rows from the container's items.
     pub(super) fn read(
         &self,
         select: &Select,
@@ -442,7 +442,7 @@ impl PageTask {
         match from {
             Some(cursor) if cursor.query != self.fingerprint(select) => Err(other_query()),
             Some(cursor) => Ok(cursor.clone()),
-            // Which query it is of is said when there is another page.
+            // The fingerprint of the query is set when there is another page.
             None => Ok(QueryCursor { query: 0, skip: block.offset, take: block.take, passed: 0, at: beginning() }),
         }
     }
@@ -458,11 +458,11 @@ impl PageTask {
         }
     }
 
-    /// Tells queries apart; a cursor of one is of no use to another.
+    /// Identifies the query: a cursor of one query is invalid for another.
     pub(super) fn fingerprint(&self, select: &Select) -> u64 {
         let mut hasher = Fingerprint(FNV_BASIS);
         match select.order_by {
-            // A client that resumes a sorted query narrows its filter. The cursor is a key: it means the same.
+            // A client that resumes a sorted query narrows its filter. The cursor is a key and keeps its meaning.
             Some(_) => print(&Select { filter: None, ..select.clone() }).hash(&mut hasher),
             None => self.query.text.hash(&mut hasher),
         }
@@ -475,7 +475,8 @@ impl PageTask {
     }
 }
 
-/// FNV-1a. Not the standard library's, which may change with the compiler: a token outlives the program that issued it.
+/// FNV-1a. Not the standard library's hash, which may change with the compiler: a token outlives the program that
+/// issued it.
 struct Fingerprint(u64);
 
 const FNV_BASIS: u64 = 0xCBF2_9CE4_8422_2325;
@@ -500,7 +501,7 @@ fn next_at(start: &PageStart) -> CursorPosition {
     match &start.at {
         run::ResumePoint::Key(mark) => CursorPosition::Key(mark.clone()),
         run::ResumePoint::Row(rows) => CursorPosition::Row(*rows),
-        // A page that passed over rows and gave none, from the beginning.
+        // A page from the beginning that skipped rows and returned none.
         run::ResumePoint::Beginning | run::ResumePoint::Item { .. } => CursorPosition::Row(0),
     }
 }

@@ -1,7 +1,7 @@
-//! What a page owes, partition by partition.
+//! Page cost: the request charge of one result page, split over the partitions that produced it.
 //!
-//! Promise: what the partitions are paid together is what the client is told. Each is paid for what was read there; the
-//! rows that are given are paid for in proportion.
+//! Invariant: the charges settled with the partitions add up to the charge reported to the client. Each partition is
+//! charged for what was read there; the charge for the returned rows is divided in proportion.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ pub struct PageCost {
 }
 
 struct PartitionCost {
-    /// None where somebody else pays for the request as a whole.
+    /// `None` inside a transaction: the request is charged to it as a whole.
     visit: Option<Visit<Arc<Partition>>>,
-    /// At one replica.
+    /// The charge at one replica.
     charge_ru: f64,
 }
 
@@ -29,26 +29,26 @@ impl PageCost {
         self.parts.is_empty()
     }
 
-    /// The request at one more partition; what it does there is noted with `read`.
+    /// Admits the request at one more partition; `add_work` adds what it reads there.
     pub fn enter(&mut self, meter: &Meter, at: &Admitted, partition: &Arc<Partition>) -> Result<()> {
         let visit = meter.enter(at, partition.clone())?;
         self.parts.push(PartitionCost { visit: Some(visit), charge_ru: 0.0 });
         Ok(())
     }
 
-    /// The request is at this partition already.
+    /// Adds a partition at which the request is already admitted.
     pub fn within(&mut self) {
         self.parts.push(PartitionCost { visit: None, charge_ru: 0.0 });
     }
 
-    /// What was read at the partition that was entered at this place.
+    /// Adds the charge of what was read at the partition in this position.
     pub fn read(&mut self, at: usize, work: &ScanStats) {
         if let Some(part) = self.parts.get_mut(at) {
             part.charge_ru += price::query(work.items, work.item_bytes, work.index_rows);
         }
     }
 
-    /// What one more query of the same page owes.
+    /// Adds the cost of another query of the same page.
     pub fn absorb(&mut self, other: PageCost) {
         self.parts.extend(other.parts);
     }
@@ -57,12 +57,12 @@ impl PageCost {
         self.parts.len().saturating_sub(1)
     }
 
-    /// Nothing was done at any of them.
+    /// Cancels all admissions: nothing was done at any partition.
     pub fn leave(self, meter: &Meter) {
         self.parts.into_iter().filter_map(|part| part.visit).for_each(|visit| meter.leave(visit));
     }
 
-    /// `rows_ru` is what the rows cost that were made of what was read.
+    /// Settles with all partitions; returns the total charge. `rows_ru` is the charge for the returned rows.
     pub fn pay(self, meter: &Meter, at: &Admitted, rows_ru: f64) -> f64 {
         if self.parts.is_empty() {
             return at.read_ru(price::QUERY_RU + rows_ru);

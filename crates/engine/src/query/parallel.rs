@@ -1,14 +1,15 @@
-//! The slices of a page, on all cores.
+//! Morsel-driven parallelism: the slices of a page, on all cores.
 //!
-//! Promise: what comes out is what one thread would have made of the slices, one after the other. A long slice is cut in pieces where
-//! its items say and never where threads happen to be, so that sums of fractions are the same on every machine.
+//! Invariant: the result is what one thread would compute from the slices, one after the other. The items of a long
+//! slice determine its morsels, never the number or the speed of threads, so that sums of fractions are the same on
+//! every machine.
 //!
 //! ```text
 //! slices    0                1      2
-//! pieces    0  1  2  3  4    0      0  1  2      taken and merged in this order
+//! morsels   0  1  2  3  4    0      0  1  2      taken and merged in this order
 //! ```
 //!
-//! Who is free takes what is next; who is far ahead waits, so that few passes are held at once.
+//! Idle workers take the next morsel; a worker that is far ahead waits, so that few pipelines are in memory.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -24,14 +25,14 @@ use super::planner::AccessPath;
 use super::report::ScanStats;
 use super::route::PartitionSlice;
 
-/// When a page is worked out on all cores, and in what pieces.
+/// When a page runs on all cores, and how large its morsels are.
 #[derive(Clone, Copy, Debug)]
 pub struct Parallelism {
-    /// Less than this is done by one.
+    /// Cheaper work runs on one thread; estimated microseconds.
     pub alone_us_max: f64,
-    /// Item numbers in a piece of a scan.
+    /// Docnums in a morsel of a full scan.
     pub docnums: u64,
-    /// Items in a piece of what an index found.
+    /// Items in a morsel of a posting list.
     pub found: usize,
 }
 
@@ -39,12 +40,12 @@ impl Parallelism {
     pub const USUAL: Parallelism = Parallelism { alone_us_max: 1_000.0, docnums: 1 << 16, found: 4 << 10 };
 }
 
-/// A part of what a way leads to.
+/// The part of an access path that one worker scans.
 #[derive(Clone, Debug)]
 pub enum Morsel {
-    /// Of a scan: items behind a number, up to another.
+    /// Of a full scan: the items after one docnum, up to another.
     Docnums { after: u64, upto: u64 },
-    /// Of a list, by place.
+    /// Of a posting list, by position.
     Found(Range<usize>),
 }
 
@@ -57,11 +58,11 @@ impl PlannedSlice {
     }
 }
 
-/// A slice that is taken piece by piece.
+/// A slice that workers take morsel by morsel.
 struct MorselSource {
     slice: usize,
     way: Arc<PlannedSlice>,
-    /// Pieces that were taken, and up to which number, or place.
+    /// Number of morsels taken, and the docnum or position up to which they reach.
     taken: usize,
     upto: u64,
 }
@@ -79,7 +80,7 @@ impl MorselSource {
         Ok(piece)
     }
 
-    /// Numbers have gaps, and some of them are wide: a piece begins with an item that is there.
+    /// Docnums have gaps, and some gaps are wide: every morsel has at least one item.
     fn next_docnums(&mut self, width: u64) -> Result<Option<Morsel>> {
         let Some(first) = self.way.reader.first_behind(self.upto)? else { return Ok(None) };
         let upto = (first / width + 1).saturating_mul(width) - 1;
@@ -100,7 +101,7 @@ enum ScanTask {
     Piece { slice: usize, number: usize, way: Arc<PlannedSlice>, piece: Morsel },
 }
 
-/// What is to be done, and what came of it.
+/// The slices and morsels to scan, and the results.
 struct WorkQueue<'t, 'p> {
     slices: &'t [PartitionSlice],
     sharing: Parallelism,
@@ -110,19 +111,19 @@ struct WorkQueue<'t, 'p> {
 
 #[derive(Default)]
 struct QueueState<'p> {
-    /// The first slice that nobody has taken.
+    /// The first slice that no worker has taken.
     next: usize,
-    /// Slices of which somebody finds out whether they are long.
+    /// Slices that a worker is planning: they may turn out to be long.
     in_question: usize,
     cuts: VecDeque<MorselSource>,
     sum: Option<RowPipeline<'p>>,
-    /// The slice and the piece that are merged next.
+    /// The slice and the morsel to merge next.
     due: (usize, usize),
-    /// How many pieces a slice has, once that is known.
+    /// How many morsels a slice has, once that is known.
     pieces: BTreeMap<usize, usize>,
     waiting: BTreeMap<(usize, usize), RowPipeline<'p>>,
     works: BTreeMap<usize, ScanStats>,
-    /// There will be no sum.
+    /// A worker failed: there will be no result.
     failed: bool,
 }
 
@@ -147,7 +148,8 @@ impl<'p> QueueState<'p> {
 }
 
 impl<'p> WorkQueue<'_, 'p> {
-    /// What is next in order; waits while somebody may be about to cut a slice. `None` when nothing is left.
+    /// The next task in order; waits while a worker may be about to cut a slice into morsels. `None` if nothing is
+    /// left.
     fn take(&self) -> Result<Option<ScanTask>> {
         let mut state = self.state.lock();
         loop {
@@ -177,7 +179,7 @@ impl<'p> WorkQueue<'_, 'p> {
         }
     }
 
-    /// The slice is long: whoever is free takes a piece of it.
+    /// The slice is long: idle workers take morsels of it.
     fn cut(&self, slice: usize, way: PlannedSlice) {
         let mut state = self.state.lock();
         let at = state.cuts.partition_point(|cut| cut.slice < slice);
@@ -185,7 +187,7 @@ impl<'p> WorkQueue<'_, 'p> {
         self.answered(&mut state);
     }
 
-    /// The slice is done by who asked.
+    /// The worker that planned the slice scans it as one morsel.
     fn keep_whole(&self, slice: usize) {
         let mut state = self.state.lock();
         state.pieces.insert(slice, 1);
@@ -197,12 +199,12 @@ impl<'p> WorkQueue<'_, 'p> {
         self.progress.notify_all();
     }
 
-    /// Work that came to nothing was done all the same.
+    /// The statistics of failed work count, too.
     fn add(&self, slice: usize, number: usize, pass: Result<RowPipeline<'p>>, work: ScanStats) -> Result<()> {
         let mut state = self.state.lock();
         state.note(slice, work);
         let pass = pass?;
-        // Who has what is due never waits, and takes next what is due then.
+        // The worker with the next morsel to merge never waits; then it takes the next task in order.
         while state.due != (slice, number) && state.waiting.len() > cores() && !state.failed {
             self.progress.wait(&mut state);
         }
@@ -212,7 +214,7 @@ impl<'p> WorkQueue<'_, 'p> {
         Ok(())
     }
 
-    /// If the work fails, or panics, nobody waits for its part.
+    /// If the work fails or panics, no other worker waits for its result.
     fn during(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
         let unfinished = FailOnDrop(self);
         work()?;
@@ -221,7 +223,7 @@ impl<'p> WorkQueue<'_, 'p> {
     }
 }
 
-/// Work that ends without its part of the sum.
+/// Marks the queue as failed, for work that ends without its result.
 struct FailOnDrop<'u, 't, 'p>(&'u WorkQueue<'t, 'p>);
 
 impl Drop for FailOnDrop<'_, '_, '_> {
@@ -232,13 +234,13 @@ impl Drop for FailOnDrop<'_, '_, '_> {
 }
 
 impl<'p> PageExecutor<'p> {
-    /// Whether others could help on this way. What has a score is found in a way of its own.
+    /// Whether other workers could help with this slice. A full-text score has an access path of its own.
     pub(super) fn is_long(&self, way: &PlannedSlice) -> bool {
         self.relevant.is_none() && way.is_long(&self.job.sharing)
     }
 
-    /// Adds slices to what there is; the way through the first is known, and what it took to know it. What was done in each
-    /// comes with the sum.
+    /// Merges slices into the result so far, on several threads. The first slice is planned, and `work` is what that
+    /// took. Returns the result and the statistics of each slice.
     pub(super) fn on_threads(
         &self,
         sum: Option<RowPipeline<'p>>,
@@ -284,7 +286,7 @@ impl<'p> PageExecutor<'p> {
         }
     }
 
-    /// A slice whose way is known: cut, or done here.
+    /// Cuts a planned slice into morsels, or scans it here.
     fn along(
         &self,
         table: &WorkQueue<'_, 'p>,

@@ -1,7 +1,7 @@
-//! The cheapest way to the items of one slice.
+//! Query planner: the cheapest access path for one slice.
 //!
-//! Promise: every way gives the same rows. What `ORDER BY` asks for without an index that has it is refused here,
-//! as the service refuses it.
+//! Invariant: every access path gives the same rows. An `ORDER BY` without an index that has its order is rejected
+//! here, as the service rejects it.
 
 use std::borrow::Cow;
 
@@ -19,40 +19,40 @@ use super::index_lookup::{Cost, DocnumList, Finder, ITEM_US, PROBE_US, PostingLi
 use super::index_spec::IndexSpec;
 use super::route::PartitionSlice;
 
-/// How the items of a slice are come by.
+/// How the items of a slice are read.
 #[derive(Debug)]
 pub enum AccessPath {
-    /// All items, in order.
+    /// All items, in docnum order.
     FullScan,
-    /// Those of one logical partition, in order.
+    /// The items of one logical partition, in docnum order.
     LogicalPartition(EffectiveKey),
-    /// Those of a part of the hash space, in order.
+    /// The items of an EPK range, in docnum order.
     KeyRange(DocnumList),
-    /// Those that the index found, in order.
+    /// The items that an index lookup found, in docnum order.
     IndexLookup(PostingList),
-    /// In the order that the query asks for.
+    /// The items in `ORDER BY` order, from an index.
     OrderedScan(OrderedScan),
-    /// The nearest to a vector first.
+    /// The items by their distance to a vector, the nearest first.
     VectorScan(VectorScanPlan),
-    /// They need not be seen: so many are there.
+    /// No item is read: their number is known.
     ItemCount(u64),
-    /// The same of several figures, one for each aggregate.
+    /// No item is read: one figure for each aggregate, from the full-text index.
     TextCounts(Vec<u64>),
 }
 
-/// A way through an index that meets items in the order of the query's keys.
+/// An ordered index scan: reads items in the order of the query's sort keys.
 #[derive(Clone, Debug)]
 pub struct OrderedScan {
     pub path: u64,
     pub range: TermRange,
     pub backward: bool,
     pub part: IndexSpec,
-    /// Whether the index has a row of every item; otherwise those without a value are met apart.
+    /// The index has a row for every item; otherwise the items without a value are read separately.
     pub has_all: bool,
 }
 
 impl AccessPath {
-    /// The numbers of the items, where they are known.
+    /// The docnums of the items, if the access path has them as a list.
     pub fn docnums(&self) -> Option<&[u64]> {
         match self {
             AccessPath::KeyRange(docnums) | AccessPath::IndexLookup(PostingList { docnums, .. }) => Some(docnums),
@@ -62,7 +62,7 @@ impl AccessPath {
 }
 
 impl OrderedScan {
-    /// What of it the index has rows of.
+    /// The part of the range that has index rows.
     pub fn listed(&self) -> TermRange {
         match self.has_all {
             true => self.range.clone(),
@@ -70,7 +70,7 @@ impl OrderedScan {
         }
     }
 
-    /// How a sort would write what the index says.
+    /// The sort key of an index value, as a sort would encode it.
     pub fn sorted<'v>(&self, value: &'v [u8]) -> Cow<'v, [u8]> {
         match self.backward {
             false => Cow::Borrowed(value),
@@ -79,32 +79,32 @@ impl OrderedScan {
     }
 }
 
-/// Items in the order of their distance, from a vector index.
+/// A vector scan: items in the order of their distance, from a vector index.
 #[derive(Clone, Debug)]
 pub struct VectorScanPlan {
     pub rule: VectorRule,
-    /// Candidates that are asked of a sketch; without, every vector is looked at.
+    /// Number of candidates to request from the ANN index; `None`: exact k-NN, which reads every vector.
     pub list: Option<usize>,
 }
 
-/// The index that has the order a query asks for, if it asks for one.
+/// Which index supplies the `ORDER BY` order, if the query has one.
 #[derive(Clone, Debug)]
 pub enum OrderStrategy {
     None,
     Path {
         path: OrderPath,
-        /// The index has a row of every item, also of those without a value: the policy names the path.
+        /// The index has a row for every item, with or without a value, because the policy names the path.
         has_all: bool,
     },
     Composite {
         index: CompositeIndex,
         backward: bool,
     },
-    /// None has it, and the client allows a sort.
+    /// No index has the order: the rows are sorted.
     Sort,
 }
 
-/// Finds the index for `ORDER BY`, or says which one is missing.
+/// Finds the index for `ORDER BY`; the error names the index that is missing.
 pub fn ordering(
     block: &Block,
     order: Option<&[OrderPath]>,
@@ -128,7 +128,7 @@ pub fn ordering(
     }
 }
 
-/// An index that is there soon is worth waiting for, and nothing that the policy could be asked for.
+/// The remedy for an index that is being built: the client should wait; another policy would not help.
 const BEING_BUILT: &str =
     "The container's indexing policy has it, and its index is being built: ask again when that is done.";
 
@@ -151,7 +151,7 @@ fn no_composite(paths: &[OrderPath], index: UsableIndex<'_>) -> Error {
     Error::invalid(format!("{what} {remedy}"))
 }
 
-/// The same paths, all in the same directions or all in the other ones.
+/// The same paths, with all directions equal or all reversed; and whether to scan backward.
 fn matching(composite: &CompositeIndex, order: &[OrderPath]) -> Option<(CompositeIndex, bool)> {
     if composite.paths.len() != order.len() {
         return None;
@@ -160,7 +160,7 @@ fn matching(composite: &CompositeIndex, order: &[OrderPath]) -> Option<(Composit
     let descends = |at: usize| composite.paths.get(at).is_some_and(|path| path.order() == SortOrder::Descending);
     let flips = || order.iter().enumerate().map(|(at, asked)| descends(at) != asked.descending);
     let one_way = flips().all(|flip| flip) || !flips().any(|flip| flip);
-    // Rows of an index are laid out with its first path ascending.
+    // Index rows are stored with the first path ascending.
     (same_paths && one_way).then(|| (composite.clone(), order.first().is_some_and(|first| first.descending)))
 }
 
@@ -179,16 +179,16 @@ pub struct PlanRequest<'a> {
     pub nearest: Option<&'a VectorOrder<'a>>,
     pub start: &'a PageStart,
     pub size: PageSize,
-    /// Walking in the order of the query pays: the pass can stop, and the index has the order of all that is there.
+    /// An ordered scan is allowed: the pipeline can stop early, and the index has the order of all items.
     pub may_walk: bool,
-    /// The last item that an earlier page was done with.
+    /// Docnum of the last item that an earlier page finished.
     pub after: u64,
 }
 
-/// So many values are always looked up.
+/// A predicate with at most this many lookups is always costed.
 const LOOKUPS_FEW: usize = 8;
 
-/// The way, and about how many microseconds it takes.
+/// The access path, and its estimated cost in microseconds.
 pub fn choose(finder: &Finder<'_>, question: &PlanRequest<'_>) -> Result<(AccessPath, f64)> {
     let plain = plain(finder, question)?;
     let has_unindexed = finder.reader().has_unindexed(question.slice)?;
@@ -196,7 +196,7 @@ pub fn choose(finder: &Finder<'_>, question: &PlanRequest<'_>) -> Result<(Access
         return nearest(finder, question, rule, plain);
     }
     let walk = walk(question).filter(|_| question.may_walk && !has_unindexed);
-    // A filter on the key of the order alone: every item of the walk counts, so it is as short as the page.
+    // A filter on the sort key alone: every item of the ordered scan matches, so the scan is as short as the page.
     let bound = match (&walk, question.condition) {
         (Some(walk), Some(IndexPredicate::Path(lookup))) => {
             is_bound_by(walk, lookup) && finder.reader().is_within(&question.slice.keys)
@@ -206,7 +206,7 @@ pub fn choose(finder: &Finder<'_>, question: &PlanRequest<'_>) -> Result<(Access
     if let Some(walk) = walk.as_ref().filter(|_| bound && wanted(question) * ITEM_US < plain.us) {
         return Ok((AccessPath::OrderedScan(walk.clone()), wanted(question) * ITEM_US));
     }
-    // Looking at every value of a long list would cost more than looking at the few items there are.
+    // Probing every value of a long list would cost more than reading the few items there are.
     let is_worth_a_look = |lookups: usize| lookups <= LOOKUPS_FEW || lookups as f64 * PROBE_US < plain.us;
     let cost = match question.condition {
         Some(condition) if is_worth_a_look(condition.lookups()) => {
@@ -238,13 +238,14 @@ pub fn choose(finder: &Finder<'_>, question: &PlanRequest<'_>) -> Result<(Access
     Ok((plain.choice, plain.us))
 }
 
-/// The index that holds the vectors which the query compares.
+/// The vector index on the path whose vectors the query compares.
 fn vector_index<'a>(finder: &Finder<'a>, question: &PlanRequest<'_>) -> Option<&'a VectorRule> {
     let nearest = question.nearest?;
     finder.index().vector(&nearest.path).filter(|rule| rule.fits(&nearest.measure))
 }
 
-/// A stored vector is compared sooner than one in an item, which has to be read first; unless a filter leaves few items.
+/// Chooses between a vector scan and an access path that reads vectors from items. A stored vector is compared faster
+/// than one in an item, which has to be parsed first; but a filter may leave few items.
 fn nearest(
     finder: &Finder<'_>,
     question: &PlanRequest<'_>,
@@ -274,8 +275,8 @@ fn nearest(
     }
 }
 
-/// How many candidates to ask of a sketch. A page that goes on behind another looks at every vector: what the first one did not
-/// find is not lost to it.
+/// How many candidates to request from the ANN index. A page that continues after another one uses exact k-NN, so that
+/// it returns what the approximate search of the first page missed.
 fn sketch_list(question: &PlanRequest<'_>, rule: &VectorRule, walked: f64) -> Option<usize> {
     let nearest = question.nearest?;
     let may = !nearest.search.brute_force && nearest.measure.function == rule.function;
@@ -289,16 +290,17 @@ fn sketch_list(question: &PlanRequest<'_>, rule: &VectorRule, walked: f64) -> Op
     Some((walked * multiplier).max(least) as usize)
 }
 
-/// Candidates for each row that is wanted, and at least: of a walk through a graph, and of codes whose vectors are measured.
+/// Candidates per wanted row, and their minimum: of a graph search (`LIST_`), and of quantized vectors that are
+/// reranked by their exact distance (`RERANK_`).
 const LIST_MULTIPLIER: f64 = 4.0;
 const LIST_MIN: f64 = 100.0;
 const RERANK_MULTIPLIER: f64 = 5.0;
 const RERANK_MIN: f64 = 50.0;
-/// A search by sketch: as such, for each candidate, and for each element of one.
+/// The cost of an ANN search: in itself, per candidate, and per element of a candidate.
 const SKETCH_US: f64 = 50.0;
 const CANDIDATE_US: f64 = 3.6;
 const CODE_US: f64 = 0.006;
-/// A stored vector, and each of its elements; an element that is read from an item's text.
+/// The cost of a stored vector, and per element of it; the cost of an element that is parsed from an item's text.
 const VECTOR_US: f64 = 0.3;
 const ELEMENT_US: f64 = 0.001;
 const READ_ELEMENT_US: f64 = 0.03;
@@ -309,12 +311,12 @@ struct BasePath {
     us: f64,
 }
 
-/// Without an index: one key's items, or all.
+/// The access path without an index: the items of one key, of a key range, or all.
 fn plain(finder: &Finder<'_>, question: &PlanRequest<'_>) -> Result<BasePath> {
     let items = finder.reader().items() as f64;
     match &question.slice.point {
         Some(key) => {
-            // Looking a little way tells small keys from large ones.
+            // A short probe distinguishes small keys from large ones.
             let (members, more) =
                 finder.reader().members(key, question.after, pleiad_storage::Limit::rows(MEMBERS_PROBED))?;
             let members = if more { items.max(MEMBERS_PROBED as f64) } else { members.len() as f64 };
@@ -322,7 +324,7 @@ fn plain(finder: &Finder<'_>, question: &PlanRequest<'_>) -> Result<BasePath> {
         }
         None => {
             let scan = BasePath { choice: AccessPath::FullScan, items, us: items * SCANNED_ITEM_US };
-            // A feed range, or the beginning of a hierarchical key.
+            // A feed range, or a prefix of a hierarchical key.
             Ok(match finder.reader().part(&question.slice.keys)? {
                 Some(part) if part.len() as f64 * ITEM_US < scan.us => {
                     let left = part.into_iter().filter(|docnum| *docnum > question.after).collect::<Vec<_>>();
@@ -357,7 +359,7 @@ fn walk(question: &PlanRequest<'_>) -> Option<OrderedScan> {
     }
 }
 
-/// A filter on the key itself bounds the walk.
+/// The range of the scan, if the filter bounds the sort key itself.
 fn narrowed(condition: Option<&IndexPredicate<'_>>, order: &OrderPath) -> Option<TermRange> {
     let of = |condition: &IndexPredicate<'_>| match condition {
         IndexPredicate::Path(PathPredicate { path, what })
@@ -373,8 +375,8 @@ fn narrowed(condition: Option<&IndexPredicate<'_>>, order: &OrderPath) -> Option
     }
 }
 
-/// Goes on where the last page ended. The item itself comes again: it may have further rows. `None` when the last
-/// key is not at its place in the index.
+/// Continues where the last page ended. The last item is read again: it may have further rows. `None` if the index does
+/// not store the last key at its sort position.
 fn resumed(mut walk: OrderedScan, start: &PageStart, is_held: impl Fn(&[u8]) -> bool) -> Option<OrderedScan> {
     let ResumePoint::Key(mark) = &start.at else { return Some(walk) };
     let (value, docnum) = split_key(mark.key()?, walk.backward).filter(|(value, _)| is_held(value))?;
@@ -389,9 +391,9 @@ fn resumed(mut walk: OrderedScan, start: &PageStart, is_held: impl Fn(&[u8]) -> 
     Some(walk)
 }
 
-/// How many bytes the first component takes, if an index writes it as a sort does. It does not for long strings, of
-/// which it keeps the beginning: those that share it lie before or behind their place in the order; nor for arrays and objects, of
-/// which it keeps nothing.
+/// The length in bytes of the first component, if the index encodes it as a sort does. It does not for long strings: it
+/// stores only their beginning, so that strings that share it may come before or after their sort position. Nor does it
+/// for arrays and objects: it stores nothing of their content.
 fn is_held(key: &[u8], descending: bool, write: &mut dyn FnMut(&Value, bool) -> Vec<u8>) -> Option<usize> {
     let (decoded, used) = decode_component(key, descending)?;
     match &decoded {
@@ -418,7 +420,7 @@ fn holds_all(index: &CompositeIndex, key: &[u8]) -> bool {
     })
 }
 
-/// keys │ docnum u64 │ row u32, as `run` sorts them; upside down when the first key descends.
+/// keys │ docnum u64 │ row u32, as `sql::run` sorts them; inverted if the first key descends.
 fn split_key(key: &[u8], backward: bool) -> Option<(Vec<u8>, u64)> {
     let (value, tie) = key.split_at_checked(key.len().checked_sub(12)?)?;
     let docnum = u64::from_be_bytes(*tie.first_chunk()?);
@@ -428,13 +430,13 @@ fn split_key(key: &[u8], backward: bool) -> Option<(Vec<u8>, u64)> {
     }
 }
 
-/// How many rows a page takes.
+/// How many rows a page needs, with the rows that it skips.
 fn wanted(question: &PlanRequest<'_>) -> f64 {
     let take = question.start.take.map_or(f64::INFINITY, |take| take as f64);
     question.start.skip as f64 + take.min(question.size.rows as f64 + 1.0)
 }
 
-/// A walk meets `items / matching` items for each that stays.
+/// An ordered scan reads `items / matching` items for each one that passes the filter.
 fn walk_us(question: &PlanRequest<'_>, bound: bool, cost: Option<Cost>, items: f64) -> f64 {
     let share = match (cost, question.condition) {
         (_, None) => 1.0,
@@ -446,7 +448,7 @@ fn walk_us(question: &PlanRequest<'_>, bound: bool, cost: Option<Cost>, items: f
     (wanted(question) / share / keys).min(items) * ITEM_US
 }
 
-/// Strings that are tried one by one bound nothing.
+/// Whether the predicate bounds the scan. A string test does not: it is evaluated on every string.
 fn is_bound_by(walk: &OrderedScan, lookup: &PathPredicate<'_>) -> bool {
     !matches!(lookup.what, ValuePredicate::Strings(_)) && PathHash::of(&lookup.path).finish() == walk.path
 }

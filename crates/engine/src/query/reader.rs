@@ -1,7 +1,8 @@
-//! One partition, at one moment, for a thread that may wait, or for work that is given up if it would have to.
+//! Partition reader: reads one partition at one snapshot, on a blocking thread, or for work that is retried on a
+//! blocking thread if it would block.
 //!
-//! Promise: everything read through one reader is of the same moment. Reads are chunks, so that the store is asked
-//! seldom and memory stays bounded.
+//! Invariant: all reads through one reader see the same snapshot. Reads are in chunks, so that store calls are few and
+//! memory stays bounded.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -25,35 +26,35 @@ use super::route::PartitionSlice;
 
 pub struct PartitionReader {
     view: Arc<PartitionSnapshot>,
-    /// What whoever reads has written since, by number.
+    /// The transaction's own writes since the snapshot, by docnum; `None` is a deleted item.
     own: Arc<BTreeMap<u64, Option<Record>>>,
-    /// Others would not be of its moment.
+    /// The snapshot is a transaction's: a newer one cannot replace it.
     is_fixed: bool,
     expiry: Expiry,
     handle: Handle,
 }
 
-/// A moment that was chosen before, and what whoever reads has written since then.
+/// The snapshot of a transaction, and the transaction's own writes since then.
 pub(crate) struct TransactionSnapshot {
     pub view: Arc<PartitionSnapshot>,
     pub own: Arc<BTreeMap<u64, Option<Record>>>,
 }
 
-/// What one look at the index may bring.
+/// The limit of one read of index rows.
 const POSTINGS: Limit = Limit { rows: 8192, bytes: 1 << 20 };
-/// More items than these are not held as numbers: a scan needs none.
+/// A longer list of docnums is not held in memory: a full scan needs none.
 const PART_ITEMS_MAX: usize = 1 << 20;
-/// Looking this far tells small ranges exactly.
+/// How many rows a probe reads. Ranges with fewer rows are counted exactly.
 const PROBE_ROWS: usize = 256;
 
-/// What a short look at a range of the index tells.
+/// The result of probing a range of an index.
 pub enum Probe {
     Rows(Vec<IndexEntry>),
     About(u64),
 }
 
 impl PartitionReader {
-    /// As the schema promises the rows; a newer one is `Moved`.
+    /// `Kind::Outdated` if the partition has a newer schema: its index rows may not be as `schema` says.
     pub fn open(
         slice: &PartitionSlice,
         schema: &Schema,
@@ -69,13 +70,13 @@ impl PartitionReader {
         Ok(PartitionReader { view, own, is_fixed: moment.is_some(), expiry, handle: handle.clone() })
     }
 
-    /// Whether some items were written by whoever reads: no index knows those.
+    /// Whether the transaction has own writes, which are in no index.
     pub fn has_own(&self) -> bool {
         !self.own.is_empty()
     }
 
-    /// Items behind a number that may be wanted: those that an index found, or all of the slice, and each that was
-    /// written by whoever reads, who has removed some.
+    /// The docnums after `after` that may match: those that an index found, or all of the slice, with the transaction's
+    /// own writes and without the items that it deleted.
     pub fn with_own(&self, slice: &PartitionSlice, found: Option<Vec<u64>>, after: u64) -> Result<Vec<u64>> {
         let mut docnums = match found {
             Some(found) => found,
@@ -97,12 +98,12 @@ impl PartitionReader {
         self.view.items()
     }
 
-    /// Whether an item's time is over: then it is not there.
+    /// Whether the item is dead: expired or deleted by key. Queries skip dead items.
     pub fn is_over(&self, record: &RecordView<'_>) -> bool {
         self.view.is_gone(self.expiry, record)
     }
 
-    /// Shows the items behind a number, up to another, in the order of their numbers, until `visit` says stop; tells whether
+    /// Visits the items after one docnum, up to another, in docnum order, until `visit` returns false; returns true if
     /// it did.
     pub fn visit(
         &self,
@@ -113,18 +114,18 @@ impl PartitionReader {
         self.now(self.view.visit(after, upto, visit))
     }
 
-    /// The first item behind a number.
+    /// The docnum of the first item after `after`.
     pub fn first_behind(&self, after: u64) -> Result<Option<u64>> {
         let (first, _) = self.now(self.view.docs(after, Limit::rows(1)))?;
         Ok(first.first().map(|record| record.docnum))
     }
 
-    /// Whether the slice is all of the partition.
+    /// Whether the keys include the whole partition.
     pub fn is_within(&self, keys: &EpkRange) -> bool {
         self.view.is_within(keys)
     }
 
-    /// How many items a slice has, without looking at them; `None` where that is not known. Rows do not tell who is over.
+    /// How many items a slice has, without reading them; `None` if dead items or own writes make the row count inexact.
     pub fn count(&self, slice: &PartitionSlice) -> Result<Option<u64>> {
         if self.view.has_gone(self.expiry) || !self.own.is_empty() {
             return Ok(None);
@@ -144,7 +145,7 @@ impl PartitionReader {
         }
     }
 
-    /// Shows the item with this number, if it is there.
+    /// Visits the item with this docnum, if it exists.
     pub fn show(&self, docnum: u64, visit: &mut (dyn FnMut(RecordView<'_>) -> Result<()> + Send)) -> Result<()> {
         if let Some(own) = self.own.get(&docnum) {
             return own.as_ref().map_or(Ok(()), |record| visit(record.view()));
@@ -157,7 +158,7 @@ impl PartitionReader {
         shown
     }
 
-    /// Shows the items with these numbers, until `visit` says stop; tells whether it did. They are known to be there.
+    /// Visits the items with these docnums until `visit` returns false; returns true if it did. The items must exist.
     pub fn visit_many(
         &self,
         docnums: &[u64],
@@ -197,7 +198,7 @@ impl PartitionReader {
         }))
     }
 
-    /// The same for numbers of items some of which may be gone.
+    /// The same for docnums of items that may have been deleted.
     pub fn visit_there(
         &self,
         docnums: &[u64],
@@ -206,7 +207,7 @@ impl PartitionReader {
         self.now(self.view.visit_many(docnums, &mut |record| record.transpose().is_none_or(&mut *visit)))
     }
 
-    /// Items that may have no value at a path; `None` if that is not known of this moment.
+    /// Candidates for items without a value at a path; `None` if they are unknown for this snapshot.
     pub fn lacking(
         &self,
         slice: &PartitionSlice,
@@ -221,12 +222,12 @@ impl PartitionReader {
         Ok(candidates)
     }
 
-    /// One logical partition's items behind a number.
+    /// The docnums of one logical partition after `after`.
     pub fn members(&self, key: &EffectiveKey, after: u64, limit: Limit) -> Result<(Vec<u64>, bool)> {
         self.now(self.view.members(key, after, limit))
     }
 
-    /// The items of a part of the partition, if they are not too many; `None` for all of it.
+    /// The docnums of a key range; `None` if it is the whole partition, or if they are too many.
     pub fn part(&self, keys: &EpkRange) -> Result<Option<Vec<u64>>> {
         if self.view.is_within(keys) {
             return Ok(None);
@@ -246,12 +247,12 @@ impl PartitionReader {
         self.now(self.view.postings(path, &range.from, &range.to, direction, limit))
     }
 
-    /// How near the vectors of a path are to another; `None` if they are too many to hold.
+    /// Exact k-NN: the distances of all vectors at a path; `None` if they are too many to hold in memory.
     pub fn nearest_of_all(&self, wanted: VectorQuery<'_>) -> Result<Option<Vec<Neighbor>>> {
         self.now(self.view.nearest_of_all(wanted))
     }
 
-    /// About the nearest `list` of them; `None` if all have to be looked at.
+    /// ANN search: approximately the nearest `list` vectors; `None` if only exact k-NN is possible.
     pub fn nearest_about(
         &self,
         slice: &PartitionSlice,
@@ -265,7 +266,7 @@ impl PartitionReader {
         self.now(self.view.has_unindexed(&slice.partition))
     }
 
-    /// About how many rows the range has; the rows themselves when they are few.
+    /// An estimate of the number of rows in the range; the rows themselves if they are few.
     pub fn probe(&self, path: u64, range: &TermRange) -> Result<Probe> {
         let few = Limit::rows(PROBE_ROWS);
         let (rows, more) = self.now(self.view.postings(path, &range.from, &range.to, Direction::Forward, few))?;
@@ -277,7 +278,7 @@ impl PartitionReader {
     }
 }
 
-/// A store on this machine is done when it is first asked; only others are waited for.
+/// A local store completes at the first poll; only for other stores the thread blocks.
 fn now<T>(handle: &Handle, work: impl Future<Output = Result<T>>) -> Result<T> {
     let mut work = pin!(work);
     match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

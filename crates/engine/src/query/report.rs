@@ -1,4 +1,4 @@
-//! How a page was made: what was read, and which way; which indexes serve the query, and which would.
+//! Query metrics: what a page read and by which access paths; which indexes serve the query, and which would help.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,34 +14,34 @@ use super::composite_seek::seeks;
 use super::index_spec::{IndexSpec, named};
 use super::planner::{AccessPath, OrderStrategy};
 
-/// How many of a filter's conditions are told of.
+/// How many predicates of a filter are reported.
 const LOOKUPS_TOLD: usize = 32;
 
-/// What reading cost.
+/// What a scan read and how long it took: the basis of the charge, and diagnostics on request.
 #[derive(Debug, Default)]
 pub struct ScanStats {
     pub slices: usize,
     pub items: u64,
-    /// Those of them that passed the filter.
+    /// The items that passed the filter.
     pub items_kept: u64,
     pub item_bytes: u64,
     pub index_rows: u64,
-    /// From the text to something that can be run.
+    /// Parsing and compiling the text.
     pub compiling: Duration,
-    /// Finding out what the index knows, on all threads together.
+    /// Planning with its index lookups, summed over all threads.
     pub looking_up: Duration,
-    /// Getting items, and making rows of them, if somebody wants to know; on all threads together.
+    /// Loading items, and evaluating rows from them, if timings were requested; summed over all threads.
     pub loading: Duration,
     pub evaluating: Duration,
-    /// By partition, if somebody wants to know.
+    /// By partition, if index metrics were requested.
     pub ways: BTreeMap<u32, ExecutedPath>,
 }
 
-/// The way that was gone in a partition.
+/// The access path that was executed in a partition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExecutedPath {
     pub way: String,
-    /// Which parts of the index it led through.
+    /// The indexes that it used.
     pub parts: Vec<IndexSpec>,
 }
 
@@ -64,12 +64,12 @@ impl ScanStats {
         self.index_rows += rows_of(choice);
     }
 
-    /// Items are found in this way; what was chosen first still says which of them count.
+    /// Adds an access path that finds items; the first one still decides which of them match.
     pub fn chose_as_well(&mut self, choice: &AccessPath) {
         self.index_rows += rows_of(choice);
     }
 
-    /// Names the way in a partition, whatever was tried there before.
+    /// Records the access path of a partition; it replaces an earlier attempt.
     pub fn went(&mut self, range: u32, choice: &AccessPath) {
         self.ways.insert(range, ExecutedPath { way: way_of(choice), parts: parts_of(choice) });
     }
@@ -83,7 +83,7 @@ impl ScanStats {
         self.ways.entry(range).or_default().parts.extend(parts);
     }
 
-    /// The parts of the index that helped anywhere, each once.
+    /// The indexes that any partition used, without duplicates.
     pub fn parts(&self) -> Vec<&IndexSpec> {
         let mut parts = Vec::new();
         for part in self.ways.values().flat_map(|gone| &gone.parts) {
@@ -133,11 +133,11 @@ fn parts_of(choice: &AccessPath) -> Vec<IndexSpec> {
     }
 }
 
-/// What clients can ask to be told.
+/// What clients can request about a page.
 #[derive(Clone, Debug, Default)]
 pub struct QueryReport {
     pub items: u64,
-    /// Those of them that passed the filter.
+    /// The items that passed the filter.
     pub items_kept: u64,
     pub item_bytes: u64,
     pub rows: u64,
@@ -145,11 +145,11 @@ pub struct QueryReport {
     pub index_rows: u64,
     pub compiling: Duration,
     pub looking_up: Duration,
-    /// Zero, as are the calls, unless it was asked for.
+    /// Zero, like `calling`, unless timings were requested.
     pub loading: Duration,
-    /// Of user-defined functions.
+    /// Time in user-defined functions.
     pub calling: Duration,
-    /// Way and number of partitions that went it.
+    /// Access paths, each with the number of partitions that executed it.
     pub ways: Vec<(String, usize)>,
     pub single: Vec<IndexMetric>,
     pub composite: Vec<IndexMetric>,
@@ -161,20 +161,20 @@ pub struct QueryReport {
 pub struct IndexMetric {
     /// `/a/?`, or `/a ASC`, `/b DESC`.
     pub specs: Vec<String>,
-    /// It is there and serves the query; otherwise it would.
+    /// The index exists and serves the query; otherwise it would help.
     pub utilized: bool,
-    /// It finds exactly what the filter asks for.
+    /// It finds exactly the items that match the filter.
     pub precise: bool,
     pub impact_is_high: bool,
 }
 
 impl QueryReport {
-    /// The same work, for a query that makes other rows of it.
+    /// The same work, for a query that returns other rows from it.
     pub fn giving(self, rows: &RowSet) -> Self {
         QueryReport { rows: rows.len() as u64, row_bytes: rows.bytes() as u64, ..self }
     }
 
-    /// Both together, for a page that took several queries.
+    /// The sum of both, for a page that took several queries.
     pub fn and(mut self, other: QueryReport) -> Self {
         self.items += other.items;
         self.items_kept += other.items_kept;
@@ -183,7 +183,7 @@ impl QueryReport {
         self.compiling += other.compiling;
         self.looking_up += other.looking_up;
         self.loading += other.loading;
-        self.calling = self.calling.max(other.calling); // one page, one sum
+        self.calling = self.calling.max(other.calling); // each is the total of the page so far
         for (way, partitions) in other.ways {
             match self.ways.iter_mut().find(|(known, _)| *known == way) {
                 Some((_, known)) => *known = partitions.max(*known),
@@ -221,13 +221,14 @@ impl QueryReport {
         }
     }
 
-    /// Which indexes serve the query under the policy, in the order in which it speaks of their paths, and which ones would help. As
-    /// in the service that depends on the query alone: whether a page paid for them, or a scan of few items was cheaper, is in `ways`.
+    /// Which indexes serve the query under the policy, in the order in which it mentions their paths, and which ones
+    /// would help. As in the service, this depends on the query alone; whether a page used them, or a scan of few items
+    /// was cheaper, is in `access_paths`.
     pub fn with_indexes(mut self, work: &ScanStats, asked: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
         let composite = asked.composite(index);
         let mut lookups = Vec::new();
         asked.condition.iter().for_each(|condition| gather(condition, &mut lookups));
-        // It has to fit into a header.
+        // The report has to fit into a header.
         lookups.truncate(LOOKUPS_TOLD);
         for lookup in &lookups {
             match &composite {
@@ -243,7 +244,7 @@ impl QueryReport {
         self
     }
 
-    /// A sort wants an index that has its order.
+    /// Adds the index that has the order of `ORDER BY`, or that would have it.
     fn with_order(mut self, asked: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
         match (asked.ordering, asked.order) {
             (OrderStrategy::Path { path, .. }, _) => self.note(IndexSpec::Path(path.path.clone()), true, true),
@@ -256,7 +257,7 @@ impl QueryReport {
         self
     }
 
-    /// Spatial, full-text and vector indexes.
+    /// Adds spatial, full-text and vector indexes.
     fn with_places(mut self, asked: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
         let mut places = Vec::new();
         asked.condition.iter().for_each(|condition| gather_places(condition, &mut places));
@@ -276,7 +277,8 @@ impl QueryReport {
         self
     }
 
-    /// Filters on several paths that all hold, the last of which is a range, can be found in one stretch of a composite index.
+    /// Suggests a composite index for a conjunction on several paths, the last of which is a range: it is one range of
+    /// that index.
     fn with_suggestion(mut self, asked: &IndexNeeds<'_, '_>, has_it: bool) -> Self {
         let Some(IndexPredicate::And(all)) = asked.condition else { return self };
         let wanted = suggestion(all);
@@ -302,7 +304,7 @@ impl QueryReport {
     }
 }
 
-/// What a query asks of the index.
+/// What a query needs from the indexes.
 #[derive(Clone, Copy)]
 pub struct IndexNeeds<'a, 'b> {
     pub condition: Option<&'a IndexPredicate<'b>>,
@@ -313,7 +315,7 @@ pub struct IndexNeeds<'a, 'b> {
 }
 
 impl IndexNeeds<'_, '_> {
-    /// The composite index that finds most of what the filter asks for.
+    /// The composite index that covers most predicates of the filter.
     fn composite(&self, index: UsableIndex<'_>) -> Option<IndexSpec> {
         let Some(IndexPredicate::And(all)) = self.condition else { return None };
         let seek = seeks(all, index).into_iter().max_by_key(|seek| seek.answers.len())?;
@@ -321,7 +323,7 @@ impl IndexNeeds<'_, '_> {
     }
 }
 
-/// One that is of use anywhere is of use.
+/// An index that is utilized anywhere counts as utilized.
 fn note(list: &mut Vec<IndexMetric>, seen: IndexMetric) {
     match list.iter_mut().find(|known| known.specs == seen.specs) {
         Some(known) => known.utilized |= seen.utilized,
@@ -337,7 +339,7 @@ fn gather<'c, 'b>(condition: &'c IndexPredicate<'b>, found: &mut Vec<&'c PathPre
     }
 }
 
-/// The paths whose texts and geometries are searched.
+/// The full-text and spatial indexes that the predicate searches.
 fn gather_places(condition: &IndexPredicate<'_>, found: &mut Vec<IndexSpec>) {
     match condition {
         IndexPredicate::Term(word) => found.push(IndexSpec::FullText(word.path.clone())),
@@ -349,7 +351,7 @@ fn gather_places(condition: &IndexPredicate<'_>, found: &mut Vec<IndexSpec>) {
     }
 }
 
-/// Paths with one value, then one with a range. Without a range each path's own index is as good.
+/// Paths with an equality, then one with a range. Without a range the single-path indexes are as good.
 fn suggestion<'c>(all: &'c [IndexPredicate<'_>]) -> Vec<&'c [PathStep]> {
     let (mut equal, mut ranges): (Vec<&[PathStep]>, Vec<&[PathStep]>) = Default::default();
     for condition in all {
@@ -362,7 +364,7 @@ fn suggestion<'c>(all: &'c [IndexPredicate<'_>]) -> Vec<&'c [PathStep]> {
         }
     }
     match ranges.into_iter().find(|path| !equal.contains(path)) {
-        // Two ranges share no stretch.
+        // Two ranges are not one range of a composite index.
         Some(range) if !equal.is_empty() => {
             equal.truncate(COMPOSITE_PATHS_PER_INDEX_MAX - 1);
             equal.into_iter().chain([range]).collect()

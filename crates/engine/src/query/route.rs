@@ -1,4 +1,4 @@
-//! Which partitions a query reads, and which part of each.
+//! Routing: from the scope and the pruned keys of a query to partitions, and to the EPK range to read in each.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,22 +16,23 @@ use super::page::CrossPartition;
 use crate::feed::{self, FeedRange};
 use crate::{Admitted, Container};
 
-/// What a query reads: stretches of the hash space, in order.
+/// The EPK ranges that a query reads, in order.
 pub struct RoutedRanges {
     pub stretches: Vec<EpkRange>,
-    /// All of it is one logical partition.
+    /// The ranges are one logical partition.
     pub is_one_key: bool,
 }
 
-/// The part of a stretch that one partition holds.
+/// The part of a range that one partition owns.
 pub struct PartitionSlice {
     pub partition: Arc<Partition>,
     pub keys: EpkRange,
-    /// Set when it is one logical partition.
+    /// Set if the slice is one logical partition.
     pub point: Option<EffectiveKey>,
 }
 
-/// A query without a key goes where its filter says; if that is everywhere, the client must have asked for it.
+/// A query without a partition key is routed by its filter; if that leaves more than one key, the client must have
+/// allowed cross-partition queries.
 pub fn plan(
     at: &Admitted,
     scope: &FeedRange,
@@ -83,7 +84,7 @@ fn check_across(select: &Select, across: CrossPartition) -> Result<()> {
     }
 }
 
-/// Takes the next slice off the front; what is left of its stretch stays in front.
+/// Removes the next slice from the front; the rest of its range stays in front.
 pub fn next_slice(
     container: &Container,
     stretches: &mut VecDeque<RangeCursor>,
@@ -103,7 +104,7 @@ pub fn next_slice(
     None
 }
 
-/// One logical partition: a whole key, not the beginning of a hierarchical one, which spells its range alike.
+/// One logical partition: a complete key, not the prefix of a hierarchical key, whose range has the same form.
 fn is_point(container: &Container, keys: &EpkRange) -> bool {
     const LEVEL_BYTES: usize = 16;
     let Some(definition) = &container.schema.key else { return false };

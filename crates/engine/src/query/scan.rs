@@ -1,4 +1,4 @@
-//! Items of a slice into a pass, by the chosen way.
+//! Scan: executes an access path and feeds the items of a slice into a row pipeline.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -38,25 +38,25 @@ pub struct SliceScan<'f> {
     pub computed: &'f ComputedExprs,
     pub schema: &'f Schema,
     pub budget: &'f PageDeadline,
-    /// Where the keys of `ORDER BY` are, for a walk.
+    /// The paths of the `ORDER BY` keys, for an ordered scan.
     pub order: &'f [KeyPath],
-    /// What the items of a vector index are near to, and where the page begins among them.
+    /// The vector that distances are measured to, and where the page begins in the order of distances.
     pub nearest: Option<&'f VectorOrder<'f>>,
     pub start: &'f PageStart,
-    /// About how many rows are wanted.
+    /// About how many rows the page needs.
     pub wanted: usize,
-    /// Items that the pass has seen already, in order.
+    /// Docnums that the pipeline has already seen, in order.
     pub seen: &'f [u64],
-    /// Rows in order of arrival can end when the time of a page is over; all else is complete or nothing.
+    /// A page of unordered rows can end when its time has elapsed; every other page is complete or fails.
     pub may_end_early: bool,
-    /// Somebody wants to know what takes how long.
+    /// Timings were requested.
     pub times: bool,
 }
 
-/// One key of `ORDER BY`, ready to be read from an item.
+/// One key of `ORDER BY`, prepared for reading it from items.
 pub struct KeyPath {
     steps: Vec<PropertyName>,
-    /// Upside down in the index, whose first component never is.
+    /// Inverted in the index, whose first component never is.
     inverted: bool,
 }
 
@@ -71,29 +71,29 @@ impl KeyPath {
     }
 }
 
-/// How feeding a slice ended.
+/// How the scan of a slice ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanEnd {
     /// There are no further items.
     Exhausted,
-    /// The pass wants no further items.
+    /// The pipeline needs no further items.
     Enough,
-    /// The time of a page is over; this was the last item.
+    /// The page's time has elapsed; this was the last item.
     Interrupted(u64),
-    /// The index does not hold the order of what was met: sort instead.
+    /// The index does not order all of the items: sort instead.
     Unordered,
-    /// The partition may not be read now.
+    /// The partition is throttled.
     Throttled,
 }
 
-/// After so many bytes of items a scan looks at the clock.
+/// A scan checks the deadline after this many bytes of items.
 const CHUNK_BYTES: usize = 1 << 20;
 const CHUNK_ROWS_MAX: usize = 16 * 1024;
-/// Items asked for by number at once: along an index, where each may be the last, and from a list.
+/// Items fetched by docnum per batch: in an ordered scan, where each may be the last, and from a list.
 const FETCHED_FIRST: usize = 32;
 const FETCHED_MAX: usize = 256;
 
-/// A short query that meets more than this is not short.
+/// A query that reads more than this is not short: it is retried on a blocking thread.
 const AT_HAND_BYTES_MAX: u64 = 256 << 10;
 
 impl SliceScan<'_> {
@@ -127,7 +127,7 @@ impl SliceScan<'_> {
         }
     }
 
-    /// One of the pieces that a long way was cut in.
+    /// Scans one morsel of a long access path.
     pub fn run_piece(
         &self,
         choice: &AccessPath,
@@ -145,7 +145,7 @@ impl SliceScan<'_> {
         })
     }
 
-    /// What does not go into making rows is spent on loading items.
+    /// Time that is not spent on evaluating rows counts as loading items.
     fn timed(&self, work: &mut ScanStats, feed: impl FnOnce(&mut ScanStats) -> Result<ScanEnd>) -> Result<ScanEnd> {
         if !self.times {
             return feed(work);
@@ -161,7 +161,7 @@ impl SliceScan<'_> {
         self.wanted.clamp(16, CHUNK_ROWS_MAX)
     }
 
-    /// Items are looked at where they lie. The clock is asked now and then.
+    /// Items are evaluated in place, without a copy. The deadline is checked from time to time.
     fn scan(&self, after: u64, upto: u64, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
         let (mut ended, mut met) = (Ok(ScanEnd::Exhausted), self.met());
         self.reader.visit(after, upto, &mut |record| {
@@ -207,7 +207,7 @@ impl SliceScan<'_> {
         ScanProgress { bytes: 0, everywhere: self.reader.is_within(&self.slice.keys) }
     }
 
-    /// One item that may be wanted; tells how the feeding ends, if it does.
+    /// Evaluates one item if it is in the slice; returns how the scan ends, if it ends here.
     fn meet(
         &self,
         record: RecordView<'_>,
@@ -227,7 +227,7 @@ impl SliceScan<'_> {
         Ok(self.is_time_up()?.then_some(ScanEnd::Interrupted(record.docnum)))
     }
 
-    /// Items in the order of the query: those that have no value to be sorted by are the first, or the last.
+    /// Items in `ORDER BY` order: those without a value to sort by come first, or last if the scan is backward.
     fn walk(&self, walk: &OrderedScan, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
         let ended = if walk.backward { self.listed(walk, pass, work)? } else { self.lacking(walk, pass, work)? };
         match ended {
@@ -237,7 +237,7 @@ impl SliceScan<'_> {
         }
     }
 
-    /// Index rows.
+    /// The items that have an index row.
     fn listed(&self, walk: &OrderedScan, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
         let direction = if walk.backward { Direction::Backward } else { Direction::Forward };
         let mut range = walk.listed();
@@ -263,7 +263,7 @@ impl SliceScan<'_> {
         }
     }
 
-    /// Items that the index has no row of.
+    /// The items without an index row.
     fn lacking(&self, walk: &OrderedScan, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
         let (false, IndexSpec::Path(path), [key]) = (walk.has_all, &walk.part, self.order) else {
             return Ok(ScanEnd::Exhausted);
@@ -305,8 +305,8 @@ impl SliceScan<'_> {
         }
     }
 
-    /// Items in the order of their distance. A filter may drop what a sketch finds first: then more is asked of it, and in the
-    /// end every vector is looked at.
+    /// Items in the order of their distance. If a filter drops the candidates of the ANN index, more are requested, and
+    /// in the end exact k-NN reads every vector.
     fn nearby(&self, nearby: &VectorScanPlan, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
         let Some(nearest) = self.nearest else { return Ok(ScanEnd::Unordered) };
         let wanted = VectorQuery { rule: &nearby.rule, function: nearest.measure.function, to: nearest.to };
@@ -351,8 +351,8 @@ impl SliceScan<'_> {
         }
     }
 
-    /// Only items that can still matter are fetched. A row that does not say what its item says is of another path
-    /// whose hash is the same: it is passed over.
+    /// Fetches only items that can still change the page. An index row whose value differs from that of its item
+    /// belongs to another path with the same hash and is skipped.
     fn step(
         &self,
         walk: &OrderedScan,
@@ -382,7 +382,7 @@ impl SliceScan<'_> {
         }
     }
 
-    /// Long strings are told apart by the index, but not ordered; arrays and objects are not even told apart.
+    /// The index distinguishes long strings but does not order them; arrays and objects it does not even distinguish.
     fn is_ordered(&self, value: &[u8]) -> bool {
         let mut rest = value;
         self.order.iter().all(|path| match decode_component(rest, path.inverted) {
@@ -399,7 +399,7 @@ impl SliceScan<'_> {
         SlotValue::Item(&document).text(&key.steps).is_none()
     }
 
-    /// What the index says of the item.
+    /// The value of the item in the index.
     fn key_of(&self, record: RecordView<'_>) -> Result<Vec<u8>> {
         let document = StoredItem { container: self.container, record, computed: self.computed };
         let value_at =
@@ -440,17 +440,17 @@ impl SliceScan<'_> {
     }
 }
 
-/// What a feeding has met.
+/// The progress of a scan.
 struct ScanProgress {
-    /// Since the clock was asked.
+    /// Read since the deadline was last checked.
     bytes: usize,
     /// Whether all items of the partition are in the slice.
     everywhere: bool,
 }
 
-/// Whether an earlier page was done with the item. The last one comes again: it may have further rows.
+/// Whether an earlier page finished the item. The last item is read again: it may have further rows.
 ///
-/// distance │ docnum u64 │ row u32, as `run` sorts them
+/// distance │ docnum u64 │ row u32, as `sql::run` sorts them
 fn is_given(near: &Neighbor, after: &[u8], descending: bool) -> bool {
     let mut key = Vec::with_capacity(after.len());
     encode_key(Some(&near.distance.into()), descending, &mut key);
@@ -471,7 +471,7 @@ fn still_looking(error: Error, path: &[PathStep]) -> Error {
     Error::new(Kind::TimedOut, message)
 }
 
-/// Notes an end that was met, and says whether there was none.
+/// Records the end of the scan, if it was reached; returns true if the scan continues.
 fn go_on(ended: &mut Result<ScanEnd>, met: Result<Option<ScanEnd>>) -> bool {
     match met {
         Ok(None) => return true,

@@ -1,4 +1,4 @@
-//! The plan by which a client drives a query over many partitions itself.
+//! SDK plan: the query plan with which a client runs a query over many partitions itself.
 
 use pleiad_model::{Result, Value};
 use pleiad_sql::Parameters;
@@ -7,13 +7,13 @@ use pleiad_sql::query_plan::query_plan;
 
 use crate::{Admitted, Engine};
 
-/// What the most able client lists.
+/// The features of the most capable client.
 const ALL_FEATURES: &str = "Aggregate,NonValueAggregate,MultipleAggregates,CountIf,ListAndSetAggregate,GroupBy,DCount,\
                             Distinct,OrderBy,MultipleOrderBy,NonStreamingOrderBy,HybridSearch,WeightedRankFusion,\
                             OffsetAndLimit,Top,CompositeAggregate";
 
 impl Engine {
-    /// `features` are those that the client knows; without them it is taken to know all.
+    /// `features` are those that the client supports; `None` stands for all.
     pub fn query_plan(
         &self,
         at: &Admitted,

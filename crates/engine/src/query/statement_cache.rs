@@ -1,8 +1,8 @@
-//! Texts that were read lately.
+//! Statement cache: parsed and compiled queries, by their text.
 //!
-//! Applications ask the same few questions over and over, most of them with other parameters. To read a text depends on nothing
-//! else, so what came of it is kept for whoever asks it next, in whatever account; and so is what can be run, of a text that
-//! leaves nothing to be filled in.
+//! Applications send the same few queries again and again, most of them with different parameters. Parsing depends on
+//! nothing but the text, so its result is cached for all clients and accounts. The compiled block is cached as well, if
+//! the text is self-contained: nothing in it depends on a request.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -14,11 +14,11 @@ use pleiad_sql::parse::ast::{Expr, ExprKind, Select};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-/// What comes of a text takes a few dozen times its room.
+/// A parsed text takes a few dozen times the memory of the text.
 const KEPT_TEXT_BYTES_MAX: u64 = 256 << 10;
-/// Longer ones are full of values: the next one has others.
+/// Longer texts are not cached: they are full of values, and the next one has different values.
 const TEXT_BYTES_MAX: usize = 2 << 10;
-/// How long a text is, where that is not known.
+/// The assumed length of a text, to size the cache; also the fixed weight of an entry.
 const TEXT_BYTES: u64 = 128;
 
 static KEPT: LazyLock<Cache<String, Arc<Statement>, Length>> = LazyLock::new(|| {
@@ -28,11 +28,11 @@ static KEPT: LazyLock<Cache<String, Arc<Statement>, Length>> = LazyLock::new(|| 
 
 pub struct Statement {
     pub select: Select,
-    /// Set once somebody needed it, if it is the same for everyone.
+    /// Set at the first use, if it is the same for all requests.
     block: OnceLock<Arc<Block>>,
 }
 
-/// As `check::read`.
+/// Like `check::read`, with the cache in front.
 pub fn read(text: &str) -> Result<Arc<Statement>> {
     let read = || check::read(text).map(|select| Arc::new(Statement { select, block: OnceLock::new() }));
     if text.len() > TEXT_BYTES_MAX {
@@ -47,20 +47,20 @@ pub fn read(text: &str) -> Result<Arc<Statement>> {
 }
 
 impl Statement {
-    /// As `compile`.
+    /// Like `compile`, with the cache in front.
     pub fn block(&self, text: &str, bind: Bind<'_>) -> Result<Arc<Block>> {
         if let Some(known) = self.block.get() {
             return Ok(known.clone());
         }
         let block = Arc::new(compile(&self.select, text, bind)?);
         if says_all(&self.select) {
-            let _ = self.block.set(block.clone()); // another's is as good
+            let _ = self.block.set(block.clone()); // a concurrent request's block is equal
         }
         Ok(block)
     }
 }
 
-/// Parameters have other values next time; what functions are depends on the container, or on the time.
+/// Parameters have different values next time; functions depend on the container, or on the time.
 fn says_all(select: &Select) -> bool {
     select.each_scalar(&mut all_said).is_ok()
 }

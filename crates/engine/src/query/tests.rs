@@ -1,6 +1,6 @@
-//! Every plan gives what a scan of all items gives (S100 to S110): queries by chance over items by chance, against the
-//! same query over the same items in memory.
+//! Every access path returns what a scan of all items returns (S100 to S110): random queries over random items,
+//! compared with the same query over the same items in memory.
 
-mod nearest; // the nearest to a vector
-mod order; // rows in the order of keys that some items lack
+mod nearest; // vector search
+mod order; // ORDER BY with items that have no value at the path
 mod plan; // the exam, by seeds

@@ -15,7 +15,7 @@ async fn a_token_asks_for_what_its_client_has_seen_and_no_more() {
     };
     assert!(read(&[(place.range, place.lsn)]).await.result.is_ok());
     assert!(read(&[]).await.result.is_ok());
-    assert!(read(&[(place.range + 1, 99), (999, 99)]).await.result.is_ok(), "other ranges have their own count");
+    assert!(read(&[(place.range + 1, 99), (999, 99)]).await.result.is_ok(), "other ranges have their own LSNs");
     assert_eq!(kind(read(&[(place.range, place.lsn + 1)]).await), Kind::SessionNotAvailable);
     assert_eq!(kind(read(&[(place.range, 1), (place.range, 99)]).await), Kind::SessionNotAvailable);
 }

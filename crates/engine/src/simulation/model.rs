@@ -1,4 +1,4 @@
-//! What clients were told, and whether it is so.
+//! Model of the account: what was acknowledged to clients, compared with what the engine returns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,20 +14,20 @@ const KEYS: u64 = 70;
 
 #[derive(Default)]
 pub struct Model {
-    /// The version of each item that is there; none if it was deleted.
+    /// The version of each existing item; `None` if it was deleted.
     items: BTreeMap<String, Option<i64>>,
-    /// How often an item was deleted: afterwards it is another one.
+    /// How often each item was deleted: created again, it is another item.
     deaths: BTreeMap<String, u64>,
-    /// What was asked for, and nobody knows whether it was done.
+    /// Writes that failed without telling whether they were done.
     unsure: BTreeMap<String, Option<i64>>,
-    /// What there was when the snapshot was taken.
+    /// The items when the snapshot was taken.
     kept: Option<BTreeMap<String, Option<i64>>>,
-    /// How many writes there had been at the last restore.
+    /// The value of `writes` at the last restore.
     restored_at: i64,
     pub writes: i64,
 }
 
-/// A write that is to be done.
+/// A write that is about to be sent.
 struct ModelDraft {
     id: String,
     version: Option<i64>,
@@ -38,7 +38,7 @@ pub fn key_of(id: &str) -> String {
     (id.parse::<u64>().unwrap_or(0) % KEYS).to_string()
 }
 
-/// The same for every version of an item.
+/// The sort key, the same for every version of an item.
 pub fn rank_of(id: &str) -> i64 {
     id.parse::<i64>().unwrap_or(0) * 7919 % 101
 }
@@ -49,7 +49,7 @@ pub fn version_of(record: &Record) -> i64 {
 }
 
 impl Model {
-    /// The items that are there for certain, and how often each had been deleted before.
+    /// The items that certainly exist, and how often each had been deleted before.
     pub fn alive(&self) -> BTreeMap<String, u64> {
         let there = self.items.iter().filter(|(id, version)| version.is_some() && !self.unsure.contains_key(*id));
         there.map(|(id, _)| (id.clone(), self.deaths(id))).collect()
@@ -59,7 +59,8 @@ impl Model {
         self.items.iter().filter_map(|(id, version)| version.map(|version| (id, version)))
     }
 
-    /// Those that were written after the last restore: what came back with it, no change feed tells.
+    /// Those that were written after the last restore: the change feed does not return the items that a restore brings
+    /// back.
     pub fn versions_since_restored(&self) -> impl Iterator<Item = (&String, i64)> {
         self.versions().filter(|(_, version)| *version > self.restored_at)
     }
@@ -81,7 +82,7 @@ impl Model {
         self.deaths.get(id).copied().unwrap_or(0)
     }
 
-    /// Several different items at once.
+    /// Writes several different items concurrently.
     pub async fn write(&mut self, chance: &SeededRng, world: &mut SimWorld, count: usize) {
         if world.is_fenced() {
             return;
@@ -128,15 +129,18 @@ impl Model {
         self.items.insert(id, version);
     }
 
-    /// Whatever is unsure is looked at: it was done, or it was not.
+    /// Reads the items of all uncertain writes: each was done, or it was not.
     pub async fn settle(&mut self, world: &mut SimWorld) {
         while let Some((id, asked)) = self.unsure.first_key_value().map(|(id, asked)| (id.clone(), *asked)) {
             let Ok(found) = self.look(world, &id).await else {
-                world.restart().await; // a read that fails, or too much is asked: another time
+                world.restart().await; // the read failed or was throttled: try again
                 continue;
             };
             let told = self.items.get(&id).copied().flatten();
-            assert!(found == told || found == asked, "{id}: {found:?} is there; {told:?} was, {asked:?} was asked for");
+            assert!(
+                found == told || found == asked,
+                "{id}: found {found:?}, acknowledged {told:?}, requested {asked:?}"
+            );
             self.unsure.remove(&id);
             if found != told {
                 self.done(id, found);
@@ -164,7 +168,7 @@ impl Model {
         }
     }
 
-    /// Every item that was acknowledged, once, in its last version, and no other.
+    /// Checks that the account has every acknowledged item once, in its last version, and no other.
     pub async fn check(&self, world: &SimWorld) {
         let at = world.at();
         let mut found: BTreeMap<String, i64> = BTreeMap::new();
@@ -175,7 +179,7 @@ impl Model {
             let page = world.engine.list_items(&at, &FeedRange::Container, from, quota, None).await.result.unwrap();
             for record in &page.records {
                 let twice = found.insert(record.id().to_owned(), version_of(record));
-                assert_eq!(twice, None, "{} is there twice", record.id());
+                assert_eq!(twice, None, "{} was returned twice", record.id());
             }
             from = page.next;
             if from.is_none() {
@@ -183,12 +187,12 @@ impl Model {
             }
         }
         let told = self.versions().map(|(id, version)| (id.clone(), version));
-        assert_eq!(found, told.collect(), "what is there, and what was acknowledged");
+        assert_eq!(found, told.collect(), "items found, and items acknowledged");
         assert_eq!(at.container().items(), found.len() as u64);
         self.check_owners(world, found.keys().cloned().collect());
     }
 
-    /// S28: a key is in one partition only, and that is the one that the map names.
+    /// S28: exactly one partition of the map owns each key.
     fn check_owners(&self, world: &SimWorld, ids: BTreeSet<String>) {
         let at = world.at();
         let map = &at.container().map;
@@ -201,7 +205,7 @@ impl Model {
     }
 }
 
-/// What a client has to live with while the store fails, or when it asks for too much.
+/// Checks that a client may get this error while the store fails, or when it exceeds the throughput.
 #[track_caller]
 pub fn tolerable(error: &Error) {
     let known = matches!(error.kind, Kind::Throttled { .. } | Kind::Internal | Kind::Unavailable);

@@ -1,5 +1,5 @@
-//! Lists, queries and the change feed, a page now and a page then: whatever happens in between, a walk is complete and
-//! gives nothing twice.
+//! Paged reads: read feed, queries and change feed, one page at a time. Whatever happens between the pages, a paged
+//! read is complete and returns nothing twice.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::{
 const ANY: &str = "SELECT VALUE c.id FROM c WHERE c.n > 0";
 const ORDERED: &str = "SELECT VALUE c.id FROM c ORDER BY c.rank";
 
-/// One of each sort is always under way.
+/// One paged read of each kind is always in progress.
 #[derive(Default)]
 pub struct Walks {
     list: Walk<FeedCursor>,
@@ -27,14 +27,14 @@ pub struct Walks {
     pub ended: u64,
 }
 
-/// From its first page to its last.
+/// One paged read, from its first page to its last.
 struct Walk<P> {
     begun: bool,
     from: Option<P>,
-    /// Who was there when it began, and how often each had been deleted before.
+    /// The items that existed when it began, and how often each had been deleted before.
     alive: BTreeMap<String, u64>,
     seen: Vec<String>,
-    /// Whether the account went back meanwhile: a walk goes on, in other data.
+    /// Whether the account was restored meanwhile: the read continues, in other data.
     restored: bool,
 }
 
@@ -81,9 +81,9 @@ impl<P: Clone> Walk<P> {
         let mut times: BTreeMap<&str, u64> = BTreeMap::new();
         self.seen.iter().for_each(|id| *times.entry(id).or_default() += 1);
         for (id, count) in &times {
-            // Deleted and written again it is another item, further behind.
+            // Deleted and written again it is another item, with a larger docnum.
             let lives = 1 + model.deaths(id) - self.alive.get(*id).copied().unwrap_or(0);
-            assert!(*count <= lives, "{what}: {id} came {count} times and lived {lives} times");
+            assert!(*count <= lives, "{what}: {id} was returned {count} times and existed {lives} times");
         }
         let now = model.alive();
         for (id, deaths) in self.alive.iter().filter(|(id, deaths)| now.get(*id) == Some(*deaths)) {
@@ -123,7 +123,7 @@ impl Walks {
         ended
     }
 
-    /// Everything to its end, when nothing changes any more.
+    /// Runs all paged reads to their end, after the last change.
     pub async fn finish(&mut self, world: &SimWorld, model: &Model) {
         while !self.list_page(world, model, 50).await {
             world.wait();
@@ -157,10 +157,10 @@ async fn query_page(walk: &mut Walk<QueryCursor>, text: &str, world: &SimWorld, 
     walk.go_on(text, page.map(|page| (page.rows.iter().map(id).collect(), page.next)), model)
 }
 
-/// A reader of the change feed who never stops.
+/// A reader of the change feed that never stops.
 struct Feed {
     from: ChangeFrom,
-    /// The last version of each item that came.
+    /// The last version of each item that was returned.
     seen: BTreeMap<String, i64>,
 }
 
@@ -171,14 +171,14 @@ impl Default for Feed {
 }
 
 impl Feed {
-    /// How many changes came, if anything did.
+    /// How many changes the page has; `None` if the request failed.
     async fn page(&mut self, world: &SimWorld, items: usize) -> Option<usize> {
         let quota = PageLimit { items, bytes: 1 << 20 };
         let (mode, scope, from) = (ChangeMode::LatestVersion, FeedRange::Container, self.from.clone());
         let request = ChangeRequest { mode, scope, from, since_s: None, quota };
         match world.engine.change_feed(&world.at(), &request, None).await.result {
             Ok(page) => {
-                let ChangedItems::Latest(records) = &page.changes else { unreachable!("not what was asked for") };
+                let ChangedItems::Latest(records) = &page.changes else { unreachable!("versions were not requested") };
                 records.iter().for_each(|record| self.saw(record.id(), version_of(record)));
                 self.from = ChangeFrom::Stretches(page.next);
                 Some(page.changes.len())
@@ -192,7 +192,10 @@ impl Feed {
 
     fn saw(&mut self, id: &str, version: i64) {
         let before = self.seen.insert(id.to_owned(), version);
-        assert!(before.is_none_or(|before| before < version), "change feed: {id} in {version} after {before:?}");
+        assert!(
+            before.is_none_or(|before| before < version),
+            "change feed: version {version} of {id} after {before:?}"
+        );
     }
 
     fn check(&self, model: &Model) {

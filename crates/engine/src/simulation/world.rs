@@ -1,4 +1,4 @@
-//! The account, its clock and its store; what an operator, a disk and the power can do to it.
+//! Simulated environment: the account, its clock and its store, with operator actions, disk failures and crashes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::{
 
 pub const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
 const PARTITIONS_MAX: usize = 24;
-/// The one snapshot there is.
+/// The name of the only snapshot.
 const KEPT: &str = "kept";
-/// Far longer than any job takes here.
+/// In milliseconds: far longer than any job takes here.
 const SETTLED_AFTER_LOOKS: usize = 60_000;
 
 pub struct SimWorld {
     live: Arc<AccountHost>,
-    /// The one that answers.
+    /// The engine that serves the account.
     pub engine: Arc<Engine>,
     script: FaultPlan,
     env: Arc<ManualEnv>,
@@ -35,7 +35,7 @@ pub struct SimWorld {
     restores: u64,
 }
 
-/// What one partition gave, and the most it could have.
+/// The RUs that one partition has charged, and what bounds them.
 struct Spent {
     since_ms: u64,
     ru: f64,
@@ -66,7 +66,7 @@ impl SimWorld {
         admit(&self.engine, "c")
     }
 
-    /// Whether somebody who writes now may have to wait until we release a job.
+    /// Whether a write may have to wait until the held job is released.
     pub fn is_fenced(&self) -> bool {
         matches!(self.held, Some(JobStep::Fence | JobStep::Publish))
     }
@@ -75,7 +75,7 @@ impl SimWorld {
         self.engine.check_ready().is_ok()
     }
 
-    /// As after a crash: what was committed is there, whatever jobs were doing.
+    /// Restarts as after a crash: committed writes are there, whatever jobs were doing.
     pub async fn restart(&mut self) {
         let (store, _) = self.engine.catalog.hands();
         self.live.close().await;
@@ -85,25 +85,26 @@ impl SimWorld {
         self.begin_anew();
     }
 
-    /// Another engine answers; holds and budgets are not remembered.
+    /// Switches to the engine that serves now; holds and budgets start anew.
     fn begin_anew(&mut self) {
         self.engine = self.live.engine();
         self.held = None;
         self.spent.clear();
     }
 
-    /// Takes the snapshot in place of the one before; true if it was taken.
+    /// Takes the snapshot, replacing the one before; true if it was taken.
     pub async fn keep(&self) -> bool {
         let taken = self.live.take_snapshot(KEPT, true).await;
         refused_with_reason(taken).is_some()
     }
 
-    /// True if the account is again what it was when the snapshot was taken; otherwise it is as it was just now.
+    /// True if the account is as it was when the snapshot was taken; otherwise the restore failed and nothing has
+    /// changed.
     pub async fn restore(&mut self) -> bool {
         let restored = refused_with_reason(self.live.restore(KEPT).await).is_some();
         self.begin_anew();
         if self.engine.is_retired() {
-            self.restart().await; // the store failed so badly that nobody answers any more
+            self.restart().await; // the store failed so badly that no engine serves the account
         }
         self.restores += u64::from(restored);
         restored
@@ -124,7 +125,7 @@ impl SimWorld {
         self.env.advance_ms(ms);
     }
 
-    /// Until whoever was refused may ask again.
+    /// Lets time pass until throttled requests may be retried.
     pub fn wait(&self) {
         self.pass_ms(1000);
     }
@@ -160,7 +161,7 @@ impl SimWorld {
         }
     }
 
-    /// Up makes partitions split; down never does anything to them.
+    /// Changes the provisioned throughput: an increase makes partitions split; a decrease leaves them as they are.
     pub async fn reserve(&mut self, chance: &SeededRng) {
         let ru = 400 + 100 * i64::try_from(chance.below(80)).unwrap();
         let tree = self.engine.catalog.tree();
@@ -171,7 +172,8 @@ impl SimWorld {
         }
     }
 
-    /// S65 to S68: a partition gives its share in every second, what is left of the first one, and one request beyond.
+    /// S65 to S68: a partition provides its share in every second, what is left of the first one, and one request
+    /// beyond.
     pub fn paid<T>(&mut self, answer: &EngineResponse<T>) {
         let Some(place) = answer.place.filter(|_| self.limits.governance.enforced) else { return };
         let (at, tree) = (self.at(), self.engine.catalog.tree());
@@ -185,10 +187,10 @@ impl SimWorld {
         spent.share_max_ru = spent.share_max_ru.max(share_ru);
         let seconds = (now_ms - spent.since_ms) as f64 / 1000.0 + 1.0;
         let most_ru = spent.share_max_ru * seconds + 8.0 * spent.largest_ru;
-        assert!(spent.ru <= most_ru, "range {} gave {} RU, of {most_ru}", place.range, spent.ru);
+        assert!(spent.ru <= most_ru, "range {} charged {} RU, at most {most_ru} allowed", place.range, spent.ru);
     }
 
-    /// Everything that was begun ends. What was given up because the store failed is begun again after a restart.
+    /// Waits until all jobs have ended. Jobs that were aborted because the store failed start again after the restart.
     pub async fn settle(&mut self) {
         self.restart().await;
         for _ in 0..SETTLED_AFTER_LOOKS {
@@ -200,7 +202,7 @@ impl SimWorld {
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        panic!("jobs that do not end: {:?}", self.engine.jobs());
+        panic!("jobs did not end: {:?}", self.engine.jobs());
     }
 
     pub async fn check(&self) {
@@ -208,7 +210,7 @@ impl SimWorld {
         assert_sound(&self.engine).await;
         let full = self.engine.partitions(C).unwrap();
         let full = full.iter().filter(|report| report.item_bytes > report.item_bytes_max && !report.is_stuck).count();
-        assert_eq!(full, 0, "partitions that hold too much, and nobody splits them");
+        assert_eq!(full, 0, "partitions exceed their size limit and are not split");
     }
 
     pub fn told(&self) -> String {
@@ -225,10 +227,10 @@ impl SimWorld {
 }
 
 fn live(engine: Arc<Engine>) -> Arc<AccountHost> {
-    AccountHost::new(Arc::into_inner(engine).expect("nobody else has it yet"))
+    AccountHost::new(Arc::into_inner(engine).expect("the engine has no other owner yet"))
 }
 
-/// The operator may be told no, and the store may be failing.
+/// The result of an operator's request; `None` if it was rejected for a valid reason or because the store is failing.
 fn refused_with_reason<T>(asked: pleiad_model::Result<T>) -> Option<T> {
     let error = match asked {
         Ok(done) => return Some(done),

@@ -1,7 +1,7 @@
-//! Throughput divided by hand: to hot partitions from others.
+//! Throughput redistribution: an operator moves RU/s from other partitions to hot ones.
 //!
-//! Promise: no partition gets more than it can give, and what is reserved afterwards is the sum of the parts. When the
-//! whole is changed later, the parts keep their proportion.
+//! Invariant: no partition gets more than it can provide, and the offer afterwards is the sum of the parts. When the
+//! offer changes later, the parts keep their proportion.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use super::shares::fraction;
 use super::{AUTOSCALE_RU_STEP, MANUAL_RU_STEP, ProvisionedThroughput};
 use crate::catalog::{Offer, OfferOwner};
 
-/// How many partitions one change may name.
+/// How many partitions one request may name.
 const TARGETS_MAX: usize = 20;
 
-/// Request units by partition key range, where they are not divided evenly.
+/// RU/s by partition key range; empty if they are divided evenly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Redistribution(pub BTreeMap<u32, u32>);
 
@@ -26,7 +26,7 @@ impl Redistribution {
     }
 }
 
-/// What an offer becomes when these ranges get that much.
+/// The offer after these ranges get the target RU/s.
 pub(crate) fn redistributed(
     old: &Offer,
     ranges: &[PartitionKeyRange],
@@ -78,7 +78,7 @@ fn in_steps(ru: u32, step: u32) -> u32 {
     ru.checked_next_multiple_of(step).unwrap_or(super::RU_MAX)
 }
 
-/// Buckets are parts of one container's throughput.
+/// Throughput buckets divide the throughput of one container.
 pub(crate) fn check_caps(caps: &Caps, owner: OfferOwner) -> Result<()> {
     if *caps == Caps::default() {
         return Ok(());

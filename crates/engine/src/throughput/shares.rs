@@ -1,12 +1,12 @@
-//! Shares: what each physical partition may give of what is reserved.
+//! Throughput shares: divides the provisioned throughput among physical partitions.
 //!
-//! Promise: this is the one place that divides throughput. It runs whenever a tree is shown, so that a new map, a
-//! replaced offer or another container in a shared database is in force with the tree that has it.
+//! Invariant: throughput is divided only here, whenever a tree is published. So a new partition map, a replaced offer
+//! or another container in a shared database takes effect with the tree that contains it.
 //!
 //! ```text
-//! dedicated    T over N partitions          T/N each, or as it was redistributed, never more than a partition can give
-//! shared       T over P slots, T/P each     partition i of N draws on slot i·P/N together with the other containers
-//! serverless   nothing reserved             the documented most per partition
+//! dedicated    T over N partitions          T/N each, or as redistributed, never more than a partition can provide
+//! shared       T over P slots, T/P each     partition i of N uses slot i·P/N together with the other containers
+//! serverless   nothing provisioned          the documented maximum per partition
 //! ```
 
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use super::{MANUAL_RU_MIN, ProvisionedThroughput, Redistribution};
 use crate::PartitionLimits;
 use crate::catalog::{CatalogTree, Container, Database, Offer, OfferOwner};
 
-/// What the containers of a database share: one balance per slot. It stays when the tree changes.
+/// The throughput that the containers of a database share: one governor per slot. It is kept when the tree changes.
 #[derive(Debug, Default)]
 pub struct SharedThroughput(Mutex<Vec<Arc<Governor>>>);
 
@@ -47,7 +47,7 @@ pub(crate) fn divide(tree: &CatalogTree, limits: &PartitionLimits) {
         }
         match offers.get(&OfferOwner::Database(database.rid)) {
             Some(offer) => share(database, &sharing, offer.throughput, limits),
-            // Made when nothing was reserved: it has the least that could be.
+            // Created without an offer while the account was serverless: it gets the minimum.
             None => sharing.iter().for_each(|container| {
                 alone(container, terms(f64::from(MANUAL_RU_MIN) / count(container), limits));
             }),
@@ -79,7 +79,7 @@ fn dedicate(container: &Container, offer: &Offer, limits: &PartitionLimits) {
     }
 }
 
-/// A range's part of the whole. Children of a split divide their parent's part among them.
+/// A range's fraction of the offer. The children of a split divide their parent's part among them.
 pub(crate) fn fraction(
     redistribution: &Redistribution,
     ranges: &[PartitionKeyRange],
@@ -112,7 +112,7 @@ fn share(database: &Database, sharing: &[&Container], throughput: ProvisionedThr
     }
 }
 
-/// Its own balance counts; the slot's refuses.
+/// The partition's own governor counts usage; the slot's governor throttles.
 fn draw_on(partition: &Partition, slot: Option<&Arc<Governor>>, terms: &GovernorConfig) {
     partition.governor.set(terms, slot.cloned());
 }

@@ -1,4 +1,4 @@
-//! What may be reserved, and what follows from it.
+//! Valid throughput values, minimums, and the number of partitions.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Databases that are being copied, as rows.
+//! Rows of database copies in progress.
 //!
 //! ```text
 //! {"from":"Sl8fAA==","to":"test-7","shards":[12,13],"started":1700000000000}

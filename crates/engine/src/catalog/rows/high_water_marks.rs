@@ -1,8 +1,10 @@
-//! Rows of an earlier moment, made fit to follow what clients have seen since.
+//! High-water marks: after a restore, raises counters above everything that clients have seen.
 //!
-//! Promise: what the rows say of databases, containers and items is as it was. What is only good once goes on from where it
-//! was: `_rid`s, LSNs, item numbers, ids of partition key ranges. So a session token or a place in the change feed is
-//! never ahead of the account, and an etag or `_rid` that somebody holds never names something else.
+//! Databases, containers and items are those of the snapshot. Numbers that are assigned once continue from where they
+//! were before the restore: `_rid`s, LSNs, docnums, ids of partition key ranges.
+//!
+//! Invariant: a session token or a change feed position is never ahead of the account, and an etag or `_rid` that a
+//! client holds never names something else.
 
 use std::collections::HashMap;
 
@@ -12,26 +14,26 @@ use pleiad_storage::Durability;
 
 use super::*;
 
-/// What clients may have seen of an account.
+/// The highest numbers of an account that clients may have seen.
 pub struct HighWaterMarks {
     pub counters: Counters,
     pub containers: HashMap<ContainerRid, ContainerMarks>,
 }
 
-/// And of a container in it.
+/// The same for one container.
 pub struct ContainerMarks {
     pub map: PartitionMap,
     pub came: HighWaterMark,
 }
 
-/// How far a container has come, or the furthest of some.
+/// The counters of a container, or the maximum over several containers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HighWaterMark {
     pub lsn: u64,
     pub item: u64,
-    /// The first partition key range id that was not given.
+    /// The first partition key range id that is not assigned.
     pub range: u32,
-    /// Of the partition map.
+    /// The epoch of the partition map.
     pub epoch: u64,
 }
 
@@ -56,7 +58,7 @@ impl HighWaterMark {
     }
 }
 
-/// Ranges as they are now, beside the ids they had.
+/// Per container: each range as it is now, with its id in the snapshot.
 type RaisedMarks = HashMap<ContainerRid, Vec<(u32, PartitionKeyRange)>>;
 
 pub async fn carry_over(store: &AnyStore, seen: &HighWaterMarks) -> Result<()> {
@@ -64,7 +66,7 @@ pub async fn carry_over(store: &AnyStore, seen: &HighWaterMarks) -> Result<()> {
     let counters = load_counters(store).await?.ok_or_else(|| Error::corrupt("account without counters"))?;
     let mut counters = counters.beyond(&seen.counters);
     let renewed = carry_containers(store, &mut batch, seen, counters.gone).await?;
-    // What the snapshot knows nothing of is gone as well, and may be in the next one that is restored.
+    // Containers that are not in the snapshot are deleted by the restore, but a later restore may bring them back.
     let gone = seen.containers.iter().filter(|(rid, _)| !renewed.contains_key(rid));
     counters.gone = gone.fold(counters.gone, |furthest, (_, container)| furthest.or_further(container.came));
     counters.put(&mut batch);
@@ -73,7 +75,7 @@ pub async fn carry_over(store: &AnyStore, seen: &HighWaterMarks) -> Result<()> {
     store.commit(&batch, Durability::Synced).await
 }
 
-/// `gone` is how far a container may have come that was not there any more.
+/// `deleted` bounds what clients have seen of a container that was deleted and comes back with the restore.
 async fn carry_containers(
     store: &AnyStore,
     batch: &mut Batch,
@@ -116,7 +118,7 @@ async fn carry_state(store: &AnyStore, batch: &mut Batch, shard: u64, came: High
     Ok(())
 }
 
-/// A split or merge that was under way goes on, with the partitions as they are called now.
+/// A split or merge that was in progress continues, with the new ids of its partitions.
 async fn carry_jobs(store: &AnyStore, batch: &mut Batch, renewed: &RaisedMarks) -> Result<()> {
     let mut next: HashMap<ContainerRid, u32> = HashMap::new();
     for (key, row) in scan(store, JOB).await? {
@@ -128,7 +130,7 @@ async fn carry_jobs(store: &AnyStore, batch: &mut Batch, renewed: &RaisedMarks) 
             continue;
         }
         let parents: Vec<&PartitionKeyRange> = job.parents.iter().filter_map(|id| now(ranges, *id)).collect();
-        // A client that holds none of the restored ranges, but what they replaced, finds the children too.
+        // A client that holds only predecessors of the restored ranges must find the children, too.
         let ancestors = ancestry(&parents);
         job.parents = parents.iter().map(|range| range.id).collect();
         for child in &mut job.children {
@@ -140,7 +142,7 @@ async fn carry_jobs(store: &AnyStore, batch: &mut Batch, renewed: &RaisedMarks) 
     Ok(())
 }
 
-/// Throughput that was divided by hand stays with its partitions.
+/// Redistributed throughput stays with its partitions.
 async fn carry_offers(store: &AnyStore, batch: &mut Batch, renewed: &RaisedMarks) -> Result<()> {
     for (key, row) in scan(store, OFFER).await? {
         let mut offer = load_offer(OfferRid(u32::from_be_bytes(*tail(&key)?)), &json::parse(&row)?)?;

@@ -1,4 +1,4 @@
-//! Users and permissions as rows; a user's permissions lie one behind the other.
+//! Rows of users and permissions. The permissions of one user are adjacent.
 
 use super::*;
 use crate::catalog::users::{Permission, PermissionGrant, User};

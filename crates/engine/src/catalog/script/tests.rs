@@ -1,4 +1,4 @@
-//! Scripts survive, are counted, and go with their container.
+//! Scripts survive a restart, are limited in number, and are deleted with their container.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Users and permissions come, change, go, and outlive a restart.
+//! Users and permissions are created, changed and deleted, and survive a restart.
 
 use super::*;
 use crate::testing::*;
@@ -91,7 +91,7 @@ async fn names_and_resources_are_taken_once() {
     assert_eq!(put("p", "dbs/db/colls/c").await, Some(Kind::NotFound));
 }
 
-/// Whoever comes second writes over what the first has written: nobody is told that it was there already, or is not there.
+/// The second upsert replaces what the first has written: neither gets a conflict or "not found".
 #[tokio::test]
 async fn upserts_of_one_name_meet_in_one_user() {
     let engine = account().await;
@@ -110,6 +110,6 @@ async fn upserts_of_one_name_meet_in_one_user() {
     assert_eq!(
         kind_of(put("q", PutMode::Upsert(Precondition::None)).await),
         Some(Kind::Conflict),
-        "one for a resource"
+        "one permission per resource"
     );
 }

@@ -1,4 +1,4 @@
-//! Databases under another name: the same in everything but their `_rid`s, at one moment, or not at all.
+//! Database copies: equal in everything but their `_rid`s, a consistent snapshot, or nothing at all.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::catalog::{NewContainer, PermissionGrant, PutMode, ScriptDefinition};
 use crate::testing::*;
 use crate::{Admitted, ContainerName, FeedRange, PageLimit, ThroughputRequest, Verb, WriteOptions};
 
-/// Of an item that somebody may write.
+/// The docnum of an item with a permission of its own.
 const DOCNUM: u64 = 7;
 const QUOTA: PageLimit = PageLimit { items: 10_000, bytes: 1 << 30 };
 
@@ -96,7 +96,7 @@ async fn a_copy_has_everything_and_goes_its_own_way() {
         let twice = parse(r#"{"id":"other","pk":"7","email":"7@x"}"#);
         let (at, options) = (at(&engine, "copy", "c"), WriteOptions::default());
         let twice = engine.create_item(&at, Some(&pk("7")), Verb::Create, twice, &options).await;
-        assert_eq!(kind(twice), Kind::Conflict, "unique values are unique in the copy");
+        assert_eq!(kind(twice), Kind::Conflict, "unique constraints hold in the copy");
         engine.catalog.delete_database(old.rid).await.unwrap();
         assert_eq!(items(&engine, "copy", "c").await.len(), 61);
         assert_sound(&engine).await;
@@ -111,7 +111,7 @@ fn resources(database: &crate::Database) -> Vec<String> {
     permissions.map(|permission| permission.grant.resource.clone()).collect()
 }
 
-/// Whoever was permitted something in another database has that, and nothing new in the copy.
+/// Grants on other databases are copied unchanged and give no access to the copy.
 #[tokio::test]
 async fn permissions_for_what_is_elsewhere_stay_as_they_are() {
     let engine = shop(Memory::new()).await;
@@ -139,11 +139,11 @@ async fn permissions_for_what_is_elsewhere_stay_as_they_are() {
     let copy = engine.find_database("p%41q").unwrap();
     let granted = resources(&copy);
     let small = copy.container("small").unwrap().rid;
-    assert_eq!(granted[2..6], written[..4], "elsewhere, or nowhere");
+    assert_eq!(granted[2..6], written[..4], "grants on other databases or on missing resources");
     assert_eq!(granted[6..], ["dbs/p%2541q/colls/c/docs/100%".to_owned(), format!("dbs/{}/colls/{small}", copy.rid)]);
 }
 
-/// Writers go on; nobody sees the copy, and nobody can take its name.
+/// Meanwhile writers continue, the copy is invisible, and its name is taken.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_is_one_moment_and_is_shown_when_it_is_whole() {
     let engine = shop(Memory::new()).await;
@@ -206,13 +206,13 @@ async fn a_copy_begins_again_after_a_crash() {
         drop(engine);
         let engine = reopen(store, LIMITS).await;
         assert_eq!(engine.job_ended(job).await.unwrap().outcome, Some(JobOutcome::Done), "{step}");
-        assert_eq!(items(&engine, "copy", "c").await.len(), 2, "{step}: the moment is another one");
+        assert_eq!(items(&engine, "copy", "c").await.len(), 2, "{step}: the copy took a new snapshot");
         all_erased(&engine).await;
         assert_sound(&engine).await;
     }
 }
 
-/// The throughput of the original was raised, and its partitions are not split yet.
+/// The throughput of the original was raised, but its partitions are not split yet.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_of_what_is_scaling_gets_its_partitions() {
     let engine = shop(Memory::new()).await;
@@ -225,7 +225,7 @@ async fn a_copy_of_what_is_scaling_gets_its_partitions() {
     engine.catalog.replace_offer(offer("db").rid, raise(60_000), None).await.unwrap();
     engine.job_held_at(JobStep::CatchUp).await;
     assert_eq!(copied(&engine, "copy").await, JobOutcome::Done);
-    assert_eq!(engine.find_database("copy").unwrap().container("c").unwrap().partitions.len(), 4, "still those");
+    assert_eq!(engine.find_database("copy").unwrap().container("c").unwrap().partitions.len(), 4, "not split yet");
     engine.release_jobs_at(JobStep::CatchUp);
     for database in ["db", "copy"] {
         while engine.find_database(database).unwrap().container("c").unwrap().partitions.len() < 6 {

@@ -1,5 +1,5 @@
-//! Indexes follow their source: through every kind of change, splits of either, merges, restarts. A model holds what the source holds; the
-//! index must come to hold its projection.
+//! Indexes converge to the projection of their source, through every kind of change, splits of either container, merges
+//! and restarts. The expected items are computed from the source's current items.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::{
     PartitionLimits, Target, ThroughputRequest, WriteOptions,
 };
 
-/// Few partitions to begin with, and no need for many items to split them.
+/// Few initial partitions; the tests split them explicitly.
 const FEW: PartitionLimits = PartitionLimits { partition_ru_initial: 10_000, ..LIMITS };
 
 async fn shop() -> Arc<Engine> {
@@ -57,7 +57,7 @@ async fn put(engine: &Engine, item: Value) {
     engine.create_item(&at, Some(&key), Verb::Upsert, item, &WriteOptions::default()).await.result.unwrap();
 }
 
-/// Until the index has seen all there is.
+/// Waits until the index has applied all changes of its source.
 async fn caught_up(engine: &Engine, name: &str) {
     for _ in 0..20_000 {
         let (index, source) = (admit(engine, name), admit(engine, "orders"));
@@ -73,7 +73,7 @@ async fn caught_up(engine: &Engine, name: &str) {
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    panic!("{name} stays behind");
+    panic!("{name} does not catch up");
 }
 
 async fn items(engine: &Engine, at: &Admitted) -> Vec<Value> {
@@ -89,7 +89,7 @@ async fn items(engine: &Engine, at: &Admitted) -> Vec<Value> {
     }
 }
 
-/// By the source's id and key, without the id that the index gave.
+/// The items of an index by the source's id and key, without the id in the index.
 async fn held(engine: &Engine, name: &str) -> BTreeMap<String, String> {
     let mut held = BTreeMap::new();
     for item in items(engine, &admit(engine, name)).await {
@@ -97,12 +97,12 @@ async fn held(engine: &Engine, name: &str) -> BTreeMap<String, String> {
         assert!(item.remove("id").is_some());
         let named = format!("{:?}/{:?}", item.get("pk"), item.get("_id"));
         let twice = held.insert(named, json::to_string(&item.into()));
-        assert_eq!(twice, None, "an item is in the index twice");
+        assert_eq!(twice, None, "the index has an item twice");
     }
     held
 }
 
-/// What it should hold, of what the source holds now.
+/// The projection of the source's current items.
 async fn expected(engine: &Engine, definition: &str) -> BTreeMap<String, String> {
     let projection = Projection::parse(definition).unwrap();
     let source = items(engine, &admit(engine, "orders")).await;
@@ -128,8 +128,8 @@ async fn an_index_is_built_and_follows_under_its_own_key() {
     assert_eq!(held(&engine, "by_city").await, expected(&engine, definition).await);
     assert_eq!(admit(&engine, "by_city").container().index_status(), "Active");
 
-    put(&engine, order("3", "p3", "Lima", 0)).await; // moves to another key
-    put(&engine, Object::new().with("id", "4").with("pk", "p4").into()).await; // has none any more
+    put(&engine, order("3", "p3", "Lima", 0)).await; // its key in the index changes
+    put(&engine, Object::new().with("id", "4").with("pk", "p4").into()).await; // it has no key value any more
     delete(&engine, &admit(&engine, "orders"), "5", "p5").await.result.unwrap();
     caught_up(&engine, "by_city").await;
     let now = held(&engine, "by_city").await;
@@ -143,7 +143,7 @@ async fn an_index_is_built_and_follows_under_its_own_key() {
     assert_sound(&engine).await;
 }
 
-/// Its source tells of everything that happened on the way, at one LSN.
+/// The versions of the intermediate states in a batch all have the same LSN.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_holds_what_a_batch_has_come_to() {
     let engine = shop().await;
@@ -244,7 +244,7 @@ async fn an_index_stays_with_autoscale_and_its_items_as_long_as_those_of_the_sou
 async fn an_index_needs_a_source_a_projection_and_autoscale() {
     let engine = shop().await;
     let refused = async |definition: ContainerDefinition, throughput| {
-        try_add(&engine, definition, throughput).await.err().expect("is refused").kind
+        try_add(&engine, definition, throughput).await.err().expect("the definition is invalid").kind
     };
     let unsaid = || ThroughputRequest::Unspecified;
     let mut nowhere = index("i", "/city", "SELECT * FROM c");
@@ -259,7 +259,11 @@ async fn an_index_needs_a_source_a_projection_and_autoscale() {
     for id in ["2", "3", "4", "5"] {
         add(&engine, id, "/city", "SELECT * FROM c").await;
     }
-    assert_eq!(refused(index("6", "/city", "SELECT * FROM c"), unsaid()).await, Kind::Invalid, "five are the most");
+    assert_eq!(
+        refused(index("6", "/city", "SELECT * FROM c"), unsaid()).await,
+        Kind::Invalid,
+        "five indexes are the maximum"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -279,7 +283,7 @@ async fn a_source_stays_while_it_has_an_index_and_keeps_versions_only_for_that_l
     engine.catalog.delete_container(index.rid).await.unwrap();
     assert!(names(&engine).is_empty() && !admit(&engine, "orders").container().schema.keeps_versions);
     put(&engine, order("2", "p", "Rome", 1)).await;
-    // What is there already is built anew.
+    // A new index is built from the existing items.
     add(&engine, "by_city", "/city", "SELECT * FROM c").await;
     caught_up(&engine, "by_city").await;
     assert_eq!(held(&engine, "by_city").await.len(), 2);
@@ -288,7 +292,7 @@ async fn a_source_stays_while_it_has_an_index_and_keeps_versions_only_for_that_l
     engine.catalog.delete_container(source).await.unwrap();
 }
 
-/// Numbers that are the same in every run.
+/// A pseudo-random generator with the same numbers in every run.
 struct Chance(u64);
 
 impl Chance {
@@ -305,7 +309,7 @@ async fn split(engine: &Engine, name: &str) {
 }
 
 async fn merge(engine: &Engine, name: &str) {
-    // The job waits for whoever holds what it merges: nobody here.
+    // The job waits for readers that hold its partitions; here none does.
     let ranges: Vec<u32> = admit(engine, name).container().partitions.iter().map(|one| one.range.id).take(2).collect();
     let named = ContainerName::Named { database: "db", container: name };
     let Ok(job) = engine.merge(named, &ranges).await else { return };
@@ -326,7 +330,7 @@ async fn change(engine: &Engine, chance: &mut Chance) {
     let at = admit(engine, "orders");
     match chance.below(10) {
         0..6 => put(engine, order(&id, &key, city, chance.below(100) as i64)).await,
-        // May not be there.
+        // The item may not exist.
         6..8 => drop(delete(engine, &at, &id, &key).await),
         8 => {
             let (renamed, options) = (order(&chance.below(40).to_string(), &key, city, 0), WriteOptions::default());
@@ -374,7 +378,7 @@ async fn in_a_copied_database_an_index_follows_the_copied_source() {
     for n in 50..60 {
         put(&engine, order(&n.to_string(), "p", "Rome", 1)).await;
     }
-    // There and back, from wherever the index has come to: some of it was built here, under these names.
+    // Copied there and back, at any progress of the index: part of it was built in the first database, under these ids.
     for (from, to) in [("db", "copy"), ("copy", "db")] {
         let job = engine.copy_database(from, to).await.unwrap();
         assert_eq!(engine.job_ended(job).await.unwrap().outcome, Some(JobOutcome::Done));
@@ -415,11 +419,11 @@ async fn what_time_or_a_deleted_key_takes_from_the_source_leaves_the_index() {
     caught_up(&engine, "by_city").await;
     let left = held(&engine, "by_city").await;
     assert_eq!(left, expected(&engine, definition).await);
-    assert_eq!(left.len(), 10, "the odd ones of two keys");
+    assert_eq!(left.len(), 10, "the odd items of two keys");
     assert_sound(&engine).await;
 }
 
-/// Whether an item is over is decided when it is asked for: until it is purged it may come back.
+/// Expiry is evaluated when an item is read: until it is purged, an expired item may become live again.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_over_while_an_index_is_built_comes_back_with_its_source() {
     let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));

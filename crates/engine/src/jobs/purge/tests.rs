@@ -1,4 +1,4 @@
-//! Items whose time is over, seen through everything that reads, before and after they are swept up.
+//! Expired items through every read path, before and after they are purged.
 
 use super::*;
 use crate::catalog::NewContainer;
@@ -15,7 +15,7 @@ struct World {
     env: Arc<ManualEnv>,
 }
 
-/// A container `c` with this default.
+/// An account with a container `c` that has this default TTL.
 async fn world(default_ttl: Option<i32>) -> World {
     let env = Arc::new(ManualEnv::at(START_MS, 1));
     let later = SyncPolicy::SyncedWithin(Duration::from_secs(3600));
@@ -48,7 +48,7 @@ impl World {
         self.engine.catalog.replace_container(self.at().container().rid, replace).await.unwrap();
     }
 
-    /// The ids there are, as everything that reads sees them; it must be the same for all.
+    /// The ids of the live items; checks that every read path returns the same ones.
     async fn ids(&self) -> Vec<String> {
         let (at, quota) = (self.at(), PageLimit { items: 100, bytes: 1 << 20 });
         let page = self.engine.list_items(&at, &FeedRange::Container, None, quota, None).await.result.unwrap();
@@ -62,7 +62,7 @@ impl World {
             quota,
         };
         let page = self.engine.change_feed(&at, &request, None).await.result.unwrap();
-        assert_eq!(page.changes.len(), listed.len(), "the change feed shows what is there");
+        assert_eq!(page.changes.len(), listed.len(), "the change feed returns the live items");
         for (text, want) in [
             ("SELECT VALUE COUNT(1) FROM c", vec![listed.len().to_string()]),
             ("SELECT VALUE c.id FROM c", quoted(&listed)),
@@ -102,7 +102,7 @@ impl World {
         sweep(&self.engine.catalog.current().upgrade().unwrap(), looks, self.env.as_ref(), || true).await;
     }
 
-    /// Rows there are, over or not.
+    /// The number of stored items, expired or not.
     fn stored(&self) -> u64 {
         self.at().container().items()
     }
@@ -114,7 +114,7 @@ fn quoted(ids: &[String]) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_combination_of_a_default_and_a_time_of_its_own() {
-    // When the item without a ttl, with -1 and with 5 are gone.
+    // The second at which the items without a ttl, with -1 and with 5 expire.
     for (default_ttl, gone) in [
         (None, [None, None, None]),
         (Some(-1), [None, None, Some(6)]),
@@ -144,7 +144,7 @@ async fn another_default_takes_effect_at_once() {
     world.default(Some(20)).await;
     assert_eq!(world.ids().await, ["y"]);
     world.default(Some(80)).await;
-    assert_eq!(world.ids().await, ["x", "y"], "what was not swept up is there again");
+    assert_eq!(world.ids().await, ["x", "y"], "an expired item that was not purged is live again");
     world.pass_s(60);
     assert!(world.ids().await.is_empty());
     world.default(None).await;
@@ -160,7 +160,7 @@ async fn what_is_over_is_in_nobodys_way() {
     let gone = delete(&world.engine, &world.at(), "x", "a").await;
     assert_eq!(kind(gone), Kind::NotFound);
     let second = world.put(Verb::Create, "x", None).await.result.unwrap();
-    assert!(second.created && second.record.unwrap().docnum != first.docnum, "another item, with another rid");
+    assert!(second.created && second.record.unwrap().docnum != first.docnum, "a new item with a new _rid");
     assert_eq!((world.ids().await, world.stored()), (vec!["x".to_owned(), "y".to_owned()], 2));
 
     world.pass_s(11);
@@ -170,7 +170,7 @@ async fn what_is_over_is_in_nobodys_way() {
     let (at, options) = (world.at(), WriteOptions::default());
     let renamed = world.engine.replace_item(&at, Some(&pk("a")), Target::Named("y"), body.into(), &options).await;
     renamed.result.unwrap();
-    assert_eq!((world.ids().await, world.stored()), (vec!["x".to_owned()], 1), "a name that is free again");
+    assert_eq!((world.ids().await, world.stored()), (vec!["x".to_owned()], 1), "the name of an expired item is free");
     assert_sound(&world.engine).await;
 }
 
@@ -209,7 +209,7 @@ async fn what_is_over_is_swept_up_and_told_of_as_expired() {
         quota: PageLimit { items: 1000, bytes: 1 << 24 },
     };
     let page = world.engine.change_feed(&world.at(), &request, None).await.result.unwrap();
-    let ChangedItems::Versions(versions) = page.changes else { panic!("versions were asked for") };
+    let ChangedItems::Versions(versions) = page.changes else { panic!("the request was for versions") };
     assert_eq!(versions.len(), 400);
     assert!(versions.iter().all(|version| version.kind == VersionKind::Expire && version.previous.is_some()));
 }
@@ -224,7 +224,7 @@ async fn nothing_is_looked_at_twice_without_a_reason() {
     let home = &at.container().partitions
         [at.container().map.locate(&pk("a").effective(at.container().schema.key.as_ref().unwrap()))];
     let due = |now_ms| looks.0[&home.range.shard].is_due(at.container(), home, now_ms);
-    assert!(!due(START_MS + 10_999) && due(START_MS + 11_000), "when the first is due");
+    assert!(!due(START_MS + 10_999) && due(START_MS + 11_000), "due when the first item expires");
     world.put(Verb::Create, "y", None).await.result.unwrap();
-    assert!(looks.0[&home.range.shard].is_due(at.container(), home, START_MS), "when something was written");
+    assert!(looks.0[&home.range.shard].is_due(at.container(), home, START_MS), "due after a write");
 }

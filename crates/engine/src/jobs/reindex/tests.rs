@@ -1,4 +1,4 @@
-//! The index follows the policy, whatever happens meanwhile.
+//! The index converges to the policy, with concurrent writes, further policies and crashes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -72,7 +72,7 @@ async fn a_policy_that_asks_for_the_same_rows_rebuilds_nothing() {
     assert_sound(&engine).await;
 }
 
-/// One who creates, replaces and deletes until told to stop; nothing of it may fail.
+/// A writer that creates, replaces and deletes until `stop` is set; no request may fail.
 async fn write_on(engine: Arc<Engine>, task: usize, stop: Arc<AtomicBool>) {
     let old = admit(&engine, "c");
     for n in 0.. {
@@ -81,7 +81,7 @@ async fn write_on(engine: Arc<Engine>, task: usize, stop: Arc<AtomicBool>) {
         }
         let (id, key) = (format!("{task}-{}", n % 40), (n % 40).to_string());
         let body: Value = json::parse(format!(r#"{{"id":"{id}","pk":"{key}","n":{n}}}"#).as_bytes()).unwrap();
-        // Every other time with a container from before all the changes.
+        // Every other request uses the container version from before all changes.
         let newest = admit(&engine, "c");
         let at = if n % 2 == 0 { &newest } else { &old };
         let (pk, options) = (pk(&key), WriteOptions::default());
@@ -140,7 +140,7 @@ async fn a_crash_at_any_commit_only_postpones_it() {
     }
 }
 
-/// Containers from before schemas were numbered have rows that nobody can read.
+/// Containers from before schemas were numbered have index rows in an unreadable layout.
 #[tokio::test]
 async fn an_index_of_an_older_layout_is_built_anew() {
     let engine = account().await;
@@ -181,7 +181,7 @@ fn policies_that_come_too_fast_are_told_to_wait() {
     let kept = IndexTransformation::from_value(&transition.as_ref().unwrap().to_value()).unwrap();
     assert_eq!(kept.from, transition.as_ref().unwrap().from);
     let back = IndexTransformation::next(transition.as_ref(), indexing(8), &indexing(3)).unwrap().unwrap();
-    assert_eq!(back.from.len(), 8, "the policy that holds again is no former one");
+    assert_eq!(back.from.len(), 8, "the policy that is current again is not a former one");
     let next = IndexTransformation::next(transition.as_ref(), indexing(8), &indexing(9));
     assert_eq!(next.unwrap_err().kind, Kind::Locked);
 }

@@ -1,7 +1,7 @@
-//! Partitions split and merge while clients work, and whatever else happens meanwhile.
+//! Partitions split and merge under concurrent clients, restarts, crashes, policy changes and deletes.
 
-mod transactions; // batches and erased keys meanwhile
-mod unique; // values that one item may have
+mod transactions; // batches and delete by partition key meanwhile
+mod unique; // unique constraints meanwhile
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use crate::{
 };
 
 const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
-/// One partition, unless a test says otherwise.
+/// Containers start with one partition.
 const ONE: PartitionLimits = PartitionLimits { partition_ru_initial: 10_000, ..LIMITS };
 
 async fn one_partition() -> Arc<Engine> {
@@ -41,7 +41,7 @@ async fn done(engine: &Engine, job: u64) -> JobReport {
     report
 }
 
-/// Waits until the new map counts. The job has not ended as long as somebody reads the old partitions.
+/// Waits until the new map is published. The job has not ended while readers hold the old partitions.
 async fn published(engine: &Engine, job: u64) {
     while engine.catalog.tree().jobs.contains_key(&job) {
         tokio::task::yield_now().await;
@@ -55,7 +55,7 @@ fn ids(engine: &Engine) -> Vec<u32> {
     admit(engine, "c").container.map.ranges().iter().map(|range| range.id).collect()
 }
 
-/// Clients that remember what they were told. Nothing of what they do may fail.
+/// Clients that remember the responses they got. No request may fail.
 struct Clients {
     stop: Arc<AtomicBool>,
     writes: Arc<AtomicU64>,
@@ -69,7 +69,7 @@ impl Clients {
         Clients { tasks: (0..4).map(task).collect(), stop, writes }
     }
 
-    /// Lets everyone write some more.
+    /// Waits until the clients have written some more.
     async fn go_on(&self) {
         let until = self.writes.load(Ordering::Relaxed) + 200;
         while self.writes.load(Ordering::Relaxed) < until {
@@ -103,7 +103,7 @@ async fn client(
         n += 1;
         let id = format!("{task}-{}", n % 60);
         let key = pk(&key_of(&id));
-        // Every other time with a container from before all the changes.
+        // Every other request uses the container version from before all changes.
         let newest = admit(&engine, "c");
         let at = if n % 2 == 0 { &newest } else { &old };
         let place = if n % 5 == 0 && known.get(&id).is_some_and(Option::is_some) {
@@ -118,7 +118,7 @@ async fn client(
             known.insert(id.clone(), Some(n));
             written.place
         };
-        // As an SDK does: the newest token of every range it has heard of.
+        // As an SDK does: the newest token of every range that a response named.
         let place = place.unwrap();
         session.0.retain(|(range, _)| *range != place.range);
         session.0.push((place.range, place.lsn));
@@ -128,7 +128,7 @@ async fn client(
                 assert!(std::str::from_utf8(record.body()).unwrap().contains(&format!("\"n\":{n}")))
             }
             (None, Err(error)) => assert_eq!(error.kind, Kind::NotFound),
-            (known, found) => panic!("{id}: {known:?} was told, {found:?} is there"),
+            (known, found) => panic!("{id}: the response said {known:?}, the read found {found:?}"),
         }
         writes.fetch_add(1, Ordering::Relaxed);
         tokio::task::yield_now().await;
@@ -136,7 +136,7 @@ async fn client(
     known
 }
 
-/// What clients were told is there, what was there before is there, and no more.
+/// The container has the items that clients wrote and those from before, and no others.
 async fn check(engine: &Arc<Engine>, known: &BTreeMap<String, Option<i64>>) {
     let at = admit(engine, "c");
     for (id, n) in known {
@@ -195,7 +195,7 @@ async fn s45_s46_s47_a_split_halves_and_keeps_every_key_whole() {
     assert!(middle.0 == middle.1 && lower.keys.min == before.container.map.ranges()[0].keys.min);
     for (n, was) in etags.iter().enumerate() {
         let now = read(&engine, &at, &n.to_string(), &(n % 90).to_string()).await.result.unwrap();
-        assert_eq!(now, *was, "the same item, number, LSN and etag");
+        assert_eq!(now, *was, "the same item, docnum, LSN and etag");
     }
     let lsn = before.container.partitions[0].lsn();
     assert!(at.container.partitions.iter().all(|partition| partition.lsn() == lsn));
@@ -215,12 +215,12 @@ async fn sessions_of_a_parent_mean_something_at_its_children() {
     assert!(read((0, place.lsn)).await.is_ok());
     assert_eq!(read((0, place.lsn + 1)).await.unwrap_err().kind, Kind::SessionNotAvailable);
     let next = create(&engine, &at, "y", "x").await.place.unwrap();
-    assert_eq!(next.lsn, place.lsn + 1, "children go on from the parent's LSN");
+    assert_eq!(next.lsn, place.lsn + 1, "children continue from the parent's LSN");
     let ids = ids(&engine);
     let job = engine.merge(C, &ids).await.unwrap();
     published(&engine, job).await;
     let merged = create(&engine, &admit(&engine, "c"), "z", "x").await.place.unwrap();
-    assert_eq!(merged.lsn, next.lsn + 2, "a merged partition begins behind all that its parents wrote");
+    assert_eq!(merged.lsn, next.lsn + 2, "a merged partition begins after all LSNs of its parents");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
@@ -242,7 +242,7 @@ async fn writers_wait_at_the_fence_and_readers_do_not() {
         let place = writer.await.unwrap();
         drop(at);
         done(&engine, job).await;
-        assert!(ids(&engine).contains(&place.range), "it was written to a child");
+        assert!(ids(&engine).contains(&place.range), "the item was written to a child");
     }
     engine.catalog.chores().ended().await;
     assert_sound(&engine).await;
@@ -259,7 +259,7 @@ async fn whoever_reads_the_parent_reads_it_to_the_end() {
     for n in 0..600 {
         assert!(read(&engine, &old, &n.to_string(), &(n % 90).to_string()).await.result.is_ok());
     }
-    assert!(engine.jobs().iter().all(|report| report.outcome.is_none()), "it waits for us");
+    assert!(engine.jobs().iter().all(|report| report.outcome.is_none()), "the job waits for this reader");
     drop(old);
     done(&engine, job).await;
     all_erased(&engine).await;
@@ -292,7 +292,7 @@ async fn s59_a_stop_at_any_step_only_postpones_it() {
         let closing = tokio::spawn({
             let engine = engine.clone();
             async move {
-                // Writers at the fence go on when the job lets go of its turn.
+                // Writers at the fence continue when the job releases the catalog lock.
                 engine.catalog.jobs().close();
                 engine.catalog.chores().ended().await;
             }
@@ -315,7 +315,7 @@ async fn s59_a_stop_at_any_step_only_postpones_it() {
     }
 }
 
-/// The next run of the program, on a store that is well again, when its jobs are done.
+/// Restarts the engine on a store without faults and waits until its jobs are done.
 async fn restarted(engine: Arc<Engine>, script: &FaultPlan) -> Arc<Engine> {
     let (store, _) = engine.catalog.hands();
     engine.close().await;
@@ -343,7 +343,7 @@ async fn a_crash_at_any_commit_loses_nothing() {
     }
 }
 
-/// A job is given up and, before that is durable, the program ends: the next one goes on with the job, and with its log.
+/// The process ends before the abort of a job is durable: the next process resumes the job with its change log.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_crash_while_a_job_is_given_up_loses_nothing() {
     for at in 0..4 {
@@ -453,7 +453,7 @@ async fn what_cannot_be_split_or_merged_is_refused() {
     done(&engine, job).await;
 }
 
-/// All ids, a few at a time; `between` is called after every page.
+/// All ids, in small pages; `between` is called after every page.
 async fn listed(engine: &Engine, scope: &FeedRange, between: &mut impl AsyncFnMut(usize)) -> Vec<String> {
     let (mut ids, mut from) = (Vec::new(), None);
     for page in 0.. {
@@ -518,12 +518,12 @@ async fn s48_pages_go_on_across_splits_and_merges() {
                 });
             }
             found.sort_by_key(|id| id.parse::<u32>().unwrap());
-            assert_eq!(found, (0..600).map(|n| n.to_string()).collect::<Vec<_>>(), "way {way}, {scopes:?}");
+            assert_eq!(found, (0..600).map(|n| n.to_string()).collect::<Vec<_>>(), "reader {way}, {scopes:?}");
         }
     }
 }
 
-/// As SDKs do it when they hear that a range is gone: its token is shown to each of its children.
+/// As SDKs do when a range was split: they send its continuation to each of its children.
 #[tokio::test]
 async fn a_token_of_a_parent_is_good_at_its_children() {
     let engine = one_partition().await;
@@ -546,10 +546,10 @@ async fn a_token_of_a_parent_is_good_at_its_children() {
             from = page.next;
         }
     }
-    assert_eq!(found.len(), 600, "nothing twice");
+    assert_eq!(found.len(), 600, "no item twice");
     found.sort_unstable();
     found.dedup();
-    assert_eq!(found.len(), 600, "nothing missing");
+    assert_eq!(found.len(), 600, "no item missing");
 }
 
 async fn in_one_page(engine: &Engine, at: &crate::Admitted, range: u32, text: &str) -> Vec<String> {
@@ -586,7 +586,7 @@ async fn s48_a_range_that_is_gone_is_still_listed_and_queried_by_its_id() {
     let [one, three, four, two] =
         [listed(1).await, listed(3).await, listed(4).await, listed(2).await].map(Result::unwrap);
     assert_eq!(listed(0).await.unwrap(), 600);
-    assert_eq!((one + two, three + four), (600, one), "neither more nor less than what each covered");
+    assert_eq!((one + two, three + four), (600, one), "each id returns exactly what its range covered");
     assert!(two < listed(5).await.unwrap() && matches!(listed(6).await.unwrap_err().kind, Kind::Moved { .. }));
     let ordered = in_one_page(&engine, &at, 0, "SELECT VALUE c.id FROM c ORDER BY c.id").await;
     assert!(ordered.len() == 600 && ordered.is_sorted());

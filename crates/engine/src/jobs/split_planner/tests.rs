@@ -1,4 +1,4 @@
-//! Partitions come by themselves when there is more to store or to give.
+//! Partitions split automatically when size or throughput requires it.
 
 use super::*;
 use crate::testing::*;

@@ -1,4 +1,4 @@
-//! Items by chance, in an account: policies, partition keys, partitions.
+//! Random worlds: items in an account, with random policies, partition keys and partitions.
 
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
@@ -22,19 +22,20 @@ pub struct Case {
     pub keys: &'static [&'static str],
     pub partitions: u32,
     pub policy: Value,
-    /// Properties that the container computes: of themselves, so that a scan of the items tells what they are.
+    /// Computed properties, each equal to the stored property of its name, so that a scan of the items has their
+    /// values.
     pub computed: Vec<&'static str>,
-    /// Body, and what the write says about indexing.
+    /// Body, and the indexing directive of the write.
     pub items: Vec<(Value, Option<bool>)>,
-    /// How much later it is whenever someone looks.
+    /// How far each reading of the clock advances it.
     pub step_ms: u64,
     pub sharing: Parallelism,
     pub geospatial: Geospatial,
-    /// Whether a partition is split in the end.
+    /// Whether a partition is split during the last query.
     pub splits: bool,
 }
 
-/// One partition for every hundred RU/s, so that tests have as many as they like.
+/// One partition for every hundred RU/s, so that tests can have any number of partitions.
 pub const LIMITS: PartitionLimits = PartitionLimits {
     partition_ru_max: 10_000,
     partition_ru_initial: 100,
@@ -55,7 +56,7 @@ pub const LIMITS: PartitionLimits = PartitionLimits {
 
 const CONTAINER: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
 
-/// However little there is, it is done by several threads, a few items each.
+/// Several threads run every page, however small, with a few items in a morsel.
 pub const SHARED: Parallelism = Parallelism { alone_us_max: 0.0, docnums: 7, found: 3 };
 
 const KEYS: &[&[&str]] =
@@ -79,7 +80,7 @@ impl Case {
             let stem = "x".repeat([299, 1000, 1001][chance.below(3)]);
             items.iter_mut().for_each(|(item, _)| lengthen(item, &stem));
         }
-        // Many items that match nothing make an index worth its while.
+        // Many items that match nothing make an index worth using.
         let fillers = [0, 60, 150][chance.below(3)];
         items.extend((0..fillers).map(|n| (filler(n), None)));
         for (at, (item, _)) in items.iter_mut().enumerate() {
@@ -89,12 +90,12 @@ impl Case {
         let computed = computed(items.len() + partitions as usize, keys);
         let step_ms = [0, 0, 0, 700, 3_000][chance.below(5)];
         let sharing = if items.len() % 2 == 1 { SHARED } else { Parallelism::USUAL };
-        // Where time flies, a split takes for ever.
+        // With a clock that jumps, a split would not end.
         let splits = chance.once_in(3) && step_ms == 0;
         Case { keys, partitions, policy, computed, items, step_ms, sharing, geospatial, splits }
     }
 
-    /// Nothing by chance.
+    /// A case without random parts.
     pub fn of(policy: Value, partitions: u32, items: Vec<(Value, Option<bool>)>) -> Case {
         let (computed, sharing, geospatial) = (Vec::new(), Parallelism::USUAL, Geospatial::Geography);
         Case { keys: &["/pk"], partitions, policy, computed, items, step_ms: 0, sharing, geospatial, splits: false }
@@ -136,7 +137,7 @@ impl Display for Case {
     }
 }
 
-/// A spatial index of a plane is of a part of it; some of what there is lies outside.
+/// A planar spatial index needs a bounding box; some of the geometries lie outside.
 fn bound(policy: &mut Value) {
     let sides = Object::new().with("xmin", -20.0).with("ymin", -20.0).with("xmax", 20.0).with("ymax", 20.0);
     let Value::Object(policy) = policy else { return };
@@ -151,14 +152,14 @@ fn bound(policy: &mut Value) {
 
 const COMPUTED: &[&str] = &["a", "b", "n", "s", "t", "o", "loc"];
 
-/// In half of the cases some of them; a partition key is not computed.
+/// Some of the properties, in half of the cases; never a partition key.
 fn computed(turn: usize, keys: &[&str]) -> Vec<&'static str> {
     let is_key = |name: &str| keys.iter().any(|key| key.split('/').nth(1) == Some(name));
     let chosen = COMPUTED.iter().enumerate().filter(|(at, _)| turn % 2 == 1 && (turn / 2 + at).is_multiple_of(3));
     chosen.map(|(_, name)| *name).filter(|name| !is_key(name)).collect()
 }
 
-/// Strings that an index has only the beginning of, and the same one of all.
+/// Makes strings so long that an index stores only their beginning, which they all share.
 fn lengthen(item: &mut Value, stem: &str) {
     if let Value::Object(object) = item
         && let Some(Value::String(text)) = object.get("s")
@@ -172,7 +173,7 @@ fn filler(n: usize) -> Value {
     Object::new().with("pk", (n % 17) as i64 + 100).with("z", n as i64).into()
 }
 
-/// A document with a partition key from few values.
+/// A random document with a partition key from few values.
 pub fn keyed(chance: &mut Choices<'_>, keys: &[&str]) -> Value {
     let mut item = document(chance);
     if !chance.once_in(8) {
@@ -184,7 +185,7 @@ pub fn keyed(chance: &mut Choices<'_>, keys: &[&str]) -> Value {
         };
         item.set("pk", key);
     }
-    // A filter for 0 goes to the key 0 and not to -0.0, as in the service; everyone else takes them for equal.
+    // A filter for 0 is routed to the key 0 and not to -0.0, as in the service; everywhere else they are equal.
     for name in keys.iter().filter_map(|key| key.strip_prefix('/')) {
         if item.get(name).and_then(Value::as_number).is_some_and(|n| n.as_f64() == 0.0) {
             item.set(name, 0i64);
@@ -199,7 +200,7 @@ pub fn keyed(chance: &mut Choices<'_>, keys: &[&str]) -> Value {
     item.into()
 }
 
-/// Time that goes on whenever someone looks, so that pages end early.
+/// A clock that advances with each reading, so that pages end early.
 struct Steps {
     now_ms: AtomicU64,
     step_ms: u64,
@@ -220,9 +221,9 @@ pub struct QueryWorld {
     pub at: Admitted,
     /// In the order of partitions, then of insertion.
     pub records: Vec<Record>,
-    /// The same, as a query sees them.
+    /// The same items, as queries see them.
     pub documents: Vec<Value>,
-    /// Those that queries may be about: no fillers.
+    /// The documents that queries are made for: no fillers.
     pub known: Vec<Value>,
 }
 
@@ -246,7 +247,7 @@ impl QueryWorld {
         }
         let map = &world.at.container.map;
         world.records.sort_by_key(|record| map.locate(&record.epk));
-        assert!(world.records.is_sorted_by_key(|record| record.docnum), "later partitions have larger numbers");
+        assert!(world.records.is_sorted_by_key(|record| record.docnum), "later partitions have larger docnums");
         world.documents = world.records.iter().map(|record| world.seen(record)).collect();
         world.known = world.documents.iter().filter(|document| document.get("z").is_none()).cloned().collect();
         world
@@ -256,13 +257,13 @@ impl QueryWorld {
         let key = PartitionKey::extract(self.at.container.schema.key.as_ref().unwrap(), item);
         let options = WriteOptions { indexed, ..WriteOptions::default() };
         let written = self.engine.create_item(&self.at, Some(&key), Verb::Create, item.clone(), &options).await;
-        // A few values are no partition keys.
+        // A few values are not allowed as partition keys.
         if let Ok(written) = written.result {
             self.records.push(written.record.unwrap());
         }
     }
 
-    /// Another item under the same id, or none any more.
+    /// Replaces a random item by another one with the same id, or deletes it.
     pub async fn disturb(&self, chance: &mut Choices<'_>, case: &Case) {
         if self.records.is_empty() {
             return;
@@ -284,7 +285,7 @@ impl QueryWorld {
         let _ = self.engine.create_item(&self.at, Some(&key), Verb::Upsert, item, &options).await;
     }
 
-    /// Splits the largest partition, if it has more than one key. Who asks goes on with what is given here.
+    /// Splits the largest partition, if it has more than one key. Later requests use the returned value.
     pub async fn split(&self) -> Admitted {
         self.engine.resume_chores().await.unwrap();
         if let Ok(job) = self.engine.split(CONTAINER, None, None).await {
@@ -301,7 +302,7 @@ impl QueryWorld {
         json::parse(&text).unwrap()
     }
 
-    /// What a scope covers, and the scope.
+    /// A random scope, and the keys that it covers.
     pub fn scope(&self, chance: &mut Choices<'_>) -> (FeedRange, EpkRange) {
         let definition = self.at.container.schema.key.as_ref().unwrap();
         let ranges = self.at.container.map.ranges();
@@ -365,7 +366,7 @@ impl QueryWorld {
     }
 }
 
-/// Pages small enough to be many, but not hundreds.
+/// A page size that is small enough for many pages, but not for hundreds.
 pub fn size(chance: &mut Choices<'_>, rows: usize) -> PageSize {
     let least = rows / 24 + 1;
     let bytes = if chance.once_in(4) && rows < 60 { 100 } else { 1 << 22 };

@@ -1,4 +1,4 @@
-//! What `ORDER BY` is told when no index has its order.
+//! Error messages for an `ORDER BY` whose order no index has.
 
 use super::*;
 use crate::testing::parse;
@@ -8,7 +8,7 @@ use pleiad_partition::{IndexingConfig, Schema, SizeLimits};
 const WITHOUT: &str = r#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/n/?"}]}"#;
 const WITH: &str = r#"{"compositeIndexes":[[{"path":"/a"},{"path":"/n","order":"descending"}]]}"#;
 
-/// A container on its way from one policy to another, or arrived.
+/// The schema of a container, during or after a change from one indexing policy to another.
 fn schema(policy: &str, former: Option<&str>) -> Schema {
     let definition = |policy: &str| {
         let body = format!(r#"{{"id":"c","partitionKey":{{"paths":["/pk"]}},"indexingPolicy":{policy}}}"#);
@@ -29,7 +29,7 @@ fn a_path_that_is_missing_and_one_that_is_on_its_way_are_told_apart() {
     let missing =
         r#"Order-by item requires a corresponding index path. Include "/n/?" in the container's indexing policy."#;
     assert_eq!(told(schema(WITHOUT, None)), missing);
-    assert_eq!(told(schema(WITHOUT, Some(WITH))), missing, "it is on its way out");
+    assert_eq!(told(schema(WITHOUT, Some(WITH))), missing, "the index is being removed");
     let building = told(schema(WITH, Some(WITHOUT)));
     assert!(building.contains("\"/n/?\" cannot be used yet.") && building.contains("being built"), "{building}");
 }

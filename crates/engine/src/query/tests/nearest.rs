@@ -1,4 +1,5 @@
-//! The nearest items are those that sorting all of them gives, whatever index the policy has, and whatever happened before.
+//! Vector search returns the items that a sort of all items would return, whatever vector index the policy has, and
+//! whatever changed before.
 //!
 //! ```text
 //! again: PLEIAD_NEAREST_SEED=17 cargo test --release -p pleiad-engine query::tests::nearest
@@ -26,7 +27,7 @@ const TYPES: [VectorDataType; 4] =
     [VectorDataType::Float32, VectorDataType::Float16, VectorDataType::Int8, VectorDataType::Uint8];
 const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
 
-/// What a container is like.
+/// The vector configuration of a container.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     function: DistanceFunction,
@@ -59,7 +60,7 @@ impl Case {
     }
 }
 
-/// An account, and what it should hold.
+/// An account, and the items that it should have.
 struct World {
     engine: std::sync::Arc<Engine>,
     case: Case,
@@ -114,7 +115,7 @@ impl World {
         self.engine.job_ended(job).await.unwrap();
     }
 
-    /// Distances of all items that have one, in order, by sorting them all.
+    /// The distances of all items that have one, in order, by a sort.
     fn sorted(&self, to: &[f32], least: i64) -> Vec<f64> {
         let distance = |item: &Value| {
             let vector = element::parse(item.get("v")?, self.case.data_type).filter(|v| v.len() == DIMENSIONS)?;
@@ -172,13 +173,13 @@ impl World {
     }
 }
 
-/// A number below `end`, of which chance gives 256 at a time.
+/// A random number below `end`; one choice has at most 256 values.
 fn many(chance: &mut Choices<'_>, end: usize) -> u64 {
     let apart = end.div_ceil(256);
     (chance.below(256.min(end)) * apart + chance.below(apart)) as u64
 }
 
-/// Whole numbers fit every type; some items have none, or one of other dimensions.
+/// Whole numbers, which fit every data type; some items have no vector, or one of other dimensions.
 fn vector(chance: &mut Choices<'_>) -> Option<Value> {
     if chance.once_in(8) {
         return None;
@@ -212,7 +213,8 @@ async fn the_nearest_are_those_that_a_sort_gives() {
     assert!(only.is_some() || indexed > 20, "an index is hardly ever used: {indexed}");
 }
 
-/// A graph, or codes, may miss a few of the nearest; what they give is there, at its true distance, the nearest first.
+/// A graph, or quantized vectors, may miss a few of the nearest; the items that they return exist and have their true
+/// distance, the nearest first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sketches_give_what_is_there_and_nearly_all_of_the_nearest() {
     for (seed, index, way) in [(1, "diskANN", "graph"), (2, "quantizedFlat", "codes")] {
@@ -240,7 +242,7 @@ async fn sketches_give_what_is_there_and_nearly_all_of_the_nearest() {
 }
 
 impl World {
-    /// Which part of the ten nearest is found, also behind a filter, and the way.
+    /// The share of the ten nearest that is found, with and without a filter, and the access path.
     async fn recall(&self, chance: &mut Choices<'_>) -> (f64, String) {
         let (mut hits, mut wanted, mut gone) = (0, 0, String::new());
         for turn in 0..40 {

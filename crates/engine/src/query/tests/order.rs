@@ -1,4 +1,5 @@
-//! Proves: items without the key of `ORDER BY` are where they belong, whoever finds out first who they are, and while others change.
+//! Proves: items without the key of `ORDER BY` are returned in their position, whichever query finds them first, and
+//! while other items change.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,14 +15,14 @@ use crate::{FeedRange, Verb, WriteOptions};
 const STILL: usize = 300;
 const RESTLESS: usize = 100;
 
-/// Every second one of those that stay has no `v`, and ten have a `w`; of the others none has.
+/// Every second stable item has no `v`, and ten of them have a `w`; no changing item has one.
 fn item(n: usize, has_v: bool) -> Value {
     let item = Object::new().with("id", n.to_string()).with("pk", "one");
     let item = if has_v { item.with("v", if n < STILL { 1000 + n as i64 } else { n as i64 }) } else { item };
     Value::from(if n < 10 { item.with("w", n as i64) } else { item })
 }
 
-/// The first rows, and whether they come from a walk.
+/// The first rows, and whether they come from an ordered index scan.
 async fn ask(world: &QueryWorld, sql: &str) -> (Vec<usize>, bool) {
     let asked = TestQuery { text: sql.to_owned(), parameters: Vec::new() };
     let size = PageSize { rows: 1000, bytes: 1 << 20 };
@@ -31,7 +32,7 @@ async fn ask(world: &QueryWorld, sql: &str) -> (Vec<usize>, bool) {
     (page.rows.iter().map(id).collect(), page.report.ways.iter().any(|(way, _)| way.starts_with("index")))
 }
 
-/// Gives these many a value and takes it away again.
+/// Gives this many items a value and removes it again.
 async fn disturb(world: &QueryWorld, restless: usize, stop: &AtomicBool) {
     let key = PartitionKey::parse(r#"["one"]"#).unwrap();
     let mut round = 0;
@@ -43,7 +44,7 @@ async fn disturb(world: &QueryWorld, restless: usize, stop: &AtomicBool) {
     }
 }
 
-/// A walk that meets what the index does not order sorts instead, at the same moment.
+/// An ordered scan that reads values without an order in the index sorts instead, at the same snapshot.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nobody_is_met_twice_when_a_walk_ends_in_a_sort() {
     let list = |n: usize| {
@@ -106,7 +107,7 @@ async fn everybody_finds_the_items_without_the_key() {
     writer.await.unwrap();
 }
 
-/// Who has to give up leaves what it knows to the next, and says how to spare it.
+/// A query that times out leaves the candidates so far to the next one, and its message says how to avoid the scan.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_first_look_that_takes_too_long_goes_on_with_the_next_query() {
     let long = |n: usize| {
@@ -114,7 +115,7 @@ async fn a_first_look_that_takes_too_long_goes_on_with_the_next_query() {
         (Value::from(item.with("text", "x".repeat(60_000))), None)
     };
     let policy = json::parse(br#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/text/*"}]}"#).unwrap();
-    // Every look at the clock takes a while, and there is one for each megabyte.
+    // Every reading advances the clock by six seconds, and there is one for each megabyte.
     let case = Case { step_ms: 6_000, ..Case::of(policy, 1, (0..STILL).map(long).collect()) };
     let world = QueryWorld::open(&case).await;
     let mut given_up = 0;

@@ -1,11 +1,11 @@
-//! The exam of plans, with a number of seeds; and single cases of it.
+//! The exam of query plans, with a number of seeds; and single cases of it.
 //!
 //! A failure prints the smallest set of items that still shows it, with the seed of its world:
 //!
 //! ```text
 //! again: PLEIAD_PLAN_SEED=17 cargo test --release -p pleiad-engine query::tests::plan
 //! longer: PLEIAD_PLAN_WORLDS=5000 cargo test …
-//! for ever: cargo +nightly fuzz run worlds
+//! without an end: cargo +nightly fuzz run worlds
 //! ```
 
 use pleiad_model::policy::Geospatial;
@@ -36,12 +36,12 @@ async fn worlds_by_seed_pass_the_exam() {
     }
     if only.is_none() {
         for way in ["scan", "key", "index", "composite", "order", "over a split", "behind a cut key"] {
-            assert!(ways.get(way).is_some_and(|times| *times > 10), "{way} is hardly ever gone: {ways:?}");
+            assert!(ways.get(way).is_some_and(|times| *times > 10), "{way} is hardly ever executed: {ways:?}");
         }
     }
 }
 
-/// A fuzzer's bytes end somewhere.
+/// The bytes of a fuzzer may end anywhere.
 #[test]
 fn short_inputs_make_worlds_too() {
     for length in [0, 1, 40, 300] {
@@ -50,7 +50,7 @@ fn short_inputs_make_worlds_too() {
     }
 }
 
-/// Items come and go while a client reads: pages go on and end, whatever it was.
+/// Items are replaced and deleted while a client reads: whatever the query, its pages continue and come to an end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_go_on_while_items_change() {
     for seed in 0..12 {
@@ -69,7 +69,7 @@ async fn pages_go_on_while_items_change() {
                 let query = sent(&asked, FeedRange::Container, size, from, true);
                 let answer = world.engine.query_items(&world.at, query, None).await;
                 let page = match answer.result {
-                    // In some worlds the clock jumps whenever someone looks at it.
+                    // In some worlds the clock jumps at each reading.
                     Err(error) if error.kind == Kind::TimedOut && case.step_ms > 0 => break,
                     result => result.unwrap_or_else(|error| panic!("{error}: {asked}\n{case}seed {seed}")),
                 };
@@ -85,7 +85,7 @@ async fn pages_go_on_while_items_change() {
     }
 }
 
-/// Items with these values at `s` among many without, and what a query says of them by pages of one row.
+/// Checks a query, in pages of one row, over items with these values at `s` among many items without.
 async fn check_known(policy: &str, values: &[String], fillers: usize, sql: &str) {
     let item = |at: usize, s: Option<&String>| {
         let item = pleiad_model::Object::new().with("id", at.to_string()).with("pk", at as i64);
@@ -105,7 +105,7 @@ async fn check_known(policy: &str, values: &[String], fillers: usize, sql: &str)
     }
 }
 
-/// Rows in order of arrival end a page when its time is over; what needs all items is given up after a minute.
+/// A page of unordered rows ends when its time has elapsed; a query that needs all items times out after a minute.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_query_that_has_to_see_everything_is_given_up_after_a_minute() {
     let item =
@@ -123,7 +123,7 @@ async fn a_query_that_has_to_see_everything_is_given_up_after_a_minute() {
     }
 }
 
-/// However few items are met: the time is spent inside them.
+/// However few items are read: the time is spent on evaluating them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn items_that_take_long_end_a_page_too() {
     const ITEMS: i64 = 8;
@@ -152,7 +152,7 @@ async fn items_that_take_long_end_a_page_too() {
     assert!((2..=ITEMS).contains(&pages), "{pages}");
 }
 
-/// A query that fails half-way has read what it has read.
+/// A query that fails half-way is charged for what it has read.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_query_that_fails_is_paid_for() {
     let item =
@@ -169,11 +169,12 @@ async fn a_query_that_fails_is_paid_for() {
             most_ru = most_ru.max(answer.charge_ru);
         }
     }
-    // Two of three partitions were read before the time was over.
+    // Two of three partitions were read before the time elapsed.
     assert!(most_ru > 2.0 * pleiad_partition::price::QUERY_RU, "{most_ru}");
 }
 
-/// Short queries are tried on the spot. One that turns out to be long is done again on a thread, and counts once.
+/// Short queries are tried without blocking. One that turns out to be long is retried on a blocking thread, and counts
+/// once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_query_that_moves_to_a_thread_counts_once() {
     let item =
@@ -192,7 +193,7 @@ async fn a_query_that_moves_to_a_thread_counts_once() {
     }
 }
 
-/// Pieces are nobody's business: not on the bill, and not in the report.
+/// Morsels change neither the charge nor the report.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_query_that_is_shared_out_says_and_costs_what_it_does_alone() {
     let item = |at: i64| {
@@ -222,7 +223,7 @@ async fn a_query_that_is_shared_out_says_and_costs_what_it_does_alone() {
     }
 }
 
-/// An index tells strings longer than 1,000 bytes apart (300 in a composite index), but does not order them.
+/// An index distinguishes strings longer than 1,000 bytes (300 in a composite index), but does not order them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_in_the_order_of_long_strings() {
     const COMPOSITE: &str = r#"{"compositeIndexes":[[{"path":"/s"},{"path":"/a","order":"descending"}]]}"#;

@@ -1,4 +1,4 @@
-//! Batches and erased keys while partitions are split and merged.
+//! Transactional batches and delete by partition key while partitions are split and merged.
 
 use super::*;
 use crate::{BatchAction, BatchOperation, OperationOutcome, PageLimit};
@@ -13,7 +13,7 @@ fn upsert(id: &str, key: &str, n: i64) -> BatchOperation {
     operation(BatchAction::Upsert(body.into()), None)
 }
 
-/// Two items that are only ever written together: whoever reads both finds them equal.
+/// Writes two items always together and checks that a reader of both finds them equal.
 async fn pairs(engine: Arc<Engine>, key: String, stop: Arc<AtomicBool>) -> i64 {
     let (old, mut n) = (admit(&engine, "c"), 0);
     while !stop.load(Ordering::Relaxed) {
@@ -27,7 +27,10 @@ async fn pairs(engine: Arc<Engine>, key: String, stop: Arc<AtomicBool>) -> i64 {
         let read = engine.run_batch(&newest, Some(&pk(&key)), &reads, None).await.result.unwrap();
         for answer in read {
             let Ok(OperationOutcome::Read(record)) = answer.result else { panic!("{key}: {answer:?}") };
-            assert!(record.body().ends_with(format!("\"n\":{n}}}").as_bytes()), "{key}: half of a batch");
+            assert!(
+                record.body().ends_with(format!("\"n\":{n}}}").as_bytes()),
+                "{key}: only half of the batch is visible"
+            );
         }
         tokio::task::yield_now().await;
     }

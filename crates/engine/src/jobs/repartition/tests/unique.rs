@@ -1,4 +1,4 @@
-//! Unique values while partitions split and merge: whoever was told that a value is theirs is the only one.
+//! Unique values while partitions split and merge: at most one item has a value at any time.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use pleiad_model::policy::ContainerDefinition;
 use super::*;
 use crate::catalog::NewContainer;
 
-/// Who has which value of which key, as clients were told.
+/// The id that owns a value, by partition key and value, according to the responses that clients got.
 type Owners = Arc<Mutex<HashMap<(u64, u64), String>>>;
 
 const KEYS: u64 = 24;
@@ -23,7 +23,7 @@ async fn people(engine: &Engine) {
     engine.catalog.create_container(db.rid, new).await.unwrap();
 }
 
-/// Claims values that others want as well, and gives some back.
+/// Claims values that other tasks want as well, and releases some.
 async fn claim(engine: Arc<Engine>, task: u64, stop: Arc<AtomicBool>, owners: Owners) -> u64 {
     let mut claimed = 0;
     for n in 0u64.. {
@@ -40,14 +40,14 @@ async fn claim(engine: Arc<Engine>, task: u64, stop: Arc<AtomicBool>, owners: Ow
             Ok(_) => {
                 claimed += 1;
                 let before = owners.lock().insert((key, value), id.clone());
-                assert_eq!(before, None, "{id} was told that it has what another has");
+                assert_eq!(before, None, "{id} was created with a value that another item has");
             }
             Err(error) => assert_eq!(error.kind, Kind::Conflict, "{error}"),
         }
         let mine =
             owners.lock().iter().find(|(_, id)| id.starts_with(&format!("{task}-"))).map(|(at, id)| (*at, id.clone()));
         if let Some(((key, value), id)) = mine.filter(|_| n % 3 == 0) {
-            // Before it is gone: nobody can have it while it is there.
+            // Before the delete: no other task can claim the value while the item exists.
             owners.lock().remove(&(key, value));
             delete(&engine, &admit(&engine, "c"), &id, &key.to_string()).await.result.unwrap();
         }
