@@ -21,15 +21,15 @@ use pleiad_storage::{AnyStore, CheckpointInfo, Checkpoints};
 use tokio::sync::{Mutex, watch};
 
 use crate::Engine;
-use crate::catalog::carry_over;
+use crate::catalog::raise_high_water_marks;
 use crate::jobs::TaskTracker;
 
 pub struct AccountHost {
     current: ArcSwap<Engine>,
     /// Held while a snapshot is taken, restored or deleted.
-    turn: Mutex<()>,
+    snapshot_lock: Mutex<()>,
     /// Whether one engine is being swapped for another.
-    exchanging: watch::Sender<bool>,
+    swapping: watch::Sender<bool>,
     /// Retired engines that are being closed.
     closing: TaskTracker,
 }
@@ -44,8 +44,8 @@ pub struct Restored {
 impl AccountHost {
     pub fn new(engine: Engine) -> Arc<AccountHost> {
         let current = ArcSwap::from_pointee(engine);
-        let (turn, exchanging, closing) = Default::default();
-        Arc::new(AccountHost { current, turn, exchanging, closing })
+        let (snapshot_lock, swapping, closing) = Default::default();
+        Arc::new(AccountHost { current, snapshot_lock, swapping, closing })
     }
 
     pub fn engine(&self) -> Arc<Engine> {
@@ -54,25 +54,25 @@ impl AccountHost {
 
     /// The engine on which a request must run again after `engine` has answered it: none, if that answer counts.
     /// `rejected` says that `engine` did not do what was requested.
-    pub async fn instead_of(&self, asked: &Engine, turned_away: bool) -> Result<Option<Arc<Engine>>> {
-        if !asked.is_retired() {
+    pub async fn replacement_for(&self, engine: &Engine, rejected: bool) -> Result<Option<Arc<Engine>>> {
+        if !engine.is_retired() {
             return Ok(None);
         }
-        self.exchanged().await;
-        if turned_away || asked.superseded.load(Ordering::Acquire) {
-            return self.successor().await.map(Some);
+        self.swap_finished().await;
+        if rejected || engine.superseded.load(Ordering::Acquire) {
+            return self.current_engine().await.map(Some);
         }
         // The restore failed, and `engine` has done what was requested: to run it again would do it twice.
         Ok(None)
     }
 
-    async fn exchanged(&self) {
-        let _ = self.exchanging.subscribe().wait_for(|exchanging| !exchanging).await; // `self` holds the sender
+    async fn swap_finished(&self) {
+        let _ = self.swapping.subscribe().wait_for(|swapping| !swapping).await; // `self` holds the sender
     }
 
     /// The engine that serves the account; waits while a swap is running.
-    pub async fn successor(&self) -> Result<Arc<Engine>> {
-        self.exchanged().await;
+    pub async fn current_engine(&self) -> Result<Arc<Engine>> {
+        self.swap_finished().await;
         let engine = self.engine();
         match engine.is_retired() {
             false => Ok(engine),
@@ -83,9 +83,9 @@ impl AccountHost {
     /// Takes a snapshot of the account as it is now. A snapshot of the same name is replaced only if `replace` is set.
     pub async fn take_snapshot(&self, name: &str, replace: bool) -> Result<CheckpointInfo> {
         check_resource_name(name)?;
-        let _turn = self.turn.lock().await;
+        let _guard = self.snapshot_lock.lock().await;
         let engine = self.engine();
-        let (store, _) = engine.catalog.hands();
+        let (store, _) = engine.catalog.store_and_committer();
         if !replace && store.kept().await?.iter().any(|kept| kept.name == name) {
             return Err(Error::conflict(format!(
                 "There is a snapshot named \"{name}\" already. Delete it, or say that it is to be replaced."
@@ -96,54 +96,54 @@ impl AccountHost {
 
     /// In the order of names.
     pub async fn snapshots(&self) -> Result<Vec<CheckpointInfo>> {
-        self.engine().catalog.hands().0.kept().await
+        self.engine().catalog.store_and_committer().0.kept().await
     }
 
     pub async fn snapshot(&self, name: &str) -> Result<CheckpointInfo> {
-        self.snapshots().await?.into_iter().find(|kept| kept.name == name).ok_or_else(|| unknown(name))
+        self.snapshots().await?.into_iter().find(|info| info.name == name).ok_or_else(|| unknown(name))
     }
 
     pub async fn delete_snapshot(&self, name: &str) -> Result<()> {
-        let _turn = self.turn.lock().await;
-        let (store, _) = self.engine().catalog.hands();
+        let _guard = self.snapshot_lock.lock().await;
+        let (store, _) = self.engine().catalog.store_and_committer();
         if store.forget(name).await? { Ok(()) } else { Err(unknown(name)) }
     }
 
     /// Restores the account to what it was when the snapshot was taken.
     pub async fn restore(self: &Arc<Self>, name: &str) -> Result<Restored> {
-        let (live, name) = (self.clone(), name.to_owned());
+        let (host, name) = (self.clone(), name.to_owned());
         // A task of its own: the client may disconnect, and a restore must not end halfway.
-        let restored = tokio::spawn(async move { live.exchange(&name).await }).await;
+        let restored = tokio::spawn(async move { host.swap_engine(&name).await }).await;
         restored.unwrap_or_else(|_| Err(Error::internal("the restore ended before it was done")))
     }
 
-    async fn exchange(&self, name: &str) -> Result<Restored> {
+    async fn swap_engine(&self, name: &str) -> Result<Restored> {
         let began = Instant::now();
-        let _turn = self.turn.lock().await;
+        let _guard = self.snapshot_lock.lock().await;
         let snapshot = self.snapshot(name).await?;
         let old = self.engine();
-        let (store, _) = old.catalog.hands();
-        let revived = Arc::new(store.revive(name).await?.ok_or_else(|| unknown(name))?);
-        let _exchanging = SwapGuard::begin(&self.exchanging);
+        let (store, _) = old.catalog.store_and_committer();
+        let snapshot_store = Arc::new(store.revive(name).await?.ok_or_else(|| unknown(name))?);
+        let _swap = SwapGuard::begin(&self.swapping);
         old.retire().await;
-        match old.succeeded_by(&revived).await {
+        match old.open_successor(&snapshot_store).await {
             Ok(next) => {
                 old.superseded.store(true, Ordering::Release);
                 self.current.store(Arc::new(next));
                 store.retire();
                 drop(store);
-                self.close_behind(old);
+                self.close_in_background(old);
                 let took = began.elapsed();
                 tracing::info!(snapshot = name, took_ms = took.as_millis() as u64, "account restored");
                 Ok(Restored { snapshot, took })
             }
             Err(error) => {
                 tracing::warn!(snapshot = name, %error, "restore failed; the account stays as it was");
-                revived.retire();
-                drop(revived);
+                snapshot_store.retire();
+                drop(snapshot_store);
                 old.close().await;
-                let next = old.on(store).await?;
-                next.resume_chores().await?;
+                let next = old.reopen_on(store).await?;
+                next.start_background_work().await?;
                 self.current.store(Arc::new(next));
                 Err(error)
             }
@@ -151,7 +151,7 @@ impl AccountHost {
     }
 
     /// Its jobs end at their next step, its readers when they have finished; then its files are deleted.
-    fn close_behind(&self, old: Arc<Engine>) {
+    fn close_in_background(&self, old: Arc<Engine>) {
         let closing = self.closing.enter();
         tokio::spawn(async move {
             old.close().await;
@@ -167,9 +167,9 @@ impl AccountHost {
 
     /// Commits the queued writes and makes them durable.
     pub async fn close(&self) {
-        let _turn = self.turn.lock().await;
+        let _guard = self.snapshot_lock.lock().await;
         self.engine().close().await;
-        self.closing.ended().await;
+        self.closing.wait_idle().await;
     }
 }
 
@@ -187,10 +187,10 @@ impl Engine {
     }
 
     /// Opens the engine that replaces this one, on an earlier state of the account's store.
-    async fn succeeded_by(&self, store: &Arc<AnyStore>) -> Result<Engine> {
-        carry_over(store, &self.catalog).await?;
-        let next = self.on(store.clone()).await?;
-        let began = next.resume_chores().await;
+    async fn open_successor(&self, store: &Arc<AnyStore>) -> Result<Engine> {
+        raise_high_water_marks(store, &self.catalog).await?;
+        let next = self.reopen_on(store.clone()).await?;
+        let began = next.start_background_work().await;
         match began.and(store.take_over().await) {
             Ok(()) => Ok(next),
             Err(error) => {
@@ -201,7 +201,7 @@ impl Engine {
     }
 
     /// The same account on another store: nothing that this engine derived from items is carried over.
-    async fn on(&self, store: Arc<AnyStore>) -> Result<Engine> {
+    async fn reopen_on(&self, store: Arc<AnyStore>) -> Result<Engine> {
         let next = Engine::open_on(store, self.durability, *self.catalog.limits(), self.env.clone()).await?;
         Ok(Engine { query_permits: self.query_permits.clone(), scripts: self.scripts.clone(), ..next })
     }

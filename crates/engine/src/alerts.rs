@@ -21,7 +21,7 @@ pub struct Alert {
     pub database: String,
     pub container: String,
     pub range: u32,
-    pub what: AlertKind,
+    pub kind: AlertKind,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +45,7 @@ impl fmt::Display for Alert {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Alert { database, container, range, .. } = self;
         write!(f, "partition key range {range} of {database}/{container}")?;
-        match &self.what {
+        match &self.kind {
             AlertKind::HotPartition { share_ru, throttled, busiest_key } => {
                 write!(f, " refused {throttled} requests in a minute; its share is {share_ru} RU/s")?;
                 busiest_key.iter().try_for_each(|key| write!(f, ", the busiest key is {key}"))
@@ -65,25 +65,25 @@ const ALERTS_MAX: usize = 256;
 pub(crate) struct AlertLog {
     minute: AtomicU64,
     raised: AtomicU64,
-    lately: Mutex<VecDeque<Alert>>,
+    recent: Mutex<VecDeque<Alert>>,
 }
 
 impl AlertLog {
-    fn note(&self, alerts: &[Alert]) {
+    fn record(&self, alerts: &[Alert]) {
         self.raised.fetch_add(alerts.len() as u64, Ordering::Relaxed);
-        let mut lately = self.lately.lock();
-        lately.extend(alerts.iter().cloned());
-        let surplus = lately.len().saturating_sub(ALERTS_MAX);
-        lately.drain(..surplus);
+        let mut recent = self.recent.lock();
+        recent.extend(alerts.iter().cloned());
+        let surplus = recent.len().saturating_sub(ALERTS_MAX);
+        recent.drain(..surplus);
     }
 }
 
 impl Engine {
     /// Raises the alerts that are due since the last call. To be called every few seconds.
-    pub fn alerts(&self) -> Vec<Alert> {
+    pub fn raise_alerts(&self) -> Vec<Alert> {
         let now_ms = self.now_ms();
         let minute = now_ms / 60_000;
-        let is_new_minute = self.watch.minute.swap(minute, Ordering::Relaxed) != minute;
+        let is_new_minute = self.alert_log.minute.swap(minute, Ordering::Relaxed) != minute;
         let tree = self.catalog.tree();
         let mut alerts = Vec::new();
         for container in tree.databases.values().flat_map(|database| database.containers.values()) {
@@ -94,13 +94,13 @@ impl Engine {
                 }
             }
         }
-        self.watch.note(&alerts);
-        alerts.iter().for_each(|alert| tracing::warn!(kind = alert.what.name(), "{alert}"));
+        self.alert_log.record(&alerts);
+        alerts.iter().for_each(|alert| tracing::warn!(kind = alert.kind.name(), "{alert}"));
         alerts
     }
 
     /// Finds the largest keys of each partition that was written to since the last refresh. To be called now and then.
-    pub async fn look_at_keys(&self) -> Result<()> {
+    pub async fn refresh_key_statistics(&self) -> Result<()> {
         let tree = self.catalog.tree();
         for container in tree.databases.values().flat_map(|database| database.containers.values()) {
             for partition in &container.partitions {
@@ -111,12 +111,12 @@ impl Engine {
     }
 
     /// The alerts that were raised recently, the latest last.
-    pub fn alerts_lately(&self) -> Vec<Alert> {
-        self.watch.lately.lock().iter().cloned().collect()
+    pub fn recent_alerts(&self) -> Vec<Alert> {
+        self.alert_log.recent.lock().iter().cloned().collect()
     }
 
     pub(crate) fn alerts_raised(&self) -> u64 {
-        self.watch.raised.load(Ordering::Relaxed)
+        self.alert_log.raised.load(Ordering::Relaxed)
     }
 }
 
@@ -127,23 +127,23 @@ fn hot(container: &Container, partition: &Partition, now_ms: u64) -> Option<Aler
         return None;
     }
     let busiest_key = usage.busiest_keys(now_ms, 1).pop().and_then(|busy| metrics::key_text(&busy.components));
-    let what = AlertKind::HotPartition { share_ru: partition.governor.share_ru(), throttled, busiest_key };
-    Some(alert(container, partition, now_ms, what))
+    let kind = AlertKind::HotPartition { share_ru: partition.governor.share_ru(), throttled, busiest_key };
+    Some(alert(container, partition, now_ms, kind))
 }
 
 fn nearly_full(container: &Container, partition: &Partition, now_ms: u64) -> Vec<Alert> {
     let bytes_max = container.schema.room.key_bytes_max;
-    let told = |large: LargeKey| {
+    let to_alert = |large: LargeKey| {
         let key = metrics::key_text(&large.components)?;
-        let what = AlertKind::KeyNearlyFull { key, bytes: large.stats.bytes, bytes_max };
-        Some(alert(container, partition, now_ms, what))
+        let kind = AlertKind::KeyNearlyFull { key, bytes: large.stats.bytes, bytes_max };
+        Some(alert(container, partition, now_ms, kind))
     };
-    partition.keys.take_nearly_full().into_iter().filter_map(told).collect()
+    partition.keys.take_nearly_full().into_iter().filter_map(to_alert).collect()
 }
 
-fn alert(container: &Container, partition: &Partition, now_ms: u64, what: AlertKind) -> Alert {
+fn alert(container: &Container, partition: &Partition, now_ms: u64, kind: AlertKind) -> Alert {
     let (database, container) = (container.database.clone(), container.definition.id.clone());
-    Alert { ts_s: now_ms / 1000, database, container, range: partition.range.id, what }
+    Alert { ts_s: now_ms / 1000, database, container, range: partition.range.id, kind }
 }
 
 #[cfg(test)]

@@ -80,12 +80,16 @@ impl Engine {
         let allowed = || if operations.iter().all(BatchOperation::is_read) { Ok(()) } else { check_writable(at) };
         let key = match check_count(operations).and_then(|()| allowed()).and_then(|()| key_of_request(at, key)) {
             Ok(key) => key,
-            Err(error) => return EngineResponse::refused(error),
+            Err(error) => return EngineResponse::failed(error),
         };
         let operations: Vec<(usize, &BatchOperation)> = operations.iter().enumerate().collect();
         let group = BatchGroup { logical: LogicalKey::new(at.container.schema.key.as_ref(), &key), key, operations };
-        let answer = self.run_group(at, &group, FailureMode::EndsAll, session).await;
-        EngineResponse { result: answer.result.map(in_order), place: answer.place, charge_ru: answer.charge_ru }
+        let answer = self.run_group(at, &group, FailureMode::Abort, session).await;
+        EngineResponse {
+            result: answer.result.map(in_request_order),
+            served_by: answer.served_by,
+            charge_ru: answer.charge_ru,
+        }
     }
 
     /// Runs each operation on its own. `range` is the partition key range that the client expects them in. Without
@@ -96,40 +100,40 @@ impl Engine {
         key: Option<&PartitionKey>,
         range: Option<u32>,
         operations: &[BatchOperation],
-        go_on: bool,
+        continue_on_error: bool,
         session: Option<&SessionToken>,
     ) -> EngineResponse<Vec<BatchOperationResult>> {
         let checked = check_count(operations)
             .and_then(|()| range.map_or(Ok(()), |range| at.check_current(&FeedRange::PartitionKeyRange(range))));
         if let Err(error) = checked {
-            return EngineResponse::refused(error);
+            return EngineResponse::failed(error);
         }
         let (groups, mut answers) = groups(at, key, operations);
-        let groups = if go_on { groups } else { one_by_one(groups) };
-        let (mut place, mut charge_ru) = (None, 0.0);
-        let mut take = |group: &BatchGroup<'_>, answer: EngineResponse<Vec<(usize, BatchOperationResult)>>| {
-            (place, charge_ru) = (answer.place.or(place), charge_ru + answer.charge_ru);
+        let groups = if continue_on_error { groups } else { one_by_one(groups) };
+        let (mut served_by, mut charge_ru) = (None, 0.0);
+        let mut collect = |group: &BatchGroup<'_>, answer: EngineResponse<Vec<(usize, BatchOperationResult)>>| {
+            (served_by, charge_ru) = (answer.served_by.or(served_by), charge_ru + answer.charge_ru);
             match answer.result {
                 Ok(done) => answers.extend(done),
-                Err(error) => answers.extend(group.refused(&error)),
+                Err(error) => answers.extend(group.all_failed(&error)),
             }
         };
-        if go_on {
-            let running = groups.iter().map(|group| self.run_group(at, group, FailureMode::IsItsOwn, session));
-            let done = join_all::all(running.collect()).await;
-            groups.iter().zip(done).for_each(|(group, answer)| take(group, answer));
+        if continue_on_error {
+            let running = groups.iter().map(|group| self.run_group(at, group, FailureMode::Isolated, session));
+            let done = join_all::join_all(running.collect()).await;
+            groups.iter().zip(done).for_each(|(group, answer)| collect(group, answer));
         } else {
             let mut failed = false;
             for group in &groups {
                 let answer = match failed {
-                    true => EngineResponse::priced(Err(dependent()), 0.0),
-                    false => self.run_group(at, group, FailureMode::IsItsOwn, session).await,
+                    true => EngineResponse::priced(Err(failed_dependency()), 0.0),
+                    false => self.run_group(at, group, FailureMode::Isolated, session).await,
                 };
                 failed |= answer.result.as_ref().map_or(true, |done| done.iter().any(|(_, one)| one.result.is_err()));
-                take(group, answer);
+                collect(group, answer);
             }
         }
-        EngineResponse { result: Ok(in_order(answers)), place, charge_ru }
+        EngineResponse { result: Ok(in_request_order(answers)), served_by, charge_ru }
     }
 
     async fn run_group(
@@ -140,23 +144,24 @@ impl Engine {
         session: Option<&SessionToken>,
     ) -> EngineResponse<Vec<(usize, BatchOperationResult)>> {
         let ts_s = self.now_s();
-        let run = |home: WriteTarget| async move {
-            session.map_or(Ok(()), |session| session.check(&home.partition))?;
-            let mut tx = home.partition.begin_latched(&home.container.schema, group.logical.clone(), ts_s).await;
+        let run = |write_target: WriteTarget| async move {
+            session.map_or(Ok(()), |session| session.check(&write_target.partition))?;
+            let mut tx =
+                write_target.partition.begin_latched(&write_target.container.schema, group.logical.clone(), ts_s).await;
             let mut answers = Vec::with_capacity(group.operations.len());
             for (number, operation) in &group.operations {
                 let answer = self.run_operation(at, &mut tx, group, operation).await;
                 let failed = answer.result.is_err();
                 answers.push((*number, answer));
-                if failed && failure == FailureMode::EndsAll {
-                    return end(tx, answers, group).await;
+                if failed && failure == FailureMode::Abort {
+                    return abort_batch(tx, answers, group).await;
                 }
             }
             let charge_ru = answers.iter().map(|(_, answer)| answer.charge_ru).sum();
             let lsn = tx.commit().await?;
             Ok(WriteOutcome { value: answers, lsn, charge_ru })
         };
-        self.at_home_of(at, &group.logical, run).await
+        self.with_current_partition(at, &group.logical, run).await
     }
 
     async fn run_operation(
@@ -186,24 +191,24 @@ impl Engine {
         match operation.action.as_ref().map_err(Error::clone)? {
             BatchAction::Create(body) => {
                 let draft = draft(at, key, body.clone(), options, None)?;
-                put(tx.put(Verb::Create, &draft, &Precondition::None).await?)
+                write_result(tx.put(Verb::Create, &draft, &Precondition::None).await?)
             }
             BatchAction::Upsert(body) => {
                 let draft = draft(at, key, body.clone(), options, None)?;
-                put(tx.put(Verb::Upsert, &draft, &options.condition).await?)
+                write_result(tx.put(Verb::Upsert, &draft, &options.condition).await?)
             }
             BatchAction::Replace(body) => {
                 let draft = draft(at, key, body.clone(), options, Some(group.item(operation)?))?;
-                put(tx.put(Verb::Replace, &draft, &options.condition).await?)
+                write_result(tx.put(Verb::Replace, &draft, &options.condition).await?)
             }
             BatchAction::Patch(patch) => {
                 let (change, target) = (PreparedPatch::new(at, patch)?, group.item(operation)?);
-                put(change.apply(at, &*self.env, tx, key, &target, &options.condition).await?)
+                write_result(change.apply(at, &*self.env, tx, key, &target, &options.condition).await?)
             }
             BatchAction::Read => {
                 let missing = || Rejected { error: Error::not_found(NOT_THERE), charge_ru: at.read_ru(price::MISS_RU) };
                 let record = tx.read(&group.item(operation)?).await?.ok_or_else(missing)?;
-                let (done, charge_ru) = seen(record, operation.known_etag.as_deref());
+                let (done, charge_ru) = read_result(record, operation.known_etag.as_deref());
                 Ok((done, at.read_ru(charge_ru)))
             }
             BatchAction::Delete => {
@@ -216,8 +221,8 @@ impl Engine {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FailureMode {
-    EndsAll,
-    IsItsOwn,
+    Abort,
+    Isolated,
 }
 
 /// Operations on one logical partition, with their positions in the request.
@@ -234,7 +239,7 @@ impl BatchGroup<'_> {
     }
 
     /// The results when the group as a whole failed.
-    fn refused(&self, error: &Error) -> Vec<(usize, BatchOperationResult)> {
+    fn all_failed(&self, error: &Error) -> Vec<(usize, BatchOperationResult)> {
         let refused = |(number, _): &(usize, &BatchOperation)| {
             (*number, BatchOperationResult { result: Err(error.clone()), charge_ru: 0.0 })
         };
@@ -243,29 +248,29 @@ impl BatchGroup<'_> {
 }
 
 /// Rolls back a batch whose last result is a failure: nothing is written.
-async fn end(
+async fn abort_batch(
     tx: Transaction<'_>,
     mut answers: Vec<(usize, BatchOperationResult)>,
     group: &BatchGroup<'_>,
 ) -> Result<WriteOutcome<Vec<(usize, BatchOperationResult)>>, Rejected> {
     let charge_ru = answers.iter().map(|(_, answer)| answer.charge_ru).sum();
-    let Some((culprit, BatchOperationResult { result: Err(error), charge_ru: price_ru })) = answers.pop() else {
+    let Some((failed_number, BatchOperationResult { result: Err(error), charge_ru: price_ru })) = answers.pop() else {
         return Err(Error::internal("a batch ended without a failure").into());
     };
     let lsn = tx.lsn();
     let Rejected { error, .. } = match tx.give_up(Rejected { error, charge_ru: price_ru }).await {
         outdated if outdated.error.kind == Kind::Outdated => return Err(outdated),
-        refusal => refusal,
+        rejected => rejected,
     };
     let answer = |(number, _): &(usize, &BatchOperation)| {
         let (result, charge_ru) =
-            if *number == culprit { (Err(error.clone()), price_ru) } else { (Err(dependent()), 0.0) };
+            if *number == failed_number { (Err(error.clone()), price_ru) } else { (Err(failed_dependency()), 0.0) };
         (*number, BatchOperationResult { result, charge_ru })
     };
     Ok(WriteOutcome { value: group.operations.iter().map(answer).collect(), lsn, charge_ru })
 }
 
-fn dependent() -> Error {
+fn failed_dependency() -> Error {
     Error::new(Kind::FailedDependency, "Another operation of the same request failed.")
 }
 
@@ -327,18 +332,18 @@ fn one_by_one(groups: Vec<BatchGroup<'_>>) -> Vec<BatchGroup<'_>> {
     single
 }
 
-fn in_order(mut answers: Vec<(usize, BatchOperationResult)>) -> Vec<BatchOperationResult> {
+fn in_request_order(mut answers: Vec<(usize, BatchOperationResult)>) -> Vec<BatchOperationResult> {
     answers.sort_by_key(|(number, _)| *number);
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
-fn put(step: OperationEffect) -> Result<(OperationOutcome, f64), Rejected> {
+fn write_result(step: OperationEffect) -> Result<(OperationOutcome, f64), Rejected> {
     let OperationEffect { record, created, charge_ru } = step;
     let record = record.ok_or_else(|| Error::internal("a write left no item"))?;
     Ok((if created { OperationOutcome::Created(record) } else { OperationOutcome::Replaced(record) }, charge_ru))
 }
 
-fn seen(record: Record, known_etag: Option<&str>) -> (OperationOutcome, f64) {
+fn read_result(record: Record, known_etag: Option<&str>) -> (OperationOutcome, f64) {
     if known_etag.is_some_and(|known| known == record.etag().to_string()) {
         return (OperationOutcome::Unchanged(record), price::MISS_RU);
     }

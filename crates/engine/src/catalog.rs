@@ -35,9 +35,9 @@ pub use job::{JobKind, Reason, RepartitionJob};
 pub use precondition::{ConditionalRid, PutMode};
 pub use progress::IndexProgress;
 pub(crate) use progress::SourceCursor;
-pub(crate) use repartition::{HandingOver, RepartitionRequest};
-pub(crate) use restore::carry_over;
-pub(crate) use rows::{erased, put_progress, to_erase};
+pub(crate) use repartition::{HandoverStage, RepartitionRequest};
+pub(crate) use restore::raise_high_water_marks;
+pub(crate) use rows::{delete_dropped_shard, load_dropped_shards, put_progress};
 pub use script::{Script, ScriptDefinition, Scripts, TriggerDefinition, TriggerOperation, TriggerType};
 pub use tree::{CatalogTree, Container, Database, EncryptionKey, Offer, OfferOwner};
 pub use users::{Permission, PermissionGrant, User};
@@ -62,7 +62,7 @@ pub struct Catalog {
     change: Arc<tokio::sync::Mutex<Counters>>,
     store: Arc<AnyStore>,
     committer: Committer,
-    chores: TaskTracker,
+    tasks: TaskTracker,
     jobs: JobRegistry,
     limits: PartitionLimits,
     env: Arc<dyn Env>,
@@ -80,8 +80,8 @@ impl Catalog {
         throughput::divide(&tree, &limits);
         let current = Arc::new(ArcSwap::from_pointee(tree));
         let change = Arc::new(tokio::sync::Mutex::new(counters));
-        let (chores, jobs) = Default::default();
-        Ok(Catalog { current, change, store, committer, chores, jobs, limits, env })
+        let (tasks, jobs) = Default::default();
+        Ok(Catalog { current, change, store, committer, tasks, jobs, limits, env })
     }
 
     /// The current tree, an immutable snapshot.
@@ -115,7 +115,7 @@ impl Catalog {
             change: Arc::downgrade(&self.change),
             store: Arc::downgrade(&self.store),
             committer: self.committer.downgrade(),
-            chores: self.chores.clone(),
+            tasks: self.tasks.clone(),
             jobs: self.jobs.clone(),
             limits: self.limits,
             env: self.env.clone(),
@@ -126,7 +126,7 @@ impl Catalog {
         self.env.now_ms()
     }
 
-    pub(crate) fn hands(&self) -> (Arc<AnyStore>, Committer) {
+    pub(crate) fn store_and_committer(&self) -> (Arc<AnyStore>, Committer) {
         (self.store.clone(), self.committer.clone())
     }
 
@@ -134,12 +134,12 @@ impl Catalog {
         &self.jobs
     }
 
-    pub(crate) fn chores(&self) -> TaskTracker {
-        self.chores.clone()
+    pub(crate) fn tasks(&self) -> TaskTracker {
+        self.tasks.clone()
     }
 
     /// Waits until the changes that are in progress now are published.
-    pub(crate) async fn settled(&self) {
+    pub(crate) async fn changes_published(&self) {
         drop(self.change.lock().await);
     }
 
@@ -155,7 +155,7 @@ pub(crate) struct WeakCatalog {
     change: Weak<tokio::sync::Mutex<Counters>>,
     store: Weak<AnyStore>,
     committer: WeakCommitter,
-    chores: TaskTracker,
+    tasks: TaskTracker,
     jobs: JobRegistry,
     limits: PartitionLimits,
     env: Arc<dyn Env>,
@@ -168,7 +168,7 @@ impl WeakCatalog {
             change: self.change.upgrade()?,
             store: self.store.upgrade()?,
             committer: self.committer.upgrade()?,
-            chores: self.chores.clone(),
+            tasks: self.tasks.clone(),
             jobs: self.jobs.clone(),
             limits: self.limits,
             env: self.env.clone(),

@@ -20,9 +20,9 @@ use pleiad_partition::ttl::Expiry;
 use pleiad_partition::version_row::ItemVersion;
 use pleiad_partition::{Partition, Record, price};
 
-use crate::feed::{FeedRange, ResolvedRange, reach};
+use crate::feed::{FeedRange, ResolvedRange, resolve};
 use crate::meter::Meter;
-use crate::response::{EngineResponse, PartitionLsn, place};
+use crate::response::{EngineResponse, PartitionLsn, partition_lsn};
 use crate::session::SessionToken;
 use crate::{Admitted, Engine};
 
@@ -43,7 +43,7 @@ pub struct ChangeRequest {
     pub from: ChangeFrom,
     /// Older changes are not returned; in seconds since 1970.
     pub since_s: Option<u32>,
-    pub quota: PageLimit,
+    pub limit: PageLimit,
 }
 
 /// Where a reader starts or continues.
@@ -55,7 +55,7 @@ pub enum ChangeFrom {
     /// After this LSN, in every partition of the scope: the position that a partition key range returns and its
     /// children accept.
     Lsn(u64),
-    Stretches(Vec<ChangeCursor>),
+    Cursors(Vec<ChangeCursor>),
 }
 
 /// A range of effective keys, and the LSN up to which it has been read.
@@ -102,15 +102,15 @@ impl ChangedItems {
 /// A cursor and the one partition that holds its range.
 struct ChangeSlice<'a> {
     partition: &'a Partition,
-    stretch: ChangeCursor,
+    cursor: ChangeCursor,
 }
 
 impl ChangeSlice<'_> {
     /// Whether the two are adjacent, have read equally far and belong to one partition.
-    fn continues(&self, other: &ChangeSlice<'_>) -> bool {
-        let (own, others) = (&self.stretch.keys, &other.stretch.keys);
+    fn can_merge(&self, other: &ChangeSlice<'_>) -> bool {
+        let (own, others) = (&self.cursor.keys, &other.cursor.keys);
         self.partition.range.id == other.partition.range.id
-            && self.stretch.lsn == other.stretch.lsn
+            && self.cursor.lsn == other.cursor.lsn
             && (own.max == others.min || others.max == own.min)
     }
 }
@@ -119,7 +119,7 @@ impl ChangeSlice<'_> {
 #[derive(Default)]
 struct ChangeFeedCharge {
     charge_ru: f64,
-    place: Option<PartitionLsn>,
+    served_by: Option<PartitionLsn>,
 }
 
 impl Engine {
@@ -130,21 +130,21 @@ impl Engine {
         session: Option<&SessionToken>,
     ) -> EngineResponse<ChangeFeedPage> {
         let mut served = ChangeFeedCharge::default();
-        let result = read(&self.meter, at, request, session, &mut served).await;
-        let least_ru = match &result {
+        let result = read_page(&self.meter, at, request, session, &mut served).await;
+        let min_ru = match &result {
             Err(Error { kind: Kind::Throttled { .. }, .. }) => 0.0,
             _ => price::MISS_RU,
         };
-        let answer = EngineResponse::priced(result, served.charge_ru.max(least_ru));
-        match served.place {
-            Some(place) => answer.at(place),
+        let answer = EngineResponse::priced(result, served.charge_ru.max(min_ru));
+        match served.served_by {
+            Some(served_by) => answer.served_by(served_by),
             None => answer,
         }
     }
 }
 
 /// Reads one range after the other until one has changes.
-async fn read(
+async fn read_page(
     meter: &Meter,
     at: &Admitted,
     request: &ChangeRequest,
@@ -155,16 +155,16 @@ async fn read(
     // Change feed processors hold a lease for each range, and split the lease when they learn that the range was split
     // or merged.
     at.check_current(&request.scope)?;
-    let reach = reach(at, &request.scope)?;
-    let mut queue = slices(at, &reach, request).await?;
+    let resolved = resolve(at, &request.scope)?;
+    let mut queue = slices(at, &resolved, request).await?;
     let mut changes = ChangedItems::Latest(Vec::new());
     for _ in 0..queue.len() {
         let Some(mut slice) = queue.pop_front() else { break };
-        served.place = Some(place(slice.partition));
+        served.served_by = Some(partition_lsn(slice.partition));
         session.map_or(Ok(()), |session| session.check(slice.partition))?;
         let visit = meter.enter(at, slice.partition)?;
-        let asked = asked(&reach, request, &slice.stretch, at.expiry());
-        (changes, slice.stretch.lsn) = page(slice.partition, request, &asked).await?;
+        let query = change_query(&resolved, request, &slice.cursor, at.expiry());
+        (changes, slice.cursor.lsn) = partition_page(slice.partition, request, &query).await?;
         let charge_ru = at.read_ru(changes.charge_ru());
         meter.pay(visit, charge_ru, None);
         served.charge_ru += charge_ru;
@@ -173,17 +173,21 @@ async fn read(
             break;
         }
     }
-    Ok(ChangeFeedPage { changes, next: joined(queue) })
+    Ok(ChangeFeedPage { changes, next: merge_adjacent(queue) })
 }
 
-async fn page(partition: &Partition, request: &ChangeRequest, asked: &ChangeQuery) -> Result<(ChangedItems, u64)> {
+async fn partition_page(
+    partition: &Partition,
+    request: &ChangeRequest,
+    query: &ChangeQuery,
+) -> Result<(ChangedItems, u64)> {
     Ok(match request.mode {
         ChangeMode::LatestVersion => {
-            let page = partition.changes(asked, request.quota).await?;
+            let page = partition.changes(query, request.limit).await?;
             (ChangedItems::Latest(page.records), page.lsn)
         }
         ChangeMode::AllVersions => {
-            let page = partition.versions(asked, request.quota).await?;
+            let page = partition.versions(query, request.limit).await?;
             (ChangedItems::Versions(page.versions), page.lsn)
         }
     })
@@ -207,43 +211,48 @@ fn check_mode(at: &Admitted, request: &ChangeRequest) -> Result<()> {
     Ok(())
 }
 
-fn asked(reach: &ResolvedRange, request: &ChangeRequest, stretch: &ChangeCursor, expiry: Expiry) -> ChangeQuery {
-    let scope = match &reach.point {
+fn change_query(
+    resolved: &ResolvedRange,
+    request: &ChangeRequest,
+    cursor: &ChangeCursor,
+    expiry: Expiry,
+) -> ChangeQuery {
+    let scope = match &resolved.point {
         Some(epk) => KeyScope::Key(epk.clone()),
-        None => KeyScope::Keys(stretch.keys.clone()),
+        None => KeyScope::Keys(cursor.keys.clone()),
     };
-    ChangeQuery { scope, after: stretch.lsn, since_s: request.since_s.unwrap_or(0), expiry }
+    ChangeQuery { scope, after: cursor.lsn, since_s: request.since_s.unwrap_or(0), expiry }
 }
 
 /// The requested ranges, cut at partition boundaries, each with the LSN up to which it has been read.
 async fn slices<'a>(
     at: &'a Admitted,
-    reach: &ResolvedRange,
+    resolved: &ResolvedRange,
     request: &ChangeRequest,
 ) -> Result<VecDeque<ChangeSlice<'a>>> {
-    let all = |lsn| vec![ChangeCursor { keys: reach.keys.clone(), lsn }];
-    let (stretches, start) = match &request.from {
+    let all = |lsn| vec![ChangeCursor { keys: resolved.keys.clone(), lsn }];
+    let (cursors, start) = match &request.from {
         ChangeFrom::Lsn(lsn) => (all(*lsn), None),
-        ChangeFrom::Stretches(stretches) => (within(reach, stretches)?, None),
+        ChangeFrom::Cursors(cursors) => (check_within(resolved, cursors)?, None),
         ChangeFrom::Now => (all(0), Some(FeedStart::Now)),
         ChangeFrom::Beginning => (all(0), request.since_s.map(FeedStart::Time)),
     };
-    let mut slices = cut(at, &stretches);
+    let mut slices = split_by_partition(at, &cursors);
     if let Some(start) = start {
         for slice in &mut slices {
-            slice.stretch.lsn = slice.partition.lsn_at(start).await?;
+            slice.cursor.lsn = slice.partition.lsn_at(start).await?;
         }
     }
     Ok(slices)
 }
 
-fn cut<'a>(at: &'a Admitted, stretches: &[ChangeCursor]) -> VecDeque<ChangeSlice<'a>> {
+fn split_by_partition<'a>(at: &'a Admitted, cursors: &[ChangeCursor]) -> VecDeque<ChangeSlice<'a>> {
     let partitions = &at.container.partitions;
-    let pieces = stretches.iter().flat_map(|stretch| {
-        let touched = at.container.map.overlapping(&stretch.keys);
+    let pieces = cursors.iter().flat_map(|cursor| {
+        let touched = at.container.map.overlapping(&cursor.keys);
         partitions.get(touched).unwrap_or_default().iter().filter_map(move |partition| {
-            let keys = partition.range.keys.intersect(&stretch.keys)?;
-            Some(ChangeSlice { partition, stretch: ChangeCursor { keys, lsn: stretch.lsn } })
+            let keys = partition.range.keys.intersect(&cursor.keys)?;
+            Some(ChangeSlice { partition, cursor: ChangeCursor { keys, lsn: cursor.lsn } })
         })
     });
     pieces.collect()
@@ -251,26 +260,26 @@ fn cut<'a>(at: &'a Admitted, stretches: &[ChangeCursor]) -> VecDeque<ChangeSlice
 
 /// Merges adjacent ranges of one partition that have read equally far. Each split or merge cuts at other keys, and a
 /// position that kept all cuts would outgrow its header. Two merged ranges take the later of their places in the queue.
-fn joined(slices: VecDeque<ChangeSlice<'_>>) -> Vec<ChangeCursor> {
+fn merge_adjacent(slices: VecDeque<ChangeSlice<'_>>) -> Vec<ChangeCursor> {
     let mut out: Vec<ChangeSlice> = Vec::with_capacity(slices.len());
     for mut next in slices {
-        while let Some(at) = out.iter().position(|known| known.continues(&next)) {
-            let EpkRange { min, max } = out.remove(at).stretch.keys;
-            let keys = &mut next.stretch.keys;
+        while let Some(at) = out.iter().position(|known| known.can_merge(&next)) {
+            let EpkRange { min, max } = out.remove(at).cursor.keys;
+            let keys = &mut next.cursor.keys;
             *keys = EpkRange { min: Ord::min(&min, &keys.min).clone(), max: Ord::max(&max, &keys.max).clone() };
         }
         out.push(next);
     }
-    out.into_iter().map(|slice| slice.stretch).collect()
+    out.into_iter().map(|slice| slice.cursor).collect()
 }
 
 /// A position that the client sends must lie within the requested range.
-fn within(reach: &ResolvedRange, stretches: &[ChangeCursor]) -> Result<Vec<ChangeCursor>> {
-    let inside = |stretch: &ChangeCursor| stretch.keys.min >= reach.keys.min && stretch.keys.max <= reach.keys.max;
-    if stretches.is_empty() || !stretches.iter().all(inside) {
+fn check_within(resolved: &ResolvedRange, cursors: &[ChangeCursor]) -> Result<Vec<ChangeCursor>> {
+    let inside = |cursor: &ChangeCursor| cursor.keys.min >= resolved.keys.min && cursor.keys.max <= resolved.keys.max;
+    if cursors.is_empty() || !cursors.iter().all(inside) {
         return Err(Error::invalid("The change feed's position belongs to another request: start again without it."));
     }
-    Ok(stretches.to_vec())
+    Ok(cursors.to_vec())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ pub use pleiad_partition::check::{CheckReport, Problems};
 use pleiad_storage::{Direction, Limit, Snapshot, Store, keyspace};
 
 use crate::Engine;
-use crate::catalog::{CatalogTree, Container, to_erase};
+use crate::catalog::{CatalogTree, Container, load_dropped_shards};
 
 #[derive(Debug, Default)]
 pub struct AccountReport {
@@ -72,7 +72,7 @@ impl Engine {
     /// Every shard with rows is in one partition map, is the target of a copy, or waits to be dropped. A container that
     /// is created or dropped during the check may be reported as a problem; the next check has the current catalog.
     async fn check_shards(&self, tree: &CatalogTree, problems: &mut Problems) -> Result<()> {
-        let (store, _) = self.catalog.hands();
+        let (store, _) = self.catalog.store_and_committer();
         let mut known = BTreeSet::from([keyspace::CATALOG_SHARD]);
         for shard in containers(tree).flat_map(|container| container.map.ranges()).map(|range| range.shard) {
             if !known.insert(shard) {
@@ -81,7 +81,7 @@ impl Engine {
         }
         known.extend(tree.jobs.values().flat_map(|job| &job.children).map(|child| child.shard));
         // Before the snapshot: a shard whose removal finishes in between has no rows in the snapshot.
-        known.extend(to_erase(&store).await?);
+        known.extend(load_dropped_shards(&store).await?);
         let snapshot = store.snapshot().await?;
         let (mut from, _) = keyspace::shard_range(0);
         let (_, to) = keyspace::shard_range(u64::MAX);

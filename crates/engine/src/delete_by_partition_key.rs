@@ -12,18 +12,18 @@ use crate::write_retry::{WriteOutcome, WriteTarget};
 use crate::{Admitted, Engine, EngineResponse};
 
 impl Engine {
-    pub async fn erase_key(&self, at: &Admitted, key: Option<&PartitionKey>) -> EngineResponse<()> {
+    pub async fn delete_by_partition_key(&self, at: &Admitted, key: Option<&PartitionKey>) -> EngineResponse<()> {
         let key = match key_of_request(at, key) {
             Ok(key) => key,
-            Err(error) => return EngineResponse::refused(error),
+            Err(error) => return EngineResponse::failed(error),
         };
         let logical = &LogicalKey::new(at.container.schema.key.as_ref(), &key);
         let ts_s = self.now_s();
-        let erase = |home: WriteTarget| async move {
-            let lsn = home.partition.erase_key(&home.container.schema, logical, ts_s).await?;
+        let delete = |write_target: WriteTarget| async move {
+            let lsn = write_target.partition.erase_key(&write_target.container.schema, logical, ts_s).await?;
             Ok(WriteOutcome { value: (), lsn, charge_ru: price::ERASE_KEY_RU })
         };
-        self.at_home(at, logical, erase).await
+        self.with_writable_partition(at, logical, delete).await
     }
 }
 

@@ -79,30 +79,30 @@ impl Faults {
         self.count.store(set.len(), Ordering::Relaxed);
     }
 
-    fn clear(&self, place: FaultKey) {
+    fn clear(&self, key: FaultKey) {
         let mut set = self.set.lock();
-        set.remove(&place);
+        set.remove(&key);
         self.count.store(set.len(), Ordering::Relaxed);
     }
 
     /// Every admission of a request at a partition calls this.
     #[inline]
-    pub(crate) fn strike(&self, container: &Container, partition: &Partition, now_ms: u64) -> Result<()> {
+    pub(crate) fn inject(&self, container: &Container, partition: &Partition, now_ms: u64) -> Result<()> {
         if self.count.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
-        match self.hit((container.rid, partition.range.id), now_ms) {
-            Some(fault) => fault.strike(container),
+        match self.take_hit((container.rid, partition.range.id), now_ms) {
+            Some(fault) => fault.inject(container),
             None => Ok(()),
         }
     }
 
-    fn hit(&self, place: FaultKey, now_ms: u64) -> Option<InjectedFault> {
+    fn take_hit(&self, key: FaultKey, now_ms: u64) -> Option<InjectedFault> {
         let mut set = self.set.lock();
-        let fault = &mut set.get_mut(&place)?.fault;
-        let over = fault.left == Some(0) || fault.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
-        if over {
-            set.remove(&place);
+        let fault = &mut set.get_mut(&key)?.fault;
+        let expired = fault.left == Some(0) || fault.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
+        if expired {
+            set.remove(&key);
             self.count.store(set.len(), Ordering::Relaxed);
             return None;
         }
@@ -112,7 +112,7 @@ impl Faults {
 }
 
 impl InjectedFault {
-    fn strike(&self, container: &Container) -> Result<()> {
+    fn inject(&self, container: &Container) -> Result<()> {
         let delay = Duration::from_millis(self.delay_ms);
         match self.kind {
             FaultKind::Slow => {

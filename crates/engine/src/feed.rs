@@ -18,8 +18,8 @@ use pleiad_partition::feed::{KeyScope, PageLimit};
 use pleiad_partition::{Record, price};
 
 use crate::meter::Meter;
-use crate::query::{RangeCursor, WHOLE_ITEM, in_progress, is_begun, left, next_slice};
-use crate::response::{EngineResponse, PartitionLsn, place};
+use crate::query::{RangeCursor, WHOLE_ITEM, next_slice, overlaps, remaining, unfinished};
+use crate::response::{EngineResponse, PartitionLsn, partition_lsn};
 use crate::session::SessionToken;
 use crate::{Admitted, Engine};
 
@@ -53,7 +53,7 @@ pub struct ItemPage {
 }
 
 /// Enough to see whether there is an item.
-const ONE: PageLimit = PageLimit { items: 1, bytes: 1 };
+const PROBE: PageLimit = PageLimit { items: 1, bytes: 1 };
 
 /// The effective keys that a feed range covers.
 pub(crate) struct ResolvedRange {
@@ -68,21 +68,21 @@ impl Engine {
         at: &Admitted,
         scope: &FeedRange,
         from: Option<FeedCursor>,
-        quota: PageLimit,
+        limit: PageLimit,
         session: Option<&SessionToken>,
     ) -> EngineResponse<ItemPage> {
-        let resumed = reach(at, scope).and_then(|reach| Ok((resume(scope, &reach, from)?, reach)));
-        let (left, reach) = match resumed {
+        let resumed = resolve(at, scope).and_then(|reach| Ok((resume(scope, &reach, from)?, reach)));
+        let (cursors, reach) = match resumed {
             Ok(resumed) => resumed,
-            Err(error) => return EngineResponse::refused(error),
+            Err(error) => return EngineResponse::failed(error),
         };
         let mut served = FeedCharge::default();
-        let answer = match fill(&self.meter, at, &reach, left, quota, session, &mut served).await {
+        let answer = match fill_page(&self.meter, at, &reach, cursors, limit, session, &mut served).await {
             Ok(page) => EngineResponse::priced(Ok(page), served.charge_ru.max(at.read_ru(price::MISS_RU))),
-            Err(error) => EngineResponse::refused(error),
+            Err(error) => EngineResponse::failed(error),
         };
-        match served.place {
-            Some(place) => answer.at(place),
+        match served.served_by {
+            Some(served_by) => answer.served_by(served_by),
             None => answer,
         }
     }
@@ -91,51 +91,51 @@ impl Engine {
 /// The charge of a page, and the partition that was read last.
 #[derive(Default)]
 struct FeedCharge {
-    place: Option<PartitionLsn>,
+    served_by: Option<PartitionLsn>,
     charge_ru: f64,
 }
 
-async fn fill(
+async fn fill_page(
     meter: &Meter,
     at: &Admitted,
-    reach: &ResolvedRange,
-    left: Vec<RangeCursor>,
-    quota: PageLimit,
+    resolved: &ResolvedRange,
+    start: Vec<RangeCursor>,
+    limit: PageLimit,
     session: Option<&SessionToken>,
     served: &mut FeedCharge,
 ) -> Result<ItemPage> {
-    let mut stretches = VecDeque::from(left);
+    let mut cursors = VecDeque::from(start);
     let mut records: Vec<Record> = Vec::new();
     let mut bytes = 0;
-    while let Some((slice, stretch)) = next_slice(&at.container, &mut stretches) {
-        let (partition, scope) = (&slice.partition, scope(reach, &stretch.keys));
-        let left = PageLimit { items: quota.items - records.len(), bytes: quota.bytes.saturating_sub(bytes) };
+    while let Some((slice, cursor)) = next_slice(&at.container, &mut cursors) {
+        let (partition, scope) = (&slice.partition, key_scope(resolved, &cursor.keys));
+        let left = PageLimit { items: limit.items - records.len(), bytes: limit.bytes.saturating_sub(bytes) };
         if left.items == 0 || (left.bytes == 0 && bytes > 0) {
             // The page is full exactly at a boundary: return a cursor only if an item follows.
-            let probe = partition.page(&scope, stretch.after(), ONE, at.expiry()).await?;
+            let probe = partition.page(&scope, cursor.after(), PROBE, at.expiry()).await?;
             if probe.records.is_empty() {
                 continue;
             }
-            return Ok(ended(records, stretch, stretches));
+            return Ok(page_ending_at(records, cursor, cursors));
         }
         let visit = match meter.enter(at, &**partition) {
             Ok(visit) => visit,
             // Return the items found so far; the next page tries this partition again.
-            Err(_) if !records.is_empty() => return Ok(ended(records, stretch, stretches)),
+            Err(_) if !records.is_empty() => return Ok(page_ending_at(records, cursor, cursors)),
             Err(error) => {
-                served.place.get_or_insert(place(partition));
+                served.served_by.get_or_insert(partition_lsn(partition));
                 return Err(error);
             }
         };
-        served.place = Some(place(partition));
+        served.served_by = Some(partition_lsn(partition));
         session.map_or(Ok(()), |session| session.check(partition))?;
-        let page = partition.page(&scope, stretch.after(), left, at.expiry()).await?;
+        let page = partition.page(&scope, cursor.after(), left, at.expiry()).await?;
         let sizes = || page.records.iter().map(|record| record.body().len());
         let page_bytes = sizes().sum::<usize>();
         if page_bytes > left.bytes && !records.is_empty() {
             // A partition returns at least one item however large it is; here it would not be the page's first.
             meter.leave(visit);
-            return Ok(ended(records, stretch, stretches));
+            return Ok(page_ending_at(records, cursor, cursors));
         }
         let charge_ru = at.read_ru(price::page(sizes()));
         meter.pay(visit, charge_ru, None);
@@ -143,34 +143,34 @@ async fn fill(
         bytes += page_bytes;
         records.extend(page.records);
         if let Some(docnum) = page.next {
-            return Ok(ended(records, RangeCursor { docnum, rows: WHOLE_ITEM, ..stretch }, stretches));
+            return Ok(page_ending_at(records, RangeCursor { docnum, rows: WHOLE_ITEM, ..cursor }, cursors));
         }
     }
     Ok(ItemPage { records, next: None })
 }
 
-fn scope(reach: &ResolvedRange, keys: &EpkRange) -> KeyScope {
-    match &reach.point {
+fn key_scope(resolved: &ResolvedRange, keys: &EpkRange) -> KeyScope {
+    match &resolved.point {
         Some(epk) => KeyScope::Key(epk.clone()),
         None => KeyScope::Keys(keys.clone()),
     }
 }
 
-fn ended(records: Vec<Record>, stretch: RangeCursor, behind: VecDeque<RangeCursor>) -> ItemPage {
-    ItemPage { records, next: Some(FeedCursor(in_progress(stretch, behind))) }
+fn page_ending_at(records: Vec<Record>, cursor: RangeCursor, rest: VecDeque<RangeCursor>) -> ItemPage {
+    ItemPage { records, next: Some(FeedCursor(unfinished(cursor, rest))) }
 }
 
 /// A cursor of one partition key is rejected for another.
-fn resume(scope: &FeedRange, reach: &ResolvedRange, from: Option<FeedCursor>) -> Result<Vec<RangeCursor>> {
-    let Some(FeedCursor(progress)) = from else { return Ok(vec![RangeCursor::whole(reach.keys.clone())]) };
-    let asked = std::slice::from_ref(&reach.keys);
-    if matches!(scope, FeedRange::PartitionKey(_)) && !progress.is_empty() && !is_begun(asked, &progress) {
+fn resume(scope: &FeedRange, resolved: &ResolvedRange, from: Option<FeedCursor>) -> Result<Vec<RangeCursor>> {
+    let Some(FeedCursor(progress)) = from else { return Ok(vec![RangeCursor::whole(resolved.keys.clone())]) };
+    let requested = std::slice::from_ref(&resolved.keys);
+    if matches!(scope, FeedRange::PartitionKey(_)) && !progress.is_empty() && !overlaps(requested, &progress) {
         return Err(Error::invalid("The continuation token belongs to another request: start again without it."));
     }
-    Ok(left(asked, &progress))
+    Ok(remaining(requested, &progress))
 }
 
-pub(crate) fn reach(at: &Admitted, scope: &FeedRange) -> Result<ResolvedRange> {
+pub(crate) fn resolve(at: &Admitted, scope: &FeedRange) -> Result<ResolvedRange> {
     match scope {
         FeedRange::Container => Ok(ResolvedRange { keys: EpkRange::FULL, point: None }),
         FeedRange::PartitionKeyRange(id) => Ok(ResolvedRange { keys: range_keys(at, *id)?, point: None }),
@@ -180,11 +180,11 @@ pub(crate) fn reach(at: &Admitted, scope: &FeedRange) -> Result<ResolvedRange> {
             let inside = inside.ok_or_else(|| moved(at, *id))?;
             Ok(ResolvedRange { keys: inside, point: None })
         }
-        FeedRange::PartitionKey(key) => key_reach(at, key),
+        FeedRange::PartitionKey(key) => resolve_key(at, key),
     }
 }
 
-pub(crate) fn key_reach(at: &Admitted, key: &PartitionKey) -> Result<ResolvedRange> {
+pub(crate) fn resolve_key(at: &Admitted, key: &PartitionKey) -> Result<ResolvedRange> {
     let Some(definition) = &at.container.schema.key else {
         return Ok(ResolvedRange { keys: EpkRange::FULL, point: None });
     };

@@ -12,9 +12,9 @@ use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_partition::partition::NOT_THERE;
 use pleiad_partition::{Draft, ItemKey, Partition, Precondition, Record, Verb, Written, price};
 
-use crate::response::{EngineResponse, place};
+use crate::response::{EngineResponse, partition_lsn};
 use crate::session::SessionToken;
-use crate::write_retry::{WriteOutcome, WriteTarget, home};
+use crate::write_retry::{WriteOutcome, WriteTarget, owning_partition};
 use crate::{Admitted, Engine};
 
 /// The item that a request addresses.
@@ -47,16 +47,16 @@ impl Engine {
     ) -> EngineResponse<Record> {
         let (partition, key) = match locate(at, key, target).await {
             Ok(found) => found,
-            Err(error) => return EngineResponse::refused(error),
+            Err(error) => return EngineResponse::failed(error),
         };
         // Before the read: the session token must not cover more than was read.
-        let place = place(partition);
+        let served_by = partition_lsn(partition);
         if let Err(error) = session.map_or(Ok(()), |session| session.check(partition)) {
-            return EngineResponse::refused(error).at(place);
+            return EngineResponse::failed(error).served_by(served_by);
         }
         let visit = match self.meter.enter(at, &**partition) {
             Ok(visit) => visit,
-            Err(error) => return EngineResponse::refused(error).at(place),
+            Err(error) => return EngineResponse::failed(error).served_by(served_by),
         };
         let found = partition.read(&key).await.map(|record| at.expiry().living(record));
         let mut answer = match found {
@@ -64,12 +64,12 @@ impl Engine {
                 let charge_ru = price::read(record.body().len());
                 EngineResponse::priced(Ok(record), charge_ru)
             }
-            Ok(None) => EngineResponse::refused(Error::not_found(NOT_THERE)),
-            Err(error) => EngineResponse::refused(error),
+            Ok(None) => EngineResponse::failed(Error::not_found(NOT_THERE)),
+            Err(error) => EngineResponse::failed(error),
         };
         answer.charge_ru = at.read_ru(answer.charge_ru);
         self.meter.pay(visit, answer.charge_ru, Some(&key.logical));
-        answer.at(place)
+        answer.served_by(served_by)
     }
 
     /// Creates or upserts, depending on `verb`.
@@ -83,7 +83,7 @@ impl Engine {
     ) -> EngineResponse<Written> {
         let draft = match draft(at, key, body, options, None) {
             Ok(draft) => draft,
-            Err(error) => return EngineResponse::refused(error),
+            Err(error) => return EngineResponse::failed(error),
         };
         self.write(at, verb, draft, &options.condition).await
     }
@@ -99,11 +99,11 @@ impl Engine {
     ) -> EngineResponse<Written> {
         let target = match locate(at, key, target).await {
             Ok((_, target)) => target,
-            Err(error) => return EngineResponse::refused(error),
+            Err(error) => return EngineResponse::failed(error),
         };
         match draft(at, key, body, options, Some(target)) {
             Ok(draft) => self.write(at, Verb::Replace, draft, &options.condition).await,
-            Err(error) => EngineResponse::refused(error),
+            Err(error) => EngineResponse::failed(error),
         }
     }
 
@@ -116,13 +116,13 @@ impl Engine {
     ) -> EngineResponse<Written> {
         let (_, key) = match locate(at, key, target).await {
             Ok(found) => found,
-            Err(error) => return EngineResponse::refused(error),
+            Err(error) => return EngineResponse::failed(error),
         };
         let (key, ts_s) = (&key, self.now_s());
         let delete = |at: WriteTarget| async move {
             at.partition.delete(&at.container.schema, key, condition, ts_s).await.map(WriteOutcome::from)
         };
-        self.at_home(at, &key.logical, delete).await
+        self.with_writable_partition(at, &key.logical, delete).await
     }
 
     async fn write(
@@ -137,7 +137,7 @@ impl Engine {
         let write = |at: WriteTarget| async move {
             at.partition.write(&at.container.schema, verb, draft, condition, ts_s).await.map(WriteOutcome::from)
         };
-        self.at_home(at, &draft.target.logical, write).await
+        self.with_writable_partition(at, &draft.target.logical, write).await
     }
 }
 
@@ -170,12 +170,12 @@ pub(crate) fn draft(
 fn key_of_body(at: &Admitted, given: Option<&PartitionKey>, body: &Value) -> Result<PartitionKey> {
     let Some(definition) = &at.container.schema.key else { return Ok(PartitionKey::default()) };
     let given = given.ok_or_else(|| Error::new(Kind::KeyMismatch, KEY_MISSING))?;
-    let held = PartitionKey::extract(definition, body);
-    if *given != held {
+    let from_body = PartitionKey::extract(definition, body);
+    if *given != from_body {
         return Err(Error::new(Kind::KeyMismatch, KEY_MISMATCH));
     }
-    held.check_size(definition)?;
-    Ok(held)
+    from_body.check_size(definition)?;
+    Ok(from_body)
 }
 
 /// The partition and identity of an existing item.
@@ -189,12 +189,12 @@ pub(crate) async fn locate<'a>(
     match target {
         Target::Named(id) => {
             let key = ItemKey::new(definition, &key, id);
-            Ok((home(&at.container, &key.logical)?, key))
+            Ok((owning_partition(&at.container, &key.logical)?, key))
         }
         Target::Rid(rid) if rid.container != at.container.rid => Err(Error::not_found(NOT_THERE)),
         Target::Rid(rid) => {
             let nameless = ItemKey::new(definition, &key, "");
-            let partition = home(&at.container, &nameless.logical)?;
+            let partition = owning_partition(&at.container, &nameless.logical)?;
             let id = partition.id_of(rid.docnum, &nameless.logical.epk).await?;
             let id = id.ok_or_else(|| Error::not_found(NOT_THERE))?;
             Ok((partition, nameless.renamed(&id)))

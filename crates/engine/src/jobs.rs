@@ -10,7 +10,7 @@ use pleiad_partition::commit::block_on;
 use pleiad_storage::{AnyStore, Batch, Store, keyspace};
 use tokio::sync::watch;
 
-use crate::catalog::{Catalog, Container, erased, to_erase};
+use crate::catalog::{Catalog, Container, delete_dropped_shard, load_dropped_shards};
 
 mod copy; // copies a database under another name
 mod global_index; // maintains global secondary indexes from their sources' change feeds
@@ -24,13 +24,13 @@ mod purge; // removes dead items and old versions
 pub(crate) use global_index::GlobalIndexer;
 pub(crate) use purge::Purger;
 #[cfg(test)]
-pub(crate) use purge::{PurgeScans, sweep};
+pub(crate) use purge::{PurgeScans, purge_account};
 pub(crate) use registry::JobRegistry;
 pub use registry::{JobOutcome, JobReport, JobStep, JobTask};
 pub(crate) use split_planner::split_point;
 pub(crate) use vector_index::VectorIndexer;
 #[cfg(test)]
-pub(crate) use vector_index::tend_all;
+pub(crate) use vector_index::maintain_ann_indexes;
 
 /// A wait group of running background tasks. Shutdown waits for them: a store that is in use while the process exits
 /// aborts the process.
@@ -44,7 +44,7 @@ pub(crate) struct TaskGuard(TaskTracker);
 
 impl TaskTracker {
     /// Waits until no task holds the store.
-    pub(crate) async fn ended(&self) {
+    pub(crate) async fn wait_idle(&self) {
         // An error means that the sender is dropped, so no task can start either.
         let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
     }
@@ -80,27 +80,27 @@ impl Drop for TaskGuard {
 pub(crate) struct ShardDropper {
     store: Arc<AnyStore>,
     committer: Committer,
-    chores: TaskTracker,
+    tasks: TaskTracker,
 }
 
 impl Catalog {
-    pub(crate) fn eraser(&self) -> ShardDropper {
-        let (store, committer) = self.hands();
-        ShardDropper { store, committer, chores: self.chores() }
+    pub(crate) fn shard_dropper(&self) -> ShardDropper {
+        let (store, committer) = self.store_and_committer();
+        ShardDropper { store, committer, tasks: self.tasks() }
     }
 
     /// Resumes after a restart. The shards are listed before a request can delete more containers.
-    pub(crate) async fn resume_erasing(&self) -> Result<()> {
-        let eraser = self.eraser();
-        let shards = to_erase(&eraser.store).await?;
-        eraser.start(shards);
+    pub(crate) async fn resume_dropping_shards(&self) -> Result<()> {
+        let dropper = self.shard_dropper();
+        let shards = load_dropped_shards(&dropper.store).await?;
+        dropper.start(shards);
         Ok(())
     }
 }
 
 impl ShardDropper {
     /// For containers that are no longer in the tree.
-    pub(crate) fn erase(self, containers: &[Arc<Container>]) {
+    pub(crate) fn drop_containers(self, containers: &[Arc<Container>]) {
         containers.iter().flat_map(|container| &container.partitions).for_each(|partition| partition.close());
         let ranges = containers.iter().flat_map(|container| container.map.ranges());
         self.start(ranges.map(|range| range.shard).collect());
@@ -108,18 +108,18 @@ impl ShardDropper {
 
     pub(crate) fn start(self, shards: Vec<u64>) {
         if !shards.is_empty() {
-            self.chores.clone().run("erase", move || self.erase_all(&shards));
+            self.tasks.clone().run("erase", move || self.drop_shards(&shards));
         }
     }
 
-    fn erase_all(&self, shards: &[u64]) -> Result<()> {
+    fn drop_shards(&self, shards: &[u64]) -> Result<()> {
         // Writes that were queued before the partitions closed are committed first; no write follows.
         block_on(self.committer.commit(Batch::default()))?;
         for &shard in shards {
             let (from, to) = keyspace::shard_range(shard);
             block_on(self.store.drop_range(&from, &to))?;
             let mut batch = Batch::default();
-            erased(&mut batch, shard);
+            delete_dropped_shard(&mut batch, shard);
             block_on(self.committer.commit(batch))?;
         }
         Ok(())

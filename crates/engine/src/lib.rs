@@ -52,7 +52,7 @@ pub use procedure::{CursorCodec, Executed, ItemWrite, ScriptContext, Triggered, 
 #[cfg(any(test, feature = "testing"))]
 pub use query::exam;
 pub use query::{
-    CrossPartition, CursorAt, IndexMetric, ItemQuery, KeyDigest, PageSize, Parallelism, Parameters, QueryCursor,
+    CrossPartition, CursorPosition, IndexMetric, ItemQuery, KeyDigest, PageSize, Parallelism, Parameters, QueryCursor,
     QueryPage, QueryReport, RangeCursor, ReportOptions, ResumeKey, RowSet, write_item,
 };
 pub use response::{EngineResponse, PartitionLsn};
@@ -104,11 +104,11 @@ pub struct PartitionLimits {
     pub governance: Governance,
     /// How fast a split or merge may copy.
     pub copy_bytes_per_s: u64,
-    pub sharing: Parallelism,
+    pub parallelism: Parallelism,
 }
 
 impl PartitionLimits {
-    pub(crate) fn room(&self) -> SizeLimits {
+    pub(crate) fn size_limits(&self) -> SizeLimits {
         SizeLimits { key_bytes_max: self.key_bytes_max, partition_bytes_max: self.partition_bytes_max }
     }
 }
@@ -124,7 +124,7 @@ impl Default for PartitionLimits {
             ranges_initial: 1,
             governance: Governance::default(),
             copy_bytes_per_s: 256 << 20,
-            sharing: Parallelism::USUAL,
+            parallelism: Parallelism::DEFAULT,
         }
     }
 }
@@ -135,11 +135,11 @@ pub struct Engine {
     env: Arc<dyn Env>,
     committer: Committer,
     meter: Meter,
-    watch: AlertLog,
+    alert_log: AlertLog,
     /// One permit per query that may run: it stands for a thread and the query's memory.
     query_permits: Arc<Semaphore>,
     /// Threads that maintain the account while it is open.
-    caretakers: Mutex<Option<(Purger, GlobalIndexer, VectorIndexer)>>,
+    background_threads: Mutex<Option<(Purger, GlobalIndexer, VectorIndexer)>>,
     scripts: Interpreters,
     durability: SyncPolicy,
     /// Set when this engine accepts no more writes, because another engine is about to serve the account.
@@ -166,19 +166,19 @@ impl Engine {
     ) -> Result<Engine> {
         let committer = Committer::start(store.clone(), durability)?;
         let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await?;
-        let (meter, watch) = (Meter::new(env.clone()), AlertLog::default());
-        let query_permits = Arc::new(Semaphore::new(query::at_once()));
-        let (scripts, caretakers) = (Interpreters::new(env.clone()), Mutex::new(None));
+        let (meter, alert_log) = (Meter::new(env.clone()), AlertLog::default());
+        let query_permits = Arc::new(Semaphore::new(query::queries_max()));
+        let (scripts, background_threads) = (Interpreters::new(env.clone()), Mutex::new(None));
         let (retired, superseded) = Default::default();
         Ok(Engine {
             catalog,
             env,
             committer,
             meter,
-            watch,
+            alert_log,
             query_permits,
             scripts,
-            caretakers,
+            background_threads,
             durability,
             retired,
             superseded,
@@ -192,12 +192,12 @@ impl Engine {
 
     /// Starts the background threads and resumes the jobs that the last run left unfinished. Callers that only read the
     /// account do not call this.
-    pub async fn resume_chores(&self) -> Result<()> {
-        let sweeper = Purger::start(self.catalog.current(), self.env.clone());
-        let (keeper, sketcher) =
+    pub async fn start_background_work(&self) -> Result<()> {
+        let purger = Purger::start(self.catalog.current(), self.env.clone());
+        let (global_indexer, vector_indexer) =
             (GlobalIndexer::start(self.catalog.downgrade()), VectorIndexer::start(self.catalog.current()));
-        *self.caretakers.lock() = Some((sweeper, keeper, sketcher));
-        self.catalog.resume_erasing().await?;
+        *self.background_threads.lock() = Some((purger, global_indexer, vector_indexer));
+        self.catalog.resume_dropping_shards().await?;
         self.catalog.resume_reindexing().await?;
         self.catalog.resume_jobs();
         Ok(())
@@ -228,18 +228,18 @@ impl Engine {
 
     /// Commits the queued writes and makes them durable. Jobs stop at their next step and resume at the next start.
     pub async fn close(&self) {
-        let mut caretakers = None;
-        let taken = self.caretakers.lock().take();
-        if let Some((sweeper, keeper, sketcher)) = taken {
-            sketcher.end().await; // first: the committer must still accept the writes it is about to make
-            caretakers = Some((sweeper, keeper));
+        let mut remaining = None;
+        let taken = self.background_threads.lock().take();
+        if let Some((purger, global_indexer, vector_indexer)) = taken {
+            vector_indexer.end().await; // first: the committer must still accept the writes it is about to make
+            remaining = Some((purger, global_indexer));
         }
         self.catalog.jobs().close();
         self.committer.stop().await;
-        self.catalog.chores().ended().await;
-        if let Some((sweeper, keeper)) = caretakers {
-            sweeper.end().await;
-            keeper.end().await;
+        self.catalog.tasks().wait_idle().await;
+        if let Some((purger, global_indexer)) = remaining {
+            purger.end().await;
+            global_indexer.end().await;
         }
     }
 }

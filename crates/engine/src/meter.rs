@@ -39,7 +39,7 @@ impl Meter {
 
     pub fn enter<P: Deref<Target = Partition>>(&self, at: &Admitted, partition: P) -> Result<Visit<P>> {
         let now_ms = self.env.now_ms();
-        self.faults.strike(&at.container, &partition, now_ms)?;
+        self.faults.inject(&at.container, &partition, now_ms)?;
         match partition.governor.admit(now_ms, at.class) {
             Ok(admission) => Ok(Visit { partition, admission }),
             Err(refusal) => Err(self.refuse(&at.container, &partition, now_ms, &refusal)),
@@ -74,7 +74,7 @@ impl Meter {
         };
         let retry_after = Duration::from_millis(refusal.retry_after_ms);
         let message = explain(container, &throttle, refusal.over);
-        self.log.note(now_ms, container, &throttle, refusal.over);
+        self.log.record(now_ms, container, &throttle, refusal.over);
         let kind = Kind::Throttled { retry_after, over: refusal.over };
         Error { throttle: Some(Box::new(throttle)), ..Error::new(kind, message) }
     }

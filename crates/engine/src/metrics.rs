@@ -42,7 +42,7 @@ pub struct IndexMetrics {
     pub status: &'static str,
     pub built_percent: u64,
     /// For how long the source has had changes that the index has not applied.
-    pub behind_ms: u64,
+    pub lag_ms: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ pub(crate) fn container_metrics(tree: &CatalogTree, container: &Container, now_m
         global_index: container.definition.global_index.is_some().then(|| IndexMetrics {
             status: container.index_status(),
             built_percent: container.progress.percent(),
-            behind_ms: container.progress.behind_ms(now_ms),
+            lag_ms: container.progress.behind_ms(now_ms),
         }),
         partitions: container.partitions.iter().map(|partition| partition_metrics(partition, now_ms)).collect(),
     }

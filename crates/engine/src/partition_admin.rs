@@ -24,7 +24,7 @@ pub struct PartitionReport {
     pub item_bytes: u64,
     pub item_bytes_max: u64,
     /// It exceeds its size limit and cannot be split.
-    pub is_stuck: bool,
+    pub is_unsplittable: bool,
     /// The RU/s that it may provide.
     pub share_ru: f64,
     /// The RUs of the busiest second of this minute and the one before, as a fraction of `share_ru`.
@@ -51,7 +51,7 @@ impl Engine {
                 items: usage.items,
                 item_bytes: usage.item_bytes,
                 item_bytes_max,
-                is_stuck: partition.is_stuck(),
+                is_unsplittable: partition.is_stuck(),
                 share_ru: partition.governor.share_ru(),
                 normalized_use: used.normalized(minute).max(used.normalized(minute.saturating_sub(1))),
                 job: jobs.iter().find(|job| replaces(job, partition.range.id)).cloned(),
@@ -72,22 +72,22 @@ impl Engine {
         if container.definition.partition_key.is_none() {
             return Err(Error::invalid("A container without a partition key is one partition for good."));
         }
-        let partition = to_split(&container, range)?;
+        let partition = partition_to_split(&container, range)?;
         let at = match at {
             Some(at) => at,
-            None => split_point(&container, partition, Reason::Request).await?.ok_or_else(no_place)?,
+            None => split_point(&container, partition, Reason::Request).await?.ok_or_else(no_split_point)?,
         };
-        self.begin(container.rid, RepartitionRequest::split(&partition.range, at, Reason::Request)?).await
+        self.begin_job(container.rid, RepartitionRequest::split(&partition.range, at, Reason::Request)?).await
     }
 
     /// Starts the merge of adjacent partitions. Returns the job's id.
     pub async fn merge(&self, container: ContainerName<'_>, ranges: &[u32]) -> Result<u64> {
         let container = self.find_container(container)?;
-        self.begin(container.rid, RepartitionRequest::merge(&container.map.neighbours(ranges)?)?).await
+        self.begin_job(container.rid, RepartitionRequest::merge(&container.map.neighbours(ranges)?)?).await
     }
 
-    async fn begin(&self, container: ContainerRid, wanted: RepartitionRequest) -> Result<u64> {
-        Ok(self.catalog.begin_job(container, wanted).await?.id)
+    async fn begin_job(&self, container: ContainerRid, request: RepartitionRequest) -> Result<u64> {
+        Ok(self.catalog.begin_job(container, request).await?.id)
     }
 
     /// Running splits, merges and copies, and those that ended recently.
@@ -110,8 +110,8 @@ impl Engine {
     }
 
     /// Waits for the end of a job.
-    pub async fn job_ended(&self, id: u64) -> Result<JobReport> {
-        self.catalog.jobs().ended(id).await
+    pub async fn wait_for_job(&self, id: u64) -> Result<JobReport> {
+        self.catalog.jobs().wait_ended(id).await
     }
 
     /// From now on every job pauses when it reaches this step. For tests of what happens meanwhile.
@@ -124,16 +124,16 @@ impl Engine {
     }
 
     pub fn held_steps(&self) -> Vec<JobStep> {
-        self.catalog.jobs().held()
+        self.catalog.jobs().held_steps()
     }
 
     /// Waits until a job is held at this step.
-    pub async fn job_held_at(&self, step: JobStep) {
-        self.catalog.jobs().held_at(step).await;
+    pub async fn wait_until_job_held_at(&self, step: JobStep) {
+        self.catalog.jobs().wait_held_at(step).await;
     }
 }
 
-fn to_split(container: &Container, range: Option<u32>) -> Result<&Arc<Partition>> {
+fn partition_to_split(container: &Container, range: Option<u32>) -> Result<&Arc<Partition>> {
     let found = match range {
         Some(id) => container.partitions.iter().find(|partition| partition.range.id == id),
         None => container
@@ -145,7 +145,7 @@ fn to_split(container: &Container, range: Option<u32>) -> Result<&Arc<Partition>
     found.ok_or_else(|| Error::new(Kind::Moved { epoch }, "There is no such partition key range (any more)."))
 }
 
-fn no_place() -> Error {
+fn no_split_point() -> Error {
     Error::invalid("The partition cannot be split: there is no place between two partition key values in it.")
 }
 

@@ -27,21 +27,24 @@ impl Engine {
     ) -> EngineResponse<Written> {
         let target = match locate(at, key, target).await {
             Ok((_, target)) => target,
-            Err(error) => return EngineResponse::refused(error),
+            Err(error) => return EngineResponse::failed(error),
         };
         let change = match PreparedPatch::new(at, patch) {
             Ok(change) => change,
-            Err(error) => return EngineResponse::refused(error),
+            Err(error) => return EngineResponse::failed(error),
         };
         let (target, change, ts_s) = (&target, &change, self.now_s());
-        let write = |home: WriteTarget| async move {
-            let mut tx = home.partition.begin_latched(&home.container.schema, target.logical.clone(), ts_s).await;
+        let write = |write_target: WriteTarget| async move {
+            let mut tx = write_target
+                .partition
+                .begin_latched(&write_target.container.schema, target.logical.clone(), ts_s)
+                .await;
             match change.apply(at, &*self.env, &mut tx, key, target, condition).await {
                 Ok(step) => Ok(WriteOutcome::from(written(step, tx.commit().await?))),
-                Err(refusal) => Err(tx.give_up(refusal).await),
+                Err(rejected) => Err(tx.give_up(rejected).await),
             }
         };
-        self.at_home(at, &target.logical, write).await
+        self.with_writable_partition(at, &target.logical, write).await
     }
 }
 
@@ -75,14 +78,14 @@ impl<'p> PreparedPatch<'p> {
         condition: &Precondition,
     ) -> Result<OperationEffect, Rejected> {
         let old = tx.read(target).await?.ok_or_else(|| Error::not_found(NOT_THERE))?;
-        let refuse = |error: Error| Rejected { error, charge_ru: price::refused_write(old.body().len()) };
-        if !condition.holds(&old) || !self.is_met(at, env, &old).map_err(refuse)? {
-            return Err(refuse(Error::new(Kind::PreconditionFailed, CONDITION_FAILS)));
+        let reject = |error: Error| Rejected { error, charge_ru: price::refused_write(old.body().len()) };
+        if !condition.holds(&old) || !self.is_met(at, env, &old).map_err(reject)? {
+            return Err(reject(Error::new(Kind::PreconditionFailed, CONDITION_FAILS)));
         }
         let mut body = json::parse(old.body())?;
-        self.patch.apply(&mut body).map_err(refuse)?;
+        self.patch.apply(&mut body).map_err(reject)?;
         let options = WriteOptions { indexed: Some(old.indexed), ..WriteOptions::default() };
-        let draft = draft(at, key, body, &options, Some(target.clone())).map_err(refuse)?;
+        let draft = draft(at, key, body, &options, Some(target.clone())).map_err(reject)?;
         let step = tx.put(Verb::Replace, &draft, &Precondition::None).await?;
         Ok(OperationEffect { charge_ru: step.charge_ru + price::PATCH_OPERATION_RU * self.patch.len() as f64, ..step })
     }

@@ -44,7 +44,7 @@ mod tests;
 
 /// How often a script runs if other writers always commit first, and for how long.
 const TRIES_MAX: usize = 64;
-const TRYING_MS_MAX: u64 = 5_000;
+const RETRY_MS_MAX: u64 = 5_000;
 /// The pause between two attempts, doubled each time: the writer that committed first may still be writing.
 const PAUSE_MIN: Duration = Duration::from_micros(25);
 const PAUSE_MAX: Duration = Duration::from_millis(20);
@@ -85,7 +85,7 @@ impl Engine {
     ) -> EngineResponse<Executed> {
         let key = match key_of_request(at, key) {
             Ok(key) => key,
-            Err(error) => return EngineResponse::refused(error),
+            Err(error) => return EngineResponse::failed(error),
         };
         let script = script.clone();
         self.in_transaction(at, key, context, move |host| {
@@ -93,7 +93,7 @@ impl Engine {
             let log = outcome.log;
             Ok(match outcome.error {
                 None => TransactionEnd::Commit(Executed { result: Ok(outcome.response_body), log }),
-                Some(error) => TransactionEnd::GiveUp(Executed { result: Err(error), log }),
+                Some(error) => TransactionEnd::Abort(Executed { result: Err(error), log }),
             })
         })
         .await
@@ -119,7 +119,7 @@ impl Engine {
             handle: Handle::current(),
         });
         let work = Arc::new(work);
-        let run = |home: WriteTarget| {
+        let run = |write_target: WriteTarget| {
             let (task, work) = (task.clone(), work.clone());
             async move {
                 // The permit moves into the blocking task, which a disconnecting client does not end. The semaphore is
@@ -127,13 +127,13 @@ impl Engine {
                 let permit = task.scripts.permits.clone().acquire_owned().await;
                 let done = tokio::task::spawn_blocking(move || {
                     let _permit = permit;
-                    waiting_here(|| task.tries(&home, &*work))
+                    waiting_here(|| task.run_with_retries(&write_target, &*work))
                 });
                 done.await
                     .unwrap_or_else(|_| Err(Error::internal("a script's transaction stopped unexpectedly").into()))
             }
         };
-        self.at_home(at, &logical, run).await
+        self.with_writable_partition(at, &logical, run).await
     }
 }
 
@@ -141,7 +141,7 @@ impl Engine {
 enum TransactionEnd<T> {
     Commit(T),
     /// Nothing is written.
-    GiveUp(T),
+    Abort(T),
 }
 
 /// The work of one request, for a blocking thread.
@@ -157,40 +157,40 @@ struct ScriptTask {
 }
 
 impl ScriptTask {
-    fn tries<T>(
+    fn run_with_retries<T>(
         &self,
-        home: &WriteTarget,
+        write_target: &WriteTarget,
         work: &(impl Fn(&mut Host<'_>) -> Result<TransactionEnd<T>, Rejected> + ?Sized),
     ) -> Result<WriteOutcome<T>, Rejected> {
         let began_ms = self.env.now_ms();
-        let (mut tries, mut turn) = (1, None);
+        let (mut tries, mut queue_guard) = (1, None);
         loop {
-            let done = self.try_once(home, work);
-            let was_slower = matches!(&done, Err(Rejected { error: Error { kind: Kind::RetryWith, .. }, .. }));
-            let left_ms = TRYING_MS_MAX.saturating_sub(self.env.now_ms().saturating_sub(began_ms));
-            if !was_slower || tries >= TRIES_MAX || left_ms == 0 {
+            let done = self.try_once(write_target, work);
+            let has_conflict = matches!(&done, Err(Rejected { error: Error { kind: Kind::RetryWith, .. }, .. }));
+            let left_ms = RETRY_MS_MAX.saturating_sub(self.env.now_ms().saturating_sub(began_ms));
+            if !has_conflict || tries >= TRIES_MAX || left_ms == 0 {
                 return done;
             }
-            turn = turn.or_else(|| self.turns().try_lock_for(Duration::from_millis(left_ms)));
+            queue_guard = queue_guard.or_else(|| self.retry_queue().try_lock_for(Duration::from_millis(left_ms)));
             std::thread::sleep(PAUSE_MIN.saturating_mul(1 << tries.min(16)).min(PAUSE_MAX));
             tries += 1;
         }
     }
 
     /// After its first conflict a script waits for this lock, and then competes only with first attempts.
-    fn turns(&self) -> &'static FairMutex<()> {
-        static TURNS: [FairMutex<()>; 64] = [const { FairMutex::new(()) }; 64];
+    fn retry_queue(&self) -> &'static FairMutex<()> {
+        static QUEUES: [FairMutex<()>; 64] = [const { FairMutex::new(()) }; 64];
         let mut hasher = DefaultHasher::new();
         (self.at.container.rid.to_string(), &self.key).hash(&mut hasher);
-        &TURNS[hasher.finish() as usize % TURNS.len()]
+        &QUEUES[hasher.finish() as usize % QUEUES.len()]
     }
 
     fn try_once<T>(
         &self,
-        home: &WriteTarget,
+        write_target: &WriteTarget,
         work: &(impl Fn(&mut Host<'_>) -> Result<TransactionEnd<T>, Rejected> + ?Sized),
     ) -> Result<WriteOutcome<T>, Rejected> {
-        let mut host = Host::begin(self, home)?;
+        let mut host = Host::begin(self, write_target)?;
         let ended = work(&mut host);
         let (tx, charge_ru) = host.end()?;
         match ended.map_err(|refusal| Rejected { charge_ru: refusal.charge_ru + charge_ru, ..refusal })? {
@@ -198,7 +198,7 @@ impl ScriptTask {
                 let lsn = self.handle.block_on(tx.commit())?;
                 Ok(WriteOutcome { value, lsn, charge_ru })
             }
-            TransactionEnd::GiveUp(value) => Ok(WriteOutcome { value, lsn: tx.lsn(), charge_ru }),
+            TransactionEnd::Abort(value) => Ok(WriteOutcome { value, lsn: tx.lsn(), charge_ru }),
         }
     }
 }

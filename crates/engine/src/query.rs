@@ -35,12 +35,12 @@ mod hybrid_search; // ORDER BY RANK: scores of several queries, fused
 mod in_transaction; // a query inside a transaction
 mod report; // query metrics, access paths and index metrics
 
-pub use cursor::{CursorPosition as CursorAt, QueryCursor, RangeCursor};
-pub(crate) use cursor::{WHOLE_ITEM, in_progress, is_begun, left};
+pub use cursor::{CursorPosition, QueryCursor, RangeCursor};
+pub(crate) use cursor::{WHOLE_ITEM, overlaps, remaining, unfinished};
 pub(crate) use document::StoredItem;
 pub use document::write_item;
 pub(crate) use in_transaction::TransactionQuery;
-pub(crate) use page::at_once;
+pub(crate) use page::queries_max;
 pub use page::{CrossPartition, ItemQuery, QueryPage, ReportOptions};
 pub use parallel::Parallelism;
 pub use pleiad_sql::Parameters;

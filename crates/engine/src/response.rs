@@ -14,31 +14,31 @@ pub struct PartitionLsn {
 #[derive(Debug)]
 pub struct EngineResponse<T> {
     pub result: Result<T>,
-    pub place: Option<PartitionLsn>,
+    pub served_by: Option<PartitionLsn>,
     pub charge_ru: f64,
 }
 
 impl<T> EngineResponse<T> {
     /// A throttled request is free: nothing was done.
-    pub fn refused(error: Error) -> Self {
+    pub fn failed(error: Error) -> Self {
         let charge_ru = match error.kind {
             Kind::Throttled { .. } => 0.0,
             _ => pleiad_partition::price::MISS_RU,
         };
-        EngineResponse { result: Err(error), place: None, charge_ru }
+        EngineResponse { result: Err(error), served_by: None, charge_ru }
     }
 
     pub fn priced(result: Result<T>, charge_ru: f64) -> Self {
-        EngineResponse { result, place: None, charge_ru }
+        EngineResponse { result, served_by: None, charge_ru }
     }
 
     /// The LSN must be taken before the partition is read, so that the session token never covers more than was read.
-    pub(crate) fn at(mut self, place: PartitionLsn) -> Self {
-        self.place = Some(place);
+    pub(crate) fn served_by(mut self, served_by: PartitionLsn) -> Self {
+        self.served_by = Some(served_by);
         self
     }
 }
 
-pub(crate) fn place(partition: &Partition) -> PartitionLsn {
+pub(crate) fn partition_lsn(partition: &Partition) -> PartitionLsn {
     PartitionLsn { range: partition.range.id, lsn: partition.lsn() }
 }

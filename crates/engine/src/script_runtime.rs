@@ -35,7 +35,7 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).saturating_mul(4).max(8)
 }
 
-pub(crate) fn failed(error: &ScriptError) -> Error {
+pub(crate) fn script_error(error: &ScriptError) -> Error {
     let kind = match error.cause {
         Cause::Syntax | Cause::Thrown | Cause::OutOfMemory => Kind::Invalid,
         Cause::TimedOut => Kind::TimedOut,

@@ -12,7 +12,7 @@ pub struct SessionToken(pub Vec<(u32, u64)>);
 
 impl SessionToken {
     pub(crate) fn check(&self, partition: &Partition) -> Result<()> {
-        let asked = self.asked_of(partition);
+        let asked = self.required_lsn(partition);
         if asked <= partition.lsn() {
             return Ok(());
         }
@@ -27,10 +27,10 @@ impl SessionToken {
     }
 
     /// The LSN that the partition must have reached. For a child of a split, LSNs seen at its parents count as well.
-    fn asked_of(&self, partition: &Partition) -> u64 {
+    fn required_lsn(&self, partition: &Partition) -> u64 {
         let range = &partition.range;
-        let about = |id: &u32| *id == range.id || range.parents.contains(id);
-        self.0.iter().filter(|(id, _)| about(id)).map(|(_, lsn)| *lsn).max().unwrap_or(0)
+        let counts = |id: &u32| *id == range.id || range.parents.contains(id);
+        self.0.iter().filter(|(id, _)| counts(id)).map(|(_, lsn)| *lsn).max().unwrap_or(0)
     }
 }
 

@@ -13,12 +13,12 @@
 //! ```
 
 mod model; // what was acknowledged to clients
-mod walk; // paged reads with saved cursors
+mod paged_read; // paged reads with saved cursors
 mod world; // the account, its clock and its store
 
 use model::Model;
+use paged_read::PagedReads;
 use pleiad_model::env::{Env, ManualEnv};
-use walk::Walks;
 use world::SimWorld;
 
 const SEEDS: u64 = 20;
@@ -34,7 +34,7 @@ impl SeededRng {
         self.0.random_u64() % end.max(1)
     }
 
-    fn once_in(&self, n: u64) -> bool {
+    fn one_in(&self, n: u64) -> bool {
         self.below(n) == 0
     }
 
@@ -44,7 +44,7 @@ impl SeededRng {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn s28_s47_s48_s49_partitions_change_and_clients_notice_nothing() {
+async fn s28_s47_s48_s49_partition_changes_are_invisible_to_clients() {
     let number = |name: &str| {
         let text = std::env::var(name).ok()?;
         let digits = text.trim_start_matches("0x");
@@ -57,57 +57,57 @@ async fn s28_s47_s48_s49_partitions_change_and_clients_notice_nothing() {
     for seed in seeds {
         // Printed first: a test that fails shows what it printed.
         println!("PLEIAD_SIMULATION_SEED={seed:#x} cargo test --release -p pleiad-engine simulation");
-        let told = simulate(seed).await;
-        println!("{told}");
+        let summary = simulate(seed).await;
+        println!("{summary}");
     }
 }
 
 async fn simulate(seed: u64) -> String {
-    let chance = SeededRng(ManualEnv::at(0, seed));
+    let rng = SeededRng(ManualEnv::at(0, seed));
     let mut world = SimWorld::open(seed).await;
-    let (mut model, mut walks) = (Model::default(), Walks::default());
+    let (mut model, mut paged_reads) = (Model::default(), PagedReads::default());
     for _ in 0..STEPS {
         world.pass_ms(STEP_MS);
-        step(&chance, &mut world, &mut model, &mut walks).await;
+        step(&rng, &mut world, &mut model, &mut paged_reads).await;
         if !world.is_healthy() {
             world.restart().await;
         }
-        model.settle(&mut world).await;
+        model.resolve_uncertain(&mut world).await;
     }
-    world.settle().await;
-    walks.finish(&world, &model).await;
+    world.finish_jobs().await;
+    paged_reads.finish(&world, &model).await;
     model.check(&world).await;
     world.check().await;
-    format!("{}; {} writes, {} walks", world.told(), model.writes, walks.ended)
+    format!("{}; {} writes, {} walks", world.summary(), model.writes, paged_reads.ended)
 }
 
-async fn step(chance: &SeededRng, world: &mut SimWorld, model: &mut Model, walks: &mut Walks) {
-    match chance.below(100) {
-        0..35 => model.write(chance, world, 1).await,
-        35..45 => model.write(chance, world, 8).await,
-        45..60 => model.read(chance, world).await,
-        60..84 => walks.page(chance, world, model).await,
-        84..88 => world.split(chance).await,
-        88..91 => world.merge(chance).await,
-        91..93 => world.reserve(chance).await,
-        93..96 => world.hold_or_release(chance),
-        96..98 => world.pass_time(chance),
-        98 if chance.once_in(2) => keep(world, model).await,
-        98 => restore(world, model, walks).await,
-        _ if chance.once_in(2) => world.fail_soon(chance),
+async fn step(rng: &SeededRng, world: &mut SimWorld, model: &mut Model, paged_reads: &mut PagedReads) {
+    match rng.below(100) {
+        0..35 => model.write(rng, world, 1).await,
+        35..45 => model.write(rng, world, 8).await,
+        45..60 => model.read(rng, world).await,
+        60..84 => paged_reads.page(rng, world, model).await,
+        84..88 => world.split(rng).await,
+        88..91 => world.merge(rng).await,
+        91..93 => world.change_offer(rng).await,
+        93..96 => world.hold_or_release(rng),
+        96..98 => world.pass_time(rng),
+        98 if rng.one_in(2) => take_snapshot(world, model).await,
+        98 => restore(world, model, paged_reads).await,
+        _ if rng.one_in(2) => world.fail_soon(rng),
         _ => world.restart().await,
     }
 }
 
-async fn keep(world: &mut SimWorld, model: &mut Model) {
-    if world.keep().await {
-        model.keep();
+async fn take_snapshot(world: &mut SimWorld, model: &mut Model) {
+    if world.take_snapshot().await {
+        model.take_snapshot();
     }
 }
 
-async fn restore(world: &mut SimWorld, model: &mut Model, walks: &mut Walks) {
-    if model.has_kept() && world.restore().await {
+async fn restore(world: &mut SimWorld, model: &mut Model, paged_reads: &mut PagedReads) {
+    if model.has_snapshot() && world.restore().await {
         model.restore();
-        walks.restored();
+        paged_reads.note_restore();
     }
 }

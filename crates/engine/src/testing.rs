@@ -10,20 +10,20 @@ use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Kind, Object, Result, Value, json};
 use pleiad_storage::{AnyStore, Memory, RocksOptions, RocksStore, Store, keyspace};
 
-use crate::catalog::{NewContainer, to_erase};
+use crate::catalog::{NewContainer, load_dropped_shards};
 pub use crate::query::exam::LIMITS;
 use crate::*;
 
 const START_MS: u64 = 1_700_000_000_000;
-const LATER: SyncPolicy = SyncPolicy::SyncedWithin(Duration::from_secs(3600));
+const SYNC_LATER: SyncPolicy = SyncPolicy::SyncedWithin(Duration::from_secs(3600));
 
 pub async fn open(store: impl Into<AnyStore>, limits: PartitionLimits) -> Arc<Engine> {
     open_at(store, limits, Arc::new(ManualEnv::at(START_MS, 1))).await
 }
 
 async fn open_at(store: impl Into<AnyStore>, limits: PartitionLimits, env: Arc<ManualEnv>) -> Arc<Engine> {
-    let engine = Engine::open(store.into(), LATER, limits, env).await.unwrap();
-    engine.resume_chores().await.unwrap();
+    let engine = Engine::open(store.into(), SYNC_LATER, limits, env).await.unwrap();
+    engine.start_background_work().await.unwrap();
     Arc::new(engine)
 }
 
@@ -44,7 +44,7 @@ pub async fn reopen(store: Arc<AnyStore>, limits: PartitionLimits) -> Arc<Engine
 pub async fn reopen_at(store: Arc<AnyStore>, limits: PartitionLimits, env: Arc<ManualEnv>) -> Arc<Engine> {
     let engine = Engine::open_on(store, SyncPolicy::Synced, limits, env).await.unwrap();
     let engine = Engine { query_permits: Arc::new(Semaphore::new(1)), ..engine };
-    engine.resume_chores().await.unwrap();
+    engine.start_background_work().await.unwrap();
     Arc::new(engine)
 }
 
@@ -133,14 +133,14 @@ pub async fn load(engine: &Arc<Engine>, container: &'static str, count: usize, k
 }
 
 /// Items in each partition, in the order of the hash space.
-pub fn spread(container: &Container) -> Vec<u64> {
+pub fn items_per_partition(container: &Container) -> Vec<u64> {
     container.partitions.iter().map(|partition| partition.usage().items).collect()
 }
 
 /// Waits until no rows of dropped containers are left.
-pub async fn all_erased(engine: &Engine) {
-    let (store, _) = engine.catalog.hands();
-    while !to_erase(&store).await.unwrap().is_empty() {
+pub async fn wait_until_shards_dropped(engine: &Engine) {
+    let (store, _) = engine.catalog.store_and_committer();
+    while !load_dropped_shards(&store).await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
 }
@@ -155,7 +155,7 @@ pub async fn shard_bytes(store: &impl Store, container: &Container) -> u64 {
 }
 
 /// Waits until no byte of the container is on disk: a compaction of the store may still be reading a file.
-pub async fn assert_given_back(store: &impl Store, container: &Container) {
+pub async fn assert_space_reclaimed(store: &impl Store, container: &Container) {
     for _ in 0..1000 {
         if shard_bytes(store, container).await == 0 {
             return;

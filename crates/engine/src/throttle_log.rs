@@ -13,7 +13,7 @@ use crate::Container;
 
 const ENTRIES_MAX: usize = 1024;
 /// How many of the latest entries are searched for one of the same partition and second.
-const NEAR: usize = 32;
+const LOOKBACK_ENTRIES: usize = 32;
 
 /// Throttled requests at one partition within one second.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub struct ThrottleEntry {
     /// Of the first of these requests.
     pub throttle: Throttle,
     pub over: ExceededLimit,
-    pub refused: u64,
+    pub throttled: u64,
 }
 
 #[derive(Default)]
@@ -34,14 +34,14 @@ pub(crate) struct ThrottleLog {
 }
 
 impl ThrottleLog {
-    pub fn note(&self, now_ms: u64, container: &Container, throttle: &Throttle, over: ExceededLimit) {
+    pub fn record(&self, now_ms: u64, container: &Container, throttle: &Throttle, over: ExceededLimit) {
         let (ts_s, rid) = (now_ms / 1000, container.rid);
         let mut entries = self.entries.lock();
         let is_same = |entry: &&mut ThrottleEntry| {
             entry.ts_s == ts_s && entry.rid == rid && entry.throttle.range == throttle.range && entry.over == over
         };
-        if let Some(entry) = entries.iter_mut().rev().take(NEAR).find(is_same) {
-            entry.refused += 1;
+        if let Some(entry) = entries.iter_mut().rev().take(LOOKBACK_ENTRIES).find(is_same) {
+            entry.throttled += 1;
             return;
         }
         if entries.len() == ENTRIES_MAX {
@@ -55,7 +55,7 @@ impl ThrottleLog {
             rid,
             throttle: throttle.clone(),
             over,
-            refused: 1,
+            throttled: 1,
         });
     }
 

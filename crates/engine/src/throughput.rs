@@ -130,7 +130,7 @@ impl OfferFloor {
     }
 
     /// Containers beyond the number that the base minimum includes.
-    fn further(&self) -> u32 {
+    fn extra_containers(&self) -> u32 {
         u32::try_from(self.sharing.saturating_sub(SHARED_CONTAINERS_MAX)).unwrap_or(u32::MAX)
     }
 
@@ -139,9 +139,9 @@ impl OfferFloor {
             self.container_ru_min.max(MANUAL_RU_MIN),
             self.stored_gb(),
             self.highest_ru / 100,
-            MANUAL_RU_MIN.saturating_add(self.further().saturating_mul(100)),
+            MANUAL_RU_MIN.saturating_add(self.extra_containers().saturating_mul(100)),
         ];
-        whole(figures, MANUAL_RU_STEP)
+        largest_in_steps(figures, MANUAL_RU_STEP)
     }
 
     fn autoscale_min(&self) -> u32 {
@@ -149,14 +149,14 @@ impl OfferFloor {
             AUTOSCALE_RU_MIN,
             self.stored_gb().saturating_mul(10),
             self.highest_ru / 10,
-            AUTOSCALE_RU_MIN.saturating_add(self.further().saturating_mul(1000)),
+            AUTOSCALE_RU_MIN.saturating_add(self.extra_containers().saturating_mul(1000)),
         ];
-        whole(figures, AUTOSCALE_RU_STEP)
+        largest_in_steps(figures, AUTOSCALE_RU_STEP)
     }
 }
 
 /// The largest value, rounded up to a whole step.
-fn whole<const N: usize>(figures: [u32; N], step: u32) -> u32 {
+fn largest_in_steps<const N: usize>(figures: [u32; N], step: u32) -> u32 {
     let largest = figures.into_iter().max().unwrap_or(0);
     largest.checked_next_multiple_of(step).unwrap_or(RU_MAX)
 }
@@ -179,16 +179,16 @@ impl ProvisionedThroughput {
     }
 
     /// The least throughput that a replace may set.
-    pub fn minimum_ru(self, held: &OfferFloor) -> u32 {
+    pub fn minimum_ru(self, floor: &OfferFloor) -> u32 {
         match self {
-            ProvisionedThroughput::Manual(_) => held.manual_min(),
-            ProvisionedThroughput::Autoscale { .. } => held.autoscale_min(),
+            ProvisionedThroughput::Manual(_) => floor.manual_min(),
+            ProvisionedThroughput::Autoscale { .. } => floor.autoscale_min(),
         }
     }
 
     /// The same throughput as autoscale, with the maximum that the service chooses.
-    pub fn to_autoscale(self, held: &OfferFloor) -> Self {
-        let max = whole([self.ceiling_ru(), held.autoscale_min()], AUTOSCALE_RU_STEP);
+    pub fn to_autoscale(self, floor: &OfferFloor) -> Self {
+        let max = largest_in_steps([self.ceiling_ru(), floor.autoscale_min()], AUTOSCALE_RU_STEP);
         match self {
             ProvisionedThroughput::Manual(_) => ProvisionedThroughput::Autoscale { max, increment_percent: None },
             autoscale => autoscale,

@@ -11,7 +11,7 @@ use pleiad_partition::key::LogicalKey;
 use pleiad_partition::partition::Rejected;
 use pleiad_partition::{Partition, Written};
 
-use crate::response::{EngineResponse, place};
+use crate::response::{EngineResponse, partition_lsn};
 use crate::{Admitted, Container, ContainerName, Engine};
 
 /// How many changes of its container one request waits for before it fails.
@@ -39,21 +39,21 @@ impl From<Written> for WriteOutcome<Written> {
 impl Engine {
     /// Runs a client's write. If the container's indexing policy or its partitions change meanwhile, the write runs
     /// again when the change is published. The client does not notice.
-    pub(crate) async fn at_home<T, F: Future<Output = Result<WriteOutcome<T>, Rejected>>>(
+    pub(crate) async fn with_writable_partition<T, F: Future<Output = Result<WriteOutcome<T>, Rejected>>>(
         &self,
         at: &Admitted,
         key: &LogicalKey,
         write: impl Fn(WriteTarget) -> F,
     ) -> EngineResponse<T> {
         match check_writable(at) {
-            Ok(()) => self.at_home_of(at, key, write).await,
-            Err(error) => EngineResponse::refused(error),
+            Ok(()) => self.with_current_partition(at, key, write).await,
+            Err(error) => EngineResponse::failed(error),
         }
     }
 
     /// The same without the check that clients may write to the container: for callers that only read, or that check it
     /// themselves.
-    pub(crate) async fn at_home_of<T, F: Future<Output = Result<WriteOutcome<T>, Rejected>>>(
+    pub(crate) async fn with_current_partition<T, F: Future<Output = Result<WriteOutcome<T>, Rejected>>>(
         &self,
         at: &Admitted,
         key: &LogicalKey,
@@ -61,32 +61,32 @@ impl Engine {
     ) -> EngineResponse<T> {
         let mut container = at.container.clone();
         for _ in 0..CONTAINER_CHANGES_MAX {
-            let partition = match home(&container, key) {
+            let partition = match owning_partition(&container, key) {
                 Ok(partition) => partition.clone(),
-                Err(error) => return EngineResponse::refused(error),
+                Err(error) => return EngineResponse::failed(error),
             };
             let visit = match self.meter.enter(at, partition.clone()) {
                 Ok(visit) => visit,
-                Err(error) => return EngineResponse::refused(error).at(place(&partition)),
+                Err(error) => return EngineResponse::failed(error).served_by(partition_lsn(&partition)),
             };
             let outcome = write(WriteTarget { partition: partition.clone(), container: container.clone() }).await;
             if !matches!(&outcome, Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. })) {
-                let answer = settle(&partition, outcome);
+                let answer = into_response(&partition, outcome);
                 self.meter.pay(visit, answer.charge_ru, Some(key));
                 if partition.hear_growth() {
-                    self.catalog.consider(container.rid);
+                    self.catalog.split_if_needed(container.rid);
                 }
                 return answer;
             }
             self.meter.leave(visit);
-            self.catalog.settled().await;
+            self.catalog.changes_published().await;
             container = match self.admit(ContainerName::Rid(at.container.rid), None) {
                 Ok(newer) => newer.container,
-                Err(error) => return EngineResponse::refused(error),
+                Err(error) => return EngineResponse::failed(error),
             };
         }
         let changing = Error::new(Kind::RetryWith, "The container is changing all the time. Try again.");
-        EngineResponse::refused(self.check_ready().err().unwrap_or(changing))
+        EngineResponse::failed(self.check_ready().err().unwrap_or(changing))
     }
 }
 
@@ -101,17 +101,17 @@ pub(crate) fn check_writable(at: &Admitted) -> Result<()> {
 }
 
 /// A write reports its own LSN, whatever the partition has committed since.
-fn settle<T>(partition: &Partition, outcome: Result<WriteOutcome<T>, Rejected>) -> EngineResponse<T> {
-    let mut place = place(partition);
+fn into_response<T>(partition: &Partition, outcome: Result<WriteOutcome<T>, Rejected>) -> EngineResponse<T> {
+    let mut served_by = partition_lsn(partition);
     match outcome {
         Ok(WriteOutcome { value, lsn, charge_ru }) => {
-            place.lsn = lsn;
-            EngineResponse::priced(Ok(value), charge_ru).at(place)
+            served_by.lsn = lsn;
+            EngineResponse::priced(Ok(value), charge_ru).served_by(served_by)
         }
-        Err(Rejected { error, charge_ru }) => EngineResponse::priced(Err(error), charge_ru).at(place),
+        Err(Rejected { error, charge_ru }) => EngineResponse::priced(Err(error), charge_ru).served_by(served_by),
     }
 }
 
-pub(crate) fn home<'a>(container: &'a Container, key: &LogicalKey) -> Result<&'a Arc<Partition>> {
+pub(crate) fn owning_partition<'a>(container: &'a Container, key: &LogicalKey) -> Result<&'a Arc<Partition>> {
     container.partition(container.map.locate(&key.epk))
 }

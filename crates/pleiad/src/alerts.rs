@@ -24,11 +24,11 @@ pub fn watch(account_host: Arc<AccountHost>, webhook: Option<Webhook>) {
         for tick in first.. {
             ticks.tick().await;
             let engine = account_host.engine();
-            for alert in engine.alerts() {
+            for alert in engine.raise_alerts() {
                 enqueue(queue.as_ref(), alert);
             }
             if tick % KEY_SCAN_TICKS == 0
-                && let Err(error) = engine.look_at_keys().await
+                && let Err(error) = engine.refresh_key_statistics().await
             {
                 tracing::warn!(%error, "cannot scan the partition keys");
             }

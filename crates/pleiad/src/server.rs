@@ -139,7 +139,7 @@ async fn open(settings: &Settings, clock: Option<Arc<OffsetEnv>>) -> Result<Engi
         ranges_initial: settings.ranges_initial,
         key_bytes_max: settings.key_bytes_max,
         copy_bytes_per_s: settings.copy_bytes_per_s,
-        sharing: Parallelism::USUAL,
+        parallelism: Parallelism::DEFAULT,
         governance: Governance {
             enforced: settings.rate_limit,
             serverless: settings.serverless,
@@ -154,7 +154,7 @@ async fn open(settings: &Settings, clock: Option<Arc<OffsetEnv>>) -> Result<Engi
         None => Arc::new(SystemEnv),
     };
     let engine = Engine::open(store, policy, limits, env).await?;
-    engine.resume_chores().await?;
+    engine.start_background_work().await?;
     Ok(engine)
 }
 

@@ -36,12 +36,12 @@ fn body(alert: &Alert) -> Vec<u8> {
 /// An alert as JSON.
 pub(crate) fn alert_json(alert: &Alert) -> Object {
     let object = Object::new()
-        .with("kind", alert.what.name())
+        .with("kind", alert.kind.name())
         .with("time", alert.ts_s)
         .with("database", alert.database.as_str())
         .with("container", alert.container.as_str())
         .with("partitionKeyRangeId", alert.range.to_string());
-    let object = match &alert.what {
+    let object = match &alert.kind {
         AlertKind::HotPartition { share_ru, throttled, busiest_key } => {
             let object = object.with("shareRuPerSecond", *share_ru).with("throttledRequests", *throttled);
             busiest_key.iter().fold(object, |object, key| object.with("busiestPartitionKey", key.as_str()))

@@ -23,7 +23,7 @@ async fn a_container_is_found_by_name_and_by_rid() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_told_apart_from_whose_owner_is_not_there() {
+async fn a_missing_container_differs_from_a_missing_owner() {
     let engine = account().await;
     assert_eq!(refusal(engine.admit(by_name("db", "c"), None)), Kind::OwnerNotFound);
     let asked = |database| engine.find_container(by_name(database, "c")).err().unwrap().kind;
@@ -32,7 +32,7 @@ async fn what_is_not_there_is_told_apart_from_whose_owner_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_container_made_anew_under_the_same_name_is_another() {
+async fn a_recreated_container_is_another_resource() {
     let engine = account().await;
     let old = container(&engine, "c", &["/pk"], 4).await.rid;
     assert!(engine.admit(by_name("db", "c"), Some(&rid(&engine))).is_ok());

@@ -6,7 +6,7 @@ use std::task::Poll;
 
 /// The outputs, in the order of the futures. There are a hundred at most, so that polling each pending one again costs
 /// little.
-pub async fn all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
+pub async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     let mut running: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
     let mut done: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();
     poll_fn(|cx| {

@@ -28,11 +28,11 @@ fn kinds(answers: &[BatchOperationResult]) -> Vec<Option<Kind>> {
 }
 
 #[tokio::test]
-async fn a_hundred_operations_and_no_more() {
+async fn a_batch_has_at_most_a_hundred_operations() {
     let (engine, at) = world().await;
     let answer = engine.run_batch(&at, Some(&pk("a")), &creates(0..100, "a"), None).await;
     assert!(answer.result.unwrap().iter().all(|answer| answer.result.is_ok()));
-    assert_eq!(answer.place.unwrap().lsn, 1);
+    assert_eq!(answer.served_by.unwrap().lsn, 1);
     assert_eq!(kind(engine.run_batch(&at, Some(&pk("b")), &creates(0..101, "b"), None).await), Kind::Invalid);
     assert_eq!(kind(engine.run_batch(&at, Some(&pk("b")), &[], None).await), Kind::Invalid);
     assert_eq!(kind(read(&engine, &at, "0", "b").await), Kind::NotFound);
@@ -40,7 +40,7 @@ async fn a_hundred_operations_and_no_more() {
 }
 
 #[tokio::test]
-async fn s114_a_failed_batch_leaves_nothing_and_costs_what_was_done() {
+async fn s114_a_failed_batch_writes_nothing_and_is_charged_for_its_work() {
     let (engine, at) = world().await;
     create(&engine, &at, "7", "a").await.result.unwrap();
     let answer = engine.run_batch(&at, Some(&pk("a")), &creates(0..10, "a"), None).await;
@@ -54,7 +54,7 @@ async fn s114_a_failed_batch_leaves_nothing_and_costs_what_was_done() {
 }
 
 #[tokio::test]
-async fn the_etags_of_results_are_those_of_the_items() {
+async fn results_have_the_etags_of_the_items() {
     let (engine, at) = world().await;
     let operations = [
         operation(BatchAction::Create(item("1", "a")), None, None),
@@ -80,7 +80,7 @@ async fn the_etags_of_results_are_those_of_the_items() {
 }
 
 #[tokio::test]
-async fn bulk_answers_in_the_order_of_the_request() {
+async fn bulk_results_are_in_request_order() {
     let (engine, at) = world().await;
     create(&engine, &at, "3", "k3").await.result.unwrap();
     let operations: Vec<BatchOperation> = (0..20)
@@ -92,12 +92,12 @@ async fn bulk_answers_in_the_order_of_the_request() {
     let answers = engine.run_bulk(&at, None, None, &operations, true, None).await.result.unwrap();
     let want: Vec<Option<Kind>> = (0..20).map(|n| (n == 3).then_some(Kind::Conflict)).collect();
     assert_eq!(kinds(&answers), want);
-    assert_eq!(spread(&at.container).iter().sum::<u64>(), 20);
+    assert_eq!(items_per_partition(&at.container).iter().sum::<u64>(), 20);
     assert_sound(&engine).await;
 }
 
 #[tokio::test]
-async fn bulk_for_one_key_stays_with_it() {
+async fn bulk_for_one_key_rejects_other_keys() {
     let (engine, at) = world().await;
     let operations: Vec<BatchOperation> = ["a", "b"].iter().flat_map(|key| creates(0..1, key)).collect();
     let answers = engine.run_bulk(&at, Some(&pk("a")), None, &operations, true, None).await.result.unwrap();
@@ -106,7 +106,7 @@ async fn bulk_for_one_key_stays_with_it() {
 }
 
 #[tokio::test]
-async fn bulk_keeps_the_order_within_a_key() {
+async fn bulk_preserves_the_order_within_a_key() {
     let (engine, at) = world().await;
     let operations = [
         operation(BatchAction::Create(item("1", "a")), None, Some("a")),
@@ -119,7 +119,7 @@ async fn bulk_keeps_the_order_within_a_key() {
 }
 
 #[tokio::test]
-async fn bulk_meets_a_partition_without_balance_operation_by_operation() {
+async fn bulk_is_throttled_operation_by_operation() {
     let (engine, _) = governed(LIMITS.governance).await;
     container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");
@@ -149,7 +149,7 @@ async fn a_batch_in_a_fixed_container_reaches_all_items() {
 
 /// A read of a missing item costs more at a stronger consistency level, as a read of an existing one does.
 #[tokio::test]
-async fn reads_that_find_nothing_cost_what_their_level_says() {
+async fn reads_of_missing_items_are_charged_by_consistency_level() {
     let (engine, at) = world().await;
     for (level, wanted_ru) in [(Consistency::Session, price::MISS_RU), (Consistency::Strong, 2.0 * price::MISS_RU)] {
         let at = at.clone().reading_at(level);

@@ -61,7 +61,7 @@ impl Catalog {
         rows::delete_database(&mut change.batch, &database);
         change.remove_offer(OfferOwner::Database(rid));
         for container in database.containers.values() {
-            change.counters.remember(container);
+            change.counters.note_deleted(container);
             rows::delete_container(&mut change.batch, container);
             change.remove_offer(OfferOwner::Container(container.rid));
             change.remove_jobs_of(container.rid);
@@ -71,13 +71,13 @@ impl Catalog {
         }
         database.users.values().for_each(|user| rows::delete_user(&mut change.batch, user));
         change.tree.remove_database(&database);
-        change.erase = database.containers.values().cloned().collect();
+        change.dropped = database.containers.values().cloned().collect();
         self.publish(change).await
     }
 
     pub async fn create_container(&self, database: DatabaseRid, mut new: NewContainer) -> Result<Arc<Container>> {
         check_resource_name(&new.definition.id)?;
-        check_built(&new.definition)?;
+        check_supported(&new.definition)?;
         let computed = ComputedProperties::of(&new.definition)?;
         let asked = new.throughput.check(&self.limits.governance)?;
         let mut change = self.begin().await;
@@ -87,7 +87,7 @@ impl Catalog {
         }
         check_encryption_keys(&owner, &new.definition)?;
         new.definition.indexed_by.clear();
-        let source = global_index::bind(&owner, &mut new.definition)?;
+        let source = global_index::bind_source(&owner, &mut new.definition)?;
         let asked = match &source {
             Some(_) if !self.limits.governance.serverless => Some(global_index::throughput(asked)?),
             _ => asked,
@@ -96,10 +96,12 @@ impl Catalog {
         let throughput = match (asked, pool) {
             (None, Some(_)) => None,
             (None, None) if self.limits.governance.serverless => None,
-            (asked, _) => Some(asked.unwrap_or(ProvisionedThroughput::Manual(self.least_ru(&new.definition)))),
+            (asked, _) => {
+                Some(asked.unwrap_or(ProvisionedThroughput::Manual(self.container_minimum_ru(&new.definition))))
+            }
         };
         check_kind(&new.definition, throughput, pool.is_some())?;
-        check_least(throughput, self.least_ru(&new.definition))?;
+        check_container_minimum(throughput, self.container_minimum_ru(&new.definition))?;
         if throughput.is_none() && pool.is_some() {
             check_sharing(&change.tree, &owner)?;
         }
@@ -113,9 +115,9 @@ impl Catalog {
         let map = change.new_map(&new.definition, partitions.max(self.limits.ranges_initial))?;
         let partitions = rows::open_partitions(&map, &self.store, &self.committer).await?;
         let (database, version, definition) = (owner.id.clone(), change.version, new.definition);
-        let room = self.limits.room();
-        let schema = Arc::new(Schema::new(version.number, &definition, &computed.indexed, &[], room));
-        let (transition, scripts, progress) = Default::default();
+        let size_limits = self.limits.size_limits();
+        let schema = Arc::new(Schema::new(version.number, &definition, &computed.indexed, &[], size_limits));
+        let (index_transformation, scripts, progress) = Default::default();
         let container = Container {
             database,
             rid,
@@ -123,7 +125,7 @@ impl Catalog {
             definition,
             computed,
             schema,
-            transition,
+            index_transformation,
             scripts,
             progress,
             map,
@@ -153,7 +155,7 @@ impl Catalog {
         let mut owner = change.owner(rid.database)?;
         let old = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
         let definition = replace(&old.definition)?;
-        check_built(&definition)?;
+        check_supported(&definition)?;
         let container = self.put_definition(&mut change, &mut owner, &old, definition)?;
         change.tree.put_database(owner);
         self.publish(change).await?;
@@ -172,10 +174,10 @@ impl Catalog {
         let computed = ComputedProperties::of(&definition)?;
         let next = self.next_schema(old, &definition, &computed, change.version.number)?;
         let container = Container { version: change.version, definition, computed, ..Container::clone(old) };
-        let container = Arc::new(Container { schema: next.0, transition: next.1, ..container });
+        let container = Arc::new(Container { schema: next.0, index_transformation: next.1, ..container });
         // Only a new index transformation has no job yet.
         change.reindex = Some(container.clone())
-            .filter(|new| new.transition.is_some() && new.schema.version == change.version.number);
+            .filter(|new| new.index_transformation.is_some() && new.schema.version == change.version.number);
         rows::put_container(&mut change.batch, &container);
         owner.put_container(container.clone());
         Ok(container)
@@ -194,17 +196,17 @@ impl Catalog {
         let next = IndexingConfig::of(definition, computed.indexed.clone());
         let same_index = was.rules() == next.rules() && was.policy.automatic == next.policy.automatic;
         if same_index && old.schema.keeps_versions == definition.records_versions() {
-            return Ok((self.same_schema(old, definition, computed), old.transition.clone()));
+            return Ok((self.same_schema(old, definition, computed), old.index_transformation.clone()));
         }
-        let transition = match same_index {
-            true => old.transition.clone(),
-            false => IndexTransformation::next(old.transition.as_deref(), was, &next)?.map(Arc::new),
+        let index_transformation = match same_index {
+            true => old.index_transformation.clone(),
+            false => IndexTransformation::next(old.index_transformation.as_deref(), was, &next)?.map(Arc::new),
         };
         old.partitions.iter().for_each(|partition| partition.expect_schema(version));
-        let transition = transition.filter(|_| old.items() > 0);
-        let former = transition.as_ref().map_or(&[][..], |transition| &transition.from);
-        let schema = Schema::new(version, definition, &computed.indexed, former, self.limits.room());
-        Ok((Arc::new(schema), transition))
+        let index_transformation = index_transformation.filter(|_| old.items() > 0);
+        let former = index_transformation.as_ref().map_or(&[][..], |index_transformation| &index_transformation.from);
+        let schema = Schema::new(version, definition, &computed.indexed, former, self.limits.size_limits());
+        Ok((Arc::new(schema), index_transformation))
     }
 
     /// The schema for a definition that needs the same rows. Only expiry may differ, and readers evaluate that per
@@ -218,13 +220,14 @@ impl Catalog {
         if old.schema.default_ttl == definition.default_ttl && old.computed.indexed == computed.indexed {
             return old.schema.clone();
         }
-        let former = old.transition.as_ref().map_or(&[][..], |transition| &transition.from);
-        let schema = Schema::new(old.schema.version, definition, &computed.indexed, former, self.limits.room());
+        let former =
+            old.index_transformation.as_ref().map_or(&[][..], |index_transformation| &index_transformation.from);
+        let schema = Schema::new(old.schema.version, definition, &computed.indexed, former, self.limits.size_limits());
         Arc::new(schema)
     }
 
     /// Ends the index transformation of that schema version: every item has the rows that the policy asks for.
-    pub(crate) async fn finish_transition(&self, rid: ContainerRid, schema_version: u64) -> Result<()> {
+    pub(crate) async fn finish_index_transformation(&self, rid: ContainerRid, schema_version: u64) -> Result<()> {
         let mut change = self.begin().await;
         let Some(old) = change.tree.container_by_rid(rid).cloned() else { return Ok(()) };
         if old.schema.version != schema_version {
@@ -232,9 +235,9 @@ impl Catalog {
         }
         let mut owner = change.owner(rid.database)?;
         let computed = &old.computed.indexed;
-        let schema = Schema::new(schema_version, &old.definition, computed, &[], self.limits.room());
+        let schema = Schema::new(schema_version, &old.definition, computed, &[], self.limits.size_limits());
         // Clients see the same container as before, etag included.
-        let container = Container { schema: Arc::new(schema), transition: None, ..Container::clone(&old) };
+        let container = Container { schema: Arc::new(schema), index_transformation: None, ..Container::clone(&old) };
         rows::put_container(&mut change.batch, &container);
         owner.put_container(Arc::new(container));
         change.tree.put_database(owner);
@@ -245,15 +248,15 @@ impl Catalog {
         let mut change = self.begin().await;
         let mut owner = change.owner(rid.database)?;
         let container = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
-        global_index::check_no_source(&container)?;
-        change.counters.remember(&container);
+        global_index::check_not_a_source(&container)?;
+        change.counters.note_deleted(&container);
         rows::delete_container(&mut change.batch, &container);
         change.remove_offer(OfferOwner::Container(rid));
         change.remove_jobs_of(rid);
         owner.remove_container(&container);
         self.remove_index(&mut change, &mut owner, &container)?;
         change.tree.put_database(owner);
-        change.erase.push(container);
+        change.dropped.push(container);
         self.publish(change).await
     }
 
@@ -261,7 +264,7 @@ impl Catalog {
     pub async fn replace_offer(&self, rid: OfferRid, asked: OfferChange, caps: Option<Caps>) -> Result<Arc<Offer>> {
         let change = self.begin().await;
         let old = change.tree.offers.get(&rid.0).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
-        let throughput = self.changed(&change.tree, &old, asked)?;
+        let throughput = self.new_throughput(&change.tree, &old, asked)?;
         check_fixed(&change.tree, old.owner, throughput)?;
         if throughput != old.throughput && change.tree.is_scaling(&old, &self.limits) {
             return Err(Error::new(Kind::Locked, SCALING));
@@ -295,17 +298,17 @@ impl Catalog {
         rows::put_offer(&mut change.batch, &offer);
         change.tree.offers.insert(offer.rid.0, offer.clone());
         if let OfferOwner::Container(container) = offer.owner {
-            change.grow.push(container);
+            change.split_candidates.push(container);
         }
         self.publish(change).await?;
         Ok(offer)
     }
 
     /// The offer's new throughput, if the change is allowed.
-    fn changed(&self, tree: &CatalogTree, old: &Offer, asked: OfferChange) -> Result<ProvisionedThroughput> {
-        let held = self.held(tree, old);
+    fn new_throughput(&self, tree: &CatalogTree, old: &Offer, asked: OfferChange) -> Result<ProvisionedThroughput> {
+        let floor = self.offer_floor(tree, old);
         let new = match asked {
-            OfferChange::ToAutoscale => return Ok(old.throughput.to_autoscale(&held)),
+            OfferChange::ToAutoscale => return Ok(old.throughput.to_autoscale(&floor)),
             OfferChange::ToManual => return Ok(old.throughput.to_manual()),
             OfferChange::To(request) | OfferChange::ToEither(request) => request.check(&self.limits.governance)?,
         };
@@ -313,23 +316,23 @@ impl Catalog {
         if matches!(asked, OfferChange::To(_)) {
             check_same_kind(old.throughput, new)?;
         }
-        check_minimum(new, new.minimum_ru(&held))?;
+        check_minimum(new, new.minimum_ru(&floor))?;
         Ok(new)
     }
 
     /// The least throughput that an offer can be replaced with.
     pub fn minimum_ru(&self, tree: &CatalogTree, offer: &Offer) -> u32 {
-        offer.throughput.minimum_ru(&self.held(tree, offer))
+        offer.throughput.minimum_ru(&self.offer_floor(tree, offer))
     }
 
-    fn held(&self, tree: &CatalogTree, offer: &Offer) -> OfferFloor {
+    fn offer_floor(&self, tree: &CatalogTree, offer: &Offer) -> OfferFloor {
         let highest_ru = offer.highest_ru;
         match offer.owner {
             OfferOwner::Container(rid) => {
                 tree.container_by_rid(rid).map_or(OfferFloor::default(), |container| OfferFloor {
                     highest_ru,
                     stored_bytes: container.item_bytes(),
-                    container_ru_min: self.least_ru(&container.definition),
+                    container_ru_min: self.container_minimum_ru(&container.definition),
                     sharing: 0,
                 })
             }
@@ -347,7 +350,7 @@ impl Catalog {
 
     /// The minimum throughput of a container: in early versions of the service it depended on whether the container
     /// has a partition key.
-    fn least_ru(&self, definition: &ContainerDefinition) -> u32 {
+    fn container_minimum_ru(&self, definition: &ContainerDefinition) -> u32 {
         match definition.partition_key {
             Some(_) => self.limits.governance.container_ru_min,
             None => MANUAL_RU_MIN,
@@ -403,9 +406,9 @@ fn owner_missing() -> Error {
     Error::new(Kind::OwnerNotFound, "Owner resource does not exist")
 }
 
-fn check_built(definition: &ContainerDefinition) -> Result<()> {
+fn check_supported(definition: &ContainerDefinition) -> Result<()> {
     computed::check(definition)?;
-    global_index::check_lasting(definition)?;
+    global_index::check_no_ttl(definition)?;
     match definition.not_built() {
         Some(setting) => Err(Error::refused(format_args!("The container setting {setting}"))),
         None => Ok(()),
@@ -424,7 +427,7 @@ fn check_kind(definition: &ContainerDefinition, throughput: Option<ProvisionedTh
 }
 
 /// Checks the minimum of a container with dedicated throughput.
-fn check_least(throughput: Option<ProvisionedThroughput>, least_ru: u32) -> Result<()> {
+fn check_container_minimum(throughput: Option<ProvisionedThroughput>, least_ru: u32) -> Result<()> {
     match throughput {
         Some(ProvisionedThroughput::Manual(ru)) if ru < least_ru => Err(Error::invalid(format!(
             "Requested throughput {ru} is less than required minimum throughput {least_ru}"

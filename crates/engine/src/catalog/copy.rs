@@ -69,9 +69,9 @@ impl Catalog {
     /// Takes the snapshot and decides what is copied. A copy that starts again after a crash takes a new snapshot.
     pub(crate) async fn plan_copy(&self, id: u64) -> Result<CopyPlan> {
         let mut change = self.begin().await;
-        let copy = change.tree.copies.get(&id).cloned().ok_or_else(gone)?;
-        let database = change.tree.database_by_rid(copy.from).cloned().ok_or_else(gone)?;
-        if database.containers.values().any(|container| container.transition.is_some()) {
+        let copy = change.tree.copies.get(&id).cloned().ok_or_else(copy_outdated)?;
+        let database = change.tree.database_by_rid(copy.from).cloned().ok_or_else(copy_outdated)?;
+        if database.containers.values().any(|container| container.index_transformation.is_some()) {
             return Err(Error::new(Kind::Locked, "an index is on its way to another policy"));
         }
         // The held lock keeps the catalog unchanged; after the commit, the snapshot has all writes it has accepted.
@@ -82,7 +82,7 @@ impl Catalog {
             OfferOwner::Container(rid) => rid.database == copy.from,
         };
         let offers = change.tree.offers.values().filter(is_of).cloned().collect();
-        copy.shards.iter().for_each(|shard| rows::to_be_erased(&mut change.batch, *shard));
+        copy.shards.iter().for_each(|shard| rows::put_dropped_shard(&mut change.batch, *shard));
         let mut shards = Vec::new();
         let mut containers = Vec::new();
         for container in database.containers.values() {
@@ -95,21 +95,21 @@ impl Catalog {
         }
         change.put_copy(&DatabaseCopy { shards, ..DatabaseCopy::clone(&copy) });
         self.publish(change).await?;
-        self.eraser().start(copy.shards.clone());
+        self.shard_dropper().start(copy.shards.clone());
         Ok(CopyPlan { snapshot, containers, database, offers })
     }
 
     /// Publishes the copy.
     pub(crate) async fn finish_copy(&self, id: u64, plan: &CopyPlan) -> Result<()> {
         let mut change = self.begin().await;
-        let copy = change.remove_copy(id).ok_or_else(gone)?;
+        let copy = change.remove_copy(id).ok_or_else(copy_outdated)?;
         change.counters.database += 1;
         let rid = DatabaseRid(change.counters.database);
         let mut database = Database::new(copy.to.clone(), rid, change.version);
         rows::put_database(&mut change.batch, &database);
         let containers = change.new_rids(rid, plan);
         for (old, map) in &plan.containers {
-            let container = self.copied(&mut change, (old, map), plan, &database, &containers).await?;
+            let container = self.copy_container(&mut change, (old, map), plan, &database, &containers).await?;
             database.put_container(Arc::new(container));
         }
         for offer in &plan.offers {
@@ -119,11 +119,11 @@ impl Catalog {
         change.copy_users(&plan.database, &mut database);
         change.tree.put_database(database);
         // The original may have been waiting for splits, and jobs are not copied.
-        change.grow = containers.into_values().collect();
+        change.split_candidates = containers.into_values().collect();
         self.publish(change).await
     }
 
-    async fn copied(
+    async fn copy_container(
         &self,
         change: &mut CatalogChange,
         (old, map): (&Container, &PartitionMap),
@@ -131,11 +131,12 @@ impl Catalog {
         owner: &Database,
         rids: &NewRids,
     ) -> Result<Container> {
-        let rid = rids.get(&old.rid).copied().ok_or_else(gone)?;
+        let rid = rids.get(&old.rid).copied().ok_or_else(copy_outdated)?;
         let partitions = rows::open_partitions(map, &self.store, &self.committer).await?;
         let version = change.version;
-        let (definition, computed) = (defined_among(&old.definition, rids), old.computed.clone());
-        let schema = Arc::new(Schema::new(version.number, &definition, &computed.indexed, &[], self.limits.room()));
+        let (definition, computed) = (definition_in_copy(&old.definition, rids), old.computed.clone());
+        let schema =
+            Arc::new(Schema::new(version.number, &definition, &computed.indexed, &[], self.limits.size_limits()));
         let mut scripts = super::Scripts::default();
         for script in old.scripts.iter() {
             let copied = Script::new(ScriptRid { container: rid, ..script.rid }, version, script.definition.clone());
@@ -145,7 +146,7 @@ impl Catalog {
         // In the snapshot, an index has applied its source up to this progress.
         let progress = rows::progress_in(&plan.snapshot, old.rid).await?;
         if definition.global_index.is_some() {
-            rows::put_progress(&mut change.batch, rid, &progress.stretches());
+            rows::put_progress(&mut change.batch, rid, &progress.cursors());
         }
         let (database, map, scripts) = (owner.id.clone(), map.clone(), Arc::new(scripts));
         let container = Container {
@@ -155,7 +156,7 @@ impl Catalog {
             definition,
             computed,
             schema,
-            transition: None,
+            index_transformation: None,
             scripts,
             progress,
             map,
@@ -166,12 +167,12 @@ impl Catalog {
     }
 
     /// Removes the copy and drops its shards.
-    pub(crate) async fn give_up_copy(&self, id: u64) -> Result<()> {
+    pub(crate) async fn abort_copy(&self, id: u64) -> Result<()> {
         let mut change = self.begin().await;
         let Some(copy) = change.remove_copy(id) else { return Ok(()) };
-        copy.shards.iter().for_each(|shard| rows::to_be_erased(&mut change.batch, *shard));
+        copy.shards.iter().for_each(|shard| rows::put_dropped_shard(&mut change.batch, *shard));
         self.publish(change).await?;
-        self.eraser().start(copy.shards.clone());
+        self.shard_dropper().start(copy.shards.clone());
         Ok(())
     }
 }
@@ -225,7 +226,7 @@ impl CatalogChange {
             let rid = self.next_user(to.rid);
             let mut permissions = BTreeMap::new();
             for permission in old.permissions.values() {
-                let (rid, grant) = (self.next_permission(rid), granted_in(from, to, &permission.grant));
+                let (rid, grant) = (self.next_permission(rid), grant_in_copy(from, to, &permission.grant));
                 let permission = Permission { id: permission.id.clone(), rid, version: self.version, grant };
                 rows::put_permission(&mut self.batch, &permission);
                 permissions.insert(rid.number, Arc::new(permission));
@@ -238,7 +239,7 @@ impl CatalogChange {
 }
 
 /// The same definition in the copy, where an index and its source refer to each other by their new `_rid`s.
-fn defined_among(old: &ContainerDefinition, rids: &NewRids) -> ContainerDefinition {
+fn definition_in_copy(old: &ContainerDefinition, rids: &NewRids) -> ContainerDefinition {
     let mut definition = old.clone();
     if let Some(index) = &mut definition.global_index {
         index.source_rid = index.source_rid.and_then(|rid| rids.get(&rid).copied());
@@ -250,13 +251,13 @@ fn defined_among(old: &ContainerDefinition, rids: &NewRids) -> ContainerDefiniti
 }
 
 /// The same grant in the copy: by name, or by the `_rid`s there. Grants on other databases stay unchanged.
-fn granted_in(from: &Database, to: &Database, grant: &PermissionGrant) -> PermissionGrant {
-    let resource = resource_in(from, to, &grant.resource).unwrap_or_else(|| grant.resource.clone());
+fn grant_in_copy(from: &Database, to: &Database, grant: &PermissionGrant) -> PermissionGrant {
+    let resource = resource_in_copy(from, to, &grant.resource).unwrap_or_else(|| grant.resource.clone());
     PermissionGrant { resource, ..grant.clone() }
 }
 
 /// `None` for a resource that is not in the original.
-fn resource_in(from: &Database, to: &Database, resource: &str) -> Option<String> {
+fn resource_in_copy(from: &Database, to: &Database, resource: &str) -> Option<String> {
     let names: Vec<&str> = resource.split('/').filter(|name| !name.is_empty()).collect();
     let ["dbs", database, "colls", container, within @ ..] = names.as_slice() else { return None };
     let database = percent::name(database);
@@ -280,6 +281,6 @@ fn resource_by_rid(to: &Database, old: &Container, within: &[&str]) -> Option<St
     Some(format!("{resource}/{kind}/{rid}"))
 }
 
-fn gone() -> Error {
+fn copy_outdated() -> Error {
     Error::new(Kind::Outdated, "the database is gone, or nobody wants it copied any more")
 }

@@ -31,10 +31,10 @@ impl Catalog {
         let mut change = self.begin().await;
         let mut owner = change.owner(database)?;
         let rid = match replaced {
-            Some(meant) => {
-                let old = owner.encryption_keys.get(&meant.rid.number).ok_or_else(|| Error::not_found(NOT_THERE))?;
-                meant.check(old.version)?;
-                meant.rid
+            Some(target) => {
+                let old = owner.encryption_keys.get(&target.rid.number).ok_or_else(|| Error::not_found(NOT_THERE))?;
+                target.check(old.version)?;
+                target.rid
             }
             None if owner.encryption_key(id).is_some() => return Err(Error::conflict(ALREADY_EXISTS)),
             None if owner.encryption_keys.len() >= ENCRYPTION_KEYS_MAX => {

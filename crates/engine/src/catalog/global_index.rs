@@ -27,7 +27,7 @@ impl Container {
 }
 
 /// Finds the source of an index to be created and stores its `_rid` in the definition.
-pub(super) fn bind(owner: &Database, definition: &mut ContainerDefinition) -> Result<Option<Arc<Container>>> {
+pub(super) fn bind_source(owner: &Database, definition: &mut ContainerDefinition) -> Result<Option<Arc<Container>>> {
     let Some(index) = &mut definition.global_index else { return Ok(None) };
     Projection::parse(&index.definition)?;
     let source = owner.container(&index.source).cloned().ok_or_else(|| {
@@ -57,7 +57,7 @@ pub(super) fn throughput(asked: Option<ProvisionedThroughput>) -> Result<Provisi
 
 /// Items leave an index when they leave its source, and no sooner. The check is here and not where definitions are
 /// parsed, so that an account that already has such an index still opens.
-pub(super) fn check_lasting(definition: &ContainerDefinition) -> Result<()> {
+pub(super) fn check_no_ttl(definition: &ContainerDefinition) -> Result<()> {
     match (&definition.global_index, definition.default_ttl) {
         (Some(_), Some(_)) => Err(Error::invalid(
             "A global secondary index has no defaultTtl: its items go when those of its source do. Set it there.",
@@ -67,7 +67,7 @@ pub(super) fn check_lasting(definition: &ContainerDefinition) -> Result<()> {
 }
 
 /// Deleting a source would leave its indexes with stale items for ever.
-pub(super) fn check_no_source(container: &Container) -> Result<()> {
+pub(super) fn check_not_a_source(container: &Container) -> Result<()> {
     match container.definition.indexed_by.first() {
         None => Ok(()),
         Some(index) => Err(Error::invalid(format!(

@@ -19,16 +19,16 @@ pub struct IndexTransformation {
     /// Policies whose rows items may still have.
     pub from: Vec<IndexingConfig>,
     /// The rows have an obsolete layout: all of them are replaced.
-    pub anew: bool,
+    pub rebuild: bool,
     items: AtomicU64,
     seen: AtomicU64,
 }
 
 impl IndexTransformation {
     /// For a container without usable rows.
-    pub fn anew() -> Result<IndexTransformation> {
-        let nothing = Object::new().with("indexingMode", "none").with("automatic", false);
-        let policy = IndexingPolicy::parse(Some(&nothing.into()))?;
+    pub fn rebuild() -> Result<IndexTransformation> {
+        let no_index = Object::new().with("indexingMode", "none").with("automatic", false);
+        let policy = IndexingPolicy::parse(Some(&no_index.into()))?;
         let from = vec![IndexingConfig {
             policy,
             geospatial: Geospatial::Geography,
@@ -36,11 +36,11 @@ impl IndexTransformation {
             full_text: None,
             computed: Default::default(),
         }];
-        Ok(IndexTransformation { from, anew: true, ..IndexTransformation::default() })
+        Ok(IndexTransformation { from, rebuild: true, ..IndexTransformation::default() })
     }
 
     /// For a container whose policy has indexes of a kind that had no rows when the container was written.
-    pub fn unfilled(indexing: IndexingConfig) -> Option<IndexTransformation> {
+    pub fn backfill(indexing: IndexingConfig) -> Option<IndexTransformation> {
         let policy = IndexingPolicy { vector: Vec::new(), full_text: Vec::new(), ..indexing.policy.clone() };
         let from = IndexingConfig { policy, ..indexing.clone() };
         let differs = from.rules() != indexing.rules();
@@ -55,7 +55,7 @@ impl IndexTransformation {
     ) -> Result<Option<IndexTransformation>> {
         let wanted = next.rules();
         let mut from: Vec<IndexingConfig> = Vec::new();
-        for former in under_way.iter().flat_map(|transition| &transition.from).chain([&old]) {
+        for former in under_way.iter().flat_map(|transformation| &transformation.from).chain([&old]) {
             let rules = former.rules();
             if rules != wanted && from.iter().all(|known| known.rules() != rules) {
                 from.push(former.clone());
@@ -67,8 +67,8 @@ impl IndexTransformation {
                 "The indexing policy has changed several times while the index was being rebuilt. Wait until it is finished.",
             ));
         }
-        let anew = under_way.is_some_and(|transition| transition.anew);
-        Ok((!from.is_empty()).then(|| IndexTransformation { from, anew, ..IndexTransformation::default() }))
+        let rebuild = under_way.is_some_and(|transformation| transformation.rebuild);
+        Ok((!from.is_empty()).then(|| IndexTransformation { from, rebuild, ..IndexTransformation::default() }))
     }
 
     pub fn begin(&self, items: u64) {
@@ -76,7 +76,7 @@ impl IndexTransformation {
         self.items.store(items, Ordering::Relaxed);
     }
 
-    pub fn saw(&self, items: u64) {
+    pub fn add_seen(&self, items: u64) {
         self.seen.fetch_add(items, Ordering::Relaxed);
     }
 
@@ -100,7 +100,7 @@ impl IndexTransformation {
             )
         };
         let from: Vec<Value> = self.from.iter().map(from).collect();
-        Object::new().with("from", from).with("anew", self.anew).into()
+        Object::new().with("from", from).with("anew", self.rebuild).into()
     }
 
     pub fn from_value(value: &Value) -> Result<IndexTransformation> {
@@ -118,7 +118,7 @@ impl IndexTransformation {
         };
         let from = value.get("from").and_then(Value::as_array).ok_or_else(corrupt)?;
         let from = from.iter().map(indexing).collect::<Result<Vec<_>>>()?;
-        let anew = value.get("anew").and_then(Value::as_bool).ok_or_else(corrupt)?;
-        Ok(IndexTransformation { from, anew, ..IndexTransformation::default() })
+        let rebuild = value.get("anew").and_then(Value::as_bool).ok_or_else(corrupt)?;
+        Ok(IndexTransformation { from, rebuild, ..IndexTransformation::default() })
     }
 }

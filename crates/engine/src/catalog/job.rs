@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_come_back_as_they_were_written() {
+    fn job_rows_round_trip() {
         let keys = EpkRange::FULL;
         let child = PartitionKeyRange { id: 3, shard: 9, prefix: 3, keys, parents: vec![1, 2], since: 0 };
         let container = ContainerRid { database: DatabaseRid(1), number: 2 };

@@ -30,27 +30,27 @@ pub(super) trait Versioned {
 impl<R> PutMode<R> {
     /// The resource that this put replaces, if any. `by_name` already has the name; `by_rid` looks up the target of a
     /// replace.
-    pub(super) fn over<T: Versioned<Rid = R>>(
+    pub(super) fn resource_to_replace<T: Versioned<Rid = R>>(
         &self,
-        named: Option<&Arc<T>>,
-        found: impl FnOnce(R) -> Option<Arc<T>>,
+        by_name: Option<&Arc<T>>,
+        by_rid: impl FnOnce(R) -> Option<Arc<T>>,
     ) -> Result<Option<Arc<T>>>
     where
         R: PartialEq + Copy,
     {
         match self {
-            PutMode::Create if named.is_some() => Err(Error::conflict(ALREADY_EXISTS)),
+            PutMode::Create if by_name.is_some() => Err(Error::conflict(ALREADY_EXISTS)),
             PutMode::Create => Ok(None),
             PutMode::Upsert(condition) => {
-                named.map_or(Ok(()), |named| check(named.version(), condition))?;
-                Ok(named.cloned())
+                by_name.map_or(Ok(()), |named| check(named.version(), condition))?;
+                Ok(by_name.cloned())
             }
-            PutMode::Replace(meant) => {
-                let old = found(meant.rid).ok_or_else(|| Error::not_found(NOT_THERE))?;
-                if named.is_some_and(|named| named.rid() != meant.rid) {
+            PutMode::Replace(target) => {
+                let old = by_rid(target.rid).ok_or_else(|| Error::not_found(NOT_THERE))?;
+                if by_name.is_some_and(|named| named.rid() != target.rid) {
                     return Err(Error::conflict(ALREADY_EXISTS));
                 }
-                meant.check(old.version()).map(|()| Some(old))
+                target.check(old.version()).map(|()| Some(old))
             }
         }
     }

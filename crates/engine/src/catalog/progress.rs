@@ -27,12 +27,12 @@ pub struct SourceCursor {
 
 impl SourceCursor {
     /// The index does not need versions up to this LSN.
-    fn needs_none_up_to(&self) -> u64 {
+    fn trim_limit(&self) -> u64 {
         self.build_until.unwrap_or(self.lsn)
     }
 
     /// The fraction of the initial build that is done.
-    fn built(&self) -> f64 {
+    fn built_fraction(&self) -> f64 {
         match self.build_until {
             Some(until) if until > 0 => self.lsn as f64 / until as f64,
             _ => 1.0,
@@ -46,36 +46,36 @@ pub struct IndexProgress(Mutex<ProgressState>);
 
 #[derive(Clone, Debug, Default)]
 struct ProgressState {
-    stretches: Vec<SourceCursor>,
+    cursors: Vec<SourceCursor>,
     behind_since_ms: Option<u64>,
 }
 
 impl IndexProgress {
     /// Empty before the build has begun.
-    pub fn stretches(&self) -> Vec<SourceCursor> {
-        self.0.lock().stretches.clone()
+    pub fn cursors(&self) -> Vec<SourceCursor> {
+        self.0.lock().cursors.clone()
     }
 
-    pub(crate) fn set(&self, stretches: Vec<SourceCursor>) {
-        self.0.lock().stretches = stretches;
+    pub(crate) fn set(&self, cursors: Vec<SourceCursor>) {
+        self.0.lock().cursors = cursors;
     }
 
     /// Records whether the source has changes that the index has not applied.
-    pub(crate) fn note(&self, is_behind: bool, now_ms: u64) {
-        let mut told = self.0.lock();
-        told.behind_since_ms = is_behind.then(|| told.behind_since_ms.unwrap_or(now_ms));
+    pub(crate) fn set_behind(&self, is_behind: bool, now_ms: u64) {
+        let mut state = self.0.lock();
+        state.behind_since_ms = is_behind.then(|| state.behind_since_ms.unwrap_or(now_ms));
     }
 
     pub fn is_built(&self) -> bool {
-        let told = self.0.lock();
-        !told.stretches.is_empty() && told.stretches.iter().all(|stretch| stretch.build_until.is_none())
+        let state = self.0.lock();
+        !state.cursors.is_empty() && state.cursors.iter().all(|cursor| cursor.build_until.is_none())
     }
 
     /// Of the initial build.
     pub fn percent(&self) -> u64 {
-        let told = self.0.lock();
-        let built: f64 = told.stretches.iter().map(SourceCursor::built).sum();
-        (100.0 * built / told.stretches.len().max(1) as f64) as u64
+        let state = self.0.lock();
+        let built: f64 = state.cursors.iter().map(SourceCursor::built_fraction).sum();
+        (100.0 * built / state.cursors.len().max(1) as f64) as u64
     }
 
     /// For how long the source has had changes that the index has not applied.
@@ -84,30 +84,30 @@ impl IndexProgress {
     }
 
     /// The LSN up to which the index needs no versions of these keys.
-    pub(crate) fn needs_none_up_to(&self, keys: &EpkRange) -> u64 {
-        let told = self.0.lock();
-        let of_these = told.stretches.iter().filter(|stretch| stretch.keys.intersect(keys).is_some());
-        of_these.map(SourceCursor::needs_none_up_to).min().unwrap_or(0)
+    pub(crate) fn trim_limit(&self, keys: &EpkRange) -> u64 {
+        let state = self.0.lock();
+        let of_these = state.cursors.iter().filter(|cursor| cursor.keys.intersect(keys).is_some());
+        of_these.map(SourceCursor::trim_limit).min().unwrap_or(0)
     }
 
     pub(super) fn load(row: &Value) -> Result<IndexProgress> {
-        let stretches = row.get("stretches").and_then(Value::as_array).ok_or_else(corrupt)?;
-        let stretches = stretches.iter().map(stretch).collect::<Result<_>>()?;
-        Ok(IndexProgress(Mutex::new(ProgressState { stretches, behind_since_ms: None })))
+        let cursors = row.get("stretches").and_then(Value::as_array).ok_or_else(corrupt)?;
+        let cursors = cursors.iter().map(parse_cursor).collect::<Result<_>>()?;
+        Ok(IndexProgress(Mutex::new(ProgressState { cursors, behind_since_ms: None })))
     }
 }
 
-pub(super) fn to_object(stretches: &[SourceCursor]) -> Object {
-    let one = |stretch: &SourceCursor| {
-        let keys = &stretch.keys;
+pub(super) fn to_object(cursors: &[SourceCursor]) -> Object {
+    let one = |cursor: &SourceCursor| {
+        let keys = &cursor.keys;
         let object = Object::new().with("min", keys.min.to_string()).with("max", keys.max.to_string());
-        let object = object.with("lsn", stretch.lsn);
-        Value::from(stretch.build_until.into_iter().fold(object, |object, until| object.with("until", until)))
+        let object = object.with("lsn", cursor.lsn);
+        Value::from(cursor.build_until.into_iter().fold(object, |object, until| object.with("until", until)))
     };
-    Object::new().with("stretches", stretches.iter().map(one).collect::<Vec<_>>())
+    Object::new().with("stretches", cursors.iter().map(one).collect::<Vec<_>>())
 }
 
-fn stretch(row: &Value) -> Result<SourceCursor> {
+fn parse_cursor(row: &Value) -> Result<SourceCursor> {
     let key = |name| EffectiveKey::parse(row.get(name).and_then(Value::as_str).unwrap_or("?"));
     let number = |value: &Value| value.as_i64().and_then(|n| u64::try_from(n).ok()).ok_or_else(corrupt);
     Ok(SourceCursor {
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_read_back_as_written_and_versions_are_kept_for_the_slowest() {
+    fn rows_round_trip_and_the_slowest_cursor_limits_trimming() {
         let middle = EffectiveKey::parse("20000000000000000000000000000000").unwrap();
         let keys = [
             EpkRange { min: EffectiveKey::MIN, max: middle.clone() },
@@ -137,11 +137,11 @@ mod tests {
         let following = SourceCursor { keys: high, lsn: 77, build_until: None };
         let row = Value::from(to_object(&[building.clone(), following.clone()]));
         let progress = IndexProgress::load(&row).unwrap();
-        assert_eq!(progress.stretches(), [building, following]);
-        assert_eq!(keys.each_ref().map(|keys| progress.needs_none_up_to(keys)), [80, 77]);
+        assert_eq!(progress.cursors(), [building, following]);
+        assert_eq!(keys.each_ref().map(|keys| progress.trim_limit(keys)), [80, 77]);
         assert_eq!((progress.is_built(), progress.percent()), (false, 75));
         assert_eq!(
-            IndexProgress::default().needs_none_up_to(&keys[0]),
+            IndexProgress::default().trim_limit(&keys[0]),
             0,
             "before the build begins, all versions are needed"
         );
@@ -149,12 +149,12 @@ mod tests {
     }
 
     #[test]
-    fn it_is_behind_since_it_was_first_noticed() {
+    fn lag_is_measured_from_the_first_report() {
         let progress = IndexProgress::default();
-        progress.note(true, 100);
-        progress.note(true, 200);
+        progress.set_behind(true, 100);
+        progress.set_behind(true, 200);
         assert_eq!(progress.behind_ms(350), 250);
-        progress.note(false, 400);
+        progress.set_behind(false, 400);
         assert_eq!(progress.behind_ms(450), 0);
     }
 }

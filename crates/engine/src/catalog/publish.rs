@@ -22,13 +22,13 @@ use crate::throughput;
 
 /// One change in preparation, and the background work that it starts.
 pub(super) struct CatalogChange {
-    turn: OwnedMutexGuard<Counters>,
+    lock: OwnedMutexGuard<Counters>,
     pub tree: CatalogTree,
     pub counters: Counters,
     pub batch: Batch,
     pub version: CatalogVersion,
     /// Deleted containers, whose shards are to be dropped.
-    pub erase: Vec<Arc<Container>>,
+    pub dropped: Vec<Arc<Container>>,
     /// A container whose index transformation begins.
     pub reindex: Option<Arc<Container>>,
     /// A split or merge that begins.
@@ -36,20 +36,31 @@ pub(super) struct CatalogChange {
     /// A database copy that begins.
     pub copy: Option<Arc<DatabaseCopy>>,
     /// Containers that may need more partitions.
-    pub grow: Vec<ContainerRid>,
+    pub split_candidates: Vec<ContainerRid>,
 }
 
 impl Catalog {
     /// Takes the catalog lock and starts from the newest tree.
     pub(super) async fn begin(&self) -> CatalogChange {
-        let turn = self.change.clone().lock_owned().await;
-        let mut counters = turn.clone();
+        let lock = self.change.clone().lock_owned().await;
+        let mut counters = lock.clone();
         counters.version += 1;
         let ts_s = u32::try_from(self.env.now_ms() / 1000).unwrap_or(u32::MAX);
         let version = CatalogVersion { number: counters.version, ts_s };
         let tree = CatalogTree::clone(&self.current.load());
-        let (batch, erase, grow) = Default::default();
-        CatalogChange { turn, tree, counters, batch, version, erase, reindex: None, job: None, copy: None, grow }
+        let (batch, dropped, split_candidates) = Default::default();
+        CatalogChange {
+            lock,
+            tree,
+            counters,
+            batch,
+            version,
+            dropped,
+            reindex: None,
+            job: None,
+            copy: None,
+            split_candidates,
+        }
     }
 
     pub(super) async fn publish(&self, mut change: CatalogChange) -> Result<()> {
@@ -57,8 +68,8 @@ impl Catalog {
         let (done, durable) = oneshot::channel();
         let batch = std::mem::take(&mut change.batch);
         let version = change.version.number;
-        let waiting = PendingPublish { catalog: self.clone(), change: Mutex::new(Some(change)) };
-        self.committer.enqueue(CommitEntry { batch, state: None, owner: Some((Arc::new(waiting), version)), done })?;
+        let pending = PendingPublish { catalog: self.clone(), change: Mutex::new(Some(change)) };
+        self.committer.enqueue(CommitEntry { batch, state: None, owner: Some((Arc::new(pending), version)), done })?;
         durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")))
     }
 }
@@ -72,10 +83,10 @@ struct PendingPublish {
 impl Publish for PendingPublish {
     fn published(&self, _: u64) {
         let Some(mut change) = self.change.lock().take() else { return };
-        *change.turn = change.counters;
+        *change.lock = change.counters;
         throughput::divide(&change.tree, &self.catalog.limits);
         self.catalog.current.store(Arc::new(change.tree));
-        self.catalog.eraser().erase(&change.erase);
+        self.catalog.shard_dropper().drop_containers(&change.dropped);
         if let Some(container) = change.reindex {
             self.catalog.start_reindexing(vec![container]);
         }
@@ -85,6 +96,6 @@ impl Publish for PendingPublish {
         if let Some(copy) = change.copy {
             self.catalog.start_copy(copy);
         }
-        change.grow.into_iter().for_each(|container| self.catalog.consider(container));
+        change.split_candidates.into_iter().for_each(|container| self.catalog.split_if_needed(container));
     }
 }

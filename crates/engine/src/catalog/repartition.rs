@@ -63,10 +63,10 @@ impl Catalog {
     pub(crate) async fn begin_job(
         &self,
         container: ContainerRid,
-        wanted: RepartitionRequest,
+        request: RepartitionRequest,
     ) -> Result<Arc<RepartitionJob>> {
         let mut change = self.begin().await;
-        let job = change.new_job(container, wanted, self.env.now_ms())?;
+        let job = change.new_job(container, request, self.env.now_ms())?;
         rows::put_job(&mut change.batch, &job);
         change.tree.jobs.insert(job.id, job.clone());
         change.job = Some(job.clone());
@@ -75,7 +75,12 @@ impl Catalog {
     }
 
     /// Records that the children hold a copy; `states` has their state rows.
-    pub(crate) async fn job_copied(&self, job: &RepartitionJob, schema_version: u64, mut states: Batch) -> Result<()> {
+    pub(crate) async fn mark_job_copied(
+        &self,
+        job: &RepartitionJob,
+        schema_version: u64,
+        mut states: Batch,
+    ) -> Result<()> {
         let mut change = self.begin().await;
         if !change.tree.jobs.contains_key(&job.id) {
             return Err(outdated());
@@ -94,7 +99,7 @@ impl Catalog {
         job: &RepartitionJob,
         parents: &[Arc<Partition>],
         copy: &mut Copy,
-        held: impl Fn(HandingOver) -> Result<()>,
+        at_stage: impl Fn(HandoverStage) -> Result<()>,
         valid: impl Fn(&Container) -> Result<()>,
     ) -> Result<HandoverResult> {
         // The catalog lock is taken first, so that writers at the fence never wait for another catalog change.
@@ -106,29 +111,29 @@ impl Catalog {
         }
         let since = Instant::now();
         parents.iter().for_each(|parent| parent.fence());
-        let handed = match self.behind_fence(job, &mut change, &container, copy, held).await {
+        let result = match self.hand_over_fenced(job, &mut change, &container, copy, at_stage).await {
             Ok(()) => self.publish(change).await,
             Err(error) => Err(error),
         };
         // If the catalog lock is still held, the fence is lifted before it: the next change finds no fence.
-        if handed.is_err() {
+        if result.is_err() {
             parents.iter().for_each(|parent| parent.lift_fence());
         }
-        handed.map(|()| HandoverResult { pause: since.elapsed() })
+        result.map(|()| HandoverResult { pause: since.elapsed() })
     }
 
-    async fn behind_fence(
+    async fn hand_over_fenced(
         &self,
         job: &RepartitionJob,
         change: &mut CatalogChange,
         container: &Container,
         copy: &mut Copy,
-        held: impl Fn(HandingOver) -> Result<()>,
+        at_stage: impl Fn(HandoverStage) -> Result<()>,
     ) -> Result<()> {
-        held(HandingOver::Fenced)?;
+        at_stage(HandoverStage::Fenced)?;
         self.committer.commit(Batch::default()).await?;
         let mut last = copy.catch_up(&mut |_| Ok(())).await?;
-        held(HandingOver::Ready)?;
+        at_stage(HandoverStage::Ready)?;
         change.batch.append(&mut last.batch);
         let states = copy.first_states();
         for (child, state) in job.children.iter().zip(&states) {
@@ -137,7 +142,7 @@ impl Catalog {
         let next = self.repartitioned(container, job, &states)?;
         rows::put_container(&mut change.batch, &next);
         for range in container.map.ranges().iter().filter(|range| job.parents.contains(&range.id)) {
-            rows::to_be_erased(&mut change.batch, range.shard);
+            rows::put_dropped_shard(&mut change.batch, range.shard);
         }
         change.remove_job(job.id);
         let mut owner = change.owner(job.container.database)?;
@@ -167,17 +172,17 @@ impl Catalog {
     }
 
     /// The parents stay. The children's shards are to be dropped.
-    pub(crate) async fn give_up_job(&self, id: u64) -> Result<()> {
+    pub(crate) async fn abort_job(&self, id: u64) -> Result<()> {
         let mut change = self.begin().await;
         let Some(job) = change.remove_job(id) else { return Ok(()) };
-        job.children.iter().for_each(|child| rows::to_be_erased(&mut change.batch, child.shard));
+        job.children.iter().for_each(|child| rows::put_dropped_shard(&mut change.batch, child.shard));
         self.publish(change).await
     }
 }
 
 /// Where a handover can be paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HandingOver {
+pub(crate) enum HandoverStage {
     Fenced,
     Ready,
 }
@@ -186,26 +191,26 @@ impl CatalogChange {
     fn new_job(
         &mut self,
         container: ContainerRid,
-        wanted: RepartitionRequest,
+        request: RepartitionRequest,
         started_ms: u64,
     ) -> Result<Arc<RepartitionJob>> {
         let at = self.tree.container_by_rid(container).cloned();
         let at = at.ok_or_else(|| Error::new(Kind::OwnerNotFound, "Owner resource does not exist"))?;
         let (parents, first) = {
-            let parents = at.map.neighbours(&wanted.parents)?;
-            check_free(&self.tree, container, &wanted.parents)?;
-            (ancestry(&parents), next_id(&self.tree, &at))
+            let parents = at.map.neighbours(&request.parents)?;
+            check_not_in_a_job(&self.tree, container, &request.parents)?;
+            (ancestry(&parents), next_range_id(&self.tree, &at))
         };
         if first > PREFIX_MAX - 1 {
             return Err(Error::new(Kind::QuotaExceeded, "The container has used up its partition key range ids."));
         }
-        let mut children = Vec::with_capacity(wanted.keys.len());
-        for (id, keys) in (first..).zip(wanted.keys) {
+        let mut children = Vec::with_capacity(request.keys.len());
+        for (id, keys) in (first..).zip(request.keys) {
             self.counters.shard += 1;
             let (shard, parents) = (self.counters.shard, parents.clone());
             children.push(PartitionKeyRange { id, shard, prefix: id, keys, parents, since: 0 });
         }
-        let (id, kind, reason, parents) = (self.version.number, wanted.kind, wanted.reason, wanted.parents);
+        let (id, kind, reason, parents) = (self.version.number, request.kind, request.reason, request.parents);
         Ok(Arc::new(RepartitionJob { id, kind, container, parents, children, copied_under: None, reason, started_ms }))
     }
 
@@ -219,18 +224,18 @@ impl CatalogChange {
         let jobs: Vec<u64> = self.tree.jobs_of(container).map(|job| job.id).collect();
         for id in jobs {
             let children = self.remove_job(id).map(|job| job.children.clone()).unwrap_or_default();
-            children.iter().for_each(|child| rows::to_be_erased(&mut self.batch, child.shard));
+            children.iter().for_each(|child| rows::put_dropped_shard(&mut self.batch, child.shard));
         }
     }
 }
 
 /// The next unused range id; the children of running jobs count as used.
-fn next_id(tree: &CatalogTree, container: &Container) -> u32 {
+fn next_range_id(tree: &CatalogTree, container: &Container) -> u32 {
     let planned = tree.jobs_of(container.rid).flat_map(|job| &job.children).map(|child| child.id + 1);
     planned.max().unwrap_or(0).max(container.map.next_id())
 }
 
-fn check_free(tree: &CatalogTree, container: ContainerRid, ranges: &[u32]) -> Result<()> {
+fn check_not_in_a_job(tree: &CatalogTree, container: ContainerRid, ranges: &[u32]) -> Result<()> {
     let busy = tree.jobs_of(container).find(|job| job.parents.iter().any(|id| ranges.contains(id)));
     match busy {
         None => Ok(()),

@@ -14,14 +14,14 @@ use super::tree::Container;
 
 /// Raises the counters in `store`, which holds the snapshot, above everything that clients have seen of the catalog
 /// `of`.
-pub(crate) async fn carry_over(store: &AnyStore, of: &Catalog) -> Result<()> {
+pub(crate) async fn raise_high_water_marks(store: &AnyStore, of: &Catalog) -> Result<()> {
     let counters = of.change.lock().await.clone();
     let tree = of.tree();
     let containers = tree.databases.values().flat_map(|database| database.containers.values());
-    let containers = containers.map(|container| (container.rid, seen(container))).collect();
-    rows::carry_over(store, &HighWaterMarks { counters, containers }).await
+    let containers = containers.map(|container| (container.rid, marks_of(container))).collect();
+    rows::raise_high_water_marks(store, &HighWaterMarks { counters, containers }).await
 }
 
-fn seen(container: &Arc<Container>) -> ContainerMarks {
-    ContainerMarks { map: container.map.clone(), came: HighWaterMark::of(container) }
+fn marks_of(container: &Arc<Container>) -> ContainerMarks {
+    ContainerMarks { map: container.map.clone(), mark: HighWaterMark::of(container) }
 }

@@ -45,7 +45,7 @@ use crate::PartitionLimits;
 use crate::computed::ComputedProperties;
 use crate::throughput::{ProvisionedThroughput, Redistribution};
 pub(super) use copies::{delete_copy, put_copy};
-pub(super) use high_water_marks::{ContainerMarks, HighWaterMark, HighWaterMarks, carry_over};
+pub(super) use high_water_marks::{ContainerMarks, HighWaterMark, HighWaterMarks, raise_high_water_marks};
 pub(super) use users::{delete_permission, delete_user, put_permission, put_user};
 
 const COUNTERS: u8 = b'n';
@@ -56,7 +56,7 @@ const PROGRESS: u8 = b'g';
 const OFFER: u8 = b'o';
 const JOB: u8 = b'j';
 const SCRIPT: u8 = b's';
-const ERASE: u8 = b'x';
+const DROPPED_SHARD: u8 = b'x';
 
 const CHUNK: Limit = Limit { rows: 256, bytes: 1 << 20 };
 
@@ -72,7 +72,7 @@ pub(super) struct Counters {
     pub user: u32,
     pub permission: u64,
     /// The maximum over all deleted containers.
-    pub gone: HighWaterMark,
+    pub deleted: HighWaterMark,
     pub secret: [u8; 32],
 }
 
@@ -90,28 +90,28 @@ impl Counters {
             shard,
             user,
             permission,
-            gone: HighWaterMark::default(),
+            deleted: HighWaterMark::default(),
             secret,
         }
     }
 
     /// Before a container is deleted: clients may still hold its LSNs, `_rid`s and range ids.
-    pub fn remember(&mut self, container: &Container) {
-        self.gone = self.gone.or_further(HighWaterMark::of(container));
+    pub fn note_deleted(&mut self, container: &Container) {
+        self.deleted = self.deleted.raised_to(HighWaterMark::of(container));
     }
 
     /// The counters of a restored snapshot, raised so that no number assigned since is assigned again.
-    pub fn beyond(&self, given: &Counters) -> Counters {
+    pub fn raised_to(&self, assigned: &Counters) -> Counters {
         Counters {
-            version: self.version.max(given.version),
-            database: self.database.max(given.database),
-            container: self.container.max(given.container),
-            encryption_key: self.encryption_key.max(given.encryption_key),
-            offer: self.offer.max(given.offer),
-            shard: self.shard.max(given.shard),
-            user: self.user.max(given.user),
-            permission: self.permission.max(given.permission),
-            gone: self.gone.or_further(given.gone),
+            version: self.version.max(assigned.version),
+            database: self.database.max(assigned.database),
+            container: self.container.max(assigned.container),
+            encryption_key: self.encryption_key.max(assigned.encryption_key),
+            offer: self.offer.max(assigned.offer),
+            shard: self.shard.max(assigned.shard),
+            user: self.user.max(assigned.user),
+            permission: self.permission.max(assigned.permission),
+            deleted: self.deleted.raised_to(assigned.deleted),
             secret: self.secret,
         }
     }
@@ -127,10 +127,10 @@ impl Counters {
             .with("shard", self.shard)
             .with("user", u64::from(self.user))
             .with("permission", self.permission)
-            .with("goneLsn", self.gone.lsn)
-            .with("goneItem", self.gone.item)
-            .with("goneRange", u64::from(self.gone.range))
-            .with("goneEpoch", self.gone.epoch)
+            .with("goneLsn", self.deleted.lsn)
+            .with("goneItem", self.deleted.next_docnum)
+            .with("goneRange", u64::from(self.deleted.next_range))
+            .with("goneEpoch", self.deleted.epoch)
             .with("secret", secret);
         put(batch, COUNTERS, &[], row);
     }
@@ -143,22 +143,22 @@ impl Counters {
             *byte = u8::from_str_radix(digits, 16).map_err(|_| Error::corrupt("account secret"))?;
         }
         // Rows that earlier versions wrote do not have all counters.
-        let later = |name| value.get(name).map_or(Ok(0), |_| number(value, name));
-        let small_later = |name| value.get(name).map_or(Ok(0), |_| small(value, name));
+        let optional = |name| value.get(name).map_or(Ok(0), |_| number(value, name));
+        let optional_u32 = |name| value.get(name).map_or(Ok(0), |_| number_u32(value, name));
         Ok(Counters {
             version: number(value, "version")?,
-            database: small(value, "database")?,
-            container: small(value, "container")?,
+            database: number_u32(value, "database")?,
+            container: number_u32(value, "container")?,
             encryption_key: number(value, "encryptionKey")?,
-            offer: small(value, "offer")?,
+            offer: number_u32(value, "offer")?,
             shard: number(value, "shard")?,
-            user: small_later("user")?,
-            permission: later("permission")?,
-            gone: HighWaterMark {
-                lsn: later("goneLsn")?,
-                item: later("goneItem")?,
-                range: small_later("goneRange")?,
-                epoch: later("goneEpoch")?,
+            user: optional_u32("user")?,
+            permission: optional("permission")?,
+            deleted: HighWaterMark {
+                lsn: optional("goneLsn")?,
+                next_docnum: optional("goneItem")?,
+                next_range: optional_u32("goneRange")?,
+                epoch: optional("goneEpoch")?,
             },
             secret,
         })
@@ -183,8 +183,8 @@ pub(super) fn put_container(batch: &mut Batch, container: &Container) {
         .with("map", container.map.to_value())
         .with("schema", container.schema.version)
         .with("layout", LAYOUT);
-    if let Some(transition) = &container.transition {
-        row.set("transition", transition.to_value());
+    if let Some(index_transformation) = &container.index_transformation {
+        row.set("transition", index_transformation.to_value());
     }
     put(batch, CONTAINER, &pair(container.rid.database.0, container.rid.number), row);
 }
@@ -193,11 +193,11 @@ pub(super) fn delete_container(batch: &mut Batch, container: &Container) {
     batch.delete(keyspace::catalog(CONTAINER, &pair(container.rid.database.0, container.rid.number)));
     delete_progress(batch, container.rid);
     container.scripts.iter().for_each(|script| delete_script(batch, script));
-    container.map.ranges().iter().for_each(|range| to_be_erased(batch, range.shard));
+    container.map.ranges().iter().for_each(|range| put_dropped_shard(batch, range.shard));
 }
 
-pub(crate) fn put_progress(batch: &mut Batch, index: ContainerRid, stretches: &[SourceCursor]) {
-    put(batch, PROGRESS, &pair(index.database.0, index.number), progress::to_object(stretches));
+pub(crate) fn put_progress(batch: &mut Batch, index: ContainerRid, cursors: &[SourceCursor]) {
+    put(batch, PROGRESS, &pair(index.database.0, index.number), progress::to_object(cursors));
 }
 
 fn delete_progress(batch: &mut Batch, index: ContainerRid) {
@@ -221,8 +221,8 @@ pub(super) fn delete_job(batch: &mut Batch, id: u64) {
     batch.delete(keyspace::catalog(JOB, &id.to_be_bytes()));
 }
 
-pub(super) fn to_be_erased(batch: &mut Batch, shard: u64) {
-    batch.put(keyspace::catalog(ERASE, &shard.to_be_bytes()), Bytes::new());
+pub(super) fn put_dropped_shard(batch: &mut Batch, shard: u64) {
+    batch.put(keyspace::catalog(DROPPED_SHARD, &shard.to_be_bytes()), Bytes::new());
 }
 
 pub(super) fn put_encryption_key(batch: &mut Batch, key: &EncryptionKey) {
@@ -266,13 +266,13 @@ pub(super) fn delete_offer(batch: &mut Batch, offer: &Offer) {
     batch.delete(keyspace::catalog(OFFER, &offer.rid.0.to_be_bytes()));
 }
 
-pub(crate) fn erased(batch: &mut Batch, shard: u64) {
-    batch.delete(keyspace::catalog(ERASE, &shard.to_be_bytes()));
+pub(crate) fn delete_dropped_shard(batch: &mut Batch, shard: u64) {
+    batch.delete(keyspace::catalog(DROPPED_SHARD, &shard.to_be_bytes()));
 }
 
 /// Shards of deleted containers and former partitions whose rows are still stored.
-pub(crate) async fn to_erase(store: &AnyStore) -> Result<Vec<u64>> {
-    let rows = scan(store, ERASE).await?;
+pub(crate) async fn load_dropped_shards(store: &AnyStore) -> Result<Vec<u64>> {
+    let rows = scan(store, DROPPED_SHARD).await?;
     rows.iter().map(|(key, _)| Ok(u64::from_be_bytes(*tail::<8>(key)?))).collect()
 }
 
@@ -287,7 +287,7 @@ pub(super) async fn load(with: &Loader<'_>, env: &dyn Env) -> Result<(CatalogTre
     let store = with.store;
     let counters = match load_counters(store).await? {
         Some(counters) => counters,
-        None => found_account(with.committer, env).await?,
+        None => create_account(with.committer, env).await?,
     };
     let mut tree = CatalogTree::default();
     for (key, row) in scan(store, DATABASE).await? {
@@ -311,7 +311,7 @@ async fn load_counters(store: &AnyStore) -> Result<Option<Counters>> {
 }
 
 /// The first start on an empty store: the secret must be durable before it signs anything.
-async fn found_account(committer: &Committer, env: &dyn Env) -> Result<Counters> {
+async fn create_account(committer: &Committer, env: &dyn Env) -> Result<Counters> {
     let counters = Counters::new(env);
     let mut batch = Batch::default();
     counters.put(&mut batch);
@@ -348,9 +348,9 @@ async fn load_container(with: &Loader<'_>, database: &str, rid: ContainerRid, ro
     let schema_version = row.get("schema").map_or(Ok(version.number), |_| number(row, "schema"))?;
     let computed = ComputedProperties::of(&definition)?;
     let indexing = IndexingConfig::of(&definition, computed.indexed.clone());
-    let transition = load_transition(row, indexing)?.map(Arc::new);
-    let former = transition.as_ref().map_or(&[][..], |transition| &transition.from);
-    let schema = Schema::new(schema_version, &definition, &computed.indexed, former, with.limits.room());
+    let index_transformation = load_index_transformation(row, indexing)?.map(Arc::new);
+    let former = index_transformation.as_ref().map_or(&[][..], |index_transformation| &index_transformation.from);
+    let schema = Schema::new(schema_version, &definition, &computed.indexed, former, with.limits.size_limits());
     let (database, schema, scripts) = (database.to_owned(), Arc::new(schema), Arc::default());
     let progress = load_progress(with.store, rid).await?;
     Ok(Container {
@@ -360,7 +360,7 @@ async fn load_container(with: &Loader<'_>, database: &str, rid: ContainerRid, ro
         definition,
         computed,
         schema,
-        transition,
+        index_transformation,
         scripts,
         progress,
         map,
@@ -406,12 +406,12 @@ fn script_rid(database: DatabaseRid, key: &[u8]) -> Result<ScriptRid> {
     Ok(ScriptRid { container, kind, number: u64::from_be_bytes(*tail(key)?) })
 }
 
-fn load_transition(row: &Value, indexing: IndexingConfig) -> Result<Option<IndexTransformation>> {
+fn load_index_transformation(row: &Value, indexing: IndexingConfig) -> Result<Option<IndexTransformation>> {
     match (row.get("schema"), row.get("transition")) {
         // Rows from before schemas were numbered: that index layout is no longer readable.
-        (None, _) => IndexTransformation::anew().map(Some),
-        (Some(_), Some(transition)) => IndexTransformation::from_value(transition).map(Some),
-        (Some(_), None) if row.get("layout").is_none() => Ok(IndexTransformation::unfilled(indexing)),
+        (None, _) => IndexTransformation::rebuild().map(Some),
+        (Some(_), Some(index_transformation)) => IndexTransformation::from_value(index_transformation).map(Some),
+        (Some(_), None) if row.get("layout").is_none() => Ok(IndexTransformation::backfill(indexing)),
         (Some(_), None) => Ok(None),
     }
 }
@@ -441,20 +441,20 @@ fn load_offer(rid: OfferRid, row: &Value) -> Result<Offer> {
         None => OfferOwner::Container(ContainerRid::parse(text(row, "container")?).ok_or_else(missing)?),
     };
     let throughput = match row.get("manual") {
-        Some(_) => ProvisionedThroughput::Manual(small(row, "manual")?),
+        Some(_) => ProvisionedThroughput::Manual(number_u32(row, "manual")?),
         None => ProvisionedThroughput::Autoscale {
-            max: small(row, "autoscale")?,
+            max: number_u32(row, "autoscale")?,
             increment_percent: row.get("increment").and_then(Value::as_i64),
         },
     };
     let (redistribution, caps) = (load_redistribution(row)?, load_caps(row)?);
-    let highest_ru = small(row, "highest")?;
+    let highest_ru = number_u32(row, "highest")?;
     Ok(Offer { rid, owner, version: version(row)?, throughput, highest_ru, redistribution, caps })
 }
 
 fn load_redistribution(row: &Value) -> Result<Redistribution> {
     let ranges = row.get("redistribution").and_then(Value::as_array).unwrap_or_default();
-    let ranges = ranges.iter().map(|range| Ok((small(range, "id")?, small(range, "ru")?)));
+    let ranges = ranges.iter().map(|range| Ok((number_u32(range, "id")?, number_u32(range, "ru")?)));
     ranges.collect::<Result<_>>().map(Redistribution)
 }
 
@@ -491,7 +491,7 @@ fn versioned(version: CatalogVersion) -> Object {
 }
 
 fn version(row: &Value) -> Result<CatalogVersion> {
-    Ok(CatalogVersion { number: number(row, "version")?, ts_s: small(row, "ts")? })
+    Ok(CatalogVersion { number: number(row, "version")?, ts_s: number_u32(row, "ts")? })
 }
 
 async fn scan(store: &AnyStore, kind: u8) -> Result<Vec<(Bytes, Bytes)>> {
@@ -525,6 +525,6 @@ fn number(row: &Value, name: &str) -> Result<u64> {
     found.ok_or_else(|| Error::corrupt(format_args!("catalog row without {name}")))
 }
 
-fn small(row: &Value, name: &str) -> Result<u32> {
+fn number_u32(row: &Value, name: &str) -> Result<u32> {
     u32::try_from(number(row, name)?).map_err(|_| Error::corrupt(format_args!("catalog row with a large {name}")))
 }

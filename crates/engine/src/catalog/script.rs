@@ -180,8 +180,8 @@ impl Scripts {
         script
     }
 
-    fn check_room(&self, kind: ScriptKind) -> Result<()> {
-        let most = most(kind);
+    fn check_count(&self, kind: ScriptKind) -> Result<()> {
+        let most = count_max(kind);
         if self.of(kind).count() < most {
             return Ok(());
         }
@@ -197,16 +197,16 @@ impl Catalog {
         container: ContainerRid,
         kind: ScriptKind,
         definition: ScriptDefinition,
-        how: PutMode<ScriptRid>,
+        mode: PutMode<ScriptRid>,
     ) -> Result<(Arc<Script>, bool)> {
         let mut change = self.begin().await;
         let mut scripts = Scripts::clone(&change.container(container)?.scripts);
-        let old = how.over(scripts.named(kind, &definition.id), |rid| scripts.get(rid).cloned())?;
+        let old = mode.resource_to_replace(scripts.named(kind, &definition.id), |rid| scripts.get(rid).cloned())?;
         let number = match &old {
             Some(old) => old.rid.number,
             // A change creates one script at most, so the number of the change is unique and increasing.
             None => {
-                scripts.check_room(kind)?;
+                scripts.check_count(kind)?;
                 change.version.number
             }
         };
@@ -217,12 +217,12 @@ impl Catalog {
         Ok((script, old.is_none()))
     }
 
-    pub async fn delete_script(&self, meant: impl Into<ConditionalRid<ScriptRid>>) -> Result<()> {
-        let (meant, mut change) = (meant.into(), self.begin().await);
-        let rid = meant.rid;
+    pub async fn delete_script(&self, target: impl Into<ConditionalRid<ScriptRid>>) -> Result<()> {
+        let (target, mut change) = (target.into(), self.begin().await);
+        let rid = target.rid;
         let mut scripts = Scripts::clone(&change.container(rid.container)?.scripts);
         let script = scripts.get(rid).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
-        meant.check(script.version)?;
+        target.check(script.version)?;
         rows::delete_script(&mut change.batch, &script);
         scripts.all.remove(&(rid.kind, rid.number));
         change.set_scripts(rid.container, scripts)?;
@@ -245,7 +245,7 @@ impl CatalogChange {
     }
 }
 
-fn most(kind: ScriptKind) -> usize {
+fn count_max(kind: ScriptKind) -> usize {
     match kind {
         ScriptKind::StoredProcedure => STORED_PROCEDURES_MAX,
         ScriptKind::Trigger => TRIGGERS_MAX,

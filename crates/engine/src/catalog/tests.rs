@@ -36,7 +36,7 @@ fn offer(engine: &Engine, container: &Container) -> Option<Arc<Offer>> {
 }
 
 /// Polls a request once, then drops it, as if its client had disconnected.
-async fn hang_up(request: impl Future) {
+async fn disconnect(request: impl Future) {
     let mut request = Box::pin(request);
     let step = |cx: &mut Context<'_>| Poll::Ready(request.as_mut().poll(cx).is_ready());
     std::future::poll_fn(step).await;
@@ -73,7 +73,7 @@ async fn s3_everything_survives_a_restart() {
 }
 
 #[tokio::test]
-async fn items_survive_a_restart_and_go_on_counting() {
+async fn items_and_lsns_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     {
         let engine = open(disk(dir.path()), LIMITS).await;
@@ -96,7 +96,7 @@ async fn items_survive_a_restart_and_go_on_counting() {
 }
 
 #[tokio::test]
-async fn a_rid_is_never_given_again_not_even_after_a_restart() {
+async fn rids_are_never_reused_across_restarts() {
     let dir = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
     for _ in 0..3 {
@@ -113,7 +113,7 @@ async fn a_rid_is_never_given_again_not_even_after_a_restart() {
             engine.catalog.delete_database(database.rid).await.unwrap();
         }
         assert!(dump(&engine).is_empty());
-        all_erased(&engine).await;
+        wait_until_shards_dropped(&engine).await;
         engine.close().await;
     }
     let count = seen.len();
@@ -153,7 +153,7 @@ async fn a_replaced_container_keeps_its_items() {
 }
 
 #[tokio::test]
-async fn names_are_taken_once_and_free_again_after_a_drop() {
+async fn names_are_unique_and_reusable_after_a_delete() {
     let engine = account().await;
     let c = container(&engine, "c", &["/pk"], 4).await;
     let again = async || try_container(&engine, "db", "c", &["/pk"], ThroughputRequest::Unspecified).await;
@@ -167,7 +167,7 @@ async fn names_are_taken_once_and_free_again_after_a_drop() {
 }
 
 #[tokio::test]
-async fn refused_changes_leave_no_trace() {
+async fn rejected_changes_leave_no_trace() {
     let engine = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     let before = dump(&engine);
@@ -182,7 +182,7 @@ async fn refused_changes_leave_no_trace() {
 }
 
 #[tokio::test]
-async fn s53_equal_histories_give_equal_partitions_and_nobody_can_ask_for_more() {
+async fn s53_equal_throughput_gives_equal_partitions_and_clients_cannot_set_the_count() {
     let engine = account().await;
     let body =
         r#"{"id":"b","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"partitionCount":7,"partitions":9}"#;
@@ -220,7 +220,7 @@ async fn s52_s56_five_hundred_ranges_work_like_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn many_who_change_at_once_leave_one_consistent_tree() {
+async fn concurrent_changes_leave_a_consistent_tree() {
     let dir = tempfile::tempdir().unwrap();
     let store = disk(dir.path());
     let engine = open(store.clone(), LIMITS).await;
@@ -248,7 +248,7 @@ async fn many_who_change_at_once_leave_one_consistent_tree() {
     for task in (0..8).map(change).collect::<Vec<_>>() {
         task.await.unwrap();
     }
-    all_erased(&engine).await;
+    wait_until_shards_dropped(&engine).await;
     assert_sound(&engine).await;
     engine.close().await;
     let tree = engine.catalog.tree();
@@ -262,26 +262,26 @@ async fn many_who_change_at_once_leave_one_consistent_tree() {
 }
 
 #[tokio::test]
-async fn a_change_whose_client_hangs_up_is_shown_all_the_same() {
+async fn a_change_is_published_even_if_its_client_disconnects() {
     let engine = account().await;
-    hang_up(engine.catalog.create_database("late", ThroughputRequest::Manual(400))).await;
+    disconnect(engine.catalog.create_database("late", ThroughputRequest::Manual(400))).await;
     // The catalog lock is fair: the next change sees the outcome.
     let next = engine.catalog.create_database("next", ThroughputRequest::Unspecified).await.unwrap();
     assert!(engine.find_database("late").unwrap().rid < next.rid);
 
     let c = container(&engine, "c", &["/pk"], 4).await;
     create(&engine, &admit(&engine, "c"), "1", "a").await.result.unwrap();
-    hang_up(engine.catalog.delete_container(c.rid)).await;
+    disconnect(engine.catalog.delete_container(c.rid)).await;
     engine.catalog.create_database("last", ThroughputRequest::Unspecified).await.unwrap();
     assert!(engine.find_container(crate::ContainerName::Rid(c.rid)).is_err());
-    all_erased(&engine).await;
-    let (store, _) = engine.catalog.hands();
-    assert_given_back(&*store, &c).await;
+    wait_until_shards_dropped(&engine).await;
+    let (store, _) = engine.catalog.store_and_committer();
+    assert_space_reclaimed(&*store, &c).await;
     assert_sound(&engine).await;
 }
 
 #[tokio::test]
-async fn a_crash_before_the_erasing_only_postpones_it() {
+async fn shards_of_deleted_containers_are_dropped_after_a_crash() {
     let dir = tempfile::tempdir().unwrap();
     let store = disk(dir.path());
     let dropped = {
@@ -301,14 +301,14 @@ async fn a_crash_before_the_erasing_only_postpones_it() {
 
     let engine = open(store.clone(), LIMITS).await;
     assert!(engine.find_container(crate::ContainerName::Rid(dropped.rid)).is_err());
-    all_erased(&engine).await;
-    assert_given_back(&store, &dropped).await;
+    wait_until_shards_dropped(&engine).await;
+    assert_space_reclaimed(&store, &dropped).await;
     assert_eq!(admit(&engine, "kept").container().items(), 20);
     assert_sound(&engine).await;
 }
 
 #[tokio::test]
-async fn a_failed_commit_shows_nothing() {
+async fn a_failed_commit_publishes_nothing() {
     use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
     let script = FaultPlan::default();
     let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), LIMITS).await;
@@ -325,7 +325,7 @@ async fn a_failed_commit_shows_nothing() {
 }
 
 #[tokio::test]
-async fn a_container_is_encrypted_with_keys_that_are_there() {
+async fn a_container_needs_existing_encryption_keys() {
     let engine = account().await;
     let database = engine.find_database("db").unwrap().rid;
     let encrypted = |key: &str| {

@@ -68,7 +68,7 @@ pub struct Container {
     pub(crate) computed: ComputedProperties,
     pub schema: Arc<Schema>,
     /// Set while the index is being rebuilt for the current policy.
-    pub transition: Option<Arc<IndexTransformation>>,
+    pub index_transformation: Option<Arc<IndexTransformation>>,
     pub scripts: Arc<Scripts>,
     /// Of a global secondary index: its position in the source's change feed.
     pub progress: Arc<IndexProgress>,
@@ -186,7 +186,7 @@ impl Container {
 
     /// The progress of the index transformation; 100 if there is none.
     pub fn index_percent(&self) -> u64 {
-        self.transition.as_ref().map_or(100, |transition| transition.percent())
+        self.index_transformation.as_ref().map_or(100, |transformation| transformation.percent())
     }
 
     /// The partition of the range at this position in the map.

@@ -96,26 +96,26 @@ impl CatalogTree {
 }
 
 impl Database {
-    fn meant(&self, meant: &ConditionalRid<UserRid>) -> Result<Arc<User>> {
-        let user = self.users.get(&meant.rid.number).cloned().ok_or_else(missing)?;
-        meant.check(user.version).map(|()| user)
+    fn user_if_match(&self, target: &ConditionalRid<UserRid>) -> Result<Arc<User>> {
+        let user = self.users.get(&target.rid.number).cloned().ok_or_else(missing)?;
+        target.check(user.version).map(|()| user)
     }
 }
 
 impl User {
-    fn meant(&self, meant: &ConditionalRid<PermissionRid>) -> Result<Arc<Permission>> {
-        let permission = self.permissions.get(&meant.rid.number).cloned().ok_or_else(missing)?;
-        meant.check(permission.version).map(|()| permission)
+    fn permission_if_match(&self, target: &ConditionalRid<PermissionRid>) -> Result<Arc<Permission>> {
+        let permission = self.permissions.get(&target.rid.number).cloned().ok_or_else(missing)?;
+        target.check(permission.version).map(|()| permission)
     }
 }
 
 impl Catalog {
     /// Creates a user, or renames the replaced one. Returns true if the user is new.
-    pub async fn put_user(&self, database: DatabaseRid, id: &str, how: PutMode<UserRid>) -> Result<(Arc<User>, bool)> {
+    pub async fn put_user(&self, database: DatabaseRid, id: &str, mode: PutMode<UserRid>) -> Result<(Arc<User>, bool)> {
         check_resource_name(id)?;
         let mut change = self.begin().await;
         let mut owner = change.owner(database)?;
-        let old = how.over(owner.user(id), |rid| owner.users.get(&rid.number).cloned())?;
+        let old = mode.resource_to_replace(owner.user(id), |rid| owner.users.get(&rid.number).cloned())?;
         let rid = old.as_ref().map_or_else(|| change.next_user(database), |old| old.rid);
         let (is_new, permissions) = (old.is_none(), old.map(|old| old.permissions.clone()).unwrap_or_default());
         let user = Arc::new(User { id: id.to_owned(), rid, version: change.version, permissions });
@@ -127,10 +127,10 @@ impl Catalog {
     }
 
     /// Deletes a user and all its permissions.
-    pub async fn delete_user(&self, meant: impl Into<ConditionalRid<UserRid>>) -> Result<()> {
-        let (meant, mut change) = (meant.into(), self.begin().await);
-        let mut owner = change.owner(meant.rid.database)?;
-        let user = owner.meant(&meant)?;
+    pub async fn delete_user(&self, target: impl Into<ConditionalRid<UserRid>>) -> Result<()> {
+        let (target, mut change) = (target.into(), self.begin().await);
+        let mut owner = change.owner(target.rid.database)?;
+        let user = owner.user_if_match(&target)?;
         owner.users.remove(&user.rid.number);
         rows::delete_user(&mut change.batch, &user);
         change.tree.put_database(owner);
@@ -144,12 +144,12 @@ impl Catalog {
         user: UserRid,
         id: &str,
         grant: PermissionGrant,
-        how: PutMode<PermissionRid>,
+        mode: PutMode<PermissionRid>,
     ) -> Result<(Arc<Permission>, bool)> {
         check_resource_name(id)?;
         let mut change = self.begin().await;
         let mut owner = change.user(user)?;
-        let old = how.over(owner.permission(id), |rid| owner.permissions.get(&rid.number).cloned())?;
+        let old = mode.resource_to_replace(owner.permission(id), |rid| owner.permissions.get(&rid.number).cloned())?;
         let old = old.map(|old| old.rid);
         let mut others = owner.permissions.values().filter(|other| Some(other.rid) != old);
         if others.any(|other| is_same_resource(&other.grant, &grant)) {
@@ -164,10 +164,10 @@ impl Catalog {
         Ok((permission, old.is_none()))
     }
 
-    pub async fn delete_permission(&self, meant: impl Into<ConditionalRid<PermissionRid>>) -> Result<()> {
-        let (meant, mut change) = (meant.into(), self.begin().await);
-        let mut owner = change.user(meant.rid.user)?;
-        let permission = owner.meant(&meant)?;
+    pub async fn delete_permission(&self, target: impl Into<ConditionalRid<PermissionRid>>) -> Result<()> {
+        let (target, mut change) = (target.into(), self.begin().await);
+        let mut owner = change.user(target.rid.user)?;
+        let permission = owner.permission_if_match(&target)?;
         owner.permissions.remove(&permission.rid.number);
         rows::delete_permission(&mut change.batch, permission.rid);
         change.put_user(owner)?;

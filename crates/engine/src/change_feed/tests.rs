@@ -8,7 +8,7 @@ use pleiad_model::partition_key::EffectiveKey;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const WIDE: usize = 1 << 30;
+const UNLIMITED: usize = 1 << 30;
 
 fn request(scope: FeedRange, from: ChangeFrom, items: usize) -> ChangeRequest {
     ChangeRequest {
@@ -16,7 +16,7 @@ fn request(scope: FeedRange, from: ChangeFrom, items: usize) -> ChangeRequest {
         scope,
         from,
         since_s: None,
-        quota: PageLimit { items, bytes: WIDE },
+        limit: PageLimit { items, bytes: UNLIMITED },
     }
 }
 
@@ -50,7 +50,7 @@ impl World {
 
     async fn page(&self, request: &ChangeRequest) -> Page {
         let answer = self.engine.change_feed(&self.at, request, None).await;
-        assert!(answer.charge_ru >= 1.0 && answer.place.is_some());
+        assert!(answer.charge_ru >= 1.0 && answer.served_by.is_some());
         let page = answer.result.unwrap();
         let ChangedItems::Latest(records) = page.changes else { panic!("versions were not requested") };
         Page { records, next: page.next }
@@ -62,7 +62,7 @@ impl World {
         loop {
             let page = self.page(&request(scope.clone(), from, items)).await;
             assert!(page.records.len() <= items);
-            from = ChangeFrom::Stretches(page.next);
+            from = ChangeFrom::Cursors(page.next);
             if page.records.is_empty() {
                 return (records, from);
             }
@@ -78,7 +78,7 @@ fn ids(records: &[Record]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn s2_every_change_comes_once_whatever_the_partitions_and_pages() {
+async fn s2_every_change_is_returned_once_for_any_partition_count_and_page_size() {
     for partitions in [1, 3, 16] {
         let world = world(partitions).await;
         for n in 0..30 {
@@ -89,8 +89,11 @@ async fn s2_every_change_comes_once_whatever_the_partitions_and_pages() {
             assert_eq!(records.len(), 30, "{partitions} partitions by {items}");
             let mut last = BTreeMap::new();
             for record in &records {
-                let home = world.container.map.locate(&record.epk);
-                assert!(last.insert(home, record.lsn).is_none_or(|before| before < record.lsn), "not in LSN order");
+                let partition = world.container.map.locate(&record.epk);
+                assert!(
+                    last.insert(partition, record.lsn).is_none_or(|before| before < record.lsn),
+                    "not in LSN order"
+                );
             }
             world.upsert("3", "k3").await;
             let (records, _) = world.drain(&FeedRange::Container, from, items).await;
@@ -100,7 +103,7 @@ async fn s2_every_change_comes_once_whatever_the_partitions_and_pages() {
 }
 
 #[tokio::test]
-async fn a_scope_shows_its_own_changes_only() {
+async fn a_scope_returns_only_its_own_changes() {
     let world = world(3).await;
     for n in 0..30 {
         world.upsert(&n.to_string(), &format!("k{}", n % 7)).await;
@@ -125,36 +128,36 @@ async fn a_scope_shows_its_own_changes_only() {
 }
 
 #[tokio::test]
-async fn a_partition_that_is_always_busy_keeps_nobody_waiting() {
+async fn a_busy_partition_does_not_starve_the_others() {
     let world = world(3).await;
     for n in 0..12 {
         world.upsert(&n.to_string(), &format!("k{n}")).await;
     }
     let mut from = ChangeFrom::Beginning;
-    let mut met = Vec::new();
+    let mut served = Vec::new();
     for _ in 0..3 {
         let page = world.page(&request(FeedRange::Container, from, 1)).await;
-        met.push(world.container.map.locate(&page.records[0].epk));
-        from = ChangeFrom::Stretches(page.next);
+        served.push(world.container.map.locate(&page.records[0].epk));
+        from = ChangeFrom::Cursors(page.next);
     }
-    assert_eq!(met, [0, 1, 2], "the partitions take turns");
+    assert_eq!(served, [0, 1, 2], "the partitions take turns");
 }
 
 #[tokio::test]
-async fn from_now_on_shows_what_comes_later() {
+async fn reading_from_now_returns_only_later_changes() {
     for partitions in [1, 3] {
         let world = world(partitions).await;
         world.upsert("old", "a").await;
         let page = world.page(&request(FeedRange::Container, ChangeFrom::Now, 10)).await;
         assert!(page.records.is_empty());
         world.upsert("new", "a").await;
-        let (records, _) = world.drain(&FeedRange::Container, ChangeFrom::Stretches(page.next), 10).await;
+        let (records, _) = world.drain(&FeedRange::Container, ChangeFrom::Cursors(page.next), 10).await;
         assert_eq!(ids(&records), ["new"]);
     }
 }
 
 #[tokio::test]
-async fn one_number_stands_for_all_partitions_of_a_request() {
+async fn one_lsn_applies_to_all_partitions_of_a_request() {
     let world = world(3).await;
     for n in 0..12 {
         world.upsert(&n.to_string(), &format!("k{n}")).await;
@@ -167,13 +170,13 @@ async fn one_number_stands_for_all_partitions_of_a_request() {
 
 /// A position has one range for each partition, however often it was cut in between.
 #[tokio::test]
-async fn stretches_that_have_come_equally_far_are_joined_within_a_partition() {
+async fn adjacent_cursors_with_equal_lsns_are_merged_within_a_partition() {
     let world = world(3).await;
     for n in 0..12 {
         world.upsert(&n.to_string(), &format!("k{n}")).await;
     }
     let position = world.drain(&FeedRange::Container, ChangeFrom::Beginning, 100).await.1;
-    let ChangeFrom::Stretches(whole) = &position else { panic!() };
+    let ChangeFrom::Cursors(whole) = &position else { panic!() };
     assert_eq!(whole.len(), 3);
     let bytes = (1..0x40).map(|at| EffectiveKey::from_bytes(&[at]));
     let cuts: Vec<EffectiveKey> = [EffectiveKey::MIN].into_iter().chain(bytes).chain([EffectiveKey::MAX]).collect();
@@ -182,13 +185,13 @@ async fn stretches_that_have_come_equally_far_are_joined_within_a_partition() {
         let ranges = cuts.windows(2).map(|pair| EpkRange { min: pair[0].clone(), max: pair[1].clone() });
         pieces.extend(ranges.filter_map(|range| Some(ChangeCursor { keys: range.intersect(keys)?, lsn: *lsn })));
     }
-    let mut dice = 7;
+    let mut hash = 7;
     pieces.sort_by_cached_key(|_| {
-        dice = dice * 5 % 97;
-        dice
+        hash = hash * 5 % 97;
+        hash
     });
     assert!(pieces.len() > 64);
-    let page = world.page(&request(FeedRange::Container, ChangeFrom::Stretches(pieces), 100)).await;
+    let page = world.page(&request(FeedRange::Container, ChangeFrom::Cursors(pieces), 100)).await;
     let sorted = |stretches: &[ChangeCursor]| {
         let mut stretches = stretches.to_vec();
         stretches.sort_by(|one, other| one.keys.min.cmp(&other.keys.min));
@@ -198,7 +201,7 @@ async fn stretches_that_have_come_equally_far_are_joined_within_a_partition() {
 }
 
 #[tokio::test]
-async fn deleted_items_are_not_there_and_positions_go_on() {
+async fn deleted_items_are_omitted_and_cursors_pass_them() {
     let world = world(1).await;
     world.upsert("1", "a").await;
     world.upsert("2", "a").await;
@@ -209,19 +212,19 @@ async fn deleted_items_are_not_there_and_positions_go_on() {
 }
 
 #[tokio::test]
-async fn ranges_that_are_gone_and_positions_of_other_requests_are_refused() {
+async fn missing_ranges_and_cursors_of_other_requests_are_rejected() {
     let world = world(3).await;
     let refused = async |request| kind(world.engine.change_feed(&world.at, &request, None).await);
     let gone = request(FeedRange::PartitionKeyRange(99), ChangeFrom::Beginning, 10);
     assert!(matches!(refused(gone).await, Kind::Moved { .. }));
     let all = vec![ChangeCursor { keys: EpkRange::FULL, lsn: 1 }];
-    assert_eq!(refused(request(FeedRange::PartitionKeyRange(0), ChangeFrom::Stretches(all), 10)).await, Kind::Invalid);
-    let none = request(FeedRange::Container, ChangeFrom::Stretches(vec![]), 10);
+    assert_eq!(refused(request(FeedRange::PartitionKeyRange(0), ChangeFrom::Cursors(all), 10)).await, Kind::Invalid);
+    let none = request(FeedRange::Container, ChangeFrom::Cursors(vec![]), 10);
     assert_eq!(refused(none).await, Kind::Invalid);
 }
 
 #[tokio::test]
-async fn a_session_is_kept() {
+async fn session_tokens_are_honoured() {
     let world = world(1).await;
     let lsn = world.upsert("1", "a").await;
     let request = request(FeedRange::Container, ChangeFrom::Beginning, 10);
@@ -233,7 +236,7 @@ async fn a_session_is_kept() {
 
 /// A reader follows concurrent writers: in the end it has the last version of each item, and no version twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn under_concurrent_writes_each_version_comes_at_most_once_and_the_last_one_always() {
+async fn under_concurrent_writes_no_version_repeats_and_the_last_is_returned() {
     let world = Arc::new(world(3).await);
     let writers: Vec<_> = (0..6)
         .map(|writer| {
@@ -255,7 +258,7 @@ async fn under_concurrent_writes_each_version_comes_at_most_once_and_the_last_on
         for record in page.records {
             seen.entry(record.id().to_owned()).or_default().push(record.lsn);
         }
-        from = ChangeFrom::Stretches(page.next);
+        from = ChangeFrom::Cursors(page.next);
         tokio::task::yield_now().await;
     }
     assert_eq!(seen.len(), 120);
@@ -289,7 +292,7 @@ async fn versions(world: &World, from: ChangeFrom) -> (Vec<crate::VersionKind>, 
     let (mut kinds, mut from) = (Vec::new(), from);
     loop {
         let page = world.engine.change_feed(&world.at, &all_versions(from), None).await.result.unwrap();
-        from = ChangeFrom::Stretches(page.next);
+        from = ChangeFrom::Cursors(page.next);
         match page.changes {
             ChangedItems::Versions(versions) if !versions.is_empty() => {
                 kinds.extend(versions.iter().map(|version| version.kind))
@@ -300,7 +303,7 @@ async fn versions(world: &World, from: ChangeFrom) -> (Vec<crate::VersionKind>, 
 }
 
 #[tokio::test]
-async fn all_versions_show_what_the_latest_version_hides() {
+async fn all_versions_include_what_the_latest_version_hides() {
     use crate::VersionKind::{Create, Delete, Replace};
     let world = versioned().await;
     let (none, from) = versions(&world, ChangeFrom::Now).await;
@@ -327,13 +330,13 @@ async fn all_versions_need_a_policy_and_a_position() {
 }
 
 #[tokio::test]
-async fn versions_are_swept_after_their_retention_and_when_nobody_wants_them() {
+async fn versions_are_purged_after_retention_and_when_the_policy_is_removed() {
     let world = versioned().await;
     let (_, from) = versions(&world, ChangeFrom::Now).await;
     world.upsert("1", "a").await;
-    let sweep = async |later_s: u64| {
+    let purge = async |later_s: u64| {
         let env = pleiad_model::env::ManualEnv::at(world.engine.now_ms() + later_s * 1000, 1);
-        crate::jobs::sweep(
+        crate::jobs::purge_account(
             &world.engine.catalog.current().upgrade().unwrap(),
             &mut crate::jobs::PurgeScans::default(),
             &env,
@@ -341,9 +344,9 @@ async fn versions_are_swept_after_their_retention_and_when_nobody_wants_them() {
         )
         .await;
     };
-    sweep(599).await;
+    purge(599).await;
     assert_eq!(versions(&world, from.clone()).await.0.len(), 1);
-    sweep(601).await;
+    purge(601).await;
     let late = world.engine.change_feed(&world.at, &all_versions(from), None).await;
     assert_eq!(kind(late), Kind::Invalid, "some versions have been purged");
 
@@ -352,7 +355,7 @@ async fn versions_are_swept_after_their_retention_and_when_nobody_wants_them() {
         Ok(pleiad_model::policy::ContainerDefinition { change_feed: None, ..old.clone() })
     };
     world.engine.catalog.replace_container(world.container.rid, off).await.unwrap();
-    sweep(0).await;
+    purge(0).await;
     let kept = world.container.partitions.iter().filter(|partition| partition.usage().versions_from.is_some());
     assert_eq!(kept.count(), 0);
     assert_sound(&world.engine).await;

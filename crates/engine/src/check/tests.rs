@@ -38,11 +38,11 @@ fn create(engine: &Engine, n: i64) {
 fn put(engine: &Engine, row: &[u8]) {
     let mut batch = Batch::default();
     batch.put(row, []);
-    block_on(engine.catalog.hands().1.commit(batch)).unwrap();
+    block_on(engine.catalog.store_and_committer().1.commit(batch)).unwrap();
 }
 
 #[test]
-fn a_sound_account_is_told_container_by_container() {
+fn a_consistent_account_is_reported_by_container() {
     let report = block_on(account().check()).unwrap();
     assert_eq!(report.problem_count(), 0, "{report:?}");
     let [database] = report.databases.as_slice() else { panic!("{report:?}") };
@@ -60,7 +60,7 @@ fn a_problem_of_one_partition_is_a_problem_of_the_account() {
 }
 
 #[test]
-fn rows_of_a_shard_that_no_container_has_are_told() {
+fn orphan_shard_rows_are_reported() {
     let engine = account();
     put(&engine, &keyspace::doc(4711, 1));
     put(&engine, &keyspace::doc(4711, 2));
@@ -69,7 +69,7 @@ fn rows_of_a_shard_that_no_container_has_are_told() {
 }
 
 #[test]
-fn a_dropped_container_leaves_nothing_to_tell() {
+fn a_dropped_container_leaves_no_problems() {
     let engine = account();
     let rid = containers(&engine.catalog.tree()).next().unwrap().rid;
     block_on(engine.catalog.delete_container(rid)).unwrap();

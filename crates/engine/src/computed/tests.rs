@@ -7,7 +7,7 @@ use crate::{Container, Engine, FeedRange, Parameters, Verb, WriteOptions};
 use pleiad_model::policy::PathStep;
 use pleiad_model::{Kind, json};
 
-const LISTED: &str = r#"{"includedPaths":[{"path":"/*"},{"path":"/low/?"}],
+const LOW_INDEXED: &str = r#"{"includedPaths":[{"path":"/*"},{"path":"/low/?"}],
                          "compositeIndexes":[[{"path":"/low"},{"path":"/n","order":"descending"}]]}"#;
 
 async fn replace(engine: &Engine, policy: &str, computed: &str) -> Result<Arc<Container>> {
@@ -38,7 +38,7 @@ async fn rows(engine: &Engine, sql: &str) -> Vec<Value> {
     let size = PageSize { rows: 1000, bytes: 1 << 20 };
     let (text, parameters, scope) = (sql.to_owned(), Parameters::default(), FeedRange::Container);
     let (across, from, tell, enable_scan) = (CrossPartition::ByServer, None, crate::ReportOptions::default(), false);
-    let query = ItemQuery { text, parameters, scope, across, size, from, tell, enable_scan };
+    let query = ItemQuery { text, parameters, scope, across, size, from, report: tell, enable_scan };
     let page = engine.query_items(&admit(engine, "c"), query, None).await.result.unwrap();
     page.rows.iter().map(|row| json::parse(row).unwrap()).collect()
 }
@@ -51,64 +51,64 @@ fn is_indexed(engine: &Engine) -> bool {
     admit(engine, "c").container.usable_index().indexes(&[PathStep::Property("low".to_owned())])
 }
 
-async fn all_reindexed(engine: &Engine) {
-    while admit(engine, "c").container.transition.is_some() {
+async fn wait_until_reindexed(engine: &Engine) {
+    while admit(engine, "c").container.index_transformation.is_some() {
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
-async fn a_definition_that_changes_is_seen_at_once_and_indexed_soon() {
+async fn a_changed_definition_applies_immediately_and_is_indexed_later() {
     let engine = filled().await;
     assert_eq!((count(&engine, "c.low = 7").await, is_indexed(&engine)), (1, true));
     for (policy, scalar, filter, found) in [
-        (LISTED, "LOWER(c.name)", "c.low = 'name3'", 10),
-        (LISTED, "UPPER(c.name)", "c.low = 'NAME3'", 10),
+        (LOW_INDEXED, "LOWER(c.name)", "c.low = 'name3'", 10),
+        (LOW_INDEXED, "UPPER(c.name)", "c.low = 'NAME3'", 10),
         ("{}", "c.n % 2", "c.low = 1", 45),
-        (LISTED, "c.n % 3", "c.low = 1", 30),
+        (LOW_INDEXED, "c.n % 3", "c.low = 1", 30),
     ] {
         replace(&engine, policy, &low(scalar)).await.unwrap();
         assert_eq!(count(&engine, filter).await, found, "{scalar}");
         assert_sound(&engine).await;
-        all_reindexed(&engine).await;
-        assert_eq!((count(&engine, filter).await, is_indexed(&engine)), (found, policy == LISTED), "{scalar}");
+        wait_until_reindexed(&engine).await;
+        assert_eq!((count(&engine, filter).await, is_indexed(&engine)), (found, policy == LOW_INDEXED), "{scalar}");
         assert_sound(&engine).await;
     }
     replace(&engine, "{}", "").await.unwrap();
     assert_eq!(count(&engine, "c.low = 7").await, 1, "the stored property is visible again");
-    all_reindexed(&engine).await;
+    wait_until_reindexed(&engine).await;
     assert_eq!((count(&engine, "c.low = 7").await, is_indexed(&engine)), (1, true));
     assert_sound(&engine).await;
 }
 
 #[tokio::test]
-async fn what_is_not_indexed_may_change_without_a_rebuild() {
+async fn an_unindexed_computed_property_changes_without_a_rebuild() {
     let engine = filled().await;
     replace(&engine, "{}", &low("LOWER(c.name)")).await.unwrap();
-    all_reindexed(&engine).await;
+    wait_until_reindexed(&engine).await;
     let before = admit(&engine, "c").container.schema.version;
     let after = replace(&engine, "{}", &low("UPPER(c.name)")).await.unwrap();
-    assert!(after.transition.is_none() && after.schema.version == before);
+    assert!(after.index_transformation.is_none() && after.schema.version == before);
     assert_eq!(count(&engine, "c.low = 'NAME3'").await, 10);
 }
 
 #[tokio::test]
-async fn a_restart_goes_on_with_the_old_definition_and_the_new() {
+async fn a_restart_continues_the_transformation_to_a_new_definition() {
     let engine = filled().await;
-    replace(&engine, LISTED, &low("LOWER(c.name)")).await.unwrap();
-    all_reindexed(&engine).await;
-    replace(&engine, LISTED, &low("UPPER(c.name)")).await.unwrap();
-    let (store, _) = engine.catalog.hands();
+    replace(&engine, LOW_INDEXED, &low("LOWER(c.name)")).await.unwrap();
+    wait_until_reindexed(&engine).await;
+    replace(&engine, LOW_INDEXED, &low("UPPER(c.name)")).await.unwrap();
+    let (store, _) = engine.catalog.store_and_committer();
     engine.close().await;
     let again = reopen(store, LIMITS).await;
     assert_eq!(count(&again, "c.low = 'NAME3'").await, 10);
-    all_reindexed(&again).await;
+    wait_until_reindexed(&again).await;
     assert_eq!((count(&again, "c.low = 'NAME3'").await, is_indexed(&again)), (10, true));
     assert_sound(&again).await;
 }
 
 #[tokio::test]
-async fn a_partition_key_is_not_computed() {
+async fn a_partition_key_cannot_be_computed() {
     let engine = filled().await;
     let refused = replace(&engine, "{}", r#"{"name":"pk","query":"SELECT VALUE 1 FROM c"}"#).await;
     assert_eq!(refused.err().unwrap().kind, Kind::Invalid);

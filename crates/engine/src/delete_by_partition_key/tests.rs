@@ -1,11 +1,11 @@
 //! Delete by partition key as a client sees it.
 
-use crate::jobs::{PurgeScans, sweep};
+use crate::jobs::{PurgeScans, purge_account};
 use crate::testing::*;
 use crate::{FeedRange, PageLimit};
 
 #[tokio::test]
-async fn nobody_sees_them_and_the_others_stay() {
+async fn the_items_of_the_key_disappear_and_other_keys_stay() {
     let engine = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");
@@ -14,7 +14,7 @@ async fn nobody_sees_them_and_the_others_stay() {
             create(&engine, &at, id, key).await.result.unwrap();
         }
     }
-    engine.erase_key(&at, Some(&pk("b"))).await.result.unwrap();
+    engine.delete_by_partition_key(&at, Some(&pk("b"))).await.result.unwrap();
     let quota = PageLimit { items: 100, bytes: 1 << 20 };
     let listed = async || engine.list_items(&at, &FeedRange::Container, None, quota, None).await;
     assert_eq!(listed().await.result.unwrap().records.len(), 9);
@@ -23,17 +23,17 @@ async fn nobody_sees_them_and_the_others_stay() {
     assert_eq!(listed().await.result.unwrap().records.len(), 10);
 
     let trees = engine.catalog.current().upgrade().unwrap();
-    sweep(&trees, &mut PurgeScans::default(), &*engine.env, || true).await;
+    purge_account(&trees, &mut PurgeScans::default(), &*engine.env, || true).await;
     assert_eq!(listed().await.result.unwrap().records.len(), 10);
-    assert_eq!(spread(&at.container).iter().sum::<u64>(), 10);
+    assert_eq!(items_per_partition(&at.container).iter().sum::<u64>(), 10);
     assert_sound(&engine).await;
 }
 
 #[tokio::test]
-async fn a_key_must_be_whole() {
+async fn a_partial_key_is_rejected() {
     let engine = account().await;
     container(&engine, "c", &["/a", "/b"], 4).await;
     let at = admit(&engine, "c");
-    assert_eq!(kind(engine.erase_key(&at, Some(&pk("x"))).await), pleiad_model::Kind::KeyMismatch);
-    assert_eq!(kind(engine.erase_key(&at, None).await), pleiad_model::Kind::KeyMismatch);
+    assert_eq!(kind(engine.delete_by_partition_key(&at, Some(&pk("x"))).await), pleiad_model::Kind::KeyMismatch);
+    assert_eq!(kind(engine.delete_by_partition_key(&at, None).await), pleiad_model::Kind::KeyMismatch);
 }

@@ -16,15 +16,15 @@ async fn one_item() -> (std::sync::Arc<Engine>, std::sync::Arc<pleiad_model::env
     (engine, env)
 }
 
-fn home(engine: &Engine) -> u32 {
+fn range_of_item(engine: &Engine) -> u32 {
     engine.partitions(C).unwrap().into_iter().find(|report| report.items == 1).unwrap().range.id
 }
 
 #[tokio::test]
-async fn a_fault_refuses_as_often_as_it_was_told_to() {
+async fn a_fault_hits_the_given_number_of_requests() {
     let (engine, _) = one_item().await;
     let at = admit(&engine, "c");
-    engine.set_fault(C, home(&engine), InjectedFault { left: Some(2), ..fault(FaultKind::Gone) }).unwrap();
+    engine.set_fault(C, range_of_item(&engine), InjectedFault { left: Some(2), ..fault(FaultKind::Gone) }).unwrap();
     assert!(matches!(kind(read(&engine, &at, "1", "a").await), Kind::Moved { .. }));
     assert!(matches!(kind(delete(&engine, &at, "1", "a").await), Kind::Moved { .. }));
     assert!(read(&engine, &at, "1", "a").await.result.is_ok(), "the rejected delete did nothing");
@@ -32,11 +32,11 @@ async fn a_fault_refuses_as_often_as_it_was_told_to() {
 }
 
 #[tokio::test]
-async fn a_fault_ends_with_its_time() {
+async fn a_fault_expires() {
     let (engine, env) = one_item().await;
     let at = admit(&engine, "c");
     let until_ms = Some(engine.now_ms() + 1000);
-    engine.set_fault(C, home(&engine), InjectedFault { until_ms, ..fault(FaultKind::Throttled) }).unwrap();
+    engine.set_fault(C, range_of_item(&engine), InjectedFault { until_ms, ..fault(FaultKind::Throttled) }).unwrap();
     let refused = kind(read(&engine, &at, "1", "a").await);
     assert_eq!(refused, Kind::Throttled { retry_after: Duration::from_millis(20), over: ExceededLimit::Share });
     env.advance_ms(1000);
@@ -44,14 +44,14 @@ async fn a_fault_ends_with_its_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slow_partition_answers_rightly() {
+async fn a_slow_partition_answers_correctly() {
     let (engine, _) = one_item().await;
-    engine.set_fault(C, home(&engine), InjectedFault { left: Some(1), ..fault(FaultKind::Slow) }).unwrap();
+    engine.set_fault(C, range_of_item(&engine), InjectedFault { left: Some(1), ..fault(FaultKind::Slow) }).unwrap();
     assert!(read(&engine, &admit(&engine, "c"), "1", "a").await.result.is_ok());
 }
 
 #[tokio::test]
-async fn faults_are_where_they_were_set_and_nowhere_else() {
+async fn a_fault_affects_only_its_partition() {
     let (engine, _) = one_item().await;
     let elsewhere = engine.partitions(C).unwrap().into_iter().find(|report| report.items == 0).unwrap().range.id;
     engine.set_fault(C, elsewhere, fault(FaultKind::Gone)).unwrap();
@@ -63,7 +63,7 @@ async fn faults_are_where_they_were_set_and_nowhere_else() {
 }
 
 #[test]
-fn kinds_are_read_as_they_are_written() {
+fn fault_kind_names_round_trip() {
     for (kind, name) in KINDS {
         assert_eq!((FaultKind::parse(name), kind.as_str()), (Some(kind), name));
     }

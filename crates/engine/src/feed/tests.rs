@@ -6,7 +6,7 @@ use crate::{Container, Verb, WriteOptions};
 use pleiad_model::{Object, Value};
 use std::sync::Arc;
 
-const WIDE: usize = 1 << 30;
+const UNLIMITED: usize = 1 << 30;
 const ITEMS: usize = 40;
 
 struct World {
@@ -45,22 +45,22 @@ fn key(levels: &[&str]) -> PartitionKey {
 }
 
 impl World {
-    async fn page(&self, scope: &FeedRange, from: Option<FeedCursor>, quota: PageLimit) -> ItemPage {
-        let answer = self.engine.list_items(&self.at, scope, from, quota, None).await;
+    async fn page(&self, scope: &FeedRange, from: Option<FeedCursor>, limit: PageLimit) -> ItemPage {
+        let answer = self.engine.list_items(&self.at, scope, from, limit, None).await;
         assert!(answer.charge_ru >= 1.0);
         answer.result.unwrap()
     }
 
     /// Reads to the end; every page stays within its limit.
-    async fn pages(&self, scope: &FeedRange, quota: PageLimit) -> Vec<Record> {
+    async fn pages(&self, scope: &FeedRange, limit: PageLimit) -> Vec<Record> {
         let (mut records, mut from) = (Vec::new(), None);
         loop {
-            let page = self.page(scope, from, quota).await;
-            assert!(page.records.len() <= quota.items);
+            let page = self.page(scope, from, limit).await;
+            assert!(page.records.len() <= limit.items);
             assert!(
-                page.records.len() == 1 || sizes(&page.records) <= quota.bytes,
+                page.records.len() == 1 || total_bytes(&page.records) <= limit.bytes,
                 "{scope:?} of {} bytes",
-                quota.bytes
+                limit.bytes
             );
             assert!(page.next.is_none() || !page.records.is_empty());
             records.extend(page.records);
@@ -76,7 +76,7 @@ impl World {
         let definition = self.container.schema.key.as_ref().unwrap();
         let tenant = key(&["t1"]).effective(definition);
         let user = key(&["t0", "u2"]).effective(definition);
-        let stretch = EpkRange { min: tenant.clone().min(user.clone()), max: tenant.clone().max(user.clone()) };
+        let between = EpkRange { min: tenant.clone().min(user.clone()), max: tenant.clone().max(user.clone()) };
         let mut scopes = vec![
             (FeedRange::Container, EpkRange::FULL),
             (FeedRange::PartitionKey(key(&["t1"])), EpkRange::of_prefix(tenant)),
@@ -85,12 +85,12 @@ impl World {
                 FeedRange::PartitionKey(key(&["t0", "nobody"])),
                 EpkRange { min: EffectiveKey::MAX, max: EffectiveKey::MAX },
             ),
-            (FeedRange::EffectiveKeys(stretch.clone(), None), stretch.clone()),
+            (FeedRange::EffectiveKeys(between.clone(), None), between.clone()),
         ];
         for range in self.container.map.ranges() {
             scopes.push((FeedRange::PartitionKeyRange(range.id), range.keys.clone()));
-            if let Some(inside) = range.keys.intersect(&stretch) {
-                scopes.push((FeedRange::EffectiveKeys(stretch.clone(), Some(range.id)), inside));
+            if let Some(inside) = range.keys.intersect(&between) {
+                scopes.push((FeedRange::EffectiveKeys(between.clone(), Some(range.id)), inside));
             }
         }
         let held = |keys: &EpkRange| self.all.iter().filter(|record| keys.contains(&record.epk)).cloned().collect();
@@ -98,21 +98,25 @@ impl World {
     }
 }
 
-fn sizes(records: &[Record]) -> usize {
+fn total_bytes(records: &[Record]) -> usize {
     records.iter().map(|record| record.body().len()).sum()
 }
 
 #[tokio::test]
-async fn s2_s39_pages_of_every_size_are_the_whole_over_one_three_and_sixteen_partitions() {
+async fn s2_s39_pages_of_every_size_return_all_items_of_one_three_and_sixteen_partitions() {
     for partitions in [1, 3, 16] {
         let world = world(partitions).await;
         for (scope, want) in world.scopes() {
             for items in 1..=ITEMS + 1 {
-                assert_eq!(world.pages(&scope, PageLimit { items, bytes: WIDE }).await, want, "{scope:?} by {items}");
+                assert_eq!(
+                    world.pages(&scope, PageLimit { items, bytes: UNLIMITED }).await,
+                    want,
+                    "{scope:?} by {items}"
+                );
             }
             for bytes in [1, 80, 150, 333, 1000, 5000] {
                 assert_eq!(
-                    world.pages(&scope, PageLimit { items: WIDE, bytes }).await,
+                    world.pages(&scope, PageLimit { items: UNLIMITED, bytes }).await,
                     want,
                     "{scope:?} of {bytes} bytes"
                 );
@@ -127,11 +131,11 @@ async fn an_exactly_full_last_page_has_no_continuation() {
     for partitions in [1, 3, 16] {
         let world = world(partitions).await;
         for (scope, want) in world.scopes() {
-            for quota in [
-                PageLimit { items: want.len().max(1), bytes: WIDE },
-                PageLimit { items: WIDE, bytes: sizes(&want).max(1) },
+            for limit in [
+                PageLimit { items: want.len().max(1), bytes: UNLIMITED },
+                PageLimit { items: UNLIMITED, bytes: total_bytes(&want).max(1) },
             ] {
-                let page = world.page(&scope, None, quota).await;
+                let page = world.page(&scope, None, limit).await;
                 assert_eq!((page.records.len(), page.next), (want.len(), None), "{scope:?} over {partitions}");
             }
         }
@@ -139,12 +143,12 @@ async fn an_exactly_full_last_page_has_no_continuation() {
 }
 
 #[tokio::test]
-async fn s41_with_one_partition_every_question_is_answered_by_it() {
+async fn s41_with_one_partition_every_request_is_served_by_it() {
     let world = world(1).await;
     for (scope, _) in world.scopes() {
-        let quota = PageLimit { items: 1, bytes: WIDE };
-        let answer = world.engine.list_items(&world.at, &scope, None, quota, None).await;
-        assert_eq!(answer.place.map(|place| place.range), Some(0), "{scope:?}");
+        let limit = PageLimit { items: 1, bytes: UNLIMITED };
+        let answer = world.engine.list_items(&world.at, &scope, None, limit, None).await;
+        assert_eq!(answer.served_by.map(|place| place.range), Some(0), "{scope:?}");
     }
 }
 
@@ -158,14 +162,17 @@ async fn s42_items_of_one_key_are_listed_in_insertion_order() {
         create(&engine, &at, id, "same").await.result.unwrap();
     }
     for scope in [FeedRange::Container, FeedRange::PartitionKey(pk("same"))] {
-        let page =
-            engine.list_items(&at, &scope, None, PageLimit { items: 1000, bytes: WIDE }, None).await.result.unwrap();
+        let page = engine
+            .list_items(&at, &scope, None, PageLimit { items: 1000, bytes: UNLIMITED }, None)
+            .await
+            .result
+            .unwrap();
         assert!(page.records.iter().map(Record::id).eq(ids.iter().map(String::as_str)));
     }
 }
 
 #[tokio::test]
-async fn a_range_that_is_not_there_has_moved() {
+async fn a_missing_range_is_reported_as_moved() {
     let world = world(3).await;
     let list = async |scope: FeedRange| {
         let answer = world.engine.list_items(&world.at, &scope, None, PageLimit { items: 1, bytes: 1 }, None).await;
@@ -178,10 +185,11 @@ async fn a_range_that_is_not_there_has_moved() {
 }
 
 #[tokio::test]
-async fn a_position_of_another_question_is_refused() {
+async fn a_cursor_of_another_request_is_rejected() {
     let world = world(3).await;
-    let position = world.page(&FeedRange::Container, None, PageLimit { items: 1, bytes: WIDE }).await.next;
+    let position = world.page(&FeedRange::Container, None, PageLimit { items: 1, bytes: UNLIMITED }).await.next;
     let scope = FeedRange::PartitionKey(key(&["t1"]));
-    let answer = world.engine.list_items(&world.at, &scope, position, PageLimit { items: 1, bytes: WIDE }, None).await;
+    let answer =
+        world.engine.list_items(&world.at, &scope, position, PageLimit { items: 1, bytes: UNLIMITED }, None).await;
     assert_eq!(kind(answer), Kind::Invalid);
 }

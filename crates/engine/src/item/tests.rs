@@ -36,7 +36,7 @@ async fn s2_a_container_of_many_ranges_is_one_resource() {
 }
 
 #[tokio::test]
-async fn s29_s30_a_logical_partition_comes_with_its_first_item_and_goes_with_its_last() {
+async fn s29_s30_a_logical_partition_exists_from_its_first_item_to_its_last() {
     let (engine, container, at) = world(4).await;
     let keys = async || {
         let mut count = 0;
@@ -60,18 +60,21 @@ async fn s29_s30_a_logical_partition_comes_with_its_first_item_and_goes_with_its
 }
 
 #[tokio::test]
-async fn s36_the_range_that_holds_the_hash_is_the_one_that_has_the_item() {
+async fn s36_an_item_is_in_the_range_that_contains_its_hash() {
     let (engine, container, at) = world(16).await;
     for n in 0..200 {
         let key = format!("key-{n}");
-        let place = create(&engine, &at, "1", &key).await.place.unwrap();
+        let served_by = create(&engine, &at, "1", &key).await.served_by.unwrap();
         let epk = pk(&key).effective(container.schema.key.as_ref().unwrap());
-        let range = &container.map.ranges()[container.map.by_id(place.range).unwrap()];
+        let range = &container.map.ranges()[container.map.by_id(served_by.range).unwrap()];
         assert!(range.keys.contains(&epk));
-        assert_eq!(read(&engine, &at, "1", &key).await.place.unwrap().range, place.range);
+        assert_eq!(read(&engine, &at, "1", &key).await.served_by.unwrap().range, served_by.range);
         let quota = PageLimit { items: 1000, bytes: 1 << 20 };
-        let page =
-            engine.list_items(&at, &FeedRange::PartitionKeyRange(place.range), None, quota, None).await.result.unwrap();
+        let page = engine
+            .list_items(&at, &FeedRange::PartitionKeyRange(served_by.range), None, quota, None)
+            .await
+            .result
+            .unwrap();
         assert!(page.records.iter().any(|record| record.epk == epk));
     }
 }
@@ -80,7 +83,7 @@ async fn s36_the_range_that_holds_the_hash_is_the_one_that_has_the_item() {
 async fn s31_s38_s43_a_hundred_thousand_keys_spread_evenly() {
     let (engine, container, _) = world(5).await;
     load(&engine, "c", 100_000, |n| format!("key-{n}")).await;
-    let spread = spread(&container);
+    let spread = items_per_partition(&container);
     assert!(spread.iter().all(|items| (18_000..=22_000).contains(items)), "{spread:?}");
     let mut keys = 0;
     for partition in &container.partitions {
@@ -120,7 +123,7 @@ async fn s31_a_million_keys_take_no_more_memory_than_a_hundred_thousand() {
 async fn s35_s42_one_key_for_all_items_is_allowed_and_stays_in_one_range() {
     let (engine, container, at) = world(4).await;
     load(&engine, "c", 10_000, |_| "same".into()).await;
-    let mut spread = spread(&container);
+    let mut spread = items_per_partition(&container);
     spread.sort_unstable();
     assert_eq!(spread, [0, 0, 0, 10_000]);
     assert_eq!(read(&engine, &at, "9999", "same").await.charge_ru, 1.0);
@@ -134,7 +137,7 @@ async fn s39_a_partition_hosts_many_keys_and_a_key_needs_only_one() {
     let large = container(&engine, "large", &["/pk"], 500).await;
     load(&engine, "small", 1000, |n| n.to_string()).await;
     load(&engine, "large", 10, |_| "one".into()).await;
-    assert_eq!(spread(&small), [1000], "S57: 400 RU/s need one range");
+    assert_eq!(items_per_partition(&small), [1000], "S57: 400 RU/s need one range");
     assert_eq!((large.partitions.len(), large.items()), (5, 10));
 }
 
@@ -155,7 +158,7 @@ async fn s89_s90_a_read_costs_one_however_many_items_and_readers_there_are() {
 }
 
 #[tokio::test]
-async fn an_item_is_reached_by_its_rid_under_its_own_key_only() {
+async fn an_item_is_found_by_rid_under_its_own_key_only() {
     let (engine, container, at) = world(4).await;
     let docnum = create(&engine, &at, "1", "a").await.result.unwrap().record.unwrap().docnum;
     let rid = Target::Rid(ItemRid { container: container.rid, docnum });
@@ -170,7 +173,7 @@ async fn an_item_is_reached_by_its_rid_under_its_own_key_only() {
 }
 
 #[tokio::test]
-async fn s16_the_key_of_an_item_is_the_one_of_its_request() {
+async fn s16_the_partition_keys_of_item_and_request_must_match() {
     let (engine, _, at) = world(4).await;
     let write = async |key: Option<&PartitionKey>, body: &str| {
         engine.create_item(&at, key, Verb::Create, parse(body), &WriteOptions::default()).await
@@ -185,7 +188,7 @@ async fn s16_the_key_of_an_item_is_the_one_of_its_request() {
 }
 
 #[tokio::test]
-async fn what_is_not_an_item_is_refused_before_anything_is_written() {
+async fn an_invalid_item_is_rejected_before_anything_is_written() {
     let (engine, container, at) = world(4).await;
     let write = async |body: Value| {
         let answer = engine.create_item(&at, Some(&pk("a")), Verb::Create, body, &WriteOptions::default()).await;
@@ -207,7 +210,7 @@ async fn what_is_not_an_item_is_refused_before_anything_is_written() {
 }
 
 #[tokio::test]
-async fn what_the_client_says_in_system_properties_is_not_kept() {
+async fn client_supplied_system_properties_are_dropped() {
     let (engine, _, at) = world(4).await;
     let body = parse(r#"{"_rid":"x","id":"1","_etag":"y","pk":"a","_ts":1,"_self":"z","_attachments":"w","_own":1}"#);
     engine.create_item(&at, Some(&pk("a")), Verb::Create, body, &WriteOptions::default()).await.result.unwrap();
@@ -217,7 +220,7 @@ async fn what_the_client_says_in_system_properties_is_not_kept() {
 }
 
 #[tokio::test]
-async fn a_container_without_a_key_takes_items_without_one() {
+async fn a_container_without_a_partition_key_accepts_items_without_one() {
     let engine = account().await;
     let database = engine.find_database("db").unwrap().rid;
     let definition = pleiad_model::policy::ContainerDefinition::create(&parse(r#"{"id":"c"}"#)).unwrap();
@@ -231,5 +234,5 @@ async fn a_container_without_a_key_takes_items_without_one() {
         Kind::Conflict
     );
     assert!(engine.read_item(&at, None, Target::Named("1"), None).await.result.is_ok());
-    assert_eq!(spread(&made), [1]);
+    assert_eq!(items_per_partition(&made), [1]);
 }

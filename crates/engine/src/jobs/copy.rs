@@ -16,7 +16,7 @@ use pleiad_partition::commit::block_on;
 use pleiad_partition::copy::{Copy, CopyFigures};
 
 use super::registry::{JobOutcome, JobStep, JobTask};
-use super::repartition::{LOOK_AGAIN, RateLimiter};
+use super::repartition::{POLL_INTERVAL, RateLimiter};
 use crate::Engine;
 use crate::catalog::{Catalog, CopyPlan, DatabaseCopy};
 
@@ -30,80 +30,80 @@ impl Engine {
 impl Catalog {
     /// Runs the copy on a thread of its own.
     pub(crate) fn start_copy(&self, copy: Arc<DatabaseCopy>) {
-        self.jobs().enter(JobTask::Copy(copy.clone()));
+        self.jobs().register(JobTask::Copy(copy.clone()));
         let catalog = self.clone();
-        self.chores().run("copy", move || block_on(catalog.see_copy_through(&copy)));
+        self.tasks().run("copy", move || block_on(catalog.run_copy(&copy)));
     }
 
-    async fn see_copy_through(&self, copy: &DatabaseCopy) -> Result<()> {
+    async fn run_copy(&self, copy: &DatabaseCopy) -> Result<()> {
         tracing::info!(job = copy.id, to = copy.to, "a database is being copied");
-        let ended = self.copy_all(copy.id).await;
-        match &ended {
+        let result = self.copy_all(copy.id).await;
+        match &result {
             Ok(()) => tracing::info!(job = copy.id, to = copy.to, "the database is copied"),
             // It starts again with the next start of the server.
-            Err(_) if self.jobs().is_closing() || self.hands().1.refusal().is_some() => {
+            Err(_) if self.jobs().is_closing() || self.store_and_committer().1.refusal().is_some() => {
                 self.jobs().postpone(copy.id);
-                return ended;
+                return result;
             }
             Err(error) => {
                 tracing::warn!(job = copy.id, to = copy.to, %error, "the database could not be copied");
-                self.give_up_copy(copy.id).await?;
+                self.abort_copy(copy.id).await?;
             }
         }
-        self.jobs().end(copy.id, JobOutcome::of(ended));
+        self.jobs().end(copy.id, JobOutcome::of(result));
         Ok(())
     }
 
     async fn copy_all(&self, id: u64) -> Result<()> {
-        self.jobs().step(id, JobStep::Prepare)?;
-        let plan = self.settled_plan(id).await?;
-        self.jobs().step(id, JobStep::Copy)?;
+        self.jobs().begin_step(id, JobStep::Prepare)?;
+        let plan = self.wait_for_plan(id).await?;
+        self.jobs().begin_step(id, JobStep::Copy)?;
         self.copy_items(id, &plan).await?;
-        self.jobs().step(id, JobStep::Publish)?;
+        self.jobs().begin_step(id, JobStep::Publish)?;
         self.finish_copy(id, &plan).await
     }
 
     /// Waits until all index transformations are finished.
-    async fn settled_plan(&self, id: u64) -> Result<CopyPlan> {
+    async fn wait_for_plan(&self, id: u64) -> Result<CopyPlan> {
         loop {
             match self.plan_copy(id).await {
                 Err(error) if error.kind == Kind::Locked => {}
                 plan => return plan,
             }
-            self.jobs().told(id, &CopyFigures::default())?;
-            std::thread::sleep(LOOK_AGAIN);
+            self.jobs().report_progress(id, &CopyFigures::default())?;
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
     async fn copy_items(&self, id: u64, plan: &CopyPlan) -> Result<()> {
         let mut all = CopyFigures::default();
         plan.containers.iter().for_each(|(container, _)| all += CopyFigures::of(&container.partitions));
-        let mut pace = RateLimiter::new(self.limits().copy_bytes_per_s);
+        let mut limiter = RateLimiter::new(self.limits().copy_bytes_per_s);
         let mut done = CopyFigures::default();
         for (container, map) in &plan.containers {
             for (parent, child) in container.partitions.iter().zip(map.ranges()) {
-                let (store, committer) = self.hands();
+                let (store, committer) = self.store_and_committer();
                 let (parents, children) = (vec![parent.clone()], vec![child.clone()]);
                 let mut copy = Copy::new(id, parents, children, container.schema.clone(), store, committer);
-                let mut watch = |figures: &CopyFigures| {
+                let mut on_progress = |figures: &CopyFigures| {
                     let mut sum = done;
                     sum += *figures;
                     (sum.items_total, sum.item_bytes_total) = (all.items_total, all.item_bytes_total);
                     // If the shards were dropped meanwhile, the rows just read are incomplete.
-                    self.still_there(container.rid)?;
-                    self.jobs().told(id, &sum)?;
-                    pace.keep(sum.bytes);
+                    self.check_still_exists(container.rid)?;
+                    self.jobs().report_progress(id, &sum)?;
+                    limiter.wait_until_due(sum.bytes);
                     Ok(())
                 };
-                copy.duplicate(&plan.snapshot, &mut watch).await?;
+                copy.duplicate(&plan.snapshot, &mut on_progress).await?;
                 done += copy.figures();
             }
-            self.still_there(container.rid)?;
+            self.check_still_exists(container.rid)?;
         }
         Ok(())
     }
 
-    fn still_there(&self, container: pleiad_model::resource_id::ContainerRid) -> Result<()> {
+    fn check_still_exists(&self, container: pleiad_model::resource_id::ContainerRid) -> Result<()> {
         match self.with_tree(|tree| tree.container_by_rid(container).is_some()) {
             true => Ok(()),
             false => Err(Error::new(Kind::Outdated, "a container of the database was deleted while it was copied")),

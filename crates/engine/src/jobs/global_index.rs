@@ -38,50 +38,52 @@ use pleiad_storage::Batch;
 
 use super::TaskTracker;
 use crate::catalog::{Catalog, Container, SourceCursor, WeakCatalog, put_progress};
-use crate::write_retry::{CONTAINER_CHANGES_MAX, home};
+use crate::write_retry::{CONTAINER_CHANGES_MAX, owning_partition};
 
 /// How often indexes that are up to date poll their sources.
-const EVERY: Duration = Duration::from_millis(20);
+const INTERVAL: Duration = Duration::from_millis(20);
 /// How often the thread polls while there are no indexes.
-const EVERY_WITHOUT: Duration = Duration::from_millis(250);
+const IDLE_INTERVAL: Duration = Duration::from_millis(250);
 /// How many polls an index is skipped at most after a failure: ten seconds.
-const RESTS_MAX: u32 = 512;
+const SKIPPED_POLLS_MAX: u32 = 512;
 /// Changes that are applied per page.
 const PAGE: PageLimit = PageLimit { items: 256, bytes: 1 << 20 };
 
 /// The maintenance thread. When dropped, it ends after the current page.
 pub(crate) struct GlobalIndexer {
-    goes_on: Sender<()>,
+    stop_on_drop: Sender<()>,
     thread: TaskTracker,
 }
 
 impl GlobalIndexer {
     pub(crate) fn start(catalog: WeakCatalog) -> GlobalIndexer {
-        let (goes_on, ended) = channel();
+        let (stop_on_drop, stopped) = channel();
         let thread = TaskTracker::default();
         thread.run("global indexes", move || {
-            let (mut pause, mut setbacks) = (EVERY, Setbacks::default());
-            while waits(&ended, pause) {
+            let (mut pause, mut backoffs) = (INTERVAL, Backoffs::default());
+            while wait_unless_stopped(&stopped, pause) {
                 let Some(catalog) = catalog.upgrade() else { break };
                 let indexes = indexes(&catalog);
-                pause = if indexes.is_empty() { EVERY_WITHOUT } else { EVERY };
-                setbacks.look_again();
-                while block_on(keep_all(&catalog, &indexes, &mut setbacks)) && waits(&ended, Duration::ZERO) {}
+                pause = if indexes.is_empty() { IDLE_INTERVAL } else { INTERVAL };
+                backoffs.count_poll();
+                while block_on(maintain_all(&catalog, &indexes, &mut backoffs))
+                    && wait_unless_stopped(&stopped, Duration::ZERO)
+                {}
             }
             Ok(())
         });
-        GlobalIndexer { goes_on, thread }
+        GlobalIndexer { stop_on_drop, thread }
     }
 
     /// Stops the thread and waits until it has released the store.
     pub(crate) async fn end(self) {
-        drop(self.goes_on);
-        self.thread.ended().await;
+        drop(self.stop_on_drop);
+        self.thread.wait_idle().await;
     }
 }
 
-fn waits(ended: &Receiver<()>, time: Duration) -> bool {
-    ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
+fn wait_unless_stopped(stopped: &Receiver<()>, time: Duration) -> bool {
+    stopped.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
 }
 
 fn indexes(catalog: &Catalog) -> Vec<ContainerRid> {
@@ -94,95 +96,95 @@ fn indexes(catalog: &Catalog) -> Vec<ContainerRid> {
 
 /// Exponential backoff of indexes that failed.
 #[derive(Default)]
-struct Setbacks(BTreeMap<ContainerRid, Setback>);
+struct Backoffs(BTreeMap<ContainerRid, Backoff>);
 
 /// Counted in polls.
 #[derive(Default)]
-struct Setback {
-    rests: u32,
-    rested: u32,
+struct Backoff {
+    skips: u32,
+    skipped: u32,
 }
 
-impl Setbacks {
-    fn look_again(&mut self) {
-        self.0.values_mut().for_each(|setback| setback.rested += 1);
+impl Backoffs {
+    fn count_poll(&mut self) {
+        self.0.values_mut().for_each(|backoff| backoff.skipped += 1);
     }
 
-    fn rests(&self, index: ContainerRid) -> bool {
-        self.0.get(&index).is_some_and(|setback| setback.rested < setback.rests)
+    fn is_skipped(&self, index: ContainerRid) -> bool {
+        self.0.get(&index).is_some_and(|backoff| backoff.skipped < backoff.skips)
     }
 
-    fn note(&mut self, index: ContainerRid) {
-        let setback = self.0.entry(index).or_default();
-        *setback = Setback { rests: (setback.rests * 2).clamp(1, RESTS_MAX), rested: 0 };
+    fn note_failure(&mut self, index: ContainerRid) {
+        let backoff = self.0.entry(index).or_default();
+        *backoff = Backoff { skips: (backoff.skips * 2).clamp(1, SKIPPED_POLLS_MAX), skipped: 0 };
     }
 
-    fn forget(&mut self, index: ContainerRid) {
+    fn clear(&mut self, index: ContainerRid) {
         self.0.remove(&index);
     }
 }
 
 /// Applies one page to every index that lags. Returns true if there may be more.
-async fn keep_all(catalog: &Catalog, indexes: &[ContainerRid], setbacks: &mut Setbacks) -> bool {
+async fn maintain_all(catalog: &Catalog, indexes: &[ContainerRid], backoffs: &mut Backoffs) -> bool {
     let mut more = false;
-    for rid in indexes.iter().filter(|rid| !setbacks.rests(**rid)).copied().collect::<Vec<_>>() {
+    for rid in indexes.iter().filter(|rid| !backoffs.is_skipped(**rid)).copied().collect::<Vec<_>>() {
         // Looked up every time: a split waits until its partition is released.
         let Some(index) = catalog.with_tree(|tree| tree.container_by_rid(rid).cloned()) else { continue };
-        match keep(catalog, &index).await {
-            Ok(went_on) => {
-                more |= went_on;
-                setbacks.forget(rid);
+        match maintain_index(catalog, &index).await {
+            Ok(more_here) => {
+                more |= more_here;
+                backoffs.clear(rid);
             }
             // A container that changes meanwhile is not worth a log line.
-            Err(error) if is_passing(&error) => {}
+            Err(error) if is_transient(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, index = index.definition.id, "a global secondary index lags behind; it is retried");
-                setbacks.note(rid);
+                backoffs.note_failure(rid);
             }
         }
     }
     more
 }
 
-fn is_passing(error: &Error) -> bool {
+fn is_transient(error: &Error) -> bool {
     matches!(error.kind, Kind::OwnerNotFound | Kind::Unavailable | Kind::Outdated | Kind::NotFound)
 }
 
 /// Applies a page per EPK range to one index. Returns true if there may be more. A range that fails does not stop the
 /// others.
-async fn keep(catalog: &Catalog, index: &Container) -> Result<bool> {
+async fn maintain_index(catalog: &Catalog, index: &Container) -> Result<bool> {
     let Some(source) = source_of(catalog, index) else { return Ok(false) };
-    let known = index.progress.stretches();
+    let known = index.progress.cursors();
     if known.is_empty() {
         // Durable before the build: a build that was interrupted and started again with a later end would not see the
         // versions that name the keys under which it has already put items.
-        save(catalog, index, begin(&source)).await?;
+        save_progress(catalog, index, initial_cursors(&source)).await?;
         return Ok(true);
     }
-    let mut pieces = cut(&source, &known);
-    let is_behind = pieces.iter().any(SourceSlice::is_behind);
-    index.progress.note(is_behind, catalog.now_ms());
-    let mut went_on = Ok(is_behind);
+    let mut slices = slice_by_partition(&source, &known);
+    let is_behind = slices.iter().any(SourceSlice::is_behind);
+    index.progress.set_behind(is_behind, catalog.now_ms());
+    let mut result = Ok(is_behind);
     if is_behind {
-        let work = IndexApplier { catalog, index: index.rid, projection: projection_of(index)? };
-        for piece in pieces.iter_mut().filter(|piece| piece.is_behind()) {
-            if let Err(error) = work.go_on(piece).await {
-                went_on = Err(error);
+        let applier = IndexApplier { catalog, index: index.rid, projection: projection_of(index)? };
+        for slice in slices.iter_mut().filter(|slice| slice.is_behind()) {
+            if let Err(error) = applier.apply_page(slice).await {
+                result = Err(error);
             }
         }
     }
-    let now: Vec<SourceCursor> = joined(pieces.into_iter().map(|piece| piece.followed).collect());
-    if now != known {
-        save(catalog, index, now).await?;
+    let cursors: Vec<SourceCursor> = join_neighbours(slices.into_iter().map(|slice| slice.cursor).collect());
+    if cursors != known {
+        save_progress(catalog, index, cursors).await?;
     }
-    went_on
+    result
 }
 
-async fn save(catalog: &Catalog, index: &Container, now: Vec<SourceCursor>) -> Result<()> {
+async fn save_progress(catalog: &Catalog, index: &Container, cursors: Vec<SourceCursor>) -> Result<()> {
     let mut batch = Batch::default();
-    put_progress(&mut batch, index.rid, &now);
-    catalog.hands().1.commit(batch).await?;
-    index.progress.set(now);
+    put_progress(&mut batch, index.rid, &cursors);
+    catalog.store_and_committer().1.commit(batch).await?;
+    index.progress.set(cursors);
     Ok(())
 }
 
@@ -198,41 +200,41 @@ fn projection_of(index: &Container) -> Result<Projection> {
 
 /// A cursor and the partition of the source that owns its range now.
 struct SourceSlice {
-    followed: SourceCursor,
+    cursor: SourceCursor,
     partition: Arc<Partition>,
 }
 
 impl SourceSlice {
     fn is_behind(&self) -> bool {
-        self.followed.build_until.is_some() || self.followed.lsn < self.partition.lsn()
+        self.cursor.build_until.is_some() || self.cursor.lsn < self.partition.lsn()
     }
 }
 
 /// The cursors of a new index. Every write from now on records a version: the tree that shows the index has that
 /// setting in its source.
-fn begin(source: &Container) -> Vec<SourceCursor> {
-    let stretch = |partition: &Arc<Partition>| {
+fn initial_cursors(source: &Container) -> Vec<SourceCursor> {
+    let cursor = |partition: &Arc<Partition>| {
         let (keys, build_until) = (partition.range.keys.clone(), Some(partition.lsn()));
         SourceCursor { keys, lsn: 0, build_until }
     };
-    source.partitions.iter().map(stretch).collect()
+    source.partitions.iter().map(cursor).collect()
 }
 
 /// The cursors, cut at the bounds of the source's current partitions.
-fn cut(source: &Container, known: &[SourceCursor]) -> Vec<SourceSlice> {
-    let pieces = known.iter().flat_map(|stretch| {
+fn slice_by_partition(source: &Container, known: &[SourceCursor]) -> Vec<SourceSlice> {
+    let slices = known.iter().flat_map(|cursor| {
         source.partitions.iter().filter_map(move |partition| {
-            let keys = partition.range.keys.intersect(&stretch.keys)?;
-            Some(SourceSlice { followed: SourceCursor { keys, ..stretch.clone() }, partition: partition.clone() })
+            let keys = partition.range.keys.intersect(&cursor.keys)?;
+            Some(SourceSlice { cursor: SourceCursor { keys, ..cursor.clone() }, partition: partition.clone() })
         })
     });
-    pieces.collect()
+    slices.collect()
 }
 
 /// Joins adjacent cursors at the same position: otherwise every split would add cursors.
-fn joined(stretches: Vec<SourceCursor>) -> Vec<SourceCursor> {
-    let mut out: Vec<SourceCursor> = Vec::with_capacity(stretches.len());
-    for next in stretches {
+fn join_neighbours(cursors: Vec<SourceCursor>) -> Vec<SourceCursor> {
+    let mut out: Vec<SourceCursor> = Vec::with_capacity(cursors.len());
+    for next in cursors {
         match out.last_mut() {
             Some(last)
                 if last.keys.max == next.keys.min && (last.lsn, last.build_until) == (next.lsn, next.build_until) =>
@@ -249,9 +251,9 @@ fn joined(stretches: Vec<SourceCursor>) -> Vec<SourceCursor> {
 #[derive(Default)]
 struct Effect {
     /// Partition keys under which the index may have the item.
-    was: HashSet<PartitionKey>,
+    old_keys: HashSet<PartitionKey>,
     /// The item as the index is to have it now.
-    is: Option<Value>,
+    item: Option<Value>,
 }
 
 struct IndexApplier<'a> {
@@ -262,23 +264,23 @@ struct IndexApplier<'a> {
 
 impl IndexApplier<'_> {
     /// Reads and applies one page of one EPK range.
-    async fn go_on(&self, piece: &mut SourceSlice) -> Result<()> {
-        let followed = &mut piece.followed;
-        let scope = KeyScope::Keys(followed.keys.clone());
+    async fn apply_page(&self, slice: &mut SourceSlice) -> Result<()> {
+        let cursor = &mut slice.cursor;
+        let scope = KeyScope::Keys(cursor.keys.clone());
         // Expired items are built as well: the purge removes them, and a change of the container's default TTL before
         // that revives them.
-        let asked = ChangeQuery { scope, after: followed.lsn, since_s: 0, expiry: Expiry::NEVER };
-        match followed.build_until {
+        let query = ChangeQuery { scope, after: cursor.lsn, since_s: 0, expiry: Expiry::NEVER };
+        match cursor.build_until {
             Some(until) => {
-                let page = piece.partition.changes(&asked, PAGE).await?;
-                self.carry_out(self.built(page.records.iter().filter(|record| record.lsn <= until))?).await?;
-                followed.lsn = page.lsn.min(until);
-                followed.build_until = (page.lsn < until).then_some(until);
+                let page = slice.partition.changes(&query, PAGE).await?;
+                self.apply(self.build_effects(page.records.iter().filter(|record| record.lsn <= until))?).await?;
+                cursor.lsn = page.lsn.min(until);
+                cursor.build_until = (page.lsn < until).then_some(until);
             }
             None => {
-                let page = piece.partition.kept_versions(&asked, PAGE).await?;
-                self.carry_out(self.changed(&page.versions)?).await?;
-                followed.lsn = page.lsn;
+                let page = slice.partition.kept_versions(&query, PAGE).await?;
+                self.apply(self.version_effects(&page.versions)?).await?;
+                cursor.lsn = page.lsn;
             }
         }
         Ok(())
@@ -288,35 +290,36 @@ impl IndexApplier<'_> {
         u32::try_from(self.catalog.now_ms() / 1000).unwrap_or(u32::MAX)
     }
 
-    fn built<'r>(&self, records: impl Iterator<Item = &'r Record>) -> Result<BTreeMap<u64, Effect>> {
-        let effect =
-            |record: &Record| Ok((record.docnum, Effect { was: HashSet::new(), is: Some(self.projected(record)?) }));
+    fn build_effects<'r>(&self, records: impl Iterator<Item = &'r Record>) -> Result<BTreeMap<u64, Effect>> {
+        let effect = |record: &Record| {
+            Ok((record.docnum, Effect { old_keys: HashSet::new(), item: Some(self.projected(record)?) }))
+        };
         records.map(effect).collect()
     }
 
     /// Combines the successive versions of an item into one effect.
-    fn changed(&self, versions: &[ItemVersion]) -> Result<BTreeMap<u64, Effect>> {
-        let key = self.key_of()?;
+    fn version_effects(&self, versions: &[ItemVersion]) -> Result<BTreeMap<u64, Effect>> {
+        let key = self.key_extractor()?;
         let mut effects: BTreeMap<u64, Effect> = BTreeMap::new();
         for version in versions {
             let Some(record) = version.previous.as_ref().or(version.current.as_ref()) else { continue };
             let effect = effects.entry(record.docnum).or_default();
             if let Some(previous) = &version.previous {
-                effect.was.insert(key(&self.projected(previous)?));
+                effect.old_keys.insert(key(&self.projected(previous)?));
             }
-            effect.is = version.current.as_ref().map(|current| self.projected(current)).transpose()?;
+            effect.item = version.current.as_ref().map(|current| self.projected(current)).transpose()?;
         }
         Ok(effects)
     }
 
     fn projected(&self, record: &Record) -> Result<Value> {
         let mut item = self.projection.apply(&json::parse(record.body())?);
-        item.set("id", id_of(record.docnum));
+        item.set("id", index_item_id(record.docnum));
         Ok(item.into())
     }
 
     /// Extracts the partition key that an item has in the index.
-    fn key_of(&self) -> Result<impl Fn(&Value) -> PartitionKey + use<>> {
+    fn key_extractor(&self) -> Result<impl Fn(&Value) -> PartitionKey + use<>> {
         let container = self.container()?;
         let definition = container.schema.key.clone();
         Ok(move |item: &Value| {
@@ -331,19 +334,19 @@ impl IndexApplier<'_> {
     }
 
     /// The items are independent, so all writes are in flight together and share a group commit.
-    async fn carry_out(&self, effects: BTreeMap<u64, Effect>) -> Result<()> {
-        let key = &self.key_of()?;
-        all(effects.into_iter().map(|(docnum, effect)| self.carry_out_one(docnum, effect, key)).collect()).await
+    async fn apply(&self, effects: BTreeMap<u64, Effect>) -> Result<()> {
+        let key = &self.key_extractor()?;
+        join_all(effects.into_iter().map(|(docnum, effect)| self.apply_one(docnum, effect, key)).collect()).await
     }
 
-    async fn carry_out_one(&self, docnum: u64, effect: Effect, key: impl Fn(&Value) -> PartitionKey) -> Result<()> {
-        let id = id_of(docnum);
-        let is = effect.is.as_ref().map(&key);
-        if let (Some(item), Some(at)) = (effect.is, &is) {
+    async fn apply_one(&self, docnum: u64, effect: Effect, key: impl Fn(&Value) -> PartitionKey) -> Result<()> {
+        let id = index_item_id(docnum);
+        let new_key = effect.item.as_ref().map(&key);
+        if let (Some(item), Some(at)) = (effect.item, &new_key) {
             self.upsert(at, &id, item).await?;
         }
-        for was in effect.was.iter().filter(|was| Some(*was) != is.as_ref()) {
-            self.delete(was, &id).await?;
+        for old_key in effect.old_keys.iter().filter(|old_key| Some(*old_key) != new_key.as_ref()) {
+            self.delete(old_key, &id).await?;
         }
         Ok(())
     }
@@ -352,23 +355,23 @@ impl IndexApplier<'_> {
         let mut text = Vec::with_capacity(512);
         json::write(&body, &mut text);
         let container = self.container()?;
-        let left_out =
+        let log_left_out =
             |why: &str| tracing::warn!(id, index = container.definition.id, why, "an item is left out of the index");
         let Some(definition) = container.schema.key.as_ref().filter(|definition| key.check_size(definition).is_ok())
         else {
-            left_out("its partition key is too long");
+            log_left_out("its partition key is too long");
             return Ok(());
         };
         let target = ItemKey::new(Some(definition), key, id);
         let draft = Draft { target, id: id.to_owned(), body, text, indexed: container.schema.automatic };
         let (draft, ts_s) = (&draft, self.now_s());
-        let written = self.at_home(&draft.target, |container, partition| async move {
+        let written = self.with_current_partition(&draft.target, |container, partition| async move {
             partition.write(&container.schema, Verb::Upsert, draft, &Precondition::None, ts_s).await
         });
         match written.await {
             // Waiting for free space would wait for ever: the change that frees it comes after this one.
             Err(Error { kind: Kind::KeyFull | Kind::QuotaExceeded, .. }) => {
-                left_out("its partition is full");
+                log_left_out("its partition is full");
                 self.delete(key, id).await
             }
             done => done,
@@ -378,29 +381,31 @@ impl IndexApplier<'_> {
     async fn delete(&self, key: &PartitionKey, id: &str) -> Result<()> {
         let target = &ItemKey::new(self.container()?.schema.key.as_ref(), key, id);
         let ts_s = self.now_s();
-        let gone = self.at_home(target, |container, partition| async move {
+        let deleted = self.with_current_partition(target, |container, partition| async move {
             partition.delete(&container.schema, target, &Precondition::None, ts_s).await
         });
-        match gone.await {
+        match deleted.await {
             Err(Error { kind: Kind::NotFound, .. }) => Ok(()),
             done => done,
         }
     }
 
     /// Retries a write when the index container changes meanwhile, as `write_retry` does for clients.
-    async fn at_home<T, F: Future<Output = Result<T, Rejected>>>(
+    async fn with_current_partition<T, F: Future<Output = Result<T, Rejected>>>(
         &self,
         target: &ItemKey,
         write: impl Fn(Arc<Container>, Arc<Partition>) -> F,
     ) -> Result<()> {
         for _ in 0..CONTAINER_CHANGES_MAX {
             let container = self.container()?;
-            let partition = home(&container, &target.logical)?.clone();
+            let partition = owning_partition(&container, &target.logical)?.clone();
             match write(container, partition.clone()).await {
-                Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. }) => self.catalog.settled().await,
+                Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. }) => {
+                    self.catalog.changes_published().await
+                }
                 Err(Rejected { error, .. }) => return Err(error),
                 Ok(_) if partition.hear_growth() => {
-                    self.catalog.consider(self.index);
+                    self.catalog.split_if_needed(self.index);
                     return Ok(());
                 }
                 Ok(_) => return Ok(()),
@@ -412,16 +417,16 @@ impl IndexApplier<'_> {
 
 /// The id of a source item in the index. Its `_rid` cannot be used: it changes in a copy of the database, where the
 /// items that were built before must be found again.
-fn id_of(docnum: u64) -> String {
+fn index_item_id(docnum: u64) -> String {
     format!("{docnum:016x}")
 }
 
 /// Runs all futures to completion; returns the first failure.
-async fn all<F: Future<Output = Result<()>>>(work: Vec<F>) -> Result<()> {
-    let mut under_way: Vec<Pin<Box<F>>> = work.into_iter().map(Box::pin).collect();
+async fn join_all<F: Future<Output = Result<()>>>(work: Vec<F>) -> Result<()> {
+    let mut pending: Vec<Pin<Box<F>>> = work.into_iter().map(Box::pin).collect();
     let mut result = Ok(());
     std::future::poll_fn(|cx| {
-        under_way.retain_mut(|one| match one.as_mut().poll(cx) {
+        pending.retain_mut(|one| match one.as_mut().poll(cx) {
             Poll::Pending => true,
             Poll::Ready(done) => {
                 if result.is_ok() {
@@ -430,7 +435,7 @@ async fn all<F: Future<Output = Result<()>>>(work: Vec<F>) -> Result<()> {
                 false
             }
         });
-        if under_way.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        if pending.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     result

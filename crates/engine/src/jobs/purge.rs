@@ -21,43 +21,43 @@ use pleiad_partition::ttl::Purge;
 use super::TaskTracker;
 use crate::catalog::{CatalogTree, Container};
 
-const EVERY: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 /// Between two steps, so that waiting writers proceed.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The purge thread. When dropped, it ends after the current step. The catalog's task tracker does not count it:
 /// tracked tasks end by themselves.
 pub(crate) struct Purger {
-    goes_on: Sender<()>,
+    stop_on_drop: Sender<()>,
     thread: TaskTracker,
 }
 
 impl Purger {
     /// The thread holds the tree only during a pass.
     pub(crate) fn start(trees: Weak<ArcSwap<CatalogTree>>, env: Arc<dyn Env>) -> Purger {
-        let (goes_on, ended) = channel();
+        let (stop_on_drop, stopped) = channel();
         let thread = TaskTracker::default();
         thread.run("sweep", move || {
-            let mut looks = PurgeScans::default();
-            while waits(&ended, EVERY) {
+            let mut scans = PurgeScans::default();
+            while wait_unless_stopped(&stopped, INTERVAL) {
                 let Some(trees) = trees.upgrade() else { break };
-                block_on(sweep(&trees, &mut looks, env.as_ref(), || waits(&ended, PAUSE)));
+                block_on(purge_account(&trees, &mut scans, env.as_ref(), || wait_unless_stopped(&stopped, PAUSE)));
             }
             Ok(())
         });
-        Purger { goes_on, thread }
+        Purger { stop_on_drop, thread }
     }
 
     /// Stops the thread and waits until it has released the store.
     pub(crate) async fn end(self) {
-        drop(self.goes_on);
-        self.thread.ended().await;
+        drop(self.stop_on_drop);
+        self.thread.wait_idle().await;
     }
 }
 
 /// Waits; returns true unless the thread is to stop.
-fn waits(ended: &Receiver<()>, time: Duration) -> bool {
-    ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
+fn wait_unless_stopped(stopped: &Receiver<()>, time: Duration) -> bool {
+    stopped.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
 }
 
 /// The last scan of each shard.
@@ -75,7 +75,7 @@ struct PurgeScan {
 }
 
 /// The thread rests this many times as long as the scan took.
-const REST: u64 = 9;
+const REST_FACTOR: u64 = 9;
 
 impl PurgeScan {
     /// Whether another scan may find expired items now.
@@ -84,7 +84,7 @@ impl PurgeScan {
         if self.default_ttl != container.definition.default_ttl {
             return true;
         }
-        let rested = now_ms.saturating_sub(ended_ms) >= REST * ended_ms.saturating_sub(self.began_ms);
+        let rested = now_ms.saturating_sub(ended_ms) >= REST_FACTOR * ended_ms.saturating_sub(self.began_ms);
         let due = self.purge.due_s.is_some_and(|last_s| now_ms / 1000 > last_s);
         rested && (due || self.lsn != partition.lsn())
     }
@@ -96,21 +96,21 @@ impl PurgeScan {
 }
 
 /// One pass over the whole account, while `should_continue` returns true between two steps.
-pub(crate) async fn sweep(
+pub(crate) async fn purge_account(
     trees: &ArcSwap<CatalogTree>,
-    looks: &mut PurgeScans,
+    scans: &mut PurgeScans,
     env: &dyn Env,
-    mut goes_on: impl FnMut() -> bool,
+    mut should_continue: impl FnMut() -> bool,
 ) {
     let tree = trees.load_full();
     for container in tree.databases.values().flat_map(|database| database.containers.values()) {
         for partition in &container.partitions {
             let mut more = true;
-            while more && goes_on() {
-                more = match step(trees, container, partition, looks, env.now_ms()).await {
+            while more && should_continue() {
+                more = match step(trees, container, partition, scans, env.now_ms()).await {
                     Ok(more) => more,
                     Err(error) => {
-                        tell(&error);
+                        log_error(&error);
                         false
                     }
                 };
@@ -124,45 +124,45 @@ async fn step(
     trees: &ArcSwap<CatalogTree>,
     container: &Arc<Container>,
     partition: &Partition,
-    looks: &mut PurgeScans,
+    scans: &mut PurgeScans,
     now_ms: u64,
 ) -> Result<bool> {
     let now_s = u32::try_from(now_ms / 1000).unwrap_or(u32::MAX);
-    let purges = purge(container, partition, looks, now_ms, now_s).await?;
-    let erases = partition.sweep_erased(&container.schema, now_s).await?;
-    Ok(trim(trees, container, partition, now_s).await? || purges || erases)
+    let more_expired = purge_expired(container, partition, scans, now_ms, now_s).await?;
+    let more_deleted = partition.sweep_erased(&container.schema, now_s).await?;
+    Ok(trim_versions(trees, container, partition, now_s).await? || more_expired || more_deleted)
 }
 
-async fn purge(
+async fn purge_expired(
     container: &Container,
     partition: &Partition,
-    looks: &mut PurgeScans,
+    scans: &mut PurgeScans,
     now_ms: u64,
     now_s: u32,
 ) -> Result<bool> {
     let shard = partition.range.shard;
     if container.definition.default_ttl.is_none() {
-        looks.0.remove(&shard);
+        scans.0.remove(&shard);
         return Ok(false);
     }
-    let look = looks.0.entry(shard).or_insert_with(|| PurgeScan::begin(container, partition, now_ms));
-    if look.ended_ms.is_some() {
-        if !look.is_due(container, partition, now_ms) {
+    let scan = scans.0.entry(shard).or_insert_with(|| PurgeScan::begin(container, partition, now_ms));
+    if scan.ended_ms.is_some() {
+        if !scan.is_due(container, partition, now_ms) {
             return Ok(false);
         }
-        *look = PurgeScan::begin(container, partition, now_ms);
+        *scan = PurgeScan::begin(container, partition, now_ms);
     }
-    let more = partition.purge(&container.schema, now_s, &mut look.purge).await?;
+    let more = partition.purge(&container.schema, now_s, &mut scan.purge).await?;
     if !more {
         // The purge's own deletes are no reason to scan again.
-        look.lsn += look.purge.gone;
-        look.ended_ms = Some(now_ms);
+        scan.lsn += scan.purge.gone;
+        scan.ended_ms = Some(now_ms);
     }
     Ok(more)
 }
 
 /// Removes old versions that no reader needs. An index that is added meanwhile needs only versions from then on.
-async fn trim(
+async fn trim_versions(
     trees: &ArcSwap<CatalogTree>,
     container: &Arc<Container>,
     partition: &Partition,
@@ -171,14 +171,14 @@ async fn trim(
     if partition.usage().versions_from.is_none() {
         return Ok(false);
     }
-    let up_to = seen_by_indexes(&trees.load(), container, partition).min(partition.lsn());
+    let up_to = trim_limit_of_indexes(&trees.load(), container, partition).min(partition.lsn());
     // The limit is valid only if the container, and so its set of indexes, has not changed.
     if !trees.load().container_by_rid(container.rid).is_some_and(|newest| Arc::ptr_eq(newest, container)) {
         return Ok(false);
     }
-    let kept_for_s = container.definition.change_feed.map_or(0, |feed| feed.retention_minutes.saturating_mul(60));
+    let retention_s = container.definition.change_feed.map_or(0, |feed| feed.retention_minutes.saturating_mul(60));
     let before_s = match container.definition.keeps_versions() {
-        true => now_s.saturating_sub(kept_for_s),
+        true => now_s.saturating_sub(retention_s),
         false => u32::MAX,
     };
     let more = partition.trim_versions(before_s, up_to).await?;
@@ -189,14 +189,14 @@ async fn trim(
 }
 
 /// The LSN up to which no index needs the versions of a partition.
-fn seen_by_indexes(tree: &CatalogTree, container: &Container, partition: &Partition) -> u64 {
+fn trim_limit_of_indexes(tree: &CatalogTree, container: &Container, partition: &Partition) -> u64 {
     let indexes = container.definition.indexed_by.iter().filter_map(|index| tree.container_by_rid(index.rid));
-    let seen = indexes.map(|index| index.progress.needs_none_up_to(&partition.range.keys));
+    let seen = indexes.map(|index| index.progress.trim_limit(&partition.range.keys));
     seen.min().unwrap_or(u64::MAX)
 }
 
 /// A partition that is removed in the middle of a step is not worth a log line.
-fn tell(error: &pleiad_model::Error) {
+fn log_error(error: &pleiad_model::Error) {
     if !matches!(error.kind, Kind::OwnerNotFound | Kind::Unavailable | Kind::Outdated) {
         tracing::warn!(%error, "a purge pass stopped; it starts again with the next poll");
     }

@@ -128,149 +128,149 @@ const CANCELLED: &str = "the job was cancelled";
 
 #[derive(Clone, Default)]
 pub(crate) struct JobRegistry {
-    board: Arc<watch::Sender<RegistryState>>,
+    state: Arc<watch::Sender<RegistryState>>,
     /// Serialises split planning.
-    pub(super) growth: Arc<tokio::sync::Mutex<()>>,
+    pub(super) split_planning: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
 struct RegistryState {
     running: BTreeMap<u64, JobReport>,
     ended: VecDeque<JobReport>,
-    held: BTreeSet<JobStep>,
+    held_steps: BTreeSet<JobStep>,
     closing: bool,
 }
 
 impl JobRegistry {
     pub fn reports(&self) -> Vec<JobReport> {
-        let board = self.board.borrow();
-        board.ended.iter().chain(board.running.values()).cloned().collect()
+        let state = self.state.borrow();
+        state.ended.iter().chain(state.running.values()).cloned().collect()
     }
 
     pub fn hold(&self, step: JobStep) {
-        self.board.send_modify(|board| {
-            board.held.insert(step);
+        self.state.send_modify(|state| {
+            state.held_steps.insert(step);
         });
     }
 
     pub fn release(&self, step: JobStep) {
-        self.board.send_modify(|board| {
-            board.held.remove(&step);
+        self.state.send_modify(|state| {
+            state.held_steps.remove(&step);
         });
     }
 
     /// The steps that jobs are held at.
-    pub fn held(&self) -> Vec<JobStep> {
-        self.board.borrow().held.iter().copied().collect()
+    pub fn held_steps(&self) -> Vec<JobStep> {
+        self.state.borrow().held_steps.iter().copied().collect()
     }
 
     /// Waits until a job is held at that step. Also returns at shutdown.
-    pub async fn held_at(&self, step: JobStep) {
-        let is_held = |board: &RegistryState| {
-            board.closing || board.running.values().any(|report| report.held && report.step == step)
+    pub async fn wait_held_at(&self, step: JobStep) {
+        let is_held = |state: &RegistryState| {
+            state.closing || state.running.values().any(|report| report.held && report.step == step)
         };
-        let _ = self.board.subscribe().wait_for(is_held).await; // cannot fail: self holds the sender
+        let _ = self.state.subscribe().wait_for(is_held).await; // cannot fail: self holds the sender
     }
 
     /// Waits for the end of a job and returns its report. A job that this process will not finish is unavailable.
-    pub async fn ended(&self, id: u64) -> Result<JobReport> {
-        let settled =
-            |board: &RegistryState| board.closing || board.running.get(&id).is_none_or(|report| report.postponed);
-        let _ = self.board.subscribe().wait_for(settled).await;
-        let board = self.board.borrow();
-        let ended = board.ended.iter().find(|report| report.task.id() == id).cloned();
-        ended.ok_or_else(|| if board.running.contains_key(&id) { stopping() } else { unknown(id) })
+    pub async fn wait_ended(&self, id: u64) -> Result<JobReport> {
+        let is_settled =
+            |state: &RegistryState| state.closing || state.running.get(&id).is_none_or(|report| report.postponed);
+        let _ = self.state.subscribe().wait_for(is_settled).await;
+        let state = self.state.borrow();
+        let ended = state.ended.iter().find(|report| report.task.id() == id).cloned();
+        ended.ok_or_else(|| if state.running.contains_key(&id) { stopping() } else { unknown(id) })
     }
 
     pub fn pause(&self, id: u64, paused: bool) -> Result<()> {
-        self.steer(id, |report| report.paused = paused)
+        self.update_running(id, |report| report.paused = paused)
     }
 
     /// Cancels a job and waits until it has ended, cancelled or not.
     pub async fn cancel(&self, id: u64) -> Result<JobReport> {
-        self.steer(id, |report| report.cancelled = true)?;
-        self.ended(id).await
+        self.update_running(id, |report| report.cancelled = true)?;
+        self.wait_ended(id).await
     }
 
-    fn steer(&self, id: u64, change: impl FnOnce(&mut JobReport)) -> Result<()> {
-        let is_known = self.board.borrow().running.contains_key(&id);
+    fn update_running(&self, id: u64, change: impl FnOnce(&mut JobReport)) -> Result<()> {
+        let is_known = self.state.borrow().running.contains_key(&id);
         if !is_known {
             return Err(unknown(id));
         }
-        self.change(id, change);
+        self.update(id, change);
         Ok(())
     }
 
     /// Shutdown: releases all jobs, which then stop.
     pub fn close(&self) {
-        self.board.send_modify(|board| board.closing = true);
+        self.state.send_modify(|state| state.closing = true);
     }
 
-    pub(super) fn enter(&self, task: JobTask) {
+    pub(super) fn register(&self, task: JobTask) {
         let (paused, cancelled, held, postponed) = Default::default();
         let (step, figures, fence_ms, outcome) = (JobStep::Prepare, CopyFigures::default(), None, None);
         let report = JobReport { task, step, figures, paused, cancelled, held, postponed, fence_ms, outcome };
-        self.board.send_modify(|board| drop(board.running.insert(report.task.id(), report)));
+        self.state.send_modify(|state| drop(state.running.insert(report.task.id(), report)));
     }
 
     /// Begins a step, and waits while it is held.
-    pub(super) fn step(&self, id: u64, step: JobStep) -> Result<()> {
-        self.change(id, |report| report.step = step);
-        self.wait(id, |board, _| board.held.contains(&step))
+    pub(super) fn begin_step(&self, id: u64, step: JobStep) -> Result<()> {
+        self.update(id, |report| report.step = step);
+        self.wait_while(id, |state, _| state.held_steps.contains(&step))
     }
 
     /// Records the progress of a job, and waits while it is paused.
-    pub(super) fn told(&self, id: u64, figures: &CopyFigures) -> Result<()> {
+    pub(super) fn report_progress(&self, id: u64, figures: &CopyFigures) -> Result<()> {
         // Figures alone wake no waiter.
-        self.board.send_if_modified(|board| {
-            board.running.entry(id).and_modify(|report| report.figures = *figures);
+        self.state.send_if_modified(|state| {
+            state.running.entry(id).and_modify(|report| report.figures = *figures);
             false
         });
-        self.wait(id, |_, report| report.paused)
+        self.wait_while(id, |_, report| report.paused)
     }
 
-    pub(super) fn fenced(&self, id: u64, ms: u64) {
-        self.change(id, |report| report.fence_ms = Some(ms));
+    pub(super) fn set_fence_ms(&self, id: u64, ms: u64) {
+        self.update(id, |report| report.fence_ms = Some(ms));
     }
 
     pub(super) fn end(&self, id: u64, outcome: JobOutcome) {
-        self.board.send_modify(|board| {
-            let Some(report) = board.running.remove(&id) else { return };
-            board.ended.push_back(JobReport { outcome: Some(outcome), ..report });
-            board.ended.drain(..board.ended.len().saturating_sub(ENDED_MAX));
+        self.state.send_modify(|state| {
+            let Some(report) = state.running.remove(&id) else { return };
+            state.ended.push_back(JobReport { outcome: Some(outcome), ..report });
+            state.ended.drain(..state.ended.len().saturating_sub(ENDED_MAX));
         });
     }
 
     /// The job resumes at the next start; waiters return now.
     pub(super) fn postpone(&self, id: u64) {
-        self.change(id, |report| report.postponed = true);
+        self.update(id, |report| report.postponed = true);
     }
 
     pub(super) fn is_closing(&self) -> bool {
-        self.board.borrow().closing
+        self.state.borrow().closing
     }
 
-    fn change(&self, id: u64, change: impl FnOnce(&mut JobReport)) {
-        self.board.send_modify(|board| {
-            if let Some(report) = board.running.get_mut(&id) {
+    fn update(&self, id: u64, change: impl FnOnce(&mut JobReport)) {
+        self.state.send_modify(|state| {
+            if let Some(report) = state.running.get_mut(&id) {
                 change(report);
             }
         });
     }
 
-    fn wait(&self, id: u64, must: impl Fn(&RegistryState, &JobReport) -> bool) -> Result<()> {
-        let is_cancelled = |board: &RegistryState| board.running.get(&id).is_some_and(|report| report.cancelled);
-        let stays = |board: &RegistryState| {
-            !is_cancelled(board) && board.running.get(&id).is_some_and(|report| must(board, report))
+    fn wait_while(&self, id: u64, must_wait: impl Fn(&RegistryState, &JobReport) -> bool) -> Result<()> {
+        let is_cancelled = |state: &RegistryState| state.running.get(&id).is_some_and(|report| report.cancelled);
+        let still_waits = |state: &RegistryState| {
+            !is_cancelled(state) && state.running.get(&id).is_some_and(|report| must_wait(state, report))
         };
-        if stays(&self.board.borrow()) {
-            self.change(id, |report| report.held = true);
-            let _ = block_on(self.board.subscribe().wait_for(|board| board.closing || !stays(board)));
-            self.change(id, |report| report.held = false);
+        if still_waits(&self.state.borrow()) {
+            self.update(id, |report| report.held = true);
+            let _ = block_on(self.state.subscribe().wait_for(|state| state.closing || !still_waits(state)));
+            self.update(id, |report| report.held = false);
         }
         match self.is_closing() {
             true => Err(stopping()),
-            false if is_cancelled(&self.board.borrow()) => Err(Error::new(Kind::Refused, CANCELLED)),
+            false if is_cancelled(&self.state.borrow()) => Err(Error::new(Kind::Refused, CANCELLED)),
             false => Ok(()),
         }
     }

@@ -18,11 +18,12 @@ impl Catalog {
     pub(crate) async fn resume_reindexing(&self) -> Result<()> {
         let tree = self.tree();
         let containers = tree.databases.values().flat_map(|database| database.containers.values());
-        let left: Vec<_> = containers.filter(|container| container.transition.is_some()).cloned().collect();
-        for container in &left {
+        let unfinished: Vec<_> =
+            containers.filter(|container| container.index_transformation.is_some()).cloned().collect();
+        for container in &unfinished {
             self.clear_index(container).await?;
         }
-        self.start_reindexing(left);
+        self.start_reindexing(unfinished);
         Ok(())
     }
 
@@ -33,15 +34,15 @@ impl Catalog {
         }
         let catalog = self.clone();
         let work = move || containers.iter().try_for_each(|container| block_on(catalog.reindex(container)));
-        self.chores().run("reindex", work);
+        self.tasks().run("reindex", work);
     }
 
     /// Drops rows of an obsolete layout before a write can add new ones among them.
     async fn clear_index(&self, container: &Container) -> Result<()> {
-        if !container.transition.as_ref().is_some_and(|transition| transition.anew) {
+        if !container.index_transformation.as_ref().is_some_and(|transformation| transformation.rebuild) {
             return Ok(());
         }
-        let (store, _) = self.hands();
+        let (store, _) = self.store_and_committer();
         for range in container.map.ranges() {
             let (from, to) = keyspace::range(range.shard, Tag::Index);
             store.drop_range(&from, &to).await?;
@@ -50,9 +51,9 @@ impl Catalog {
     }
 
     async fn reindex(&self, container: &Container) -> Result<()> {
-        let Some(transition) = &container.transition else { return Ok(()) };
-        match walk(container, transition).await {
-            Ok(()) => self.finish_transition(container.rid, container.schema.version).await,
+        let Some(transformation) = &container.index_transformation else { return Ok(()) };
+        match reindex_partitions(container, transformation).await {
+            Ok(()) => self.finish_index_transformation(container.rid, container.schema.version).await,
             // The policy has changed again, or the container is being deleted.
             Err(error) if matches!(error.kind, Kind::Outdated | Kind::OwnerNotFound) => Ok(()),
             Err(error) => Err(error),
@@ -60,10 +61,10 @@ impl Catalog {
     }
 }
 
-async fn walk(container: &Container, transition: &IndexTransformation) -> Result<()> {
-    transition.begin(container.items());
+async fn reindex_partitions(container: &Container, transformation: &IndexTransformation) -> Result<()> {
+    transformation.begin(container.items());
     for partition in &container.partitions {
-        partition.reindex(&container.schema, |items| transition.saw(items)).await?;
+        partition.reindex(&container.schema, |items| transformation.add_seen(items)).await?;
     }
     Ok(())
 }

@@ -23,14 +23,14 @@ use pleiad_partition::commit::block_on;
 use pleiad_partition::copy::{Copy, CopyFigures};
 
 use super::registry::{JobOutcome, JobStep, JobTask, stopping};
-use crate::catalog::{Catalog, Container, HandingOver, RepartitionJob};
+use crate::catalog::{Catalog, Container, HandoverStage, RepartitionJob};
 
 /// After a round with at most this many changes, the next round is the last one, behind the fence.
 const LAST_ROUND_CHANGES: u64 = 256;
 /// A partition whose writers are faster than the catch-up is fenced after this many rounds.
 const ROUNDS_MAX: usize = 64;
 /// How often a job polls for a condition that has no notification.
-pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(10);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Catalog {
     /// Resumes all jobs after a restart. Called before any write.
@@ -46,83 +46,87 @@ impl Catalog {
         }
         tree.copies.values().for_each(|copy| self.start_copy(copy.clone()));
         let containers = tree.databases.values().flat_map(|database| database.containers.values());
-        containers.for_each(|container| self.consider(container.rid));
+        containers.for_each(|container| self.split_if_needed(container.rid));
     }
 
     /// Runs the job on a thread of its own.
     pub(crate) fn start_job(&self, job: Arc<RepartitionJob>) {
-        self.jobs().enter(JobTask::Repartition(job.clone()));
+        self.jobs().register(JobTask::Repartition(job.clone()));
         let catalog = self.clone();
-        self.chores().run("repartition", move || block_on(catalog.see_through(&job)));
+        self.tasks().run("repartition", move || block_on(catalog.run_job(&job)));
     }
 
-    async fn see_through(&self, job: &RepartitionJob) -> Result<()> {
+    async fn run_job(&self, job: &RepartitionJob) -> Result<()> {
         tracing::info!(job = job.id, kind = %job.kind, reason = %job.reason, ranges = ?job.parents, "repartitioning begins");
-        let mut ended = self.attempt(job.id).await;
-        while ended.as_ref().is_err_and(|error| error.kind == Kind::Outdated) && self.tree().jobs.contains_key(&job.id)
+        let mut result = self.attempt(job.id).await;
+        while result.as_ref().is_err_and(|error| error.kind == Kind::Outdated) && self.tree().jobs.contains_key(&job.id)
         {
             // The indexing policy has changed; reindexed rows are not in the change log, so the copy starts again.
-            ended = self.attempt(job.id).await;
+            result = self.attempt(job.id).await;
         }
-        match &ended {
+        match &result {
             Ok(()) => tracing::info!(job = job.id, "repartitioning is done"),
             // It resumes at the next start.
-            Err(_) if self.jobs().is_closing() || self.hands().1.refusal().is_some() => {
+            Err(_) if self.jobs().is_closing() || self.store_and_committer().1.refusal().is_some() => {
                 self.jobs().postpone(job.id);
-                return ended;
+                return result;
             }
             Err(error) => {
                 tracing::warn!(job = job.id, %error, "repartitioning is aborted; the partitions stay as they were");
-                self.give_up(job).await?;
+                self.abort_repartition(job).await?;
             }
         }
-        let is_done = ended.is_ok();
-        self.jobs().end(job.id, JobOutcome::of(ended));
+        let is_done = result.is_ok();
+        self.jobs().end(job.id, JobOutcome::of(result));
         if is_done {
-            self.consider(job.container);
+            self.split_if_needed(job.container);
         }
         Ok(())
     }
 
     async fn attempt(&self, id: u64) -> Result<()> {
-        let Some(job) = self.tree().jobs.get(&id).cloned() else { return Err(gone()) };
-        self.jobs().step(id, JobStep::Prepare)?;
-        let container = self.with_settled_index(&job)?;
+        let Some(job) = self.tree().jobs.get(&id).cloned() else { return Err(container_deleted()) };
+        self.jobs().begin_step(id, JobStep::Prepare)?;
+        let container = self.wait_for_index_transformation(&job)?;
         let parents = parents(&container, &job);
-        let (store, committer) = self.hands();
+        let (store, committer) = self.store_and_committer();
         let mut copy = Copy::new(id, parents.clone(), job.children.clone(), container.schema.clone(), store, committer);
-        let mut pace = RateLimiter::new(self.limits().copy_bytes_per_s);
-        let mut watch = |figures: &CopyFigures| {
-            self.still_valid(&job, container.schema.version)?;
-            self.jobs().told(id, figures)?;
-            pace.keep(figures.bytes);
+        let mut limiter = RateLimiter::new(self.limits().copy_bytes_per_s);
+        let mut on_progress = |figures: &CopyFigures| {
+            self.check_still_valid(&job, container.schema.version)?;
+            self.jobs().report_progress(id, figures)?;
+            limiter.wait_until_due(figures.bytes);
             Ok(())
         };
         if job.copied_under == Some(container.schema.version) {
             copy.resume().await?;
         } else {
-            self.jobs().step(id, JobStep::Copy)?;
-            let states = copy.run(&mut watch).await?;
-            self.job_copied(&job, container.schema.version, states).await?;
+            self.jobs().begin_step(id, JobStep::Copy)?;
+            let states = copy.run(&mut on_progress).await?;
+            self.mark_job_copied(&job, container.schema.version, states).await?;
         }
-        self.jobs().step(id, JobStep::CatchUp)?;
-        self.follow(&mut copy, &mut watch).await?;
+        self.jobs().begin_step(id, JobStep::CatchUp)?;
+        self.catch_up(&mut copy, &mut on_progress).await?;
         self.hand_over_to_children(&job, &parents, &container, &mut copy).await?;
-        let parents_were: Vec<Weak<Partition>> = parents.iter().map(Arc::downgrade).collect();
+        let old_parents: Vec<Weak<Partition>> = parents.iter().map(Arc::downgrade).collect();
         let shards: Vec<u64> = parents.iter().map(|parent| parent.range.shard).collect();
         drop((parents, container, copy));
         // The children own the keys now: a failure from here on only delays the drop until the next start.
-        if let Err(error) = self.drop_parents(id, &parents_were, &shards) {
+        if let Err(error) = self.drop_parents(id, &old_parents, &shards) {
             tracing::warn!(job = id, %error, "the space of former partitions is reclaimed at the next start");
         }
         Ok(())
     }
 
     /// Repeats catch-up rounds until few changes are left.
-    async fn follow(&self, copy: &mut Copy, watch: &mut (dyn FnMut(&CopyFigures) -> Result<()> + Send)) -> Result<()> {
+    async fn catch_up(
+        &self,
+        copy: &mut Copy,
+        on_progress: &mut (dyn FnMut(&CopyFigures) -> Result<()> + Send),
+    ) -> Result<()> {
         for _ in 0..ROUNDS_MAX {
-            let round = copy.catch_up(watch).await?;
-            self.hands().1.commit(round.batch).await?;
+            let round = copy.catch_up(on_progress).await?;
+            self.store_and_committer().1.commit(round.batch).await?;
             if round.changes <= LAST_ROUND_CHANGES {
                 return Ok(());
             }
@@ -137,59 +141,61 @@ impl Catalog {
         container: &Container,
         copy: &mut Copy,
     ) -> Result<()> {
-        let held = |at| match at {
-            HandingOver::Fenced => self.jobs().step(job.id, JobStep::Fence),
-            HandingOver::Ready => self.jobs().step(job.id, JobStep::Publish),
+        let at_stage = |at| match at {
+            HandoverStage::Fenced => self.jobs().begin_step(job.id, JobStep::Fence),
+            HandoverStage::Ready => self.jobs().begin_step(job.id, JobStep::Publish),
         };
-        let handed = self.hand_over(job, parents, copy, held, |now| same_schema(now, container.schema.version)).await?;
-        let ms = u64::try_from(handed.pause.as_millis()).unwrap_or(u64::MAX);
-        self.jobs().fenced(job.id, ms);
+        let handover = self
+            .hand_over(job, parents, copy, at_stage, |now| check_same_schema(now, container.schema.version))
+            .await?;
+        let ms = u64::try_from(handover.pause.as_millis()).unwrap_or(u64::MAX);
+        self.jobs().set_fence_ms(job.id, ms);
         tracing::info!(job = job.id, pause_ms = ms, "the new partitions serve requests");
         Ok(())
     }
 
     /// Waits for readers that still hold an old tree, then drops the parents' shards.
     fn drop_parents(&self, id: u64, parents: &[Weak<Partition>], shards: &[u64]) -> Result<()> {
-        self.jobs().step(id, JobStep::Drop)?;
+        self.jobs().begin_step(id, JobStep::Drop)?;
         while parents.iter().any(|parent| parent.strong_count() > 0) {
             if self.jobs().is_closing() {
                 return Err(stopping());
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_INTERVAL);
         }
-        self.eraser().erase_all(shards)
+        self.shard_dropper().drop_shards(shards)
     }
 
     /// Waits until the index transformation is finished.
-    fn with_settled_index(&self, job: &RepartitionJob) -> Result<Arc<Container>> {
+    fn wait_for_index_transformation(&self, job: &RepartitionJob) -> Result<Arc<Container>> {
         loop {
-            let container = self.tree().container_by_rid(job.container).cloned().ok_or_else(gone)?;
-            if container.transition.is_none() {
+            let container = self.tree().container_by_rid(job.container).cloned().ok_or_else(container_deleted)?;
+            if container.index_transformation.is_none() {
                 return Ok(container);
             }
             if self.jobs().is_closing() {
                 return Err(stopping());
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
-    fn still_valid(&self, job: &RepartitionJob, schema_version: u64) -> Result<()> {
+    fn check_still_valid(&self, job: &RepartitionJob, schema_version: u64) -> Result<()> {
         self.with_tree(|tree| match (tree.container_by_rid(job.container), tree.jobs.contains_key(&job.id)) {
-            (Some(container), true) => same_schema(container, schema_version),
-            _ => Err(gone()),
+            (Some(container), true) => check_same_schema(container, schema_version),
+            _ => Err(container_deleted()),
         })
     }
 
     /// Also for a deleted container, whose deletion has removed the job's row.
-    async fn give_up(&self, job: &RepartitionJob) -> Result<()> {
+    async fn abort_repartition(&self, job: &RepartitionJob) -> Result<()> {
         // The change log ends after the job's row is deleted: a job that resumes after a crash needs the log.
-        self.give_up_job(job.id).await?;
+        self.abort_job(job.id).await?;
         if let Some(container) = self.tree().container_by_rid(job.container) {
             parents(container, job).iter().try_for_each(|parent| parent.end_log(job.id))?;
         }
         let shards: Vec<u64> = job.children.iter().map(|child| child.shard).collect();
-        self.eraser().erase_all(&shards)
+        self.shard_dropper().drop_shards(&shards)
     }
 }
 
@@ -197,14 +203,14 @@ fn parents(container: &Container, job: &RepartitionJob) -> Vec<Arc<Partition>> {
     container.partitions.iter().filter(|partition| job.parents.contains(&partition.range.id)).cloned().collect()
 }
 
-fn same_schema(container: &Container, version: u64) -> Result<()> {
-    match container.transition.is_none() && container.schema.version == version {
+fn check_same_schema(container: &Container, version: u64) -> Result<()> {
+    match container.index_transformation.is_none() && container.schema.version == version {
         true => Ok(()),
         false => Err(Error::new(Kind::Outdated, "the indexing policy has changed")),
     }
 }
 
-fn gone() -> Error {
+fn container_deleted() -> Error {
     Error::new(Kind::Outdated, "the container is gone")
 }
 
@@ -220,7 +226,7 @@ impl RateLimiter {
     }
 
     /// Waits until this many bytes are due, a second at most, so that a job reacts to pause and cancel.
-    pub fn keep(&mut self, bytes: u64) {
+    pub fn wait_until_due(&mut self, bytes: u64) {
         let due = Duration::from_secs_f64((bytes as f64 / self.bytes_per_s).min(1e9));
         match due.checked_sub(self.began.elapsed()) {
             Some(early) => std::thread::sleep(early.min(Duration::from_secs(1))),

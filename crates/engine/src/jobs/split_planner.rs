@@ -16,28 +16,28 @@ use crate::catalog::{Catalog, CatalogTree, Container, OfferOwner, Reason, Repart
 use crate::{PartitionLimits, throughput};
 
 /// Concurrent jobs of one container: they share the disk with requests.
-const JOBS_AT_ONCE: usize = 4;
+const JOBS_MAX: usize = 4;
 /// A partition with fewer items is nearly empty: their keys do not predict the keys of later items.
-const ITEMS_FEW: u64 = 1000;
+const NEARLY_EMPTY_ITEMS: u64 = 1000;
 
 impl Catalog {
     /// Starts splits, on a thread of its own, if a container needs more partitions.
-    pub(crate) fn consider(&self, container: ContainerRid) {
-        let wanted = self.with_tree(|tree| !splits(tree, container, self.limits()).is_empty());
+    pub(crate) fn split_if_needed(&self, container: ContainerRid) {
+        let wanted = self.with_tree(|tree| !partitions_to_split(tree, container, self.limits()).is_empty());
         if wanted && !self.jobs().is_closing() {
             let catalog = self.clone();
-            self.chores().run("grow", move || block_on(catalog.grow(container)));
+            self.tasks().run("grow", move || block_on(catalog.start_splits(container)));
         }
     }
 
-    async fn grow(&self, rid: ContainerRid) -> Result<()> {
-        let _alone = self.jobs().growth.lock().await;
+    async fn start_splits(&self, rid: ContainerRid) -> Result<()> {
+        let _lock = self.jobs().split_planning.lock().await;
         let tree = self.tree();
         let Some(container) = tree.container_by_rid(rid) else { return Ok(()) };
-        for (partition, reason) in splits(&tree, rid, self.limits()) {
+        for (partition, reason) in partitions_to_split(&tree, rid, self.limits()) {
             match split_point(container, &partition, reason).await? {
                 Some(at) => drop(self.begin_job(rid, RepartitionRequest::split(&partition.range, at, reason)?).await?),
-                None => says_no(container, &partition, reason),
+                None => report_unsplittable(container, &partition, reason),
             }
         }
         Ok(())
@@ -46,13 +46,17 @@ impl Catalog {
 
 /// Which partitions to split now, and why: first those that exceed their size, then the largest, as many as are
 /// missing.
-fn splits(tree: &CatalogTree, rid: ContainerRid, limits: &PartitionLimits) -> Vec<(Arc<Partition>, Reason)> {
+fn partitions_to_split(
+    tree: &CatalogTree,
+    rid: ContainerRid,
+    limits: &PartitionLimits,
+) -> Vec<(Arc<Partition>, Reason)> {
     let Some(container) = tree.container_by_rid(rid).filter(|at| at.definition.partition_key.is_some()) else {
         return Vec::new();
     };
-    let (jobs, mut coming) = (tree.jobs_of(rid).count(), container.partitions.len());
+    let (jobs, mut planned) = (tree.jobs_of(rid).count(), container.partitions.len());
     for job in tree.jobs_of(rid) {
-        coming = (coming + job.children.len()).saturating_sub(job.parents.len());
+        planned = (planned + job.children.len()).saturating_sub(job.parents.len());
     }
     let is_busy = |id: u32| tree.jobs_of(rid).any(|job| job.parents.contains(&id));
     let mut free: Vec<&Arc<Partition>> =
@@ -64,7 +68,7 @@ fn splits(tree: &CatalogTree, rid: ContainerRid, limits: &PartitionLimits) -> Ve
         usize::try_from(throughput::partitions_needed(offer.throughput.ceiling_ru(), limits.partition_ru_max))
             .unwrap_or(usize::MAX)
     });
-    let wanted = full.max(needed.saturating_sub(coming)).min(JOBS_AT_ONCE.saturating_sub(jobs));
+    let wanted = full.max(needed.saturating_sub(planned)).min(JOBS_MAX.saturating_sub(jobs));
     let reason = |partition: &Partition| if is_full(partition) { Reason::Storage } else { Reason::Throughput };
     free.into_iter().take(wanted).map(|partition| (partition.clone(), reason(partition))).collect()
 }
@@ -80,12 +84,12 @@ pub(crate) async fn split_point(
     let inside = |at: &EffectiveKey| *at > partition.range.keys.min;
     match reason {
         Reason::Storage => Ok(partition.middle().await?.filter(inside)),
-        _ if partition.usage().items < ITEMS_FEW => Ok(halves_range()),
+        _ if partition.usage().items < NEARLY_EMPTY_ITEMS => Ok(halves_range()),
         _ => Ok(partition.middle().await?.filter(inside).or_else(halves_range)),
     }
 }
 
-fn says_no(container: &Container, partition: &Partition, reason: Reason) {
+fn report_unsplittable(container: &Container, partition: &Partition, reason: Reason) {
     partition.set_stuck();
     tracing::warn!(
         database = container.database, container = container.definition.id, range = partition.range.id, %reason,

@@ -18,54 +18,57 @@ use pleiad_partition::{Partition, Schema};
 use super::TaskTracker;
 use crate::catalog::CatalogTree;
 
-const EVERY: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 /// The memory limit for all ANN indexes of an account. Searches beyond it read every vector.
-const SKETCHES_BYTES_MAX: usize = 4 << 30;
+const ANN_INDEX_BYTES_MAX: usize = 4 << 30;
 
 /// The maintenance thread. When dropped, it ends soon. The catalog's task tracker does not count it: tracked tasks
 /// end by themselves.
 pub(crate) struct VectorIndexer {
-    goes_on: Sender<()>,
+    stop_on_drop: Sender<()>,
     thread: TaskTracker,
 }
 
 impl VectorIndexer {
     pub(crate) fn start(tree: Weak<ArcSwap<CatalogTree>>) -> VectorIndexer {
-        let (goes_on, ended) = channel();
-        let ended = Mutex::new(ended);
+        let (stop_on_drop, stopped) = channel();
+        let stopped = Mutex::new(stopped);
         let thread = TaskTracker::default();
         thread.run("sketch", move || {
-            while waits(&ended, EVERY) {
-                let Some(partitions) = tree.upgrade().map(|tree| sketched(&tree.load())) else { break };
-                while tend(&partitions, &mut || waits(&ended, Duration::ZERO)) {}
+            while wait_unless_stopped(&stopped, INTERVAL) {
+                let Some(partitions) = tree.upgrade().map(|tree| partitions_with_ann_index(&tree.load())) else {
+                    break;
+                };
+                while maintain(&partitions, &mut || wait_unless_stopped(&stopped, Duration::ZERO)) {}
             }
             Ok(())
         });
-        VectorIndexer { goes_on, thread }
+        VectorIndexer { stop_on_drop, thread }
     }
 
     /// Stops the thread and waits until it has released the store.
     pub(crate) async fn end(self) {
-        drop(self.goes_on);
-        self.thread.ended().await;
+        drop(self.stop_on_drop);
+        self.thread.wait_idle().await;
     }
 }
 
 /// Waits; returns true unless the thread is to stop.
-fn waits(ended: &Mutex<Receiver<()>>, time: Duration) -> bool {
-    ended.lock().recv_timeout(time) == Err(RecvTimeoutError::Timeout)
+fn wait_unless_stopped(stopped: &Mutex<Receiver<()>>, time: Duration) -> bool {
+    stopped.lock().recv_timeout(time) == Err(RecvTimeoutError::Timeout)
 }
 
 type IndexedVectors = (Arc<Schema>, Weak<Partition>);
 
 /// Partitions whose policy has an ANN index, or that still hold one.
-fn sketched(tree: &CatalogTree) -> Vec<IndexedVectors> {
+fn partitions_with_ann_index(tree: &CatalogTree) -> Vec<IndexedVectors> {
     let containers = tree.databases.values().flat_map(|database| database.containers.values());
     let mut found = Vec::new();
     for container in containers {
-        let is_sketched = container.definition.indexing.vector.iter().any(|index| index.kind != VectorIndexType::Flat);
+        let has_ann_index =
+            container.definition.indexing.vector.iter().any(|index| index.kind != VectorIndexType::Flat);
         for partition in &container.partitions {
-            if is_sketched || partition.sketch_bytes() > 0 {
+            if has_ann_index || partition.sketch_bytes() > 0 {
                 found.push((container.schema.clone(), Arc::downgrade(partition)));
             }
         }
@@ -74,25 +77,26 @@ fn sketched(tree: &CatalogTree) -> Vec<IndexedVectors> {
 }
 
 /// One pass over all of them. Returns true if there is more to do immediately.
-fn tend(partitions: &[IndexedVectors], goes_on: &mut (dyn FnMut() -> bool + Send)) -> bool {
-    let held: usize = partitions.iter().filter_map(|(_, partition)| Some(partition.upgrade()?.sketch_bytes())).sum();
+fn maintain(partitions: &[IndexedVectors], should_continue: &mut (dyn FnMut() -> bool + Send)) -> bool {
+    let used_bytes: usize =
+        partitions.iter().filter_map(|(_, partition)| Some(partition.upgrade()?.sketch_bytes())).sum();
     let mut more = false;
     for (schema, partition) in partitions {
         let Some(partition) = partition.upgrade() else { continue };
-        if !goes_on() {
+        if !should_continue() {
             return false;
         }
-        let room_bytes = SKETCHES_BYTES_MAX.saturating_sub(held);
-        match block_on(partition.tend_sketches(schema, room_bytes, goes_on)) {
-            Ok(again) => more |= again,
-            Err(error) => tell(&error),
+        let free_bytes = ANN_INDEX_BYTES_MAX.saturating_sub(used_bytes);
+        match block_on(partition.tend_sketches(schema, free_bytes, should_continue)) {
+            Ok(more_here) => more |= more_here,
+            Err(error) => log_error(&error),
         }
     }
     more
 }
 
 /// A partition that is removed in the middle of a pass is not worth a log line.
-fn tell(error: &pleiad_model::Error) {
+fn log_error(error: &pleiad_model::Error) {
     if !matches!(error.kind, Kind::OwnerNotFound | Kind::Unavailable | Kind::Outdated) {
         tracing::warn!(%error, "a vector index lags behind; maintenance is retried with the next poll");
     }
@@ -100,7 +104,7 @@ fn tell(error: &pleiad_model::Error) {
 
 /// Brings all ANN indexes of an account up to date.
 #[cfg(test)]
-pub(crate) fn tend_all(tree: &CatalogTree) {
-    let partitions = sketched(tree);
-    while tend(&partitions, &mut || true) {}
+pub(crate) fn maintain_ann_indexes(tree: &CatalogTree) {
+    let partitions = partitions_with_ann_index(tree);
+    while maintain(&partitions, &mut || true) {}
 }

@@ -49,7 +49,7 @@ async fn set_ru(engine: &Engine, container: &Container, ru: i64) -> Result<()> {
 }
 
 #[tokio::test]
-async fn s65_s66_each_partition_gives_an_equal_part_to_its_keys_together() {
+async fn s65_s66_each_partition_has_an_equal_share_for_all_its_keys() {
     let (engine, env) = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");
@@ -85,7 +85,7 @@ async fn s33_s67_s68_a_hot_key_is_throttled_while_the_container_has_throughput_l
 }
 
 #[tokio::test]
-async fn s69_s154_even_load_reaches_nearly_all_of_it() {
+async fn s69_s154_even_load_uses_nearly_all_throughput() {
     let (engine, env) = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");
@@ -101,7 +101,7 @@ async fn s69_s154_even_load_reaches_nearly_all_of_it() {
 }
 
 #[tokio::test]
-async fn s72_s158_s161_containers_are_throttled_and_changed_by_themselves() {
+async fn s72_s158_s161_containers_are_throttled_and_changed_independently() {
     let (engine, env) = account().await;
     let january = container(&engine, "january", &["/pk"], 8).await;
     container(&engine, "february", &["/pk"], 8).await;
@@ -113,7 +113,7 @@ async fn s72_s158_s161_containers_are_throttled_and_changed_by_themselves() {
 }
 
 #[tokio::test]
-async fn s63_s160_a_new_offer_is_in_force_at_once_for_every_partition() {
+async fn s63_s160_a_new_offer_applies_immediately_to_every_partition() {
     let (engine, env) = account().await;
     let c = container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");
@@ -128,7 +128,7 @@ async fn s63_s160_a_new_offer_is_in_force_at_once_for_every_partition() {
 }
 
 #[tokio::test]
-async fn s92_what_is_reserved_is_enough_and_a_fifth_more_is_not() {
+async fn s92_load_within_the_offer_is_served_and_a_fifth_more_is_throttled() {
     let (engine, env) = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");
@@ -141,7 +141,7 @@ async fn s92_what_is_reserved_is_enough_and_a_fifth_more_is_not() {
 }
 
 #[tokio::test]
-async fn s87_what_fails_after_a_look_is_paid_for_too() {
+async fn s87_failures_after_a_lookup_are_charged() {
     let (engine, env) = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");
@@ -191,7 +191,7 @@ async fn s157_s164_many_keys_write_several_times_as_fast_as_one() {
 }
 
 #[tokio::test]
-async fn database_throughput_is_drawn_on_together() {
+async fn containers_share_database_throughput() {
     let (engine, _) = account().await;
     let shared = engine.catalog.create_database("shared", ThroughputRequest::Manual(400)).await.unwrap();
     for id in ["a", "b"] {
@@ -219,7 +219,7 @@ async fn twenty_five_containers_share_and_the_next_needs_its_own() {
 }
 
 #[tokio::test]
-async fn serverless_partitions_have_the_documented_most_and_reserve_nothing() {
+async fn serverless_partitions_have_the_documented_maximum_and_no_offer() {
     let governance = Governance { serverless: true, serverless_partition_ru: 50, ..Governance::default() };
     let (engine, _) = governed(governance).await;
     let refused = try_container(&engine, "db", "c", &["/pk"], ThroughputRequest::Manual(400)).await;
@@ -242,7 +242,7 @@ async fn low_priority_is_throttled_first() {
 }
 
 #[tokio::test]
-async fn a_list_ends_where_a_partition_refuses_and_goes_on_later() {
+async fn a_feed_page_ends_at_a_throttled_partition_and_continues_later() {
     let (engine, env) = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");
@@ -263,7 +263,7 @@ async fn a_list_ends_where_a_partition_refuses_and_goes_on_later() {
 }
 
 #[tokio::test]
-async fn a_query_ends_where_a_partition_refuses_and_goes_on_later() {
+async fn a_query_page_ends_at_a_throttled_partition_and_continues_later() {
     let (engine, env) = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");
@@ -279,7 +279,7 @@ async fn a_query_ends_where_a_partition_refuses_and_goes_on_later() {
         across: CrossPartition::ByServer,
         size: PageSize { rows: 100, bytes: 1 << 20 },
         from,
-        tell: crate::ReportOptions::default(),
+        report: crate::ReportOptions::default(),
         enable_scan: false,
     };
     reads(&engine, &at, &ranges[&2][0], 200).await;
@@ -298,7 +298,7 @@ async fn a_query_ends_where_a_partition_refuses_and_goes_on_later() {
 }
 
 #[tokio::test]
-async fn the_log_tells_who_was_refused_in_one_line_per_second() {
+async fn the_throttle_log_has_one_entry_per_second() {
     let (engine, env) = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");
@@ -307,13 +307,13 @@ async fn the_log_tells_who_was_refused_in_one_line_per_second() {
         env.advance_ms(1000);
     }
     let log = engine.throttles();
-    assert_eq!(log.iter().map(|entry| entry.refused).collect::<Vec<_>>(), [30, 30]);
+    assert_eq!(log.iter().map(|entry| entry.throttled).collect::<Vec<_>>(), [30, 30]);
     assert_eq!((log[0].container.as_str(), log[1].ts_s - log[0].ts_s), ("c", 1));
     assert_eq!(log[0].throttle.busiest_key.as_deref(), Some(r#"["a"]"#));
 }
 
 #[tokio::test]
-async fn nobody_is_throttled_unless_it_is_asked_for() {
+async fn requests_are_not_throttled_by_default() {
     let engine = crate::testing::account().await;
     container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");

@@ -16,7 +16,7 @@ async fn busy() -> (Arc<Engine>, Arc<pleiad_model::env::ManualEnv>) {
 }
 
 #[tokio::test]
-async fn a_hot_partition_is_seen_with_its_key() {
+async fn a_hot_partition_is_reported_with_its_key() {
     let (engine, _) = busy().await;
     let metrics = engine.metrics();
     let partitions = &metrics.containers[0].partitions;
@@ -28,9 +28,9 @@ async fn a_hot_partition_is_seen_with_its_key() {
 }
 
 #[tokio::test]
-async fn s34_the_largest_keys_are_there_after_a_look() {
+async fn s34_the_largest_keys_are_reported_after_a_refresh() {
     let (engine, _) = busy().await;
-    engine.look_at_keys().await.unwrap();
+    engine.refresh_key_statistics().await.unwrap();
     let metrics = engine.metrics();
     let largest: Vec<_> =
         metrics.containers[0].partitions.iter().flat_map(|partition| &partition.largest_keys).collect();

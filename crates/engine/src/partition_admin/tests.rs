@@ -19,7 +19,7 @@ async fn with_key(key: &str) -> Arc<Engine> {
 }
 
 #[tokio::test]
-async fn s35_s46_keys_of_every_kind_are_cut_between_and_in_the_middle() {
+async fn s35_s46_partitions_split_in_half_for_keys_of_every_kind() {
     let keys = [
         r#"{"paths":["/pk"],"kind":"Hash","version":1}"#,
         r#"{"paths":["/pk"],"kind":"Hash","version":2}"#,
@@ -29,7 +29,7 @@ async fn s35_s46_keys_of_every_kind_are_cut_between_and_in_the_middle() {
         let engine = with_key(key).await;
         for _ in 0..3 {
             let job = engine.split(C, None, None).await.unwrap();
-            engine.job_ended(job).await.unwrap();
+            engine.wait_for_job(job).await.unwrap();
         }
         let at = admit(&engine, "c");
         assert_eq!(at.container().partitions.len(), 4);
@@ -43,26 +43,26 @@ async fn s35_s46_keys_of_every_kind_are_cut_between_and_in_the_middle() {
             let options = WriteOptions::default();
             engine.create_item(&at, Some(&key), Verb::Create, item(&id, &pk), &options).await.result.unwrap();
         }
-        let largest = spread(at.container()).into_iter().max().unwrap();
-        assert!((240..480).contains(&largest), "{key}: {:?}", spread(at.container()));
+        let largest = items_per_partition(at.container()).into_iter().max().unwrap();
+        assert!((240..480).contains(&largest), "{key}: {:?}", items_per_partition(at.container()));
         drop(at);
         let ranges = admit(&engine, "c").container().map.ranges().iter().map(|range| range.id).collect::<Vec<_>>();
         let job = engine.merge(C, &ranges).await.unwrap();
-        engine.job_ended(job).await.unwrap();
+        engine.wait_for_job(job).await.unwrap();
         let job = engine.split(C, None, None).await.unwrap();
-        engine.job_ended(job).await.unwrap();
-        let halves = spread(admit(&engine, "c").container());
+        engine.wait_for_job(job).await.unwrap();
+        let halves = items_per_partition(admit(&engine, "c").container());
         assert!(halves.len() == 2 && halves[0].abs_diff(halves[1]) < 60, "{halves:?}");
         assert_sound(&engine).await;
     }
 }
 
 #[tokio::test]
-async fn a_cut_where_somebody_says() {
+async fn a_partition_can_be_split_at_a_given_key() {
     let engine = with_key(r#"{"paths":["/pk"],"kind":"Hash","version":2}"#).await;
     let at = pleiad_model::partition_key::EffectiveKey::parse("10").unwrap();
     let job = engine.split(C, Some(0), Some(at.clone())).await.unwrap();
-    let report = engine.job_ended(job).await.unwrap();
+    let report = engine.wait_for_job(job).await.unwrap();
     let job = report.task.repartition().unwrap();
     assert_eq!((job.kind, job.reason), (JobKind::Split, Reason::Request));
     assert_eq!(engine.partitions(C).unwrap()[1].range.keys.min, at);

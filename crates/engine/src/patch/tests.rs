@@ -41,12 +41,12 @@ async fn no_increment_is_lost() {
 }
 
 #[tokio::test]
-async fn the_answer_is_the_new_version() {
+async fn the_response_is_the_new_version() {
     let (engine, at) = world().await;
     let written = apply(&engine, &at, r#"[{"op":"set","path":"/n","value":1}]"#).await.result.unwrap();
-    let told = written.record.unwrap();
+    let returned = written.record.unwrap();
     let stored = read(&engine, &at, "1", "a").await.result.unwrap();
-    assert_eq!((told.etag(), told.lsn, told.bytes()), (stored.etag(), written.lsn, stored.bytes()));
+    assert_eq!((returned.etag(), returned.lsn, returned.bytes()), (stored.etag(), written.lsn, stored.bytes()));
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn a_patch_costs_a_replace_and_its_operations() {
 }
 
 #[tokio::test]
-async fn s16_no_way_round_leads_to_another_partition_key() {
+async fn s16_no_patch_changes_the_partition_key() {
     let engine = account().await;
     container(&engine, "c", &["/who/name"], 4).await;
     let at = admit(&engine, "c");

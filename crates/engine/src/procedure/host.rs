@@ -27,13 +27,13 @@ const PAGE_ROWS: usize = 1000;
 const PAGE_BYTES_MAX: usize = 4 << 20;
 
 /// The query that reads all documents.
-const ALL: &str = "SELECT * FROM root";
+const READ_ALL: &str = "SELECT * FROM root";
 
 const OTHER_KEY: &str = "Requests originating from scripts cannot reference partition keys other than the one for which client request was submitted.";
 
 pub(super) struct Host<'h> {
     task: &'h ScriptTask,
-    inside: TransactionQuery,
+    tx_query: TransactionQuery,
     tx: Transaction<'h>,
     charge_ru: f64,
     /// The container has changed meanwhile: the transaction has to run again.
@@ -41,17 +41,17 @@ pub(super) struct Host<'h> {
 }
 
 impl<'h> Host<'h> {
-    pub fn begin(task: &'h ScriptTask, home: &'h WriteTarget) -> Result<Self> {
+    pub fn begin(task: &'h ScriptTask, write_target: &'h WriteTarget) -> Result<Self> {
         let ts_s = u32::try_from(task.env.now_ms() / 1000).unwrap_or(u32::MAX);
-        let begin = home.partition.begin(&home.container.schema, task.logical.clone(), ts_s);
-        let inside = TransactionQuery {
-            at: task.at.at(home.container.clone()),
+        let begin = write_target.partition.begin(&write_target.container.schema, task.logical.clone(), ts_s);
+        let tx_query = TransactionQuery {
+            at: task.at.at(write_target.container.clone()),
             env: task.env.clone(),
             meter: task.meter.clone(),
             scripts: task.scripts.clone(),
             handle: task.handle.clone(),
         };
-        Ok(Host { task, inside, tx: task.handle.block_on(begin)?, charge_ru: 0.0, outdated: None })
+        Ok(Host { task, tx_query, tx: task.handle.block_on(begin)?, charge_ru: 0.0, outdated: None })
     }
 
     /// The transaction, and its charge.
@@ -63,7 +63,7 @@ impl<'h> Host<'h> {
     }
 
     pub fn at(&self) -> &Admitted {
-        &self.inside.at
+        &self.tx_query.at
     }
 
     /// Runs a script to its end.
@@ -71,7 +71,7 @@ impl<'h> Host<'h> {
         let call = ScriptCall { entry, collection: self.collection(), is_logging: self.task.context.is_logging };
         let pool = &self.task.scripts.procedures;
         let outcome = pool
-            .run(&script.program, call, |asked| asked.into_iter().map(|operation| self.answer(operation)).collect());
+            .run(&script.program, call, |asked| asked.into_iter().map(|operation| self.reply_to(operation)).collect());
         self.charge_ru += price::script(outcome.work.elapsed_ms);
         outcome
     }
@@ -86,8 +86,8 @@ impl<'h> Host<'h> {
         }
     }
 
-    fn answer(&mut self, operation: ScriptOperation) -> OperationReply {
-        let reply = match self.carry_out(operation.action) {
+    fn reply_to(&mut self, operation: ScriptOperation) -> OperationReply {
+        let reply = match self.execute(operation.action) {
             Ok(reply) => reply,
             Err(Rejected { error, charge_ru }) => {
                 self.charge_ru += charge_ru;
@@ -100,19 +100,19 @@ impl<'h> Host<'h> {
         OperationReply { ticket: operation.ticket, reply }
     }
 
-    fn carry_out(&mut self, action: Action) -> Result<OperationResult, Rejected> {
+    fn execute(&mut self, action: Action) -> Result<OperationResult, Rejected> {
         match action {
             Action::Create { body, indexing } => {
-                let step = self.put(Verb::Create, parsed(&body)?, &options(None, indexing), None)?;
+                let step = self.put(Verb::Create, parse_body(&body)?, &options(None, indexing), None)?;
                 self.resource(step)
             }
             Action::Upsert { body, etag, indexing } => {
-                let step = self.put(Verb::Upsert, parsed(&body)?, &options(etag, indexing), None)?;
+                let step = self.put(Verb::Upsert, parse_body(&body)?, &options(etag, indexing), None)?;
                 self.resource(step)
             }
             Action::Replace { link, body, etag, indexing } => {
                 let target = self.key_of(&link)?;
-                let step = self.put(Verb::Replace, parsed(&body)?, &options(etag, indexing), Some(target))?;
+                let step = self.put(Verb::Replace, parse_body(&body)?, &options(etag, indexing), Some(target))?;
                 self.resource(step)
             }
             Action::Delete { link, etag } => {
@@ -123,7 +123,7 @@ impl<'h> Host<'h> {
             Action::Read { link, if_none_match } => self.read(&link, if_none_match.as_deref()),
             Action::Query { query, page } => self.query(query, &page),
             Action::ReadFeed { page } => {
-                let all = ScriptQuery { text: ALL.to_owned(), parameters: Vec::new(), may_scan: true };
+                let all = ScriptQuery { text: READ_ALL.to_owned(), parameters: Vec::new(), may_scan: true };
                 self.query(all, &page)
             }
         }
@@ -137,7 +137,7 @@ impl<'h> Host<'h> {
         options: &WriteOptions,
         target: Option<ItemKey>,
     ) -> Result<OperationEffect, Rejected> {
-        let draft = draft(&self.inside.at, Some(&self.task.key), body, options, target).map_err(of_script)?;
+        let draft = draft(&self.tx_query.at, Some(&self.task.key), body, options, target).map_err(to_script_error)?;
         let step = self.task.handle.block_on(self.tx.put(verb, &draft, &options.condition))?;
         self.charge_ru += step.charge_ru;
         Ok(step)
@@ -165,17 +165,17 @@ impl<'h> Host<'h> {
         let cursors = &self.task.context.cursors;
         let from = page.continuation.as_deref().map(|text| cursors.read(text)).transpose()?;
         let rows = page.size.map_or(PAGE_ROWS, |size| usize::try_from(size).unwrap_or(PAGE_ROWS).max(1));
-        let asked = ItemQuery {
+        let item_query = ItemQuery {
             text: query.text,
             parameters: parameters(query.parameters)?,
             scope: self.scope(),
             across: CrossPartition::ByServer,
             size: PageSize { rows, bytes: PAGE_BYTES_MAX },
             from,
-            tell: ReportOptions::default(),
+            report: ReportOptions::default(),
             enable_scan: query.may_scan,
         };
-        let answer = self.inside.query(asked, self.moment()?);
+        let answer = self.tx_query.query(item_query, self.snapshot()?);
         let page = answer.result.map_err(|error| Rejected { error, charge_ru: answer.charge_ru })?;
         self.charge_ru += answer.charge_ru;
         let mut documents = vec![b'['];
@@ -185,9 +185,9 @@ impl<'h> Host<'h> {
         Ok(OperationResult::Feed { documents: utf8(documents)?, continuation })
     }
 
-    fn moment(&self) -> Result<TransactionSnapshot> {
+    fn snapshot(&self) -> Result<TransactionSnapshot> {
         let view = self.tx.view().ok_or_else(|| Error::internal("a script's transaction has no moment"))?;
-        Ok(TransactionSnapshot { view, own: Arc::new(self.tx.own_writes()) })
+        Ok(TransactionSnapshot { view, overlay: Arc::new(self.tx.own_writes()) })
     }
 
     fn scope(&self) -> FeedRange {
@@ -229,7 +229,7 @@ impl<'h> Host<'h> {
     }
 }
 
-fn parsed(body: &str) -> Result<Value> {
+fn parse_body(body: &str) -> Result<Value> {
     json::parse(body.as_bytes())
 }
 
@@ -255,7 +255,7 @@ fn parameters(given: Vec<(String, Value)>) -> Result<Parameters> {
     Parameters::from_value(Some(&given.into_iter().map(one).collect::<Vec<_>>().into()))
 }
 
-fn of_script(error: Error) -> Error {
+fn to_script_error(error: Error) -> Error {
     match error.kind {
         Kind::KeyMismatch => Error::invalid(OTHER_KEY),
         _ => error,

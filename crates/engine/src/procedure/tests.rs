@@ -16,9 +16,9 @@ use crate::{ContainerName, PartitionLimits, PutMode, ScriptDefinition, Target, T
 
 /// Stores cursors in a list; the text of a cursor is its index.
 #[derive(Default)]
-struct Remembered(Mutex<Vec<QueryCursor>>);
+struct CursorTable(Mutex<Vec<QueryCursor>>);
 
-impl CursorCodec for Remembered {
+impl CursorCodec for CursorTable {
     fn write(&self, cursor: &QueryCursor) -> String {
         let mut known = self.0.lock();
         known.push(cursor.clone());
@@ -33,7 +33,7 @@ impl CursorCodec for Remembered {
 
 fn context() -> ScriptContext {
     let (quota_max, quota_used) = Default::default();
-    ScriptContext { cursors: Arc::new(Remembered::default()), quota_max, quota_used, is_logging: true }
+    ScriptContext { cursors: Arc::new(CursorTable::default()), quota_max, quota_used, is_logging: true }
 }
 
 async fn world(paths: &[&str]) -> Arc<Engine> {
@@ -129,7 +129,7 @@ async fn s117_no_update_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn s117_a_script_sees_one_moment() {
+async fn s117_a_script_reads_one_snapshot() {
     let engine = world(&["/pk"]).await;
     procedure(&engine, "transfer", TRANSFER).await;
     procedure(&engine, "sum", SUM).await;
@@ -159,7 +159,7 @@ async fn s117_a_script_sees_one_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn s116_a_script_is_not_seen_before_it_ends_and_another_key_is_out_of_its_reach() {
+async fn s116_script_writes_are_atomic_and_confined_to_one_key() {
     let engine = world(&["/pk"]).await;
     let body = "function (other) {
         __.createDocument(__.getSelfLink(), { id: '1', pk: 'a' });
@@ -175,7 +175,7 @@ async fn s116_a_script_is_not_seen_before_it_ends_and_another_key_is_out_of_its_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn s119_s121_where_each_item_has_its_own_key_a_script_sees_one() {
+async fn s119_s121_a_script_sees_one_item_where_each_has_its_own_key() {
     let engine = world(&["/id"]).await;
     for id in ["1", "2", "3"] {
         put(&engine, &format!(r#"{{"id":"{id}"}}"#), id).await;
@@ -209,7 +209,7 @@ async fn s79_in_a_fixed_container_a_script_reaches_all_items() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_partition_may_split_under_its_scripts() {
+async fn a_partition_can_split_while_scripts_run() {
     let engine = world(&["/pk"]).await;
     procedure(&engine, "increment", INCREMENT).await;
     for key in ["a", "b", "c", "d"] {
@@ -232,7 +232,7 @@ async fn a_partition_may_split_under_its_scripts() {
     let name = ContainerName::Named { database: "db", container: "c" };
     for _ in 0..2 {
         let job = engine.split(name, None, None).await.unwrap();
-        engine.job_ended(job).await.unwrap();
+        engine.wait_for_job(job).await.unwrap();
     }
     stop.store(true, Ordering::Relaxed);
     for (task, key) in tasks.into_iter().zip(["a", "b", "c", "d"]) {
@@ -242,7 +242,7 @@ async fn a_partition_may_split_under_its_scripts() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_page_of_a_query_goes_on_behind_what_was_deleted() {
+async fn a_paged_query_continues_after_its_items_are_deleted() {
     let engine = world(&["/pk"]).await;
     for n in 0..250 {
         put(&engine, &format!(r#"{{"id":"{n}","pk":"a","n":{n}}}"#), "a").await;

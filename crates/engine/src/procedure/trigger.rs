@@ -16,7 +16,7 @@ use super::host::Host;
 use super::{ScriptContext, TransactionEnd};
 use crate::catalog::{TriggerDefinition, TriggerType};
 use crate::item::{Target, key_of_request};
-use crate::script_runtime::failed;
+use crate::script_runtime::script_error;
 use crate::{Admitted, Engine, EngineResponse, Script, WriteOptions};
 
 /// The triggers that a request names.
@@ -61,14 +61,14 @@ impl Engine {
     ) -> EngineResponse<Triggered> {
         let prepared = key_of_request(at, key)
             .and_then(|key| Ok((key, TriggeredWrite::new(at, PlannedWrite::new(write), options.clone(), triggers)?)));
-        let (key, around) = match prepared {
+        let (key, triggered_write) = match prepared {
             Ok(prepared) => prepared,
-            Err(error) => return EngineResponse::refused(error),
+            Err(error) => return EngineResponse::failed(error),
         };
-        let mut answer = self.in_transaction(at, key, context, move |host| around.run(host)).await;
-        if let (Ok(done), Some(place)) = (&mut answer.result, &answer.place) {
-            done.written.lsn = place.lsn;
-            done.written.record = done.written.record.take().map(|record| record.placed(place.lsn, record.seq));
+        let mut answer = self.in_transaction(at, key, context, move |host| triggered_write.run(host)).await;
+        if let (Ok(done), Some(served_by)) = (&mut answer.result, &answer.served_by) {
+            done.written.lsn = served_by.lsn;
+            done.written.record = done.written.record.take().map(|record| record.placed(served_by.lsn, record.seq));
         }
         answer
     }
@@ -122,7 +122,7 @@ impl TriggeredWrite {
         let mut body = self.planned.body.clone();
         if let Some(script) = &self.pre {
             let request_body = body.as_ref().map(json::to_string);
-            let outcome = succeeded(host.run(script, EntryPoint::PreTrigger { operation, request_body }))?;
+            let outcome = check_succeeded(host.run(script, EntryPoint::PreTrigger { operation, request_body }))?;
             if let Some(changed) = outcome.request_body {
                 body = Some(json::parse(changed.as_bytes())?);
             }
@@ -131,9 +131,9 @@ impl TriggeredWrite {
         let written = self.write(host, body)?;
         let mut response_body = None;
         if let Some(script) = &self.post {
-            let shown = written.record.as_ref().map(|record| host.text(record)).transpose()?;
-            let entry = EntryPoint::PostTrigger { operation, request_body, response_body: shown };
-            response_body = succeeded(host.run(script, entry))?.response_body;
+            let response_text = written.record.as_ref().map(|record| host.text(record)).transpose()?;
+            let entry = EntryPoint::PostTrigger { operation, request_body, response_body: response_text };
+            response_body = check_succeeded(host.run(script, entry))?.response_body;
         }
         Ok(TransactionEnd::Commit(Triggered { written, response_body }))
     }
@@ -164,7 +164,7 @@ fn find(at: &Admitted, name: &str, when: TriggerType, operation: OperationType) 
     let script = script.ok_or_else(|| Error::invalid(format!("The trigger '{name}' could not be found.")))?;
     match &script.definition.trigger {
         Some(TriggerDefinition { when: its, .. }) if *its != when => {
-            let (its, wanted) = (word(*its), word(when));
+            let (its, wanted) = (trigger_type_name(*its), trigger_type_name(when));
             Err(Error::invalid(format!(
                 "The trigger '{name}' is a {its}-trigger; the request names it as a {wanted}-trigger."
             )))
@@ -177,16 +177,16 @@ fn find(at: &Admitted, name: &str, when: TriggerType, operation: OperationType) 
     }
 }
 
-fn word(when: TriggerType) -> &'static str {
+fn trigger_type_name(when: TriggerType) -> &'static str {
     match when {
         TriggerType::Pre => "pre",
         TriggerType::Post => "post",
     }
 }
 
-fn succeeded(outcome: ScriptOutcome) -> Result<ScriptOutcome, Rejected> {
+fn check_succeeded(outcome: ScriptOutcome) -> Result<ScriptOutcome, Rejected> {
     match &outcome.error {
         None => Ok(outcome),
-        Some(error) => Err(Rejected { error: failed(error), charge_ru: 0.0 }),
+        Some(error) => Err(Rejected { error: script_error(error), charge_ru: 0.0 }),
     }
 }

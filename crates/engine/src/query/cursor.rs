@@ -21,7 +21,7 @@ pub struct QueryCursor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CursorPosition {
     /// Unordered rows: the unfinished ranges. The ranges after them are unread.
-    Stretches(Vec<RangeCursor>),
+    Ranges(Vec<RangeCursor>),
     /// Sorted rows: the next page continues after this key.
     Key(ResumeKey),
     /// Rows without a key: their number.
@@ -53,39 +53,39 @@ impl RangeCursor {
 
 /// What remains to be read: the unfinished ranges as far as they are requested, then the requested ranges after them.
 /// What lies before them is finished. A client that reads a child partition continues where its parent stopped.
-pub fn left(asked: &[EpkRange], progress: &[RangeCursor]) -> Vec<RangeCursor> {
+pub fn remaining(requested: &[EpkRange], progress: &[RangeCursor]) -> Vec<RangeCursor> {
     let Some(last) = progress.last() else { return Vec::new() };
-    let mut left = Vec::with_capacity(progress.len() + asked.len());
-    for stretch in progress {
-        let parts = asked.iter().filter_map(|range| range.intersect(&stretch.keys));
-        left.extend(parts.map(|keys| RangeCursor { keys, ..stretch.clone() }));
+    let mut rest = Vec::with_capacity(progress.len() + requested.len());
+    for cursor in progress {
+        let parts = requested.iter().filter_map(|range| range.intersect(&cursor.keys));
+        rest.extend(parts.map(|keys| RangeCursor { keys, ..cursor.clone() }));
     }
-    let behind = asked.iter().filter(|range| range.max > last.keys.max).map(|range| {
+    let later = requested.iter().filter(|range| range.max > last.keys.max).map(|range| {
         let min = range.min.clone().max(last.keys.max.clone());
         RangeCursor::whole(EpkRange { min, max: range.max.clone() })
     });
-    left.extend(behind);
-    left
+    rest.extend(later);
+    rest
 }
 
 /// Whether requested and unfinished ranges overlap, as they do when a client continues to read the items of one key.
-pub fn is_begun(asked: &[EpkRange], progress: &[RangeCursor]) -> bool {
-    asked.iter().any(|range| progress.iter().any(|stretch| range.intersect(&stretch.keys).is_some()))
+pub fn overlaps(requested: &[EpkRange], progress: &[RangeCursor]) -> bool {
+    requested.iter().any(|range| progress.iter().any(|cursor| range.intersect(&cursor.keys).is_some()))
 }
 
 /// The unfinished ranges when a page ends in a range: that range, and the ones after it that were begun before they
 /// were split off.
-pub fn in_progress(stretch: RangeCursor, behind: impl IntoIterator<Item = RangeCursor>) -> Vec<RangeCursor> {
-    let begun = behind.into_iter().take_while(|stretch| stretch.docnum > 0);
-    std::iter::once(stretch).chain(begun).collect()
+pub fn unfinished(cursor: RangeCursor, later: impl IntoIterator<Item = RangeCursor>) -> Vec<RangeCursor> {
+    let begun = later.into_iter().take_while(|cursor| cursor.docnum > 0);
+    std::iter::once(cursor).chain(begun).collect()
 }
 
 impl QueryCursor {
     /// The same position, with a truncated key.
     pub fn shortened(&self, key_bytes: usize) -> QueryCursor {
         match &self.at {
-            CursorPosition::Key(mark) => {
-                QueryCursor { at: CursorPosition::Key(mark.shortened(key_bytes)), ..self.clone() }
+            CursorPosition::Key(resume_key) => {
+                QueryCursor { at: CursorPosition::Key(resume_key.shortened(key_bytes)), ..self.clone() }
             }
             _ => self.clone(),
         }
@@ -93,11 +93,11 @@ impl QueryCursor {
 
     pub(super) fn start(&self) -> run::PageStart {
         let at = match &self.at {
-            CursorPosition::Stretches(stretches) => match stretches.first() {
+            CursorPosition::Ranges(cursors) => match cursors.first() {
                 Some(first) if first.docnum > 0 => run::ResumePoint::Item { docnum: first.docnum, rows: first.rows },
                 _ => run::ResumePoint::Beginning,
             },
-            CursorPosition::Key(mark) => run::ResumePoint::Key(mark.clone()),
+            CursorPosition::Key(resume_key) => run::ResumePoint::Key(resume_key.clone()),
             CursorPosition::Row(0) => run::ResumePoint::Beginning,
             CursorPosition::Row(rows) => run::ResumePoint::Row(*rows),
         };
@@ -115,18 +115,18 @@ mod tests {
         EpkRange { min: EffectiveKey::from_bytes(&[min]), max: EffectiveKey::from_bytes(&[max]) }
     }
 
-    fn stretch(min: u8, max: u8, docnum: u64) -> RangeCursor {
+    fn cursor(min: u8, max: u8, docnum: u64) -> RangeCursor {
         RangeCursor { keys: keys(min, max), docnum, rows: 0 }
     }
 
     /// A client that learns of a split sends its token to each child.
     #[test]
-    fn a_part_goes_on_where_the_whole_was() {
-        let progress = [stretch(2, 4, 7), stretch(4, 5, 9)];
-        let left = |min, max| left(&[keys(min, max)], &progress);
-        assert_eq!(left(0, 2), []);
-        assert_eq!(left(0, 3), [stretch(2, 3, 7)]);
-        assert_eq!(left(3, 8), [stretch(3, 4, 7), stretch(4, 5, 9), stretch(5, 8, 0)]);
-        assert_eq!(left(6, 8), [stretch(6, 8, 0)]);
+    fn a_child_range_resumes_where_its_parent_stopped() {
+        let progress = [cursor(2, 4, 7), cursor(4, 5, 9)];
+        let rest = |min, max| remaining(&[keys(min, max)], &progress);
+        assert_eq!(rest(0, 2), []);
+        assert_eq!(rest(0, 3), [cursor(2, 3, 7)]);
+        assert_eq!(rest(3, 8), [cursor(3, 4, 7), cursor(4, 5, 9), cursor(5, 8, 0)]);
+        assert_eq!(rest(6, 8), [cursor(6, 8, 0)]);
     }
 }

@@ -11,36 +11,36 @@ use pleiad_sql::parse::ast::Select;
 use pleiad_sql::run::{self, Finished, Flow, PageStart, RowPipeline};
 
 use super::cursor::{CursorPosition, QueryCursor};
-use super::page::{HELD, PageRequest, PageTask, QueryPage};
+use super::page::{MATERIALIZED, PageRequest, PageTask, QueryPage};
 use super::page_cost::PageCost;
 use super::report::QueryReport;
 use crate::response::PartitionLsn;
 
 impl PageTask {
-    pub(super) fn staged(
+    pub(super) fn run_derived_table(
         &self,
         stages: &DerivedTable<'_>,
         page: PageRequest<'_>,
-        places: &mut Vec<PartitionLsn>,
-        tab: &mut PageCost,
+        lsns: &mut Vec<PartitionLsn>,
+        cost: &mut PageCost,
     ) -> Result<QueryPage> {
-        let (rows, report) = self.held(stages.inner, page, places, tab)?;
-        let (finished, next) = self.over(&stages.outer, &rows, page)?;
-        Ok(QueryPage { report: report.giving(&finished.rows), rows: finished.rows, next })
+        let (rows, report) = self.materialize(stages.inner, page, lsns, cost)?;
+        let (finished, next) = self.run_outer(&stages.outer, &rows, page)?;
+        Ok(QueryPage { report: report.with_rows(&finished.rows), rows: finished.rows, next })
     }
 
     /// All rows of an inner query, and the report on reading them.
-    fn held(
+    fn materialize(
         &self,
         inner: &Select,
         page: PageRequest<'_>,
-        places: &mut Vec<PartitionLsn>,
-        tab: &mut PageCost,
+        lsns: &mut Vec<PartitionLsn>,
+        cost: &mut PageCost,
     ) -> Result<(Vec<Value>, QueryReport)> {
-        let page = PageRequest { from: None, size: HELD, ..page };
+        let page = PageRequest { from: None, size: MATERIALIZED, ..page };
         let read = match stages(inner) {
-            None => self.read(inner, &compile(inner, &self.query.text, page.bind)?, page, places, tab)?,
-            Some(stages) => self.staged(&stages, page, places, tab)?,
+            None => self.read(inner, &compile(inner, &self.query.text, page.bind)?, page, lsns, cost)?,
+            Some(stages) => self.run_derived_table(&stages, page, lsns, cost)?,
         };
         if read.next.is_some() {
             return Err(Error::new(Kind::TooLarge, TOO_MANY));
@@ -49,17 +49,22 @@ impl PageTask {
         Ok((rows, read.report))
     }
 
-    fn over(&self, outer: &Select, rows: &[Value], page: PageRequest<'_>) -> Result<(Finished, Option<QueryCursor>)> {
+    fn run_outer(
+        &self,
+        outer: &Select,
+        rows: &[Value],
+        page: PageRequest<'_>,
+    ) -> Result<(Finished, Option<QueryCursor>)> {
         let block = compile(outer, &self.query.text, page.bind)?;
         let cursor = self.cursor(outer, &block, page.from, || CursorPosition::Row(0))?;
         let start = PageStart { skip: cursor.skip, take: cursor.take, at: run::ResumePoint::Beginning };
-        let mut pass = RowPipeline::new(&block, self.context(), start, page.size);
+        let mut pipeline = RowPipeline::new(&block, self.context(), start, page.size);
         for (number, row) in (1..).zip(rows) {
-            if pass.item(number, SlotValue::Value(row))? == Flow::Stop {
+            if pipeline.item(number, SlotValue::Value(row))? == Flow::Stop {
                 break;
             }
         }
-        let finished = pass.finish(None)?;
+        let finished = pipeline.finish(None)?;
         let given = finished.rows.len() as u64;
         let next = finished.next.is_some().then(|| QueryCursor {
             skip: cursor.skip + given,

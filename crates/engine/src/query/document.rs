@@ -40,16 +40,16 @@ impl StoredItem<'_> {
 }
 
 /// The item as its computed properties see it: without computed properties.
-struct Bare<'a>(&'a StoredItem<'a>);
+struct WithoutComputed<'a>(&'a StoredItem<'a>);
 
 impl Document for StoredItem<'_> {
     fn property(&self, name: &PropertyName) -> Option<Cow<'_, [u8]>> {
         if !self.computed.is_empty()
-            && let Some(value) = self.computed.text(&name.text, &Bare(self))
+            && let Some(value) = self.computed.text(&name.text, &WithoutComputed(self))
         {
             return value.map(Cow::Owned);
         }
-        self.own(name)
+        self.stored_or_system(name)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -57,9 +57,9 @@ impl Document for StoredItem<'_> {
     }
 }
 
-impl Document for Bare<'_> {
+impl Document for WithoutComputed<'_> {
     fn property(&self, name: &PropertyName) -> Option<Cow<'_, [u8]>> {
-        self.0.own(name)
+        self.0.stored_or_system(name)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -69,7 +69,7 @@ impl Document for Bare<'_> {
 
 impl StoredItem<'_> {
     /// A stored property, or a system property.
-    fn own(&self, name: &PropertyName) -> Option<Cow<'_, [u8]>> {
+    fn stored_or_system(&self, name: &PropertyName) -> Option<Cow<'_, [u8]>> {
         if name.text.starts_with('_')
             && let Some(text) = self.system(&name.text)
         {

@@ -18,7 +18,7 @@ use pleiad_sql::block::{Block, Output};
 use pleiad_sql::testing::{Choices, TestQuery, exam, query};
 use tokio::runtime::Runtime;
 
-pub use self::world::{Case, LIMITS, QueryWorld, SHARED, size};
+pub use self::world::{Case, LIMITS, PARALLEL, QueryWorld, page_size};
 use crate::query::{CrossPartition, ItemQuery, PageSize, QueryCursor, QueryPage, ReportOptions};
 use crate::{Admitted, FeedRange};
 
@@ -39,28 +39,28 @@ pub struct Question {
 }
 
 /// How often each kind of access path was executed.
-pub type Ways = BTreeMap<&'static str, usize>;
+pub type PathCounts = BTreeMap<&'static str, usize>;
 
 /// For a fuzzer.
 pub fn every_plan_gives_what_a_scan_gives(bytes: &[u8]) {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
-    RUNTIME.block_on(check_world(&mut Choices::of_bytes(bytes), "this input", &mut Ways::new()));
+    RUNTIME.block_on(check_world(&mut Choices::of_bytes(bytes), "this input", &mut PathCounts::new()));
 }
 
 /// Random queries over random items; `again` tells how to reproduce a failure.
-pub async fn check_world(chance: &mut Choices<'_>, again: &str, ways: &mut Ways) {
-    let case = Case::by_chance(chance);
+pub async fn check_world(chance: &mut Choices<'_>, again: &str, counts: &mut PathCounts) {
+    let case = Case::random(chance);
     let world = QueryWorld::open(&case).await;
     let bare = QueryWorld::open(&case.without_index()).await;
     for at in 0..QUERIES_PER_WORLD {
         let asked = query(chance, &world.known);
         let (scope, keys) = world.scope(chance);
         let Some(block) = exam::compiled(&asked, case.geospatial) else {
-            refused_alike(&world, &asked).await;
+            check_rejected(&world, &asked).await;
             continue;
         };
-        let many = exam::scan(&block, &world.within(&keys), case.geospatial).map_or(0, |rows| rows.rows.len());
-        let (mut size, cut) = (size(chance, many), chance.once_in(6));
+        let many = exam::scan(&block, &world.documents_in(&keys), case.geospatial).map_or(0, |rows| rows.rows.len());
+        let (mut size, cut) = (page_size(chance, many), chance.once_in(6));
         // A query that names a partition key range fails when the range has been split.
         let splits = at + 1 == QUERIES_PER_WORLD && case.splits && !matches!(scope, FeedRange::PartitionKeyRange(_));
         if splits {
@@ -68,7 +68,7 @@ pub async fn check_world(chance: &mut Choices<'_>, again: &str, ways: &mut Ways)
         }
         let question = Question { asked, block, scope, size, cut, splits };
         for (world, case) in [(&world, &case), (&bare, &case.without_index())] {
-            if let Err(story) = check(world, &question, &keys, ways).await {
+            if let Err(story) = check(world, &question, &keys, counts).await {
                 let (case, story) = smallest(case, &question, story).await;
                 panic!("{story}\n{case}again: {again}");
             }
@@ -80,9 +80,10 @@ pub async fn check_world(chance: &mut Choices<'_>, again: &str, ways: &mut Ways)
 }
 
 /// The engine rejects what `check` or `compile` rejects.
-async fn refused_alike(world: &QueryWorld, asked: &TestQuery) {
+async fn check_rejected(world: &QueryWorld, asked: &TestQuery) {
     let size = PageSize { rows: 10, bytes: 1 << 20 };
-    let answer = world.engine.query_items(&world.at, sent(asked, FeedRange::Container, size, None, true), None).await;
+    let answer =
+        world.engine.query_items(&world.at, item_query(asked, FeedRange::Container, size, None, true), None).await;
     assert!(answer.result.is_err(), "{asked}");
 }
 
@@ -97,7 +98,7 @@ async fn smallest(case: &Case, question: &Question, story: String) -> (Case, Str
             less.items.drain(at..(at + chunk).min(less.items.len()));
             let world = QueryWorld::open(&less).await;
             let keys = covered(&world, &question.scope);
-            match check(&world, question, &keys, &mut Ways::new()).await {
+            match check(&world, question, &keys, &mut PathCounts::new()).await {
                 Err(again) => (case, story) = (less, again),
                 Ok(()) => at += chunk,
             }
@@ -124,18 +125,18 @@ pub async fn check(
     world: &QueryWorld,
     question: &Question,
     keys: &EpkRange,
-    ways: &mut Ways,
+    counts: &mut PathCounts,
 ) -> std::result::Result<(), String> {
-    let documents = match arrives_by_key(question) {
-        true => world.by_key(keys, &question.asked),
-        false => world.within(keys),
+    let documents = match is_scanned_by_key(question) {
+        true => world.documents_by_key(keys, &question.asked),
+        false => world.documents_in(keys),
     };
     let geospatial = world.at.container.definition.geospatial;
     let want = exam::scan(&question.block, &documents, geospatial);
-    let got = match pages(world, question, false, ways).await {
+    let got = match pages(world, question, false, counts).await {
         // `ORDER BY` without its index is rejected, unless the client allows a sort.
         Err(error) if !question.block.order.is_empty() && error.kind == Kind::Invalid => {
-            pages(world, question, true, ways).await
+            pages(world, question, true, counts).await
         }
         got => got,
     };
@@ -143,7 +144,7 @@ pub async fn check(
     if got.as_ref().is_err_and(|error| error.kind == Kind::TimedOut) {
         return Ok(());
     }
-    let told = |what: &str| {
+    let failure = |what: &str| {
         let Question { asked, scope, size, cut, splits, .. } = question;
         let how = [(*cut, ", behind cut keys"), (*splits, ", split behind the first page")];
         let how = how.into_iter().filter(|(is, _)| *is).map(|(_, how)| how).collect::<String>();
@@ -154,23 +155,24 @@ pub async fn check(
             let (mut got, mut want): (Vec<Vec<u8>>, Vec<Vec<u8>>) =
                 (got, want.rows.iter().map(<[u8]>::to_vec).collect());
             if question.splits && !is_sorted(&question.block) {
-                unordered(question, &mut got, &mut want);
+                sort_both(question, &mut got, &mut want);
             }
-            let same = got.len() == want.len() && got.iter().zip(&want).all(|(got, want)| alike(question, got, want));
+            let same =
+                got.len() == want.len() && got.iter().zip(&want).all(|(got, want)| is_equivalent(question, got, want));
             let lines = |rows: &mut dyn Iterator<Item = &[u8]>| {
                 rows.map(|row| format!("  {}\n", String::from_utf8_lossy(row))).collect::<String>()
             };
             let (got, want) = (lines(&mut got.iter().map(Vec::as_slice)), lines(&mut want.iter().map(Vec::as_slice)));
-            if same { Ok(()) } else { Err(told(&format!("got\n{got}instead of\n{want}for"))) }
+            if same { Ok(()) } else { Err(failure(&format!("got\n{got}instead of\n{want}for"))) }
         }
         (Err(_), Err(_)) => Ok(()),
-        (Err(want), Ok(_)) => Err(told(&format!("rows instead of the error: {want}"))),
-        (Ok(_), Err(got)) => Err(told(&format!("failed: {got}"))),
+        (Err(want), Ok(_)) => Err(failure(&format!("rows instead of the error: {want}"))),
+        (Ok(_), Err(got)) => Err(failure(&format!("failed: {got}"))),
     }
 }
 
 /// Unordered rows come from one partition key after the other if the filter names several.
-fn arrives_by_key(question: &Question) -> bool {
+fn is_scanned_by_key(question: &Question) -> bool {
     question.scope == FeedRange::Container && !is_sorted(&question.block)
 }
 
@@ -180,7 +182,7 @@ fn is_sorted(block: &Block) -> bool {
 
 /// After a split, the remaining rows come in the order of the new partitions; which rows a limit returns is undefined,
 /// but not how many.
-fn unordered(question: &Question, got: &mut [Vec<u8>], want: &mut [Vec<u8>]) {
+fn sort_both(question: &Question, got: &mut [Vec<u8>], want: &mut [Vec<u8>]) {
     got.sort_unstable();
     want.sort_unstable();
     if question.block.take.is_some() && want.len() == got.len() {
@@ -188,7 +190,7 @@ fn unordered(question: &Question, got: &mut [Vec<u8>], want: &mut [Vec<u8>]) {
     }
 }
 
-pub fn sent(
+pub fn item_query(
     asked: &TestQuery,
     scope: FeedRange,
     size: PageSize,
@@ -203,23 +205,28 @@ pub fn sent(
         size,
         from,
         enable_scan,
-        tell: ReportOptions { indexes: true, times: true, advice: false },
+        report: ReportOptions { indexes: true, times: true, advice: false },
     }
 }
 
 /// Reads all pages, and checks the size of each.
-async fn pages(world: &QueryWorld, question: &Question, enable_scan: bool, ways: &mut Ways) -> Result<Vec<Vec<u8>>> {
+async fn pages(
+    world: &QueryWorld,
+    question: &Question,
+    enable_scan: bool,
+    counts: &mut PathCounts,
+) -> Result<Vec<Vec<u8>>> {
     let (mut rows, mut from, mut at) = (Vec::new(), None, world.at.clone());
     for page_number in 0..PAGES_MAX {
         if page_number == 1 && question.splits {
             at = world.split().await;
             let is_split = at.container.partitions.len() > world.at.container.partitions.len();
-            *ways.entry("over a split").or_default() += usize::from(is_split);
+            *counts.entry("over a split").or_default() += usize::from(is_split);
         }
-        let page = page(world, &at, question, from, enable_scan, ways).await?;
+        let page = page(world, &at, question, from, enable_scan, counts).await?;
         assert!(page.rows.len() <= question.size.rows);
         assert!(page.rows.len() < 2 || page.rows.bytes() <= question.size.bytes);
-        page.report.ways.iter().for_each(|(way, _)| *ways.entry(kind_of(way)).or_default() += 1);
+        page.report.access_paths.iter().for_each(|(path, _)| *counts.entry(kind_of(path)).or_default() += 1);
         rows.extend(page.rows.iter().map(<[u8]>::to_vec));
         from = match page.next {
             Some(next) => Some(next),
@@ -236,10 +243,10 @@ async fn page(
     question: &Question,
     from: Option<QueryCursor>,
     enable_scan: bool,
-    ways: &mut Ways,
+    counts: &mut PathCounts,
 ) -> Result<QueryPage> {
     let ask = |from| {
-        let query = sent(&question.asked, question.scope.clone(), question.size, from, enable_scan);
+        let query = item_query(&question.asked, question.scope.clone(), question.size, from, enable_scan);
         world.engine.query_items(at, query, None)
     };
     if let Some(from) = from.as_ref().filter(|_| question.cut) {
@@ -248,7 +255,7 @@ async fn page(
         match ask(Some(cut)).await.result {
             Err(error) if error.message.contains("cannot be told") => {}
             told => {
-                *ways.entry("behind a cut key").or_default() += usize::from(is_cut);
+                *counts.entry("behind a cut key").or_default() += usize::from(is_cut);
                 return told;
             }
         }
@@ -256,33 +263,33 @@ async fn page(
     ask(from).await.result
 }
 
-fn kind_of(way: &str) -> &'static str {
-    match way {
+fn kind_of(path: &str) -> &'static str {
+    match path {
         "scan" => "scan",
-        way if way.ends_with(" in order") || way.ends_with(" backwards") => "order",
-        way if way.starts_with("index (") => "composite",
-        way if way.contains("index ") => "index",
+        path if path.ends_with(" in order") || path.ends_with(" backwards") => "order",
+        path if path.starts_with("index (") => "composite",
+        path if path.contains("index ") => "index",
         _ => "key",
     }
 }
 
 /// Byte for byte; but groups and distinct rows may be represented by any of their rows, and sums may round.
-fn alike(question: &Question, got: &[u8], want: &[u8]) -> bool {
-    let is_told_by_one = question.block.distinct || matches!(question.block.output, Output::Groups(..));
-    let value = |row: &[u8]| in_any_order(json::parse(row).unwrap());
-    got == want || is_told_by_one && near(&value(got), &value(want))
+fn is_equivalent(question: &Question, got: &[u8], want: &[u8]) -> bool {
+    let is_any_of_several = question.block.distinct || matches!(question.block.output, Output::Groups(..));
+    let value = |row: &[u8]| normalized(json::parse(row).unwrap());
+    got == want || is_any_of_several && nearly_equal(&value(got), &value(want))
 }
 
 /// `MAKELIST` returns its values in scan order, and equal numbers are the same, however they are written.
-fn in_any_order(value: Value) -> Value {
+fn normalized(value: Value) -> Value {
     match value {
         Value::Array(items) => {
-            let mut items: Vec<Value> = items.into_iter().map(in_any_order).collect();
+            let mut items: Vec<Value> = items.into_iter().map(normalized).collect();
             items.sort_by_cached_key(json::to_string);
             items.into()
         }
         Value::Object(object) => {
-            let members = object.iter().map(|(name, value)| (name, in_any_order(value.clone())));
+            let members = object.iter().map(|(name, value)| (name, normalized(value.clone())));
             members.fold(Object::new(), |object, (name, value)| object.with(name, value)).into()
         }
         Value::Number(number) => Value::from(number.as_f64() + 0.0),
@@ -290,17 +297,18 @@ fn in_any_order(value: Value) -> Value {
     }
 }
 
-fn near(got: &Value, want: &Value) -> bool {
+fn nearly_equal(got: &Value, want: &Value) -> bool {
     match (got, want) {
         (Value::Number(got), Value::Number(want)) => {
             let (got, want) = (got.as_f64(), want.as_f64());
             (got - want).abs() <= 1e-9 * got.abs().max(want.abs())
         }
         (Value::Array(got), Value::Array(want)) => {
-            got.len() == want.len() && got.iter().zip(want).all(|(got, want)| near(got, want))
+            got.len() == want.len() && got.iter().zip(want).all(|(got, want)| nearly_equal(got, want))
         }
         (Value::Object(got), Value::Object(want)) => {
-            got.len() == want.len() && got.iter().all(|(name, got)| want.get(name).is_some_and(|want| near(got, want)))
+            got.len() == want.len()
+                && got.iter().all(|(name, got)| want.get(name).is_some_and(|want| nearly_equal(got, want)))
         }
         (got, want) => got == want,
     }

@@ -19,7 +19,7 @@ use pleiad_sql::index_predicate::TextAggregate;
 use pleiad_sql::run::RowPipeline;
 use pleiad_storage::Direction;
 
-use super::index_lookup::{DocnumList, Finder, PostingList, in_order, intersection};
+use super::index_lookup::{DocnumList, IndexSearcher, PostingList, intersection, sorted_unique};
 use super::index_spec::IndexSpec;
 use super::merge::{PageExecutor, PlannedSlice};
 use super::planner::AccessPath;
@@ -29,69 +29,71 @@ use super::route::PartitionSlice;
 
 impl<'p> PageExecutor<'p> {
     /// Items that may have a score; `None` if no index can find them.
-    pub(super) fn hits(&self, slice: &PartitionSlice, way: &PlannedSlice) -> Result<Option<DocnumList>> {
-        let Some(relevant) = self.relevant.as_ref().filter(|_| !way.reader.has_own()) else { return Ok(None) };
-        let cx = self.job.context();
-        let finder = Finder::new(&way.reader, self.container.schema.usable_index(), &cx, &self.job.budget);
-        let Some(PostingList { docnums: mut hits, .. }) = finder.find(&relevant.condition, 0)? else { return Ok(None) };
-        if way.reader.has_unindexed(slice)? {
-            let Some(unindexed) = finder.unindexed(0)? else { return Ok(None) };
+    pub(super) fn hits(&self, slice: &PartitionSlice, planned: &PlannedSlice) -> Result<Option<DocnumList>> {
+        let Some(order) = self.text_score.as_ref().filter(|_| !planned.reader.has_overlay()) else { return Ok(None) };
+        let cx = self.task.context();
+        let searcher =
+            IndexSearcher::new(&planned.reader, self.container.schema.usable_index(), &cx, &self.task.deadline);
+        let Some(PostingList { docnums: mut hits, .. }) = searcher.find(&order.condition, 0)? else { return Ok(None) };
+        if planned.reader.has_unindexed(slice)? {
+            let Some(unindexed) = searcher.unindexed(0)? else { return Ok(None) };
             hits.extend(unindexed);
-            hits = in_order(hits);
+            hits = sorted_unique(hits);
         }
         // An index lookup for the filter excludes some of them.
-        Ok(Some(match &way.choice {
+        Ok(Some(match &planned.choice {
             AccessPath::IndexLookup(found) => intersection(hits, found.docnums.clone()),
             _ => hits,
         }))
     }
 
     /// Scans the items that may have a score, then as many of the rest as are wanted.
-    pub(super) fn by_score(
+    pub(super) fn scan_by_score(
         &self,
-        pass: &mut RowPipeline<'p>,
+        pipeline: &mut RowPipeline<'p>,
         slice: &PartitionSlice,
-        way: PlannedSlice,
+        planned: PlannedSlice,
         hits: DocnumList,
         work: &mut ScanStats,
     ) -> Result<()> {
-        let parts = self.relevant.iter().map(|relevant| IndexSpec::FullText(relevant.path.clone())).collect();
-        let PlannedSlice { choice, us, reader } = way;
-        let scored = PlannedSlice { choice: AccessPath::IndexLookup(PostingList { docnums: hits, parts }), us, reader };
-        work.chose_as_well(&scored.choice);
-        if self.job.query.tell.indexes {
-            work.went_as_well(slice.partition.range.id, &scored.choice);
+        let indexes = self.text_score.iter().map(|order| IndexSpec::FullText(order.path.clone())).collect();
+        let PlannedSlice { choice, us, reader } = planned;
+        let scored =
+            PlannedSlice { choice: AccessPath::IndexLookup(PostingList { docnums: hits, indexes }), us, reader };
+        work.add_plan(&scored.choice);
+        if self.task.query.report.indexes {
+            work.add_path(slice.partition.range.id, &scored.choice);
         }
-        pass.expect_hits(true);
-        pass.expect_order(false);
-        self.feed(&scored, slice, 0, &[], pass, work)?;
+        pipeline.expect_hits(true);
+        pipeline.expect_order(false);
+        self.scan(&scored, slice, 0, &[], pipeline, work)?;
         let PlannedSlice { choice: AccessPath::IndexLookup(PostingList { docnums: hits, .. }), reader, .. } = scored
         else {
             return Ok(());
         };
-        if pass.admits_unscored() {
-            pass.expect_hits(false);
-            pass.expect_order(true);
-            self.feed(&PlannedSlice { choice, us, reader }, slice, 0, &hits, pass, work)?;
+        if pipeline.admits_unscored() {
+            pipeline.expect_hits(false);
+            pipeline.expect_order(true);
+            self.scan(&PlannedSlice { choice, us, reader }, slice, 0, &hits, pipeline, work)?;
         }
         Ok(())
     }
 
     /// The value of each aggregate in this slice; `None` if items have to be read.
-    pub(super) fn tallied(
+    pub(super) fn text_counts(
         &self,
         slice: &PartitionSlice,
         reader: &PartitionReader,
         work: &mut ScanStats,
     ) -> Result<Option<Vec<u64>>> {
-        let Some(tallies) = &self.tallies else { return Ok(None) };
+        let Some(aggregates) = &self.text_aggregates else { return Ok(None) };
         if !reader.is_within(&slice.keys) || reader.has_unindexed(slice)? {
             return Ok(None);
         }
         let Some(items) = reader.count(slice)? else { return Ok(None) };
-        let mut figures = Vec::with_capacity(tallies.len());
-        for tally in tallies {
-            let figure = match tally {
+        let mut figures = Vec::with_capacity(aggregates.len());
+        for aggregate in aggregates {
+            let figure = match aggregate {
                 TextAggregate::Items => Some(items),
                 TextAggregate::Words { path, language } => {
                     let is_indexed = self.container.schema.usable_index().full_text(path) == Some(*language);
@@ -99,10 +101,10 @@ impl<'p> PageExecutor<'p> {
                     let sum = || self.sum(reader, full_text_id(path, *language), length_range(), &length, work);
                     is_indexed.then(sum).transpose()?
                 }
-                TextAggregate::Hits(word) => {
-                    let is_indexed = self.container.schema.usable_index().full_text(&word.path) == Some(word.language);
-                    let id = full_text_id(&word.path, word.language);
-                    is_indexed.then(|| self.sum(reader, id, word_range(word.word), &|_| 1, work)).transpose()?
+                TextAggregate::Hits(term) => {
+                    let is_indexed = self.container.schema.usable_index().full_text(&term.path) == Some(term.language);
+                    let id = full_text_id(&term.path, term.language);
+                    is_indexed.then(|| self.sum(reader, id, word_range(term.word), &|_| 1, work)).transpose()?
                 }
             };
             let Some(figure) = figure else { return Ok(None) };
@@ -112,13 +114,13 @@ impl<'p> PageExecutor<'p> {
     }
 
     /// The indexes whose rows are summed.
-    pub(super) fn tallied_parts(&self) -> Vec<IndexSpec> {
-        let path = |tally: &TextAggregate<'_>| match tally {
+    pub(super) fn text_count_indexes(&self) -> Vec<IndexSpec> {
+        let path = |aggregate: &TextAggregate<'_>| match aggregate {
             TextAggregate::Items => None,
             TextAggregate::Words { path, .. } => Some(path.clone()),
-            TextAggregate::Hits(word) => Some(word.path.clone()),
+            TextAggregate::Hits(term) => Some(term.path.clone()),
         };
-        self.tallies.iter().flatten().filter_map(path).map(IndexSpec::FullText).collect()
+        self.text_aggregates.iter().flatten().filter_map(path).map(IndexSpec::FullText).collect()
     }
 
     fn sum(
@@ -131,8 +133,8 @@ impl<'p> PageExecutor<'p> {
     ) -> Result<u64> {
         let mut sum = 0u64;
         loop {
-            self.job.budget.check()?;
-            let (rows, more) = reader.postings(path, &range, Direction::Forward, usize::MAX)?;
+            self.task.deadline.check()?;
+            let (rows, more) = reader.index_entries(path, &range, Direction::Forward, usize::MAX)?;
             work.index_rows += rows.len() as u64;
             sum += rows.iter().map(of).sum::<u64>();
             match rows.last() {

@@ -13,7 +13,7 @@ use pleiad_sql::expr::{Datum, UserFunctions};
 use pleiad_sql::parse::{Diagnostic, Span};
 
 use super::page::{PageDeadline, PageTask};
-use crate::script_runtime::failed;
+use crate::script_runtime::script_error;
 
 pub struct UserDefined {
     /// At most ten.
@@ -26,16 +26,16 @@ pub struct UserDefined {
 }
 
 impl UserDefined {
-    pub fn find(named: &[(&str, Span)], job: &PageTask) -> Result<Self> {
+    pub fn find(named: &[(&str, Span)], task: &PageTask) -> Result<Self> {
         let mut found = Vec::with_capacity(named.len());
         for (name, span) in named {
-            let script = job.at.container.scripts.named(ScriptKind::UserDefinedFunction, name);
-            let script = script.ok_or_else(|| unknown(name, *span).into_error(&job.query.text))?;
-            let function = job.scripts.functions.declare(&script.program).map_err(|error| failed(&error))?;
+            let script = task.at.container.scripts.named(ScriptKind::UserDefinedFunction, name);
+            let script = script.ok_or_else(|| unknown(name, *span).into_error(&task.query.text))?;
+            let function = task.scripts.functions.declare(&script.program).map_err(|error| script_error(&error))?;
             found.push(((*name).to_owned(), function));
         }
-        let took_ns = job.query.tell.times.then(AtomicU64::default);
-        Ok(UserDefined { found, calls: AtomicU64::new(0), took_ns, budget: job.budget.clone() })
+        let took_ns = task.query.report.times.then(AtomicU64::default);
+        Ok(UserDefined { found, calls: AtomicU64::new(0), took_ns, budget: task.deadline.clone() })
     }
 
     pub fn calls(&self) -> u64 {
@@ -56,7 +56,7 @@ impl UserFunctions for UserDefined {
         // No argument is undefined: the function would not be called then.
         let arguments = arguments.iter().map(|argument| argument.as_deref().unwrap_or(&Value::Null));
         let began = self.took_ns.as_ref().map(|took| (took, Instant::now()));
-        let answer = function.call(arguments).map_err(|error| failed(&error));
+        let answer = function.call(arguments).map_err(|error| script_error(&error));
         if let Some((took, began)) = began {
             took.fetch_add(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
         }

@@ -13,7 +13,7 @@ use pleiad_sql::rank::{ScoredItem, fuse};
 use pleiad_sql::run::{PageSize, RowSet};
 
 use super::cursor::{CursorPosition, QueryCursor};
-use super::page::{CrossPartition, HELD, PageRequest, PageTask, QueryPage, other_query};
+use super::page::{CrossPartition, MATERIALIZED, PageRequest, PageTask, QueryPage, other_query};
 use super::page_cost::PageCost;
 use super::report::QueryReport;
 use super::route;
@@ -21,42 +21,42 @@ use crate::feed::FeedRange;
 use crate::response::PartitionLsn;
 
 impl PageTask {
-    pub(super) fn ranked(
+    pub(super) fn run_hybrid_search(
         &self,
         hybrid: &Hybrid,
         select: &Select,
         page: PageRequest<'_>,
-        places: &mut Vec<PartitionLsn>,
-        tab: &mut PageCost,
+        lsns: &mut Vec<PartitionLsn>,
+        cost: &mut PageCost,
     ) -> Result<QueryPage> {
         // Only checks whether the query is allowed in this scope.
-        route::plan(&self.at, page.scope, select, page.bind, page.across)?;
+        route::routed_ranges(&self.at, page.scope, select, page.bind, page.across)?;
         let mut report = QueryReport::default();
-        let mut ask = |text: &str, scope: &FeedRange| {
-            let mut own = PageCost::default();
-            let read = self.component(text, PageRequest { scope, ..page }, places, &mut own);
-            tab.absorb(own);
-            let (rows, how) = read?;
-            report = std::mem::take(&mut report).and(how);
+        let mut run_query = |text: &str, scope: &FeedRange| {
+            let mut query_cost = PageCost::default();
+            let read = self.component(text, PageRequest { scope, ..page }, lsns, &mut query_cost);
+            cost.append(query_cost);
+            let (rows, query_report) = read?;
+            report = std::mem::take(&mut report).and(query_report);
             Ok::<_, Error>(rows)
         };
         let mut statistics = GlobalStatistics::default();
         if let Some(text) = hybrid.statistics_query() {
-            ask(text, self.counted_scope())?.iter().try_for_each(|row| statistics.add(row))?;
+            run_query(text, self.statistics_scope())?.iter().try_for_each(|row| statistics.add(row))?;
         }
         let mut rows = Vec::new();
         for text in hybrid.component_queries(&statistics) {
-            let found = ask(&text, page.scope)?;
+            let found = run_query(&text, page.scope)?;
             rows.extend(found.iter().map(scored).collect::<Result<Vec<ScoredItem>>>()?);
         }
         let fused = fuse(&hybrid.fusing(), rows);
         let (rows, next) = self.window(hybrid, fused, select, page)?;
-        Ok(QueryPage { report: report.giving(&rows), rows, next })
+        Ok(QueryPage { report: report.with_rows(&rows), rows, next })
     }
 
     /// Statistics cover the whole container, whatever the scope of the query; a transaction sees only its partition.
-    fn counted_scope(&self) -> &FeedRange {
-        if self.moment.is_some() { &self.query.scope } else { &FeedRange::Container }
+    fn statistics_scope(&self) -> &FeedRange {
+        if self.transaction.is_some() { &self.query.scope } else { &FeedRange::Container }
     }
 
     /// All rows of one component query, or of the statistics query.
@@ -64,12 +64,12 @@ impl PageTask {
         &self,
         text: &str,
         page: PageRequest<'_>,
-        places: &mut Vec<PartitionLsn>,
-        tab: &mut PageCost,
+        lsns: &mut Vec<PartitionLsn>,
+        cost: &mut PageCost,
     ) -> Result<(Vec<Value>, QueryReport)> {
         let select = check::read(text)?;
-        let page = PageRequest { from: None, size: HELD, across: CrossPartition::ByServer, ..page };
-        let read = self.read(&select, &compile(&select, text, page.bind)?, page, places, tab)?;
+        let page = PageRequest { from: None, size: MATERIALIZED, across: CrossPartition::ByServer, ..page };
+        let read = self.read(&select, &compile(&select, text, page.bind)?, page, lsns, cost)?;
         if read.next.is_some() {
             return Err(Error::new(Kind::TooLarge, TOO_MANY));
         }
@@ -91,10 +91,10 @@ impl PageTask {
             Some(cursor) if cursor.query != query => return Err(other_query()),
             Some(cursor) => cursor.passed,
         };
-        let whole = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let to_usize = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let (skip, take) = hybrid.window();
-        let rows = rows.iter().skip(whole(skip)).take(take.map_or(usize::MAX, whole));
-        let (given, more) = fill(rows.skip(whole(passed)), page.size);
+        let rows = rows.iter().skip(to_usize(skip)).take(take.map_or(usize::MAX, to_usize));
+        let (given, more) = fill(rows.skip(to_usize(passed)), page.size);
         let passed = passed + given.len() as u64;
         let next = more.then_some(QueryCursor { query, skip: 0, take: None, passed, at: CursorPosition::Row(passed) });
         Ok((given, next))

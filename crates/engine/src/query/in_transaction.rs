@@ -27,20 +27,20 @@ pub(crate) struct TransactionQuery {
 
 impl TransactionQuery {
     /// Call it on a blocking thread.
-    pub fn query(&self, query: ItemQuery, moment: TransactionSnapshot) -> EngineResponse<QueryPage> {
-        let job = PageTask {
+    pub fn query(&self, query: ItemQuery, transaction: TransactionSnapshot) -> EngineResponse<QueryPage> {
+        let task = PageTask {
             at: self.at.clone(),
             meter: self.meter.clone(),
             query: Arc::new(query),
             session: None,
-            budget: PageDeadline::begin(self.env.clone()),
+            deadline: PageDeadline::begin(self.env.clone()),
             scripts: self.scripts.clone(),
             functions: OnceLock::new(),
             started_ms: self.env.now_ms(),
             handle: self.handle.clone(),
-            sharing: Parallelism::USUAL,
-            moment: Some(moment),
+            parallelism: Parallelism::DEFAULT,
+            transaction: Some(transaction),
         };
-        job.run()
+        task.run()
     }
 }

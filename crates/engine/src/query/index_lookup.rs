@@ -18,21 +18,21 @@ use pleiad_sql::index_predicate::{
 };
 use pleiad_storage::Direction;
 
-use super::composite_seek::{Seek, seeks};
+use super::composite_seek::{CompositeSeek, seeks};
 use super::index_spec::IndexSpec;
 use super::page::PageDeadline;
 use super::reader::{PartitionReader, Probe};
 
-pub struct Finder<'a> {
+pub struct IndexSearcher<'a> {
     reader: &'a PartitionReader,
     index: UsableIndex<'a>,
     cx: &'a Context<'a>,
-    budget: &'a PageDeadline,
+    deadline: &'a PageDeadline,
     /// Small ranges whose probe has read all of their rows.
-    small: RefCell<Vec<Small>>,
+    probed: RefCell<Vec<ProbedRange>>,
 }
 
-struct Small {
+struct ProbedRange {
     path: u64,
     range: TermRange,
     rows: Vec<IndexEntry>,
@@ -51,15 +51,15 @@ const INDEX_ROW_US: f64 = 0.3;
 /// A probe of a range.
 pub const PROBE_US: f64 = 15.0;
 /// How many probed ranges are retained.
-const SMALL_MAX: usize = 256;
+const PROBED_MAX: usize = 256;
 /// An item fetched by docnum, and filtered.
 pub const ITEM_US: f64 = 4.0;
 /// An item read in a full scan, and filtered.
 pub const SCANNED_ITEM_US: f64 = 0.7;
 /// Estimated share of the strings that pass a string test.
-const TEST_PASSES: f64 = 0.05;
+const TEST_SELECTIVITY: f64 = 0.05;
 /// A longer posting list is not held in memory: a full scan needs none.
-const FOUND_MAX: usize = 4 << 20;
+const POSTINGS_MAX: usize = 4 << 20;
 
 impl Cost {
     pub fn us(self) -> f64 {
@@ -74,18 +74,18 @@ pub type DocnumList = Vec<u64>;
 #[derive(Debug, Default)]
 pub struct PostingList {
     pub docnums: DocnumList,
-    pub parts: Vec<IndexSpec>,
+    pub indexes: Vec<IndexSpec>,
 }
 
 impl PostingList {
-    fn by(part: IndexSpec, docnums: DocnumList) -> PostingList {
-        PostingList { docnums, parts: vec![part] }
+    fn from_index(index: IndexSpec, docnums: DocnumList) -> PostingList {
+        PostingList { docnums, indexes: vec![index] }
     }
 
-    fn name(&mut self, parts: Vec<IndexSpec>) {
-        for part in parts {
-            if !self.parts.contains(&part) {
-                self.parts.push(part);
+    fn add_indexes(&mut self, indexes: Vec<IndexSpec>) {
+        for index in indexes {
+            if !self.indexes.contains(&index) {
+                self.indexes.push(index);
             }
         }
     }
@@ -93,18 +93,18 @@ impl PostingList {
 
 /// A lookup for a conjunction: one of its predicates, or several of them by a composite index.
 enum LookupCandidate<'c, 'b, 'i> {
-    One(usize, &'c IndexPredicate<'b>),
-    Several(Seek<'i>),
+    Single(usize, &'c IndexPredicate<'b>),
+    Composite(CompositeSeek<'i>),
 }
 
-impl<'a> Finder<'a> {
+impl<'a> IndexSearcher<'a> {
     pub fn new(
         reader: &'a PartitionReader,
         index: UsableIndex<'a>,
         cx: &'a Context<'a>,
-        budget: &'a PageDeadline,
+        deadline: &'a PageDeadline,
     ) -> Self {
-        Finder { reader, index, cx, budget, small: RefCell::default() }
+        IndexSearcher { reader, index, cx, deadline, probed: RefCell::default() }
     }
 
     pub fn index(&self) -> UsableIndex<'a> {
@@ -116,28 +116,28 @@ impl<'a> Finder<'a> {
     }
 
     fn estimate(&self, path: u64, range: &TermRange) -> Result<f64> {
-        self.budget.check()?;
+        self.deadline.check()?;
         match self.reader.probe(path, range)? {
-            Probe::About(rows) => Ok(rows as f64),
+            Probe::Estimate(rows) => Ok(rows as f64),
             Probe::Rows(rows) => {
                 let count = rows.len() as f64;
-                let mut small = self.small.borrow_mut();
-                if small.len() < SMALL_MAX {
-                    small.push(Small { path, range: range.clone(), rows });
+                let mut probed = self.probed.borrow_mut();
+                if probed.len() < PROBED_MAX {
+                    probed.push(ProbedRange { path, range: range.clone(), rows });
                 }
                 Ok(count)
             }
         }
     }
 
-    fn is_known(&self, path: u64, range: &TermRange) -> bool {
-        self.small.borrow().iter().any(|small| small.path == path && small.range == *range)
+    fn was_probed(&self, path: u64, range: &TermRange) -> bool {
+        self.probed.borrow().iter().any(|probed| probed.path == path && probed.range == *range)
     }
 
-    fn known(&self, path: u64, range: &TermRange) -> Option<Vec<IndexEntry>> {
-        let mut small = self.small.borrow_mut();
-        let at = small.iter().position(|small| small.path == path && small.range == *range)?;
-        Some(small.swap_remove(at).rows)
+    fn take_probed(&self, path: u64, range: &TermRange) -> Option<Vec<IndexEntry>> {
+        let mut probed = self.probed.borrow_mut();
+        let at = probed.iter().position(|probed| probed.path == path && probed.range == *range)?;
+        Some(probed.swap_remove(at).rows)
     }
 
     /// `None` if no index can evaluate the predicate.
@@ -145,7 +145,7 @@ impl<'a> Finder<'a> {
         match condition {
             IndexPredicate::Never => Ok(Some(Cost::default())),
             IndexPredicate::Path(lookup) => self.lookup_cost(lookup),
-            IndexPredicate::Spatial(near) => match self.near_ranges(near) {
+            IndexPredicate::Spatial(spatial) => match self.spatial_ranges(spatial) {
                 Some((path, ranges)) => {
                     let mut rows = 0.0;
                     for range in &ranges {
@@ -155,14 +155,14 @@ impl<'a> Finder<'a> {
                 }
                 None => Ok(None),
             },
-            IndexPredicate::Term(word) => match self.word_range(word) {
+            IndexPredicate::Term(term) => match self.term_range(term) {
                 Some((path, range)) => {
                     let rows = self.estimate(path, &range)?;
                     Ok(Some(Cost { rows, items: rows }))
                 }
                 None => Ok(None),
             },
-            IndexPredicate::And(all) => Ok(self.ways(all)?.into_iter().next().map(|(cost, _)| cost)),
+            IndexPredicate::And(all) => Ok(self.candidates(all)?.into_iter().next().map(|(cost, _)| cost)),
             IndexPredicate::Or(any) => {
                 let mut sum = Cost::default();
                 for condition in any {
@@ -175,27 +175,27 @@ impl<'a> Finder<'a> {
     }
 
     /// The lookups for a conjunction, the cheapest first; at equal cost, one that covers several predicates first.
-    fn ways<'c, 'b>(&self, all: &'c [IndexPredicate<'b>]) -> Result<Vec<(Cost, LookupCandidate<'c, 'b, 'a>)>> {
-        let mut ways = Vec::new();
+    fn candidates<'c, 'b>(&self, all: &'c [IndexPredicate<'b>]) -> Result<Vec<(Cost, LookupCandidate<'c, 'b, 'a>)>> {
+        let mut candidates = Vec::new();
         for seek in seeks(all, self.index) {
             let rows = self.estimate(composite_id(seek.index), &seek.range)?;
-            ways.push((Cost { rows, items: rows }, LookupCandidate::Several(seek)));
+            candidates.push((Cost { rows, items: rows }, LookupCandidate::Composite(seek)));
         }
         for (at, condition) in all.iter().enumerate() {
             if let Some(cost) = self.cost(condition)? {
-                ways.push((cost, LookupCandidate::One(at, condition)));
+                candidates.push((cost, LookupCandidate::Single(at, condition)));
             }
         }
-        ways.sort_by(|(a, _), (b, _)| a.us().total_cmp(&b.us()));
-        Ok(ways)
+        candidates.sort_by(|(a, _), (b, _)| a.us().total_cmp(&b.us()));
+        Ok(candidates)
     }
 
     fn lookup_cost(&self, lookup: &PathPredicate<'_>) -> Result<Option<Cost>> {
         if !self.index.indexes(&lookup.path) {
             return Ok(None);
         }
-        let rows = self.estimate(PathHash::of(&lookup.path).finish(), &span(&lookup.what))?;
-        let items = if matches!(lookup.what, ValuePredicate::Strings(_)) { rows * TEST_PASSES } else { rows };
+        let rows = self.estimate(PathHash::of(&lookup.path).finish(), &value_range(&lookup.what))?;
+        let items = if matches!(lookup.what, ValuePredicate::Strings(_)) { rows * TEST_SELECTIVITY } else { rows };
         Ok(Some(Cost { rows, items }))
     }
 
@@ -204,11 +204,11 @@ impl<'a> Finder<'a> {
         match condition {
             IndexPredicate::Never => Ok(Some(PostingList::default())),
             IndexPredicate::Path(lookup) => self.find_lookup(lookup, after),
-            IndexPredicate::Spatial(near) => self.find_near(near, after),
-            IndexPredicate::Term(word) => match self.word_range(word) {
+            IndexPredicate::Spatial(spatial) => self.find_spatial(spatial, after),
+            IndexPredicate::Term(term) => match self.term_range(term) {
                 Some((path, range)) => {
                     let docnums = self.collect(path, &[range], after, None)?;
-                    Ok(docnums.map(|docnums| PostingList::by(IndexSpec::FullText(word.path.clone()), docnums)))
+                    Ok(docnums.map(|docnums| PostingList::from_index(IndexSpec::FullText(term.path.clone()), docnums)))
                 }
                 None => Ok(None),
             },
@@ -218,12 +218,12 @@ impl<'a> Finder<'a> {
                 for condition in any {
                     let Some(found) = self.find(condition, after)? else { return Ok(None) };
                     union.docnums.extend(found.docnums);
-                    union.name(found.parts);
-                    if union.docnums.len() > FOUND_MAX {
+                    union.add_indexes(found.indexes);
+                    if union.docnums.len() > POSTINGS_MAX {
                         return Ok(None);
                     }
                 }
-                Ok(Some(PostingList { docnums: in_order(union.docnums), ..union }))
+                Ok(Some(PostingList { docnums: sorted_unique(union.docnums), ..union }))
             }
         }
     }
@@ -231,31 +231,31 @@ impl<'a> Finder<'a> {
     /// Starts with the cheapest lookup; intersects with another one if that costs less than fetching the items it
     /// removes.
     fn find_all(&self, all: &[IndexPredicate<'_>], after: u64) -> Result<Option<PostingList>> {
-        let mut ways = self.ways(all)?.into_iter();
-        let Some((_, first)) = ways.next() else { return Ok(None) };
-        let (found, answered) = match first {
-            LookupCandidate::One(at, condition) => (self.find(condition, after)?, vec![at]),
-            LookupCandidate::Several(seek) => (self.find_seek(&seek, after)?, seek.answers),
+        let mut candidates = self.candidates(all)?.into_iter();
+        let Some((_, first)) = candidates.next() else { return Ok(None) };
+        let (found, covered) = match first {
+            LookupCandidate::Single(at, condition) => (self.find(condition, after)?, vec![at]),
+            LookupCandidate::Composite(seek) => (self.find_seek(&seek, after)?, seek.covers),
         };
         let Some(mut found) = found else { return Ok(None) };
         let items = (self.reader.items() as f64).max(1.0);
-        for (cost, way) in ways {
-            let LookupCandidate::One(at, condition) = way else { continue };
+        for (cost, candidate) in candidates {
+            let LookupCandidate::Single(at, condition) = candidate else { continue };
             let saved = found.docnums.len() as f64 * ITEM_US * (1.0 - (cost.items / items).min(1.0));
             if cost.rows * INDEX_ROW_US < saved
-                && !answered.contains(&at)
+                && !covered.contains(&at)
                 && let Some(others) = self.find(condition, after)?
             {
                 found.docnums = intersection(found.docnums, others.docnums);
-                found.name(others.parts);
+                found.add_indexes(others.indexes);
             }
         }
         Ok(Some(found))
     }
 
-    fn find_seek(&self, seek: &Seek<'_>, after: u64) -> Result<Option<PostingList>> {
+    fn find_seek(&self, seek: &CompositeSeek<'_>, after: u64) -> Result<Option<PostingList>> {
         let docnums = self.collect(composite_id(seek.index), std::slice::from_ref(&seek.range), after, None)?;
-        Ok(docnums.map(|docnums| PostingList::by(IndexSpec::Composite(seek.index.clone()), docnums)))
+        Ok(docnums.map(|docnums| PostingList::from_index(IndexSpec::Composite(seek.index.clone()), docnums)))
     }
 
     fn find_lookup(&self, lookup: &PathPredicate<'_>, after: u64) -> Result<Option<PostingList>> {
@@ -266,14 +266,14 @@ impl<'a> Finder<'a> {
             ValuePredicate::Strings(test) => Some(test),
             _ => None,
         };
-        let mut range = span(&lookup.what);
+        let mut range = value_range(&lookup.what);
         let path = PathHash::of(&lookup.path).finish();
-        if matches!(lookup.what, ValuePredicate::Equal(_)) && !self.is_known(path, &range) {
+        if matches!(lookup.what, ValuePredicate::Equal(_)) && !self.was_probed(path, &range) {
             // Rows with the same value are in docnum order.
             range.from.extend_from_slice(&after.saturating_add(1).to_be_bytes());
         }
         let docnums = self.collect(path, &[range], after, test)?;
-        Ok(docnums.map(|docnums| PostingList::by(IndexSpec::Path(lookup.path.clone()), docnums)))
+        Ok(docnums.map(|docnums| PostingList::from_index(IndexSpec::Path(lookup.path.clone()), docnums)))
     }
 
     fn collect(
@@ -287,12 +287,12 @@ impl<'a> Finder<'a> {
         for range in ranges {
             let mut range = range.clone();
             let mut last: Option<(bytes::Bytes, bool)> = None;
-            let mut small = self.known(path, &range);
+            let mut probed = self.take_probed(path, &range);
             loop {
-                self.budget.check()?;
-                let (rows, more) = match small.take() {
+                self.deadline.check()?;
+                let (rows, more) = match probed.take() {
                     Some(rows) => (rows, false),
-                    None => self.reader.postings(path, &range, Direction::Forward, usize::MAX)?,
+                    None => self.reader.index_entries(path, &range, Direction::Forward, usize::MAX)?,
                 };
                 for (value, docnum) in &rows {
                     let passes = match (test, &last) {
@@ -308,7 +308,7 @@ impl<'a> Finder<'a> {
                         found.push(*docnum);
                     }
                 }
-                if found.len() > FOUND_MAX {
+                if found.len() > POSTINGS_MAX {
                     return Ok(None);
                 }
                 match rows.last() {
@@ -317,7 +317,7 @@ impl<'a> Finder<'a> {
                 }
             }
         }
-        Ok(Some(in_order(found)))
+        Ok(Some(sorted_unique(found)))
     }
 
     /// A string that the index stores truncated counts as passing.
@@ -331,27 +331,27 @@ impl<'a> Finder<'a> {
     }
 
     /// The ranges of a spatial index that may contain matches; none if the region is not a valid geometry.
-    fn near_ranges(&self, near: &SpatialPredicate<'_>) -> Option<(u64, Vec<TermRange>)> {
-        let space = self.index.spatial(&near.path)?;
-        let ranges = match Geometry::parse(near.region, self.cx.geospatial) {
-            Ok(region) => cells::search(&region, near.distance, &space),
+    fn spatial_ranges(&self, spatial: &SpatialPredicate<'_>) -> Option<(u64, Vec<TermRange>)> {
+        let space = self.index.spatial(&spatial.path)?;
+        let ranges = match Geometry::parse(spatial.region, self.cx.geospatial) {
+            Ok(region) => cells::search(&region, spatial.distance, &space),
             Err(_) => Vec::new(),
         };
         let ranges = ranges.into_iter().map(|range| TermRange { from: range.from, to: range.to }).collect();
-        Some((spatial_id(&near.path), ranges))
+        Some((spatial_id(&spatial.path), ranges))
     }
 
     /// The range of a full-text index that has the rows of the term.
-    fn word_range(&self, word: &TermPredicate<'_>) -> Option<(u64, TermRange)> {
-        let language = self.index.full_text(&word.path).filter(|language| *language == word.language)?;
-        Some((full_text_id(&word.path, language), word_range(word.word)))
+    fn term_range(&self, term: &TermPredicate<'_>) -> Option<(u64, TermRange)> {
+        let language = self.index.full_text(&term.path).filter(|language| *language == term.language)?;
+        Some((full_text_id(&term.path, language), word_range(term.word)))
     }
 
-    fn find_near(&self, near: &SpatialPredicate<'_>, after: u64) -> Result<Option<PostingList>> {
-        match self.near_ranges(near) {
+    fn find_spatial(&self, spatial: &SpatialPredicate<'_>, after: u64) -> Result<Option<PostingList>> {
+        match self.spatial_ranges(spatial) {
             Some((path, ranges)) => {
                 let docnums = self.collect(path, &ranges, after, None)?;
-                Ok(docnums.map(|docnums| PostingList::by(IndexSpec::Spatial(near.path.clone()), docnums)))
+                Ok(docnums.map(|docnums| PostingList::from_index(IndexSpec::Spatial(spatial.path.clone()), docnums)))
             }
             None => Ok(None),
         }
@@ -369,8 +369,8 @@ fn whole_path() -> TermRange {
 }
 
 /// The range of index rows with matching values.
-pub fn span(what: &ValuePredicate<'_>) -> TermRange {
-    match what {
+pub fn value_range(predicate: &ValuePredicate<'_>) -> TermRange {
+    match predicate {
         ValuePredicate::Equal(value) => TermRange::exact(value),
         ValuePredicate::Range(low, high) => TermRange::range(as_ref(low), as_ref(high)),
         ValuePredicate::Prefix(text) => TermRange::prefix(text),
@@ -387,8 +387,8 @@ pub fn span(what: &ValuePredicate<'_>) -> TermRange {
 }
 
 /// The same for a component of a composite index, for predicates that are a range there.
-pub fn component_span(what: &ValuePredicate<'_>, descending: bool) -> Option<TermRange> {
-    match what {
+pub fn component_range(predicate: &ValuePredicate<'_>, descending: bool) -> Option<TermRange> {
+    match predicate {
         ValuePredicate::Range(low, high) => Some(TermRange::component_range(as_ref(low), as_ref(high), descending)),
         ValuePredicate::Prefix(text) => Some(TermRange::component_prefix(text, descending)),
         ValuePredicate::Equal(_) | ValuePredicate::Strings(_) | ValuePredicate::Type(_) | ValuePredicate::Defined => {
@@ -405,7 +405,7 @@ fn as_ref(bound: &Bound<Value>) -> Bound<&Value> {
     }
 }
 
-pub fn in_order(mut found: DocnumList) -> DocnumList {
+pub fn sorted_unique(mut found: DocnumList) -> DocnumList {
     found.sort_unstable();
     found.dedup();
     found

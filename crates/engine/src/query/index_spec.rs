@@ -27,14 +27,14 @@ impl IndexSpec {
     pub fn specs(&self) -> Vec<String> {
         match self {
             IndexSpec::Path(path) => vec![format!("{}/?", path_text(path))],
-            IndexSpec::Composite(index) => index.paths.iter().map(directed).collect(),
+            IndexSpec::Composite(index) => index.paths.iter().map(path_with_order).collect(),
             IndexSpec::Spatial(path) => vec![format!("{}/*", path_text(path))],
             IndexSpec::FullText(path) | IndexSpec::Vector(path) => vec![path_text(path)],
         }
     }
 
     /// Whether a predicate on the values at this path can use the index.
-    pub fn speaks_of(&self, steps: &[PathStep]) -> bool {
+    pub fn covers_path(&self, steps: &[PathStep]) -> bool {
         match self {
             IndexSpec::Composite(index) => index.paths.iter().any(|path| path.path.steps == steps),
             IndexSpec::Path(path) => path == steps,
@@ -43,7 +43,7 @@ impl IndexSpec {
     }
 }
 
-fn directed(path: &CompositePath) -> String {
+fn path_with_order(path: &CompositePath) -> String {
     let order = if path.order() == SortOrder::Descending { "DESC" } else { "ASC" };
     format!("{} {order}", path_text(&path.path.steps))
 }
@@ -67,10 +67,10 @@ impl Display for IndexSpec {
 const NAMED_MAX: usize = 4;
 
 /// `index /a/?, spatial index /loc`
-pub fn named(parts: &[IndexSpec]) -> String {
-    let mut names: Vec<String> = parts.iter().take(NAMED_MAX).map(IndexSpec::to_string).collect();
-    if parts.len() > NAMED_MAX {
-        names.push(format!("{} more", parts.len() - NAMED_MAX));
+pub fn index_names(indexes: &[IndexSpec]) -> String {
+    let mut names: Vec<String> = indexes.iter().take(NAMED_MAX).map(IndexSpec::to_string).collect();
+    if indexes.len() > NAMED_MAX {
+        names.push(format!("{} more", indexes.len() - NAMED_MAX));
     }
     names.join(", ")
 }

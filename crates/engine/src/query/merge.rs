@@ -14,22 +14,22 @@ use pleiad_sql::index_predicate::{IndexPredicate, OrderPath, TextAggregate, Text
 use pleiad_sql::run::{self, Finished, PageSize, PageStart, RowPipeline};
 use pleiad_storage::not_at_hand;
 
-use super::cursor::{CursorPosition, RangeCursor, WHOLE_ITEM, in_progress};
+use super::cursor::{CursorPosition, RangeCursor, WHOLE_ITEM, unfinished};
 use super::document::StoredItem;
-use super::index_lookup::{Finder, PostingList};
+use super::index_lookup::{IndexSearcher, PostingList};
 use super::page::PageTask;
 use super::page_cost::PageCost;
-use super::planner::{AccessPath, OrderStrategy, PlanRequest, choose};
+use super::planner::{AccessPath, OrderStrategy, PlanRequest, plan_slice};
 use super::reader::PartitionReader;
 use super::report::ScanStats;
 use super::route::{PartitionSlice, next_slice};
 use super::scan::{KeyPath, ScanEnd, SliceScan};
 use crate::Container;
-use crate::response::{PartitionLsn, place};
+use crate::response::{PartitionLsn, partition_lsn};
 
 /// The plan and the context that all slices of a page share.
 pub struct PageExecutor<'p> {
-    pub job: &'p PageTask,
+    pub task: &'p PageTask,
     pub container: &'p Container,
     pub block: &'p Block,
     pub condition: Option<IndexPredicate<'p>>,
@@ -37,8 +37,8 @@ pub struct PageExecutor<'p> {
     pub keys: Vec<KeyPath>,
     pub ordering: OrderStrategy,
     pub nearest: Option<VectorOrder<'p>>,
-    pub relevant: Option<TextScoreOrder<'p>>,
-    pub tallies: Option<Vec<TextAggregate<'p>>>,
+    pub text_score: Option<TextScoreOrder<'p>>,
+    pub text_aggregates: Option<Vec<TextAggregate<'p>>>,
     pub start: PageStart,
     pub size: PageSize,
 }
@@ -48,18 +48,18 @@ pub fn is_stream(block: &Block) -> bool {
 }
 
 impl<'p> PageExecutor<'p> {
-    pub(super) fn pass(&self) -> RowPipeline<'p> {
-        RowPipeline::new(self.block, self.job.context(), self.start.clone(), self.size)
+    pub(super) fn pipeline(&self) -> RowPipeline<'p> {
+        RowPipeline::new(self.block, self.task.context(), self.start.clone(), self.size)
     }
 
     /// A page that resumes after a truncated key resumes after the whole key, if the item with that key is unchanged.
-    pub fn complete(&mut self) -> Result<()> {
-        let run::ResumePoint::Key(mark) = &self.start.at else { return Ok(()) };
-        if mark.key().is_some() {
+    pub fn expand_resume_key(&mut self) -> Result<()> {
+        let run::ResumePoint::Key(resume_key) = &self.start.at else { return Ok(()) };
+        if resume_key.key().is_some() {
             return Ok(());
         }
-        let mut pass = self.pass();
-        let Some(docnum) = pass.begun_by(mark) else { return Ok(()) };
+        let mut pipeline = self.pipeline();
+        let Some(docnum) = pipeline.begun_by(resume_key) else { return Ok(()) };
         let mut whole = None;
         for partition in &self.container.partitions {
             if whole.is_some() {
@@ -67,10 +67,10 @@ impl<'p> PageExecutor<'p> {
             }
             let slice =
                 PartitionSlice { partition: partition.clone(), keys: partition.range.keys.clone(), point: None };
-            self.open(&slice)?.show(docnum, &mut |record| {
+            self.open(&slice)?.visit_one(docnum, &mut |record| {
                 let item =
                     StoredItem { container: self.container.rid, record, computed: &self.container.computed.queried };
-                whole = pass.completed(docnum, SlotValue::Item(&item), mark)?;
+                whole = pipeline.completed(docnum, SlotValue::Item(&item), resume_key)?;
                 Ok(())
             })?;
         }
@@ -81,7 +81,7 @@ impl<'p> PageExecutor<'p> {
     }
 
     /// The rows are materialised: another query reads all of them.
-    fn is_held(&self) -> bool {
+    fn is_materialized(&self) -> bool {
         self.size.rows == usize::MAX
     }
 
@@ -93,10 +93,10 @@ impl<'p> PageExecutor<'p> {
     }
 
     /// A query that reads no items runs from the beginning for every page: its rows come from its own text.
-    pub fn nothing(&self) -> Result<(Finished, Option<CursorPosition>)> {
-        let mut pass = self.pass();
-        pass.nothing()?;
-        let Finished { rows, next } = pass.finish(None)?;
+    pub fn run_constant(&self) -> Result<(Finished, Option<CursorPosition>)> {
+        let mut pipeline = self.pipeline();
+        pipeline.nothing()?;
+        let Finished { rows, next } = pipeline.finish(None)?;
         let given = rows.len() as u64;
         let next = next.map(|_| PageStart {
             skip: self.start.skip + given,
@@ -107,83 +107,86 @@ impl<'p> PageExecutor<'p> {
         Ok((Finished { rows, next }, at))
     }
 
-    pub fn stream(
+    pub fn run_sequential(
         &self,
-        stretches: Vec<RangeCursor>,
-        places: &mut Vec<PartitionLsn>,
-        tab: &mut PageCost,
+        cursors: Vec<RangeCursor>,
+        lsns: &mut Vec<PartitionLsn>,
+        cost: &mut PageCost,
         work: &mut ScanStats,
     ) -> Result<(Finished, Option<CursorPosition>)> {
-        let mut left = VecDeque::from(stretches);
-        let mut pass = self.pass();
-        while let Some((slice, stretch)) = next_slice(self.container, &mut left) {
-            let is_first = tab.is_empty();
-            let ended = match self.enter(&slice, tab) {
-                Ok(place) => {
-                    places.push(place);
-                    self.read(&slice, &stretch, &mut pass, tab, work)?
+        let mut remaining = VecDeque::from(cursors);
+        let mut pipeline = self.pipeline();
+        while let Some((slice, cursor)) = next_slice(self.container, &mut remaining) {
+            let is_first = cost.is_empty();
+            let ended = match self.enter(&slice, cost) {
+                Ok(lsn) => {
+                    lsns.push(lsn);
+                    self.run_slice(&slice, &cursor, &mut pipeline, cost, work)?
                 }
                 // The page returns the rows so far; the next page tries this partition again.
-                Err(Error { kind: Kind::Throttled { .. }, .. }) if !is_first && !self.is_held() => ScanEnd::Throttled,
+                Err(Error { kind: Kind::Throttled { .. }, .. }) if !is_first && !self.is_materialized() => {
+                    ScanEnd::Throttled
+                }
                 Err(error) => return Err(error),
             };
-            let (stretch, interrupted) = match ended {
+            let (cursor, interrupted) = match ended {
                 ScanEnd::Throttled => {
-                    let at = run::ResumePoint::Item { docnum: stretch.docnum, rows: stretch.rows };
-                    (stretch, Some(at))
+                    let at = run::ResumePoint::Item { docnum: cursor.docnum, rows: cursor.rows };
+                    (cursor, Some(at))
                 }
-                ScanEnd::Exhausted if !self.job.budget.is_over()? => continue,
+                ScanEnd::Exhausted if !self.task.deadline.is_elapsed()? => continue,
                 // The next page begins with the next slice: it makes progress, however little time it has.
-                ScanEnd::Exhausted => match left.pop_front() {
+                ScanEnd::Exhausted => match remaining.pop_front() {
                     Some(RangeCursor { keys, docnum, rows }) => {
                         (RangeCursor { keys, docnum, rows }, Some(run::ResumePoint::Item { docnum, rows }))
                     }
                     None => continue,
                 },
-                ScanEnd::Interrupted(docnum) => (stretch, Some(run::ResumePoint::Item { docnum, rows: WHOLE_ITEM })),
-                ScanEnd::Enough | ScanEnd::Unordered => (stretch, None),
+                ScanEnd::Interrupted(docnum) => (cursor, Some(run::ResumePoint::Item { docnum, rows: WHOLE_ITEM })),
+                ScanEnd::Enough | ScanEnd::Unordered => (cursor, None),
             };
-            let finished = pass.finish(interrupted)?;
-            let next = finished.next.as_ref().map(|start| stopped(start, stretch, left));
+            let finished = pipeline.finish(interrupted)?;
+            let next = finished.next.as_ref().map(|start| position_after(start, cursor, remaining));
             return Ok((finished, next));
         }
-        Ok((pass.finish(None)?, None))
+        Ok((pipeline.finish(None)?, None))
     }
 
-    fn read(
+    fn run_slice(
         &self,
         slice: &PartitionSlice,
-        stretch: &RangeCursor,
-        pass: &mut RowPipeline<'_>,
-        tab: &mut PageCost,
+        cursor: &RangeCursor,
+        pipeline: &mut RowPipeline<'_>,
+        cost: &mut PageCost,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
         let mut here = ScanStats::default();
-        let way = self.open(slice).and_then(|reader| self.choose(reader, slice, stretch.after(), false, &mut here));
-        let ended = way.and_then(|way| {
-            check_short(way.us)?;
-            pass.resume(stretch.docnum, stretch.rows);
-            self.feed(&way, slice, stretch.after(), &[], pass, &mut here)
+        let planned =
+            self.open(slice).and_then(|reader| self.plan_access(reader, slice, cursor.after(), false, &mut here));
+        let ended = planned.and_then(|planned| {
+            check_inline(planned.us)?;
+            pipeline.resume(cursor.docnum, cursor.rows);
+            self.scan(&planned, slice, cursor.after(), &[], pipeline, &mut here)
         });
-        tab.read(tab.last(), &here);
+        cost.add_work(cost.last(), &here);
         work.add(here);
         ended
     }
 
     /// Merges all slices into one page. Short work runs here; the rest on as many threads as there are cores.
     /// All slices or none: a page without the rows of one partition cannot be merged.
-    pub fn merged(
+    pub fn run_merged(
         &self,
         slices: Vec<PartitionSlice>,
-        places: &mut Vec<PartitionLsn>,
-        tab: &mut PageCost,
+        lsns: &mut Vec<PartitionLsn>,
+        cost: &mut PageCost,
         work: &mut ScanStats,
     ) -> Result<Finished> {
         for slice in &slices {
-            match self.enter(slice, tab) {
-                Ok(place) => places.push(place),
+            match self.enter(slice, cost) {
+                Ok(lsn) => lsns.push(lsn),
                 Err(error) => {
-                    std::mem::take(tab).leave(&self.job.meter);
+                    std::mem::take(cost).leave(&self.task.meter);
                     return Err(error);
                 }
             }
@@ -191,196 +194,196 @@ impl<'p> PageExecutor<'p> {
         let (mut sum, mut spent_us) = (None, 0.0);
         for (at, slice) in slices.iter().enumerate() {
             let mut here = ScanStats::default();
-            let rest = self.way(slice, &mut here).and_then(|way| {
+            let rest = self.plan_slice(slice, &mut here).and_then(|planned| {
                 // The slices after it are likely to take as long.
-                let us = spent_us + way.us * (slices.len() - at) as f64;
-                check_short(us)?;
-                if us > self.job.sharing.alone_us_max && (at + 1 < slices.len() || self.is_long(&way)) {
-                    return Ok(Some(way));
+                let us = spent_us + planned.us * (slices.len() - at) as f64;
+                check_inline(us)?;
+                if us > self.task.parallelism.serial_us_max && (at + 1 < slices.len() || self.is_long(&planned)) {
+                    return Ok(Some(planned));
                 }
-                spent_us += way.us;
-                self.add(&mut sum, slice, way, &mut here).map(|()| None)
+                spent_us += planned.us;
+                self.add_slice(&mut sum, slice, planned, &mut here).map(|()| None)
             });
-            if let Ok(Some(way)) = rest {
-                let (sum, works) = self.on_threads(sum, &slices[at..], way, here);
-                for (behind, here) in works {
-                    tab.read(at + behind, &here);
+            if let Ok(Some(planned)) = rest {
+                let (sum, stats) = self.run_parallel(sum, &slices[at..], planned, here);
+                for (offset, here) in stats {
+                    cost.add_work(at + offset, &here);
                     work.add(here);
                 }
                 return sum?.finish(None);
             }
-            tab.read(at, &here);
+            cost.add_work(at, &here);
             work.add(here);
             rest?;
         }
-        sum.unwrap_or_else(|| self.pass()).finish(None)
+        sum.unwrap_or_else(|| self.pipeline()).finish(None)
     }
 
-    fn add(
+    fn add_slice(
         &self,
         sum: &mut Option<RowPipeline<'p>>,
         slice: &PartitionSlice,
-        way: PlannedSlice,
+        planned: PlannedSlice,
         work: &mut ScanStats,
     ) -> Result<()> {
         match sum {
-            Some(pass) if pass.takes_more() => self.fill(pass, slice, way, work),
-            _ => merge(sum, self.slice(slice, way, work)?),
+            Some(pipeline) if pipeline.takes_more() => self.scan_into(pipeline, slice, planned, work),
+            _ => merge(sum, self.scan_slice(slice, planned, work)?),
         }
     }
 
     /// Plans a slice that is merged with others.
-    pub(super) fn way(&self, slice: &PartitionSlice, work: &mut ScanStats) -> Result<PlannedSlice> {
-        self.job.budget.check()?;
+    pub(super) fn plan_slice(&self, slice: &PartitionSlice, work: &mut ScanStats) -> Result<PlannedSlice> {
+        self.task.deadline.check()?;
         let reader = self.open(slice)?;
         if self.block.only_counts()
             && let Some(items) = reader.count(slice)?
         {
             let choice = AccessPath::ItemCount(items);
-            self.chose(slice, &choice, work);
+            self.record_plan(slice, &choice, work);
             return Ok(PlannedSlice { choice, us: 0.0, reader });
         }
-        if self.tallies.is_some()
-            && let Some(figures) = self.tallied(slice, &reader, work)?
+        if self.text_aggregates.is_some()
+            && let Some(figures) = self.text_counts(slice, &reader, work)?
         {
             let choice = AccessPath::TextCounts(figures);
-            self.chose(slice, &choice, work);
-            if self.job.query.tell.indexes {
-                work.used(slice.partition.range.id, self.tallied_parts());
+            self.record_plan(slice, &choice, work);
+            if self.task.query.report.indexes {
+                work.add_indexes(slice.partition.range.id, self.text_count_indexes());
             }
             return Ok(PlannedSlice { choice, us: 0.0, reader });
         }
         // DISTINCT reads all items anyway, in order or not.
-        self.choose(reader, slice, 0, !self.block.distinct, work)
+        self.plan_access(reader, slice, 0, !self.block.distinct, work)
     }
 
-    pub(super) fn slice(
+    pub(super) fn scan_slice(
         &self,
         slice: &PartitionSlice,
-        way: PlannedSlice,
+        planned: PlannedSlice,
         work: &mut ScanStats,
     ) -> Result<RowPipeline<'p>> {
-        let mut pass = self.pass();
-        self.fill(&mut pass, slice, way, work)?;
-        Ok(pass)
+        let mut pipeline = self.pipeline();
+        self.scan_into(&mut pipeline, slice, planned, work)?;
+        Ok(pipeline)
     }
 
-    fn fill(
+    fn scan_into(
         &self,
-        pass: &mut RowPipeline<'p>,
+        pipeline: &mut RowPipeline<'p>,
         slice: &PartitionSlice,
-        way: PlannedSlice,
+        planned: PlannedSlice,
         work: &mut ScanStats,
     ) -> Result<()> {
-        if let Some(hits) = self.hits(slice, &way)? {
-            return self.by_score(pass, slice, way, hits, work);
+        if let Some(hits) = self.hits(slice, &planned)? {
+            return self.scan_by_score(pipeline, slice, planned, hits, work);
         }
-        pass.expect_order(matches!(way.choice, AccessPath::OrderedScan(_) | AccessPath::VectorScan(_)));
-        if self.feed(&way, slice, 0, &[], pass, work)? == ScanEnd::Unordered {
+        pipeline.expect_order(matches!(planned.choice, AccessPath::OrderedScan(_) | AccessPath::VectorScan(_)));
+        if self.scan(&planned, slice, 0, &[], pipeline, work)? == ScanEnd::Unordered {
             // Items that were already read give the same rows again: the reader keeps its snapshot.
-            pass.expect_order(false);
-            let way = self.choose(way.reader, slice, 0, false, work)?;
-            self.feed(&way, slice, 0, &[], pass, work)?;
+            pipeline.expect_order(false);
+            let planned = self.plan_access(planned.reader, slice, 0, false, work)?;
+            self.scan(&planned, slice, 0, &[], pipeline, work)?;
         }
         Ok(())
     }
 
     /// The LSN is taken before the partition is read, so that the session token never claims more than was read.
-    fn enter(&self, slice: &PartitionSlice, tab: &mut PageCost) -> Result<PartitionLsn> {
-        let place = place(&slice.partition);
-        if self.job.moment.is_some() {
-            tab.within();
-            return Ok(place);
+    fn enter(&self, slice: &PartitionSlice, cost: &mut PageCost) -> Result<PartitionLsn> {
+        let lsn = partition_lsn(&slice.partition);
+        if self.task.transaction.is_some() {
+            cost.add_unmetered();
+            return Ok(lsn);
         }
-        self.job.session.as_ref().map_or(Ok(()), |session| session.check(&slice.partition))?;
-        tab.enter(&self.job.meter, &self.job.at, &slice.partition)?;
-        Ok(place)
+        self.task.session.as_ref().map_or(Ok(()), |session| session.check(&slice.partition))?;
+        cost.enter(&self.task.meter, &self.task.at, &slice.partition)?;
+        Ok(lsn)
     }
 
     fn open(&self, slice: &PartitionSlice) -> Result<PartitionReader> {
         PartitionReader::open(
             slice,
             &self.container.schema,
-            self.job.at.expiry(),
-            &self.job.handle,
-            self.job.moment.as_ref(),
+            self.task.at.expiry(),
+            &self.task.handle,
+            self.task.transaction.as_ref(),
         )
     }
 
-    fn choose(
+    fn plan_access(
         &self,
         reader: PartitionReader,
         slice: &PartitionSlice,
         after: u64,
-        may_walk: bool,
+        may_scan_in_order: bool,
         work: &mut ScanStats,
     ) -> Result<PlannedSlice> {
         let began = Instant::now();
-        let may_walk = may_walk && !reader.has_own();
-        let context = self.job.context();
+        let may_scan_in_order = may_scan_in_order && !reader.has_overlay();
+        let context = self.task.context();
         let (choice, us) = {
             let index = self.container.schema.usable_index();
-            let finder = Finder::new(&reader, index, &context, &self.job.budget);
+            let searcher = IndexSearcher::new(&reader, index, &context, &self.task.deadline);
             let (condition, size) = (self.condition.as_ref(), self.size);
             let (ordering, start) = (&self.ordering, &self.start);
             let nearest = self.nearest.as_ref();
-            let question = PlanRequest { slice, condition, ordering, nearest, start, size, may_walk, after };
-            choose(&finder, &question)?
+            let request = PlanRequest { slice, condition, ordering, nearest, start, size, may_scan_in_order, after };
+            plan_slice(&searcher, &request)?
         };
         let choice = match choice {
-            choice if !reader.has_own() => choice,
+            choice if !reader.has_overlay() => choice,
             AccessPath::IndexLookup(found) => {
-                let docnums = reader.with_own(slice, Some(found.docnums), after)?;
+                let docnums = reader.with_overlay(slice, Some(found.docnums), after)?;
                 AccessPath::IndexLookup(PostingList { docnums, ..found })
             }
-            AccessPath::KeyRange(docnums) => AccessPath::KeyRange(reader.with_own(slice, Some(docnums), after)?),
-            _ => AccessPath::KeyRange(reader.with_own(slice, None, after)?),
+            AccessPath::KeyRange(docnums) => AccessPath::KeyRange(reader.with_overlay(slice, Some(docnums), after)?),
+            _ => AccessPath::KeyRange(reader.with_overlay(slice, None, after)?),
         };
         work.looking_up += began.elapsed();
-        self.chose(slice, &choice, work);
+        self.record_plan(slice, &choice, work);
         Ok(PlannedSlice { choice, us, reader })
     }
 
     /// Names of indexes are recorded on request only: they take a little time, which short queries do not have.
-    fn chose(&self, slice: &PartitionSlice, choice: &AccessPath, work: &mut ScanStats) {
-        work.chose(choice);
-        if self.job.query.tell.indexes {
-            work.went(slice.partition.range.id, choice);
+    fn record_plan(&self, slice: &PartitionSlice, choice: &AccessPath, work: &mut ScanStats) {
+        work.record_plan(choice);
+        if self.task.query.report.indexes {
+            work.record_path(slice.partition.range.id, choice);
         }
     }
 
-    pub(super) fn feed(
+    pub(super) fn scan(
         &self,
-        way: &PlannedSlice,
+        planned: &PlannedSlice,
         slice: &PartitionSlice,
         after: u64,
         seen: &[u64],
-        pass: &mut RowPipeline<'_>,
+        pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
-        self.feeder(way, slice, seen).run(&way.choice, after, pass, work)
+        self.slice_scan(planned, slice, seen).run(&planned.choice, after, pipeline, work)
     }
 
-    pub(super) fn feeder<'f>(
+    pub(super) fn slice_scan<'f>(
         &'f self,
-        way: &'f PlannedSlice,
+        planned: &'f PlannedSlice,
         slice: &'f PartitionSlice,
         seen: &'f [u64],
     ) -> SliceScan<'f> {
         SliceScan {
-            reader: &way.reader,
+            reader: &planned.reader,
             slice,
             container: self.container.rid,
             computed: &self.container.computed.queried,
             schema: &self.container.schema,
-            budget: &self.job.budget,
+            deadline: &self.task.deadline,
             order: &self.keys,
             nearest: self.nearest.as_ref(),
             start: &self.start,
             wanted: self.wanted(),
             seen,
             may_end_early: is_stream(self.block),
-            times: self.job.query.tell.times,
+            times: self.task.query.report.times,
         }
     }
 }
@@ -393,10 +396,10 @@ pub(super) struct PlannedSlice {
 }
 
 /// Shorter work is not worth a change of threads.
-const AT_HAND_US_MAX: f64 = 500.0;
+const INLINE_US_MAX: f64 = 500.0;
 
-fn check_short(us: f64) -> Result<()> {
-    if us > AT_HAND_US_MAX { not_at_hand() } else { Ok(()) }
+fn check_inline(us: f64) -> Result<()> {
+    if us > INLINE_US_MAX { not_at_hand() } else { Ok(()) }
 }
 
 /// Determined once: the operating system reads it from files.
@@ -407,20 +410,20 @@ pub fn cores() -> usize {
 
 /// Pipelines are merged in the order of their slices, whichever is ready first: lists and sums of fractions depend on
 /// it.
-pub(super) fn merge<'p>(sum: &mut Option<RowPipeline<'p>>, pass: RowPipeline<'p>) -> Result<()> {
+pub(super) fn merge<'p>(sum: &mut Option<RowPipeline<'p>>, pipeline: RowPipeline<'p>) -> Result<()> {
     match sum {
-        Some(sum) => sum.merge(pass),
+        Some(sum) => sum.merge(pipeline),
         none => {
-            *none = Some(pass);
+            *none = Some(pipeline);
             Ok(())
         }
     }
 }
 
-fn stopped(start: &PageStart, stretch: RangeCursor, left: VecDeque<RangeCursor>) -> CursorPosition {
+fn position_after(start: &PageStart, cursor: RangeCursor, remaining: VecDeque<RangeCursor>) -> CursorPosition {
     let (docnum, rows) = match start.at {
         run::ResumePoint::Item { docnum, rows } => (docnum, rows),
-        _ => (stretch.docnum, stretch.rows),
+        _ => (cursor.docnum, cursor.rows),
     };
-    CursorPosition::Stretches(in_progress(RangeCursor { docnum, rows, ..stretch }, left))
+    CursorPosition::Ranges(unfinished(RangeCursor { docnum, rows, ..cursor }, remaining))
 }

@@ -26,12 +26,12 @@ use pleiad_sql::{Parameters, check};
 use pleiad_storage::{at_hand, has_given_up, not_at_hand, waiting_here};
 use tokio::runtime::Handle;
 
-use super::cursor::{CursorPosition, QueryCursor, RangeCursor, is_begun, left};
+use super::cursor::{CursorPosition, QueryCursor, RangeCursor, overlaps, remaining};
 use super::functions::UserDefined;
 use super::merge::{PageExecutor, cores, is_stream};
 use super::page_cost::PageCost;
 use super::parallel::Parallelism;
-use super::planner::ordering;
+use super::planner::order_strategy;
 use super::reader::TransactionSnapshot;
 use super::report::{IndexNeeds, QueryReport, ScanStats};
 use super::route::{self, slices};
@@ -53,7 +53,7 @@ pub struct ItemQuery {
     pub across: CrossPartition,
     pub size: PageSize,
     pub from: Option<QueryCursor>,
-    pub tell: ReportOptions,
+    pub report: ReportOptions,
     /// `ORDER BY` without an index may sort.
     pub enable_scan: bool,
 }
@@ -96,11 +96,11 @@ const SHORT_TEXT_BYTES: usize = 4 << 10;
 const ROW_BYTES_MAX: usize = 64 << 20;
 
 /// All rows, for another query that reads them, as long as they fit into this much memory.
-pub(super) const HELD: PageSize = PageSize { rows: usize::MAX, bytes: 64 << 20 };
+pub(super) const MATERIALIZED: PageSize = PageSize { rows: usize::MAX, bytes: 64 << 20 };
 
 /// How many queries run at the same time; others wait for a permit. More than there are cores, because some wait for
 /// the disk.
-pub(crate) fn at_once() -> usize {
+pub(crate) fn queries_max() -> usize {
     cores().saturating_mul(8).max(16)
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn at_once() -> usize {
 pub struct PageDeadline {
     env: Arc<dyn Env>,
     started_ms: u64,
-    signs: Arc<CancelFlags>,
+    flags: Arc<CancelFlags>,
 }
 
 /// Flags that all threads of a page see.
@@ -125,29 +125,29 @@ impl PageDeadline {
     /// Starts the clock. Only a `CancelOnDrop` can cancel the page.
     pub fn begin(env: Arc<dyn Env>) -> PageDeadline {
         let started_ms = env.now_ms();
-        PageDeadline { env, started_ms, signs: Arc::default() }
+        PageDeadline { env, started_ms, flags: Arc::default() }
     }
 
     /// Whether the time had elapsed at the last check, which may have been inside an item that takes long to evaluate.
     pub fn is_late(&self) -> bool {
-        self.signs.late.load(Atomic::Relaxed)
+        self.flags.late.load(Atomic::Relaxed)
     }
 
     /// Whether the time has elapsed: a page can end here.
-    pub fn is_over(&self) -> Result<bool> {
+    pub fn is_elapsed(&self) -> Result<bool> {
         self.check()?;
         Ok(self.spent_ms() >= PAGE_MS)
     }
 
     /// Fails if the client no longer waits, or has waited too long.
     pub fn check(&self) -> Result<()> {
-        if self.signs.abandoned.load(Atomic::Relaxed) {
+        if self.flags.abandoned.load(Atomic::Relaxed) {
             return Err(Error::unavailable("the client went away"));
         }
         match self.spent_ms() {
             ..PAGE_MS => Ok(()),
             PAGE_MS..WHOLE_PAGE_MS => {
-                self.signs.late.store(true, Atomic::Relaxed);
+                self.flags.late.store(true, Atomic::Relaxed);
                 Ok(())
             }
             _ => Err(Error::new(Kind::TimedOut, TOO_LONG)),
@@ -188,42 +188,42 @@ impl Engine {
         let query = Arc::new(query);
         let mut at = at.clone();
         for _ in 0..CONTAINER_CHANGES_MAX {
-            let answer = self.query_under(&at, &query, session).await;
+            let answer = self.run_page(&at, &query, session).await;
             if !matches!(&answer.result, Err(Error { kind: Kind::Outdated, .. })) {
                 return answer;
             }
-            self.catalog.settled().await;
+            self.catalog.changes_published().await;
             at = match self.admit(ContainerName::Rid(at.container.rid), None) {
                 Ok(newer) => newer.in_class(at.class),
-                Err(error) => return EngineResponse::refused(error),
+                Err(error) => return EngineResponse::failed(error),
             };
         }
-        EngineResponse::refused(Error::new(Kind::RetryWith, "The container is changing all the time. Try again."))
+        EngineResponse::failed(Error::new(Kind::RetryWith, "The container is changing all the time. Try again."))
     }
 
-    async fn query_under(
+    async fn run_page(
         &self,
         at: &Admitted,
         query: &Arc<ItemQuery>,
         session: Option<&SessionToken>,
     ) -> EngineResponse<QueryPage> {
-        let budget = PageDeadline::begin(self.env.clone());
-        let waiting = CancelOnDrop(budget.signs.clone());
-        let job = PageTask {
+        let deadline = PageDeadline::begin(self.env.clone());
+        let cancel_on_drop = CancelOnDrop(deadline.flags.clone());
+        let task = PageTask {
             at: at.clone(),
             meter: self.meter.clone(),
             query: query.clone(),
             session: session.cloned(),
-            budget,
+            deadline,
             scripts: self.scripts.clone(),
             functions: OnceLock::new(),
             started_ms: self.now_ms(),
             handle: Handle::current(),
-            sharing: self.catalog.limits().sharing,
-            moment: None,
+            parallelism: self.catalog.limits().parallelism,
+            transaction: None,
         };
         if query.text.len() <= SHORT_TEXT_BYTES
-            && let Some(answer) = at_hand(|| job.run())
+            && let Some(answer) = at_hand(|| task.run())
         {
             return answer;
         }
@@ -231,11 +231,11 @@ impl Engine {
         let permit = self.query_permits.clone().acquire_owned().await;
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            waiting_here(|| job.run())
+            waiting_here(|| task.run())
         });
         let done = done.await;
-        drop(waiting);
-        done.unwrap_or_else(|_| EngineResponse::refused(Error::internal("a query stopped unexpectedly")))
+        drop(cancel_on_drop);
+        done.unwrap_or_else(|_| EngineResponse::failed(Error::internal("a query stopped unexpectedly")))
     }
 }
 
@@ -245,15 +245,15 @@ pub(super) struct PageTask {
     pub meter: Meter,
     pub query: Arc<ItemQuery>,
     pub session: Option<SessionToken>,
-    pub budget: PageDeadline,
+    pub deadline: PageDeadline,
     pub scripts: Interpreters,
     /// The functions that the text calls by `udf.`, looked up before the first row.
     pub functions: OnceLock<UserDefined>,
     pub started_ms: u64,
     pub handle: Handle,
-    pub sharing: Parallelism,
+    pub parallelism: Parallelism,
     /// Set inside a transaction.
-    pub moment: Option<TransactionSnapshot>,
+    pub transaction: Option<TransactionSnapshot>,
 }
 
 /// Which rows of a query to return.
@@ -270,33 +270,33 @@ pub(super) struct PageRequest<'p> {
 
 impl PageTask {
     pub(super) fn run(&self) -> EngineResponse<QueryPage> {
-        let mut places = Vec::new();
-        let mut tab = PageCost::default();
-        let answer = match self.page(&mut places, &mut tab) {
+        let mut lsns = Vec::new();
+        let mut cost = PageCost::default();
+        let answer = match self.page(&mut lsns, &mut cost) {
             Ok(mut page) => {
                 page.report.advice = self.advice();
-                let charge_ru = tab.pay(&self.meter, &self.at, price::rows(page.rows.bytes()) + self.functions_ru());
+                let charge_ru = cost.pay(&self.meter, &self.at, price::rows(page.rows.bytes()) + self.functions_ru());
                 EngineResponse::priced(Ok(page), charge_ru)
             }
-            Err(error) => self.failed(error, tab),
+            Err(error) => self.failed(error, cost),
         };
-        match places.last() {
-            Some(place) => answer.at(*place),
+        match lsns.last() {
+            Some(lsn) => answer.served_by(*lsn),
             None => answer,
         }
     }
 
     /// What was read before the failure is charged, unless the query is retried.
-    fn failed(&self, error: Error, tab: PageCost) -> EngineResponse<QueryPage> {
-        if tab.is_empty() || error.kind == Kind::Outdated || has_given_up() {
-            tab.leave(&self.meter);
-            return EngineResponse::refused(error);
+    fn failed(&self, error: Error, cost: PageCost) -> EngineResponse<QueryPage> {
+        if cost.is_empty() || error.kind == Kind::Outdated || has_given_up() {
+            cost.leave(&self.meter);
+            return EngineResponse::failed(error);
         }
-        let charge_ru = tab.pay(&self.meter, &self.at, self.functions_ru()).max(price::MISS_RU);
+        let charge_ru = cost.pay(&self.meter, &self.at, self.functions_ru()).max(price::MISS_RU);
         EngineResponse::priced(Err(error), charge_ru)
     }
 
-    fn page(&self, places: &mut Vec<PartitionLsn>, tab: &mut PageCost) -> Result<QueryPage> {
+    fn page(&self, lsns: &mut Vec<PartitionLsn>, cost: &mut PageCost) -> Result<QueryPage> {
         let bind = Bind {
             parameters: &self.query.parameters,
             geospatial: self.at.container.definition.geospatial,
@@ -310,25 +310,25 @@ impl PageTask {
         let counts = check::check_parameters(select, bind.parameters, &self.query.text)?;
         self.find_functions(select)?;
         // A client that fuses component queries reads no further than the first page of each.
-        let size = if is_component(select) { HELD } else { self.query.size };
+        let size = if is_component(select) { MATERIALIZED } else { self.query.size };
         let (scope, across) = (&self.query.scope, self.query.across);
         let page = PageRequest { bind, scope, across, from: self.query.from.as_ref(), size, began };
         if let Some(hybrid) = Hybrid::of(select, &self.query.text, bind, counts, Reading::Sorted)? {
             not_at_hand()?;
-            return self.ranked(&hybrid, select, page, places, tab);
+            return self.run_hybrid_search(&hybrid, select, page, lsns, cost);
         }
         match stages(select) {
             Some(stages) => {
                 not_at_hand()?;
-                self.staged(&stages, page, places, tab)
+                self.run_derived_table(&stages, page, lsns, cost)
             }
-            None => self.read(select, &*statement.block(&self.query.text, bind)?, page, places, tab),
+            None => self.read(select, &*statement.block(&self.query.text, bind)?, page, lsns, cost),
         }
     }
 
     /// Advice comes with the first page only.
     fn advice(&self) -> Vec<&'static str> {
-        if !self.query.tell.advice || self.query.from.is_some() {
+        if !self.query.report.advice || self.query.from.is_some() {
             return Vec::new();
         }
         statement_cache::read(&self.query.text).map_or(Vec::new(), |statement| advice(&statement.select))
@@ -355,8 +355,8 @@ impl PageTask {
         select: &Select,
         block: &Block,
         page: PageRequest<'_>,
-        places: &mut Vec<PartitionLsn>,
-        tab: &mut PageCost,
+        lsns: &mut Vec<PartitionLsn>,
+        cost: &mut PageCost,
     ) -> Result<QueryPage> {
         let mut work = ScanStats::default();
         let container = &*self.at.container;
@@ -364,14 +364,14 @@ impl PageTask {
         if !block.is_simple() {
             not_at_hand()?;
         }
-        let plan = route::plan(&self.at, page.scope, select, page.bind, page.across)?;
-        let whole = || CursorPosition::Stretches(plan.stretches.iter().cloned().map(RangeCursor::whole).collect());
+        let routed = route::routed_ranges(&self.at, page.scope, select, page.bind, page.across)?;
+        let whole = || CursorPosition::Ranges(routed.ranges.iter().cloned().map(RangeCursor::whole).collect());
         let cursor = self.cursor(select, block, page.from, whole)?;
         let order = index_predicate::order_paths(block);
         let usable = container.schema.usable_index();
-        let ordering = ordering(block, order.as_deref(), usable, self.query.enable_scan)?;
-        let mut shared = PageExecutor {
-            job: self,
+        let ordering = order_strategy(block, order.as_deref(), usable, self.query.enable_scan)?;
+        let mut executor = PageExecutor {
+            task: self,
             container,
             block,
             condition: index_predicate::condition(block),
@@ -379,28 +379,28 @@ impl PageTask {
             order: order.unwrap_or_default(),
             ordering,
             nearest: index_predicate::nearest(block),
-            relevant: index_predicate::relevant(block),
-            tallies: index_predicate::tallies(block),
+            text_score: index_predicate::relevant(block),
+            text_aggregates: index_predicate::tallies(block),
             start: cursor.start(),
             size: page.size,
         };
-        shared.complete()?;
-        let stretches = match &cursor.at {
-            CursorPosition::Stretches(stretches) if page.from.is_some() => {
-                let of_key = plan.is_one_key || matches!(page.scope, FeedRange::PartitionKey(_));
-                if of_key && !stretches.is_empty() && !is_begun(&plan.stretches, stretches) {
+        executor.expand_resume_key()?;
+        let cursors = match &cursor.at {
+            CursorPosition::Ranges(cursors) if page.from.is_some() => {
+                let of_key = routed.is_one_key || matches!(page.scope, FeedRange::PartitionKey(_));
+                if of_key && !cursors.is_empty() && !overlaps(&routed.ranges, cursors) {
                     return Err(other_query());
                 }
-                left(&plan.stretches, stretches)
+                remaining(&routed.ranges, cursors)
             }
-            _ => plan.stretches.iter().cloned().map(RangeCursor::whole).collect(),
+            _ => routed.ranges.iter().cloned().map(RangeCursor::whole).collect(),
         };
         let (finished, next) = if !block.reads_items {
-            shared.nothing()?
+            executor.run_constant()?
         } else if is_stream(block) {
-            shared.stream(stretches, places, tab, &mut work)?
+            executor.run_sequential(cursors, lsns, cost, &mut work)?
         } else {
-            let finished = shared.merged(slices(container, stretches), places, tab, &mut work)?;
+            let finished = executor.run_merged(slices(container, cursors), lsns, cost, &mut work)?;
             let next = finished.next.as_ref().map(next_at);
             (finished, next)
         };
@@ -413,19 +413,19 @@ impl PageTask {
         });
         let calling = self.functions.get().map_or(Duration::ZERO, UserDefined::took);
         let report = QueryReport { calling, ..QueryReport::new(&work, &finished.rows) };
-        if !self.query.tell.indexes {
+        if !self.query.report.indexes {
             return Ok(QueryPage { rows: finished.rows, next, report });
         }
-        let asked = IndexNeeds {
-            condition: shared.condition.as_ref(),
-            order: &shared.order,
-            ordering: &shared.ordering,
-            nearest: shared.nearest.as_ref(),
-            relevant: shared.relevant.as_ref(),
+        let needs = IndexNeeds {
+            condition: executor.condition.as_ref(),
+            order: &executor.order,
+            ordering: &executor.ordering,
+            nearest: executor.nearest.as_ref(),
+            text_score: executor.text_score.as_ref(),
         };
-        let report = report.with_indexes(&work, &asked, usable);
+        let report = report.with_indexes(&work, &needs, usable);
         let report = match &container.schema.key {
-            Some(key) if plan.is_one_key => report.with_keys(key.paths.iter().map(|path| path.as_str())),
+            Some(key) if routed.is_one_key => report.with_keys(key.paths.iter().map(|path| path.as_str())),
             _ => report,
         };
         Ok(QueryPage { rows: finished.rows, next, report })
@@ -449,12 +449,12 @@ impl PageTask {
 
     pub(super) fn context(&self) -> Context<'_> {
         Context {
-            env: self.budget.env.as_ref(),
+            env: self.deadline.env.as_ref(),
             started_ms: self.started_ms,
             geospatial: self.at.container.definition.geospatial,
             user_functions: self.functions.get().map(|functions| functions as &dyn UserFunctions),
             room: MemoryBudget::new(ROW_BYTES_MAX),
-            watch: Some(&self.budget),
+            watch: Some(&self.deadline),
         }
     }
 
@@ -499,7 +499,7 @@ pub(super) fn other_query() -> Error {
 
 fn next_at(start: &PageStart) -> CursorPosition {
     match &start.at {
-        run::ResumePoint::Key(mark) => CursorPosition::Key(mark.clone()),
+        run::ResumePoint::Key(resume_key) => CursorPosition::Key(resume_key.clone()),
         run::ResumePoint::Row(rows) => CursorPosition::Row(*rows),
         // A page from the beginning that skipped rows and returned none.
         run::ResumePoint::Beginning | run::ResumePoint::Item { .. } => CursorPosition::Row(0),

@@ -14,7 +14,7 @@ use crate::meter::{Meter, Visit};
 
 #[derive(Default)]
 pub struct PageCost {
-    parts: Vec<PartitionCost>,
+    partitions: Vec<PartitionCost>,
 }
 
 struct PartitionCost {
@@ -26,49 +26,49 @@ struct PartitionCost {
 
 impl PageCost {
     pub fn is_empty(&self) -> bool {
-        self.parts.is_empty()
+        self.partitions.is_empty()
     }
 
     /// Admits the request at one more partition; `add_work` adds what it reads there.
     pub fn enter(&mut self, meter: &Meter, at: &Admitted, partition: &Arc<Partition>) -> Result<()> {
         let visit = meter.enter(at, partition.clone())?;
-        self.parts.push(PartitionCost { visit: Some(visit), charge_ru: 0.0 });
+        self.partitions.push(PartitionCost { visit: Some(visit), charge_ru: 0.0 });
         Ok(())
     }
 
     /// Adds a partition at which the request is already admitted.
-    pub fn within(&mut self) {
-        self.parts.push(PartitionCost { visit: None, charge_ru: 0.0 });
+    pub fn add_unmetered(&mut self) {
+        self.partitions.push(PartitionCost { visit: None, charge_ru: 0.0 });
     }
 
     /// Adds the charge of what was read at the partition in this position.
-    pub fn read(&mut self, at: usize, work: &ScanStats) {
-        if let Some(part) = self.parts.get_mut(at) {
-            part.charge_ru += price::query(work.items, work.item_bytes, work.index_rows);
+    pub fn add_work(&mut self, at: usize, work: &ScanStats) {
+        if let Some(partition) = self.partitions.get_mut(at) {
+            partition.charge_ru += price::query(work.items, work.item_bytes, work.index_rows);
         }
     }
 
     /// Adds the cost of another query of the same page.
-    pub fn absorb(&mut self, other: PageCost) {
-        self.parts.extend(other.parts);
+    pub fn append(&mut self, other: PageCost) {
+        self.partitions.extend(other.partitions);
     }
 
     pub fn last(&self) -> usize {
-        self.parts.len().saturating_sub(1)
+        self.partitions.len().saturating_sub(1)
     }
 
     /// Cancels all admissions: nothing was done at any partition.
     pub fn leave(self, meter: &Meter) {
-        self.parts.into_iter().filter_map(|part| part.visit).for_each(|visit| meter.leave(visit));
+        self.partitions.into_iter().filter_map(|partition| partition.visit).for_each(|visit| meter.leave(visit));
     }
 
     /// Settles with all partitions; returns the total charge. `rows_ru` is the charge for the returned rows.
     pub fn pay(self, meter: &Meter, at: &Admitted, rows_ru: f64) -> f64 {
-        if self.parts.is_empty() {
+        if self.partitions.is_empty() {
             return at.read_ru(price::QUERY_RU + rows_ru);
         }
-        let read_ru: f64 = self.parts.iter().map(|part| part.charge_ru).sum();
-        for PartitionCost { visit, charge_ru } in self.parts {
+        let read_ru: f64 = self.partitions.iter().map(|partition| partition.charge_ru).sum();
+        for PartitionCost { visit, charge_ru } in self.partitions {
             let share_ru = charge_ru + rows_ru * charge_ru / read_ru.max(price::QUERY_RU);
             if let Some(visit) = visit {
                 meter.pay(visit, at.read_ru(share_ru), None);

@@ -29,15 +29,16 @@ use super::route::PartitionSlice;
 #[derive(Clone, Copy, Debug)]
 pub struct Parallelism {
     /// Cheaper work runs on one thread; estimated microseconds.
-    pub alone_us_max: f64,
+    pub serial_us_max: f64,
     /// Docnums in a morsel of a full scan.
-    pub docnums: u64,
+    pub docnums_per_morsel: u64,
     /// Items in a morsel of a posting list.
-    pub found: usize,
+    pub postings_per_morsel: usize,
 }
 
 impl Parallelism {
-    pub const USUAL: Parallelism = Parallelism { alone_us_max: 1_000.0, docnums: 1 << 16, found: 4 << 10 };
+    pub const DEFAULT: Parallelism =
+        Parallelism { serial_us_max: 1_000.0, docnums_per_morsel: 1 << 16, postings_per_morsel: 4 << 10 };
 }
 
 /// The part of an access path that one worker scans.
@@ -46,14 +47,14 @@ pub enum Morsel {
     /// Of a full scan: the items after one docnum, up to another.
     Docnums { after: u64, upto: u64 },
     /// Of a posting list, by position.
-    Found(Range<usize>),
+    Postings(Range<usize>),
 }
 
 impl PlannedSlice {
-    fn is_long(&self, sharing: &Parallelism) -> bool {
+    fn is_long(&self, parallelism: &Parallelism) -> bool {
         match &self.choice {
-            AccessPath::FullScan => self.reader.items() > sharing.docnums,
-            choice => choice.docnums().is_some_and(|docnums| docnums.len() > sharing.found),
+            AccessPath::FullScan => self.reader.items() > parallelism.docnums_per_morsel,
+            choice => choice.docnums().is_some_and(|docnums| docnums.len() > parallelism.postings_per_morsel),
         }
     }
 }
@@ -61,50 +62,50 @@ impl PlannedSlice {
 /// A slice that workers take morsel by morsel.
 struct MorselSource {
     slice: usize,
-    way: Arc<PlannedSlice>,
+    planned: Arc<PlannedSlice>,
     /// Number of morsels taken, and the docnum or position up to which they reach.
     taken: usize,
     upto: u64,
 }
 
 impl MorselSource {
-    fn next(&mut self, sharing: &Parallelism) -> Result<Option<Morsel>> {
-        let piece = match &self.way.choice {
-            AccessPath::FullScan => self.next_docnums(sharing.docnums)?,
+    fn next(&mut self, parallelism: &Parallelism) -> Result<Option<Morsel>> {
+        let morsel = match &self.planned.choice {
+            AccessPath::FullScan => self.next_docnums(parallelism.docnums_per_morsel)?,
             choice => {
                 let found = choice.docnums().map_or(0, <[u64]>::len);
-                self.next_found(sharing.found, found)
+                self.next_postings(parallelism.postings_per_morsel, found)
             }
         };
-        self.taken += usize::from(piece.is_some());
-        Ok(piece)
+        self.taken += usize::from(morsel.is_some());
+        Ok(morsel)
     }
 
     /// Docnums have gaps, and some gaps are wide: every morsel has at least one item.
     fn next_docnums(&mut self, width: u64) -> Result<Option<Morsel>> {
-        let Some(first) = self.way.reader.first_behind(self.upto)? else { return Ok(None) };
+        let Some(first) = self.planned.reader.first_after(self.upto)? else { return Ok(None) };
         let upto = (first / width + 1).saturating_mul(width) - 1;
         let after = std::mem::replace(&mut self.upto, upto);
         Ok(Some(Morsel::Docnums { after, upto }))
     }
 
-    fn next_found(&mut self, width: usize, all: usize) -> Option<Morsel> {
+    fn next_postings(&mut self, width: usize, all: usize) -> Option<Morsel> {
         let from = usize::try_from(self.upto).ok().filter(|from| *from < all)?;
         let upto = from.saturating_add(width).min(all);
         self.upto = upto as u64;
-        Some(Morsel::Found(from..upto))
+        Some(Morsel::Postings(from..upto))
     }
 }
 
 enum ScanTask {
     Slice(usize),
-    Piece { slice: usize, number: usize, way: Arc<PlannedSlice>, piece: Morsel },
+    Morsel { slice: usize, number: usize, planned: Arc<PlannedSlice>, morsel: Morsel },
 }
 
 /// The slices and morsels to scan, and the results.
 struct WorkQueue<'t, 'p> {
     slices: &'t [PartitionSlice],
-    sharing: Parallelism,
+    parallelism: Parallelism,
     state: Mutex<QueueState<'p>>,
     progress: Condvar,
 }
@@ -114,28 +115,28 @@ struct QueueState<'p> {
     /// The first slice that no worker has taken.
     next: usize,
     /// Slices that a worker is planning: they may turn out to be long.
-    in_question: usize,
-    cuts: VecDeque<MorselSource>,
+    unplanned: usize,
+    sources: VecDeque<MorselSource>,
     sum: Option<RowPipeline<'p>>,
     /// The slice and the morsel to merge next.
-    due: (usize, usize),
+    next_merge: (usize, usize),
     /// How many morsels a slice has, once that is known.
-    pieces: BTreeMap<usize, usize>,
-    waiting: BTreeMap<(usize, usize), RowPipeline<'p>>,
-    works: BTreeMap<usize, ScanStats>,
+    morsel_counts: BTreeMap<usize, usize>,
+    pending: BTreeMap<(usize, usize), RowPipeline<'p>>,
+    stats: BTreeMap<usize, ScanStats>,
     /// A worker failed: there will be no result.
     failed: bool,
 }
 
 impl<'p> QueueState<'p> {
-    fn merge_due(&mut self) -> Result<()> {
+    fn merge_ready(&mut self) -> Result<()> {
         loop {
-            let (slice, piece) = self.due;
-            if let Some(pass) = self.waiting.remove(&self.due) {
-                merge(&mut self.sum, pass)?;
-                self.due = (slice, piece + 1);
-            } else if self.pieces.get(&slice) == Some(&piece) {
-                self.due = (slice + 1, 0);
+            let (slice, morsel) = self.next_merge;
+            if let Some(pipeline) = self.pending.remove(&self.next_merge) {
+                merge(&mut self.sum, pipeline)?;
+                self.next_merge = (slice, morsel + 1);
+            } else if self.morsel_counts.get(&slice) == Some(&morsel) {
+                self.next_merge = (slice + 1, 0);
             } else {
                 return Ok(());
             }
@@ -143,7 +144,7 @@ impl<'p> QueueState<'p> {
     }
 
     fn note(&mut self, slice: usize, work: ScanStats) {
-        self.works.entry(slice).or_default().add(work);
+        self.stats.entry(slice).or_default().add(work);
     }
 }
 
@@ -156,23 +157,23 @@ impl<'p> WorkQueue<'_, 'p> {
             if state.failed {
                 return Ok(None);
             }
-            while let Some(cut) = state.cuts.front_mut() {
-                if let Some(piece) = cut.next(&self.sharing)? {
-                    let (slice, number, way) = (cut.slice, cut.taken - 1, cut.way.clone());
-                    return Ok(Some(ScanTask::Piece { slice, number, way, piece }));
+            while let Some(source) = state.sources.front_mut() {
+                if let Some(morsel) = source.next(&self.parallelism)? {
+                    let (slice, number, planned) = (source.slice, source.taken - 1, source.planned.clone());
+                    return Ok(Some(ScanTask::Morsel { slice, number, planned, morsel }));
                 }
-                let (slice, pieces) = (cut.slice, cut.taken);
-                state.cuts.pop_front();
-                state.pieces.insert(slice, pieces);
-                state.merge_due()?;
+                let (slice, morsels) = (source.slice, source.taken);
+                state.sources.pop_front();
+                state.morsel_counts.insert(slice, morsels);
+                state.merge_ready()?;
                 self.progress.notify_all();
             }
             if state.next < self.slices.len() {
                 state.next += 1;
-                state.in_question += 1;
+                state.unplanned += 1;
                 return Ok(Some(ScanTask::Slice(state.next - 1)));
             }
-            if state.in_question == 0 {
+            if state.unplanned == 0 {
                 return Ok(None);
             }
             self.progress.wait(&mut state);
@@ -180,45 +181,45 @@ impl<'p> WorkQueue<'_, 'p> {
     }
 
     /// The slice is long: idle workers take morsels of it.
-    fn cut(&self, slice: usize, way: PlannedSlice) {
+    fn add_source(&self, slice: usize, planned: PlannedSlice) {
         let mut state = self.state.lock();
-        let at = state.cuts.partition_point(|cut| cut.slice < slice);
-        state.cuts.insert(at, MorselSource { slice, way: Arc::new(way), taken: 0, upto: 0 });
-        self.answered(&mut state);
+        let at = state.sources.partition_point(|source| source.slice < slice);
+        state.sources.insert(at, MorselSource { slice, planned: Arc::new(planned), taken: 0, upto: 0 });
+        self.slice_planned(&mut state);
     }
 
     /// The worker that planned the slice scans it as one morsel.
-    fn keep_whole(&self, slice: usize) {
+    fn mark_whole(&self, slice: usize) {
         let mut state = self.state.lock();
-        state.pieces.insert(slice, 1);
-        self.answered(&mut state);
+        state.morsel_counts.insert(slice, 1);
+        self.slice_planned(&mut state);
     }
 
-    fn answered(&self, state: &mut QueueState<'p>) {
-        state.in_question -= 1;
+    fn slice_planned(&self, state: &mut QueueState<'p>) {
+        state.unplanned -= 1;
         self.progress.notify_all();
     }
 
     /// The statistics of failed work count, too.
-    fn add(&self, slice: usize, number: usize, pass: Result<RowPipeline<'p>>, work: ScanStats) -> Result<()> {
+    fn add(&self, slice: usize, number: usize, pipeline: Result<RowPipeline<'p>>, work: ScanStats) -> Result<()> {
         let mut state = self.state.lock();
         state.note(slice, work);
-        let pass = pass?;
+        let pipeline = pipeline?;
         // The worker with the next morsel to merge never waits; then it takes the next task in order.
-        while state.due != (slice, number) && state.waiting.len() > cores() && !state.failed {
+        while state.next_merge != (slice, number) && state.pending.len() > cores() && !state.failed {
             self.progress.wait(&mut state);
         }
-        state.waiting.insert((slice, number), pass);
-        state.merge_due()?;
+        state.pending.insert((slice, number), pipeline);
+        state.merge_ready()?;
         self.progress.notify_all();
         Ok(())
     }
 
     /// If the work fails or panics, no other worker waits for its result.
-    fn during(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
-        let unfinished = FailOnDrop(self);
+    fn guarded(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        let guard = FailOnDrop(self);
         work()?;
-        std::mem::forget(unfinished);
+        std::mem::forget(guard);
         Ok(())
     }
 }
@@ -236,12 +237,12 @@ impl Drop for FailOnDrop<'_, '_, '_> {
 impl<'p> PageExecutor<'p> {
     /// Whether other workers could help with this slice. A full-text score has an access path of its own.
     pub(super) fn is_long(&self, way: &PlannedSlice) -> bool {
-        self.relevant.is_none() && way.is_long(&self.job.sharing)
+        self.text_score.is_none() && way.is_long(&self.task.parallelism)
     }
 
     /// Merges slices into the result so far, on several threads. The first slice is planned, and `work` is what that
     /// took. Returns the result and the statistics of each slice.
-    pub(super) fn on_threads(
+    pub(super) fn run_parallel(
         &self,
         sum: Option<RowPipeline<'p>>,
         slices: &[PartitionSlice],
@@ -249,73 +250,73 @@ impl<'p> PageExecutor<'p> {
         work: ScanStats,
     ) -> (Result<RowPipeline<'p>>, BTreeMap<usize, ScanStats>) {
         let threads = if self.is_long(&first) { cores() } else { cores().min(slices.len()) };
-        let state = QueueState { next: 1, in_question: 1, sum, ..QueueState::default() };
+        let state = QueueState { next: 1, unplanned: 1, sum, ..QueueState::default() };
         let (state, progress) = (Mutex::new(state), Condvar::new());
-        let table = WorkQueue { slices, sharing: self.job.sharing, state, progress };
+        let queue = WorkQueue { slices, parallelism: self.task.parallelism, state, progress };
         let first = Mutex::new(Some((first, work)));
         let run = || {
             let taken = first.lock().take();
-            if let (Some((way, work)), Some(slice)) = (taken, slices.first()) {
-                self.along(&table, 0, slice, way, work)?;
+            if let (Some((planned, work)), Some(slice)) = (taken, slices.first()) {
+                self.run_planned(&queue, 0, slice, planned, work)?;
             }
-            while let Some(task) = table.take()? {
-                self.task(&table, task)?;
+            while let Some(task) = queue.take()? {
+                self.run_task(&queue, task)?;
             }
             Ok(())
         };
-        let done = on_threads(threads, || table.during(run));
-        let QueueState { sum, works, .. } = table.state.into_inner();
-        (done.map(|()| sum.unwrap_or_else(|| self.pass())), works)
+        let done = on_threads(threads, || queue.guarded(run));
+        let QueueState { sum, stats, .. } = queue.state.into_inner();
+        (done.map(|()| sum.unwrap_or_else(|| self.pipeline())), stats)
     }
 
-    fn task(&self, table: &WorkQueue<'_, 'p>, task: ScanTask) -> Result<()> {
+    fn run_task(&self, queue: &WorkQueue<'_, 'p>, task: ScanTask) -> Result<()> {
         let mut work = ScanStats::default();
         match task {
             ScanTask::Slice(at) => {
-                let Some(slice) = table.slices.get(at) else { return Ok(()) };
-                match self.way(slice, &mut work) {
-                    Ok(way) => self.along(table, at, slice, way, work),
-                    Err(error) => table.add(at, 0, Err(error), work),
+                let Some(slice) = queue.slices.get(at) else { return Ok(()) };
+                match self.plan_slice(slice, &mut work) {
+                    Ok(planned) => self.run_planned(queue, at, slice, planned, work),
+                    Err(error) => queue.add(at, 0, Err(error), work),
                 }
             }
-            ScanTask::Piece { slice: at, number, way, piece } => {
-                let Some(slice) = table.slices.get(at) else { return Ok(()) };
-                let pass = self.piece(slice, &way, &piece, &mut work);
-                table.add(at, number, pass, work)
+            ScanTask::Morsel { slice: at, number, planned, morsel } => {
+                let Some(slice) = queue.slices.get(at) else { return Ok(()) };
+                let pipeline = self.scan_morsel(slice, &planned, &morsel, &mut work);
+                queue.add(at, number, pipeline, work)
             }
         }
     }
 
     /// Cuts a planned slice into morsels, or scans it here.
-    fn along(
+    fn run_planned(
         &self,
-        table: &WorkQueue<'_, 'p>,
+        queue: &WorkQueue<'_, 'p>,
         at: usize,
         slice: &PartitionSlice,
-        way: PlannedSlice,
+        planned: PlannedSlice,
         mut work: ScanStats,
     ) -> Result<()> {
-        if self.is_long(&way) {
-            table.cut(at, way);
-            table.state.lock().note(at, work);
+        if self.is_long(&planned) {
+            queue.add_source(at, planned);
+            queue.state.lock().note(at, work);
             return Ok(());
         }
-        table.keep_whole(at);
-        let pass = self.slice(slice, way, &mut work);
-        table.add(at, 0, pass, work)
+        queue.mark_whole(at);
+        let pipeline = self.scan_slice(slice, planned, &mut work);
+        queue.add(at, 0, pipeline, work)
     }
 
-    fn piece(
+    fn scan_morsel(
         &self,
         slice: &PartitionSlice,
-        way: &PlannedSlice,
-        piece: &Morsel,
+        planned: &PlannedSlice,
+        morsel: &Morsel,
         work: &mut ScanStats,
     ) -> Result<RowPipeline<'p>> {
-        self.job.budget.check()?;
-        let mut pass = self.pass();
-        self.feeder(way, slice, &[]).run_piece(&way.choice, piece, &mut pass, work)?;
-        Ok(pass)
+        self.task.deadline.check()?;
+        let mut pipeline = self.pipeline();
+        self.slice_scan(planned, slice, &[]).run_morsel(&planned.choice, morsel, &mut pipeline, work)?;
+        Ok(pipeline)
     }
 }
 

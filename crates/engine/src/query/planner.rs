@@ -15,7 +15,9 @@ use pleiad_sql::index_predicate::{IndexPredicate, OrderPath, PathPredicate, Valu
 use pleiad_sql::run::{PageSize, PageStart, ResumePoint};
 use pleiad_storage::not_at_hand;
 
-use super::index_lookup::{Cost, DocnumList, Finder, ITEM_US, PROBE_US, PostingList, SCANNED_ITEM_US, in_order, span};
+use super::index_lookup::{
+    Cost, DocnumList, ITEM_US, IndexSearcher, PROBE_US, PostingList, SCANNED_ITEM_US, sorted_unique, value_range,
+};
 use super::index_spec::IndexSpec;
 use super::route::PartitionSlice;
 
@@ -46,9 +48,9 @@ pub struct OrderedScan {
     pub path: u64,
     pub range: TermRange,
     pub backward: bool,
-    pub part: IndexSpec,
+    pub spec: IndexSpec,
     /// The index has a row for every item; otherwise the items without a value are read separately.
-    pub has_all: bool,
+    pub covers_all_items: bool,
 }
 
 impl AccessPath {
@@ -63,15 +65,15 @@ impl AccessPath {
 
 impl OrderedScan {
     /// The part of the range that has index rows.
-    pub fn listed(&self) -> TermRange {
-        match self.has_all {
+    pub fn indexed_range(&self) -> TermRange {
+        match self.covers_all_items {
             true => self.range.clone(),
             false => self.range.clone().and(TermRange::defined()),
         }
     }
 
     /// The sort key of an index value, as a sort would encode it.
-    pub fn sorted<'v>(&self, value: &'v [u8]) -> Cow<'v, [u8]> {
+    pub fn sort_key<'v>(&self, value: &'v [u8]) -> Cow<'v, [u8]> {
         match self.backward {
             false => Cow::Borrowed(value),
             true => value.iter().map(|byte| !byte).collect(),
@@ -94,7 +96,7 @@ pub enum OrderStrategy {
     Path {
         path: OrderPath,
         /// The index has a row for every item, with or without a value, because the policy names the path.
-        has_all: bool,
+        covers_all_items: bool,
     },
     Composite {
         index: CompositeIndex,
@@ -105,7 +107,7 @@ pub enum OrderStrategy {
 }
 
 /// Finds the index for `ORDER BY`; the error names the index that is missing.
-pub fn ordering(
+pub fn order_strategy(
     block: &Block,
     order: Option<&[OrderPath]>,
     index: UsableIndex<'_>,
@@ -114,7 +116,7 @@ pub fn ordering(
     match (block.order.len(), order) {
         (0, _) => Ok(OrderStrategy::None),
         (1, Some([path])) if index.indexes(&path.path) => {
-            Ok(OrderStrategy::Path { path: path.clone(), has_all: index.is_explicit(&path.path) })
+            Ok(OrderStrategy::Path { path: path.clone(), covers_all_items: index.is_explicit(&path.path) })
         }
         (1, Some([path])) if index.wants(&path.path) => Ok(OrderStrategy::Sort),
         (1, Some([path])) if !enable_scan && !path.path.is_empty() => Err(no_path(path, index)),
@@ -180,114 +182,114 @@ pub struct PlanRequest<'a> {
     pub start: &'a PageStart,
     pub size: PageSize,
     /// An ordered scan is allowed: the pipeline can stop early, and the index has the order of all items.
-    pub may_walk: bool,
+    pub may_scan_in_order: bool,
     /// Docnum of the last item that an earlier page finished.
     pub after: u64,
 }
 
 /// A predicate with at most this many lookups is always costed.
-const LOOKUPS_FEW: usize = 8;
+const LOOKUPS_ALWAYS_COSTED: usize = 8;
 
 /// The access path, and its estimated cost in microseconds.
-pub fn choose(finder: &Finder<'_>, question: &PlanRequest<'_>) -> Result<(AccessPath, f64)> {
-    let plain = plain(finder, question)?;
-    let has_unindexed = finder.reader().has_unindexed(question.slice)?;
-    if let Some(rule) = vector_index(finder, question).filter(|_| question.may_walk && !has_unindexed) {
-        return nearest(finder, question, rule, plain);
+pub fn plan_slice(searcher: &IndexSearcher<'_>, request: &PlanRequest<'_>) -> Result<(AccessPath, f64)> {
+    let base = base_path(searcher, request)?;
+    let has_unindexed = searcher.reader().has_unindexed(request.slice)?;
+    if let Some(rule) = vector_index(searcher, request).filter(|_| request.may_scan_in_order && !has_unindexed) {
+        return vector_scan(searcher, request, rule, base);
     }
-    let walk = walk(question).filter(|_| question.may_walk && !has_unindexed);
+    let scan = ordered_scan(request).filter(|_| request.may_scan_in_order && !has_unindexed);
     // A filter on the sort key alone: every item of the ordered scan matches, so the scan is as short as the page.
-    let bound = match (&walk, question.condition) {
-        (Some(walk), Some(IndexPredicate::Path(lookup))) => {
-            is_bound_by(walk, lookup) && finder.reader().is_within(&question.slice.keys)
+    let bound = match (&scan, request.condition) {
+        (Some(scan), Some(IndexPredicate::Path(lookup))) => {
+            is_bound_by(scan, lookup) && searcher.reader().is_within(&request.slice.keys)
         }
         _ => false,
     };
-    if let Some(walk) = walk.as_ref().filter(|_| bound && wanted(question) * ITEM_US < plain.us) {
-        return Ok((AccessPath::OrderedScan(walk.clone()), wanted(question) * ITEM_US));
+    if let Some(scan) = scan.as_ref().filter(|_| bound && wanted(request) * ITEM_US < base.us) {
+        return Ok((AccessPath::OrderedScan(scan.clone()), wanted(request) * ITEM_US));
     }
     // Probing every value of a long list would cost more than reading the few items there are.
-    let is_worth_a_look = |lookups: usize| lookups <= LOOKUPS_FEW || lookups as f64 * PROBE_US < plain.us;
-    let cost = match question.condition {
-        Some(condition) if is_worth_a_look(condition.lookups()) => {
-            if condition.lookups() > LOOKUPS_FEW {
+    let is_worth_probing = |lookups: usize| lookups <= LOOKUPS_ALWAYS_COSTED || lookups as f64 * PROBE_US < base.us;
+    let cost = match request.condition {
+        Some(condition) if is_worth_probing(condition.lookups()) => {
+            if condition.lookups() > LOOKUPS_ALWAYS_COSTED {
                 not_at_hand()?;
             }
-            finder.cost(condition)?
+            searcher.cost(condition)?
         }
         _ => None,
     };
-    let items = finder.reader().items() as f64;
-    if let Some(walk) = walk {
-        let us = walk_us(question, bound, cost, items);
-        if us < plain.us.min(cost.map_or(f64::INFINITY, Cost::us)) {
-            return Ok((AccessPath::OrderedScan(walk), us));
+    let items = searcher.reader().items() as f64;
+    if let Some(scan) = scan {
+        let us = ordered_scan_us(request, bound, cost, items);
+        if us < base.us.min(cost.map_or(f64::INFINITY, Cost::us)) {
+            return Ok((AccessPath::OrderedScan(scan), us));
         }
     }
-    if let (Some(condition), Some(cost)) = (question.condition, cost)
-        && cost.us() < plain.us
-        && let Some(mut found) = finder.find(condition, question.after)?
-        && let Some(unindexed) = if has_unindexed { finder.unindexed(question.after)? } else { Some(Vec::new()) }
+    if let (Some(condition), Some(cost)) = (request.condition, cost)
+        && cost.us() < base.us
+        && let Some(mut found) = searcher.find(condition, request.after)?
+        && let Some(unindexed) = if has_unindexed { searcher.unindexed(request.after)? } else { Some(Vec::new()) }
     {
         if !unindexed.is_empty() {
             found.docnums.extend(unindexed);
-            found.docnums = in_order(found.docnums);
+            found.docnums = sorted_unique(found.docnums);
         }
         return Ok((AccessPath::IndexLookup(found), cost.us()));
     }
-    Ok((plain.choice, plain.us))
+    Ok((base.choice, base.us))
 }
 
 /// The vector index on the path whose vectors the query compares.
-fn vector_index<'a>(finder: &Finder<'a>, question: &PlanRequest<'_>) -> Option<&'a VectorRule> {
-    let nearest = question.nearest?;
-    finder.index().vector(&nearest.path).filter(|rule| rule.fits(&nearest.measure))
+fn vector_index<'a>(searcher: &IndexSearcher<'a>, request: &PlanRequest<'_>) -> Option<&'a VectorRule> {
+    let nearest = request.nearest?;
+    searcher.index().vector(&nearest.path).filter(|rule| rule.fits(&nearest.measure))
 }
 
 /// Chooses between a vector scan and an access path that reads vectors from items. A stored vector is compared faster
 /// than one in an item, which has to be parsed first; but a filter may leave few items.
-fn nearest(
-    finder: &Finder<'_>,
-    question: &PlanRequest<'_>,
+fn vector_scan(
+    searcher: &IndexSearcher<'_>,
+    request: &PlanRequest<'_>,
     rule: &VectorRule,
-    plain: BasePath,
+    base: BasePath,
 ) -> Result<(AccessPath, f64)> {
-    let (items, dimensions) = (finder.reader().items() as f64, rule.kind.dimensions as f64);
+    let (items, dimensions) = (searcher.reader().items() as f64, rule.kind.dimensions as f64);
     let read_us = ITEM_US + dimensions * READ_ELEMENT_US;
-    let cost = question.condition.map_or(Ok(None), |condition| finder.cost(condition))?;
-    let found_us = cost.map_or(f64::INFINITY, |cost| cost.us() + cost.items * read_us);
-    let plain_us = plain.us + plain.items * dimensions * READ_ELEMENT_US;
+    let cost = request.condition.map_or(Ok(None), |condition| searcher.cost(condition))?;
+    let lookup_us = cost.map_or(f64::INFINITY, |cost| cost.us() + cost.items * read_us);
+    let base_us = base.us + base.items * dimensions * READ_ELEMENT_US;
     let share = cost.map_or(1.0, |cost| (cost.items / items.max(1.0)).clamp(1e-6, 1.0));
-    let walked = (wanted(question) / share).min(items);
-    let every_us = items * (VECTOR_US + dimensions * ELEMENT_US);
-    let sketch_us = |list: usize| SKETCH_US + list as f64 * (CANDIDATE_US + dimensions * CODE_US);
-    let list = sketch_list(question, rule, walked).filter(|list| sketch_us(*list) < every_us);
-    let us = list.map_or(every_us, sketch_us) + walked * read_us;
-    if us <= found_us.min(plain_us) {
+    let items_read = (wanted(request) / share).min(items);
+    let exact_us = items * (VECTOR_US + dimensions * ELEMENT_US);
+    let ann_us = |list: usize| ANN_SEARCH_US + list as f64 * (CANDIDATE_US + dimensions * QUANTIZED_ELEMENT_US);
+    let list = candidate_list_size(request, rule, items_read).filter(|list| ann_us(*list) < exact_us);
+    let us = list.map_or(exact_us, ann_us) + items_read * read_us;
+    if us <= lookup_us.min(base_us) {
         return Ok((AccessPath::VectorScan(VectorScanPlan { rule: rule.clone(), list }), us));
     }
-    match question.condition {
-        Some(condition) if found_us < plain_us => match finder.find(condition, question.after)? {
-            Some(found) => Ok((AccessPath::IndexLookup(found), found_us)),
-            None => Ok((plain.choice, plain_us)),
+    match request.condition {
+        Some(condition) if lookup_us < base_us => match searcher.find(condition, request.after)? {
+            Some(found) => Ok((AccessPath::IndexLookup(found), lookup_us)),
+            None => Ok((base.choice, base_us)),
         },
-        _ => Ok((plain.choice, plain_us)),
+        _ => Ok((base.choice, base_us)),
     }
 }
 
 /// How many candidates to request from the ANN index. A page that continues after another one uses exact k-NN, so that
 /// it returns what the approximate search of the first page missed.
-fn sketch_list(question: &PlanRequest<'_>, rule: &VectorRule, walked: f64) -> Option<usize> {
-    let nearest = question.nearest?;
+fn candidate_list_size(request: &PlanRequest<'_>, rule: &VectorRule, items_read: f64) -> Option<usize> {
+    let nearest = request.nearest?;
     let may = !nearest.search.brute_force && nearest.measure.function == rule.function;
-    if !may || matches!(question.start.at, ResumePoint::Key(_)) || !question.slice.partition.has_sketch(rule) {
+    if !may || matches!(request.start.at, ResumePoint::Key(_)) || !request.slice.partition.has_sketch(rule) {
         return None;
     }
     let (multiplier, least) = match rule.index {
         VectorIndexType::DiskAnn => (nearest.search.list_multiplier.unwrap_or(LIST_MULTIPLIER), LIST_MIN),
         _ => (nearest.search.rerank_multiplier.unwrap_or(RERANK_MULTIPLIER), RERANK_MIN),
     };
-    Some((walked * multiplier).max(least) as usize)
+    Some((items_read * multiplier).max(least) as usize)
 }
 
 /// Candidates per wanted row, and their minimum: of a graph search (`LIST_`), and of quantized vectors that are
@@ -297,9 +299,9 @@ const LIST_MIN: f64 = 100.0;
 const RERANK_MULTIPLIER: f64 = 5.0;
 const RERANK_MIN: f64 = 50.0;
 /// The cost of an ANN search: in itself, per candidate, and per element of a candidate.
-const SKETCH_US: f64 = 50.0;
+const ANN_SEARCH_US: f64 = 50.0;
 const CANDIDATE_US: f64 = 3.6;
-const CODE_US: f64 = 0.006;
+const QUANTIZED_ELEMENT_US: f64 = 0.006;
 /// The cost of a stored vector, and per element of it; the cost of an element that is parsed from an item's text.
 const VECTOR_US: f64 = 0.3;
 const ELEMENT_US: f64 = 0.001;
@@ -312,26 +314,26 @@ struct BasePath {
 }
 
 /// The access path without an index: the items of one key, of a key range, or all.
-fn plain(finder: &Finder<'_>, question: &PlanRequest<'_>) -> Result<BasePath> {
-    let items = finder.reader().items() as f64;
-    match &question.slice.point {
+fn base_path(searcher: &IndexSearcher<'_>, request: &PlanRequest<'_>) -> Result<BasePath> {
+    let items = searcher.reader().items() as f64;
+    match &request.slice.point {
         Some(key) => {
             // A short probe distinguishes small keys from large ones.
             let (members, more) =
-                finder.reader().members(key, question.after, pleiad_storage::Limit::rows(MEMBERS_PROBED))?;
+                searcher.reader().members(key, request.after, pleiad_storage::Limit::rows(MEMBERS_PROBED))?;
             let members = if more { items.max(MEMBERS_PROBED as f64) } else { members.len() as f64 };
             Ok(BasePath { choice: AccessPath::LogicalPartition(key.clone()), items: members, us: members * ITEM_US })
         }
         None => {
             let scan = BasePath { choice: AccessPath::FullScan, items, us: items * SCANNED_ITEM_US };
             // A feed range, or a prefix of a hierarchical key.
-            Ok(match finder.reader().part(&question.slice.keys)? {
-                Some(part) if part.len() as f64 * ITEM_US < scan.us => {
-                    let left = part.into_iter().filter(|docnum| *docnum > question.after).collect::<Vec<_>>();
+            Ok(match searcher.reader().docnums_in(&request.slice.keys)? {
+                Some(docnums) if docnums.len() as f64 * ITEM_US < scan.us => {
+                    let remaining = docnums.into_iter().filter(|docnum| *docnum > request.after).collect::<Vec<_>>();
                     BasePath {
-                        items: left.len() as f64,
-                        us: left.len() as f64 * ITEM_US,
-                        choice: AccessPath::KeyRange(left),
+                        items: remaining.len() as f64,
+                        us: remaining.len() as f64 * ITEM_US,
+                        choice: AccessPath::KeyRange(remaining),
                     }
                 }
                 _ => scan,
@@ -342,18 +344,21 @@ fn plain(finder: &Finder<'_>, question: &PlanRequest<'_>) -> Result<BasePath> {
 
 const MEMBERS_PROBED: usize = 1024;
 
-fn walk(question: &PlanRequest<'_>) -> Option<OrderedScan> {
-    match question.ordering {
-        OrderStrategy::Path { path, has_all } => {
-            let range = narrowed(question.condition, path).unwrap_or_else(TermRange::all);
-            let (hash, part) = (PathHash::of(&path.path).finish(), IndexSpec::Path(path.path.clone()));
-            let walk = OrderedScan { path: hash, range, backward: path.descending, part, has_all: *has_all };
-            resumed(walk, question.start, |value| is_held(value, false, &mut |value, _| encode_scalar(value)).is_some())
+fn ordered_scan(request: &PlanRequest<'_>) -> Option<OrderedScan> {
+    match request.ordering {
+        OrderStrategy::Path { path, covers_all_items } => {
+            let range = narrowed(request.condition, path).unwrap_or_else(TermRange::all);
+            let (hash, spec) = (PathHash::of(&path.path).finish(), IndexSpec::Path(path.path.clone()));
+            let scan =
+                OrderedScan { path: hash, range, backward: path.descending, spec, covers_all_items: *covers_all_items };
+            resumed(scan, request.start, |value| {
+                exact_component_len(value, false, &mut |value, _| encode_scalar(value)).is_some()
+            })
         }
         OrderStrategy::Composite { index, backward } => {
-            let (path, part) = (composite_id(index), IndexSpec::Composite(index.clone()));
-            let walk = OrderedScan { path, range: TermRange::all(), backward: *backward, part, has_all: true };
-            resumed(walk, question.start, |value| holds_all(index, value))
+            let (path, spec) = (composite_id(index), IndexSpec::Composite(index.clone()));
+            let scan = OrderedScan { path, range: TermRange::all(), backward: *backward, spec, covers_all_items: true };
+            resumed(scan, request.start, |value| all_components_exact(index, value))
         }
         OrderStrategy::None | OrderStrategy::Sort => None,
     }
@@ -362,10 +367,10 @@ fn walk(question: &PlanRequest<'_>) -> Option<OrderedScan> {
 /// The range of the scan, if the filter bounds the sort key itself.
 fn narrowed(condition: Option<&IndexPredicate<'_>>, order: &OrderPath) -> Option<TermRange> {
     let of = |condition: &IndexPredicate<'_>| match condition {
-        IndexPredicate::Path(PathPredicate { path, what })
-            if *path == order.path && !matches!(what, ValuePredicate::Strings(_)) =>
+        IndexPredicate::Path(PathPredicate { path, what: value })
+            if *path == order.path && !matches!(value, ValuePredicate::Strings(_)) =>
         {
-            Some(span(what))
+            Some(value_range(value))
         }
         _ => None,
     };
@@ -377,24 +382,24 @@ fn narrowed(condition: Option<&IndexPredicate<'_>>, order: &OrderPath) -> Option
 
 /// Continues where the last page ended. The last item is read again: it may have further rows. `None` if the index does
 /// not store the last key at its sort position.
-fn resumed(mut walk: OrderedScan, start: &PageStart, is_held: impl Fn(&[u8]) -> bool) -> Option<OrderedScan> {
-    let ResumePoint::Key(mark) = &start.at else { return Some(walk) };
-    let (value, docnum) = split_key(mark.key()?, walk.backward).filter(|(value, _)| is_held(value))?;
-    let place = |docnum: u64| [value.as_slice(), &docnum.to_be_bytes()].concat();
-    if walk.backward {
-        walk.range.to = walk.range.to.min(place(docnum.saturating_add(1)));
-        walk.range.from = walk.range.from.min(walk.range.to.clone());
+fn resumed(mut scan: OrderedScan, start: &PageStart, has_exact_key: impl Fn(&[u8]) -> bool) -> Option<OrderedScan> {
+    let ResumePoint::Key(resume_key) = &start.at else { return Some(scan) };
+    let (value, docnum) = split_key(resume_key.key()?, scan.backward).filter(|(value, _)| has_exact_key(value))?;
+    let position = |docnum: u64| [value.as_slice(), &docnum.to_be_bytes()].concat();
+    if scan.backward {
+        scan.range.to = scan.range.to.min(position(docnum.saturating_add(1)));
+        scan.range.from = scan.range.from.min(scan.range.to.clone());
     } else {
-        walk.range.from = walk.range.from.max(place(docnum));
-        walk.range.to = walk.range.to.max(walk.range.from.clone());
+        scan.range.from = scan.range.from.max(position(docnum));
+        scan.range.to = scan.range.to.max(scan.range.from.clone());
     }
-    Some(walk)
+    Some(scan)
 }
 
 /// The length in bytes of the first component, if the index encodes it as a sort does. It does not for long strings: it
 /// stores only their beginning, so that strings that share it may come before or after their sort position. Nor does it
 /// for arrays and objects: it stores nothing of their content.
-fn is_held(key: &[u8], descending: bool, write: &mut dyn FnMut(&Value, bool) -> Vec<u8>) -> Option<usize> {
+fn exact_component_len(key: &[u8], descending: bool, write: &mut dyn FnMut(&Value, bool) -> Vec<u8>) -> Option<usize> {
     let (decoded, used) = decode_component(key, descending)?;
     match &decoded {
         Decoded::Exact(value @ Value::String(_)) => (key.get(..used)? == write(value, descending)).then_some(used),
@@ -403,7 +408,7 @@ fn is_held(key: &[u8], descending: bool, write: &mut dyn FnMut(&Value, bool) -> 
     }
 }
 
-fn holds_all(index: &CompositeIndex, key: &[u8]) -> bool {
+fn all_components_exact(index: &CompositeIndex, key: &[u8]) -> bool {
     let first = index.paths.first().map(CompositePath::order);
     let mut write = |value: &Value, descending| {
         let mut component = Vec::new();
@@ -411,7 +416,7 @@ fn holds_all(index: &CompositeIndex, key: &[u8]) -> bool {
         component
     };
     let mut rest = key;
-    index.paths.iter().all(|path| match is_held(rest, Some(path.order()) != first, &mut write) {
+    index.paths.iter().all(|path| match exact_component_len(rest, Some(path.order()) != first, &mut write) {
         Some(used) => {
             rest = rest.get(used..).unwrap_or_default();
             true
@@ -431,26 +436,26 @@ fn split_key(key: &[u8], backward: bool) -> Option<(Vec<u8>, u64)> {
 }
 
 /// How many rows a page needs, with the rows that it skips.
-fn wanted(question: &PlanRequest<'_>) -> f64 {
-    let take = question.start.take.map_or(f64::INFINITY, |take| take as f64);
-    question.start.skip as f64 + take.min(question.size.rows as f64 + 1.0)
+fn wanted(request: &PlanRequest<'_>) -> f64 {
+    let take = request.start.take.map_or(f64::INFINITY, |take| take as f64);
+    request.start.skip as f64 + take.min(request.size.rows as f64 + 1.0)
 }
 
 /// An ordered scan reads `items / matching` items for each one that passes the filter.
-fn walk_us(question: &PlanRequest<'_>, bound: bool, cost: Option<Cost>, items: f64) -> f64 {
-    let share = match (cost, question.condition) {
+fn ordered_scan_us(request: &PlanRequest<'_>, bound: bool, cost: Option<Cost>, items: f64) -> f64 {
+    let share = match (cost, request.condition) {
         (_, None) => 1.0,
-        (Some(cost), _) if bound => return wanted(question).min(cost.items) * ITEM_US,
+        (Some(cost), _) if bound => return wanted(request).min(cost.items) * ITEM_US,
         (Some(cost), _) => (cost.items / items.max(1.0)).clamp(1e-6, 1.0),
         (None, Some(_)) => 0.1,
     };
-    let keys = if question.slice.point.is_some() { 0.01 } else { 1.0 };
-    (wanted(question) / share / keys).min(items) * ITEM_US
+    let keys = if request.slice.point.is_some() { 0.01 } else { 1.0 };
+    (wanted(request) / share / keys).min(items) * ITEM_US
 }
 
 /// Whether the predicate bounds the scan. A string test does not: it is evaluated on every string.
-fn is_bound_by(walk: &OrderedScan, lookup: &PathPredicate<'_>) -> bool {
-    !matches!(lookup.what, ValuePredicate::Strings(_)) && PathHash::of(&lookup.path).finish() == walk.path
+fn is_bound_by(scan: &OrderedScan, lookup: &PathPredicate<'_>) -> bool {
+    !matches!(lookup.what, ValuePredicate::Strings(_)) && PathHash::of(&lookup.path).finish() == scan.path
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use super::route::PartitionSlice;
 pub struct PartitionReader {
     view: Arc<PartitionSnapshot>,
     /// The transaction's own writes since the snapshot, by docnum; `None` is a deleted item.
-    own: Arc<BTreeMap<u64, Option<Record>>>,
+    overlay: Arc<BTreeMap<u64, Option<Record>>>,
     /// The snapshot is a transaction's: a newer one cannot replace it.
     is_fixed: bool,
     expiry: Expiry,
@@ -37,20 +37,20 @@ pub struct PartitionReader {
 /// The snapshot of a transaction, and the transaction's own writes since then.
 pub(crate) struct TransactionSnapshot {
     pub view: Arc<PartitionSnapshot>,
-    pub own: Arc<BTreeMap<u64, Option<Record>>>,
+    pub overlay: Arc<BTreeMap<u64, Option<Record>>>,
 }
 
 /// The limit of one read of index rows.
-const POSTINGS: Limit = Limit { rows: 8192, bytes: 1 << 20 };
+const ENTRIES_LIMIT: Limit = Limit { rows: 8192, bytes: 1 << 20 };
 /// A longer list of docnums is not held in memory: a full scan needs none.
-const PART_ITEMS_MAX: usize = 1 << 20;
+const DOCNUMS_MAX: usize = 1 << 20;
 /// How many rows a probe reads. Ranges with fewer rows are counted exactly.
 const PROBE_ROWS: usize = 256;
 
 /// The result of probing a range of an index.
 pub enum Probe {
     Rows(Vec<IndexEntry>),
-    About(u64),
+    Estimate(u64),
 }
 
 impl PartitionReader {
@@ -60,37 +60,37 @@ impl PartitionReader {
         schema: &Schema,
         expiry: Expiry,
         handle: &Handle,
-        moment: Option<&TransactionSnapshot>,
+        transaction: Option<&TransactionSnapshot>,
     ) -> Result<PartitionReader> {
-        let (view, own) = match moment {
-            Some(moment) => (moment.view.clone(), moment.own.clone()),
-            None => (Arc::new(now(handle, slice.partition.view())?), Arc::default()),
+        let (view, overlay) = match transaction {
+            Some(transaction) => (transaction.view.clone(), transaction.overlay.clone()),
+            None => (Arc::new(block_on_store(handle, slice.partition.view())?), Arc::default()),
         };
         slice.partition.check_schema(schema)?;
-        Ok(PartitionReader { view, own, is_fixed: moment.is_some(), expiry, handle: handle.clone() })
+        Ok(PartitionReader { view, overlay, is_fixed: transaction.is_some(), expiry, handle: handle.clone() })
     }
 
     /// Whether the transaction has own writes, which are in no index.
-    pub fn has_own(&self) -> bool {
-        !self.own.is_empty()
+    pub fn has_overlay(&self) -> bool {
+        !self.overlay.is_empty()
     }
 
     /// The docnums after `after` that may match: those that an index found, or all of the slice, with the transaction's
     /// own writes and without the items that it deleted.
-    pub fn with_own(&self, slice: &PartitionSlice, found: Option<Vec<u64>>, after: u64) -> Result<Vec<u64>> {
+    pub fn with_overlay(&self, slice: &PartitionSlice, found: Option<Vec<u64>>, after: u64) -> Result<Vec<u64>> {
         let mut docnums = match found {
             Some(found) => found,
-            None => self.now(self.view.members_in(&slice.keys, usize::MAX))?.unwrap_or_default(),
+            None => self.block_on_store(self.view.members_in(&slice.keys, usize::MAX))?.unwrap_or_default(),
         };
-        docnums.retain(|docnum| !self.own.contains_key(docnum));
-        docnums.extend(self.own.iter().filter(|(_, record)| record.is_some()).map(|(docnum, _)| *docnum));
+        docnums.retain(|docnum| !self.overlay.contains_key(docnum));
+        docnums.extend(self.overlay.iter().filter(|(_, record)| record.is_some()).map(|(docnum, _)| *docnum));
         docnums.retain(|docnum| *docnum > after);
         docnums.sort_unstable();
         Ok(docnums)
     }
 
-    fn now<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        now(&self.handle, work)
+    fn block_on_store<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        block_on_store(&self.handle, work)
     }
 
     /// How many items the partition has.
@@ -99,7 +99,7 @@ impl PartitionReader {
     }
 
     /// Whether the item is dead: expired or deleted by key. Queries skip dead items.
-    pub fn is_over(&self, record: &RecordView<'_>) -> bool {
+    pub fn is_dead(&self, record: &RecordView<'_>) -> bool {
         self.view.is_gone(self.expiry, record)
     }
 
@@ -111,12 +111,12 @@ impl PartitionReader {
         upto: u64,
         visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),
     ) -> Result<bool> {
-        self.now(self.view.visit(after, upto, visit))
+        self.block_on_store(self.view.visit(after, upto, visit))
     }
 
     /// The docnum of the first item after `after`.
-    pub fn first_behind(&self, after: u64) -> Result<Option<u64>> {
-        let (first, _) = self.now(self.view.docs(after, Limit::rows(1)))?;
+    pub fn first_after(&self, after: u64) -> Result<Option<u64>> {
+        let (first, _) = self.block_on_store(self.view.docs(after, Limit::rows(1)))?;
         Ok(first.first().map(|record| record.docnum))
     }
 
@@ -127,16 +127,16 @@ impl PartitionReader {
 
     /// How many items a slice has, without reading them; `None` if dead items or own writes make the row count inexact.
     pub fn count(&self, slice: &PartitionSlice) -> Result<Option<u64>> {
-        if self.view.has_gone(self.expiry) || !self.own.is_empty() {
+        if self.view.has_gone(self.expiry) || !self.overlay.is_empty() {
             return Ok(None);
         }
         if self.is_within(&slice.keys) {
             return Ok(Some(self.items()));
         }
-        let Some(key) = &slice.point else { return Ok(self.part(&slice.keys)?.map(|items| items.len() as u64)) };
+        let Some(key) = &slice.point else { return Ok(self.docnums_in(&slice.keys)?.map(|items| items.len() as u64)) };
         let (mut after, mut count) = (0, 0);
         loop {
-            let (members, more) = self.members(key, after, POSTINGS)?;
+            let (members, more) = self.members(key, after, ENTRIES_LIMIT)?;
             count += members.len() as u64;
             match members.last() {
                 Some(last) if more => after = *last,
@@ -146,12 +146,12 @@ impl PartitionReader {
     }
 
     /// Visits the item with this docnum, if it exists.
-    pub fn show(&self, docnum: u64, visit: &mut (dyn FnMut(RecordView<'_>) -> Result<()> + Send)) -> Result<()> {
-        if let Some(own) = self.own.get(&docnum) {
-            return own.as_ref().map_or(Ok(()), |record| visit(record.view()));
+    pub fn visit_one(&self, docnum: u64, visit: &mut (dyn FnMut(RecordView<'_>) -> Result<()> + Send)) -> Result<()> {
+        if let Some(written) = self.overlay.get(&docnum) {
+            return written.as_ref().map_or(Ok(()), |record| visit(record.view()));
         }
         let mut shown = Ok(());
-        self.now(self.view.visit_many(&[docnum], &mut |record| {
+        self.block_on_store(self.view.visit_many(&[docnum], &mut |record| {
             shown = record.and_then(|record| record.map_or(Ok(()), &mut *visit));
             shown.is_ok()
         }))?;
@@ -164,24 +164,24 @@ impl PartitionReader {
         docnums: &[u64],
         visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),
     ) -> Result<bool> {
-        if self.own.is_empty() {
+        if self.overlay.is_empty() {
             return self.visit_stored(docnums, visit);
         }
         let mut rest = docnums;
         while let Some((first, others)) = rest.split_first() {
-            if let Some(Some(record)) = self.own.get(first) {
+            if let Some(Some(record)) = self.overlay.get(first) {
                 if !visit(Ok(record.view())) {
                     return Ok(true);
                 }
                 rest = others;
                 continue;
             }
-            let stored = rest.iter().position(|docnum| self.own.contains_key(docnum)).unwrap_or(rest.len());
-            let (stored, behind) = rest.split_at(stored.max(1));
+            let stored = rest.iter().position(|docnum| self.overlay.contains_key(docnum)).unwrap_or(rest.len());
+            let (stored, later) = rest.split_at(stored.max(1));
             if self.visit_stored(stored, visit)? {
                 return Ok(true);
             }
-            rest = behind;
+            rest = later;
         }
         Ok(false)
     }
@@ -191,7 +191,7 @@ impl PartitionReader {
         docnums: &[u64],
         visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),
     ) -> Result<bool> {
-        self.now(self.view.visit_many(docnums, &mut |record| match record {
+        self.block_on_store(self.view.visit_many(docnums, &mut |record| match record {
             Ok(Some(record)) => visit(Ok(record)),
             Ok(None) => visit(Err(Error::corrupt("a row of an item that is not there"))),
             Err(error) => visit(Err(error)),
@@ -199,23 +199,23 @@ impl PartitionReader {
     }
 
     /// The same for docnums of items that may have been deleted.
-    pub fn visit_there(
+    pub fn visit_existing(
         &self,
         docnums: &[u64],
         visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),
     ) -> Result<bool> {
-        self.now(self.view.visit_many(docnums, &mut |record| record.transpose().is_none_or(&mut *visit)))
+        self.block_on_store(self.view.visit_many(docnums, &mut |record| record.transpose().is_none_or(&mut *visit)))
     }
 
     /// Candidates for items without a value at a path; `None` if they are unknown for this snapshot.
-    pub fn lacking(
+    pub fn missing_values(
         &self,
         slice: &PartitionSlice,
         schema: &Schema,
         path: &[PathStep],
-        lacks: IsMissing<'_>,
+        is_missing: IsMissing<'_>,
     ) -> Result<Option<Candidates>> {
-        let candidates = self.now(slice.partition.lacking(&self.view, schema, path, lacks))?;
+        let candidates = self.block_on_store(slice.partition.lacking(&self.view, schema, path, is_missing))?;
         if candidates.is_none() && !self.is_fixed {
             return Err(Error::new(Kind::Outdated, "a moment from before items were looked at"));
         }
@@ -224,62 +224,63 @@ impl PartitionReader {
 
     /// The docnums of one logical partition after `after`.
     pub fn members(&self, key: &EffectiveKey, after: u64, limit: Limit) -> Result<(Vec<u64>, bool)> {
-        self.now(self.view.members(key, after, limit))
+        self.block_on_store(self.view.members(key, after, limit))
     }
 
     /// The docnums of a key range; `None` if it is the whole partition, or if they are too many.
-    pub fn part(&self, keys: &EpkRange) -> Result<Option<Vec<u64>>> {
+    pub fn docnums_in(&self, keys: &EpkRange) -> Result<Option<Vec<u64>>> {
         if self.view.is_within(keys) {
             return Ok(None);
         }
-        self.now(self.view.members_in(keys, PART_ITEMS_MAX))
+        self.block_on_store(self.view.members_in(keys, DOCNUMS_MAX))
     }
 
     /// Index rows of a path, from one end of the range.
-    pub fn postings(
+    pub fn index_entries(
         &self,
         path: u64,
         range: &TermRange,
         direction: Direction,
         rows: usize,
     ) -> Result<(Vec<IndexEntry>, bool)> {
-        let limit = Limit { rows: rows.min(POSTINGS.rows), ..POSTINGS };
-        self.now(self.view.postings(path, &range.from, &range.to, direction, limit))
+        let limit = Limit { rows: rows.min(ENTRIES_LIMIT.rows), ..ENTRIES_LIMIT };
+        self.block_on_store(self.view.postings(path, &range.from, &range.to, direction, limit))
     }
 
     /// Exact k-NN: the distances of all vectors at a path; `None` if they are too many to hold in memory.
-    pub fn nearest_of_all(&self, wanted: VectorQuery<'_>) -> Result<Option<Vec<Neighbor>>> {
-        self.now(self.view.nearest_of_all(wanted))
+    pub fn exact_knn(&self, query: VectorQuery<'_>) -> Result<Option<Vec<Neighbor>>> {
+        self.block_on_store(self.view.nearest_of_all(query))
     }
 
     /// ANN search: approximately the nearest `list` vectors; `None` if only exact k-NN is possible.
-    pub fn nearest_about(
+    pub fn ann_search(
         &self,
         slice: &PartitionSlice,
-        wanted: VectorQuery<'_>,
+        query: VectorQuery<'_>,
         list: usize,
     ) -> Result<Option<Vec<Neighbor>>> {
-        self.now(slice.partition.nearest_about(&self.view, wanted, list))
+        self.block_on_store(slice.partition.nearest_about(&self.view, query, list))
     }
 
     pub fn has_unindexed(&self, slice: &PartitionSlice) -> Result<bool> {
-        self.now(self.view.has_unindexed(&slice.partition))
+        self.block_on_store(self.view.has_unindexed(&slice.partition))
     }
 
     /// An estimate of the number of rows in the range; the rows themselves if they are few.
     pub fn probe(&self, path: u64, range: &TermRange) -> Result<Probe> {
         let few = Limit::rows(PROBE_ROWS);
-        let (rows, more) = self.now(self.view.postings(path, &range.from, &range.to, Direction::Forward, few))?;
+        let (rows, more) =
+            self.block_on_store(self.view.postings(path, &range.from, &range.to, Direction::Forward, few))?;
         if !more {
             return Ok(Probe::Rows(rows));
         }
-        let estimate = self.now(self.view.estimate(path, &range.from, &range.to))?;
-        Ok(Probe::About(estimate.max(PROBE_ROWS as u64 + 1)))
+        let estimate = self.block_on_store(self.view.estimate(path, &range.from, &range.to))?;
+        Ok(Probe::Estimate(estimate.max(PROBE_ROWS as u64 + 1)))
     }
 }
 
 /// A local store completes at the first poll; only for other stores the thread blocks.
-fn now<T>(handle: &Handle, work: impl Future<Output = Result<T>>) -> Result<T> {
+fn block_on_store<T>(handle: &Handle, work: impl Future<Output = Result<T>>) -> Result<T> {
     let mut work = pin!(work);
     match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(done) => done,

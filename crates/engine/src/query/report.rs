@@ -11,11 +11,11 @@ use pleiad_sql::index_predicate::{
 use pleiad_sql::run::RowSet;
 
 use super::composite_seek::seeks;
-use super::index_spec::{IndexSpec, named};
+use super::index_spec::{IndexSpec, index_names};
 use super::planner::{AccessPath, OrderStrategy};
 
 /// How many predicates of a filter are reported.
-const LOOKUPS_TOLD: usize = 32;
+const LOOKUPS_REPORTED: usize = 32;
 
 /// What a scan read and how long it took: the basis of the charge, and diagnostics on request.
 #[derive(Debug, Default)]
@@ -34,15 +34,15 @@ pub struct ScanStats {
     pub loading: Duration,
     pub evaluating: Duration,
     /// By partition, if index metrics were requested.
-    pub ways: BTreeMap<u32, ExecutedPath>,
+    pub access_paths: BTreeMap<u32, ExecutedPath>,
 }
 
 /// The access path that was executed in a partition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExecutedPath {
-    pub way: String,
+    pub description: String,
     /// The indexes that it used.
-    pub parts: Vec<IndexSpec>,
+    pub indexes: Vec<IndexSpec>,
 }
 
 impl ScanStats {
@@ -56,42 +56,42 @@ impl ScanStats {
         self.looking_up += other.looking_up;
         self.loading += other.loading;
         self.evaluating += other.evaluating;
-        self.ways.extend(other.ways);
+        self.access_paths.extend(other.access_paths);
     }
 
-    pub fn chose(&mut self, choice: &AccessPath) {
+    pub fn record_plan(&mut self, choice: &AccessPath) {
         self.slices += 1;
         self.index_rows += rows_of(choice);
     }
 
     /// Adds an access path that finds items; the first one still decides which of them match.
-    pub fn chose_as_well(&mut self, choice: &AccessPath) {
+    pub fn add_plan(&mut self, choice: &AccessPath) {
         self.index_rows += rows_of(choice);
     }
 
     /// Records the access path of a partition; it replaces an earlier attempt.
-    pub fn went(&mut self, range: u32, choice: &AccessPath) {
-        self.ways.insert(range, ExecutedPath { way: way_of(choice), parts: parts_of(choice) });
+    pub fn record_path(&mut self, range: u32, choice: &AccessPath) {
+        self.access_paths.insert(range, ExecutedPath { description: describe(choice), indexes: indexes_of(choice) });
     }
 
-    pub fn went_as_well(&mut self, range: u32, choice: &AccessPath) {
-        self.ways.entry(range).or_default().way = way_of(choice);
-        self.used(range, parts_of(choice));
+    pub fn add_path(&mut self, range: u32, choice: &AccessPath) {
+        self.access_paths.entry(range).or_default().description = describe(choice);
+        self.add_indexes(range, indexes_of(choice));
     }
 
-    pub fn used(&mut self, range: u32, parts: Vec<IndexSpec>) {
-        self.ways.entry(range).or_default().parts.extend(parts);
+    pub fn add_indexes(&mut self, range: u32, indexes: Vec<IndexSpec>) {
+        self.access_paths.entry(range).or_default().indexes.extend(indexes);
     }
 
     /// The indexes that any partition used, without duplicates.
-    pub fn parts(&self) -> Vec<&IndexSpec> {
-        let mut parts = Vec::new();
-        for part in self.ways.values().flat_map(|gone| &gone.parts) {
-            if !parts.contains(&part) {
-                parts.push(part);
+    pub fn indexes_used(&self) -> Vec<&IndexSpec> {
+        let mut indexes = Vec::new();
+        for index in self.access_paths.values().flat_map(|executed| &executed.indexes) {
+            if !indexes.contains(&index) {
+                indexes.push(index);
             }
         }
-        parts
+        indexes
     }
 }
 
@@ -102,33 +102,33 @@ fn rows_of(choice: &AccessPath) -> u64 {
     }
 }
 
-fn way_of(choice: &AccessPath) -> String {
+fn describe(choice: &AccessPath) -> String {
     match choice {
         AccessPath::FullScan => "scan".to_owned(),
         AccessPath::LogicalPartition(_) => "items of one partition key".to_owned(),
         AccessPath::KeyRange(_) => "items of a range of partition keys".to_owned(),
-        AccessPath::IndexLookup(found) if found.parts.is_empty() => "nothing".to_owned(),
-        AccessPath::IndexLookup(found) => named(&found.parts),
-        AccessPath::OrderedScan(walk) if walk.backward => format!("{} backwards", walk.part),
-        AccessPath::OrderedScan(walk) => format!("{} in order", walk.part),
-        AccessPath::VectorScan(nearby) => {
-            let how = match (nearby.list, nearby.rule.index) {
+        AccessPath::IndexLookup(found) if found.indexes.is_empty() => "nothing".to_owned(),
+        AccessPath::IndexLookup(found) => index_names(&found.indexes),
+        AccessPath::OrderedScan(scan) if scan.backward => format!("{} backwards", scan.spec),
+        AccessPath::OrderedScan(scan) => format!("{} in order", scan.spec),
+        AccessPath::VectorScan(plan) => {
+            let how = match (plan.list, plan.rule.index) {
                 (None, _) => "every vector",
                 (Some(_), VectorIndexType::DiskAnn) => "graph",
                 (Some(_), _) => "codes",
             };
-            format!("{}, {how}", IndexSpec::Vector(nearby.rule.steps.clone()))
+            format!("{}, {how}", IndexSpec::Vector(plan.rule.steps.clone()))
         }
         AccessPath::ItemCount(_) => "count of items".to_owned(),
         AccessPath::TextCounts(_) => "full-text statistics".to_owned(),
     }
 }
 
-fn parts_of(choice: &AccessPath) -> Vec<IndexSpec> {
+fn indexes_of(choice: &AccessPath) -> Vec<IndexSpec> {
     match choice {
-        AccessPath::IndexLookup(found) => found.parts.clone(),
-        AccessPath::OrderedScan(walk) => vec![walk.part.clone()],
-        AccessPath::VectorScan(nearby) => vec![IndexSpec::Vector(nearby.rule.steps.clone())],
+        AccessPath::IndexLookup(found) => found.indexes.clone(),
+        AccessPath::OrderedScan(scan) => vec![scan.spec.clone()],
+        AccessPath::VectorScan(plan) => vec![IndexSpec::Vector(plan.rule.steps.clone())],
         _ => Vec::new(),
     }
 }
@@ -150,7 +150,7 @@ pub struct QueryReport {
     /// Time in user-defined functions.
     pub calling: Duration,
     /// Access paths, each with the number of partitions that executed it.
-    pub ways: Vec<(String, usize)>,
+    pub access_paths: Vec<(String, usize)>,
     pub single: Vec<IndexMetric>,
     pub composite: Vec<IndexMetric>,
     /// Rules of `pleiad_sql::advice` that apply.
@@ -170,7 +170,7 @@ pub struct IndexMetric {
 
 impl QueryReport {
     /// The same work, for a query that returns other rows from it.
-    pub fn giving(self, rows: &RowSet) -> Self {
+    pub fn with_rows(self, rows: &RowSet) -> Self {
         QueryReport { rows: rows.len() as u64, row_bytes: rows.bytes() as u64, ..self }
     }
 
@@ -184,10 +184,10 @@ impl QueryReport {
         self.looking_up += other.looking_up;
         self.loading += other.loading;
         self.calling = self.calling.max(other.calling); // each is the total of the page so far
-        for (way, partitions) in other.ways {
-            match self.ways.iter_mut().find(|(known, _)| *known == way) {
+        for (access_path, partitions) in other.access_paths {
+            match self.access_paths.iter_mut().find(|(known, _)| *known == access_path) {
                 Some((_, known)) => *known = partitions.max(*known),
-                None => self.ways.push((way, partitions)),
+                None => self.access_paths.push((access_path, partitions)),
             }
         }
         other.single.into_iter().for_each(|seen| note(&mut self.single, seen));
@@ -196,11 +196,11 @@ impl QueryReport {
     }
 
     pub fn new(work: &ScanStats, rows: &RowSet) -> Self {
-        let mut ways: Vec<(String, usize)> = Vec::new();
-        for ExecutedPath { way, .. } in work.ways.values() {
-            match ways.iter_mut().find(|(known, _)| known == way) {
+        let mut access_paths: Vec<(String, usize)> = Vec::new();
+        for ExecutedPath { description, .. } in work.access_paths.values() {
+            match access_paths.iter_mut().find(|(known, _)| known == description) {
                 Some((_, partitions)) => *partitions += 1,
-                None => ways.push((way.clone(), 1)),
+                None => access_paths.push((description.clone(), 1)),
             }
         }
         QueryReport {
@@ -214,7 +214,7 @@ impl QueryReport {
             looking_up: work.looking_up,
             loading: work.loading,
             calling: Duration::ZERO,
-            ways,
+            access_paths,
             single: Vec::new(),
             composite: Vec::new(),
             advice: Vec::new(),
@@ -224,63 +224,66 @@ impl QueryReport {
     /// Which indexes serve the query under the policy, in the order in which it mentions their paths, and which ones
     /// would help. As in the service, this depends on the query alone; whether a page used them, or a scan of few items
     /// was cheaper, is in `access_paths`.
-    pub fn with_indexes(mut self, work: &ScanStats, asked: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
-        let composite = asked.composite(index);
+    pub fn with_indexes(mut self, work: &ScanStats, needs: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
+        let composite = needs.composite(index);
         let mut lookups = Vec::new();
-        asked.condition.iter().for_each(|condition| gather(condition, &mut lookups));
+        needs.condition.iter().for_each(|condition| collect_predicates(condition, &mut lookups));
         // The report has to fit into a header.
-        lookups.truncate(LOOKUPS_TOLD);
+        lookups.truncate(LOOKUPS_REPORTED);
         for lookup in &lookups {
             match &composite {
-                Some(part) if part.speaks_of(&lookup.path) => self.note(part.clone(), true, true),
+                Some(spec) if spec.covers_path(&lookup.path) => self.note(spec.clone(), true, true),
                 _ => {
-                    let part = IndexSpec::Path(lookup.path.clone());
-                    self.note(part, index.indexes(&lookup.path), is_precise(lookup));
+                    let spec = IndexSpec::Path(lookup.path.clone());
+                    self.note(spec, index.indexes(&lookup.path), is_precise(lookup));
                 }
             }
         }
-        self = self.with_order(asked, index).with_places(asked, index).with_suggestion(asked, composite.is_some());
-        work.parts().into_iter().for_each(|part| self.note(part.clone(), true, true));
+        self = self
+            .with_order(needs, index)
+            .with_special_indexes(needs, index)
+            .with_suggestion(needs, composite.is_some());
+        work.indexes_used().into_iter().for_each(|spec| self.note(spec.clone(), true, true));
         self
     }
 
     /// Adds the index that has the order of `ORDER BY`, or that would have it.
-    fn with_order(mut self, asked: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
-        match (asked.ordering, asked.order) {
+    fn with_order(mut self, needs: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
+        match (needs.ordering, needs.order) {
             (OrderStrategy::Path { path, .. }, _) => self.note(IndexSpec::Path(path.path.clone()), true, true),
             (OrderStrategy::Composite { index, .. }, _) => self.note(IndexSpec::Composite(index.clone()), true, true),
             (OrderStrategy::None, _) | (OrderStrategy::Sort, []) => {}
             (OrderStrategy::Sort, [only]) if only.path.is_empty() || index.indexes(&only.path) => {}
             (OrderStrategy::Sort, [only]) => self.note(IndexSpec::Path(only.path.clone()), false, true),
-            (OrderStrategy::Sort, order) => note(&mut self.composite, composite(order)),
+            (OrderStrategy::Sort, order) => note(&mut self.composite, composite_metric(order)),
         }
         self
     }
 
     /// Adds spatial, full-text and vector indexes.
-    fn with_places(mut self, asked: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
-        let mut places = Vec::new();
-        asked.condition.iter().for_each(|condition| gather_places(condition, &mut places));
-        asked.relevant.iter().for_each(|relevant| gather_places(&relevant.condition, &mut places));
-        places.extend(asked.nearest.map(|nearest| IndexSpec::Vector(nearest.path.clone())));
-        for part in places {
-            let is_there = match &part {
+    fn with_special_indexes(mut self, needs: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
+        let mut specs = Vec::new();
+        needs.condition.iter().for_each(|condition| collect_special_indexes(condition, &mut specs));
+        needs.text_score.iter().for_each(|order| collect_special_indexes(&order.condition, &mut specs));
+        specs.extend(needs.nearest.map(|nearest| IndexSpec::Vector(nearest.path.clone())));
+        for spec in specs {
+            let is_there = match &spec {
                 IndexSpec::Spatial(path) => index.spatial(path).is_some(),
                 IndexSpec::FullText(path) => index.full_text(path).is_some(),
                 IndexSpec::Vector(path) => {
-                    index.vector(path).zip(asked.nearest).is_some_and(|(rule, nearest)| rule.fits(&nearest.measure))
+                    index.vector(path).zip(needs.nearest).is_some_and(|(rule, nearest)| rule.fits(&nearest.measure))
                 }
                 IndexSpec::Path(_) | IndexSpec::Composite(_) => true,
             };
-            self.note(part, is_there, true);
+            self.note(spec, is_there, true);
         }
         self
     }
 
     /// Suggests a composite index for a conjunction on several paths, the last of which is a range: it is one range of
     /// that index.
-    fn with_suggestion(mut self, asked: &IndexNeeds<'_, '_>, has_it: bool) -> Self {
-        let Some(IndexPredicate::And(all)) = asked.condition else { return self };
+    fn with_suggestion(mut self, needs: &IndexNeeds<'_, '_>, has_it: bool) -> Self {
+        let Some(IndexPredicate::And(all)) = needs.condition else { return self };
         let wanted = suggestion(all);
         if !wanted.is_empty() && !has_it && self.composite.is_empty() {
             let specs = wanted.iter().map(|path| format!("{} ASC", path_text(path))).collect();
@@ -298,9 +301,9 @@ impl QueryReport {
         self
     }
 
-    fn note(&mut self, part: IndexSpec, utilized: bool, precise: bool) {
-        let list = if matches!(part, IndexSpec::Composite(_)) { &mut self.composite } else { &mut self.single };
-        note(list, IndexMetric { specs: part.specs(), utilized, precise, impact_is_high: precise });
+    fn note(&mut self, spec: IndexSpec, utilized: bool, precise: bool) {
+        let list = if matches!(spec, IndexSpec::Composite(_)) { &mut self.composite } else { &mut self.single };
+        note(list, IndexMetric { specs: spec.specs(), utilized, precise, impact_is_high: precise });
     }
 }
 
@@ -311,14 +314,14 @@ pub struct IndexNeeds<'a, 'b> {
     pub order: &'a [OrderPath],
     pub ordering: &'a OrderStrategy,
     pub nearest: Option<&'a VectorOrder<'b>>,
-    pub relevant: Option<&'a TextScoreOrder<'b>>,
+    pub text_score: Option<&'a TextScoreOrder<'b>>,
 }
 
 impl IndexNeeds<'_, '_> {
     /// The composite index that covers most predicates of the filter.
     fn composite(&self, index: UsableIndex<'_>) -> Option<IndexSpec> {
         let Some(IndexPredicate::And(all)) = self.condition else { return None };
-        let seek = seeks(all, index).into_iter().max_by_key(|seek| seek.answers.len())?;
+        let seek = seeks(all, index).into_iter().max_by_key(|seek| seek.covers.len())?;
         Some(IndexSpec::Composite(seek.index.clone()))
     }
 }
@@ -331,21 +334,23 @@ fn note(list: &mut Vec<IndexMetric>, seen: IndexMetric) {
     }
 }
 
-fn gather<'c, 'b>(condition: &'c IndexPredicate<'b>, found: &mut Vec<&'c PathPredicate<'b>>) {
+fn collect_predicates<'c, 'b>(condition: &'c IndexPredicate<'b>, found: &mut Vec<&'c PathPredicate<'b>>) {
     match condition {
         IndexPredicate::Path(lookup) => found.push(lookup),
-        IndexPredicate::And(all) | IndexPredicate::Or(all) => all.iter().for_each(|condition| gather(condition, found)),
+        IndexPredicate::And(all) | IndexPredicate::Or(all) => {
+            all.iter().for_each(|condition| collect_predicates(condition, found))
+        }
         IndexPredicate::Never | IndexPredicate::Spatial(_) | IndexPredicate::Term(_) => {}
     }
 }
 
 /// The full-text and spatial indexes that the predicate searches.
-fn gather_places(condition: &IndexPredicate<'_>, found: &mut Vec<IndexSpec>) {
+fn collect_special_indexes(condition: &IndexPredicate<'_>, found: &mut Vec<IndexSpec>) {
     match condition {
-        IndexPredicate::Term(word) => found.push(IndexSpec::FullText(word.path.clone())),
-        IndexPredicate::Spatial(near) => found.push(IndexSpec::Spatial(near.path.clone())),
+        IndexPredicate::Term(term) => found.push(IndexSpec::FullText(term.path.clone())),
+        IndexPredicate::Spatial(spatial) => found.push(IndexSpec::Spatial(spatial.path.clone())),
         IndexPredicate::And(all) | IndexPredicate::Or(all) => {
-            all.iter().for_each(|condition| gather_places(condition, found))
+            all.iter().for_each(|condition| collect_special_indexes(condition, found))
         }
         IndexPredicate::Never | IndexPredicate::Path(_) => {}
     }
@@ -355,8 +360,8 @@ fn gather_places(condition: &IndexPredicate<'_>, found: &mut Vec<IndexSpec>) {
 fn suggestion<'c>(all: &'c [IndexPredicate<'_>]) -> Vec<&'c [PathStep]> {
     let (mut equal, mut ranges): (Vec<&[PathStep]>, Vec<&[PathStep]>) = Default::default();
     for condition in all {
-        let IndexPredicate::Path(PathPredicate { path, what }) = condition else { continue };
-        match what {
+        let IndexPredicate::Path(PathPredicate { path, what: value }) = condition else { continue };
+        match value {
             _ if path.contains(&PathStep::Element) || is_made_when_read(path) => {}
             ValuePredicate::Equal(_) if !equal.contains(&path.as_slice()) => equal.push(path),
             ValuePredicate::Range(..) if !ranges.contains(&path.as_slice()) => ranges.push(path),
@@ -377,7 +382,7 @@ fn is_precise(lookup: &PathPredicate<'_>) -> bool {
     matches!(lookup.what, ValuePredicate::Equal(_) | ValuePredicate::Range(..) | ValuePredicate::Prefix(_))
 }
 
-fn composite(order: &[OrderPath]) -> IndexMetric {
+fn composite_metric(order: &[OrderPath]) -> IndexMetric {
     let spec = |key: &OrderPath| format!("{} {}", path_text(&key.path), if key.descending { "DESC" } else { "ASC" });
     IndexMetric { specs: order.iter().map(spec).collect(), utilized: false, precise: true, impact_is_high: true }
 }

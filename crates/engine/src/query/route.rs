@@ -18,7 +18,7 @@ use crate::{Admitted, Container};
 
 /// The EPK ranges that a query reads, in order.
 pub struct RoutedRanges {
-    pub stretches: Vec<EpkRange>,
+    pub ranges: Vec<EpkRange>,
     /// The ranges are one logical partition.
     pub is_one_key: bool,
 }
@@ -33,7 +33,7 @@ pub struct PartitionSlice {
 
 /// A query without a partition key is routed by its filter; if that leaves more than one key, the client must have
 /// allowed cross-partition queries.
-pub fn plan(
+pub fn routed_ranges(
     at: &Admitted,
     scope: &FeedRange,
     select: &Select,
@@ -41,31 +41,31 @@ pub fn plan(
     across: CrossPartition,
 ) -> Result<RoutedRanges> {
     if *scope != FeedRange::Container {
-        let reach = feed::reach(at, scope)?;
-        return Ok(RoutedRanges { stretches: vec![reach.keys], is_one_key: reach.point.is_some() });
+        let resolved = feed::resolve(at, scope)?;
+        return Ok(RoutedRanges { ranges: vec![resolved.keys], is_one_key: resolved.point.is_some() });
     }
     let Some(definition) = &at.container.schema.key else {
-        return Ok(RoutedRanges { stretches: vec![EpkRange::FULL], is_one_key: false });
+        return Ok(RoutedRanges { ranges: vec![EpkRange::FULL], is_one_key: false });
     };
     let keys = match pruning::route(select, bind, definition) {
-        PrunedKeys::Nothing => return Ok(RoutedRanges { stretches: Vec::new(), is_one_key: true }),
+        PrunedKeys::Nothing => return Ok(RoutedRanges { ranges: Vec::new(), is_one_key: true }),
         PrunedKeys::Keys(keys) => keys,
         PrunedKeys::Everything => {
             check_across(select, across)?;
-            return Ok(RoutedRanges { stretches: vec![EpkRange::FULL], is_one_key: false });
+            return Ok(RoutedRanges { ranges: vec![EpkRange::FULL], is_one_key: false });
         }
     };
     let is_one_key = keys.len() == 1 && keys.iter().all(|key| key.matches_shape(definition));
     if !is_one_key {
         check_across(select, across)?;
     }
-    let mut stretches: Vec<EpkRange> = Vec::new();
+    let mut ranges: Vec<EpkRange> = Vec::new();
     for key in &keys {
-        stretches.push(feed::key_reach(at, key)?.keys);
+        ranges.push(feed::resolve_key(at, key)?.keys);
     }
-    stretches.sort_unstable_by(|a, b| a.min.cmp(&b.min));
-    stretches.dedup();
-    Ok(RoutedRanges { stretches, is_one_key })
+    ranges.sort_unstable_by(|a, b| a.min.cmp(&b.min));
+    ranges.dedup();
+    Ok(RoutedRanges { ranges, is_one_key })
 }
 
 fn check_across(select: &Select, across: CrossPartition) -> Result<()> {
@@ -85,21 +85,18 @@ fn check_across(select: &Select, across: CrossPartition) -> Result<()> {
 }
 
 /// Removes the next slice from the front; the rest of its range stays in front.
-pub fn next_slice(
-    container: &Container,
-    stretches: &mut VecDeque<RangeCursor>,
-) -> Option<(PartitionSlice, RangeCursor)> {
-    while let Some(stretch) = stretches.pop_front() {
-        let touched = container.map.overlapping(&stretch.keys);
+pub fn next_slice(container: &Container, cursors: &mut VecDeque<RangeCursor>) -> Option<(PartitionSlice, RangeCursor)> {
+    while let Some(cursor) = cursors.pop_front() {
+        let touched = container.map.overlapping(&cursor.keys);
         let Some(partition) = container.partitions.get(touched).and_then(|touched| touched.first()) else { continue };
-        let Some(keys) = partition.range.keys.intersect(&stretch.keys) else { continue };
-        if keys.max < stretch.keys.max {
-            let rest = EpkRange { min: keys.max.clone(), max: stretch.keys.max.clone() };
-            stretches.push_front(RangeCursor { keys: rest, ..stretch.clone() });
+        let Some(keys) = partition.range.keys.intersect(&cursor.keys) else { continue };
+        if keys.max < cursor.keys.max {
+            let rest = EpkRange { min: keys.max.clone(), max: cursor.keys.max.clone() };
+            cursors.push_front(RangeCursor { keys: rest, ..cursor.clone() });
         }
         let point = is_point(container, &keys).then(|| keys.min.clone());
         let slice = PartitionSlice { partition: partition.clone(), keys: keys.clone(), point };
-        return Some((slice, RangeCursor { keys, ..stretch }));
+        return Some((slice, RangeCursor { keys, ..cursor }));
     }
     None
 }
@@ -115,7 +112,7 @@ fn is_point(container: &Container, keys: &EpkRange) -> bool {
     whole && *keys == EpkRange::of_point(keys.min.clone())
 }
 
-pub fn slices(container: &Container, stretches: Vec<RangeCursor>) -> Vec<PartitionSlice> {
-    let mut left = VecDeque::from(stretches);
-    std::iter::from_fn(|| next_slice(container, &mut left).map(|(slice, _)| slice)).collect()
+pub fn slices(container: &Container, cursors: Vec<RangeCursor>) -> Vec<PartitionSlice> {
+    let mut remaining = VecDeque::from(cursors);
+    std::iter::from_fn(|| next_slice(container, &mut remaining).map(|(slice, _)| slice)).collect()
 }

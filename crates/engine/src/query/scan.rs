@@ -37,7 +37,7 @@ pub struct SliceScan<'f> {
     pub container: ContainerRid,
     pub computed: &'f ComputedExprs,
     pub schema: &'f Schema,
-    pub budget: &'f PageDeadline,
+    pub deadline: &'f PageDeadline,
     /// The paths of the `ORDER BY` keys, for an ordered scan.
     pub order: &'f [KeyPath],
     /// The vector that distances are measured to, and where the page begins in the order of distances.
@@ -94,64 +94,70 @@ const FETCHED_FIRST: usize = 32;
 const FETCHED_MAX: usize = 256;
 
 /// A query that reads more than this is not short: it is retried on a blocking thread.
-const AT_HAND_BYTES_MAX: u64 = 256 << 10;
+const INLINE_BYTES_MAX: u64 = 256 << 10;
 
 impl SliceScan<'_> {
     pub fn run(
         &self,
         choice: &AccessPath,
         after: u64,
-        pass: &mut RowPipeline<'_>,
+        pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
-        self.timed(work, |work| self.go(choice, after, pass, work))
+        self.timed(work, |work| self.run_path(choice, after, pipeline, work))
     }
 
-    fn go(&self, choice: &AccessPath, after: u64, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+    fn run_path(
+        &self,
+        choice: &AccessPath,
+        after: u64,
+        pipeline: &mut RowPipeline<'_>,
+        work: &mut ScanStats,
+    ) -> Result<ScanEnd> {
         match choice {
-            AccessPath::FullScan => self.scan(after, u64::MAX, pass, work),
-            AccessPath::LogicalPartition(key) => self.members(key, after, pass, work),
+            AccessPath::FullScan => self.scan(after, u64::MAX, pipeline, work),
+            AccessPath::LogicalPartition(key) => self.scan_logical_partition(key, after, pipeline, work),
             AccessPath::KeyRange(docnums) | AccessPath::IndexLookup(PostingList { docnums, .. }) => {
-                self.fetch(docnums, pass, work)
+                self.fetch(docnums, pipeline, work)
             }
-            AccessPath::OrderedScan(walk) => self.walk(walk, pass, work),
-            AccessPath::VectorScan(nearby) => self.nearby(nearby, pass, work),
+            AccessPath::OrderedScan(scan) => self.scan_in_order(scan, pipeline, work),
+            AccessPath::VectorScan(plan) => self.scan_vectors(plan, pipeline, work),
             AccessPath::TextCounts(figures) => {
-                pass.tally(figures);
+                pipeline.tally(figures);
                 Ok(ScanEnd::Exhausted)
             }
             AccessPath::ItemCount(items) => {
-                pass.count(*items);
+                pipeline.count(*items);
                 Ok(ScanEnd::Exhausted)
             }
         }
     }
 
     /// Scans one morsel of a long access path.
-    pub fn run_piece(
+    pub fn run_morsel(
         &self,
         choice: &AccessPath,
-        piece: &Morsel,
-        pass: &mut RowPipeline<'_>,
+        morsel: &Morsel,
+        pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
-        self.timed(work, |work| match (choice, piece) {
-            (AccessPath::FullScan, Morsel::Docnums { after, upto }) => self.scan(*after, *upto, pass, work),
-            (choice, Morsel::Found(places)) => {
-                let docnums = choice.docnums().and_then(|docnums| docnums.get(places.clone()));
-                self.fetch(docnums.unwrap_or_default(), pass, work)
+        self.timed(work, |work| match (choice, morsel) {
+            (AccessPath::FullScan, Morsel::Docnums { after, upto }) => self.scan(*after, *upto, pipeline, work),
+            (choice, Morsel::Postings(positions)) => {
+                let docnums = choice.docnums().and_then(|docnums| docnums.get(positions.clone()));
+                self.fetch(docnums.unwrap_or_default(), pipeline, work)
             }
             _ => Err(Error::internal("a piece of another way")),
         })
     }
 
     /// Time that is not spent on evaluating rows counts as loading items.
-    fn timed(&self, work: &mut ScanStats, feed: impl FnOnce(&mut ScanStats) -> Result<ScanEnd>) -> Result<ScanEnd> {
+    fn timed(&self, work: &mut ScanStats, scan: impl FnOnce(&mut ScanStats) -> Result<ScanEnd>) -> Result<ScanEnd> {
         if !self.times {
-            return feed(work);
+            return scan(work);
         }
         let (began, evaluated) = (Instant::now(), work.evaluating);
-        let ended = feed(work);
+        let ended = scan(work);
         work.loading += began.elapsed().saturating_sub(work.evaluating.saturating_sub(evaluated));
         ended
     }
@@ -162,24 +168,24 @@ impl SliceScan<'_> {
     }
 
     /// Items are evaluated in place, without a copy. The deadline is checked from time to time.
-    fn scan(&self, after: u64, upto: u64, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
-        let (mut ended, mut met) = (Ok(ScanEnd::Exhausted), self.met());
+    fn scan(&self, after: u64, upto: u64, pipeline: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+        let (mut ended, mut progress) = (Ok(ScanEnd::Exhausted), self.progress());
         self.reader.visit(after, upto, &mut |record| {
-            go_on(&mut ended, record.and_then(|item| self.meet(item, &mut met, pass, work)))
+            note_end(&mut ended, record.and_then(|item| self.accept(item, &mut progress, pipeline, work)))
         })?;
         ended
     }
 
-    fn members(
+    fn scan_logical_partition(
         &self,
         key: &EffectiveKey,
         mut after: u64,
-        pass: &mut RowPipeline<'_>,
+        pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
         loop {
             let (docnums, more) = self.reader.members(key, after, Limit::rows(self.first_rows().max(FETCHED_MAX)))?;
-            match self.fetch(&docnums, pass, work)? {
+            match self.fetch(&docnums, pipeline, work)? {
                 ScanEnd::Exhausted => {}
                 ended => return Ok(ended),
             }
@@ -190,11 +196,11 @@ impl SliceScan<'_> {
         }
     }
 
-    fn fetch(&self, docnums: &[u64], pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
-        let (mut ended, mut met) = (Ok(ScanEnd::Exhausted), self.met());
-        for now in docnums.chunks(FETCHED_MAX) {
-            let stopped = self.reader.visit_many(now, &mut |record| {
-                go_on(&mut ended, record.and_then(|item| self.meet(item, &mut met, pass, work)))
+    fn fetch(&self, docnums: &[u64], pipeline: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+        let (mut ended, mut progress) = (Ok(ScanEnd::Exhausted), self.progress());
+        for batch in docnums.chunks(FETCHED_MAX) {
+            let stopped = self.reader.visit_many(batch, &mut |record| {
+                note_end(&mut ended, record.and_then(|item| self.accept(item, &mut progress, pipeline, work)))
             })?;
             if stopped {
                 break;
@@ -203,60 +209,69 @@ impl SliceScan<'_> {
         ended
     }
 
-    fn met(&self) -> ScanProgress {
-        ScanProgress { bytes: 0, everywhere: self.reader.is_within(&self.slice.keys) }
+    fn progress(&self) -> ScanProgress {
+        ScanProgress { bytes: 0, whole_partition: self.reader.is_within(&self.slice.keys) }
     }
 
     /// Evaluates one item if it is in the slice; returns how the scan ends, if it ends here.
-    fn meet(
+    fn accept(
         &self,
         record: RecordView<'_>,
-        met: &mut ScanProgress,
-        pass: &mut RowPipeline<'_>,
+        progress: &mut ScanProgress,
+        pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
     ) -> Result<Option<ScanEnd>> {
-        let wanted = met.everywhere || self.wants(&record);
-        if wanted && self.item(record, pass, work)? == Flow::Stop {
+        let wanted = progress.whole_partition || self.is_in_slice(&record);
+        if wanted && self.evaluate(record, pipeline, work)? == Flow::Stop {
             return Ok(Some(ScanEnd::Enough));
         }
-        met.bytes += record.body().len();
-        if met.bytes < CHUNK_BYTES && !(self.may_end_early && self.budget.is_late()) {
+        progress.bytes += record.body().len();
+        if progress.bytes < CHUNK_BYTES && !(self.may_end_early && self.deadline.is_late()) {
             return Ok(None);
         }
-        met.bytes = 0;
+        progress.bytes = 0;
         Ok(self.is_time_up()?.then_some(ScanEnd::Interrupted(record.docnum)))
     }
 
     /// Items in `ORDER BY` order: those without a value to sort by come first, or last if the scan is backward.
-    fn walk(&self, walk: &OrderedScan, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
-        let ended = if walk.backward { self.listed(walk, pass, work)? } else { self.lacking(walk, pass, work)? };
+    fn scan_in_order(
+        &self,
+        scan: &OrderedScan,
+        pipeline: &mut RowPipeline<'_>,
+        work: &mut ScanStats,
+    ) -> Result<ScanEnd> {
+        let ended = if scan.backward {
+            self.scan_index(scan, pipeline, work)?
+        } else {
+            self.scan_missing(scan, pipeline, work)?
+        };
         match ended {
-            ScanEnd::Exhausted if walk.backward => self.lacking(walk, pass, work),
-            ScanEnd::Exhausted => self.listed(walk, pass, work),
+            ScanEnd::Exhausted if scan.backward => self.scan_missing(scan, pipeline, work),
+            ScanEnd::Exhausted => self.scan_index(scan, pipeline, work),
             ended => Ok(ended),
         }
     }
 
     /// The items that have an index row.
-    fn listed(&self, walk: &OrderedScan, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
-        let direction = if walk.backward { Direction::Backward } else { Direction::Forward };
-        let mut range = walk.listed();
+    fn scan_index(&self, scan: &OrderedScan, pipeline: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+        let direction = if scan.backward { Direction::Backward } else { Direction::Forward };
+        let mut range = scan.indexed_range();
         if range.is_empty() {
             return Ok(ScanEnd::Exhausted);
         }
         let mut size = self.first_rows();
         loop {
-            let (rows, more) = self.reader.postings(walk.path, &range, direction, size)?;
+            let (rows, more) = self.reader.index_entries(scan.path, &range, direction, size)?;
             size = size.saturating_mul(4);
             work.index_rows += rows.len() as u64;
             for batch in rows.chunks(FETCHED_FIRST) {
-                match self.step(walk, batch, pass, work)? {
-                    ScanEnd::Exhausted => self.budget.check()?,
+                match self.scan_batch(scan, batch, pipeline, work)? {
+                    ScanEnd::Exhausted => self.deadline.check()?,
                     ended => return Ok(ended),
                 }
             }
             match rows.last() {
-                Some(last) if more && walk.backward => range.to = behind(last, direction),
+                Some(last) if more && scan.backward => range.to = behind(last, direction),
                 Some(last) if more => range.from = behind(last, direction),
                 _ => return Ok(ScanEnd::Exhausted),
             }
@@ -264,87 +279,97 @@ impl SliceScan<'_> {
     }
 
     /// The items without an index row.
-    fn lacking(&self, walk: &OrderedScan, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
-        let (false, IndexSpec::Path(path), [key]) = (walk.has_all, &walk.part, self.order) else {
+    fn scan_missing(
+        &self,
+        scan: &OrderedScan,
+        pipeline: &mut RowPipeline<'_>,
+        work: &mut ScanStats,
+    ) -> Result<ScanEnd> {
+        let (false, IndexSpec::Path(path), [key]) = (scan.covers_all_items, &scan.spec, self.order) else {
             return Ok(ScanEnd::Exhausted);
         };
-        let Some((mut from, mut upto)) = walk.range.undefined_docnums() else { return Ok(ScanEnd::Exhausted) };
-        if !pass.admits(&walk.sorted(&encode_undefined())) {
+        let Some((mut from, mut upto)) = scan.range.undefined_docnums() else { return Ok(ScanEnd::Exhausted) };
+        if !pipeline.admits(&scan.sort_key(&encode_undefined())) {
             return Ok(ScanEnd::Enough);
         }
-        let mut looked_at = 0;
-        let candidates = self.reader.lacking(self.slice, self.schema, path, &mut |record| {
-            looked_at += record.body().len();
-            if looked_at >= CHUNK_BYTES {
-                looked_at = 0;
-                self.budget.check().map_err(|error| still_looking(error, path))?;
+        let mut bytes_read = 0;
+        let candidates = self.reader.missing_values(self.slice, self.schema, path, &mut |record| {
+            bytes_read += record.body().len();
+            if bytes_read >= CHUNK_BYTES {
+                bytes_read = 0;
+                self.deadline.check().map_err(|error| missing_scan_timeout(error, path))?;
             }
-            Ok(self.lacks(key, record))
+            Ok(self.is_missing(key, record))
         })?;
         let Some(candidates) = candidates else { return Ok(ScanEnd::Unordered) };
-        let everywhere = self.reader.is_within(&self.slice.keys);
+        let whole_partition = self.reader.is_within(&self.slice.keys);
         loop {
-            let docnums = candidates.next(from, upto, walk.backward, FETCHED_FIRST);
+            let docnums = candidates.next(from, upto, scan.backward, FETCHED_FIRST);
             let mut ended = Ok(ScanEnd::Exhausted);
-            self.reader.visit_there(&docnums, &mut |record| {
-                let mut look = |record: RecordView<'_>| {
-                    let met = (everywhere || self.wants(&record)) && self.lacks(key, record);
-                    Ok((met && self.item(record, pass, work)? == Flow::Stop).then_some(ScanEnd::Enough))
+            self.reader.visit_existing(&docnums, &mut |record| {
+                let mut check = |record: RecordView<'_>| {
+                    let matches = (whole_partition || self.is_in_slice(&record)) && self.is_missing(key, record);
+                    Ok((matches && self.evaluate(record, pipeline, work)? == Flow::Stop).then_some(ScanEnd::Enough))
                 };
-                go_on(&mut ended, record.and_then(&mut look))
+                note_end(&mut ended, record.and_then(&mut check))
             })?;
             match (ended?, docnums.last()) {
-                (ScanEnd::Exhausted, Some(last)) => match walk.backward {
+                (ScanEnd::Exhausted, Some(last)) => match scan.backward {
                     false if *last < upto => from = last + 1,
                     true if *last > from => upto = last - 1,
                     _ => return Ok(ScanEnd::Exhausted),
                 },
                 (ended, _) => return Ok(ended),
             }
-            self.budget.check()?;
+            self.deadline.check()?;
         }
     }
 
     /// Items in the order of their distance. If a filter drops the candidates of the ANN index, more are requested, and
     /// in the end exact k-NN reads every vector.
-    fn nearby(&self, nearby: &VectorScanPlan, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+    fn scan_vectors(
+        &self,
+        plan: &VectorScanPlan,
+        pipeline: &mut RowPipeline<'_>,
+        work: &mut ScanStats,
+    ) -> Result<ScanEnd> {
         let Some(nearest) = self.nearest else { return Ok(ScanEnd::Unordered) };
-        let wanted = VectorQuery { rule: &nearby.rule, function: nearest.measure.function, to: nearest.to };
-        let (mut seen, mut list) = (HashSet::new(), nearby.list);
+        let query = VectorQuery { rule: &plan.rule, function: nearest.measure.function, to: nearest.to };
+        let (mut seen, mut list) = (HashSet::new(), plan.list);
         while let Some(candidates) = list {
-            let Some(nears) = self.reader.nearest_about(self.slice, wanted, candidates)? else { break };
-            work.index_rows += nears.len() as u64;
-            let nears = nears.into_iter().filter(|near| seen.insert(near.docnum)).collect();
-            match self.fetch_nears(NeighborList::new(nears, wanted.function), pass, work)? {
+            let Some(neighbors) = self.reader.ann_search(self.slice, query, candidates)? else { break };
+            work.index_rows += neighbors.len() as u64;
+            let neighbors = neighbors.into_iter().filter(|near| seen.insert(near.docnum)).collect();
+            match self.fetch_neighbors(NeighborList::new(neighbors, query.function), pipeline, work)? {
                 ScanEnd::Exhausted => list = candidates.checked_mul(8),
                 ended => return Ok(ended),
             }
         }
-        let Some(mut nears) = self.reader.nearest_of_all(wanted)? else { return Ok(ScanEnd::Unordered) };
-        work.index_rows += nears.len() as u64;
-        nears.retain(|near| !seen.contains(&near.docnum));
-        if let ResumePoint::Key(mark) = &self.start.at
-            && let Some(after) = mark.key()
+        let Some(mut neighbors) = self.reader.exact_knn(query)? else { return Ok(ScanEnd::Unordered) };
+        work.index_rows += neighbors.len() as u64;
+        neighbors.retain(|near| !seen.contains(&near.docnum));
+        if let ResumePoint::Key(resume_key) = &self.start.at
+            && let Some(after) = resume_key.key()
         {
-            nears.retain(|near| !is_given(near, after, nearest.measure.is_similarity()));
+            neighbors.retain(|near| !was_returned(near, after, nearest.measure.is_similarity()));
         }
-        self.fetch_nears(NeighborList::new(nears, wanted.function), pass, work)
+        self.fetch_neighbors(NeighborList::new(neighbors, query.function), pipeline, work)
     }
 
-    fn fetch_nears(
+    fn fetch_neighbors(
         &self,
-        mut ranking: NeighborList,
-        pass: &mut RowPipeline<'_>,
+        mut neighbors: NeighborList,
+        pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
         let mut count = self.wanted.clamp(FETCHED_FIRST, FETCHED_MAX);
         loop {
-            let docnums: Vec<u64> = ranking.next(count).iter().map(|near| near.docnum).collect();
+            let docnums: Vec<u64> = neighbors.next(count).iter().map(|near| near.docnum).collect();
             if docnums.is_empty() {
                 return Ok(ScanEnd::Exhausted);
             }
-            match self.fetch(&docnums, pass, work)? {
-                ScanEnd::Exhausted => self.budget.check()?,
+            match self.fetch(&docnums, pipeline, work)? {
+                ScanEnd::Exhausted => self.deadline.check()?,
                 ended => return Ok(ended),
             }
             count = count.saturating_mul(4);
@@ -353,26 +378,27 @@ impl SliceScan<'_> {
 
     /// Fetches only items that can still change the page. An index row whose value differs from that of its item
     /// belongs to another path with the same hash and is skipped.
-    fn step(
+    fn scan_batch(
         &self,
-        walk: &OrderedScan,
+        scan: &OrderedScan,
         batch: &[IndexEntry],
-        pass: &mut RowPipeline<'_>,
+        pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
-        let beyond = batch.iter().position(|(value, _)| !self.is_ordered(value) || !pass.admits(&walk.sorted(value)));
+        let beyond =
+            batch.iter().position(|(value, _)| !self.is_ordered(value) || !pipeline.admits(&scan.sort_key(value)));
         let (near, far) = batch.split_at(beyond.unwrap_or(batch.len()));
         let docnums: Vec<u64> = near.iter().map(|(_, docnum)| *docnum).collect();
         let (mut ended, mut values) = (Ok(ScanEnd::Exhausted), near.iter().map(|(value, _)| value));
-        let everywhere = self.reader.is_within(&self.slice.keys);
+        let whole_partition = self.reader.is_within(&self.slice.keys);
         let stopped = self.reader.visit_many(&docnums, &mut |record| {
             let value = values.next();
-            let mut look = |record: RecordView<'_>| {
-                let met = (everywhere || self.wants(&record))
-                    && Some(self.key_of(record)?.as_slice()) == value.map(|value| &**value);
-                Ok((met && self.item(record, pass, work)? == Flow::Stop).then_some(ScanEnd::Enough))
+            let mut check = |record: RecordView<'_>| {
+                let matches = (whole_partition || self.is_in_slice(&record))
+                    && Some(self.index_key(record)?.as_slice()) == value.map(|value| &**value);
+                Ok((matches && self.evaluate(record, pipeline, work)? == Flow::Stop).then_some(ScanEnd::Enough))
             };
-            go_on(&mut ended, record.and_then(&mut look))
+            note_end(&mut ended, record.and_then(&mut check))
         })?;
         match far.first() {
             Some((value, _)) if !stopped => {
@@ -394,13 +420,13 @@ impl SliceScan<'_> {
         })
     }
 
-    fn lacks(&self, key: &KeyPath, record: RecordView<'_>) -> bool {
+    fn is_missing(&self, key: &KeyPath, record: RecordView<'_>) -> bool {
         let document = StoredItem { container: self.container, record, computed: self.computed };
         SlotValue::Item(&document).text(&key.steps).is_none()
     }
 
     /// The value of the item in the index.
-    fn key_of(&self, record: RecordView<'_>) -> Result<Vec<u8>> {
+    fn index_key(&self, record: RecordView<'_>) -> Result<Vec<u8>> {
         let document = StoredItem { container: self.container, record, computed: self.computed };
         let value_at =
             |path: &KeyPath| SlotValue::Item(&document).text(&path.steps).map(|text| json::parse(&text)).transpose();
@@ -415,26 +441,26 @@ impl SliceScan<'_> {
     }
 
     fn is_time_up(&self) -> Result<bool> {
-        Ok(self.budget.is_over()? && self.may_end_early)
+        Ok(self.deadline.is_elapsed()? && self.may_end_early)
     }
 
-    fn wants(&self, record: &RecordView<'_>) -> bool {
+    fn is_in_slice(&self, record: &RecordView<'_>) -> bool {
         self.slice.keys.contains(&EffectiveKey::from_bytes(record.epk))
     }
 
-    fn item(&self, record: RecordView<'_>, pass: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<Flow> {
-        if self.reader.is_over(&record) || self.seen.binary_search(&record.docnum).is_ok() {
+    fn evaluate(&self, record: RecordView<'_>, pipeline: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<Flow> {
+        if self.reader.is_dead(&record) || self.seen.binary_search(&record.docnum).is_ok() {
             return Ok(Flow::Continue);
         }
         work.items += 1;
         work.item_bytes += record.body().len() as u64;
-        if work.item_bytes > AT_HAND_BYTES_MAX {
+        if work.item_bytes > INLINE_BYTES_MAX {
             not_at_hand()?;
         }
         let document = StoredItem { container: self.container, record, computed: self.computed };
-        let (began, kept) = (self.times.then(Instant::now), pass.kept());
-        let flow = pass.item(record.docnum, SlotValue::Item(&document));
-        work.items_kept += pass.kept() - kept;
+        let (began, kept) = (self.times.then(Instant::now), pipeline.kept());
+        let flow = pipeline.item(record.docnum, SlotValue::Item(&document));
+        work.items_kept += pipeline.kept() - kept;
         work.evaluating += began.map_or(Duration::ZERO, |began| began.elapsed());
         flow
     }
@@ -445,21 +471,21 @@ struct ScanProgress {
     /// Read since the deadline was last checked.
     bytes: usize,
     /// Whether all items of the partition are in the slice.
-    everywhere: bool,
+    whole_partition: bool,
 }
 
 /// Whether an earlier page finished the item. The last item is read again: it may have further rows.
 ///
 /// distance │ docnum u64 │ row u32, as `sql::run` sorts them
-fn is_given(near: &Neighbor, after: &[u8], descending: bool) -> bool {
+fn was_returned(neighbor: &Neighbor, after: &[u8], descending: bool) -> bool {
     let mut key = Vec::with_capacity(after.len());
-    encode_key(Some(&near.distance.into()), descending, &mut key);
-    let docnum = if descending { !near.docnum } else { near.docnum };
+    encode_key(Some(&neighbor.distance.into()), descending, &mut key);
+    let docnum = if descending { !neighbor.docnum } else { neighbor.docnum };
     key.extend_from_slice(&docnum.to_be_bytes());
     key.as_slice() < after.get(..key.len()).unwrap_or(after)
 }
 
-fn still_looking(error: Error, path: &[PathStep]) -> Error {
+fn missing_scan_timeout(error: Error, path: &[PathStep]) -> Error {
     if error.kind != Kind::TimedOut {
         return error;
     }
@@ -472,8 +498,8 @@ fn still_looking(error: Error, path: &[PathStep]) -> Error {
 }
 
 /// Records the end of the scan, if it was reached; returns true if the scan continues.
-fn go_on(ended: &mut Result<ScanEnd>, met: Result<Option<ScanEnd>>) -> bool {
-    match met {
+fn note_end(ended: &mut Result<ScanEnd>, outcome: Result<Option<ScanEnd>>) -> bool {
+    match outcome {
         Ok(None) => return true,
         Ok(Some(early)) => *ended = Ok(early),
         Err(error) => *ended = Err(error),

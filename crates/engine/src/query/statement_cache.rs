@@ -15,15 +15,15 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 /// A parsed text takes a few dozen times the memory of the text.
-const KEPT_TEXT_BYTES_MAX: u64 = 256 << 10;
+const CACHED_TEXT_BYTES_MAX: u64 = 256 << 10;
 /// Longer texts are not cached: they are full of values, and the next one has different values.
 const TEXT_BYTES_MAX: usize = 2 << 10;
 /// The assumed length of a text, to size the cache; also the fixed weight of an entry.
-const TEXT_BYTES: u64 = 128;
+const TEXT_BYTES_ASSUMED: u64 = 128;
 
-static KEPT: LazyLock<Cache<String, Arc<Statement>, Length>> = LazyLock::new(|| {
-    let texts = (KEPT_TEXT_BYTES_MAX / TEXT_BYTES) as usize;
-    Cache::with_weighter(texts, KEPT_TEXT_BYTES_MAX, Length)
+static CACHE: LazyLock<Cache<String, Arc<Statement>, Length>> = LazyLock::new(|| {
+    let texts = (CACHED_TEXT_BYTES_MAX / TEXT_BYTES_ASSUMED) as usize;
+    Cache::with_weighter(texts, CACHED_TEXT_BYTES_MAX, Length)
 });
 
 pub struct Statement {
@@ -38,11 +38,11 @@ pub fn read(text: &str) -> Result<Arc<Statement>> {
     if text.len() > TEXT_BYTES_MAX {
         return read();
     }
-    if let Some(known) = KEPT.get(text) {
+    if let Some(known) = CACHE.get(text) {
         return Ok(known);
     }
     let statement = read()?;
-    KEPT.insert(text.to_owned(), statement.clone());
+    CACHE.insert(text.to_owned(), statement.clone());
     Ok(statement)
 }
 
@@ -53,7 +53,7 @@ impl Statement {
             return Ok(known.clone());
         }
         let block = Arc::new(compile(&self.select, text, bind)?);
-        if says_all(&self.select) {
+        if is_self_contained(&self.select) {
             let _ = self.block.set(block.clone()); // a concurrent request's block is equal
         }
         Ok(block)
@@ -61,16 +61,16 @@ impl Statement {
 }
 
 /// Parameters have different values next time; functions depend on the container, or on the time.
-fn says_all(select: &Select) -> bool {
-    select.each_scalar(&mut all_said).is_ok()
+fn is_self_contained(select: &Select) -> bool {
+    select.each_scalar(&mut check_self_contained).is_ok()
 }
 
-fn all_said(expr: &Expr) -> Result<(), ()> {
+fn check_self_contained(expr: &Expr) -> Result<(), ()> {
     match expr.kind {
         ExprKind::Parameter(_) | ExprKind::Call { .. } | ExprKind::UserCall { .. } | ExprKind::Subquery { .. } => {
             Err(())
         }
-        _ => expr.each_child(&mut all_said),
+        _ => expr.each_child(&mut check_self_contained),
     }
 }
 
@@ -79,7 +79,7 @@ struct Length;
 
 impl Weighter<String, Arc<Statement>> for Length {
     fn weight(&self, text: &String, _: &Arc<Statement>) -> u64 {
-        text.len() as u64 + TEXT_BYTES
+        text.len() as u64 + TEXT_BYTES_ASSUMED
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_read_once_and_a_faulty_one_every_time() {
+    fn parsed_texts_are_cached_and_errors_are_not() {
         let text = "SELECT VALUE c.kept FROM c";
         assert!(Arc::ptr_eq(&read(text).unwrap(), &read(text).unwrap()));
         assert_eq!(read("SELECT").err(), check::read("SELECT").err());
@@ -97,9 +97,9 @@ mod tests {
     }
 
     #[test]
-    fn only_a_text_that_leaves_nothing_open_is_compiled_once() {
-        let says_all = |text: &str| says_all(&read(text).unwrap().select);
-        assert!(says_all(
+    fn blocks_are_cached_for_self_contained_texts_only() {
+        let self_contained = |text: &str| is_self_contained(&read(text).unwrap().select);
+        assert!(self_contained(
             "SELECT TOP 3 c.a, [c.b, {\"d\": 1 + 2}] AS e FROM c JOIN x IN c.l WHERE x.y = 'z' ORDER BY c.a"
         ));
         for open in [
@@ -113,7 +113,7 @@ mod tests {
             "SELECT VALUE udf.f(c) FROM c",
             "SELECT * FROM c WHERE EXISTS(SELECT VALUE 1 FROM x IN c.l WHERE x = @x)",
         ] {
-            assert!(!says_all(open), "{open}");
+            assert!(!self_contained(open), "{open}");
         }
     }
 }

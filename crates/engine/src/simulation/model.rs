@@ -17,11 +17,11 @@ pub struct Model {
     /// The version of each existing item; `None` if it was deleted.
     items: BTreeMap<String, Option<i64>>,
     /// How often each item was deleted: created again, it is another item.
-    deaths: BTreeMap<String, u64>,
+    deletions: BTreeMap<String, u64>,
     /// Writes that failed without telling whether they were done.
-    unsure: BTreeMap<String, Option<i64>>,
+    uncertain: BTreeMap<String, Option<i64>>,
     /// The items when the snapshot was taken.
-    kept: Option<BTreeMap<String, Option<i64>>>,
+    snapshot: Option<BTreeMap<String, Option<i64>>>,
     /// The value of `writes` at the last restore.
     restored_at: i64,
     pub writes: i64,
@@ -50,9 +50,9 @@ pub fn version_of(record: &Record) -> i64 {
 
 impl Model {
     /// The items that certainly exist, and how often each had been deleted before.
-    pub fn alive(&self) -> BTreeMap<String, u64> {
-        let there = self.items.iter().filter(|(id, version)| version.is_some() && !self.unsure.contains_key(*id));
-        there.map(|(id, _)| (id.clone(), self.deaths(id))).collect()
+    pub fn live_items(&self) -> BTreeMap<String, u64> {
+        let there = self.items.iter().filter(|(id, version)| version.is_some() && !self.uncertain.contains_key(*id));
+        there.map(|(id, _)| (id.clone(), self.deletions(id))).collect()
     }
 
     pub fn versions(&self) -> impl Iterator<Item = (&String, i64)> {
@@ -65,31 +65,31 @@ impl Model {
         self.versions().filter(|(_, version)| *version > self.restored_at)
     }
 
-    pub fn keep(&mut self) {
-        self.kept = Some(self.items.clone());
+    pub fn take_snapshot(&mut self) {
+        self.snapshot = Some(self.items.clone());
     }
 
-    pub fn has_kept(&self) -> bool {
-        self.kept.is_some()
+    pub fn has_snapshot(&self) -> bool {
+        self.snapshot.is_some()
     }
 
     pub fn restore(&mut self) {
-        self.items = self.kept.clone().unwrap_or_default();
+        self.items = self.snapshot.clone().unwrap_or_default();
         self.restored_at = self.writes;
     }
 
-    pub fn deaths(&self, id: &str) -> u64 {
-        self.deaths.get(id).copied().unwrap_or(0)
+    pub fn deletions(&self, id: &str) -> u64 {
+        self.deletions.get(id).copied().unwrap_or(0)
     }
 
     /// Writes several different items concurrently.
-    pub async fn write(&mut self, chance: &SeededRng, world: &mut SimWorld, count: usize) {
+    pub async fn write(&mut self, rng: &SeededRng, world: &mut SimWorld, count: usize) {
         if world.is_fenced() {
             return;
         }
         let mut drafts: BTreeMap<String, ModelDraft> = BTreeMap::new();
         for _ in 0..count {
-            let draft = self.draft(chance);
+            let draft = self.draft(rng);
             drafts.insert(draft.id.clone(), draft);
         }
         let begin = |draft: ModelDraft| {
@@ -98,57 +98,57 @@ impl Model {
         };
         for task in drafts.into_values().map(begin).collect::<Vec<_>>() {
             let (answer, draft) = task.await.unwrap();
-            world.paid(&answer);
-            self.told(draft, answer.result.map(|_| ()));
+            world.check_charge(&answer);
+            self.record_result(draft, answer.result.map(|_| ()));
         }
     }
 
-    fn draft(&mut self, chance: &SeededRng) -> ModelDraft {
+    fn draft(&mut self, rng: &SeededRng) -> ModelDraft {
         self.writes += 1;
-        let id = chance.below(IDS).to_string();
+        let id = rng.below(IDS).to_string();
         let is_there = self.items.get(&id).is_some_and(Option::is_some);
-        let version = if is_there && chance.once_in(6) { None } else { Some(self.writes) };
-        ModelDraft { id, version, text: usize::try_from(chance.below(300)).unwrap() }
+        let version = if is_there && rng.one_in(6) { None } else { Some(self.writes) };
+        ModelDraft { id, version, text: usize::try_from(rng.below(300)).unwrap() }
     }
 
-    fn told(&mut self, draft: ModelDraft, result: Result<(), Error>) {
+    fn record_result(&mut self, draft: ModelDraft, result: Result<(), Error>) {
         match result {
-            Ok(()) => self.done(draft.id, draft.version),
+            Ok(()) => self.apply(draft.id, draft.version),
             Err(error) if matches!(error.kind, Kind::Throttled { .. }) => {}
             Err(error) if matches!(error.kind, Kind::Internal | Kind::Unavailable) => {
-                self.unsure.insert(draft.id, draft.version);
+                self.uncertain.insert(draft.id, draft.version);
             }
             Err(error) => panic!("{}: {error:?}", draft.id),
         }
     }
 
-    fn done(&mut self, id: String, version: Option<i64>) {
+    fn apply(&mut self, id: String, version: Option<i64>) {
         if version.is_none() {
-            *self.deaths.entry(id.clone()).or_default() += 1;
+            *self.deletions.entry(id.clone()).or_default() += 1;
         }
         self.items.insert(id, version);
     }
 
     /// Reads the items of all uncertain writes: each was done, or it was not.
-    pub async fn settle(&mut self, world: &mut SimWorld) {
-        while let Some((id, asked)) = self.unsure.first_key_value().map(|(id, asked)| (id.clone(), *asked)) {
-            let Ok(found) = self.look(world, &id).await else {
+    pub async fn resolve_uncertain(&mut self, world: &mut SimWorld) {
+        while let Some((id, asked)) = self.uncertain.first_key_value().map(|(id, asked)| (id.clone(), *asked)) {
+            let Ok(found) = self.read_version(world, &id).await else {
                 world.restart().await; // the read failed or was throttled: try again
                 continue;
             };
-            let told = self.items.get(&id).copied().flatten();
+            let expected = self.items.get(&id).copied().flatten();
             assert!(
-                found == told || found == asked,
-                "{id}: found {found:?}, acknowledged {told:?}, requested {asked:?}"
+                found == expected || found == asked,
+                "{id}: found {found:?}, acknowledged {expected:?}, requested {asked:?}"
             );
-            self.unsure.remove(&id);
-            if found != told {
-                self.done(id, found);
+            self.uncertain.remove(&id);
+            if found != expected {
+                self.apply(id, found);
             }
         }
     }
 
-    async fn look(&self, world: &SimWorld, id: &str) -> Result<Option<i64>, Error> {
+    async fn read_version(&self, world: &SimWorld, id: &str) -> Result<Option<i64>, Error> {
         match read(&world.engine, &world.at(), id, &key_of(id)).await.result {
             Ok(record) => Ok(Some(version_of(&record))),
             Err(error) if error.kind == Kind::NotFound => Ok(None),
@@ -156,15 +156,15 @@ impl Model {
         }
     }
 
-    pub async fn read(&self, chance: &SeededRng, world: &mut SimWorld) {
-        let id = chance.below(IDS).to_string();
+    pub async fn read(&self, rng: &SeededRng, world: &mut SimWorld) {
+        let id = rng.below(IDS).to_string();
         let answer = read(&world.engine, &world.at(), &id, &key_of(&id)).await;
-        world.paid(&answer);
-        let told = self.items.get(&id).copied().flatten();
+        world.check_charge(&answer);
+        let expected = self.items.get(&id).copied().flatten();
         match answer.result {
-            Ok(record) => assert_eq!(Some(version_of(&record)), told, "{id}"),
-            Err(error) if error.kind == Kind::NotFound => assert_eq!(None, told, "{id}"),
-            Err(error) => tolerable(&error),
+            Ok(record) => assert_eq!(Some(version_of(&record)), expected, "{id}"),
+            Err(error) if error.kind == Kind::NotFound => assert_eq!(None, expected, "{id}"),
+            Err(error) => assert_tolerable(&error),
         }
     }
 
@@ -178,16 +178,16 @@ impl Model {
             let quota = PageLimit { items: 50, bytes: 1 << 20 };
             let page = world.engine.list_items(&at, &FeedRange::Container, from, quota, None).await.result.unwrap();
             for record in &page.records {
-                let twice = found.insert(record.id().to_owned(), version_of(record));
-                assert_eq!(twice, None, "{} was returned twice", record.id());
+                let previous = found.insert(record.id().to_owned(), version_of(record));
+                assert_eq!(previous, None, "{} was returned twice", record.id());
             }
             from = page.next;
             if from.is_none() {
                 break;
             }
         }
-        let told = self.versions().map(|(id, version)| (id.clone(), version));
-        assert_eq!(found, told.collect(), "items found, and items acknowledged");
+        let expected = self.versions().map(|(id, version)| (id.clone(), version));
+        assert_eq!(found, expected.collect(), "items found, and items acknowledged");
         assert_eq!(at.container().items(), found.len() as u64);
         self.check_owners(world, found.keys().cloned().collect());
     }
@@ -207,7 +207,7 @@ impl Model {
 
 /// Checks that a client may get this error while the store fails, or when it exceeds the throughput.
 #[track_caller]
-pub fn tolerable(error: &Error) {
+pub fn assert_tolerable(error: &Error) {
     let known = matches!(error.kind, Kind::Throttled { .. } | Kind::Internal | Kind::Unavailable);
     assert!(known, "{error:?}");
 }

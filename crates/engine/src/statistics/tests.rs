@@ -14,7 +14,7 @@ async fn s26_there_is_one_logical_partition_per_key_value() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn s34_the_largest_keys_are_told_with_their_size() {
+async fn s34_the_largest_keys_are_reported_with_their_size() {
     let engine = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     load(&engine, "c", 60, |n| {
@@ -28,14 +28,14 @@ async fn s34_the_largest_keys_are_told_with_their_size() {
     })
     .await;
     let top = engine.top_keys(C, KeyOrder::Size, 2).await.unwrap();
-    let told: Vec<(String, u64)> = top.iter().map(|one| (one.key.to_json(), one.items)).collect();
-    assert_eq!(told, [("[\"a\"]".to_owned(), 30), ("[\"b\"]".to_owned(), 20)]);
+    let reported: Vec<(String, u64)> = top.iter().map(|one| (one.key.to_json(), one.items)).collect();
+    assert_eq!(reported, [("[\"a\"]".to_owned(), 30), ("[\"b\"]".to_owned(), 20)]);
     assert!(top[0].bytes > top[1].bytes && top[0].ru.is_none());
     assert_eq!(engine.top_keys(C, KeyOrder::Size, 100).await.unwrap().len(), 12);
 }
 
 #[tokio::test]
-async fn the_busiest_keys_are_told_with_what_they_took() {
+async fn the_busiest_keys_are_reported_with_their_charge() {
     let (engine, _) = governed(Default::default()).await;
     container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");

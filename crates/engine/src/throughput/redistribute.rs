@@ -37,10 +37,10 @@ pub(crate) fn redistributed(
         return Ok((Redistribution::default(), old.throughput));
     }
     check(ranges, targets, partition_ru_max)?;
-    let now = |range: &PartitionKeyRange| {
+    let current = |range: &PartitionKeyRange| {
         f64::from(old.throughput.ceiling_ru()) * fraction(&old.redistribution, ranges, range)
     };
-    let part = |range: &PartitionKeyRange| targets.get(&range.id).copied().unwrap_or_else(|| whole(now(range)));
+    let part = |range: &PartitionKeyRange| targets.get(&range.id).copied().unwrap_or_else(|| round_ru(current(range)));
     let parts: BTreeMap<u32, u32> = ranges.iter().map(|range| (range.id, part(range))).collect();
     let sum = parts.values().fold(0u32, |sum, ru| sum.saturating_add(*ru));
     let throughput = match old.throughput {
@@ -70,7 +70,7 @@ fn check(ranges: &[PartitionKeyRange], targets: &BTreeMap<u32, u32>, partition_r
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share lies between 0 and the offer")]
-fn whole(ru: f64) -> u32 {
+fn round_ru(ru: f64) -> u32 {
     ru.round().max(1.0) as u32
 }
 

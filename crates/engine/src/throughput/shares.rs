@@ -40,7 +40,7 @@ pub(crate) fn divide(tree: &CatalogTree, limits: &PartitionLimits) {
         let mut sharing = Vec::new();
         for container in database.containers.values() {
             match offers.get(&OfferOwner::Container(container.rid)) {
-                _ if limits.governance.serverless => alone(container, serverless(limits)),
+                _ if limits.governance.serverless => set_all_partitions(container, serverless(limits)),
                 Some(offer) => dedicate(container, offer, limits),
                 None => sharing.push(&**container),
             }
@@ -49,24 +49,27 @@ pub(crate) fn divide(tree: &CatalogTree, limits: &PartitionLimits) {
             Some(offer) => share(database, &sharing, offer.throughput, limits),
             // Created without an offer while the account was serverless: it gets the minimum.
             None => sharing.iter().for_each(|container| {
-                alone(container, terms(f64::from(MANUAL_RU_MIN) / count(container), limits));
+                set_all_partitions(
+                    container,
+                    governor_config(f64::from(MANUAL_RU_MIN) / partition_count(container), limits),
+                );
             }),
         }
     }
 }
 
 fn serverless(limits: &PartitionLimits) -> GovernorConfig {
-    GovernorConfig { burst: false, ..terms(f64::from(limits.governance.serverless_partition_ru), limits) }
+    GovernorConfig { burst: false, ..governor_config(f64::from(limits.governance.serverless_partition_ru), limits) }
 }
 
-fn terms(share_ru: f64, limits: &PartitionLimits) -> GovernorConfig {
+fn governor_config(share_ru: f64, limits: &PartitionLimits) -> GovernorConfig {
     let governance = &limits.governance;
     let share_ru = share_ru.min(f64::from(limits.partition_ru_max));
     GovernorConfig { share_ru, enforced: governance.enforced, burst: governance.burst, caps: Caps::default() }
 }
 
-fn alone(container: &Container, terms: GovernorConfig) {
-    container.partitions.iter().for_each(|partition| partition.governor.set(&terms, None));
+fn set_all_partitions(container: &Container, config: GovernorConfig) {
+    container.partitions.iter().for_each(|partition| partition.governor.set(&config, None));
 }
 
 fn dedicate(container: &Container, offer: &Offer, limits: &PartitionLimits) {
@@ -74,8 +77,8 @@ fn dedicate(container: &Container, offer: &Offer, limits: &PartitionLimits) {
     let ranges = container.map.ranges();
     for partition in &container.partitions {
         let fraction = fraction(&offer.redistribution, ranges, &partition.range);
-        let terms = GovernorConfig { caps: offer.caps, ..terms(ceiling_ru * fraction, limits) };
-        partition.governor.set(&terms, None);
+        let config = GovernorConfig { caps: offer.caps, ..governor_config(ceiling_ru * fraction, limits) };
+        partition.governor.set(&config, None);
     }
 }
 
@@ -89,8 +92,8 @@ pub(crate) fn fraction(
         let known = |id: &u32| redistribution.ru_of(*id).map(|ru| (*id, f64::from(ru)));
         let parent = || {
             let (id, ru) = range.parents.iter().rev().find_map(known)?;
-            let heirs = ranges.iter().filter(|other| other.parents.contains(&id)).count();
-            Some(ru / heirs.max(1) as f64)
+            let descendants = ranges.iter().filter(|other| other.parents.contains(&id)).count();
+            Some(ru / descendants.max(1) as f64)
         };
         known(&range.id).map(|(_, ru)| ru).or_else(parent).unwrap_or(1.0)
     };
@@ -98,25 +101,25 @@ pub(crate) fn fraction(
 }
 
 fn share(database: &Database, sharing: &[&Container], throughput: ProvisionedThroughput, limits: &PartitionLimits) {
-    let most = sharing.iter().map(|container| container.partitions.len()).max().unwrap_or(1);
+    let partitions_max = sharing.iter().map(|container| container.partitions.len()).max().unwrap_or(1);
     let wanted = super::partitions_needed(throughput.ceiling_ru(), limits.partition_ru_max);
-    let slots = usize::try_from(wanted).unwrap_or(most).min(most).max(1);
-    let terms = terms(f64::from(throughput.ceiling_ru()) / slots as f64, limits);
+    let slots = usize::try_from(wanted).unwrap_or(partitions_max).min(partitions_max).max(1);
+    let config = governor_config(f64::from(throughput.ceiling_ru()) / slots as f64, limits);
     let slots = database.pool.slots(slots);
-    slots.iter().for_each(|slot| slot.set(&terms, None));
+    slots.iter().for_each(|slot| slot.set(&config, None));
     for container in sharing {
         let partitions = container.partitions.len();
         for (at, partition) in container.partitions.iter().enumerate() {
-            draw_on(partition, slots.get(at * slots.len() / partitions.max(1)), &terms);
+            set_shared(partition, slots.get(at * slots.len() / partitions.max(1)), &config);
         }
     }
 }
 
 /// The partition's own governor counts usage; the slot's governor throttles.
-fn draw_on(partition: &Partition, slot: Option<&Arc<Governor>>, terms: &GovernorConfig) {
-    partition.governor.set(terms, slot.cloned());
+fn set_shared(partition: &Partition, slot: Option<&Arc<Governor>>, config: &GovernorConfig) {
+    partition.governor.set(config, slot.cloned());
 }
 
-fn count(container: &Container) -> f64 {
+fn partition_count(container: &Container) -> f64 {
     container.partitions.len().max(1) as f64
 }

@@ -45,43 +45,43 @@ fn autoscale_has_a_minimum_and_reports_a_tenth() {
 }
 
 #[test]
-fn s80_a_container_without_a_key_stays_small() {
+fn s80_a_container_without_a_partition_key_has_a_fixed_maximum() {
     assert!(check_fixed(ProvisionedThroughput::Manual(10_000)).is_ok());
     assert!(check_fixed(ProvisionedThroughput::Manual(10_100)).is_err());
 }
 
-fn held(highest_ru: u32, stored_gb: u64) -> OfferFloor {
+fn floor(highest_ru: u32, stored_gb: u64) -> OfferFloor {
     OfferFloor { highest_ru, stored_bytes: stored_gb << 30, ..OfferFloor::default() }
 }
 
 #[test]
-fn the_minimum_follows_the_highest_ever_and_what_is_stored() {
+fn the_minimum_follows_the_highest_throughput_and_the_stored_bytes() {
     let manual = ProvisionedThroughput::Manual(400);
     let figures = [(400, 0), (30_000, 0), (50_000, 20), (1_000_000, 0), (400, 2_000)];
-    assert_eq!(figures.map(|(highest, gb)| manual.minimum_ru(&held(highest, gb))), [400, 400, 500, 10_000, 2_000]);
+    assert_eq!(figures.map(|(highest, gb)| manual.minimum_ru(&floor(highest, gb))), [400, 400, 500, 10_000, 2_000]);
     let autoscale = ProvisionedThroughput::Autoscale { max: 1_000, increment_percent: None };
     let figures = [(1_000, 0), (50_000, 20), (50_000, 2_000)];
-    assert_eq!(figures.map(|(highest, gb)| autoscale.minimum_ru(&held(highest, gb))), [1_000, 5_000, 20_000]);
+    assert_eq!(figures.map(|(highest, gb)| autoscale.minimum_ru(&floor(highest, gb))), [1_000, 5_000, 20_000]);
 }
 
 #[test]
 fn a_database_of_many_containers_has_a_higher_minimum() {
-    let held = OfferFloor { sharing: 30, ..OfferFloor::default() };
-    assert_eq!((held.manual_min(), held.autoscale_min()), (900, 6_000));
+    let floor = OfferFloor { sharing: 30, ..OfferFloor::default() };
+    assert_eq!((floor.manual_min(), floor.autoscale_min()), (900, 6_000));
 }
 
 #[test]
-fn switching_kinds_keeps_what_can_be_used() {
-    let to_autoscale = |ru, held: OfferFloor| ProvisionedThroughput::Manual(ru).to_autoscale(&held).ceiling_ru();
-    assert_eq!(to_autoscale(10_000, held(10_000, 25)), 10_000);
-    assert_eq!(to_autoscale(50_000, held(50_000, 25_000)), 250_000);
-    assert_eq!(to_autoscale(400, held(400, 0)), 1_000);
+fn switching_kinds_keeps_the_ceiling() {
+    let to_autoscale = |ru, floor: OfferFloor| ProvisionedThroughput::Manual(ru).to_autoscale(&floor).ceiling_ru();
+    assert_eq!(to_autoscale(10_000, floor(10_000, 25)), 10_000);
+    assert_eq!(to_autoscale(50_000, floor(50_000, 25_000)), 250_000);
+    assert_eq!(to_autoscale(400, floor(400, 0)), 1_000);
     let autoscale = ProvisionedThroughput::Autoscale { max: 7_000, increment_percent: None };
     assert_eq!(autoscale.to_manual(), ProvisionedThroughput::Manual(7_000));
 }
 
 #[test]
-fn s71_an_operator_sets_the_most() {
+fn s71_an_operator_sets_the_maximum() {
     let ask = |ru, container_ru_max| {
         let governance = Governance { container_ru_max, ..Governance::default() };
         ThroughputRequest::Manual(ru).check(&governance)

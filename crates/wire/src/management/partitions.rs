@@ -53,7 +53,7 @@ impl ManagementApi {
 
     pub(super) async fn job_reply(&self, job: u64, waits: bool) -> Handled {
         if waits {
-            match self.engine.job_ended(job).await {
+            match self.engine.wait_for_job(job).await {
                 Ok(report) => return Ok(json_reply(StatusCode::OK, self.job_json(&report))),
                 // The job is registered and resumes at the next start: an error would make the client start it twice.
                 Err(error) if error.kind == Kind::Unavailable => {}
@@ -109,7 +109,7 @@ fn partition_json(report: &PartitionReport) -> Value {
 fn with_status(shown: Object, report: &PartitionReport) -> Object {
     match &report.job {
         Some(job) => shown.with("status", job_status(job)).with("job", job.task.id().to_string()).with("percent", job.percent()),
-        None if report.is_stuck => shown
+        None if report.is_unsplittable => shown
             .with("status", "full")
             .with("reason", "It holds too much and cannot be split: all its items have one partition key value. Delete items, or give them a key with more values."),
         None => shown.with("status", "online"),

@@ -16,7 +16,7 @@ impl ManagementApi {
 
     /// Newest last.
     pub(super) fn alerts(&self) -> Handled {
-        list("alerts", self.engine.alerts_lately().iter().map(|alert| alert_json(alert).into()).collect())
+        list("alerts", self.engine.recent_alerts().iter().map(|alert| alert_json(alert).into()).collect())
     }
 
     pub(super) fn metrics(&self) -> Handled {
@@ -54,7 +54,7 @@ impl MetricList<'_> {
         }
         if let Some(index) = &self.metrics.global_index {
             let status = ("GlobalSecondaryIndexStatus", index.status);
-            let behind_s = index.behind_ms as f64 / 1000.0;
+            let behind_s = index.lag_ms as f64 / 1000.0;
             self.add("GlobalSecondaryIndexPropagationLatency", "Seconds", behind_s, &[status]);
         }
     }
@@ -98,7 +98,7 @@ fn throttle_json(entry: &ThrottleEntry) -> Value {
         .with("database", entry.database.as_str())
         .with("container", entry.container.as_str())
         .with("partitionKeyRangeId", entry.throttle.range.to_string())
-        .with("refused", entry.refused)
+        .with("refused", entry.throttled)
         .with("over", over)
         .with("throughput", entry.throttle.share_ru)
         .with("used", entry.throttle.used_ru);

@@ -106,7 +106,7 @@ const FAMILIES: [Family; 11] = [
         help: "For how long an index has not seen all changes of its source, seconds",
         samples: |container, out| {
             if let Some(index) = &container.global_index {
-                out.sample(container, None, &[("status", index.status)], index.behind_ms as f64 / 1000.0);
+                out.sample(container, None, &[("status", index.status)], index.lag_ms as f64 / 1000.0);
             }
         },
     },

@@ -68,7 +68,7 @@ impl Frontend {
         let mut engine = self.account_host.engine();
         loop {
             let handled = self.request_context(&engine).dispatch(&request, &caller).await;
-            match self.account_host.instead_of(&engine, is_unavailable(&handled)).await? {
+            match self.account_host.replacement_for(&engine, is_unavailable(&handled)).await? {
                 None => return handled,
                 Some(next) => engine = next,
             }
@@ -107,7 +107,7 @@ impl Frontend {
         let mut engine = self.account_host.engine();
         loop {
             let handled = management::ManagementApi::new(engine.clone(), self.clock.clone()).answer(request).await;
-            match self.account_host.instead_of(&engine, is_unavailable(&handled)).await? {
+            match self.account_host.replacement_for(&engine, is_unavailable(&handled)).await? {
                 None => return handled,
                 Some(next) => engine = next,
             }

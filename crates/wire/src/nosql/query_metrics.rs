@@ -138,7 +138,7 @@ pub fn plan(report: &QueryReport) -> String {
         let noun = if *partitions == 1 { "partition" } else { "partitions" };
         format!("{way} on {partitions} {noun}")
     };
-    let text = report.ways.iter().map(way).collect::<Vec<_>>().join("; ");
+    let text = report.access_paths.iter().map(way).collect::<Vec<_>>().join("; ");
     let is_plain = |c: char| c.is_ascii_graphic() || c == ' ';
     // Headers are ASCII; paths need not be.
     let mut plan: String =

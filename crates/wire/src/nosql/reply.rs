@@ -96,7 +96,7 @@ impl Reply {
 
 impl ErrorReply {
     pub fn of<T>(response: EngineResponse<T>) -> std::result::Result<(T, Option<PartitionLsn>, f64), ErrorReply> {
-        let EngineResponse { result, place, charge_ru } = response;
+        let EngineResponse { result, served_by: place, charge_ru } = response;
         match result {
             Ok(value) => Ok((value, place, charge_ru)),
             Err(error) => {

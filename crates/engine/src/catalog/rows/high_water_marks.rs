@@ -23,16 +23,16 @@ pub struct HighWaterMarks {
 /// The same for one container.
 pub struct ContainerMarks {
     pub map: PartitionMap,
-    pub came: HighWaterMark,
+    pub mark: HighWaterMark,
 }
 
 /// The counters of a container, or the maximum over several containers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HighWaterMark {
     pub lsn: u64,
-    pub item: u64,
+    pub next_docnum: u64,
     /// The first partition key range id that is not assigned.
-    pub range: u32,
+    pub next_range: u32,
     /// The epoch of the partition map.
     pub epoch: u64,
 }
@@ -42,17 +42,17 @@ impl HighWaterMark {
         let states = || container.partitions.iter().map(|partition| partition.usage());
         HighWaterMark {
             lsn: states().map(|state| state.lsn).max().unwrap_or(0),
-            item: states().map(|state| state.next_item).max().unwrap_or(0),
-            range: container.map.next_id(),
+            next_docnum: states().map(|state| state.next_item).max().unwrap_or(0),
+            next_range: container.map.next_id(),
             epoch: container.map.epoch,
         }
     }
 
-    pub fn or_further(self, other: HighWaterMark) -> HighWaterMark {
+    pub fn raised_to(self, other: HighWaterMark) -> HighWaterMark {
         HighWaterMark {
             lsn: self.lsn.max(other.lsn),
-            item: self.item.max(other.item),
-            range: self.range.max(other.range),
+            next_docnum: self.next_docnum.max(other.next_docnum),
+            next_range: self.next_range.max(other.next_range),
             epoch: self.epoch.max(other.epoch),
         }
     }
@@ -61,43 +61,43 @@ impl HighWaterMark {
 /// Per container: each range as it is now, with its id in the snapshot.
 type RaisedMarks = HashMap<ContainerRid, Vec<(u32, PartitionKeyRange)>>;
 
-pub async fn carry_over(store: &AnyStore, seen: &HighWaterMarks) -> Result<()> {
+pub async fn raise_high_water_marks(store: &AnyStore, seen: &HighWaterMarks) -> Result<()> {
     let mut batch = Batch::default();
     let counters = load_counters(store).await?.ok_or_else(|| Error::corrupt("account without counters"))?;
-    let mut counters = counters.beyond(&seen.counters);
-    let renewed = carry_containers(store, &mut batch, seen, counters.gone).await?;
+    let mut counters = counters.raised_to(&seen.counters);
+    let renewed = raise_containers(store, &mut batch, seen, counters.deleted).await?;
     // Containers that are not in the snapshot are deleted by the restore, but a later restore may bring them back.
-    let gone = seen.containers.iter().filter(|(rid, _)| !renewed.contains_key(rid));
-    counters.gone = gone.fold(counters.gone, |furthest, (_, container)| furthest.or_further(container.came));
+    let not_restored = seen.containers.iter().filter(|(rid, _)| !renewed.contains_key(rid));
+    counters.deleted = not_restored.fold(counters.deleted, |highest, (_, container)| highest.raised_to(container.mark));
     counters.put(&mut batch);
-    carry_jobs(store, &mut batch, &renewed).await?;
-    carry_offers(store, &mut batch, &renewed).await?;
+    renumber_jobs(store, &mut batch, &renewed).await?;
+    renumber_offers(store, &mut batch, &renewed).await?;
     store.commit(&batch, Durability::Synced).await
 }
 
 /// `deleted` bounds what clients have seen of a container that was deleted and comes back with the restore.
-async fn carry_containers(
+async fn raise_containers(
     store: &AnyStore,
     batch: &mut Batch,
     seen: &HighWaterMarks,
-    gone: HighWaterMark,
+    deleted: HighWaterMark,
 ) -> Result<RaisedMarks> {
     let mut renewed = RaisedMarks::new();
     for (key, row) in scan(store, CONTAINER).await? {
         let rid = container_rid(&key)?;
         let Value::Object(mut row) = json::parse(&row)? else { return Err(Error::corrupt("container row")) };
         let map = PartitionMap::from_value(row.get("map").ok_or_else(|| Error::corrupt("container row"))?)?;
-        let (again, came) = match seen.containers.get(&rid) {
-            Some(known) => (map.again(&known.map), known.came),
-            None => (map.after_all(gone.epoch, gone.range), gone),
+        let (raised, mark) = match seen.containers.get(&rid) {
+            Some(known) => (map.again(&known.map), known.mark),
+            None => (map.after_all(deleted.epoch, deleted.next_range), deleted),
         };
         for range in map.ranges() {
-            carry_state(store, batch, range.shard, came).await?;
+            raise_shard_state(store, batch, range.shard, mark).await?;
         }
-        row.set("map", again.to_value());
+        row.set("map", raised.to_value());
         put(batch, CONTAINER, &pair(rid.database.0, rid.number), row);
-        let were = map.ranges().iter().map(|range| range.id);
-        renewed.insert(rid, were.zip(again.ranges().iter().cloned()).collect());
+        let old_ids = map.ranges().iter().map(|range| range.id);
+        renewed.insert(rid, old_ids.zip(raised.ranges().iter().cloned()).collect());
     }
     Ok(renewed)
 }
@@ -107,19 +107,19 @@ fn container_rid(key: &[u8]) -> Result<ContainerRid> {
     Ok(ContainerRid { database: DatabaseRid((both >> 32) as u32), number: both as u32 })
 }
 
-async fn carry_state(store: &AnyStore, batch: &mut Batch, shard: u64, came: HighWaterMark) -> Result<()> {
+async fn raise_shard_state(store: &AnyStore, batch: &mut Batch, shard: u64, mark: HighWaterMark) -> Result<()> {
     let row = store.get(&keyspace::state(shard)).await?;
     let state = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
-    let carried =
-        ShardState { lsn: state.lsn.max(came.lsn), next_item: state.next_item.max(came.item), ..state.clone() };
-    if carried != state {
-        batch.put(keyspace::state(shard), carried.encode());
+    let raised =
+        ShardState { lsn: state.lsn.max(mark.lsn), next_item: state.next_item.max(mark.next_docnum), ..state.clone() };
+    if raised != state {
+        batch.put(keyspace::state(shard), raised.encode());
     }
     Ok(())
 }
 
 /// A split or merge that was in progress continues, with the new ids of its partitions.
-async fn carry_jobs(store: &AnyStore, batch: &mut Batch, renewed: &RaisedMarks) -> Result<()> {
+async fn renumber_jobs(store: &AnyStore, batch: &mut Batch, renewed: &RaisedMarks) -> Result<()> {
     let mut next: HashMap<ContainerRid, u32> = HashMap::new();
     for (key, row) in scan(store, JOB).await? {
         let mut job = RepartitionJob::from_value(u64::from_be_bytes(*tail(&key)?), &json::parse(&row)?)?;
@@ -129,7 +129,7 @@ async fn carry_jobs(store: &AnyStore, batch: &mut Batch, renewed: &RaisedMarks) 
         if ranges.iter().all(|(id, now)| *id == now.id) {
             continue;
         }
-        let parents: Vec<&PartitionKeyRange> = job.parents.iter().filter_map(|id| now(ranges, *id)).collect();
+        let parents: Vec<&PartitionKeyRange> = job.parents.iter().filter_map(|id| renumbered(ranges, *id)).collect();
         // A client that holds only predecessors of the restored ranges must find the children, too.
         let ancestors = ancestry(&parents);
         job.parents = parents.iter().map(|range| range.id).collect();
@@ -143,19 +143,19 @@ async fn carry_jobs(store: &AnyStore, batch: &mut Batch, renewed: &RaisedMarks) 
 }
 
 /// Redistributed throughput stays with its partitions.
-async fn carry_offers(store: &AnyStore, batch: &mut Batch, renewed: &RaisedMarks) -> Result<()> {
+async fn renumber_offers(store: &AnyStore, batch: &mut Batch, renewed: &RaisedMarks) -> Result<()> {
     for (key, row) in scan(store, OFFER).await? {
         let mut offer = load_offer(OfferRid(u32::from_be_bytes(*tail(&key)?)), &json::parse(&row)?)?;
         let OfferOwner::Container(rid) = offer.owner else { continue };
         let Some(ranges) = renewed.get(&rid).filter(|_| !offer.redistribution.0.is_empty()) else { continue };
         let shares =
-            offer.redistribution.0.iter().map(|(id, ru)| (now(ranges, *id).map_or(*id, |range| range.id), *ru));
+            offer.redistribution.0.iter().map(|(id, ru)| (renumbered(ranges, *id).map_or(*id, |range| range.id), *ru));
         offer.redistribution = Redistribution(shares.collect());
         put_offer(batch, &offer);
     }
     Ok(())
 }
 
-fn now(ranges: &[(u32, PartitionKeyRange)], id: u32) -> Option<&PartitionKeyRange> {
+fn renumbered(ranges: &[(u32, PartitionKeyRange)], id: u32) -> Option<&PartitionKeyRange> {
     ranges.iter().find(|(was, _)| *was == id).map(|(_, now)| now)
 }

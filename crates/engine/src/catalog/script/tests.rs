@@ -11,13 +11,13 @@ fn procedure(id: &str) -> ScriptDefinition {
     ScriptDefinition { id: id.to_owned(), body: "function () {}".to_owned(), trigger: None }
 }
 
-async fn stored(engine: &Engine, container: ContainerRid, id: &str) -> Result<Arc<Script>> {
+async fn create_procedure(engine: &Engine, container: ContainerRid, id: &str) -> Result<Arc<Script>> {
     let put = engine.catalog.put_script(container, ScriptKind::StoredProcedure, procedure(id), PutMode::Create);
     put.await.map(|(script, _)| script)
 }
 
 #[tokio::test]
-async fn s3_scripts_survive_a_restart_and_go_with_their_container() {
+async fn s3_scripts_survive_a_restart_and_are_deleted_with_their_container() {
     let dir = tempfile::tempdir().unwrap();
     let text = r#"{"id":"t","body":"x\u2028\u0085","triggerType":"pre","triggerOperation":"all"}"#;
     let engine = open(disk(dir.path()), LIMITS).await;
@@ -28,7 +28,7 @@ async fn s3_scripts_survive_a_restart_and_go_with_their_container() {
     let put = engine.catalog.put_script(kept, ScriptKind::Trigger, definition, PutMode::Create);
     let (made, is_new) = put.await.unwrap();
     assert!(is_new);
-    stored(&engine, dropped, "s").await.unwrap();
+    create_procedure(&engine, dropped, "s").await.unwrap();
     engine.catalog.delete_container(dropped).await.unwrap();
     engine.close().await;
     drop(engine);
@@ -42,22 +42,22 @@ async fn s3_scripts_survive_a_restart_and_go_with_their_container() {
 }
 
 #[tokio::test]
-async fn a_container_has_a_hundred_stored_procedures_and_no_more() {
+async fn a_container_has_at_most_100_stored_procedures() {
     let engine = open(Memory::new(), LIMITS).await;
     engine.catalog.create_database("db", crate::ThroughputRequest::Unspecified).await.unwrap();
     let rid = container(&engine, "c", &["/pk"], 4).await.rid;
     for n in 0..STORED_PROCEDURES_MAX {
-        stored(&engine, rid, &n.to_string()).await.unwrap();
+        create_procedure(&engine, rid, &n.to_string()).await.unwrap();
     }
-    assert_eq!(stored(&engine, rid, "more").await.err().unwrap().kind, Kind::QuotaExceeded);
+    assert_eq!(create_procedure(&engine, rid, "more").await.err().unwrap().kind, Kind::QuotaExceeded);
     let first = admit(&engine, "c").container.scripts.named(ScriptKind::StoredProcedure, "0").unwrap().rid;
     engine.catalog.delete_script(first).await.unwrap();
-    let made = stored(&engine, rid, "more").await.unwrap();
+    let made = create_procedure(&engine, rid, "more").await.unwrap();
     assert_eq!(admit(&engine, "c").container.scripts.of(ScriptKind::StoredProcedure).last().unwrap().rid, made.rid);
 }
 
 #[test]
-fn a_script_is_as_long_as_an_item_at_most() {
+fn the_item_size_limit_applies_to_scripts() {
     let of = |bytes: usize| {
         let value = Object::new().with("id", "s").with("body", "x".repeat(bytes)).into();
         ScriptDefinition::parse(ScriptKind::StoredProcedure, &value)

@@ -10,7 +10,7 @@ fn grant(resource: &str, key: Option<&str>) -> PermissionGrant {
     PermissionGrant { mode: "Read".to_owned(), resource: resource.to_owned(), key: key.map(parse) }
 }
 
-fn told(engine: &Engine) -> Vec<String> {
+fn dump_users(engine: &Engine) -> Vec<String> {
     let tree = engine.catalog.tree();
     let users = tree.databases.values().flat_map(|database| database.users.values());
     users
@@ -26,7 +26,7 @@ fn kind_of<T>(result: Result<T>) -> Option<Kind> {
 }
 
 #[tokio::test]
-async fn users_and_permissions_outlive_a_restart_and_go_with_their_owners() {
+async fn users_and_permissions_survive_a_restart_and_are_deleted_with_their_owners() {
     let engine = account().await;
     let db = engine.find_database("db").unwrap().rid;
     let other = engine.catalog.create_database("other", ThroughputRequest::Unspecified).await.unwrap().rid;
@@ -41,11 +41,11 @@ async fn users_and_permissions_outlive_a_restart_and_go_with_their_owners() {
         .await
         .unwrap();
     engine.catalog.put_permission(bob.rid, "p", grant("dbs/db/colls/c", None), PutMode::Create).await.unwrap();
-    let (store, _) = engine.catalog.hands();
-    let before = told(&engine);
+    let (store, _) = engine.catalog.store_and_committer();
+    let before = dump_users(&engine);
     engine.close().await;
     let engine = reopen(store, LIMITS).await;
-    assert_eq!(told(&engine), before);
+    assert_eq!(dump_users(&engine), before);
 
     let again = engine
         .catalog
@@ -57,19 +57,19 @@ async fn users_and_permissions_outlive_a_restart_and_go_with_their_owners() {
     engine.catalog.put_user(db, "anna", PutMode::Replace(ann.rid.into())).await.unwrap();
     engine.catalog.delete_user(bob.rid).await.unwrap();
     engine.catalog.delete_database(other).await.unwrap();
-    let (store, _) = engine.catalog.hands();
-    let before = told(&engine);
+    let (store, _) = engine.catalog.store_and_committer();
+    let before = dump_users(&engine);
     assert!(before.len() == 1 && before[0].starts_with("anna "), "{before:?}");
     engine.close().await;
     let engine = reopen(store, LIMITS).await;
-    assert_eq!(told(&engine), before);
+    assert_eq!(dump_users(&engine), before);
     assert_eq!(engine.catalog.tree().permission(whole.rid).map(|p| p.id.clone()).as_deref(), Some("r"));
     engine.catalog.delete_permission(whole.rid).await.unwrap();
     assert!(engine.catalog.tree().permission(whole.rid).is_none());
 }
 
 #[tokio::test]
-async fn names_and_resources_are_taken_once() {
+async fn names_and_resources_are_unique() {
     let engine = account().await;
     let db = engine.find_database("db").unwrap().rid;
     let ann = engine.catalog.put_user(db, "ann", PutMode::Create).await.unwrap().0;
@@ -93,7 +93,7 @@ async fn names_and_resources_are_taken_once() {
 
 /// The second upsert replaces what the first has written: neither gets a conflict or "not found".
 #[tokio::test]
-async fn upserts_of_one_name_meet_in_one_user() {
+async fn concurrent_upserts_of_one_name_create_one_user() {
     let engine = account().await;
     let db = engine.find_database("db").unwrap().rid;
     let put = || engine.catalog.put_user(db, "ann", PutMode::Upsert(Precondition::None));

@@ -62,26 +62,26 @@ async fn shop(store: impl Into<AnyStore>) -> Arc<Engine> {
     engine
 }
 
-async fn copied(engine: &Engine, to: &str) -> JobOutcome {
+async fn run_copy(engine: &Engine, to: &str) -> JobOutcome {
     let job = engine.copy_database("db", to).await.unwrap();
-    engine.job_ended(job).await.unwrap().outcome.unwrap()
+    engine.wait_for_job(job).await.unwrap().outcome.unwrap()
 }
 
 #[tokio::test]
-async fn a_copy_has_everything_and_goes_its_own_way() {
+async fn a_copy_is_complete_and_independent() {
     let dir = tempfile::tempdir().unwrap();
     for store in [AnyStore::Memory(Memory::new()), AnyStore::Embedded(disk(dir.path()))] {
         let engine = shop(store).await;
         let job = engine.split(ContainerName::Named { database: "db", container: "c" }, None, None).await.unwrap();
-        engine.job_ended(job).await.unwrap();
-        assert_eq!(copied(&engine, "copy").await, JobOutcome::Done);
+        engine.wait_for_job(job).await.unwrap();
+        assert_eq!(run_copy(&engine, "copy").await, JobOutcome::Done);
         for container in ["c", "small"] {
             assert_eq!(items(&engine, "copy", container).await, items(&engine, "db", container).await);
         }
         let (old, new) = (engine.find_database("db").unwrap(), engine.find_database("copy").unwrap());
         let (was, is) = (old.container("c").unwrap(), new.container("c").unwrap());
         assert_eq!(is.definition, was.definition);
-        assert_eq!(spread(is), spread(was));
+        assert_eq!(items_per_partition(is), items_per_partition(was));
         assert!(is.rid != was.rid && is.rid.database == new.rid && is.database == "copy");
         assert_eq!(is.scripts.iter().map(|script| script.rid.container).collect::<Vec<_>>(), [is.rid]);
         let there = |rid: String| format!("dbs/{}/colls/{}{rid}", new.rid, is.rid);
@@ -113,7 +113,7 @@ fn resources(database: &crate::Database) -> Vec<String> {
 
 /// Grants on other databases are copied unchanged and give no access to the copy.
 #[tokio::test]
-async fn permissions_for_what_is_elsewhere_stay_as_they_are() {
+async fn grants_on_other_databases_are_copied_unchanged() {
     let engine = shop(Memory::new()).await;
     let (db, away) = (
         engine.find_database("db").unwrap(),
@@ -135,7 +135,7 @@ async fn permissions_for_what_is_elsewhere_stay_as_they_are() {
         let grant = PermissionGrant { mode: "Read".into(), resource: resource.clone(), key: None };
         engine.catalog.put_permission(user.rid, &n.to_string(), grant, PutMode::Create).await.unwrap();
     }
-    assert_eq!(copied(&engine, "p%41q").await, JobOutcome::Done);
+    assert_eq!(run_copy(&engine, "p%41q").await, JobOutcome::Done);
     let copy = engine.find_database("p%41q").unwrap();
     let granted = resources(&copy);
     let small = copy.container("small").unwrap().rid;
@@ -145,12 +145,12 @@ async fn permissions_for_what_is_elsewhere_stay_as_they_are() {
 
 /// Meanwhile writers continue, the copy is invisible, and its name is taken.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_is_one_moment_and_is_shown_when_it_is_whole() {
+async fn a_copy_is_a_snapshot_and_becomes_visible_when_complete() {
     let engine = shop(Memory::new()).await;
     let before = items(&engine, "db", "c").await;
     engine.hold_jobs_at(JobStep::Copy);
     let job = engine.copy_database("db", "copy").await.unwrap();
-    engine.job_held_at(JobStep::Copy).await;
+    engine.wait_until_job_held_at(JobStep::Copy).await;
     put(&engine, "db", "c", "later").await.unwrap();
     try_container(&engine, "db", "later", &["/pk"], ThroughputRequest::Unspecified).await.unwrap();
     assert!(engine.find_database("copy").is_err());
@@ -158,7 +158,7 @@ async fn a_copy_is_one_moment_and_is_shown_when_it_is_whole() {
     assert_eq!(taken.map(drop).unwrap_err().kind, Kind::Conflict);
     assert_eq!(engine.copy_database("db", "copy").await.unwrap_err().kind, Kind::Conflict);
     engine.release_jobs_at(JobStep::Copy);
-    assert_eq!(engine.job_ended(job).await.unwrap().outcome, Some(JobOutcome::Done));
+    assert_eq!(engine.wait_for_job(job).await.unwrap().outcome, Some(JobOutcome::Done));
     assert_eq!(items(&engine, "copy", "c").await, before);
     assert_eq!(engine.find_database("copy").unwrap().containers.len(), 2);
 }
@@ -169,29 +169,29 @@ async fn a_copy_that_is_cancelled_or_loses_its_source_leaves_nothing() {
         let engine = shop(Memory::new()).await;
         engine.hold_jobs_at(step);
         let job = engine.copy_database("db", "copy").await.unwrap();
-        engine.job_held_at(step).await;
+        engine.wait_until_job_held_at(step).await;
         assert_eq!(engine.cancel_job(job).await.unwrap().outcome, Some(JobOutcome::Cancelled), "{step}");
         engine.release_jobs_at(step);
-        all_erased(&engine).await;
+        wait_until_shards_dropped(&engine).await;
         assert!(engine.find_database("copy").is_err() && engine.catalog.tree().copies.is_empty());
-        assert_eq!(copied(&engine, "copy").await, JobOutcome::Done, "the name is free again");
+        assert_eq!(run_copy(&engine, "copy").await, JobOutcome::Done, "the name is free again");
         assert_sound(&engine).await;
     }
     let engine = shop(Memory::new()).await;
     engine.hold_jobs_at(JobStep::Copy);
     let job = engine.copy_database("db", "copy").await.unwrap();
-    engine.job_held_at(JobStep::Copy).await;
+    engine.wait_until_job_held_at(JobStep::Copy).await;
     let rid = engine.find_database("db").unwrap().rid;
     engine.catalog.delete_database(rid).await.unwrap();
     engine.release_jobs_at(JobStep::Copy);
-    assert!(matches!(engine.job_ended(job).await.unwrap().outcome, Some(JobOutcome::Failed(_))));
-    all_erased(&engine).await;
+    assert!(matches!(engine.wait_for_job(job).await.unwrap().outcome, Some(JobOutcome::Failed(_))));
+    wait_until_shards_dropped(&engine).await;
     assert!(engine.catalog.tree().databases.is_empty());
     assert_sound(&engine).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_begins_again_after_a_crash() {
+async fn a_copy_restarts_after_a_crash() {
     for step in [JobStep::Prepare, JobStep::Copy, JobStep::Publish] {
         let store = Arc::new(AnyStore::Memory(Memory::new()));
         let engine = reopen(store.clone(), LIMITS).await;
@@ -200,21 +200,21 @@ async fn a_copy_begins_again_after_a_crash() {
         put(&engine, "db", "c", "1").await.unwrap();
         engine.hold_jobs_at(step);
         let job = engine.copy_database("db", "copy").await.unwrap();
-        engine.job_held_at(step).await;
+        engine.wait_until_job_held_at(step).await;
         put(&engine, "db", "c", "2").await.unwrap();
         engine.close().await;
         drop(engine);
         let engine = reopen(store, LIMITS).await;
-        assert_eq!(engine.job_ended(job).await.unwrap().outcome, Some(JobOutcome::Done), "{step}");
+        assert_eq!(engine.wait_for_job(job).await.unwrap().outcome, Some(JobOutcome::Done), "{step}");
         assert_eq!(items(&engine, "copy", "c").await.len(), 2, "{step}: the copy took a new snapshot");
-        all_erased(&engine).await;
+        wait_until_shards_dropped(&engine).await;
         assert_sound(&engine).await;
     }
 }
 
 /// The throughput of the original was raised, but its partitions are not split yet.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_of_what_is_scaling_gets_its_partitions() {
+async fn a_copy_of_a_scaling_container_gets_its_partitions() {
     let engine = shop(Memory::new()).await;
     let offer = |database: &str| {
         let rid = engine.find_database(database).unwrap().container("c").unwrap().rid;
@@ -223,8 +223,8 @@ async fn a_copy_of_what_is_scaling_gets_its_partitions() {
     engine.hold_jobs_at(JobStep::CatchUp);
     let raise = |ru| crate::OfferChange::To(ThroughputRequest::Manual(ru));
     engine.catalog.replace_offer(offer("db").rid, raise(60_000), None).await.unwrap();
-    engine.job_held_at(JobStep::CatchUp).await;
-    assert_eq!(copied(&engine, "copy").await, JobOutcome::Done);
+    engine.wait_until_job_held_at(JobStep::CatchUp).await;
+    assert_eq!(run_copy(&engine, "copy").await, JobOutcome::Done);
     assert_eq!(engine.find_database("copy").unwrap().container("c").unwrap().partitions.len(), 4, "not split yet");
     engine.release_jobs_at(JobStep::CatchUp);
     for database in ["db", "copy"] {
@@ -244,5 +244,5 @@ async fn names_of_copies_are_checked() {
     }
     assert_eq!(engine.copy_database("none", "copy").await.unwrap_err().kind, Kind::NotFound);
     assert_eq!(engine.copy_database("db", "db").await.unwrap_err().kind, Kind::Conflict);
-    assert_eq!(copied(&engine, &"n".repeat(255)).await, JobOutcome::Done);
+    assert_eq!(run_copy(&engine, &"n".repeat(255)).await, JobOutcome::Done);
 }

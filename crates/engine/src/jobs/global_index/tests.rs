@@ -10,7 +10,7 @@ use pleiad_storage::Memory;
 
 use super::*;
 use crate::catalog::NewContainer;
-use crate::jobs::{JobOutcome, PurgeScans, sweep};
+use crate::jobs::{JobOutcome, PurgeScans, purge_account};
 use crate::testing::*;
 use crate::{
     Admitted, BatchAction, BatchOperation, ContainerName, Engine, FeedCursor, FeedRange, OfferChange, OfferOwner,
@@ -34,7 +34,7 @@ fn index(id: &str, key: &str, definition: &str) -> ContainerDefinition {
     ContainerDefinition::create(&body.into()).unwrap()
 }
 
-async fn try_add(
+async fn try_add_index(
     engine: &Engine,
     definition: ContainerDefinition,
     throughput: ThroughputRequest,
@@ -43,8 +43,8 @@ async fn try_add(
     engine.catalog.create_container(database, NewContainer { definition, throughput }).await
 }
 
-async fn add(engine: &Engine, id: &str, key: &str, definition: &str) -> Arc<Container> {
-    try_add(engine, index(id, key, definition), ThroughputRequest::Unspecified).await.unwrap()
+async fn add_index(engine: &Engine, id: &str, key: &str, definition: &str) -> Arc<Container> {
+    try_add_index(engine, index(id, key, definition), ThroughputRequest::Unspecified).await.unwrap()
 }
 
 fn order(id: &str, pk: &str, city: &str, n: i64) -> Value {
@@ -58,17 +58,17 @@ async fn put(engine: &Engine, item: Value) {
 }
 
 /// Waits until the index has applied all changes of its source.
-async fn caught_up(engine: &Engine, name: &str) {
+async fn wait_caught_up(engine: &Engine, name: &str) {
     for _ in 0..20_000 {
         let (index, source) = (admit(engine, name), admit(engine, "orders"));
-        let stretches = index.container().progress.stretches();
+        let cursors = index.container().progress.cursors();
         let seen = |partition: &Arc<Partition>| {
-            stretches
+            cursors
                 .iter()
-                .filter(|stretch| stretch.keys.intersect(&partition.range.keys).is_some())
+                .filter(|cursor| cursor.keys.intersect(&partition.range.keys).is_some())
                 .all(|stretch| stretch.build_until.is_none() && stretch.lsn >= partition.lsn())
         };
-        if !stretches.is_empty() && source.container().partitions.iter().all(seen) {
+        if !cursors.is_empty() && source.container().partitions.iter().all(seen) {
             return;
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -90,7 +90,7 @@ async fn items(engine: &Engine, at: &Admitted) -> Vec<Value> {
 }
 
 /// The items of an index by the source's id and key, without the id in the index.
-async fn held(engine: &Engine, name: &str) -> BTreeMap<String, String> {
+async fn index_items(engine: &Engine, name: &str) -> BTreeMap<String, String> {
     let mut held = BTreeMap::new();
     for item in items(engine, &admit(engine, name)).await {
         let Value::Object(mut item) = item else { panic!() };
@@ -103,7 +103,7 @@ async fn held(engine: &Engine, name: &str) -> BTreeMap<String, String> {
 }
 
 /// The projection of the source's current items.
-async fn expected(engine: &Engine, definition: &str) -> BTreeMap<String, String> {
+async fn expected_items(engine: &Engine, definition: &str) -> BTreeMap<String, String> {
     let projection = Projection::parse(definition).unwrap();
     let source = items(engine, &admit(engine, "orders")).await;
     let projected = source.iter().map(|item| projection.apply(item));
@@ -113,27 +113,27 @@ async fn expected(engine: &Engine, definition: &str) -> BTreeMap<String, String>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_is_built_and_follows_under_its_own_key() {
+async fn an_index_is_built_and_maintained_under_its_own_key() {
     let engine = shop().await;
     for n in 0..700 {
         put(&engine, order(&n.to_string(), &format!("p{}", n % 7), ["Rome", "Oslo"][n % 2], n as i64)).await;
     }
     let definition = "SELECT c.id, c.pk, c.city FROM c";
-    let index = add(&engine, "by_city", "/city", definition).await;
+    let index = add_index(&engine, "by_city", "/city", definition).await;
     assert_eq!(
         index.definition.global_index.as_ref().unwrap().source_rid,
         Some(admit(&engine, "orders").container().rid)
     );
-    caught_up(&engine, "by_city").await;
-    assert_eq!(held(&engine, "by_city").await, expected(&engine, definition).await);
+    wait_caught_up(&engine, "by_city").await;
+    assert_eq!(index_items(&engine, "by_city").await, expected_items(&engine, definition).await);
     assert_eq!(admit(&engine, "by_city").container().index_status(), "Active");
 
     put(&engine, order("3", "p3", "Lima", 0)).await; // its key in the index changes
     put(&engine, Object::new().with("id", "4").with("pk", "p4").into()).await; // it has no key value any more
     delete(&engine, &admit(&engine, "orders"), "5", "p5").await.result.unwrap();
-    caught_up(&engine, "by_city").await;
-    let now = held(&engine, "by_city").await;
-    assert_eq!(now, expected(&engine, definition).await);
+    wait_caught_up(&engine, "by_city").await;
+    let now = index_items(&engine, "by_city").await;
+    assert_eq!(now, expected_items(&engine, definition).await);
     assert_eq!(now.len(), 699);
     let at = admit(&engine, "by_city");
     let lima = engine
@@ -145,12 +145,12 @@ async fn an_index_is_built_and_follows_under_its_own_key() {
 
 /// The versions of the intermediate states in a batch all have the same LSN.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_holds_what_a_batch_has_come_to() {
+async fn an_index_holds_the_final_state_of_a_batch() {
     let engine = shop().await;
     put(&engine, order("old", "p", "Rome", 1)).await;
     let definition = "SELECT c.id, c.pk, c.city FROM c";
-    add(&engine, "by_city", "/city", definition).await;
-    caught_up(&engine, "by_city").await;
+    add_index(&engine, "by_city", "/city", definition).await;
+    wait_caught_up(&engine, "by_city").await;
     let operation = |action, id: Option<&str>| {
         let (id, options) = (id.map(str::to_owned), WriteOptions::default());
         crate::BatchOperation { action: Ok(action), id, key: None, options, known_etag: None }
@@ -168,23 +168,23 @@ async fn an_index_holds_what_a_batch_has_come_to() {
     ];
     let answers = engine.run_batch(&admit(&engine, "orders"), Some(&pk("p")), &operations, None).await;
     assert!(answers.result.unwrap().iter().all(|answer| answer.result.is_ok()));
-    caught_up(&engine, "by_city").await;
-    let now = held(&engine, "by_city").await;
-    assert_eq!((now.len(), now), (3, expected(&engine, definition).await));
+    wait_caught_up(&engine, "by_city").await;
+    let now = index_items(&engine, "by_city").await;
+    assert_eq!((now.len(), now), (3, expected_items(&engine, definition).await));
     let nothing = [operation(Create(order("gone", "p", "Rome", 1)), None), operation(Delete, Some("gone"))];
     let answers = engine.run_batch(&admit(&engine, "orders"), Some(&pk("p")), &nothing, None).await;
     assert!(answers.result.unwrap().iter().all(|answer| answer.result.is_ok()));
-    caught_up(&engine, "by_city").await;
-    assert_eq!(held(&engine, "by_city").await, expected(&engine, definition).await);
+    wait_caught_up(&engine, "by_city").await;
+    assert_eq!(index_items(&engine, "by_city").await, expected_items(&engine, definition).await);
     assert_sound(&engine).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_do_not_write_to_an_index() {
+async fn clients_cannot_write_to_an_index() {
     let engine = shop().await;
     put(&engine, order("1", "p", "Rome", 1)).await;
-    add(&engine, "by_city", "/city", "SELECT * FROM c").await;
-    caught_up(&engine, "by_city").await;
+    add_index(&engine, "by_city", "/city", "SELECT * FROM c").await;
+    wait_caught_up(&engine, "by_city").await;
     let at = admit(&engine, "by_city");
     let id = items(&engine, &at).await[0].get("id").and_then(Value::as_str).unwrap().to_owned();
     let body: Value = Object::new().with("id", "x").with("city", "Rome").into();
@@ -193,16 +193,16 @@ async fn clients_do_not_write_to_an_index() {
     let one = Target::Named(&id);
     assert_eq!(kind(engine.replace_item(&at, Some(&key), one, body, &options).await), Kind::Forbidden);
     assert_eq!(kind(engine.delete_item(&at, Some(&key), one, &Precondition::None).await), Kind::Forbidden);
-    assert_eq!(kind(engine.erase_key(&at, Some(&key)).await), Kind::Forbidden);
+    assert_eq!(kind(engine.delete_by_partition_key(&at, Some(&key)).await), Kind::Forbidden);
     assert!(engine.read_item(&at, Some(&key), one, None).await.result.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn batches_and_bulk_read_an_index_and_do_not_write_to_it() {
+async fn batch_and_bulk_can_read_but_not_write_an_index() {
     let engine = shop().await;
     put(&engine, order("1", "p", "Rome", 1)).await;
-    add(&engine, "by_city", "/city", "SELECT * FROM c").await;
-    caught_up(&engine, "by_city").await;
+    add_index(&engine, "by_city", "/city", "SELECT * FROM c").await;
+    wait_caught_up(&engine, "by_city").await;
     let at = admit(&engine, "by_city");
     let id = items(&engine, &at).await[0].get("id").and_then(Value::as_str).unwrap().to_owned();
     let operation = |action, id: &str| {
@@ -222,12 +222,12 @@ async fn batches_and_bulk_read_an_index_and_do_not_write_to_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_stays_with_autoscale_and_its_items_as_long_as_those_of_the_source() {
+async fn an_index_keeps_autoscale_and_has_no_ttl_of_its_own() {
     let engine = shop().await;
     let lasting = ContainerDefinition { default_ttl: Some(-1), ..index("i", "/city", "SELECT * FROM c") };
-    let refused = try_add(&engine, lasting, ThroughputRequest::Unspecified).await.map(drop);
+    let refused = try_add_index(&engine, lasting, ThroughputRequest::Unspecified).await.map(drop);
     assert_eq!(refused.unwrap_err().kind, Kind::Invalid);
-    let made = add(&engine, "i", "/city", "SELECT * FROM c").await;
+    let made = add_index(&engine, "i", "/city", "SELECT * FROM c").await;
     let replace = |old: &ContainerDefinition| Ok(ContainerDefinition { default_ttl: Some(10), ..old.clone() });
     assert_eq!(engine.catalog.replace_container(made.rid, replace).await.map(drop).unwrap_err().kind, Kind::Invalid);
     let offer = engine.catalog.tree().offer(OfferOwner::Container(made.rid)).unwrap().rid;
@@ -244,7 +244,7 @@ async fn an_index_stays_with_autoscale_and_its_items_as_long_as_those_of_the_sou
 async fn an_index_needs_a_source_a_projection_and_autoscale() {
     let engine = shop().await;
     let refused = async |definition: ContainerDefinition, throughput| {
-        try_add(&engine, definition, throughput).await.err().expect("the definition is invalid").kind
+        try_add_index(&engine, definition, throughput).await.err().expect("the definition is invalid").kind
     };
     let unsaid = || ThroughputRequest::Unspecified;
     let mut nowhere = index("i", "/city", "SELECT * FROM c");
@@ -252,12 +252,12 @@ async fn an_index_needs_a_source_a_projection_and_autoscale() {
     assert_eq!(refused(nowhere, unsaid()).await, Kind::Invalid);
     assert_eq!(refused(index("i", "/city", "SELECT * FROM c WHERE c.n > 1"), unsaid()).await, Kind::Invalid);
     assert_eq!(refused(index("i", "/city", "SELECT * FROM c"), ThroughputRequest::Manual(400)).await, Kind::Invalid);
-    add(&engine, "i", "/city", "SELECT * FROM c").await;
+    add_index(&engine, "i", "/city", "SELECT * FROM c").await;
     let mut second = index("j", "/city", "SELECT * FROM c");
     second.global_index.as_mut().unwrap().source = "i".to_owned();
     assert_eq!(refused(second, unsaid()).await, Kind::Invalid);
     for id in ["2", "3", "4", "5"] {
-        add(&engine, id, "/city", "SELECT * FROM c").await;
+        add_index(&engine, id, "/city", "SELECT * FROM c").await;
     }
     assert_eq!(
         refused(index("6", "/city", "SELECT * FROM c"), unsaid()).await,
@@ -267,9 +267,9 @@ async fn an_index_needs_a_source_a_projection_and_autoscale() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_stays_while_it_has_an_index_and_keeps_versions_only_for_that_long() {
+async fn a_source_with_an_index_cannot_be_deleted_and_retains_versions() {
     let engine = shop().await;
-    let index = add(&engine, "by_city", "/city", "SELECT * FROM c").await;
+    let index = add_index(&engine, "by_city", "/city", "SELECT * FROM c").await;
     let source = admit(&engine, "orders").container().rid;
     let names = |engine: &Engine| {
         let at = admit(engine, "orders");
@@ -278,24 +278,24 @@ async fn a_source_stays_while_it_has_an_index_and_keeps_versions_only_for_that_l
     assert_eq!(names(&engine), ["by_city"]);
     assert_eq!(engine.catalog.delete_container(source).await.unwrap_err().kind, Kind::Invalid);
     put(&engine, order("1", "p", "Rome", 1)).await;
-    caught_up(&engine, "by_city").await;
+    wait_caught_up(&engine, "by_city").await;
     assert!(admit(&engine, "orders").container().schema.keeps_versions);
     engine.catalog.delete_container(index.rid).await.unwrap();
     assert!(names(&engine).is_empty() && !admit(&engine, "orders").container().schema.keeps_versions);
     put(&engine, order("2", "p", "Rome", 1)).await;
     // A new index is built from the existing items.
-    add(&engine, "by_city", "/city", "SELECT * FROM c").await;
-    caught_up(&engine, "by_city").await;
-    assert_eq!(held(&engine, "by_city").await.len(), 2);
+    add_index(&engine, "by_city", "/city", "SELECT * FROM c").await;
+    wait_caught_up(&engine, "by_city").await;
+    assert_eq!(index_items(&engine, "by_city").await.len(), 2);
     let again = admit(&engine, "by_city").container().rid;
     engine.catalog.delete_container(again).await.unwrap();
     engine.catalog.delete_container(source).await.unwrap();
 }
 
 /// A pseudo-random generator with the same numbers in every run.
-struct Chance(u64);
+struct TestRng(u64);
 
-impl Chance {
+impl TestRng {
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
@@ -305,7 +305,7 @@ impl Chance {
 async fn split(engine: &Engine, name: &str) {
     let named = ContainerName::Named { database: "db", container: name };
     let Ok(job) = engine.split(named, None, None).await else { return };
-    engine.job_ended(job).await.unwrap();
+    engine.wait_for_job(job).await.unwrap();
 }
 
 async fn merge(engine: &Engine, name: &str) {
@@ -313,27 +313,27 @@ async fn merge(engine: &Engine, name: &str) {
     let ranges: Vec<u32> = admit(engine, name).container().partitions.iter().map(|one| one.range.id).take(2).collect();
     let named = ContainerName::Named { database: "db", container: name };
     let Ok(job) = engine.merge(named, &ranges).await else { return };
-    engine.job_ended(job).await.unwrap();
+    engine.wait_for_job(job).await.unwrap();
 }
 
 async fn restart(engine: Arc<Engine>) -> Arc<Engine> {
-    let (store, _) = engine.catalog.hands();
+    let (store, _) = engine.catalog.store_and_committer();
     engine.close().await;
     drop(engine);
     reopen(store, FEW).await
 }
 
-async fn change(engine: &Engine, chance: &mut Chance) {
+async fn change(engine: &Engine, rng: &mut TestRng) {
     const CITIES: [&str; 5] = ["Rome", "Oslo", "Lima", "Cairo", "Quito"];
-    let (id, key) = (chance.below(40).to_string(), format!("p{}", chance.below(6)));
-    let city = CITIES[chance.below(5) as usize];
+    let (id, key) = (rng.below(40).to_string(), format!("p{}", rng.below(6)));
+    let city = CITIES[rng.below(5) as usize];
     let at = admit(engine, "orders");
-    match chance.below(10) {
-        0..6 => put(engine, order(&id, &key, city, chance.below(100) as i64)).await,
+    match rng.below(10) {
+        0..6 => put(engine, order(&id, &key, city, rng.below(100) as i64)).await,
         // The item may not exist.
         6..8 => drop(delete(engine, &at, &id, &key).await),
         8 => {
-            let (renamed, options) = (order(&chance.below(40).to_string(), &key, city, 0), WriteOptions::default());
+            let (renamed, options) = (order(&rng.below(40).to_string(), &key, city, 0), WriteOptions::default());
             drop(engine.replace_item(&at, Some(&pk(&key)), Target::Named(&id), renamed, &options).await);
         }
         _ => put(engine, Object::new().with("id", id).with("pk", key).into()).await,
@@ -341,26 +341,30 @@ async fn change(engine: &Engine, chance: &mut Chance) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_happens_an_index_is_the_projection_of_its_source() {
+async fn an_index_converges_to_the_projection_of_its_source() {
     let indexes = [("by_city", "/city", "SELECT c.id, c.pk, c.city FROM c"), ("by_n", "/n", "SELECT * FROM c")];
     for seed in 0..20 {
-        let (mut engine, mut chance) = (shop().await, Chance(seed));
+        let (mut engine, mut rng) = (shop().await, TestRng(seed));
         for step in 0..400 {
             if step == 60 || step == 150 {
                 let (id, key, definition) = indexes[usize::from(step == 150)];
-                add(&engine, id, key, definition).await;
+                add_index(&engine, id, key, definition).await;
             }
-            match chance.below(60) {
+            match rng.below(60) {
                 0 => split(&engine, "orders").await,
                 1 if step > 60 => split(&engine, "by_city").await,
                 2 => merge(&engine, "orders").await,
                 3 => engine = restart(engine).await,
-                _ => change(&engine, &mut chance).await,
+                _ => change(&engine, &mut rng).await,
             }
         }
         for (name, _, definition) in indexes {
-            caught_up(&engine, name).await;
-            assert_eq!(held(&engine, name).await, expected(&engine, definition).await, "{name}, seed {seed}");
+            wait_caught_up(&engine, name).await;
+            assert_eq!(
+                index_items(&engine, name).await,
+                expected_items(&engine, definition).await,
+                "{name}, seed {seed}"
+            );
         }
         assert_sound(&engine).await;
     }
@@ -370,25 +374,25 @@ async fn whatever_happens_an_index_is_the_projection_of_its_source() {
 async fn in_a_copied_database_an_index_follows_the_copied_source() {
     let engine = shop().await;
     let definition = "SELECT c.id, c.pk, c.city FROM c";
-    add(&engine, "by_city", "/city", definition).await;
+    add_index(&engine, "by_city", "/city", definition).await;
     for n in 0..50 {
         put(&engine, order(&n.to_string(), "p", ["Rome", "Oslo"][n % 2], 1)).await;
     }
-    caught_up(&engine, "by_city").await;
+    wait_caught_up(&engine, "by_city").await;
     for n in 50..60 {
         put(&engine, order(&n.to_string(), "p", "Rome", 1)).await;
     }
     // Copied there and back, at any progress of the index: part of it was built in the first database, under these ids.
     for (from, to) in [("db", "copy"), ("copy", "db")] {
         let job = engine.copy_database(from, to).await.unwrap();
-        assert_eq!(engine.job_ended(job).await.unwrap().outcome, Some(JobOutcome::Done));
+        assert_eq!(engine.wait_for_job(job).await.unwrap().outcome, Some(JobOutcome::Done));
         let rid = engine.find_database(from).unwrap().rid;
         engine.catalog.delete_database(rid).await.unwrap();
     }
     delete(&engine, &admit(&engine, "orders"), "7", "p").await.result.unwrap();
     put(&engine, order("8", "p", "Lima", 2)).await;
-    caught_up(&engine, "by_city").await;
-    assert_eq!(held(&engine, "by_city").await, expected(&engine, definition).await);
+    wait_caught_up(&engine, "by_city").await;
+    assert_eq!(index_items(&engine, "by_city").await, expected_items(&engine, definition).await);
     let (index, source) = (admit(&engine, "by_city"), admit(&engine, "orders"));
     assert_eq!(index.container().definition.global_index.as_ref().unwrap().source_rid, Some(source.container().rid));
     engine.catalog.delete_container(index.container().rid).await.unwrap();
@@ -397,7 +401,7 @@ async fn in_a_copied_database_an_index_follows_the_copied_source() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_time_or_a_deleted_key_takes_from_the_source_leaves_the_index() {
+async fn expired_and_deleted_items_leave_the_index() {
     let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));
     let engine = reopen_at(Arc::new(Memory::new().into()), FEW, env.clone()).await;
     let database = engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
@@ -405,27 +409,28 @@ async fn what_time_or_a_deleted_key_takes_from_the_source_leaves_the_index() {
     let new = NewContainer { definition, throughput: ThroughputRequest::Manual(400) };
     engine.catalog.create_container(database.rid, new).await.unwrap();
     let definition = "SELECT c.id, c.pk, c.city FROM c";
-    add(&engine, "by_city", "/city", definition).await;
+    add_index(&engine, "by_city", "/city", definition).await;
     for n in 0..30 {
         let Value::Object(item) = order(&n.to_string(), &format!("p{}", n % 3), "Rome", 1) else { panic!() };
         put(&engine, if n % 2 == 0 { item.with("ttl", 10i64).into() } else { item.into() }).await;
     }
-    caught_up(&engine, "by_city").await;
-    assert_eq!(held(&engine, "by_city").await.len(), 30);
+    wait_caught_up(&engine, "by_city").await;
+    assert_eq!(index_items(&engine, "by_city").await.len(), 30);
 
-    engine.erase_key(&admit(&engine, "orders"), Some(&pk("p1"))).await.result.unwrap();
+    engine.delete_by_partition_key(&admit(&engine, "orders"), Some(&pk("p1"))).await.result.unwrap();
     env.advance_ms(11_000);
-    sweep(&engine.catalog.current().upgrade().unwrap(), &mut PurgeScans::default(), &*engine.env, || true).await;
-    caught_up(&engine, "by_city").await;
-    let left = held(&engine, "by_city").await;
-    assert_eq!(left, expected(&engine, definition).await);
+    purge_account(&engine.catalog.current().upgrade().unwrap(), &mut PurgeScans::default(), &*engine.env, || true)
+        .await;
+    wait_caught_up(&engine, "by_city").await;
+    let left = index_items(&engine, "by_city").await;
+    assert_eq!(left, expected_items(&engine, definition).await);
     assert_eq!(left.len(), 10, "the odd items of two keys");
     assert_sound(&engine).await;
 }
 
 /// Expiry is evaluated when an item is read: until it is purged, an expired item may become live again.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_over_while_an_index_is_built_comes_back_with_its_source() {
+async fn expired_items_are_built_and_revive_with_their_source() {
     let env = Arc::new(ManualEnv::at(1_700_000_000_000, 1));
     let engine = reopen_at(Arc::new(Memory::new().into()), FEW, env.clone()).await;
     let database = engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
@@ -437,10 +442,10 @@ async fn what_is_over_while_an_index_is_built_comes_back_with_its_source() {
     }
     env.advance_ms(3000);
     let definition = "SELECT c.id, c.pk, c.city FROM c";
-    add(&engine, "by_city", "/city", definition).await;
-    caught_up(&engine, "by_city").await;
+    add_index(&engine, "by_city", "/city", definition).await;
+    wait_caught_up(&engine, "by_city").await;
     let forever = |old: &ContainerDefinition| Ok(ContainerDefinition { default_ttl: None, ..old.clone() });
     engine.catalog.replace_container(source.rid, forever).await.unwrap();
-    caught_up(&engine, "by_city").await;
-    assert_eq!(held(&engine, "by_city").await, expected(&engine, definition).await);
+    wait_caught_up(&engine, "by_city").await;
+    assert_eq!(index_items(&engine, "by_city").await, expected_items(&engine, definition).await);
 }

@@ -33,7 +33,7 @@ impl World {
         admit(&self.engine, "c")
     }
 
-    fn pass_s(&self, seconds: u64) {
+    fn advance_s(&self, seconds: u64) {
         self.env.advance_ms(seconds * 1000);
     }
 
@@ -43,7 +43,7 @@ impl World {
         self.engine.create_item(&self.at(), Some(&pk("a")), verb, Value::from(body), &WriteOptions::default()).await
     }
 
-    async fn default(&self, default_ttl: Option<i32>) {
+    async fn set_default_ttl(&self, default_ttl: Option<i32>) {
         let replace = |old: &ContainerDefinition| Ok(ContainerDefinition { default_ttl, ..old.clone() });
         self.engine.catalog.replace_container(self.at().container().rid, replace).await.unwrap();
     }
@@ -59,7 +59,7 @@ impl World {
             scope: FeedRange::PartitionKey(pk("a")),
             from: ChangeFrom::Beginning,
             since_s: None,
-            quota,
+            limit: quota,
         };
         let page = self.engine.change_feed(&at, &request, None).await.result.unwrap();
         assert_eq!(page.changes.len(), listed.len(), "the change feed returns the live items");
@@ -86,7 +86,7 @@ impl World {
             across: CrossPartition::ByServer,
             size: PageSize { rows: 100, bytes: 1 << 20 },
             from: None,
-            tell: crate::ReportOptions::default(),
+            report: crate::ReportOptions::default(),
             enable_scan: false,
         };
         let page = self.engine.query_items(&self.at(), query, None).await.result.unwrap();
@@ -98,12 +98,12 @@ impl World {
         rows
     }
 
-    async fn sweep(&self, looks: &mut PurgeScans) {
-        sweep(&self.engine.catalog.current().upgrade().unwrap(), looks, self.env.as_ref(), || true).await;
+    async fn purge(&self, scans: &mut PurgeScans) {
+        purge_account(&self.engine.catalog.current().upgrade().unwrap(), scans, self.env.as_ref(), || true).await;
     }
 
     /// The number of stored items, expired or not.
-    fn stored(&self) -> u64 {
+    fn stored_items(&self) -> u64 {
         self.at().container().items()
     }
 }
@@ -113,9 +113,9 @@ fn quoted(ids: &[String]) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_combination_of_a_default_and_a_time_of_its_own() {
+async fn every_combination_of_default_ttl_and_item_ttl() {
     // The second at which the items without a ttl, with -1 and with 5 expire.
-    for (default_ttl, gone) in [
+    for (default_ttl, expires_at) in [
         (None, [None, None, None]),
         (Some(-1), [None, None, Some(6)]),
         (Some(10), [Some(11), None, Some(6)]),
@@ -126,78 +126,85 @@ async fn every_combination_of_a_default_and_a_time_of_its_own() {
             world.put(Verb::Create, id, ttl).await.result.unwrap();
         }
         for second in 0..13 {
-            let there = ["x", "y", "z"].into_iter().zip(gone).filter(|(_, gone)| gone.is_none_or(|at| second < at));
+            let there = ["x", "y", "z"]
+                .into_iter()
+                .zip(expires_at)
+                .filter(|(_, expires_at)| expires_at.is_none_or(|at| second < at));
             let want: Vec<&str> = there.map(|(id, _)| id).collect();
             assert_eq!(world.ids().await, want, "default {default_ttl:?} after {second} s");
-            world.pass_s(1);
+            world.advance_s(1);
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_default_takes_effect_at_once() {
+async fn a_new_default_ttl_takes_effect_immediately() {
     let world = world(None).await;
     world.put(Verb::Create, "x", None).await.result.unwrap();
     world.put(Verb::Create, "y", Some(100)).await.result.unwrap();
-    world.pass_s(50);
+    world.advance_s(50);
     assert_eq!(world.ids().await, ["x", "y"]);
-    world.default(Some(20)).await;
+    world.set_default_ttl(Some(20)).await;
     assert_eq!(world.ids().await, ["y"]);
-    world.default(Some(80)).await;
+    world.set_default_ttl(Some(80)).await;
     assert_eq!(world.ids().await, ["x", "y"], "an expired item that was not purged is live again");
-    world.pass_s(60);
+    world.advance_s(60);
     assert!(world.ids().await.is_empty());
-    world.default(None).await;
+    world.set_default_ttl(None).await;
     assert_eq!(world.ids().await, ["x", "y"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_over_is_in_nobodys_way() {
+async fn expired_items_do_not_block_writes() {
     let world = world(Some(10)).await;
     let first = world.put(Verb::Create, "x", None).await.result.unwrap().record.unwrap();
     world.put(Verb::Create, "y", Some(-1)).await.result.unwrap();
-    world.pass_s(11);
+    world.advance_s(11);
     let gone = delete(&world.engine, &world.at(), "x", "a").await;
     assert_eq!(kind(gone), Kind::NotFound);
     let second = world.put(Verb::Create, "x", None).await.result.unwrap();
     assert!(second.created && second.record.unwrap().docnum != first.docnum, "a new item with a new _rid");
-    assert_eq!((world.ids().await, world.stored()), (vec!["x".to_owned(), "y".to_owned()], 2));
+    assert_eq!((world.ids().await, world.stored_items()), (vec!["x".to_owned(), "y".to_owned()], 2));
 
-    world.pass_s(11);
+    world.advance_s(11);
     assert!(world.put(Verb::Upsert, "x", None).await.result.unwrap().created);
-    world.pass_s(11);
+    world.advance_s(11);
     let body = Object::new().with("id", "x").with("pk", "a");
     let (at, options) = (world.at(), WriteOptions::default());
     let renamed = world.engine.replace_item(&at, Some(&pk("a")), Target::Named("y"), body.into(), &options).await;
     renamed.result.unwrap();
-    assert_eq!((world.ids().await, world.stored()), (vec!["x".to_owned()], 1), "the name of an expired item is free");
+    assert_eq!(
+        (world.ids().await, world.stored_items()),
+        (vec!["x".to_owned()], 1),
+        "the name of an expired item is free"
+    );
     assert_sound(&world.engine).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_write_begins_its_time_anew() {
+async fn a_write_restarts_the_time_to_live() {
     let world = world(Some(10)).await;
     world.put(Verb::Create, "x", None).await.result.unwrap();
-    world.pass_s(10);
+    world.advance_s(10);
     world.put(Verb::Upsert, "x", None).await.result.unwrap();
-    world.pass_s(10);
+    world.advance_s(10);
     assert_eq!(world.ids().await, ["x"]);
-    world.pass_s(1);
+    world.advance_s(1);
     assert!(world.ids().await.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_over_is_swept_up_and_told_of_as_expired() {
+async fn expired_items_are_purged_and_reported_as_expired() {
     let world = world(Some(10)).await;
     for n in 0..600 {
         world.put(Verb::Create, &n.to_string(), (n % 3 == 0).then_some(-1)).await.result.unwrap();
     }
-    let mut looks = PurgeScans::default();
-    world.sweep(&mut looks).await;
-    assert_eq!(world.stored(), 600);
-    world.pass_s(11);
-    world.sweep(&mut looks).await;
-    assert_eq!(world.stored(), 200);
+    let mut scans = PurgeScans::default();
+    world.purge(&mut scans).await;
+    assert_eq!(world.stored_items(), 600);
+    world.advance_s(11);
+    world.purge(&mut scans).await;
+    assert_eq!(world.stored_items(), 200);
     assert_eq!(world.query("SELECT VALUE COUNT(1) FROM c").await, ["200"]);
     assert_sound(&world.engine).await;
 
@@ -206,7 +213,7 @@ async fn what_is_over_is_swept_up_and_told_of_as_expired() {
         scope: FeedRange::PartitionKey(pk("a")),
         from: ChangeFrom::Lsn(600),
         since_s: None,
-        quota: PageLimit { items: 1000, bytes: 1 << 24 },
+        limit: PageLimit { items: 1000, bytes: 1 << 24 },
     };
     let page = world.engine.change_feed(&world.at(), &request, None).await.result.unwrap();
     let ChangedItems::Versions(versions) = page.changes else { panic!("the request was for versions") };
@@ -215,16 +222,16 @@ async fn what_is_over_is_swept_up_and_told_of_as_expired() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_looked_at_twice_without_a_reason() {
+async fn a_partition_is_scanned_again_only_when_due() {
     let world = world(Some(10)).await;
     world.put(Verb::Create, "x", None).await.result.unwrap();
-    let mut looks = PurgeScans::default();
-    world.sweep(&mut looks).await;
+    let mut scans = PurgeScans::default();
+    world.purge(&mut scans).await;
     let at = world.at();
-    let home = &at.container().partitions
+    let partition = &at.container().partitions
         [at.container().map.locate(&pk("a").effective(at.container().schema.key.as_ref().unwrap()))];
-    let due = |now_ms| looks.0[&home.range.shard].is_due(at.container(), home, now_ms);
+    let due = |now_ms| scans.0[&partition.range.shard].is_due(at.container(), partition, now_ms);
     assert!(!due(START_MS + 10_999) && due(START_MS + 11_000), "due when the first item expires");
     world.put(Verb::Create, "y", None).await.result.unwrap();
-    assert!(looks.0[&home.range.shard].is_due(at.container(), home, START_MS), "due after a write");
+    assert!(scans.0[&partition.range.shard].is_due(at.container(), partition, START_MS), "due after a write");
 }

@@ -27,21 +27,21 @@ fn indexes(engine: &Engine, name: &str) -> bool {
     admit(engine, "c").container.usable_index().indexes(&[PathStep::Property(name.to_owned())])
 }
 
-async fn all_reindexed(engine: &Engine) {
-    while admit(engine, "c").container.transition.is_some() {
+async fn wait_reindexed(engine: &Engine) {
+    while admit(engine, "c").container.index_transformation.is_some() {
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
-async fn items_that_are_there_get_the_new_index() {
+async fn existing_items_get_the_new_index() {
     let engine = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     load(&engine, "c", 600, |n| (n % 50).to_string()).await;
     for policy in [NAMED, WIDE, NONE, "{}"] {
         let etag = replace(&engine, policy).await.unwrap().version;
         assert_sound(&engine).await;
-        all_reindexed(&engine).await;
+        wait_reindexed(&engine).await;
         let now = admit(&engine, "c").container;
         assert_eq!((now.version, now.index_percent()), (etag, 100), "{policy}");
         assert_eq!(indexes(&engine, "pk"), policy != NONE);
@@ -51,11 +51,11 @@ async fn items_that_are_there_get_the_new_index() {
 }
 
 #[tokio::test]
-async fn an_empty_container_has_its_new_index_at_once() {
+async fn an_empty_container_has_its_new_index_immediately() {
     let engine = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     let replaced = replace(&engine, NAMED).await.unwrap();
-    assert!(replaced.transition.is_none() && indexes(&engine, "missing") && !indexes(&engine, "other"));
+    assert!(replaced.index_transformation.is_none() && indexes(&engine, "missing") && !indexes(&engine, "other"));
     create(&engine, &admit(&engine, "c"), "1", "a").await.result.unwrap();
     assert_sound(&engine).await;
 }
@@ -67,13 +67,13 @@ async fn a_policy_that_asks_for_the_same_rows_rebuilds_nothing() {
     load(&engine, "c", 10, |n| n.to_string()).await;
     assert!(replace(&engine, "{}").await.unwrap().schema.version == before.schema.version);
     let manual = replace(&engine, r#"{"automatic":false}"#).await.unwrap();
-    assert!(manual.transition.is_none() && !manual.schema.automatic);
+    assert!(manual.index_transformation.is_none() && !manual.schema.automatic);
     create(&engine, &admit(&engine, "c"), "u", "a").await.result.unwrap();
     assert_sound(&engine).await;
 }
 
 /// A writer that creates, replaces and deletes until `stop` is set; no request may fail.
-async fn write_on(engine: Arc<Engine>, task: usize, stop: Arc<AtomicBool>) {
+async fn write_until_stopped(engine: Arc<Engine>, task: usize, stop: Arc<AtomicBool>) {
     let old = admit(&engine, "c");
     for n in 0.. {
         if stop.load(Ordering::Relaxed) {
@@ -94,29 +94,30 @@ async fn write_on(engine: Arc<Engine>, task: usize, stop: Arc<AtomicBool>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn writers_notice_nothing_and_the_rows_are_right_in_the_end() {
+async fn writes_succeed_during_policy_changes_and_the_rows_converge() {
     let engine = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     load(&engine, "c", 1000, |n| n.to_string()).await;
     let stop = Arc::new(AtomicBool::new(false));
-    let writers: Vec<_> = (0..4).map(|task| tokio::spawn(write_on(engine.clone(), task, stop.clone()))).collect();
+    let writers: Vec<_> =
+        (0..4).map(|task| tokio::spawn(write_until_stopped(engine.clone(), task, stop.clone()))).collect();
     for (round, policy) in [NAMED, "{}", NONE, WIDE, NAMED, WIDE].into_iter().enumerate() {
         replace(&engine, policy).await.unwrap();
         if round % 2 == 1 {
-            all_reindexed(&engine).await;
+            wait_reindexed(&engine).await;
         }
     }
     stop.store(true, Ordering::Relaxed);
     for writer in writers {
         writer.await.unwrap();
     }
-    all_reindexed(&engine).await;
+    wait_reindexed(&engine).await;
     assert!(indexes(&engine, "pk") && indexes(&engine, "n"));
     assert_sound(&engine).await;
 }
 
 #[tokio::test]
-async fn a_crash_at_any_commit_only_postpones_it() {
+async fn reindexing_resumes_after_a_crash_at_any_commit() {
     for (step, call) in (0..14).zip([FaultPoint::Commit, FaultPoint::CommitKept].into_iter().cycle()) {
         let script = FaultPlan::default();
         let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), LIMITS).await;
@@ -125,14 +126,14 @@ async fn a_crash_at_any_commit_only_postpones_it() {
         load(&engine, "c", 200, |n| n.to_string()).await;
         script.fail(call, step);
         let replaced = replace(&engine, NAMED).await;
-        engine.catalog.chores().ended().await;
-        let (store, _) = engine.catalog.hands();
+        engine.catalog.tasks().wait_idle().await;
+        let (store, _) = engine.catalog.store_and_committer();
         engine.close().await;
         drop(engine);
         script.restart();
         let engine = reopen(store, LIMITS).await;
         assert_sound(&engine).await;
-        all_reindexed(&engine).await;
+        wait_reindexed(&engine).await;
         assert!(indexes(&engine, "missing") || replaced.is_err(), "step {step}");
         assert_sound(&engine).await;
         create(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
@@ -142,11 +143,11 @@ async fn a_crash_at_any_commit_only_postpones_it() {
 
 /// Containers from before schemas were numbered have index rows in an unreadable layout.
 #[tokio::test]
-async fn an_index_of_an_older_layout_is_built_anew() {
+async fn an_index_of_an_older_layout_is_rebuilt() {
     let engine = account().await;
     let c = container(&engine, "c", &["/pk"], 4).await;
     load(&engine, "c", 100, |n| n.to_string()).await;
-    let (store, _) = engine.catalog.hands();
+    let (store, _) = engine.catalog.store_and_committer();
     engine.close().await;
     let rest = [c.rid.database.0.to_be_bytes(), c.rid.number.to_be_bytes()].concat();
     let row = keyspace::catalog(b'c', &rest);
@@ -160,28 +161,28 @@ async fn an_index_of_an_older_layout_is_built_anew() {
 
     let engine = reopen(store, LIMITS).await;
     create(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
-    all_reindexed(&engine).await;
+    wait_reindexed(&engine).await;
     assert!(indexes(&engine, "pk"));
     assert_sound(&engine).await;
 }
 
 #[test]
-fn policies_that_come_too_fast_are_told_to_wait() {
+fn too_many_policy_changes_during_a_rebuild_are_rejected() {
     let indexing = |n: usize| {
         let policy = format!(r#"{{"excludedPaths":[{{"path":"/x{n}/?"}}],"includedPaths":[{{"path":"/*"}}]}}"#);
         let mut definition = definition("c", &["/pk"]);
         definition.indexing = pleiad_model::policy::IndexingPolicy::parse(Some(&parse(&policy))).unwrap();
         IndexingConfig::of(&definition, Default::default())
     };
-    let mut transition: Option<IndexTransformation> = None;
+    let mut transformation: Option<IndexTransformation> = None;
     for n in 0..8 {
-        transition = IndexTransformation::next(transition.as_ref(), indexing(n), &indexing(n + 1)).unwrap();
-        assert_eq!(transition.as_ref().unwrap().from.len(), n + 1);
+        transformation = IndexTransformation::next(transformation.as_ref(), indexing(n), &indexing(n + 1)).unwrap();
+        assert_eq!(transformation.as_ref().unwrap().from.len(), n + 1);
     }
-    let kept = IndexTransformation::from_value(&transition.as_ref().unwrap().to_value()).unwrap();
-    assert_eq!(kept.from, transition.as_ref().unwrap().from);
-    let back = IndexTransformation::next(transition.as_ref(), indexing(8), &indexing(3)).unwrap().unwrap();
+    let stored = IndexTransformation::from_value(&transformation.as_ref().unwrap().to_value()).unwrap();
+    assert_eq!(stored.from, transformation.as_ref().unwrap().from);
+    let back = IndexTransformation::next(transformation.as_ref(), indexing(8), &indexing(3)).unwrap().unwrap();
     assert_eq!(back.from.len(), 8, "the policy that is current again is not a former one");
-    let next = IndexTransformation::next(transition.as_ref(), indexing(8), &indexing(9));
+    let next = IndexTransformation::next(transformation.as_ref(), indexing(8), &indexing(9));
     assert_eq!(next.unwrap_err().kind, Kind::Locked);
 }

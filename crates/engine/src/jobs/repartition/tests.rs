@@ -35,14 +35,14 @@ async fn prepare(engine: &Arc<Engine>) {
     load(engine, "c", 600, |n| (n % 90).to_string()).await;
 }
 
-async fn done(engine: &Engine, job: u64) -> JobReport {
-    let report = engine.job_ended(job).await.unwrap();
+async fn wait_done(engine: &Engine, job: u64) -> JobReport {
+    let report = engine.wait_for_job(job).await.unwrap();
     assert_eq!(report.outcome, Some(JobOutcome::Done));
     report
 }
 
 /// Waits until the new map is published. The job has not ended while readers hold the old partitions.
-async fn published(engine: &Engine, job: u64) {
+async fn wait_published(engine: &Engine, job: u64) {
     while engine.catalog.tree().jobs.contains_key(&job) {
         tokio::task::yield_now().await;
     }
@@ -70,7 +70,7 @@ impl Clients {
     }
 
     /// Waits until the clients have written some more.
-    async fn go_on(&self) {
+    async fn wait_for_writes(&self) {
         let until = self.writes.load(Ordering::Relaxed) + 200;
         while self.writes.load(Ordering::Relaxed) < until {
             tokio::task::yield_now().await;
@@ -110,13 +110,13 @@ async fn client(
             let deleted = engine.delete_item(at, Some(&key), Target::Named(&id), &Precondition::None).await;
             deleted.result.unwrap();
             known.insert(id.clone(), None);
-            deleted.place
+            deleted.served_by
         } else {
             let body: Value = Object::new().with("id", &*id).with("pk", key_of(&id)).with("n", n).into();
             let written = engine.create_item(at, Some(&key), Verb::Upsert, body, &WriteOptions::default()).await;
             written.result.unwrap();
             known.insert(id.clone(), Some(n));
-            written.place
+            written.served_by
         };
         // As an SDK does: the newest token of every range that a response named.
         let place = place.unwrap();
@@ -137,7 +137,7 @@ async fn client(
 }
 
 /// The container has the items that clients wrote and those from before, and no others.
-async fn check(engine: &Arc<Engine>, known: &BTreeMap<String, Option<i64>>) {
+async fn check_items(engine: &Arc<Engine>, known: &BTreeMap<String, Option<i64>>) {
     let at = admit(engine, "c");
     for (id, n) in known {
         assert_eq!(read(engine, &at, id, &key_of(id)).await.result.is_ok(), n.is_some(), "{id}");
@@ -147,7 +147,7 @@ async fn check(engine: &Arc<Engine>, known: &BTreeMap<String, Option<i64>>) {
     }
     let live = known.values().flatten().count() as u64;
     assert_eq!(at.container.items(), 600 + live);
-    engine.catalog.chores().ended().await;
+    engine.catalog.tasks().wait_idle().await;
     assert_sound(engine).await;
 }
 
@@ -156,24 +156,24 @@ async fn s48_s49_splits_and_merges_are_invisible_to_clients() {
     let engine = one_partition().await;
     let clients = Clients::start(&engine);
     let job = engine.split(C, None, None).await.unwrap();
-    published(&engine, job).await;
+    wait_published(&engine, job).await;
     assert_eq!(ids(&engine), [1, 2]);
-    clients.go_on().await;
+    clients.wait_for_writes().await;
     let job = engine.split(C, Some(2), None).await.unwrap();
-    published(&engine, job).await;
+    wait_published(&engine, job).await;
     assert_eq!(ids(&engine), [1, 3, 4]);
-    clients.go_on().await;
+    clients.wait_for_writes().await;
     let job = engine.merge(C, &[1, 3]).await.unwrap();
-    published(&engine, job).await;
+    wait_published(&engine, job).await;
     assert_eq!(ids(&engine), [5, 4]);
-    clients.go_on().await;
+    clients.wait_for_writes().await;
     let known = clients.stop().await;
     let map = admit(&engine, "c").container.map.clone();
     assert_eq!(
         (map.epoch, &map.ranges()[0].parents[..], &map.ranges()[1].parents[..]),
         (4, &[0, 1, 2, 3][..], &[0, 2][..])
     );
-    check(&engine, &known).await;
+    check_items(&engine, &known).await;
     let reports = engine.jobs();
     assert!(reports.len() == 3 && reports.iter().all(|report| report.fence_ms.is_some() && report.figures.items > 0));
 }
@@ -187,7 +187,7 @@ async fn s45_s46_s47_a_split_halves_and_keeps_every_key_whole() {
         etags.push(read(&engine, &before, &n.to_string(), &(n % 90).to_string()).await.result.unwrap());
     }
     let job = engine.split(C, Some(0), None).await.unwrap();
-    published(&engine, job).await;
+    wait_published(&engine, job).await;
     let at = admit(&engine, "c");
     let [lower, upper] = at.container.map.ranges() else { panic!("two ranges") };
     assert_eq!((&lower.parents[..], &upper.parents[..]), (&[0][..], &[0][..]));
@@ -203,23 +203,23 @@ async fn s45_s46_s47_a_split_halves_and_keeps_every_key_whole() {
 }
 
 #[tokio::test]
-async fn sessions_of_a_parent_mean_something_at_its_children() {
+async fn session_tokens_of_a_parent_are_valid_at_its_children() {
     let engine = one_partition().await;
-    let place = create(&engine, &admit(&engine, "c"), "x", "x").await.place.unwrap();
+    let place = create(&engine, &admit(&engine, "c"), "x", "x").await.served_by.unwrap();
     let job = engine.split(C, None, None).await.unwrap();
-    published(&engine, job).await;
+    wait_published(&engine, job).await;
     let at = admit(&engine, "c");
     let read = async |token: (u32, u64)| {
         engine.read_item(&at, Some(&pk("x")), Target::Named("x"), Some(&SessionToken(vec![token]))).await.result
     };
     assert!(read((0, place.lsn)).await.is_ok());
     assert_eq!(read((0, place.lsn + 1)).await.unwrap_err().kind, Kind::SessionNotAvailable);
-    let next = create(&engine, &at, "y", "x").await.place.unwrap();
+    let next = create(&engine, &at, "y", "x").await.served_by.unwrap();
     assert_eq!(next.lsn, place.lsn + 1, "children continue from the parent's LSN");
     let ids = ids(&engine);
     let job = engine.merge(C, &ids).await.unwrap();
-    published(&engine, job).await;
-    let merged = create(&engine, &admit(&engine, "c"), "z", "x").await.place.unwrap();
+    wait_published(&engine, job).await;
+    let merged = create(&engine, &admit(&engine, "c"), "z", "x").await.served_by.unwrap();
     assert_eq!(merged.lsn, next.lsn + 2, "a merged partition begins after all LSNs of its parents");
 }
 
@@ -228,53 +228,54 @@ async fn writers_wait_at_the_fence_and_readers_do_not() {
     let engine = one_partition().await;
     for step in [JobStep::Fence, JobStep::Publish] {
         engine.hold_jobs_at(step);
-        let owner = create(&engine, &admit(&engine, "c"), &format!("before {step}"), "w").await.place.unwrap().range;
+        let owner =
+            create(&engine, &admit(&engine, "c"), &format!("before {step}"), "w").await.served_by.unwrap().range;
         let job = engine.split(C, Some(owner), None).await.unwrap();
-        engine.job_held_at(step).await;
+        engine.wait_until_job_held_at(step).await;
         let at = admit(&engine, "c");
         let writer = tokio::spawn({
             let engine = engine.clone();
-            async move { create(&engine, &admit(&engine, "c"), &format!("at {step}"), "w").await.place.unwrap() }
+            async move { create(&engine, &admit(&engine, "c"), &format!("at {step}"), "w").await.served_by.unwrap() }
         });
         assert!(read(&engine, &at, "5", "5").await.result.is_ok());
         assert!(!writer.is_finished());
         engine.release_jobs_at(step);
         let place = writer.await.unwrap();
         drop(at);
-        done(&engine, job).await;
+        wait_done(&engine, job).await;
         assert!(ids(&engine).contains(&place.range), "the item was written to a child");
     }
-    engine.catalog.chores().ended().await;
+    engine.catalog.tasks().wait_idle().await;
     assert_sound(&engine).await;
 }
 
 #[tokio::test]
-async fn whoever_reads_the_parent_reads_it_to_the_end() {
+async fn the_parent_is_dropped_after_its_readers_finish() {
     let engine = one_partition().await;
     let old = admit(&engine, "c");
     engine.hold_jobs_at(JobStep::Drop);
     let job = engine.split(C, None, None).await.unwrap();
-    engine.job_held_at(JobStep::Drop).await;
+    engine.wait_until_job_held_at(JobStep::Drop).await;
     engine.release_jobs_at(JobStep::Drop);
     for n in 0..600 {
         assert!(read(&engine, &old, &n.to_string(), &(n % 90).to_string()).await.result.is_ok());
     }
     assert!(engine.jobs().iter().all(|report| report.outcome.is_none()), "the job waits for this reader");
     drop(old);
-    done(&engine, job).await;
-    all_erased(&engine).await;
+    wait_done(&engine, job).await;
+    wait_until_shards_dropped(&engine).await;
 }
 
 const STEPS: [JobStep; 6] =
     [JobStep::Prepare, JobStep::Copy, JobStep::CatchUp, JobStep::Fence, JobStep::Publish, JobStep::Drop];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn s59_a_stop_at_any_step_only_postpones_it() {
+async fn s59_a_job_resumes_after_a_stop_at_any_step() {
     for (step, merge) in STEPS.into_iter().flat_map(|step| [(step, false), (step, true)]) {
         let engine = one_partition().await;
         if merge {
             let job = engine.split(C, None, None).await.unwrap();
-            done(&engine, job).await;
+            wait_done(&engine, job).await;
         }
         let clients = Clients::start(&engine);
         engine.hold_jobs_at(step);
@@ -283,18 +284,18 @@ async fn s59_a_stop_at_any_step_only_postpones_it() {
             true => engine.merge(C, &ids_before).await.unwrap(),
             false => engine.split(C, None, None).await.unwrap(),
         };
-        engine.job_held_at(step).await;
+        engine.wait_until_job_held_at(step).await;
         if step < JobStep::Fence {
-            clients.go_on().await;
+            clients.wait_for_writes().await;
         }
         clients.stop.store(true, Ordering::Relaxed);
-        let (store, _) = engine.catalog.hands();
+        let (store, _) = engine.catalog.store_and_committer();
         let closing = tokio::spawn({
             let engine = engine.clone();
             async move {
                 // Writers at the fence continue when the job releases the catalog lock.
                 engine.catalog.jobs().close();
-                engine.catalog.chores().ended().await;
+                engine.catalog.tasks().wait_idle().await;
             }
         });
         closing.await.unwrap();
@@ -310,19 +311,19 @@ async fn s59_a_stop_at_any_step_only_postpones_it() {
         let mut all = known;
         all.extend(clients.stop().await);
         assert_eq!(ids(&engine).len(), if merge { 1 } else { 2 }, "{step}");
-        check(&engine, &all).await;
-        all_erased(&engine).await;
+        check_items(&engine, &all).await;
+        wait_until_shards_dropped(&engine).await;
     }
 }
 
 /// Restarts the engine on a store without faults and waits until its jobs are done.
 async fn restarted(engine: Arc<Engine>, script: &FaultPlan) -> Arc<Engine> {
-    let (store, _) = engine.catalog.hands();
+    let (store, _) = engine.catalog.store_and_committer();
     engine.close().await;
     drop(engine);
     script.restart();
     let engine = reopen(store, ONE).await;
-    engine.catalog.chores().ended().await;
+    engine.catalog.tasks().wait_idle().await;
     engine
 }
 
@@ -334,10 +335,10 @@ async fn a_crash_at_any_commit_loses_nothing() {
         prepare(&engine).await;
         script.fail(call, at / 2);
         let begun = engine.split(C, None, None).await;
-        engine.catalog.chores().ended().await;
+        engine.catalog.tasks().wait_idle().await;
         let engine = restarted(engine, &script).await;
         assert!(begun.is_err() || ids(&engine) == [1, 2], "{at}");
-        check(&engine, &BTreeMap::new()).await;
+        check_items(&engine, &BTreeMap::new()).await;
         create(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
         assert_sound(&engine).await;
     }
@@ -345,19 +346,19 @@ async fn a_crash_at_any_commit_loses_nothing() {
 
 /// The process ends before the abort of a job is durable: the next process resumes the job with its change log.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_crash_while_a_job_is_given_up_loses_nothing() {
+async fn a_crash_while_a_job_is_aborted_loses_nothing() {
     for at in 0..4 {
         let script = FaultPlan::default();
         let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), ONE).await;
         prepare(&engine).await;
         engine.hold_jobs_at(JobStep::CatchUp);
         engine.split(C, None, None).await.unwrap();
-        engine.job_held_at(JobStep::CatchUp).await;
+        engine.wait_until_job_held_at(JobStep::CatchUp).await;
         create(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
         script.fail(FaultPoint::Read, 0);
         script.fail(FaultPoint::Commit, at);
         engine.release_jobs_at(JobStep::CatchUp);
-        engine.catalog.chores().ended().await;
+        engine.catalog.tasks().wait_idle().await;
         let engine = restarted(engine, &script).await;
         read(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
         assert_eq!(admit(&engine, "c").container.items(), 601, "{at}");
@@ -366,54 +367,54 @@ async fn a_crash_while_a_job_is_given_up_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_job_that_cannot_be_finished_leaves_things_as_they_were() {
+async fn a_failed_job_leaves_the_partitions_as_they_were() {
     let script = FaultPlan::default();
     let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), ONE).await;
     prepare(&engine).await;
     script.fail(FaultPoint::Ingest, 0);
     let job = engine.split(C, None, None).await.unwrap();
-    let report = engine.job_ended(job).await.unwrap();
+    let report = engine.wait_for_job(job).await.unwrap();
     assert!(matches!(report.outcome, Some(JobOutcome::Failed(_))));
     assert_eq!((ids(&engine), engine.catalog.tree().jobs.len()), (vec![0], 0));
-    check(&engine, &BTreeMap::new()).await;
+    check_items(&engine, &BTreeMap::new()).await;
     let job = engine.split(C, None, None).await.unwrap();
-    done(&engine, job).await;
-    check(&engine, &BTreeMap::new()).await;
+    wait_done(&engine, job).await;
+    check_items(&engine, &BTreeMap::new()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_new_indexing_policy_sends_the_copy_back_to_its_start() {
+async fn a_new_indexing_policy_restarts_the_copy() {
     const NAMED: &str = r#"{"includedPaths":[{"path":"/pk/?"}],"excludedPaths":[{"path":"/*"}]}"#;
     for step in [JobStep::Prepare, JobStep::Copy, JobStep::CatchUp] {
         let engine = one_partition().await;
         let clients = Clients::start(&engine);
         engine.hold_jobs_at(step);
         let job = engine.split(C, None, None).await.unwrap();
-        engine.job_held_at(step).await;
+        engine.wait_until_job_held_at(step).await;
         let key = r#"{"paths":["/pk"],"kind":"Hash","version":2}"#;
         let body = parse(&format!(r#"{{"id":"c","partitionKey":{key},"indexingPolicy":{NAMED}}}"#));
         let rid = admit(&engine, "c").container.rid;
         engine.catalog.replace_container(rid, |old| old.replace(&body)).await.unwrap();
         engine.release_jobs_at(step);
-        published(&engine, job).await;
-        assert!(admit(&engine, "c").container.transition.is_none());
-        check(&engine, &clients.stop().await).await;
+        wait_published(&engine, job).await;
+        assert!(admit(&engine, "c").container.index_transformation.is_none());
+        check_items(&engine, &clients.stop().await).await;
     }
 }
 
 #[tokio::test]
-async fn a_container_that_goes_takes_its_jobs_along() {
+async fn deleting_a_container_ends_its_jobs() {
     for step in [JobStep::Prepare, JobStep::Copy, JobStep::CatchUp] {
         let engine = one_partition().await;
         engine.hold_jobs_at(step);
         let job = engine.split(C, None, None).await.unwrap();
-        engine.job_held_at(step).await;
+        engine.wait_until_job_held_at(step).await;
         let gone = admit(&engine, "c").container;
         engine.catalog.delete_container(gone.rid).await.unwrap();
         engine.release_jobs_at(step);
-        assert!(matches!(engine.job_ended(job).await.unwrap().outcome, Some(JobOutcome::Failed(_))));
-        engine.catalog.chores().ended().await;
-        all_erased(&engine).await;
+        assert!(matches!(engine.wait_for_job(job).await.unwrap().outcome, Some(JobOutcome::Failed(_))));
+        engine.catalog.tasks().wait_idle().await;
+        wait_until_shards_dropped(&engine).await;
         assert_sound(&engine).await;
     }
 }
@@ -423,7 +424,7 @@ async fn a_paused_job_waits() {
     let engine = one_partition().await;
     engine.hold_jobs_at(JobStep::Copy);
     let job = engine.split(C, None, None).await.unwrap();
-    engine.job_held_at(JobStep::Copy).await;
+    engine.wait_until_job_held_at(JobStep::Copy).await;
     engine.pause_job(job).unwrap();
     engine.release_jobs_at(JobStep::Copy);
     while !engine.jobs().iter().any(|report| report.held && report.figures.rows > 0) {
@@ -431,12 +432,12 @@ async fn a_paused_job_waits() {
     }
     assert!(engine.jobs()[0].paused && engine.jobs()[0].figures.percent() < 100);
     engine.resume_job(job).unwrap();
-    done(&engine, job).await;
+    wait_done(&engine, job).await;
     assert!(engine.pause_job(job).is_err() && engine.pause_job(77).is_err());
 }
 
 #[tokio::test]
-async fn what_cannot_be_split_or_merged_is_refused() {
+async fn invalid_splits_and_merges_are_rejected() {
     let engine = one_partition().await;
     let kind = |outcome: Result<u64>| outcome.unwrap_err().kind;
     assert_eq!(kind(engine.split(C, Some(9), None).await), Kind::Moved { epoch: 1 });
@@ -450,11 +451,11 @@ async fn what_cannot_be_split_or_merged_is_refused() {
     let job = engine.split(C, None, None).await.unwrap();
     assert_eq!(kind(engine.split(C, None, None).await), Kind::Locked);
     engine.release_jobs_at(JobStep::Copy);
-    done(&engine, job).await;
+    wait_done(&engine, job).await;
 }
 
 /// All ids, in small pages; `between` is called after every page.
-async fn listed(engine: &Engine, scope: &FeedRange, between: &mut impl AsyncFnMut(usize)) -> Vec<String> {
+async fn list_in_pages(engine: &Engine, scope: &FeedRange, between: &mut impl AsyncFnMut(usize)) -> Vec<String> {
     let (mut ids, mut from) = (Vec::new(), None);
     for page in 0.. {
         let quota = crate::PageLimit { items: 17, bytes: 1 << 20 };
@@ -469,7 +470,7 @@ async fn listed(engine: &Engine, scope: &FeedRange, between: &mut impl AsyncFnMu
     ids
 }
 
-async fn queried(engine: &Engine, scope: &FeedRange, between: &mut impl AsyncFnMut(usize)) -> Vec<String> {
+async fn query_in_pages(engine: &Engine, scope: &FeedRange, between: &mut impl AsyncFnMut(usize)) -> Vec<String> {
     let (mut ids, mut from) = (Vec::new(), None);
     for page in 0.. {
         let query = crate::ItemQuery {
@@ -479,7 +480,7 @@ async fn queried(engine: &Engine, scope: &FeedRange, between: &mut impl AsyncFnM
             across: crate::CrossPartition::ByServer,
             size: crate::PageSize { rows: 17, bytes: 1 << 20 },
             from,
-            tell: crate::ReportOptions::default(),
+            report: crate::ReportOptions::default(),
             enable_scan: true,
         };
         let answer = engine.query_items(&admit(engine, "c"), query, None).await.result.unwrap();
@@ -494,8 +495,8 @@ async fn queried(engine: &Engine, scope: &FeedRange, between: &mut impl AsyncFnM
 }
 
 #[tokio::test]
-async fn s48_pages_go_on_across_splits_and_merges() {
-    for way in 0..2 {
+async fn s48_pagination_continues_across_splits_and_merges() {
+    for reader in 0..2 {
         let engine = one_partition().await;
         let mut between = async |page: usize| {
             let ids = ids(&engine);
@@ -504,7 +505,7 @@ async fn s48_pages_go_on_across_splits_and_merges() {
                 3 if ids.len() > 1 => engine.merge(C, &ids[..2]).await.unwrap(),
                 _ => engine.split(C, Some(ids[page % ids.len()]), None).await.unwrap(),
             };
-            done(&engine, job).await;
+            wait_done(&engine, job).await;
         };
         let definition = admit(&engine, "c").container.schema.key.clone().unwrap();
         let middle = midpoint(&definition, &EpkRange::FULL).unwrap();
@@ -512,20 +513,20 @@ async fn s48_pages_go_on_across_splits_and_merges() {
         for scopes in [vec![FeedRange::Container], halves.map(|keys| FeedRange::EffectiveKeys(keys, None)).to_vec()] {
             let mut found = Vec::new();
             for scope in &scopes {
-                found.extend(match way {
-                    0 => listed(&engine, scope, &mut between).await,
-                    _ => queried(&engine, scope, &mut between).await,
+                found.extend(match reader {
+                    0 => list_in_pages(&engine, scope, &mut between).await,
+                    _ => query_in_pages(&engine, scope, &mut between).await,
                 });
             }
             found.sort_by_key(|id| id.parse::<u32>().unwrap());
-            assert_eq!(found, (0..600).map(|n| n.to_string()).collect::<Vec<_>>(), "reader {way}, {scopes:?}");
+            assert_eq!(found, (0..600).map(|n| n.to_string()).collect::<Vec<_>>(), "reader {reader}, {scopes:?}");
         }
     }
 }
 
 /// As SDKs do when a range was split: they send its continuation to each of its children.
 #[tokio::test]
-async fn a_token_of_a_parent_is_good_at_its_children() {
+async fn a_continuation_of_a_parent_is_valid_at_its_children() {
     let engine = one_partition().await;
     let quota = crate::PageLimit { items: 100, bytes: 1 << 20 };
     let first = engine
@@ -534,7 +535,7 @@ async fn a_token_of_a_parent_is_good_at_its_children() {
         .result
         .unwrap();
     let job = engine.split(C, None, None).await.unwrap();
-    done(&engine, job).await;
+    wait_done(&engine, job).await;
     let mut found: Vec<u64> = first.records.iter().map(|record| record.docnum).collect();
     for child in [1, 2] {
         let mut from = first.next.clone();
@@ -560,7 +561,7 @@ async fn in_one_page(engine: &Engine, at: &crate::Admitted, range: u32, text: &s
         across: crate::CrossPartition::ByClient,
         size: crate::PageSize { rows: 1000, bytes: 1 << 20 },
         from: None,
-        tell: crate::ReportOptions::default(),
+        report: crate::ReportOptions::default(),
         enable_scan: false,
     };
     let rows = engine.query_items(at, query, None).await.result.unwrap().rows;
@@ -568,14 +569,14 @@ async fn in_one_page(engine: &Engine, at: &crate::Admitted, range: u32, text: &s
 }
 
 #[tokio::test]
-async fn s48_a_range_that_is_gone_is_still_listed_and_queried_by_its_id() {
+async fn s48_a_replaced_range_can_still_be_listed_and_queried_by_its_id() {
     let engine = one_partition().await;
     for at in [0, 1] {
         let job = engine.split(C, Some(at), None).await.unwrap();
-        published(&engine, job).await;
+        wait_published(&engine, job).await;
     }
     let job = engine.merge(C, &[4, 2]).await.unwrap();
-    published(&engine, job).await;
+    wait_published(&engine, job).await;
     let at = admit(&engine, "c");
     assert_eq!(ids(&engine), [3, 5]);
     let listed = async |id: u32| {

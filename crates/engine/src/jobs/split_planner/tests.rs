@@ -20,7 +20,7 @@ fn limits(partition_ru_initial: u32) -> PartitionLimits {
     PartitionLimits { partition_ru_initial, ..LIMITS }
 }
 
-async fn raise(engine: &Engine, ru: i64) -> Result<()> {
+async fn set_throughput(engine: &Engine, ru: i64) -> Result<()> {
     let rid = admit(engine, "c").container.rid;
     let offer = engine.catalog.tree().offer(OfferOwner::Container(rid)).cloned().unwrap();
     engine.catalog.replace_offer(offer.rid, crate::OfferChange::To(ThroughputRequest::Manual(ru)), None).await.map(drop)
@@ -32,9 +32,9 @@ fn is_scaling(engine: &Engine) -> bool {
     engine.catalog.is_scaling(&offer)
 }
 
-async fn calm(engine: &Engine) {
-    engine.catalog.settled().await;
-    engine.catalog.chores().ended().await;
+async fn wait_idle(engine: &Engine) {
+    engine.catalog.changes_published().await;
+    engine.catalog.tasks().wait_idle().await;
 }
 
 async fn put(engine: &Engine, id: &str, key: &str, bytes: usize) -> crate::EngineResponse<crate::Written> {
@@ -43,31 +43,31 @@ async fn put(engine: &Engine, id: &str, key: &str, bytes: usize) -> crate::Engin
 }
 
 #[tokio::test]
-async fn s50_s51_s58_throughput_brings_as_many_partitions_as_it_takes_and_no_more() {
+async fn s50_s51_s58_throughput_adds_exactly_the_partitions_it_needs() {
     let engine = account_with(limits(10_000), 30_000).await;
     let before = admit(&engine, "c").container.map.clone();
     assert_eq!(before.ranges().len(), 3);
-    raise(&engine, 45_000).await.unwrap();
-    calm(&engine).await;
+    set_throughput(&engine, 45_000).await.unwrap();
+    wait_idle(&engine).await;
     let after = admit(&engine, "c").container.map.clone();
     assert_eq!(after.ranges().len(), 5);
     let untouched = after.ranges().iter().filter(|range| before.ranges().contains(range)).count();
     assert_eq!(untouched, 1, "two were split, one was not");
     assert!(!is_scaling(&engine));
-    raise(&engine, 500).await.unwrap();
-    calm(&engine).await;
+    set_throughput(&engine, 500).await.unwrap();
+    wait_idle(&engine).await;
     assert_eq!(admit(&engine, "c").container.map, after, "lower throughput merges nothing");
 }
 
 #[tokio::test]
-async fn s52_s59_one_offer_after_the_other_and_one_that_is_many_times_as_large() {
+async fn s52_s59_successive_and_large_throughput_increases() {
     let engine = account_with(limits(10_000), 10_000).await;
     load(&engine, "c", 300, |n| n.to_string()).await;
-    raise(&engine, 130_000).await.unwrap();
-    calm(&engine).await;
+    set_throughput(&engine, 130_000).await.unwrap();
+    wait_idle(&engine).await;
     assert_eq!(admit(&engine, "c").container.partitions.len(), 13);
-    raise(&engine, 170_100).await.unwrap();
-    calm(&engine).await;
+    set_throughput(&engine, 170_100).await.unwrap();
+    wait_idle(&engine).await;
     assert_eq!(admit(&engine, "c").container.partitions.len(), 18);
     assert_eq!(admit(&engine, "c").container.items(), 300);
     assert_sound(&engine).await;
@@ -77,23 +77,23 @@ async fn s52_s59_one_offer_after_the_other_and_one_that_is_many_times_as_large()
 async fn an_offer_is_pending_until_the_splits_are_done_and_locked_meanwhile() {
     let engine = account_with(limits(10_000), 10_000).await;
     engine.hold_jobs_at(crate::JobStep::Copy);
-    raise(&engine, 20_000).await.unwrap();
+    set_throughput(&engine, 20_000).await.unwrap();
     assert!(is_scaling(&engine));
-    engine.job_held_at(crate::JobStep::Copy).await;
-    assert_eq!(raise(&engine, 10_000).await.unwrap_err().kind, Kind::Locked);
+    engine.wait_until_job_held_at(crate::JobStep::Copy).await;
+    assert_eq!(set_throughput(&engine, 10_000).await.unwrap_err().kind, Kind::Locked);
     engine.release_jobs_at(crate::JobStep::Copy);
-    calm(&engine).await;
+    wait_idle(&engine).await;
     assert!(!is_scaling(&engine));
-    raise(&engine, 10_000).await.unwrap();
+    set_throughput(&engine, 10_000).await.unwrap();
 }
 
 #[tokio::test]
-async fn s45_s51_s55_a_partition_that_is_full_splits_by_itself() {
+async fn s45_s51_s55_a_full_partition_splits_automatically() {
     let engine = account_with(PartitionLimits { partition_bytes_max: 100_000, ..limits(10_000) }, 400).await;
     for n in 0..150 {
         put(&engine, &n.to_string(), &format!("k{n}"), 1000).await.result.unwrap();
     }
-    calm(&engine).await;
+    wait_idle(&engine).await;
     let reports = engine.partitions(C).unwrap();
     assert_eq!(reports.len(), 2, "{reports:?}");
     assert!(reports.iter().all(|report| report.range.parents == [0] && report.item_bytes_max == 100_000));
@@ -102,14 +102,14 @@ async fn s45_s51_s55_a_partition_that_is_full_splits_by_itself() {
     for n in 150..600 {
         put(&engine, &n.to_string(), &format!("k{n}"), 1000).await.result.unwrap();
     }
-    calm(&engine).await;
+    wait_idle(&engine).await;
     let reports = engine.partitions(C).unwrap();
     assert!(reports.len() >= 6 && reports.iter().all(|report| report.item_bytes <= 110_000), "{reports:?}");
     assert_sound(&engine).await;
 }
 
 #[tokio::test]
-async fn a_partition_of_one_key_says_that_it_is_full_and_can_be_trimmed() {
+async fn a_full_partition_of_one_key_rejects_growth_but_allows_deletes() {
     let engine = account_with(PartitionLimits { partition_bytes_max: 20_000, ..limits(10_000) }, 400).await;
     let mut written = 0;
     let refused = loop {
@@ -118,11 +118,11 @@ async fn a_partition_of_one_key_says_that_it_is_full_and_can_be_trimmed() {
             Ok(_) => written += 1,
             Err(error) => break error,
         }
-        calm(&engine).await;
+        wait_idle(&engine).await;
     };
     assert!(refused.kind == Kind::QuotaExceeded && refused.message.contains("20000 bytes"), "{refused}");
     assert!((18..=20).contains(&written), "{written}");
-    assert!(engine.partitions(C).unwrap()[0].is_stuck && engine.jobs().is_empty());
+    assert!(engine.partitions(C).unwrap()[0].is_unsplittable && engine.jobs().is_empty());
     assert!(read(&engine, &admit(&engine, "c"), "3", "one").await.result.is_ok());
     assert!(put(&engine, "3", "one", 10).await.result.is_ok(), "smaller is fine");
     assert!(delete(&engine, &admit(&engine, "c"), "4", "one").await.result.is_ok());
@@ -153,8 +153,8 @@ async fn s76_a_container_without_a_key_never_splits() {
 async fn s52_a_container_grows_to_five_hundred_partitions_and_works() {
     let engine = account_with(PartitionLimits { partition_ru_max: 100, ..limits(100) }, 400).await;
     load(&engine, "c", 300, |n| n.to_string()).await;
-    raise(&engine, 50_000).await.unwrap();
-    calm(&engine).await;
+    set_throughput(&engine, 50_000).await.unwrap();
+    wait_idle(&engine).await;
     let at = admit(&engine, "c");
     assert_eq!(at.container().partitions.len(), 500);
     for n in 0..300 {
@@ -184,7 +184,7 @@ fn ordered(from: Option<crate::QueryCursor>) -> crate::ItemQuery {
         across: crate::CrossPartition::ByServer,
         size: crate::PageSize { rows: 70, bytes: 1 << 20 },
         from,
-        tell: crate::ReportOptions::default(),
+        report: crate::ReportOptions::default(),
         enable_scan: false,
     }
 }

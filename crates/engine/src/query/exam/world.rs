@@ -29,7 +29,7 @@ pub struct Case {
     pub items: Vec<(Value, Option<bool>)>,
     /// How far each reading of the clock advances it.
     pub step_ms: u64,
-    pub sharing: Parallelism,
+    pub parallelism: Parallelism,
     pub geospatial: Geospatial,
     /// Whether a partition is split during the last query.
     pub splits: bool,
@@ -51,30 +51,30 @@ pub const LIMITS: PartitionLimits = PartitionLimits {
         container_ru_max: 1_000_000,
     },
     copy_bytes_per_s: u64::MAX,
-    sharing: Parallelism::USUAL,
+    parallelism: Parallelism::DEFAULT,
 };
 
 const CONTAINER: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
 
 /// Several threads run every page, however small, with a few items in a morsel.
-pub const SHARED: Parallelism = Parallelism { alone_us_max: 0.0, docnums: 7, found: 3 };
+pub const PARALLEL: Parallelism = Parallelism { serial_us_max: 0.0, docnums_per_morsel: 7, postings_per_morsel: 3 };
 
 const KEYS: &[&[&str]] =
     &[&["/pk"], &["/pk"], &["/pk", "/n"], &["/pk", "/o/a"], &["/s"], &["/id"], &["/a", "/b", "/pk"]];
 
 impl Case {
-    pub fn by_chance(chance: &mut Choices<'_>) -> Case {
+    pub fn random(chance: &mut Choices<'_>) -> Case {
         let keys = KEYS[chance.below(KEYS.len())];
         let partitions = [1, 1, 3, 4, 5][chance.below(5)];
         let mut policy = policy(chance);
         let geospatial = if chance.once_in(4) { Geospatial::Geometry } else { Geospatial::Geography };
         if geospatial == Geospatial::Geometry {
-            bound(&mut policy);
+            add_bounding_box(&mut policy);
         }
         let excludes = chance.once_in(3);
         let mut items = chance.some(0, 40, |chance| {
             let indexed = if excludes && chance.once_in(8) { Some(false) } else { None };
-            (keyed(chance, keys), indexed)
+            (random_item(chance, keys), indexed)
         });
         if chance.once_in(3) {
             let stem = "x".repeat([299, 1000, 1001][chance.below(3)]);
@@ -89,16 +89,16 @@ impl Case {
         }
         let computed = computed(items.len() + partitions as usize, keys);
         let step_ms = [0, 0, 0, 700, 3_000][chance.below(5)];
-        let sharing = if items.len() % 2 == 1 { SHARED } else { Parallelism::USUAL };
+        let parallelism = if items.len() % 2 == 1 { PARALLEL } else { Parallelism::DEFAULT };
         // With a clock that jumps, a split would not end.
         let splits = chance.once_in(3) && step_ms == 0;
-        Case { keys, partitions, policy, computed, items, step_ms, sharing, geospatial, splits }
+        Case { keys, partitions, policy, computed, items, step_ms, parallelism, geospatial, splits }
     }
 
     /// A case without random parts.
     pub fn of(policy: Value, partitions: u32, items: Vec<(Value, Option<bool>)>) -> Case {
-        let (computed, sharing, geospatial) = (Vec::new(), Parallelism::USUAL, Geospatial::Geography);
-        Case { keys: &["/pk"], partitions, policy, computed, items, step_ms: 0, sharing, geospatial, splits: false }
+        let (computed, parallelism, geospatial) = (Vec::new(), Parallelism::DEFAULT, Geospatial::Geography);
+        Case { keys: &["/pk"], partitions, policy, computed, items, step_ms: 0, parallelism, geospatial, splits: false }
     }
 
     pub fn without_index(&self) -> Case {
@@ -138,7 +138,7 @@ impl Display for Case {
 }
 
 /// A planar spatial index needs a bounding box; some of the geometries lie outside.
-fn bound(policy: &mut Value) {
+fn add_bounding_box(policy: &mut Value) {
     let sides = Object::new().with("xmin", -20.0).with("ymin", -20.0).with("xmax", 20.0).with("ymax", 20.0);
     let Value::Object(policy) = policy else { return };
     let Some(Value::Array(indexes)) = policy.get("spatialIndexes") else { return };
@@ -153,9 +153,9 @@ fn bound(policy: &mut Value) {
 const COMPUTED: &[&str] = &["a", "b", "n", "s", "t", "o", "loc"];
 
 /// Some of the properties, in half of the cases; never a partition key.
-fn computed(turn: usize, keys: &[&str]) -> Vec<&'static str> {
+fn computed(seed: usize, keys: &[&str]) -> Vec<&'static str> {
     let is_key = |name: &str| keys.iter().any(|key| key.split('/').nth(1) == Some(name));
-    let chosen = COMPUTED.iter().enumerate().filter(|(at, _)| turn % 2 == 1 && (turn / 2 + at).is_multiple_of(3));
+    let chosen = COMPUTED.iter().enumerate().filter(|(at, _)| seed % 2 == 1 && (seed / 2 + at).is_multiple_of(3));
     chosen.map(|(_, name)| *name).filter(|name| !is_key(name)).collect()
 }
 
@@ -174,7 +174,7 @@ fn filler(n: usize) -> Value {
 }
 
 /// A random document with a partition key from few values.
-pub fn keyed(chance: &mut Choices<'_>, keys: &[&str]) -> Value {
+pub fn random_item(chance: &mut Choices<'_>, keys: &[&str]) -> Value {
     let mut item = document(chance);
     if !chance.once_in(8) {
         let key = match chance.below(6) {
@@ -201,12 +201,12 @@ pub fn keyed(chance: &mut Choices<'_>, keys: &[&str]) -> Value {
 }
 
 /// A clock that advances with each reading, so that pages end early.
-struct Steps {
+struct SteppingClock {
     now_ms: AtomicU64,
     step_ms: u64,
 }
 
-impl Env for Steps {
+impl Env for SteppingClock {
     fn now_ms(&self) -> u64 {
         self.now_ms.fetch_add(self.step_ms, Ordering::Relaxed)
     }
@@ -230,10 +230,10 @@ pub struct QueryWorld {
 impl QueryWorld {
     pub async fn open(case: &Case) -> QueryWorld {
         let partition_ru_initial = if case.partitions == 1 { 10_000 } else { 400 };
-        let limits = PartitionLimits { partition_ru_initial, sharing: case.sharing, ..LIMITS };
-        let env = Arc::new(Steps { now_ms: AtomicU64::new(1_700_000_000_000), step_ms: case.step_ms });
-        let later = SyncPolicy::SyncedWithin(std::time::Duration::from_secs(3600));
-        let engine = Engine::open(pleiad_storage::Memory::new().into(), later, limits, env).await.unwrap();
+        let limits = PartitionLimits { partition_ru_initial, parallelism: case.parallelism, ..LIMITS };
+        let env = Arc::new(SteppingClock { now_ms: AtomicU64::new(1_700_000_000_000), step_ms: case.step_ms });
+        let sync_policy = SyncPolicy::SyncedWithin(std::time::Duration::from_secs(3600));
+        let engine = Engine::open(pleiad_storage::Memory::new().into(), sync_policy, limits, env).await.unwrap();
         let database = engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap().rid;
         let throughput = ThroughputRequest::Manual(i64::from(case.partitions) * 400);
         let new = NewContainer { definition: case.definition(), throughput };
@@ -248,7 +248,7 @@ impl QueryWorld {
         let map = &world.at.container.map;
         world.records.sort_by_key(|record| map.locate(&record.epk));
         assert!(world.records.is_sorted_by_key(|record| record.docnum), "later partitions have larger docnums");
-        world.documents = world.records.iter().map(|record| world.seen(record)).collect();
+        world.documents = world.records.iter().map(|record| world.as_queried(record)).collect();
         world.known = world.documents.iter().filter(|document| document.get("z").is_none()).cloned().collect();
         world
     }
@@ -264,7 +264,7 @@ impl QueryWorld {
     }
 
     /// Replaces a random item by another one with the same id, or deletes it.
-    pub async fn disturb(&self, chance: &mut Choices<'_>, case: &Case) {
+    pub async fn change_random_item(&self, chance: &mut Choices<'_>, case: &Case) {
         if self.records.is_empty() {
             return;
         }
@@ -277,7 +277,7 @@ impl QueryWorld {
             let _ = self.engine.delete_item(&self.at, Some(&key), Target::Named(id), &Precondition::None).await;
             return;
         }
-        let Value::Object(mut item) = keyed(chance, case.keys) else { unreachable!() };
+        let Value::Object(mut item) = random_item(chance, case.keys) else { unreachable!() };
         item.set("id", id);
         let item = Value::from(item);
         let key = PartitionKey::extract(definition, &item);
@@ -287,7 +287,7 @@ impl QueryWorld {
 
     /// Splits the largest partition, if it has more than one key. Later requests use the returned value.
     pub async fn split(&self) -> Admitted {
-        self.engine.resume_chores().await.unwrap();
+        self.engine.start_background_work().await.unwrap();
         if let Ok(job) = self.engine.split(CONTAINER, None, None).await {
             while self.engine.catalog.tree().jobs.contains_key(&job) {
                 tokio::task::yield_now().await;
@@ -296,7 +296,7 @@ impl QueryWorld {
         self.engine.admit(CONTAINER, None).unwrap()
     }
 
-    fn seen(&self, record: &Record) -> Value {
+    fn as_queried(&self, record: &Record) -> Value {
         let mut text = Vec::new();
         write_item(self.at.container.rid, &record.view(), &mut text);
         json::parse(&text).unwrap()
@@ -331,7 +331,7 @@ impl QueryWorld {
         }
     }
 
-    pub fn within(&self, keys: &EpkRange) -> Vec<Value> {
+    pub fn documents_in(&self, keys: &EpkRange) -> Vec<Value> {
         let pairs = self.records.iter().zip(&self.documents);
         pairs.filter(|(record, _)| keys.contains(&record.epk)).map(|(_, document)| document.clone()).collect()
     }
@@ -339,7 +339,7 @@ impl QueryWorld {
 
 impl QueryWorld {
     /// In the order of the partition keys that a filter names, then of insertion.
-    pub fn by_key(&self, keys: &EpkRange, asked: &TestQuery) -> Vec<Value> {
+    pub fn documents_by_key(&self, keys: &EpkRange, asked: &TestQuery) -> Vec<Value> {
         let definition = self.at.container.schema.key.as_ref().unwrap();
         let parameters = asked.parameters();
         let bind = Bind {
@@ -351,7 +351,7 @@ impl QueryWorld {
         };
         let pruning::PrunedKeys::Keys(named) = pruning::route(&check::read(&asked.text).unwrap(), bind, definition)
         else {
-            return self.within(keys);
+            return self.documents_in(keys);
         };
         let range = |key: &PartitionKey| match key.matches_shape(definition) {
             true => EpkRange::of_point(key.effective(definition)),
@@ -359,15 +359,15 @@ impl QueryWorld {
         };
         let mut ranges: Vec<EpkRange> = named.iter().map(range).collect();
         ranges.sort_by(|a, b| a.min.cmp(&b.min));
-        let place = |record: &Record| ranges.iter().position(|range| range.contains(&record.epk));
+        let position = |record: &Record| ranges.iter().position(|range| range.contains(&record.epk));
         let mut pairs: Vec<_> = self.records.iter().zip(&self.documents).collect();
-        pairs.sort_by_key(|(record, _)| place(record));
+        pairs.sort_by_key(|(record, _)| position(record));
         pairs.into_iter().map(|(_, document)| document.clone()).collect()
     }
 }
 
 /// A page size that is small enough for many pages, but not for hundreds.
-pub fn size(chance: &mut Choices<'_>, rows: usize) -> PageSize {
+pub fn page_size(chance: &mut Choices<'_>, rows: usize) -> PageSize {
     let least = rows / 24 + 1;
     let bytes = if chance.once_in(4) && rows < 60 { 100 } else { 1 << 22 };
     PageSize { rows: least + [0, 0, 1, 2, 6, 1000][chance.below(6)], bytes }

@@ -24,20 +24,20 @@ fn by(name: &str, descending: bool) -> OrderPath {
 }
 
 #[test]
-fn a_path_that_is_missing_and_one_that_is_on_its_way_are_told_apart() {
-    let told = |schema: Schema| no_path(&by("n", false), schema.usable_index()).message;
+fn errors_distinguish_a_missing_path_index_from_one_being_built() {
+    let message = |schema: Schema| no_path(&by("n", false), schema.usable_index()).message;
     let missing =
         r#"Order-by item requires a corresponding index path. Include "/n/?" in the container's indexing policy."#;
-    assert_eq!(told(schema(WITHOUT, None)), missing);
-    assert_eq!(told(schema(WITHOUT, Some(WITH))), missing, "the index is being removed");
-    let building = told(schema(WITH, Some(WITHOUT)));
+    assert_eq!(message(schema(WITHOUT, None)), missing);
+    assert_eq!(message(schema(WITHOUT, Some(WITH))), missing, "the index is being removed");
+    let building = message(schema(WITH, Some(WITHOUT)));
     assert!(building.contains("\"/n/?\" cannot be used yet.") && building.contains("being built"), "{building}");
 }
 
 #[test]
-fn so_are_composite_indexes() {
+fn errors_distinguish_a_missing_composite_index_from_one_being_built() {
     let order = [by("a", true), by("n", false)];
-    let told = |schema: Schema| no_composite(&order, schema.usable_index()).message;
-    assert!(told(schema(WITHOUT, None)).ends_with("to compositeIndexes in the container's indexing policy."));
-    assert!(told(schema(WITH, Some(WITHOUT))).contains("being built"));
+    let message = |schema: Schema| no_composite(&order, schema.usable_index()).message;
+    assert!(message(schema(WITHOUT, None)).ends_with("to compositeIndexes in the container's indexing policy."));
+    assert!(message(schema(WITH, Some(WITHOUT))).contains("being built"));
 }

@@ -14,7 +14,7 @@ use pleiad_storage::Memory;
 use pleiad_vector::{distance, element};
 
 use crate::catalog::NewContainer;
-use crate::jobs::tend_all;
+use crate::jobs::maintain_ann_indexes;
 use crate::query::{CrossPartition, ItemQuery, PageSize, Parameters, ReportOptions};
 use crate::testing::*;
 use crate::*;
@@ -36,7 +36,7 @@ struct Case {
 }
 
 impl Case {
-    fn by_chance(chance: &mut Choices<'_>) -> Case {
+    fn random(chance: &mut Choices<'_>) -> Case {
         Case {
             function: FUNCTIONS[chance.below(3)],
             data_type: TYPES[chance.below(4)],
@@ -78,7 +78,7 @@ impl World {
     }
 
     async fn write(&mut self, chance: &mut Choices<'_>, ids: usize) {
-        let id = many(chance, ids);
+        let id = random_below(chance, ids);
         let at = admit(&self.engine, "c");
         let key = pk(&(id % 9).to_string());
         if chance.once_in(5) {
@@ -105,14 +105,14 @@ impl World {
         let rid = admit(&self.engine, "c").container.rid;
         let body = self.case.body(index);
         self.engine.catalog.replace_container(rid, |old| old.replace(&body)).await.unwrap();
-        while admit(&self.engine, "c").container.transition.is_some() {
+        while admit(&self.engine, "c").container.index_transformation.is_some() {
             tokio::task::yield_now().await;
         }
     }
 
     async fn split(&self) {
         let job = self.engine.split(C, None, None).await.unwrap();
-        self.engine.job_ended(job).await.unwrap();
+        self.engine.wait_for_job(job).await.unwrap();
     }
 
     /// The distances of all items that have one, in order, by a sort.
@@ -140,10 +140,10 @@ impl World {
                 size: PageSize { rows: size, bytes: 1 << 22 },
                 from,
                 enable_scan: false,
-                tell: ReportOptions { indexes: true, times: true, advice: false },
+                report: ReportOptions { indexes: true, times: true, advice: false },
             };
             let page = self.engine.query_items(&admit(&self.engine, "c"), query, None).await.result.unwrap();
-            let way = page.report.ways.iter().map(|(way, _)| way.as_str()).collect::<Vec<_>>().join("; ");
+            let path = page.report.access_paths.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>().join("; ");
             for row in page.rows.iter() {
                 let row = json::parse(row).unwrap();
                 let id = row.get("id").and_then(Value::as_str).unwrap().parse().unwrap();
@@ -151,7 +151,7 @@ impl World {
             }
             from = match page.next {
                 Some(next) => Some(next),
-                None => return (rows, way),
+                None => return (rows, path),
             };
         }
     }
@@ -164,17 +164,17 @@ impl World {
         let call = format!("VectorDistance(c.v, @v, {brute})");
         let text =
             format!("SELECT c.id, {call} AS d FROM c WHERE c.n >= {least} ORDER BY {call} OFFSET {skip} LIMIT {take}");
-        let (rows, way) = self.ask(&text, &to, 1 + chance.below(40)).await;
+        let (rows, path) = self.ask(&text, &to, 1 + chance.below(40)).await;
         let want: Vec<f64> = self.sorted(&to, least).into_iter().skip(skip).take(take).collect();
         let got: Vec<f64> = rows.iter().map(|(_, distance)| *distance).collect();
-        assert_eq!(got, want, "{text} {to:?} by {way} of {:?}\nagain: PLEIAD_NEAREST_SEED={seed}", self.case);
+        assert_eq!(got, want, "{text} {to:?} by {path} of {:?}\nagain: PLEIAD_NEAREST_SEED={seed}", self.case);
         assert!(rows.iter().all(|(id, _)| self.items.contains_key(id)));
-        way
+        path
     }
 }
 
 /// A random number below `end`; one choice has at most 256 values.
-fn many(chance: &mut Choices<'_>, end: usize) -> u64 {
+fn random_below(chance: &mut Choices<'_>, end: usize) -> u64 {
     let apart = end.div_ceil(256);
     (chance.below(256.min(end)) * apart + chance.below(apart)) as u64
 }
@@ -189,12 +189,12 @@ fn vector(chance: &mut Choices<'_>) -> Option<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_nearest_are_those_that_a_sort_gives() {
+async fn vector_search_returns_what_a_sort_returns() {
     let only = std::env::var("PLEIAD_NEAREST_SEED").ok().and_then(|seed| seed.parse().ok());
     let mut indexed = 0;
     for seed in only.map_or(0..30, |seed: u64| seed..seed + 1) {
         let chance = &mut Choices::of_seed(seed);
-        let case = Case::by_chance(chance);
+        let case = Case::random(chance);
         let first = INDEXES[chance.below(INDEXES.len())];
         let mut world = World::open(case, first).await;
         for step in 0..180 {
@@ -216,27 +216,27 @@ async fn the_nearest_are_those_that_a_sort_gives() {
 /// A graph, or quantized vectors, may miss a few of the nearest; the items that they return exist and have their true
 /// distance, the nearest first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sketches_give_what_is_there_and_nearly_all_of_the_nearest() {
-    for (seed, index, way) in [(1, "diskANN", "graph"), (2, "quantizedFlat", "codes")] {
+async fn ann_search_returns_existing_items_with_high_recall() {
+    for (seed, index, expected) in [(1, "diskANN", "graph"), (2, "quantizedFlat", "codes")] {
         let chance = &mut Choices::of_seed(seed);
         let case = Case { function: DistanceFunction::Euclidean, data_type: VectorDataType::Float32, index };
         let mut world = World::open(case, index).await;
         for _ in 0..30_000 {
             world.write(chance, 24_000).await;
         }
-        tend_all(&world.engine.catalog.tree());
-        let (recall, gone) = world.recall(chance).await;
-        assert!(recall > 0.97 && gone.contains(way), "{recall} by {gone}");
+        maintain_ann_indexes(&world.engine.catalog.tree());
+        let (recall, path) = world.recall(chance).await;
+        assert!(recall > 0.97 && path.contains(expected), "{recall} by {path}");
         for _ in 0..600 {
             world.write(chance, 24_000).await;
         }
-        let (recall, gone) = world.recall(chance).await;
-        assert!(recall > 0.95 && gone.contains(way), "{recall} by {gone}");
+        let (recall, path) = world.recall(chance).await;
+        assert!(recall > 0.95 && path.contains(expected), "{recall} by {path}");
         world.split().await;
         assert!(world.recall(chance).await.0 > 0.95);
-        tend_all(&world.engine.catalog.tree());
-        let (recall, gone) = world.recall(chance).await;
-        assert!(recall > 0.95 && gone.contains(way), "{recall} by {gone}");
+        maintain_ann_indexes(&world.engine.catalog.tree());
+        let (recall, path) = world.recall(chance).await;
+        assert!(recall > 0.95 && path.contains(expected), "{recall} by {path}");
         assert_sound(&world.engine).await;
     }
 }
@@ -244,7 +244,7 @@ async fn sketches_give_what_is_there_and_nearly_all_of_the_nearest() {
 impl World {
     /// The share of the ten nearest that is found, with and without a filter, and the access path.
     async fn recall(&self, chance: &mut Choices<'_>) -> (f64, String) {
-        let (mut hits, mut wanted, mut gone) = (0, 0, String::new());
+        let (mut hits, mut wanted, mut last_path) = (0, 0, String::new());
         for turn in 0..40 {
             let to: Vec<f32> = (0..DIMENSIONS).map(|_| chance.below(20) as f32).collect();
             let least = if turn % 2 == 0 { 0 } else { 5 };
@@ -252,7 +252,7 @@ impl World {
             let text = format!(
                 "SELECT TOP 10 c.id, VectorDistance(c.v, @v) AS d FROM c {filter} ORDER BY VectorDistance(c.v, @v)"
             );
-            let (rows, way) = self.ask(&text, &to, 100).await;
+            let (rows, path) = self.ask(&text, &to, 100).await;
             let want: Vec<f64> = self.sorted(&to, least).into_iter().take(10).collect();
             assert_eq!(rows.len(), want.len(), "{text}");
             assert!(rows.is_sorted_by(|a, b| a.1 <= b.1));
@@ -263,8 +263,8 @@ impl World {
             let last = want.last().copied().unwrap_or_default();
             hits += rows.iter().filter(|(_, distance)| *distance <= last).count();
             wanted += want.len();
-            gone = way;
+            last_path = path;
         }
-        (hits as f64 / wanted as f64, gone)
+        (hits as f64 / wanted as f64, last_path)
     }
 }

@@ -9,16 +9,16 @@ use pleiad_model::{Kind, Object, Value, json};
 use pleiad_sql::testing::TestQuery;
 
 use crate::query::PageSize;
-use crate::query::exam::{Case, QueryWorld, sent};
+use crate::query::exam::{Case, QueryWorld, item_query};
 use crate::{FeedRange, Verb, WriteOptions};
 
-const STILL: usize = 300;
-const RESTLESS: usize = 100;
+const STABLE: usize = 300;
+const CHANGING: usize = 100;
 
 /// Every second stable item has no `v`, and ten of them have a `w`; no changing item has one.
 fn item(n: usize, has_v: bool) -> Value {
     let item = Object::new().with("id", n.to_string()).with("pk", "one");
-    let item = if has_v { item.with("v", if n < STILL { 1000 + n as i64 } else { n as i64 }) } else { item };
+    let item = if has_v { item.with("v", if n < STABLE { 1000 + n as i64 } else { n as i64 }) } else { item };
     Value::from(if n < 10 { item.with("w", n as i64) } else { item })
 }
 
@@ -26,18 +26,18 @@ fn item(n: usize, has_v: bool) -> Value {
 async fn ask(world: &QueryWorld, sql: &str) -> (Vec<usize>, bool) {
     let asked = TestQuery { text: sql.to_owned(), parameters: Vec::new() };
     let size = PageSize { rows: 1000, bytes: 1 << 20 };
-    let query = sent(&asked, FeedRange::Container, size, None, false);
+    let query = item_query(&asked, FeedRange::Container, size, None, false);
     let page = world.engine.query_items(&world.at, query, None).await.result.unwrap();
     let id = |row: &[u8]| json::parse(row).unwrap().as_str().unwrap().parse().unwrap();
-    (page.rows.iter().map(id).collect(), page.report.ways.iter().any(|(way, _)| way.starts_with("index")))
+    (page.rows.iter().map(id).collect(), page.report.access_paths.iter().any(|(path, _)| path.starts_with("index")))
 }
 
 /// Gives this many items a value and removes it again.
-async fn disturb(world: &QueryWorld, restless: usize, stop: &AtomicBool) {
+async fn toggle_values(world: &QueryWorld, changing: usize, stop: &AtomicBool) {
     let key = PartitionKey::parse(r#"["one"]"#).unwrap();
     let mut round = 0;
     while !stop.load(Ordering::Relaxed) {
-        let item = item(STILL + round * 7 % restless, (round / restless).is_multiple_of(2));
+        let item = item(STABLE + round * 7 % changing, (round / changing).is_multiple_of(2));
         let options = WriteOptions::default();
         world.engine.create_item(&world.at, Some(&key), Verb::Upsert, item, &options).await.result.unwrap();
         round += 1;
@@ -46,26 +46,26 @@ async fn disturb(world: &QueryWorld, restless: usize, stop: &AtomicBool) {
 
 /// An ordered scan that reads values without an order in the index sorts instead, at the same snapshot.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn nobody_is_met_twice_when_a_walk_ends_in_a_sort() {
+async fn no_item_is_returned_twice_when_an_ordered_scan_falls_back_to_a_sort() {
     let list = |n: usize| {
         let item = Object::new().with("id", n.to_string()).with("pk", "one");
         (Value::from(item.with("v", vec![Value::from(n as i64)])), None)
     };
-    let few = (STILL..STILL + 10).map(|n| (item(n, true), None));
+    let few = (STABLE..STABLE + 10).map(|n| (item(n, true), None));
     let case = Case::of(
         json::parse(br#"{"includedPaths":[{"path":"/*"}]}"#).unwrap(),
         1,
-        (0..STILL).map(list).chain(few).collect(),
+        (0..STABLE).map(list).chain(few).collect(),
     );
     let (world, stop) = (Arc::new(QueryWorld::open(&case).await), Arc::new(AtomicBool::new(false)));
     let writer = tokio::spawn({
         let (world, stop) = (world.clone(), stop.clone());
-        async move { disturb(&world, 10, &stop).await }
+        async move { toggle_values(&world, 10, &stop).await }
     });
     for _ in 0..400 {
         let (rows, _) = ask(&world, "SELECT TOP 30 VALUE c.id FROM c ORDER BY c.v").await;
         let (first, lists) = rows.split_at(10);
-        assert!((STILL..STILL + 10).all(|n| first.contains(&n)), "{rows:?}");
+        assert!((STABLE..STABLE + 10).all(|n| first.contains(&n)), "{rows:?}");
         assert_eq!(lists, (0..20).collect::<Vec<_>>(), "{rows:?}");
     }
     stop.store(true, Ordering::Relaxed);
@@ -73,17 +73,17 @@ async fn nobody_is_met_twice_when_a_walk_ends_in_a_sort() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn everybody_finds_the_items_without_the_key() {
-    let items = (0..STILL + RESTLESS).map(|n| (item(n, n % 2 == 1), None)).collect();
+async fn concurrent_queries_all_return_the_items_without_the_key() {
+    let items = (0..STABLE + CHANGING).map(|n| (item(n, n % 2 == 1), None)).collect();
     let case = Case::of(json::parse(br#"{"includedPaths":[{"path":"/*"}]}"#).unwrap(), 1, items);
     let (world, stop) = (Arc::new(QueryWorld::open(&case).await), Arc::new(AtomicBool::new(false)));
     let writer = tokio::spawn({
         let (world, stop) = (world.clone(), stop.clone());
-        async move { disturb(&world, RESTLESS, &stop).await }
+        async move { toggle_values(&world, CHANGING, &stop).await }
     });
-    let without_v: Vec<usize> = (0..STILL).filter(|n| n % 2 == 0).collect();
-    let down: Vec<usize> = (0..STILL).rev().filter(|n| n % 2 == 1).collect();
-    let with_w: Vec<usize> = (0..10).rev().chain((STILL..STILL + RESTLESS).rev()).collect();
+    let without_v: Vec<usize> = (0..STABLE).filter(|n| n % 2 == 0).collect();
+    let down: Vec<usize> = (0..STABLE).rev().filter(|n| n % 2 == 1).collect();
+    let with_w: Vec<usize> = (0..10).rev().chain((STABLE..STABLE + CHANGING).rev()).collect();
     let wanted = Arc::new([
         ("SELECT TOP 20 VALUE c.id FROM c ORDER BY c.v", without_v[..20].to_vec()),
         ("SELECT TOP 20 VALUE c.id FROM c ORDER BY c.v DESC", down[..20].to_vec()),
@@ -109,28 +109,28 @@ async fn everybody_finds_the_items_without_the_key() {
 
 /// A query that times out leaves the candidates so far to the next one, and its message says how to avoid the scan.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_first_look_that_takes_too_long_goes_on_with_the_next_query() {
+async fn a_scan_for_missing_values_that_times_out_continues_in_the_next_query() {
     let long = |n: usize| {
         let Value::Object(item) = item(n, n % 2 == 1) else { unreachable!() };
         (Value::from(item.with("text", "x".repeat(60_000))), None)
     };
     let policy = json::parse(br#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/text/*"}]}"#).unwrap();
     // Every reading advances the clock by six seconds, and there is one for each megabyte.
-    let case = Case { step_ms: 6_000, ..Case::of(policy, 1, (0..STILL).map(long).collect()) };
+    let case = Case { step_ms: 6_000, ..Case::of(policy, 1, (0..STABLE).map(long).collect()) };
     let world = QueryWorld::open(&case).await;
-    let mut given_up = 0;
+    let mut timeouts = 0;
     let page = loop {
         let asked =
             TestQuery { text: "SELECT TOP 3 VALUE c.id FROM c ORDER BY c.v".to_owned(), parameters: Vec::new() };
-        let query = sent(&asked, FeedRange::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, false);
+        let query = item_query(&asked, FeedRange::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, false);
         match world.engine.query_items(&world.at, query, None).await.result {
             Ok(page) => break page,
             Err(error) => {
                 assert!(error.kind == Kind::TimedOut && error.message.contains("include \"/v/?\""), "{error}")
             }
         }
-        given_up += 1;
+        timeouts += 1;
     };
     assert!(page.rows.iter().eq([&b"\"0\""[..], b"\"2\"", b"\"4\""]));
-    assert!((1..6).contains(&given_up), "{given_up}");
+    assert!((1..6).contains(&timeouts), "{timeouts}");
 }

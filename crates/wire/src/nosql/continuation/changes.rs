@@ -46,7 +46,7 @@ impl TokenSigner {
         }
         let position = match digits.len() {
             ..=LSN_DIGITS_MAX => lsn(digits).map(ChangeFrom::Lsn),
-            _ => self.verify(owner, bytes(digits)).and_then(|signed| read(&signed)).map(ChangeFrom::Stretches),
+            _ => self.verify(owner, bytes(digits)).and_then(|signed| read(&signed)).map(ChangeFrom::Cursors),
         };
         position.ok_or_else(|| {
             Error::invalid("If-None-Match is not a position of this change feed: show the etag of its last page, or *.")

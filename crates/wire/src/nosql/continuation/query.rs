@@ -10,7 +10,7 @@
 //!
 //! Numbers without a width are LEB128. Effective keys have their length before them.
 
-use pleiad_engine::{CursorAt, KeyDigest, QueryCursor, RangeCursor, ResumeKey};
+use pleiad_engine::{CursorPosition, KeyDigest, QueryCursor, RangeCursor, ResumeKey};
 use pleiad_model::Result;
 use pleiad_model::partition_key::EpkRange;
 
@@ -46,13 +46,13 @@ fn encode(cursor: &QueryCursor) -> Vec<u8> {
     put_number(cursor.take.map_or(0, |take| take.saturating_add(1)), &mut out);
     put_number(cursor.passed, &mut out);
     match &cursor.at {
-        CursorAt::Stretches(ranges) => {
+        CursorPosition::Ranges(ranges) => {
             out.push(RANGES);
             put_number(ranges.len() as u64, &mut out);
             ranges.iter().for_each(|range| encode_range(range, &mut out));
         }
-        CursorAt::Key(key) => encode_resume_key(key, &mut out),
-        CursorAt::Row(rows) => {
+        CursorPosition::Key(key) => encode_resume_key(key, &mut out),
+        CursorPosition::Row(rows) => {
             out.push(ROW);
             put_number(*rows, &mut out);
         }
@@ -95,13 +95,13 @@ fn decode(bytes: &[u8]) -> Option<QueryCursor> {
     let passed = take_number(&mut rest)?;
     let (&kind, mut rest) = rest.split_first()?;
     let at = match kind {
-        RANGES => CursorAt::Stretches(take_ranges(&mut rest)?),
-        KEY => CursorAt::Key(ResumeKey::whole(std::mem::take(&mut rest).to_vec())),
+        RANGES => CursorPosition::Ranges(take_ranges(&mut rest)?),
+        KEY => CursorPosition::Key(ResumeKey::whole(std::mem::take(&mut rest).to_vec())),
         TRUNCATED_KEY => {
             let digest = take_digest(&mut rest)?;
-            CursorAt::Key(ResumeKey::cut(std::mem::take(&mut rest).to_vec(), digest))
+            CursorPosition::Key(ResumeKey::cut(std::mem::take(&mut rest).to_vec(), digest))
         }
-        ROW => CursorAt::Row(take_number(&mut rest)?),
+        ROW => CursorPosition::Row(take_number(&mut rest)?),
         _ => return None,
     };
     rest.is_empty().then_some(QueryCursor { query: u64::from_be_bytes(*query), skip, take, passed, at })

@@ -41,11 +41,11 @@ fn index_metrics_stay_within_the_header_limit() {
 
 #[test]
 fn a_plan_is_ascii() {
-    let ways = vec![("index /\"é x\"/?".to_owned(), 1), ("scan".to_owned(), 2)];
-    let report = QueryReport { ways, ..QueryReport::default() };
+    let access_paths = vec![("index /\"é x\"/?".to_owned(), 1), ("scan".to_owned(), 2)];
+    let report = QueryReport { access_paths, ..QueryReport::default() };
     assert_eq!(plan(&report), r#"index /"\u{e9} x"/? on 1 partition; scan on 2 partitions"#);
-    let ways = vec![("x".repeat(1 << 20), 1)];
-    assert_eq!(plan(&QueryReport { ways, ..QueryReport::default() }).len(), PLAN_BYTES_MAX);
+    let access_paths = vec![("x".repeat(1 << 20), 1)];
+    assert_eq!(plan(&QueryReport { access_paths, ..QueryReport::default() }).len(), PLAN_BYTES_MAX);
 }
 
 /// In the form that the Python SDK parses.

@@ -23,7 +23,7 @@ impl RequestContext<'_> {
             return Err(not_allowed());
         }
         let key = request.partition_key()?;
-        let ((), place, charge_ru) = ErrorReply::of(self.engine.erase_key(&at, key.as_ref()).await)?;
+        let ((), place, charge_ru) = ErrorReply::of(self.engine.delete_by_partition_key(&at, key.as_ref()).await)?;
         Ok(told(Reply::empty(StatusCode::OK).charged(charge_ru).at_lsn(place), &at))
     }
 

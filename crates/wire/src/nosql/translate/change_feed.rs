@@ -29,7 +29,7 @@ impl RequestContext<'_> {
             scope: list_scope(request)?,
             from: self.change_from(request, &rid)?,
             since_s: since_s(request)?,
-            quota: PageLimit { items, bytes: PAGE_BYTES_MAX },
+            limit: PageLimit { items, bytes: PAGE_BYTES_MAX },
         };
         let session = request.session(at)?;
         let (page, place, charge_ru) = ErrorReply::of(self.engine.change_feed(at, &asked, session.as_ref()).await)?;

@@ -62,7 +62,9 @@ impl RequestContext<'_> {
         let (done, place, charge_ru) = ErrorReply::of(answer)?;
         let reply = match is_delete {
             true => Reply::empty(StatusCode::NO_CONTENT).charged(charge_ru).at_lsn(place),
-            false => self.written(request, at, EngineResponse { result: Ok(done.written), place, charge_ru })?,
+            false => {
+                self.written(request, at, EngineResponse { result: Ok(done.written), served_by: place, charge_ru })?
+            }
         };
         Ok(match done.response_body {
             Some(body) if !is_delete && !request.prefers_minimal() => Reply { body: body.into(), ..reply },

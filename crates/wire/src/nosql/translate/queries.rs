@@ -45,7 +45,7 @@ impl RequestContext<'_> {
             across: across(request),
             size: PageSize { rows: page_rows(request)?, bytes: PAGE_BYTES_MAX },
             from: token.map(|token| self.tokens.redeem_query(&rid, token)).transpose()?,
-            tell,
+            report: tell,
             enable_scan: request.flag("x-ms-documentdb-query-enable-scan"),
         };
         let session = request.session(at)?;

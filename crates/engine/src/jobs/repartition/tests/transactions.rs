@@ -14,7 +14,7 @@ fn upsert(id: &str, key: &str, n: i64) -> BatchOperation {
 }
 
 /// Writes two items always together and checks that a reader of both finds them equal.
-async fn pairs(engine: Arc<Engine>, key: String, stop: Arc<AtomicBool>) -> i64 {
+async fn write_pairs(engine: Arc<Engine>, key: String, stop: Arc<AtomicBool>) -> i64 {
     let (old, mut n) = (admit(&engine, "c"), 0);
     while !stop.load(Ordering::Relaxed) {
         n += 1;
@@ -38,25 +38,26 @@ async fn pairs(engine: Arc<Engine>, key: String, stop: Arc<AtomicBool>) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn s114_batches_stay_whole_and_erased_keys_erased() {
+async fn s114_batches_stay_atomic_and_deleted_keys_stay_deleted() {
     let engine = one_partition().await;
     let stop = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> =
-        (0..4).map(|n| tokio::spawn(pairs(engine.clone(), format!("pair {n}"), stop.clone()))).collect();
-    let erased = pk("7");
-    engine.erase_key(&admit(&engine, "c"), Some(&erased)).await.result.unwrap();
+        (0..4).map(|n| tokio::spawn(write_pairs(engine.clone(), format!("pair {n}"), stop.clone()))).collect();
+    let deleted_key = pk("7");
+    engine.delete_by_partition_key(&admit(&engine, "c"), Some(&deleted_key)).await.result.unwrap();
     create(&engine, &admit(&engine, "c"), "new", "7").await.result.unwrap();
     let job = engine.split(C, None, None).await.unwrap();
-    published(&engine, job).await;
+    wait_published(&engine, job).await;
     let job = engine.merge(C, &[1, 2]).await.unwrap();
-    published(&engine, job).await;
+    wait_published(&engine, job).await;
     stop.store(true, Ordering::Relaxed);
     for writer in writers {
         assert!(writer.await.unwrap() > 0);
     }
     let at = admit(&engine, "c");
     let quota = PageLimit { items: 1_000, bytes: 4 << 20 };
-    let page = engine.list_items(&at, &crate::FeedRange::PartitionKey(erased), None, quota, None).await.result.unwrap();
+    let page =
+        engine.list_items(&at, &crate::FeedRange::PartitionKey(deleted_key), None, quota, None).await.result.unwrap();
     assert_eq!(page.records.iter().map(|record| record.id()).collect::<Vec<_>>(), ["new"]);
     assert_eq!(crate::testing::kind(read(&engine, &at, "7", "7").await), Kind::NotFound);
 }

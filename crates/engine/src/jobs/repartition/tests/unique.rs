@@ -15,7 +15,7 @@ type Owners = Arc<Mutex<HashMap<(u64, u64), String>>>;
 const KEYS: u64 = 24;
 const VALUES: u64 = 3;
 
-async fn people(engine: &Engine) {
+async fn create_unique_container(engine: &Engine) {
     let db = engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
     let body = r#"{"id":"c","partitionKey":{"paths":["/pk"]},"uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/mail"]}]}}"#;
     let definition = ContainerDefinition::create(&parse(body)).unwrap();
@@ -59,7 +59,7 @@ async fn claim(engine: Arc<Engine>, task: u64, stop: Arc<AtomicBool>, owners: Ow
 #[tokio::test(flavor = "multi_thread")]
 async fn s12_unique_values_stay_unique_while_partitions_split_and_merge() {
     let engine = open(Memory::new(), ONE).await;
-    people(&engine).await;
+    create_unique_container(&engine).await;
     let (stop, owners) = (Arc::new(AtomicBool::new(false)), Owners::default());
     let task = |n| tokio::spawn(claim(engine.clone(), n, stop.clone(), owners.clone()));
     let tasks: Vec<_> = (0..4).map(task).collect();
@@ -68,11 +68,11 @@ async fn s12_unique_values_stay_unique_while_partitions_split_and_merge() {
     }
     for _ in 0..4 {
         for _ in 0..2 {
-            done(&engine, engine.split(C, None, None).await.unwrap()).await;
+            wait_done(&engine, engine.split(C, None, None).await.unwrap()).await;
         }
         let all = ids(&engine);
         assert_eq!(all.len(), 3);
-        done(&engine, engine.merge(C, &all).await.unwrap()).await;
+        wait_done(&engine, engine.merge(C, &all).await.unwrap()).await;
     }
     stop.store(true, Ordering::Relaxed);
     let mut claimed = 0;
@@ -83,9 +83,9 @@ async fn s12_unique_values_stay_unique_while_partitions_split_and_merge() {
     let quota = crate::PageLimit { items: 10_000, bytes: 1 << 30 };
     let page = engine.list_items(&admit(&engine, "c"), &FeedRange::Container, None, quota, None).await.result.unwrap();
     let mut there: Vec<String> = page.records.iter().map(|record| record.id().to_owned()).collect();
-    let mut told: Vec<String> = owners.lock().values().cloned().collect();
+    let mut claimed_ids: Vec<String> = owners.lock().values().cloned().collect();
     there.sort();
-    told.sort();
-    assert_eq!(there, told);
+    claimed_ids.sort();
+    assert_eq!(there, claimed_ids);
     assert_sound(&engine).await;
 }

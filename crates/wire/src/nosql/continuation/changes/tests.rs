@@ -31,7 +31,7 @@ fn several_ranges_are_a_number_too() {
     let etag = tokens().issue_changes("AAAA", &halves()).unwrap();
     assert!(etag.starts_with("\"099000002000000000000000000003044"), "{etag}");
     assert!(etag.trim_matches('"').bytes().all(|digit| digit.is_ascii_digit()));
-    assert_eq!(tokens().redeem_changes("AAAA", &etag).unwrap(), ChangeFrom::Stretches(halves()));
+    assert_eq!(tokens().redeem_changes("AAAA", &etag).unwrap(), ChangeFrom::Cursors(halves()));
     assert!(tokens().redeem_changes("BBBB", &etag).is_err(), "a position of another container");
     assert!(TokenSigner::new(&[8; 32]).redeem_changes("AAAA", &etag).is_err(), "a position of another account");
 }
@@ -55,7 +55,7 @@ proptest! {
     fn positions_round_trip(parts in vec((any::<u64>(), vec(any::<u8>(), 0..49), vec(any::<u8>(), 0..49)), 2..20)) {
         let stretches: Vec<ChangeCursor> = parts.iter().map(|(lsn, min, max)| cursor(*lsn, min, max)).collect();
         let etag = tokens().issue_changes("AAAA", &stretches).unwrap();
-        prop_assert_eq!(tokens().redeem_changes("AAAA", &etag).unwrap(), ChangeFrom::Stretches(stretches));
+        prop_assert_eq!(tokens().redeem_changes("AAAA", &etag).unwrap(), ChangeFrom::Cursors(stretches));
     }
 
     #[test]

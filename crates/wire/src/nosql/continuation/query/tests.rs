@@ -14,14 +14,14 @@ fn keys() -> impl Strategy<Value = EpkRange> {
     (key(), key()).prop_map(|(min, max)| EpkRange { min, max })
 }
 
-fn at() -> impl Strategy<Value = CursorAt> {
+fn at() -> impl Strategy<Value = CursorPosition> {
     let range =
         (keys(), any::<u64>(), any::<u64>()).prop_map(|(keys, docnum, rows)| RangeCursor { keys, docnum, rows });
     prop_oneof![
-        prop::collection::vec(range, 0..3).prop_map(CursorAt::Stretches),
+        prop::collection::vec(range, 0..3).prop_map(CursorPosition::Ranges),
         (prop::collection::vec(any::<u8>(), 0..200), 0usize..300)
-            .prop_map(|(key, bytes)| CursorAt::Key(ResumeKey::whole(key).shortened(bytes))),
-        any::<u64>().prop_map(CursorAt::Row),
+            .prop_map(|(key, bytes)| CursorPosition::Key(ResumeKey::whole(key).shortened(bytes))),
+        any::<u64>().prop_map(CursorPosition::Row),
     ]
 }
 
@@ -59,13 +59,13 @@ proptest! {
 #[test]
 fn a_key_too_long_for_the_limit_is_truncated() {
     let whole = ResumeKey::whole(vec![8; 5000]);
-    let at = CursorAt::Key(whole.clone());
+    let at = CursorPosition::Key(whole.clone());
     let cursor = QueryCursor { query: 1, skip: 2, take: Some(9), passed: 40, at };
     let token = tokens().issue_query("AAAA", &cursor, KB);
     assert!(token.len() <= KB);
     let redeemed = tokens().redeem_query("AAAA", &token).unwrap();
     assert_eq!((redeemed.skip, redeemed.take), (2, Some(9)));
-    let CursorAt::Key(key) = redeemed.at else { panic!("{redeemed:?}") };
+    let CursorPosition::Key(key) = redeemed.at else { panic!("{redeemed:?}") };
     let held = key.parts().0.len();
     assert_eq!(key, whole.shortened(held));
     assert!((600..700).contains(&held), "{held}");
@@ -77,6 +77,6 @@ fn a_key_too_long_for_the_limit_is_truncated() {
 fn feed_and_query_tokens_are_distinct() {
     let position = pleiad_engine::FeedCursor::after(EpkRange::FULL, 7);
     assert!(tokens().redeem_query("AAAA", &tokens().issue("AAAA", &position)).is_err());
-    let cursor = QueryCursor { query: 1, skip: 0, take: None, passed: 0, at: CursorAt::Row(7) };
+    let cursor = QueryCursor { query: 1, skip: 0, take: None, passed: 0, at: CursorPosition::Row(7) };
     assert!(tokens().redeem("AAAA", &tokens().issue_query("AAAA", &cursor, KB)).is_err());
 }
