@@ -4,35 +4,35 @@
 //! The modules are listed in reading order.
 
 mod response; // result, request charge and serving partition
-mod admit; // resolves the container of a request
-pub mod catalog; // databases, containers, offers: the resource tree
-pub mod check; // consistency check of the whole account
-mod jobs; // background work
+mod session; // session tokens
 mod computed; // computed properties: compiled for queries and for the index
-mod fault_injection; // errors and delays that a test orders
-mod account_host; // serves the current engine; account snapshots and restores
-mod item; // create, read, replace, upsert, delete one item
+mod script_runtime; // interpreters for JavaScript, and their failures
+pub mod catalog; // databases, containers, offers: the resource tree
+pub mod throughput; // provisioned throughput: valid values, and the partitions it needs
+mod jobs; // background work
+mod admit; // resolves the container of a request
 mod write_retry; // runs a write on its owning partition, again if the container changes
-mod patch; // partial update of one item
-mod batch; // transactional batch and bulk
+mod fault_injection; // errors and delays that a test orders
+mod throttle_log; // recently throttled requests
+mod meter; // admission against request units, and charging
+mod item; // create, read, replace, upsert, delete one item
 mod delete_by_partition_key; // deletes all items of a partition key
 mod feed; // read feed: items page by page
-pub mod metrics; // throughput and storage figures of the account
-mod meter; // admission against request units, and charging
-mod script_runtime; // interpreters for JavaScript, and their failures
-mod procedure; // stored procedures and triggers, in transactions
 mod query; // SQL queries
+mod patch; // partial update of one item
+mod batch; // transactional batch and bulk
 mod change_feed; // changed items by LSN, page by page
+mod procedure; // stored procedures and triggers, in transactions
+mod account_host; // serves the current engine; account snapshots and restores
 mod partition_admin; // operator API: partitions, splits, merges, jobs
-mod session; // session tokens
 mod statistics; // logical partitions: how many, the largest, the busiest
-#[cfg(test)]
-mod simulation; // randomised test of all operations together
+pub mod metrics; // throughput and storage figures of the account
+mod alerts; // hot partitions and nearly full keys
+pub mod check; // consistency check of the whole account
 #[cfg(test)]
 mod testing; // test accounts
-mod throttle_log; // recently throttled requests
-pub mod throughput; // provisioned throughput: valid values, and the partitions it needs
-mod alerts; // hot partitions and nearly full keys
+#[cfg(test)]
+mod simulation; // randomised test of all operations together
 
 pub use account_host::{AccountHost, Restored};
 pub use admit::{Admitted, ContainerName};

@@ -1,16 +1,16 @@
 //! The `pleiad` program: command line, configuration, and the start and shutdown of the server.
 
-mod alerts; // alerts to the log and to a webhook
-mod banner; // the start-up banner, for people
-mod certificate; // the server's TLS certificate and the generated certificate authority
 mod config; // settings from flags, environment variables and the configuration file
-mod endpoint; // the URLs at which clients reach the server
-mod inspect; // `pleiad inspect`: lists and checks a data directory
-mod ready; // the ready line, for machines
-mod remote; // commands to a running server
+mod certificate; // the server's TLS certificate and the generated certificate authority
 mod seed; // databases, containers and items that the configuration file declares
-mod server; // start, serve, shut down
+mod remote; // commands to a running server
+mod endpoint; // the URLs at which clients reach the server
+mod banner; // the start-up banner, for people
+mod ready; // the ready line, for machines
+mod alerts; // alerts to the log and to a webhook
+mod inspect; // `pleiad inspect`: lists and checks a data directory
 mod trust; // `pleiad trust`: makes clients trust the generated certificate
+mod server; // start, serve, shut down
 
 use std::process::ExitCode;
 
