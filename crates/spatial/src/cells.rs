@@ -1,12 +1,13 @@
-//! Where a spatial index keeps a shape.
+//! Covering cells: the grid cells under which a spatial index stores a shape, and the cell ranges that a search
+//! reads.
 //!
-//! Promise: if a shape touches a region, or comes within its reach, then one of the shape's cells lies in one of
-//! the region's ranges. The other way round there is no promise: an index gives candidates.
+//! Invariant: if a shape intersects a region, or comes within the given distance of it, then one of the shape's cells
+//! lies in one of the region's ranges. The converse does not hold: an index returns candidates.
 //!
-//! The space (all longitudes and latitudes, or the policy's bounding box) is cut into 4 × 4 squares, each of
-//! these again, twelve times. A shape is kept in at most eight squares of the finest size at which eight are
-//! enough. A search for a region looks into the squares that cover it, everything below them, and the larger
-//! squares around them, where large shapes are kept.
+//! The space (all longitudes and latitudes, or the policy's bounding box) is divided into 4 × 4 squares, each of
+//! these again, twelve times. A shape is stored in at most eight cells of the finest level at which eight are enough.
+//! A search for a region reads the cells that cover it, all cells below them, and the larger cells around them, where
+//! large shapes are stored.
 //!
 //! ```text
 //! bytes of a cell       digit 10…1f, one per level │ end 00
@@ -18,9 +19,9 @@
 //!               └── all below 13 begin with 13 ──────┘
 //! ```
 //!
-//! The end byte makes a cell safe to write in front of something else in an index key.
+//! The end byte makes a cell's bytes prefix-free, so that other fields may follow in an index key.
 
-mod grid; // numbers into columns and rows
+mod grid; // coordinates to columns and rows
 
 use pleiad_model::policy::{BoundingBox, Geospatial};
 
@@ -31,28 +32,28 @@ use grid::{CellBlock, Grid};
 
 pub const LEVELS: usize = 12;
 pub const COVER_CELLS_MAX: usize = 8;
-/// More and smaller squares than a shape has: they are looked into once, not stored with every item.
+/// More and smaller cells than a stored shape has: they are read once, not stored with every item.
 const SEARCH_CELLS_MAX: usize = 32;
 
 const END: u8 = 0x00;
 const DIGIT: u8 = 0x10;
 const PAST_DIGITS: u8 = 0x20;
 
-/// What an index's cells divide.
+/// The space that an index divides into cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Space {
     Globe,
     Plane { x: (f64, f64), y: (f64, f64) },
 }
 
-/// One square; ordered like its bytes.
+/// One square of the grid; ordered like its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell {
     /// One digit per level, 0x10…0x1f, or 0x20 alone.
     digits: Vec<u8>,
 }
 
-/// `from` is in, `to` is not.
+/// Half-open: `from` is included, `to` is not.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CellRange {
     pub from: Vec<u8>,
@@ -60,7 +61,7 @@ pub struct CellRange {
 }
 
 impl Space {
-    /// A plane without a box has everything outside: found by every search.
+    /// In a plane without a bounding box every shape is outside, and is a candidate of every search.
     pub fn new(geospatial: Geospatial, bounds: Option<BoundingBox>) -> Space {
         match (geospatial, bounds) {
             (Geospatial::Geography, _) => Space::Globe,
@@ -73,7 +74,7 @@ impl Space {
 }
 
 impl Cell {
-    /// For what does not fit into the space; every search looks here too.
+    /// For shapes that do not fit into the space; every search reads this cell, too.
     pub fn outside() -> Cell {
         Cell { digits: vec![PAST_DIGITS] }
     }
@@ -88,7 +89,7 @@ impl Cell {
         (end == END && (inside || digits == [PAST_DIGITS])).then(|| Cell { digits: digits.to_vec() })
     }
 
-    /// The cell and all below it.
+    /// The cell and all cells below it.
     fn family(&self) -> CellRange {
         match self.digits.split_last() {
             None => CellRange { from: vec![END], to: vec![PAST_DIGITS] },
@@ -96,12 +97,12 @@ impl Cell {
         }
     }
 
-    /// Only the cell.
+    /// The cell without the cells below it.
     fn alone(&self) -> CellRange {
         CellRange { from: self.to_bytes(), to: [&self.digits[..], &[END + 1]].concat() }
     }
 
-    /// The larger squares around it, the whole space last.
+    /// The larger cells around it, the whole space last.
     fn ancestors(&self) -> impl Iterator<Item = Cell> {
         (0..self.digits.len()).rev().map(|length| Cell { digits: self.digits[..length].to_vec() })
     }
@@ -114,7 +115,7 @@ impl CellRange {
     }
 }
 
-/// The cells under which an index keeps the shape, in order: at least one, at most `COVER_CELLS_MAX`.
+/// The cells under which an index stores the shape, sorted: at least one, at most `COVER_CELLS_MAX`.
 pub fn cover(shape: &Geometry, space: &Space) -> Vec<Cell> {
     match blocks(shape, 0.0, space) {
         CellBlocks { whole: true, blocks } if !blocks.is_empty() => few(&blocks, COVER_CELLS_MAX),
@@ -122,8 +123,8 @@ pub fn cover(shape: &Geometry, space: &Space) -> Vec<Cell> {
     }
 }
 
-/// Where an index keeps what may be within `reach` (metres or units) of the region, in order, none
-/// overlapping. A reach of 0 is for what touches the region.
+/// The ranges in which an index stores shapes that may be within `reach` (metres or units) of the region, sorted and
+/// disjoint. A reach of 0 is for shapes that intersect the region.
 pub fn search(region: &Geometry, reach: f64, space: &Space) -> Vec<CellRange> {
     let cells = few(&blocks(region, reach.max(0.0), space).blocks, SEARCH_CELLS_MAX);
     let around = cells.iter().flat_map(Cell::ancestors).map(|cell| cell.alone());
@@ -133,7 +134,7 @@ pub fn search(region: &Geometry, reach: f64, space: &Space) -> Vec<CellRange> {
 
 struct CellBlocks {
     blocks: Vec<CellBlock>,
-    /// Do the blocks contain all of the shape?
+    /// Whether the blocks contain all of the shape.
     whole: bool,
 }
 
@@ -154,7 +155,7 @@ fn blocks(shape: &Geometry, reach: f64, space: &Space) -> CellBlocks {
     }
 }
 
-/// At most so many cells that contain all the blocks.
+/// At most `cells_max` cells that contain all blocks.
 fn few(blocks: &[CellBlock], cells_max: usize) -> Vec<Cell> {
     let mut cells = outermost(blocks.iter().flat_map(|block| block.cells(cells_max)).collect());
     while cells.len() > cells_max {
@@ -167,7 +168,7 @@ fn few(blocks: &[CellBlock], cells_max: usize) -> Vec<Cell> {
     cells
 }
 
-/// In order, without those that are below another.
+/// Sorted, without cells that are below another one.
 fn outermost(mut cells: Vec<Cell>) -> Vec<Cell> {
     cells.sort();
     cells.dedup_by(|next, kept| next.digits.starts_with(&kept.digits));

@@ -1,7 +1,7 @@
-//! Points, lines and polygons on some surface.
+//! Figures: points, lines and polygons, generic over the surface they lie on.
 //!
-//! Promise: neighbours in a chain of places are different places, every ring is closed, and a polygon is the
-//! places that lie to the left of all its rings: counter-clockwise around what is in, clockwise around holes.
+//! Invariant: neighbouring points of a chain are different, every ring is closed, and a polygon is the set of points
+//! to the left of all its rings: the outer ring runs counter-clockwise, holes run clockwise.
 //!
 //! ```text
 //!   ┌──────◄──────┐
@@ -11,52 +11,52 @@
 //!   └──────►──────┘
 //! ```
 
-mod edge_group; // edges that are looked at or skipped together
+mod edge_group; // edges with a bounding ball, compared or skipped as a group
 
 pub(crate) use edge_group::EdgeGroup;
 
-/// A place on a surface, and what that surface means by straight, left and far.
+/// A point on a surface, and that surface's meaning of straight, left and distance.
 pub(crate) trait SurfacePoint: Copy {
-    /// From the first two numbers of a GeoJSON position, or why they name no place.
+    /// From the first two numbers of a GeoJSON position, or why they are no point.
     fn new(x: f64, y: f64) -> Result<Self, &'static str>;
 
-    /// The same place, as far as numbers can tell.
+    /// Equal within numeric precision.
     fn same(self, other: Self) -> bool;
 
-    /// Is there one straight way from here to there?
+    /// Whether exactly one shortest edge connects the two points.
     fn sees(self, other: Self) -> bool;
 
-    /// Half way.
+    /// The middle of the edge between the two points.
     fn middle(self, other: Self) -> Self;
 
-    /// On the segment, its ends included?
+    /// Whether the point is on the segment, its ends included.
     fn on(self, segment: Segment<Self>) -> bool;
 
-    /// The one place where two segments cross, neither of them at an end.
+    /// The point where two segments cross, neither of them at an end.
     fn crossing(one: Segment<Self>, other: Segment<Self>) -> Option<Self>;
 
-    /// Grows along the segment, for places on it.
+    /// A number that increases along the segment, for points on it.
     fn progress(self, segment: Segment<Self>) -> f64;
 
-    /// Left of the ring? For a place on the ring either answer will do.
+    /// Whether the point is left of the ring. For a point on the ring either answer is fine.
     fn left_of(self, ring: &[Self]) -> bool;
 
-    /// Nobody is nearer than this to the segment. Cheap.
+    /// A lower bound of the distance to the segment. Cheap.
     fn gap_min(self, segment: Segment<Self>) -> f64;
 
-    /// The distance to the segment; if it is not below `best`, something not below `best` will do.
+    /// The distance to the segment; if that is not below `best`, any number that is not below `best`.
     fn gap(self, segment: Segment<Self>, best: f64) -> f64;
 
     /// The area to the left of the ring.
     fn area(ring: &[Self]) -> f64;
 
-    /// Where it is in a space in which straight distances are never longer than those of the surface.
+    /// The point in a space in which straight-line distances are never longer than those on the surface.
     fn in_space(self) -> [f64; 3];
 
-    /// What a distance in that space is at least on the surface.
+    /// Distance on the surface per unit of distance in that space, at least.
     fn unit() -> f64;
 
-    /// What a polygon is bounded by when its first ring is written like this.
+    /// The boundary of a polygon whose outer ring is written like this.
     fn outer(ring: Vec<Self>) -> Vec<Self>;
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Polygon<P> {
 }
 
 impl<P: SurfacePoint> Polygon<P> {
-    /// Rings as GeoJSON has them: the first is the border, the others are holes, whichever way they turn.
+    /// Rings as in GeoJSON: the first is the boundary, the others are holes, in either orientation.
     pub fn new(outer: Vec<P>, holes: Vec<Vec<P>>) -> Self {
         let outer = P::outer(outer);
         let holes = holes.into_iter().filter_map(|hole| facing(hole, &outer)).collect();
@@ -96,7 +96,7 @@ impl<P: SurfacePoint> Polygon<P> {
         std::iter::once(&self.outer).chain(&self.holes).map(Vec::as_slice)
     }
 
-    /// The border is part of a polygon.
+    /// The boundary is part of a polygon.
     pub fn covers(&self, place: P) -> bool {
         self.on_border(place) || self.has_inside(place)
     }
@@ -131,7 +131,7 @@ impl<P: SurfacePoint> Figure<P> {
         self.polygons.iter().map(Polygon::area).sum()
     }
 
-    /// The place of a figure that is nothing but a point.
+    /// The point of a figure that is a single point.
     pub fn only_point(&self) -> Option<P> {
         match self.points.as_slice() {
             [point] if self.lines.is_empty() && self.polygons.is_empty() => Some(*point),
@@ -139,13 +139,13 @@ impl<P: SurfacePoint> Figure<P> {
         }
     }
 
-    /// Points, lines and rings, each as the places it connects.
+    /// Points, lines and rings, each as the sequence of its points.
     pub fn chains(&self) -> impl Iterator<Item = &[P]> {
         let lines = self.lines.iter().map(Vec::as_slice);
         self.points.chunks(1).chain(lines).chain(self.polygons.iter().flat_map(Polygon::rings))
     }
 
-    /// Every edge, some neighbours at a time.
+    /// All edges, in groups of neighbours.
     pub fn bundles(&self) -> &[EdgeGroup<P>] {
         &self.bundles
     }
@@ -172,7 +172,7 @@ pub(crate) fn reversed<P>(mut ring: Vec<P>) -> Vec<P> {
     ring
 }
 
-/// The hole, turned so that the polygon's border lies to its left. A hole that has no inside is none.
+/// The hole, oriented so that the polygon's boundary lies to its left. `None` for a hole without an interior.
 fn facing<P: SurfacePoint>(hole: Vec<P>, outer: &[P]) -> Option<Vec<P>> {
     let apart = |place: &&P| !segments(&hole).any(|segment| place.on(segment));
     let place = *outer.iter().find(apart)?;

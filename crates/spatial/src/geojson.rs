@@ -1,8 +1,8 @@
-//! A JSON value becomes a figure, or says why it cannot.
+//! GeoJSON parser: from a JSON value to a figure, or the reason why it is invalid.
 //!
-//! Promise: what passes here has finite coordinates in range, closed rings of at least three different places and
-//! no more points than an item may have; nothing behind this door checks again. Altitudes and other members
-//! (`bbox`, `crs`) are read over.
+//! Guarantees: a parsed figure has finite coordinates in range, closed rings of at least three different points and
+//! no more points than an item may have; no later code checks again. Altitudes and other members (`bbox`, `crs`) are
+//! ignored.
 
 use pleiad_model::Value;
 use pleiad_model::policy::SpatialType;
@@ -73,7 +73,7 @@ fn polygon<P: SurfacePoint>(value: &Value) -> Result<Polygon<P>> {
     Ok(Polygon::new(outer, holes))
 }
 
-/// Cosmos numbers rings from 1 in what it tells the client.
+/// Cosmos numbers rings from 1 in its error messages.
 fn ring<P: SurfacePoint>(value: &Value, number: usize) -> Result<Vec<P>> {
     let few = format!(
         "The Polygon input is not valid because the ring number {number} does not have enough points. \
@@ -100,13 +100,13 @@ fn places<P: SurfacePoint>(value: &Value) -> Result<Vec<P>> {
     }
 }
 
-/// Without places that repeat the one before.
+/// Removes points that repeat the one before.
 fn distinct<P: SurfacePoint>(mut chain: Vec<P>) -> Vec<P> {
     chain.dedup_by(|next, kept| next.same(*kept));
     chain
 }
 
-/// Between opposite ends of the globe every way is the shortest.
+/// Between antipodal points of the globe there is no unique shortest edge.
 fn straight<P: SurfacePoint>(chain: Vec<P>) -> Result<Vec<P>> {
     let sees = chain.iter().zip(chain.iter().skip(1)).all(|(from, to)| from.sees(*to));
     if sees { Ok(chain) } else { invalid("Neighbouring points must not lie at opposite ends of the globe.") }

@@ -1,12 +1,12 @@
-//! Places on the globe: containers of type Geography.
+//! Geometry on the globe, for containers of type Geography.
 //!
-//! Promise: the earth is the WGS-84 ellipsoid, an edge is the shorter piece of the ellipse in which a plane
-//! through both ends and the centre cuts it, and distances are geodesic. That is the model that gives the areas
-//! Cosmos gives. Longitudes have no seam and poles are places like others.
+//! The earth is the WGS-84 ellipsoid, an edge is the shorter part of the ellipse in which a plane through both ends
+//! and the centre cuts it (a great ellipse), and distances are geodesic. This model gives the same areas as Cosmos.
+//! The antimeridian and the poles are no special cases.
 //!
-//! The ellipsoid is the unit sphere, stretched by a along x and y and by b along z. The stretch keeps planes, so
-//! whatever asks for sides and crossings works on the sphere; it makes a way at most a and at least b times as
-//! long, so the angle on the sphere bounds the distance from both sides.
+//! The ellipsoid is the unit sphere, scaled by a along x and y and by b along z. Scaling preserves planes, so tests
+//! for sides and crossings work on the sphere; it makes a path at most a and at least b times as long, so the angle
+//! on the sphere bounds the distance from both sides.
 //!
 //! ```text
 //!        latitude φ on the ellipsoid            tan β = (1 − f) tan φ on the sphere
@@ -16,17 +16,17 @@
 //!     └──────────┴─ a                         └─────────┴─ 1
 //! ```
 
-mod area; // what lies left of a ring
+mod area; // area left of a ring
 mod ellipsoid; // WGS-84
-mod edge_distance; // from a place to an edge
-mod bounds; // the box around a figure
+mod edge_distance; // distance from a point to an edge
+mod bounds; // bounding boxes of a figure
 mod vector;
 
 use crate::figure::{Segment, SurfacePoint, segments};
 pub(crate) use bounds::{LonLatBox, spans};
 use vector::Vector;
 
-/// Places this near (0.06 micrometres) are the same, or on an edge: coordinates are not more exact than that.
+/// Points this near (0.06 micrometres) are the same, or on an edge: coordinates are not more precise than that.
 const SLACK: f64 = 1e-14;
 
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct GeoPoint {
     /// Degrees, as written or computed.
     longitude: f64,
     latitude: f64,
-    /// Where it is on the unit sphere.
+    /// The point on the unit sphere.
     at: Vector,
 }
 
@@ -87,7 +87,7 @@ impl SurfacePoint for GeoPoint {
         if from * to >= 0.0 || !arcs_cross(one.from.at, one.to.at, other_normal, to > 0.0) {
             return None;
         }
-        // Both planes' common line pierces the sphere twice; the crossing is on the segments' side.
+        // The line that both planes share intersects the sphere twice; the crossing is on the segments' side.
         let line = normal.cross(other_normal).unit()?;
         let ahead = line.dot(one.from.at.plus(one.to.at)) > 0.0;
         Some(GeoPoint::above(if ahead { line } else { line.times(-1.0) }))
@@ -97,15 +97,16 @@ impl SurfacePoint for GeoPoint {
         self.at.dot(segment.to.at.minus(segment.from.at))
     }
 
-    /// We walk to the middle of the first edge and count the other edges on the way. On which side of the first
-    /// edge we arrive is known, so no place needs to be known as outside: on a globe none is.
+    /// Follows a path from the point to the middle of the first edge and counts the other edges that it crosses. The
+    /// side from which the path reaches the first edge is known, so no reference point outside is needed: on a globe
+    /// there is none.
     fn left_of(self, ring: &[Self]) -> bool {
         let Some(first) = segments(ring).next() else { return false };
         let Some(pole) = plane(first).unit() else { return false };
         let goal = first.from.middle(first.to).at;
         let crossed = |from, to, skip| segments(ring).skip(skip).filter(|edge| walk_crosses(from, to, *edge)).count();
         let height = self.at.dot(pole);
-        // Who would arrive along the edge goes by the place from which one looks straight down on it.
+        // A path that would arrive along the edge makes a detour over the pole of the edge's great circle.
         let (steps, left) = match height.abs() > 0.1 {
             true => (crossed(self.at, goal, 1), height > 0.0),
             false => (crossed(self.at, pole, 0) + crossed(pole, goal, 1), true),
@@ -133,26 +134,26 @@ impl SurfacePoint for GeoPoint {
         ellipsoid::POLE_METRES
     }
 
-    /// As written: a clockwise border means the outside.
+    /// As written: a clockwise boundary means the outside.
     fn outer(ring: Vec<Self>) -> Vec<Self> {
         ring
     }
 }
 
-/// Perpendicular to the plane of an edge; what has a positive product with it lies left.
+/// The normal of an edge's plane; points with a positive dot product lie left.
 fn plane(edge: Segment<GeoPoint>) -> Vector {
     edge.from.at.normal(edge.to.at)
 }
 
-/// The ends lie on both sides of the other's plane, in the order that makes the arcs cross and not their
-/// continuations behind the globe. `to_left`: does the other's end lie left of this arc?
+/// Whether the ends are on different sides of the other arc's plane, in the order in which the arcs cross and not
+/// their continuations on the far side of the globe. `to_left`: whether the other arc's end is left of this arc.
 fn arcs_cross(from: Vector, to: Vector, other_normal: Vector, to_left: bool) -> bool {
     let (from_side, to_side) = (from.dot(other_normal), to.dot(other_normal));
     from_side * to_side < 0.0 && (from_side > 0.0) == to_left
 }
 
-/// Like a crossing, but a corner on the way belongs to the left side, so that it is counted once or twice as
-/// the ring passes or only touches.
+/// Like a crossing, but a corner on the path counts as left of it, so that it is counted once if the ring crosses the
+/// path, and twice or not at all if the ring only touches it.
 fn walk_crosses(from: Vector, to: Vector, edge: Segment<GeoPoint>) -> bool {
     let normal = from.cross(to);
     let (from_left, to_left) = (edge.from.at.dot(normal) >= 0.0, edge.to.at.dot(normal) >= 0.0);

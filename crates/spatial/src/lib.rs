@@ -1,17 +1,18 @@
-//! spatial: GeoJSON shapes, what they measure, how they lie to each other, and where an index keeps them.
+//! spatial: parsing, measuring and relating GeoJSON shapes, and covering cells for the spatial index.
 //!
-//! Promise: no JSON makes this crate panic; a shape that exists is valid; what `relate` calls near, the
-//! cells of an index find. Which items are indexed, and how a query asks, is decided elsewhere.
+//! Guarantees: no JSON makes this crate panic; a `Geometry` is always valid; a search over `cells` finds every shape
+//! that is within the distance according to `relate`. Other crates decide which items are indexed and how a query uses
+//! the index.
 //!
 //! Read in this order.
 //!
 //! ```text
 //! {"type":"Point","coordinates":[8.5,47.4]}
-//!    geojson   Value → Geometry, or the reason why not
-//!    figure    points, lines and polygons, on whatever surface
-//!    globe     places on the ellipsoid; edges are great ellipses        ┐ the two surfaces
-//!    plane     places in a plane; edges are straight                    ┘
-//!    relate    intersects, within, distance: the same words for both
+//!    geojson   Value → Geometry, or the reason why it is invalid
+//!    figure    points, lines and polygons, on either surface
+//!    globe     points on the ellipsoid; edges are great ellipses        ┐ the two surfaces
+//!    plane     points in a plane; edges are straight                    ┘
+//!    relate    intersects, within, distance: the same code for both
 //!    cells     a few squares that contain a shape: what a spatial index stores
 //! ```
 
@@ -23,7 +24,7 @@ mod plane; // Geometry
 
 mod relate; // intersects, within, distance
 
-pub mod cells; // where an index keeps a shape
+pub mod cells; // covering cells for a spatial index
 
 use std::convert::Infallible;
 
@@ -34,7 +35,7 @@ use figure::Figure;
 use globe::GeoPoint;
 use plane::PlanePoint;
 
-/// A valid shape, ready to be measured.
+/// A valid shape.
 #[derive(Clone, Debug)]
 pub struct Geometry {
     kind: SpatialType,
@@ -47,7 +48,7 @@ enum Surface {
     Plane(Figure<PlanePoint>),
 }
 
-/// Why a value is not a shape, in the words that `ST_ISVALIDDETAILED` gives a client.
+/// Why a value is not a valid shape, in the words that `ST_ISVALIDDETAILED` returns to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
     pub reason: String,
@@ -70,7 +71,7 @@ impl Geometry {
         self.kind
     }
 
-    /// Square metres on the globe, square units in the plane; nothing for points and lines.
+    /// Square metres on the globe, square units in the plane; 0 for points and lines.
     pub fn area(&self) -> f64 {
         match &self.surface {
             Surface::Globe(figure) => figure.area(),
@@ -78,34 +79,35 @@ impl Geometry {
         }
     }
 
-    /// The shortest way between the two, in metres or units; 0 when they share a place.
+    /// The shortest distance between the two, in metres or units; 0 if they intersect.
     pub fn distance(&self, other: &Geometry) -> f64 {
         let Ok(distance) = self.try_distance(other, &at_leisure);
         distance
     }
 
-    /// Do they share a place? Touching is enough.
+    /// Whether they have a point in common. Touching is enough.
     pub fn intersects(&self, other: &Geometry) -> bool {
         let Ok(intersects) = self.try_intersects(other, &at_leisure);
         intersects
     }
 
-    /// Is every place of this one in the other? The other's border belongs to it.
+    /// Whether every point of this shape is in the other one. The other's boundary belongs to it.
     pub fn within(&self, other: &Geometry) -> bool {
         let Ok(within) = self.try_within(other, &at_leisure);
         within
     }
 
-    /// As `distance`. Shapes of n and m points may take n × m steps: `pulse` is told of some before they are made, and can end it.
+    /// Like `distance`. Shapes of n and m points may take n × m steps: `check_cancelled` is called before each
+    /// portion of them, and can end the computation with an error.
     pub fn try_distance<E>(&self, other: &Geometry, pulse: CheckCancelled<'_, E>) -> Result<f64, E> {
         match (&self.surface, &other.surface) {
             (Surface::Globe(a), Surface::Globe(b)) => relate::distance(a, b, pulse),
             (Surface::Plane(a), Surface::Plane(b)) => relate::distance(a, b, pulse),
-            _ => Ok(f64::NAN), // nothing on the globe is near to or far from anything in a plane
+            _ => Ok(f64::NAN), // no distance between shapes on different surfaces
         }
     }
 
-    /// As `intersects`.
+    /// Like `intersects`.
     pub fn try_intersects<E>(&self, other: &Geometry, pulse: CheckCancelled<'_, E>) -> Result<bool, E> {
         match (&self.surface, &other.surface) {
             (Surface::Globe(a), Surface::Globe(b)) => relate::intersects(a, b, pulse),
@@ -114,7 +116,7 @@ impl Geometry {
         }
     }
 
-    /// As `within`.
+    /// Like `within`.
     pub fn try_within<E>(&self, other: &Geometry, pulse: CheckCancelled<'_, E>) -> Result<bool, E> {
         match (&self.surface, &other.surface) {
             (Surface::Globe(a), Surface::Globe(b)) => relate::within(a, b, pulse),
@@ -124,7 +126,7 @@ impl Geometry {
     }
 }
 
-/// Hears of so many steps to come; an error ends the work.
+/// Called with the number of steps to come; an error ends the computation.
 pub type CheckCancelled<'p, E> = &'p dyn Fn(usize) -> Result<(), E>;
 
 fn at_leisure(_: usize) -> Result<(), Infallible> {

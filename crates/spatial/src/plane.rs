@@ -1,6 +1,6 @@
-//! Places in a plane: containers of type Geometry.
+//! Geometry in a plane, for containers of type Geometry.
 //!
-//! Promise: edges are straight, a ring encloses the same places whichever way it turns, and no coordinate is so
+//! Invariant: edges are straight, a ring encloses the same points in either orientation, and no coordinate is so
 //! large that a product of two overflows.
 
 use crate::figure::{Figure, Polygon, Segment, SurfacePoint, reversed, segments};
@@ -8,7 +8,7 @@ use crate::figure::{Figure, Polygon, Segment, SurfacePoint, reversed, segments};
 /// Products and sums of a few coordinates stay finite.
 const COORDINATE_MAX: f64 = 1e100;
 
-/// Places are the same, or on a line, when they miss by less than this part of their coordinates.
+/// Points are equal, or on a line, if they differ by less than this fraction of their coordinates.
 const SLACK: f64 = 1e-14;
 
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ impl PlanePoint {
         PlanePoint { x: self.x + along.x * part, y: self.y + along.y * part }
     }
 
-    /// Positive when this place is left of the way from → to.
+    /// Positive if this point is left of the line from → to.
     fn side(self, way: Segment<PlanePoint>) -> f64 {
         way.to.minus(way.from).cross(self.minus(way.from))
     }
@@ -50,7 +50,7 @@ impl PlanePoint {
 
 impl SurfacePoint for PlanePoint {
     fn new(x: f64, y: f64) -> Result<Self, &'static str> {
-        let fits = |c: f64| c.abs() <= COORDINATE_MAX; // not so for NaN
+        let fits = |c: f64| c.abs() <= COORDINATE_MAX; // false for NaN
         if fits(x) && fits(y) { Ok(PlanePoint { x, y }) } else { Err("Coordinates must be between -1e100 and 1e100.") }
     }
 
@@ -82,7 +82,7 @@ impl SurfacePoint for PlanePoint {
         self.minus(segment.from).dot(segment.to.minus(segment.from))
     }
 
-    /// Rings are normalized: left of a border is inside it, left of a hole is outside it.
+    /// Rings are normalized: left of an outer ring is its inside, left of a hole is its outside.
     fn left_of(self, ring: &[Self]) -> bool {
         let encircled = segments(ring).filter(|&edge| passes_right_of(edge, self)).count() % 2 == 1;
         encircled == (doubled_area(ring) >= 0.0)
@@ -94,7 +94,7 @@ impl SurfacePoint for PlanePoint {
         if length == 0.0 {
             return self.minus(segment.from).length();
         }
-        // Unit lengths first: the square of a very short or long way leaves the range of numbers.
+        // Normalized first: the square of a very short or long vector underflows or overflows.
         let unit = PlanePoint { x: way.x / length, y: way.y / length };
         let along = self.minus(segment.from).dot(unit);
         if along <= 0.0 {
@@ -127,7 +127,7 @@ impl SurfacePoint for PlanePoint {
     }
 }
 
-/// Does a ray from the place to the right cross the edge? An edge owns its lower end only, so that a ray
+/// Whether a ray from the point to the right crosses the edge. Only the lower end belongs to an edge, so that a ray
 /// through a corner is counted once.
 fn passes_right_of(edge: Segment<PlanePoint>, place: PlanePoint) -> bool {
     let up = edge.to.y > edge.from.y;
@@ -135,14 +135,14 @@ fn passes_right_of(edge: Segment<PlanePoint>, place: PlanePoint) -> bool {
     spans && (place.side(edge) > 0.0) == up
 }
 
-/// Positive when the ring turns counter-clockwise. Measured from its first place, which keeps small rings far
+/// Positive if the ring runs counter-clockwise. Computed relative to its first point, which keeps small rings far
 /// from the origin exact.
 fn doubled_area(ring: &[PlanePoint]) -> f64 {
     let Some(&origin) = ring.first() else { return 0.0 };
     segments(ring).map(|edge| edge.from.minus(origin).cross(edge.to.minus(origin))).sum()
 }
 
-/// The box around a part of a figure.
+/// The bounding box of a part of a figure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     pub x: (f64, f64),
@@ -165,7 +165,7 @@ impl Extent {
         Extent { x: side(|dot| dot.x), y: side(|dot| dot.y) }
     }
 
-    /// Wider by a reach, and by more than rounding takes away.
+    /// Widened by a distance, plus more than the rounding error.
     pub fn widened(self, reach: f64) -> Extent {
         let largest = [self.x.0, self.x.1, self.y.0, self.y.1].map(f64::abs).into_iter().fold(0.0, f64::max);
         let margin = reach * (1.0 + 1e-12) + 100.0 * SLACK * largest;

@@ -1,8 +1,8 @@
-//! How two figures lie to each other, on either surface.
+//! Relations between two figures on the same surface: intersects, within, distance.
 //!
-//! Promise: `distance` is 0 exactly when `intersects` says so; borders belong to what they bound. Edges are
-//! compared with edges bundle by bundle, and a place is looked up in a polygon only where borders meet: between
-//! two such places nothing changes. Whoever waits is told of the steps before they are made.
+//! Invariant: `distance` is 0 exactly if `intersects` is true; boundaries belong to the figures they bound. Edges are
+//! compared group by group, and points are tested against a polygon only where boundaries cross or touch: between two
+//! such points nothing changes. `check_cancelled` is called with the number of steps before they are made.
 
 use crate::CheckCancelled;
 use crate::figure::{EdgeGroup, Figure, Segment, SurfacePoint, segments};
@@ -23,7 +23,7 @@ fn covers_any<P: SurfacePoint, E>(
     })
 }
 
-/// One place of each part; where no borders meet, the part is where this place is.
+/// One point of each part; if no boundaries intersect, the whole part is on the same side as this point.
 fn starts<P: SurfacePoint>(figure: &Figure<P>) -> impl Iterator<Item = P> {
     figure.chains().filter_map(|chain| chain.first().copied())
 }
@@ -41,7 +41,7 @@ fn borders_meet<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCa
     Ok(false)
 }
 
-/// To compare two edges takes longer than to look at one.
+/// Comparing two edges takes longer than testing a point against one.
 const STEPS_PER_PAIR: usize = 16;
 
 fn bundles_meet<P: SurfacePoint>(one: &EdgeGroup<P>, other: &EdgeGroup<P>) -> bool {
@@ -56,7 +56,7 @@ fn meet<P: SurfacePoint>(one: Segment<P>, other: Segment<P>) -> bool {
         || other.to.on(one)
 }
 
-/// Nothing of `a` leaves `b`: its edges do not, and `b` has no border (of a hole, say) inside `a`.
+/// No point of `a` is outside `b`: its edges are not, and `b` has no boundary (of a hole, say) inside `a`.
 pub fn within<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCancelled<'_, E>) -> Result<bool, E> {
     if b.polygons.is_empty() && !a.polygons.is_empty() {
         return Ok(false);
@@ -68,7 +68,8 @@ pub fn within<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCanc
     Ok(a.polygons.is_empty() || all_witnesses(b, a, pulse, |place| !encloses(place))?)
 }
 
-/// Whether all places that tell where `a` is by the borders of `b` are as they should be.
+/// Whether `is_right` holds for all points that determine on which side of the boundaries of `b` the parts of `a`
+/// are.
 fn all_witnesses<P: SurfacePoint, E>(
     a: &Figure<P>,
     b: &Figure<P>,
@@ -94,9 +95,10 @@ fn all_witnesses<P: SurfacePoint, E>(
     Ok(true)
 }
 
-/// With a chain's first place, one of each piece into which the figure's borders cut its edges tells on which side of them all of it is.
+/// One point of each piece into which the figure's boundaries cut the edge. Together with the chain's first point
+/// they determine on which side of the boundaries all of the chain is.
 ///
-/// Nothing for an edge that no border touches: it is where the edge before it was.
+/// None for an edge that no boundary touches: it is on the same side as the edge before it.
 fn pieces<P: SurfacePoint, E>(edge: Segment<P>, figure: &Figure<P>, pulse: CheckCancelled<'_, E>) -> Result<Vec<P>, E> {
     let bundle = EdgeGroup::new(&[edge]);
     let mut touched = false;
@@ -133,7 +135,7 @@ pub fn distance<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCa
     let mut best = f64::INFINITY;
     for (bound, one, other) in pairs {
         if bound >= best {
-            break; // all that follow are at least as far
+            break; // all others are at least as far
         }
         pulse(STEPS_PER_PAIR * one.edges.len() * other.edges.len())?;
         best = nearer(one, other, best);
@@ -141,8 +143,9 @@ pub fn distance<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCa
     Ok(best)
 }
 
-/// The distance between two bundles, or `best` if that is less. Edges that do not cross are nearest at an end of
-/// one of them: these are looked for with the cheap bound, then measured where the bound leaves a chance.
+/// The distance between two groups, or `best` if that is less. Edges that do not cross are nearest at an end of one
+/// of them: the pair with the smallest cheap bound is measured first, then the pairs whose bound is below the best
+/// distance.
 fn nearer<P: SurfacePoint>(one: &EdgeGroup<P>, other: &EdgeGroup<P>, best: f64) -> f64 {
     let bounded = || ends(one, other).chain(ends(other, one)).map(|(place, edge)| (place.gap_min(edge), place, edge));
     let Some((bound, place, edge)) = bounded().min_by(|x, y| x.0.total_cmp(&y.0)) else { return best };
@@ -158,7 +161,7 @@ fn nearer<P: SurfacePoint>(one: &EdgeGroup<P>, other: &EdgeGroup<P>, best: f64) 
     )
 }
 
-/// Every end of one's edges with every edge of the other.
+/// Every end of an edge of one group with every edge of the other.
 fn ends<P: SurfacePoint>(one: &EdgeGroup<P>, other: &EdgeGroup<P>) -> impl Iterator<Item = (P, Segment<P>)> {
     // Each edge begins where the one before it ends.
     let last = one.edges.last().map(|edge| edge.to);

@@ -1,4 +1,4 @@
-//! What a client would notice: answers of Cosmos's documentation, both surfaces, and JSON nobody asked for.
+//! The public interface: examples from the Cosmos documentation, both surfaces, and arbitrary JSON.
 
 use pleiad_model::json;
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn point(x: f64, y: f64) -> String {
     format!("{{'type':'Point','coordinates':[{x},{y}]}}")
 }
 
-/// Rings as `x y, x y, …`, closed for the writer.
+/// Rings as `x y, x y, …`; they are closed here.
 fn polygon(rings: &[&str]) -> String {
     format!("{{'type':'Polygon','coordinates':[{}]}}", rings.iter().map(|r| ring(r)).collect::<Vec<_>>().join(","))
 }
@@ -68,7 +68,7 @@ fn clockwise_is_the_outside() {
     let outside = geography(&polygon(&["31.8 -5, 31.8 -4.7, 32 -4.7, 32 -5"]));
     check_close(outside.area(), EARTH - 735_970_283.1, 10.0);
     assert!(geography(&point(0.0, 0.0)).within(&outside));
-    assert!(geography(&point(-148.1, 5.0)).within(&outside), "opposite");
+    assert!(geography(&point(-148.1, 5.0)).within(&outside), "the antipode");
     assert!(!geography(&point(31.9, -4.9)).within(&outside));
     assert!(geography(&point(31.9, -4.9)).distance(&outside) > 1000.0);
 }
@@ -138,10 +138,10 @@ fn a_ring_around_the_pole_has_it_inside() {
 fn relations_in_the_plane() {
     let square = geometry(&polygon(&["0 0, 10 0, 10 10, 0 10"]));
     assert_eq!(square.area(), 100.0);
-    assert_eq!(geometry(&polygon(&["0 0, 0 10, 10 10, 10 0"])).area(), 100.0, "a plane has no other side");
+    assert_eq!(geometry(&polygon(&["0 0, 0 10, 10 10, 10 0"])).area(), 100.0, "in a plane the orientation does not matter");
     assert_eq!(geometry(&point(13.0, 14.0)).distance(&square), 5.0);
     assert_eq!(geometry(&point(5.0, 5.0)).distance(&square), 0.0);
-    assert!(geometry(&point(10.0, 5.0)).within(&square), "the border belongs");
+    assert!(geometry(&point(10.0, 5.0)).within(&square), "the boundary belongs to the polygon");
     assert!(geometry(&line("1 1, 9 9")).within(&square));
     assert!(!geometry(&line("1 1, 19 9")).within(&square));
     assert!(geometry(&line("-5 5, 15 5")).intersects(&square));
@@ -188,7 +188,7 @@ fn reasons_why_a_shape_is_none() {
     check_reason("{'type':'Point'}", globe, "coordinates");
     check_reason("[1,2]", globe, "GeoJSON object");
     check_reason(&point(1e200, 0.0), Geospatial::Geometry, "1e100");
-    assert!(Geometry::is_valid(&value("{'type':'Point','coordinates':[1,2,300]}"), globe), "altitude is read over");
+    assert!(Geometry::is_valid(&value("{'type':'Point','coordinates':[1,2,300]}"), globe), "altitudes are ignored");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn almost() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Shapes from few coordinates, so that places repeat, rings cross themselves and edges fall together.
+/// Polygons from few coordinates, so that points repeat, rings cross themselves and edges overlap.
 fn awkward() -> impl Strategy<Value = Value> {
     let coordinate =
         || prop::sample::select(vec![-180.0, -90.0, -45.0, 0.0, 1e-300, 1.0, 45.0, 89.999_999, 90.0, 180.0]);

@@ -1,6 +1,6 @@
-//! Whichever store was chosen at start.
+//! Static dispatch over the stores: the one that was chosen at start, as an enum.
 //!
-//! Promise: choosing costs a `match` and nothing else; no boxed future, no virtual call.
+//! Guarantees: dispatch costs one `match` and nothing else; no boxed future, no virtual call.
 
 use bytes::Bytes;
 use pleiad_model::Result;
@@ -36,7 +36,7 @@ pub enum AnySnapshot {
     Mirror(MirrorSnapshot<MemorySnapshot, RocksSnapshot>),
 }
 
-/// Evaluates one expression for whichever variant it is.
+/// Evaluates the expression with the store or snapshot that the variant holds.
 macro_rules! each {
     ($any:ident, $which:expr, $inner:ident => $do:expr) => {
         match $which {

@@ -1,41 +1,40 @@
-//! Which key holds what.
+//! Key layout: how shards, tags and fields become store keys, in an order-preserving encoding.
 //!
-//! Promise: the order of keys as bytes is the order of their fields, and every key is shorter than
-//! 2,704 bytes (an index row of PostgreSQL holds no more). We write and read keys; what lies under
-//! them is encoded by `partition`, the catalog by `engine`.
+//! Invariant: the byte order of keys is the order of their fields, and every key is shorter than 2,704 bytes (an
+//! index row of PostgreSQL holds no more). This module encodes and decodes keys only; `partition` encodes the values,
+//! `engine` those of the catalog.
 //!
-//! Every key starts with its shard, the storage identity of one version of one partition, so that a
-//! shard is one contiguous range and dropping it is one range delete. A tag follows, then the fields,
-//! all numbers big-endian:
+//! Every key starts with its shard, the storage identity of one version of one partition, so that a shard is one
+//! contiguous range and dropping it is one range delete. A tag follows, then the fields, all numbers big-endian:
 //!
 //! ```text
-//! shard u64 │ 'd' │ docnum u64                                    doc     an item's record
-//! shard u64 │ 'e' │ EPK…                                          erased  up to which LSN a key's items are gone
-//! shard u64 │ 'f' │ LSN u64 │ seq u32 │ docnum u64                feed    the newest change of each item
-//! shard u64 │ 'g' │ path hash u64 │ docnum u64                      graph   an item's neighbours among the vectors of a path
-//! shard u64 │ 'i' │ EPK… │ hash 16                                id      finds the item of an id
-//! shard u64 │ 'k' │ EPK… │ hash 16                                key     statistics of a logical partition
-//! shard u64 │ 'l' │ LSN u64 │ seq u32 │ docnum u64                log     every change, for copies to catch up
-//! shard u64 │ 'm' │ EPK… │ docnum u64                             member  a key's items, in insertion order
-//! shard u64 │ 's' │                                               state   what the shard must remember
-//! shard u64 │ 't' │ time u32, seconds │ docnum u64                ttl     what expires when
-//! shard u64 │ 'u' │ paths hash u64 │ EPK… │ values hash 16        unique  holder of a unique value
-//! shard u64 │ 'v' │ LSN u64 │ seq u32 │ docnum u64                version every change with its images, while a policy keeps them
-//! shard u64 │ 'x' │ path hash u64 │ value… │ docnum u64           index   every indexed path
-//! shard u64 │ 'z' │ path hash u64 │ docnum u64                      vector  an item's vector at a path
-//! 0     u64 │ 'c' │ kind u8 │ rest…                               catalog databases, containers, maps
+//! shard u64 │ 'd' │ docnum u64                             doc           an item's record
+//! shard u64 │ 'e' │ EPK…                                   key_tombstone LSN up to which a key's items are deleted
+//! shard u64 │ 'f' │ LSN u64 │ seq u32 │ docnum u64         feed          the newest change of each item
+//! shard u64 │ 'g' │ path hash u64 │ docnum u64             graph         an item's neighbours in a path's ANN graph
+//! shard u64 │ 'i' │ EPK… │ hash 16                         id            finds the item of an id
+//! shard u64 │ 'k' │ EPK… │ hash 16                         key_stats     statistics of a logical partition
+//! shard u64 │ 'l' │ LSN u64 │ seq u32 │ docnum u64         log           every change, for copies to catch up
+//! shard u64 │ 'm' │ EPK… │ docnum u64                      member        a key's items, in insertion order
+//! shard u64 │ 's' │                                        state         what the shard stores about itself
+//! shard u64 │ 't' │ time u32, seconds │ docnum u64         ttl           which item expires when
+//! shard u64 │ 'u' │ paths hash u64 │ EPK… │ values hash 16 unique        holder of a unique value
+//! shard u64 │ 'v' │ LSN u64 │ seq u32 │ docnum u64         version       changes with images; a policy retains them
+//! shard u64 │ 'x' │ path hash u64 │ value… │ docnum u64    index         every indexed path
+//! shard u64 │ 'z' │ path hash u64 │ docnum u64             vector        an item's vector at a path
+//! 0     u64 │ 'c' │ kind u8 │ rest…                        catalog       databases, containers, maps
 //! ```
 //!
-//! An EPK has any length and is followed by other fields, so it is escaped: a zero byte becomes
-//! `00 FF` and `00 01` ends it. `01` is below `FF`, hence an EPK sorts before its own extensions, and
-//! no escaped EPK is the beginning of another.
+//! An EPK has any length and is followed by other fields, so it is escaped: a zero byte becomes `00 FF`, and `00 01`
+//! ends the EPK. `01` is below `FF`, hence an EPK sorts before its own extensions, and no escaped EPK is a prefix of
+//! another.
 //!
 //! ```text
 //! EPK       7F            7F 00            7F 00 01
 //! written   7F 00 01  <   7F 00 FF 00 01   < 7F 00 FF 01 00 01
 //! ```
 //!
-//! An index value is written as it comes: the ordered encoding in `partition` is prefix-free already.
+//! An index value is written unescaped: the memcomparable encoding in `partition` is prefix-free already.
 
 use bytes::Bytes;
 use pleiad_model::{Error, Result};
@@ -46,11 +45,11 @@ pub use read::{
     decode_log, decode_member, decode_ttl, decode_vector, decode_version, docnum_of_doc, shard_of,
 };
 
-/// PostgreSQL refuses an index row of 2,704 bytes.
+/// PostgreSQL rejects an index row of 2,704 bytes.
 pub const KEY_BYTES_MAX: usize = 2_703;
-/// What is left for the value in an index key.
+/// The bytes that are left for the value in an index key.
 pub const INDEX_VALUE_BYTES_MAX: usize = KEY_BYTES_MAX - 9 - 8 - 8;
-/// The catalog lives in a shard that no partition gets.
+/// The catalog is stored in a shard that no partition gets.
 pub const CATALOG_SHARD: u64 = 0;
 
 const EPK_ZERO: [u8; 2] = [0x00, 0xFF];
@@ -107,7 +106,7 @@ pub fn doc(shard: u64, docnum: u64) -> Bytes {
     KeyBuilder::new(shard, Tag::Doc).u64(docnum).finish()
 }
 
-/// The rows of many items, which share one allocation.
+/// The keys of many items' records, which share one allocation.
 pub fn docs(shard: u64, docnums: &[u64]) -> Vec<Bytes> {
     let start = doc(shard, 0);
     let start = &start[..start.len() - size_of::<u64>()];
@@ -145,7 +144,7 @@ pub fn index(shard: u64, path_hash: u64, value: &[u8], docnum: u64) -> Bytes {
     KeyBuilder::new(shard, Tag::Index).u64(path_hash).raw(value).u64(docnum).finish()
 }
 
-/// `index`, into a buffer that the caller uses again: an item has a dozen of these.
+/// `index`, into a buffer that the caller reuses: an item has a dozen of these keys.
 pub fn index_into(out: &mut Vec<u8>, shard: u64, path_hash: u64, value: &[u8], docnum: u64) {
     out.clear();
     let key = KeyBuilder { bytes: std::mem::take(out) };
@@ -157,7 +156,7 @@ pub fn vector(shard: u64, path_hash: u64, docnum: u64) -> Bytes {
     KeyBuilder::new(shard, Tag::Vector).u64(path_hash).u64(docnum).finish()
 }
 
-/// `shard │ 'g' │ path hash │ docnum`. No item has the number 0: there it says how far the graph has come.
+/// `shard │ 'g' │ path hash │ docnum`. No item has docnum 0: its row holds the LSN up to which the graph is complete.
 pub fn graph(shard: u64, path_hash: u64, docnum: u64) -> Bytes {
     KeyBuilder::new(shard, Tag::Graph).u64(path_hash).u64(docnum).finish()
 }
@@ -174,13 +173,13 @@ pub fn ttl(shard: u64, time_s: u32, docnum: u64) -> Bytes {
 
 /// `shard │ 'f' │ LSN │ seq │ docnum`, `00…00 07 │ 66 │ 00…00 03 2c │ 00 00 00 01 │ 00…00 2a`
 ///
-/// Partitions count their LSNs apart from each other; the item's number keeps two changes apart that were both the
-/// 812th, when partitions are merged.
+/// Partitions count their LSNs independently. After a merge, two changes may both have LSN 812; the docnum tells them
+/// apart.
 pub fn feed(shard: u64, lsn: u64, seq: u32, docnum: u64) -> Bytes {
     KeyBuilder::new(shard, Tag::Feed).u64(lsn).u32(seq).u64(docnum).finish()
 }
 
-/// The changes of one partition from an LSN on.
+/// The changes of one partition from an LSN onwards.
 pub fn feed_from(shard: u64, lsn: u64) -> (Bytes, Bytes) {
     (KeyBuilder::new(shard, Tag::Feed).u64(lsn).finish(), range(shard, Tag::Feed).1)
 }
@@ -190,7 +189,7 @@ pub fn log(shard: u64, lsn: u64, seq: u32, docnum: u64) -> Bytes {
     KeyBuilder::new(shard, Tag::Log).u64(lsn).u32(seq).u64(docnum).finish()
 }
 
-/// The log from an LSN on.
+/// The log from an LSN onwards.
 pub fn log_from(shard: u64, lsn: u64) -> (Bytes, Bytes) {
     (KeyBuilder::new(shard, Tag::Log).u64(lsn).finish(), range(shard, Tag::Log).1)
 }
@@ -200,13 +199,13 @@ pub fn moved(key: &[u8], shard: u64) -> Vec<u8> {
     [&shard.to_be_bytes(), key.get(8..).unwrap_or_default()].concat()
 }
 
-/// `shard │ 'v' │ LSN │ seq │ docnum`. Items that are gone have versions too: whose hash range a row belongs to is said
-/// by its value, which begins with the effective key.
+/// `shard │ 'v' │ LSN │ seq │ docnum`. Deleted items have versions too, so the value begins with the effective key:
+/// it tells to which hash range the row belongs.
 pub fn version(shard: u64, lsn: u64, seq: u32, docnum: u64) -> Bytes {
     KeyBuilder::new(shard, Tag::Version).u64(lsn).u32(seq).u64(docnum).finish()
 }
 
-/// The versions of one partition from an LSN on.
+/// The versions of one partition from an LSN onwards.
 pub fn versions_from(shard: u64, lsn: u64) -> (Bytes, Bytes) {
     (KeyBuilder::new(shard, Tag::Version).u64(lsn).finish(), range(shard, Tag::Version).1)
 }
@@ -221,19 +220,19 @@ pub fn catalog(kind: u8, rest: &[u8]) -> Bytes {
     KeyBuilder::new(CATALOG_SHARD, Tag::Catalog).raw(&[kind]).raw(rest).finish()
 }
 
-/// What of a row tells where in the hash space it belongs.
+/// Which part of a row determines its position in the hash space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowPlacement {
-    /// Its key holds the EPK.
+    /// The key holds the EPK.
     At(Vec<u8>),
-    /// Where the item with this number belongs.
+    /// The row belongs to the item with this docnum.
     With(u64),
-    /// Its value says: a record, a version, or in the feed the bare EPK.
+    /// The value determines it: a record, a version, or in the feed the bare EPK.
     AsValueSays,
 }
 
-/// The keyspaces that a copy of a part of a shard takes along, in the order of their tags. The log is of one copy only,
-/// what a shard must remember is counted anew, and a graph is made anew: half of one is none.
+/// The keyspaces that a copy of a part of a shard includes, in the order of their tags. The log belongs to one copy
+/// only, the shard state is counted again, and a graph is rebuilt: half of a graph is useless.
 pub const COPIED: [Tag; 11] = [
     Tag::Doc,
     Tag::Erased,
@@ -266,7 +265,7 @@ pub fn catalog_range(kind: u8, prefix: &[u8]) -> (Bytes, Bytes) {
     span(KeyBuilder::new(CATALOG_SHARD, Tag::Catalog).raw(&[kind]).raw(prefix).bytes)
 }
 
-/// The keys of `tag` (id, member or key) whose EPK lies in `[min, max)`; no `max` is no upper end.
+/// The keys of `tag` (id, member or key) whose EPK lies in `[min, max)`; without `max` there is no upper bound.
 pub fn epk_range(shard: u64, tag: Tag, min: &[u8], max: Option<&[u8]>) -> (Bytes, Bytes) {
     let from = KeyBuilder::new(shard, tag).epk(min).finish();
     let to = match max {
@@ -296,7 +295,7 @@ pub fn graph_range(shard: u64, path_hash: u64) -> (Bytes, Bytes) {
     span(KeyBuilder::new(shard, Tag::Graph).u64(path_hash).bytes)
 }
 
-/// The first key behind `key`: where a forward scan goes on.
+/// The first key after `key`: where a forward scan continues.
 pub fn after(key: &[u8]) -> Bytes {
     let mut next = Vec::with_capacity(key.len() + 1);
     next.extend_from_slice(key);
@@ -310,7 +309,7 @@ fn span(prefix: Vec<u8>) -> (Bytes, Bytes) {
     (Bytes::from(prefix), end)
 }
 
-/// The first key behind all that begin with `prefix`: its last byte that can grow, grown by one.
+/// The first key after all that begin with `prefix`: the prefix up to its last byte that is not `FF`, incremented.
 fn prefix_end(prefix: &[u8]) -> Bytes {
     let kept = prefix.iter().rposition(|&byte| byte != 0xFF).map_or(0, |at| at + 1);
     let mut end = prefix[..kept].to_vec();
@@ -369,7 +368,7 @@ impl KeyBuilder {
     }
 
     fn check(self) -> Vec<u8> {
-        debug_assert!(self.bytes.len() <= KEY_BYTES_MAX, "a key of {} bytes: shorten its parts", self.bytes.len());
+        debug_assert!(self.bytes.len() <= KEY_BYTES_MAX, "a key of {} bytes: shorten its fields", self.bytes.len());
         self.bytes
     }
 
@@ -378,7 +377,7 @@ impl KeyBuilder {
     }
 }
 
-/// Bytes under a key's tag that are not what the tag promises.
+/// The key's bytes do not match the layout of its tag.
 fn not_a(what: &str) -> Error {
     Error::corrupt(format_args!("a key that is not a {what} key"))
 }

@@ -1,26 +1,26 @@
-//! storage: an ordered, transactional map from bytes to bytes, below everything that has a meaning.
+//! storage: an ordered, transactional key-value store. Keys and values are bytes without a meaning here.
 //!
-//! Promise: what a commit acknowledged is there, all of it or none; a snapshot never moves. We know
-//! no JSON, no partition and no protocol. Which bytes mean what is drawn in `keyspace`, what the
-//! values contain is the business of the crates above.
+//! Guarantees: an acknowledged commit is stored completely, any other commit completely or not at all; a snapshot
+//! never changes. This crate has no notion of JSON, partitions or protocols. `keyspace` documents the layout of keys;
+//! the crates above define what the values contain.
 //!
 //! Read in this order.
 
-pub mod store; // what a store can do, and what is asked of it at once
-mod patience; // threads that may wait, and work that must not
+pub mod store; // the store trait and write batches
+mod patience; // blocking calls: wait, move to a blocking thread, or give up
 
-pub mod keyspace; // which key holds what
+pub mod keyspace; // key layout
 
-pub mod memory; // the store that forgets
+pub mod memory; // the in-memory store
 
 #[cfg(feature = "embedded")]
-pub mod rocksdb; // the store on this machine's disk
+pub mod rocksdb; // the store on the local disk
 
-mod any; // whichever of them was chosen at start
+mod any; // enum over the stores, chosen at start
 
 #[cfg(any(test, feature = "testing"))]
-#[allow(clippy::unwrap_used, clippy::expect_used)] // a panic is how an exam is failed
-pub mod testing; // the exam every store passes, and stores that misbehave on request
+#[allow(clippy::unwrap_used, clippy::expect_used)] // an exam fails by panicking
+pub mod testing; // the exam that every store passes, and stores that fail on request
 
 pub use any::{AnySnapshot, AnyStore};
 pub use memory::Memory;

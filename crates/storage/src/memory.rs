@@ -1,8 +1,8 @@
-//! The store that forgets.
+//! In-memory store: a persistent (immutable) B-tree behind a lock.
 //!
-//! Promise: the same answers as a store on disk, until the process ends. A persistent tree holds the
-//! pairs, so a snapshot is a clone of its root and a commit works on a clone that it publishes at the
-//! end: no reader ever sees half of one. A kept state is another clone. Durability means nothing here and is ignored.
+//! Guarantees: the same results as a store on disk, until the process ends. A snapshot is a clone of the tree's root;
+//! a commit works on a clone that it publishes at the end, so no reader sees half of a commit. A checkpoint is
+//! another clone. Durability has no meaning here and is ignored.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -21,14 +21,14 @@ use crate::store::{
 #[derive(Clone, Debug, Default)]
 struct MemoryTree {
     rows: OrdMap<Bytes, Bytes>,
-    /// Of keys and values.
+    /// Total size of keys and values.
     bytes: usize,
 }
 
 #[derive(Debug, Default)]
 pub struct Memory {
     newest: RwLock<MemoryTree>,
-    /// Shared with those that are revived from it.
+    /// Shared with the stores that are opened from its checkpoints.
     kept: Arc<Mutex<BTreeMap<String, TreeCheckpoint>>>,
 }
 
@@ -117,7 +117,7 @@ impl Checkpoints for Memory {
         Ok(tree.map(|tree| Memory { newest: RwLock::new(tree), kept: self.kept.clone() }))
     }
 
-    /// There is no next start.
+    /// Nothing to do: an in-memory store is not opened again.
     async fn take_over(&self) -> Result<()> {
         Ok(())
     }
@@ -162,7 +162,7 @@ fn get_many(tree: &MemoryTree, keys: &[Bytes]) -> Vec<Option<Bytes>> {
     keys.iter().map(|key| tree.rows.get(key).cloned()).collect()
 }
 
-/// The pairs of `[from, to)`; none when that is upside down, which a tree's range would panic at.
+/// The pairs of `[from, to)`; none if the range is inverted, for which the tree's `range` would panic.
 fn pairs<'a>(tree: &'a MemoryTree, from: &[u8], to: &[u8]) -> impl DoubleEndedIterator<Item = (&'a Bytes, &'a Bytes)> {
     let to = to.max(from);
     tree.rows.range::<_, [u8]>((Bound::Included(from), Bound::Excluded(to)))

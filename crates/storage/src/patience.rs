@@ -1,9 +1,9 @@
-//! Threads that may wait, and work that must not.
+//! Blocking policy of the current thread: what happens to a call that would block on the disk.
 //!
-//! Promise: a store that would move to another thread to wait for the disk waits on the spot when its caller says that
-//! this thread is there for waiting. So work that reads a lot changes threads once, not once per read, and cannot
-//! use up the threads that its own reads need. Work that is tried where nobody may wait is given up as soon as it would have to,
-//! so that its caller can do it again elsewhere.
+//! Guarantees: by default, a store moves a call that would block to a blocking thread. If the caller declares its
+//! thread a blocking thread, the store waits on the spot; so work that reads a lot changes threads once, not once per
+//! read, and cannot use up the blocking threads that its own reads need. Work that is tried without blocking is
+//! abandoned as soon as it would block, so that its caller can run it again on a blocking thread.
 
 use std::cell::Cell;
 
@@ -11,11 +11,11 @@ use pleiad_model::{Error, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Patience {
-    /// What would wait moves to a thread.
+    /// A call that would block moves to a blocking thread.
     Moves,
-    /// This is the thread.
+    /// This is a blocking thread.
     Waits,
-    /// What would wait, or take long, is not done.
+    /// Work that would block, or take long, is not done. `has`: whether that has happened.
     GivesUp { has: bool },
 }
 
@@ -23,7 +23,7 @@ thread_local! {
     static PATIENCE: Cell<Patience> = const { Cell::new(Patience::Moves) };
 }
 
-/// Puts back what was before, however the work ends.
+/// Restores the former policy, also when the work panics.
 struct Before(Patience);
 
 impl Before {
@@ -38,20 +38,20 @@ impl Drop for Before {
     }
 }
 
-/// Does the work on this thread, disk or not. For threads that nothing else runs on.
+/// Runs the work on this thread, which may block. For threads that run nothing else.
 pub fn waiting_here<T>(work: impl FnOnce() -> T) -> T {
     let _before = Before::now(Patience::Waits);
     work()
 }
 
-/// Does the work with what is at hand; `None` if that was not enough, whatever it came to.
+/// Runs the work without blocking; `None` if some of it would have blocked, whatever the result.
 pub fn at_hand<T>(work: impl FnOnce() -> T) -> Option<T> {
     let _before = Before::now(Patience::GivesUp { has: false });
     let done = work();
     (PATIENCE.get() == Patience::GivesUp { has: false }).then_some(done)
 }
 
-/// Something that takes long is about to happen: work that is tried [`at_hand`] ends here.
+/// Announces work that blocks or takes long: work that is tried [`at_hand`] ends here with an error.
 pub fn not_at_hand() -> Result<()> {
     if !is_at_hand() {
         return Ok(());
@@ -60,17 +60,17 @@ pub fn not_at_hand() -> Result<()> {
     Err(Error::internal("given up, to be done on another thread"))
 }
 
-/// Whether what is done here will be done again elsewhere.
+/// Whether the current work has been abandoned and will run again on a blocking thread.
 pub fn has_given_up() -> bool {
     PATIENCE.get() == Patience::GivesUp { has: true }
 }
 
-/// Whether this is work that is given up rather than waited for.
+/// Whether the current work is tried without blocking.
 pub(crate) fn is_at_hand() -> bool {
     matches!(PATIENCE.get(), Patience::GivesUp { .. })
 }
 
-#[cfg_attr(not(feature = "embedded"), expect(dead_code, reason = "only the store on disk waits for one"))]
+#[cfg_attr(not(feature = "embedded"), expect(dead_code, reason = "only the store on disk blocks"))]
 pub(crate) fn may_wait() -> bool {
     PATIENCE.get() == Patience::Waits
 }

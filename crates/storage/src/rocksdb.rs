@@ -1,17 +1,17 @@
-//! The store on this machine's disk: RocksDB.
+//! RocksDB store: the store on the local disk.
 //!
-//! Promise: what is at hand is answered on the caller's thread, without a task switch; what would wait
-//! for the disk runs on the runtime's blocking threads. A write or sync that failed poisons the store:
-//! there is one log, and once we do not know how much of it is on the disk, no later acknowledgement
-//! may hide a loss. Reads go on; writes answer "unavailable" until a restart has read the log again.
+//! Guarantees: what is in memory is returned on the caller's thread, without a task switch; a call that would block
+//! on the disk runs on the runtime's blocking threads. A failed write or sync poisons the store: there is one log,
+//! and once it is unknown how much of it is on the disk, no later acknowledgement may hide a loss. Reads continue;
+//! writes fail with "unavailable" until a restart has replayed the log.
 //!
-//! What the engine is told is in `options`, what the directory looks like in `directory`.
+//! `options` holds the RocksDB settings, `directory` the layout of the data directory.
 //!
 //! ```text
-//! get      rows read lately, block cache or write buffer ── hit → inline   miss → thread
-//! commit   Written and small ─────────── room → inline       stall → thread
-//!          Synced ───────────────────────────────────────────────── thread, waits for the disk
-//! scan     few rows, all cached ───────────────  inline       else → thread
+//! get      row cache, block cache or write buffer ───── hit → inline       miss → blocking thread
+//! commit   Written and small ───────────────────── no stall → inline      stall → blocking thread
+//!          Synced ─────────────────────────────────────────────────────────────── blocking thread, waits for the disk
+//! scan     few rows, all cached ───────────────────────────── inline       else → blocking thread
 //! ```
 
 mod directory;
@@ -41,7 +41,7 @@ pub use options::RocksOptions;
 use row_cache::{InvalidationGuard, RowCache};
 pub use snapshot::RocksSnapshot;
 
-/// A larger batch goes to a thread even if it need not wait: copying it takes as long as a switch.
+/// A larger batch goes to a blocking thread even if it would not block: copying it takes as long as a task switch.
 const INLINE_BATCH_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Clone)]
@@ -50,7 +50,7 @@ pub struct RocksStore {
 }
 
 impl RocksStore {
-    /// Opens the store in `dir`, which is made if it is not there.
+    /// Opens the store in `dir`, which is created if it does not exist.
     pub fn open(dir: impl AsRef<Path>, options: RocksOptions) -> Result<Self> {
         let dir = dir.as_ref();
         let home = directory::prepare(dir)?;
@@ -63,7 +63,7 @@ impl RocksStore {
     }
 
     fn at(home: StoreDir, options: RocksOptions, blocks: Cache) -> Result<Self> {
-        // Named, since only named families can be asked for many keys at once.
+        // By name, since RocksDB's multi-get needs a named column family.
         let engine = options::engine(&options, &blocks);
         let family = ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, engine.clone());
         let db = DB::open_cf_descriptors(&engine, home.files(), [family]);
@@ -94,13 +94,13 @@ impl RocksStore {
         }
     }
 
-    /// What is kept of the rows goes before the write, and nothing is kept of them until it is over. A write that moved
-    /// to a thread takes that along: its end may come after this future was dropped.
+    /// Removes the batch's rows from the row cache before the write, and keeps them out until it has ended. A write
+    /// that moves to a blocking thread takes the guard along: it may end after this future was dropped.
     async fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
         let changing = changing(&self.engine.rows, batch);
         if durability == Durability::Written && batch.bytes() <= INLINE_BATCH_BYTES_MAX {
             match self.engine.db.write_opt(translate(batch), &options::write_at_once()) {
-                Err(error) if would_wait(&error) => {} // stalled before it wrote anything: wait on a thread
+                Err(error) if would_wait(&error) => {} // write stall, nothing was written: wait on a blocking thread
                 answer => return self.engine.settle(answer),
             }
         }
@@ -182,29 +182,29 @@ impl Store for RocksStore {
         self.on_thread(move |engine| engine.drop_range(&from, &to)).await
     }
 
-    /// Counts files only: what was written last may still be in the write buffer.
+    /// Counts files only: the latest writes may still be in the write buffer.
     async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
         let (from, to) = (Bytes::copy_from_slice(from), Bytes::copy_from_slice(to));
         self.on_thread(move |engine| Ok(engine.size_bytes(&from, &to))).await
     }
 }
 
-/// The open database, shared by the store, its snapshots and the threads that work for them.
+/// The open database, shared by the store, its snapshots and the blocking threads that work for them.
 struct OpenDb {
     db: DB,
-    /// Reads the write buffers and the block cache; "incomplete" when that is not enough.
+    /// Reads the write buffers and the block cache; "incomplete" when the row is in neither.
     at_hand: ReadOptions,
     anywhere: ReadOptions,
     rows: Arc<RowCache>,
     files: SstIngester,
-    /// Why no write is taken any more.
+    /// Why writes are rejected.
     poison: OnceLock<String>,
     chosen: Chosen,
-    /// Dropped behind the database.
+    /// Dropped after the database.
     remains: CloseCleanup,
 }
 
-/// What a second store in the same directory is opened with.
+/// The settings for opening a second store in the same directory.
 #[derive(Clone)]
 struct Chosen {
     options: RocksOptions,
@@ -222,12 +222,12 @@ impl OpenDb {
         Ok(found.map(|value| Bytes::copy_from_slice(&value)))
     }
 
-    /// The order matters. Whole files go first; that may uncover older versions of a key in files that
-    /// reach beyond the range, and the range delete, being newer than all of them, covers them again.
-    /// The other way round its own tombstone could sit in a file that goes.
+    /// The order matters. Whole files are deleted first; that may uncover older versions of a key in files that
+    /// extend beyond the range, and the range delete, being newer than all of them, covers them again. In the reverse
+    /// order its own tombstone could be in one of the deleted files.
     ///
-    /// Files go at once, also from a store that syncs its log later: what allowed the drop must be on the
-    /// disk before them.
+    /// Files are deleted immediately, also in a store that syncs its log later: the record that allowed the drop must
+    /// be on the disk before.
     fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
         self.settle(self.db.flush_wal(true))?;
         let _changing = self.rows.change_all();
@@ -253,23 +253,23 @@ impl OpenDb {
         }
     }
 
-    /// The answer of a write: a failure is the last answer that any write gets.
+    /// The result of a write: after the first failure, every write gets an error.
     fn settle(&self, answer: Result<(), rocksdb::Error>) -> Result<()> {
         if let Err(error) = answer {
             self.poison.get_or_init(|| error.into_string());
         }
-        // Also for a write that succeeded while another failed: it lies behind a gap in the log.
+        // Also for a write that succeeded while another failed: it comes after a gap in the log.
         self.healthy()
     }
 }
 
-/// From here on asking together is cheaper than one by one.
+/// From this many keys on, one multi-get is cheaper than single gets.
 const TOGETHER_MIN: usize = 4;
-/// More look-ups than these take longer than the switch to a thread, wherever the rows are.
+/// More lookups than these take longer than the switch to a blocking thread, even if all rows are in memory.
 const AT_HAND_MAX: usize = 64;
 
-/// What needs no disk, for a thread that must not wait; `None` if that is not all. One by one: RocksDB's look-up of
-/// many keys reads files whatever the read tier says, and then keeps nothing of what it read.
+/// The rows of all keys without disk access, for a thread that must not block; `None` if some are not in memory. Uses
+/// single gets: RocksDB's multi-get reads files in spite of the read tier, and then caches nothing of what it read.
 fn get_at_hand(db: &DB, keys: &[Bytes], at_hand: &ReadOptions) -> Result<Option<Vec<Option<Bytes>>>> {
     if may_wait() || keys.len() > AT_HAND_MAX {
         return Ok(None);
@@ -286,7 +286,7 @@ fn get_many(db: &DB, keys: &[Bytes], anywhere: &ReadOptions) -> Result<Vec<Optio
     look_up(db, keys, anywhere).into_iter().map(|value| value.map(copied).map_err(unreadable)).collect()
 }
 
-/// Keys that are looked up together share the way to their blocks.
+/// Keys that are looked up together share the search for their blocks.
 fn look_up<'db, K: AsRef<[u8]>>(db: &'db DB, keys: &[K], anywhere: &ReadOptions) -> Vec<PinnedValue<'db>> {
     match db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME) {
         Some(family) if keys.len() >= TOGETHER_MIN => {
@@ -296,7 +296,7 @@ fn look_up<'db, K: AsRef<[u8]>>(db: &'db DB, keys: &[K], anywhere: &ReadOptions)
     }
 }
 
-/// A value where RocksDB has it.
+/// A value in RocksDB's own memory, not copied.
 type PinnedValue<'db> = Result<Option<DBPinnableSlice<'db>>, rocksdb::Error>;
 
 fn changing(rows: &Arc<RowCache>, batch: &Batch) -> InvalidationGuard {
@@ -310,13 +310,13 @@ fn changing(rows: &Arc<RowCache>, batch: &Batch) -> InvalidationGuard {
 }
 
 fn translate(batch: &Batch) -> WriteBatch {
-    // RocksDB's record is a tag and two lengths longer than ours.
+    // RocksDB's record is longer than the batch's by a tag and two lengths.
     let mut writes = WriteBatch::with_capacity_bytes(batch.bytes() + batch.op_count() * 8 + 16);
     for op in batch.ops() {
         match op {
             BatchWrite::Put { key, value } => writes.put(key, value),
             BatchWrite::Delete { key } => writes.delete(key),
-            // An upside-down range is nothing to us and an error to RocksDB.
+            // For a batch, an inverted range is empty; for RocksDB it is an error.
             BatchWrite::DeleteRange { from, to } if from < to => writes.delete_range(from, to),
             BatchWrite::DeleteRange { .. } | BatchWrite::Expect { .. } => {}
         }
@@ -324,8 +324,8 @@ fn translate(batch: &Batch) -> WriteBatch {
     writes
 }
 
-/// Runs what may wait for the disk where waiting hurts nobody. Without a runtime (simple programs,
-/// tests) there is nobody to hurt.
+/// Runs work that may block on a blocking thread of the runtime. Without a runtime (simple programs, tests) it runs
+/// on the caller's thread.
 async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     not_at_hand()?;
     let Some(runtime) = tokio::runtime::Handle::try_current().ok().filter(|_| !may_wait()) else {

@@ -1,11 +1,11 @@
-//! What every store can do.
+//! The store interface: an ordered key-value store with atomic batches and snapshots.
 //!
-//! Promise: `commit` is atomic, and durable as far as `Durability` says once it returns; a snapshot
-//! shows one moment and goes on showing it; keys are ordered as bytes, shorter before longer.
+//! Guarantees: `commit` is atomic, and durable to the degree of `Durability` once it returns; a snapshot is
+//! consistent and never changes; keys are ordered as bytes, shorter before longer.
 //!
-//! Everything is asynchronous and in batches because one kind of store is across a network. A store
-//! orders commits as they are called: putting concurrent transactions in a row and merging them into
-//! one batch is the job of the committer in `partition`.
+//! All calls are asynchronous and batched because a store may be accessed over a network. A store applies commits in
+//! the order of the calls; the committer in `partition` orders concurrent transactions and merges them into one
+//! batch.
 
 use std::future::Future;
 
@@ -23,41 +23,41 @@ pub trait Store: Send + Sync + 'static {
     /// The newest committed value.
     fn get(&self, key: &[u8]) -> impl Future<Output = Result<Option<Bytes>>> + Send;
 
-    /// The newest committed values, in the order of `keys`. They are of one moment only for a
-    /// snapshot's `get_many`; here a commit may fall between two keys.
+    /// The newest committed values, in the order of `keys`. They are not a consistent snapshot: a commit may happen
+    /// between two keys. For consistent values use a snapshot's `get_many`.
     fn get_many(&self, keys: &[Bytes]) -> impl Future<Output = Result<Vec<Option<Bytes>>>> + Send;
 
     fn snapshot(&self) -> impl Future<Output = Result<Self::Snapshot>> + Send;
 
-    /// Applies the whole batch, or nothing. Called by one committer at a time.
+    /// Applies the whole batch or nothing. Called by one committer at a time.
     fn commit(&self, batch: &Batch, durability: Durability) -> impl Future<Output = Result<()>> + Send;
 
-    /// What was acknowledged before this call survives a power cut when it returns.
+    /// When it returns, everything that was acknowledged before the call survives a power failure.
     fn sync(&self) -> impl Future<Output = Result<()>> + Send;
 
-    /// Takes in rows for a range of keys that is empty and that nobody reads yet; they are durable when it returns. The
-    /// batch holds puts only, in the order of their keys.
+    /// Ingests rows into a key range that is empty and has no readers yet; they are durable when it returns. The
+    /// batch holds puts only, in key order.
     ///
-    /// For copies of whole partitions: cheaper than commits, for which every row is written several times. It is not
-    /// atomic, and after a failure or a crash the caller drops the range.
+    /// For copies of whole partitions: cheaper than commits, which write every row several times. It is not atomic;
+    /// after a failure or a crash the caller drops the range.
     fn ingest(&self, rows: &Batch) -> impl Future<Output = Result<()>> + Send;
 
-    /// Removes `[from, to)` and gives its space back to the operating system.
+    /// Removes `[from, to)` and returns its space to the operating system.
     ///
-    /// For ranges nobody will read again: it is not atomic, a snapshot taken earlier may see parts of
-    /// the range disappear, and after a crash half-way the caller must ask for it once more.
+    /// For ranges without future readers: it is not atomic, a snapshot taken earlier may see parts of the range
+    /// disappear, and after a crash halfway the caller must call it again.
     fn drop_range(&self, from: &[u8], to: &[u8]) -> impl Future<Output = Result<()>> + Send;
 
-    /// Roughly how many bytes `[from, to)` takes where it is stored.
+    /// The approximate size of `[from, to)` in storage, in bytes.
     fn size_bytes(&self, from: &[u8], to: &[u8]) -> impl Future<Output = Result<u64>> + Send;
 }
 
-/// One moment of a store.
+/// An immutable, consistent view of a store.
 pub trait Snapshot: Send + Sync + 'static {
     fn get_many(&self, keys: &[Bytes]) -> impl Future<Output = Result<Vec<Option<Bytes>>>> + Send;
 
-    /// Shows the values of the keys, in their order, where they lie, until `visit` says stop; tells whether it did. For
-    /// threads that may wait, like `visit`.
+    /// Calls `visit` with the value of each key, in the order of `keys`, without copying, until it returns false;
+    /// returns true if it did. For blocking threads, like `visit`.
     fn visit_many(&self, keys: &[Bytes], visit: VisitValue<'_>) -> impl Future<Output = Result<bool>> + Send {
         async move {
             let found = self.get_many(keys).await?;
@@ -65,9 +65,9 @@ pub trait Snapshot: Send + Sync + 'static {
         }
     }
 
-    /// As many pairs of `[from, to)` as the limit admits: the first ones going forward, the last ones
-    /// going backward, each in the order it is walked. While the chunk says that there are more, go on
-    /// with `from` just behind its last key (`keyspace::after`), or `to` onto it.
+    /// As many pairs of `[from, to)` as the limit admits: the first ones forward, the last ones backward, each in
+    /// scan order. While the chunk's `more` is set, continue with `from` just after its last key (`keyspace::after`),
+    /// or, backward, with `to` at that key.
     fn scan(
         &self,
         from: &[u8],
@@ -76,10 +76,11 @@ pub trait Snapshot: Send + Sync + 'static {
         limit: Limit,
     ) -> impl Future<Output = Result<Chunk>> + Send;
 
-    /// Shows every pair of `[from, to)` in order, where it lies, until `visit` says stop; tells whether it did.
+    /// Calls `visit` with every pair of `[from, to)`, in order, without copying, until it returns false; returns true
+    /// if it did.
     ///
-    /// For threads that may wait: a store on this machine reads from the disk on the caller's own thread, since whoever
-    /// looks at millions of rows should neither copy them nor change threads for them.
+    /// For blocking threads: a store on the local disk reads on the caller's own thread, since a scan of millions of
+    /// rows should neither copy them nor switch threads for them.
     fn visit(&self, from: &[u8], to: &[u8], visit: VisitPair<'_>) -> impl Future<Output = Result<bool>> + Send {
         const AT_ONCE: Limit = Limit { rows: 1024, bytes: 1 << 20 };
         async move {
@@ -98,16 +99,16 @@ pub trait Snapshot: Send + Sync + 'static {
     }
 }
 
-/// Looks at one value, if there is one, and says whether to go on.
+/// Receives the value of one key, if there is one; returns false to stop.
 pub type VisitValue<'v> = &'v mut (dyn FnMut(Option<&[u8]>) -> bool + Send);
 
-/// Looks at one pair and says whether to go on.
+/// Receives one pair; returns false to stop.
 pub type VisitPair<'v> = &'v mut (dyn FnMut(&[u8], &[u8]) -> bool + Send);
 
-/// How much of a range is read at once.
+/// How much of a range one call reads.
 ///
-/// A chunk ends with its `rows`th pair, or with the pair that brings its keys and values to `bytes`. It has one
-/// pair at least where there is one, so that whoever goes on arrives.
+/// A chunk ends with its `rows`th pair, or with the pair that brings its keys and values to `bytes`. It has at least
+/// one pair if the range has one, so that repeated calls make progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     pub rows: usize,
@@ -115,7 +116,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// The whole range: for rows that are known to be few.
+    /// The whole range: for ranges that are known to have few rows.
     pub const NONE: Limit = Limit::rows(usize::MAX);
 
     /// For rows that are known to be small.
@@ -123,7 +124,7 @@ impl Limit {
         Limit { rows, bytes: usize::MAX }
     }
 
-    /// Whether a chunk that has this much takes another pair.
+    /// Whether a chunk of this size takes another pair.
     pub(crate) fn admits(self, rows: usize, bytes: usize) -> bool {
         rows == 0 || (rows < self.rows && bytes < self.bytes)
     }
@@ -133,7 +134,7 @@ impl Limit {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
     pub pairs: Vec<Pair>,
-    /// Whether the range goes on behind the last pair.
+    /// Whether the range has pairs after the last one.
     pub more: bool,
 }
 
@@ -146,16 +147,16 @@ pub enum Direction {
     Backward,
 }
 
-/// What an acknowledged commit survives.
+/// What kind of failure an acknowledged commit survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// It is on the disk: survives a power cut.
+    /// On the disk: survives a power failure.
     Synced,
-    /// It reached the operating system: survives the end of the process, not of the machine.
+    /// Handed to the operating system: survives the end of the process, but not a crash of the machine.
     Written,
 }
 
-/// The rows of an ingest, if they are what it takes: puts in the order of their keys.
+/// The rows of an ingest, checked: puts in key order.
 pub(crate) fn in_order(batch: &Batch) -> Result<Vec<(&[u8], &[u8])>> {
     let rows: Option<Vec<_>> =
         batch.ops().map(|op| if let BatchWrite::Put { key, value } = op { Some((key, value)) } else { None }).collect();
@@ -165,7 +166,7 @@ pub(crate) fn in_order(batch: &Batch) -> Result<Vec<(&[u8], &[u8])>> {
     }
 }
 
-/// A guard did not hold: whoever built the batch no longer owns what it writes to.
+/// A guard failed: the writer of the batch no longer owns the partition.
 pub(crate) fn fenced() -> Error {
     Error::new(Kind::Moved { epoch: 0 }, "the partition has another owner now; read the partition map again")
 }

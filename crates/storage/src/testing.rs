@@ -1,7 +1,7 @@
-//! Tools to examine stores, for the tests of this crate and of those above.
+//! Test tools for stores, for the tests of this crate and of the crates above.
 //!
-//! `exam!` makes one set of tests for any store; `Mirror` runs two stores side by side and panics
-//! when they disagree; `Faulty` fails when its script says so. Nothing here is in the product.
+//! `exam!` makes one set of tests for any store; `Mirror` runs two stores side by side and panics when they disagree;
+//! `Faulty` fails according to a `FaultPlan`. Nothing here is in the product.
 
 pub mod exam;
 mod faulty;

@@ -1,7 +1,7 @@
-//! Numbers into columns and rows of the finest squares, and blocks of these into cells.
+//! The grid: coordinates to columns and rows of the finest squares, and blocks of these to cells.
 //!
-//! Promise: a larger number never has a smaller column, so boxes that overlap have blocks that do. Rounding
-//! moves a border between squares, for everyone in the same way.
+//! Invariant: a larger coordinate never has a smaller column, so the blocks of overlapping boxes overlap. Rounding
+//! may move the border between two squares, but equally for all shapes.
 
 use super::{Cell, DIGIT, LEVELS};
 use crate::globe::LonLatBox;
@@ -14,7 +14,7 @@ pub struct Grid {
     pub y: (f64, f64),
 }
 
-/// The finest squares from the first column and row to the last, both included.
+/// A rectangle of finest squares: first and last column and row, both included.
 #[derive(Clone, Copy, Debug)]
 pub struct CellBlock {
     columns: (u32, u32),
@@ -24,7 +24,7 @@ pub struct CellBlock {
 impl Grid {
     pub const GLOBE: Grid = Grid { x: (-180.0, 180.0), y: (-90.0, 90.0) };
 
-    /// Two blocks when the box goes over the seam.
+    /// Two blocks if the box crosses the antimeridian.
     pub fn of_span(&self, span: &LonLatBox) -> Vec<CellBlock> {
         let (west, east) = (span.west, span.east);
         let shift = if west < -180.0 { 360.0 } else { 0.0 };
@@ -37,7 +37,8 @@ impl Grid {
         }
     }
 
-    /// None when the box lies elsewhere, and not so near that what is kept at the border could still touch it.
+    /// `None` if the box lies outside the space, with a margin: a shape stored at the border could still touch a box
+    /// close to it.
     pub fn of_box(&self, area: &Extent) -> Option<CellBlock> {
         let meets = |side: (f64, f64), mine: (f64, f64)| {
             let margin = 1e-9 * (mine.1.abs().max(mine.0.abs()));
@@ -59,14 +60,14 @@ impl Grid {
     }
 }
 
-/// What lies outside belongs to the first or the last square.
+/// A coordinate outside the space maps to the first or the last square.
 fn square(at: f64, side: (f64, f64)) -> u32 {
     let part = (at - side.0) / (side.1 - side.0) * f64::from(SQUARES);
-    (part as u32).min(SQUARES - 1) // a cast stops at 0 and at the largest number
+    (part as u32).min(SQUARES - 1) // the cast saturates
 }
 
 impl CellBlock {
-    /// The finest cells of one size that contain the block and are few enough.
+    /// The cells of the finest level at which at most `cells_max` contain the block.
     pub fn cells(&self, cells_max: usize) -> Vec<Cell> {
         let level = (0..=LEVELS).rev().find(|&level| self.at(level).count() <= cells_max as u64).unwrap_or(0);
         let block = self.at(level);
@@ -74,7 +75,7 @@ impl CellBlock {
         rows.flat_map(|row| (block.columns.0..=block.columns.1).map(move |column| cell(level, column, row))).collect()
     }
 
-    /// In squares of that level.
+    /// The block in squares of that level.
     fn at(&self, level: usize) -> CellBlock {
         let up = 2 * (LEVELS - level);
         let coarse = |(first, last): (u32, u32)| (first >> up, last >> up);
@@ -87,7 +88,7 @@ impl CellBlock {
     }
 }
 
-/// Two bits of the row and two of the column make a digit, the largest squares first.
+/// A digit is two bits of the row and two of the column; the largest squares come first.
 fn cell(level: usize, column: u32, row: u32) -> Cell {
     let digit = |up: usize| DIGIT | ((row >> (2 * up) & 3) << 2 | column >> (2 * up) & 3) as u8;
     Cell { digits: (0..level).rev().map(digit).collect() }

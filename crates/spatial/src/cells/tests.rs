@@ -1,4 +1,4 @@
-//! The heart: an index never misses. And the bytes.
+//! An index search misses no shape; the bytes of cells.
 
 use pleiad_model::{Object, Value};
 use proptest::prelude::*;
@@ -58,7 +58,7 @@ fn a_small_search_looks_into_a_small_part() {
     assert!(!hit(8.7, 47.37) && !hit(8.54, 47.5) && !hit(-8.54, -47.37));
 }
 
-/// One place is a point, more are a line; a ring closes.
+/// One coordinate pair makes a point, more make a line, a closed sequence a polygon.
 fn shape(places: &[(f64, f64)], geospatial: Geospatial) -> Option<Geometry> {
     let place = |(x, y): (f64, f64)| Value::from(vec![Value::from(x), Value::from(y)]);
     let all = places.iter().copied().map(place).collect::<Vec<_>>();
@@ -71,13 +71,13 @@ fn shape(places: &[(f64, f64)], geospatial: Geospatial) -> Option<Geometry> {
     Geometry::parse(&Object::new().with("type", kind).with("coordinates", coordinates).into(), geospatial).ok()
 }
 
-/// On the globe: wrapped and bounced into the range of coordinates.
+/// Wraps and reflects coordinates into the range of longitudes and latitudes.
 fn on_globe((x, y): (f64, f64)) -> (f64, f64) {
     let x = if x.abs() > 180.0 { (x + 180.0).rem_euclid(360.0) - 180.0 } else { x };
     (x, if y.abs() > 90.0 { y.signum() * 180.0 - y } else { y })
 }
 
-/// Sizes from centimetres to continents, around places where things go wrong and others.
+/// Sizes from centimetres to continents, around random and critical points (poles, antimeridian).
 fn sketch() -> impl Strategy<Value = Places> {
     let center = (
         prop_oneof![-180.0..180.0f64, prop::sample::select(vec![-180.0, 180.0, 179.99, 0.0, 90.0, -90.0])],
@@ -111,7 +111,7 @@ fn scribble() -> impl Strategy<Value = Places> {
     })
 }
 
-/// Mostly near to each other: far ones are found by none and prove nothing.
+/// Mostly near each other: shapes that are far apart are not found anyway and test nothing.
 fn two_sketches() -> impl Strategy<Value = (Places, Places)> {
     let near = (sketch(), sketch(), -3.0..3.0f64, -3.0..3.0f64, -6.0..0.5f64).prop_map(|(a, b, dx, dy, exponent)| {
         let scale = 10f64.powf(exponent);

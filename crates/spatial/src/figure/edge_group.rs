@@ -1,7 +1,7 @@
-//! Edges that are looked at or skipped together.
+//! Edge groups: neighbouring edges with a bounding ball, which are compared or skipped together.
 //!
-//! Promise: no place of a bundle's edges is outside its ball, so what is far from the ball is far from all of
-//! them. It is why two borders of thousands of points are compared in milliseconds and not in seconds.
+//! Invariant: no point of a group's edges is outside its ball, so whatever is far from the ball is far from all of
+//! them. This is why two boundaries of thousands of points are compared in milliseconds and not in seconds.
 
 use super::{Segment, SurfacePoint, segments};
 
@@ -19,7 +19,7 @@ struct Ball {
     radius: f64,
 }
 
-/// A point is an edge without length.
+/// A point becomes an edge of length zero.
 pub(super) fn all<'p, P: SurfacePoint + 'p>(chains: impl Iterator<Item = &'p [P]>) -> Vec<EdgeGroup<P>> {
     let edges = |chain: &'p [P]| match chain {
         [only] => vec![Segment { from: *only, to: *only }],
@@ -33,12 +33,12 @@ impl<P: SurfacePoint> EdgeGroup<P> {
         EdgeGroup { edges: edges.to_vec(), ball: Ball::around(edges) }
     }
 
-    /// No place of one is nearer than this to a place of the other.
+    /// A lower bound of the distance between points of the two groups.
     pub fn gap_min(&self, other: &EdgeGroup<P>) -> f64 {
         self.ball.gap_min(&other.ball) * P::unit()
     }
 
-    /// May an edge of the bundle and this one share a place?
+    /// Whether an edge of this group may intersect an edge of the other one.
     pub fn may_meet(&self, other: &EdgeGroup<P>) -> bool {
         self.ball.gap_min(&other.ball) <= 0.0
     }
@@ -51,7 +51,7 @@ impl Ball {
             (Some(from), Some(to)) => middle(from.in_space(), to.in_space()),
             _ => [0.0; 3],
         };
-        // A curved edge leaves the straight way between its ends by less than its length.
+        // A curved edge deviates from the straight line between its ends by less than its length.
         let far = |edge: &Segment<P>| {
             let (from, to) = (edge.from.in_space(), edge.to.in_space());
             distance(center, from).max(distance(center, to)) + distance(from, to)
@@ -60,7 +60,7 @@ impl Ball {
         Ball { center, radius: radius * (1.0 + 1e-9) }
     }
 
-    /// Rounding, and places that count as the same though they differ, are on the safe side.
+    /// Allows for rounding, and for points that count as equal although they differ.
     fn gap_min(&self, other: &Ball) -> f64 {
         let large = self.center.iter().chain(&other.center).fold(0.0, |large: f64, c| large.max(c.abs()));
         let slack = 1e-12 * (large + self.radius + other.radius);

@@ -1,11 +1,11 @@
-//! How much of the globe lies left of a ring.
+//! Area of the part of the globe that is left of a ring.
 //!
-//! Promise: the area between great ellipses on the ellipsoid, with some thirteen digits for rings of any size.
+//! Guarantees: the area between great ellipses on the ellipsoid, to about thirteen digits for rings of any size.
 //!
-//! With s the height of a place over the equator's plane (on the unit sphere), the ellipsoid has
-//! A(s) = ∫ ab √(1 + ε s²) ds per radian of longitude between the equator and s. We write
-//! A(s) = A(1) s + D(s). The first part is a sphere's, whose triangles have a closed form. The second is small
-//! and zero at the poles, so along an edge it is integrated with ease, also over a pole:
+//! With s the height of a point over the equatorial plane (on the unit sphere), the ellipsoid has A(s) = ∫ ab √(1 + ε
+//! s²) ds per radian of longitude between the equator and s. It is split into A(s) = A(1) s + D(s). The first term is
+//! that of a sphere, whose triangles have a closed form. The second is small and zero at the poles, so it is easy to
+//! integrate along an edge, also across a pole:
 //!
 //! ```text
 //!   dλ = n dt / (1 − s²)      n: height of the edge's normal, t: angle along the edge
@@ -21,7 +21,7 @@ const EPSILON: f64 = 1.0 / ((1.0 - ellipsoid::FLATTENING) * (1.0 - ellipsoid::FL
 /// ∫ √(1 + ε s²) ds = s + Σ c[k] ε^k s^(2k+1)
 const SERIES: [f64; 6] = [1.0 / 6.0, -1.0 / 40.0, 1.0 / 112.0, -5.0 / 1152.0, 7.0 / 2816.0, -21.0 / 13312.0];
 
-/// Gauss-Legendre for five places: where between −1 and 1, and with which weight.
+/// Gauss-Legendre quadrature with five nodes: position between −1 and 1, and weight.
 const NODES: [(f64, f64); 5] = [
     (-0.906_179_845_938_664, 0.236_926_885_056_189_1),
     (-0.538_469_310_105_683, 0.478_628_670_499_366_5),
@@ -44,13 +44,13 @@ fn terms() -> impl Iterator<Item = (f64, i32)> {
     SERIES.into_iter().zip(1..).map(|(c, k)| (c * EPSILON.powi(k), k))
 }
 
-/// The unit sphere's area left of the ring, summed from triangles that have its first corner in common.
+/// The area on the unit sphere left of the ring: the sum of triangles that share its first corner.
 fn solid_angle(ring: &[GeoPoint]) -> f64 {
     let Some(first) = ring.first().map(|spot| spot.at) else { return 0.0 };
     let sum: f64 = segments(ring).map(|edge| triangle(first, edge.from.at, edge.to.at)).sum();
     let wide = ring.iter().map(|spot| spot.at.minus(first).length()).fold(0.0, f64::max);
     let whole = 4.0 * std::f64::consts::PI;
-    // A ring that only goes forth and back has nothing on its left, however the last digit fell.
+    // A ring that only runs back and forth has nothing on its left, whatever the rounding error.
     if sum.abs() < 1e-15 * wide { 0.0 } else { sum.rem_euclid(whole) }
 }
 

@@ -1,18 +1,18 @@
-//! The boxes around a figure: from a west to an east, from a south to a north.
+//! Bounding boxes of a figure in longitude and latitude.
 //!
-//! Promise: no place of the figure is outside its boxes, not even by a rounding error; and whatever is within
-//! some metres of the figure is inside the widened boxes. Degrees of longitude, and degrees of latitude *on the
-//! sphere*: nobody compares them with a map.
+//! Invariant: no point of the figure is outside its boxes, not even by a rounding error, and everything within the
+//! given distance in metres is inside the widened boxes. Latitudes are those *on the sphere*, not geographic ones:
+//! only boxes of this module are compared with each other.
 //!
 //! ```text
-//!   west 170, east 190     a box over the seam: east goes on counting, never past west + 360
-//!   north 90               a box with a pole has all longitudes
+//!   west 170, east 190     a box across the antimeridian: east continues beyond 180, up to west + 360
+//!   north 90               a box that contains a pole has all longitudes
 //! ```
 
 use super::{GeoPoint, Vector, edge_distance, ellipsoid, plane};
 use crate::figure::{Figure, Polygon, Segment, segments};
 
-/// Far more than rounding, far less than a cell (0.1 millimetres).
+/// Much more than a rounding error, much less than a cell (0.1 millimetres).
 const MARGIN: f64 = 1e-9;
 
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct LonLatBox {
     pub north: f64,
 }
 
-/// One for each point, line and polygon, all wider by a reach in metres.
+/// One box for each point, line and polygon, each widened by a distance in metres.
 pub(crate) fn spans(figure: &Figure<GeoPoint>, reach_metres: f64) -> Vec<LonLatBox> {
     let points = figure.points.iter().map(|&point| LonLatBox::of_chain(&[point]));
     let lines = figure.lines.iter().map(|line| LonLatBox::of_chain(line));
@@ -34,7 +34,7 @@ pub(crate) fn spans(figure: &Figure<GeoPoint>, reach_metres: f64) -> Vec<LonLatB
 impl LonLatBox {
     fn of_polygon(polygon: &Polygon<GeoPoint>) -> LonLatBox {
         let mut span = LonLatBox::of_chain(polygon.outer());
-        // What is around a border without a pole contains both poles or lies in the border's box.
+        // An interior without a pole lies in the boundary's box; one with a pole has all longitudes.
         if polygon.covers(GeoPoint::NORTH_POLE) {
             span = LonLatBox { north: 90.0, ..span.all_around() };
         }
@@ -56,7 +56,7 @@ impl LonLatBox {
             span.east = span.east.max(longitude);
             span.take_latitudes(edge);
             if turn.abs() > 180.0 - 1e-6 {
-                span = span.all_around(); // over a pole: all longitudes meet there
+                span = span.all_around(); // across a pole, where all longitudes meet
             }
         }
         span
@@ -73,7 +73,7 @@ impl LonLatBox {
         LonLatBox { west: -180.0, east: 180.0, ..self }
     }
 
-    /// An edge can reach further north or south than its ends.
+    /// An edge may extend further north or south than its ends.
     fn take_latitudes(&mut self, edge: Segment<GeoPoint>) {
         let mut take = |at: Vector| {
             self.south = self.south.min(latitude(at));
@@ -93,7 +93,7 @@ impl LonLatBox {
         let high = self.south.abs().max(self.north.abs());
         let sideways = (angle.to_radians().sin() / high.to_radians().cos()).asin().to_degrees() + MARGIN;
         let (west, east) = (self.west - sideways, self.east + sideways);
-        // Negated, so that a reach or a sine that is no number makes the box large.
+        // Negated comparisons, so that a NaN distance or sine makes the box large.
         let bounded = angle < 90.0 && north < 90.0 && south > -90.0 && east - west < 360.0;
         let span = LonLatBox { west, east, south: south.max(-90.0), north: north.min(90.0) };
         match bounded {
@@ -104,7 +104,7 @@ impl LonLatBox {
     }
 }
 
-/// The northernmost and southernmost places of an edge's great circle.
+/// The northernmost and southernmost points of an edge's great circle.
 fn tops(edge: Segment<GeoPoint>) -> [Option<Vector>; 2] {
     let top = plane(edge).unit().and_then(|normal| Vector::NORTH.minus(normal.times(normal.z)).unit());
     [top, top.map(|top| top.times(-1.0))]
@@ -114,7 +114,7 @@ fn latitude(at: Vector) -> f64 {
     at.z.atan2(at.x.hypot(at.y)).to_degrees()
 }
 
-/// How far an edge goes east (or west, negative): the short way.
+/// How far an edge goes east (negative: west), by the shorter direction.
 fn turn(from: f64, to: f64) -> f64 {
     (to - from + 540.0).rem_euclid(360.0) - 180.0
 }

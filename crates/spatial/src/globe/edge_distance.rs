@@ -1,19 +1,19 @@
-//! From a place to an edge.
+//! Distance from a point to an edge.
 //!
-//! Promise: on the sphere exact and cheap; on the ellipsoid the nearest place of the edge is searched for, and
-//! the distance found is right to a micrometre or a billionth of itself.
+//! Guarantees: exact and cheap on the sphere; on the ellipsoid the nearest point of the edge is searched for, and the
+//! distance is correct to a micrometre or a billionth of itself.
 
 use super::{GeoPoint, Vector, ellipsoid, plane};
 use crate::figure::Segment;
 
-/// Radians: edges this short, and places this near, are measured without a search.
+/// In radians: shorter edges and nearer points are measured without a search.
 const NEAR: f64 = 0.5;
 
-/// Where the search begins: no stretch of an edge this part of its length has two nearest places.
+/// The number of sections in which the search begins: none of them has two nearest points.
 const STEPS: usize = 8;
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// The square of the chord from a place to the nearest one of an arc, on the unit sphere.
+/// The square of the chord from a point to the nearest point of an arc, on the unit sphere.
 pub fn chord_square(place: Vector, from: Vector, to: Vector) -> f64 {
     if beside(place, from, to)
         && let Some(normal) = from.normal(to).unit()
@@ -26,13 +26,13 @@ pub fn chord_square(place: Vector, from: Vector, to: Vector) -> f64 {
     square(from).min(square(to))
 }
 
-/// Does the perpendicular from the place meet the great circle between the ends?
+/// Whether the perpendicular from the point meets the great circle between the ends.
 pub fn beside(place: Vector, from: Vector, to: Vector) -> bool {
     let (middle, way) = (from.plus(to), to.minus(from));
     place.dot(middle) > 0.0 && place.dot(way).abs() * middle.dot(middle) <= way.dot(way) * place.dot(middle)
 }
 
-/// Metres; once it is clear that they are not below `best`, any number that is not below it either.
+/// In metres; if the distance is not below `best`, any number that is not below `best`.
 pub fn distance(place: GeoPoint, edge: Segment<GeoPoint>, best: f64) -> f64 {
     let from = ellipsoid::distance(place, edge.from);
     if edge.from.at == edge.to.at {
@@ -40,7 +40,7 @@ pub fn distance(place: GeoPoint, edge: Segment<GeoPoint>, best: f64) -> f64 {
     }
     let to = ellipsoid::distance(place, edge.to);
     let nearer = from.min(to);
-    // A way from one end over the nearest place and back to the other end: both ends are at most that far.
+    // By the triangle inequality, no point of the edge is nearer than (from + to − length) / 2.
     if (from + to - angle(edge) * ellipsoid::EQUATOR_METRES) / 2.0 >= nearer.min(best) {
         return nearer;
     }
@@ -53,7 +53,7 @@ fn angle(edge: Segment<GeoPoint>) -> f64 {
     ellipsoid::angle(chord.dot(chord))
 }
 
-/// From where the nearest place is on the sphere to where it is on the ellipsoid, in one step.
+/// One step from the nearest point on the sphere to the nearest point on the ellipsoid.
 fn measure(place: GeoPoint, edge: Segment<GeoPoint>) -> f64 {
     let along = |part: f64| ellipsoid::distance(place, at(edge, part));
     let away = ellipsoid::distance_min(chord_square(place.at, edge.from.at, edge.to.at));
@@ -62,7 +62,7 @@ fn measure(place: GeoPoint, edge: Segment<GeoPoint>) -> f64 {
     along(valley(start, step, along).clamp(0.0, 1.0))
 }
 
-/// For edges on which the sphere is a bad guide: from the best of some places to the best of all.
+/// For edges on which the sphere is a bad approximation: samples the edge, then refines around the best sample.
 pub fn search(place: GeoPoint, edge: Segment<GeoPoint>) -> f64 {
     let along = |part: f64| ellipsoid::distance(place, at(edge, part));
     let step = 1.0 / STEPS as f64;
@@ -72,22 +72,22 @@ pub fn search(place: GeoPoint, edge: Segment<GeoPoint>) -> f64 {
     least.min(narrow((best - step).max(0.0), (best + step).min(1.0), length, along))
 }
 
-/// How far along the edge, as an angle on the sphere, the perpendicular from the place meets it.
+/// The angle along the edge, on the sphere, at which the perpendicular from the point meets it.
 fn foot(place: Vector, edge: Segment<GeoPoint>) -> f64 {
     let from = edge.from.at;
     let ahead = plane(edge).unit().map_or(from, |normal| normal.cross(from));
     place.dot(ahead).atan2(place.dot(from))
 }
 
-/// The lowest place of the parabola through three values. On the ellipsoid the nearest place is within a
-/// hundredth of the distance from where it is on the sphere, and there a distance grows like a parabola.
+/// The minimum of the parabola through three values. On the ellipsoid the nearest point is within a hundredth of the
+/// distance from where it is on the sphere, and there the distance behaves like a parabola.
 fn valley(start: f64, step: f64, value: impl Fn(f64) -> f64) -> f64 {
     let (before, here, after) = (value(start - step), value(start), value(start + step));
     let bend = before - 2.0 * here + after;
     if bend > 0.0 { start + step * ((before - after) / (2.0 * bend)).clamp(-2.0, 2.0) } else { start }
 }
 
-/// The place that is this part of the edge from its beginning.
+/// The point at this fraction of the edge.
 fn at(edge: Segment<GeoPoint>, part: f64) -> GeoPoint {
     let angle = angle(edge);
     let weights = (((1.0 - part) * angle).sin(), (part * angle).sin());
@@ -95,8 +95,8 @@ fn at(edge: Segment<GeoPoint>, part: f64) -> GeoPoint {
     sum.unit().map_or(edge.from, GeoPoint::above)
 }
 
-/// The least value between `low` and `high`, by golden sections. Near its least a distance grows with the square
-/// of the step, so far things need not be searched finely.
+/// The minimum between `low` and `high`, by golden-section search. Near its minimum a distance grows with the square
+/// of the step, so a larger distance needs a coarser search only.
 fn narrow(mut low: f64, mut high: f64, length: f64, value: impl Fn(f64) -> f64) -> f64 {
     let inner = |low: f64, high: f64| (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
     let (mut a, mut b) = inner(low, high);

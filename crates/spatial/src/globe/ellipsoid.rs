@@ -1,4 +1,4 @@
-//! WGS-84, and the sphere it is stretched from.
+//! The WGS-84 ellipsoid, and its mapping to the unit sphere.
 
 use std::cell::OnceCell;
 
@@ -16,7 +16,7 @@ pub fn to_sphere(latitude: f64) -> f64 {
     ((1.0 - FLATTENING) * latitude.to_radians().tan()).atan()
 }
 
-/// The latitude on the ellipsoid, in degrees, of a place on the sphere.
+/// The latitude on the ellipsoid, in degrees, of a point on the sphere.
 pub fn from_sphere(at: Vector) -> f64 {
     at.z.atan2((1.0 - FLATTENING) * at.x.hypot(at.y)).to_degrees()
 }
@@ -28,7 +28,7 @@ pub fn distance(a: GeoPoint, b: GeoPoint) -> f64 {
     WGS84.with(|earth| solve(earth.get_or_init(Geodesic::wgs84)))
 }
 
-/// No way on the ellipsoid is shorter between places whose chord on the sphere has this square.
+/// A lower bound of the distance on the ellipsoid of two points whose chord on the sphere has this square.
 pub fn distance_min(chord_square: f64) -> f64 {
     POLE_METRES * angle(chord_square)
 }

@@ -1,4 +1,4 @@
-//! Against slower ways to the same numbers.
+//! Areas and distances compared with slower computations.
 
 use geographiclib_rs::{Geodesic, PolygonArea, Winding};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn halved(edge: Segment<GeoPoint>, parts: u32) -> Vec<GeoPoint> {
     }
 }
 
-/// Short geodesic edges between many places of the great ellipses.
+/// Splits the great ellipses into short geodesic edges.
 fn area_slowly(ring: &[GeoPoint]) -> f64 {
     let earth = Geodesic::wgs84();
     let mut polygon = PolygonArea::new(&earth, Winding::CounterClockwise);
@@ -38,7 +38,7 @@ fn area_slowly(ring: &[GeoPoint]) -> f64 {
     polygon.compute(true).1
 }
 
-/// A ring of four around a place, turning left.
+/// A ring of four corners around a point, counter-clockwise.
 fn quad() -> impl Strategy<Value = Vec<GeoPoint>> {
     let spokes = [0.1..1.0f64, 0.1..1.0, 0.1..1.0, 0.1..1.0];
     (-150.0..150.0f64, -60.0..60.0f64, 0.01..25.0f64, spokes).prop_map(|(x, y, size, [e, n, w, s])| {

@@ -1,4 +1,4 @@
-//! Vectors in space.
+//! Vectors in three dimensions.
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Vector {
@@ -38,13 +38,13 @@ impl Vector {
         self.dot(self).sqrt()
     }
 
-    /// Of length one; None for a vector without direction.
+    /// Scaled to length one; `None` for the zero vector.
     pub fn unit(self) -> Option<Vector> {
         let length = self.length();
         (length > 0.0).then(|| self.times(1.0 / length))
     }
 
-    /// Twice `self × other`, exact also when the two are close: what they differ in is computed first.
+    /// Twice `self × other`, exact also when the two are close: their difference is computed first.
     pub fn normal(self, other: Vector) -> Vector {
         self.minus(other).cross(self.plus(other))
     }

@@ -1,4 +1,5 @@
-//! Keys back into fields. What a store hands us may be damaged: report it, never panic.
+//! Key decoding: keys back into fields. A store may return damaged bytes: they are reported as an error, never a
+//! panic.
 
 use super::{Result, RowPlacement, Tag, not_a};
 
@@ -56,7 +57,7 @@ pub fn decode_feed(key: &[u8]) -> Result<(u64, u32, u64)> {
     decode(key, Tag::Feed, "feed", |fields| Some((fields.u64()?, fields.u32()?, fields.u64()?)))
 }
 
-/// LSN, seq of a row as they were before rows carried their item's number.
+/// LSN and seq, from the old layout of feed keys without a docnum.
 pub fn decode_feed_v1(key: &[u8]) -> Result<(u64, u32)> {
     decode(key, Tag::Feed, "former feed", |fields| Some((fields.u64()?, fields.u32()?)))
 }
@@ -66,7 +67,7 @@ pub fn decode_log(key: &[u8]) -> Result<(u64, u32, u64)> {
     decode(key, Tag::Log, "log", |fields| Some((fields.u64()?, fields.u32()?, fields.u64()?)))
 }
 
-/// Where a row of a copied keyspace belongs.
+/// Which part of a row of a copied keyspace determines its position in the hash space.
 pub fn belongs(tag: Tag, key: &[u8]) -> Result<RowPlacement> {
     match tag {
         Tag::Doc | Tag::Feed | Tag::Version => Ok(RowPlacement::AsValueSays),
@@ -98,7 +99,7 @@ pub fn decode_version(key: &[u8]) -> Result<(u64, u32, u64)> {
     decode(key, Tag::Version, "version", |fields| Some((fields.u64()?, fields.u32()?, fields.u64()?)))
 }
 
-/// Reads shard and tag, then the fields, and insists that nothing is left.
+/// Reads shard and tag, then the fields, and requires that no bytes are left.
 fn decode<'a, T>(key: &'a [u8], tag: Tag, what: &str, read: impl FnOnce(&mut KeyReader<'a>) -> Option<T>) -> Result<T> {
     let mut fields = KeyReader { rest: key };
     let all = || {

@@ -1,11 +1,11 @@
-//! Bytes as drawn, order as promised, damage reported.
+//! Keys have the documented bytes and order; damaged keys are reported.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
 
-/// Compares with hex in which blanks are free.
+/// Compares with hex; spaces are ignored.
 #[track_caller]
 fn check_key(key: Bytes, want: &str) {
     let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -107,7 +107,7 @@ fn damaged_keys_are_reported() {
     assert!(shard_of(&good[..7]).is_err());
 }
 
-/// EPKs that meet the escapes often.
+/// EPKs that often contain bytes near the escapes.
 fn epk() -> impl Strategy<Value = Vec<u8>> {
     vec(prop_oneof![Just(0u8), Just(1), Just(0xFE), Just(0xFF), any::<u8>()], 0..20)
 }

@@ -1,8 +1,10 @@
-//! Keeping whole states, and going back to one: hard links to the same files.
+//! Checkpoints of the RocksDB store: hard links to its table files.
 //!
-//! Promise: RocksDB's files never change once they are written, so a state is kept and revived by giving its files another name
-//! each; only the manifest is copied. Two stores of one directory are never confused: each has a directory of its own, and
-//! LIVE is replaced in one step.
+//! RocksDB's table files never change once they are written, so taking or opening a checkpoint gives each of them
+//! another name; only the manifest is copied.
+//!
+//! Invariant: two stores of one data directory are never confused: each has a subdirectory of its own, and LIVE, which
+//! names the current one, is replaced atomically.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -63,14 +65,14 @@ impl RocksStore {
 }
 
 impl OpenDb {
-    /// What is still in memory is flushed first: a state has no log to be replayed.
+    /// Memory is flushed to table files first: a checkpoint has no log to replay.
     fn checkpoint(&self, to: &std::path::Path) -> Result<()> {
         let made = Checkpoint::new(&self.db).and_then(|checkpoint| checkpoint.create_checkpoint(to));
         made.map_err(|error| Error::unavailable(format!("the snapshot cannot be taken: {error}")))
     }
 }
 
-/// What is left when the database is closed.
+/// Deletes the files of a retired store when the database is closed.
 pub struct CloseCleanup {
     pub home: StoreDir,
     doomed: AtomicBool,

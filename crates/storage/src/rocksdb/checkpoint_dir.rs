@@ -1,13 +1,14 @@
-//! Where states are kept.
+//! The directory of checkpoints.
 //!
 //! ```text
 //! <dir>/snapshots/7/store/   RocksDB's files, linked
 //! <dir>/snapshots/7/KEPT     when it was taken, and its name: "1700000000000\nbefore the migration"
 //! ```
 //!
-//! Promise: an entry counts while it has its KEPT, which comes last and goes first; whatever a crash leaves without one is thrown
-//! away. Of two with one name the later counts, so that replacing one has no moment without. One that cannot be read is left out and
-//! left alone: the account does not depend on it, and somebody may mend it. Names are text, never file names.
+//! Invariant: an entry is valid while its KEPT file exists, which is written last and deleted first; an entry that a
+//! crash leaves without one is deleted at the next start. Of two entries with one name the later is valid, so that
+//! there is always one while it is replaced. An entry that cannot be read is skipped and not deleted: the account
+//! does not depend on it, and an operator may repair it. Names are text, never file names.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -28,7 +29,7 @@ struct CheckpointEntry {
     kept: CheckpointInfo,
 }
 
-/// What is on the shelf.
+/// The entries of the directory.
 #[derive(Default)]
 struct CheckpointScan {
     entries: Vec<CheckpointEntry>,
@@ -41,7 +42,7 @@ impl CheckpointScan {
     }
 }
 
-/// RocksDB writes these anew.
+/// RocksDB writes these files itself when a store is opened.
 const LEFT_OUT: [&str; 3] = ["LOCK", "LOG", "OPTIONS"];
 
 impl CheckpointDir {
@@ -64,7 +65,7 @@ impl CheckpointDir {
             kept.and_then(|()| size_bytes(&dir.join("store"))).map_err(|error| self.failed(error))
         });
         if made.is_err() {
-            let _ = fs::remove_dir_all(&dir); // the next start looks again
+            let _ = fs::remove_dir_all(&dir); // if this fails, the next start removes it
         }
         let bytes = made?;
         former.iter().filter(|entry| entry.kept.name == name).try_for_each(|entry| self.take_down(entry.number))?;
@@ -85,26 +86,26 @@ impl CheckpointDir {
         Ok(found.is_some())
     }
 
-    /// Gives the files of a state a second home. False if there is no such state.
+    /// Links the files of a checkpoint into `target`. False if there is no such checkpoint.
     pub fn link(&self, name: &str, home: &Path) -> Result<bool> {
         let Some(number) = self.find(name)? else { return Ok(false) };
         let from = self.at(number).join("store");
-        // Opening the store writes its manifest anew, and syncs that and the directory.
+        // Opening the store rewrites its manifest, and syncs it and the directory.
         let linked = make(home).and_then(|()| {
             fs::read_dir(&from)?.try_for_each(|file| link(&from, home, &file?.file_name().to_string_lossy()))
         });
         if linked.is_err() {
-            let _ = fs::remove_dir_all(home); // the next start looks again
+            let _ = fs::remove_dir_all(home); // if this fails, the next start removes it
         }
         linked.map(|()| true).map_err(|error| self.failed(error))
     }
 
-    /// Throws away what a crash left.
+    /// Removes what a crash left.
     pub fn sweep(&self) -> Result<()> {
         let found = self.found()?;
         for name in entries(&self.dir)? {
             if !name.parse().is_ok_and(|number| found.is_to_stay(number)) {
-                let _ = fs::remove_dir_all(self.dir.join(name)); // not there is as good
+                let _ = fs::remove_dir_all(self.dir.join(name)); // it may not exist
             }
         }
         Ok(())
@@ -122,7 +123,7 @@ impl CheckpointDir {
         Ok(entries(&self.dir)?.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// Those that count, and those that nobody can tell.
+    /// The valid entries, and those that cannot be read.
     fn found(&self) -> Result<CheckpointScan> {
         let mut numbers = self.numbers()?;
         numbers.sort_unstable_by(|a, b| b.cmp(a));
@@ -135,7 +136,7 @@ impl CheckpointDir {
                 Ok(_) => {}
                 Err(error) => {
                     let dir = self.at(number);
-                    tracing::warn!(%error, dir = %dir.display(), "a snapshot cannot be read and is left out");
+                    tracing::warn!(%error, dir = %dir.display(), "skipping a checkpoint that cannot be read");
                     found.unreadable.push(number);
                 }
             }
@@ -165,7 +166,7 @@ impl CheckpointDir {
     }
 }
 
-/// Tables never change, so that one file may have two names; RocksDB writes on in some of the others.
+/// Table files never change, so they are linked; RocksDB appends to some of the others, so these are copied.
 fn link(from: &Path, to: &Path, name: &str) -> io::Result<()> {
     if LEFT_OUT.iter().any(|left_out| name.starts_with(left_out)) {
         return Ok(());
@@ -176,7 +177,8 @@ fn link(from: &Path, to: &Path, name: &str) -> io::Result<()> {
         return Ok(());
     }
     fs::copy(&old, &new)?;
-    // Where a file system knows no links; other files are small, and are written anew when the store is opened.
+    // A table is copied on a file system without links. The other files are small and rewritten when the store is
+    // opened.
     if is_table { File::open(&new)?.sync_all() } else { Ok(()) }
 }
 

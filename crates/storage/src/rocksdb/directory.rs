@@ -1,15 +1,16 @@
-//! What the data directory looks like.
+//! Layout of the data directory.
 //!
 //! ```text
-//! <dir>/FORMAT        the version of our layout, "3\n": synced before the first data that an older Pleiad would not know
-//! <dir>/LIVE          which store counts, "2\n"; without it, the one that has no number
-//! <dir>/store-2/      RocksDB's files, its LOCK among them; other stores are left from before, and are thrown away
-//! <dir>/ingest-2/     files on their way into the store; what a crash left here is thrown away
-//! <dir>/snapshots/7/  a state that was kept: `shelf`
+//! <dir>/FORMAT        format version, "3\n": synced before the first data that an older Pleiad would not understand
+//! <dir>/LIVE          number of the current store, "2\n"; without this file, the store without a number
+//! <dir>/store-2/      RocksDB's files with its LOCK; stores with other numbers are leftovers and are deleted
+//! <dir>/ingest-2/     files that are about to be ingested; leftovers of a crash are deleted
+//! <dir>/snapshots/7/  a checkpoint, see `checkpoint_dir`
 //! ```
 //!
-//! Promise: a directory of an older Pleiad becomes ours, and the older one will not open it again. One of a newer
-//! Pleiad, or one in use, is refused with a sentence that says so, and is left as it was. Other files in the directory are nobody's business.
+//! Guarantees: a directory of an older Pleiad is upgraded, and the older one will not open it again. A directory of a
+//! newer Pleiad, or one in use, is rejected with an error that says so, and is not changed. Other files in the
+//! directory are ignored.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -17,17 +18,18 @@ use std::path::{Path, PathBuf};
 
 use pleiad_model::{Error, Result};
 
-/// Raised when bytes on disk change their meaning. What is older is understood: the layers above rewrite what they need.
+/// Incremented when bytes on disk change their meaning. Older formats are understood: the layers above rewrite the
+/// rows that they need.
 ///
-/// 2: feed rows carry their item's number and effective key. 3: LIVE says which store counts.
+/// 2: feed rows carry their item's docnum and effective key. 3: LIVE names the current store.
 const FORMAT: u32 = 3;
 const FORMAT_OLDEST: u32 = 1;
 
-/// Where one store lives in its data directory.
+/// The location of one store in the data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreDir {
     pub dir: PathBuf,
-    /// 0 is the first one.
+    /// 0 is the first store.
     pub number: u64,
 }
 
@@ -40,13 +42,13 @@ impl StoreDir {
         self.dir.join(numbered("ingest", self.number))
     }
 
-    /// A home that nobody has or had in this directory.
+    /// A location that no store has or had in this directory.
     pub fn next(&self) -> Result<StoreDir> {
         let taken = entries(&self.dir)?.iter().filter_map(|name| number_of(name)).max().unwrap_or(0);
         Ok(StoreDir { dir: self.dir.clone(), number: taken.max(self.number) + 1 })
     }
 
-    /// From here on this is the store that counts. If that fails the one before does: it goes on, and this one will be cleared.
+    /// Makes this the current store. If that fails, the former one stays current, and this one will be deleted.
     pub fn declare_live(&self) -> Result<()> {
         self.declare_live_by(write_whole)
     }
@@ -56,20 +58,20 @@ impl StoreDir {
         let named = |number: u64| format!("{number}\n");
         let written = sync(&self.files()).and_then(|()| write(&self.dir, "LIVE", &named(self.number)));
         if written.is_err() && live(&self.dir)? != before {
-            // The name was there before the disk refused to keep it for certain.
+            // LIVE was renamed, but the disk failed to sync the directory.
             write_whole(&self.dir, "LIVE", &named(before)).map_err(|error| cannot_use(&self.dir, error))?;
         }
         written.map_err(|error| cannot_use(&self.dir, error))
     }
 
-    /// Nothing of this store is left. What cannot be removed goes at the next start.
+    /// Deletes all files of this store. What cannot be deleted now is deleted at the next start.
     pub fn clear(&self) {
         for gone in [self.files(), self.ingest()] {
-            let _ = fs::remove_dir_all(gone); // not there is as good
+            let _ = fs::remove_dir_all(gone); // it may not exist
         }
     }
 
-    /// Throws away what a crash left of other stores. By now nobody else can have the directory open.
+    /// Deletes what a crash left of other stores. At this point no other process can have the directory open.
     pub fn sweep(&self) -> Result<()> {
         if live(&self.dir)? != self.number {
             let dir = self.dir.display();
@@ -85,7 +87,7 @@ fn numbered(what: &str, number: u64) -> String {
     if number == 0 { what.to_owned() } else { format!("{what}-{number}") }
 }
 
-/// The number of the store that an entry of the directory belongs to, if it belongs to one.
+/// The number of the store that a directory entry belongs to, if it belongs to a store.
 fn number_of(entry: &str) -> Option<u64> {
     match entry.strip_prefix("store").or_else(|| entry.strip_prefix("ingest"))? {
         "" => Some(0),
@@ -93,7 +95,7 @@ fn number_of(entry: &str) -> Option<u64> {
     }
 }
 
-/// The names in a directory; one that is not there has none.
+/// The names in a directory; none if it does not exist.
 pub fn entries(dir: &Path) -> Result<Vec<String>> {
     let found = match fs::read_dir(dir) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -103,7 +105,7 @@ pub fn entries(dir: &Path) -> Result<Vec<String>> {
     Ok(found.iter().filter_map(|entry| entry.file_name().into_string().ok()).collect())
 }
 
-/// Makes the directory ours and says where RocksDB lives.
+/// Creates the directory or checks its format, and returns the location of the current store.
 pub fn prepare(dir: &Path) -> Result<StoreDir> {
     make(dir).map_err(|error| cannot_use(dir, error))?;
     let home = StoreDir { dir: dir.to_owned(), number: live(dir)? };
@@ -120,7 +122,7 @@ pub fn prepare(dir: &Path) -> Result<StoreDir> {
     Ok(home)
 }
 
-/// The number of the store that counts.
+/// The number of the current store.
 fn live(dir: &Path) -> Result<u64> {
     match fs::read_to_string(dir.join("LIVE")) {
         Ok(text) => text.trim().parse().map_err(|_| {
@@ -131,7 +133,7 @@ fn live(dir: &Path) -> Result<u64> {
     }
 }
 
-/// Makes an older directory one of this version; by now nobody else can have it open.
+/// Upgrades an older directory to this version; at this point no other process can have it open.
 pub fn adopt(dir: &Path) -> Result<()> {
     match fs::read_to_string(dir.join("FORMAT")) {
         Ok(text) if text.trim() == FORMAT.to_string() => Ok(()),
@@ -139,8 +141,8 @@ pub fn adopt(dir: &Path) -> Result<()> {
     }
 }
 
-/// A directory is there for certain only when the one above it was synced; RocksDB syncs what is
-/// below `store`. Data is its owner's business: what we make, nobody else can look into.
+/// A new directory is durable only after its parent was synced; RocksDB syncs what is below `store`. The mode is
+/// 0700: other users cannot read the data.
 pub fn make(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         return Ok(());
@@ -167,7 +169,7 @@ fn check(dir: &Path, text: &str) -> Result<()> {
     }
 }
 
-/// No FORMAT: a new directory, unless there is data that cannot be younger than its FORMAT.
+/// There is no FORMAT file: the directory is new, unless it has data, which is never written before FORMAT.
 fn found(dir: &Path, home: &Path) -> Result<()> {
     if home.join("CURRENT").exists() {
         let dir = dir.display();
@@ -182,7 +184,8 @@ fn write_format(dir: &Path) -> io::Result<()> {
     write_whole(dir, "FORMAT", &format!("{FORMAT}\n"))
 }
 
-/// Whole or not at all: a crash leaves FORMAT.new behind at worst, which the next start writes over.
+/// Writes the file atomically: after a crash there is at worst a leftover `.new` file, which the next start
+/// overwrites.
 pub fn write_whole(dir: &Path, name: &str, text: &str) -> io::Result<()> {
     let draft = dir.join(format!("{name}.new"));
     let mut file = File::create(&draft)?;
@@ -192,14 +195,14 @@ pub fn write_whole(dir: &Path, name: &str, text: &str) -> io::Result<()> {
     sync(dir)
 }
 
-/// The names in a directory survive a power cut.
+/// Makes the names in a directory survive a power failure.
 pub fn sync(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
 pub fn cannot_open(dir: &Path, error: rocksdb::Error) -> Error {
     let text = error.as_ref();
-    // The first is another process, the second this one.
+    // The first text is for a lock of another process, the second for one of this process.
     if text.contains("While lock file") || text.contains("lock hold by current process") {
         return Error::unavailable(format!(
             "another Pleiad uses this directory: {}; stop it, or choose another directory",

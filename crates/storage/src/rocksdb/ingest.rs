@@ -1,7 +1,8 @@
-//! Rows that come as files.
+//! Ingestion of rows as SST files.
 //!
-//! Promise: a file is written whole, then moved among RocksDB's own, which makes it durable; it lies at the bottom of the
-//! store from the beginning and is not rewritten. A failure leaves the store as it was and does not poison it.
+//! Guarantees: a file is written completely, then moved among RocksDB's own files, which makes it durable; it enters
+//! at the bottom level of the tree and is not rewritten. A failed ingest leaves the store as it was and does not
+//! poison it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -21,7 +22,7 @@ pub struct SstIngester {
 }
 
 impl SstIngester {
-    /// Nobody else has the directory open by now.
+    /// At this point no other process has the directory open.
     pub fn new(dir: PathBuf, options: Options) -> Result<SstIngester> {
         match fs::remove_dir_all(&dir) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot_use(&dir, error)),
@@ -37,7 +38,7 @@ impl SstIngester {
         let path = self.dir.join(format!("{:06}.sst", self.next.fetch_add(1, Ordering::Relaxed)));
         let taken = self.write(&path, rows).and_then(|()| take(db, &path));
         if taken.is_err() {
-            let _ = fs::remove_file(&path); // the next start looks again
+            let _ = fs::remove_file(&path); // if this fails, the next start removes it
         }
         taken
     }

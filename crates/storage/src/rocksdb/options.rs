@@ -1,7 +1,7 @@
-//! What RocksDB is told, and why.
+//! RocksDB settings, and the reasons for them.
 //!
-//! Promise: an idle store costs no CPU and next to no memory, a start costs a handful of small files,
-//! and no acknowledged write depends on a default we did not choose.
+//! Guarantees: an idle store costs no CPU and next to no memory, a start reads a handful of small files, and no
+//! acknowledged write depends on a default that is not chosen here.
 
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, BottommostLevelCompaction, Cache, CompactOptions, DBCompressionType,
@@ -10,18 +10,18 @@ use rocksdb::{
 
 use crate::store::Durability;
 
-/// What a deployment may want to choose.
+/// The settings that a deployment may choose.
 #[derive(Clone, Debug)]
 pub struct RocksOptions {
-    /// Blocks of files kept uncompressed, their indexes and filters included. Filled as it is used.
+    /// Uncompressed blocks of files, including index and filter blocks. Filled on use.
     pub block_cache_bytes: usize,
-    /// Whole items and ids that were read lately. Filled as it is used.
+    /// Whole rows of items and ids that were read recently. Filled on use.
     pub row_cache_bytes: usize,
-    /// One write buffer; there are up to three while the disk is behind. Filled as it is used.
+    /// Size of one write buffer; there are up to three while flushing lags behind. Filled on use.
     pub write_buffer_bytes: usize,
-    /// Threads that flush and compact. They sleep while there is nothing to do.
+    /// Threads that flush and compact. They sleep while there is no work.
     pub background_jobs: i32,
-    /// Files held open. A file is up to 64 MB; the rest of the process needs descriptors too.
+    /// Open files. A file is up to 64 MB; the rest of the process needs file descriptors too.
     pub open_files_max: i32,
 }
 
@@ -37,7 +37,7 @@ impl Default for RocksOptions {
     }
 }
 
-/// Stores of one directory share it: files that a kept state has in common with another are cached once.
+/// Shared by the stores of one directory: files that a store has in common with a checkpoint are cached once.
 pub fn block_cache(chosen: &RocksOptions) -> Cache {
     Cache::new_hyper_clock_cache(chosen.block_cache_bytes, 0)
 }
@@ -54,28 +54,28 @@ pub fn engine(chosen: &RocksOptions, blocks: &Cache) -> Options {
     options
 }
 
-/// After a crash the log ends in bytes that were on their way: a record cut short, or pages of one that
-/// reached the disk out of order. Nobody was told that those writes succeeded. "Point in time" replays
-/// up to the first record that is not whole and opens; everything acknowledged as synced lies before it,
-/// since we acknowledge nothing behind a failed sync. The alternatives serve us worse: "absolute
-/// consistency" refuses to open after any crash during a write, "tolerate corrupted tail" forgives a short
-/// record but not a torn page, "skip" would replay what came after a hole. A log file that should be
-/// there in full and is not (deleted, truncated by hand) is found by comparing with the manifest.
+/// After a crash the log ends in bytes that were being written: a truncated record, or pages of one that reached the
+/// disk out of order. No client got an acknowledgement for those writes. "Point in time" replays up to the first
+/// incomplete record and opens; everything acknowledged as synced comes before it, since no write is acknowledged
+/// after a failed sync. The alternatives are worse: "absolute consistency" does not open after any crash during a
+/// write, "tolerate corrupted tail" accepts a truncated record but not a torn page, "skip" would replay what came
+/// after a hole. A log file that should be complete and is not (deleted, truncated by hand) is detected by comparing
+/// with the manifest.
 fn recovery(options: &mut Options) {
     options.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
     options.set_track_and_verify_wals_in_manifest(true);
-    options.set_manual_wal_flush(false); // a returned write is with the operating system
+    options.set_manual_wal_flush(false); // a write that returned has reached the operating system
     options.set_skip_stats_update_on_db_open(true); // it would read a block of every file
     options.set_max_manifest_file_size(4 << 20); // replayed at every start
 }
 
-/// Levelled, so that reads meet few files. LZ4 for what is rewritten soon, Zstandard for the bottom, where
-/// nine tenths of the bytes stay.
+/// Leveled compaction, so that reads search few files. LZ4 for what is rewritten soon, Zstandard for the bottom
+/// level, which holds nine tenths of the bytes.
 fn levels(options: &mut Options, chosen: &RocksOptions) {
     options.set_write_buffer_size(chosen.write_buffer_bytes);
     options.set_max_write_buffer_number(3);
-    // A look-up that the write buffer cannot answer should not search it: most are for older rows, or
-    // ask whether a new id is taken.
+    // A lookup of a key that is not in the write buffer should not search it: most lookups are for older rows, or
+    // check whether a new id is free.
     options.set_memtable_prefix_bloom_ratio(0.02);
     options.set_memtable_whole_key_filtering(true);
     options.set_level_compaction_dynamic_level_bytes(true);
@@ -83,31 +83,31 @@ fn levels(options: &mut Options, chosen: &RocksOptions) {
     options.set_max_bytes_for_level_base(256 << 20);
     options.set_compression_type(DBCompressionType::Lz4);
     options.set_bottommost_compression_type(DBCompressionType::Zstd);
-    options.set_bytes_per_sync(1 << 20); // flushes reach the disk evenly and leave it to the log's syncs
-    // Feeds and expiries are queues: written at one end, deleted at the other. Without this a reader at
-    // the old end steps over every tombstone until compaction happens to come by.
+    options.set_bytes_per_sync(1 << 20); // flushes reach the disk evenly and do not delay the log's syncs
+    // Feed and TTL rows are queues: written at one end, deleted at the other. Without this setting a reader at the
+    // old end steps over every tombstone until a compaction happens to remove them.
     options.add_compact_on_deletion_collector_factory(4096, 1024, 0.5);
 }
 
-/// Nothing ticks: no statistics on a timer, a log of warnings only, in two small files.
+/// No periodic work: no statistics on a timer. The log has warnings only, in two small files.
 fn quiet(options: &mut Options) {
     options.set_stats_dump_period_sec(0);
     options.set_stats_persist_period_sec(0);
     options.set_log_level(LogLevel::Warn);
     options.set_keep_log_file_num(2);
     options.set_max_log_file_size(1 << 20);
-    // Obsolete files are deleted in the background, not by the request that let go of them last.
+    // Obsolete files are deleted in the background, not by the request that releases them last.
     options.set_avoid_unnecessary_blocking_io(true);
 }
 
-/// Filters and indexes are cut into blocks and cached like data, so that the cache's size is the whole
-/// price: a large store in a small cache keeps the parts it uses. Inserting asks first whether the id is
-/// taken, so filters answer "no" most of the time and the bottom level keeps its own.
+/// Filters and indexes are partitioned into blocks and cached like data, so that the cache's size bounds their
+/// memory: a large store with a small cache holds the parts it uses. An insert first checks whether the id is free,
+/// so most filter lookups are for absent keys; therefore the bottom level has filters too.
 fn table(blocks: &Cache) -> BlockBasedOptions {
     let mut table = BlockBasedOptions::default();
     table.set_block_cache(blocks);
     table.set_block_size(8 * 1024);
-    table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash); // a get finds its row without a search
+    table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash); // a get needs no binary search
     table.set_data_block_hash_ratio(0.75);
     table.set_bloom_filter(10.0, false);
     table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
@@ -119,7 +119,7 @@ fn table(blocks: &Cache) -> BlockBasedOptions {
     table
 }
 
-/// Reads that never touch the disk.
+/// For reads that never access the disk.
 pub fn read_at_hand() -> ReadOptions {
     let mut options = ReadOptions::default();
     options.set_read_tier(ReadTier::BlockCache);
@@ -132,14 +132,14 @@ pub fn write(durability: Durability) -> WriteOptions {
     options
 }
 
-/// A write that would rather fail, having done nothing, than wait for a flush.
+/// A write that fails, with nothing done, instead of waiting for a flush.
 pub fn write_at_once() -> WriteOptions {
     let mut options = write(Durability::Written);
     options.set_no_slowdown(true);
     options
 }
 
-/// A compaction that gives space back: down to the last level, beside the ordinary ones.
+/// A compaction that frees disk space: down to the last level, in parallel with the automatic ones.
 pub fn compact() -> CompactOptions {
     let mut options = CompactOptions::default();
     options.set_exclusive_manual_compaction(false);

@@ -1,17 +1,17 @@
-//! Rows that were read lately, whole, in front of RocksDB.
+//! Row cache: recently read rows, whole, in front of RocksDB.
 //!
-//! A point read is two look-ups, of an id and of an item, and a query begins with a look at the state of its partitions; each costs
-//! RocksDB a search of its write buffer and of a block. Here each costs a hash. Only those three kinds of rows are kept: nothing
-//! else is looked up one by one and often.
+//! A point read is two lookups, of an id and of an item, and a query begins by reading the shard state of its
+//! partitions; each lookup costs RocksDB a search of its write buffer and of a block. Here it costs a hash lookup.
+//! Only those three kinds of rows are cached: no others are looked up one by one and often.
 //!
-//! Promise: a look-up that begins after a commit returned never sees what was there before it, no one sees new and
-//! then old, and a snapshot sees what it would see in RocksDB. Commits are counted when they end. A row is kept only if no commit of its
-//! stripe has ended since its reader looked at the count and none is at work there, and it is shown only to snapshots that were
-//! taken after the last commit of its stripe.
+//! Invariant: a lookup that begins after a commit returned never gets a row from before the commit, no reader sees a
+//! new row and then the old one, and a snapshot gets the row that it would read from RocksDB. Commits are counted
+//! when they end. A row is cached only if no commit in its stripe has ended since its reader noted the count and none
+//! is running there, and it is returned only to snapshots that were taken after the last commit in its stripe.
 //!
 //! ```text
-//! reader   moment: 4 ── get: old ─────────────────────────── keep? stripe changed at 5: no
-//! commit        └─ begin: take the row out ── write new ── end: moment := 5, stripe changed at 5
+//! reader   commit_seq: 4 ── get: old ─────────────────────────── insert? stripe changed at 5: no
+//! commit        └─ begin: remove the row ── write new ── end: commits := 5, stripe changed at 5
 //! ```
 
 use std::sync::Arc;
@@ -24,40 +24,40 @@ use quick_cache::sync::Cache;
 
 use crate::keyspace::Tag;
 
-/// Rows share stripes; sharing one costs a row that is not kept, never a wrong one.
+/// Rows share stripes; a collision may prevent a row from being cached, but never returns a wrong row.
 const STRIPES: usize = 1024;
-/// Larger rows would push out many that are asked for more often.
+/// Larger rows would evict many that are read more often.
 const VALUE_BYTES_MAX: usize = 16 * 1024;
-/// What a kept row costs beside its bytes.
+/// Memory that a cached row takes in addition to its bytes.
 const OVERHEAD_BYTES: u64 = 96;
 
 pub struct RowCache {
     kept: Cache<Bytes, CachedRow, CachedBytes>,
     stripes: Box<[Mutex<Stripe>]>,
-    /// How many commits have ended.
+    /// The number of commits that have ended.
     moment: AtomicU64,
 }
 
 #[derive(Clone)]
 struct CachedRow {
     value: Bytes,
-    /// It is the row's value for whoever looked at the count then or later.
+    /// The value is valid for readers that noted this count or a later one.
     since: CommitSeq,
 }
 
 #[derive(Default)]
 struct Stripe {
-    /// When the last commit that changed a row here ended.
+    /// The count at the end of the last commit that changed a row here.
     changed: CommitSeq,
     /// Commits that are changing rows here now.
     writers: u32,
 }
 
-/// How many commits had ended when a reader began: all of them are in what it reads.
+/// The number of commits that had ended when a reader began: it sees all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CommitSeq(u64);
 
-/// Rows that a commit is changing. They are not kept again before this is dropped, however that comes about.
+/// The rows that a commit is changing. They are not cached again before the guard is dropped, however that happens.
 pub struct InvalidationGuard {
     rows: Arc<RowCache>,
     stripes: Vec<usize>,
@@ -69,32 +69,33 @@ impl RowCache {
         RowCache { kept, stripes: (0..STRIPES).map(|_| Mutex::default()).collect(), moment: AtomicU64::new(0) }
     }
 
-    /// Whether rows of this kind are kept at all.
+    /// Whether rows of this kind are cached at all.
     pub fn keeps(key: &[u8]) -> bool {
         key.get(8).is_some_and(|tag| [Tag::Doc, Tag::Id, Tag::State].iter().any(|kept| *tag == *kept as u8))
     }
 
-    /// Whether this row would be kept.
+    /// Whether this row may be cached.
     pub fn keeps_row(key: &[u8], value: &[u8]) -> bool {
         RowCache::keeps(key) && value.len() <= VALUE_BYTES_MAX
     }
 
-    /// The row as it is now.
+    /// The current row.
     pub fn get(&self, key: &[u8]) -> Option<Bytes> {
         self.kept.get(key).map(|kept| kept.value)
     }
 
-    /// The row as a snapshot has it that was taken after `moment`.
+    /// The row as in a snapshot that was taken after `seq`.
     pub fn get_at(&self, key: &[u8], moment: CommitSeq) -> Option<Bytes> {
         self.kept.get(key).filter(|kept| kept.since <= moment).map(|kept| kept.value)
     }
 
-    /// To be asked before RocksDB is.
+    /// A reader must call this before it reads from RocksDB.
     pub fn moment(&self) -> CommitSeq {
         CommitSeq(self.moment.load(Ordering::Acquire))
     }
 
-    /// Keeps what was read after `moment`, now or in a snapshot, unless a commit came in between.
+    /// Caches a row that was read after `seq`, from the store or a snapshot, unless a commit has changed its stripe
+    /// since.
     pub fn keep(&self, key: &[u8], value: &Bytes, moment: CommitSeq) {
         if value.len() > VALUE_BYTES_MAX {
             return;
@@ -106,7 +107,7 @@ impl RowCache {
         }
     }
 
-    /// A commit is about to change these rows.
+    /// Called before a commit changes these rows.
     pub fn change<'a>(self: &Arc<Self>, keys: impl Iterator<Item = &'a [u8]>) -> InvalidationGuard {
         let mut stripes = Vec::new();
         for key in keys.filter(|key| RowCache::keeps(key)) {
@@ -119,7 +120,7 @@ impl RowCache {
         InvalidationGuard { rows: self.clone(), stripes }
     }
 
-    /// Who knows which rows are about to change.
+    /// For a commit whose rows are unknown: a range delete.
     pub fn change_all(self: &Arc<Self>) -> InvalidationGuard {
         (0..STRIPES).for_each(|at| self.stripe(at).writers += 1);
         self.kept.clear();
@@ -142,7 +143,7 @@ impl Drop for InvalidationGuard {
     }
 }
 
-/// The end of a key is where keys differ: an item's number, or a hash.
+/// Keys differ at their end: a docnum, or a hash.
 fn stripe_of(key: &[u8]) -> usize {
     let end = key.last_chunk::<2>().map_or(0, |end| u16::from_be_bytes(*end));
     usize::from(end) % STRIPES

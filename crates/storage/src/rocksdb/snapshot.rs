@@ -1,7 +1,7 @@
-//! One moment of the embedded store.
+//! Snapshot of the RocksDB store.
 //!
-//! Promise: it shows the same bytes for as long as it lives, and keeps the database open that long.
-//! It is cheap to take and costs space only for what was overwritten since.
+//! Guarantees: a snapshot returns the same bytes for as long as it exists, and keeps the database open that long. It
+//! is cheap to take and costs disk space only for what was overwritten since.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use super::{OpenDb, get_at_hand, get_many, look_up, on_thread, options, unreadab
 use crate::patience::{is_at_hand, not_at_hand};
 use crate::store::{Chunk, Direction, Limit, Snapshot, VisitPair, VisitValue};
 
-/// Longer scans go straight to a thread: even from the cache they take longer than the switch.
+/// Longer scans go directly to a blocking thread: even from the cache they take longer than the switch.
 const INLINE_ROWS_MAX: usize = 64;
-/// The same for work that is given up rather than moved.
+/// The same limit for work that is tried without blocking.
 const AT_HAND_ROWS_MAX: usize = 1024;
-/// Deleted keys that a scan steps over before it is no longer a short one.
+/// Deleted keys that an inline scan steps over before it gives up.
 const INLINE_SKIPS_MAX: u64 = 256;
-/// A scan that may read as much as this reads its files ahead, in pieces of up to `READAHEAD_BYTES_MAX`: RocksDB's
-/// own readahead begins with the third block of a file and at 8 KB, and every chunk would begin there again.
+/// A scan that may read this much reads its files ahead, in pieces of up to `READAHEAD_BYTES_MAX`: RocksDB's own
+/// readahead begins with the third block of a file and at 8 KB, and would begin there again for every chunk.
 const READAHEAD_FROM_BYTES: usize = 256 << 10;
 const READAHEAD_BYTES_MAX: usize = 2 << 20;
 
-/// As many as RocksDB looks up in one go.
+/// The number of keys that RocksDB looks up in one batch.
 const LOOKED_UP_TOGETHER: usize = 32;
 
 #[derive(Clone)]
@@ -35,7 +35,7 @@ pub struct RocksSnapshot {
 }
 
 self_cell! {
-    /// A snapshot together with the engine it borrows from.
+    /// A snapshot together with the open database that it borrows from.
     struct OwnedSnapshot {
         owner: Arc<OpenDb>,
         #[covariant]
@@ -47,7 +47,7 @@ struct SnapshotRef<'a> {
     at_hand: ReadOptions,
     anywhere: ReadOptions,
     snapshot: rocksdb::Snapshot<'a>,
-    /// For the rows that are kept in front of RocksDB.
+    /// For lookups in the row cache.
     counted: Counted,
 }
 
@@ -71,7 +71,7 @@ impl RocksSnapshot {
 
 impl<'a> SnapshotRef<'a> {
     fn take(engine: &'a Arc<OpenDb>) -> Self {
-        let counted = engine.rows.moment(); // before the snapshot
+        let counted = engine.rows.moment(); // must be read before the snapshot is taken
         let snapshot = engine.db.snapshot();
         let (mut at_hand, mut anywhere) = (options::read_at_hand(), ReadOptions::default());
         at_hand.set_snapshot(&snapshot);
@@ -81,7 +81,8 @@ impl<'a> SnapshotRef<'a> {
 }
 
 impl SnapshotRef<'_> {
-    /// Shows rows in the order of their keys; tells whether more are wanted. Those that were not kept are from now on.
+    /// Calls `visit` for the rows of the keys, in order; returns false if it stopped. Rows that were not cached
+    /// become so.
     fn show(&self, engine: &OpenDb, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
         if is_at_hand() {
             return self.show_at_hand(engine, keys, visit);
@@ -103,7 +104,7 @@ impl SnapshotRef<'_> {
         Ok(true)
     }
 
-    /// One by one: whoever wants to know soon may not want all of them.
+    /// One by one, since the visitor may stop before the last key.
     fn show_at_hand(&self, engine: &OpenDb, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
         for key in keys {
             let goes_on = match engine.rows.get_at(key, self.counted) {
@@ -214,8 +215,8 @@ impl RocksScan {
         options
     }
 
-    /// Blocks that it reads are cached: queries come back to them. A limit in rows alone is for small ones, of which
-    /// nobody knows how many there are.
+    /// Blocks that are read are cached: queries read them again. A limit in rows alone is for small rows, whose total
+    /// size is unknown, so that it sets no readahead.
     fn long(&self) -> ReadOptions {
         let mut options = ReadOptions::default();
         if self.limit.rows > INLINE_ROWS_MAX && (READAHEAD_FROM_BYTES..usize::MAX).contains(&self.limit.bytes) {
@@ -243,13 +244,14 @@ impl RocksScan {
                 Direction::Backward => rows.prev(),
             }
         }
-        // The end of the range, of the cache, or of a readable file: only the status tells.
+        // The iterator ended: the status tells whether by the end of the range, of the cached blocks, or by a read
+        // error.
         rows.status()?;
         Ok(read.finish(false))
     }
 }
 
-/// The rows of one scan, end to end in one allocation that they share.
+/// The rows of one scan, end to end in one shared allocation.
 #[derive(Default)]
 struct ChunkBuilder {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Beyond the exam: what is special about a directory on disk.
+//! In addition to the exam: the properties of a store on disk.
 
 use std::fs;
 
@@ -9,15 +9,15 @@ use crate::testing::block_on;
 
 crate::exam!(exam, lasting => open);
 
-mod moments; // snapshots beside rows that are kept
-mod states; // whole states, kept and revived
+mod moments; // snapshots and the row cache
+mod states; // checkpoints on disk
 
 fn open(dir: &Path) -> RocksStore {
     RocksStore::open(dir, RocksOptions::default()).unwrap()
 }
 
 fn refusal(dir: &Path) -> Error {
-    RocksStore::open(dir, RocksOptions::default()).err().expect("it must not open")
+    RocksStore::open(dir, RocksOptions::default()).err().expect("opening must fail")
 }
 
 fn put(store: &RocksStore, key: &str, durability: Durability) -> Result<()> {
@@ -31,7 +31,7 @@ fn a_failed_write_stops_all_writes_but_no_reads() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     put(&store, "before", Durability::Synced).unwrap();
-    // Any failure of RocksDB's will do: here, a directory where there is a file.
+    // Any RocksDB error will do: here, a file where a directory is expected.
     let failure = DB::open_default(dir.path().join("FORMAT")).map(drop);
     let failed = store.engine.settle(failure);
     assert_eq!(failed.unwrap_err().kind, Kind::Unavailable);
@@ -115,7 +115,7 @@ fn a_directory_that_cannot_be_is_named() {
     assert!(error.message.contains("file"), "{error}");
 }
 
-/// A power cut leaves the last record short, or with a page that never arrived.
+/// A power failure truncates the last record, or leaves a page of it unwritten.
 #[test]
 fn a_torn_tail_loses_only_what_was_not_acknowledged() {
     for tear in [cut_short as fn(Vec<u8>, usize) -> Vec<u8>, zero_a_stretch] {
@@ -190,7 +190,7 @@ fn a_dropped_range_gives_its_space_back() {
     assert!(block_on(store.size_bytes(&[1], &[3])).unwrap() < 64 << 10);
 }
 
-/// Incompressible, the same on every run.
+/// Incompressible values, the same on every run.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
     *state ^ (*state >> 33)
@@ -215,7 +215,7 @@ fn a_snapshot_outlives_its_store() {
     open(dir.path());
 }
 
-/// One writer counts up in several rows; readers must never see less than what was committed before they asked.
+/// One writer counts up in several rows; a reader must never see less than what was committed before its read began.
 #[test]
 fn rows_kept_in_memory_are_never_older_than_a_commit_that_returned() {
     use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,12 +1,11 @@
-//! Changes that happen together.
+//! Write batch: changes that are applied atomically, and guards that they depend on.
 //!
-//! Promise: changes apply in the order they were added, so the last one to touch a key wins. Guards
-//! are checked before the first change, against the store as it was before the whole batch; if one
-//! fails, nothing is written.
+//! Guarantees: changes apply in the order they were added, so the last one to a key wins. Guards are checked before
+//! the first change, against the store as it was before the whole batch; if one fails, nothing is written.
 //!
-//! A committer concatenates the batches of every waiting transaction, so that must be cheap: the bytes
-//! of all changes lie in one arena and a change remembers only how long its two parts are. Appending
-//! is two memory copies, building allocates nothing per change, clearing keeps the memory.
+//! The committer concatenates the batches of all waiting transactions, so that must be cheap: the bytes of all
+//! changes lie in one arena, and a change stores only the lengths of its two parts. Appending is two memory copies,
+//! building allocates nothing per change, clearing keeps the memory.
 //!
 //! ```text
 //! arena    d7 │ {"id":…} │ x7a │ │ x7b …
@@ -25,12 +24,12 @@ pub enum BatchWrite<'a> {
     Delete {
         key: &'a [u8],
     },
-    /// Removes `[from, to)`; nothing if that is empty.
+    /// Removes `[from, to)`; nothing if the range is empty.
     DeleteRange {
         from: &'a [u8],
         to: &'a [u8],
     },
-    /// Holds if the value of `key` is exactly `value`, where `None` means that there is none.
+    /// Holds if the value of `key` is exactly `value`; `None` means that the key does not exist.
     Expect {
         key: &'a [u8],
         value: Option<&'a [u8]>,
@@ -41,7 +40,7 @@ pub enum BatchWrite<'a> {
 pub struct Batch {
     arena: Vec<u8>,
     changes: Vec<BatchEntry>,
-    // Apart from the changes: a store wants all guards first, and most batches have none or one.
+    // Separate from the changes: a store checks all guards first, and most batches have none or one.
     guard_arena: Vec<u8>,
     guards: Vec<BatchEntry>,
 }
@@ -85,7 +84,7 @@ impl Batch {
         push(&mut self.guard_arena, &mut self.guards, what, key.as_ref(), &value.unwrap_or_default());
     }
 
-    /// Adds what `other` holds behind what is here and leaves `other` empty.
+    /// Moves the changes and guards of `other` to the end of this batch; `other` is empty afterwards.
     pub fn append(&mut self, other: &mut Batch) {
         if self.is_empty() {
             std::mem::swap(self, other);
@@ -98,17 +97,17 @@ impl Batch {
         other.clear();
     }
 
-    /// Neither changes nor guards.
+    /// True if there are neither changes nor guards.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.guards.is_empty()
     }
 
-    /// How many changes there are, guards not counted.
+    /// The number of changes, without guards.
     pub fn op_count(&self) -> usize {
         self.changes.len()
     }
 
-    /// Keys and values of all changes together.
+    /// The size of keys and values of all changes.
     pub fn bytes(&self) -> usize {
         self.arena.len()
     }
@@ -118,7 +117,7 @@ impl Batch {
         walk(&self.arena, &self.changes)
     }
 
-    /// The guards, always `Op::Expect`.
+    /// The guards, always `BatchWrite::Expect`.
     pub fn guards(&self) -> impl Iterator<Item = BatchWrite<'_>> {
         walk(&self.guard_arena, &self.guards)
     }

@@ -1,11 +1,13 @@
-//! Whole states of a store, kept under names, and going back to one of them.
+//! Named checkpoints of a store: take one, open it as a second store, and make that the current one.
 //!
-//! Promise: keeping takes milliseconds and stops nobody; what is kept never changes and outlives a restart if the store does.
-//! A revived store has exactly the rows that were kept. The next start finds the store that took over last, all of it:
-//! whenever the process ends, that is either the former one or the revived one.
+//! Guarantees: taking a checkpoint takes milliseconds and blocks no reader or writer; a checkpoint never changes and
+//! survives a restart if the store does. A store that is opened from a checkpoint has exactly its rows. The next
+//! start opens the store that was made current last: if the process ends in between, that is either the former store
+//! or the new one, each complete.
 //!
 //! ```text
-//! keep "clean" ── writes go on ── revive "clean" ──▶ a second store ── rows are added ── take_over ── retire the first
+//! create_checkpoint "clean" ── more writes ── open_checkpoint "clean" ──▶ a second store ── rows are added ─┐
+//!                                                     retire the first store ◀── make_current the second ◀──┘
 //! ```
 
 use std::future::Future;
@@ -14,33 +16,33 @@ use pleiad_model::Result;
 
 use super::Store;
 
-/// What is known of a kept state.
+/// Description of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointInfo {
     pub name: String,
-    /// Milliseconds since 1970, as whoever kept it said.
+    /// Milliseconds since 1970, as given by the caller that created it.
     pub taken_ms: u64,
-    /// How large it is, counting what it shares with the store and with others.
+    /// Its size, including what it shares with the store and with other checkpoints.
     pub bytes: u64,
 }
 
 pub trait Checkpoints: Store + Sized {
-    /// Keeps everything committed so far. What was kept under this name gives way, all at once.
+    /// Saves everything committed so far. A checkpoint of the same name is replaced atomically.
     fn keep(&self, name: &str, taken_ms: u64) -> impl Future<Output = Result<CheckpointInfo>> + Send;
 
-    /// In the order of their names.
+    /// All checkpoints, in the order of their names.
     fn kept(&self) -> impl Future<Output = Result<Vec<CheckpointInfo>>> + Send;
 
-    /// Tells whether there was one.
+    /// Returns true if there was one of this name.
     fn forget(&self, name: &str) -> impl Future<Output = Result<bool>> + Send;
 
-    /// A second store that holds what was kept; `None` if there is no such name. Nobody finds it at the next start until it
-    /// takes over.
+    /// Opens a second store with the rows of the checkpoint; `None` if there is none of this name. The next start
+    /// does not open it unless it was made current.
     fn revive(&self, name: &str) -> impl Future<Output = Result<Option<Self>>> + Send;
 
-    /// From here on the next start finds this store, with all that was synced into it.
+    /// From now on the next start opens this store, with everything that was synced to it.
     fn take_over(&self) -> impl Future<Output = Result<()>> + Send;
 
-    /// This store has had its time: its space is given back as soon as nobody uses it any more.
+    /// Marks the store for deletion: its space is freed when its last user has closed it.
     fn retire(&self);
 }

@@ -1,8 +1,8 @@
-//! The exam every store passes.
+//! The exam: the conformance suite that every store passes.
 //!
-//! Each question is one plain function over a fresh store; `exam!` turns them into tests for a store of
-//! your choice. What the questions ask is the contract of `Store`, and nothing that only one
-//! implementation could promise. Stores that outlive their process answer one question more.
+//! Each question is a plain function over a new store; `exam!` turns all of them into tests for a given store. The
+//! questions test the contract of `Store`, and nothing that only one implementation could guarantee. Durable stores
+//! are tested for reopening, too.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ use crate::store::{Batch, Checkpoints, Direction, Durability, Limit, Pair, Snaps
 
 /// Makes a module of tests that examine a store.
 ///
-/// The expression is a closure from an empty directory to a store; `lasting` says that opening the
-/// same directory again must find the data.
+/// The expression is a closure from an empty directory to a store; `durable` means that opening the same directory
+/// again must find the data.
 ///
 /// ```text
 /// exam!(memory => |_| Memory::new());
-/// exam!(embedded, lasting => |dir| Embedded::open(dir, EmbeddedOptions::default()).unwrap());
+/// exam!(rocksdb, durable => |dir| RocksStore::open(dir, RocksOptions::default()).unwrap());
 /// ```
 #[macro_export]
 macro_rules! exam {
@@ -74,14 +74,14 @@ macro_rules! exam {
     };
 }
 
-/// One question, put to a fresh store.
+/// Runs one question on a new store.
 pub fn sit<S: Store>(open: impl Fn(&Path) -> S, question: impl AsyncFn(&S)) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let store = open(dir.path());
     block_on(question(&store));
 }
 
-/// Runs a future to its end, with blocking threads at hand.
+/// Runs a future to completion, in a runtime that has blocking threads.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(future)
@@ -192,7 +192,7 @@ pub async fn a_chunk_is_as_long_as_its_limit<S: Store>(store: &S) {
     }
     let backward = snapshot.scan(b"", END, Direction::Backward, Limit { rows: 9, bytes: 1 }).await.unwrap();
     assert_eq!((backward.pairs.len(), backward.more), (1, true));
-    // What lies outside the range is not more of it.
+    // Pairs outside the range do not count as more.
     let within = snapshot.scan(&[0], &[2], Direction::Forward, Limit::rows(2)).await.unwrap();
     assert_eq!((within.pairs.len(), within.more), (2, false));
 }
@@ -288,16 +288,16 @@ pub async fn a_visit_shows_what_a_scan_gives<S: Store>(store: &S) {
         seen.push((Bytes::copy_from_slice(key), Bytes::copy_from_slice(value)));
         true
     };
-    assert!(!snapshot.visit(&from, &to, &mut keep).await.unwrap(), "nobody said stop");
+    assert!(!snapshot.visit(&from, &to, &mut keep).await.unwrap(), "the visitor never returned false");
     assert_eq!(seen, scan(&snapshot, &from, &to, Direction::Forward).await);
     let mut left = 7;
     let mut few = |_: &[u8], _: &[u8]| {
         left -= 1;
         left > 0
     };
-    assert!(snapshot.visit(&from, &to, &mut few).await.unwrap(), "stopped");
+    assert!(snapshot.visit(&from, &to, &mut few).await.unwrap(), "the visitor returned false");
     assert_eq!(left, 0);
-    assert!(!snapshot.visit(&to, &from, &mut |_, _| false).await.unwrap(), "an upside-down range has nothing to show");
+    assert!(!snapshot.visit(&to, &from, &mut |_, _| false).await.unwrap(), "an inverted range is empty");
 }
 
 pub async fn a_large_batch_is_one<S: Store>(store: &S) {
@@ -310,7 +310,6 @@ pub async fn a_large_batch_is_one<S: Store>(store: &S) {
     assert!(values(all(store).await, 2));
 }
 
-/// For stores that outlive their process.
 pub async fn ingested_rows_are_like_any_others<S: Store>(store: &S) {
     commit(store, |batch| {
         batch.put("a", "1");
@@ -320,7 +319,7 @@ pub async fn ingested_rows_are_like_any_others<S: Store>(store: &S) {
     let before = store.snapshot().await.unwrap();
     ingest(store, &[("m1", "1"), ("m2", "2"), ("m3", "")]).await;
     ingest(store, &[]).await;
-    assert_eq!(scan(&before, b"", END, Direction::Forward).await.len(), 2, "a snapshot stays");
+    assert_eq!(scan(&before, b"", END, Direction::Forward).await.len(), 2, "a snapshot does not change");
     check(store, "a=1 m1=1 m2=2 m3= z=1").await;
     commit(store, |batch| {
         batch.put("m2", "new");
@@ -355,6 +354,7 @@ async fn ingest<S: Store>(store: &S, rows: &[(&str, &str)]) {
     store.ingest(&batch).await.unwrap();
 }
 
+/// For durable stores.
 pub fn reopen<S: Store>(open: impl Fn(&Path) -> S) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let put = |key: &'static str, durability| {
@@ -388,10 +388,10 @@ async fn all<S: Store>(store: &S) -> Vec<Pair> {
     scan(&store.snapshot().await.unwrap(), b"", END, Direction::Forward).await
 }
 
-/// The whole range at once.
+/// The whole range in one chunk.
 async fn scan<S: Snapshot>(snapshot: &S, from: &[u8], to: &[u8], direction: Direction) -> Vec<Pair> {
     let chunk = snapshot.scan(from, to, direction, Limit::NONE).await.unwrap();
-    assert!(!chunk.more, "there is nothing behind everything");
+    assert!(!chunk.more, "a scan without a limit must return the whole range");
     chunk.pairs
 }
 
@@ -412,7 +412,7 @@ async fn in_chunks<S: Snapshot>(snapshot: &S, direction: Direction, limit: Limit
     }
 }
 
-/// The whole store as `key=value key=value`.
+/// Compares the whole store, written as `key=value key=value`.
 async fn check<S: Store>(store: &S, want: &str) {
     assert_eq!(show(&all(store).await), want);
 }
@@ -424,92 +424,92 @@ fn show(pairs: &[Pair]) -> String {
 
 pub async fn a_kept_state_comes_back_as_it_was<S: Checkpoints>(store: &S) {
     write(store, &[("a", "1"), ("b", "1")]).await;
-    store.drop_range(b"x", b"y").await.expect("a drop");
-    let kept = store.keep("clean", 7).await.expect("a kept state");
+    store.drop_range(b"x", b"y").await.expect("drop the range");
+    let kept = store.keep("clean", 7).await.expect("create a checkpoint");
     assert_eq!((kept.name.as_str(), kept.taken_ms, kept.bytes > 0), ("clean", 7, true));
     for round in 0..3 {
         write(store, &[("a", "2"), ("c", "2")]).await;
-        store.drop_range(b"b", b"bb").await.expect("a drop");
-        let revived = store.revive("clean").await.expect("a revival").expect("a state of that name");
+        store.drop_range(b"b", b"bb").await.expect("drop the range");
+        let revived = store.revive("clean").await.expect("open the checkpoint").expect("a checkpoint of that name");
         assert_eq!(everything(&revived).await, [("a", "1"), ("b", "1")].map(pair), "round {round}");
         revived.retire();
     }
     assert_eq!(everything(store).await, [("a", "2"), ("c", "2")].map(pair));
-    assert!(store.revive("Clean").await.expect("no failure").is_none());
+    assert!(store.revive("Clean").await.expect("look for the checkpoint").is_none());
 }
 
-/// Each has its own rows; what is kept is everybody's.
+/// Both stores have their own rows; checkpoints belong to both.
 pub async fn a_revived_store_is_another<S: Checkpoints>(store: &S) {
     write(store, &[("a", "1")]).await;
-    store.keep("one", 1).await.expect("a kept state");
-    let revived = store.revive("one").await.expect("a revival").expect("a state of that name");
+    store.keep("one", 1).await.expect("create a checkpoint");
+    let revived = store.revive("one").await.expect("open the checkpoint").expect("a checkpoint of that name");
     write(store, &[("old", "1")]).await;
     write(&revived, &[("new", "1")]).await;
     let mut rows = Batch::new();
     rows.put("z", "1");
-    revived.ingest(&rows).await.expect("an ingest");
-    store.ingest(&rows).await.expect("an ingest");
-    revived.take_over().await.expect("it takes over");
+    revived.ingest(&rows).await.expect("ingest rows");
+    store.ingest(&rows).await.expect("ingest rows");
+    revived.take_over().await.expect("make the store current");
     store.retire();
     assert_eq!(everything(store).await, [("a", "1"), ("old", "1"), ("z", "1")].map(pair));
-    revived.keep("two", 2).await.expect("a kept state");
-    let again = revived.revive("two").await.expect("a revival").expect("a state of that name");
+    revived.keep("two", 2).await.expect("create a checkpoint");
+    let again = revived.revive("two").await.expect("open the checkpoint").expect("a checkpoint of that name");
     assert_eq!(everything(&again).await, [("a", "1"), ("new", "1"), ("z", "1")].map(pair));
-    let names: Vec<String> = again.kept().await.expect("a list").into_iter().map(|kept| kept.name).collect();
+    let names: Vec<String> = again.kept().await.expect("list the checkpoints").into_iter().map(|kept| kept.name).collect();
     assert_eq!(names, ["one", "two"]);
 }
 
 pub async fn a_name_is_kept_once_until_it_is_forgotten<S: Checkpoints>(store: &S) {
     for (round, name) in ["b/../é\n ", "a", "b/../é\n "].into_iter().enumerate() {
         write(store, &[("round", ["0", "1", "2"][round])]).await;
-        store.keep(name, round as u64).await.expect("a kept state");
+        store.keep(name, round as u64).await.expect("create a checkpoint");
     }
-    let kept = store.kept().await.expect("a list");
+    let kept = store.kept().await.expect("list the checkpoints");
     assert_eq!(
         kept.iter().map(|kept| (kept.name.as_str(), kept.taken_ms)).collect::<Vec<_>>(),
         [("a", 1), ("b/../é\n ", 2)]
     );
-    let revived = store.revive("b/../é\n ").await.expect("a revival").expect("a state of that name");
+    let revived = store.revive("b/../é\n ").await.expect("open the checkpoint").expect("a checkpoint of that name");
     assert_eq!(everything(&revived).await, [("round", "2")].map(pair));
-    assert!(store.forget("a").await.expect("no failure") && !store.forget("a").await.expect("no failure"));
-    assert_eq!(store.kept().await.expect("a list").len(), 1);
-    assert!(store.revive("a").await.expect("no failure").is_none());
+    assert!(store.forget("a").await.expect("delete the checkpoint") && !store.forget("a").await.expect("delete the checkpoint"));
+    assert_eq!(store.kept().await.expect("list the checkpoints").len(), 1);
+    assert!(store.revive("a").await.expect("look for the checkpoint").is_none());
 }
 
-/// Opening the directory again finds one of them, all of it, and every state that was kept.
+/// Opening the directory again finds the current store, complete, and every checkpoint.
 pub fn found_again<S: Checkpoints>(open: impl Fn(&Path) -> S) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let store = open(dir.path());
     block_on(async {
         write(&store, &[("a", "1")]).await;
-        store.keep("one", 1).await.expect("a kept state");
+        store.keep("one", 1).await.expect("create a checkpoint");
         write(&store, &[("a", "2")]).await;
-        drop(store.revive("one").await.expect("a revival"));
+        drop(store.revive("one").await.expect("open the checkpoint"));
     });
     drop(store);
     let store = open(dir.path());
-    assert_eq!(block_on(everything(&store)), [("a", "2")].map(pair), "nothing has taken over");
+    assert_eq!(block_on(everything(&store)), [("a", "2")].map(pair), "no other store was made current");
     let revived = block_on(async {
-        let revived = store.revive("one").await.expect("a revival").expect("a state of that name");
+        let revived = store.revive("one").await.expect("open the checkpoint").expect("a checkpoint of that name");
         write(&revived, &[("b", "3")]).await;
-        revived.take_over().await.expect("it takes over");
+        revived.take_over().await.expect("make the store current");
         revived
     });
     drop((store, revived));
     let store = open(dir.path());
     assert_eq!(block_on(everything(&store)), [("a", "1"), ("b", "3")].map(pair));
-    assert_eq!(block_on(store.kept()).expect("a list").len(), 1);
+    assert_eq!(block_on(store.kept()).expect("list the checkpoints").len(), 1);
 }
 
 async fn write(store: &impl Store, rows: &[(&str, &str)]) {
     let mut batch = Batch::new();
     rows.iter().for_each(|(key, value)| batch.put(key, value));
-    store.commit(&batch, Durability::Synced).await.expect("a commit");
+    store.commit(&batch, Durability::Synced).await.expect("commit");
 }
 
 async fn everything(store: &impl Store) -> Vec<Pair> {
-    let snapshot = store.snapshot().await.expect("a snapshot");
-    snapshot.scan(&[], &[0xFF; 8], Direction::Forward, Limit::NONE).await.expect("a scan").pairs
+    let snapshot = store.snapshot().await.expect("take a snapshot");
+    snapshot.scan(&[], &[0xFF; 8], Direction::Forward, Limit::NONE).await.expect("scan").pairs
 }
 
 fn pair((key, value): (&str, &str)) -> Pair {

@@ -1,8 +1,8 @@
-//! A store that fails when told to.
+//! Fault injection for a store: calls fail according to a plan.
 //!
-//! Promise: after a failed commit or sync it behaves as the embedded store does: no more writes until a
-//! restart, reads go on. A failed commit either left nothing or left everything, as after a real crash,
-//! where the caller cannot know which.
+//! Guarantees: after a failed commit or sync it behaves like the RocksDB store: no more writes until a restart, reads
+//! continue. A failed commit was applied completely or not at all; as after a real crash, the caller cannot know
+//! which.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use pleiad_model::{Error, Result};
 
 use crate::store::{Batch, CheckpointInfo, Checkpoints, Chunk, Direction, Durability, Limit, Snapshot, Store};
 
-/// What can fail.
+/// The calls that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultPoint {
     /// `get`, `get_many` and `scan`, of store and snapshots.
     Read,
-    /// A commit that leaves nothing behind.
+    /// A commit that fails and is not applied.
     Commit,
-    /// A commit that is there after the restart although it was reported as failed.
+    /// A commit that is applied although it is reported as failed.
     CommitKept,
     Sync,
-    /// An ingest that leaves nothing behind; writes go on.
+    /// An ingest that fails and is not applied; writes continue.
     Ingest,
-    /// A revived store that does not take over; the former one goes on.
+    /// A store that cannot be made current; the former one stays current.
     TakeOver,
 }
 
-/// The plan of failures, shared by whoever holds a clone.
+/// The planned failures, shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub struct FaultPlan {
     plan: Arc<Mutex<FaultSchedule>>,
@@ -41,17 +41,17 @@ struct FaultSchedule {
 }
 
 impl FaultPlan {
-    /// Fails one call, after `then` calls of its sort have passed: 0 is the next one.
+    /// Makes one call fail, after `after` calls of its kind have succeeded: 0 is the next one.
     pub fn fail(&self, call: FaultPoint, then: usize) {
         self.plan.lock().failures.push((call, then));
     }
 
-    /// Forgets every planned failure and takes writes again.
+    /// Removes all planned failures and accepts writes again.
     pub fn restart(&self) {
         *self.plan.lock() = FaultSchedule::default();
     }
 
-    /// Counts one call; true if it is the one to fail.
+    /// Counts one call; returns true if it must fail.
     fn strikes(&self, call: FaultPoint) -> bool {
         let failures = &mut self.plan.lock().failures;
         let struck = failures.iter().position(|planned| *planned == (call, 0));

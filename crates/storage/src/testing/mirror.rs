@@ -1,7 +1,7 @@
-//! Two stores side by side.
+//! Two stores side by side: every call runs on both and their results are compared.
 //!
-//! Promise: every call goes to both, and any difference in what they answer is a panic that names the
-//! call. Sizes are not compared; they are approximate by contract.
+//! Guarantees: any difference between the results is a panic that names the call. Sizes are not compared; they are
+//! approximate by contract.
 
 use std::fmt::Debug;
 
@@ -89,10 +89,10 @@ impl<A: Snapshot, B: Snapshot> Snapshot for MirrorSnapshot<A, B> {
     }
 }
 
-/// Values must be equal, errors of one kind; their words may differ.
+/// Values must be equal, errors of one kind; their messages may differ.
 fn same<T: Debug + PartialEq>(call: &str, left: Result<T>, right: Result<T>) -> Result<T> {
     let kinds = |answer: &Result<T>| answer.as_ref().err().map(|error| error.kind) as Option<Kind>;
-    assert_eq!(kinds(&left), kinds(&right), "the mirrored stores disagree on how {call} ends");
+    assert_eq!(kinds(&left), kinds(&right), "the mirrored stores disagree on the error of {call}");
     if let (Ok(left), Ok(right)) = (&left, &right) {
         assert_eq!(left, right, "the mirrored stores disagree on what {call} gives");
     }

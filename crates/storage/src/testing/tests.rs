@@ -1,4 +1,4 @@
-//! The tools themselves, and the two stores against each other.
+//! The test tools themselves, and the two stores compared with each other.
 
 use bytes::Bytes;
 use pleiad_model::Kind;

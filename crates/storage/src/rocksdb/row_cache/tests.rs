@@ -83,7 +83,7 @@ fn a_snapshot_sees_what_was_there_when_it_was_taken() {
     let after = rows.moment();
     rows.keep(&key, &value("new"), after);
     assert_eq!((rows.get_at(&key, before), rows.get_at(&key, after)), (None, Some(value("new"))));
-    // What an old snapshot brings is not what is there now.
+    // A row that an old snapshot read is not cached as the current one.
     drop(change(&rows, &key));
     rows.keep(&key, &value("old"), before);
     assert_eq!((rows.get(&key), rows.get_at(&key, before)), (None, None));

@@ -1,4 +1,4 @@
-//! Snapshots and the rows kept in front of RocksDB: whoever reads, in whichever order, sees what a map would show.
+//! Snapshots and the row cache: any sequence of writes and reads gives the results of a map.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ enum Step {
     Put(u64, u8),
     Delete(u64),
     Take,
-    /// Through a snapshot, or as it is now.
+    /// Through a snapshot, or the current rows.
     Look(Option<prop::sample::Index>),
 }
 

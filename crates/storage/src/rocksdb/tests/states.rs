@@ -1,4 +1,4 @@
-//! Kept states as directories: what a crash leaves, and what is given back.
+//! Checkpoints on disk: leftovers of a crash, damaged entries, and when space is freed.
 
 use super::*;
 use crate::store::Checkpoints;
@@ -27,10 +27,10 @@ fn what_a_crash_leaves_is_thrown_away() {
     let store = open(dir.path());
     assert_eq!(kept(&store), ["one"]);
     assert_eq!(names(&dir.path().join("snapshots")), ["1"]);
-    assert_eq!(names(dir.path()), ["FORMAT", "snapshots", "store", "store-x"], "nobody's business stays");
+    assert_eq!(names(dir.path()), ["FORMAT", "snapshots", "store", "store-x"], "unrelated entries stay");
 }
 
-/// A replaced state is there twice for a moment.
+/// While a checkpoint is replaced, there are two with its name.
 #[test]
 fn of_two_states_with_one_name_the_later_counts() {
     let dir = tempfile::tempdir().unwrap();
@@ -69,7 +69,7 @@ fn a_damaged_state_is_left_out_and_left_alone() {
     assert_eq!(kept(&store), ["mended", "new", "sound"]);
 }
 
-/// A disk that refuses to sync what it has renamed.
+/// A disk that renames a file and then fails to sync the directory.
 #[test]
 fn a_take_over_that_fails_leaves_live_as_it_was() {
     let dir = tempfile::tempdir().unwrap();
@@ -121,7 +121,7 @@ fn a_directory_without_its_live_store_is_refused() {
     }
 }
 
-/// Tables that a state shares with the store take no room of their own.
+/// Table files that a checkpoint shares with the store take no extra space.
 #[test]
 fn a_state_is_made_of_links() {
     let dir = tempfile::tempdir().unwrap();

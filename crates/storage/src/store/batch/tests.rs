@@ -1,4 +1,4 @@
-//! What went in comes out, in order, through any number of appends.
+//! Changes and guards are returned in order, after any number of appends.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Memory and RocksDB never disagree, whatever is done to them.
+//! Memory and RocksDB give the same results for any sequence of calls.
 
 use bytes::Bytes;
 use proptest::collection::vec;
@@ -27,7 +27,7 @@ enum Change {
     Expect(Bytes, Option<Bytes>),
 }
 
-/// Few enough to collide; some of them items, which the embedded store also keeps beside RocksDB.
+/// Few keys, so that they collide; some are of items, which the RocksDB store also caches.
 fn key() -> impl Strategy<Value = Bytes> {
     let plain = vec(prop_oneof![Just(0u8), Just(7), Just(0xFF)], 0..4).prop_map(Bytes::from);
     prop_oneof![plain, (0..4u64).prop_map(|docnum| crate::keyspace::doc(7, docnum))]
@@ -72,7 +72,7 @@ fn batch(changes: Vec<Change>) -> Batch {
     batch
 }
 
-/// Every answer is compared inside `Mirror`; a failed guard is an answer too.
+/// `Mirror` compares every result; a failed guard is a result, too.
 async fn play(steps: Vec<Step>, store: Mirror<Memory, RocksStore>) {
     let mut snapshot = store.snapshot().await.unwrap();
     for step in steps {
@@ -81,7 +81,7 @@ async fn play(steps: Vec<Step>, store: Mirror<Memory, RocksStore>) {
             Step::Get(keys) => {
                 store.get_many(&keys).await.unwrap();
                 for key in &keys {
-                    // Twice: what was read once may be answered from elsewhere the second time.
+                    // Twice: the second read may be served from the row cache.
                     store.get(key).await.unwrap();
                     store.get(key).await.unwrap();
                 }
@@ -89,7 +89,7 @@ async fn play(steps: Vec<Step>, store: Mirror<Memory, RocksStore>) {
             }
             Step::Scan(from, to, way, limit) => drop(snapshot.scan(&from, &to, way, limit).await.unwrap()),
             Step::TakeSnapshot => snapshot = store.snapshot().await.unwrap(),
-            // A snapshot need not survive this, so the old one goes.
+            // A snapshot need not survive this, so a new one is taken.
             Step::Drop(from, to) => {
                 store.drop_range(&from, &to).await.unwrap();
                 snapshot = store.snapshot().await.unwrap();
