@@ -1,6 +1,7 @@
-//! What the author of a query might write instead: the rules of the service's Query Advisor.
+//! Query advice: the rules of the service's Query Advisor.
 //!
-//! Promise: advice depends on the text alone. Clients know what each rule says; we say which of them apply.
+//! Guarantees: advice depends on the query text alone. The result is the codes of the matching rules; clients have the
+//! texts.
 //!
 //! | rule | applies to |
 //! |---|---|
@@ -9,8 +10,8 @@
 //! | `QA1002` | `CONTAINS` |
 //! | `QA1003` | `STARTSWITH` or `StringEquals` that ignores case |
 //! | `QA1004` | `ENDSWITH` that ignores case |
-//! | `QA1005` | `GROUP BY` something worked out of an item |
-//! | `QA1006` | a comparison with `UPPER` or `LOWER` of something |
+//! | `QA1005` | `GROUP BY` an expression that could be a computed property |
+//! | `QA1006` | a comparison with `UPPER` or `LOWER` of an item's value |
 //! | `QA1007` | `GetCurrentDateTime` in `WHERE` |
 //! | `QA1008` | `GetCurrentTicks` in `WHERE` |
 //! | `QA1009` | `GetCurrentTimestamp` in `WHERE` |
@@ -22,7 +23,7 @@ use pleiad_model::Value;
 
 use crate::parse::ast::{BinaryOp, Expr, ExprKind, Select};
 
-/// The rules that apply, each once, in order.
+/// The codes of the rules that match, sorted, without duplicates.
 pub fn advice(select: &Select) -> Vec<&'static str> {
     let mut rules = BTreeSet::new();
     look_at_block(select, false, &mut rules);
@@ -85,7 +86,7 @@ fn rule_of(expr: &Expr, in_filter: bool) -> Option<&'static str> {
     }
 }
 
-/// `UPPER` or `LOWER` of something that items have.
+/// `UPPER` or `LOWER` of anything but a constant or a parameter.
 fn is_cased(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call { function, arguments } => {
@@ -105,7 +106,7 @@ fn is_path(expr: &Expr) -> bool {
     }
 }
 
-/// A computed property is the same whenever it is worked out.
+/// Whether the expression could be a computed property, which must be deterministic.
 fn is_deterministic(expr: &Expr) -> bool {
     fn look(expr: &Expr) -> Result<(), ()> {
         match &expr.kind {

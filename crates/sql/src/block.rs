@@ -1,6 +1,6 @@
-//! A query, compiled: names are slots, parameters and constants are values, subqueries are blocks of their own.
+//! Compiled query: names are slots, parameters and constants are values, subqueries are blocks of their own.
 //!
-//! Promise: a block can be run without looking at the text again, and nothing in it depends on a row.
+//! Invariant: a block runs without the query text, and nothing in it depends on a row.
 
 use pleiad_model::Value;
 use pleiad_vector::DistanceMetric;
@@ -14,13 +14,13 @@ use crate::parse::ast::{BinaryOp, SubqueryForm, UnaryOp};
 
 /// One `SELECT`.
 pub struct Block {
-    /// The slots of the blocks around it; its own begin here.
+    /// How many slots the enclosing blocks have; the first slot of this block has this number.
     pub base: usize,
-    /// It reads the container: slot 0 is the item.
+    /// The block reads the container: slot 0 is the item.
     pub reads_items: bool,
-    /// Each binds one more slot; the item itself is not among them.
+    /// Each source binds one more slot. The item itself is not in the list.
     pub sources: Vec<RowSource>,
-    /// A row stays when all of them are true; each is tried as soon as its slots are bound.
+    /// Conjuncts: a row is kept if all are true. Each is evaluated as soon as its slots are bound.
     pub filters: Vec<Filter>,
     pub output: Output,
     pub distinct: bool,
@@ -31,7 +31,7 @@ pub struct Block {
 }
 
 pub struct RowSource {
-    /// One row per element, or one row.
+    /// `IN`: one row per array element. Otherwise the value is one row.
     pub each: bool,
     pub of: RowSourceKind,
 }
@@ -42,14 +42,14 @@ pub enum RowSourceKind {
 }
 
 pub struct Filter {
-    /// How many of the block's sources it needs.
+    /// The number of sources of the block that must be bound to evaluate it.
     pub level: usize,
     pub node: ScalarExpr,
 }
 
 pub enum Output {
     Rows(OutputExpr),
-    /// The projection looks at a group, in slot `base`.
+    /// The projection reads a group, in slot `base`.
     Groups(Grouping, OutputExpr),
 }
 
@@ -57,7 +57,7 @@ pub enum Output {
 pub struct Grouping {
     pub keys: Vec<ScalarExpr>,
     pub aggregates: Vec<(AggregateKind, ScalarExpr)>,
-    /// No `GROUP BY`: one group, even of nothing.
+    /// No `GROUP BY`: exactly one group, even without rows.
     pub whole: bool,
 }
 
@@ -71,22 +71,22 @@ pub struct SortKey {
     pub descending: bool,
 }
 
-/// One scalar.
+/// A scalar expression.
 pub enum ScalarExpr {
     Undefined,
     Constant(Value),
     Slot(usize),
-    /// Properties below a slot; at least one.
+    /// A path of properties below a slot; at least one step.
     Path {
         slot: usize,
         steps: Vec<PropertyName>,
     },
-    /// `base.a[i]`, whatever the base is.
+    /// `base.a[i]` for any base expression.
     Access {
         base: Box<ScalarExpr>,
         steps: Vec<AccessStep>,
     },
-    /// What a group has in common.
+    /// A `GROUP BY` key of the group in the slot, by its index.
     Key {
         slot: usize,
         at: usize,
@@ -145,7 +145,7 @@ pub enum ScalarExpr {
     },
 }
 
-/// How near two vectors are. One of them at least is to be computed.
+/// `VectorDistance` of two vectors, of which at least one is computed per row.
 pub struct Distance {
     pub measure: DistanceMetric,
     pub left: Operand,
@@ -154,19 +154,19 @@ pub struct Distance {
 }
 
 pub enum Operand {
-    /// A vector as the measure wants it.
+    /// A constant vector, already validated and converted for the metric.
     Known(Vec<f32>),
     Computed(ScalarExpr),
 }
 
-/// How hard to look for the nearest.
+/// How thoroughly a vector search looks for the nearest neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VectorSearchOptions {
-    /// At every vector.
+    /// Exact search: compares with every vector.
     pub brute_force: bool,
-    /// How many candidates a graph is walked with, for each row that is wanted.
+    /// The size of the candidate list of the graph search, per requested row.
     pub list_multiplier: Option<f64>,
-    /// How many candidates are measured exactly, for each row that is wanted.
+    /// The number of candidates whose exact distance is computed, per requested row.
     pub rerank_multiplier: Option<f64>,
 }
 
@@ -176,7 +176,7 @@ pub enum AccessStep {
 }
 
 pub enum LikeOperand {
-    /// The text is kept for the index.
+    /// A constant pattern; its text stays here for deriving the index predicate.
     Known {
         text: String,
         escape: Option<char>,
@@ -189,7 +189,7 @@ pub enum LikeOperand {
 }
 
 impl Block {
-    /// Nothing is asked of the items but how many they are: `SELECT VALUE COUNT(1) FROM c`.
+    /// The query only counts items: `SELECT VALUE COUNT(1) FROM c`.
     pub fn only_counts(&self) -> bool {
         let Output::Groups(grouping, _) = &self.output else { return false };
         let counts =
@@ -203,7 +203,7 @@ impl Block {
 }
 
 impl Block {
-    /// One look at each item: no loops over its arrays, no code of the client's.
+    /// Constant work per item: no loops over its arrays, no full-text analysis, no user-defined functions.
     pub fn is_simple(&self) -> bool {
         let (groups, project) = match &self.output {
             Output::Rows(project) => (None, project),
@@ -235,7 +235,7 @@ impl OutputExpr {
 
 impl ScalarExpr {
     fn is_simple(&self) -> bool {
-        // A text is many words.
+        // Full-text functions tokenize the whole text.
         let mut simple =
             !matches!(self, ScalarExpr::Subquery { .. } | ScalarExpr::UserCall { .. } | ScalarExpr::FullText(_));
         self.each_child(&mut |child| simple = simple && child.is_simple());
@@ -249,12 +249,12 @@ impl ScalarExpr {
         }
     }
 
-    /// The same value whatever the row.
+    /// The value does not depend on the row.
     pub fn is_constant(&self) -> bool {
         matches!(self, ScalarExpr::Constant(_) | ScalarExpr::Undefined)
     }
 
-    /// Visits the nodes directly below; does not enter subqueries.
+    /// Visits the direct children; does not descend into subqueries.
     pub fn each_child<'n>(&'n self, visit: &mut dyn FnMut(&'n ScalarExpr)) {
         match self {
             ScalarExpr::Undefined | ScalarExpr::Constant(_) | ScalarExpr::Slot(_) | ScalarExpr::Path { .. } => {}
@@ -302,12 +302,12 @@ impl ScalarExpr {
         }
     }
 
-    /// The innermost slot it looks at, subqueries included.
+    /// The innermost slot the expression reads, including reads by its subqueries.
     pub fn last_slot(&self) -> Option<usize> {
         let own = match self {
             ScalarExpr::Slot(slot) | ScalarExpr::Path { slot, .. } => Some(*slot),
             ScalarExpr::Key { slot, .. } | ScalarExpr::Aggregate { slot, .. } => Some(*slot),
-            // What it looks at outside of itself is below its base.
+            // The outer slots that a subquery can read are those below its base.
             ScalarExpr::Subquery { block, .. } => block.base.checked_sub(1),
             _ => None,
         };

@@ -1,9 +1,9 @@
-//! The rules of one query that its grammar cannot say.
+//! Semantic analysis: the rules of the language that the grammar cannot express.
 //!
-//! Promise: what passes here means something: names resolve, functions exist and get as many arguments as they
-//! take, aggregates and clauses stand where they may, counts are counts. Every fault says where, with the service's
-//! code and text where those are known and a hint where one helps. What is understood and not built is refused by
-//! name. Values are `compile`'s and `run`'s business.
+//! Guarantees: in a query that passes, names resolve, functions exist and have the right number of arguments,
+//! aggregates and clauses appear where they are allowed, and counts are integers. Every error has a position, the
+//! service's code and message where they are known, and a hint where one helps. Unsupported features are rejected by
+//! name. `compile` and `run` check values.
 //!
 //! ```text
 //! SELECT name FROM c             SC2001  Identifier 'name' could not be resolved. Write c.name: …
@@ -11,13 +11,13 @@
 //! SELECT c.a, COUNT(1) FROM c    SC2102  Property reference 'c.a' is invalid in the select list because …
 //! ```
 
-mod calls; // functions and how many arguments they take
-mod clauses; // which clauses go together
+mod calls; // functions and their argument counts
+mod clauses; // which clauses may be combined
 mod counts; // TOP, OFFSET, LIMIT
 mod groups; // aggregates and GROUP BY
-mod names; // what identifiers stand for
-mod rank; // what may be ranked
-mod suggest; // names that people write for others
+mod names; // name resolution
+mod rank; // ORDER BY RANK
+mod suggest; // suggestions for unknown function names
 
 use std::collections::HashSet;
 
@@ -31,13 +31,13 @@ use crate::parse::ast::{AstStep, Expr, ExprKind, Select};
 use crate::parse::{self, Diagnostic, Span, TEXT_BYTES_MAX};
 use names::NameScope;
 
-/// How many `JOIN`s one query may have, subqueries included.
+/// The largest number of `JOIN`s in a query, subqueries included.
 pub const JOINS_MAX: usize = 10;
 
-/// How many user-defined functions one query may name.
+/// The largest number of distinct user-defined functions in a query.
 pub const USER_FUNCTIONS_MAX: usize = 10;
 
-/// Text to tree: short enough, well formed, and meaningful.
+/// Parses a query and checks its length, syntax and semantics.
 pub fn read(text: &str) -> Result<Select> {
     if text.len() > TEXT_BYTES_MAX {
         let message = format!("The query text is {} bytes long; the limit is {TEXT_BYTES_MAX}.", text.len());
@@ -48,19 +48,19 @@ pub fn read(text: &str) -> Result<Select> {
     Ok(select)
 }
 
-/// `text` is what the tree was parsed from; faults point into it.
+/// Checks a tree that was parsed from `text`; positions in errors refer to it.
 pub fn check(select: &Select, text: &str) -> Result<()> {
     let mut checker = Checker::default();
     let checked = clauses::check_subqueries(select).and_then(|()| checker.block(select, &NameScope::outermost()));
     checked.map_err(|fault| fault.into_error(text))
 }
 
-/// Parameters that count are counts: these.
+/// The counts of `TOP`, `OFFSET` and `LIMIT`, with parameters bound; an error if one is not a valid count.
 pub fn check_parameters(select: &Select, parameters: &Parameters, text: &str) -> Result<Counts> {
     counts(select, parameters).map_err(|fault| fault.into_error(text))
 }
 
-/// The user-defined functions that a query calls, each where it is named first.
+/// The user-defined functions that a query calls, each with the span of its first call.
 pub fn user_functions(select: &Select) -> Vec<(&str, Span)> {
     let mut found = Vec::new();
     note_functions(select, &mut found);
@@ -92,17 +92,17 @@ fn note_functions_in<'q>(expr: &'q Expr, found: &mut Vec<(&'q str, Span)>) {
 
 type Checked = Result<(), Diagnostic>;
 
-/// Where a scalar stands, which decides about aggregates in it.
+/// The context of a scalar, which decides whether it may contain aggregates.
 #[derive(Clone, Copy, PartialEq)]
 enum ExprContext {
     Select,
-    /// In the argument of the aggregate that stands there.
+    /// In the argument of the aggregate with this span.
     Aggregate(Span),
-    /// In a clause that looks at single rows.
+    /// In a clause that is evaluated for single rows.
     Row(&'static str),
 }
 
-/// What is counted over the whole query.
+/// Counters over the whole query.
 #[derive(Default)]
 struct Checker<'q> {
     joins: usize,
@@ -177,7 +177,7 @@ impl<'q> Checker<'q> {
     }
 }
 
-/// Whether a value can be another one for each row.
+/// Whether the value can differ from row to row.
 fn is_of_a_row(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Name(_) | ExprKind::Subquery { .. } | ExprKind::UserCall { .. })
         || expr.each_child(&mut |child| if is_of_a_row(child) { Err(()) } else { Ok(()) }).is_err()

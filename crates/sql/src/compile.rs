@@ -1,10 +1,11 @@
-//! Syntax tree and parameters to a block that can be run.
+//! Query compiler: name resolution, parameter binding and constant folding, from syntax tree to `Block`.
 //!
-//! Promise: every name is a slot, every parameter a value, and whatever does not depend on a row is worked out
-//! once, here. Rules that a query can break without being meaningless (`SC2101` and the like) are `check`'s.
+//! Guarantees: every name is a slot, every parameter a value, and every subexpression that does not depend on a row is
+//! evaluated once, here. Rules that a query can break without being meaningless (`SC2101` and the like) are enforced
+//! by `check`.
 
-mod distance; // how near vectors are
-mod full_text; // what texts are asked
+mod distance; // VectorDistance
+mod full_text; // full-text functions
 mod group; // expressions over a group
 mod scalar; // one expression
 
@@ -22,38 +23,40 @@ use crate::parse::{Diagnostic, Span};
 
 pub use distance::{check_options, is_distance};
 
-/// What constants may grow to while they are folded.
+/// The memory limit for folding a constant.
 const FOLDED_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// What takes longer than that is worked out when the query runs, where somebody watches.
+/// Interrupt checks allowed while folding. An expression that takes longer is evaluated when the query runs, where the
+/// caller checks a deadline.
 const FOLDED_CHECKS_MAX: u32 = 1;
 
-/// What the values of parameters may take, each counted as often as the text uses it.
+/// The memory limit for parameter values; each value counts once per use in the text.
 pub const PARAMETER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// What stands beside the text.
+/// What a query is compiled with, besides its text: parameters and the container's policies.
 #[derive(Clone, Copy)]
 pub struct Bind<'q> {
     pub parameters: &'q Parameters,
     pub geospatial: Geospatial,
-    /// What the container says of its vectors.
+    /// The vector embedding policy of the container.
     pub embeddings: &'q [VectorEmbedding],
-    /// In which language text is; without one, English.
+    /// The languages of text paths. Without a policy, text is English.
     pub full_text: Option<&'q FullTextPolicy>,
-    /// When the run began; a plan that others will run has no such time.
+    /// When the run began; `None` if the block is compiled for a plan that a client executes later.
     pub started_ms: Option<u64>,
 }
 
-/// `text` is what the tree was parsed from; faults point into it.
+/// `text` is the query text that the tree was parsed from; diagnostics point into it.
 pub fn compile(select: &Select, text: &str, bind: Bind<'_>) -> Result<Block> {
     let room = &MemoryBudget::new(PARAMETER_BYTES_MAX);
     let mut compiler = Compiler { text, bind, room, names: Vec::new(), grouped: None, root: RootBinding::Free };
     compiler.block(select)
 }
 
-/// The value of an expression that looks at no row; the outer `None` says that it does, or that there is no room.
+/// The value of an expression that reads no row. The outer `None`: the expression reads a row, or the memory budget is
+/// exhausted.
 pub fn constant(expr: &Expr, bind: Bind<'_>, room: &MemoryBudget) -> Option<Option<Value>> {
     if names_a_row(expr) {
-        return None; // seen at once, without a message that nobody reads
+        return None; // fast path: skips building an error message that would be discarded
     }
     let mut compiler = Compiler { text: "", bind, room, names: Vec::new(), grouped: None, root: RootBinding::Bound };
     match compiler.scalar(expr).ok()? {
@@ -63,7 +66,7 @@ pub fn constant(expr: &Expr, bind: Bind<'_>, room: &MemoryBudget) -> Option<Opti
     }
 }
 
-/// Outside its subqueries, which have names of their own.
+/// Ignores subqueries, which have their own names.
 fn names_a_row(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Name(_))
         || expr.each_child(&mut |child| if names_a_row(child) { Err(()) } else { Ok(()) }).is_err()
@@ -72,20 +75,20 @@ fn names_a_row(expr: &Expr) -> bool {
 struct Compiler<'q> {
     text: &'q str,
     bind: Bind<'q>,
-    /// For the values of parameters, which stand in the block as often as they stand in the text.
+    /// Limits the parameter values, which are copied into the block once per use in the text.
     room: &'q MemoryBudget,
-    /// One per slot, outermost first; a slot nobody named is out of reach.
+    /// One per slot, outermost first. A slot without a name cannot be referenced.
     names: Vec<Option<String>>,
     /// Set while expressions over a group are compiled.
     grouped: Option<group::Grouped>,
     root: RootBinding,
 }
 
-/// Whether a name that is not an alias may still mean the container.
+/// Whether a name that is not an alias can still refer to the container.
 #[derive(Clone, Copy, PartialEq)]
 enum RootBinding {
     Free,
-    /// Slot 0 is the item, and this block is the one that may name it again.
+    /// Slot 0 is the item, and the FROM source being compiled may still refer to it.
     Opened,
     Bound,
 }
@@ -100,7 +103,7 @@ impl<'q> Compiler<'q> {
         let mut order = self.order(select.order_by.as_ref())?;
         let output = self.output(select, base)?;
         if matches!(output, Output::Groups(..)) {
-            order.clear(); // one row is in order
+            order.clear(); // a single aggregate row needs no sorting
         }
         self.names.truncate(base);
         let (offset, take) = self.counts(select)?;
@@ -141,7 +144,7 @@ impl<'q> Compiler<'q> {
         }
     }
 
-    /// Does this source start from the container and not from an alias?
+    /// True if this source starts from the container, not from an alias.
     fn is_container_scoped(&self, of: &Expr) -> bool {
         match &of.kind {
             ExprKind::Name(name) => self.slot(name).is_none(),
@@ -171,7 +174,7 @@ impl<'q> Compiler<'q> {
 
     // WHERE
 
-    /// Conjuncts apart, so that each can be tried before the next source multiplies the rows.
+    /// Splits the conjuncts, so that each is evaluated before the next source multiplies the rows.
     fn filters(&mut self, filter: Option<&'q Expr>, first: usize) -> Result<Vec<Filter>> {
         let conjuncts = match filter {
             None => return Ok(Vec::new()),
@@ -232,7 +235,7 @@ impl<'q> Compiler<'q> {
     }
 
     fn star(&self, span: Span, base: usize) -> Result<OutputExpr> {
-        // The item's slot is there also when nobody can name it.
+        // The item has a slot even if it has no name.
         let hidden = usize::from(self.names.len() > base + 1 && self.names.get(base) == Some(&None));
         match self.names.len() - base - hidden {
             1 => Ok(OutputExpr::Value(ScalarExpr::Slot(self.names.len() - 1))),
@@ -240,7 +243,7 @@ impl<'q> Compiler<'q> {
         }
     }
 
-    /// Gives each item its name; those without one are `$1`, `$2`, … among themselves.
+    /// Names each output column. Columns without a name are numbered among themselves: `$1`, `$2`, …
     fn columns(&mut self, items: &'q [SelectItem]) -> Result<Vec<(String, ScalarExpr)>> {
         let mut unnamed = 0;
         let mut columns = Vec::with_capacity(items.len());
@@ -272,7 +275,7 @@ impl<'q> Compiler<'q> {
         })
     }
 
-    // Help for all.
+    // Helpers.
 
     fn slot(&self, name: &str) -> Option<usize> {
         self.names.iter().rposition(|alias| alias.as_deref() == Some(name))
@@ -298,7 +301,7 @@ impl<'q> Compiler<'q> {
         }
     }
 
-    /// Works a node out here and now when nothing below it depends on a row.
+    /// Constant folding: evaluates a node whose operands are all constant.
     fn fold(&self, node: ScalarExpr) -> ScalarExpr {
         let mut foldable = !node.is_constant() && !self.varies(&node);
         node.each_child(&mut |child| foldable &= child.is_constant());
@@ -317,13 +320,13 @@ impl<'q> Compiler<'q> {
         match evaluate(&node, None, &cx).map(|term| term.map(|value| value.into_owned())) {
             Ok(Some(value)) => ScalarExpr::Constant(value),
             Ok(None) => ScalarExpr::Undefined,
-            // Too large, or refused: whoever runs it will say so.
+            // Too large or not supported: the error is reported when the query runs.
             Err(_) => node,
         }
     }
 }
 
-/// The first column whose name another one has before it.
+/// The first column whose name an earlier column already has.
 fn repeated(columns: &[(String, ScalarExpr)]) -> Option<usize> {
     let mut by_name: Vec<(&str, usize)> = columns.iter().zip(0..).map(|((name, _), at)| (name.as_str(), at)).collect();
     by_name.sort_unstable();

@@ -1,14 +1,14 @@
-//! Computed properties: what a container works out of each of its items, for queries and for its index.
+//! Computed properties: values that a container computes from each item, for queries and for its index.
 //!
-//! Promise: a definition that is accepted looks at one item and at nothing else; not at a clock, not at chance, not at another
-//! computed property. So its value can be kept in an index, and worked out again to take it out. A value that is none
-//! in JSON, or too large, is undefined; so an item can always be written and read.
+//! Guarantees: an accepted definition depends on one item only, and not on a clock, random numbers or another computed
+//! property. So its value can be indexed, and computed again to delete the index entry. A value that JSON cannot
+//! represent, or that is too large, is undefined, so an item can always be written and read.
 //!
 //! ```text
 //! {"name":"low","query":"SELECT VALUE LOWER(c.name) FROM c"}      c.low in a query     item {"name":"Ann"} has "ann" there
 //! ```
 //!
-//! How many there may be and what they may be called is checked with the container's definition, in `model`.
+//! `model` checks their number and names with the container's definition.
 
 use pleiad_model::env::ManualEnv;
 use pleiad_model::item::SYSTEM_PROPERTIES;
@@ -25,12 +25,12 @@ use crate::expr::{CheckLimit, Context, MemoryBudget, evaluate};
 use crate::parse::ast::{Expr, ExprKind, Select, SelectSpec};
 use crate::run::is_json;
 
-/// What a value may take while it is worked out.
+/// The memory budget of evaluating a value.
 const VALUE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// What takes longer to work out has no value: it is worked out for every write.
+/// A value that takes more interrupt checks than this is undefined: every write evaluates it.
 const VALUE_CHECKS_MAX: u32 = 32;
 
-/// The computed properties of a container, ready to be asked.
+/// The compiled computed properties of a container.
 pub struct ComputedExprs {
     properties: Vec<ComputedExpr>,
     geospatial: Geospatial,
@@ -42,7 +42,7 @@ struct ComputedExpr {
 }
 
 impl ComputedExprs {
-    /// Says what is wrong with a definition, if anything is.
+    /// Compiles definitions; an error names the definition and the rule it violates.
     pub fn compile(definitions: &[ComputedProperty], geospatial: Geospatial) -> Result<ComputedExprs> {
         let property = |definition: &ComputedProperty| {
             let node = read(definition, geospatial).map_err(|why| told(definition, &why))?;
@@ -56,14 +56,15 @@ impl ComputedExprs {
         self.properties.is_empty()
     }
 
-    /// The JSON text of a property; `None` if it is none of these, `Some(None)` if this item has no value there.
+    /// The JSON text of a property; `None` if the name is not a computed property, `Some(None)` if its value is
+    /// undefined.
     pub fn text(&self, name: &str, item: &dyn Document) -> Option<Option<Vec<u8>>> {
         let property = self.properties.iter().find(|property| property.name == name)?;
         let value = self.value(property, SlotValue::Item(item));
         Some(value.map(|value| json::to_string(&value).into_bytes()))
     }
 
-    /// Name and value of each, for an item with its system properties as far as `check_node` lets them be named.
+    /// Name and value of each property, for an item with the system properties that `check_node` allows.
     pub fn values<'c>(&'c self, item: &'c Value) -> impl Iterator<Item = (&'c str, Option<Value>)> {
         self.properties.iter().map(|property| (property.name.as_str(), self.value(property, SlotValue::Value(item))))
     }
@@ -124,7 +125,7 @@ fn no_parameter(expr: &Expr) -> Result<(), ()> {
     if matches!(expr.kind, ExprKind::Parameter(_)) { Err(()) } else { expr.each_child(&mut no_parameter) }
 }
 
-/// What the value may depend on.
+/// Checks what the value depends on.
 fn check_node(node: &ScalarExpr, definition: &ComputedProperty, all: &[ComputedProperty]) -> Result<()> {
     let broken = match node {
         ScalarExpr::Slot(_) => Some("it names properties of the item, not the item as a whole"),
@@ -154,7 +155,7 @@ fn broken_name(name: &str, definition: &ComputedProperty, all: &[ComputedPropert
     if all.iter().any(|other| other.name == name && other.name != definition.name) {
         return Some("it names no other computed property");
     }
-    // Made when an item is read: there are none of them when it is indexed.
+    // The other system properties are generated on reads: they do not exist when an item is indexed.
     let made = name != "_ts" && SYSTEM_PROPERTIES.contains(&name);
     made.then_some("of the system properties it names only _ts")
 }

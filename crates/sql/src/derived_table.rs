@@ -1,8 +1,9 @@
-//! A query over the rows of another one: `SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.n FROM c)`.
+//! Derived tables: a query over the rows of another one, as in
+//! `SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.n FROM c)`.
 //!
-//! Promise: where the inner query's rows stand for many items, so that no item can be looked at alone, the two are told
-//! apart. The outer one then reads the inner one's rows as if they were the container's items. Any other subquery in
-//! `FROM` is left as it is: it is evaluated item by item.
+//! A query is split in two if a row of the inner query combines many items, so that it cannot be evaluated item by
+//! item. The outer query then reads the inner query's rows as if they were the container's items. Any other subquery in
+//! `FROM` stays as it is and is evaluated for each item.
 //!
 //! ```text
 //! SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.n FROM c) AS v
@@ -13,7 +14,7 @@
 use crate::parse::ast::{Expr, ExprKind, FromItem, Select};
 use crate::query_plan::gathers;
 
-/// No text can say this, so no alias is the same.
+/// An alias that no query text can contain, so it collides with no other.
 const UNNAMED: &str = "\0";
 
 pub struct DerivedTable<'q> {
@@ -21,7 +22,7 @@ pub struct DerivedTable<'q> {
     pub outer: Select,
 }
 
-/// The two stages, if there are two. The inner one may have stages of its own.
+/// Splits off a derived table, if there is one. The inner query may contain another.
 pub fn stages(select: &Select) -> Option<DerivedTable<'_>> {
     let (source, others) = select.from.split_first()?;
     let ExprKind::Subquery { select: inner, .. } = &source.of.kind else { return None };
@@ -34,7 +35,7 @@ pub fn stages(select: &Select) -> Option<DerivedTable<'_>> {
     Some(DerivedTable { inner, outer: Select { from, ..select.clone() } })
 }
 
-/// What the inner query's rows are called when they are read.
+/// The name under which the outer query reads the inner query's rows.
 fn rows_named(source: &FromItem) -> Expr {
     let span = source.of.span;
     let text = match &source.alias {

@@ -1,7 +1,7 @@
-//! What a query sees of a row.
+//! Row bindings: the values that expressions read, by slot.
 //!
-//! Promise: an item is read only as far as an expression asks: a path finds the text of one property and parses
-//! that. Names stand for *slots*, numbered from the outermost source inwards; frames form a chain, one per slot.
+//! Items are parsed lazily: a path locates the JSON text of one property and parses only that. Names are compiled to
+//! *slots*, numbered from the outermost source inwards; frames form a chain, one per slot.
 //!
 //! ```text
 //! SELECT … FROM c JOIN t IN c.tags WHERE EXISTS(SELECT VALUE w FROM w IN t.words)
@@ -17,14 +17,14 @@ use crate::expr::Datum;
 
 /// One stored item.
 pub trait Document {
-    /// The JSON text of a property of the item, system properties included.
+    /// The JSON text of a property of the item, including system properties.
     fn property(&self, name: &PropertyName) -> Option<Cow<'_, [u8]>>;
 
     /// Appends the whole item as JSON text.
     fn write(&self, out: &mut Vec<u8>);
 }
 
-/// A property's name with the hash under which items list their properties.
+/// A property name and its hash, by which stored items index their properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PropertyName {
     pub text: String,
@@ -38,24 +38,24 @@ impl PropertyName {
     }
 }
 
-/// What a slot holds.
+/// The value bound to a slot.
 #[derive(Clone, Copy)]
 pub enum SlotValue<'a> {
     Item(&'a dyn Document),
-    /// JSON text that is part of an item: an element of one of its arrays.
+    /// JSON text inside an item: an element of one of its arrays.
     Text(&'a [u8]),
     Value(&'a Value),
     Group(&'a GroupRow),
 }
 
-/// What is left of many rows: what they have in common, and what was added up.
+/// An aggregated group: its `GROUP BY` keys and aggregate results.
 #[derive(Clone, Debug, Default)]
 pub struct GroupRow {
     pub keys: Vec<Option<Value>>,
     pub aggregates: Vec<Option<Value>>,
 }
 
-/// One slot and those outside of it.
+/// One slot and the enclosing ones.
 #[derive(Clone, Copy)]
 pub struct SlotFrame<'a> {
     pub slot: usize,
@@ -63,10 +63,10 @@ pub struct SlotFrame<'a> {
     pub outer: Bindings<'a>,
 }
 
-/// The rows an expression may look at, innermost first.
+/// The slots that an expression can read, innermost first.
 pub type Bindings<'a> = Option<&'a SlotFrame<'a>>;
 
-/// What the slot holds; a slot that is not there holds nothing.
+/// The value of the slot; `None` if it is not bound.
 pub fn lookup<'a>(rows: Bindings<'a>, slot: usize) -> Option<SlotValue<'a>> {
     let mut frame = rows?;
     while frame.slot > slot {
@@ -101,12 +101,12 @@ impl<'a> SlotValue<'a> {
         }
     }
 
-    /// Whether it is read as text.
+    /// Whether the value is JSON text, not yet parsed.
     pub fn is_text(self) -> bool {
         matches!(self, SlotValue::Item(_) | SlotValue::Text(_))
     }
 
-    /// The text at the end of a path in an item; of an item as a whole there is none.
+    /// The JSON text at the end of a path; `None` for an empty path of an item.
     pub fn text(self, steps: &[PropertyName]) -> Option<Cow<'a, [u8]>> {
         match (self, steps) {
             (SlotValue::Item(item), [first]) => item.property(first),
@@ -133,7 +133,7 @@ fn walk<'v>(value: &'v Value, steps: &[PropertyName]) -> Option<&'v Value> {
     steps.iter().try_fold(value, |value, step| value.get(&step.text))
 }
 
-/// Scalars are most of what is read; they need no parser.
+/// Most values read are scalars, which need no full parser.
 fn parse(text: &[u8]) -> Result<Value> {
     match lazy::scalar(text) {
         Some(scalar) => Ok(scalar),

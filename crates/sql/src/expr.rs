@@ -1,18 +1,18 @@
-//! One scalar over one row.
+//! Expression evaluation: the value of one scalar expression for one row.
 //!
-//! Promise: types never make an error. An operator whose operands do not fit gives *undefined*, which is
-//! `None`, and the logic of `AND`, `OR` and `NOT` is three-valued over it. Inside an expression a number may
-//! be NaN or infinite; `run` lets neither out.
+//! Guarantees: a type mismatch is never an error. An operator with operands of the wrong type returns *undefined*,
+//! which is `None`; `AND`, `OR` and `NOT` are three-valued over it. Inside an expression a number may be NaN or
+//! infinite; `run` returns neither to clients.
 
-pub mod aggregate; // many values to one
-mod arithmetic; // numbers and bits
-pub mod compare; // equal, less
-mod context; // what evaluation may use besides the row
-mod distance; // how near vectors are
-pub mod full_text; // what a text contains, and how relevant it is
-pub mod functions; // the built-ins
-pub mod like; // patterns
-mod raw_compare; // a property against a constant, without parsing
+pub mod aggregate; // COUNT, SUM, MIN, …
+mod arithmetic; // arithmetic and bitwise operators
+pub mod compare; // equality and order
+mod context; // clock, memory budget, interrupt, user-defined functions
+mod distance; // VectorDistance
+pub mod full_text; // full-text search and relevance
+pub mod functions; // built-in functions
+pub mod like; // LIKE patterns
+mod raw_compare; // comparison of a property with a constant, without parsing
 
 use std::borrow::Cow;
 
@@ -62,12 +62,12 @@ pub fn evaluate<'a>(node: &'a ScalarExpr, rows: Bindings<'a>, cx: &Context<'_>) 
     }
 }
 
-/// Whether a row that meets this condition stays: only `true` keeps it.
+/// Whether a filter keeps the row: only `true` does, not undefined.
 pub fn is_true(condition: &ScalarExpr, rows: Bindings<'_>, cx: &Context<'_>) -> Result<bool> {
     Ok(truth(condition, rows, cx)? == Some(true))
 }
 
-/// A condition's truth without making a value of it.
+/// The truth value of a condition, without building a `Value`.
 pub(crate) fn truth(node: &ScalarExpr, rows: Bindings<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
     match node {
         ScalarExpr::And(terms) => all(terms, rows, cx),
@@ -95,7 +95,7 @@ fn borrowed(value: &Option<Value>) -> Datum<'_> {
     value.as_ref().map(Cow::Borrowed)
 }
 
-// Logic. A non-boolean counts as undefined.
+// Three-valued logic. A non-boolean counts as undefined.
 
 fn boolean(term: &Datum<'_>) -> Option<bool> {
     term.as_ref()?.as_bool()
@@ -147,7 +147,7 @@ fn any(terms: &[ScalarExpr], rows: Bindings<'_>, cx: &Context<'_>) -> Result<Opt
     Ok(so_far)
 }
 
-// Choices.
+// Conditionals.
 
 fn coalesce<'a>(terms: &'a [ScalarExpr], rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     for term in terms {
@@ -175,7 +175,7 @@ fn conditional<'a>(
 
 // Predicates.
 
-/// The `OR` of the equalities: an undefined entry matters only when nothing matches.
+/// The three-valued `OR` of the equalities: an undefined entry matters only if nothing matches.
 fn is_in(operand: &ScalarExpr, list: &[ScalarExpr], rows: Bindings<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
     let operand = evaluate(operand, rows, cx)?;
     if operand.is_none() {
@@ -230,7 +230,7 @@ fn unary<'a>(op: UnaryOp, operand: Datum<'a>) -> Result<Datum<'a>> {
     })
 }
 
-/// Left to right through one level's chain.
+/// Evaluates a chain of operators of one precedence level, left to right.
 fn binary<'a>(
     first: &'a ScalarExpr,
     rest: &'a [(BinaryOp, ScalarExpr)],
@@ -256,7 +256,7 @@ fn apply<'a>(op: BinaryOp, left: Datum<'a>, right: Datum<'a>, cx: &Context<'_>) 
     }
 }
 
-/// Appends in place once the left side is ours: a long chain copies each part once.
+/// Appends in place if the left side is owned, so that a long chain copies each part once.
 fn concat<'a>(left: Datum<'a>, right: Datum<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     let (Some(left), Some(tail)) = (left, string(&right)) else { return Ok(None) };
     if left.as_str().is_none() {
@@ -290,7 +290,7 @@ fn called<'a>(function: &functions::Function, arguments: &mut [Datum<'a>], cx: &
     (function.call)(arguments, cx)
 }
 
-/// What there is to look at.
+/// The work that a function does for an argument, in steps.
 fn length(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -300,7 +300,7 @@ fn length(value: &Value) -> usize {
     }
 }
 
-/// Not called at all when an argument is undefined.
+/// A user-defined function is not called if an argument is undefined.
 fn user_call<'a>(
     function: &str,
     arguments: &'a [ScalarExpr],
@@ -317,14 +317,14 @@ fn user_call<'a>(
     Ok(functions.call(function, &arguments)?.map(Cow::Owned))
 }
 
-/// All of them are held at the same time.
+/// Evaluates all nodes; their values are in memory at the same time.
 fn terms<'a>(nodes: &'a [ScalarExpr], rows: Bindings<'a>, cx: &Context<'_>) -> Result<Vec<Datum<'a>>> {
     nodes.iter().map(|node| cx.hold(|| evaluate(node, rows, cx))).collect()
 }
 
 // Paths.
 
-/// Walks down from a value.
+/// Follows property and index steps down from a value.
 fn follow<'a>(mut term: Datum<'a>, steps: &'a [AccessStep], rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     for step in steps {
         let Some(value) = term else { return Ok(None) };
@@ -344,7 +344,7 @@ fn property<'a>(value: Cow<'a, Value>, name: &str) -> Datum<'a> {
     }
 }
 
-/// A string reaches into objects, a number into arrays: `c[0]` is not `c["0"]`.
+/// A string index applies to objects, a number to arrays: `c[0]` is not `c["0"]`.
 fn element<'a>(value: Cow<'a, Value>, index: Datum<'_>) -> Datum<'a> {
     match index?.as_ref() {
         Value::String(name) => property(value, name),
@@ -361,7 +361,7 @@ fn item(value: Cow<'_, Value>, position: usize) -> Datum<'_> {
     }
 }
 
-// Constructors leave undefined out.
+// Constructors: undefined members are left out.
 
 fn object<'a>(properties: &'a [(String, ScalarExpr)], rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     let mut object = Object::new();

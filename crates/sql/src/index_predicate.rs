@@ -1,11 +1,11 @@
-//! What an index could find: a filter, turned into conditions on paths.
+//! Index predicates: the part of a filter or order that an index can evaluate, as predicates on paths.
 //!
-//! Promise: an item for which the filter is true meets the condition. The other way round need not hold: whoever
-//! uses an index looks at the items it found again. Which conditions are worth using, and whether the
-//! container's policy indexes the path, is decided where the index is.
+//! Guarantees: every item for which the filter is true satisfies the predicate. The converse need not hold: the
+//! executor evaluates the filter again on the items that an index returns. The planner decides which predicates
+//! are worth using and checks whether the container's policy indexes the path.
 
-mod derive; // node to condition
-mod explain; // conditions as text
+mod derive; // expression to index predicate
+mod explain; // index predicates as text
 
 use std::ops::Bound;
 
@@ -21,7 +21,7 @@ use crate::expr::{Context, Datum};
 
 #[derive(Debug)]
 pub enum IndexPredicate<'b> {
-    /// No item meets it.
+    /// No item satisfies it.
     Never,
     And(Vec<IndexPredicate<'b>>),
     Or(Vec<IndexPredicate<'b>>),
@@ -30,7 +30,7 @@ pub enum IndexPredicate<'b> {
     Term(TermPredicate<'b>),
 }
 
-/// One place in items, and what its value must be.
+/// A predicate on the value at a path.
 #[derive(Debug)]
 pub struct PathPredicate<'b> {
     pub path: Vec<IndexStep>,
@@ -39,13 +39,13 @@ pub struct PathPredicate<'b> {
 
 #[derive(Debug)]
 pub enum ValuePredicate<'b> {
-    /// This scalar.
+    /// Equal to this scalar.
     Equal(Value),
-    /// Scalars of one type between these two.
+    /// A scalar between two bounds of one type.
     Range(Bound<Value>, Bound<Value>),
-    /// Strings that begin so.
+    /// A string with this prefix.
     Prefix(String),
-    /// Strings that pass a test, which can be made on the index alone.
+    /// A string that passes a test, which can be evaluated on index entries alone.
     Strings(StringTest<'b>),
     Type(ValueType),
     /// Anything but undefined.
@@ -82,20 +82,20 @@ impl std::fmt::Debug for StringTest<'_> {
 pub struct SpatialPredicate<'b> {
     pub path: Vec<IndexStep>,
     pub region: &'b Value,
-    /// How far from the region an item may be, in metres or units of the plane.
+    /// The maximum distance from the region, in metres or in units of the plane.
     pub distance: f64,
 }
 
-/// A text that has this word.
+/// The text at a path contains this word.
 #[derive(Debug)]
 pub struct TermPredicate<'b> {
     pub path: Vec<IndexStep>,
-    /// Words of other languages are others.
+    /// The language that the index analyzed the text with; entries of other languages do not match.
     pub language: Language,
     pub word: &'b str,
 }
 
-/// One key of `ORDER BY`, when it is a path of properties.
+/// A key of `ORDER BY` that is a path of properties.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderPath {
     pub path: Vec<IndexStep>,
@@ -110,7 +110,8 @@ impl StringTest<'_> {
                 let first: Datum<'_> = Some(std::borrow::Cow::Owned(Value::from(text)));
                 let rest = rest.iter().map(|node| node.constant().map(std::borrow::Cow::Borrowed));
                 let mut arguments: Vec<Datum<'_>> = std::iter::once(first).chain(rest).collect();
-                // A test that fails to run excludes nothing: the item will be looked at.
+                // If the test fails with an error, the entry counts as a match: the filter is evaluated on the item
+                // anyway.
                 (function.call)(&mut arguments, cx).map_or(true, |term| term.is_some_and(|v| v.as_bool() == Some(true)))
             }
         }
@@ -118,7 +119,7 @@ impl StringTest<'_> {
 }
 
 impl IndexPredicate<'_> {
-    /// How many places in the index it speaks of.
+    /// The number of index lookups it stands for.
     pub fn lookups(&self) -> usize {
         match self {
             IndexPredicate::Never => 0,
@@ -128,7 +129,7 @@ impl IndexPredicate<'_> {
     }
 }
 
-/// What the block's filters say together; `None` when they say nothing that an index knows.
+/// The index predicate that the block's filters imply together; `None` if an index can evaluate no part of them.
 pub fn condition(block: &Block) -> Option<IndexPredicate<'_>> {
     if !block.reads_items {
         return None;
@@ -136,7 +137,7 @@ pub fn condition(block: &Block) -> Option<IndexPredicate<'_>> {
     derive::Paths::of(block).all(block.filters.iter().map(|filter| &filter.node))
 }
 
-/// The keys of `ORDER BY`, when each is a path of properties below the item.
+/// The keys of `ORDER BY`, if each is a path of properties below the item.
 pub fn order_paths(block: &Block) -> Option<Vec<OrderPath>> {
     if !block.reads_items {
         return None;
@@ -147,7 +148,7 @@ pub fn order_paths(block: &Block) -> Option<Vec<OrderPath>> {
     keys.map(|key| Some(OrderPath { path: path(&key.node)?, descending: key.descending })).collect()
 }
 
-/// `ORDER BY VectorDistance(c.path, constant)` and nothing else: which items are nearest to a vector.
+/// The order of a k-nearest-neighbour query: `ORDER BY VectorDistance(c.path, constant)` as the only key.
 #[derive(Debug)]
 pub struct VectorOrder<'b> {
     pub path: Vec<IndexStep>,
@@ -161,7 +162,7 @@ pub fn nearest(block: &Block) -> Option<VectorOrder<'_>> {
     let ScalarExpr::Distance(distance) = &only.node else { return None };
     let Distance { measure, search, left, right } = &**distance;
     if only.descending != measure.is_similarity() {
-        return None; // the farthest first
+        return None; // farthest first: not an order of a vector index
     }
     let (to, node) = match (left, right) {
         (Operand::Known(to), Operand::Computed(node)) | (Operand::Computed(node), Operand::Known(to)) => (to, node),
@@ -172,15 +173,15 @@ pub fn nearest(block: &Block) -> Option<VectorOrder<'_>> {
     Some(VectorOrder { path, to, measure: *measure, search: *search })
 }
 
-/// `ORDER BY _FullTextScore(c.path, …) DESC` and nothing else: which items are relevant.
+/// Order by relevance: `ORDER BY _FullTextScore(c.path, …) DESC` as the only key.
 #[derive(Debug)]
 pub struct TextScoreOrder<'b> {
     pub path: Vec<IndexStep>,
-    /// An item that does not meet it has the score 0.
+    /// An item that does not satisfy it has the score 0.
     pub condition: IndexPredicate<'b>,
 }
 
-/// `None` also if an index cannot tell.
+/// `None` also if the text index cannot evaluate one of the terms.
 pub fn relevant(block: &Block) -> Option<TextScoreOrder<'_>> {
     let [only] = block.order.as_slice() else { return None };
     let ScalarExpr::FullText(call) = &only.node else { return None };
@@ -191,7 +192,8 @@ pub fn relevant(block: &Block) -> Option<TextScoreOrder<'_>> {
     Some(TextScoreOrder { path: paths.path(&call.text)?, condition: IndexPredicate::Or(paths.searches(call)?) })
 }
 
-/// What a query that only counts words and hits asks of one text: the sum of lengths, or how many texts have a word.
+/// An aggregate that full-text statistics answer without reading items: the number of items, the total number of words
+/// at a path, or the number of texts that contain a word.
 #[derive(Debug)]
 pub enum TextAggregate<'b> {
     Items,
@@ -199,7 +201,7 @@ pub enum TextAggregate<'b> {
     Hits(TermPredicate<'b>),
 }
 
-/// One for each aggregate of a block that asks for nothing else.
+/// One per aggregate, if the block computes nothing but such aggregates.
 pub fn tallies(block: &Block) -> Option<Vec<TextAggregate<'_>>> {
     let Output::Groups(grouping, _) = &block.output else { return None };
     if !grouping.whole || !block.reads_items || !block.sources.is_empty() || !block.filters.is_empty() {

@@ -1,7 +1,8 @@
-//! Projections: what a global secondary index keeps of the items of its source.
+//! The projection of a global secondary index: the properties that it stores of its source's items.
 //!
-//! Promise: a definition that is accepted names properties, or all of them, and nothing else; so the item of an index follows from one
-//! item of the source and can be worked out again. What an item lacks is null. The source's id is `_id`: the index gives ids of its own.
+//! Guarantees: an accepted definition selects properties, or all of them, and nothing else, so an item of the index
+//! follows from one item of the source and can be computed again. A missing property is null. The source's id is stored
+//! as `_id`, because items of the index have ids of their own.
 //!
 //! ```text
 //! SELECT c.id, c.name.first, c.total FROM c      {"id":"7","name":{"first":"Ann"},"x":1}  →  {"_id":"7","first":"Ann","total":null}
@@ -14,10 +15,10 @@ use pleiad_model::{Error, Object, Result, Value};
 use crate::check;
 use crate::parse::ast::{AstStep, Expr, ExprKind, Select, SelectItem, SelectSpec};
 
-/// The source's id, in the index.
+/// The property of the index that holds the source item's id.
 pub const SOURCE_ID: &str = "_id";
 
-/// What of an item.
+/// The projected properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Projection {
     All,
@@ -71,7 +72,7 @@ fn named(property: &str) -> &str {
     if property == "id" { SOURCE_ID } else { property }
 }
 
-/// `SELECT … FROM c` and no more.
+/// Accepts only `SELECT … FROM c`.
 fn check_shape(select: &Select) -> Result<()> {
     let from_one = match &select.from[..] {
         [source] => !source.each && matches!(source.of.kind, ExprKind::Name(_)),
@@ -102,7 +103,7 @@ fn property(select: &Select, item: &SelectItem) -> Result<ProjectedPath> {
     Ok(ProjectedPath { name: if path.len() == 1 { named(name) } else { name }.to_owned(), path })
 }
 
-/// From the container's alias down.
+/// The path of a property, without the container's alias.
 fn path(select: &Select, expr: &Expr) -> Option<Vec<String>> {
     let ExprKind::Access { base, steps } = &expr.kind else { return None };
     let ExprKind::Name(base) = &base.kind else { return None };

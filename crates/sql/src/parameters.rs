@@ -1,7 +1,7 @@
-//! The values that come beside a query's text: `[{"name": "@id", "value": …}]`.
+//! Query parameters: the values that a request sends with the query text, as `[{"name": "@id", "value": …}]`.
 //!
-//! Promise: names keep their `@` and are each given once; values are any JSON. A parameter without `value` is undefined, which is
-//! what a JavaScript client sends for `undefined`; so is one that is not given at all.
+//! Invariant: names include their `@` and are unique; values are any JSON. A parameter without `value` is undefined,
+//! which is what a JavaScript client sends for `undefined`; so is a missing parameter.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -16,7 +16,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// From the `parameters` property of the request's body, which may be absent.
+    /// Parses the `parameters` property of the request body, which may be absent.
     pub fn from_value(parameters: Option<&Value>) -> Result<Self> {
         let list = match parameters {
             None | Some(Value::Null) => &[],
@@ -40,7 +40,7 @@ impl Parameters {
     }
 }
 
-/// For telling queries apart, whatever the order of the list.
+/// Hashes independently of the order of the list.
 impl Hash for Parameters {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut values: Vec<_> = self.values.iter().collect();

@@ -1,18 +1,19 @@
-//! Which partition keys a filter allows.
+//! Partition pruning: the partition keys that a filter allows.
 //!
-//! Promise: an item whose key is not in the reach does not satisfy the filter. The reverse is not promised: only what
-//! the service itself routes by narrows the reach, so that its clients and ours agree on what needs a fan-out.
+//! Guarantees: an item whose key is not among the pruned keys does not satisfy the filter. The converse does not hold:
+//! only predicates that the service itself routes by narrow the keys, so that clients get the same fan-out as from the
+//! service.
 //!
 //! ```text
 //! key /k       c.k = 'a' AND c.n > 1                ["a"]
 //!              c.k IN ('a', @b) OR c.k = null       ["a"] [@b] [null]
-//!              c.k = 'a' AND c.k = 'b'              nothing
-//!              c.k > 'a'                            everything
-//! keys /t /u   c.t = 1                              [1] and all that begin with it
-//!              c.u = 1                              everything: the first level is open
+//!              c.k = 'a' AND c.k = 'b'              no keys
+//!              c.k > 'a'                            all keys
+//! keys /t /u   c.t = 1                              [1] and all keys with this prefix
+//!              c.u = 1                              all keys: the first level is unknown
 //! ```
 //!
-//! One difference is the service's: `c.k = 0` goes to the key `0` and not to `-0.0`, which equals it and hashes
+//! One exception follows the service: `c.k = 0` is routed to the key `0` and not to `-0.0`, which is equal but hashes
 //! elsewhere.
 
 use std::borrow::Cow;
@@ -25,24 +26,24 @@ use crate::compile::{Bind, constant};
 use crate::expr::MemoryBudget;
 use crate::parse::ast::{AstStep, BinaryOp, Expr, ExprKind, Select, UnaryOp};
 
-/// More keys than this are not worth telling apart from everything.
+/// A filter that allows more keys than this is treated as allowing all.
 pub const KEYS_MAX: usize = 16 * 1024;
 
-/// What constants may take while they are worked out; a filter with more of them is not worth routing.
+/// The memory budget of evaluating constants; a filter that exceeds it is not pruned.
 const KEYS_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How many pairs of keys an `AND` may compare before it settles for one of its sides.
+/// The largest number of key pairs that an `AND` compares; with more it uses the keys of one side only.
 const PAIRS_MAX: usize = 64 * 1024;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum PrunedKeys {
     Everything,
-    /// Whole keys, or the first levels of hierarchical ones; in the order of their places.
+    /// Whole keys, or the first levels of hierarchical ones, sorted by effective key.
     Keys(Vec<PartitionKey>),
     Nothing,
 }
 
-/// Effective keys, as clients get them.
+/// A range of effective keys, as query plans return it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryRange {
     pub min: String,
@@ -64,7 +65,7 @@ pub fn route(select: &Select, bind: Bind<'_>, definition: &PartitionKeyDefinitio
 }
 
 impl PrunedKeys {
-    /// The one logical partition that can hold rows.
+    /// The logical partition, if only one can match.
     pub fn single(&self, definition: &PartitionKeyDefinition) -> Option<&PartitionKey> {
         match self {
             PrunedKeys::Keys(keys) => match keys.as_slice() {
@@ -76,7 +77,7 @@ impl PrunedKeys {
     }
 }
 
-/// Sorted by `min`, none overlapping another.
+/// Ranges sorted by `min`, without overlaps.
 pub fn ranges(reach: &PrunedKeys, definition: &PartitionKeyDefinition) -> Vec<QueryRange> {
     match reach {
         PrunedKeys::Everything => vec![QueryRange::everything()],
@@ -106,7 +107,7 @@ impl QueryRange {
         QueryRange::half_open(&EpkRange::FULL)
     }
 
-    /// Clients have no word for an empty plan: they ask whoever has the first key.
+    /// Plans cannot be empty: clients query the partition that owns the first key.
     pub fn nothing() -> Self {
         QueryRange::point(String::new())
     }
@@ -120,7 +121,7 @@ impl QueryRange {
     }
 }
 
-/// What is known of a key: a component per level, or nothing.
+/// The known components of a key, one per level; `None` for an unknown level.
 type PartialKey = Vec<Option<KeyComponent>>;
 
 enum AllowedKeys {
@@ -128,7 +129,7 @@ enum AllowedKeys {
     Among(HashSet<PartialKey>),
 }
 
-/// The name that stands for the item, or for a part of it.
+/// The alias of the item, or of a part of it.
 struct RootAlias<'q> {
     name: &'q str,
     below: Vec<&'q str>,
@@ -152,12 +153,12 @@ struct KeyPruner<'q> {
     bind: Bind<'q>,
     definition: &'q PartitionKeyDefinition,
     root: RootAlias<'q>,
-    /// For the values of parameters.
+    /// For evaluating constants.
     room: MemoryBudget,
 }
 
 impl KeyPruner<'_> {
-    /// The keys of items for which the filter may be true.
+    /// The keys of the items for which the filter may be true.
     fn allowed(&self, filter: &Expr) -> AllowedKeys {
         match &filter.kind {
             ExprKind::And(terms) => terms.iter().map(|term| self.allowed(term)).fold(AllowedKeys::Anything, both),
@@ -170,7 +171,7 @@ impl KeyPruner<'_> {
         }
     }
 
-    /// `None` when it says nothing about the key.
+    /// `None` if the predicate does not restrict the key.
     fn predicate(&self, filter: &Expr) -> Option<AllowedKeys> {
         match &filter.kind {
             ExprKind::Access { .. } => Some(self.key_is(self.level(filter)?, [&Value::Bool(true)])),
@@ -241,7 +242,7 @@ impl KeyPruner<'_> {
         constant(expr, self.bind, &self.room)
     }
 
-    /// Which level of the key this is the path of.
+    /// The level of the key whose path this is.
     fn level(&self, expr: &Expr) -> Option<usize> {
         let ExprKind::Access { base, steps } = &expr.kind else { return None };
         let ExprKind::Name(name) = &base.kind else { return None };
@@ -273,7 +274,7 @@ impl KeyPruner<'_> {
     }
 }
 
-/// The keys of items that have this value, or one that equals it.
+/// The key components of items with this value or an equal one.
 fn components(value: &Value) -> Vec<KeyComponent> {
     match KeyComponent::of_property(Some(value)) {
         KeyComponent::Number(n) if n.is_nan() => Vec::new(),
@@ -296,7 +297,7 @@ fn bounded(keys: HashSet<PartialKey>) -> AllowedKeys {
     if keys.len() > KEYS_MAX { AllowedKeys::Anything } else { AllowedKeys::Among(keys) }
 }
 
-/// Where both sides are too long to compare, either of them holds all keys that both have.
+/// The intersection. With too many pairs to compare it returns the smaller side, which contains the intersection.
 fn both(one: AllowedKeys, other: AllowedKeys) -> AllowedKeys {
     let (one, other) = match (one, other) {
         (AllowedKeys::Anything, allowed) | (allowed, AllowedKeys::Anything) => return allowed,
@@ -319,7 +320,7 @@ fn either(one: AllowedKeys, other: AllowedKeys) -> AllowedKeys {
     }
 }
 
-/// What both know, unless they contradict each other.
+/// The known components of both; `None` if they contradict each other.
 fn merge(one: &PartialKey, other: &PartialKey) -> Option<PartialKey> {
     let level = |(a, b): (&Option<KeyComponent>, &Option<KeyComponent>)| match (a, b) {
         (Some(a), Some(b)) if a != b => None,
@@ -346,13 +347,13 @@ fn reach(keys: HashSet<PartialKey>, definition: &PartitionKeyDefinition) -> Prun
     if keys.is_empty() { PrunedKeys::Nothing } else { PrunedKeys::Keys(keys) }
 }
 
-/// The first levels, up to one that is open. `None` when that is none at all.
+/// The levels before the first unknown one; `None` if there are none.
 fn beginning(known: PartialKey, definition: &PartitionKeyDefinition) -> Option<PartitionKey> {
     let levels: Vec<KeyComponent> = known.into_iter().map_while(|level| level).collect();
     let is_missing = definition.system_key && levels.iter().all(|level| *level == KeyComponent::Undefined);
     match levels.len() {
         0 => None,
-        // Items without any key are at the empty key, not below these levels.
+        // Items without a key are at the empty key, not under these levels.
         n if is_missing && n < definition.paths.len() => None,
         _ if is_missing => Some(PartitionKey::new(Vec::new())),
         _ => Some(PartitionKey::new(levels)),

@@ -1,7 +1,7 @@
-//! What a client needs to drive a query over many partitions by itself.
+//! The query plan for SDKs: what a client needs to run a query over many partitions by itself.
 //!
-//! Promise: the client that runs the rewritten text on every range of the plan, and merges as the plan says, gets what
-//! the query means; and no plan asks of a client what it did not say it can do.
+//! Guarantees: a client that runs the rewritten query on every range of the plan, and merges as the plan says, gets the
+//! query's result. A plan requires only features that the client has listed.
 //!
 //! ```text
 //! SELECT c.n, AVG(c.a) FROM c GROUP BY c.n
@@ -12,12 +12,12 @@
 //!    ranges      ["", "FF")
 //! ```
 //!
-//! Which keys a filter allows is `route`'s; which partitions hold them, the engine's.
+//! `pruning` determines the keys that a filter allows; the engine maps them to partitions.
 
-mod features; // what a client must be able to do
-mod hybrid; // scores that are ranked
-mod rewrite; // the text for one range
-mod shape; // what has to be merged
+mod features; // features that a client must support
+mod hybrid; // the plan of ORDER BY RANK
+mod rewrite; // the query for one range
+mod shape; // how results are merged
 
 use pleiad_model::partition_key::PartitionKeyDefinition;
 use pleiad_model::{Object, Result, Value};
@@ -35,7 +35,7 @@ pub use shape::needs_merge;
 
 const VERSION: i64 = 2;
 
-/// The whole answer. `supported_features` is the client's list, between commas; a container without a partition
+/// The whole answer. `supported_features` is the client's list, separated by commas; a container without a partition
 /// key has no `definition`.
 pub fn query_plan(
     text: &str,
@@ -69,8 +69,8 @@ pub fn query_plan(
     Ok(Value::from(answer.with("queryRanges", ranges)))
 }
 
-/// `ORDER BY VectorDistance(…)`: the nearest first, which is down for similarities and up for distances. `None` for any
-/// other query.
+/// The direction of `ORDER BY VectorDistance(…)`, which sorts the nearest first: descending for similarities, ascending
+/// for distances. `None` for any other query.
 fn nearest_first(select: &Select, text: &str, bind: Bind<'_>) -> Result<Option<SortWord>> {
     match &select.order_by {
         Some(OrderBy::Keys(keys)) if keys.iter().any(|key| is_distance(&key.expr)) => {
@@ -81,29 +81,29 @@ fn nearest_first(select: &Select, text: &str, bind: Bind<'_>) -> Result<Option<S
     }
 }
 
-/// As plans spell it.
+/// A sort direction as plans spell it.
 type SortWord = &'static str;
 
 struct SdkPlan<'q> {
     select: &'q Select,
     shape: MergeShape<'q>,
-    /// What the client counts; a query that passes through counts for itself.
+    /// The counts that the client applies; a query that passes through unchanged applies its own.
     counts: Counts,
-    /// Set if no range gives its rows before it has seen them all, and which way they are sorted.
+    /// The direction of a vector search, for which a range returns rows only after it has read all of them.
     nearest: Option<SortWord>,
 }
 
 impl<'q> SdkPlan<'q> {
     fn of(select: &'q Select, mut counts: Counts, is_single: bool, nearest: Option<SortWord>) -> Result<Self> {
         let mut shape = MergeShape::of(select)?;
-        // One partition can sort, skip and stop by itself.
+        // A single partition sorts, skips and limits by itself.
         let is_plain =
             matches!(shape, MergeShape::Rows | MergeShape::Sorted(_)) && nearest.is_none() && !select.distinct;
         if is_single && is_plain {
             shape = MergeShape::Rows;
             counts.offset_limit = None;
         }
-        // Nor is there anything to merge where nothing is read.
+        // A query that reads no items has nothing to merge.
         if matches!(shape, MergeShape::Rows) && !select.reads_items() {
             counts = Counts::default();
         }

@@ -1,7 +1,8 @@
-//! `ORDER BY RANK`: scores, and how several of them become one order.
+//! `ORDER BY RANK`: its component scores, and reciprocal rank fusion (RRF) of several of them.
 //!
-//! Promise: what is read here can be ranked: each component scores one property, and has a weight. Texts that run the components
-//! are `query_plan::hybrid`'s; who runs them, a client or the engine, fuses them in the same way.
+//! Guarantees: a clause that parses here can be ranked: each component scores one property and has a weight.
+//! `query_plan::hybrid` writes the queries of the components; a client and the engine fuse their results in the same
+//! way.
 //!
 //! ```text
 //! ORDER BY RANK RRF(FullTextScore(c.text, "swim"), VectorDistance(c.image, [1, 2]), [2, 1])
@@ -16,17 +17,17 @@ use pleiad_model::Value;
 use crate::parse::ast::{Expr, ExprKind, OrderBy, Select, UnaryOp};
 use crate::parse::{Diagnostic, Span};
 
-/// How fast a rank loses weight, as the method was published.
+/// The constant of the published RRF method: how fast the weight decreases with the rank.
 const RRF_CONSTANT: f64 = 60.0;
 
-/// What an account of the service says of itself: `queryMaxRrfArgumentCount` and `queryMaxFullTextScoreSearchTerms`.
+/// The limits that a service account reports: `queryMaxRrfArgumentCount` and `queryMaxFullTextScoreSearchTerms`.
 pub const RRF_COMPONENTS_MAX: usize = 100;
 pub const SCORE_TERMS_MAX: usize = 30;
 
-/// Components in the order of the text; at least one.
+/// The components in text order; at least one.
 pub struct RankClause<'q> {
     pub components: Vec<Component<'q>>,
-    /// Whether the text gives weights.
+    /// Whether the query gives weights.
     pub is_weighted: bool,
 }
 
@@ -42,12 +43,12 @@ pub enum Score<'q> {
         property: &'q Expr,
         terms: &'q [Expr],
     },
-    /// What `VectorDistance` is called with.
+    /// The arguments of `VectorDistance`.
     Vector(&'q [Expr]),
 }
 
 impl<'q> RankClause<'q> {
-    /// Of the scoring function behind `RANK`, which is part of the clause that stands there.
+    /// Parses the scoring function after `RANK`; `clause` is the span of the `ORDER BY` clause.
     pub fn read(score: &'q Expr, clause: Span) -> Result<RankClause<'q>, Diagnostic> {
         match &score.kind {
             ExprKind::Call { function, arguments } if function.eq_ignore_ascii_case("RRF") => {
@@ -135,7 +136,7 @@ fn number(expr: &Expr) -> Option<f64> {
     }
 }
 
-/// Whether a text is one of those that run a component: a client reads no further than its first page.
+/// Whether a query runs a component of a plan: a client reads only its first page.
 pub fn is_component(select: &Select) -> bool {
     let is_score = |expr: &Expr| match &expr.kind {
         ExprKind::Call { function, .. } => {
@@ -151,23 +152,23 @@ pub fn is_component(select: &Select) -> bool {
     }
 }
 
-/// How a component's scores become ranks, and what those count.
+/// How a component's scores are ranked and weighted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fusing {
     pub ascending: bool,
     pub weight: f64,
 }
 
-/// An item as the components have scored it.
+/// An item with its component scores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoredItem {
     pub rid: String,
-    /// One for each component.
+    /// One score per component.
     pub scores: Vec<f64>,
     pub payload: Value,
 }
 
-/// One order of all items that some component found. Those of a single component have theirs.
+/// Fuses the items of all components into one order. The items of a single component keep their order.
 pub fn fuse(components: &[Fusing], rows: Vec<ScoredItem>) -> Vec<ScoredItem> {
     if components.len() < 2 {
         return rows;

@@ -1,23 +1,24 @@
-//! A block over rows: sources multiply them, filters drop them, a collector keeps what the page needs.
+//! Query execution: runs a block over items. Sources multiply rows, filters drop them, a collector keeps what the page
+//! needs.
 //!
-//! Promise: the answer does not depend on how rows were found. Whoever feeds a `Pass` may leave out rows that no
-//! filter would keep, and nothing else.
+//! Invariant: the result does not depend on the access path. The caller of a `RowPipeline` may leave out items that the
+//! filters would drop, and no others.
 //!
 //! ```text
-//! item ─ rows ─ filters ─┬─ stream    in order of arrival              resume after an item
-//!                        ├─ sorted    the smallest of (keys, docnum)   resume after a key
+//! item ─ rows ─ filters ─┬─ stream    unordered (scan order)           resume after an item
+//!                        ├─ sorted    top-k by (keys, docnum)          resume after a key
 //!                        ├─ groups    keys with their aggregates       resume after a key
-//!                        └─ distinct  rows, each once, maybe sorted    resume after a key
+//!                        └─ distinct  unique rows, maybe sorted        resume after a key
 //! ```
 
-mod collector; // what a page keeps
-mod aggregate; // rows with something in common
-mod resume_key; // the place behind a row
+mod collector; // the rows of a page: stream, top-k, distinct
+mod aggregate; // GROUP BY: hash aggregation
+mod resume_key; // the sort key after which the next page continues
 mod page; // where a page starts and ends
-mod pipeline; // items in, a page out
-mod project; // a row as text
-mod nested_loop; // sources and filters
-mod in_memory; // feeds that fit in memory
+mod pipeline; // source, filter, projection, collector
+mod project; // SELECT: a row as JSON text
+mod nested_loop; // FROM and WHERE; subqueries
+mod in_memory; // queries over rows in memory
 
 pub use in_memory::{InMemoryQuery, parse};
 pub(crate) use nested_loop::subquery;
@@ -26,7 +27,7 @@ pub use pipeline::RowPipeline;
 pub(crate) use project::is_json;
 pub use resume_key::{END_BYTES, KeyDigest, ResumeKey};
 
-/// Go on, or enough.
+/// Whether a loop over rows continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     Continue,

@@ -1,9 +1,9 @@
-//! Values as bytes whose order is the values' order, for sorting, grouping and telling apart.
+//! Memcomparable encoding of values, for sorting, grouping and DISTINCT: the byte order is the order of the values.
 //!
-//! Promise: equal values have equal bytes, whatever the order of their properties; an encoding ends by itself,
-//! so that several can follow each other; `undefined < null < false < true < numbers < strings < arrays <
-//! objects`. Scalars are written as an index writes them (`model::ordered`), so that a query can go on in one; arrays and
-//! objects in full, and strings of any length, because these bytes are never stored.
+//! Invariant: equal values have equal bytes, regardless of property order; encodings are self-delimiting, so that
+//! several can be concatenated; `undefined < null < false < true < numbers < strings < arrays < objects`.
+//! Scalars have the same encoding as in an index (`model::memcomparable`), so that a query can resume in an index scan.
+//! Arrays and objects are encoded in full, and strings at any length, because these bytes are never stored.
 //!
 //! ```text
 //! undefined 00
@@ -21,10 +21,10 @@ use pleiad_model::memcomparable::{
     ARRAY, FALSE, NULL, OBJECT, STRING, STRING_END, TRUE, UNDEFINED, escape, write_number,
 };
 
-/// Ends an array or object: nothing in one is undefined.
+/// Terminates an array or object, whose members are never undefined.
 const END: u8 = UNDEFINED;
 
-/// The whole value: two values are the same when these bytes are.
+/// Encodes the whole value: two values are equal if and only if their bytes are.
 pub fn encode(value: Option<&Value>, out: &mut Vec<u8>) {
     match value {
         None => out.push(UNDEFINED),
@@ -47,8 +47,8 @@ pub fn encode(value: Option<&Value>, out: &mut Vec<u8>) {
     }
 }
 
-/// A key of `ORDER BY`. Arrays and objects have no order that is promised; equal ones are neighbours, which is how SDKs tell
-/// doubles of `DISTINCT`.
+/// Encodes a sort key of `ORDER BY`. The order of arrays and objects is not part of the contract, but equal ones are
+/// adjacent, which SDKs rely on to remove duplicates for `DISTINCT`.
 pub fn encode_key(value: Option<&Value>, descending: bool, out: &mut Vec<u8>) {
     let start = out.len();
     encode(value, out);

@@ -1,22 +1,22 @@
-//! Documents, policies and queries by chance, and what must hold of any of them.
+//! Random documents, policies and queries, and the properties that hold for all of them.
 //!
-//! Promise: the same bytes give the same case, whoever asks: property tests with a seed, fuzzers with their input.
-//! Cases are small and collide a lot: few names, few values, many of them nearly equal. What is generated has no
-//! expression that fails on a row, so that a plan which leaves rows out is not excused by an error.
+//! Guarantees: the same bytes generate the same case, for property tests with a seed and for fuzzers with their input.
+//! Cases are small and collide often: few names, few values, many of them nearly equal. Generated queries contain no
+//! expression that fails on a row, so that an error cannot hide a plan that misses rows.
 //!
 //! ```text
-//! bytes ─ chance ─┬─ documents   items without id and key
-//!                 ├─ policies    what an index may know of them
-//!                 └─ queries     text and parameters
-//! holds           what a condition means, without an index
-//! exam            a body for property tests and fuzzers alike
+//! bytes ─ choices ─┬─ documents   items without id and key
+//!                  ├─ policies    indexing policies
+//!                  └─ queries     text and parameters
+//! holds            evaluates an index predicate on a document
+//! exam             properties, for property tests and fuzzers alike
 //! ```
 
 mod chance; // bytes to choices
 mod documents; // items
-pub mod exam; // what must hold
+pub mod exam; // the properties
 mod filters; // conditions of WHERE
-mod holds; // conditions of an index, without one
+mod holds; // index predicates, evaluated without an index
 mod policies; // indexing policies
 mod queries; // whole queries
 

@@ -1,4 +1,4 @@
-//! A query, and the rules it meets.
+//! Queries, and the rules that they match.
 
 use super::*;
 use crate::check;

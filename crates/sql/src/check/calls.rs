@@ -1,4 +1,4 @@
-//! Functions: whether they exist, and how many arguments they take.
+//! Checks function calls: whether the function exists, and the number of its arguments.
 
 use super::names::NameScope;
 use super::{Checked, Checker, ExprContext, suggest};
@@ -29,7 +29,7 @@ impl<'q> Checker<'q> {
             return Err(Diagnostic::coded(call.span, "SC2240", ELSEWHERE));
         }
         if upper == "RRF" {
-            // To the service this is no function at all, and it has seen the scores before it says so.
+            // The service does not know RRF as a function here, and reports errors in its arguments first.
             let scores = arguments.iter().filter_map(|score| self.scalar(score, scope, place).err());
             let faults: Vec<Diagnostic> =
                 scores.chain([unknown(call, function).with_hint("It stands in ORDER BY RANK.")]).collect();
@@ -44,7 +44,7 @@ impl<'q> Checker<'q> {
     }
 }
 
-/// The name alone: that is where the service points.
+/// The span of the name alone, which the service reports.
 fn name_of(call: &Expr, function: &str) -> Span {
     Span { start: call.span.start, end: call.span.start + function.len() }
 }

@@ -1,4 +1,4 @@
-//! Which clauses go together, and which may stand in a subquery.
+//! Checks which clauses may be combined, and which are allowed in a subquery.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ pub(super) fn check(select: &Select) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Clauses that no subquery may have. All of them are told: inner ones first, as the service does.
+/// Rejects clauses that subqueries may not have. Reports all of them, inner subqueries first, as the service does.
 pub(super) fn check_subqueries(select: &Select) -> Result<(), Diagnostic> {
     let mut faults = Vec::new();
     select.each_subquery(&mut |inner| note_subquery(inner, &mut faults));
@@ -95,7 +95,7 @@ fn check_order_keys(select: &Select, keys: &[OrderByItem]) -> Result<(), Diagnos
         ));
     }
     if is_aggregated(select) && keys.iter().all(|key| matches!(key.expr.kind, ExprKind::Access { .. })) {
-        return Ok(()); // one row is in order
+        return Ok(()); // a single row is always sorted
     }
     if let [only] = keys
         && (is_scalar_order(&only.expr) || is_vector_distance(&only.expr))
@@ -113,7 +113,7 @@ fn check_order_keys(select: &Select, keys: &[OrderByItem]) -> Result<(), Diagnos
     }
 }
 
-/// The nearest comes first, whichever way that is. Query plans say which way, and call it a score.
+/// `VectorDistance` always sorts the nearest first and takes no direction. Query plans give one, with `_VectorScore`.
 fn check_direction(key: &OrderByItem) -> Result<(), Diagnostic> {
     match key.direction {
         Some(at) if is_vector_distance(&key.expr) && !is_call(&key.expr, "_VECTORSCORE") => Err(Diagnostic::plain(
@@ -124,7 +124,7 @@ fn check_direction(key: &OrderByItem) -> Result<(), Diagnostic> {
     }
 }
 
-/// Distances are the expressions that an index can give in order; query plans sort by scores.
+/// `ST_DISTANCE`, which an index can return in order, and `_FullTextScore`, which query plans sort by.
 fn is_scalar_order(expr: &Expr) -> bool {
     is_call(expr, "ST_DISTANCE") || is_call(expr, "_FULLTEXTSCORE")
 }
@@ -133,7 +133,7 @@ fn is_call(expr: &Expr, name: &str) -> bool {
     matches!(&expr.kind, ExprKind::Call { function, .. } if function.eq_ignore_ascii_case(name))
 }
 
-/// `c.a.b`, where `c` is the item or what `FROM c.x` took out of it.
+/// `c.a.b`, where `c` is the item or the part of it that `FROM c.x` selects.
 pub(super) fn is_document_path(expr: &Expr, select: &Select) -> bool {
     let ExprKind::Access { base, steps } = &expr.kind else { return false };
     let ExprKind::Name(name) = &base.kind else { return false };

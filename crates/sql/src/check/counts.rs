@@ -6,7 +6,7 @@ use crate::Parameters;
 use crate::parse::Diagnostic;
 use crate::parse::ast::{Expr, ExprKind, Select};
 
-/// What a query asks for at most.
+/// The row limits of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub top: Option<u64>,
@@ -35,7 +35,7 @@ pub fn counts(select: &Select, parameters: &Parameters) -> Result<Counts, Diagno
     Ok(Counts { top, offset_limit })
 }
 
-/// Those that need no parameters to be known.
+/// Checks the counts that are constants.
 pub(super) fn check_constants(select: &Select) -> Result<(), Diagnostic> {
     let paging = select.offset_limit.as_ref();
     let all = [
@@ -63,7 +63,7 @@ fn count(value: Option<&Value>, expr: &Expr, clause: CountClause) -> Result<u64,
     }
 }
 
-/// Of `TOP` the service has only one thing to say, whatever is wrong.
+/// For `TOP` the service has a single message for every invalid count.
 fn too_large(expr: &Expr, clause: CountClause) -> Diagnostic {
     match clause {
         CountClause::Top => not_a_count(expr, clause),

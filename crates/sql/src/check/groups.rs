@@ -1,7 +1,7 @@
-//! Aggregates and `GROUP BY`: what may be selected of a group.
+//! Checks aggregates and `GROUP BY`: what a query may select from a group.
 //!
-//! A block that groups, or that has an aggregate in its `SELECT`, sees groups and no rows: the keys, aggregates, and
-//! what can be built of those and of constants, such as a property of a key.
+//! A block with `GROUP BY`, or with an aggregate in its `SELECT`, sees groups instead of rows: it may use the keys,
+//! aggregates, and expressions over those and constants, such as a property of a key.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -13,18 +13,18 @@ use crate::parse::ast::{AstStep, Expr, ExprKind, OrderBy, OrderByItem, Select, S
 use crate::parse::print::{print_alike, print_expr};
 use crate::parse::{Diagnostic, Span};
 
-/// The function and the argument, when this is a call of an aggregate.
+/// The function and the argument, if this is a call of an aggregate.
 pub fn aggregate(expr: &Expr) -> Option<(AggregateKind, &Expr)> {
     let ExprKind::Call { function, arguments } = &expr.kind else { return None };
     Some((AggregateKind::find(function)?, arguments.first()?))
 }
 
-/// Does the block make one row of many?
+/// Whether the select list aggregates rows.
 pub fn has_aggregate(spec: &SelectSpec) -> bool {
     spec.items().iter().any(|item| holds_aggregate(&item.expr))
 }
 
-/// Is there an aggregate at or below this scalar? Those of subqueries are their own.
+/// Whether this scalar is or contains an aggregate. Aggregates in subqueries do not count.
 pub fn holds_aggregate(expr: &Expr) -> bool {
     let mut found = aggregate(expr).is_some();
     let _ = expr.each_child(&mut |child| {
@@ -75,7 +75,7 @@ pub(super) fn check(select: &Select) -> Result<(), Diagnostic> {
     Diagnostic::together(faults).map_or(Ok(()), Err)
 }
 
-/// A single row is in order, whatever it is sorted by.
+/// The sort keys to check. Without `GROUP BY` there is a single row, which any key sorts.
 fn sorted_by(select: &Select) -> &[OrderByItem] {
     match &select.order_by {
         Some(OrderBy::Keys(keys)) if !select.group_by.is_empty() => keys,
@@ -96,11 +96,12 @@ fn check_key(key: &Expr) -> Result<(), Diagnostic> {
     Err(Diagnostic::plain(key.span, message))
 }
 
-/// The keys of a group. Two expressions are the same when they print the same, however they were spelled.
+/// The keys of a group. Two expressions are equal if their canonical texts are.
 #[derive(Clone)]
 pub struct GroupKeys {
     texts: HashMap<String, usize>,
-    /// How many steps the keys have: a path, which may have thousands, is cut only where a key can end.
+    /// The lengths of the keys in steps. A path may have thousands of steps; only its prefixes of these lengths are
+    /// compared.
     lengths: BTreeSet<usize>,
 }
 
@@ -114,12 +115,12 @@ impl GroupKeys {
         GroupKeys { texts, lengths: keys.iter().map(length).collect() }
     }
 
-    /// Which key this is.
+    /// The number of the key that equals the expression.
     pub fn at(&self, expr: &Expr) -> Option<usize> {
         if self.texts.is_empty() { None } else { self.texts.get(&print_alike(expr)).copied() }
     }
 
-    /// The key that a path goes on from, and how it goes on: `c.a` for `c.a.b`.
+    /// The key that is a prefix of a path, and the remaining steps: `c.a` and `.b` for `c.a.b`.
     pub fn above<'e>(&self, expr: &'e Expr) -> Option<(usize, &'e [AstStep])> {
         let ExprKind::Access { base, steps } = &expr.kind else { return None };
         self.lengths.range(..steps.len()).rev().find_map(|count| {
@@ -139,12 +140,12 @@ impl GroupKeys {
 #[derive(Clone)]
 struct GroupChecker<'q> {
     keys: GroupKeys,
-    /// Names that stand for single rows, and are out of reach.
+    /// Aliases of single rows, which a grouped block may not use.
     rows: HashSet<&'q str>,
     clause: GroupedClause,
 }
 
-/// Who looks at the group.
+/// The clause that uses the group.
 #[derive(Clone, Copy)]
 enum GroupedClause {
     SelectList,
@@ -171,7 +172,7 @@ impl<'q> GroupChecker<'q> {
         matches!(&expr.kind, ExprKind::Name(name) if self.rows.contains(name.as_str()))
     }
 
-    /// Names that the subquery binds hide ours.
+    /// Aliases of the subquery shadow the outer ones.
     fn check_subquery(&self, select: &'q Select) -> Result<(), Diagnostic> {
         select.from.iter().try_for_each(|source| self.check(&source.of))?;
         let own: HashSet<&str> = select.from.iter().filter_map(|source| source.name()).collect();
@@ -180,7 +181,7 @@ impl<'q> GroupChecker<'q> {
         select.each_scalar(&mut |scalar| inside.check_inside(scalar, select))
     }
 
-    /// In a subquery even an aggregate's argument must not look at our rows.
+    /// In a subquery not even an aggregate's argument may use the outer rows.
     fn check_inside(&self, expr: &'q Expr, of: &'q Select) -> Result<(), Diagnostic> {
         let is_source = of.from.iter().any(|source| std::ptr::eq(&source.of, expr));
         match aggregate(expr) {
@@ -214,7 +215,7 @@ fn property(expr: &Expr) -> Cow<'_, Expr> {
         Some(_) if count == 0 => Cow::Borrowed(base),
         Some(element) => {
             let kind = ExprKind::Access { base: base.clone(), steps: steps[..count].to_vec() };
-            // Before the bracket, with which an index begins.
+            // Ends before the bracket of the index.
             let span = Span { start: expr.span.start, end: element.span.start.saturating_sub(1) };
             Cow::Owned(Expr { kind, span })
         }

@@ -1,11 +1,11 @@
-//! What identifiers stand for.
+//! Name resolution.
 //!
 //! ```text
-//! FROM c x JOIN t IN x.tags       the container is `c` here and nowhere else; `x` and `t` are bound
+//! FROM c x JOIN t IN x.tags       `c` names the container only here; `x` and `t` are bound
 //! ```
 //!
-//! The first source of the outermost block names the container, whatever it calls it; so does the first source
-//! of a subquery that is itself the first source. Any other name is one that `FROM` has bound.
+//! The first source of the outermost block names the container, under any name; so does the first source of a subquery
+//! that is itself the first source. Every other name must be an alias that `FROM` binds.
 
 use super::{Checked, Checker, ExprContext};
 use crate::parse::ast::{Expr, ExprKind, FromItem, Select};
@@ -13,11 +13,11 @@ use crate::parse::{Diagnostic, Span};
 
 #[derive(Clone)]
 pub(super) struct NameScope<'q> {
-    /// Outermost first; later ones hide earlier ones.
+    /// Outermost first; later names shadow earlier ones.
     names: Vec<&'q str>,
-    /// Sources that go by another name: `c` and `x` of `FROM c x`.
+    /// Sources with an alias: `c` and `x` of `FROM c x`.
     renamed: Vec<(&'q str, &'q str)>,
-    /// Nobody has read the container yet, so an unknown source is the container.
+    /// No source has been read yet, so an unknown name is the container.
     container_is_free: bool,
 }
 
@@ -56,7 +56,7 @@ impl<'q> NameScope<'q> {
 }
 
 impl<'q> Checker<'q> {
-    /// What the block's own scalars see.
+    /// The scope of the block's own scalars.
     pub(super) fn sources(&mut self, select: &'q Select, outside: &NameScope<'q>) -> Result<NameScope<'q>, Diagnostic> {
         let mut scope = outside.clone();
         for (at, source) in select.from.iter().enumerate() {

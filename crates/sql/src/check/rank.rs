@@ -1,4 +1,4 @@
-//! `ORDER BY RANK`: what it may stand beside, and what it may score.
+//! Checks `ORDER BY RANK`: the clauses it may be combined with, and its arguments.
 
 use super::clauses::is_document_path;
 use super::groups::is_aggregated;
@@ -35,7 +35,7 @@ fn check_property(property: &Expr, select: &Select) -> Result<(), Diagnostic> {
     ))
 }
 
-/// The service tells three wrong sources apart.
+/// The service has a code for each of three unsupported sources.
 fn check_beside(select: &Select, span: Span) -> Result<(), Diagnostic> {
     let source = |code, what: &str| {
         Err(Diagnostic::coded(span, code, format!("{what} is not supported together with the ORDER BY RANK clause.")))

@@ -1,8 +1,8 @@
-//! Function names that people write for others: from other dialects, or with one slip of the keyboard.
+//! Suggestions for unknown function names: names from other dialects, and names with one typing error.
 
 use crate::expr::functions;
 
-/// What other dialects call it, and what to write here.
+/// Names in other dialects, and what to write instead.
 #[rustfmt::skip]
 const ELSEWHERE: [(&[&str], &str); 20] = [
     (&["LEN", "STRLEN", "CHAR_LENGTH", "DATALENGTH"], "LENGTH(text)"),
@@ -27,7 +27,7 @@ const ELSEWHERE: [(&[&str], &str); 20] = [
     (&["REGEXP_LIKE", "REGEX", "RLIKE", "MATCHES"], "RegexMatch(text, pattern)"),
 ];
 
-/// Names that are longer are not looked for: no function is.
+/// No function name is longer, so longer names have no suggestion.
 const NAME_CHARS_MAX: usize = 40;
 
 pub(super) fn function(name: &str) -> Option<String> {
@@ -39,7 +39,7 @@ pub(super) fn function(name: &str) -> Option<String> {
     near(&upper).map(|found| format!("Did you mean {found}?"))
 }
 
-/// A function whose name is one letter more, less or other, has two letters the other way round, or differs in
+/// A function whose name differs in one inserted, deleted or replaced letter, in two swapped letters, or in
 /// underscores.
 fn near(upper: &str) -> Option<&'static str> {
     if !upper.is_ascii() || upper.len() > NAME_CHARS_MAX {

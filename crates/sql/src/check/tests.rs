@@ -1,4 +1,4 @@
-//! Proves: queries with a mistake answer with the service's code, text and place.
+//! Proves: invalid queries return the service's code, message and location.
 
 use pleiad_model::{Kind, Value, json};
 
@@ -21,20 +21,20 @@ fn errors_of(text: &str) -> Vec<Value> {
     body.get("errors").and_then(Value::as_array).unwrap().to_vec()
 }
 
-/// Code (empty when there is none), message, place.
+/// Code (empty if there is none), message, location.
 fn told(error: &Value) -> (String, String, (i64, i64)) {
     let text_of = |name: &str| error.get(name).map_or_else(String::new, shown);
     let place = |name: &str| error.get("location").and_then(|l| l.get(name)).and_then(Value::as_i64).unwrap();
     (text_of("code"), text_of("message"), (place("start"), place("end")))
 }
 
-/// The first error of the answer.
+/// The first error.
 #[track_caller]
 fn error_of(text: &str) -> (String, String, (i64, i64)) {
     told(&errors_of(text)[0])
 }
 
-/// The codes of all errors, and what stands at their places.
+/// The codes of all errors, and the text at their locations.
 #[track_caller]
 fn all_at(text: &str) -> Vec<(String, &str)> {
     let at = |error: &Value| {
@@ -44,7 +44,7 @@ fn all_at(text: &str) -> Vec<(String, &str)> {
     errors_of(text).iter().map(at).collect()
 }
 
-/// A text as it is, a number as JSON has it.
+/// A string without quotes, a number as JSON.
 fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| json::to_string(value), str::to_owned)
 }
@@ -56,7 +56,7 @@ fn check(text: &str, code: &str, part: &str) {
     assert!(message.contains(part), "{text}: {message}");
 }
 
-/// What stands at the place that the fault names.
+/// Checks the text at the location of the error.
 #[track_caller]
 fn check_at(text: &str, code: &str, at: &str) {
     let (found, message, (start, end)) = error_of(text);

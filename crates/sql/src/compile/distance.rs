@@ -1,11 +1,12 @@
-//! `VectorDistance(a, b [, bruteForce [, options]])`: what it measures is said by the container's policy, or by the call.
+//! Compiles `VectorDistance(a, b [, bruteForce [, options]])`. The metric comes from the container's policy; options of
+//! the call override it.
 //!
 //! ```text
-//! VectorDistance(c.v, @v)                                        as vectorEmbeddingPolicy says of /v; else cosine, float32
-//! VectorDistance(c.v, @v, true, {'distanceFunction': 'euclidean'})    the call's word counts, all else as the policy says
+//! VectorDistance(c.v, @v)                                           vectorEmbeddingPolicy of /v; else cosine, float32
+//! VectorDistance(c.v, @v, true, {'distanceFunction': 'euclidean'})  the call's function, the rest from the policy
 //! ```
 //!
-//! A constant that is no vector of that kind has no distance to anything.
+//! A constant that is not a vector of the metric's type and dimensions makes the call undefined.
 
 use pleiad_model::policy::{DistanceFunction, VectorDataType, VectorEmbedding};
 use pleiad_model::{Object, Result, Value, json};
@@ -19,7 +20,7 @@ use crate::parse::{Diagnostic, Span};
 
 const MULTIPLIER_MAX: f64 = 100.0;
 
-/// Whether a call measures how near two vectors are.
+/// Whether the expression is a call of `VectorDistance`.
 pub fn is_distance(expr: &Expr) -> bool {
     let ExprKind::Call { function, .. } = &expr.kind else { return false };
     functions::find(function).is_some_and(|function| function.name == functions::VECTOR_DISTANCE)
@@ -43,7 +44,8 @@ impl<'q> Compiler<'q> {
         })
     }
 
-    /// Whether `ORDER BY` this distance goes down: the nearest comes first.
+    /// Whether `ORDER BY` this call, without ASC or DESC, sorts descending: the nearest come first, and similarities
+    /// are larger for nearer vectors.
     pub(super) fn descends(&mut self, arguments: &'q [Expr], expr: &Expr) -> Result<bool> {
         let nodes = self.all(arguments)?;
         let measure = nodes.iter().take(2).find_map(|node| self.policy_of(node)).map_or(UNSAID, DistanceMetric::of);
@@ -87,7 +89,7 @@ impl<'q> Compiler<'q> {
     }
 }
 
-/// Options that are written down are wrong in every plan, before anything is compiled.
+/// Validates constant options before compilation, so that a query plan request reports the same errors.
 pub fn check_options(call: &Expr, arguments: &[Expr]) -> Result<(), Diagnostic> {
     let Some(ExprKind::Object(options)) = arguments.get(OPTIONS).map(|options| &options.kind) else { return Ok(()) };
     let (mut measure, mut search) = (UNSAID, VectorSearchOptions::default());
@@ -97,10 +99,10 @@ pub fn check_options(call: &Expr, arguments: &[Expr]) -> Result<(), Diagnostic> 
     })
 }
 
-/// Which argument the options are.
+/// The position of the options argument.
 const OPTIONS: usize = 3;
 
-/// Where faults are: the service points at the options for some, for others at the call.
+/// Positions for diagnostics: the service points at the options for some errors, at the call for others.
 #[derive(Clone, Copy)]
 struct CallSpans {
     call: Span,
@@ -141,7 +143,7 @@ fn set(
         "quantizedVectorListMultiplier" => {
             search.rerank_multiplier = Some(within(name, value, 1.0, MULTIPLIER_MAX, at)?);
         }
-        // How much a search minds the filter while it looks around is ours to choose: see docs/vector-search.md.
+        // Validated and ignored: the engine decides how the graph search uses the filter, see docs/vector-search.md.
         "filterPriority" => {
             within(name, value, 0.0, 1.0, at)?;
         }

@@ -1,4 +1,4 @@
-//! Full-text calls: the language of the path, and terms that are read once.
+//! Compiles full-text calls: looks up the language of the path and analyzes constant terms once.
 
 use pleiad_model::policy::{FullTextPolicy, Language, PathStep};
 use pleiad_model::{Error, Result, Value};
@@ -10,7 +10,7 @@ use crate::expr::full_text::{FullText, FullTextTest, SearchTerms, search};
 use crate::parse::ast::Expr;
 
 impl<'q> Compiler<'q> {
-    /// `None` for other functions. How many arguments there are is known to be right.
+    /// `None` for other functions. The caller has checked the number of arguments.
     pub(super) fn full_text(&mut self, name: &str, arguments: &'q [Expr]) -> Result<Option<ScalarExpr>> {
         let ask = match name {
             "FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL" => FullTextTest::All,
@@ -25,7 +25,7 @@ impl<'q> Compiler<'q> {
         self.text_node(ask, text, terms).map(Some)
     }
 
-    /// `_FullTextScore(path, [terms], documents, words, [hits])`: what SDKs write once they know the statistics.
+    /// `_FullTextScore(path, [terms], documents, words, [hits])`: what SDKs send once they know the statistics.
     fn full_text_score(&mut self, arguments: &'q [Expr]) -> Result<ScalarExpr> {
         let [text, terms, documents, words, hits] = arguments else { return Ok(ScalarExpr::Undefined) };
         let text = self.scalar(text)?;
@@ -50,7 +50,7 @@ impl<'q> Compiler<'q> {
                 values.iter().try_for_each(|value| check_distance(value))?;
                 match values.iter().map(|value| search(analyzer, value)).collect() {
                     Some(searches) => SearchTerms::Known(searches),
-                    // A term that is none.
+                    // Not a valid search term.
                     None => return Ok(ScalarExpr::Undefined),
                 }
             }
@@ -59,7 +59,7 @@ impl<'q> Compiler<'q> {
     }
 }
 
-/// As the policy says of the path; anything else is read as the policy's default says.
+/// The policy's language for the path; the policy's default language for anything that is not a path of the item.
 fn language(policy: Option<&FullTextPolicy>, text: &ScalarExpr) -> Language {
     let steps: Vec<PathStep> = match text {
         ScalarExpr::Path { slot: 0, steps } => steps.iter().map(|step| PathStep::Property(step.text.clone())).collect(),

@@ -1,7 +1,8 @@
-//! Expressions over a group: what its rows have in common, and what was added up.
+//! Compiles expressions over a group: `GROUP BY` keys and aggregate results.
 //!
-//! Promise: in the `SELECT` of a grouping query an expression that repeats a `GROUP BY` key means the group's
-//! key, one that begins with it a part of that, an aggregate call means its result, and nothing else may look at a row.
+//! Guarantees: in the `SELECT` of a grouping query, an expression that repeats a `GROUP BY` key refers to the group's
+//! key, a path that starts with a key refers to a property of it, an aggregate call refers to its result, and nothing
+//! else may read a row.
 
 use pleiad_model::Result;
 
@@ -12,7 +13,7 @@ use crate::expr::aggregate::AggregateKind;
 use crate::parse::ast::{Expr, ExprKind};
 
 pub(super) struct Grouped {
-    /// Slots from here on belong to the rows that were grouped.
+    /// The first slot of the rows that were grouped.
     base: usize,
     keys: GroupKeys,
     pub aggregates: Vec<(AggregateKind, ScalarExpr)>,
@@ -25,7 +26,7 @@ impl Grouped {
 }
 
 impl<'q> Compiler<'q> {
-    /// The node for a key or an aggregate; `None` for anything that is built from such.
+    /// The node for a key or an aggregate; `None` for an expression built from them.
     pub(super) fn over_group(&mut self, expr: &'q Expr) -> Result<Option<ScalarExpr>> {
         let Some(grouped) = &self.grouped else { return Ok(None) };
         let slot = grouped.base;
@@ -44,7 +45,7 @@ impl<'q> Compiler<'q> {
             let message = format!("The {} function requires 1 argument(s).", function.to_uppercase());
             return Err(self.fault(expr.span, "SC2050", message));
         };
-        // The argument looks at rows, and an aggregate inside of it at nothing.
+        // The argument reads rows; an aggregate nested in it is an error.
         let outside = self.grouped.take();
         let argument = self.scalar(argument);
         self.grouped = outside;
@@ -54,7 +55,7 @@ impl<'q> Compiler<'q> {
         Ok(Some(ScalarExpr::Aggregate { slot, at: grouped.aggregates.len() - 1 }))
     }
 
-    /// Inside a group the rows are gone.
+    /// An expression over a group cannot read its rows.
     pub(super) fn check_slot(&self, slot: usize, expr: &Expr) -> Result<()> {
         match &self.grouped {
             Some(grouped) if slot >= grouped.base => {

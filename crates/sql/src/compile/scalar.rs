@@ -1,4 +1,4 @@
-//! One expression: names to slots, calls to functions, constants folded on the way up.
+//! Compiles scalar expressions bottom-up: resolves names to slots and calls to functions, and folds constants.
 
 use pleiad_model::{Result, Value};
 
@@ -74,7 +74,7 @@ impl<'q> Compiler<'q> {
         exprs.iter().map(|expr| self.scalar(expr)).collect()
     }
 
-    /// An alias; or, where a source is named for the first time, the container.
+    /// The slot of an alias, or of the container in the first FROM source.
     fn resolve(&self, name: &str, expr: &Expr) -> Result<usize> {
         let slot = self.slot(name).or_else(|| (self.root == RootBinding::Opened).then_some(0));
         let slot =
@@ -83,7 +83,7 @@ impl<'q> Compiler<'q> {
         Ok(slot)
     }
 
-    /// One that the request does not give is undefined.
+    /// A parameter that the request does not set is undefined.
     fn parameter(&self, name: &str) -> Result<ScalarExpr> {
         match self.bind.parameters.get(name) {
             None => Ok(ScalarExpr::Undefined),
@@ -94,7 +94,7 @@ impl<'q> Compiler<'q> {
         }
     }
 
-    /// Properties straight below a slot are a path; anything else walks value by value.
+    /// Properties directly below a slot become a `Path`; other accesses are evaluated step by step.
     fn access(&mut self, base: &'q Expr, steps: &'q [ast::AstStep]) -> Result<ScalarExpr> {
         let base = self.scalar(base)?;
         if let (ScalarExpr::Slot(slot), Some(steps)) = (&base, names(steps)) {
@@ -165,7 +165,7 @@ fn words(arity: functions::Arity) -> String {
     }
 }
 
-/// Steps that are all names of properties, as nearly all are.
+/// The names, if all steps are properties: the common case.
 fn names(steps: &[ast::AstStep]) -> Option<Vec<PropertyName>> {
     steps.iter().map(|step| step.property().map(PropertyName::new)).collect()
 }

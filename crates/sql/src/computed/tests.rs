@@ -1,4 +1,4 @@
-//! Which definitions there are, and what they make of an item.
+//! Which definitions are accepted, and the values they compute.
 
 use super::*;
 use crate::document::PropertyName;
@@ -27,7 +27,7 @@ impl Document for Text {
     }
 }
 
-/// Both who reads an item and who indexes it must see this.
+/// Checks the value that a query sees and the value that is indexed.
 #[track_caller]
 fn check_value(query: &str, item: &str, want: Option<&str>) {
     let (computed, item) = (compiled(query).unwrap(), json::parse(item.as_bytes()).unwrap());

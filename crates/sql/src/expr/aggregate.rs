@@ -1,8 +1,8 @@
-//! Aggregates: many values in, one out.
+//! Aggregate functions: many values in, one out. Partial aggregates of partitions and pages can be merged.
 //!
-//! Promise: the answer depends on the values only, not on how they were spread over partitions, sums of
-//! fractions aside, which round in the order of the rows. Undefined is skipped. Numbers mixed with other types have
-//! no sum, arrays and objects no least or greatest: then the whole is undefined.
+//! Invariant: the result depends only on the values, not on how they are distributed over partitions, except that sums
+//! of fractions round in the order of the rows. Undefined values are skipped. The sum or average of anything but
+//! numbers is undefined, and so is the minimum or maximum of values with an array or object among them.
 //!
 //! ```text
 //! partition 1   add add add ─┐
@@ -26,11 +26,11 @@ pub enum AggregateKind {
     Average,
     Min,
     Max,
-    /// How often a condition is true.
+    /// The number of rows for which a condition is true.
     CountIf,
     /// All values, in the order of the rows.
     MakeList,
-    /// All values once, in their own order.
+    /// All different values, sorted.
     MakeSet,
 }
 
@@ -46,12 +46,12 @@ impl AggregateKind {
         AggregateKind::MakeSet,
     ];
 
-    /// By the name that a query calls it, in any case.
+    /// Finds an aggregate by its name in queries, ignoring case.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name))
     }
 
-    /// As a query calls it.
+    /// The name in queries.
     pub fn name(self) -> &'static str {
         match self {
             AggregateKind::Count => "COUNT",
@@ -65,7 +65,7 @@ impl AggregateKind {
         }
     }
 
-    /// As a query plan calls it.
+    /// The name in query plans.
     pub fn wire_name(self) -> &'static str {
         match self {
             AggregateKind::Count => "Count",
@@ -95,7 +95,7 @@ enum AggregateState {
     Set { values: BTreeSet<Ordered<Value>>, held_bytes: usize },
 }
 
-/// The most that one `MAKELIST` or `MAKESET` may hold.
+/// The memory limit of one `MAKELIST` or `MAKESET`.
 pub const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 impl Aggregator {
@@ -116,7 +116,7 @@ impl Aggregator {
         self.kind
     }
 
-    /// What this takes in memory beyond its own size.
+    /// The heap memory of the state.
     pub fn held_bytes(&self) -> usize {
         match &self.state {
             AggregateState::Count(_) | AggregateState::Sum { .. } => 0,
@@ -125,14 +125,14 @@ impl Aggregator {
         }
     }
 
-    /// So many further values, all defined; only a count knows what to do with them.
+    /// Adds this many defined values to a count; no effect on other aggregates.
     pub fn count(&mut self, values: u64) {
         if let AggregateState::Count(count) = &mut self.state {
             *count += values;
         }
     }
 
-    /// What some values come to, worked out elsewhere; only counts and sums know what to do with it.
+    /// Adds a precomputed total to a count or sum; no effect on other aggregates.
     pub fn tally(&mut self, figure: u64) {
         match &mut self.state {
             AggregateState::Count(count) => *count += figure,
@@ -171,7 +171,7 @@ impl Aggregator {
         Ok(())
     }
 
-    /// What another partition found, or a later page; its values come after ours.
+    /// Merges the partial aggregate of another partition or a later page. Its values follow those of `self`.
     pub fn merge(&mut self, other: Aggregator) -> Result<()> {
         let wanted = self.kind.wanted();
         if self.kind != other.kind {
@@ -232,12 +232,12 @@ fn hold(held_bytes: &mut usize, value: &Value) -> Result<()> {
 }
 
 impl AggregateKind {
-    /// How a new value must compare to the best one so far to replace it.
+    /// How a value must compare to the current minimum or maximum to replace it.
     fn wanted(self) -> Ordering {
         if self == AggregateKind::Min { Ordering::Less } else { Ordering::Greater }
     }
 
-    /// Over nothing a sum is 0, as clients that add up the sums of partitions expect; an average is undefined.
+    /// Without values, a sum is 0, as clients that add up the sums of partitions expect; an average is undefined.
     fn of_sum(self, sum: Sum, count: u64) -> Option<Value> {
         match (self, count) {
             (AggregateKind::Average, 0) => None,
@@ -247,7 +247,7 @@ impl AggregateKind {
     }
 }
 
-/// A sum that stays an exact integer for as long as it is one and fits.
+/// A sum that is an exact integer as long as all values are integers and it fits into 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sum {
     Whole(i64),

@@ -1,7 +1,7 @@
-//! Numbers and bits, as JavaScript has them.
+//! Arithmetic and bitwise operators, with JavaScript semantics.
 //!
-//! Promise: arithmetic is IEEE double, and exact where integers of 64 bits are added, subtracted, multiplied or divided with a
-//! remainder, and the result is one; bit operators work on 32-bit integers. Results may be NaN or infinite.
+//! Arithmetic uses IEEE doubles. Addition, subtraction, multiplication and remainder of 64-bit integers are exact if
+//! the result is a 64-bit integer. Bitwise operators work on 32-bit integers. Results may be NaN or infinite.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use pleiad_model::{Number, Value};
 use super::Datum;
 use crate::parse::ast::{BinaryOp, UnaryOp};
 
-/// Undefined unless both sides are numbers.
+/// Applies a binary operator; undefined unless both sides are numbers.
 pub fn term<'a>(op: BinaryOp, left: &Datum<'_>, right: &Datum<'_>) -> Datum<'a> {
     let (left, right) = (left.as_ref()?.as_number()?, right.as_ref()?.as_number()?);
     let number = match integers(op, left, right) {
@@ -39,7 +39,7 @@ pub fn unary(op: UnaryOp, operand: Number) -> Number {
     }
 }
 
-/// Exact for integers: the sign is the only way to write a negative literal.
+/// Exact for integers: a negative literal is parsed as unary minus.
 fn minus(operand: Number) -> Number {
     const MIN_MAGNITUDE: u64 = i64::MIN.unsigned_abs();
     match operand {
@@ -68,7 +68,7 @@ fn binary(op: BinaryOp, left: f64, right: f64) -> Option<f64> {
     })
 }
 
-/// The low 32 bits of the whole part; 0 for NaN and infinities.
+/// The low 32 bits of the integer part; 0 for NaN and infinities.
 fn to_int32(n: f64) -> i32 {
     (n.trunc() % 4_294_967_296.0) as i64 as i32
 }

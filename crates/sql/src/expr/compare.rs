@@ -1,7 +1,7 @@
-//! Equality and order.
+//! Equality and order of values.
 //!
-//! Promise: numbers compare as doubles, strings by their code points (the order of their UTF-8 bytes, which
-//! is also the order of an index), objects whatever the order of their properties.
+//! Numbers compare as doubles; strings by code points, which is the order of their UTF-8 bytes and of an index; objects
+//! regardless of the order of their properties.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -11,12 +11,12 @@ use pleiad_model::{Object, Value};
 use super::Datum;
 use crate::parse::ast::BinaryOp;
 
-/// `=`. Undefined beside anything is undefined; two types are never equal.
+/// `=`. Undefined if either side is undefined. Values of different types are never equal.
 pub fn equal(left: &Datum<'_>, right: &Datum<'_>) -> Option<bool> {
     Some(same(left.as_ref()?, right.as_ref()?))
 }
 
-/// `<`, `>`, `<=`, `>=`: between two nulls, booleans, numbers or strings; otherwise undefined.
+/// `<`, `>`, `<=`, `>=` of two nulls, booleans, numbers or strings; otherwise undefined.
 pub fn ordered(op: BinaryOp, left: &Datum<'_>, right: &Datum<'_>) -> Option<bool> {
     let ordering = match (left.as_deref()?, right.as_deref()?) {
         (Value::Null, Value::Null) => Ordering::Equal,
@@ -24,7 +24,7 @@ pub fn ordered(op: BinaryOp, left: &Datum<'_>, right: &Datum<'_>) -> Option<bool
         (Value::String(a), Value::String(b)) => a.cmp(b),
         (Value::Number(a), Value::Number(b)) => match a.as_f64().partial_cmp(&b.as_f64()) {
             Some(ordering) => ordering,
-            None => return Some(false), // NaN is on no side of anything
+            None => return Some(false), // every order comparison with NaN is false
         },
         _ => return None,
     };
@@ -53,9 +53,9 @@ fn same_properties(left: &Object, right: &Object) -> bool {
     by_name(left).into_iter().zip(by_name(right)).all(|((n, a), (m, b))| n == m && same(a, b))
 }
 
-/// Which of any two values comes first: null < false < true < numbers < strings < arrays < objects; arrays
-/// item by item, objects property by property in the order of their names. Equal exactly where `=` is true,
-/// except that NaN equals itself and stands after all other numbers.
+/// A total order of all values: null < false < true < numbers < strings < arrays < objects. Arrays compare element by
+/// element, objects property by property in the order of their names. Equal exactly where `=` is true, except that NaN
+/// equals itself and sorts after all other numbers.
 pub fn total_order(left: &Value, right: &Value) -> Ordering {
     match (left, right) {
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
@@ -118,7 +118,7 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// Sorted, so that comparing two objects of a hundred thousand properties is not quadratic.
+/// Properties sorted by name, so that comparing two objects with a hundred thousand properties is not quadratic.
 pub(crate) fn by_name(object: &Object) -> Vec<(&str, &Value)> {
     let mut properties: Vec<_> = object.iter().collect();
     properties.sort_unstable_by_key(|(name, _)| *name);

@@ -1,8 +1,8 @@
-//! What evaluation may use besides the row: time and chance, room to build in, functions that users wrote.
+//! Evaluation context: clock and random numbers, memory budget, interrupt, user-defined functions.
 //!
-//! Promise: everything here is fixed for one run of a query, so that two rows see the same world; only
-//! `env` moves, for the functions whose name says so. What one item makes us do is bounded: in bytes that are held at the same
-//! time, in rows, and by whoever watches in time.
+//! Invariant: everything here is fixed for one run of a query, so that all rows are evaluated alike; only `env`
+//! changes, for the functions that return the current time or a random number. The work for one item is bounded: the
+//! bytes in memory at the same time, the number of rows, and through `Interrupt` the time.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -16,28 +16,28 @@ use super::Datum;
 
 pub struct Context<'q> {
     pub env: &'q dyn Env,
-    /// When the run began: what `GetCurrentDateTimeStatic()` answers for every row.
+    /// When the run began: what `GetCurrentDateTimeStatic()` returns for every row.
     pub started_ms: u64,
-    /// Whether coordinates lie on the globe or in a plane.
+    /// Whether coordinates are on the globe or in a plane.
     pub geospatial: Geospatial,
     pub user_functions: Option<&'q dyn UserFunctions>,
     pub room: MemoryBudget,
-    /// Asked now and then whether to go on.
+    /// Checked periodically; can end the run.
     pub watch: Option<&'q dyn Interrupt>,
 }
 
-/// Functions that clients stored in the container: `udf.name(…)`.
+/// User-defined functions of the container: `udf.name(…)`.
 pub trait UserFunctions: Sync {
     /// `None` is undefined, as argument and as result.
     fn call(&self, name: &str, arguments: &[Datum<'_>]) -> Result<Option<Value>>;
 }
 
-/// Whoever can end a run between two steps.
+/// Ends a run between two steps by returning an error: a deadline or a cancellation.
 pub trait Interrupt: Sync {
     fn check(&self) -> Result<()>;
 }
 
-/// Lets so many checks pass, whatever the time: the same work always ends at the same place.
+/// An interrupt after a fixed number of checks, independent of the clock: the same work always stops at the same step.
 pub struct CheckLimit(AtomicU32);
 
 impl CheckLimit {
@@ -54,7 +54,8 @@ impl Interrupt for CheckLimit {
 }
 
 impl Context<'_> {
-    /// So many steps were made, or will be: bytes or elements to look at, pairs to compare.
+    /// Counts steps of work, done or about to be done: bytes or elements to read, pairs to compare. Checks the
+    /// interrupt when due.
     pub fn work(&self, steps: usize) -> Result<()> {
         match self.watch {
             Some(watch) if self.room.is_tired(steps) => watch.check(),
@@ -62,13 +63,14 @@ impl Context<'_> {
         }
     }
 
-    /// One more row that an item was multiplied to, in the query or in one of its subqueries, whether or not it stays.
+    /// Counts a row that JOINs produced from the current item, in the query or in a subquery, whether or not a filter
+    /// keeps it.
     pub fn row(&self) -> Result<()> {
         self.room.row()?;
         self.work(ROW_STEPS)
     }
 
-    /// What `make` gives: of all that it built only that stays, and is paid for.
+    /// Evaluates `make`, then releases its temporaries and charges only the result to the memory budget.
     pub fn hold<'a>(&self, make: impl FnOnce() -> Result<Datum<'a>>) -> Result<Datum<'a>> {
         let before = self.room.mark();
         let made = make()?;
@@ -79,12 +81,12 @@ impl Context<'_> {
         Ok(made)
     }
 
-    /// The same as our own.
+    /// Like `charge_result`, but returns an owned value.
     pub fn keep<'a>(&self, make: impl FnOnce() -> Result<Datum<'a>>) -> Result<Option<Value>> {
         self.hold(make)?.map(|value| self.own(value)).transpose()
     }
 
-    /// The value itself; pays for the copy when it is someone else's.
+    /// The owned value; charges the copy of a borrowed one.
     pub fn own(&self, value: Cow<'_, Value>) -> Result<Value> {
         if let Cow::Borrowed(value) = value {
             self.room.take(bytes(value))?;
@@ -93,21 +95,21 @@ impl Context<'_> {
     }
 }
 
-/// The most rows that one item may be multiplied to: ten JOINs over long arrays could keep a core for a year.
+/// The most rows that one item may produce: ten JOINs over long arrays could occupy a core for a year.
 const ROWS_PER_ITEM_MAX: u64 = 50_000_000;
 
-/// What a row takes beside its filters and its projection.
+/// The steps that a row costs besides its filters and its projection.
 const ROW_STEPS: usize = 64;
-/// So many steps are made between two looks at the clock: a few milliseconds.
+/// The number of steps between two interrupt checks: a few milliseconds.
 const STEPS_BETWEEN_CHECKS: usize = 1 << 20;
 
-/// How many bytes may still be built for the row at hand. A short text can ask for a lot: `[@p, @p, @p, …]`.
+/// The memory budget of the current item. A short query can need much memory: `[@p, @p, @p, …]`.
 #[derive(Debug)]
 pub struct MemoryBudget {
     bytes: usize,
     bytes_left: Cell<usize>,
     rows: Cell<u64>,
-    /// Since the last check.
+    /// Steps since the last interrupt check.
     steps: Cell<usize>,
 }
 
@@ -123,7 +125,7 @@ impl MemoryBudget {
         is_tired
     }
 
-    /// Where to go back to when what is built from now on is gone.
+    /// The current position, for releasing everything that is reserved from now on.
     pub fn mark(&self) -> usize {
         self.bytes_left.get()
     }
@@ -154,14 +156,14 @@ impl MemoryBudget {
         )))
     }
 
-    /// For the next row: what the last one built is gone.
+    /// Restores the full budget for the next item: the memory of the last one is free again.
     pub fn refill(&self) {
         self.bytes_left.set(self.bytes);
         self.rows.set(0);
     }
 }
 
-/// About what a copy of the value takes in memory.
+/// The approximate memory of a copy of the value.
 pub fn bytes(value: &Value) -> usize {
     let content = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,

@@ -1,7 +1,6 @@
-//! How near two vectors are, in one row.
+//! Evaluates `VectorDistance` for one row.
 //!
-//! Promise: undefined unless both sides are vectors of the kind that the measure compares. What is compared, and how, was
-//! settled when the query was compiled.
+//! Undefined unless both sides are vectors of the metric's type and dimensions. The compiler has chosen the metric.
 
 use std::borrow::Cow;
 

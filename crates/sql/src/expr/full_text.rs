@@ -1,8 +1,8 @@
-//! Full-text functions over one row.
+//! Evaluates full-text functions for one row.
 //!
-//! Promise: an answer depends on the text, the terms and the language that the container's policy gives the path, so an index
-//! and a scan agree. What is no text contains nothing, not even false: the answer is undefined, as it is for a term that is
-//! none. What words are, and how relevance is worked out, is `pleiad_text`'s job.
+//! Invariant: a result depends only on the text, the terms and the language that the container's policy assigns to the
+//! path, so an index lookup and a scan agree. If the value is not a string or a term is invalid, the result is
+//! undefined, not false. `pleiad_text` defines tokens and relevance scores.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use super::{Context, Datum, evaluate};
 use crate::block::ScalarExpr;
 use crate::document::Bindings;
 
-/// A call, compiled: the language is known, and so are terms that are constants.
+/// A compiled call, with its language and analyzed constant terms.
 pub struct FullText {
     pub ask: FullTextTest,
     pub text: ScalarExpr,
@@ -21,12 +21,12 @@ pub struct FullText {
     pub terms: SearchTerms,
 }
 
-/// What is asked of the text.
+/// Which function is evaluated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FullTextTest {
     All,
     Any,
-    /// How many words it has; none if it is no text, so that sums have a value.
+    /// The number of words; 0 if the value is not a string, so that sums are defined.
     Length,
     Score(Statistics),
 }
@@ -59,7 +59,7 @@ impl FullText {
         Ok(self.answer(text, &terms))
     }
 
-    /// The score of a text without any of the terms.
+    /// The score of a text without any of the terms: 0, or undefined if the value is not a string.
     pub(crate) fn least<'a>(&'a self, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
         let value = evaluate(&self.text, rows, cx)?;
         Ok(value.as_deref().and_then(Value::as_str).and_then(|_| number(Number::from(0.0))))
@@ -97,7 +97,7 @@ impl FullText {
     }
 }
 
-/// A phrase is compared with every place of a text.
+/// The phrase length limit: a phrase is compared at every position of a text.
 pub const PHRASE_WORDS_MAX: usize = 100;
 
 fn check_phrase(term: &TextQuery) -> Result<()> {
@@ -109,7 +109,7 @@ fn check_phrase(term: &TextQuery) -> Result<()> {
     }
 }
 
-/// A term: a string, or `{"term": "red", "distance": 1}` for one with mistakes in it.
+/// A search term: a string, or `{"term": "red", "distance": 1}` for a fuzzy match.
 pub fn search(analyzer: Analyzer, term: &Value) -> Option<TextQuery> {
     match term {
         Value::String(text) => Some(TextQuery::new(analyzer, text)),

@@ -1,31 +1,30 @@
-//! The built-in functions: one row each.
+//! Built-in functions: a table with one row per function.
 //!
-//! Promise: types never make an error. An argument that does not fit gives undefined, as does an undefined
-//! argument unless the function is about undefined itself. Whatever a function builds it pays for from the
-//! context's room, before it builds it where the size can be known, and none takes more than
-//! `n log n` steps for arguments of size n, except where a limit of its own bounds it (`regex`, `search`).
+//! Guarantees: a type mismatch is never an error. An argument of the wrong type makes the result undefined, and so does
+//! an undefined argument, unless the function tests for undefined. A function charges the memory of its result to the
+//! context's budget, beforehand if the size can be known. No function takes more than `n log n` steps for arguments of
+//! size n, except those with a limit of their own (`regex`, `search`).
 //!
-//! Aggregates are no functions in this sense: `aggregate` has them. How many arguments a call has, and
-//! whether its name exists, is `check`'s to say.
+//! Aggregate functions are in `aggregate`. `check` validates function names and the number of arguments.
 
-mod arguments; // what calls are given and what they answer
+mod arguments; // reading arguments, building results
 mod math; // numbers
 mod integers; // 64-bit integers
 mod types; // IS_…
-mod fold; // letters without their case
-mod search; // is this string in that one
-mod units; // positions in strings
-mod strings; // cut, trim, join, replace
-mod convert; // strings from and to other types
+mod fold; // case folding
+mod search; // CONTAINS, STARTSWITH, …
+mod units; // positions in strings: UTF-16 code units
+mod strings; // TRIM, REPLACE, CONCAT, …
+mod convert; // conversion of strings from and to other types
 mod regex; // regular expressions
 mod arrays; // arrays and objects
 mod sets; // arrays as sets
-mod dates; // points in time
-mod items; // choices, and the item itself
+mod dates; // dates and times
+mod items; // IIF, DOCUMENTID
 mod spatial; // GeoJSON
-mod vector; // how near vectors are
-mod full_text; // words in texts
-mod unsupported; // known by name only
+mod vector; // VECTORDISTANCE
+mod full_text; // full-text functions
+mod unsupported; // known, but not supported
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -37,15 +36,15 @@ use super::{Context, Datum};
 pub use vector::{UNSAID, VECTOR_DISTANCE};
 
 pub struct Function {
-    /// As the documentation writes it, in upper case; looked up whatever the case.
+    /// The documented name in upper case; lookups ignore case.
     pub name: &'static str,
     pub arity: Arity,
     pub varies: Varies,
     pub call: BuiltinFn,
 }
 
-/// When two calls with the same arguments may differ. What never varies is folded into a constant; what varies
-/// from run to run, once the run has begun.
+/// Whether two calls with the same arguments can return different results (volatility). A call that never varies is
+/// folded into a constant; one that varies per run is folded once the run has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Varies {
     Never,
@@ -53,7 +52,7 @@ pub enum Varies {
     PerCall,
 }
 
-/// Arguments arrive evaluated; a function may take them out of the slice.
+/// Arguments are already evaluated; a function may take them out of the slice.
 pub type BuiltinFn = for<'a> fn(&mut [Datum<'a>], &Context<'_>) -> Result<Datum<'a>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +104,7 @@ const FAMILIES: [&[Function]; 16] = [
     unsupported::FUNCTIONS,
 ];
 
-/// A second spelling, and the function it calls.
+/// A second name and the function it calls.
 const ALIASES: [(&str, &str); 14] = [
     ("INTBITWISEAND", "INTBITAND"),
     ("INTBITWISELEFTSHIFT", "INTBITLEFTSHIFT"),
@@ -117,7 +116,7 @@ const ALIASES: [(&str, &str); 14] = [
     ("CONTAINSALLCS", "CONTAINS_ALL_CS"),
     ("CONTAINSANYCI", "CONTAINS_ANY_CI"),
     ("CONTAINSANYCS", "CONTAINS_ANY_CS"),
-    // Names that client libraries write into queries of their own.
+    // Names in queries that client libraries generate.
     ("_REGEX_MATCH", "REGEXMATCH"),
     ("_TRY_ARRAY_CONTAINS", "ARRAY_CONTAINS"),
     ("_OBJECTTOARRAY", "OBJECTTOARRAY"),
@@ -134,7 +133,7 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::n
     by_name
 });
 
-/// The function of that name, in any case.
+/// Finds a function by name, ignoring case.
 pub fn find(name: &str) -> Option<&'static Function> {
     BY_NAME.get(name.to_ascii_uppercase().as_str()).copied()
 }

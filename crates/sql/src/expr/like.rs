@@ -1,21 +1,21 @@
-//! Patterns of `LIKE`.
+//! `LIKE` patterns.
 //!
-//! Promise: anchored at both ends, case-sensitive, one character is one Unicode scalar, and no pattern takes
-//! more than text length × `LOOSE_PIECE_MAX` steps.
+//! Guarantees: patterns are anchored at both ends and case-sensitive, one character is one Unicode scalar, and no
+//! pattern takes more than text length × `LOOSE_PIECE_MAX` steps.
 //!
 //! ```text
 //! "ab%c_d%e"   pieces between the runs of %:  ab · c_d · e
-//!              first at the start, last at the end, those between as far left as they fit
+//!              first at the start, last at the end, the others at their leftmost match
 //! ```
 
 use pleiad_model::{Error, Result};
 
-/// The longest piece with `_` or `[…]` in it, members of sets counted. Pieces of plain characters are searched in linear time and
-/// may have any length.
+/// The longest loose piece: one that contains `_` or `[…]`, where each member of a set counts. Pieces of plain
+/// characters are searched in linear time and may have any length.
 pub const LOOSE_PIECE_MAX: usize = 1024;
 
 pub struct LikePattern {
-    /// At least one; `%` stands between each two.
+    /// At least one; separated by `%`.
     pieces: Vec<LikePiece>,
 }
 
@@ -36,7 +36,7 @@ impl LikePattern {
         let mut rest = pattern;
         let mut pieces = Vec::new();
         let mut piece = Vec::new();
-        let mut sets_close = true; // after one `[` without its `]` we look for no other: each look reads to the end
+        let mut sets_close = true; // after a `[` without `]` no other set is parsed: each attempt reads to the end
         while let Some(c) = take(&mut rest) {
             match c {
                 c if Some(c) == escape => piece.push(LikeElement::One(take(&mut rest).unwrap_or(c))),
@@ -100,7 +100,7 @@ impl LikePiece {
         }
     }
 
-    /// What follows the leftmost place where the piece fits.
+    /// The text after the leftmost match of the piece.
     fn skip_past<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
             LikePiece::Plain(plain) => text.find(plain.as_str()).and_then(|at| text.get(at + plain.len()..)),
@@ -110,7 +110,7 @@ impl LikePiece {
 }
 
 impl LikeElement {
-    /// The most that `accepts` looks at.
+    /// The most comparisons that `accepts` makes.
     fn steps(&self) -> usize {
         match self {
             LikeElement::One(_) | LikeElement::Any => 1,
@@ -129,7 +129,7 @@ impl LikeElement {
     }
 }
 
-/// What follows `[`, up to the next `]`; nothing is taken when there is none.
+/// Parses a set after `[`, up to the next `]`; consumes nothing if there is none.
 fn set(rest: &mut &str, escape: Option<char>) -> Option<LikeElement> {
     let mut inner = *rest;
     let negated = inner.starts_with('^');

@@ -1,7 +1,6 @@
-//! A property against a constant, on the item's text.
+//! Comparison of a property with a constant on the item's JSON text, without parsing it into a value.
 //!
-//! Promise: the same truth that evaluating both sides gives, without building a value. This is what a scan does
-//! for every item, so it allocates nothing.
+//! Guarantees: the same result as evaluating both sides. A scan does this for every item, so it allocates nothing.
 
 use std::cmp::Ordering;
 
@@ -13,7 +12,7 @@ use crate::document::{Bindings, SlotValue, lookup};
 use crate::expr::functions::Function;
 use crate::parse::ast::BinaryOp;
 
-/// `None` when this is no such comparison, or not one that text can answer.
+/// `None` if this is a different comparison, or the text alone cannot decide it.
 pub fn compare(first: &ScalarExpr, rest: &[(BinaryOp, ScalarExpr)], rows: Bindings<'_>) -> Option<Option<bool>> {
     let [(op, second)] = rest else { return None };
     match (first, second) {
@@ -32,7 +31,7 @@ pub fn compare(first: &ScalarExpr, rest: &[(BinaryOp, ScalarExpr)], rows: Bindin
     }
 }
 
-/// `ARRAY_CONTAINS(path, scalar)`: `None` when it is anything else, or not one that text can answer.
+/// `ARRAY_CONTAINS(path, scalar)`. `None` for any other call, or if the text alone cannot decide it.
 pub fn array_contains(function: &Function, arguments: &[ScalarExpr], rows: Bindings<'_>) -> Option<Option<bool>> {
     let [ScalarExpr::Path { slot, steps }, ScalarExpr::Constant(wanted @ (Value::String(_) | Value::Number(_)))] =
         arguments
@@ -52,14 +51,14 @@ pub fn array_contains(function: &Function, arguments: &[ScalarExpr], rows: Bindi
         match against(BinaryOp::Equal, element, wanted) {
             Some(Some(true)) => return Some(Some(true)),
             Some(_) => {}
-            // A string with escapes may be the one; other types are not.
+            // A string with escapes may be equal; other types are not.
             None => certain &= element.first() != wanted_first(wanted),
         }
     }
     certain.then_some(Some(false))
 }
 
-/// What the text of an equal element might begin with, when it cannot be compared as it stands.
+/// The first byte of an equal element that cannot be compared as raw text.
 fn wanted_first(wanted: &Value) -> Option<&'static u8> {
     matches!(wanted, Value::String(_)).then_some(&b'"')
 }
@@ -73,7 +72,7 @@ fn against(op: BinaryOp, text: &[u8], constant: &Value) -> Option<Option<bool>> 
         }
         (b'"', Value::String(constant)) => {
             let raw = text.get(1..text.len().checked_sub(1)?)?;
-            // An escape stands for another byte than its own.
+            // Escapes must be decoded before comparing.
             let plain = !raw.contains(&b'\\');
             (plain && op.is_comparison()).then(|| Some(holds(op, raw.cmp(constant.as_bytes()))))
         }

@@ -1,4 +1,4 @@
-//! One scalar each, over `{"s": "x", "n": 7, "f": 1.5, "t": true, "z": null, "a": [1, [2]], "o": {"k": {"1": "one"}}}`.
+//! Expressions over `{"s": "x", "n": 7, "f": 1.5, "t": true, "z": null, "a": [1, [2]], "o": {"k": {"1": "one"}}}`.
 
 use pleiad_model::env::ManualEnv;
 use pleiad_model::{Kind, Value, json};
@@ -33,7 +33,7 @@ fn check(table: &[(&str, &str)]) {
 
 const TRUTHS: [&str; 3] = ["true", "false", "undefined"];
 
-/// The documented tables; rows and columns are true, false, undefined.
+/// The documented truth tables; rows and columns are true, false, undefined.
 #[test]
 fn three_valued_logic() {
     let and = [["true", "false", "undefined"], ["false", "false", "false"], ["undefined", "false", "undefined"]];

@@ -1,4 +1,4 @@
-//! From an expression to the condition that its truth implies.
+//! Derives index predicates: from an expression, the predicate on paths that its truth implies.
 
 use std::ops::Bound;
 
@@ -15,7 +15,7 @@ use crate::expr::aggregate::AggregateKind;
 use crate::expr::full_text::{FullText, FullTextTest, SearchTerms};
 use crate::parse::ast::{BinaryOp, SubqueryForm, UnaryOp};
 
-/// Where in the item each slot lies; `None` for slots that hold something computed.
+/// The path in the item of each slot; `None` for slots with a computed value.
 pub struct Paths {
     slots: Vec<Option<Vec<IndexStep>>>,
 }
@@ -40,7 +40,7 @@ impl Paths {
         }));
     }
 
-    /// The place of a value that is read from the item as it is.
+    /// The path of a value that is read from the item unchanged.
     pub fn path(&self, node: &ScalarExpr) -> Option<Vec<IndexStep>> {
         match node {
             ScalarExpr::Slot(slot) => self.slots.get(*slot)?.clone(),
@@ -64,7 +64,7 @@ impl Paths {
         }
     }
 
-    /// All of these hold; those that say nothing are left out.
+    /// The conjunction of the nodes. Nodes without an index predicate are left out.
     pub fn all<'b>(&self, nodes: impl Iterator<Item = &'b ScalarExpr>) -> Option<IndexPredicate<'b>> {
         let mut conditions: Vec<IndexPredicate<'b>> = nodes.filter_map(|node| self.condition(node)).collect();
         match conditions.len() {
@@ -128,7 +128,7 @@ impl Paths {
     }
 
     fn against<'b>(&self, op: BinaryOp, node: &'b ScalarExpr, constant: &'b ScalarExpr) -> Option<IndexPredicate<'b>> {
-        // Undefined equals nothing and is on no side of anything.
+        // A comparison with undefined is never true.
         let Some(value) = constant.constant() else { return op.is_comparison().then_some(IndexPredicate::Never) };
         if let ScalarExpr::Call { function, arguments } = node {
             return self.call_against(op, function.name, arguments, value);
@@ -148,7 +148,7 @@ impl Paths {
         Some(IndexPredicate::Path(PathPredicate { path, what: equal(value) }))
     }
 
-    /// Only values of one type are between two others.
+    /// Values compare only within one type: bounds of different types match nothing.
     fn range<'b>(&self, node: &'b ScalarExpr, low: Bound<Value>, high: Bound<Value>) -> Option<IndexPredicate<'b>> {
         let path = self.path(node)?;
         let types = [type_of_bound(&low), type_of_bound(&high)];
@@ -232,7 +232,7 @@ impl Paths {
         }
     }
 
-    /// What begins with the first characters of a string begins with them.
+    /// A string whose first characters equal `text` has the prefix `text`.
     fn begins<'b>(&self, node: &'b ScalarExpr, text: &str) -> Option<IndexPredicate<'b>> {
         Some(IndexPredicate::Path(PathPredicate {
             path: self.path(node)?,
@@ -271,7 +271,8 @@ impl Paths {
 
     // Full text.
 
-    /// For each term of a call, what a text has in which it occurs; `None` if that cannot be told of one of them.
+    /// Per term of a call, the words that a text must contain for a match; `None` if this is not known for one of the
+    /// terms.
     pub fn searches<'b>(&self, call: &'b FullText) -> Option<Vec<IndexPredicate<'b>>> {
         let (path, language) = (self.path(&call.text)?, call.analyzer.language());
         let SearchTerms::Known(terms) = &call.terms else { return None };
@@ -283,7 +284,7 @@ impl Paths {
         terms.iter().map(term).collect()
     }
 
-    /// What an aggregate asks of texts, if that is all it asks.
+    /// The text aggregate, if full-text statistics can answer this aggregate.
     pub fn tally<'b>(&self, kind: AggregateKind, node: &'b ScalarExpr) -> Option<TextAggregate<'b>> {
         match (kind, node) {
             (AggregateKind::Count, ScalarExpr::Constant(_)) => Some(TextAggregate::Items),
@@ -300,7 +301,7 @@ impl Paths {
         }
     }
 
-    /// Some row of the subquery meets all of its filters, so the item has values that do.
+    /// `EXISTS` is true if some row of the subquery passes all its filters, so the item has values that satisfy them.
     fn exists<'b>(&self, block: &'b Block) -> Option<IndexPredicate<'b>> {
         if !matches!(block.output, crate::block::Output::Rows(_)) {
             return None;
@@ -315,7 +316,7 @@ impl Paths {
     }
 }
 
-/// An element that equals the value, or has at least its properties.
+/// Some element equals the value or, for objects, has at least its properties.
 fn contains<'b>(mut path: Vec<IndexStep>, value: &Value) -> IndexPredicate<'b> {
     path.push(IndexStep::Element);
     let Value::Object(object) = value else { return IndexPredicate::Path(PathPredicate { path, what: equal(value) }) };
@@ -337,14 +338,15 @@ fn equal<'b>(value: &Value) -> ValuePredicate<'b> {
     }
 }
 
-/// The pattern's beginning without wildcards finds it, or the pattern is tried on every string.
+/// The pattern's prefix before its first wildcard limits the range; without such a prefix the pattern is tested on
+/// every indexed string.
 fn like<'b>(text: &str, escape: Option<char>, test: StringTest<'b>) -> ValuePredicate<'b> {
     let mut prefix = String::new();
     let mut rest = text.chars();
     while let Some(c) = rest.next() {
         match c {
             c if Some(c) == escape => prefix.extend(rest.next().or(escape)),
-            // Only a run of `%` at the very end makes the prefix all there is to know; the item is tested anyway.
+            // The prefix is exact only if all that follows is `%`; the filter is evaluated on the item anyway.
             '%' | '_' | '[' if prefix.is_empty() => return ValuePredicate::Strings(test),
             '%' | '_' | '[' => return ValuePredicate::Prefix(prefix),
             c => prefix.push(c),
@@ -353,7 +355,7 @@ fn like<'b>(text: &str, escape: Option<char>, test: StringTest<'b>) -> ValuePred
     ValuePredicate::Equal(Value::String(prefix))
 }
 
-/// `None`: no bound. `Some(None)`: a bound that nothing is beside (arrays, objects).
+/// `None`: unbounded. `Some(None)`: a bound without an order (arrays, objects).
 fn type_of_bound(bound: &Bound<Value>) -> Option<Option<u8>> {
     let (Bound::Included(value) | Bound::Excluded(value)) = bound else { return None };
     Some(match value {

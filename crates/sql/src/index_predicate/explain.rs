@@ -1,4 +1,4 @@
-//! Conditions as text, for people and for the headers that SDKs read.
+//! Displays index predicates as text, for people and for the headers that SDKs read.
 //!
 //! ```text
 //! WHERE c.a = 1 AND (c.s LIKE 'ab%' OR ARRAY_CONTAINS(c.t, 'x'))
@@ -13,7 +13,7 @@ use pleiad_model::policy::PathStep;
 
 use super::{IndexPredicate, PathPredicate, SpatialPredicate, ValuePredicate, ValueType};
 
-/// A path as an indexing policy writes it, without its end: `/a/[]/"b c"`.
+/// A path in the syntax of an indexing policy, without `/?` or `/*` at the end: `/a/[]/"b c"`.
 pub fn path_text(path: &[PathStep]) -> String {
     let mut text = String::new();
     for step in path {
@@ -51,7 +51,7 @@ impl Display for IndexPredicate<'_> {
     }
 }
 
-/// Lists inside of lists have parentheses.
+/// Nested lists are parenthesised.
 fn list(f: &mut Formatter<'_>, conditions: &[IndexPredicate<'_>], between: &str) -> Result {
     if conditions.is_empty() {
         return f.write_str("()");

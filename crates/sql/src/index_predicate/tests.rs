@@ -1,4 +1,4 @@
-//! What an index can serve, filter by filter. That it never misses an item is shown by `testing`.
+//! The index predicate of each kind of filter. `testing` shows that an index predicate never misses an item.
 
 use pleiad_model::json;
 use pleiad_model::policy::Geospatial;
@@ -25,7 +25,7 @@ fn explain(sql: &str) -> String {
     condition(&block).map_or(NONE.to_owned(), |condition| condition.to_string())
 }
 
-/// Filters of `SELECT * FROM c` and what an index is asked for; `-` when all items must be looked at.
+/// Filters of `SELECT * FROM c` and their index predicates; `-` if all items must be scanned.
 #[track_caller]
 fn check_filters(table: &[(&str, &str)]) {
     for (filter, want) in table {

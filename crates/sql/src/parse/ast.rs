@@ -1,7 +1,7 @@
-//! The syntax tree.
+//! The abstract syntax tree.
 //!
-//! Promise: it can hold every construct of the language, built or not, and each node knows its place in
-//! the text. Operators of one level form flat chains, so that a query of ten thousand `OR`s is wide, not deep.
+//! Invariant: the tree represents every construct of the language, supported or not, and each node has its span in the
+//! text. Operators of one level form flat chains, so that a query of ten thousand `OR`s is wide, not deep.
 
 use std::convert::Infallible;
 
@@ -13,10 +13,10 @@ use super::Span;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {
     pub distinct: bool,
-    /// An integer constant or a parameter, as the two of `offset_limit`.
+    /// A numeric constant or a parameter, like the two of `offset_limit`.
     pub top: Option<Expr>,
     pub spec: SelectSpec,
-    /// The first source and those that `JOIN` adds; empty without `FROM`.
+    /// The first source and the joined ones; empty without `FROM`.
     pub from: Vec<FromItem>,
     pub filter: Option<Expr>,
     pub group_by: Vec<Expr>,
@@ -26,7 +26,7 @@ pub struct Select {
     pub span: Span,
 }
 
-/// Where clauses stand, from their keywords on. Of those that are not there, nothing.
+/// The spans of clauses, including their keywords; empty for absent clauses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClauseSpans {
     pub top: Span,
@@ -47,7 +47,7 @@ pub struct SelectItem {
     pub alias: Option<Name>,
 }
 
-/// `each` tells `x IN c.items` (one row per element) from `c.items x` (one row).
+/// A source of rows. `each` distinguishes `x IN c.items` (one row per element) from `c.items x` (one row).
 #[derive(Clone, Debug, PartialEq)]
 pub struct FromItem {
     pub each: bool,
@@ -66,7 +66,7 @@ pub enum OrderBy {
 pub struct OrderByItem {
     pub expr: Expr,
     pub descending: bool,
-    /// Where `ASC` or `DESC` stands, if one does.
+    /// The span of `ASC` or `DESC`, if present.
     pub direction: Option<Span>,
 }
 
@@ -85,7 +85,7 @@ pub struct Expr {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
     Undefined,
-    /// Also `NaN` and `Infinity`, which no JSON document holds.
+    /// Includes `NaN` and `Infinity`, which JSON documents cannot contain.
     Constant(Value),
     /// An alias that `FROM` binds.
     Name(String),
@@ -100,12 +100,12 @@ pub enum ExprKind {
         op: UnaryOp,
         operand: Box<Expr>,
     },
-    /// Left to right, operators of one level; at least one in `rest`.
+    /// A left-associative chain of operators of one level; `rest` is not empty.
     Binary {
         first: Box<Expr>,
         rest: Vec<(BinaryOp, Expr)>,
     },
-    /// At least two.
+    /// At least two terms.
     And(Vec<Expr>),
     Or(Vec<Expr>),
     /// `a ?? b ?? c`
@@ -187,10 +187,10 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// Operators of the loosest level that a chain can hold; predicates, `AND`, `OR`, `??` and `?:` are looser.
+    /// The loosest level of binary operators; predicates, `AND`, `OR`, `??` and `?:` are looser.
     pub const LEVEL_LOOSEST: u8 = 9;
 
-    /// `=`, `<` and the others that answer true or false.
+    /// `=`, `<` and the other operators with a Boolean result.
     pub fn is_comparison(self) -> bool {
         use BinaryOp::*;
         matches!(self, Equal | NotEqual | Less | Greater | LessOrEqual | GreaterOrEqual)
@@ -215,12 +215,14 @@ impl BinaryOp {
 }
 
 impl Select {
-    /// Whether rows are made of the container's items: by the first source, since what is joined to it begins with its name.
+    /// Whether rows come from the container's items. The first source decides, because joined sources start from its
+    /// alias.
     pub fn reads_items(&self) -> bool {
         self.from.first().is_some_and(|source| source.of.reads_items())
     }
 
-    /// `SELECT DISTINCT VALUE c FROM c`, where `c` is the container: no two items are equal, since each has its own `_rid`.
+    /// Whether the rows are whole items, as in `SELECT DISTINCT VALUE c FROM c`: no two are equal, because each item
+    /// has its own `_rid`.
     pub fn gives_items(&self) -> bool {
         let [source] = self.from.as_slice() else { return false };
         let is_item = match &self.spec {
@@ -233,13 +235,13 @@ impl Select {
         is_item && !source.each && matches!(source.of.kind, ExprKind::Name(_)) && self.group_by.is_empty()
     }
 
-    /// Visits the queries that stand in this one's scalars, in the order of the text. Does not enter them.
+    /// Visits the subqueries in this query's scalars, in text order. Does not descend into them.
     pub fn each_subquery<'a>(&'a self, visit: &mut dyn FnMut(&'a Select)) {
         let visited: Result<(), Infallible> = self.each_scalar(&mut |scalar| scalar.each_subquery(visit));
         let Ok(()) = visited;
     }
 
-    /// Visits the scalars that stand in the clauses of this block, in the order of the text.
+    /// Visits the scalars in the clauses of this block, in text order.
     pub fn each_scalar<'a, E>(&'a self, visit: &mut dyn FnMut(&'a Expr) -> Result<(), E>) -> Result<(), E> {
         self.top.iter().try_for_each(&mut *visit)?;
         self.spec.items().iter().map(|item| &item.expr).try_for_each(&mut *visit)?;
@@ -256,7 +258,7 @@ impl Select {
 }
 
 impl SelectSpec {
-    /// What is projected; nothing is named by `*`.
+    /// The projected items; empty for `*`.
     pub fn items(&self) -> &[SelectItem] {
         match self {
             SelectSpec::Star(_) => &[],
@@ -265,8 +267,8 @@ impl SelectSpec {
         }
     }
 
-    /// The property that each item of a list becomes: its alias, the last name of its path, or `$1`, `$2`, …
-    /// among those that have neither.
+    /// The property name of each item in a select list: its alias, the last property of its path, or `$1`, `$2`, … for
+    /// items that have neither.
     pub fn column_names(&self) -> Vec<String> {
         let mut unnamed = 0;
         let mut name = |item: &SelectItem| match item.name() {
@@ -293,7 +295,7 @@ impl FromItem {
 }
 
 impl Expr {
-    /// Visits the scalars directly below, in the order of the text. Does not enter subqueries.
+    /// Visits the direct child scalars, in text order. Does not descend into subqueries.
     pub fn each_child<'a, E>(&'a self, visit: &mut dyn FnMut(&'a Expr) -> Result<(), E>) -> Result<(), E> {
         use ExprKind::*;
         match &self.kind {
@@ -330,7 +332,7 @@ impl Expr {
         self.each_child(&mut |child| child.each_subquery(visit))
     }
 
-    /// As the first source of a query.
+    /// Whether this scalar, as the first source of a query, reads the container's items.
     fn reads_items(&self) -> bool {
         match &self.kind {
             ExprKind::Name(_) => true,
@@ -340,8 +342,8 @@ impl Expr {
         }
     }
 
-    /// The name that a select list or `FROM` gives to this scalar when it has no alias: the last property
-    /// of a path, or the source's own name.
+    /// The name of this scalar in a select list or `FROM` without an alias: the last property of a path, or the name
+    /// itself.
     pub fn inferred_name(&self) -> Option<&str> {
         match &self.kind {
             ExprKind::Name(name) => Some(name),
@@ -352,7 +354,7 @@ impl Expr {
 }
 
 impl AstStep {
-    /// The property this step names for certain: `.a` or `["a"]`.
+    /// The property of a step with a constant name: `.a` or `["a"]`.
     pub fn property(&self) -> Option<&str> {
         match self {
             AstStep::Property(name) => Some(name),

@@ -1,34 +1,34 @@
-//! What is wrong with a query, and where.
+//! Diagnostics: query errors with code, position and hint.
 //!
-//! Promise: the message of the resulting error is the JSON text that SDKs look into:
+//! Guarantees: the message of the resulting error is the JSON text that SDKs parse:
 //!
 //! ```text
 //! {"errors":[{"severity":"Error","location":{"start":9,"end":10,"line":1,"column":10},"code":"SC1001","message":"Syntax error, …"}]}
 //! ```
 //!
-//! `start` and `end` are the service's; `line` and `column` are for people and their editors, who count from 1.
-//! A hint, where there is one, is a sentence after the service's own: clients compare beginnings, people read on.
+//! The service returns `start` and `end`; `line` and `column`, counted from 1, are added for people and editors. A
+//! hint, if there is one, is a sentence after the service's message, because clients compare the beginning of messages.
 
-mod hint; // what the author of a syntax error may have meant
+mod hint; // hints for syntax errors
 
 use pleiad_model::{Error, Object, Value, json};
 
 use super::Span;
 
-/// Longer tokens are cut in messages: a token can be as long as the text.
+/// Longer tokens are truncated in messages: a token can be as long as the text.
 const SHOWN_CHARS_MAX: usize = 60;
-/// Nobody reads more, and each is looked up in the text.
+/// The largest number of errors per answer: more are not useful, and locating each one scans the text.
 const FAULTS_MAX: usize = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub span: Span,
-    /// Absent where the service's number is not known; we invent none.
+    /// The service's code. It is absent where the service's code is not known: none is invented.
     pub code: Option<&'static str>,
     pub message: String,
-    /// What would have worked: a sentence.
+    /// A sentence that says what to write instead.
     pub hint: Option<String>,
-    /// What else is wrong, where all of it is told at once.
+    /// Further errors, if several are reported together.
     pub also: Vec<Diagnostic>,
 }
 
@@ -39,7 +39,7 @@ impl Diagnostic {
         Diagnostic { hint: hint::for_syntax(span, text), ..fault }
     }
 
-    /// An object has each property once.
+    /// An object names a property twice.
     pub fn named_twice(span: Span, name: &str) -> Self {
         let message = format!("Object creation error, property name '{name}' specified more than once.");
         Diagnostic::coded(span, "SC2022", message)
@@ -57,7 +57,7 @@ impl Diagnostic {
         Diagnostic { hint: Some(hint.into()), ..self }
     }
 
-    /// All of them as one, the first of very many; `None` when there is none.
+    /// Combines errors into one, up to `DIAGNOSTICS_MAX`; `None` if there are none.
     pub fn together(faults: impl IntoIterator<Item = Diagnostic>) -> Option<Self> {
         let one_by_one = faults.into_iter().flat_map(|mut fault| {
             let also = std::mem::take(&mut fault.also);
@@ -68,7 +68,7 @@ impl Diagnostic {
         Some(Diagnostic { also: faults.collect(), ..first })
     }
 
-    /// The error for whoever sent `text`.
+    /// The error that is returned to the client that sent `text`.
     pub fn into_error(self, text: &str) -> Error {
         let mut errors = vec![self.entry(text)];
         errors.extend(self.also.iter().map(|fault| fault.entry(text)));
@@ -79,7 +79,7 @@ impl Diagnostic {
     fn entry(&self, text: &str) -> Value {
         let mut error = Object::new().with("severity", "Error").with("location", location(self.span, text));
         if let Some(code) = self.code {
-            // Older codes are numbers, and the service writes them as such.
+            // The service writes its older, numeric codes as JSON numbers.
             error.set("code", code.parse::<i64>().map_or_else(|_| Value::from(code), Value::from));
         }
         let message = &self.message;
@@ -99,7 +99,7 @@ fn location(span: Span, text: &str) -> Object {
         .with("column", utf16_units(&before[line_start..]) + 1)
 }
 
-/// Places count UTF-16 units: the SDKs and editors that index into the text hold it that way (.NET, Java, JavaScript).
+/// Positions count UTF-16 units, because SDKs and editors store the text in UTF-16 (.NET, Java, JavaScript).
 fn utf16_units(text: &str) -> u64 {
     text.encode_utf16().count() as u64
 }

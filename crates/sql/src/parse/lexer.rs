@@ -1,7 +1,7 @@
-//! Text to tokens.
+//! The lexer: text to tokens.
 //!
-//! Promise: never fails and always ends. What is no token comes out as `Broken`, which no rule of the
-//! grammar accepts, so the parser reports the leftmost problem whichever kind it is.
+//! Guarantees: it never fails and always ends. Text that is not a token becomes `Broken`, which no rule of the grammar
+//! accepts, so the parser reports the leftmost error, lexical or syntactic.
 
 use pleiad_model::Number;
 
@@ -9,13 +9,13 @@ use super::Span;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token<'t> {
-    /// Identifier or keyword: which one depends on where it stands.
+    /// An identifier or a keyword, depending on its position.
     Word(&'t str),
     /// With its `@`.
     Parameter(&'t str),
     /// Escapes resolved.
     String(String),
-    /// Without sign. May be infinite (`1e999`), which only an expression can hold.
+    /// Unsigned. May be infinite (`1e999`), which JSON cannot represent but an expression can.
     Number(Number),
     Symbol(Symbol),
     Broken,
@@ -39,7 +39,7 @@ pub enum Symbol {
     And, Caret, Pipe, DoublePipe,
 }
 
-/// Longest first: the first that fits is the token.
+/// Longest first: the first match is the token.
 const SYMBOLS: [(&str, Symbol); 31] = [
     (">>>", Symbol::ShiftRightUnsigned),
     ("<<", Symbol::ShiftLeft),
@@ -85,7 +85,7 @@ impl<'t> Lexer<'t> {
         Lexer { text, at: 0 }
     }
 
-    /// The next token; `End` for ever after the last.
+    /// The next token; after the last one, always `End`.
     pub fn advance(&mut self) -> Lexed<'t> {
         self.skip_blanks();
         let start = self.at;
@@ -115,7 +115,7 @@ impl<'t> Lexer<'t> {
         Some(c)
     }
 
-    /// Takes what the predicate accepts and returns it.
+    /// Consumes and returns the longest prefix whose characters the predicate accepts.
     fn take_while(&mut self, accepts: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let length = rest.find(|c| !accepts(c)).unwrap_or(rest.len());
@@ -230,14 +230,14 @@ impl<'t> Lexer<'t> {
                 None => return Token::Broken,
                 Some('\\') => match self.escape() {
                     Some(c) => value.push(c),
-                    None => sound = false, // go on to the closing quote, so that the message shows the whole literal
+                    None => sound = false, // read up to the closing quote, so that the message shows the whole literal
                 },
                 Some(_) => return if sound { Token::String(value) } else { Token::Broken },
             }
         }
     }
 
-    /// What follows a backslash.
+    /// The rest of an escape sequence, after the backslash.
     fn escape(&mut self) -> Option<char> {
         Some(match self.take()? {
             c @ ('\'' | '"' | '\\' | '/') => c,
@@ -251,7 +251,7 @@ impl<'t> Lexer<'t> {
         })
     }
 
-    /// `XXXX`, or both halves of a surrogate pair. Half a pair is no character.
+    /// `XXXX`, or both halves of a surrogate pair. Half a pair is invalid.
     fn unicode_escape(&mut self) -> Option<char> {
         let first = self.four_hex_digits()?;
         if !(0xD800..0xDC00).contains(&first) {

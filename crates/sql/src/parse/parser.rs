@@ -1,7 +1,7 @@
-//! Tokens to tree, by recursive descent: clauses in `select`, scalars in `scalar`.
+//! The recursive descent parser: clauses in `select`, scalars in `scalar`.
 //!
-//! Promise: recursion is bounded by `NESTING_MAX`, so no text can exhaust the stack; the whole language is
-//! recognised, whether or not anything below can run it.
+//! Guarantees: `NESTING_MAX` bounds the recursion, so no text can exhaust the stack. The parser accepts the whole
+//! language, including features that the engine does not support.
 
 mod scalar;
 mod select;
@@ -12,7 +12,7 @@ use super::{Diagnostic, NESTING_MAX, Span};
 
 type Parsed<T> = Result<T, Diagnostic>;
 
-/// Words that are no identifiers wherever they stand, in any case.
+/// Words that are never identifiers, in any letter case.
 const RESERVED: [&str; 22] = [
     "AND", "AS", "ASC", "BETWEEN", "BY", "DESC", "DISTINCT", "ESCAPE", "FROM", "GROUP", "IN", "JOIN", "LIKE", "LIMIT",
     "NOT", "OFFSET", "OR", "ORDER", "SELECT", "TOP", "VALUE", "WHERE",
@@ -21,7 +21,7 @@ const RESERVED: [&str; 22] = [
 /// Reserved in lower case only.
 const RESERVED_EXACT: [&str; 5] = ["true", "false", "null", "undefined", "udf"];
 
-/// Parses one query. The text has passed the length check.
+/// Parses one query. The caller has checked the length of the text.
 pub fn parse(text: &str) -> Parsed<Select> {
     let mut parser = Parser::new(text);
     let select = parser.select()?;
@@ -48,14 +48,14 @@ impl<'t> Parser<'t> {
         Parser { text, lexer, token, ahead, last: Span::default(), depth: 0 }
     }
 
-    /// Steps over the current token and returns it.
+    /// Consumes the current token and returns it.
     fn advance(&mut self) -> Lexed<'t> {
         self.last = self.token.span;
         let ahead = std::mem::replace(&mut self.ahead, self.lexer.advance());
         std::mem::replace(&mut self.token, ahead)
     }
 
-    /// The fault at the current token; at the end of the text, at the token that wanted more.
+    /// A syntax error at the current token; at the end of the text, at the last token.
     fn unexpected(&self) -> Diagnostic {
         let span = if self.token.token == Token::End { self.last } else { self.token.span };
         Diagnostic::syntax(span, self.text)
@@ -66,8 +66,7 @@ impl<'t> Parser<'t> {
         start.to(self.last)
     }
 
-    /// Every rule that can come back to itself does so after this. A fault ends the whole parse, so only
-    /// success needs its `leave`.
+    /// Every recursive rule calls this first. An error ends the whole parse, so only a successful rule calls `leave`.
     fn enter(&mut self) -> Parsed<()> {
         if self.depth == NESTING_MAX {
             let message = format!("The query nests deeper than {NESTING_MAX} levels. Flatten it or split it.");
@@ -113,7 +112,7 @@ impl<'t> Parser<'t> {
         if self.accept_keyword(keyword) { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// The current token as an identifier, when it is one.
+    /// The current token, if it is an identifier.
     fn peek_name(&self) -> Option<&'t str> {
         match self.token.token {
             Token::Word(word) if !is_reserved(word) => Some(word),
@@ -126,7 +125,7 @@ impl<'t> Parser<'t> {
         Ok(Name { text, span: self.advance().span })
     }
 
-    /// One or more, between commas.
+    /// One or more items, separated by commas.
     fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         let mut items = vec![item(self)?];
         while self.accept(Symbol::Comma) {
@@ -135,7 +134,7 @@ impl<'t> Parser<'t> {
         Ok(items)
     }
 
-    /// None or more, between commas, up to and with `close`.
+    /// Zero or more items, separated by commas, and the token `close`.
     fn list_until<T>(&mut self, close: Symbol, item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         if self.accept(close) {
             return Ok(Vec::new());
@@ -150,7 +149,7 @@ fn is_keyword(lexed: &Lexed<'_>, keyword: &str) -> bool {
     matches!(lexed.token, Token::Word(word) if word.eq_ignore_ascii_case(keyword))
 }
 
-/// Can this be written bare, as in `c.name`?
+/// Whether the text can be written unquoted, as in `c.name`.
 pub(super) fn is_name(text: &str) -> bool {
     let mut lexer = Lexer::new(text);
     lexer.advance().token == Token::Word(text) && !is_reserved(text)

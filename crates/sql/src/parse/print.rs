@@ -1,8 +1,8 @@
-//! Syntax tree to text.
+//! The printer: syntax tree to text.
 //!
-//! Promise: `parse(print(tree))` is the tree again, apart from places in the text, for every tree that the parser
-//! can build; and the text nests no deeper than the one the tree came from. One line, keywords in upper case, strings
-//! in double quotes, parentheses only where the meaning needs them.
+//! Guarantees: `parse(print(tree))` equals the tree, apart from spans, for every tree that the parser can build, and
+//! the text nests no deeper than the text that the tree was parsed from. The output is one line, with keywords in upper
+//! case, strings in double quotes, and parentheses only where they are necessary.
 //!
 //! ```text
 //! select  *  from c where (c.a+1)*2 = 'x'   →   SELECT * FROM c WHERE (c.a + 1) * 2 = "x"
@@ -26,27 +26,27 @@ pub fn print_expr(expr: &Expr) -> String {
     written(Spelling::AsWritten, |out| write_expr(expr, ANY, out))
 }
 
-/// One scalar, with one spelling where the language has several: `lower(c["a"])` as `LOWER(c.a)`.
+/// One scalar in canonical spelling: `lower(c["a"])` as `LOWER(c.a)`.
 pub fn print_alike(expr: &Expr) -> String {
     written(Spelling::Alike, |out| write_expr(expr, ANY, out))
 }
 
-/// The `FROM` clause with a space before it; nothing when there is none.
+/// The `FROM` clause with a leading space; empty if there is none.
 pub fn print_from(from: &[FromItem]) -> String {
     written(Spelling::AsWritten, |out| write_sources(from, out))
 }
 
-/// Scalars between commas.
+/// Scalars, separated by commas.
 pub fn print_list(exprs: &[Expr]) -> String {
     written(Spelling::AsWritten, |out| write_scalars(exprs, out))
 }
 
-/// A string as a query writes it.
+/// A string as a query literal.
 pub fn print_str(text: &str) -> String {
     written(Spelling::AsWritten, |out| write_str(text, out))
 }
 
-/// What is written so far, and how it spells.
+/// The output buffer and its spelling.
 struct SqlWriter {
     text: String,
     spelling: Spelling,
@@ -78,7 +78,7 @@ impl SqlWriter {
     }
 }
 
-/// How tightly an expression holds together; 0 needs no parentheses anywhere.
+/// The binding strength of an expression; 0 binds tightest and never needs parentheses.
 type Level = u8;
 
 const ATOM: Level = 0;
@@ -210,7 +210,7 @@ fn write_order_key(key: &OrderByItem, out: &mut SqlWriter) {
 
 // Scalars.
 
-/// In parentheses when it is looser than its place allows.
+/// Adds parentheses if the expression binds looser than `loosest`.
 fn write_expr(expr: &Expr, loosest: Level, out: &mut SqlWriter) {
     if level(expr) > loosest {
         out.push('(');
@@ -251,7 +251,7 @@ fn write_kind(kind: &ExprKind, out: &mut SqlWriter) {
 }
 
 fn write_access(base: &Expr, steps: &[AstStep], out: &mut SqlWriter) {
-    // `1.a` would be read as a broken number.
+    // `1.a` would be lexed as an invalid number.
     if matches!(base.kind, ExprKind::Constant(Value::Number(_))) && level(base) == ATOM {
         out.push('(');
         write_kind(&base.kind, out);
@@ -293,7 +293,7 @@ fn write_unary(op: UnaryOp, operand: &Expr, out: &mut SqlWriter) {
     }
     let mark = out.text.len();
     write_expr(operand, PREFIX, out);
-    // Two minus signs would begin a comment.
+    // Two minus signs would start a comment.
     if op == UnaryOp::Minus && out.text[mark..].starts_with('-') {
         out.text.insert(mark, ' ');
     }
@@ -310,7 +310,7 @@ fn write_binary(first: &Expr, rest: &[(BinaryOp, Expr)], out: &mut SqlWriter) {
     }
 }
 
-/// Only the first term may be of the chain's own level: the others would be joined to it.
+/// Only the first term may have the chain's own level: the parser would merge the others into the chain.
 fn write_chain(terms: &[Expr], between: &str, level: Level, out: &mut SqlWriter) {
     for (at, term) in terms.iter().enumerate() {
         if at > 0 {
@@ -395,14 +395,14 @@ fn write_list<T>(items: &[T], out: &mut SqlWriter, write: impl Fn(&T, &mut SqlWr
     }
 }
 
-/// JSON, and the numbers that JSON lacks.
+/// JSON, and the numbers that JSON cannot represent.
 fn write_value(value: &Value, out: &mut SqlWriter) {
     match value {
         Value::Number(Number::Float(n)) if n.is_nan() => out.push_str("NaN"),
         Value::Number(Number::Float(n)) if n.is_infinite() => {
             out.push_str(if *n > 0.0 { "Infinity" } else { "-Infinity" });
         }
-        // The fraction keeps it a double when it is read again.
+        // With the fraction, the parser reads a double again.
         Value::Number(Number::Float(n)) => out.push_str(&format!("{n:?}")),
         value => out.push_str(&json::to_string(value)),
     }

@@ -1,5 +1,5 @@
-//! Proves S101 and S111: a filter that fixes the key reaches the partitions of that key and no other; and that no
-//! filter reaches less than it should.
+//! Proves S101 and S111: a filter that fixes the key selects the partitions of that key and no others; and no filter
+//! excludes a partition that holds a matching item.
 
 use pleiad_model::env::ManualEnv;
 use pleiad_model::partition_key::{EffectiveKey, KeyKind, KeyVersion, PartitionKey, PartitionKeyDefinition};
@@ -38,7 +38,7 @@ fn reach(text: &str, definition: &PartitionKeyDefinition) -> PrunedKeys {
     route(&parse(text).unwrap_or_else(|fault| panic!("{text}: {fault:?}")), bind, definition)
 }
 
-/// Keys in their header form, sorted; `*` for everything.
+/// Keys in their header form, sorted; `*` for all keys.
 fn shown(reach: &PrunedKeys) -> String {
     match reach {
         PrunedKeys::Everything => "*".to_owned(),
@@ -237,7 +237,7 @@ fn filter() -> impl Strategy<Value = String> {
     })
 }
 
-/// An item per combination of key values, `undefined` among them.
+/// One item per combination of key values, including `undefined`.
 fn items() -> Vec<Value> {
     let values: Vec<Option<String>> =
         VALUES.iter().map(|value| Some(value.replace('\'', "\""))).chain([None, Some("{}".to_owned())]).collect();

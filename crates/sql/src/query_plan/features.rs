@@ -1,7 +1,7 @@
-//! What a client must be able to do, by the names it lists in `x-ms-cosmos-supported-query-features`.
+//! The features that a plan requires of a client, by their names in `x-ms-cosmos-supported-query-features`.
 //!
-//! The lists differ: the Python client leaves out `GroupBy`, the Rust client every aggregate. What is missing is told
-//! in the service's words, which clients compare.
+//! The lists of clients differ: Python's has no `GroupBy`, Rust's no aggregates. The error for a missing feature uses
+//! the service's message, which clients compare.
 
 use pleiad_model::{Error, Result};
 
@@ -10,7 +10,7 @@ use super::{Hybrid, Reading, SdkPlan};
 use crate::check::Counts;
 use crate::expr::aggregate::AggregateKind;
 
-/// `supported` is the header, with or without blanks after its commas.
+/// `supported` is the header's value, with or without spaces after the commas.
 pub(super) fn check(plan: &SdkPlan<'_>, supported: &str) -> Result<()> {
     check_all(needed(plan), supported)
 }
@@ -26,7 +26,7 @@ pub(super) fn check_hybrid(hybrid: &Hybrid, counts: Counts, supported: &str) -> 
     check_all(table.into_iter().filter(|(_, needed)| *needed).map(|(feature, _)| feature).collect(), supported)
 }
 
-/// How the client reads the components of a ranking.
+/// The format in which the client reads the components of `ORDER BY RANK`.
 pub(super) fn reading(supported: &str) -> Reading {
     match is_listed(supported, "HybridSearchSkipOrderByRewrite") {
         true => Reading::AsTheyCome,

@@ -1,7 +1,8 @@
-//! `ORDER BY RANK`: the texts that score items, and what is needed to fuse their scores.
+//! The plan of hybrid search, `ORDER BY RANK`: the queries that score items, and the rules to fuse their scores.
 //!
-//! Promise: whoever gathers the statistics of all ranges, fills them into each component's text, runs that on every range and
-//! fuses the scores as `rank` does, gets what the query means. Clients do so with the plan, the engine with the same texts.
+//! Guarantees: summing the statistics of all ranges, filling them into each component's query, running it on every
+//! range and fusing the scores with `rank::fuse` gives the query's result. Clients do this with the plan, the engine
+//! with the same queries.
 //!
 //! ```text
 //! SELECT TOP 10 * FROM c ORDER BY RANK FullTextScore(c.text, "swim")
@@ -12,7 +13,7 @@
 //!    score       _FullTextScore(c.text, ["swim"], {…-totaldocumentcount}, {…-totalwordcount-0}, {…-hitcountsarray-0})
 //! ```
 //!
-//! A component gives more rows than the query wants: what one ranks low another may rank high.
+//! A component returns more rows than the query: an item that one component ranks low may be ranked high by another.
 
 use std::collections::HashMap;
 
@@ -27,19 +28,19 @@ use crate::parse::ast::{Expr, OrderBy, OrderByItem, Select, SelectSpec};
 use crate::parse::print::{print_expr, print_from, print_list};
 use crate::rank::{Component, Fusing, RankClause, Score, ScoredItem};
 
-/// What a component gives at least.
+/// The smallest row limit of a component.
 const COMPONENT_ROWS_MIN: u64 = 120;
-/// Terms are written into each text.
+/// The memory budget of the search terms, which are written into every component's query.
 const TERM_BYTES_MAX: usize = 64 * 1024;
 
-/// Each of n texts has n scores.
+/// The limit on the queries of all components together: each of n queries contains n scores.
 const TEXTS_BYTES_MAX: usize = 4 << 20;
 
-/// How everything begins that clients fill in.
+/// The prefix of the placeholders that clients fill in.
 const MARK: &str = "{documentdb-";
 const DOCUMENTS: &str = "{documentdb-formattablehybridsearchquery-totaldocumentcount}";
 
-/// Terms are counted by those components that have some, in their order.
+/// Placeholders are numbered over the components with search terms, in their order.
 fn words(number: usize) -> String {
     format!("{{documentdb-formattablehybridsearchquery-totalwordcount-{number}}}")
 }
@@ -48,25 +49,26 @@ fn hits(number: usize) -> String {
     format!("{{documentdb-formattablehybridsearchquery-hitcountsarray-{number}}}")
 }
 
-/// What whoever fuses makes of the rows of a component.
+/// The format of a component's rows, for the reader that fuses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// Sorted by the component's score, as the rows of `ORDER BY` are.
+    /// Sorted by the component's score, like the rows of an `ORDER BY` query.
     Sorted,
-    /// As they come: the scores tell all, the highest first. For clients that list `HybridSearchSkipOrderByRewrite`.
+    /// Not merged in order: the reader ranks by the scores, the highest first. For clients that list
+    /// `HybridSearchSkipOrderByRewrite`.
     AsTheyCome,
 }
 
-/// A query that is ranked.
+/// The plan of a query with `ORDER BY RANK`.
 pub struct Hybrid {
     statistics: String,
     parts: Vec<ComponentQuery>,
-    /// How many parts need statistics.
+    /// The number of components that need statistics.
     counted: usize,
     is_weighted: bool,
     skip: Option<u64>,
     take: Option<u64>,
-    /// Rows of each component.
+    /// The row limit of each component.
     top: Option<u64>,
     reading: Reading,
 }
@@ -77,20 +79,20 @@ struct ComponentQuery {
     fusing: Fusing,
 }
 
-/// What all ranges together know of the terms.
+/// Term statistics over all ranges.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GlobalStatistics {
     documents: u64,
-    /// How many words, and how many documents have each term.
+    /// Per component: the number of words, and the number of documents that contain each term.
     texts: Vec<(u64, Vec<u64>)>,
 }
 
 impl Hybrid {
-    /// `None` for a query that is not ranked.
+    /// `None` for a query without `ORDER BY RANK`.
     pub fn of(select: &Select, text: &str, bind: Bind<'_>, counts: Counts, reading: Reading) -> Result<Option<Hybrid>> {
         let Some(OrderBy::Rank(score)) = &select.order_by else { return Ok(None) };
         let ranking = RankClause::read(score, select.places.order_by).map_err(|fault| fault.into_error(text))?;
-        // Nobody fuses a single score: its rows are handed out as they are merged.
+        // A single component is not fused: clients return its rows in merge order.
         let reading = if ranking.components.len() < 2 { Reading::Sorted } else { reading };
         let mut scores = Scores::default();
         for component in &ranking.components {
@@ -115,12 +117,12 @@ impl Hybrid {
         self.is_weighted
     }
 
-    /// What each range has to be asked before the components can be; `None` if they need nothing.
+    /// The query that gathers statistics from each range; `None` if no component needs any.
     pub fn statistics_query(&self) -> Option<&str> {
         (self.counted > 0).then_some(self.statistics.as_str())
     }
 
-    /// The texts of the components, filled in.
+    /// The queries of the components, with the statistics filled in.
     pub fn component_queries(&self, statistics: &GlobalStatistics) -> impl Iterator<Item = String> {
         self.parts.iter().map(|part| statistics.fill(&part.text))
     }
@@ -129,7 +131,7 @@ impl Hybrid {
         self.parts.iter().map(|part| part.fusing).collect()
     }
 
-    /// Rows to pass over, and rows to give.
+    /// The number of rows to skip and to return.
     pub fn window(&self) -> (u64, Option<u64>) {
         (self.skip.unwrap_or(0), self.take)
     }
@@ -169,11 +171,12 @@ impl Hybrid {
     }
 }
 
-/// The components' scores as texts, before there are texts of the components: each of those needs all scores.
+/// The score expressions of all components. They are collected first because each component's query contains all of
+/// them.
 #[derive(Default)]
 struct Scores {
     scores: Vec<(String, Fusing)>,
-    /// What stands for a score that an item has not.
+    /// The literal that replaces an undefined score.
     unscored: Vec<&'static str>,
     statistics: Vec<String>,
 }
@@ -260,7 +263,7 @@ fn plain_text(select: &Select, top: Option<u64>, score: &str, all: &str, fusing:
     )
 }
 
-/// A value that is undefined is no row.
+/// An undefined value of `SELECT VALUE` gives no row.
 fn plain_filter(select: &Select) -> String {
     let filter = select.filter.as_ref().map(|filter| format!("({})", print_expr(filter)));
     let defined = match &select.spec {
@@ -271,7 +274,7 @@ fn plain_filter(select: &Select) -> String {
     if terms.is_empty() { String::new() } else { format!(" WHERE {}", terms.join(" AND ")) }
 }
 
-/// The terms of a score; a list of them may stand in their place.
+/// The search terms of a score, given one by one or as an array.
 fn values(terms: &[Expr], bind: Bind<'_>) -> Result<Vec<Value>> {
     let room = MemoryBudget::new(TERM_BYTES_MAX);
     let mut found = Vec::new();
@@ -294,7 +297,7 @@ fn not_a_term() -> Error {
     )
 }
 
-/// Whether the nearest vectors have the greatest scores.
+/// Whether the nearest vectors have the largest scores.
 fn descends(distance: &Expr, select: &Select, text: &str, bind: Bind<'_>) -> Result<bool> {
     let key = OrderByItem { expr: distance.clone(), descending: false, direction: None };
     let sorted = Select { order_by: Some(OrderBy::Keys(vec![key])), ..select.clone() };
@@ -302,7 +305,7 @@ fn descends(distance: &Expr, select: &Select, text: &str, bind: Bind<'_>) -> Res
 }
 
 impl GlobalStatistics {
-    /// Takes in what one range knows: a row of the statistics query.
+    /// Adds the statistics of one range: a row of the statistics query.
     pub fn add(&mut self, row: &Value) -> Result<()> {
         let wrong = || Error::internal("statistics of another shape");
         let whole =
@@ -353,7 +356,7 @@ impl GlobalStatistics {
     }
 }
 
-/// A component's row.
+/// Parses a row of a component's result.
 pub fn scored(row: &Value) -> Result<ScoredItem> {
     let read = || {
         let outer = row.get("payload")?;

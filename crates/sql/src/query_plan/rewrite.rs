@@ -1,4 +1,4 @@
-//! The text for one range: rows with what the client needs to merge them.
+//! The query for one range: its rows contain what the client needs to merge them.
 //!
 //! ```text
 //! ORDER BY     {"_rid": …, "orderByItems": [{"item": key}, …], "payload": row}
@@ -6,8 +6,8 @@
 //! aggregate    [{"item": partial}]
 //! ```
 //!
-//! A key that is undefined is `{}`. Of a least or greatest value the clients of one family read `item`, of another
-//! `item2`, which also says whether there was anything.
+//! An undefined key is `{}`. For a minimum or maximum, some clients read `item` and others `item2`, which also has the
+//! number of values.
 
 use pleiad_model::{Error, Result};
 
@@ -19,10 +19,10 @@ use crate::parse::ast::{Expr, ExprKind, OrderBy, OrderByItem, Select, SelectSpec
 use crate::parse::print::{print, print_expr, print_from, print_list, print_str};
 use crate::parse::{self, Span};
 
-/// Clients put the condition of their place in the order here; at the beginning, `true`.
+/// The placeholder for the client's position in the sort order; `true` for the first page.
 pub(super) const ORDER_FILTER: &str = "{documentdb-formattableorderbyquery-filter}";
 
-/// Empty when the original text will do.
+/// Empty if the client can run the original text.
 pub(super) fn rewrite(plan: &SdkPlan<'_>) -> Result<String> {
     let select = plan.select;
     let text = match &plan.shape {
@@ -41,7 +41,7 @@ pub(super) fn rewrite(plan: &SdkPlan<'_>) -> Result<String> {
     readable(text)
 }
 
-/// What we hand out comes back, so it must be no harder to read than the original.
+/// Clients send the rewritten text back, so it must parse: rewriting may exceed the nesting limit.
 fn readable(text: String) -> Result<String> {
     let sent = text.replace(ORDER_FILTER, "true");
     if !text.is_empty() && parse::parse(&sent).is_err() {
@@ -58,7 +58,7 @@ fn rows(plan: &SdkPlan<'_>) -> String {
     let select = plan.select;
     let is_counted = plan.counts.top.is_some() || plan.counts.offset_limit.is_some();
     let offset_limit = match plan.counts.offset_limit {
-        // Doubles go first, and only the client knows them all.
+        // Duplicates are removed before rows are counted, and only the client sees all of them.
         _ if select.distinct && is_counted => None,
         Some(_) if !select.distinct => window(plan),
         _ => return String::new(),
@@ -66,7 +66,7 @@ fn rows(plan: &SdkPlan<'_>) -> String {
     print(&Select { top: None, offset_limit, ..select.clone() })
 }
 
-/// Each range may hold all that is skipped and all that is taken.
+/// A single range may hold all rows that are skipped and returned.
 fn window(plan: &SdkPlan<'_>) -> Option<(Expr, Expr)> {
     let (offset, limit) = plan.counts.offset_limit?;
     let number = |n: u64| Expr { kind: ExprKind::Constant(n.into()), span: Span::default() };
@@ -77,7 +77,7 @@ fn sorted(plan: &SdkPlan<'_>, keys: &[OrderByItem]) -> String {
     let select = plan.select;
     let root = select.from.first().and_then(|source| source.name()).unwrap_or_default();
     let exprs: Vec<Expr> = keys.iter().map(|key| key.expr.clone()).collect();
-    // Doubles are dropped before anything is counted.
+    // Duplicates are removed before rows are counted.
     let counts_here = !select.distinct;
     let top = plan.counts.top.filter(|_| counts_here).map_or(String::new(), |top| format!("TOP {top} "));
     let paging = window(plan).filter(|_| counts_here).map_or(String::new(), |(offset, limit)| {
@@ -111,7 +111,7 @@ pub(super) fn order_filter(select: &Select) -> String {
         Some(filter) => format!("(({}) AND ({ORDER_FILTER}))", print_expr(filter)),
     };
     match &select.spec {
-        // A value that is undefined is no row.
+        // An undefined value gives no row.
         SelectSpec::Value(item) => format!("({filter} AND IS_DEFINED({}))", print_expr(&item.expr)),
         _ => filter,
     }
@@ -141,7 +141,7 @@ fn column_text(column: &GroupColumn<'_>) -> String {
     column.aggregate.map_or_else(|| print_expr(column.expr), |(kind, argument)| partial(kind, argument))
 }
 
-/// What one range knows of an aggregate.
+/// The partial aggregate of one range.
 fn partial(kind: AggregateKind, argument: &Expr) -> String {
     let (name, of) = (kind.name(), print_expr(argument));
     match kind {
@@ -165,7 +165,7 @@ fn object(properties: impl Iterator<Item = (String, String)>) -> String {
     format!("{{{}}}", properties.join(", "))
 }
 
-/// `FROM`, `WHERE`, and the `ORDER BY` of a single row, as they are.
+/// `FROM`, `WHERE`, and the `ORDER BY` of a single row, unchanged.
 fn source(select: &Select) -> String {
     let filter = select.filter.as_ref().map_or(String::new(), |filter| format!(" WHERE {}", print_expr(filter)));
     let order = match &select.order_by {

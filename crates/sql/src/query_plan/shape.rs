@@ -1,4 +1,4 @@
-//! What has to be merged when a query runs on many partitions.
+//! The merge shape of a query: how the results of many partitions are merged.
 
 use pleiad_model::{Error, Result};
 
@@ -7,21 +7,21 @@ use crate::expr::aggregate::AggregateKind;
 use crate::parse::ast::{Expr, ExprKind, OrderBy, OrderByItem, Select, SelectItem, SelectSpec};
 use crate::parse::print::print_expr;
 
-/// More than this many aggregates no client merges by groups.
+/// The largest number of aggregates that clients merge with `GROUP BY`.
 pub const GROUP_AGGREGATES_MAX: usize = 21;
 
-/// Would the answers of several partitions, one after the other, be something else than the query's answer?
+/// Whether the concatenated results of several partitions differ from the query's result.
 pub fn needs_merge(select: &Select) -> bool {
     let counted = select.top.is_some() || select.offset_limit.is_some();
     counted || select.order_by.is_some() || gathers(select) || gathers_inside(select)
 }
 
-/// Rows that stand for several rows.
+/// Whether a row of the result combines several rows.
 pub fn gathers(select: &Select) -> bool {
     select.distinct || !select.group_by.is_empty() || has_aggregate(&select.spec)
 }
 
-/// The same in a subquery that reads the container.
+/// Whether a subquery that reads the container combines rows.
 fn gathers_inside(select: &Select) -> bool {
     match select.from.first().map(|source| &source.of.kind) {
         Some(ExprKind::Subquery { select, .. }) => {
@@ -32,7 +32,7 @@ fn gathers_inside(select: &Select) -> bool {
 }
 
 pub(super) enum MergeShape<'q> {
-    /// One after the other, perhaps without doubles.
+    /// Concatenated, without duplicates if the query is `DISTINCT`.
     Rows,
     Sorted(&'q [OrderByItem]),
     /// `SELECT VALUE AVG(…)`
@@ -48,7 +48,7 @@ pub(super) enum MergeShape<'q> {
     },
 }
 
-/// What a group becomes.
+/// The output of a group.
 pub(super) enum Groups<'q> {
     List(Vec<GroupColumn<'q>>),
     Value(&'q Expr),
@@ -94,7 +94,7 @@ impl<'q> MergeShape<'q> {
         }
     }
 
-    /// The properties of a group's object.
+    /// The properties of a group's output object.
     pub fn columns(&self) -> &[GroupColumn<'q>] {
         match self {
             MergeShape::Groups { of: Groups::List(columns), .. } => columns,
@@ -137,7 +137,7 @@ fn groups(select: &Select) -> Result<MergeShape<'_>> {
     Ok(shape)
 }
 
-/// Clients merge what an aggregate gives, and nothing that was made of it.
+/// Clients merge plain aggregates, but not expressions over them.
 fn is_composed(item: &SelectItem) -> bool {
     aggregate(&item.expr).is_none() && holds_aggregate(&item.expr)
 }
@@ -165,7 +165,7 @@ fn distinct_count(select: &Select) -> Option<MergeShape<'_>> {
     Some(MergeShape::DistinctCount { alias, rows })
 }
 
-/// Equal rows follow each other when a row is made of all the keys and of nothing else.
+/// Whether equal rows are adjacent: they are if a row consists of exactly the sort keys.
 pub(super) fn is_sorted_by_itself(select: &Select, keys: &[OrderByItem]) -> bool {
     let keys: Vec<String> = keys.iter().map(|key| print_expr(&key.expr)).collect();
     let rows: Vec<String> = select.spec.items().iter().map(|item| print_expr(&item.expr)).collect();

@@ -1,6 +1,6 @@
-//! Proves: clients get plans that they can follow. The rows are those of the service's own plans.
+//! Proves: clients get plans that they can execute. The expected plans are the service's own.
 
-mod client; // a client that follows plans
+mod client; // a client that executes plans
 
 use pleiad_model::partition_key::{KeyKind, KeyVersion, PartitionKeyDefinition};
 use pleiad_model::path::PropertyPath;
@@ -384,7 +384,7 @@ fn ranges() {
     );
 }
 
-/// Otherwise each partition would count what is not its own.
+/// Otherwise every partition would return the rows, though they belong to none.
 #[test]
 fn a_source_that_is_no_container_is_asked_once() {
     let nothing = r#"[{"min":"","max":"","isMinInclusive":true,"isMaxInclusive":true}]"#;

@@ -12,7 +12,7 @@ fn order(components: &[(bool, f64)], rows: &[ScoredItem]) -> String {
 
 #[test]
 fn ranks_are_fused_and_ties_share_one() {
-    // a: ranks 1 and 3, b: 2 and 1, c: 2 and 2; 2 counts for both b and c.
+    // a: ranks 1 and 3, b: 2 and 1, c: 2 and 2; b and c share rank 2 of the first component.
     let rows = [scored("a", &[9.0, 0.0]), scored("b", &[5.0, 7.0]), scored("c", &[5.0, 6.0])];
     assert_eq!(order(&[(false, 1.0), (false, 1.0)], &rows), "bac");
     let fused = |ranks: [f64; 2]| ranks.map(|rank| 1.0 / (60.0 + rank)).iter().sum::<f64>();

@@ -1,7 +1,7 @@
-//! Rows with something in common.
+//! Hash aggregation for `GROUP BY`.
 //!
-//! Promise: a group is found by the bytes of its keys, so `1` and `1.0` are one group; groups come out in the
-//! order of those bytes, whatever order the rows came in.
+//! Groups are keyed by the memcomparable encoding of their keys, so `1` and `1.0` are one group.
+//! Guarantees: groups are returned in the order of these bytes, regardless of the order of the rows.
 
 use std::collections::HashMap;
 
@@ -17,11 +17,11 @@ use crate::sort_encoding;
 pub struct GroupTable<'q> {
     grouping: &'q Grouping,
     groups: HashMap<Vec<u8>, GroupEntry>,
-    /// Used again for every row.
+    /// Buffer, reused for every row.
     key: Vec<u8>,
     /// Only groups after this one.
     pub after: Option<ResumeKey>,
-    /// Only groups before this one: the others did not fit.
+    /// Only groups before this one; the others exceeded the memory limit and are left to a later page.
     pub ceiling: Option<Vec<u8>>,
     bytes: usize,
 }
@@ -31,9 +31,9 @@ struct GroupEntry {
     aggregators: Vec<Aggregator>,
 }
 
-/// What groups may take before the largest are left to a later page.
+/// The memory limit for groups. Beyond it, the groups with the largest keys are left to a later page.
 const GROUP_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// A group without its keys.
+/// The estimated size of a group without its keys.
 const GROUP_BYTES: usize = 160;
 
 impl<'q> GroupTable<'q> {
@@ -57,7 +57,7 @@ impl<'q> GroupTable<'q> {
         if let Some(grown) = self.add_to_known(rows, cx)? {
             self.bytes = self.bytes.saturating_add_signed(grown);
         } else {
-            // Seldom: the keys are worked out again, so that rows of known groups need not keep them.
+            // Rare: the keys are evaluated again for a new group, so that rows of existing groups need not own them.
             let own = |node| Ok(evaluate(node, rows, cx)?.map(|key| key.into_owned()));
             let keys = self.grouping.keys.iter().map(own).collect::<Result<_>>()?;
             self.open(keys);
@@ -68,7 +68,8 @@ impl<'q> GroupTable<'q> {
         Ok(())
     }
 
-    /// By how much the group of the current key has grown; `None` when there is none yet.
+    /// Adds the row to the group of the current key and returns by how many bytes it grew; `None` if the group does not
+    /// exist.
     fn add_to_known(&mut self, rows: Bindings<'_>, cx: &Context<'_>) -> Result<Option<isize>> {
         let Some(entry) = self.groups.get_mut(self.key.as_slice()) else { return Ok(None) };
         let mut grown = 0;
@@ -80,7 +81,7 @@ impl<'q> GroupTable<'q> {
         Ok(Some(grown))
     }
 
-    /// Rows of which nothing is asked but how many they are.
+    /// Counts rows that need not be read.
     pub fn count(&mut self, rows: u64) {
         self.key.clear();
         if !self.groups.contains_key(self.key.as_slice()) {
@@ -91,7 +92,7 @@ impl<'q> GroupTable<'q> {
         }
     }
 
-    /// What each aggregate comes to over rows that nobody looks at.
+    /// Adds one precomputed total per aggregate, for rows that need not be read.
     pub fn tally(&mut self, figures: &[u64]) {
         self.count(0);
         if let Some(entry) = self.groups.get_mut(&[][..]) {
@@ -106,7 +107,7 @@ impl<'q> GroupTable<'q> {
         self.groups.insert(self.key.clone(), entry);
     }
 
-    /// Leaves the larger half of the groups to a later page, as often as it takes. One group always stays.
+    /// Leaves the upper half of the groups to a later page until the rest fits. At least one group stays.
     fn shed_surplus(&mut self) {
         while self.bytes > GROUP_BYTES_MAX && self.groups.len() > 1 {
             self.shed();
@@ -126,7 +127,7 @@ impl<'q> GroupTable<'q> {
         self.ceiling = Some(ceiling);
     }
 
-    /// Takes in what another pass found elsewhere.
+    /// Merges the groups of another pipeline of the same query.
     pub fn merge(&mut self, other: GroupTable<'q>) -> Result<()> {
         let lower = match (&self.ceiling, other.ceiling) {
             (Some(own), Some(theirs)) => Some(own.clone().min(theirs)),
@@ -154,7 +155,7 @@ impl<'q> GroupTable<'q> {
         Ok(())
     }
 
-    /// Fails when some groups did not fit, for whoever needs all of them at once.
+    /// Fails if some groups did not fit: a subquery or `DISTINCT` needs all of them.
     pub fn check_complete(&self) -> Result<()> {
         let message =
             "The groups of one subquery, or of DISTINCT with GROUP BY, take more memory than they may. Filter more.";
@@ -164,7 +165,7 @@ impl<'q> GroupTable<'q> {
         }
     }
 
-    /// All groups in order; `whole` asks for the one group of a query without `GROUP BY`, rows or no rows.
+    /// All groups in key order. With `single_group` (no `GROUP BY`) there is one group even without rows.
     pub fn finish(self, whole: bool) -> Vec<GroupRow> {
         self.finish_keyed(whole).into_iter().map(|(_, group)| group).collect()
     }

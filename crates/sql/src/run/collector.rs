@@ -1,7 +1,7 @@
-//! What a page keeps of the rows that come.
+//! Collectors: what a page keeps of its rows. A stream, top-k, or distinct sorted rows.
 //!
-//! Promise: no more than the page needs and no more than the budget allows. What is left out is larger than what is
-//! kept, so the next page finds it by going on after the last key.
+//! Invariant: a collector holds no more rows than the page needs and no more bytes than the memory limit allows. The
+//! rows it drops sort after the rows it keeps, so the next page finds them by continuing after the last key.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,21 +11,21 @@ use super::Flow;
 use super::page::{Finished, PageSize, PageStart, ResumePoint, RowSet};
 use super::resume_key::ResumeKey;
 
-/// What sorted or distinct rows may take in memory.
+/// The memory limit for sorted or distinct rows.
 pub const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// A row's share of the tree that keeps it.
+/// The estimated overhead of a row in the tree.
 const ENTRY_BYTES: usize = 96;
 
 /// Writes a row's text; `false` when the row has no value.
 pub type RowWriter<'w> = &'w mut dyn FnMut(&mut Vec<u8>) -> Result<bool>;
 
-/// Rows in order of arrival.
+/// Unordered rows, in scan order.
 pub struct StreamCollector {
     start: PageStart,
     size: PageSize,
     rows: RowSet,
     docnum: u64,
-    /// Rows of the current item, and how many of them an earlier page gave.
+    /// Rows of the current item so far, and how many of its rows an earlier page returned.
     in_item: u64,
     given: u64,
     stopped: Option<ResumePoint>,
@@ -38,7 +38,7 @@ impl StreamCollector {
         StreamCollector { start, size, rows: RowSet::default(), docnum: 0, in_item: 0, given: 0, stopped: None, done }
     }
 
-    /// Of this item so many rows were given already.
+    /// An earlier page returned this many rows of this item.
     pub fn resume(&mut self, docnum: u64, rows: u64) {
         self.start.at = ResumePoint::Item { docnum, rows };
     }
@@ -82,22 +82,22 @@ impl StreamCollector {
         self.done
     }
 
-    /// `interrupted` is where the feeding was broken off before the rows were.
+    /// `interrupted` is the position at which the scan stopped before the page was full.
     pub fn finish(self, interrupted: Option<ResumePoint>) -> Finished {
         let at = self.stopped.or(interrupted).filter(|_| !self.done);
         Finished { rows: self.rows, next: at.map(|at| PageStart { at, ..self.start }) }
     }
 }
 
-/// The smallest rows by their keys.
+/// Top-k: the rows with the smallest keys.
 pub struct TopK {
     start: PageStart,
     size: PageSize,
-    /// Rows come in the order of their keys.
+    /// The input is sorted by key.
     ordered: bool,
     rows: BTreeMap<Vec<u8>, Vec<u8>>,
     bytes: usize,
-    /// The smallest key that was left out.
+    /// The smallest key that was dropped.
     ceiling: Option<Vec<u8>>,
 }
 
@@ -106,7 +106,7 @@ impl TopK {
         TopK { start, size, ordered: false, rows: BTreeMap::new(), bytes: 0, ceiling: None }
     }
 
-    /// One more than the page shows, to know whether there is another page.
+    /// One more row than the page returns, to know whether there is another page.
     fn wanted(&self) -> usize {
         let rows = self.size.rows as u64;
         let shown = match self.start.take {
@@ -131,12 +131,12 @@ impl TopK {
         Ok(if self.ordered && beyond { Flow::Stop } else { Flow::Continue })
     }
 
-    /// Whether the items that come next come in the order of their keys.
+    /// Whether the following items are sorted by key.
     pub fn expect_order(&mut self, ordered: bool) {
         self.ordered = ordered;
     }
 
-    /// Whether a row whose key begins like this may be one of the smallest.
+    /// Whether a row whose key has this prefix can be among the smallest.
     pub fn admits(&self, beginning: &[u8]) -> bool {
         let last = self.rows.last_key_value().map(|(last, _)| last).filter(|_| self.is_full());
         last.or(self.ceiling.as_ref()).is_none_or(|last| beginning <= last.get(..beginning.len()).unwrap_or(last))
@@ -162,7 +162,7 @@ impl TopK {
             self.lower(ceiling);
         }
         for (key, text) in other.rows {
-            // A row that is known stays as it came first, and is counted once.
+            // For equal keys the first row stays, and its bytes count once.
             let fits = self.ceiling.as_ref().is_none_or(|ceiling| key < *ceiling);
             if fits && !self.rows.contains_key(&key) {
                 self.keep(key, text);
@@ -185,7 +185,7 @@ impl TopK {
     }
 }
 
-/// A page of rows that come in the order of their keys; `more` says that others lie behind them.
+/// A page of rows sorted by key; `more` says that further rows follow.
 pub fn emit(
     rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
     mut start: PageStart,
@@ -213,12 +213,12 @@ pub fn emit(
     Finished { rows: page, next }
 }
 
-/// `DISTINCT` with `ORDER BY`: each row once, at its smallest keys. Equal keys are told apart by the row, not by an item
-/// that has it, which may be gone when the next page is asked for.
+/// `DISTINCT` with `ORDER BY`: each row once, at its smallest sort key. Ties are broken by the row itself, not by an
+/// item that has it: that item may be deleted before the next page is requested.
 pub struct DistinctSorted {
     start: PageStart,
     size: PageSize,
-    /// Row to sort keys and text.
+    /// From the encoded row to its sort key and text.
     rows: HashMap<Vec<u8>, (Vec<u8>, Vec<u8>)>,
     bytes: usize,
 }
@@ -247,7 +247,7 @@ impl DistinctSorted {
         other.rows.into_iter().try_for_each(|(row, (keys, text))| self.add(row, keys, text))
     }
 
-    /// A place is keys │ row.
+    /// The full sort key is keys │ row.
     pub fn finish(self) -> Result<Finished> {
         let placed = self.rows.into_iter().map(|(row, (mut keys, text))| {
             keys.extend_from_slice(&row);
@@ -264,7 +264,7 @@ impl DistinctSorted {
     }
 }
 
-/// A page found by passing over the rows that earlier pages gave.
+/// A page found by skipping the rows that earlier pages returned.
 pub fn by_count(rows: impl Iterator<Item = Vec<u8>>, start: PageStart, size: PageSize) -> Finished {
     let given = match start.at {
         ResumePoint::Row(given) => given,

@@ -1,4 +1,4 @@
-//! Queries over feeds that fit in memory: databases, containers, offers.
+//! In-memory queries: over metadata feeds (databases, containers, offers) and over single items (patch conditions).
 
 use pleiad_model::env::Env;
 use pleiad_model::policy::Geospatial;
@@ -12,19 +12,19 @@ use crate::document::{Document, SlotValue};
 use crate::expr::{CheckLimit, Context, MemoryBudget};
 use crate::parse::ast::Select;
 
-/// What one run may build: rows, and whatever its expressions make on the way.
+/// The memory limit of one run: for its rows and for the temporaries of its expressions.
 pub const BUILT_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Such a feed is small; a text that makes much of it is not what it is for.
+/// The limit on interrupt checks. Such feeds are small; a query that needs more work is rejected.
 const CHECKS_MAX: u32 = 1024;
 
-/// A parsed query, ready for any rows and parameters.
+/// A parsed query that can run with any rows and parameters.
 #[derive(Clone, Debug)]
 pub struct InMemoryQuery {
     text: String,
     select: Select,
 }
 
-/// Parses a query. Syntax and unresolved names are `Invalid`, what is not built is `Refused`.
+/// Parses a query. Syntax errors and unresolved names are `Invalid`, unsupported features are `Refused`.
 pub fn parse(text: &str) -> Result<InMemoryQuery> {
     Ok(InMemoryQuery { select: check::read(text)?, text: text.to_owned() })
 }
@@ -38,7 +38,7 @@ impl InMemoryQuery {
         &self.select
     }
 
-    /// The result over `rows`, in their order.
+    /// Runs the query over `rows`, in their order.
     pub fn run_over<'a>(
         &self,
         parameters: &Parameters,
@@ -48,7 +48,7 @@ impl InMemoryQuery {
         self.run(parameters, Geospatial::Geography, env, rows.map(SlotValue::Value))
     }
 
-    /// Whether it has a result over one item, without parameters.
+    /// Whether the query, without parameters, returns a row for this item.
     pub fn finds(&self, item: &dyn Document, geospatial: Geospatial, env: &dyn Env) -> Result<bool> {
         let rows = self.run(&Parameters::default(), geospatial, env, std::iter::once(SlotValue::Item(item)))?;
         Ok(!rows.is_empty())

@@ -1,4 +1,4 @@
-//! Rows from sources, filtered as soon as it is possible; and what a subquery's rows amount to.
+//! Nested-loop join over the FROM sources, with each filter applied as early as possible; and evaluation of subqueries.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,7 +17,8 @@ use crate::sort_encoding;
 
 type RowVisitor<'v> = &'v mut dyn FnMut(Bindings<'_>) -> Result<Flow>;
 
-/// Every row of the block whose filters are all true, in order. Behind a row that was visited all that it built is gone.
+/// Visits every row of the block that passes its filters, in order. After each visit the memory that the row used is
+/// released.
 pub fn each_row(block: &Block, outer: Bindings<'_>, cx: &Context<'_>, visit: RowVisitor<'_>) -> Result<Flow> {
     rows_of(block, &block.filters, outer, cx, &mut |rows| {
         let before = cx.room.mark();
@@ -27,7 +28,7 @@ pub fn each_row(block: &Block, outer: Bindings<'_>, cx: &Context<'_>, visit: Row
     })
 }
 
-/// Every row, whatever the filters say.
+/// Visits every row, without applying the filters.
 pub fn every_row(block: &Block, outer: Bindings<'_>, cx: &Context<'_>, visit: RowVisitor<'_>) -> Result<Flow> {
     rows_of(block, &[], outer, cx, visit)
 }
@@ -53,7 +54,7 @@ struct NestedLoop<'w, 'v> {
     visit: RowVisitor<'v>,
 }
 
-/// Where a source stands: what its rows go on with.
+/// The loop of one source: its level and slot, and the sources nested inside it.
 #[derive(Clone, Copy)]
 struct LoopLevel<'w> {
     each: bool,
@@ -71,7 +72,7 @@ impl NestedLoop<'_, '_> {
         }
         let Some((source, rest)) = sources.split_first() else { return (self.visit)(rows) };
         let below = LoopLevel { each: source.each, rest, level, outer: rows, slot };
-        // What a source gives is held while it is gone through.
+        // The values of a source stay in memory while the loop iterates over them.
         let before = self.cx.room.mark();
         let flow = match &source.of {
             RowSourceKind::Scalar(node) => self.scalar(node, below),
@@ -113,7 +114,7 @@ impl NestedLoop<'_, '_> {
         }
     }
 
-    /// The elements of an array as they stand in the item.
+    /// Iterates over the elements of an array as JSON text, without parsing them.
     fn elements(&mut self, array: &[u8], below: LoopLevel<'_>) -> Result<Flow> {
         if lazy::kind(array) != Some(lazy::JsonType::Array) {
             return Ok(Flow::Continue);
@@ -130,7 +131,7 @@ impl NestedLoop<'_, '_> {
         until_stop(elements.iter(), |element| self.go_on(SlotValue::Value(element), below))
     }
 
-    /// With one row of the source, to the next source.
+    /// Binds one row of the source and continues with the next source.
     fn go_on(
         &mut self,
         bound: SlotValue<'_>,
@@ -149,7 +150,7 @@ fn until_stop<T>(rows: impl Iterator<Item = T>, mut visit: impl FnMut(T) -> Resu
     Ok(Flow::Continue)
 }
 
-/// The text of what a node reads, when it is a part of an item.
+/// The JSON text of the value, if the node reads a part of an item.
 fn text_of<'a>(node: &ScalarExpr, rows: Bindings<'a>) -> Option<Cow<'a, [u8]>> {
     match node {
         ScalarExpr::Path { slot, steps } => lookup(rows, *slot)?.text(steps),
@@ -158,7 +159,7 @@ fn text_of<'a>(node: &ScalarExpr, rows: Bindings<'a>) -> Option<Cow<'a, [u8]>> {
     }
 }
 
-/// The value a subquery stands for.
+/// The value of a subquery.
 pub fn subquery(form: SubqueryForm, block: &Block, outer: Bindings<'_>, cx: &Context<'_>) -> Result<Option<Value>> {
     match form {
         SubqueryForm::Exists => Ok(Some(Value::Bool(!some_rows(block, outer, cx, 1)?.is_empty()))),
@@ -200,7 +201,7 @@ fn all_rows(block: &Block, outer: Bindings<'_>, cx: &Context<'_>) -> Result<Vec<
     some_rows(block, outer, cx, usize::MAX)
 }
 
-/// The first rows of a subquery, projected; undefined ones are none.
+/// The first rows of a subquery, projected; undefined rows are skipped.
 fn some_rows(block: &Block, outer: Bindings<'_>, cx: &Context<'_>, most: usize) -> Result<Vec<Value>> {
     let mut found = SubqueryRows { values: Vec::new(), seen: block.distinct.then(HashSet::new), most };
     match &block.output {

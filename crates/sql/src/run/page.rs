@@ -1,22 +1,22 @@
-//! Where a page starts and ends.
+//! Result pages: their size limits, their rows, and the position where a page starts and the next one continues.
 
 use pleiad_model::Result;
 
 use super::resume_key::ResumeKey;
 
-/// What a page may hold.
+/// The size limits of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageSize {
     pub rows: usize,
     pub bytes: usize,
 }
 
-/// Where a page starts: everything a query must remember between two pages.
+/// Where a page starts: the whole state of a query between two pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageStart {
-    /// Rows of `OFFSET` that are still to be passed over.
+    /// Rows of `OFFSET` still to be skipped.
     pub skip: u64,
-    /// Rows of `TOP` or `LIMIT` that are still wanted.
+    /// Rows of `TOP` or `LIMIT` still to be returned.
     pub take: Option<u64>,
     pub at: ResumePoint,
 }
@@ -24,19 +24,19 @@ pub struct PageStart {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResumePoint {
     Beginning,
-    /// Behind this many rows of the item with this number.
+    /// After this many rows of the item with this docnum.
     Item {
         docnum: u64,
         rows: u64,
     },
-    /// Behind the row or group with these bytes.
+    /// After the row or group with this key.
     Key(ResumeKey),
-    /// Behind this many rows.
+    /// After this many rows.
     Row(u64),
 }
 
 impl ResumePoint {
-    /// Whether an earlier page gave the row with this key, or passed over it.
+    /// Whether an earlier page returned or skipped the row with this key.
     pub fn is_behind(&self, key: &[u8]) -> Result<bool> {
         match self {
             ResumePoint::Key(mark) => mark.is_behind(key),
@@ -45,7 +45,7 @@ impl ResumePoint {
     }
 }
 
-/// Rows as text, end to end.
+/// Rows as JSON text, concatenated.
 #[derive(Clone, Debug, Default)]
 pub struct RowSet {
     bytes: Vec<u8>,
@@ -77,7 +77,7 @@ impl RowSet {
         starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
     }
 
-    /// The rows with commas between them.
+    /// Appends the rows, separated by commas.
     pub fn join(&self, out: &mut Vec<u8>) {
         out.reserve(self.bytes.len() + self.len());
         for (at, row) in self.iter().enumerate() {
@@ -93,7 +93,7 @@ impl RowSet {
         self.ends.push(self.bytes.len());
     }
 
-    /// A row that is written in place; it stays when there is one.
+    /// Writes a row in place; removes it again if `write` returns false or fails.
     pub(super) fn append<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>) -> Result<bool, E> {
         let start = self.bytes.len();
         let written = write(&mut self.bytes);
@@ -104,7 +104,7 @@ impl RowSet {
         written
     }
 
-    /// Takes the last row back.
+    /// Removes the last row.
     pub(super) fn pop(&mut self) {
         self.ends.pop();
         self.bytes.truncate(self.ends.last().copied().unwrap_or(0));

@@ -1,7 +1,7 @@
-//! Items in, a page out.
+//! Row pipeline: items in, a page out. Joins the sources, filters, projects and collects the rows of each item.
 //!
-//! Promise: passes over different items of one query, merged in the order of the items, give the page that one pass over all
-//! of them would give.
+//! Invariant: pipelines over disjoint items of one query, merged in the order of the items, produce the page that one
+//! pipeline over all the items would produce.
 
 use pleiad_model::{Error, Result, Value};
 
@@ -23,7 +23,7 @@ pub struct RowPipeline<'q> {
     start: PageStart,
     size: PageSize,
     collect: Collector<'q>,
-    /// Items that come are known to have no score but 0.
+    /// The following items are known to have the score 0.
     unscored: bool,
     kept: u64,
     key: Vec<u8>,
@@ -56,39 +56,39 @@ impl<'q> RowPipeline<'q> {
         RowPipeline { block, cx, start, size, collect, unscored: false, kept: 0, key: Vec::new() }
     }
 
-    /// The items that come next begin behind so many rows of this one, where rows come in order of arrival.
+    /// For unordered rows: the scan resumes after this many rows of this item.
     pub fn resume(&mut self, docnum: u64, rows: u64) {
         if let Collector::Stream(stream) = &mut self.collect {
             stream.resume(docnum, rows);
         }
     }
 
-    /// Whether further items may come here in whatever order they have, and the page is what it would be if they were
-    /// merged: so it is for the smallest rows, but not for sums.
+    /// Whether items of several slices can be added to one pipeline in any order, with the same page as from merged
+    /// pipelines. True for top-k, but not for sums.
     pub fn takes_more(&self) -> bool {
         matches!(&self.collect, Collector::Smallest(_))
     }
 
-    /// Whether the items that come next come in the order that `ORDER BY` asks for.
+    /// Whether the following items are sorted as `ORDER BY` requires.
     pub fn expect_order(&mut self, ordered: bool) {
         if let Collector::Smallest(smallest) = &mut self.collect {
             smallest.expect_order(ordered);
         }
     }
 
-    /// Whether the items that come next may have one of the terms that `ORDER BY` scores.
+    /// Whether the following items can contain one of the terms that `ORDER BY` scores.
     pub fn expect_hits(&mut self, hits: bool) {
         self.unscored = !hits;
     }
 
-    /// Whether an item with the score 0 may change the page.
+    /// Whether an item with the score 0 can change the page.
     pub fn admits_unscored(&self) -> bool {
         let mut least = Vec::new();
         sort_encoding::encode_key(Some(&Value::from(0.0)), true, &mut least);
         self.admits(&least)
     }
 
-    /// Whether an item whose sort key begins like this may change the page.
+    /// Whether an item whose sort key has this prefix can change the page.
     pub fn admits(&self, beginning: &[u8]) -> bool {
         match &self.collect {
             Collector::Smallest(smallest) => smallest.admits(beginning),
@@ -96,23 +96,24 @@ impl<'q> RowPipeline<'q> {
         }
     }
 
-    /// Takes in one item. `Stop` says that no further item can change the page.
+    /// Adds one item. `Stop`: no further item can change the page.
     pub fn item(&mut self, docnum: u64, item: SlotValue<'_>) -> Result<Flow> {
         self.feed(docnum, Some(&SlotFrame { slot: 0, bound: item, outer: None }))
     }
 
-    /// The one row of a query that reads nothing.
+    /// Adds the single row of a query that reads no items.
     pub fn nothing(&mut self) -> Result<Flow> {
         self.feed(0, None)
     }
 
-    /// Whether an item's rows can say behind which of them a page begins, and which item that is.
+    /// The docnum of the item from which a truncated resume key can be restored. `None` if the key is whole or does not
+    /// end with a docnum.
     pub fn begun_by(&self, mark: &ResumeKey) -> Option<u64> {
         let is_sorted = matches!(self.collect, Collector::Smallest(_)) && !self.block.distinct;
         mark.docnum(is_backwards(self.block)).filter(|_| is_sorted)
     }
 
-    /// The whole of a mark that was cut, if one of the item's rows is the one it stands for.
+    /// Restores a truncated resume key, if one of the item's rows has that key.
     pub fn completed(&mut self, docnum: u64, item: SlotValue<'_>, mark: &ResumeKey) -> Result<Option<ResumeKey>> {
         self.cx.room.refill();
         let sorting = SortKeyBuilder { block: self.block, cx: &self.cx, docnum, row: 0, unscored: false };
@@ -125,7 +126,7 @@ impl<'q> RowPipeline<'q> {
         Ok(whole)
     }
 
-    /// How many of the items that came here passed the filters.
+    /// The number of added items that passed the filters.
     pub fn kept(&self) -> u64 {
         self.kept
     }
@@ -137,7 +138,7 @@ impl<'q> RowPipeline<'q> {
         flow
     }
 
-    /// Takes in the rows of one item, and says whether it has any.
+    /// Collects the rows of one item; sets `passed` if it has any.
     fn rows(&mut self, docnum: u64, outer: Bindings<'_>, passed: &mut bool) -> Result<Flow> {
         self.cx.room.refill();
         let (block, cx) = (self.block, &self.cx);
@@ -194,14 +195,14 @@ impl<'q> RowPipeline<'q> {
         }
     }
 
-    /// So many rows, for a query that only counts them (`Block::only_counts`).
+    /// Counts rows for a query that only counts items (`Block::only_counts`).
     pub fn count(&mut self, rows: u64) {
         if let Collector::Groups(table) = &mut self.collect {
             table.count(rows);
         }
     }
 
-    /// The aggregates of items that need not be seen (`access::tallies`), one figure for each.
+    /// Adds the totals of items that need not be read (`index_predicate::text_aggregates`), one figure per aggregate.
     pub fn tally(&mut self, figures: &[u64]) {
         if let Collector::Groups(table) = &mut self.collect {
             table.tally(figures);
@@ -220,7 +221,7 @@ impl<'q> RowPipeline<'q> {
         }
     }
 
-    /// The page. `interrupted` is where the feeding was broken off, for rows in order of arrival.
+    /// The page. `interrupted` is the position at which the scan stopped, for unordered rows.
     pub fn finish(self, interrupted: Option<ResumePoint>) -> Result<Finished> {
         match (self.collect, &self.block.output) {
             (Collector::Stream(stream), _) => Ok(stream.finish(interrupted)),
@@ -247,7 +248,7 @@ fn distinct(
     smallest.add(key, &mut |out| write_value(&value, out).map(|()| true))
 }
 
-/// Makes the keys that rows are sorted by.
+/// Builds the sort keys of the rows of one item.
 struct SortKeyBuilder<'s> {
     block: &'s Block,
     cx: &'s Context<'s>,
@@ -257,7 +258,7 @@ struct SortKeyBuilder<'s> {
 }
 
 impl SortKeyBuilder<'_> {
-    /// keys │ docnum │ row of the item: the last two settle ties, in the direction of the first key.
+    /// keys │ docnum │ row of the item: the last two break ties, in the direction of the first key.
     fn key(&mut self, rows: Bindings<'_>, key: &mut Vec<u8>) -> Result<bool> {
         if !self.keys(rows, key)? {
             return Ok(false);
@@ -269,7 +270,7 @@ impl SortKeyBuilder<'_> {
         Ok(true)
     }
 
-    /// Without what settles ties; `false` for a row that `ORDER BY` leaves out.
+    /// The key without the tie-breakers; `false` for a row that `ORDER BY` excludes.
     fn keys(&self, rows: Bindings<'_>, key: &mut Vec<u8>) -> Result<bool> {
         key.clear();
         let order = &self.block.order;
@@ -287,12 +288,14 @@ impl SortKeyBuilder<'_> {
     }
 }
 
-/// What has no distance and no text has no rank. A distance that nothing has is undefined when it is compiled.
+/// A row without a score is excluded: its value is not a vector or not a text. A distance that no item can have was
+/// compiled to undefined.
 fn is_score(node: &ScalarExpr) -> bool {
     matches!(node, ScalarExpr::Distance(_) | ScalarExpr::FullText(_) | ScalarExpr::Undefined)
 }
 
-/// Many texts have the same score, 0: of those the first that come will do.
+/// Whether ties are broken by descending docnum. Not for text scores: many texts have the score 0, and ascending
+/// docnums let the scan stop after the first of them.
 fn is_backwards(block: &Block) -> bool {
     let first = block.order.first();
     first.is_some_and(|first| first.descending && !matches!(first.node, ScalarExpr::FullText(_)))
@@ -330,7 +333,7 @@ fn finish_groups(
         return Ok(by_count(once, start, size));
     }
     let mut page = emit(rows.into_iter(), start, size, more);
-    // Groups without a value are done with as well: a page of nothing but those must not start again at the same place.
+    // Groups without a value are done, too: an empty page of only such groups must not resume at the same position.
     if let (Some(PageStart { at, .. }), Some(last), true) = (&mut page.next, last, page.rows.is_empty() && more) {
         *at = ResumePoint::Key(ResumeKey::whole(last));
     }

@@ -1,7 +1,7 @@
-//! A row as a value, or straight as text.
+//! Projection: evaluates the `SELECT` expression of a row, as a value or directly as JSON text.
 //!
-//! Promise: what leaves is JSON: NaN and infinities stay inside. A property of an item is copied as the text
-//! it is.
+//! Guarantees: the output is valid JSON; NaN and infinities are an error. A property of an item is copied as its text,
+//! without parsing.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::block::{OutputExpr, ScalarExpr};
 use crate::document::{Bindings, SlotValue, lookup};
 use crate::expr::{Context, Datum, evaluate};
 
-/// The row's value; `None` when it has none.
+/// The value of the row; `None` if it is undefined.
 pub fn project<'a>(output: &'a OutputExpr, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     match output {
         OutputExpr::Value(node) => evaluate(node, rows, cx),
@@ -27,7 +27,7 @@ pub fn project<'a>(output: &'a OutputExpr, rows: Bindings<'a>, cx: &Context<'_>)
     }
 }
 
-/// Appends the row's text; says whether there is one.
+/// Appends the JSON text of the row; returns false if its value is undefined.
 pub fn write(output: &OutputExpr, rows: Bindings<'_>, cx: &Context<'_>, out: &mut Vec<u8>) -> Result<bool> {
     match output {
         OutputExpr::Value(node) => write_node(node, rows, cx, out),
@@ -63,7 +63,7 @@ fn write_node(node: &ScalarExpr, rows: Bindings<'_>, cx: &Context<'_>, out: &mut
         Some(value) => write_value(&value, out).map(|()| true)?,
         None => false,
     };
-    // Of what was built the text stays.
+    // Only the text stays charged, not the value it was written from.
     cx.room.back_to(mark);
     cx.room.take(out.len() - before).map(|()| is_there)
 }
@@ -107,7 +107,7 @@ fn write_array(items: &[ScalarExpr], rows: Bindings<'_>, cx: &Context<'_>, out: 
     Ok(true)
 }
 
-/// The service's own words and shape.
+/// The service's message and format.
 const NOT_FINITE: &str = r#"{"errors":[{"severity":"Error","code":4001,"message":"The response content contains a numeric value that cannot be represented in JSON (e.g. Infinity and NaN)."}]}"#;
 
 pub fn write_value(value: &Value, out: &mut Vec<u8>) -> Result<()> {

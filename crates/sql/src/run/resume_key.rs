@@ -1,18 +1,19 @@
-//! The place behind a row, in the order of rows.
+//! Resume keys: the sort key after which the next page continues, whole or truncated.
 //!
-//! A row's key may be as long as an item, and what carries it around may not. A long one is cut: its beginning, its last
-//! bytes, and a hash of all that comes before those stand for it.
+//! A row's key can be as long as an item, but a continuation token cannot. A long key is truncated: its prefix, its
+//! last bytes, and a hash of everything before those last bytes represent it.
 //!
 //! ```text
-//!   whole   ├──────────────── key ────────────────┤
-//!   cut     ├─ beginning ─┤ … hash of the head … ├─ end ─┤
+//!   whole       ├──────────────── key ────────────────┤
+//!   truncated   ├─ prefix ─┤ … hash of the head … ├─ end ─┤
 //! ```
 //!
-//! Where rows are sorted the end tells the item, and an item that is still there tells the whole key again.
+//! For sorted rows the end identifies the item. If the item still exists, the whole key can be restored from it.
 //!
-//! Promise: no row is taken for one that it is not. With a whole key every row lies before or behind it. With a cut one so do
-//! rows that differ from it in the beginning, and those that are equal up to the end, which is where the items of equal keys differ. For the others
-//! there is no telling, and that is said.
+//! Guarantees: a row is never put on the wrong side of a resume key. With a whole key, every row sorts before or after
+//! it. With a truncated key this is also decided for rows that differ from it in the prefix, and for rows that are
+//! equal to it up to the end, which is where items with equal sort keys differ. For all other rows the side is unknown,
+//! and `has_passed` returns an error.
 
 use std::cmp::Ordering;
 
@@ -25,17 +26,17 @@ pub struct ResumeKey {
     cut: Option<KeyDigest>,
 }
 
-/// What is left of a key behind its beginning.
+/// What represents a truncated key after its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyDigest {
-    /// How long the whole key is.
+    /// The length of the whole key.
     pub bytes: u64,
-    /// Of what comes before its end.
+    /// The hash of the key without its end.
     pub hash: (u64, u64),
     pub end: [u8; END_BYTES],
 }
 
-/// Number and row of an item: the end of a key by which items are sorted.
+/// Docnum and row number: the end of a sort key.
 pub const END_BYTES: usize = 12;
 
 impl ResumeKey {
@@ -47,17 +48,17 @@ impl ResumeKey {
         ResumeKey { beginning, cut: Some(cut) }
     }
 
-    /// The key, if it is whole.
+    /// The key, if it is not truncated.
     pub fn key(&self) -> Option<&[u8]> {
         self.cut.is_none().then_some(&self.beginning)
     }
 
-    /// As much as there is of the key, and what stands for the rest.
+    /// The key or its prefix, and the digest of a truncated key.
     pub fn parts(&self) -> (&[u8], Option<KeyDigest>) {
         (&self.beginning, self.cut)
     }
 
-    /// With a beginning of at most so many bytes.
+    /// Truncated to a prefix of at most this many bytes.
     pub fn shortened(&self, bytes: usize) -> ResumeKey {
         if self.beginning.len() <= bytes {
             return self.clone();
@@ -68,20 +69,21 @@ impl ResumeKey {
         }
     }
 
-    /// The number of the item whose row this is, where rows are sorted: in the direction of their first key.
+    /// For a truncated key of sorted rows: the docnum of its item, which is stored in the direction of the first sort
+    /// key.
     pub fn docnum(&self, backwards: bool) -> Option<u64> {
         let docnum = u64::from_be_bytes(*self.cut?.end.first_chunk()?);
         Some(if backwards { !docnum } else { docnum })
     }
 
-    /// The whole key again, if it is this one with an end.
+    /// The whole key: `head` and the stored end, if they match the digest.
     pub fn completed(&self, head: &[u8]) -> Option<ResumeKey> {
         let cut =
             self.cut.filter(|cut| cut.bytes == (head.len() + END_BYTES) as u64 && cut.hash == murmur3_x64_128(head))?;
         Some(ResumeKey::whole([head, &cut.end].concat()))
     }
 
-    /// Whether the row with this key is this one, or lies before it.
+    /// Whether the row with this key is at or before this position.
     pub fn is_behind(&self, key: &[u8]) -> Result<bool> {
         let Some(cut) = &self.cut else { return Ok(key <= self.beginning.as_slice()) };
         let shared = key.len().min(self.beginning.len());
@@ -98,7 +100,7 @@ impl ResumeKey {
 }
 
 impl KeyDigest {
-    /// None of a key that is all end.
+    /// `None` if the key is shorter than an end.
     fn of(key: &[u8]) -> Option<KeyDigest> {
         let (head, end) = key.split_last_chunk()?;
         Some(KeyDigest { bytes: key.len() as u64, hash: murmur3_x64_128(head), end: *end })
@@ -119,7 +121,7 @@ mod tests {
     use super::*;
 
     fn key() -> impl Strategy<Value = Vec<u8>> {
-        // Few letters, so that keys share their beginnings.
+        // A small alphabet, so that keys share prefixes.
         prop::collection::vec(prop::sample::select(vec![0, 1, 255]), 0..40)
     }
 

@@ -7,7 +7,7 @@ use super::parse;
 use crate::Parameters;
 use crate::parse::TEXT_BYTES_MAX;
 
-/// Three databases as a feed holds them.
+/// A metadata feed of three databases.
 const FEED: &str = r#"[
     {"id":"a","_rid":"AAAAAA==","n":1,"a":{"b":1},"x":"p","y":true},
     {"id":"b","_rid":"BBBBBB==","n":2,"a":{"b":1},"x":"q","y":false},
@@ -241,7 +241,7 @@ fn a_short_text_cannot_build_a_huge_result() {
     }
 }
 
-/// Deep and wide queries run on a stack of half the size that servers give their threads.
+/// Deep and wide queries run with half the stack size of the server's threads.
 #[test]
 fn the_deepest_query_runs() {
     let run = || {
@@ -302,7 +302,7 @@ fn a_key_may_be_spelled_in_another_way() {
     assert!(error_of("SELECT c.N FROM c GROUP BY c.n").message.contains("SC2102"));
 }
 
-/// A path may be as long as the text.
+/// A path can be as long as the query text.
 #[test]
 fn a_long_path_is_soon_looked_for_among_the_keys() {
     let path = format!("c{}", ".a".repeat(100_000));
@@ -315,7 +315,7 @@ fn one_row_is_in_any_order() {
     check("SELECT VALUE COUNT(1) FROM c ORDER BY c.n", "[3]");
 }
 
-/// What is built of an item's parts is bounded by what is held, not by how long the text is.
+/// The memory limit applies to the values in memory at the same time, independent of the length of the query text.
 #[test]
 fn what_is_held_for_a_row_is_bounded() {
     let list = vec![Value::from("x".repeat(1000)); 1000];
@@ -336,7 +336,7 @@ fn what_is_held_for_a_row_is_bounded() {
     ] {
         assert_eq!(run(&text).unwrap_err().kind, Kind::TooLarge, "{text}");
     }
-    // What is dropped again is not held.
+    // Released temporaries do not count.
     assert_eq!(
         run("SELECT VALUE 1 FROM c JOIN x IN c.list WHERE ARRAY_LENGTH(ARRAY_SLICE(c.list, 1)) = 999").unwrap(),
         1000
@@ -347,7 +347,7 @@ fn what_is_held_for_a_row_is_bounded() {
     );
 }
 
-/// Rows that no filter keeps take time as well.
+/// Rows that filters drop count, too.
 #[test]
 fn an_item_cannot_keep_us_for_ever() {
     let list: Vec<Value> = (0..1000i64).map(Value::from).collect();

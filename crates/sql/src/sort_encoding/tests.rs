@@ -110,7 +110,7 @@ proptest! {
         prop_assert_eq!(key(&a, true).cmp(&key(&b, true)), key(&a, false).cmp(&key(&b, false)).reverse());
     }
 
-    /// Comparing two values and comparing their bytes is the same.
+    /// Comparing encodings gives the same order as comparing values.
     #[test]
     fn bytes_sort_as_values_compare(a in value(), b in value()) {
         prop_assert_eq!(bytes(Some(&a)).cmp(&bytes(Some(&b))), total_order(&a, &b));

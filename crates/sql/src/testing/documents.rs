@@ -1,10 +1,10 @@
-//! Items that are nearly equal.
+//! Random items that are nearly equal.
 
 use pleiad_model::{Object, Value, json};
 
 use super::Choices;
 
-/// Every name that a document may have at its top, as a query writes it behind an alias.
+/// The top-level names of documents, and how a query writes them after an alias.
 pub(super) const NAMES: &[(&str, &str)] = &[
     ("a", ".a"),
     ("b", ".b"),
@@ -16,7 +16,7 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("é x", "[\"é x\"]"),
 ];
 
-/// Names below the top.
+/// Names in nested objects.
 const INNER: &[&str] = &["a", "b", "n"];
 
 const STRINGS: &[&str] = &[
@@ -50,10 +50,10 @@ const STRINGS: &[&str] = &[
     "ß",
 ];
 
-/// Lengths around those at which an index cuts strings.
+/// Lengths around those at which an index truncates strings.
 const LONG: &[usize] = &[300, 300, 999, 1000, 1001, 1001];
 
-/// Sums round in the order of the rows; without large numbers of both signs the rounding stays small.
+/// The rounding of sums depends on the order of the rows; without large numbers of both signs it stays small.
 const NUMBERS: &[&str] = &[
     "0",
     "1",
@@ -111,7 +111,7 @@ pub(super) fn string(chance: &mut Choices<'_>) -> String {
     text
 }
 
-/// A scalar, or a little tree.
+/// A scalar or a small tree.
 pub fn value(chance: &mut Choices<'_>, depth: usize) -> Value {
     match chance.below(6) {
         4 if depth > 0 => Value::Array(chance.some(0, 3, |chance| value(chance, depth - 1))),
@@ -130,7 +130,7 @@ fn object(chance: &mut Choices<'_>, depth: usize) -> Value {
     object.into()
 }
 
-/// An item's properties. `id` and the partition key are for others to add.
+/// An item's properties, without `id` and the partition key, which the caller adds.
 pub fn document(chance: &mut Choices<'_>) -> Object {
     let mut document = Object::new();
     for (name, _) in NAMES {
@@ -144,7 +144,7 @@ pub fn document(chance: &mut Choices<'_>) -> Object {
     document
 }
 
-/// Some names like some types, so that queries find something.
+/// Some names usually have one type, so that queries match something.
 fn property(chance: &mut Choices<'_>, name: &str) -> Value {
     if chance.once_in(4) {
         return value(chance, 2);

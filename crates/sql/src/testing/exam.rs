@@ -1,6 +1,6 @@
-//! What must hold of any query and any documents. Each body panics with the case when it does not.
+//! The properties that hold for any query and any documents. Each function panics with the case that violates one.
 //!
-//! Fuzzers call these with their bytes, `cargo test` with a number of seeds.
+//! Fuzzers call them with their bytes, `cargo test` with a number of seeds.
 
 use pleiad_model::env::ManualEnv;
 use pleiad_model::json::lazy;
@@ -21,12 +21,12 @@ use crate::run::{Finished, Flow, PageSize, PageStart, ResumePoint, RowPipeline};
 
 const ROW_BYTES_MAX: usize = 8 << 20;
 
-/// What every client knows how to do.
+/// All features that clients list.
 const FEATURES: &str = "Aggregate,NonValueAggregate,MultipleAggregates,CountIf,ListAndSetAggregate,GroupBy,DCount,\
                         Distinct,OrderBy,MultipleOrderBy,NonStreamingOrderBy,HybridSearch,WeightedRankFusion,\
                         OffsetAndLimit,Top,CompositeAggregate";
 
-/// Any text is a query or an error, and so is its plan; it runs, in bounded time and memory.
+/// Any text is a query or an error, and so is its plan; a query runs in bounded time and memory.
 pub fn any_text_is_a_query_or_an_error(text: &str) {
     let parameters = Default::default();
     let env = ManualEnv::default();
@@ -41,9 +41,9 @@ pub fn any_text_is_a_query_or_an_error(text: &str) {
         check_components(&plan);
         let rewritten = plan.get("queryInfo").and_then(|info| info.get("rewrittenQuery")).and_then(Value::as_str);
         if let Some(rewritten) = rewritten.filter(|text| !text.is_empty()) {
-            // SDKs put their own filter where this stands.
+            // SDKs replace this placeholder with their own filter.
             let rewritten = rewritten.replace("{documentdb-formattableorderbyquery-filter}", "true");
-            assert!(check::read(&rewritten).is_ok(), "a plan that does not parse: {rewritten}");
+            assert!(check::read(&rewritten).is_ok(), "the rewritten query does not parse: {rewritten}");
         }
     }
     let Ok(query) = crate::parse(text) else { return };
@@ -53,7 +53,7 @@ pub fn any_text_is_a_query_or_an_error(text: &str) {
     }
 }
 
-/// The texts of a ranked query's plan, filled in as SDKs do.
+/// Checks the component queries of a hybrid search plan, filled in as SDKs do.
 fn check_components(plan: &Value) {
     let Some(info) = plan.get("hybridSearchQueryInfo") else { return };
     let components = info.get("componentQueryInfos").and_then(Value::as_array).unwrap_or_default();
@@ -64,11 +64,11 @@ fn check_components(plan: &Value) {
             let placeholder = |of: &str| format!("{{documentdb-formattablehybridsearchquery-{of}-{at}}}");
             filled = filled.replace(&placeholder("totalwordcount"), "3").replace(&placeholder("hitcountsarray"), "[1]");
         }
-        assert!(check::read(&filled).is_ok(), "a component that does not parse: {filled}");
+        assert!(check::read(&filled).is_ok(), "a component query does not parse: {filled}");
     }
 }
 
-/// An item for which the filter is true meets the condition that an index is asked for.
+/// An item for which the filter is true satisfies the index predicate.
 pub fn an_index_misses_nothing(chance: &mut Choices<'_>) {
     let geospatial = space(chance);
     let documents = chance.some(1, 8, |chance| Value::from(document(chance)));
@@ -82,14 +82,14 @@ pub fn an_index_misses_nothing(chance: &mut Choices<'_>) {
         let found = !matches!(block.output, Output::Groups(..)) && matches!(rows, Ok(1..));
         assert!(
             !found || holds(&condition, document, &cx),
-            "{asked}\n  is true of {}\n  but an index is asked for {condition}",
+            "{asked}\n  is true of {}\n  but the index predicate is {condition}",
             json::to_string(document)
         );
     }
 }
 
-/// Pages of any size, over items in any number of heaps, with those left out that an index would leave out, give
-/// what one pass over all items gives.
+/// Pages of any size, over items in any number of morsels, without the items that the index predicate excludes, return
+/// what a single pass over all items returns.
 pub fn pages_are_the_whole(chance: &mut Choices<'_>) {
     let documents = chance.some(0, 12, |chance| Value::from(document(chance)));
     let asked = query(chance, &documents);
@@ -100,7 +100,7 @@ pub fn pages_are_the_whole(chance: &mut Choices<'_>) {
     let paged = pages_of(&block, &documents, size, heaps);
     let told = || documents.iter().map(json::to_string).collect::<Vec<_>>().join("\n  ");
     match (whole, paged) {
-        (Ok(whole), Ok(paged)) => assert_eq!(paged, whole, "{asked}\n by {size:?} of {heaps} heaps over\n  {}", told()),
+        (Ok(whole), Ok(paged)) => assert_eq!(paged, whole, "{asked}\n by {size:?} of {heaps} morsels over\n  {}", told()),
         (Err(_), _) => {}
         (Ok(_), Err(error)) => panic!("{asked}\n fails in pages: {error}\n  {}", told()),
     }
@@ -141,7 +141,7 @@ fn everything() -> PageSize {
     PageSize { rows: usize::MAX, bytes: usize::MAX }
 }
 
-/// The rows of one pass over all documents, in their order.
+/// The rows of a single pass over all documents, in their order.
 pub fn scan(block: &Block, documents: &[Value], geospatial: Geospatial) -> Result<Finished> {
     let start = PageStart::beginning(block.offset, block.take);
     let mut pass = RowPipeline::new(block, context(geospatial), start, everything());
@@ -149,8 +149,8 @@ pub fn scan(block: &Block, documents: &[Value], geospatial: Geospatial) -> Resul
     pass.finish(None)
 }
 
-/// Groups and distinct rows are told by one of their rows, and which one is open: numbers that are equal are written alike. Lists
-/// have their values in the order of arrival.
+/// The rows in a normal form. Which of several equal rows represents a group or a distinct row is unspecified, so equal
+/// numbers are written alike; the order of values in a list is unspecified, so lists are sorted.
 fn texts(finished: &Finished) -> Vec<String> {
     let text = |row: &[u8]| match json::parse(row) {
         Ok(value) => json::to_string(&plain(value)),
@@ -200,7 +200,7 @@ fn pages_of(block: &Block, documents: &[Value], size: PageSize, heaps: usize) ->
             None => return Ok(rows),
         }
     }
-    panic!("pages without an end");
+    panic!("the pages do not end");
 }
 
 fn page(block: &Block, kept: &[(usize, &Value)], start: &PageStart, size: PageSize, heaps: usize) -> Result<Finished> {
@@ -244,15 +244,14 @@ fn feed<'v>(
     Ok(())
 }
 
-/// Text that is JSON says the same to those who parse it and to those who only look at a part; of other bytes
-/// everything can be asked.
+/// On valid JSON, lazy access returns the same values as the parser; on other bytes it does not panic.
 pub fn a_look_finds_what_a_parser_finds(text: &[u8]) {
     for property in lazy::properties(text).take(64) {
         let _ = (lazy::string(property.name), lazy::scalar(property.value), lazy::kind(property.value));
     }
     lazy::elements(text).take(64).for_each(|element| drop(lazy::scalar(element)));
     if let Ok(value) = json::parse(text) {
-        // Names that occur twice are gone once it is written.
+        // Writing the value again removes duplicate names.
         look(json::to_string(&value).as_bytes(), &value);
     }
 }
@@ -276,7 +275,7 @@ fn look(text: &[u8], value: &Value) {
     }
 }
 
-/// A valid shape near a region is in a cell that a search around the region reads.
+/// A valid shape near a region has a cell that a search around the region reads.
 pub fn a_search_finds_what_is_near(chance: &mut Choices<'_>) {
     let (own, region) = (somewhere(chance), somewhere(chance));
     let reach = [0.0, 1.0, 1_000.0, 250_000.0, 9_000_000.0][chance.below(5)];
@@ -293,10 +292,10 @@ pub fn a_search_finds_what_is_near(chance: &mut Choices<'_>) {
     let ranges = cells::search(&around, reach, &space);
     let is_read = |cell: &Vec<u8>| ranges.iter().any(|range| range.from <= *cell && *cell < range.to);
     let told = || format!("{} {distance} from {}", json::to_string(&own), json::to_string(&region));
-    assert!(cells.iter().any(is_read), "a search of {reach} misses {}", told());
+    assert!(cells.iter().any(is_read), "a search within {reach} misses {}", told());
 }
 
-/// A point, a line or a box; often at a pole, at the edge of the map, or where another one is.
+/// A point, a line or a box; often at a pole, at the antimeridian, or at the position of another one.
 fn somewhere(chance: &mut Choices<'_>) -> Value {
     let point = |chance: &mut Choices<'_>| {
         let x = [0.0, 5.0, 179.9999, -179.9999, 180.0, 90.0][chance.below(6)] + chance.below(16) as f64 / 1024.0;

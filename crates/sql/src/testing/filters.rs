@@ -1,24 +1,24 @@
-//! Conditions of `WHERE`: every operator and function that an index may serve, and their neighbours that it may not.
+//! Random filters: every operator and function that an index can evaluate, and similar ones that it cannot.
 
 use pleiad_model::{Object, Value, json};
 
 use super::Choices;
 use super::documents::{NAMES, number, scalar, shape, string, value};
 
-/// Writes scalars over the aliases that are in reach.
+/// Writes scalars over the aliases in scope.
 pub(super) struct Writer<'c, 'b> {
     pub chance: &'c mut Choices<'b>,
-    /// The item, or what `FROM` took out of it, then the elements of arrays.
+    /// The item, or the part that `FROM` selects, then the elements of arrays.
     pub aliases: Vec<String>,
     pub parameters: Vec<Value>,
     pub fresh: usize,
-    /// What the query will run over, so that it finds something.
+    /// The documents that the query will run over, so that it matches some.
     pub documents: &'c [Value],
 }
 
 type FilterMember = (&'static str, &'static str);
 
-/// Paths of composite indexes, as policies and as queries write them.
+/// Paths of composite indexes, in the notation of policies and of queries.
 pub(super) const PAIRS: &[(FilterMember, FilterMember)] =
     &[(("/a", ".a"), ("/n", ".n")), (("/n", ".n"), ("/s", ".s")), (("/s", ".s"), ("/a", ".a"))];
 
@@ -58,7 +58,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// One value, and what goes with it: what a composite index is for.
+    /// An equality and a predicate on a second path, which a composite index can evaluate together.
     pub fn together(&mut self) -> String {
         let Some(document) = self.documents.get(self.chance.below(self.documents.len().min(256))) else {
             return self.predicate();
@@ -99,7 +99,7 @@ impl Writer<'_, '_> {
 
     // Operands.
 
-    /// A place in the item, or in the element of an array.
+    /// A path in the item, or in the element of an array.
     pub fn path(&mut self) -> String {
         let alias = self.aliases[self.chance.below(self.aliases.len())].clone();
         // Elements are often scalars themselves.
@@ -132,7 +132,7 @@ impl Writer<'_, '_> {
         self.constant(value)
     }
 
-    /// In the text or beside it.
+    /// As a literal or as a parameter.
     fn constant(&mut self, value: Value) -> String {
         if !self.chance.once_in(4) {
             return json::to_string(&value);
@@ -147,10 +147,10 @@ impl Writer<'_, '_> {
         self.constant(Value::String(text))
     }
 
-    /// A place in the item and what some document has there.
+    /// A path in the item and the value of some document at it.
     fn known(&mut self) -> Option<(String, Value)> {
         let document = self.documents.get(self.chance.below(self.documents.len().min(256)))?;
-        // Strings have the most to go wrong.
+        // Strings are chosen more often: they have the most edge cases.
         const STRINGS: (&str, &str) = ("s", ".s");
         let (name, path) = *NAMES.get(self.chance.below(NAMES.len() + 4)).unwrap_or(&STRINGS);
         let value = document.get(name)?.clone();
@@ -163,7 +163,7 @@ impl Writer<'_, '_> {
 
     // Predicates.
 
-    /// Something that holds for a value, or nearly does.
+    /// A predicate that is true of a value, or nearly so.
     fn about(&mut self, path: &str, value: Value) -> String {
         let op = self.chance.pick(OPERATORS);
         match (value, self.chance.below(7)) {
@@ -298,7 +298,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// What an index knows nothing of.
+    /// An expression that no index can evaluate.
     fn computed(&mut self) -> String {
         let (path, literal) = (self.path(), self.literal());
         match self.chance.below(6) {
@@ -311,7 +311,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// What routes a query.
+    /// A predicate on the partition key, which routes a query.
     fn on_key(&mut self) -> String {
         let alias = self.aliases[0].clone();
         let level = self.chance.pick(&["pk", "pk", "n"]);

@@ -1,4 +1,4 @@
-//! What a condition means, worked out on a document without an index.
+//! Evaluation of an index predicate on a document, without an index.
 
 use std::ops::Bound;
 
@@ -13,10 +13,10 @@ use crate::index_predicate::{
     IndexPredicate, PathPredicate, SpatialPredicate, TermPredicate, ValuePredicate, ValueType,
 };
 
-/// How far a distance may be off: an index looks a little further.
+/// The tolerance for distances: an index search covers a little more.
 const METRES_OFF: f64 = 1.0;
 
-/// Does the document meet the condition?
+/// Whether the document satisfies the predicate.
 pub fn holds(condition: &IndexPredicate<'_>, document: &Value, cx: &Context<'_>) -> bool {
     match condition {
         IndexPredicate::Never => false,
@@ -30,7 +30,7 @@ pub fn holds(condition: &IndexPredicate<'_>, document: &Value, cx: &Context<'_>)
     }
 }
 
-/// All values at a path, which can lead through arrays.
+/// All values at a path, which may traverse arrays.
 fn at<'v>(document: &'v Value, path: &[PathStep]) -> Vec<&'v Value> {
     path.iter().fold(vec![document], |places, step| match step {
         PathStep::Property(name) => places.into_iter().filter_map(|value| value.get(name)).collect(),
@@ -49,7 +49,7 @@ fn is(value: &Value, what: &ValuePredicate<'_>, cx: &Context<'_>) -> bool {
     }
 }
 
-/// Of the bound's type, and on the right side of it.
+/// Whether the value has the bound's type and is on the right side of it.
 fn is_beside(value: &Value, bound: &Bound<Value>, above: bool) -> bool {
     let (limit, included) = match bound {
         Bound::Unbounded => return true,

@@ -1,4 +1,4 @@
-//! Indexing policies over the names of the documents.
+//! Random indexing policies over the names of the documents.
 
 use pleiad_model::{Object, Value};
 
@@ -61,7 +61,7 @@ fn some_paths(chance: &mut Choices<'_>, root: &[&str], root_side: &str, other_si
     Object::new().with(root_side, list(root)).with(other_side, list(&paths))
 }
 
-/// Paths beside the root: the index knows also who lacks a value there.
+/// Paths in addition to the root: with an explicit path, the index also has entries for items without a value at it.
 fn explicit_paths(chance: &mut Choices<'_>) -> Object {
     let mut paths = chance.some(1, 5, |chance| chance.pick(PATHS));
     paths.push("/*");
@@ -77,7 +77,7 @@ fn list(paths: &[&str]) -> Vec<Value> {
 fn composite(chance: &mut Choices<'_>) -> Value {
     let mut paths = chance.some(2, 3, |chance| chance.pick(COMPOSITE));
     if chance.once_in(2) {
-        // What filters speak of together.
+        // Paths that filters combine.
         let (first, second) = PAIRS[chance.below(PAIRS.len())];
         paths = [vec![first.0, second.0], paths].concat();
         paths.truncate(3);

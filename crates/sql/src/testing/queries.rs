@@ -1,4 +1,4 @@
-//! Whole queries.
+//! Random queries.
 
 use pleiad_model::{Value, json};
 
@@ -29,7 +29,7 @@ impl std::fmt::Display for TestQuery {
     }
 }
 
-/// A query over the names that `document` gives, often about values of these documents. Nearly all pass `check`.
+/// A query over the names that `document` generates, often with values of these documents. Nearly all pass `check`.
 pub fn query(chance: &mut Choices<'_>, documents: &[Value]) -> TestQuery {
     let mut writer = Writer { chance, aliases: Vec::new(), parameters: Vec::new(), fresh: 0, documents };
     let from = writer.from();
@@ -47,7 +47,7 @@ pub fn query(chance: &mut Choices<'_>, documents: &[Value]) -> TestQuery {
     TestQuery { text, parameters: writer.parameters }
 }
 
-/// Those that policies name come often.
+/// Sort paths; those in policies are more frequent.
 const ORDERS: &[&str] = &[".a", ".b", ".n", ".s", ".s", ".a", ".n", ".s", ".o.a", ".pk", "[\"\"]", ".id", "._ts", ".t"];
 
 struct QueryTail {

@@ -1,4 +1,4 @@
-//! The exam, with a number of seeds. Fuzzers go on from here.
+//! The exam, with a number of seeds. Fuzzers run it with more cases.
 
 use pleiad_model::policy::Geospatial;
 use pleiad_model::{Value, json};
@@ -15,7 +15,7 @@ fn an_index_misses_nothing() {
     }
 }
 
-/// A fuzzer's bytes end somewhere.
+/// A fuzzer's bytes may end anywhere.
 #[test]
 fn short_inputs_make_cases_too() {
     for length in 0..200usize {
@@ -32,7 +32,7 @@ fn pages_are_the_whole() {
     }
 }
 
-/// Texts near to queries: one that is generated, with a piece cut out or doubled.
+/// Texts that are nearly queries: a generated query with a part removed or doubled.
 #[test]
 fn any_text_is_a_query_or_an_error() {
     for seed in 0..4_000 {
@@ -47,7 +47,7 @@ fn any_text_is_a_query_or_an_error() {
     }
 }
 
-/// Most of what is generated must be a query, and most queries must find something, or nothing is proven.
+/// The exam is only meaningful if most generated texts are queries and many of them can use an index.
 #[test]
 fn generated_queries_are_queries() {
     let (mut read, mut conditions) = (0, 0);

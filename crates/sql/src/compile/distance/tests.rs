@@ -1,4 +1,4 @@
-//! Proves: a distance is what policy and options say, and nothing where they do not fit.
+//! Shows: policy and options determine the metric, and mismatched vectors have no distance.
 
 use pleiad_model::env::ManualEnv;
 use pleiad_model::policy::{ContainerDefinition, Geospatial};

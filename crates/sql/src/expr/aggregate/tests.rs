@@ -1,4 +1,4 @@
-//! What each aggregate answers, in one go, in parts and over pages.
+//! The result of each aggregate, computed at once and merged from parts.
 
 use pleiad_model::{Kind, Number, Object, Value, json};
 use proptest::prelude::*;
@@ -134,7 +134,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Mostly scalars, so that not everything is spoiled; sums exact, so that they do not depend on the order.
+/// Mostly scalars, so that most results are defined; exact sums, so that they do not depend on the order.
 fn any_input() -> impl Strategy<Value = Vec<Option<Value>>> {
     let plain =
         prop_oneof![(-99i64..99).prop_map(Value::from), (-8i32..8).prop_map(|n| Value::from(f64::from(n) / 2.0))];

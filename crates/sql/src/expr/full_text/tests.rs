@@ -3,7 +3,7 @@ use pleiad_model::json;
 
 use crate::Parameters;
 
-/// The values of an expression over one item, as JSON.
+/// Checks the values of an expression over one item, as JSON.
 #[track_caller]
 fn check(item: &str, expr: &str, want: &str) {
     let item = json::parse(item.as_bytes()).unwrap();
@@ -70,7 +70,7 @@ fn what_is_no_text_contains_nothing() {
 fn what_query_plans_ask() {
     check(BIKE, "_FullTextWordCount(c.t)", "7");
     check(BIKE, "_FullTextWordCount(c.n)", "0");
-    // Four texts of eight words on average; this one has seven, "red" twice, one other has it as well.
+    // Four texts with eight words on average; this one has seven, with "red" twice. One other text contains "red".
     let rarity = (1.0f64 + 2.5 / 2.5).ln();
     let want = rarity * 2.0 * 2.2 / (2.0 + 1.2 * (0.25 + 0.75 * 7.0 / 8.0));
     check(BIKE, &format!("ABS(_FullTextScore(c.t, ['red'], 4, 32, [2]) - {want}) < 1e-12"), "true");

@@ -1,7 +1,7 @@
-//! What calls are given and what they answer.
+//! Helpers to read the arguments of a call and to build its result.
 //!
-//! Promise: an argument that is absent reads as undefined, so no function reaches past its arguments
-//! whatever the caller checked.
+//! Guarantees: a missing argument reads as undefined, so a function never panics, even if the caller did not check the
+//! number of arguments.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub fn number(args: &[Datum<'_>], position: usize) -> Option<f64> {
     at(args, position).as_ref()?.as_number().map(Number::as_f64)
 }
 
-/// A number without a fraction, whatever its spelling, in 64 bits.
+/// A number without a fraction that fits into 64 bits, in any notation.
 pub fn integer(args: &[Datum<'_>], position: usize) -> Option<i64> {
     at(args, position).as_ref()?.as_i64()
 }
@@ -38,23 +38,23 @@ pub fn array<'v>(args: &'v [Datum<'_>], position: usize) -> Option<&'v [Value]> 
     at(args, position).as_ref()?.as_array()
 }
 
-/// An optional argument: `default` when the call ends before it; undefined when it is there and does not fit.
+/// An optional argument: `default` if the call does not have it, undefined if its type is wrong.
 pub fn or_default<T>(args: &[Datum<'_>], position: usize, default: T, read: impl FnOnce() -> Option<T>) -> Option<T> {
     if position < args.len() { read() } else { Some(default) }
 }
 
-/// An optional flag that is false when left out.
+/// An optional flag, false by default.
 pub fn flag(args: &[Datum<'_>], position: usize) -> Option<bool> {
     or_default(args, position, false, || at(args, position).as_ref()?.as_bool())
 }
 
-// Answers.
+// Results.
 
 pub fn truth<'a>(truth: Option<bool>) -> Result<Datum<'a>> {
     Ok(truth.map(|truth| Cow::Owned(Value::Bool(truth))))
 }
 
-/// Minus zero is answered as zero: nobody who rounds -0.2 expects to read `-0.0`.
+/// Returns minus zero as zero: `ROUND(-0.2)` should not print `-0.0`.
 pub fn real<'a>(number: Option<f64>) -> Result<Datum<'a>> {
     Ok(number.map(|number| Cow::Owned(Value::from(number + 0.0))))
 }
@@ -75,7 +75,7 @@ pub fn slice<'a>(text: Option<&str>, cx: &Context<'_>) -> Result<Datum<'a>> {
     Ok(Some(Cow::Owned(Value::from(text))))
 }
 
-/// A string just made, no longer than the arguments.
+/// A newly built string, no longer than the arguments; charged after it is built.
 pub fn text<'a>(text: Option<String>, cx: &Context<'_>) -> Result<Datum<'a>> {
     let Some(text) = text else { return Ok(None) };
     cx.room.take(text.len())?;
@@ -92,7 +92,7 @@ pub fn copy(value: &Value, cx: &Context<'_>) -> Result<Value> {
     Ok(value.clone())
 }
 
-/// The string as an item of an array that is being built.
+/// The string as an element of an array that is being built.
 pub fn string_item(text: &str, cx: &Context<'_>) -> Result<Value> {
     cx.room.take(size_of::<Value>() + text.len())?;
     Ok(Value::from(text))

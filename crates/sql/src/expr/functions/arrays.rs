@@ -1,6 +1,6 @@
-//! Arrays and objects.
+//! Array and object functions.
 //!
-//! Promise: elements compare as `=` does. A question about many elements sorts them first, so that none is
+//! Elements compare as with `=`. Functions that compare many elements with many others sort first, so that none is
 //! quadratic.
 
 use std::borrow::Cow;
@@ -32,10 +32,10 @@ pub const FUNCTIONS: &[Function] = &[
     Function::between("OBJECTTOARRAY", 1, 3, object_to_array),
 ];
 
-/// For more arguments than this an array is sorted, not scanned for each.
+/// Up to this many arguments, the array is scanned for each; for more it is sorted.
 const SCANNED_MAX: usize = 8;
 
-// Whether something is in an array.
+// Containment.
 
 fn array_contains(args: &[Datum<'_>]) -> Option<bool> {
     let (elements, wanted) = (array(args, 0)?, at(args, 1).as_deref()?);
@@ -43,7 +43,7 @@ fn array_contains(args: &[Datum<'_>]) -> Option<bool> {
     Some(elements.iter().any(|element| matches(element, wanted)))
 }
 
-/// Whether an object has all that the wanted one has, and more perhaps; likewise the objects inside.
+/// Whether an object has at least the properties of the wanted one, recursively for nested objects.
 fn partly_same(element: &Value, wanted: &Value) -> bool {
     match (element, wanted) {
         (Value::Object(element), Value::Object(wanted)) => wanted.len() <= element.len() && covers(element, wanted),
@@ -58,7 +58,7 @@ fn covers(element: &Object, wanted: &Object) -> bool {
     })
 }
 
-/// The three-valued `OR`, or `AND`, of whether each argument after the first is in it.
+/// The three-valued `OR` (`any`) or `AND` of whether the array contains each argument after the first.
 fn contains_each(args: &[Datum<'_>], any: bool) -> Option<bool> {
     let (elements, wanted) = (array(args, 0)?, args.get(1..)?);
     let members = (wanted.len() > SCANNED_MAX).then(|| Members::new(elements));
@@ -77,7 +77,7 @@ fn contains_each(args: &[Datum<'_>], any: bool) -> Option<bool> {
     answer
 }
 
-// Numbers and order.
+// Sums and extremes.
 
 /// Undefined unless all are numbers.
 fn sum(args: &[Datum<'_>]) -> Option<Sum> {
@@ -100,7 +100,7 @@ fn median(args: &[Datum<'_>]) -> Option<f64> {
     Some((*numbers.get(numbers.len() / 2 - 1)? + upper) / 2.0)
 }
 
-/// The least or the greatest; arrays and objects have no place in this order.
+/// The minimum or maximum; undefined if an array or object is among the elements.
 fn extreme<'a>(args: &mut [Datum<'a>], cx: &Context<'_>, wanted: Ordering) -> Result<Datum<'a>> {
     let Some(elements) = array(args, 0) else { return Ok(None) };
     if elements.iter().any(|value| matches!(value, Value::Array(_) | Value::Object(_))) {
@@ -110,7 +110,7 @@ fn extreme<'a>(args: &mut [Datum<'a>], cx: &Context<'_>, wanted: Ordering) -> Re
     Ok(best.map(|best| copy(best, cx)).transpose()?.map(Cow::Owned))
 }
 
-// Parts and wholes.
+// Concatenation, slices, choices, conversion.
 
 fn array_concat<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     if (0..args.len()).any(|position| array(args, position).is_none()) {
@@ -143,7 +143,7 @@ fn array_slice<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>
     }
 }
 
-/// One-based: the index is argument 0, so it is also the argument's own place.
+/// One-based: the index is argument 0, so its value is also the position of the chosen argument.
 fn choose<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     let chosen = integer(args, 0).filter(|index| *index > 0).and_then(|index| usize::try_from(index).ok());
     Ok(chosen.and_then(|position| take(args, position)))

@@ -1,7 +1,7 @@
-//! Strings from and to other types.
+//! Conversion of strings from and to other types.
 //!
-//! Promise: what is read is strict JSON, with white space around it; what is written is compact JSON, except that
-//! a string stays itself and NaN and Infinity have names.
+//! Input is strict JSON, with optional white space around it. Output is compact JSON, except that a string stays
+//! unchanged and NaN and infinities are written as `NaN`, `Infinity` and `-Infinity`.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::exactly("TOSTRING", 1, to_string),
 ];
 
-/// The first byte of JSON text tells its type.
+/// The first byte of JSON text determines its type.
 fn read<'a>(args: &[Datum<'a>], cx: &Context<'_>, wanted: fn(u8) -> bool) -> Result<Datum<'a>> {
     let Some(text) = string(args, 0).map(str::trim) else { return Ok(None) };
     if !text.bytes().next().is_some_and(wanted) {
@@ -52,7 +52,8 @@ fn number_text(number: Number) -> String {
     }
 }
 
-/// As JavaScript writes it: the shortest digits that mean this number, and an exponent only far from the point.
+/// JavaScript's number format: the shortest digits that round-trip, with an exponent only for very large or small
+/// numbers.
 fn float_text(n: f64) -> String {
     const POINT_MAX: i32 = 21;
     const POINT_MIN: i32 = -5;
@@ -70,7 +71,7 @@ fn float_text(n: f64) -> String {
     let shortest = format!("{:e}", n.abs());
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let digits = mantissa.replace('.', "");
-    let point = exponent.parse::<i32>().unwrap_or(0) + 1; // how many digits stand before the point
+    let point = exponent.parse::<i32>().unwrap_or(0) + 1; // number of digits before the decimal point
     let count = digits.len() as i32;
     match point {
         _ if !(POINT_MIN..=POINT_MAX).contains(&point) => format!("{sign}{mantissa}e{:+}", point - 1),

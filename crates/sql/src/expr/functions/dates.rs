@@ -1,10 +1,10 @@
-//! Points in time.
+//! Date and time functions.
 //!
-//! Promise: what is read is `YYYY-MM-DD[(T| )hh:mm:ss[.f…]][Z]` and nothing else; what is written always has seven
-//! digits and `Z`. A result outside of the years 1 to 9999 is undefined.
+//! Input is `YYYY-MM-DD[(T| )hh:mm:ss[.f…]][Z]` and nothing else; output always has seven fraction digits and `Z`. A
+//! result outside of the years 1 to 9999 is undefined.
 
-mod calendar; // years, months, days; text
-mod part; // one part of a point in time
+mod calendar; // DateTime: calendar arithmetic, parsing, printing
+mod part; // date parts: year, month, … nanosecond
 mod format; // DATETIMEFORMAT
 
 use std::borrow::Cow;
@@ -47,7 +47,7 @@ pub const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// Bins are not counted from before the Windows epoch.
+/// The earliest origin of `DATETIMEBIN`: the Windows epoch.
 const ORIGIN_EARLIEST: &str = "1601-01-01";
 
 fn point(args: &[Datum<'_>], position: usize) -> Option<DateTime> {
@@ -96,14 +96,14 @@ fn bin(args: &[Datum<'_>]) -> Option<DateTime> {
     part(args, 1)?.bin(point(args, 0)?, size, origin)
 }
 
-/// Nanoseconds between two far points need more than 64 bits, and then become a double.
+/// A difference in nanoseconds can need more than 64 bits; it is then returned as a double.
 fn difference<'a>(args: &[Datum<'_>]) -> Datum<'a> {
     let crossed = part(args, 0)?.boundaries(point(args, 1)?, point(args, 2)?);
     let number = i64::try_from(crossed).map_or(Number::Float(crossed as f64), Number::Int);
     Some(Cow::Owned(Value::Number(number)))
 }
 
-/// Year, month and day, then hour, minute, second and 100 ns units as far as they are given.
+/// Year, month, day, and optionally hour, minute, second and 100 ns units.
 fn from_parts(args: &[Datum<'_>]) -> Option<DateTime> {
     let given = |position| or_default(args, position, 0, || integer(args, position));
     let date = (given(0)?, given(1)?, given(2)?);

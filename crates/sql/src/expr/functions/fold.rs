@@ -1,10 +1,10 @@
-//! Letters without their case.
+//! Case folding, ordinal and culture-independent.
 //!
-//! Promise: ordinal, culture knows nothing of it. Every character maps to exactly one, so lengths stay;
-//! one that would become several (`ß`) stays as it is, and nothing outside of ASCII ever meets ASCII (`ı` is
-//! no `I`, the Kelvin sign no `K`), so that an ASCII needle can be looked for in the bytes of any text.
+//! Invariant: every character maps to exactly one character, so lengths do not change. A character that would become
+//! several (`ß`) is unchanged, and a non-ASCII character never maps to an ASCII one (`ı` is not `I`, the Kelvin sign is
+//! not `K`), so that an ASCII needle can be searched for in the bytes of any text.
 
-/// A needle up to here is compared at every place; a longer one is looked for in folded copies.
+/// A needle up to this length is compared at every position; a longer one is searched for in folded copies.
 const NEEDLE_BYTES_IN_PLACE_MAX: usize = 32;
 
 pub fn upper(c: char) -> char {

@@ -1,7 +1,7 @@
-//! Full-text functions by their names. They are compiled into nodes of their own (`expr::full_text`), since they need to know
-//! which property they are asked of, and not only its value.
+//! Names of the full-text functions. Calls are compiled to a node of their own (`expr::full_text`), because they need
+//! the path of their property, not only its value.
 //!
-//! `FullTextScore` and `RRF` stand in `ORDER BY RANK` only: `rank` takes them apart.
+//! `FullTextScore` and `RRF` are valid only in `ORDER BY RANK`; see `rank`.
 
 use pleiad_model::{Error, Result};
 
@@ -14,7 +14,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::at_least("FULLTEXTCONTAINSANY", 2, compiled),
     Function::at_least("FULLTEXTSCORE", 2, compiled),
     Function::at_least("RRF", 2, compiled),
-    // As a query plan writes them.
+    // Names in query plans.
     Function::exactly("_FULLTEXTWORDCOUNT", 1, compiled),
     Function::exactly("_FULLTEXTSCORE", 5, compiled),
 ];

@@ -1,7 +1,7 @@
-//! 64-bit integers.
+//! 64-bit integer functions.
 //!
-//! Promise: an argument with a fraction, or outside of 64 signed bits, makes the answer undefined, as does a
-//! division by zero; everything else wraps around. A shift looks at the low six bits of its distance.
+//! The result is undefined if an argument has a fraction or is outside the range of a signed 64-bit integer, and for a
+//! division by zero. Overflow wraps around. A shift uses the low six bits of its distance.
 
 use pleiad_model::Result;
 

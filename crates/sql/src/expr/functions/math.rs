@@ -1,7 +1,7 @@
-//! Numbers.
+//! Mathematical functions.
 //!
-//! Promise: IEEE doubles throughout; what has no answer is NaN or infinite, which may flow inside an expression.
-//! Rounding leaves an integer exactly as it is.
+//! All use IEEE doubles. Results outside a function's domain are NaN or infinite, which is allowed inside an
+//! expression. Rounding leaves an integer exactly unchanged.
 
 use std::borrow::Cow;
 use std::f64::consts::PI;
@@ -70,7 +70,7 @@ fn sign<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     whole(order.map(|order| order as i64))
 }
 
-/// Bases 2 and 10 have functions of their own: ln 2 / ln 10 is one bit off.
+/// Bases 2 and 10 use their own functions: ln 2 / ln 10 is one bit off.
 fn log<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     let Some(n) = number(args, 0) else { return Ok(None) };
     if args.len() == 1 {
@@ -88,7 +88,7 @@ fn number_bin<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> 
     real(number(args, 0).zip(width).map(|(n, width)| (n / width).floor() * width))
 }
 
-/// The 53 bits that a double below 1 can hold.
+/// 53 random bits, the precision of a double below 1.
 fn rand<'a>(_: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     const STEPS: f64 = (1u64 << 53) as f64;
     real(Some((cx.env.random_u64() >> 11) as f64 / STEPS))

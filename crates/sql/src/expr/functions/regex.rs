@@ -1,19 +1,18 @@
 //! Regular expressions.
 //!
-//! Promise: Perl's syntax, unanchored; a pattern or a modifier that is none makes the answer undefined. Time is
-//! bounded by the limits below, whatever the pattern: what is beyond them is an error that says so, never a wrong
-//! answer.
+//! Guarantees: Perl's syntax, unanchored; an invalid pattern or modifier makes the result undefined. The limits below
+//! bound the time of any pattern: exceeding them is a specific error, never a wrong result.
 //!
 //! ```text
 //! pattern ─ perl ─┬─► automaton        time linear in the text               nearly all patterns
 //!                 └─► backtracking     bounded steps over a bounded text     look-around, back-references
 //! ```
 //!
-//! Linear is not enough for a large pattern over a large text: in the worst case an automaton takes one step for each
-//! of its states at each byte. Mostly it takes one step per byte, so a long text is searched by an engine that gives
-//! up once it turns out to be the worst case.
+//! Linear time is not enough for a large pattern over a large text: in the worst case an automaton takes one step for
+//! each of its states at each byte. Usually it takes one step per byte, so a long text is searched by a lazy DFA that
+//! gives up once it detects the worst case.
 
-mod perl; // what a pattern says, for engines that read some of it otherwise
+mod perl; // translation of Perl patterns to the syntax of the engines
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
@@ -39,20 +38,20 @@ pub const FUNCTIONS: &[Function] = &[
     Function::between("REGEXREPLACEALL", 3, 4, |args, cx| replace(args, cx, MatchScope::All)),
 ];
 
-/// What one compiled pattern may take.
+/// The memory limit of one compiled pattern.
 const PATTERN_BYTES_MAX: usize = 1024 * 1024;
-/// States × bytes of text × searches; a few seconds at the worst.
+/// The limit on states × bytes of text × searches; a few seconds in the worst case.
 const STEPS_MAX: usize = 500_000_000;
-/// The longest text for a pattern that backtracks: between two steps it may read all of the rest.
+/// The longest text for a backtracking pattern: between two steps it may read all of the rest.
 pub const BACKTRACK_TEXT_BYTES_MAX: usize = 8 * 1024;
-/// The longest one in which it looks for all matches.
+/// The longest text in which it searches for all matches.
 pub const BACKTRACK_ALL_TEXT_BYTES_MAX: usize = 1024;
 const BACKTRACKS_MAX: usize = 20_000;
-/// The lazy automaton gives up when it has thrown its states away this often and
-/// used them for fewer bytes than this each.
+/// The lazy DFA gives up after clearing its cache this often, if each state was used for fewer bytes than
+/// `BYTES_PER_STATE_MIN`.
 const CACHE_CLEARS_MIN: usize = 4;
 const BYTES_PER_STATE_MIN: usize = 10;
-/// How many patterns a thread remembers: a query's few, so that none is compiled once per row.
+/// The number of patterns cached per thread: enough for one query, so that no pattern is compiled for every row.
 const REMEMBERED_MAX: usize = 8;
 
 // Functions.
@@ -73,7 +72,7 @@ fn extract<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     Ok(found.map(Cow::Owned))
 }
 
-/// A group that took no part in a match adds nothing.
+/// A group that did not participate in a match adds nothing.
 fn extract_all<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let Some((subject, pattern, group)) = extraction(args)? else { return Ok(None) };
     let mut found = Vec::new();
@@ -84,7 +83,7 @@ fn extract_all<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>
     items(found)
 }
 
-/// The replacement is plain text: `$1` is a dollar and a one.
+/// The replacement is literal text: `$1` is a dollar sign and a one.
 fn replace<'a>(args: &mut [Datum<'a>], cx: &Context<'_>, reach: MatchScope) -> Result<Datum<'a>> {
     let (Some(subject), Some(with), Some(pattern)) = (string(args, 0), string(args, 2), pattern(args, 3)?) else {
         return Ok(None);
@@ -122,9 +121,10 @@ struct RegexPattern {
     before_newline: Option<NewlineVariant>,
 }
 
-/// A pattern that asks for the end of a text, as it is for texts with a newline there.
+/// The variant of a pattern with end anchors for texts that end in a newline.
 struct NewlineVariant {
-    /// Then the other engine is as good: the newline is there for it, or it is not.
+    /// Nothing follows the end anchors: then matching the text with and without its newline on the main engine is
+    /// enough.
     is_last: bool,
     source: String,
     modifiers: Modifiers,
@@ -136,11 +136,11 @@ enum RegexEngine {
     Backtracking(fancy_regex::Regex),
 }
 
-/// Receives where a match is and what the wanted group holds of it.
+/// Receives the range of a match and the text of the requested group.
 type MatchVisitor<'f, 't> = &'f mut dyn FnMut(Range<usize>, Option<&'t str>) -> Result<()>;
 
 impl RegexPattern {
-    /// `None` when it is no pattern.
+    /// `None` if the pattern is invalid.
     fn compile(source: &str, modifiers: Modifiers) -> Result<Option<RegexPattern>> {
         let Some(translated) = perl::translate(source, modifiers.flags())? else { return Ok(None) };
         let engine = RegexEngine::compile(&translated.text, modifiers, translated.backtracks)?;
@@ -198,7 +198,7 @@ impl NewlineVariant {
 }
 
 impl RegexEngine {
-    /// `None` when it is no pattern.
+    /// `None` if the pattern is invalid.
     fn compile(source: &str, modifiers: Modifiers, backtracks: bool) -> Result<Option<RegexEngine>> {
         if backtracks {
             return Ok(modifiers.backtracking(source).map(RegexEngine::Backtracking));
@@ -258,7 +258,7 @@ impl MatchScope {
 
 struct Automaton {
     regex: regex::Regex,
-    /// Builds its states as it goes, and gives up when it builds too many.
+    /// Builds its states on demand; gives up if it builds too many.
     lazy: DFA,
     cache: RefCell<Cache>,
 }
@@ -269,7 +269,7 @@ impl Automaton {
         Ok(Automaton { regex, cache: RefCell::new(lazy.create_cache()), lazy })
     }
 
-    /// How often this text can be searched, even if each search is the worst case.
+    /// How often this text can be searched if every search is the worst case.
     fn searches_max(&self, text: &str) -> usize {
         STEPS_MAX / self.lazy.get_nfa().states().len().saturating_mul(text.len()).max(1)
     }
@@ -396,21 +396,21 @@ impl Modifiers {
     }
 }
 
-// Remembering.
+// Pattern cache.
 
 struct PatternCache {
     source: String,
     modifiers: Modifiers,
-    /// `None`: the source is no pattern.
+    /// `None`: the source is not a valid pattern.
     pattern: Option<Rc<RegexPattern>>,
 }
 
 thread_local! {
-    /// The latest first.
+    /// Most recently used first.
     static REMEMBERED: RefCell<Vec<PatternCache>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The pattern in argument 1, with the modifiers in the argument named.
+/// The pattern in argument 1, with the modifiers in argument `modifiers_at`.
 fn pattern(args: &[Datum<'_>], modifiers_at: usize) -> Result<Option<Rc<RegexPattern>>> {
     let modifiers = or_default(args, modifiers_at, "", || string(args, modifiers_at)).and_then(Modifiers::parse);
     let (Some(source), Some(modifiers)) = (string(args, 1), modifiers) else { return Ok(None) };

@@ -1,6 +1,6 @@
-//! Is this string in that one?
+//! String search: `CONTAINS`, `STARTSWITH`, `ENDSWITH`, `STRINGEQUALS`.
 //!
-//! Promise: time linear in both strings, with case or without; many strings in one text have a limit.
+//! Guarantees: time linear in both strings, case-sensitive or not. Searching one text for many strings is limited.
 
 use pleiad_model::{Error, Result};
 
@@ -20,7 +20,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::between("STRINGEQUALS", 2, 3, |args, _| compare(args, |s, t| s == t, fold::equal)),
 ];
 
-/// The most that one call may read: a long text, once for each string that is looked for.
+/// The most bytes that one call may read: the text, once for each string searched for.
 const READ_BYTES_MAX: usize = 512 * 1024 * 1024;
 
 type Test = fn(&str, &str) -> bool;
@@ -29,7 +29,7 @@ fn contains(text: &str, needle: &str) -> bool {
     text.contains(needle)
 }
 
-/// `exact` unless the third argument asks to ignore case.
+/// Uses `exact` unless the third argument requests to ignore case.
 fn compare<'a>(args: &[Datum<'a>], exact: Test, ignoring_case: Test) -> Result<Datum<'a>> {
     let test = flag(args, 2).map(|ignore_case| if ignore_case { ignoring_case } else { exact });
     truth(test.and_then(|test| test_one(args, 1, test)))
@@ -39,7 +39,7 @@ fn test_one(args: &[Datum<'_>], position: usize, test: Test) -> Option<bool> {
     Some(test(string(args, 0)?, string(args, position)?))
 }
 
-/// A quantifier over tests of the arguments after the first.
+/// Applies `all` or `any` to the tests of the arguments after the first.
 fn each<'a>(args: &[Datum<'a>], quantifier: fn(&[Datum<'_>], Test) -> Option<bool>, test: Test) -> Result<Datum<'a>> {
     let text_bytes = string(args, 0).map_or(0, str::len);
     if text_bytes.saturating_mul(args.len()) > READ_BYTES_MAX {
@@ -61,7 +61,7 @@ fn all(args: &[Datum<'_>], test: Test) -> Option<bool> {
     truth
 }
 
-/// Their three-valued `OR`.
+/// The three-valued `OR` of one test for each argument after the first.
 fn any(args: &[Datum<'_>], test: Test) -> Option<bool> {
     let mut truth = Some(false);
     for position in 1..args.len() {

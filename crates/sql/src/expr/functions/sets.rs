@@ -1,7 +1,7 @@
-//! Arrays as sets.
+//! Set functions on arrays.
 //!
-//! Promise: no element occurs twice in a result, and the first of equals is the one that stays. Sorted rather
-//! than hashed: no choice of elements makes it slow.
+//! Guarantees: a result has no duplicates; the first of equal elements is kept. Elements are sorted, not hashed, so
+//! that no choice of elements is slow.
 
 use std::collections::BTreeSet;
 

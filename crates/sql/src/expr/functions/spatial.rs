@@ -1,8 +1,8 @@
-//! GeoJSON: measured and compared.
+//! Spatial functions on GeoJSON geometries.
 //!
-//! Promise: what is not a valid shape has no distance, area or relation: the answer is undefined, and only
-//! `ST_ISVALID` and `ST_ISVALIDDETAILED` speak about it. What shapes are, and how they are measured, is
-//! `pleiad_spatial`'s job. At worst a relation takes n × m steps for shapes of n and m points.
+//! An invalid geometry has no distance, area or relation: the result is undefined. Only `ST_ISVALID` and
+//! `ST_ISVALIDDETAILED` report on it. `pleiad_spatial` implements the geometry. In the worst case a relation takes n ×
+//! m steps for geometries with n and m points.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -25,7 +25,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::exactly("ST_ISVALID", 1, is_valid),
     Function::exactly("ST_ISVALIDDETAILED", 1, is_valid_detailed),
     Function::exactly("ST_WITHIN", 2, within),
-    // As client libraries write them into queries of their own.
+    // Names in queries that client libraries generate.
     Function::exactly("_ST_DISTANCE", 2, distance),
     Function::exactly("_ST_INTERSECTS", 2, intersects),
     Function::exactly("_ST_WITHIN", 2, within),
@@ -69,11 +69,11 @@ fn both(args: &[Datum<'_>], cx: &Context<'_>) -> Option<(Rc<Geometry>, Rc<Geomet
     Some((shape(args, 0, cx)?, shape(args, 1, cx)?))
 }
 
-/// The last shape that was read, and from what.
+/// The last parsed geometry and the value it was parsed from.
 type GeometryCache = Cell<Option<(Value, Geospatial, Rc<Geometry>)>>;
 
-// A query compares every item with the same shape, which can have thousands of points. One memory for each place
-// of an argument: whichever side the constant is on, the items do not push it out.
+// A query compares every item with the same geometry, which can have thousands of points. One cache per argument
+// position: whichever side the constant is on, the items do not evict it.
 thread_local! {
     static FIRST: GeometryCache = const { Cell::new(None) };
     static SECOND: GeometryCache = const { Cell::new(None) };
@@ -93,7 +93,7 @@ fn remembered(last: &'static LocalKey<GeometryCache>, value: &Value, geospatial:
     }
     let shape = Rc::new(Geometry::parse(value, geospatial).ok()?);
     if shape.kind() != SpatialType::Point {
-        // Points are read faster than they are compared and copied.
+        // Parsing a point is faster than comparing and copying it for the cache.
         last.set(Some((value.clone(), geospatial, shape.clone())));
     }
     Some(shape)

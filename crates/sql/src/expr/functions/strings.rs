@@ -1,6 +1,6 @@
-//! Cut, trim, join, replace.
+//! String functions: substrings around a separator, trimming, joining, replacing.
 //!
-//! Promise: a result longer than its arguments has been paid for before it is built.
+//! Guarantees: a result that is longer than the arguments is charged to the memory budget before it is built.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ fn map(args: &[Datum<'_>], function: fn(char) -> char) -> Option<String> {
     string(args, 0).map(|text| text.chars().map(function).collect())
 }
 
-/// Appends to the first string when it is ours already.
+/// Appends to the first string if it is already owned.
 fn concat<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let added = (1..args.len()).map(|at| string(args, at).map(str::len)).sum::<Option<usize>>();
     let (Some(added), Some(_)) = (added, string(args, 0)) else { return Ok(None) };
@@ -63,7 +63,7 @@ fn replace<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
 fn replicate(args: &[Datum<'_>]) -> Option<String> {
     let (subject, times) = (string(args, 0)?, usize::try_from(integer(args, 1)?).ok()?);
     let units = units::count(subject).checked_mul(times)?;
-    // Repeating nothing is nothing, however often.
+    // The empty string is not repeated: `times` can be huge.
     (units <= REPLICATE_UNITS_MAX).then(|| if units == 0 { String::new() } else { subject.repeat(times) })
 }
 
@@ -85,7 +85,7 @@ fn string_split<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a
 
 type StringPair<'v> = (&'v str, &'v str);
 
-/// One side of the text around a separator; undefined where there is none.
+/// The part before or after a separator; undefined if the text does not contain it.
 fn split<'v>(
     args: &'v [Datum<'_>],
     at: fn(&'v str, &'v str) -> Option<StringPair<'v>>,
@@ -109,7 +109,7 @@ fn trim<'v>(args: &'v [Datum<'_>], start: bool, end: bool) -> Option<&'v str> {
 
 enum CharSet {
     White,
-    /// ASCII as bits, the others sorted.
+    /// ASCII characters as a bit set, the others sorted.
     Of {
         ascii: u128,
         others: Vec<char>,

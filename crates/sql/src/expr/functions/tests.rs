@@ -1,4 +1,4 @@
-//! Each function called as a query calls it, with constants; the documented samples are in `vectors.tsv`.
+//! Calls each function as a query does, with constants; the documented samples are in `vectors.tsv`.
 
 mod arrays;
 mod dates;
@@ -56,7 +56,7 @@ fn check(table: &[(&str, &str)]) {
     }
 }
 
-/// Each call is undefined.
+/// Checks that each call is undefined.
 #[track_caller]
 fn check_undefined(scalars: &[&str]) {
     for scalar in scalars {
@@ -64,7 +64,7 @@ fn check_undefined(scalars: &[&str]) {
     }
 }
 
-/// Each call with the argument at `position` replaced by what does not fit there is undefined.
+/// Checks that the call is undefined if any of its arguments is replaced by a wrong one.
 #[track_caller]
 fn check_wrong_types(call: &str, fitting: &[&str], wrong: &[&str]) {
     for position in 0..fitting.len() {
@@ -80,7 +80,7 @@ const NOT_STRINGS: [&str; 6] = ["undefined", "null", "1", "true", "['a']", "{}"]
 const NOT_NUMBERS: [&str; 6] = ["undefined", "null", "'1'", "true", "[1]", "{}"];
 const NOT_ARRAYS: [&str; 6] = ["undefined", "null", "1", "true", "'[]'", "{}"];
 
-/// Constants only: what a function is given is `compile`'s business.
+/// Evaluates constants only; `compile` handles everything else.
 fn evaluate<'a>(expr: &'a Expr, cx: &Context<'_>) -> Result<Datum<'a>> {
     Ok(match &expr.kind {
         ExprKind::Undefined => None,
@@ -135,7 +135,7 @@ fn call<'a>(name: &str, arguments: &'a [Expr], cx: &Context<'_>) -> Result<Datum
 /// Samples whose printed result contradicts the function's own description, with the result it should have.
 const MISPRINTS: [(&str, &str); 1] = [(r#"CONTAINS_ALL_CS("Have a nice day!", "have", "nice", "day!")"#, "false")]; // "have" is not "Have"
 
-/// Every documented sample. Our clock counts milliseconds: the samples of a finer one are cut to its steps.
+/// Every documented sample. The test clock has millisecond resolution: samples with a finer one are truncated.
 #[test]
 fn documented_samples() {
     let mut count = 0;
@@ -187,7 +187,7 @@ fn what_is_known_by_name_only_is_refused_by_name() {
     }
 }
 
-/// No function trusts that someone has counted its arguments, nor makes an error of a type.
+/// Every function tolerates any number and any types of arguments.
 #[test]
 fn any_arguments_of_any_type_are_safe() {
     let values =

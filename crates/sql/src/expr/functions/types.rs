@@ -1,6 +1,6 @@
-//! What kind of value is it?
+//! Type checks: `IS_ARRAY`, `IS_STRING`, ….
 //!
-//! Promise: the answer is true or false, never undefined; undefined is of no kind.
+//! Guarantees: the result is true or false, never undefined; for an undefined argument it is false.
 
 use pleiad_model::{Result, Value};
 
@@ -12,7 +12,7 @@ use crate::expr::Datum;
 pub const FUNCTIONS: &[Function] = &[
     Function::exactly("IS_ARRAY", 1, |args, _| is(args, |v| matches!(v, Value::Array(_)))),
     Function::exactly("IS_BOOL", 1, |args, _| is(args, |v| matches!(v, Value::Bool(_)))),
-    // How SDKs spell it in the filters with which they resume an ORDER BY.
+    // The spelling in the filters that SDKs generate to resume an ORDER BY.
     Function::exactly("IS_BOOLEAN", 1, |args, _| is(args, |v| matches!(v, Value::Bool(_)))),
     Function::exactly("IS_DATETIME", 1, |args, _| is(args, |v| v.as_str().and_then(DateTime::parse).is_some())),
     Function::exactly("IS_DEFINED", 1, |args, _| is(args, |_| true)),

@@ -1,7 +1,7 @@
-//! Positions in strings.
+//! Substrings and positions in UTF-16 code units.
 //!
-//! Promise: positions and lengths count UTF-16 code units, as clients do. No cut goes through a character: one
-//! of which only half is asked for is left out.
+//! Positions and lengths count UTF-16 code units, as clients do. A surrogate pair is never split: a character of which
+//! only one half is selected is left out.
 //!
 //! ```text
 //! "a😀b"   units  0  1  2  3      LEFT 2 is "a", LEFT 3 is "a😀"
@@ -25,12 +25,13 @@ pub const FUNCTIONS: &[Function] = &[
 
 const ABSENT: i64 = -1;
 
-/// How many units the text has.
+/// The number of code units of the text.
 pub fn count(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
 }
 
-/// The bytes before and from a cut at this unit: they differ when it falls into a character.
+/// The byte offsets for a split at this code unit: where the text before it ends and where the text after it starts.
+/// They differ if the unit is inside a character.
 fn cut(text: &str, unit: usize) -> (usize, usize) {
     if text.as_bytes().get(..unit).is_some_and(<[u8]>::is_ascii) {
         return (unit, unit);
@@ -56,7 +57,7 @@ fn from(text: &str, unit: usize) -> &str {
     text.get(cut(text, unit).1..).unwrap_or("")
 }
 
-/// A count of units from an argument: what is negative is 0.
+/// A number of units from an argument; negative counts as 0.
 fn units(args: &[Datum<'_>], position: usize) -> Option<usize> {
     integer(args, position).map(|n| usize::try_from(n.max(0)).unwrap_or(usize::MAX))
 }
@@ -70,7 +71,7 @@ fn right<'v>(args: &'v [Datum<'_>]) -> Option<&'v str> {
     Some(from(text, count(text).saturating_sub(wanted)))
 }
 
-/// A start before the text or past its end gives nothing.
+/// A start before the text or past its end gives the empty string.
 fn substring<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let part = || {
         let (text, start, length) = (string(args, 0)?, integer(args, 1)?, units(args, 2)?);
@@ -86,7 +87,7 @@ fn between(text: &str, start: usize, end: usize) -> &str {
     text.get(cut(text, start).1..cut(text, end).0).unwrap_or("")
 }
 
-/// Searches from `start` on; a negative one is 0.
+/// Searches from `start` on; a negative start counts as 0.
 fn index_of(args: &[Datum<'_>]) -> Option<i64> {
     let (text, needle) = (string(args, 0)?, string(args, 1)?);
     let start = or_default(args, 2, 0, || units(args, 2))?;
@@ -98,7 +99,7 @@ fn index_of(args: &[Datum<'_>]) -> Option<i64> {
     position(text, found.map(|at| skipped + at))
 }
 
-/// Searches backwards; `start` is the last unit that may take part.
+/// Searches backwards; `start` is the last unit that a match may include.
 fn last_index_of(args: &[Datum<'_>]) -> Option<i64> {
     let (text, needle) = (string(args, 0)?, string(args, 1)?);
     let start = or_default(args, 2, i64::MAX, || integer(args, 2))?;
@@ -106,7 +107,7 @@ fn last_index_of(args: &[Datum<'_>]) -> Option<i64> {
     position(text, before(text, end).rfind(needle))
 }
 
-/// The unit at this byte, or that nothing was found.
+/// The code unit at this byte offset, or -1 if nothing was found.
 fn position(text: &str, byte: Option<usize>) -> Option<i64> {
     match byte {
         Some(byte) => i64::try_from(count(text.get(..byte)?)).ok(),

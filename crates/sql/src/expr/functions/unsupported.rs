@@ -1,6 +1,7 @@
-//! Functions known by name only.
+//! Known functions that are not supported.
 //!
-//! Promise: a call is refused by name; it is neither an unknown function nor an answer that looks right.
+//! Guarantees: a call is rejected with the function's name; it is not reported as an unknown function, and it never
+//! returns a wrong result.
 
 use pleiad_model::Error;
 
@@ -14,7 +15,7 @@ macro_rules! unbuilt {
 
 #[rustfmt::skip]
 pub const FUNCTIONS: &[Function] = unbuilt![
-    // Names that occur in queries which client libraries write, without a word on what they mean.
+    // Names in queries that client libraries generate, without documentation of their meaning.
     "HASH", "ANY", "_COMPARE_OBJECTS", "_COMPARE_BSON_BINARYDATA", "_PROXY_PROJECTION",
     "_M_EVAL_EQ", "_M_EVAL_GT", "_M_EVAL_GTE", "_M_EVAL_IN", "_M_EVAL_LT", "_M_EVAL_LTE", "_M_EVAL_NEQ", "_M_EVAL_NIN",
     // Values of the Cassandra API's types.

@@ -1,7 +1,7 @@
-//! `VectorDistance`, as it is where nobody says anything about the vectors.
+//! `VectorDistance` with the default metric.
 //!
-//! What it measures depends on the container's policy and on the call's options, which a function does not see: `compile`
-//! makes a node of its own of every call in a query.
+//! The metric depends on the container's policy and on the options of the call, which a built-in function does not
+//! have: `compile` turns every call in a query into a node of its own.
 
 use pleiad_model::Result;
 use pleiad_model::policy::{DistanceFunction, VectorDataType};
@@ -13,7 +13,7 @@ use crate::expr::{Context, Datum};
 
 pub const VECTOR_DISTANCE: &str = "VECTORDISTANCE";
 
-/// What holds where neither policy nor call says anything.
+/// The metric if neither the policy nor the call specifies one.
 pub const UNSAID: DistanceMetric =
     DistanceMetric { function: DistanceFunction::Cosine, data_type: VectorDataType::Float32, dimensions: None };
 

@@ -61,7 +61,7 @@ fn only_loose_pieces_are_limited() {
     assert!(LikePattern::compile(&format!("[{}]", "a".repeat(LOOSE_PIECE_MAX)), None).is_err());
 }
 
-/// Would take minutes with a search that starts over at each position.
+/// Would take minutes with a search that restarts at each position.
 #[test]
 fn a_hostile_pattern_does_not_hang() {
     let text = "a".repeat(300_000);
@@ -71,7 +71,7 @@ fn a_hostile_pattern_does_not_hang() {
     assert!(!matches(&text, &"[".repeat(300_000), None));
 }
 
-/// The textbook definition, exponential and obviously right.
+/// The textbook definition: exponential and obviously correct.
 fn naive(text: &[char], pattern: &[char]) -> bool {
     match pattern {
         [] => text.is_empty(),

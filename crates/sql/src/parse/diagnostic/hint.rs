@@ -1,17 +1,17 @@
-//! What the author of a syntax error may have meant: habits from other dialects, and what to write here.
+//! Hints for syntax errors: constructs of other SQL dialects, and what to write instead.
 //!
-//! Promise: only guesses, made from the token at fault and its neighbours; whether a text is an error is the
-//! parser's to say.
+//! A hint is a guess from the unexpected token and its neighbours. It never decides whether a text is an error; the
+//! parser does.
 
 use super::super::Span;
 use super::super::lexer::{Lexer, Token};
 use super::super::parser::is_reserved;
 
-/// The token at fault and the one before it, as they are written.
+/// The unexpected token, the token before it and the text after it, as written.
 struct TokenContext<'t> {
     before: &'t str,
     token: &'t str,
-    /// Nothing stands between the two.
+    /// Nothing separates the two tokens.
     touching: bool,
     after: &'t str,
 }
@@ -80,7 +80,7 @@ fn of_string(around: &TokenContext<'_>) -> Option<&'static str> {
     (!closed).then_some("The string is not closed.")
 }
 
-/// Words of other dialects. Many of them have been taken for an alias by the time that something does not fit.
+/// Words of other dialects. The parser has often read such a word as an alias, so the error is at the token after it.
 const FOREIGN: [(&[&str], &str); 9] = [
     (&["LIMIT"], "LIMIT follows OFFSET: write OFFSET 0 LIMIT 10, or SELECT TOP 10."),
     (&["OFFSET"], "OFFSET needs LIMIT: write OFFSET 0 LIMIT 10."),

@@ -1,4 +1,4 @@
-//! Where the message says that it is.
+//! Locations and codes in error messages.
 
 use super::*;
 

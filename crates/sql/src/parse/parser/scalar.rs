@@ -1,13 +1,13 @@
-//! Scalar expressions, by precedence climbing.
+//! Parsing of scalar expressions, by precedence climbing.
 //!
 //! From loosest to tightest: `?:`, `??`, `OR`, `AND`, `NOT`, `IN`/`BETWEEN`/`LIKE`, the levels of
 //! `BinaryOp`, `-`/`+`/`~`, `.name`/`[index]`.
 //!
-//! `NOT c.a = 1` is `NOT (c.a = 1)`: the documents rank `NOT` only against `AND` and `OR`, and the other
-//! reading would be undefined for every item.
+//! `NOT c.a = 1` is `NOT (c.a = 1)`: the documentation ranks `NOT` only relative to `AND` and `OR`, and `(NOT c.a) = 1`
+//! would be undefined for every item.
 //!
-//! One loop serves all levels between `?:` and the prefixes, which keeps a level of parentheses to five small
-//! stack frames.
+//! One loop handles all levels between `?:` and the prefix operators, so a level of parentheses needs five small stack
+//! frames.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use super::super::lexer::{Symbol, Token};
 use super::super::{Diagnostic, PROPERTIES_MAX, Span};
 use super::{Parsed, Parser};
 
-/// What can stand after an operand.
+/// An operator that can follow an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Infix {
     Binary(BinaryOp),
@@ -48,7 +48,7 @@ impl Infix {
 }
 
 impl Parser<'_> {
-    /// `a ? b : c ? d : e` associates to the right, so the arms are one list.
+    /// `a ? b : c ? d : e` is right-associative, so the arms form one list.
     pub(super) fn scalar(&mut self) -> Parsed<Expr> {
         self.enter()?;
         let start = self.token.span;
@@ -67,7 +67,7 @@ impl Parser<'_> {
         Ok(self.node(start, ExprKind::Conditional { arms, otherwise: Box::new(last) }))
     }
 
-    /// Operators of `loosest` and every tighter level, left to right within a level.
+    /// Operators of level `loosest` and all tighter levels, left to right within a level.
     fn operators(&mut self, loosest: u8) -> Parsed<Expr> {
         let start = self.token.span;
         let mut tightest = if self.at_keyword("NOT") { NOT_LEVEL } else { 0 };
@@ -92,8 +92,8 @@ impl Parser<'_> {
         Ok(operand)
     }
 
-    /// A left operand of the same kind grows by one instead of getting a parent: `(a - b) - c` is `a - b - c`,
-    /// and `AND`, `OR` and `??` do not mind how they are grouped.
+    /// Appends to a left operand of the same kind instead of nesting it: `(a - b) - c` is `a - b - c`, and `AND`, `OR`
+    /// and `??` are associative.
     fn append(&self, start: Span, left: Expr, infix: Infix, right: Expr) -> Expr {
         let kind = match (infix, left.kind) {
             (Infix::Binary(op), ExprKind::Binary { first, mut rest }) if same_level(&rest, op) => {
@@ -148,7 +148,7 @@ impl Parser<'_> {
         Ok(self.node(start, ExprKind::In { not, operand, list }))
     }
 
-    /// The bounds bind tighter than `AND`, so the first `AND` is ours.
+    /// The bounds bind tighter than `AND`, so the first `AND` belongs to `BETWEEN`.
     fn between(&mut self, start: Span, not: bool, operand: Box<Expr>) -> Parsed<Expr> {
         let low = Box::new(self.right_operand(BinaryOp::LEVEL_LOOSEST)?);
         self.expect_keyword("AND")?;
@@ -185,13 +185,13 @@ impl Parser<'_> {
             _ => return self.postfix(),
         };
         let start = self.advance().span;
-        // `NOT` reaches over comparisons and predicates, the others over nothing.
+        // The operand of `NOT` includes comparisons and predicates; the other prefixes bind tightest.
         let reach = if op == UnaryOp::Not { NOT_LEVEL } else { 0 };
         let operand = Box::new(self.right_operand(reach)?);
         Ok(self.node(start, ExprKind::Unary { op, operand }))
     }
 
-    /// A primary and the path that hangs on it.
+    /// A primary expression and the path that follows it.
     pub(super) fn postfix(&mut self) -> Parsed<Expr> {
         let start = self.token.span;
         let base = self.primary()?;
@@ -384,7 +384,7 @@ fn path(base: Expr, mut steps: Vec<AstStep>) -> ExprKind {
     }
 }
 
-/// Lower case only, as JSON has them; `NaN` and `Infinity` as their names are printed.
+/// In lower case only, as in JSON; `NaN` and `Infinity` exactly as the printer writes them.
 fn constant_word(word: &str) -> Option<ExprKind> {
     Some(match word {
         "undefined" => ExprKind::Undefined,

@@ -1,4 +1,4 @@
-//! The clauses of a query block.
+//! Parsing of the clauses of a query block.
 //!
 //! ```text
 //! SELECT [DISTINCT] [TOP n] spec [FROM source {JOIN source}] [WHERE scalar]
@@ -31,7 +31,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A clause that may be there, and where it is.
+    /// Parses an optional clause and records its span.
     fn placed<T>(&mut self, place: &mut Span, clause: fn(&mut Self) -> Parsed<Option<T>>) -> Parsed<Option<T>> {
         let start = self.token.span;
         let found = clause(self)?;
@@ -45,7 +45,7 @@ impl Parser<'_> {
         if self.accept_keyword("TOP") { self.count().map(Some) } else { Ok(None) }
     }
 
-    /// An unsigned number or a parameter. Whether the number will do is for the plan to say.
+    /// An unsigned number or a parameter. `check` validates the number.
     fn count(&mut self) -> Parsed<Expr> {
         match self.token.token {
             Token::Number(_) | Token::Parameter(_) => self.primary(),
@@ -72,7 +72,7 @@ impl Parser<'_> {
         Ok(SelectItem { expr: self.scalar()?, alias: self.alias()? })
     }
 
-    /// `[AS] name`. The documents let `AS` be left out everywhere, and so do we.
+    /// `[AS] name`. According to the documentation, `AS` is optional everywhere.
     fn alias(&mut self) -> Parsed<Option<Name>> {
         if self.accept_keyword("AS") || self.peek_name().is_some() { self.name().map(Some) } else { Ok(None) }
     }
@@ -94,7 +94,7 @@ impl Parser<'_> {
         Ok(FromItem { each: false, of: self.collection()?, alias: self.alias()? })
     }
 
-    /// What rows can come from: a name, a path of constants from a name, a subquery, a function call.
+    /// The source of rows: a name, a path of constants from a name, a subquery, or a function call.
     fn collection(&mut self) -> Parsed<Expr> {
         let start = self.token.span;
         let source = self.postfix()?;
@@ -114,7 +114,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         self.expect_keyword("BY")?;
-        // `RANK` may also be an alias: it is the keyword only when the scoring function follows it.
+        // `RANK` may also be an alias: it is a keyword only if a scoring function follows.
         if self.at_keyword("RANK") && matches!(self.ahead.token, Token::Word(_)) {
             self.advance();
             return Ok(Some(OrderBy::Rank(self.ranked()?)));

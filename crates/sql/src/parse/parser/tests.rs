@@ -4,7 +4,7 @@ use super::super::ast::{AstStep, BinaryOp, Expr, ExprKind, SelectSpec, UnaryOp};
 use super::super::{Diagnostic, NESTING_MAX, PROPERTIES_MAX};
 use super::parse;
 
-/// The scalar of `SELECT VALUE …` with every operator in parentheses.
+/// The scalar of `SELECT VALUE …` with parentheses around every operator.
 #[track_caller]
 fn shape_of(scalar: &str) -> String {
     let select = parse(&format!("SELECT VALUE {scalar}")).unwrap_or_else(|fault| panic!("{scalar}: {fault:?}"));
@@ -224,7 +224,7 @@ fn a_long_token_is_cut_in_the_message() {
     assert!(fault.message.len() < 150, "{}", fault.message.len());
 }
 
-/// Runs on a stack of half the size that servers give their threads.
+/// Runs on a stack of half the size that server threads have.
 fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(1024 * 1024).spawn(test).unwrap().join().unwrap();
 }
@@ -283,7 +283,7 @@ fn constructors_and_lists_have_a_limit_with_two_sides() {
     assert!(parse(&format!("SELECT {{{}}}", properties(PROPERTIES_MAX + 1))).is_err());
 }
 
-/// Texts that get far into the grammar.
+/// Random token sequences that reach far into the grammar.
 pub(crate) fn token_soup() -> impl Strategy<Value = String> {
     #[rustfmt::skip]
     const WORDS: &[&str] = &[

@@ -71,7 +71,7 @@ fn names_strings_and_numbers() {
     check_scalar("a LIKE 'x^%' escape '^'", r#"a LIKE "x^%" ESCAPE "^""#);
 }
 
-/// The tree without its places in the text. `Debug` tells apart what `==` does not (`NaN`, `-0.0`).
+/// The tree without spans. `Debug` distinguishes values that `==` does not (`NaN`, `-0.0`).
 fn bare(text: &str) -> Option<String> {
     let tree = format!("{:?}", parse(text).ok()?);
     let mut parts = tree.split("Span {");

@@ -78,7 +78,7 @@ fn several_scores_with_weights() {
         ("componentQueryInfos.0.orderBy", r#"["Descending"]"#),
         ("componentQueryInfos.1.orderBy", r#"["Descending"]"#),
         ("componentQueryInfos.1.orderByExpressions", r#"["_VectorScore(c.v, @v)"]"#),
-        // A negative weight wants the lowest first.
+        // A negative weight sorts the lowest score first.
         ("componentQueryInfos.2.orderBy", r#"["Ascending"]"#),
     ] {
         check_member(&info, path, want);
@@ -88,7 +88,7 @@ fn several_scores_with_weights() {
         text.contains(r#""payload": {"id": c.id, "b": c.a}"#) && text.ends_with("ORDER BY _VectorScore(c.v, @v) DESC"),
         "{text}"
     );
-    // Statistics are numbered among those who need them.
+    // Placeholders of statistics are numbered over the components that need them.
     assert!(text.contains("totalwordcount-1}") && !text.contains("totalwordcount-2}"), "{text}");
     assert!(text.contains("(_VectorScore(c.v, @v) ?? -1e308)") && text.contains("?? 1.79769e+308"), "{text}");
 }
@@ -135,7 +135,7 @@ fn terms_are_constants() {
     }
 }
 
-/// What a client does: gathers, fills in, runs, fuses.
+/// Does what a client does: gather statistics, fill them in, run, fuse.
 #[test]
 fn every_text_of_a_plan_can_be_run() {
     let items: Vec<Value> = [
@@ -165,10 +165,11 @@ fn every_text_of_a_plan_can_be_run() {
     let component = hybrid.component_queries(&statistics).next().unwrap();
     let rows: Vec<ScoredItem> = run(&component).iter().map(|row| scored(row).unwrap()).collect();
     let ids: Vec<&str> = rows.iter().map(|row| row.payload.get("id").unwrap().as_str().unwrap()).collect();
-    assert_eq!(ids, ["c", "b", "a"], "the rarest first, then the shortest; what is no text has no score");
+    assert_eq!(ids, ["c", "b", "a"], "the rarest term first, then the shortest text; without text, no score");
 }
 
-/// As .NET's and JavaScript's clients want it: rows as they come, and scores of which the highest is the best.
+/// As the .NET and JavaScript clients request it: rows that are not merged in order, with scores of which the highest
+/// is the best.
 #[test]
 fn components_that_are_not_merged_by_order() {
     let features = format!("{FEATURES},HybridSearchSkipOrderByRewrite");

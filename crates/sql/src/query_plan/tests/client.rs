@@ -1,7 +1,7 @@
-//! A client as small as can be: runs the rewritten text on each partition and merges as the plan says.
+//! A minimal client: runs the rewritten query on each partition and merges as the plan says.
 //!
-//! Proves that plans mean what their queries mean (S102, S107): the merged answer of several partitions is the answer
-//! of one that has all items.
+//! Proves that plans give the results of their queries (S102, S107): the merged result of several partitions equals the
+//! result of one partition with all items.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -86,7 +86,7 @@ fn group_row(rows: &[Value], info: &Value) -> Option<Value> {
     Some(row.into())
 }
 
-/// `item2` comes before `item`; what nobody has is undefined.
+/// Prefers `item2` to `item`; an aggregate without values is undefined.
 fn fold<'v>(kind: &str, partials: impl Iterator<Item = &'v Value>) -> Option<Value> {
     let partials: Vec<&Value> = partials.filter_map(|partial| partial.get("item2").or(partial.get("item"))).collect();
     let numbers = |member: &str| -> Vec<f64> {
@@ -117,7 +117,7 @@ fn count(rows: Vec<Value>, info: &Value) -> Vec<Value> {
     rows.into_iter().skip(number("offset").unwrap_or(0)).take(take).collect()
 }
 
-/// Numbers as numbers, whatever their spelling; rows in any order where the query asks for none.
+/// Normalizes the spelling of numbers; sorts the rows unless the query orders them.
 fn shown(rows: &[Value], ordered: bool) -> Vec<String> {
     let mut shown: Vec<String> = rows.iter().map(|row| json::to_string(row).replace(".0", "")).collect();
     if !ordered {

@@ -12,7 +12,7 @@ use crate::run::in_memory::BUILT_BYTES_MAX;
 use crate::run::page::{Finished, PageSize, PageStart};
 use crate::run::parse;
 
-/// One query, for passes with pages of so many rows.
+/// One query, run with pages of this many rows.
 struct Scene {
     env: ManualEnv,
     block: Block,
@@ -40,7 +40,7 @@ impl Scene {
         RowPipeline::new(&self.block, cx, start, size)
     }
 
-    /// All rows of all pages, each page merged from passes over the same pieces.
+    /// All rows of all pages, each page merged from one pipeline per morsel.
     fn pages(&self, pieces: &[Vec<Value>]) -> Vec<(String, usize)> {
         let (mut pages, mut start) = (Vec::new(), Some(PageStart::beginning(0, None)));
         while let Some(at) = start {
@@ -70,7 +70,7 @@ fn text(finished: &Finished) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// Two stretches that were begun, as a split leaves them: the rows that were given of either item do not come again.
+/// Two partly read ranges, as after a split: the rows already returned for each item are not returned again.
 #[test]
 fn every_stretch_goes_on_at_its_own_place() {
     let scene = Scene::of("SELECT VALUE t FROM c JOIN t IN c.tags", 100);
@@ -83,7 +83,7 @@ fn every_stretch_goes_on_at_its_own_place() {
     assert_eq!(text(&pass.finish(None).unwrap()), "2,3,6");
 }
 
-/// Items that come and go between two pages move no row that stays, nor bring one back.
+/// Items inserted or deleted between two pages neither move the other rows nor repeat one.
 #[test]
 fn pages_of_sorted_distinct_rows_go_on_behind_their_last_row() {
     let scene = Scene::of("SELECT DISTINCT VALUE c.n FROM c ORDER BY c.k DESC", 2);
@@ -104,7 +104,7 @@ fn pages_of_sorted_distinct_rows_go_on_behind_their_last_row() {
     assert_eq!((rows.as_str(), next), ("80,70", None));
 }
 
-/// A hundred pieces with the same four rows hold as much as one: the page is not cut short.
+/// A hundred morsels with the same four rows need as much memory as one: the page is not cut short.
 #[test]
 fn rows_that_many_pieces_have_are_held_once() {
     let scene = Scene::of("SELECT DISTINCT VALUE c.n FROM c", 100);
@@ -114,7 +114,7 @@ fn rows_that_many_pieces_have_are_held_once() {
     assert_eq!(rows, [4]);
 }
 
-/// Of numbers that are one to the index, the first that came is the row.
+/// Of numbers with equal encodings, the first one read is the row.
 #[test]
 fn a_distinct_row_is_the_first_that_came() {
     let scene = Scene::of("SELECT DISTINCT VALUE c.n FROM c", 100);
@@ -123,7 +123,7 @@ fn a_distinct_row_is_the_first_that_came() {
     assert_eq!(pages, [("9007199254740993".to_owned(), 1)]);
 }
 
-/// Lists of forty groups that grow with every piece: what is held stays within bounds, and later pages bring the rest.
+/// Lists in forty groups that grow with every morsel: memory stays bounded, and later pages return the rest.
 #[test]
 fn groups_that_grow_in_the_sum_are_left_to_later_pages() {
     let scene = Scene::of("SELECT c.g, ARRAY_LENGTH(MAKELIST(c.n)) AS n FROM c GROUP BY c.g", 100);
@@ -131,7 +131,7 @@ fn groups_that_grow_in_the_sum_are_left_to_later_pages() {
     let item = |g: i64| Object::new().with("g", g).with("n", long.as_str()).into();
     let pieces: Vec<Vec<Value>> = (0..3).map(|_| (10..50).map(item).collect()).collect();
     let pages = scene.pages(&pieces);
-    assert!(pages.len() > 1, "all groups at once are 120 MB");
+    assert!(pages.len() > 1, "all groups together are 120 MB");
     let rows: Vec<&str> = pages.iter().map(|(text, _)| text.as_str()).collect();
     let want: Vec<String> = (10..50).map(|g| format!(r#"{{"g":{g},"n":3}}"#)).collect();
     assert_eq!(rows.join(","), want.join(","));

@@ -1,7 +1,7 @@
-//! Years, months, days; text.
+//! Date and time values: calendar arithmetic, parsing and printing.
 //!
-//! Promise: a `DateTime` is a whole number of 100 ns ticks since 1970-01-01 UTC, between the years 1 and 9999 of the
-//! Gregorian calendar, carried back to year 1.
+//! Invariant: a `DateTime` is a whole number of 100 ns ticks since 1970-01-01 UTC, between the years 1 and 9999 of the
+//! proleptic Gregorian calendar.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ impl DateTime {
         DateTime::from_ticks(ms.checked_mul(TICKS_PER_MS)?)
     }
 
-    /// `None` for a date or a time that no clock shows.
+    /// `None` if the date or the time does not exist.
     pub fn from_parts(date: (i64, i64, i64), time: (i64, i64, i64), fraction_ticks: i64) -> Option<Self> {
         let (year, month, day) = date;
         let (hour, minute, second) = time;
@@ -72,7 +72,7 @@ impl DateTime {
         date_of(self.days())
     }
 
-    /// Since 1970-01-01.
+    /// Days since 1970-01-01.
     pub fn days(self) -> i64 {
         self.ticks.div_euclid(TICKS_PER_DAY)
     }
@@ -91,7 +91,7 @@ impl DateTime {
         self.ticks_of_day() % TICKS_PER_SECOND
     }
 
-    /// The same time of day so many months on; a day that the month does not have becomes its last.
+    /// Adds months and keeps the time of day. A day that the new month does not have becomes its last day.
     pub fn add_months(self, months: i64) -> Option<Self> {
         let date = self.date();
         let months = (date.year * 12 + date.month - 1).checked_add(months)?;
@@ -113,7 +113,7 @@ impl fmt::Display for DateTime {
     }
 }
 
-// Text.
+// Parsing.
 
 fn digits(rest: &mut &[u8], count: usize) -> Option<i64> {
     let (own, after) = rest.split_at_checked(count)?;
@@ -126,13 +126,13 @@ fn expect(rest: &mut &[u8], byte: u8) -> Option<()> {
     (*first == byte).then(|| *rest = after)
 }
 
-/// The separator and two digits.
+/// Reads the separator and two digits.
 fn separated(rest: &mut &[u8], separator: u8) -> Option<i64> {
     expect(rest, separator)?;
     digits(rest, 2)
 }
 
-/// A point and one to seven digits, as ticks.
+/// Reads a point and one to seven digits, as ticks.
 fn fraction(rest: &mut &[u8]) -> Option<i64> {
     expect(rest, b'.')?;
     let count = rest.len();
@@ -142,7 +142,7 @@ fn fraction(rest: &mut &[u8]) -> Option<i64> {
     Some(digits(rest, count)? * 10i64.pow(7 - count as u32))
 }
 
-// The calendar. A year here begins in March, so that the day which comes and goes is its last.
+// Calendar arithmetic. A year here begins in March, so that the leap day is its last day.
 //
 //   year of era 0 ┬ March … February │ 1 │ … │ 399      an era is 400 years, 146,097 days
 

@@ -1,7 +1,7 @@
-//! `DATETIMEFORMAT`: patterns as .NET writes them, in no language but English.
+//! `DATETIMEFORMAT`: .NET custom format patterns, in English only.
 //!
-//! Promise: a run of one letter is one specifier; a letter that is none stands for itself, as does anything after
-//! `\` or between quotes. The pattern is always custom: one letter alone is no name of a standard format.
+//! A run of one letter is one specifier. Letters that are not specifiers are literal, and so is anything after `\` or
+//! between quotes. The pattern is always a custom one: a single letter does not select a standard format.
 
 use std::fmt::Write;
 
@@ -24,9 +24,9 @@ const MONTHS: [&str; 12] = [
 /// 1970-01-01 was a Thursday.
 const DAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
 const ABBREVIATED_BYTES: usize = 3;
-/// Digits of a tick.
+/// A tick is 100 ns: seven fraction digits.
 const FRACTION_DIGITS_MAX: usize = 7;
-/// No number has more digits; a longer run of letters pads no further.
+/// The maximum padding; a longer run of letters does not pad further.
 const DIGITS_MAX: usize = 9;
 
 pub fn format(at: DateTime, pattern: &str) -> String {
@@ -35,7 +35,7 @@ pub fn format(at: DateTime, pattern: &str) -> String {
     while let Some(c) = rest.next() {
         match c {
             '\\' => out.extend(rest.next()),
-            '%' => {} // marks a specifier that would stand alone
+            '%' => {} // prefix of a single specifier
             '\'' | '"' => out.extend(rest.by_ref().take_while(|inner| *inner != c)),
             _ => {
                 let run = 1 + rest.as_str().chars().take_while(|next| *next == c).count();
@@ -50,7 +50,7 @@ pub fn format(at: DateTime, pattern: &str) -> String {
     out
 }
 
-/// Writes one specifier; false when the letter is none.
+/// Writes one specifier; returns false if the letter is not a specifier.
 fn specifier(at: DateTime, letter: char, run: usize, out: &mut String) -> bool {
     let (Date { year, month, day }, (hour, minute, second)) = (at.date(), at.time());
     match letter {
@@ -83,7 +83,7 @@ fn number(number: i64, digits: usize, out: &mut String) {
     let _infallible = write!(out, "{number:0digits$}");
 }
 
-/// Three letters, or all when the run is longer.
+/// The abbreviation for a run of three letters, the full name for a longer run.
 fn name(names: &[&'static str], index: i64, run: usize, out: &mut String) {
     let name = usize::try_from(index).ok().and_then(|index| names.get(index)).copied().unwrap_or("");
     out.push_str(if run == ABBREVIATED_BYTES { name.get(..ABBREVIATED_BYTES).unwrap_or(name) } else { name });

@@ -1,4 +1,4 @@
-//! One part of a point in time: which, adding it, counting it.
+//! Date parts: parsing their names, extracting, adding, counting boundaries, binning.
 
 use super::calendar::{DateTime, TICKS_PER_DAY, TICKS_PER_SECOND};
 
@@ -45,12 +45,13 @@ const NS_PER_TICK: i128 = 100;
 const MONTHS_PER_YEAR: i64 = 12;
 
 impl DatePart {
-    /// In any case.
+    /// Parses the name of a part, ignoring case.
     pub fn parse(name: &str) -> Option<Self> {
         NAMES.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, part)| *part)
     }
 
-    /// The part itself; of a second's fraction all that is finer than it.
+    /// The value of the part. Milliseconds, microseconds and nanoseconds are the whole fraction of the second in that
+    /// unit.
     pub fn of(self, at: DateTime) -> i64 {
         let (date, (hour, minute, second)) = (at.date(), at.time());
         match self {
@@ -76,7 +77,7 @@ impl DatePart {
         }
     }
 
-    /// How often the part changes on the way from one point to the other.
+    /// The number of boundaries of this part between two times: how often its value changes.
     pub fn boundaries(self, start: DateTime, end: DateTime) -> i128 {
         match self.step() {
             DateDelta::Months(months) => i128::from(month_count(end) / months - month_count(start) / months),
@@ -84,7 +85,7 @@ impl DatePart {
         }
     }
 
-    /// The start of the bin: the last point not after `at` that is a whole number of sizes away from the origin.
+    /// The start of the bin: the last time not after `at` that is a whole number of bins away from the origin.
     pub fn bin(self, at: DateTime, size: i64, origin: DateTime) -> Option<DateTime> {
         match self.step() {
             DateDelta::Months(months) => bin_months(at, size.checked_mul(months)?, origin),
@@ -113,7 +114,7 @@ impl DatePart {
     }
 }
 
-/// Months differ in length; all else is a number of nanoseconds.
+/// Months differ in length; all shorter parts are a fixed number of nanoseconds.
 enum DateDelta {
     Months(i64),
     Ns(i128),
@@ -129,7 +130,7 @@ fn month_count(at: DateTime) -> i64 {
     date.year * MONTHS_PER_YEAR + date.month - 1
 }
 
-/// The calendar month may have begun before `at` while the origin's day in it has not: then one bin earlier.
+/// If the origin's day of the month is after `at`, the bin starts one width earlier than the months alone suggest.
 fn bin_months(at: DateTime, width: i64, origin: DateTime) -> Option<DateTime> {
     let bins = (month_count(at) - month_count(origin)).div_euclid(width);
     let start = origin.add_months(bins.checked_mul(width)?);

@@ -1,43 +1,43 @@
-//! Perl's patterns in the words of the engines that run them.
+//! Translates Perl patterns to the syntax of the engines that run them.
 //!
-//! Promise: what both sides read alike is passed on as it is; what the engines would take for something else is written
-//! so that they cannot; what they lack is refused by name. Whether the rest is a pattern is theirs to say.
+//! Syntax with the same meaning in Perl and the engines is copied; syntax that the engines would interpret
+//! differently is rewritten; features that they do not have are rejected by name. The engines validate the rest.
 //!
 //! ```text
-//! a\<b        a\x{3c}b                 they: the beginning of a word
-//! [a&&b]      [a\x{26}\x{26}b]         they: an intersection
-//! a$          a\z, or a(?:\z|(?=\n\z)) they: the very end; Perl: also before a newline at the end
-//! a*+         as it is, backtracking   the automaton: (a*)+
+//! a\<b        a\x{3c}b                 engines: the start of a word
+//! [a&&b]      [a\x{26}\x{26}b]         engines: an intersection
+//! a$          a\z, or a(?:\z|(?=\n\z)) engines: the very end; Perl: also before a newline at the end
+//! a*+         unchanged, backtracking  automaton: (a*)+
 //! ```
 
-mod class; // what stands in brackets
+mod class; // character classes
 
 use std::iter;
 
 use pleiad_model::{Error, Result};
 
-/// A pattern that the engines read as Perl does.
+/// A pattern that the engines interpret as Perl does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Translated {
-    /// For texts that do not end in a newline, where the end is one place.
+    /// For texts that do not end in a newline: end anchors match only at the very end.
     pub text: String,
-    /// For those that do, if the pattern asks for the end.
+    /// For texts that end in a newline, if the pattern has end anchors.
     pub before_newline: Option<String>,
-    /// Nothing but the end comes behind the end: then a text that ends in a newline matches when it matches with it or
-    /// without it.
+    /// Nothing but end anchors follows an end anchor. Then a text that ends in a newline matches if it matches with or
+    /// without the newline.
     pub ends_last: bool,
-    /// Only the engine that backtracks can run it.
+    /// Only the backtracking engine can run it.
     pub backtracks: bool,
 }
 
-/// What a group inherits from those around it.
+/// Flags that a group inherits from the enclosing groups.
 #[derive(Clone, Copy)]
 pub struct RegexFlags {
     pub multi_line: bool,
     pub ignore_space: bool,
 }
 
-/// What the last thing was, as far as a quantifier cares.
+/// The kind of the preceding token, which decides whether a quantifier may follow.
 #[derive(Clone, Copy, PartialEq)]
 enum PrecedingToken {
     Nothing,
@@ -45,7 +45,7 @@ enum PrecedingToken {
     Quantifier,
 }
 
-/// Where in a group the end was asked for.
+/// Where end anchors occurred, relative to the current group.
 #[derive(Clone, Copy, Default)]
 struct EndAnchors {
     before: bool,
@@ -56,10 +56,10 @@ struct EndAnchors {
 struct Translator<'s> {
     rest: &'s str,
     text: String,
-    /// Where in `text` the end of the subject is asked for: the places of `\z`.
+    /// The positions of end anchors (`\z`) in `text`.
     ends: Vec<usize>,
     asked: EndAnchors,
-    /// Whether the last thing asks for the end.
+    /// Whether the preceding token is or contains an end anchor.
     last_asks: bool,
     ends_last: bool,
     flags: RegexFlags,
@@ -69,7 +69,7 @@ struct Translator<'s> {
     backtracks: bool,
 }
 
-/// `None` when it is no pattern.
+/// `None` if the pattern is invalid.
 pub fn translate(source: &str, flags: RegexFlags) -> Result<Option<Translated>> {
     let mut translator = Translator {
         rest: source,
@@ -93,7 +93,7 @@ pub fn translate(source: &str, flags: RegexFlags) -> Result<Option<Translated>> 
 }
 
 const END: &str = r"\z";
-/// Not just a look ahead, which the engine would not repeat.
+/// A group, not a bare look-ahead, which the engine would not repeat.
 const END_OR_NEWLINE: &str = r"(?:\z|(?=\n\z))";
 
 impl<'s> Translator<'s> {
@@ -107,7 +107,7 @@ impl<'s> Translator<'s> {
         Translated { text: self.text, before_newline, ends_last: self.ends_last, backtracks: self.backtracks }
     }
 
-    /// One thing; `None` when it cannot be part of a pattern.
+    /// Translates one token; `None` if the pattern is invalid.
     fn step(&mut self) -> Result<Option<()>> {
         let Some(first) = self.next() else { return Ok(None) };
         match first {
@@ -138,7 +138,7 @@ impl<'s> Translator<'s> {
         rest.is_some()
     }
 
-    /// What comes before this character, which is taken as well.
+    /// Takes the text up to this character, and the character.
     fn until(&mut self, closing: char) -> Option<&'s str> {
         let (before, behind) = self.rest.split_once(closing)?;
         self.rest = behind;
@@ -159,7 +159,7 @@ impl<'s> Translator<'s> {
         self.ends_last &= !(self.asked.before || self.asked.in_branch);
     }
 
-    /// The end of the subject, or before a newline that is its last character.
+    /// An end anchor: matches at the end of the subject, or before a newline that is its last character.
     fn end(&mut self) {
         self.ends.push(self.text.len());
         self.text.push_str(END);
@@ -173,7 +173,7 @@ impl<'s> Translator<'s> {
         self.rest = self.rest.get(end..).unwrap_or_default();
     }
 
-    /// Twice in a row it is none. What is behind it belongs to it: one with a `+` there gives nothing back.
+    /// Two quantifiers in a row are invalid. A following `?` makes it lazy, a following `+` possessive.
     fn quantifier(&mut self, repeats: &str) -> Option<()> {
         if self.last == PrecedingToken::Quantifier {
             return None;
@@ -190,7 +190,7 @@ impl<'s> Translator<'s> {
         Some(())
     }
 
-    /// `{2}`, `{2,}`, `{2,3}` and `{,3}` repeat; anything else in braces is itself.
+    /// `{2}`, `{2,}`, `{2,3}` and `{,3}` are quantifiers; anything else in braces is literal.
     fn braces(&mut self) -> Option<()> {
         let repeats = |inside: &str| {
             let (least, most) = inside.split_once(',').unwrap_or((inside, inside));
@@ -243,7 +243,7 @@ impl<'s> Translator<'s> {
         Ok(Some(()))
     }
 
-    /// An escape that means the same to both, with its braces.
+    /// Copies an escape with the same meaning in Perl and the engines, with its braces.
     fn escaped(&mut self, escaped: char) {
         self.ends_last &= escaped != 'z';
         self.atom("\\");
@@ -255,7 +255,7 @@ impl<'s> Translator<'s> {
         }
     }
 
-    /// `\1` is what a group found; `\12` too if there are so many, and else a character.
+    /// `\1` is a back-reference; `\12` is one if there are 12 groups, otherwise an octal character code.
     fn number(&mut self, first: char) -> Option<()> {
         let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
         let number = format!("{first}{}", self.rest.get(..digits)?).parse().unwrap_or(usize::MAX);
@@ -289,7 +289,7 @@ impl<'s> Translator<'s> {
         char::from_u32(u32::from_str_radix(&code, 8).ok()?)
     }
 
-    /// `\Q…\E`: every character is itself.
+    /// `\Q…\E`: every character is literal.
     fn quoted(&mut self) {
         let (quoted, rest) = self.rest.split_once(r"\E").unwrap_or((self.rest, ""));
         self.rest = rest;
@@ -298,14 +298,14 @@ impl<'s> Translator<'s> {
         }
     }
 
-    /// `\cA` is 1.
+    /// Control characters: `\cA` is 1.
     fn control(&mut self) -> Option<()> {
         let letter = self.next().filter(char::is_ascii)?;
         self.atom(&code_point(u32::from(letter.to_ascii_uppercase()) ^ 64));
         Some(())
     }
 
-    /// `\g1`, `\g{-1}`, `\g{name}`, `\k{name}`, `\k<name>`, `\k'name'`: what a group found, again.
+    /// `\g1`, `\g{-1}`, `\g{name}`, `\k{name}`, `\k<name>`, `\k'name'`: back-references.
     fn reference(&mut self, kind: char) -> Option<()> {
         let name = match self.next()? {
             '{' => self.until('}')?,
@@ -325,7 +325,7 @@ impl<'s> Translator<'s> {
         }
     }
 
-    /// The rest of a number that is not in braces, counted from this group on.
+    /// The rest of a group number without braces; with `back`, counted backwards from `from`.
     fn group(&mut self, from: usize, back: bool) -> Option<()> {
         let digits = self.digits(3, 10);
         if back {
@@ -378,7 +378,7 @@ impl<'s> Translator<'s> {
         }
     }
 
-    /// `(?:`, `(?=`, `(?<name>`, `(?(1)`, `(?i)` and their kin.
+    /// `(?:`, `(?=`, `(?<name>`, `(?(1)`, `(?i)` and similar.
     fn special(&mut self) -> Option<()> {
         for beginning in ["<=", "<!", ":", "=", "!", ">"] {
             if self.eat(beginning) {
@@ -424,7 +424,7 @@ impl<'s> Translator<'s> {
         self.last = PrecedingToken::Atom;
     }
 
-    /// `(?(1)yes|no)`: the condition is no group. One that looks around is.
+    /// `(?(1)yes|no)`: the condition is not a group, unless it is a look-around.
     fn condition(&mut self) -> Option<()> {
         self.enter("(?");
         if !self.rest.starts_with("(?") {
@@ -435,7 +435,7 @@ impl<'s> Translator<'s> {
         Some(())
     }
 
-    /// `(?i)` holds for the rest of the group, `(?i:…)` for its own; `(?^…)` begins with none.
+    /// `(?i)` applies to the rest of the enclosing group, `(?i:…)` to its own; `(?^…)` resets all flags first.
     fn switch(&mut self) -> Option<()> {
         let end = self.rest.find([')', ':'])?;
         let (letters, rest) = self.rest.split_at(end);
@@ -455,7 +455,7 @@ impl<'s> Translator<'s> {
         self.rest = rest.get(1..).unwrap_or_default();
         match rest.starts_with(':') {
             true => self.enter(&format!("(?{on}{dash}{off}:")),
-            // `(?^)` of a group that had none.
+            // `(?^)` without any flag to change.
             false if on.is_empty() && off.is_empty() => {}
             false => self.text.push_str(&format!("(?{on}{dash}{off})")),
         }
@@ -464,7 +464,7 @@ impl<'s> Translator<'s> {
     }
 }
 
-/// `{3,2}`, which is no pattern.
+/// `{3,2}`, which is invalid.
 fn is_backwards(repeats: &str) -> bool {
     let number = |text: &str| text.parse::<u64>().ok();
     repeats.split_once(',').is_some_and(|(least, most)| number(least).zip(number(most)).is_some_and(|(l, m)| l > m))
@@ -474,7 +474,7 @@ fn refused(what: &str) -> Error {
     Error::refused(format!("{what} in a regular expression"))
 }
 
-/// A character that stands for itself everywhere.
+/// A character, escaped so that it is literal in every context.
 fn literal(one: char) -> String {
     if one.is_ascii_alphanumeric() || !one.is_ascii() { one.to_string() } else { code_point(u32::from(one)) }
 }

@@ -1,4 +1,4 @@
-//! Called with values, as an item and a query hold them; samples are the documentation's.
+//! Calls spatial functions with values of items and queries; the samples are from the documentation.
 
 use pleiad_model::json;
 use proptest::prelude::*;
@@ -64,7 +64,7 @@ fn what_is_no_shape_has_no_answer() {
     check("ST_ISVALID", &["1"], "false");
 }
 
-/// Within 20 km of a point, as the SDKs' tests ask.
+/// Within 20 km of a point, as in the SDKs' tests.
 #[test]
 fn distances_are_metres() {
     let from = |x: f64| format!("{{'type':'Point','coordinates':[{x},0]}}");

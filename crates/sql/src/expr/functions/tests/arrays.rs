@@ -1,4 +1,4 @@
-//! Arrays, objects and sets beyond the documented samples.
+//! Array, object and set functions beyond the documented samples.
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn all_and_any_are_three_valued() {
         ("ARRAY_CONTAINS_ALL([], 1, 2, 3)", "false"),
         ("ARRAY_CONTAINS_ANY([], 1)", "false"),
         ("ARRAY_CONTAINS_ANY([1], undefined, 1)", "true"),
-        // Enough arguments to be sorted.
+        // Enough arguments that the array is sorted.
         ("ARRAY_CONTAINS_ALL([1, 'a', [1], {x: 1}, null], 1, 1, 1, 'a', 'a', [1], {x: 1}, null, 1, 1)", "true"),
         ("ARRAY_CONTAINS_ALL([1, 'a'], 1, 1, 1, 1, 1, 1, 1, 1, 1, 'b')", "false"),
         ("ARRAY_CONTAINS_ANY([1, 'a'], 2, 3, 4, 5, 6, 7, 8, 9, undefined, 'a')", "true"),
@@ -148,7 +148,7 @@ fn sets() {
     ]);
 }
 
-/// Each of these would take hours if it compared every pair.
+/// Each of these calls would take hours if it compared every pair.
 #[test]
 fn large_arrays_take_reasonable_time() {
     let number = |n: i64| Value::from(n);

@@ -1,4 +1,4 @@
-//! Points in time beyond the documented samples.
+//! Date and time functions beyond the documented samples.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Numbers and integers beyond the documented samples.
+//! Mathematical and integer functions beyond the documented samples.
 
 use super::*;
 

@@ -37,7 +37,7 @@ fn patterns() {
     ]);
 }
 
-/// Where Perl and the engines underneath read the same text differently, Perl is right.
+/// Where Perl and the underlying engines interpret a pattern differently, Perl's meaning applies.
 #[test]
 fn patterns_are_perls() {
     check(&[
@@ -103,7 +103,7 @@ fn call_with(name: &str, arguments: &[&str]) -> Result<Option<Value>> {
     with_context(ROOM_BYTES, |cx| Ok((find(name).unwrap().call)(&mut terms, cx)?.map(Cow::into_owned)))
 }
 
-/// Patterns that are known to run for ages elsewhere, or whose automaton has too many states at once.
+/// Patterns with catastrophic backtracking in other engines, or whose automaton has too many states.
 #[test]
 fn time_is_bounded() {
     let (mut seed, mut random) = (1u64, String::new());
@@ -142,7 +142,7 @@ fn limits_have_two_sides() {
     assert!(call_with("REGEXMATCH", &["a", &"(".repeat(100_000)]).unwrap().is_none());
 }
 
-/// More patterns than are remembered, again and again.
+/// More patterns than the cache holds, repeatedly.
 #[test]
 fn every_pattern_is_its_own() {
     for round in 0..3 {

@@ -1,4 +1,4 @@
-//! Strings beyond the documented samples: units, case, limits.
+//! String functions beyond the documented samples: code units, case, limits.
 
 use super::*;
 use crate::expr::functions::strings::REPLICATE_UNITS_MAX;
@@ -59,7 +59,7 @@ fn positions_count_utf_16_units() {
         ("RIGHT('a😀b', 3)", r#""😀b""#),
         ("SUBSTRING('a😀b', 1, 2)", r#""😀""#),
         ("SUBSTRING('äöü', 1, 1)", r#""ö""#),
-        // Half a character is left out.
+        // Half of a surrogate pair is left out.
         ("LEFT('a😀b', 2)", r#""a""#),
         ("RIGHT('a😀b', 2)", r#""b""#),
         ("SUBSTRING('a😀b', 2, 2)", r#""b""#),
@@ -239,7 +239,7 @@ fn conversions_read_strict_json() {
     }
 }
 
-/// What would not fit is refused before it is built.
+/// A result that exceeds the memory budget is an error before it is built.
 #[test]
 fn results_fit_the_room() {
     let long = "x".repeat(1000);

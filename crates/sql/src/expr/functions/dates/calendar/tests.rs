@@ -1,4 +1,4 @@
-//! The calendar against itself, one day at a time, and text against ticks.
+//! Dates and day numbers, checked for every day; text and ticks, checked by round trip.
 
 use proptest::prelude::*;
 

@@ -1,11 +1,11 @@
-//! What stands in brackets: characters, ranges and sets, nothing nested and nothing subtracted.
+//! Character classes: characters, ranges and named sets. In Perl, classes have no nesting and no set operations.
 
 use super::{Translator, literal};
 
 /// One member of a class.
 enum Member {
     One(char),
-    /// As the engines write it: `\d`, `\p{L}`, `[:alpha:]`.
+    /// A set in the syntax of the engines: `\d`, `\p{L}`, `[:alpha:]`.
     Set(String),
 }
 
@@ -14,7 +14,7 @@ const NAMED: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word", "xdigit",
 ];
 
-/// Spaces and tabs for `h` and `H`, line ends for `v` and `V`.
+/// Horizontal white space for `h` and `H`, vertical white space for `v` and `V`.
 pub fn blanks(letter: char) -> &'static str {
     match letter {
         'h' | 'H' => r"\x{9}\x{20}\x{a0}\x{1680}\x{180e}\x{2000}-\x{200a}\x{202f}\x{205f}\x{3000}",
@@ -23,7 +23,7 @@ pub fn blanks(letter: char) -> &'static str {
 }
 
 impl Translator<'_> {
-    /// From behind the opening bracket to behind the closing one.
+    /// Translates the class after its opening bracket, including the closing one.
     pub(super) fn class(&mut self) -> Option<()> {
         self.text.push('[');
         if self.eat("^") {
@@ -38,7 +38,7 @@ impl Translator<'_> {
         Some(())
     }
 
-    /// A member, or a range from one to another; a dash beside a set is a dash.
+    /// A member or a range; a dash next to a set is literal.
     fn members(&mut self) -> Option<()> {
         let from = self.member()?;
         let dash = self.rest.starts_with('-') && !self.rest.starts_with("-]");
@@ -72,7 +72,7 @@ impl Translator<'_> {
         }
     }
 
-    /// `[:alpha:]`, or a bracket.
+    /// `[:alpha:]`, or a literal bracket.
     fn named(&mut self) -> Option<Member> {
         let name = self.rest.get(1..).and_then(|rest| rest.split_once(":]")).map(|(name, _)| name);
         let name = name.filter(|name| name.trim_start_matches('^').bytes().all(|byte| byte.is_ascii_lowercase()));
@@ -105,7 +105,7 @@ impl Translator<'_> {
         Some(Member::One(one))
     }
 
-    /// `\u0041` or `\u{41}`, which Perl lacks.
+    /// `\u0041` or `\u{41}`, an extension to Perl.
     fn unit(&mut self) -> Option<char> {
         let digits = if self.eat("{") { self.until('}')? } else { self.digits(4, 16) };
         char::from_u32(u32::from_str_radix(digits, 16).ok()?)

@@ -6,7 +6,7 @@ const PLAIN: RegexFlags = RegexFlags { multi_line: false, ignore_space: false };
 
 #[track_caller]
 fn check(source: &str, want: &str) {
-    let translated = translate(source, PLAIN).unwrap().unwrap_or_else(|| panic!("{source} is no pattern"));
+    let translated = translate(source, PLAIN).unwrap().unwrap_or_else(|| panic!("{source} is not a valid pattern"));
     assert_eq!(translated.text, want, "{source}");
 }
 
