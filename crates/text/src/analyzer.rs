@@ -1,8 +1,8 @@
-//! Text to words.
+//! The analyzer: text to words, by UAX #29 segmentation, lower case, stop words and Snowball stems.
 //!
-//! Promise: a word is lower case, stemmed, not empty and free of the byte 00; what it was made of is at most `WORD_BYTES_MAX`
-//! bytes. Words keep their places, also where a stop word was dropped between them, so that a phrase is found as it was
-//! written.
+//! Guarantees: a word is lower case, stemmed, not empty and free of the byte 00; before stemming it has at most
+//! `WORD_BYTES_MAX` bytes. Words keep their positions, also where a stop word was dropped between them, so a phrase is
+//! found as it was written.
 //!
 //! ```text
 //! "The king of rock"     king 1, rock 3         two words
@@ -16,10 +16,10 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::stop_words;
 
-/// Longer words are cut: they are keys of an index.
+/// Longer words are truncated: words are index keys.
 pub const WORD_BYTES_MAX: usize = 255;
 
-/// Makes words of the texts of one language.
+/// Splits the texts of one language into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Analyzer {
     language: Language,
@@ -28,7 +28,7 @@ pub struct Analyzer {
 /// The words of one text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnalyzedText {
-    /// In the order of their places.
+    /// Position and word, sorted by position.
     words: Vec<(u32, String)>,
 }
 
@@ -53,7 +53,7 @@ impl Analyzer {
         AnalyzedText { words }
     }
 
-    /// How many words a text has, which needs no stems.
+    /// The number of words of a text, counted without stemming.
     pub fn count(self, text: &str) -> usize {
         text.unicode_words().filter(|word| !self.is_dropped(&lower(word))).count()
     }
@@ -64,7 +64,7 @@ impl Analyzer {
 }
 
 impl AnalyzedText {
-    /// How many there are.
+    /// The number of words.
     pub fn len(&self) -> usize {
         self.words.len()
     }
@@ -73,12 +73,12 @@ impl AnalyzedText {
         self.words.is_empty()
     }
 
-    /// Each with its place, in order.
+    /// Positions and words, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
         self.words.iter().map(|(place, word)| (*place, word.as_str()))
     }
 
-    /// Each once, in the order of bytes, with how often it occurs.
+    /// The distinct words in byte order, each with its number of occurrences.
     pub fn counted(&self) -> Vec<(&str, u32)> {
         let mut words: Vec<&str> = self.words.iter().map(|(_, word)| word.as_str()).collect();
         words.sort_unstable();
@@ -86,14 +86,14 @@ impl AnalyzedText {
         groups.filter_map(|group| Some((*group.first()?, u32::try_from(group.len()).unwrap_or(u32::MAX)))).collect()
     }
 
-    /// The one at a place, unless a stop word was there.
+    /// The word at a position; `None` if a stop word was there.
     pub(crate) fn at(&self, place: u32) -> Option<&str> {
         let found = self.words.binary_search_by_key(&place, |(place, _)| *place).ok()?;
         self.words.get(found).map(|(_, word)| word.as_str())
     }
 }
 
-/// Most words are lower case already.
+/// Borrows words that are lower case already, as most are.
 fn lower(word: &str) -> Cow<'_, str> {
     match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         true => Cow::Borrowed(word),

@@ -1,27 +1,28 @@
-//! How relevant a text is to a search: BM25, over the statistics of a whole container.
+//! BM25: the relevance of a text to a query, over the statistics of a whole container.
 //!
 //! ```text
 //! score  = Σ IDF(t) · f · (k1 + 1) / (f + k1 · (1 - b + b · length / average length))       k1 = 1.2, b = 0.75
 //! IDF(t) = ln(1 + (N - n + 0.5) / (n + 0.5))                     N texts, n of them with t
 //! ```
 //!
-//! The sum is over the terms of the search; f is how often a term, a keyword or a phrase, occurs in the text. The 1 inside the
-//! logarithm keeps a term that more than half of the texts have from counting against them.
+//! The sum is over the terms of the query; f is how often a term, a keyword or a phrase, occurs in the text. The 1
+//! inside the logarithm keeps the weight of a term positive when more than half of the texts contain it.
 
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
-/// What is known of all texts.
+/// Statistics over all texts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     pub documents: f64,
-    /// In all of them together.
+    /// The number of words in all texts together.
     pub words: f64,
-    /// For each term of a search, how many texts have it.
+    /// For each term of a query, the number of texts that contain it.
     pub hits: Vec<f64>,
 }
 
-/// `occurrences` of each term in a text of so many words; never below zero, and zero where there are none.
+/// The score of a text of `length` words with these `occurrences` of each term. It is never negative, and zero if no
+/// term occurs.
 pub fn bm25(statistics: &Statistics, occurrences: impl Iterator<Item = u32>, length: usize) -> f64 {
     let average = statistics.words / statistics.documents;
     let norm = if average > 0.0 { length as f64 / average } else { 1.0 };

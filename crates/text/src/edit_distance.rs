@@ -1,6 +1,6 @@
-//! Words with mistakes in them: letters that are wrong, missing or too many.
+//! Levenshtein distance: the number of letters to replace, insert or delete to turn one word into another.
 
-/// Whether so many changes of one letter make one word of the other (Levenshtein).
+/// Whether the Levenshtein distance of two words is at most `changes`.
 pub fn is_within(one: &str, other: &str, changes: usize) -> bool {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     if one.len().abs_diff(other.len()) > changes {
@@ -16,7 +16,7 @@ pub fn is_within(one: &str, other: &str, changes: usize) -> bool {
     row.last().is_some_and(|cost| *cost <= changes)
 }
 
-/// What it costs to come from one more letter of the one to each beginning of the other.
+/// The next row of the distance matrix: from one more letter of the first word to each prefix of the other.
 fn next_row(row: &[usize], at: usize, letter: char, other: &[char]) -> Vec<usize> {
     let mut next = vec![at + 1];
     let mut left = at + 1;

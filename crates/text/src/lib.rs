@@ -1,26 +1,26 @@
-//! text: what full-text search sees of a string, and how well a string answers a search.
+//! text: full-text search: the analyzer, text queries and BM25 scores.
 //!
-//! Promise: pure functions of text and language. The same text gives the same words whenever it is asked, so that words
-//! that an index holds are those a scan would find. Which properties are text, and in which language, is the
-//! container's policy; who keeps words in an index is decided elsewhere.
+//! Guarantees: pure functions of text and language. The same text always gives the same words, so the words in an index
+//! are those that a scan would find. The container's policy says which properties are text and in which language; the
+//! partition stores the words in its index.
 //!
 //! Read in this order.
 //!
 //! ```text
 //! "The Runners were running!"
-//!    words    text → words        the │ runners │ were │ running        UAX #29, lower case
-//!                                       runner 1          run 3         stop words leave their place, stems
-//!    search   a keyword, a phrase or a word with mistakes in it; how often it occurs
-//!    score    how relevant that is: BM25
+//!    analyzer  text → words        the │ runners │ were │ running        UAX #29, lower case
+//!                                        runner 1          run 3         stop words keep their positions, stems
+//!    query     a keyword, a phrase or a fuzzy word; how often it occurs
+//!    bm25      the relevance of a text
 //! ```
 
 mod analyzer; // text to words
-mod stop_words; // words that say nothing
+mod stop_words; // words that are not indexed
 
-mod query; // what is looked for
-mod edit_distance; // words with mistakes in them
+mod query; // keywords, phrases, fuzzy words
+mod edit_distance; // Levenshtein distance, for fuzzy words
 
-mod bm25; // how relevant
+mod bm25; // relevance
 
 pub use analyzer::{AnalyzedText, Analyzer, WORD_BYTES_MAX};
 pub use bm25::{Statistics, bm25};

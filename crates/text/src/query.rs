@@ -1,19 +1,19 @@
-//! What is looked for in a text: a keyword, a phrase, or either with mistakes in it.
+//! Text queries: a keyword or a phrase, exact or fuzzy.
 //!
-//! Promise: a search is read as texts are, so it finds other forms of its words. The words of a phrase follow each other as they
-//! were given; what stands at the place of a stop word does not matter. A search without a word is nowhere.
+//! Guarantees: a query is analyzed as texts are, so it finds other forms of its words. The words of a phrase match in
+//! the given order; any word may be at the position of a stop word. A query without words matches nothing.
 
 use crate::analyzer::{AnalyzedText, Analyzer};
 use crate::edit_distance;
 
-/// How many mistakes may be allowed in a word.
+/// The largest edit distance that a fuzzy query may allow per word.
 pub const DISTANCE_MAX: u8 = 2;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextQuery {
-    /// With their places behind the first.
+    /// Words with their offsets from the first.
     words: Vec<(u32, String)>,
-    /// Letters that may be wrong, missing or too many, in each word.
+    /// The edit distance allowed in each word.
     distance: u8,
 }
 
@@ -28,12 +28,12 @@ impl TextQuery {
         TextQuery { words: words.iter().map(|(place, word)| (place - first, word.to_owned())).collect(), distance }
     }
 
-    /// How many words it has: what comparing it with each place of a text may take.
+    /// The number of words: the cost of comparing the query with one position of a text.
     pub fn word_count(&self) -> usize {
         self.words.len()
     }
 
-    /// How often it occurs.
+    /// The number of occurrences.
     pub fn hits(&self, words: &AnalyzedText) -> u32 {
         let hits = self.places(words).count();
         u32::try_from(hits).unwrap_or(u32::MAX)
@@ -43,12 +43,12 @@ impl TextQuery {
         self.places(words).next().is_some()
     }
 
-    /// Words that every text has in which it occurs; `None` if that cannot be told.
+    /// Words that every matching text contains; `None` for a fuzzy query, which requires no particular word.
     pub fn needed(&self) -> Option<impl Iterator<Item = &str>> {
         (self.distance == 0).then(|| self.words.iter().map(|(_, word)| word.as_str()))
     }
 
-    /// The one word that it is, if it is one.
+    /// The word of a query that is a single exact word.
     pub fn keyword(&self) -> Option<&str> {
         match self.words.as_slice() {
             [(_, word)] if self.distance == 0 => Some(word),

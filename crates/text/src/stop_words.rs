@@ -1,6 +1,6 @@
-//! Words that say nothing. The service drops them from English text only.
+//! Stop words. The service drops them from English text only.
 
-/// In order, to be found by halves: those that Lucene's English analysis leaves out.
+/// The stop words of Lucene's English analyzer, sorted for binary search.
 const ENGLISH: [&str; 33] = [
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
     "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",

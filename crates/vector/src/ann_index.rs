@@ -1,15 +1,15 @@
-//! An approximate picture of a partition's vectors, in memory: codes, and perhaps a graph over them.
+//! The in-memory ANN index of a partition's vectors: quantized vectors and, optionally, a Vamana graph over them.
 //!
-//! Promise: a search gives numbers of items that were put and not removed, each once, about nearest first. What it gives is
-//! re-checked by whoever asked: a sketch may be behind, and its lengths are estimates.
+//! Guarantees: a search returns the docnums of items that were put and not removed, each once, approximately nearest
+//! first. The caller checks the results: the index may be out of date, and its distances are estimates.
 //!
 //! ```text
 //! put(docnum, vector)      remove(docnum)           search(vector, list) → docnums
 //! take_changed → rows      restore(rows, vectors)   so that a graph is not built twice
 //! ```
 //!
-//! A removed node stays as a place that walks lead through, until `is_worn` says that there are too many: then `renewed` makes a
-//! sketch without them.
+//! A removed node stays in the graph and searches still traverse it. When `needs_rebuild` reports too many removed
+//! nodes, `rebuilt` makes an index without them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,12 +18,12 @@ use pleiad_model::policy::DistanceFunction;
 use crate::graph::Graph;
 use crate::quantize::{QuantizedVector, QuantizedVectors};
 
-/// What a sketch is of.
+/// The shape of an ANN index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnnConfig {
     pub dimensions: usize,
     pub function: DistanceFunction,
-    /// Candidates held while a node is linked; without, there is no graph and every code is looked at.
+    /// The search list size of insertions. Without it there is no graph, and a search scans all codes.
     pub list: Option<usize>,
 }
 
@@ -32,14 +32,14 @@ pub struct AnnIndex {
     plan: AnnConfig,
     codes: QuantizedVectors,
     graph: Graph,
-    /// Whose place it is; `None` of a node that was removed.
+    /// The item of each slot; `None` for a removed node.
     docnums: Vec<Option<u64>>,
     places: HashMap<u64, u32>,
-    /// Items whose lists are to be written; those that are gone are to be removed.
+    /// Items whose rows have to be written or, if the item was removed, deleted.
     changed: BTreeSet<u64>,
 }
 
-/// What is to be written of an item: its neighbours, or that it has none any more.
+/// The row change of an item: its neighbours, or `None` to delete the row.
 pub type Changed = (u64, Option<Vec<u64>>);
 
 impl AnnIndex {
@@ -48,7 +48,7 @@ impl AnnIndex {
         AnnIndex { plan, codes: QuantizedVectors::new(plan.dimensions, plan.function), graph, docnums, places, changed }
     }
 
-    /// How many items it knows.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -70,7 +70,7 @@ impl AnnIndex {
         self.places.keys().copied()
     }
 
-    /// An item's vector, in place of an earlier one.
+    /// Sets an item's vector, replacing an earlier one.
     pub fn put(&mut self, docnum: u64, vector: &[f32]) {
         self.remove(docnum);
         let (at, code) = self.place(docnum, vector);
@@ -105,7 +105,7 @@ impl AnnIndex {
         }
     }
 
-    /// About the nearest `list` items, in order.
+    /// Approximately the nearest `list` items, in order.
     pub fn search(&self, to: &[f32], list: usize) -> Vec<u64> {
         let to = self.codes.encode(to);
         let at = match self.plan.list {
@@ -129,9 +129,9 @@ impl AnnIndex {
         all.into_iter().map(|(_, at)| at).collect()
     }
 
-    // Coming back.
+    // Saving and restoring.
 
-    /// What changed since it was last asked, for rows.
+    /// The row changes since the last call.
     pub fn take_changed(&mut self) -> Vec<Changed> {
         let changed = std::mem::take(&mut self.changed);
         changed.into_iter().map(|docnum| (docnum, self.neighbours(docnum))).collect()
@@ -147,12 +147,12 @@ impl AnnIndex {
         Some(neighbours.filter_map(|at| self.docnums.get(*at as usize).copied().flatten()).collect())
     }
 
-    /// An item that will have a row, before `relink`.
+    /// Adds an item that is being restored, before `restore_neighbours`.
     pub fn restore(&mut self, docnum: u64, vector: &[f32]) {
         self.place(docnum, vector);
     }
 
-    /// The neighbours that an item had. Those that are gone are left out.
+    /// Sets the stored neighbours of an item. Removed items are skipped.
     pub fn relink(&mut self, docnum: u64, neighbours: impl Iterator<Item = u64>) {
         let Some(&at) = self.places.get(&docnum) else { return };
         let places: Vec<u32> =
@@ -160,7 +160,7 @@ impl AnnIndex {
         self.graph.set_neighbours(at, &places);
     }
 
-    /// An item's neighbours, found anew where it is: others may know it by its place.
+    /// Searches for an item's neighbours again. The item keeps its slot, which other nodes may refer to.
     pub fn link_again(&mut self, docnum: u64) {
         if let Some(&at) = self.places.get(&docnum) {
             let code = self.codes.code(at);
@@ -168,33 +168,33 @@ impl AnnIndex {
         }
     }
 
-    /// Behind the last `relink`: walks may begin.
+    /// Computes the entries after the last `restore_neighbours`; searches may start.
     pub fn restored(&mut self) {
         let last = u32::try_from(self.docnums.len()).unwrap_or(u32::MAX);
         for at in 0..last {
-            // Those that have none are linked again, and covered then.
+            // Nodes without neighbours are inserted again, and covered then.
             if !self.graph.neighbours(at).is_empty() {
                 self.graph.cover(at);
             }
         }
     }
 
-    /// Items that no walk can leave: they have no neighbours. Each is to be linked again.
+    /// Items without neighbours, from which no search can continue. The caller inserts each of them again.
     pub fn unlinked(&self) -> Vec<u64> {
         let alone = self.places.iter().filter(|(_, at)| self.graph.neighbours(**at).is_empty());
         alone.map(|(docnum, _)| *docnum).collect()
     }
 
-    // Growing old.
+    // Rebuilding.
 
-    /// Too many of its nodes are of nobody.
+    /// Whether too many of its nodes are removed.
     pub fn is_worn(&self) -> bool {
         let removed = self.docnums.len() - self.places.len();
         removed > 64 && removed * 4 > self.docnums.len()
     }
 
-    /// The same items, and nothing that was removed. Whoever had a removed node for a neighbour gets its neighbours to choose
-    /// from.
+    /// An index of the same items without removed nodes. A node that had a removed neighbour selects among that
+    /// neighbour's neighbours instead.
     pub fn renewed(&self) -> AnnIndex {
         let mut next = AnnIndex::new(self.plan);
         let mut moved: Vec<Option<u32>> = Vec::with_capacity(self.docnums.len());

@@ -1,8 +1,8 @@
-//! How near two vectors are.
+//! Distance functions between vectors.
 //!
-//! Promise: a pure function of the elements, added up in one order in doubles, so that a distance computed from an item and one
-//! computed from its stored row are equal, and rows sort as the function says. Vectors of different lengths, or of which one
-//! has no direction under `cosine`, have no distance.
+//! Guarantees: a distance is a pure function of the elements, summed in one fixed order in doubles. So a distance
+//! computed from an item equals the one computed from its stored row, and rows sort by it. Two vectors have no distance
+//! if their lengths differ or if, under `cosine`, one of them is zero.
 //!
 //! | function | range | nearest |
 //! |---|---|---|
@@ -17,19 +17,19 @@ use pleiad_model::policy::{DistanceFunction, VectorDataType, VectorEmbedding};
 
 use crate::element;
 
-/// What vectors are, for whoever stores them: equal kinds have equal bytes.
+/// The type of a stored vector: equal types have the same byte encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VectorType {
     pub data_type: VectorDataType,
     pub dimensions: usize,
 }
 
-/// What is compared, and how.
+/// A distance function and the vectors that it accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DistanceMetric {
     pub function: DistanceFunction,
     pub data_type: VectorDataType,
-    /// Others have no distance; `None` if two vectors only have to agree with each other.
+    /// Vectors of other lengths have no distance; `None` if the two lengths only have to be equal.
     pub dimensions: Option<usize>,
 }
 
@@ -48,13 +48,13 @@ impl DistanceMetric {
         DistanceMetric { function: embedding.distance_function, data_type, dimensions: Some(dimensions) }
     }
 
-    /// A value as one of the two.
+    /// A value as an operand; `None` if it is not a vector of this metric.
     pub fn vector(&self, value: &Value) -> Option<Vec<f32>> {
         let vector = element::parse(value, self.data_type)?;
         self.dimensions.is_none_or(|dimensions| dimensions == vector.len()).then_some(vector)
     }
 
-    /// Whether larger is nearer.
+    /// Whether larger values are nearer.
     pub fn is_similarity(&self) -> bool {
         is_similarity(self.function)
     }
@@ -71,7 +71,7 @@ pub fn is_similarity(function: DistanceFunction) -> bool {
     }
 }
 
-/// The nearer first.
+/// Sorts the nearer distance first.
 pub fn nearer(function: DistanceFunction, left: f64, right: f64) -> Ordering {
     if is_similarity(function) { right.total_cmp(&left) } else { left.total_cmp(&right) }
 }
@@ -88,11 +88,11 @@ pub fn distance(function: DistanceFunction, left: &[f32], right: &[f32]) -> Opti
             (sum(left, right, |a, b| a * b) / lengths.sqrt()).clamp(-1.0, 1.0)
         }
     };
-    // Not -0.0, which would sort apart from 0.
+    // Turns -0.0 into 0.0: they would sort differently.
     distance.is_finite().then_some(distance + 0.0)
 }
 
-/// Sums in this many lanes go through a processor's wide registers.
+/// The number of partial sums, so that the compiler can use SIMD registers.
 const LANES: usize = 8;
 
 fn sum(left: &[f32], right: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {

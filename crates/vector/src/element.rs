@@ -1,7 +1,7 @@
-//! Numbers of a data type, and their bytes.
+//! Vector elements: parsing from JSON, and the byte encoding of each data type.
 //!
-//! Promise: what `parse` gives, `encode` writes and `decode` reads back, bit for bit. So a distance is the same whether a
-//! vector comes from an item or from its stored row.
+//! Guarantees: `decode` returns, bit for bit, what `parse` returned and `encode` wrote. So a distance is the same
+//! whether a vector was read from an item or from its stored row.
 //!
 //! ```text
 //! dataType    an element          as bytes, little-endian      [1, -2] as float16
@@ -11,18 +11,19 @@
 //! uint8       whole, 0…255        1
 //! ```
 //!
-//! Floats are rounded to the nearest that the type has; anything else that does not fit makes the array no vector.
+//! Floats are rounded to the nearest value of the type. An array with any other value that does not fit is not a
+//! vector.
 
 use pleiad_model::policy::VectorDataType;
 use pleiad_model::{Number, Value};
 
-/// A JSON array as a vector; `None` if it is none of this type.
+/// A JSON array as a vector; `None` if it is not a vector of this type.
 pub fn parse(value: &Value, data_type: VectorDataType) -> Option<Vec<f32>> {
     let items = value.as_array()?;
     items.iter().map(|item| element(item.as_number()?.as_f64(), data_type)).collect()
 }
 
-/// A number as the type holds it.
+/// A number as the type represents it; `None` if it does not fit.
 pub fn element(number: f64, data_type: VectorDataType) -> Option<f32> {
     let (rounded, fits) = match data_type {
         VectorDataType::Float32 => (number as f32, true),
@@ -54,8 +55,8 @@ pub fn encode(vector: &[f32], data_type: VectorDataType) -> Vec<u8> {
     }
 }
 
-/// Replaces what is in `out`, which whoever reads many vectors uses again; says whether the bytes are a vector of that
-/// many dimensions.
+/// Decodes into `out`, replacing its contents, so that a caller that reads many vectors reuses one buffer. Returns
+/// false unless the bytes are a vector of that many dimensions.
 pub fn decode(bytes: &[u8], data_type: VectorDataType, dimensions: usize, out: &mut Vec<f32>) -> bool {
     out.clear();
     if bytes.len() != dimensions.saturating_mul(bytes_per_element(data_type)) {
@@ -72,7 +73,7 @@ pub fn decode(bytes: &[u8], data_type: VectorDataType, dimensions: usize, out: &
     true
 }
 
-/// The vector as JSON writes it.
+/// The vector as a JSON array.
 pub fn to_value(vector: &[f32]) -> Value {
     Value::Array(vector.iter().map(|element| Value::Number(Number::Float(f64::from(*element)))).collect())
 }
@@ -91,7 +92,7 @@ mod half {
     const FRACTION_BITS: u32 = 10;
     const INFINITY: u16 = 0x7C00;
 
-    /// The nearest; of two equally near ones the even. Beyond 65,519 infinity.
+    /// Rounds to the nearest, ties to even. Above 65,519 it is infinity.
     pub fn from_f32(number: f32) -> u16 {
         let bits = number.to_bits();
         let sign = (bits >> 16) as u16 & 0x8000;
@@ -100,7 +101,7 @@ mod half {
             return sign | INFINITY | 1;
         }
         if magnitude < f32::from_bits(0x3880_0000) {
-            // Below 2⁻¹⁴ steps are 2⁻²⁴ wide: exact products, and the sum rounds to even.
+            // Below 2⁻¹⁴ values are 2⁻²⁴ apart: the product is exact, and rounding goes to even.
             return sign | round_to_even(magnitude * 16_777_216.0);
         }
         let bits = magnitude.to_bits();

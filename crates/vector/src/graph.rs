@@ -1,45 +1,46 @@
-//! A graph over codes: from anywhere, a short walk leads near anything.
+//! The Vamana graph of DiskANN over quantized vectors, built one node at a time.
 //!
-//! Promise: every list of neighbours has at most `DEGREE_MAX` places of nodes that are there, never its own. Which nodes
-//! count as found, and under which names, is for `sketch` to say.
+//! Invariant: every neighbour list has at most `DEGREE_MAX` existing nodes and never its own node. `ann_index` maps
+//! nodes to items and skips removed ones.
 //!
-//! This is the Vamana graph of DiskANN, grown one node at a time: a new node is linked to those that a walk towards it has met, of
-//! which one is left out if another that was taken is much nearer to it; and each of them is linked back, by the same rule.
+//! A new node is linked to nodes that a greedy search for it has visited; a candidate is pruned if a selected neighbour
+//! is much nearer to it than the new node is. Each selected neighbour is linked back, with the same pruning.
 //!
 //! ```text
-//! walk(L)     the L nearest met so far, entries first; go on from the nearest that was not gone from; end when there is none
-//! choose      nearest first; leave out b if taken a has  ALPHA × apart(a, b) <= away(b)
-//! cover       a node is an entry unless one of its nearest neighbours is
+//! greedy_search(L)  keeps the L nearest visited nodes, starting with all entries; expands the nearest unexpanded one;
+//!                   ends when all are expanded
+//! robust_prune      nearest first; drops b if a selected a has  ALPHA × distance(a, b) <= distance(node, b)
+//! cover             a node becomes an entry unless one of its nearest neighbours is an entry
 //! ```
 //!
-//! Vectors come in clusters, and the neighbours of a node in a large one are all in it: no way leads there from outside. But such a
-//! cluster has an entry of its own, and to look at all entries is a small part of a walk.
+//! Vectors form clusters, and the neighbours of a node in a large cluster are all inside it: no edge leads in from
+//! outside. But every such cluster has an entry of its own, and comparing all entries is a small part of a search.
 
 use crate::quantize::{QuantizedVector, QuantizedVectors};
 
-/// How many neighbours a node has after they were chosen.
+/// The number of neighbours that pruning selects.
 pub const DEGREE: usize = 32;
-/// How many it has at most: choosing among them at every link back would be most of the work.
+/// The largest number of neighbours. It exceeds `DEGREE` because pruning at every back link would be most of the work.
 const DEGREE_MAX: usize = 48;
-/// How much nearer a detour must be, in squared lengths, for the direct way to be left out.
+/// The pruning factor, in squared distances: how much nearer a detour must be for the direct edge to be dropped.
 const ALPHA: f32 = 1.44;
-/// Of so many of a node's neighbours, one is an entry, or it is one itself.
+/// A node is covered if it is an entry or one of its first so many neighbours is.
 const COVERED_BY: usize = 32;
-/// Where walks begin, at most: they look at all of them.
+/// The largest number of entries: every search compares all of them.
 const ENTRIES_MAX: usize = 1 << 14;
-/// Candidates from which neighbours are chosen.
+/// The largest number of candidates that pruning considers.
 const CANDIDATES_MAX: usize = 400;
 
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// `DEGREE_MAX` places per node.
+    /// `DEGREE_MAX` slots per node.
     neighbours: Vec<u32>,
     degrees: Vec<u8>,
     entries: Vec<u32>,
     is_entry: Vec<bool>,
 }
 
-/// A node met on a walk, and how far away it is.
+/// A node that a search visited, and its distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VisitedNode {
     pub away: f32,
@@ -73,7 +74,7 @@ impl Graph {
         }
     }
 
-    /// Sees to it that walks begin near a node which has its neighbours.
+    /// Ensures that an entry is near a node whose neighbours are set.
     pub fn cover(&mut self, at: u32) {
         if self.is_covered(at) || self.entries.len() >= ENTRIES_MAX {
             return;
@@ -94,7 +95,7 @@ impl Graph {
         self.is_entry.get(at as usize).is_some_and(|is| *is)
     }
 
-    /// The nearest that a walk meets, in order; with `length`, how far a node is away.
+    /// DiskANN's GreedySearch: the nearest nodes it visits, in order. `distance` gives the distance of a node.
     pub fn walk(&self, list: usize, nodes: usize, length: impl Fn(u32) -> f32) -> Vec<VisitedNode> {
         let mut seen = VisitedSet::new(nodes);
         let mut nearest = SearchList::new(list);
@@ -113,7 +114,8 @@ impl Graph {
         nearest.met
     }
 
-    /// Links a node, whose code is in its place, into the graph; tells whose lists changed.
+    /// DiskANN's Insert: links a node, whose code is stored, into the graph. Returns the nodes whose neighbour lists
+    /// changed.
     pub fn link(
         &mut self,
         at: u32,
@@ -142,7 +144,7 @@ impl Graph {
         self.set_neighbours(from, &all);
     }
 
-    /// The neighbours of a node, of these.
+    /// DiskANN's RobustPrune: selects a node's neighbours from candidates.
     pub fn chosen(&self, of: u32, candidates: Vec<u32>, codes: &QuantizedVectors) -> Vec<u32> {
         let mut met: Vec<VisitedNode> = candidates
             .into_iter()
@@ -155,7 +157,7 @@ impl Graph {
     }
 }
 
-/// Neighbours in all directions: `met` comes nearest first.
+/// Selects neighbours in all directions from candidates that are sorted nearest first.
 fn choose(met: Vec<VisitedNode>, codes: &QuantizedVectors) -> Vec<u32> {
     let mut taken: Vec<u32> = Vec::with_capacity(DEGREE);
     for candidate in met.into_iter().take(CANDIDATES_MAX) {
@@ -170,12 +172,12 @@ fn choose(met: Vec<VisitedNode>, codes: &QuantizedVectors) -> Vec<u32> {
     taken
 }
 
-/// The nearest of those that were met.
+/// DiskANN's search list: the nearest visited nodes, sorted by distance.
 struct SearchList {
     met: Vec<VisitedNode>,
     gone_from: Vec<bool>,
     list: usize,
-    /// All before it were gone from.
+    /// All nodes before this index are expanded.
     first: usize,
 }
 
@@ -213,7 +215,7 @@ impl VisitedSet {
         VisitedSet(vec![0; nodes.div_ceil(64)])
     }
 
-    /// A node beyond the last is not looked at.
+    /// Returns true on the first call for a node; false for a node beyond the last.
     fn first_time(&mut self, at: u32) -> bool {
         let (word, bit) = (at as usize / 64, 1u64 << (at % 64));
         let Some(word) = self.0.get_mut(word) else { return false };

@@ -1,27 +1,27 @@
-//! vector: embeddings, how near they are to each other, and how the nearest are found.
+//! vector: embeddings, distances between them, and nearest neighbour search.
 //!
-//! Promise: no JSON and no stored bytes make this crate panic; a vector that exists has finite elements which its data
-//! type can hold; one pair of vectors has one distance, whoever computes it. Where vectors are stored, which items
-//! have them and how a query asks is decided elsewhere.
+//! Guarantees: no JSON and no stored bytes make this crate panic; every vector has finite elements that its data type
+//! can represent; a pair of vectors has one distance, wherever it is computed. Partitions store vectors and maintain
+//! their ANN indexes; the engine plans vector queries.
 //!
 //! Read in this order.
 //!
 //! ```text
 //! [0.1, 0.2, 0.3]
 //!    element   Value → vector → bytes → vector        float32, float16, int8, uint8
-//!    measure   two vectors → cosine, dot product, euclidean; which of two is nearer
-//!    near      items and their distances, the nearest first
-//!    code      a vector in a byte per element, for estimates
-//!    graph     from anywhere a short walk leads near anything
-//!    sketch    codes and graph of many items' vectors, in memory
+//!    distance  two vectors → cosine, dot product, euclidean; which of two is nearer
+//!    neighbor  items and their distances, the nearest first
+//!    quantize  a vector in a byte per element, for estimates
+//!    graph     Vamana: a short greedy search leads from any node near any vector
+//!    ann_index quantized vectors and graph of many items, in memory
 //! ```
 
-pub mod element; // numbers of a data type, and their bytes
-pub mod distance; // how near two vectors are
-mod neighbor; // what was found, the nearest first
-mod quantize; // vectors in a byte per element
-mod graph; // neighbours
-mod ann_index; // an approximate picture of many vectors
+pub mod element; // elements of a data type, and their bytes
+pub mod distance; // distance functions and metrics
+mod neighbor; // search results, the nearest first
+mod quantize; // int8 quantization
+mod graph; // the Vamana graph
+mod ann_index; // the in-memory ANN index
 
 pub use ann_index::{AnnConfig, AnnIndex, Changed};
 pub use distance::{DistanceMetric, VectorType};

@@ -1,7 +1,7 @@
-//! What was found, the nearest first.
+//! Results of a nearest neighbour search, sorted on demand.
 //!
-//! Promise: the order is that of `ORDER BY VectorDistance`: by distance, and of equally near items by number, in the
-//! direction of the distances.
+//! Guarantees: the order is that of `ORDER BY VectorDistance`: by distance, ties by docnum in the direction of the
+//! distances.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use pleiad_model::policy::DistanceFunction;
 
 use crate::distance::{is_similarity, nearer};
 
-/// An item, and how near it is.
+/// An item and its distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbor {
     pub distance: f64,
@@ -24,7 +24,7 @@ impl Neighbor {
     }
 }
 
-/// Many of them, of which the first are wanted in order, and perhaps more later.
+/// Neighbours that are returned in order, a batch at a time: only the batches that callers ask for are sorted.
 pub struct NeighborList {
     nears: Vec<Neighbor>,
     function: DistanceFunction,
@@ -44,7 +44,7 @@ impl NeighborList {
         self.nears.is_empty()
     }
 
-    /// The next so many, in order; none when all were given.
+    /// The next `count` neighbours in order; empty when all were returned.
     pub fn next(&mut self, count: usize) -> &[Neighbor] {
         let function = self.function;
         let left = self.nears.get_mut(self.given..).unwrap_or_default();

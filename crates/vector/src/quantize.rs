@@ -1,7 +1,8 @@
-//! Vectors in a byte per element: near enough to find candidates by, small enough to hold in memory.
+//! Int8 scalar quantization: vectors in a byte per element, precise enough to find candidates and small enough to keep
+//! in memory.
 //!
-//! Promise: a code is of one vector and of nothing else, so vectors come and go without anything being learned anew. Lengths
-//! between codes are estimates; whoever ranks what was found measures the vectors themselves.
+//! Invariant: a code depends on its own vector only, so vectors are added and removed without training. Distances
+//! between codes are estimates; the caller ranks candidates by the distances of the vectors themselves.
 //!
 //! ```text
 //! [0.5, -1.0, 0.25]    largest 1.0, so a step is 1/127     codes [64, -127, 32]    step 0.00787
@@ -9,29 +10,29 @@
 //! |a - b|² ≈  |a|² + |b|² - 2 a · b
 //! ```
 //!
-//! Under `cosine` vectors are brought to length 1 first: then those at the smallest angle are the nearest.
+//! Under `cosine` vectors are normalized to length 1 first: then the vectors at the smallest angle are the nearest.
 
 use pleiad_model::policy::DistanceFunction;
 
 /// The largest magnitude of a code.
 const CODE_MAX: f32 = 127.0;
 
-/// Many codes, each under the place it was given.
+/// Many quantized vectors, each in a numbered slot.
 #[derive(Clone, Debug)]
 pub struct QuantizedVectors {
     dimensions: usize,
     function: DistanceFunction,
     codes: Vec<i8>,
-    /// Step and squared length of each.
+    /// Step and squared length of each vector.
     sizes: Vec<(f32, f32)>,
 }
 
-/// One vector to measure against others.
+/// One quantized vector.
 #[derive(Clone, Debug)]
 pub struct QuantizedVector {
     code: Vec<i8>,
     step: f32,
-    /// Of its code, squared.
+    /// The squared length of the quantized vector.
     length: f32,
 }
 
@@ -61,13 +62,13 @@ impl QuantizedVectors {
         QuantizedVector { code, step, length }
     }
 
-    /// The vector itself, about.
+    /// The quantized vector in a slot.
     pub fn code(&self, at: u32) -> QuantizedVector {
         let (step, length) = self.size(at);
         QuantizedVector { code: self.slice(at).to_vec(), step, length }
     }
 
-    /// Puts a code at a place, which may be the first behind the last.
+    /// Writes a code into a slot, which may be the next free one.
     pub fn put(&mut self, at: u32, code: &QuantizedVector) {
         let at = at as usize;
         if at >= self.sizes.len() {
@@ -83,14 +84,14 @@ impl QuantizedVectors {
         }
     }
 
-    /// How far two of them are apart, squared.
+    /// The squared Euclidean distance between two slots.
     pub fn apart(&self, one: u32, other: u32) -> f32 {
         let ((step, length), (other_step, other_length)) = (self.size(one), self.size(other));
         let dot = dot(self.slice(one), self.slice(other)) as f32 * step * other_step;
         length + other_length - 2.0 * dot
     }
 
-    /// How far one is from a vector: less is nearer, whatever the function.
+    /// The search distance from a slot to a vector: smaller is nearer, for every distance function.
     pub fn away(&self, at: u32, from: &QuantizedVector) -> f32 {
         let (step, length) = self.size(at);
         let dot = dot(self.slice(at), &from.code) as f32 * step * from.step;
@@ -100,7 +101,7 @@ impl QuantizedVectors {
         }
     }
 
-    /// How far a vector is from one of them as the graph sees it, squared.
+    /// The squared Euclidean distance from a slot to a vector, which the graph is built with.
     pub fn apart_from(&self, at: u32, from: &QuantizedVector) -> f32 {
         let (step, length) = self.size(at);
         length + from.length - 2.0 * dot(self.slice(at), &from.code) as f32 * step * from.step
@@ -116,7 +117,7 @@ impl QuantizedVectors {
     }
 }
 
-/// At most 4,096 × 127², which fits; `wrapping_add` lets the sum go through wide registers.
+/// At most 4,096 × 127², which fits; with `wrapping_add` the compiler can use SIMD registers.
 fn dot(left: &[i8], right: &[i8]) -> i32 {
     left.iter().zip(right).fold(0i32, |sum, (a, b)| sum.wrapping_add(i32::from(*a) * i32::from(*b)))
 }

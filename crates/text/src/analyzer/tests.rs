@@ -49,7 +49,7 @@ fn long_words_are_cut_between_letters() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Stemmers cut into strings: no text may make them fail, in no language.
+    /// Stemmers slice strings: no text may make one panic, in any language.
     #[test]
     fn any_text_has_words(text in ".{0,40}", letters in "[a-zàâäçéèêëîïôöùûüñõãß' ]{0,40}", language in 0usize..7) {
         let analyzer = Analyzer::new(Language::ALL[language]);

@@ -8,7 +8,7 @@ fn statistics(documents: f64, words: f64, hits: &[f64]) -> Statistics {
 
 #[test]
 fn worked_by_hand() {
-    // 4 texts of 10 words on average; the term is in one of them, twice in 10 words.
+    // 4 texts of 10 words on average; one of them, with 10 words, contains the term twice.
     let known = statistics(4.0, 40.0, &[1.0]);
     let rarity = (1.0f64 + 3.5 / 1.5).ln();
     let want = rarity * 2.0 * 2.2 / (2.0 + 1.2);
@@ -22,7 +22,7 @@ fn rare_terms_short_texts_and_many_hits_count_more() {
     assert!(bm25(&known, [1, 0].into_iter(), 10) > bm25(&known, [0, 1].into_iter(), 10));
     assert!(bm25(&known, [1, 0].into_iter(), 5) > bm25(&known, [1, 0].into_iter(), 50));
     assert!(bm25(&known, [3, 0].into_iter(), 10) > bm25(&known, [1, 0].into_iter(), 10));
-    assert!(bm25(&known, [0, 1].into_iter(), 10) > 0.0, "a term that most texts have does not count against them");
+    assert!(bm25(&known, [0, 1].into_iter(), 10) > 0.0, "a term that most texts contain has a positive weight");
 }
 
 proptest! {

@@ -1,4 +1,5 @@
-//! Proves: searches find nearly all of the nearest, never what is gone, and a sketch outlives its rows and its dead.
+//! Proves: searches find nearly all nearest neighbours and never a removed item, and an index survives being restored
+//! from rows and rebuilt without removed nodes.
 
 use std::collections::HashSet;
 
@@ -6,7 +7,7 @@ use super::*;
 use crate::distance;
 use DistanceFunction::{Cosine, DotProduct, Euclidean};
 
-/// Points in clusters: a centre each, and noise around it. The same seed gives the same points.
+/// Points in clusters: a centre each, and noise around it. The same seed generates the same points.
 pub struct Points {
     state: u64,
     centres: Vec<Vec<f32>>,
@@ -51,7 +52,7 @@ fn recall(sketch: &AnnIndex, points: &[(u64, Vec<f32>)], source: &mut Points, fu
         let want = nearest(points, &to, function, 10);
         let got = sketch.search(&to, 100);
         assert!(got.iter().all(|docnum| points.iter().any(|(known, _)| known == docnum)));
-        assert_eq!(got.iter().collect::<HashSet<_>>().len(), got.len(), "each once");
+        assert_eq!(got.iter().collect::<HashSet<_>>().len(), got.len(), "an item is returned twice");
         found += got.iter().filter(|docnum| want.contains(docnum)).count();
     }
     found as f64 / (queries * 10) as f64
@@ -130,7 +131,7 @@ fn rows_make_the_same_graph_again() {
     again.remove(9_999);
     assert!(recall(&again, &points, &mut source, Cosine) > 0.97);
 
-    // Lists that are of later than the rest name items that have none.
+    // Lists that are newer than the others refer to items without a list.
     let mut half = AnnIndex::new(AnnConfig { dimensions: 32, function: Cosine, list: Some(100) });
     points.iter().for_each(|(docnum, point)| half.restore(*docnum, point));
     let early = rows.iter().filter(|(docnum, _)| *docnum % 2 == 0);
@@ -143,7 +144,7 @@ fn rows_make_the_same_graph_again() {
     assert!(recall(&half, &points, &mut source, Cosine) > 0.97);
 }
 
-/// The neighbours of a node in a large cluster are all in it, and so no way leads in from outside.
+/// The neighbours of a node in a large cluster are all inside it, so no edge leads in from outside.
 #[test]
 fn walks_begin_near_every_item_also_in_clusters_without_a_way_in() {
     let mut source = Points::new(11, 40, 64);
@@ -160,7 +161,7 @@ fn walks_begin_near_every_item_also_in_clusters_without_a_way_in() {
     }
     let places = 0..u32::try_from(points.len()).unwrap();
     assert!(places.clone().all(|at| again.graph.is_covered(at)));
-    assert!(places.filter(|at| again.graph.is_entry(*at)).count() < points.len() / 8, "few are looked at");
+    assert!(places.filter(|at| again.graph.is_entry(*at)).count() < points.len() / 8, "few nodes are entries");
 }
 
 #[test]

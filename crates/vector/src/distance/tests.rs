@@ -1,4 +1,4 @@
-//! Proves: distances are what the formulas say, and nearest comes first whatever the function.
+//! Proves: distances follow the formulas, and the nearest sorts first under every function.
 
 use proptest::prelude::*;
 

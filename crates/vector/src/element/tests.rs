@@ -1,4 +1,4 @@
-//! Proves: what fits is a vector and keeps its bits; what does not is none.
+//! Proves: arrays whose elements fit the type are vectors and round-trip bit for bit; other arrays are not vectors.
 
 use pleiad_model::json;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Proves: a ranking gives what a sort gives, however it is asked.
+//! Proves: batches of any sizes return what a full sort returns.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Proves: estimates are near what is measured, and order vectors as the functions do.
+//! Proves: estimated distances are close to the exact ones.
 
 use proptest::prelude::*;
 
